@@ -1,0 +1,51 @@
+// The project's errors. Each names what was attempted and on which object; input errors also name the
+// file, the place in it, the rule, and what to do.
+#pragma once
+
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <system_error>
+
+namespace thinpipe {
+
+// Something failed at run time that no input check could have foreseen. Exit status 1.
+class Error : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+// A system call failed: "open /dev/shm/x: Permission denied".
+class SystemError : public std::system_error {
+ public:
+  SystemError(std::string_view attempt, int error_number);
+};
+
+// A place in the user's input: a file and a JSON pointer inside it ("" is the whole document).
+struct Place {
+  std::string file;
+  std::string pointer;
+
+  // The place of a member or element of what is here.
+  Place operator/(std::string_view key) const;
+  Place operator/(std::size_t index) const;
+};
+
+// The user's input is wrong. Exit status 2. `message` states the rule and, where there is one, the remedy.
+class InputError : public Error {
+ public:
+  InputError(const Place& place, const std::string& message);
+
+  const Place& place() const { return place_; }
+  const std::string& message() const { return message_; }
+
+ private:
+  Place place_;
+  std::string message_;
+};
+
+// Throws SystemError with errno when `result` is negative; otherwise returns it.
+int system_call(std::string_view attempt, int result);
+long system_call(std::string_view attempt, long result);
+
+}  // namespace thinpipe

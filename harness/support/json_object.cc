@@ -1,0 +1,134 @@
+#include "harness/support/json_object.hh"
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "harness/support/file_descriptor.hh"
+#include "harness/support/nearest.hh"
+
+namespace thinpipe {
+namespace {
+
+[[noreturn]] void refuse(const Json& value, const Place& place, std::string_view rule) {
+  throw InputError(place, fmt::format("must be {}, but is {}", rule, value.dump()));
+}
+
+std::string bounds(const Rule& rule) {
+  std::string out;
+  const auto add = [&out](std::string_view word, const std::optional<double>& bound, const auto& print) {
+    if (bound) out += fmt::format("{}{} {}", out.empty() ? "" : " and ", word, print(*bound));
+  };
+  const auto print = [&rule](double bound) {
+    return rule.quantity ? format_quantity(*rule.quantity, bound) : fmt::format("{:g}", bound);
+  };
+  add("above", rule.above, print);
+  add("at least", rule.at_least, print);
+  add("below", rule.below, print);
+  add("at most", rule.at_most, print);
+  return out;
+}
+
+void check_bounds(const Json& value, const Place& place, const Rule& rule, double number) {
+  const bool ok = (!rule.above || number > *rule.above) && (!rule.at_least || number >= *rule.at_least) &&
+                  (!rule.below || number < *rule.below) && (!rule.at_most || number <= *rule.at_most);
+  if (!ok) refuse(value, place, bounds(rule));
+}
+
+}  // namespace
+
+void read_value(const Json& value, const Place& place, const Rule& rule, double& out) {
+  if (rule.quantity) {
+    if (!value.is_string())
+      refuse(value, place,
+             fmt::format("a string with a unit, such as \"{}\"", format_quantity(*rule.quantity, 1)));
+    try {
+      out = parse_quantity(*rule.quantity, value.get<std::string>());
+    } catch (const Error& error) {
+      throw InputError(place, error.what());
+    }
+  } else {
+    if (!value.is_number()) refuse(value, place, "a number");
+    out = value.get<double>();
+  }
+  check_bounds(value, place, rule, out);
+}
+
+void read_value(const Json& value, const Place& place, const Rule& rule, std::int64_t& out) {
+  if (rule.quantity) {
+    double number = 0;
+    read_value(value, place, rule, number);
+    if (number != std::floor(number)) {
+      refuse(value, place, fmt::format("a whole number of {}", base_unit(*rule.quantity)));
+    }
+    out = static_cast<std::int64_t>(number);
+    return;
+  }
+  if (!value.is_number_integer()) refuse(value, place, "a whole number");
+  out = value.get<std::int64_t>();
+  check_bounds(value, place, rule, static_cast<double>(out));
+}
+
+void read_value(const Json& value, const Place& place, const Rule& /*rule*/, bool& out) {
+  if (!value.is_boolean()) refuse(value, place, "true or false");
+  out = value.get<bool>();
+}
+
+void read_value(const Json& value, const Place& place, const Rule& rule, std::string& out) {
+  if (!value.is_string()) refuse(value, place, "a string");
+  out = value.get<std::string>();
+  if (!rule.one_of.empty() && std::ranges::find(rule.one_of, out) == rule.one_of.end()) {
+    throw InputError(place, fmt::format("unknown name \"{}\"{}", out, suggestion(out, rule.one_of)));
+  }
+}
+
+JsonObject::JsonObject(const Json& value, Place place) : value_(value), place_(std::move(place)) {
+  if (!value.is_object()) refuse(value, place_, "an object");
+}
+
+const Json* JsonObject::find(std::string_view key) {
+  known_.emplace_back(key);
+  const auto member = value_.find(key);
+  return member == value_.end() ? nullptr : &*member;
+}
+
+const Json& JsonObject::get(std::string_view key) {
+  const Json* member = find(key);
+  if (member == nullptr) throw InputError(place_, fmt::format("\"{}\" is missing", key));
+  return *member;
+}
+
+void JsonObject::finish() const {
+  for (const auto& [key, unused] : value_.items()) {
+    if (key == "$schema" || key.starts_with("//")) continue;
+    if (std::ranges::find(known_, key) == known_.end()) {
+      throw InputError(place_of(key), fmt::format("unknown key \"{}\"{}", key, suggestion(key, known_)));
+    }
+  }
+}
+
+Json parse_json(std::string_view text, const std::string& file) {
+  try {
+    return Json::parse(text);
+  } catch (const Json::parse_error& error) {
+    const std::string_view before = text.substr(0, std::min(error.byte, text.size()));
+    const auto line = std::ranges::count(before, '\n') + 1;
+    const auto column =
+        before.size() - (before.rfind('\n') == std::string_view::npos ? 0 : before.rfind('\n') + 1);
+    throw InputError({file, ""},
+                     fmt::format("not valid JSON at line {}, column {}: {}", line, column, error.what()));
+  }
+}
+
+Json parse_json_file(const std::string& path) {
+  std::string text;
+  try {
+    text = read_file(path);
+  } catch (const SystemError& error) {
+    throw InputError({path, ""}, error.what());
+  }
+  return parse_json(text, path);
+}
+
+}  // namespace thinpipe

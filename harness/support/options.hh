@@ -1,0 +1,139 @@
+// Option structs: members carry default, unit, rule and effect once, in a visit() function; from it come the
+// strict reader, the writer (every field, defaults included) and the documentation.
+//
+//   struct TopKOptions {
+//     double ratio = 0.01;
+//     void visit(auto& field) {
+//       field("ratio", ratio, Rule{.effect = "kept fraction of a bucket's entries", .above = 0, .at_most =
+//       1});
+//     }
+//   };
+#pragma once
+
+#include "harness/support/json_object.hh"
+
+namespace thinpipe {
+
+struct OptionWriter;
+
+template <class T>
+concept OptionStruct = requires(T options, OptionWriter& writer) {
+  options.visit(writer);
+};
+
+struct OptionReader {
+  JsonObject& object;
+
+  template <class T>
+  void operator()(std::string_view key, T& member, const Rule& rule);
+};
+
+struct OptionWriter {
+  Json out = Json::object();
+
+  template <class T>
+  void operator()(std::string_view key, const T& member, const Rule& rule);
+};
+
+// One entry per field: {"key", "effect", "default", "unit", "above", "at_least", "below", "at_most",
+// "one_of", "required"}.
+struct OptionDescriber {
+  Json out = Json::array();
+
+  template <class T>
+  void operator()(std::string_view key, const T& member, const Rule& rule);
+};
+
+// Reads the members of an already opened object; the caller finishes it (it may have read other members, as
+// "name").
+template <class Options>
+Options read_options(JsonObject& object) {
+  Options options;
+  OptionReader reader{object};
+  options.visit(reader);
+  return options;
+}
+
+// Reads a whole object: unknown keys are errors.
+template <class Options>
+Options read_options(const Json& value, const Place& place) {
+  JsonObject object(value, place);
+  Options options = read_options<Options>(object);
+  object.finish();
+  return options;
+}
+
+template <class Options>
+Json write_options(Options options) {
+  OptionWriter writer;
+  options.visit(writer);
+  return writer.out;
+}
+
+template <class Options>
+Json describe_options() {
+  Options options;
+  OptionDescriber describer;
+  options.visit(describer);
+  return describer.out;
+}
+
+namespace detail {
+
+template <class T>
+Json write_value(const T& value, const Rule& rule) {
+  if constexpr (OptionStruct<T>) {
+    return write_options(value);
+  } else if constexpr (std::is_arithmetic_v<T> && !std::is_same_v<T, bool>) {
+    if (rule.quantity) return format_quantity(*rule.quantity, static_cast<double>(value));
+    return value;
+  } else if constexpr (requires { value.has_value(); }) {
+    return value ? write_value(*value, rule) : Json(nullptr);
+  } else if constexpr (requires { value.push_back(value[0]); }) {
+    if constexpr (std::is_same_v<T, std::string>) {
+      return value;
+    } else {
+      Json out = Json::array();
+      for (const auto& element : value) out.push_back(write_value(element, rule));
+      return out;
+    }
+  } else {
+    return value;
+  }
+}
+
+}  // namespace detail
+
+template <class T>
+void OptionReader::operator()(std::string_view key, T& member, const Rule& rule) {
+  if constexpr (OptionStruct<T>) {
+    if (const Json* value = object.find(key)) member = read_options<T>(*value, object.place_of(key));
+  } else {
+    object.read(key, member, rule);
+  }
+}
+
+template <class T>
+void OptionWriter::operator()(std::string_view key, const T& member, const Rule& rule) {
+  out[std::string(key)] = detail::write_value(member, rule);
+}
+
+template <class T>
+void OptionDescriber::operator()(std::string_view key, const T& member, const Rule& rule) {
+  Json entry = {{"key", key}, {"effect", rule.effect}};
+  if constexpr (OptionStruct<T>) {
+    entry["options"] = describe_options<T>();
+  } else {
+    entry["required"] = rule.required;
+    if (!rule.required) entry["default"] = detail::write_value(member, rule);
+  }
+  if (rule.quantity) entry["unit"] = base_unit(*rule.quantity);
+  if (rule.above) entry["above"] = *rule.above;
+  if (rule.at_least) entry["at_least"] = *rule.at_least;
+  if (rule.below) entry["below"] = *rule.below;
+  if (rule.at_most) entry["at_most"] = *rule.at_most;
+  if (!rule.one_of.empty()) entry["one_of"] = rule.one_of;
+  out.push_back(std::move(entry));
+}
+
+}  // namespace thinpipe

@@ -1,0 +1,82 @@
+// A table of named factories. An implementation registers itself from its own file:
+//
+//   const Registration<Synchroniser> registration{"topk", "keeps the largest entries …",
+//   describe_options<TopKOptions>(),
+//                                                 [](JsonObject& options) { … }};
+//
+// The file must be linked from an OBJECT library, or the linker drops it with its registration.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "harness/support/json_object.hh"
+#include "harness/support/nearest.hh"
+
+namespace thinpipe {
+
+template <class Interface, class... Arguments>
+class Registry {
+ public:
+  struct Entry {
+    std::string summary;  // one line for `thinpipe list`
+    Json options;         // from describe_options
+    // Reads its options from the object and makes the thing.
+    std::function<std::unique_ptr<Interface>(JsonObject& options, Arguments... arguments)> make;
+  };
+
+  static Registry& instance() {
+    static Registry registry;
+    return registry;
+  }
+
+  void add(const std::string& name, Entry entry) {
+    if (!entries_.emplace(name, std::move(entry)).second) {
+      throw Error("two implementations are registered under the name " + name);
+    }
+  }
+
+  const std::map<std::string, Entry>& entries() const { return entries_; }
+
+  std::vector<std::string> names() const {
+    std::vector<std::string> out;
+    for (const auto& [name, unused] : entries_) out.push_back(name);
+    return out;
+  }
+
+  // Makes what {"name": …, options…} asks for; a wrong name or option is an InputError with the nearest valid
+  // one.
+  std::unique_ptr<Interface> make(const Json& value, const Place& place, Arguments... arguments) const {
+    JsonObject object(value, place);
+    std::string name;
+    object.read("name", name, {.required = true});
+    const auto entry = entries_.find(name);
+    if (entry == entries_.end()) {
+      throw InputError(object.place_of("name"),
+                       fmt::format("unknown name \"{}\"{}", name, suggestion(name, names())));
+    }
+    std::unique_ptr<Interface> made = entry->second.make(object, arguments...);
+    object.finish();
+    return made;
+  }
+
+ private:
+  std::map<std::string, Entry> entries_;
+};
+
+// Registers at static initialisation.
+template <class Interface, class... Arguments>
+struct Registration {
+  Registration(const std::string& name, std::string summary, Json options,
+               std::function<std::unique_ptr<Interface>(JsonObject&, Arguments...)> make) {
+    Registry<Interface, Arguments...>::instance().add(
+        name, {std::move(summary), std::move(options), std::move(make)});
+  }
+};
+
+}  // namespace thinpipe

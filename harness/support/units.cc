@@ -1,0 +1,96 @@
+#include "harness/support/units.hh"
+
+#include <charconv>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "harness/support/exception.hh"
+#include "harness/support/nearest.hh"
+
+namespace thinpipe {
+namespace {
+
+struct Unit {
+  std::string_view name;
+  double factor;
+};
+
+// The base unit first, the others ascending.
+const std::vector<Unit>& units_of(Quantity quantity) {
+  static const std::vector<Unit> rates = {{"bit/s", 1}, {"kbit/s", 1e3}, {"Mbit/s", 1e6}, {"Gbit/s", 1e9}};
+  static const std::vector<Unit> durations = {{"s", 1}, {"us", 1e-6}, {"ms", 1e-3}, {"min", 60}, {"h", 3600}};
+  static const std::vector<Unit> sizes = {{"bytes", 1},
+                                          {"kB", 1e3},
+                                          {"KiB", 1024},
+                                          {"MB", 1e6},
+                                          {"MiB", 1024.0 * 1024},
+                                          {"GB", 1e9},
+                                          {"GiB", 1024.0 * 1024 * 1024}};
+  switch (quantity) {
+    case Quantity::rate:
+      return rates;
+    case Quantity::duration:
+      return durations;
+    case Quantity::size:
+      return sizes;
+  }
+  throw Error("unknown quantity");
+}
+
+std::string_view example(Quantity quantity) {
+  switch (quantity) {
+    case Quantity::rate:
+      return "100 Mbit/s";
+    case Quantity::duration:
+      return "20 ms";
+    case Quantity::size:
+      return "1 MiB";
+  }
+  return "";
+}
+
+}  // namespace
+
+std::string_view base_unit(Quantity quantity) {
+  return units_of(quantity).front().name;
+}
+
+std::vector<std::string> unit_names(Quantity quantity) {
+  std::vector<std::string> names;
+  for (const Unit& unit : units_of(quantity)) names.emplace_back(unit.name);
+  return names;
+}
+
+double parse_quantity(Quantity quantity, std::string_view text) {
+  double number = 0;
+  const char* const text_end = text.data() + text.size();
+  const auto [number_end, status] = std::from_chars(text.data(), text_end, number);
+  if (status != std::errc() || !std::isfinite(number)) {
+    throw Error(
+        fmt::format("\"{}\" does not begin with a number; write it like \"{}\"", text, example(quantity)));
+  }
+  std::string_view unit_name(number_end, static_cast<std::size_t>(text_end - number_end));
+  while (unit_name.starts_with(' ')) unit_name.remove_prefix(1);
+  if (unit_name.empty()) {
+    throw Error(fmt::format("\"{}\" has no unit; write it like \"{}\"", text, example(quantity)));
+  }
+  for (const Unit& unit : units_of(quantity)) {
+    if (unit.name == unit_name) return number * unit.factor;
+  }
+  throw Error(fmt::format("unknown unit \"{}\"{}", unit_name, suggestion(unit_name, unit_names(quantity))));
+}
+
+std::string format_quantity(Quantity quantity, double value) {
+  const Unit* best = &units_of(quantity).front();
+  const auto reads_well = [value](const Unit& unit) {
+    const double scaled = std::abs(value / unit.factor);
+    return scaled >= 1 && std::abs(scaled * 1000 - std::round(scaled * 1000)) < 1e-9 * scaled;
+  };
+  for (const Unit& unit : units_of(quantity)) {
+    if (reads_well(unit) && (unit.factor > best->factor || !reads_well(*best))) best = &unit;
+  }
+  return fmt::format("{:.15g} {}", value / best->factor, best->name);
+}
+
+}  // namespace thinpipe
