@@ -1,8 +1,8 @@
-// Collective operations among the workers. Every worker makes the same calls in the same order; each call blocks
-// until this worker's part is done. Results are bit-identical on every worker.
+// Collective operations among the workers. Every worker makes the same calls in the same order; each call
+// blocks until this worker's part is done. Results are bit-identical on every worker.
 //
-// Tensors are one-dimensional, contiguous and on the CPU. A failure of the network or of a peer is a CollectiveError
-// that names the operation; afterwards the object is unusable.
+// Tensors are one-dimensional, contiguous and on the CPU. A failure of the network or of a peer is a
+// CollectiveError that names the operation; afterwards the object is unusable.
 #pragma once
 
 #include <cstdint>
@@ -33,13 +33,13 @@ class Collective {
   virtual int rank() const = 0;
   virtual int world_size() const = 0;
 
-  // In place, elementwise over workers. float32, float16, int8, int32 or int64. A NaN in any worker's float input
-  // gives NaN under sum; max is defined for inputs without NaN. int8 sums wrap: the caller keeps
+  // In place, elementwise over workers. float32, float16, int8, int32 or int64. A NaN in any worker's float
+  // input gives NaN under sum; max is defined for inputs without NaN. int8 sums wrap: the caller keeps
   // world_size x |value| <= 127. Zero elements: no communication.
   virtual void all_reduce(torch::Tensor tensor, Reduction reduction) = 0;
 
-  // The concatenation of every worker's `input` in rank order. counts[r] is the number of elements of worker r's
-  // input, the same list on every worker. Any dtype, the same on every worker.
+  // The concatenation of every worker's `input` in rank order. counts[r] is the number of elements of worker
+  // r's input, the same list on every worker. Any dtype, the same on every worker.
   virtual torch::Tensor all_gather_v(const torch::Tensor& input, std::span<const std::int64_t> counts) = 0;
 
   // `tensor` of every worker becomes the root's.

@@ -1,0 +1,240 @@
+#include "trainer/collectives/in_process.hh"
+
+#include <condition_variable>
+#include <cstring>
+#include <exception>
+#include <mutex>
+#include <thread>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "trainer/collectives/reduction.hh"
+
+namespace thinpipe::trainer {
+
+namespace {
+
+// What one worker brings to a call. `call` says which call it is, with its arguments: equal on all workers.
+struct Contribution {
+  std::string call;
+  torch::Tensor tensor;
+};
+
+std::byte* bytes_of(const torch::Tensor& tensor) {
+  return static_cast<std::byte*>(tensor.data_ptr());
+}
+
+}  // namespace
+
+class InProcessGroup::State {
+ public:
+  explicit State(int world_size) : contributions(world_size), joined_(world_size, false) {
+    if (world_size < 1) throw Error(fmt::format("a group needs at least one worker, not {}", world_size));
+  }
+
+  int world_size() const { return static_cast<int>(contributions.size()); }
+
+  void join(int rank) {
+    const std::lock_guard lock(mutex_);
+    if (rank < 0 || rank >= world_size()) {
+      throw Error(fmt::format("join group: rank {} is not below world size {}", rank, world_size()));
+    }
+    if (joined_[rank]) throw Error(fmt::format("join group: rank {} has joined already", rank));
+    joined_[rank] = true;
+  }
+
+  // Returns once all workers have called it. What each wrote before, all see after.
+  void meet(const std::string& call) {
+    std::unique_lock lock(mutex_);
+    throw_if_aborted(call);
+    const std::uint64_t meeting = meetings_;
+    if (++present_ == world_size()) {
+      present_ = 0;
+      ++meetings_;
+      changed_.notify_all();
+      return;
+    }
+    changed_.wait(lock, [&] { return meetings_ != meeting || !abort_reason_.empty(); });
+    // A meeting that took place stands, even if a worker has left since.
+    if (meetings_ == meeting) throw_if_aborted(call);
+  }
+
+  // `rank`: who is to blame, or -1.
+  void abort(std::string reason, int rank) {
+    const std::lock_guard lock(mutex_);
+    if (abort_reason_.empty()) {
+      abort_reason_ = std::move(reason);
+      culprit_ = rank;
+    }
+    changed_.notify_all();
+  }
+
+  int culprit() const {
+    const std::lock_guard lock(mutex_);
+    return culprit_;
+  }
+
+  // contributions[r] is written by worker r before a meeting and read by all after it.
+  std::vector<Contribution> contributions;
+
+ private:
+  void throw_if_aborted(const std::string& call) const {
+    if (!abort_reason_.empty()) throw CollectiveError(fmt::format("{}: {}", call, abort_reason_));
+  }
+
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  std::vector<bool> joined_;
+  std::string abort_reason_;
+  int culprit_ = -1;
+  int present_ = 0;
+  std::uint64_t meetings_ = 0;
+};
+
+class InProcessGroup::Member : public Collective {
+ public:
+  Member(std::shared_ptr<State> state, int rank)
+      : state_(std::move(state)), rank_(rank), farewell_(fmt::format("rank {} has left", rank)) {}
+  ~Member() override { state_->abort(std::move(farewell_), rank_); }
+
+  int rank() const override { return rank_; }
+  int world_size() const override { return state_->world_size(); }
+
+  void all_reduce(torch::Tensor tensor, Reduction reduction) override {
+    if (tensor.numel() == 0) return;
+    const std::string call = fmt::format("all_reduce {} of {} x {}", name_of(reduction), tensor.numel(),
+                                         c10::toString(tensor.scalar_type()));
+    together(call, tensor, [&] { reduce_own_part(accumulate_function(tensor.scalar_type(), reduction)); });
+  }
+
+  torch::Tensor all_gather_v(const torch::Tensor& input, std::span<const std::int64_t> counts) override {
+    torch::Tensor gathered;
+    const std::string call =
+        fmt::format("all_gather_v of {} x [{}]", c10::toString(input.scalar_type()), fmt::join(counts, ", "));
+    together(call, input, [&] {
+      std::vector<torch::Tensor> inputs;
+      for (const Contribution& contribution : state_->contributions) inputs.push_back(contribution.tensor);
+      check_counts(call, inputs, counts);
+      gathered = torch::cat(inputs);
+    });
+    return gathered;
+  }
+
+  void broadcast(torch::Tensor tensor, int root) override {
+    const std::string call = fmt::format("broadcast of {} x {} from rank {}", tensor.numel(),
+                                         c10::toString(tensor.scalar_type()), root);
+    together(call, tensor, [&] {
+      if (root < 0 || root >= world_size()) {
+        throw CollectiveError(fmt::format("{}: there are {} workers", call, world_size()));
+      }
+      if (rank_ != root && tensor.numel() > 0) {
+        std::memcpy(bytes_of(tensor), bytes_of(state_->contributions[root].tensor), tensor.nbytes());
+      }
+    });
+  }
+
+  void barrier() override {
+    together("barrier", {}, [] {});
+  }
+
+ private:
+  // Hands `tensor` to the others, does `work` with everyone's, and returns when everyone has done so.
+  void together(const std::string& call, const torch::Tensor& tensor, const std::function<void()>& work) {
+    try {
+      state_->contributions[rank_] = {call, tensor};
+      state_->meet(call);
+      check_agreement();
+      work();
+      state_->meet(call);
+      state_->contributions[rank_] = {};
+    } catch (const std::exception& error) {
+      // Its contribution stays: others may be reading it.
+      state_->abort(fmt::format("rank {} failed: {}", rank_, error.what()), rank_);
+      throw;
+    }
+  }
+
+  void check_agreement() const {
+    const std::string& first = state_->contributions.front().call;
+    for (int r = 1; r < world_size(); ++r) {
+      const std::string& other = state_->contributions[r].call;
+      if (other != first) {
+        throw CollectiveError(fmt::format("rank 0 called {}, but rank {} called {}", first, r, other));
+      }
+    }
+  }
+
+  static void check_counts(const std::string& call, const std::vector<torch::Tensor>& inputs,
+                           std::span<const std::int64_t> counts) {
+    if (counts.size() != inputs.size()) {
+      throw CollectiveError(fmt::format("{}: {} counts for {} workers", call, counts.size(), inputs.size()));
+    }
+    for (std::size_t r = 0; r < inputs.size(); ++r) {
+      if (inputs[r].numel() != counts[r]) {
+        throw CollectiveError(fmt::format("{}: rank {} brought {} elements", call, r, inputs[r].numel()));
+      }
+    }
+  }
+
+  // Worker r reduces the r-th part of everyone's tensor, into rank 0's and from there into the others'.
+  void reduce_own_part(Accumulate accumulate) const {
+    const std::vector<Contribution>& all = state_->contributions;
+    const torch::Tensor& result = all.front().tensor;
+    const std::size_t element_size = result.element_size();
+    const auto elements = static_cast<std::size_t>(result.numel());
+    const std::size_t begin = elements * rank_ / world_size();
+    const std::size_t count = elements * (rank_ + 1) / world_size() - begin;
+    if (count == 0) return;
+    std::byte* const target = bytes_of(result) + begin * element_size;
+    for (int r = 1; r < world_size(); ++r) {
+      accumulate(target, bytes_of(all[r].tensor) + begin * element_size, count);
+    }
+    for (int r = 1; r < world_size(); ++r) {
+      std::memcpy(bytes_of(all[r].tensor) + begin * element_size, target, count * element_size);
+    }
+  }
+
+  std::shared_ptr<State> state_;
+  int rank_;
+  std::string farewell_;  // made beforehand: the destructor must not fail
+};
+
+InProcessGroup::InProcessGroup(int world_size) : state_(std::make_shared<State>(world_size)) {}
+
+std::unique_ptr<Collective> InProcessGroup::join(int rank) {
+  state_->join(rank);
+  return std::make_unique<Member>(state_, rank);
+}
+
+void InProcessGroup::abort(const std::string& reason) {
+  state_->abort(reason, -1);
+}
+
+int InProcessGroup::culprit() const {
+  return state_->culprit();
+}
+
+void run_in_process(int world_size, const std::function<void(Collective&)>& worker) {
+  InProcessGroup group(world_size);
+  std::vector<std::exception_ptr> failures(world_size);
+  {
+    std::vector<std::jthread> threads;
+    for (int rank = 0; rank < world_size; ++rank) {
+      threads.emplace_back([&, rank] {
+        try {
+          worker(*group.join(rank));
+        } catch (...) {
+          failures[rank] = std::current_exception();
+        }
+      });
+    }
+  }
+  const int culprit = group.culprit();
+  if (culprit >= 0 && failures[culprit]) std::rethrow_exception(failures[culprit]);
+  for (const std::exception_ptr& failure : failures) {
+    if (failure) std::rethrow_exception(failure);
+  }
+}
+
+}  // namespace thinpipe::trainer

@@ -1,0 +1,82 @@
+#include "trainer/collectives/metered.hh"
+
+#include "trainer/collectives/ring_formula.hh"
+
+namespace thinpipe::trainer {
+
+namespace {
+
+double seconds(std::chrono::steady_clock::duration duration) {
+  return std::chrono::duration<double>(duration).count();
+}
+
+std::int64_t byte_count(const torch::Tensor& tensor) {
+  return tensor.numel() * static_cast<std::int64_t>(tensor.element_size());
+}
+
+}  // namespace
+
+MeteredCollective::MeteredCollective(std::unique_ptr<Collective> inner) : inner_(std::move(inner)) {}
+
+void MeteredCollective::all_reduce(torch::Tensor tensor, Reduction reduction) {
+  const std::int64_t bytes = byte_count(tensor);
+  const auto began = Clock::now();
+  inner_->all_reduce(std::move(tensor), reduction);
+  count(began, bytes, ring_all_reduce_sent_bytes(static_cast<double>(bytes), world_size()));
+}
+
+torch::Tensor MeteredCollective::all_gather_v(const torch::Tensor& input,
+                                              std::span<const std::int64_t> counts) {
+  const auto began = Clock::now();
+  torch::Tensor gathered = inner_->all_gather_v(input, counts);
+  const auto element_size = static_cast<std::int64_t>(input.element_size());
+  count(began, byte_count(input),
+        static_cast<double>(ring_all_gather_v_sent_bytes(counts, rank()) * element_size));
+  return gathered;
+}
+
+void MeteredCollective::broadcast(torch::Tensor tensor, int root) {
+  const std::int64_t bytes = byte_count(tensor);
+  const auto began = Clock::now();
+  inner_->broadcast(std::move(tensor), root);
+  count(began, rank() == root ? bytes : 0,
+        static_cast<double>(binomial_broadcast_sent_bytes(bytes, rank(), root, world_size())));
+}
+
+void MeteredCollective::barrier() {
+  const auto began = Clock::now();
+  inner_->barrier();
+  count(began, 0, 0);
+}
+
+void MeteredCollective::count(Clock::time_point began, std::int64_t payload_bytes, double sent_bytes) {
+  last_returned_ = Clock::now();
+  traffic_.payload_bytes += payload_bytes;
+  traffic_.sent_bytes += sent_bytes;
+  traffic_.collectives += 1;
+  traffic_.time_s += seconds(last_returned_ - began);
+}
+
+void MeteredCollective::begin_section() {
+  section_start_ = traffic_;
+  section_began_ = Clock::now();
+  last_returned_ = section_began_;
+}
+
+Section MeteredCollective::end_section() const {
+  const auto ended = Clock::now();
+  Section section;
+  section.payload_bytes = traffic_.payload_bytes - section_start_.payload_bytes;
+  section.sent_bytes = traffic_.sent_bytes - section_start_.sent_bytes;
+  section.collectives = traffic_.collectives - section_start_.collectives;
+  if (section.collectives == 0) {
+    section.encode_s = seconds(ended - section_began_);
+    return section;
+  }
+  section.exchange_s = traffic_.time_s - section_start_.time_s;
+  section.decode_s = seconds(ended - last_returned_);
+  section.encode_s = seconds(ended - section_began_) - section.exchange_s - section.decode_s;
+  return section;
+}
+
+}  // namespace thinpipe::trainer

@@ -1,0 +1,67 @@
+// Counts what goes through a collective: payload bytes as the caller hands them over, the bytes this worker
+// sends by ring_formula.hh, calls, and time. Splits the time around collectives into encode, exchange and
+// decode.
+//
+// Not synchronised: the thread that calls the collectives reads the counts, or another one after it has
+// ended.
+#pragma once
+
+#include <chrono>
+#include <memory>
+
+#include "trainer/collectives/collective.hh"
+
+namespace thinpipe::trainer {
+
+// Since construction.
+struct Traffic {
+  std::int64_t payload_bytes = 0;
+  double sent_bytes = 0;  // not a whole number where an all-reduce does not divide evenly among the workers
+  std::int64_t collectives = 0;
+  double time_s = 0;  // inside collectives
+};
+
+// One synchronisation, from begin_section() to end_section(): the three times add up to the time between the
+// two.
+struct Section {
+  double encode_s = 0;    // outside collectives, until the last one began; all of it where there was none
+  double exchange_s = 0;  // inside collectives
+  double decode_s = 0;    // after the last collective returned
+  std::int64_t payload_bytes = 0;
+  double sent_bytes = 0;
+  std::int64_t collectives = 0;
+};
+
+// Payload bytes: all_reduce, the tensor's; all_gather_v, this worker's own input's; broadcast, the tensor's
+// at the root and 0 elsewhere; barrier, 0. Calls that fail are not counted.
+class MeteredCollective : public Collective {
+ public:
+  explicit MeteredCollective(std::unique_ptr<Collective> inner);
+
+  int rank() const override { return inner_->rank(); }
+  int world_size() const override { return inner_->world_size(); }
+  void all_reduce(torch::Tensor tensor, Reduction reduction) override;
+  torch::Tensor all_gather_v(const torch::Tensor& input, std::span<const std::int64_t> counts) override;
+  void broadcast(torch::Tensor tensor, int root) override;
+  void barrier() override;
+
+  const Traffic& traffic() const { return traffic_; }
+
+  void begin_section();
+  // Since the latest begin_section().
+  Section end_section() const;
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  void count(Clock::time_point began, std::int64_t payload_bytes, double sent_bytes);
+
+  std::unique_ptr<Collective> inner_;
+  Traffic traffic_;
+  Traffic section_start_;
+  Clock::time_point section_began_ = Clock::now();
+  Clock::time_point last_returned_ =
+      section_began_;  // of the section's last collective; its beginning if none
+};
+
+}  // namespace thinpipe::trainer

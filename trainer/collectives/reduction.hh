@@ -1,0 +1,22 @@
+// The elementwise arithmetic of all_reduce, shared by the backends.
+//
+// float16 sums round to the nearest half, ties to even, at every addition, as a network that carries halves
+// does. Integer sums wrap.
+#pragma once
+
+#include <cstddef>
+
+#include "trainer/collectives/collective.hh"
+
+namespace thinpipe::trainer {
+
+// into[i] = into[i] (+ or max) from[i] for `count` elements. The two ranges do not overlap.
+using Accumulate = void (*)(void* into, const void* from, std::size_t count);
+
+// Throws Error for a type that all_reduce does not take.
+Accumulate accumulate_function(torch::ScalarType type, Reduction reduction);
+
+// "sum" or "max".
+std::string_view name_of(Reduction reduction);
+
+}  // namespace thinpipe::trainer
