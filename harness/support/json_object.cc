@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 #include <fmt/format.h>
 
@@ -35,6 +36,27 @@ void check_bounds(const Json& value, const Place& place, const Rule& rule, doubl
                   (!rule.below || number < *rule.below) && (!rule.at_most || number <= *rule.at_most);
   if (!ok) refuse(value, place, bounds(rule));
 }
+
+// Refuses an object that names a member twice: the parser would keep one of the two and say nothing.
+class DuplicateKeys {
+ public:
+  explicit DuplicateKeys(const std::string& file) : file_(file) {}
+
+  bool operator()(int /*depth*/, Json::parse_event_t event, const Json& parsed) {
+    if (event == Json::parse_event_t::object_start) {
+      keys_.emplace_back();
+    } else if (event == Json::parse_event_t::object_end) {
+      keys_.pop_back();
+    } else if (event == Json::parse_event_t::key && !keys_.back().insert(parsed.get<std::string>()).second) {
+      throw InputError({file_, ""}, fmt::format("the key {} is given twice in one object", parsed.dump()));
+    }
+    return true;
+  }
+
+ private:
+  std::string file_;
+  std::vector<std::set<std::string>> keys_;
+};
 
 }  // namespace
 
@@ -110,7 +132,7 @@ void JsonObject::finish() const {
 
 Json parse_json(std::string_view text, const std::string& file) {
   try {
-    return Json::parse(text);
+    return Json::parse(text, DuplicateKeys(file));
   } catch (const Json::parse_error& error) {
     const std::string_view before = text.substr(0, std::min(error.byte, text.size()));
     const auto line = std::ranges::count(before, '\n') + 1;

@@ -17,6 +17,7 @@
 
 #include "harness/support/json_object.hh"
 #include "harness/support/nearest.hh"
+#include "harness/support/options.hh"
 
 namespace thinpipe {
 
@@ -49,20 +50,31 @@ class Registry {
     return out;
   }
 
-  // Makes what {"name": …, options…} asks for; a wrong name or option is an InputError with the nearest valid
-  // one.
+  // Throws InputError with the nearest valid name.
+  const Entry& find(const std::string& name, const Place& place) const {
+    const auto entry = entries_.find(name);
+    if (entry == entries_.end()) {
+      throw InputError(place, fmt::format("unknown name \"{}\"{}", name, suggestion(name, names())));
+    }
+    return entry->second;
+  }
+
+  // Makes what {"name": …, options…} asks for; a wrong name or option is an InputError with the nearest valid one.
   std::unique_ptr<Interface> make(const Json& value, const Place& place, Arguments... arguments) const {
     JsonObject object(value, place);
     std::string name;
     object.read("name", name, {.required = true});
-    const auto entry = entries_.find(name);
-    if (entry == entries_.end()) {
-      throw InputError(object.place_of("name"),
-                       fmt::format("unknown name \"{}\"{}", name, suggestion(name, names())));
-    }
-    std::unique_ptr<Interface> made = entry->second.make(object, arguments...);
+    std::unique_ptr<Interface> made = find(name, object.place_of("name")).make(object, arguments...);
     object.finish();
     return made;
+  }
+
+  // {"name": …, options…} with every option that is absent at its default.
+  Json with_defaults(const Json& value, const Place& place) const {
+    JsonObject object(value, place);
+    std::string name;
+    object.read("name", name, {.required = true});
+    return fill_defaults(value, find(name, object.place_of("name")).options);
   }
 
  private:

@@ -1,0 +1,61 @@
+#include "harness/support/file_descriptor.hh"
+
+#include <cerrno>
+#include <utility>
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+
+#include "harness/support/exception.hh"
+
+namespace thinpipe {
+namespace {
+
+bool is_open(int fd) {
+  return ::fcntl(fd, F_GETFD) >= 0;
+}
+
+TEST(FileDescriptor, ClosesOnceAndMoves) {
+  int number = -1;
+  {
+    FileDescriptor first = FileDescriptor::open("/dev/null", O_RDONLY);
+    number = first.get();
+    const FileDescriptor second = std::move(first);
+    EXPECT_EQ(second.get(), number);
+    EXPECT_TRUE(is_open(number));
+  }
+  EXPECT_FALSE(is_open(number));
+}
+
+TEST(FileDescriptor, AssignmentClosesWhatItHeld) {
+  FileDescriptor first = FileDescriptor::open("/dev/null", O_RDONLY);
+  const int number = first.get();
+  first = FileDescriptor();
+  EXPECT_FALSE(is_open(number));
+  EXPECT_FALSE(first);
+}
+
+TEST(FileDescriptor, OpenClosesOnExecAndNamesThePathItCannotOpen) {
+  const FileDescriptor null = FileDescriptor::open("/dev/null", O_RDONLY);
+  EXPECT_EQ(::fcntl(null.get(), F_GETFD) & FD_CLOEXEC, FD_CLOEXEC);
+  try {
+    FileDescriptor::open("/no/such/file", O_RDONLY);
+    FAIL() << "opened";
+  } catch (const SystemError& error) {
+    EXPECT_STREQ(error.what(), "open /no/such/file: No such file or directory");
+  }
+}
+
+TEST(Pipe, CarriesBytesToEndOfFile) {
+  Pipe pipe = Pipe::create();
+  write_all(pipe.write_end, "twelve bytes", "write to the pipe");
+  pipe.write_end.reset();
+  EXPECT_EQ(read_to_end(pipe.read_end, "read from the pipe"), "twelve bytes");
+}
+
+TEST(ReadFile, NamesAFileThatIsMissing) {
+  EXPECT_THROW(read_file("/no/such/file"), SystemError);
+}
+
+}  // namespace
+}  // namespace thinpipe

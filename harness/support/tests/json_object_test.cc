@@ -1,0 +1,87 @@
+#include "harness/support/json_object.hh"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace thinpipe {
+namespace {
+
+using testing::HasSubstr;
+
+std::string failure(const auto& attempt) {
+  try {
+    attempt();
+  } catch (const InputError& error) {
+    return error.what();
+  }
+  return "accepted";
+}
+
+TEST(JsonObject, ReadsWhatIsThereAndKeepsDefaults) {
+  const Json value = {{"count", 4}};
+  JsonObject object(value, {"f.json", ""});
+  std::int64_t count = 1;
+  std::string kind = "default";
+  object.read("count", count);
+  object.read("kind", kind);
+  object.finish();
+  EXPECT_EQ(count, 4);
+  EXPECT_EQ(kind, "default");
+}
+
+TEST(JsonObject, RefusesWhatNobodyAskedFor) {
+  const Json value = {{"kimd", 4}};
+  JsonObject object(value, {"f.json", "/base"});
+  object.find("kind");
+  EXPECT_EQ(failure([&] { object.finish(); }),
+            "f.json at /base/kimd: unknown key \"kimd\"; did you mean \"kind\"? known: kind");
+}
+
+TEST(JsonObject, CommentsAndSchemaNamesAreAllowed) {
+  const Json value = {{"// why", "because"}, {"$schema", "experiment.schema.json"}};
+  EXPECT_EQ(failure([&] { JsonObject(value, {"f.json", ""}).finish(); }), "accepted");
+}
+
+TEST(JsonObject, MissingMembersAndWrongTypesNameThePlace) {
+  const Json value = {{"ratio", "half"}};
+  JsonObject object(value, {"f.json", "/base"});
+  double ratio = 0;
+  EXPECT_EQ(failure([&] { object.read("name", ratio, {.required = true}); }),
+            "f.json at /base: \"name\" is missing");
+  EXPECT_EQ(failure([&] { object.read("ratio", ratio); }),
+            "f.json at /base/ratio: must be a number, but is \"half\"");
+  EXPECT_EQ(failure([&] {
+              JsonObject(value["ratio"], {"f.json", "/x"});
+            }),
+            "f.json at /x: must be an object, but is \"half\"");
+}
+
+TEST(ReadValue, WholeNumbersOfAQuantity) {
+  std::int64_t bytes = 0;
+  read_value(Json("1.5 KiB"), {"f", ""}, {.quantity = Quantity::size}, bytes);
+  EXPECT_EQ(bytes, 1536);
+  EXPECT_THAT(failure([&] {
+                read_value(Json("0.3 bytes"), {"f", ""}, {.quantity = Quantity::size}, bytes);
+              }),
+              HasSubstr("whole number of bytes"));
+}
+
+TEST(ParseJson, SyntaxErrorsNameLineAndColumn) {
+  EXPECT_THAT(failure([] { parse_json("{\n  \"a\": ,\n}", "f.json"); }),
+              HasSubstr("f.json: not valid JSON at line 2, column "));
+}
+
+TEST(ParseJson, AKeyGivenTwiceIsAnError) {
+  EXPECT_EQ(failure([] { parse_json(R"({"a": {"b": 1, "c": 2, "b": 3}})", "f.json"); }),
+            "f.json: the key \"b\" is given twice in one object");
+  EXPECT_EQ(failure([] { parse_json(R"({"a": {"b": 1}, "c": [{"b": 1}, {"b": 3}]})", "f.json"); }),
+            "accepted");
+}
+
+TEST(ParseJson, AMissingFileIsAnInputError) {
+  EXPECT_THAT(failure([] { parse_json_file("/no/such.json"); }),
+              HasSubstr("/no/such.json: open /no/such.json: No such file or directory"));
+}
+
+}  // namespace
+}  // namespace thinpipe

@@ -1,0 +1,52 @@
+#include "harness/support/units.hh"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "harness/support/exception.hh"
+
+namespace thinpipe {
+namespace {
+
+std::string failure(Quantity quantity, std::string_view text) {
+  try {
+    parse_quantity(quantity, text);
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "accepted";
+}
+
+TEST(Units, ParsesIntoBaseUnits) {
+  EXPECT_DOUBLE_EQ(parse_quantity(Quantity::rate, "100 Mbit/s"), 1e8);
+  EXPECT_DOUBLE_EQ(parse_quantity(Quantity::rate, "2.5Gbit/s"), 2.5e9);
+  EXPECT_DOUBLE_EQ(parse_quantity(Quantity::duration, "20 ms"), 0.02);
+  EXPECT_DOUBLE_EQ(parse_quantity(Quantity::duration, "2 min"), 120);
+  EXPECT_DOUBLE_EQ(parse_quantity(Quantity::size, "25 MiB"), 25.0 * 1024 * 1024);
+}
+
+TEST(Units, ErrorsStateTheRuleAndTheNearestUnit) {
+  EXPECT_EQ(failure(Quantity::rate, "100 Mbits"),
+            "unknown unit \"Mbits\"; did you mean \"Mbit/s\"? known: bit/s, kbit/s, Mbit/s, Gbit/s");
+  EXPECT_EQ(failure(Quantity::rate, "100"), "\"100\" has no unit; write it like \"100 Mbit/s\"");
+  EXPECT_EQ(failure(Quantity::duration, "soon"),
+            "\"soon\" does not begin with a number; write it like \"20 ms\"");
+  EXPECT_THAT(failure(Quantity::size, "inf bytes"), testing::HasSubstr("does not begin with a number"));
+}
+
+TEST(Units, FormatsWithTheUnitThatReadsBest) {
+  EXPECT_EQ(format_quantity(Quantity::rate, 1e8), "100 Mbit/s");
+  EXPECT_EQ(format_quantity(Quantity::rate, 1.5e9), "1.5 Gbit/s");
+  EXPECT_EQ(format_quantity(Quantity::duration, 0.02), "20 ms");
+  EXPECT_EQ(format_quantity(Quantity::size, 25.0 * 1024 * 1024), "25 MiB");
+  EXPECT_EQ(format_quantity(Quantity::size, 0), "0 bytes");
+}
+
+TEST(Units, WhatIsFormattedParsesBack) {
+  for (const double value : {1.0, 999.0, 1024.0, 65536.0, 123456789.0}) {
+    EXPECT_DOUBLE_EQ(parse_quantity(Quantity::size, format_quantity(Quantity::size, value)), value);
+  }
+}
+
+}  // namespace
+}  // namespace thinpipe
