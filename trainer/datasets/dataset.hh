@@ -34,8 +34,8 @@ class Dataset {
   virtual const Examples& train() const = 0;
   virtual const Examples& test() const = 0;
 
-  // Images as a model takes them: float32, scaled to [0, 1], then normalised per channel with the data set's own mean
-  // and standard deviation. images: uint8 [n, c, h, w]; result: float32 of the same shape.
+  // Images as a model takes them: float32, scaled to [0, 1], then normalised per channel with the data set's
+  // own mean and standard deviation. images: uint8 [n, c, h, w]; result: float32 of the same shape.
   virtual torch::Tensor normalise(const torch::Tensor& images) const = 0;
 };
 

@@ -1,0 +1,40 @@
+// Which training examples each worker sees in each iteration.
+#pragma once
+
+#include "trainer/torch.hh"
+
+namespace thinpipe::trainer {
+
+// A permutation of 0..examples-1 that depends on (seed, epoch) alone: Fisher-Yates on words of Philox4x32-10,
+// bounded without bias by Lemire's method. The same on every machine; the standard library's shuffle is not.
+std::vector<std::int64_t> epoch_permutation(std::int64_t examples, std::uint64_t seed, std::int64_t epoch);
+
+// Iteration i of an epoch takes the permutation's entries [i * B * N, (i + 1) * B * N) for N workers with
+// batches of B; rank r takes the r-th B of them. N workers together thus see what one worker with batches of
+// N * B sees. Examples beyond the last whole global batch sit the epoch out.
+class BatchSampler {
+ public:
+  struct Options {
+    std::int64_t examples = 0;
+    std::int64_t batch_size_per_worker = 0;
+    std::int64_t rank = 0;
+    std::int64_t world_size = 1;
+    std::uint64_t seed = 0;
+  };
+
+  // Throws Error when the examples do not fill one global batch.
+  explicit BatchSampler(const Options& options);
+
+  std::int64_t batches_per_epoch() const;
+
+  // int64 [B]: indices of examples. epoch >= 0, 0 <= iteration < batches_per_epoch(), in any order; a change
+  // of epoch costs a new permutation.
+  torch::Tensor batch(std::int64_t epoch, std::int64_t iteration);
+
+ private:
+  Options options_;
+  std::optional<std::int64_t> epoch_;  // of permutation_
+  std::vector<std::int64_t> permutation_;
+};
+
+}  // namespace thinpipe::trainer

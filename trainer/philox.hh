@@ -1,0 +1,43 @@
+// Philox4x32-10, a counter-based random number generator: the word at a counter depends on key and counter
+// alone, so that results are the same for every thread count, machine and order of use. Salmon, Moraes, Dror,
+// Shaw: Parallel Random Numbers: As Easy as 1, 2, 3 (SC 2011).
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+
+namespace thinpipe::trainer {
+
+using PhiloxKey = std::array<std::uint32_t, 2>;
+using PhiloxBlock = std::array<std::uint32_t, 4>;
+
+// The ten rounds: four random words for a counter under a key.
+PhiloxBlock philox(PhiloxKey key, PhiloxBlock counter);
+
+// Stands in a stream's rank where all workers draw the same numbers.
+constexpr std::uint32_t shared_rank = 0xFFFFFFFF;
+
+// The values of RandomStream::bucket that no bucket has: draws for other purposes never meet a bucket's.
+enum class Purpose : std::uint32_t {
+  batch_order = 0xFFFFFFFF,
+  synthetic_prototypes = 0xFFFFFFFE,
+  synthetic_noise = 0xFFFFFFFD,
+};
+
+// One sequence of random words. The key is the seed; the counter is (step, bucket, rank, lane), and lane l
+// yields the words 4l to 4l + 3. Streams that differ in any member are independent.
+struct RandomStream {
+  std::uint64_t seed = 0;
+  std::uint32_t step = 0;
+  std::uint32_t bucket = 0;
+  std::uint32_t rank = shared_rank;
+};
+
+// Word i of the result is word i of the stream. At most 2^34 words: the lane has 32 bits.
+void fill_words(const RandomStream& stream, std::span<std::uint32_t> out);
+
+// Uniform on [0, 1): multiples of 2^-24, from the upper 24 bits of the stream's words.
+void fill_uniform(const RandomStream& stream, std::span<float> out);
+
+}  // namespace thinpipe::trainer
