@@ -1,0 +1,22 @@
+// One host of the virtual network.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "netem/network_namespace.hh"
+
+namespace thinpipe::netem {
+
+struct Host {
+  std::string name;
+  std::string address;                                     // dotted IPv4
+  std::optional<NetworkNamespace> network_namespace = {};  // none on a loopback topology
+
+  // Moves the calling process into the host: its network namespace, an IPC namespace of its own, and a mount
+  // namespace of its own with an empty /dev/shm, so that no library finds a way around the network. Call it
+  // in a forked child that has one thread. Does nothing on a loopback topology.
+  void enter() const;
+};
+
+}  // namespace thinpipe::netem

@@ -1,0 +1,35 @@
+// Watches the shaped links of a network during a run and says, with evidence, whether the emulation did what
+// it was told.
+#pragma once
+
+#include <chrono>
+#include <string>
+#include <vector>
+
+#include "netem/network.hh"
+#include "netem/rate_record.hh"
+
+namespace thinpipe::netem {
+
+class Monitor {
+ public:
+  // How often to call sample(). Shorter than a queue's 10 ms, because only then can a reading prove that the
+  // queue never ran empty before the next one, which is what tells a shaper that falls behind from a sender
+  // that paused.
+  static constexpr std::chrono::milliseconds sampling_period{4};
+
+  // `network` must outlive this. Takes the first sample.
+  explicit Monitor(const Network& network);
+
+  // Reads every counter: about 50 us.
+  void sample();
+
+  // Takes the last sample and judges.
+  Fidelity verdict();
+
+ private:
+  const Network& network_;
+  std::vector<RateRecord> records_;  // one a shaped direction, in the order of Network::counters
+};
+
+}  // namespace thinpipe::netem

@@ -1,0 +1,82 @@
+// libnl's objects, owned, and its errors, named after the attempt.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include <netlink/addr.h>
+#include <netlink/cache.h>
+#include <netlink/msg.h>
+#include <netlink/netlink.h>
+#include <netlink/route/addr.h>
+#include <netlink/route/link.h>
+#include <netlink/route/neighbour.h>
+#include <netlink/route/qdisc.h>
+#include <netlink/route/route.h>
+
+#include "harness/support/exception.hh"
+
+namespace thinpipe::netem {
+
+// A netlink request failed: "create bridge left: Operation not permitted".
+class NetlinkError : public Error {
+ public:
+  NetlinkError(std::string_view attempt, int code);
+  // libnl's code, negative: -NLE_OBJ_NOTFOUND and so on.
+  int code() const { return code_; }
+
+ private:
+  int code_;
+};
+
+// Throws NetlinkError when `result` is negative; otherwise returns it.
+int netlink_call(std::string_view attempt, int result);
+
+// Ends an object with libnl's own function for its kind.
+template <auto release>
+struct Release {
+  template <class T>
+  void operator()(T* object) const {
+    release(object);
+  }
+};
+
+template <class T, auto release>
+using Owned = std::unique_ptr<T, Release<release>>;
+
+using OwnedSocket = Owned<nl_sock, nl_socket_free>;
+using OwnedLink = Owned<rtnl_link, rtnl_link_put>;
+using OwnedQdisc = Owned<rtnl_qdisc, rtnl_qdisc_put>;
+using OwnedRoute = Owned<rtnl_route, rtnl_route_put>;
+using OwnedAddress = Owned<rtnl_addr, rtnl_addr_put>;
+using OwnedNeighbour = Owned<rtnl_neigh, rtnl_neigh_put>;
+using OwnedCache = Owned<nl_cache, nl_cache_free>;
+using OwnedMessage = Owned<nl_msg, nlmsg_free>;
+using OwnedBytes = Owned<nl_addr, nl_addr_put>;  // a network or link-layer address
+
+// Throws NetlinkError when an allocation came back empty.
+template <class Handle, class T>
+Handle own(T* object) {
+  netlink_call("allocate a netlink object", object == nullptr ? -NLE_NOMEM : 0);
+  return Handle(object);
+}
+
+// A route netlink socket. It belongs for ever to the network namespace in which it was made.
+class NetlinkSocket {
+ public:
+  NetlinkSocket();
+
+  nl_sock* get() const { return socket_.get(); }
+
+  // Sends the request and waits for the kernel's answer.
+  void send(std::string_view attempt, OwnedMessage message) const;
+
+ private:
+  OwnedSocket socket_;
+};
+
+// The address of text like "10.77.0.1/16".
+OwnedBytes parse_address(const std::string& text, int family);
+
+}  // namespace thinpipe::netem

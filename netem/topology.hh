@@ -1,0 +1,59 @@
+// A virtual network as the user describes it: switches, hosts, and links with their caps. Pure: reads and
+// checks files, touches nothing of the kernel.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "harness/support/json_object.hh"
+
+namespace thinpipe::netem {
+
+enum class TopologyKind {
+  network,   // namespaces, bridges and links
+  loopback,  // every host is 127.0.0.1: no namespaces, no links, no caps
+};
+
+// A full-duplex link; what it says holds for each direction on its own.
+struct Link {
+  std::string a;  // a node's name; `a` comes first in names like "left->middle"
+  std::string b;
+  std::optional<double> rate_bit_per_s = {};  // the cap, Ethernet headers included; none: not shaped
+  std::optional<double> burst_bytes = {};  // what may pass at once after idling; none: follows from the rate
+  std::optional<double> queue_bytes = {};  // what may wait before frames drop; none: follows from the rate
+  bool bottleneck = false;                 // an experiment's "bottleneck.rate" overrides this link's cap
+};
+
+struct Topology {
+  std::string name;
+  std::string description = {};
+  TopologyKind kind = TopologyKind::network;
+  std::vector<std::string> switches = {};
+  std::vector<std::string> hosts = {};  // in the order of ranks
+  std::vector<Link> links = {};         // one a pair of nodes: lists in "between" are expanded
+};
+
+// A node's name becomes part of a device's name ("left.12"), which the kernel limits to 15 characters.
+inline constexpr std::size_t longest_node_name = 10;
+// Ports of one Linux bridge.
+inline constexpr std::size_t most_links_of_a_switch = 1023;
+// Host addresses in 10.77.0.0/16.
+inline constexpr std::size_t most_hosts = 65534;
+inline constexpr double slowest_rate_bit_per_s = 100e3;  // a full frame takes 120 ms
+inline constexpr double fastest_rate_bit_per_s = 16e9;   // libnl holds bytes per second in an int
+
+// Reads and checks a topology; throws InputError naming the place, the rule and the remedy. The result is a
+// tree in which every host has exactly one link (or, for loopback, hosts alone).
+Topology parse_topology(const Json& value, const Place& place);
+Topology load_topology(const std::string& path);
+
+// The same topology with one link a pair of nodes and every default filled; parse_topology reads it back.
+Json to_json(const Topology& topology);
+
+// Caps every bottleneck link at `rate_bit_per_s`. Throws InputError at `place` (where the rate was asked for)
+// when the topology has no bottleneck or the rate does not fit one.
+void set_bottleneck_rate(Topology& topology, double rate_bit_per_s, const Place& place);
+
+}  // namespace thinpipe::netem
