@@ -1,7 +1,6 @@
-// The precompiled header: LibTorch, and the parts of the standard library that every file of the trainer uses.
+// The precompiled header: LibTorch, and the parts of the standard library that every file of the trainer
+// uses.
 #pragma once
-
-#include <torch/torch.h>
 
 #include <cstdint>
 #include <functional>
@@ -11,3 +10,5 @@
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include <torch/torch.h>

@@ -1,0 +1,32 @@
+// A bucket: a flat, contiguous float32 piece of the gradient, with the parameters it comes from.
+#pragma once
+
+#include "trainer/torch.hh"
+
+namespace thinpipe::trainer {
+
+// What a bucket layout and a method need to know of a parameter.
+struct ParameterInfo {
+  std::string name;
+  std::int64_t size = 0;        // number of elements
+  std::int64_t dimensions = 0;  // 1 for biases and for the scales and shifts of normalisation layers
+};
+
+// A whole parameter's place in a bucket.
+struct Slice {
+  std::size_t parameter = 0;  // index into the list of ParameterInfo
+  std::int64_t offset = 0;    // first element in the bucket
+  std::int64_t size = 0;
+};
+
+struct Bucket {
+  std::size_t index = 0;
+  std::int64_t size = 0;      // elements
+  std::vector<Slice> slices;  // ascending offsets, no gaps
+  bool side = false;          // parameters that the method leaves alone: always synchronised densely
+  torch::Tensor gradient;     // float32 [size]; undefined in a layout that no gradient has been collected for
+
+  torch::Tensor view(const Slice& slice) const { return gradient.narrow(0, slice.offset, slice.size); }
+};
+
+}  // namespace thinpipe::trainer

@@ -1,0 +1,56 @@
+#include "trainer/bucket_layout.hh"
+
+#include <fmt/format.h>
+#include <xxhash.h>
+
+namespace thinpipe::trainer {
+namespace {
+
+constexpr std::int64_t kBytesPerElement = 4;
+
+void append_buckets(std::vector<Bucket>& buckets, const std::vector<ParameterInfo>& parameters,
+                    const std::vector<std::size_t>& order, bool side, const BucketOptions& options) {
+  const auto is_full = [&](const Bucket& bucket) {
+    const std::int64_t limit = bucket.index == 0 ? options.first_size_bytes : options.size_bytes;
+    return bucket.size * kBytesPerElement >= limit;
+  };
+  bool open = false;
+  for (const std::size_t parameter : order) {
+    if (!open) {
+      buckets.push_back({.index = buckets.size(), .side = side});
+      open = true;
+    }
+    Bucket& bucket = buckets.back();
+    const std::int64_t size = parameters[parameter].size;
+    bucket.slices.push_back({.parameter = parameter, .offset = bucket.size, .size = size});
+    bucket.size += size;
+    open = !is_full(bucket);
+  }
+}
+
+}  // namespace
+
+std::vector<Bucket> lay_out_buckets(const std::vector<ParameterInfo>& parameters,
+                                    const std::vector<std::size_t>& order, const std::vector<bool>& side,
+                                    const BucketOptions& options) {
+  std::vector<std::size_t> main_order;
+  std::vector<std::size_t> side_order;
+  for (const std::size_t parameter : order) (side[parameter] ? side_order : main_order).push_back(parameter);
+  std::vector<Bucket> buckets;
+  append_buckets(buckets, parameters, main_order, false, options);
+  append_buckets(buckets, parameters, side_order, true, options);
+  return buckets;
+}
+
+std::uint64_t layout_hash(const std::vector<ParameterInfo>& parameters, const std::vector<Bucket>& buckets) {
+  std::string text;
+  for (const Bucket& bucket : buckets) {
+    text += fmt::format("bucket {} {}\n", bucket.index, bucket.side ? "side" : "main");
+    for (const Slice& slice : bucket.slices) {
+      text += fmt::format("{} {} {}\n", parameters[slice.parameter].name, slice.offset, slice.size);
+    }
+  }
+  return XXH3_64bits(text.data(), text.size());
+}
+
+}  // namespace thinpipe::trainer

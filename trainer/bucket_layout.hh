@@ -1,0 +1,36 @@
+// Which parameter goes into which bucket, as PyTorch's DistributedDataParallel does it: parameters are taken
+// in the order in which their gradients arrive, the first bucket is small so that exchange starts early, a
+// bucket is closed when it has reached its size, and no parameter is split.
+#pragma once
+
+#include "harness/support/json_object.hh"
+#include "trainer/bucket.hh"
+
+namespace thinpipe::trainer {
+
+struct BucketOptions {
+  std::int64_t first_size_bytes = 1 << 20;
+  std::int64_t size_bytes = 25 << 20;
+
+  void visit(auto& field) {
+    field("first_size", first_size_bytes,
+          Rule{.effect = "the first bucket is closed when it holds this much",
+               .quantity = Quantity::size,
+               .at_least = 1});
+    field("size", size_bytes,
+          Rule{.effect = "every further bucket is closed when it holds this much",
+               .quantity = Quantity::size,
+               .at_least = 1});
+  }
+};
+
+// order: every index of `parameters` once, in order of arrival. side[p]: parameter p belongs in a side
+// bucket; these come last, because they hold next to nothing and must not delay the others.
+std::vector<Bucket> lay_out_buckets(const std::vector<ParameterInfo>& parameters,
+                                    const std::vector<std::size_t>& order, const std::vector<bool>& side,
+                                    const BucketOptions& options);
+
+// Equal on two workers when their layouts are: names, sizes, offsets and order.
+std::uint64_t layout_hash(const std::vector<ParameterInfo>& parameters, const std::vector<Bucket>& buckets);
+
+}  // namespace thinpipe::trainer

@@ -1,0 +1,112 @@
+#include "trainer/check.hh"
+
+#include <map>
+#include <numeric>
+
+#include "trainer/datasets/batch_sampler.hh"
+#include "trainer/gradient_exchange.hh"
+#include "trainer/optimisers/optimiser.hh"
+#include "trainer/pruning/criterion.hh"
+#include "trainer/training_setup.hh"
+#include "trainer/worker.hh"
+
+namespace thinpipe::trainer {
+namespace {
+
+// A sweep's configurations mostly share their data: each data set is read once.
+class DatasetCache {
+ public:
+  const Dataset& get(const Json& description, const Place& place) {
+    auto& dataset = datasets_[description.dump()];
+    if (!dataset) dataset = DatasetRegistry::instance().make(description, place);
+    return *dataset;
+  }
+
+ private:
+  std::map<std::string, std::unique_ptr<Dataset>> datasets_;
+};
+
+ExpectedTraffic expected_traffic(const TrainingConfig& config, const Model& model, const Mask& mask) {
+  const SynchroniserContext context{.parameters = parameter_infos(model), .kept = kept_masks(model, mask)};
+  const auto& registry = SynchroniserRegistry::instance();
+  const auto synchroniser = registry.make(config.synchroniser, kConfigurationPlace / "synchroniser", context);
+  const auto side_synchroniser = registry.make({{"name", "dense"}}, kConfigurationPlace, context);
+  std::vector<std::size_t> order(context.parameters.size());
+  std::iota(order.rbegin(), order.rend(), 0U);
+  std::vector<bool> side;
+  for (const ParameterInfo& info : context.parameters) side.push_back(synchroniser->leaves_dense(info));
+  const auto layout = lay_out_buckets(context.parameters, order, side, config.buckets);
+  synchroniser->prepare(layout);
+  ExpectedTraffic traffic;
+  for (const Bucket& bucket : layout) {
+    traffic +=
+        (bucket.side ? side_synchroniser : synchroniser)->traffic(bucket, static_cast<int>(config.workers));
+  }
+  return traffic;
+}
+
+Json plan(const TrainingConfig& config, const Dataset& dataset) {
+  const std::shared_ptr<Model> model = make_model(config, dataset.shape());
+  const Mask mask = choose_mask(config, *model, dataset);
+  const BatchSampler sampler({.examples = dataset.train().size(),
+                              .batch_size_per_worker = config.training.batch_size_per_worker,
+                              .world_size = config.workers,
+                              .seed = static_cast<std::uint64_t>(config.seed)});
+  const ExpectedTraffic traffic = expected_traffic(config, *model, mask);
+  std::int64_t parameters = 0;
+  for (const ParameterInfo& info : parameter_infos(*model)) parameters += info.size;
+  const std::int64_t iterations = config.training.epochs * sampler.batches_per_epoch();
+  const std::int64_t every = config.training.evaluate_every_iterations;
+  return {{"parameters", parameters},
+          {"gradient_bytes", 4 * parameters},
+          {"iterations", iterations},
+          {"evaluations", 1 + (iterations + every - 1) / every},
+          {"payload_bytes_per_iteration", traffic.payload_bytes},
+          {"sent_bytes_per_iteration", traffic.sent_bytes}};
+}
+
+template <class SomeRegistry>
+Json describe_registry() {
+  Json out = Json::object();
+  for (const auto& [name, entry] : SomeRegistry::instance().entries()) {
+    out[name] = {{"summary", entry.summary}, {"options", entry.options}};
+  }
+  return out;
+}
+
+}  // namespace
+
+Json check_configurations(const Json& configurations) {
+  DatasetCache datasets;
+  Json answers = Json::array();
+  for (const Json& value : configurations) {
+    try {
+      const TrainingConfig config = parse_training_config(value, {});
+      const Dataset& dataset = datasets.get(config.dataset, Place{} / "dataset");
+      answers.push_back({{"ok", true}, {"config", to_json(config)}, {"plan", plan(config, dataset)}});
+    } catch (const InputError& error) {
+      answers.push_back({{"ok", false}, {"pointer", error.place().pointer}, {"message", error.message()}});
+    } catch (const std::exception& error) {
+      // A combination that no single option's rule forbids: a batch larger than the data set, an image too
+      // small.
+      answers.push_back({{"ok", false}, {"pointer", ""}, {"message", error.what()}});
+    }
+  }
+  return answers;
+}
+
+Json describe() {
+  return {{"synchronisers", describe_registry<SynchroniserRegistry>()},
+          {"models", describe_registry<ModelRegistry>()},
+          {"datasets", describe_registry<DatasetRegistry>()},
+          {"collectives", describe_registry<CollectiveRegistry>()},
+          {"optimisers", describe_registry<OptimiserRegistry>()},
+          {"pruning", describe_registry<PruningRegistry>()},
+          {"settings",
+           {{"pretraining", describe_options<PretrainingOptions>()},
+            {"training", describe_options<LoopOptions>()},
+            {"buckets", describe_options<BucketOptions>()}}},
+          {"libraries", library_versions()}};
+}
+
+}  // namespace thinpipe::trainer

@@ -1,0 +1,20 @@
+// Answers for the controller, which has no LibTorch: is a configuration valid, what is it with every default
+// filled in, what will it cost; and what is there to choose from.
+#pragma once
+
+#include "harness/support/json_object.hh"
+
+namespace thinpipe::trainer {
+
+// configurations: an array of training configurations as users write them. One answer each:
+//   {"ok": true, "config": {…normalised…}, "plan": {…}}   or   {"ok": false, "pointer": "/model/width",
+//   "message": "…"}
+// plan: parameters, gradient_bytes, iterations, evaluations, payload_bytes_per_iteration,
+// sent_bytes_per_iteration (of one worker, by formula).
+Json check_configurations(const Json& configurations);
+
+// Every registry with each entry's summary and options, the options of the configuration itself, and the
+// versions of the libraries in use.
+Json describe();
+
+}  // namespace thinpipe::trainer

@@ -1,0 +1,45 @@
+// A thread that carries out numbered jobs in ascending order, each as soon as it has been released. The order
+// of release does not matter: that is what keeps collectives in the same order on every worker.
+#pragma once
+
+#include <condition_variable>
+#include <exception>
+#include <functional>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+namespace thinpipe::trainer {
+
+class CommunicationThread {
+ public:
+  // `work` is called on the thread with the number of the job.
+  explicit CommunicationThread(std::function<void(std::size_t)> work);
+  // Waits for the job in progress; jobs not begun are dropped.
+  ~CommunicationThread();
+  CommunicationThread(const CommunicationThread&) = delete;
+  CommunicationThread& operator=(const CommunicationThread&) = delete;
+  CommunicationThread(CommunicationThread&&) = delete;
+  CommunicationThread& operator=(CommunicationThread&&) = delete;
+
+  // Begins a round of jobs 0 … jobs-1, none released yet. The former round must have been drained.
+  void begin(std::size_t jobs);
+  void release(std::size_t job);
+  // Waits until every job of the round is done; throws what a job threw. Afterwards all that the jobs wrote
+  // can be read.
+  void drain();
+
+ private:
+  void run();
+
+  std::function<void(std::size_t)> work_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::vector<bool> released_;
+  std::size_t next_ = 0;
+  std::exception_ptr failure_;
+  bool stopping_ = false;
+  std::jthread thread_;
+};
+
+}  // namespace thinpipe::trainer

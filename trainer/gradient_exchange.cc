@@ -1,0 +1,165 @@
+#include "trainer/gradient_exchange.hh"
+
+#include <algorithm>
+#include <numeric>
+#include <ranges>
+
+#include <fmt/format.h>
+
+#include "trainer/agreement.hh"
+
+namespace thinpipe::trainer {
+namespace {
+
+torch::Tensor order_tensor(const std::vector<std::size_t>& order) {
+  return torch::tensor(std::vector<std::int64_t>(order.begin(), order.end()), torch::kLong);
+}
+
+std::vector<std::size_t> order_from(const torch::Tensor& tensor) {
+  const auto* begin = tensor.data_ptr<std::int64_t>();
+  return {begin, begin + tensor.numel()};
+}
+
+}  // namespace
+
+std::vector<ParameterInfo> parameter_infos(const torch::nn::Module& model) {
+  std::vector<ParameterInfo> infos;
+  for (const auto& item : model.named_parameters()) {
+    infos.push_back({.name = item.key(), .size = item.value().numel(), .dimensions = item.value().dim()});
+  }
+  return infos;
+}
+
+std::vector<torch::Tensor> kept_masks(const torch::nn::Module& model, const Mask& mask) {
+  std::vector<torch::Tensor> kept;
+  for (const auto& item : model.named_parameters()) {
+    kept.push_back(mask.flat_mask_for(item.key()).value_or(torch::Tensor()));
+  }
+  return kept;
+}
+
+GradientExchange::GradientExchange(Model& model, const Mask& mask, std::unique_ptr<Synchroniser> synchroniser,
+                                   MeteredCollective& collective, const BucketOptions& options)
+    : collective_(collective),
+      options_(options),
+      infos_(parameter_infos(model)),
+      synchroniser_(std::move(synchroniser)),
+      side_synchroniser_(SynchroniserRegistry::instance().make({{"name", "dense"}}, {}, {})),
+      thread_([this](std::size_t bucket) { synchronise(bucket); }) {
+  const auto kept = kept_masks(model, mask);
+  for (const torch::Tensor& tensor : model.parameters()) {
+    const std::size_t p = parameters_.size();
+    Parameter parameter{.tensor = tensor};
+    if (kept[p].defined() && !kept[p].all().item<bool>())
+      parameter.pruned = kept[p].logical_not().view(tensor.sizes());
+    parameter.hook = tensor.register_hook([this, p](const torch::Tensor& gradient) { collect(p, gradient); });
+    parameters_.push_back(std::move(parameter));
+  }
+  // Until arrival is known: the last parameter of the model is the first whose gradient is ready.
+  std::vector<std::size_t> order(parameters_.size());
+  std::iota(order.rbegin(), order.rend(), 0U);
+  adopt_order(order);
+}
+
+GradientExchange::~GradientExchange() {
+  for (Parameter& parameter : parameters_) parameter.tensor.remove_hook(parameter.hook);
+}
+
+void GradientExchange::begin_step() {
+  for (Parameter& parameter : parameters_) {
+    // Backward then hands over its own tensor instead of adding to the bucket that is being exchanged.
+    parameter.tensor.mutable_grad().reset();
+    parameter.arrived = false;
+  }
+  for (std::size_t b = 0; b < buckets_.size(); ++b) missing_[b] = buckets_[b].slices.size();
+  ++steps_;
+  finite_ = true;
+  section_ = {};
+  synchroniser_->begin_step(steps_);
+  side_synchroniser_->begin_step(steps_);
+  thread_.begin(buckets_.size());
+}
+
+void GradientExchange::collect(std::size_t p, const torch::Tensor& gradient) {
+  const torch::NoGradGuard no_grad;
+  Parameter& parameter = parameters_[p];
+  parameter.view.copy_(gradient);
+  // Pruned weights stay at zero because their gradient is: by selection, so that an infinity cannot become
+  // NaN.
+  if (parameter.pruned.defined()) parameter.view.masked_fill_(parameter.pruned, 0);
+  parameter.arrived = true;
+  if (steps_ == 1) arrival_order_.push_back(p);
+  complete(parameter.bucket);
+}
+
+void GradientExchange::complete(std::size_t bucket) {
+  if (--missing_[bucket] == 0) thread_.release(bucket);
+}
+
+void GradientExchange::synchronise(std::size_t b) {
+  const torch::NoGradGuard no_grad;
+  Bucket& bucket = buckets_[b];
+  collective_.begin_section();
+  (bucket.side ? side_synchroniser_ : synchroniser_)->synchronise(bucket, collective_);
+  section_ += collective_.end_section();
+  // The result is the same on every worker, and so is this decision.
+  finite_ = finite_ && std::isfinite(bucket.gradient.sum().item<float>());
+}
+
+StepReport GradientExchange::finish_step() {
+  // A parameter that the loss does not depend on has no gradient: it takes part with zeros.
+  for (std::size_t p = 0; p < parameters_.size(); ++p) {
+    if (!parameters_[p].arrived) collect(p, torch::zeros_like(parameters_[p].tensor));
+  }
+  const auto began = std::chrono::steady_clock::now();
+  thread_.drain();
+  const std::chrono::duration<double> exposed = std::chrono::steady_clock::now() - began;
+  synchroniser_->finish_step(finite_);
+  side_synchroniser_->finish_step(finite_);
+  for (Parameter& parameter : parameters_) parameter.tensor.mutable_grad() = parameter.view;
+  if (steps_ == 1) adopt_order(order_of_rank_0());
+  return {.applied = finite_, .exposed_exchange_s = exposed.count(), .section = section_};
+}
+
+std::vector<std::size_t> GradientExchange::order_of_rank_0() const {
+  const torch::Tensor order = order_tensor(arrival_order_);
+  collective_.broadcast(order, 0);
+  return order_from(order);
+}
+
+// The gradients of the step just finished stay where they are: parameter.grad() holds on to the former
+// buckets.
+void GradientExchange::adopt_order(const std::vector<std::size_t>& order) {
+  order_ = order;
+  std::vector<bool> side;
+  for (const ParameterInfo& info : infos_) side.push_back(synchroniser_->leaves_dense(info));
+  buckets_ = lay_out_buckets(infos_, order, side, options_);
+  missing_.assign(buckets_.size(), 0);
+  for (Bucket& bucket : buckets_) {
+    bucket.gradient = torch::zeros({bucket.size});
+    for (const Slice& slice : bucket.slices) {
+      Parameter& parameter = parameters_[slice.parameter];
+      parameter.bucket = bucket.index;
+      parameter.view = bucket.view(slice).view(parameter.tensor.sizes());
+    }
+  }
+  check_agreement("bucket layout", layout_hash(infos_, buckets_), collective_);
+  synchroniser_->prepare(buckets_);
+  side_synchroniser_->prepare(buckets_);
+}
+
+void GradientExchange::save(TensorMap& state) const {
+  state["exchange.order"] = order_tensor(order_);
+  state["exchange.steps"] = torch::tensor({static_cast<std::int64_t>(steps_)}, torch::kLong);
+  synchroniser_->save(state, "synchroniser.");
+}
+
+void GradientExchange::load(const TensorMap& state) {
+  steps_ = static_cast<std::uint64_t>(
+      expect_tensor(state, "exchange.steps", torch::empty({1}, torch::kLong), "checkpoint")
+          .item<std::int64_t>());
+  adopt_order(order_from(expect_tensor(state, "exchange.order", order_tensor(order_), "checkpoint")));
+  synchroniser_->load(state, "synchroniser.");
+}
+
+}  // namespace thinpipe::trainer

@@ -1,0 +1,90 @@
+// Overlapped gradient synchronisation, as in PyTorch's DistributedDataParallel: while backward still runs,
+// gradients are collected into buckets as they arrive, and a communication thread synchronises the buckets
+// that are complete, in the same order on every worker.
+//
+//   exchange.begin_step();
+//   loss.backward();                         // hooks collect; the communication thread exchanges
+//   StepReport report = exchange.finish_step();   // waits; from now on parameter.grad() is the mean over
+//   workers if (report.applied) optimiser.step();
+//
+// After the first step the buckets are laid out anew in the order in which gradients arrived at rank 0.
+#pragma once
+
+#include <chrono>
+#include <memory>
+
+#include "trainer/bucket_layout.hh"
+#include "trainer/collectives/metered.hh"
+#include "trainer/communication_thread.hh"
+#include "trainer/models/model.hh"
+#include "trainer/pruning/mask.hh"
+#include "trainer/synchronisers/synchroniser.hh"
+
+namespace thinpipe::trainer {
+
+struct StepReport {
+  bool applied = true;            // false: some worker's gradient was not finite; every worker skips the step
+  double exposed_exchange_s = 0;  // how long finish_step() waited
+  Section section;                // encode, exchange and decode summed over buckets, and their bytes
+};
+
+// The trainable parameters of a model as a layout and a method see them, in the order of named_parameters().
+std::vector<ParameterInfo> parameter_infos(const torch::nn::Module& model);
+
+// Per parameter, bool [size] of the weights that pruning kept; undefined where nothing of it can be pruned.
+std::vector<torch::Tensor> kept_masks(const torch::nn::Module& model, const Mask& mask);
+
+class GradientExchange {
+ public:
+  // Starts the communication thread with the caller's priority; the caller may lower its own afterwards.
+  // `model` and `collective` must outlive this. Throws CollectiveError when the workers' layouts differ.
+  GradientExchange(Model& model, const Mask& mask, std::unique_ptr<Synchroniser> synchroniser,
+                   MeteredCollective& collective, const BucketOptions& options);
+  ~GradientExchange();
+  GradientExchange(const GradientExchange&) = delete;
+  GradientExchange& operator=(const GradientExchange&) = delete;
+  GradientExchange(GradientExchange&&) = delete;
+  GradientExchange& operator=(GradientExchange&&) = delete;
+
+  void begin_step();
+  StepReport finish_step();
+
+  const std::vector<Bucket>& layout() const { return buckets_; }
+
+  // For checkpoints: the method's state, the bucket order and the number of steps taken.
+  void save(TensorMap& state) const;
+  void load(const TensorMap& state);
+
+ private:
+  void collect(std::size_t parameter, const torch::Tensor& gradient);
+  void complete(std::size_t bucket);
+  void adopt_order(const std::vector<std::size_t>& order);
+  std::vector<std::size_t> order_of_rank_0() const;
+  void synchronise(std::size_t bucket);
+
+  struct Parameter {
+    torch::Tensor tensor;
+    torch::Tensor pruned;  // bool [size], the complement of kept; undefined where nothing is pruned
+    unsigned hook = 0;
+    std::size_t bucket = 0;
+    torch::Tensor view;  // float32, the parameter's shape, into its bucket
+    bool arrived = false;
+  };
+
+  MeteredCollective& collective_;
+  BucketOptions options_;
+  std::vector<ParameterInfo> infos_;
+  std::vector<Parameter> parameters_;
+  std::unique_ptr<Synchroniser> synchroniser_;
+  std::unique_ptr<Synchroniser> side_synchroniser_;
+  std::vector<Bucket> buckets_;
+  std::vector<std::size_t> missing_;        // per bucket, gradients still to come this step
+  std::vector<std::size_t> arrival_order_;  // of the first step
+  std::vector<std::size_t> order_;          // what the layout was made from
+  std::uint64_t steps_ = 0;
+  bool finite_ = true;          // of this step; written by the communication thread until it is drained
+  Section section_;             // likewise
+  CommunicationThread thread_;  // last: it uses all of the above, so it must go first
+};
+
+}  // namespace thinpipe::trainer

@@ -1,0 +1,82 @@
+// thinpipe-trainer: the worker program. `thinpipe run` starts it; by hand it serves to look into a single
+// worker.
+#include <csignal>
+#include <iostream>
+#include <iterator>
+
+#include <CLI/CLI.hpp>
+
+#include "trainer/check.hh"
+#include "trainer/pretraining.hh"
+#include "trainer/worker.hh"
+
+namespace {
+
+using thinpipe::Json;
+
+enum Exit : int { kSuccess = 0, kFailure = 1, kWrongInput = 2 };
+
+// Events go to standard output, one object a line, each at once: the controller follows them live.
+void emit(const Json& event) {
+  std::cout << event.dump(-1, ' ', false, Json::error_handler_t::replace) << std::endl;
+}
+
+int check() {
+  const std::string text(std::istreambuf_iterator<char>(std::cin), {});
+  std::cout << thinpipe::trainer::check_configurations(thinpipe::parse_json(text, "standard input")).dump()
+            << '\n';
+  return kSuccess;
+}
+
+int pretrain(const std::string& path) {
+  const Json json = thinpipe::parse_json_file(path);
+  thinpipe::JsonObject object(json, {path, ""});
+  std::int64_t schema_version = 0;
+  std::string output;
+  object.read("schema_version", schema_version, {.at_least = 1, .at_most = 1, .required = true});
+  object.read("output", output, {.required = true});
+  const auto config =
+      thinpipe::trainer::parse_training_config(object.get("config"), object.place_of("config"));
+  object.finish();
+  thinpipe::trainer::pretrain(config, output, emit);
+  return kSuccess;
+}
+
+int work(const std::string& path) {
+  return thinpipe::trainer::work(thinpipe::trainer::read_worker_file(path), emit) ? kSuccess : kFailure;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  // A controller that has gone must show as a failed write, not as a silent death.
+  std::signal(SIGPIPE, SIG_IGN);
+  CLI::App app{"The worker program of thinpipe: trains one replica and synchronises its gradients."};
+  app.require_subcommand(1);
+  std::string file;
+  int exit_code = kSuccess;
+  app.add_subcommand("check",
+                     "validate the training configurations on standard input and say what they will cost")
+      ->callback([&] { exit_code = check(); });
+  app.add_subcommand("describe",
+                     "print every model, data set, method and collective with its options, as JSON")
+      ->callback([] { std::cout << thinpipe::trainer::describe().dump(2) << '\n'; });
+  auto* pretraining = app.add_subcommand("pretrain", "make the starting weights that a file asks for");
+  pretraining->add_option("FILE", file, "pretrain.json")->required();
+  pretraining->callback([&] { exit_code = pretrain(file); });
+  auto* working = app.add_subcommand("work", "be the worker that a file describes");
+  working->add_option("FILE", file, "worker.json")->required();
+  working->callback([&] { exit_code = work(file); });
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? kSuccess : kWrongInput;
+  } catch (const thinpipe::InputError& error) {
+    std::cerr << "thinpipe-trainer: " << error.what() << '\n';
+    return kWrongInput;
+  } catch (const std::exception& error) {
+    std::cerr << "thinpipe-trainer: " << error.what() << '\n';
+    return kFailure;
+  }
+  return exit_code;
+}

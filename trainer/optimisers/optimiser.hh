@@ -1,0 +1,12 @@
+// What turns the mean gradient into new weights, alike on every worker.
+#pragma once
+
+#include "harness/support/registry.hh"
+#include "trainer/torch.hh"
+
+namespace thinpipe::trainer {
+
+// {"name": "sgd", "learning_rate": 0.05, …}
+using OptimiserRegistry = Registry<torch::optim::Optimizer, const std::vector<torch::Tensor>&>;
+
+}  // namespace thinpipe::trainer

@@ -1,0 +1,49 @@
+#include "trainer/pretraining.hh"
+
+#include <thread>
+
+#include <fmt/format.h>
+
+#include "trainer/collectives/in_process.hh"
+#include "trainer/evaluation.hh"
+#include "trainer/training_setup.hh"
+#include "trainer/weights.hh"
+
+namespace thinpipe::trainer {
+
+void pretrain(const TrainingConfig& config, const std::string& output, const EventSink& events) {
+  at::set_num_threads(static_cast<int>(std::thread::hardware_concurrency()));
+  const PretrainingOptions& options = config.pretraining;
+  const std::unique_ptr<Dataset> dataset = make_dataset(config);
+  const std::shared_ptr<Model> model = make_model(config, dataset->shape());
+  torch::optim::SGD optimiser(model->parameters(),
+                              torch::optim::SGDOptions(options.learning_rate).momentum(0.9));
+  BatchSampler sampler({.examples = dataset->train().size(),
+                        .batch_size_per_worker = options.batch_size,
+                        .seed = static_cast<std::uint64_t>(config.seed)});
+  const Examples& train = dataset->train();
+  for (std::int64_t iteration = 0; iteration < options.iterations; ++iteration) {
+    const torch::Tensor batch =
+        sampler.batch(iteration / sampler.batches_per_epoch(), iteration % sampler.batches_per_epoch());
+    optimiser.zero_grad();
+    const torch::Tensor loss = torch::nn::functional::cross_entropy(
+        model->forward(dataset->normalise(train.images.index_select(0, batch))),
+        train.labels.index_select(0, batch));
+    loss.backward();
+    optimiser.step();
+    if (!std::isfinite(loss.item<double>())) {
+      throw NonFiniteError(
+          fmt::format("the loss is not finite at iteration {} of pre-training", iteration + 1));
+    }
+    events({{"event", "pretraining"},
+            {"iteration", iteration + 1},
+            {"iterations", options.iterations},
+            {"train_loss", loss.item<double>()}});
+  }
+  InProcessGroup alone(1);
+  const Evaluation evaluation = evaluate(*model, *dataset, *alone.join(0));
+  save_tensors(weights_of(*model), output);
+  events({{"event", "pretrained"}, {"test_accuracy", evaluation.accuracy}, {"output", output}});
+}
+
+}  // namespace thinpipe::trainer

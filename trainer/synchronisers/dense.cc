@@ -1,0 +1,33 @@
+#include "harness/support/options.hh"
+#include "trainer/synchronisers/synchroniser.hh"
+
+namespace thinpipe::trainer {
+namespace {
+
+struct DenseOptions {
+  void visit(auto& /*field*/) {}
+};
+
+// out = Σ_w g_w / N by all-reduce. The division comes first, as in DistributedDataParallel, so that the sum
+// cannot overflow where the mean does not. No state. Payload 4n bytes.
+class Dense : public Synchroniser {
+ public:
+  void synchronise(Bucket& bucket, Collective& network) override {
+    bucket.gradient.div_(network.world_size());
+    network.all_reduce(bucket.gradient, Reduction::sum);
+  }
+
+  ExpectedTraffic traffic(const Bucket& bucket, int world_size) const override {
+    return all_reduce_traffic(4 * bucket.size, world_size);
+  }
+};
+
+const Registration<Synchroniser, const SynchroniserContext&> registration{
+    "dense", "float32 all-reduce, bucketed and overlapped: the baseline", describe_options<DenseOptions>(),
+    [](JsonObject& options, const SynchroniserContext& /*context*/) {
+      read_options<DenseOptions>(options);
+      return std::make_unique<Dense>();
+    }};
+
+}  // namespace
+}  // namespace thinpipe::trainer

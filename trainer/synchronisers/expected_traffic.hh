@@ -1,0 +1,35 @@
+// What a method's step costs one worker, by formula, for `thinpipe plan` and for the test that holds each
+// method to the bytes it claims.
+#pragma once
+
+#include <cstdint>
+
+#include "trainer/collectives/ring_formula.hh"
+
+namespace thinpipe::trainer {
+
+struct ExpectedTraffic {
+  double payload_bytes = 0;  // handed to collectives
+  double sent_bytes =
+      0;  // sent by one worker around the ring, mean over workers; headers of the network excluded
+
+  ExpectedTraffic& operator+=(const ExpectedTraffic& other) {
+    payload_bytes += other.payload_bytes;
+    sent_bytes += other.sent_bytes;
+    return *this;
+  }
+  friend ExpectedTraffic operator+(ExpectedTraffic a, const ExpectedTraffic& b) { return a += b; }
+};
+
+inline ExpectedTraffic all_reduce_traffic(std::int64_t payload_bytes, int world_size) {
+  const auto bytes = static_cast<double>(payload_bytes);
+  return {bytes, ring_all_reduce_sent_bytes(bytes, world_size)};
+}
+
+// Every worker contributes `contribution_bytes`.
+inline ExpectedTraffic all_gather_traffic(std::int64_t contribution_bytes, int world_size) {
+  const auto bytes = static_cast<double>(contribution_bytes);
+  return {bytes, ring_all_gather_sent_bytes(bytes, world_size)};
+}
+
+}  // namespace thinpipe::trainer

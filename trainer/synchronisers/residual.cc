@@ -1,0 +1,50 @@
+#include "trainer/synchronisers/residual.hh"
+
+#include <algorithm>
+
+namespace thinpipe::trainer {
+
+Residual::Residual(const std::vector<ParameterInfo>& parameters)
+    : parameters_(parameters), is_staged_(parameters.size()) {
+  for (const ParameterInfo& parameter : parameters) {
+    current_.push_back(torch::zeros({parameter.size}));
+    staged_.push_back(torch::empty({parameter.size}));
+  }
+}
+
+void Residual::add_to(Bucket& bucket) const {
+  for (const Slice& slice : bucket.slices) bucket.view(slice).add_(current_[slice.parameter]);
+}
+
+void Residual::stage(const Bucket& bucket, const torch::Tensor& remainder) {
+  for (const Slice& slice : bucket.slices) {
+    staged_[slice.parameter].copy_(remainder.narrow(0, slice.offset, slice.size));
+    is_staged_[slice.parameter] = true;
+  }
+}
+
+void Residual::commit() {
+  for (std::size_t p = 0; p < current_.size(); ++p) {
+    if (is_staged_[p]) std::swap(current_[p], staged_[p]);
+  }
+  discard();
+}
+
+void Residual::discard() {
+  std::ranges::fill(is_staged_, false);
+}
+
+void Residual::save(TensorMap& state, const std::string& prefix) const {
+  for (std::size_t p = 0; p < current_.size(); ++p) {
+    state[prefix + "residual." + parameters_[p].name] = current_[p].clone();
+  }
+}
+
+void Residual::load(const TensorMap& state, const std::string& prefix) {
+  for (std::size_t p = 0; p < current_.size(); ++p) {
+    current_[p].copy_(
+        expect_tensor(state, prefix + "residual." + parameters_[p].name, current_[p], "checkpoint"));
+  }
+}
+
+}  // namespace thinpipe::trainer

@@ -1,0 +1,63 @@
+// A method under test: turns every worker's local gradient into the same estimate of the mean over workers.
+//
+// The caller promises: the same buckets in the same order on every worker; begin_step() before a step's first
+// bucket and finish_step() after its last. A method promises: the result is bit-identical on every worker;
+// state is kept per parameter, never per bucket position, because the layout is rebuilt after the first step;
+// and state changes only in finish_step(true), so that a step skipped for a non-finite gradient leaves it as
+// it was.
+#pragma once
+
+#include "harness/support/registry.hh"
+#include "trainer/bucket.hh"
+#include "trainer/collectives/collective.hh"
+#include "trainer/synchronisers/expected_traffic.hh"
+#include "trainer/tensor_map.hh"
+
+namespace thinpipe::trainer {
+
+// What a method may know when it is made.
+struct SynchroniserContext {
+  std::vector<ParameterInfo> parameters;
+  // kept[p]: bool [size of parameter p], true where the weight survived pruning; undefined where p is not
+  // pruned.
+  std::vector<torch::Tensor> kept;
+  std::uint64_t seed = 0;
+};
+
+class Synchroniser {
+ public:
+  Synchroniser() = default;
+  virtual ~Synchroniser() = default;
+  Synchroniser(const Synchroniser&) = delete;
+  Synchroniser& operator=(const Synchroniser&) = delete;
+  Synchroniser(Synchroniser&&) = delete;
+  Synchroniser& operator=(Synchroniser&&) = delete;
+
+  // Whether a parameter is left to the dense side bucket, as sparsifiers leave biases and normalisation
+  // layers.
+  virtual bool leaves_dense(const ParameterInfo& /*parameter*/) const { return false; }
+
+  // The layout to come, before the first step and after each rebuild.
+  virtual void prepare(const std::vector<Bucket>& /*layout*/) {}
+
+  virtual void begin_step(std::uint64_t /*step*/) {}
+
+  // bucket.gradient: float32 [n], this worker's mean over its local batch; on return, the estimate of the
+  // mean over workers. A NaN or infinity on any worker gives a non-finite result on every worker.
+  virtual void synchronise(Bucket& bucket, Collective& network) = 0;
+
+  // applied: every worker's optimiser uses the step's result (false: the step is skipped everywhere).
+  virtual void finish_step(bool /*applied*/) {}
+
+  // The bytes of one worker's step for one bucket, by formula: what the meter must count.
+  virtual ExpectedTraffic traffic(const Bucket& bucket, int world_size) const = 0;
+
+  // State for a checkpoint, under names that begin with `prefix`.
+  virtual void save(TensorMap& /*state*/, const std::string& /*prefix*/) const {}
+  virtual void load(const TensorMap& /*state*/, const std::string& /*prefix*/) {}
+};
+
+// {"name": "topk", "ratio": 0.01}
+using SynchroniserRegistry = Registry<Synchroniser, const SynchroniserContext&>;
+
+}  // namespace thinpipe::trainer

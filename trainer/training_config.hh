@@ -1,0 +1,73 @@
+// The trainer's part of a run's configuration: everything that decides the trajectory.
+#pragma once
+
+#include "harness/support/options.hh"
+#include "trainer/bucket_layout.hh"
+
+namespace thinpipe::trainer {
+
+struct PretrainingOptions {
+  std::int64_t iterations = 0;
+  std::int64_t batch_size = 128;
+  double learning_rate = 0.05;
+
+  void visit(auto& field) {
+    field(
+        "iterations", iterations,
+        Rule{.effect = "steps of a single process before the run; all runs of an experiment start from these "
+                       "weights. 0: from random weights",
+             .at_least = 0});
+    field("batch_size", batch_size, Rule{.effect = "examples a step", .at_least = 1});
+    field("learning_rate", learning_rate, Rule{.effect = "step size; momentum is 0.9", .above = 0});
+  }
+};
+
+struct LoopOptions {
+  std::int64_t epochs = 1;
+  std::int64_t batch_size_per_worker = 32;
+  std::int64_t evaluate_every_iterations = 20;
+  std::int64_t check_agreement_every_iterations = 0;
+  std::int64_t max_skipped_steps = 10;
+
+  void visit(auto& field) {
+    field("epochs", epochs, Rule{.effect = "passes over the training data", .at_least = 1});
+    field("batch_size_per_worker", batch_size_per_worker,
+          Rule{.effect = "examples each worker takes a step", .at_least = 1});
+    field("evaluate_every_iterations", evaluate_every_iterations,
+          Rule{.effect = "steps between evaluations on the whole test set; the last step is always evaluated",
+               .at_least = 1});
+    field("check_agreement_every_iterations", check_agreement_every_iterations,
+          Rule{.effect =
+                   "steps between checks that all workers hold the same parameters, bit for bit; 0: at every "
+                   "evaluation",
+               .at_least = 0});
+    field("max_skipped_steps", max_skipped_steps,
+          Rule{.effect = "the run fails when this many steps in a row have a non-finite gradient",
+               .at_least = 1});
+  }
+};
+
+struct TrainingConfig {
+  std::int64_t seed = 1;
+  std::int64_t workers = 1;
+  // {"name": …, options…} of a registry entry each, defaults filled in.
+  Json model;
+  Json dataset;
+  Json optimiser;
+  Json pruning;  // {"criterion": …}
+  Json synchroniser;
+  Json collective;
+  PretrainingOptions pretraining;
+  LoopOptions training;
+  BucketOptions buckets;
+  std::vector<double> targets;
+};
+
+// Strict: unknown keys and names, and values out of bounds, are InputErrors. The objects are also made once
+// (data sets apart), so that a rule that only their maker knows is checked here.
+TrainingConfig parse_training_config(const Json& value, const Place& place);
+
+// The normalised form: every field, defaults included; parses back to the same.
+Json to_json(const TrainingConfig& config);
+
+}  // namespace thinpipe::trainer

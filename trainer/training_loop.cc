@@ -1,0 +1,209 @@
+#include "trainer/training_loop.hh"
+
+#include <chrono>
+
+#include <fmt/format.h>
+
+#include "trainer/agreement.hh"
+#include "trainer/evaluation.hh"
+#include "trainer/optimisers/optimiser.hh"
+#include "trainer/training_setup.hh"
+#include "trainer/weights.hh"
+
+namespace thinpipe::trainer {
+namespace {
+
+class Stopwatch {
+ public:
+  double elapsed_s() const { return std::chrono::duration<double>(Clock::now() - began_).count(); }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  Clock::time_point began_ = Clock::now();
+};
+
+}  // namespace
+
+TrainingLoop::TrainingLoop(const TrainingConfig& config, const Dataset& dataset,
+                           std::unique_ptr<Collective> collective, const TensorMap& starting_weights,
+                           CheckpointOptions checkpoints, EventSink events)
+    : config_(config),
+      dataset_(dataset),
+      collective_(std::make_unique<MeteredCollective>(std::move(collective))),
+      checkpoint_options_(std::move(checkpoints)),
+      events_(std::move(events)),
+      sampler_({.examples = dataset.train().size(),
+                .batch_size_per_worker = config.training.batch_size_per_worker,
+                .rank = collective_->rank(),
+                .world_size = collective_->world_size(),
+                .seed = static_cast<std::uint64_t>(config.seed)}),
+      model_(make_model(config, dataset.shape())) {
+  agree_on_start(starting_weights);
+  prune();
+  optimiser_ = OptimiserRegistry::instance().make(config_.optimiser, kConfigurationPlace / "optimiser",
+                                                  model_->parameters());
+  const SynchroniserContext context{.parameters = parameter_infos(*model_),
+                                    .kept = kept_masks(*model_, *mask_),
+                                    .seed = static_cast<std::uint64_t>(config_.seed)};
+  exchange_ = std::make_unique<GradientExchange>(
+      *model_, *mask_,
+      SynchroniserRegistry::instance().make(config_.synchroniser, kConfigurationPlace / "synchroniser",
+                                            context),
+      *collective_, config_.buckets);
+  resume();
+}
+
+void TrainingLoop::run() {
+  if (iteration_ == 0) evaluate_now();
+  while (iteration_ < last_iteration()) {
+    step();
+    check_agreement_if_due();
+    if (iteration_ % config_.training.evaluate_every_iterations == 0 || iteration_ == last_iteration())
+      evaluate_now();
+    checkpoint_if_due();
+  }
+  report_summary();
+}
+
+void TrainingLoop::step() {
+  const Stopwatch stopwatch;
+  exchange_->begin_step();
+  const torch::Tensor loss = compute_gradients();
+  const StepReport report = exchange_->finish_step();
+  if (report.applied) optimiser_->step();
+  const double iteration_time_s = stopwatch.elapsed_s();
+
+  train_time_s_ += iteration_time_s;
+  ++iteration_;
+  loss_sum_ += loss.item<double>();
+  ++loss_count_;
+  total_ += report.section;
+  skipped_ += report.applied ? 0 : 1;
+  skipped_in_a_row_ = report.applied ? 0 : skipped_in_a_row_ + 1;
+  events_({{"event", "iteration"},
+           {"iteration", iteration_},
+           {"epoch", epoch()},
+           {"train_time_s", train_time_s_},
+           {"train_loss", loss.item<double>()},
+           {"applied", report.applied},
+           {"iteration_time_s", iteration_time_s},
+           {"compute_s", iteration_time_s - report.exposed_exchange_s},
+           {"encode_s", report.section.encode_s},
+           {"exchange_s", report.section.exchange_s},
+           {"decode_s", report.section.decode_s},
+           {"exposed_exchange_s", report.exposed_exchange_s},
+           {"payload_bytes", report.section.payload_bytes},
+           {"sent_bytes", report.section.sent_bytes}});
+  // The same count on every worker, because `applied` is.
+  if (skipped_in_a_row_ >= config_.training.max_skipped_steps) {
+    throw NonFiniteError(
+        fmt::format("the gradient of {} steps in a row was not finite, the last at iteration {}; a "
+                    "lower learning rate may help",
+                    skipped_in_a_row_, iteration_));
+  }
+}
+
+torch::Tensor TrainingLoop::compute_gradients() {
+  const std::int64_t batches = sampler_.batches_per_epoch();
+  const torch::Tensor batch = sampler_.batch(iteration_ / batches, iteration_ % batches);
+  const Examples& train = dataset_.train();
+  const torch::Tensor logits = model_->forward(dataset_.normalise(train.images.index_select(0, batch)));
+  torch::Tensor loss = torch::nn::functional::cross_entropy(logits, train.labels.index_select(0, batch));
+  loss.backward();
+  return loss.detach();
+}
+
+double TrainingLoop::epoch() const {
+  return static_cast<double>(iteration_) / static_cast<double>(sampler_.batches_per_epoch());
+}
+
+void TrainingLoop::agree_on_start(const TensorMap& starting_weights) {
+  if (!starting_weights.empty()) load_weights(*model_, starting_weights, "starting weights");
+  check_parameters_agree(*model_, *collective_);
+}
+
+// Rank 0 decides, all apply the same bits: a criterion may depend on the batches it sees.
+void TrainingLoop::prune() {
+  torch::Tensor packed = Mask::keep_all(*model_).packed();
+  if (collective_->rank() == 0) packed = choose_mask(config_, *model_, dataset_).packed();
+  collective_->broadcast(packed, 0);
+  mask_ = std::make_unique<Mask>(Mask::unpack(*model_, packed));
+  check_agreement("pruning mask", mask_->hash(), *collective_);
+  mask_->apply(*model_);
+}
+
+void TrainingLoop::evaluate_now() {
+  const Json train_loss =
+      loss_count_ == 0 ? Json(nullptr) : Json(mean_over_workers(loss_sum_, loss_count_, *collective_));
+  const Evaluation evaluation = evaluate(*model_, dataset_, *collective_);
+  loss_sum_ = 0;
+  loss_count_ = 0;
+  events_({{"event", "evaluation"},
+           {"iteration", iteration_},
+           {"epoch", epoch()},
+           {"train_time_s", train_time_s_},
+           {"train_loss", train_loss},
+           {"test_loss", evaluation.loss},
+           {"test_accuracy", evaluation.accuracy}});
+}
+
+void TrainingLoop::check_agreement_if_due() {
+  const std::int64_t every = config_.training.check_agreement_every_iterations > 0
+                                 ? config_.training.check_agreement_every_iterations
+                                 : config_.training.evaluate_every_iterations;
+  if (iteration_ % every == 0 || iteration_ == last_iteration())
+    check_parameters_agree(*model_, *collective_);
+}
+
+void TrainingLoop::checkpoint_if_due() {
+  if (checkpoint_options_.directory.empty() || iteration_ % checkpoint_options_.every_iterations != 0) return;
+  TensorMap state = weights_of(*model_, "model.");
+  state["mask"] = mask_->packed();
+  state["optimiser"] = optimiser_state(*optimiser_);
+  state["loop.counts"] = torch::tensor(
+      {iteration_, skipped_, skipped_in_a_row_, loss_count_, total_.payload_bytes}, torch::kLong);
+  state["loop.sums"] = torch::tensor({train_time_s_, loss_sum_, total_.sent_bytes}, torch::kDouble);
+  exchange_->save(state);
+  CheckpointFolder(checkpoint_options_.directory, collective_->rank()).save(iteration_, state);
+}
+
+void TrainingLoop::resume() {
+  if (checkpoint_options_.directory.empty()) return;
+  const auto found =
+      CheckpointFolder(checkpoint_options_.directory, collective_->rank()).load_newest(*collective_);
+  if (!found) return;
+  const TensorMap& state = found->state;
+  load_weights(*model_, state, "checkpoint", "model.");
+  if (!torch::equal(expect_tensor(state, "mask", mask_->packed(), "checkpoint"), mask_->packed())) {
+    throw Error("the checkpoint was made with another pruning mask");
+  }
+  restore_optimiser(*optimiser_, state.at("optimiser"));
+  exchange_->load(state);
+  const torch::Tensor counts =
+      expect_tensor(state, "loop.counts", torch::empty({5}, torch::kLong), "checkpoint");
+  iteration_ = counts[0].item<std::int64_t>();
+  skipped_ = counts[1].item<std::int64_t>();
+  skipped_in_a_row_ = counts[2].item<std::int64_t>();
+  loss_count_ = counts[3].item<std::int64_t>();
+  total_.payload_bytes = counts[4].item<std::int64_t>();
+  const torch::Tensor sums =
+      expect_tensor(state, "loop.sums", torch::empty({3}, torch::kDouble), "checkpoint");
+  train_time_s_ = sums[0].item<double>();
+  loss_sum_ = sums[1].item<double>();
+  total_.sent_bytes = sums[2].item<double>();
+}
+
+void TrainingLoop::report_summary() {
+  std::int64_t elements = 0;
+  for (const ParameterInfo& info : parameter_infos(*model_)) elements += info.size;
+  const double dense_bytes = 4.0 * static_cast<double>(elements * iteration_);
+  events_({{"event", "summary"},
+           {"parameters", elements},
+           {"mask_density", mask_->density()},
+           {"effective_density", static_cast<double>(total_.payload_bytes) / dense_bytes},
+           {"vnmse", nullptr},
+           {"skipped_steps", skipped_},
+           {"parameters_hash", fmt::format("{:016x}", parameters_hash(*model_))}});
+}
+
+}  // namespace thinpipe::trainer

@@ -1,0 +1,76 @@
+// One worker's training, from starting weights to the last evaluation.
+#pragma once
+
+#include <memory>
+
+#include "trainer/checkpoint.hh"
+#include "trainer/datasets/batch_sampler.hh"
+#include "trainer/datasets/dataset.hh"
+#include "trainer/gradient_exchange.hh"
+#include "trainer/models/model.hh"
+#include "trainer/training_config.hh"
+
+namespace thinpipe::trainer {
+
+// Takes each event of docs/results.md ("iteration", "evaluation", "summary") as it happens.
+using EventSink = std::function<void(const Json& event)>;
+
+// Too many steps in a row had a non-finite gradient.
+class NonFiniteError : public Error {
+ public:
+  using Error::Error;
+};
+
+struct CheckpointOptions {
+  std::string directory;  // empty: no checkpoints
+  std::int64_t every_iterations = 0;
+};
+
+class TrainingLoop {
+ public:
+  // Sets up everything that needs the other workers: starting weights, the pruning mask of rank 0, buckets.
+  // When `checkpoints` names a directory with a complete set, training goes on from there. `starting_weights`
+  // may be empty: then all workers draw the same random weights from the seed.
+  TrainingLoop(const TrainingConfig& config, const Dataset& dataset, std::unique_ptr<Collective> collective,
+               const TensorMap& starting_weights, CheckpointOptions checkpoints, EventSink events);
+
+  void run();
+
+  const Model& model() const { return *model_; }
+  // Of all steps so far: what the method handed to collectives and what this worker sent.
+  const Section& total() const { return total_; }
+
+ private:
+  void agree_on_start(const TensorMap& starting_weights);
+  void prune();
+  void resume();
+  void step();
+  void evaluate_now();
+  void check_agreement_if_due();
+  void checkpoint_if_due();
+  void report_summary();
+  torch::Tensor compute_gradients();
+  std::int64_t last_iteration() const { return config_.training.epochs * sampler_.batches_per_epoch(); }
+  double epoch() const;
+
+  TrainingConfig config_;
+  const Dataset& dataset_;
+  std::unique_ptr<MeteredCollective> collective_;
+  CheckpointOptions checkpoint_options_;
+  EventSink events_;
+  BatchSampler sampler_;
+  std::shared_ptr<Model> model_;
+  std::unique_ptr<Mask> mask_;
+  std::unique_ptr<torch::optim::Optimizer> optimiser_;
+  std::unique_ptr<GradientExchange> exchange_;
+
+  std::int64_t iteration_ = 0;  // steps done
+  double train_time_s_ = 0;
+  std::int64_t skipped_in_a_row_ = 0;
+  std::int64_t skipped_ = 0;
+  double loss_sum_ = 0;  // of this worker's batches since the last evaluation
+  std::int64_t loss_count_ = 0;
+  Section total_;
+};
+
+}  // namespace thinpipe::trainer

@@ -1,0 +1,23 @@
+// Making the parts of a run from its configuration, the same way for training, pre-training and `check`.
+#pragma once
+
+#include "trainer/datasets/dataset.hh"
+#include "trainer/models/model.hh"
+#include "trainer/pruning/mask.hh"
+#include "trainer/training_config.hh"
+
+namespace thinpipe::trainer {
+
+// Where errors of a normalised configuration are: it has no file of its own any more.
+inline const Place kConfigurationPlace{"configuration", ""};
+
+// With random weights drawn from the configuration's seed, the same on every worker.
+std::shared_ptr<Model> make_model(const TrainingConfig& config, const DataShape& shape);
+
+std::unique_ptr<Dataset> make_dataset(const TrainingConfig& config);
+
+// What the configuration's criterion keeps of the model as it is; the batches it may look at come from the
+// training data in the order of epoch 0.
+Mask choose_mask(const TrainingConfig& config, Model& model, const Dataset& dataset);
+
+}  // namespace thinpipe::trainer

@@ -1,0 +1,98 @@
+#include "trainer/worker.hh"
+
+#include <sys/resource.h>
+#include <torch/version.h>
+#include <unistd.h>
+
+#include "trainer/agreement.hh"
+#include "trainer/collectives/gloo.hh"
+#include "trainer/training_setup.hh"
+
+namespace thinpipe::trainer {
+namespace {
+
+// Computing yields to communication: with more workers than cores, a ready message must not wait for a time
+// slice of somebody's forward pass. Niceness is per thread on Linux, and needs no privilege to lower.
+void lower_this_threads_priority() {
+  system_call("lower the priority of the computing thread", ::setpriority(PRIO_PROCESS, 0, 19));
+}
+
+std::string_view kind_of(const std::exception& error) {
+  if (dynamic_cast<const NonFiniteError*>(&error) != nullptr) return "non_finite";
+  if (dynamic_cast<const DivergenceError*>(&error) != nullptr) return "divergence";
+  if (dynamic_cast<const CollectiveError*>(&error) != nullptr) return "collective";
+  if (dynamic_cast<const InputError*>(&error) != nullptr) return "input";
+  return "internal";
+}
+
+void report_failure(const EventSink& events, int rank, const std::exception& error) {
+  events({{"event", "failed"}, {"rank", rank}, {"kind", kind_of(error)}, {"message", error.what()}});
+}
+
+}  // namespace
+
+WorkerFile read_worker_file(const std::string& path) {
+  const Json json = parse_json_file(path);
+  JsonObject object(json, {path, ""});
+  std::int64_t schema_version = 0;
+  std::int64_t rank = 0;
+  std::int64_t world_size = 0;
+  WorkerFile worker;
+  object.read("schema_version", schema_version, {.at_least = 1, .at_most = 1, .required = true});
+  object.read("rank", rank, {.at_least = 0, .required = true});
+  object.read("world_size", world_size, {.above = static_cast<double>(rank), .required = true});
+  object.read("address", worker.membership.address, {.required = true});
+  object.read("rendezvous_directory", worker.membership.rendezvous_directory, {.required = true});
+  object.read("starting_weights", worker.starting_weights);
+  if (const Json* checkpoint = object.find("checkpoint"); checkpoint != nullptr && !checkpoint->is_null()) {
+    JsonObject options(*checkpoint, object.place_of("checkpoint"));
+    options.read("directory", worker.checkpoint.directory, {.required = true});
+    options.read("every_iterations", worker.checkpoint.every_iterations, {.at_least = 1, .required = true});
+    options.finish();
+  }
+  worker.config = parse_training_config(object.get("config"), object.place_of("config"));
+  object.finish();
+  worker.membership.rank = static_cast<int>(rank);
+  worker.membership.world_size = static_cast<int>(world_size);
+  return worker;
+}
+
+bool work(const WorkerFile& worker, const EventSink& events) {
+  const int rank = worker.membership.rank;
+  events({{"event", "started"}, {"rank", rank}, {"pid", ::getpid()}, {"libraries", library_versions()}});
+  try {
+    // One core's worth of computing each: workers outnumber cores.
+    at::set_num_threads(1);
+    const std::unique_ptr<Dataset> dataset = make_dataset(worker.config);
+    const TensorMap weights = worker.starting_weights ? load_tensors(*worker.starting_weights) : TensorMap{};
+    const EventSink rank_0_only = rank == 0 ? events : [](const Json&) {};
+    auto network = CollectiveRegistry::instance().make(worker.config.collective,
+                                                       kConfigurationPlace / "collective", worker.membership);
+    TrainingLoop loop(worker.config, *dataset, std::move(network), weights, worker.checkpoint, rank_0_only);
+    // Only now: the threads that communicate have started, and keep the priority they started with.
+    lower_this_threads_priority();
+    try {
+      loop.run();
+    } catch (const std::exception& error) {
+      // At once, before the loop's end waits for an exchange that may be stuck.
+      report_failure(events, rank, error);
+      return false;
+    }
+    events({{"event", "finished"},
+            {"rank", rank},
+            {"traffic",
+             {{"payload_bytes", loop.total().payload_bytes},
+              {"sent_bytes", loop.total().sent_bytes},
+              {"collectives", loop.total().collectives}}}});
+    return true;
+  } catch (const std::exception& error) {
+    report_failure(events, rank, error);
+    return false;
+  }
+}
+
+Json library_versions() {
+  return {{"libtorch", TORCH_VERSION}, {"gloo", gloo_version()}, {"gloo_file", gloo_library_path()}};
+}
+
+}  // namespace thinpipe::trainer

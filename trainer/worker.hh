@@ -1,0 +1,25 @@
+// One worker process: what `thinpipe-trainer work` does with a worker.json.
+#pragma once
+
+#include "trainer/training_loop.hh"
+
+namespace thinpipe::trainer {
+
+struct WorkerFile {
+  Membership membership;
+  std::optional<std::string> starting_weights;  // path
+  CheckpointOptions checkpoint;
+  TrainingConfig config;
+};
+
+// Strict; throws InputError.
+WorkerFile read_worker_file(const std::string& path);
+
+// Trains. Events "started", those of the loop if this is rank 0, then "finished" or "failed". Returns whether
+// it finished.
+bool work(const WorkerFile& worker, const EventSink& events);
+
+// {"libtorch": "1.13.1", "gloo": "0.5.0", …}
+Json library_versions();
+
+}  // namespace thinpipe::trainer
