@@ -1,0 +1,171 @@
+"""What both figures say: which runs stand side by side, and when each reached the target."""
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass
+
+import pandas as pd
+
+from load import InputError, Results
+
+MOST_PANELS = 9
+
+
+@dataclass(frozen=True)
+class Panel:
+    """Runs that share all swept values but method and seed. `title` is empty where nothing else is swept."""
+
+    title: str
+    runs: pd.DataFrame
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Runs of one mode against one target accuracy.
+
+    runs: as in Results, and "reached" (bool), "target_time_s", "target_iteration" (NaN unless reached) and
+          "best_accuracy", "end_time_s" (NaN for a run without a curve).
+    methods: every method of the experiment in its lasting order, which fixes colours; the failed ones too.
+    target_was_preset: whether every run had this target in its configuration, before it started.
+    """
+
+    results: Results
+    runs: pd.DataFrame
+    methods: tuple[str, ...]
+    panels: tuple[Panel, ...]
+    target: float
+    target_was_preset: bool
+
+
+def compare(
+    results: Results,
+    target: float | None = None,
+    mode: str | None = None,
+    where: dict[str, str] | None = None,
+) -> Comparison:
+    """Choose the runs and judge them by the target; the highest preset one if `target` is None."""
+    methods = tuple(dict.fromkeys(results.runs.method))
+    results = of_one_mode(results, mode)
+    results = matching(results, where or {})
+    accuracy, preset = choose_target(results, target)
+    runs = judged(results, accuracy)
+    if (runs.target_time_s <= 0.0).any():
+        raise InputError(
+            f"{results.directory}: the target {accuracy:g} is no higher than the accuracy a run starts "
+            "from, so time to it is 0; give a higher one with --target"
+        )
+    return Comparison(results, runs, methods, panels_of(runs), accuracy, preset)
+
+
+def of_one_mode(results: Results, mode: str | None) -> Results:
+    modes = sorted(results.runs["mode"].unique())
+    if mode is None and len(modes) > 1:
+        raise InputError(
+            f"{results.directory}: holds runs of the modes {' and '.join(modes)}, which measure time "
+            f"differently; choose one, for example with --mode {modes[0]}"
+        )
+    if mode is not None and mode not in modes:
+        raise InputError(f"--mode {mode}: {results.directory} holds runs of mode {', '.join(modes)} only")
+    return results.only(results.runs["mode"] == (mode or modes[0]))
+
+
+def matching(results: Results, where: dict[str, str]) -> Results:
+    for axis, wanted in where.items():
+        values = sorted({axes[axis] for axes in results.runs.other_axes if axis in axes}, key=quantity_key)
+        if wanted not in values:
+            have = (
+                f"it has {', '.join(values)}"
+                if values
+                else f"swept are {', '.join(swept_axes(results)) or 'none'}"
+            )
+            raise InputError(f"--where {axis}={wanted}: no run of {results.directory} has this value; {have}")
+        results = results.only(pd.Series([axes.get(axis) == wanted for axes in results.runs.other_axes]))
+    return results
+
+
+def swept_axes(results: Results) -> list[str]:
+    return sorted({axis for axes in results.runs.other_axes for axis in axes})
+
+
+def choose_target(results: Results, target: float | None) -> tuple[float, bool]:
+    """The target, and whether all runs had set it beforehand: one picked afterwards can flatter a method."""
+    common = set.intersection(*(set(targets) for targets in results.runs["config.targets"]))
+    if target is not None:
+        return target, any(math.isclose(target, each) for each in common)
+    if not common:
+        raise InputError(
+            f"{results.directory}: its runs have no target accuracy in common; give one with --target, "
+            "for example --target 0.84"
+        )
+    return max(common), True
+
+
+def judged(results: Results, target: float) -> pd.DataFrame:
+    rows = [
+        judge(results, run_id, status, target)
+        for run_id, status in zip(results.runs.run_id, results.runs.status)
+    ]
+    return pd.concat([results.runs, pd.DataFrame(rows, index=results.runs.index)], axis="columns")
+
+
+def judge(results: Results, run_id: str, status: str, target: float) -> dict[str, object]:
+    """When the run reached the target: by its record or, for another target, at the first evaluation there.
+
+    A run that failed has not reached anything: its time is no measurement, whatever its curve touched before.
+    """
+    curve = results.curves[results.curves.run_id == run_id]
+    outcome: dict[str, object] = {
+        "reached": False,
+        "target_time_s": math.nan,
+        "target_iteration": math.nan,
+        "best_accuracy": curve.test_accuracy.max(),
+        "end_time_s": curve.train_time_s.max(),
+    }
+    preset = results.targets[
+        (results.targets.run_id == run_id) & ((results.targets.accuracy - target).abs() < 1e-9)
+    ]
+    reaching = preset[preset.reached.astype(bool)] if len(preset) else curve[curve.test_accuracy >= target]
+    if status == "completed" and len(reaching):
+        outcome.update(
+            reached=True,
+            target_time_s=reaching.train_time_s.iloc[0],
+            target_iteration=reaching.iteration.iloc[0],
+        )
+    return outcome
+
+
+def panels_of(runs: pd.DataFrame) -> tuple[Panel, ...]:
+    titles = [", ".join(f"{axis} = {value}" for axis, value in axes.items()) for axes in runs.other_axes]
+    order = sorted(set(titles), key=quantity_key)
+    if len(order) > MOST_PANELS:
+        raise InputError(
+            f"the experiment sweeps {len(order)} combinations beside the method, too many for one figure "
+            f"(at most {MOST_PANELS} panels); choose some with --where, for example --where "
+            f"'{'='.join(next(iter(runs.other_axes[0].items())))}'"
+        )
+    panels = tuple(Panel(title, runs[[each == title for each in titles]]) for title in order)
+    for panel in panels:
+        check_comparable(panel)
+    return panels
+
+
+def check_comparable(panel: Panel) -> None:
+    """A difference in time means something only on the same task with the same number of workers."""
+    for column in ("config.dataset.name", "config.model.name", "config.workers"):
+        values = sorted({str(value) for value in panel.runs[column].dropna()})
+        if len(values) > 1:
+            raise InputError(
+                f"runs that would share a panel differ in {column.removeprefix('config.')} "
+                f"({', '.join(values)}): sweep it as an axis of its own, apart from the method"
+            )
+
+
+def quantity_key(text: str) -> list[tuple[float, str]]:
+    """Order by numbers with their prefixes, so that 100 Mbit/s comes before 1 Gbit/s and 0.01 before 0.1."""
+    prefixes = {"k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "m": 1e-3}
+    parts = re.findall(r"(\d+(?:\.\d+)?)(?:\s*([kMGTm])(?=i?[Bb]|s))?|([^\d]+)", text)
+    return [
+        (float(number) * prefixes.get(prefix, 1.0), "") if number else (math.inf, words)
+        for number, prefix, words in parts
+    ]

@@ -1,0 +1,263 @@
+"""What every figure shares: the command line, style, colours of methods, the label of origin, and saving."""
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import textwrap
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Callable, Sequence
+
+import matplotlib
+import matplotlib.style
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.transforms import ScaledTranslation
+
+from comparison import Comparison, compare
+from load import InputError, load
+
+STYLE_FILE = Path(__file__).with_name("thinpipe.mplstyle")
+MARKERS = ("o", "s", "^", "D", "v", "P", "X", "p")
+COLUMN_WIDTH_IN, PAGE_WIDTH_IN = 3.5, 7.16
+PANELS_A_ROW = 3
+DEGRADED_MARK = "†"
+
+
+def run_figure(
+    name: str, summary: str, draw: Callable[[Comparison], Figure], arguments: Sequence[str] | None
+) -> int:
+    """The whole program of a figure script; returns its exit code: 0 drawn, 1 not written, 2 wrong input."""
+    options = parser_of(name, summary).parse_args(arguments)
+    try:
+        output = output_stem(options.output or options.results / f"{name}.png")
+        comparison = compare(load(options.results), options.target, options.mode, dict(options.where))
+        for line in [*comparison.results.superseded, *incomplete_runs(comparison)]:
+            print(f"{name}: {line}", file=sys.stderr)
+        with matplotlib.style.context(STYLE_FILE):
+            written = save(draw(comparison), output, origin(comparison))
+    except InputError as error:
+        print(f"{name}: {error}", file=sys.stderr)
+        return 2
+    except OSError as error:
+        print(f"{name}: cannot write the figure: {error}", file=sys.stderr)
+        return 1
+    print("\n".join(str(path) for path in written))
+    return 0
+
+
+def parser_of(name: str, summary: str) -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog=f"{name}.py",
+        description=summary,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        epilog=f"example:\n  python3 plotting/{name}.py results/quickstart --target 0.84 "
+        f"--output {name}.pdf\n\n"
+        "exit codes: 0 drawn, 1 the figure could not be written, 2 wrong input",
+    )
+    parser.add_argument(
+        "results", type=Path, help="folder of an experiment's records, such as results/quickstart"
+    )
+    parser.add_argument(
+        "--target",
+        type=accuracy,
+        metavar="ACCURACY",
+        help="test accuracy to reach, above 0 and at most 1 (default: the highest the runs have set)",
+    )
+    parser.add_argument(
+        "--output",
+        type=Path,
+        metavar="FILE",
+        help=f"PNG or PDF; the other is written beside it (default: RESULTS/{name}.png)",
+    )
+    parser.add_argument("--mode", help="draw the runs of this mode (needed where the folder holds several)")
+    parser.add_argument(
+        "--where",
+        type=axis_value,
+        action="append",
+        default=[],
+        metavar="AXIS=VALUE",
+        help="draw only runs with this value of a swept axis, such as 'bottleneck.rate=1 Gbit/s'; "
+        "repeatable (default: one panel a value)",
+    )
+    return parser
+
+
+def accuracy(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0.0
+    if not 0.0 < value <= 1.0:
+        raise argparse.ArgumentTypeError(
+            f"'{text}' must be a number above 0 and at most 1, such as 0.84 for 84 %"
+        )
+    return value
+
+
+def axis_value(text: str) -> tuple[str, str]:
+    axis, equals, value = text.partition("=")
+    if not (axis and equals and value):
+        raise argparse.ArgumentTypeError(f"'{text}' must be AXIS=VALUE, such as 'bottleneck.rate=1 Gbit/s'")
+    return axis, value
+
+
+def output_stem(output: Path) -> Path:
+    """The path without its suffix, which must be one of ours: "figure.v2" would lose its end otherwise."""
+    if output.suffix not in (".png", ".pdf"):
+        raise InputError(f"--output {output}: must end in .png or .pdf (both are written)")
+    if not output.parent.is_dir():
+        raise InputError(f"--output {output}: the folder {output.parent} does not exist")
+    return output.with_suffix("")
+
+
+def new_figure(panels: int, panel_height_in: float, share_x: bool = False) -> tuple[Figure, list[Axes]]:
+    """A figure at printed size: one column for one panel, the page's width for more; y axes are shared."""
+    rows = -(-panels // PANELS_A_ROW)
+    columns = min(panels, PANELS_A_ROW)
+    figure = Figure(figsize=(COLUMN_WIDTH_IN if panels == 1 else PAGE_WIDTH_IN, rows * panel_height_in))
+    axes = list(figure.subplots(rows, columns, sharex=share_x, sharey=True, squeeze=False).flat)
+    for unused in axes[panels:]:
+        unused.remove()
+    return figure, axes[:panels]
+
+
+def legend_below(axes: Axes, **options: object) -> None:
+    """A legend under the axis label, by a distance in inches, which does not depend on the panel's height."""
+    under_label = axes.transAxes + ScaledTranslation(0.0, -0.36, axes.figure.dpi_scale_trans)
+    axes.legend(
+        loc="upper center",
+        bbox_to_anchor=(0.45, 0.0),
+        bbox_transform=under_label,
+        borderaxespad=0.0,
+        **options,
+    )
+
+
+def method_styles(methods: Sequence[str]) -> dict[str, dict[str, str]]:
+    """A lasting colour and marker for each method, by its place among all methods of the experiment."""
+    colours = matplotlib.rcParams["axes.prop_cycle"].by_key()["color"]
+    return {
+        method: {"color": colours[place % len(colours)], "marker": MARKERS[place % len(MARKERS)]}
+        for place, method in enumerate(methods)
+    }
+
+
+def name_of(method: str, runs: pd.DataFrame) -> str:
+    """The method's name as shown, marked where the emulation of any of its runs was not what was asked."""
+    return method + (DEGRADED_MARK if (runs["fidelity.verdict"] == "degraded").any() else "")
+
+
+def state_of(runs: pd.DataFrame) -> str:
+    """In a word, why a method's runs have no (whole) time to the target; empty where all have one."""
+    for status in ("failed", "interrupted"):
+        count = (runs.status == status).sum()
+        if count:
+            return status if count == len(runs) else f"{count} of {len(runs)} {status}"
+    missed = len(runs) - runs.reached.sum()
+    if not missed:
+        return ""
+    return "not reached" if missed == len(runs) else f"not reached in {missed} of {len(runs)}"
+
+
+@dataclass(frozen=True)
+class TimeUnit:
+    """One unit for a whole figure: times that are to be compared must not change unit between methods."""
+
+    symbol: str
+    seconds: float
+
+    def text(self, time_s: float) -> str:
+        value = time_s / self.seconds
+        return f"{value:.3g} {self.symbol}" if value < 1000 else f"{value:.0f} {self.symbol}"
+
+
+def time_unit(runs: pd.DataFrame) -> TimeUnit:
+    """Seconds, or hours where the longest run took more than two."""
+    return TimeUnit("h", 3600.0) if runs.end_time_s.max() > 7200.0 else TimeUnit("s", 1.0)
+
+
+def percent(fraction: float) -> str:
+    return f"{100 * fraction:.3g} %"
+
+
+def incomplete_runs(comparison: Comparison) -> list[str]:
+    """Every run that did not complete, with its reason: left out of nothing, not even of the terminal."""
+    runs = comparison.runs[comparison.runs.status != "completed"]
+    return [
+        f"{run.method}{''.join(f', {value}' for value in run.other_axes.values())}: {run.status}"
+        + (f" ({run.message})" if isinstance(run.message, str) else "")
+        for run in runs.rename(columns={"error.message": "message"}).itertuples()
+    ]
+
+
+def origin(comparison: Comparison) -> str:
+    """Where the numbers come from, for the small print, and what about them is not as it should be."""
+    runs = comparison.runs
+    workers = listed(runs["config.workers"].map(lambda count: f"{count:.0f}", na_action="ignore"))
+    parts = [
+        f"mode {listed(runs['mode'])}",
+        f"data {listed(runs['config.dataset.name'])}",
+        f"model {listed(runs['config.model.name'])}",
+        f"{workers} workers",
+        f"cpu {listed(runs['provenance.cpu'])}",
+    ]
+    if runs["provenance.gpu"].notna().any():
+        parts.append(f"gpu {listed(runs['provenance.gpu'])}")
+    return " · ".join([*parts, f"commit {commits(runs)}", *caveats(comparison)])
+
+
+def listed(values: pd.Series) -> str:
+    return ", ".join(sorted({str(value) for value in values.dropna()})) or "unknown"
+
+
+def commits(runs: pd.DataFrame) -> str:
+    names = {
+        str(commit)[:10] + (" + uncommitted changes" if dirty is True else "")
+        for commit, dirty in zip(runs["provenance.git_commit"].fillna("unknown"), runs["provenance.dirty"])
+    }
+    return ", ".join(sorted(names))
+
+
+def caveats(comparison: Comparison) -> list[str]:
+    notes = []
+    if (comparison.runs["fidelity.verdict"] == "degraded").any():
+        notes.append(f"{DEGRADED_MARK} network emulation degraded")
+    seeds = comparison.runs["config.seed"].nunique()
+    if seeds > 1:
+        notes.append(f"{seeds} seeds")
+    if not comparison.target_was_preset:
+        notes.append("target chosen after the runs")
+    return notes + [textwrap.shorten(line, 90, placeholder=" …") for line in incomplete_runs(comparison)]
+
+
+def add_origin(figure: Figure, comparison: Comparison) -> None:
+    """The small print under the figure, in room of its own."""
+    width_chars = int(figure.get_figwidth() * 26)
+    figure.supxlabel(
+        "\n".join(textwrap.wrap(origin(comparison), width_chars)),
+        x=0.01,
+        ha="left",
+        color="0.35",
+        linespacing=1.25,
+    )
+
+
+def save(figure: Figure, stem: Path, description: str) -> list[Path]:
+    """Write PNG and PDF, each renamed into place when whole. They hold no date: same records, same bytes."""
+    written = []
+    for suffix, metadata in (
+        (".png", {"Description": description}),
+        (".pdf", {"Subject": description, "CreationDate": None}),
+    ):
+        path = stem.with_name(stem.name + suffix)
+        temporary = stem.with_name(f".{stem.name}.{os.getpid()}{suffix}")
+        try:
+            figure.savefig(temporary, metadata=metadata)
+            temporary.replace(path)
+        finally:
+            temporary.unlink(missing_ok=True)
+        written.append(path)
+    return written

@@ -1,0 +1,304 @@
+"""The one reader of run records: results/<experiment>/*/run.json as tidy pandas tables.
+
+Column names of the runs table are the dotted field names of docs/results.md ("provenance.git_commit",
+"iteration_time_s.p50", "config.synchroniser.name"), so that there is one vocabulary for records and figures.
+"""
+from __future__ import annotations
+
+import difflib
+import json
+import math
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Iterator
+
+import pandas as pd
+
+SCHEMA_VERSION = 1
+STATUSES = ("completed", "failed", "interrupted")
+CURVE_COLUMNS = ("epoch", "iteration", "train_time_s", "train_loss", "test_loss", "test_accuracy")
+TARGET_COLUMNS = ("accuracy", "reached", "iteration", "train_time_s")
+# Columns every table has, even when no record of it carries the field.
+RUN_COLUMNS = (
+    "run_id",
+    "experiment",
+    "status",
+    "mode",
+    "error.message",
+    "fidelity.verdict",
+    "provenance.git_commit",
+    "provenance.dirty",
+    "provenance.cpu",
+    "provenance.gpu",
+    "provenance.started_at",
+    "config.seed",
+    "config.workers",
+    "config.dataset.name",
+    "config.model.name",
+    "config.synchroniser.name",
+)
+SEED_AXIS = "seed"
+METHOD_AXIS = "method"
+
+
+class InputError(Exception):
+    """What the person gave cannot be used; the message names the file or option, the rule and the remedy."""
+
+
+@dataclass(frozen=True)
+class Results:
+    """An experiment's records.
+
+    runs:    one row a run, failed and interrupted ones too, in order of method; beside the record's fields
+             "method" (what a curve is named after) and "other_axes" (other swept values, but for the seed).
+    curves:  one row an evaluation: run_id and CURVE_COLUMNS.
+    targets: one row a run and target: run_id and TARGET_COLUMNS.
+    superseded: what was left out because a newer run of another configuration carries the same labels.
+    """
+
+    directory: Path
+    runs: pd.DataFrame
+    curves: pd.DataFrame
+    targets: pd.DataFrame
+    superseded: tuple[str, ...] = ()
+
+    def only(self, keep: pd.Series) -> Results:
+        """The same results with the runs for which `keep` holds, and their curves and targets."""
+        runs = self.runs[keep].reset_index(drop=True)
+        return Results(
+            self.directory,
+            runs,
+            self.curves[self.curves.run_id.isin(runs.run_id)],
+            self.targets[self.targets.run_id.isin(runs.run_id)],
+            self.superseded,
+        )
+
+
+def load(directory: Path | str) -> Results:
+    """Read the records of the experiment in `directory`; an InputError names the first broken one."""
+    directory = Path(directory)
+    records = [read_record(path) for path in record_files(directory)]
+    current, superseded = newest_of_each_label(records)
+    runs = pd.json_normalize([flat_part(record) for record in current], sep=".")
+    runs = runs.reindex(columns=[*runs.columns, *(name for name in RUN_COLUMNS if name not in runs.columns)])
+    runs["method"] = [method_of(record) for record in current]
+    runs["other_axes"] = [other_axes_of(record) for record in current]
+    return Results(
+        directory,
+        runs,
+        rows_of(current, "curve", CURVE_COLUMNS),
+        rows_of(current, "targets", TARGET_COLUMNS),
+        superseded,
+    )
+
+
+def record_files(directory: Path) -> list[Path]:
+    """The run.json of every run folder; temporaries of a writer at work have other names and are not seen."""
+    if not directory.is_dir():
+        near = difflib.get_close_matches(directory.name, folders_beside(directory), n=1)
+        hint = f"; did you mean '{directory.parent / near[0]}'?" if near else ""
+        raise InputError(f"{directory}: no such results folder{hint}")
+    if (directory / "run.json").is_file():
+        raise InputError(
+            f"{directory}: is the folder of a single run; give the experiment's folder, "
+            f"'{directory.resolve().parent}'"
+        )
+    files = sorted(path for path in directory.glob("*/run.json") if not path.parent.name.startswith("."))
+    if not files:
+        raise InputError(
+            f"{directory}: holds no run record (no */run.json); "
+            f"make some with 'thinpipe run experiments/{directory.resolve().name}.json'"
+        )
+    return files
+
+
+def folders_beside(directory: Path) -> list[str]:
+    parent = directory.parent
+    return [entry.name for entry in parent.iterdir() if entry.is_dir()] if parent.is_dir() else []
+
+
+def read_record(path: Path) -> dict[str, Any]:
+    """One run.json, checked as far as figures depend on it."""
+    try:
+        record = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise InputError(
+            f"{path}: is not a whole JSON document ({error}); delete the run's folder and run the "
+            "experiment again: finished runs are kept"
+        ) from error
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read: {error.strerror}") from error
+    if not isinstance(record, dict):
+        raise InputError(f"{path}: must hold a JSON object")
+    check_version(record, path)
+    check_fields(record, path)
+    return record
+
+
+def check_version(record: dict[str, Any], path: Path) -> None:
+    version = require(record, ("schema_version",), int, path)
+    if version > SCHEMA_VERSION:
+        raise InputError(
+            f"{path}: /schema_version is {version}, written by a newer Thinpipe; this one reads up to "
+            f"{SCHEMA_VERSION}: update the checkout whose plotting/ you use"
+        )
+    if version < 1:
+        raise InputError(f"{path}: /schema_version must be at least 1, not {version}")
+
+
+def check_fields(record: dict[str, Any], path: Path) -> None:
+    for name in ("run_id", "mode", "experiment", "status"):
+        require(record, (name,), str, path)
+    if record["status"] not in STATUSES:
+        raise InputError(f"{path}: /status must be one of {', '.join(STATUSES)}, not '{record['status']}'")
+    require(record, ("labels",), dict, path)
+    require(record, ("config", "synchroniser", "name"), str, path)
+    if record["status"] == "failed":
+        require(record, ("error", "message"), str, path)
+    check_curve(require(record, ("curve",), list, path), path)
+    for index, target in enumerate(require(record, ("config", "targets"), list, path)):
+        if isinstance(target, bool) or not isinstance(target, (int, float)):
+            raise InputError(
+                f"{path}: /config/targets/{index} must be a number, not {json.dumps(target)[:40]}"
+            )
+    for index, target in enumerate(require(record, ("targets",), list, path)):
+        require_number(target, "accuracy", f"/targets/{index}", path)
+        if require_item(target, "reached", f"/targets/{index}", bool, path):
+            require_number(target, "train_time_s", f"/targets/{index}", path)
+
+
+def check_curve(curve: list[Any], path: Path) -> None:
+    previous_s = 0.0
+    for index, point in enumerate(curve):
+        place = f"/curve/{index}"
+        accuracy = require_number(point, "test_accuracy", place, path)
+        if not 0.0 <= accuracy <= 1.0:
+            raise InputError(f"{path}: {place}/test_accuracy must be from 0 to 1, not {accuracy}")
+        require_number(point, "iteration", place, path)
+        train_time_s = require_number(point, "train_time_s", place, path)
+        if train_time_s < previous_s:
+            raise InputError(
+                f"{path}: {place}/train_time_s must not decrease ({train_time_s} after {previous_s})"
+            )
+        previous_s = train_time_s
+
+
+def require(record: dict[str, Any], keys: tuple[str, ...], kind: type, path: Path) -> Any:
+    value: Any = record
+    place = ""
+    for key in keys[:-1]:
+        value = require_item(value, key, place, dict, path)
+        place += f"/{key}"
+    return require_item(value, keys[-1], place, kind, path)
+
+
+def require_item(container: Any, key: str, place: str, kind: type, path: Path) -> Any:
+    if not isinstance(container, dict) or key not in container:
+        raise InputError(f"{path}: {place}/{key} is missing; docs/results.md lists the fields of a record")
+    value = container[key]
+    if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
+        names = {
+            str: "a string",
+            dict: "an object",
+            list: "an array",
+            int: "an integer",
+            bool: "true or false",
+        }
+        raise InputError(f"{path}: {place}/{key} must be {names[kind]}, not {json.dumps(value)[:40]}")
+    return value
+
+
+def require_number(container: Any, key: str, place: str, path: Path) -> float:
+    value = require_item(container, key, place, object, path)
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
+        raise InputError(f"{path}: {place}/{key} must be a finite number, not {json.dumps(value)[:40]}")
+    return value
+
+
+def newest_of_each_label(records: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], tuple[str, ...]]:
+    """Keep, for each mode and set of labels, the newest configuration and its repetitions with other seeds.
+
+    After an experiment file was edited its folder holds runs of both versions under the same labels; a figure
+    that drew both, or joined them as if they were repetitions, would be wrong. The left-out ones are named.
+    """
+    newest: dict[str, dict[str, Any]] = {}
+    for record in sorted(records, key=started_at):
+        newest[comparison_key(record)] = record
+    current, superseded = [], []
+    for record in sorted(records, key=sort_key):
+        winner = newest[comparison_key(record)]
+        if config_without_seed(record) == config_without_seed(winner):
+            current.append(record)
+        else:
+            superseded.append(
+                f"run {record['run_id']} ('{method_of(record)}') is left out: run {winner['run_id']} "
+                "carries the same labels, has another configuration and is newer"
+            )
+    return current, tuple(superseded)
+
+
+def started_at(record: dict[str, Any]) -> str:
+    return str((record.get("provenance") or {}).get("started_at") or "")
+
+
+def comparison_key(record: dict[str, Any]) -> str:
+    labels = {axis: value for axis, value in record["labels"].items() if axis != SEED_AXIS}
+    return json.dumps([record["mode"], labels], sort_keys=True)
+
+
+def config_without_seed(record: dict[str, Any]) -> str:
+    return json.dumps(
+        {key: value for key, value in record["config"].items() if key != "seed"}, sort_keys=True
+    )
+
+
+def sort_key(record: dict[str, Any]) -> tuple[Any, ...]:
+    """Dense, fp16, then the others by name: an order that no rerun or interruption of a sweep changes."""
+    baselines = ("dense", "fp16")
+    name = record["config"]["synchroniser"]["name"]
+    rank = baselines.index(name) if name in baselines else len(baselines)
+    return (
+        rank,
+        method_of(record),
+        json.dumps(other_axes_of(record)),
+        str(record["config"].get("seed")),
+        record["run_id"],
+    )
+
+
+def method_of(record: dict[str, Any]) -> str:
+    """The name of the run's curve: its "method" label or, where nothing so named is swept, all its labels."""
+    labels = {axis: value for axis, value in record["labels"].items() if axis != SEED_AXIS}
+    if METHOD_AXIS in labels:
+        return as_text(labels[METHOD_AXIS])
+    return ", ".join(as_text(value) for value in labels.values()) or record["config"]["synchroniser"]["name"]
+
+
+def other_axes_of(record: dict[str, Any]) -> dict[str, str]:
+    """The swept axes beside method and seed; none without a method axis, for then they name the curve."""
+    labels = record["labels"]
+    if METHOD_AXIS not in labels:
+        return {}
+    return {axis: as_text(labels[axis]) for axis in sorted(labels) if axis not in (METHOD_AXIS, SEED_AXIS)}
+
+
+def as_text(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value)
+
+
+def flat_part(record: dict[str, Any]) -> dict[str, Any]:
+    """The fields with one value a run. Curves and targets are tables of their own; null means absent."""
+    skipped = ("curve", "targets", "labels")
+    return {key: value for key, value in record.items() if key not in skipped and value is not None}
+
+
+def rows_of(records: list[dict[str, Any]], section: str, columns: tuple[str, ...]) -> pd.DataFrame:
+    def rows() -> Iterator[dict[str, Any]]:
+        for record in records:
+            for row in record[section]:
+                yield {"run_id": record["run_id"], **{name: row.get(name) for name in columns}}
+
+    frame = pd.DataFrame(list(rows()), columns=["run_id", *columns])
+    numeric = [name for name in columns if name != "reached"]
+    frame[numeric] = frame[numeric].apply(pd.to_numeric)
+    return frame

@@ -1,0 +1,203 @@
+#!/usr/bin/env python3
+"""Speed-up in time to the target accuracy, over dense and over fp16, one group of bars a method."""
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from typing import Sequence
+
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.patches import Patch
+
+from comparison import Comparison, Panel
+from figure import (
+    TimeUnit,
+    add_origin,
+    legend_below,
+    method_styles,
+    name_of,
+    new_figure,
+    percent,
+    run_figure,
+    state_of,
+    time_unit,
+)
+from load import InputError
+
+BASELINES = ("dense", "fp16")
+# The bars over fp16 wear the method's colour too; paleness and hatching tell them from those over dense.
+BAR_LOOKS = {"dense": {}, "fp16": {"alpha": 0.45, "hatch": "////", "edgecolor": "white"}}
+BAR_HEIGHT = 0.38
+# Words lie over grid lines and the line at 1.
+ON_WHITE = {"facecolor": "white", "edgecolor": "none", "pad": 0.6}
+
+
+@dataclass(frozen=True)
+class Speedup:
+    """Ratio of times to the target, baseline over method: median, lowest and highest over their common seeds.
+
+    `at_least` says that the baseline did not reach the target; its whole train time then stands for its time
+    to the target, and the ratio is a lower bound.
+    """
+
+    median: float
+    low: float
+    high: float
+    at_least: bool
+
+    def text(self) -> str:
+        return f"{'≥ ' if self.at_least else ''}{self.median:.{2 if self.median < 10 else 1}f}×"
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    return run_figure(
+        "speedup",
+        "Draw how many times sooner than dense, and than fp16, each method reaches the " "target accuracy.",
+        draw,
+        arguments,
+    )
+
+
+def draw(comparison: Comparison) -> Figure:
+    most_methods = max(panel.runs.method.nunique() for panel in comparison.panels)
+    figure, axes = new_figure(len(comparison.panels), panel_height_in=1.0 + 0.33 * most_methods, share_x=True)
+    drawn = [draw_panel(panel_axes, panel, comparison) for panel, panel_axes in zip(comparison.panels, axes)]
+    if not any(drawn):
+        raise InputError(
+            f"{comparison.results.directory}: no speed-up can be drawn: neither a dense nor an fp16 run "
+            "has a curve to compare with (the runs' config.synchroniser.name decides)"
+        )
+    axes[0].set_xlim(left=0.0, right=1.2 * max(axes[0].get_xlim()[1], 1.0))
+    label_methods(axes, comparison)
+    add_origin(figure, comparison)
+    return figure
+
+
+def draw_panel(axes: Axes, panel: Panel, comparison: Comparison) -> list[str]:
+    """Draw the bars of one panel; returns the baselines there were."""
+    baselines = {name: runs for name in BASELINES if len(runs := baseline_runs(panel, name))}
+    styles, unit = method_styles(comparison.methods), time_unit(comparison.runs)
+    groups = dict(list(panel.runs.groupby("method", sort=False)))
+    shown = [method for method in comparison.methods if (comparison.runs.method == method).any()]
+    for row, method in enumerate(shown):
+        if method in groups:
+            draw_group(axes, row, groups[method], baselines, styles[method]["color"], unit)
+    axes.axvline(1.0, color="0.35", linewidth=0.7, zorder=1.5)
+    axes.grid(visible=False, axis="y")
+    axes.set_title(panel.title)
+    axes.set_xlabel(f"Speed-up in time to {percent(comparison.target)} accuracy")
+    if baselines:
+        legend_below(
+            axes,
+            ncols=2,
+            handles=[
+                Patch(facecolor="0.35", label=baseline_label(name, runs), **BAR_LOOKS[name])
+                for name, runs in baselines.items()
+            ],
+        )
+    return list(baselines)
+
+
+def baseline_runs(panel: Panel, synchroniser: str) -> pd.DataFrame:
+    """The panel's completed runs of a baseline: the method labelled exactly so, or the only one of its kind."""
+    runs = panel.runs[panel.runs["config.synchroniser.name"] == synchroniser]
+    labels = list(runs.method.unique())
+    if len(labels) > 1 and synchroniser not in labels:
+        raise InputError(
+            f"several methods synchronise by {synchroniser} ({', '.join(labels)}); label the one to "
+            f"compare with '{synchroniser}' in the experiment"
+        )
+    chosen = synchroniser if synchroniser in labels else next(iter(labels), None)
+    return runs[(runs.method == chosen) & (runs.status == "completed") & (runs.end_time_s > 0)]
+
+
+def baseline_label(name: str, runs: pd.DataFrame) -> str:
+    return f"over {name}" + ("" if runs.reached.all() else " (did not reach it: ≥)")
+
+
+def speedup_over(baseline: pd.DataFrame, runs: pd.DataFrame) -> Speedup | None:
+    """Pair by seed: equal seeds share starting weights and batches. None where no pair has a ratio."""
+    pairs = runs[runs.reached].merge(baseline, on="config.seed", suffixes=("", "_baseline"))
+    if pairs.empty:
+        return None
+    baseline_s = pairs.target_time_s_baseline.fillna(pairs.end_time_s_baseline)
+    ratios = baseline_s / pairs.target_time_s
+    return Speedup(ratios.median(), ratios.min(), ratios.max(), at_least=not pairs.reached_baseline.all())
+
+
+def draw_group(
+    axes: Axes, row: int, runs: pd.DataFrame, baselines: dict[str, pd.DataFrame], colour: str, unit: TimeUnit
+) -> None:
+    """The bars of one method, or the words that stand in their place."""
+    speedups = {
+        name: each for name, base in baselines.items() if (each := speedup_over(base, runs)) is not None
+    }
+    height = BAR_HEIGHT if len(baselines) > 1 else 1.6 * BAR_HEIGHT
+    for place, (name, speedup) in enumerate(speedups.items()):
+        y = row + (place - (len(speedups) - 1) / 2) * height
+        axes.barh(y, speedup.median, height=height, color=colour, label=f"_{name}", **BAR_LOOKS[name])
+        if speedup.high > speedup.low:
+            axes.plot(
+                [speedup.low, speedup.high],
+                [y, y],
+                color="0.2",
+                linewidth=0.8,
+                marker="|",
+                markersize=4,
+                markeredgewidth=0.8,
+            )
+        axes.annotate(
+            speedup.text() + (f", {state_of(runs)}" if state_of(runs) else ""),
+            (speedup.high, y),
+            xytext=(2.5, 0),
+            textcoords="offset points",
+            va="center",
+            bbox=ON_WHITE,
+        )
+    if not speedups:
+        axes.annotate(
+            words_for(runs, unit),
+            (0, row),
+            xytext=(3, 0),
+            textcoords="offset points",
+            va="center",
+            color="0.25",
+            style="italic",
+            bbox=ON_WHITE,
+        )
+
+
+def words_for(runs: pd.DataFrame, unit: TimeUnit) -> str:
+    """What stands in place of a bar: a run without a speed-up is a result too."""
+    if runs.reached.any():
+        return f"reached in {unit.text(runs.target_time_s.median())}"
+    if runs.best_accuracy.isna().all():
+        return state_of(runs)
+    return f"{state_of(runs)} (best {percent(runs.best_accuracy.max())})"
+
+
+def label_methods(axes: list[Axes], comparison: Comparison) -> None:
+    """Names of the methods and, where a single panel leaves room, what the ratios are made of."""
+    by_method = dict(list(comparison.runs.groupby("method", sort=False)))
+    shown = [method for method in comparison.methods if method in by_method]
+    names = [name_of(method, by_method[method]) for method in shown]
+    if len(axes) == 1:
+        names = [
+            name + cost(by_method[method], time_unit(comparison.runs)) for name, method in zip(names, shown)
+        ]
+    axes[0].set_yticks(range(len(shown)), names)
+    axes[0].set_ylim(len(shown) - 0.5, -0.5)
+    for each in axes:
+        each.tick_params(axis="y", length=0)
+
+
+def cost(runs: pd.DataFrame, unit: TimeUnit) -> str:
+    if not runs.reached.any():
+        return ""
+    return f"\n{unit.text(runs.target_time_s.median())}, {runs.target_iteration.median():.0f} iterations"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,106 @@
+import math
+import tempfile
+import unittest
+from pathlib import Path
+
+from load import InputError, load
+
+from .records import failed_record, make_record, write
+
+
+class LoadTest(unittest.TestCase):
+    def setUp(self) -> None:
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.directory = Path(folder.name) / "quickstart"
+
+    def test_numbers_arrive_under_the_record_s_own_names(self) -> None:
+        record = make_record("dense")
+        results = load(write(self.directory, record))
+        run = results.runs.iloc[0]
+        self.assertEqual(run["run_id"], record["run_id"])
+        self.assertEqual(run["iteration_time_s.p50"], 0.8)
+        self.assertEqual(run["traffic.wire_bytes.left->middle"], 1900)
+        self.assertEqual(run["config.synchroniser.name"], "dense")
+        self.assertEqual(len(results.curves), len(record["curve"]))
+        self.assertEqual(results.curves.train_time_s.iloc[-1], record["curve"][-1]["train_time_s"])
+        self.assertTrue(math.isnan(results.curves.train_loss.iloc[0]))
+        self.assertEqual(results.targets[["accuracy", "reached"]].values.tolist(), [[0.84, True]])
+
+    def test_failed_runs_stay_with_their_reason(self) -> None:
+        results = load(write(self.directory, failed_record("topk 0.1"), make_record("dense")))
+        self.assertEqual(results.runs.status.tolist(), ["completed", "failed"])
+        self.assertEqual(results.runs["error.message"].iloc[1], "rank 3 exited with status 139")
+
+    def test_order_of_methods_is_that_of_the_labels_not_of_the_folders_or_times(self) -> None:
+        records = [make_record(method) for method in ("topk 0.01", "pactrain", "fp16", "dense")]
+        for minute, record in enumerate(records):
+            record["run_id"] = f"{minute}"
+            record["provenance"]["started_at"] = f"2026-11-20T20:{minute:02}:00Z"
+        results = load(write(self.directory, *records))
+        self.assertEqual(results.runs.method.tolist(), ["dense", "fp16", "pactrain", "topk 0.01"])
+
+    def test_newer_schema_is_refused_by_name(self) -> None:
+        write(self.directory, make_record("dense", schema_version=2))
+        self.assert_refused(
+            r"run\.json: /schema_version is 2, written by a newer Thinpipe; this one reads up to 1"
+        )
+
+    def test_truncated_json_is_named(self) -> None:
+        record = make_record("fp16")
+        write(self.directory, make_record("dense"), record)
+        broken = self.directory / record["run_id"] / "run.json"
+        broken.write_text(broken.read_text()[:500])
+        self.assert_refused(rf"{record['run_id']}/run\.json: is not a whole JSON document")
+
+    def test_half_written_temporaries_are_not_records(self) -> None:
+        record = make_record("dense")
+        write(self.directory, record)
+        for name in (".run.json.4711", "run.json.tmp"):
+            (self.directory / record["run_id"] / name).write_text('{"schema_ver')
+        (self.directory / "starting-weights").mkdir()
+        self.assertEqual(len(load(self.directory).runs), 1)
+
+    def test_field_errors_name_the_place(self) -> None:
+        record = make_record("dense")
+        record["curve"][3]["test_accuracy"] = None
+        write(self.directory, record)
+        self.assert_refused(r"/curve/3/test_accuracy must be a finite number, not null")
+
+    def test_missing_fields_are_named(self) -> None:
+        record = make_record("dense")
+        del record["config"]["synchroniser"]
+        write(self.directory, record)
+        self.assert_refused(r"/config/synchroniser is missing")
+
+    def test_folders_without_records_say_what_to_do(self) -> None:
+        self.directory.mkdir()
+        self.assert_refused(r"holds no run record .* 'thinpipe run experiments/quickstart\.json'")
+        with self.assertRaisesRegex(InputError, r"no such results folder; did you mean '.*/quickstart'\?"):
+            load(self.directory.with_name("quikstart"))
+
+    def test_the_folder_of_one_run_is_not_an_experiment(self) -> None:
+        record = make_record("dense")
+        write(self.directory, record)
+        with self.assertRaisesRegex(InputError, "is the folder of a single run"):
+            load(self.directory / record["run_id"])
+
+    def test_seeds_are_repetitions_but_an_older_configuration_is_left_out_aloud(self) -> None:
+        repetitions = [make_record("dense", seed=seed) for seed in (1, 2)]
+        stale = make_record("dense", axes={"training": {"epochs": 9}})
+        stale["labels"] = {"method": "dense"}
+        stale["provenance"]["started_at"] = "2026-11-19T20:00:00Z"
+        results = load(write(self.directory, stale, *repetitions))
+        self.assertEqual(results.runs["config.seed"].tolist(), [1, 2])
+        self.assertEqual(len(results.superseded), 1)
+        self.assertIn(stale["run_id"], results.superseded[0])
+
+    def test_without_a_method_axis_labels_name_the_curve(self) -> None:
+        record = make_record("dense", labels={"pruning.ratio": 0.5, "bottleneck.rate": "1 Gbit/s", "seed": 3})
+        results = load(write(self.directory, record))
+        self.assertEqual(results.runs.method.tolist(), ["0.5, 1 Gbit/s"])
+        self.assertEqual(results.runs.other_axes.tolist(), [{}])
+
+    def assert_refused(self, message: str) -> None:
+        with self.assertRaisesRegex(InputError, message):
+            load(self.directory)
