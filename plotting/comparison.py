@@ -161,6 +161,21 @@ def check_comparable(panel: Panel) -> None:
             )
 
 
+def also_differing(panel: Panel) -> list[str]:
+    """Settings, beside the method's own and the seed, in which runs of a panel differ.
+
+    A method may want its own learning rate; but after an experiment was edited and its sweep not finished, old
+    and new settings stand side by side. Whoever reads the figure must be told either way.
+    """
+    own = re.compile(r"config\.(synchroniser|pruning)\.|config\.seed$")
+    columns = [name for name in panel.runs.columns if name.startswith("config.") and not own.match(name)]
+    return [
+        name.removeprefix("config.")
+        for name in columns
+        if panel.runs[name].map(str, na_action="ignore").nunique(dropna=False) > 1
+    ]
+
+
 def quantity_key(text: str) -> list[tuple[float, str]]:
     """Order by numbers with their prefixes, so that 100 Mbit/s comes before 1 Gbit/s and 0.01 before 0.1."""
     prefixes = {"k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "m": 1e-3}

@@ -16,7 +16,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.transforms import ScaledTranslation
 
-from comparison import Comparison, compare
+from comparison import Comparison, also_differing, compare
 from load import InputError, load
 
 STYLE_FILE = Path(__file__).with_name("thinpipe.mplstyle")
@@ -32,8 +32,8 @@ def run_figure(
     """The whole program of a figure script; returns its exit code: 0 drawn, 1 not written, 2 wrong input."""
     options = parser_of(name, summary).parse_args(arguments)
     try:
-        output = output_stem(options.output or options.results / f"{name}.png")
         comparison = compare(load(options.results), options.target, options.mode, dict(options.where))
+        output = output_stem(options.output or options.results / f"{name}.png")
         for line in [*comparison.results.superseded, *incomplete_runs(comparison)]:
             print(f"{name}: {line}", file=sys.stderr)
         with matplotlib.style.context(STYLE_FILE):
@@ -230,6 +230,9 @@ def caveats(comparison: Comparison) -> list[str]:
         notes.append(f"{seeds} seeds")
     if not comparison.target_was_preset:
         notes.append("target chosen after the runs")
+    differing = sorted({name for panel in comparison.panels for name in also_differing(panel)})
+    if differing:
+        notes.append(f"methods also differ in {', '.join(differing)}")
     return notes + [textwrap.shorten(line, 90, placeholder=" …") for line in incomplete_runs(comparison)]
 
 

@@ -101,7 +101,7 @@ def draw_panel(axes: Axes, panel: Panel, comparison: Comparison) -> list[str]:
 
 
 def baseline_runs(panel: Panel, synchroniser: str) -> pd.DataFrame:
-    """The panel's completed runs of a baseline: the method labelled exactly so, or the only one of its kind."""
+    """The panel's completed runs of a baseline: the method labelled so, or the only one of its kind."""
     runs = panel.runs[panel.runs["config.synchroniser.name"] == synchroniser]
     labels = list(runs.method.unique())
     if len(labels) > 1 and synchroniser not in labels:
@@ -109,7 +109,7 @@ def baseline_runs(panel: Panel, synchroniser: str) -> pd.DataFrame:
             f"several methods synchronise by {synchroniser} ({', '.join(labels)}); label the one to "
             f"compare with '{synchroniser}' in the experiment"
         )
-    chosen = synchroniser if synchroniser in labels else next(iter(labels), None)
+    chosen = synchroniser if synchroniser in labels else "".join(labels)
     return runs[(runs.method == chosen) & (runs.status == "completed") & (runs.end_time_s > 0)]
 
 

@@ -148,6 +148,14 @@ class TimeToAccuracyTest(FigureTest):
             self.assertIn(words, small_print(figure))
         self.assertEqual(legend_texts(figure)[1], "fp16†: 86 s")
 
+    def test_settings_that_differ_beside_the_method_are_named(self) -> None:
+        records = [make_record("dense"), make_record("fp16", seed=2)]
+        self.assertNotIn("also differ", small_print(time_to_accuracy.draw(self.compared(*records))))
+        records[0]["config"]["optimiser"] = {"name": "sgd", "learning_rate": 0.05}
+        records[1]["config"]["optimiser"] = {"name": "sgd", "learning_rate": 0.1}
+        figure = time_to_accuracy.draw(self.compared(*records))
+        self.assertIn("methods also differ in optimiser.learning_rate", small_print(figure))
+
     def test_another_target_is_judged_from_the_curve_and_said_so(self) -> None:
         record = make_record("dense")
         comparison = self.compared(record, target=0.8)
@@ -275,6 +283,10 @@ class CommandLineTest(FigureTest):
             self.assertEqual(code, 2, arguments)
             self.assertIn(words, said)
             self.assertNotIn("Traceback", said)
+
+    def test_a_missing_folder_is_named_itself(self) -> None:
+        code, said = self.program(speedup)
+        self.assertEqual((code, said), (2, f"speedup: {self.directory}: no such results folder\n"))
 
     def test_runs_of_different_tasks_do_not_share_a_panel(self) -> None:
         other = make_record("fp16")
