@@ -196,17 +196,20 @@ def incomplete_runs(comparison: Comparison) -> list[str]:
 def origin(comparison: Comparison) -> str:
     """Where the numbers come from, for the small print, and what about them is not as it should be."""
     runs = comparison.runs
-    workers = listed(runs["config.workers"].map(lambda count: f"{count:.0f}", na_action="ignore"))
-    parts = [
+    parts = (
         f"mode {listed(runs['mode'])}",
         f"data {listed(runs['config.dataset.name'])}",
         f"model {listed(runs['config.model.name'])}",
-        f"{workers} workers",
-        f"cpu {listed(runs['provenance.cpu'])}",
-    ]
-    if runs["provenance.gpu"].notna().any():
-        parts.append(f"gpu {listed(runs['provenance.gpu'])}")
-    return " · ".join([*parts, f"commit {commits(runs)}", *caveats(comparison)])
+        f"{listed(whole(runs['config.workers']))} workers",
+        f"cpu {listed(runs['provenance.cpu'])} ({listed(whole(runs['provenance.cores']))} cores)",
+        f"commit {commits(runs)}",
+    )
+    return " · ".join([*parts, *caveats(comparison)])
+
+
+def whole(counts: pd.Series) -> pd.Series:
+    """Counts as text: a column with a missing value holds floating-point numbers."""
+    return counts.map(lambda count: f"{count:.0f}", na_action="ignore")
 
 
 def listed(values: pd.Series) -> str:

@@ -29,7 +29,7 @@ RUN_COLUMNS = (
     "provenance.git_commit",
     "provenance.dirty",
     "provenance.cpu",
-    "provenance.gpu",
+    "provenance.cores",
     "provenance.started_at",
     "config.seed",
     "config.workers",

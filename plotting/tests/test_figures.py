@@ -140,7 +140,7 @@ class TimeToAccuracyTest(FigureTest):
         for words in (
             "mode live",
             "data fashion_mnist",
-            "cpu Intel Xeon Platinum 8358P",
+            "cpu Intel Xeon Platinum 8358P (2 cores)",
             "commit 8991000f2c,",
             "8991000f2c + uncommitted changes",
             "† network emulation degraded",
