@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import textwrap
 from dataclasses import dataclass
 from typing import Sequence
 
@@ -30,6 +31,7 @@ BASELINES = ("dense", "fp16")
 # The bars over fp16 wear the method's colour too; paleness and hatching tell them from those over dense.
 BAR_LOOKS = {"dense": {}, "fp16": {"alpha": 0.45, "hatch": "////", "edgecolor": "white"}}
 BAR_HEIGHT = 0.38
+LABEL_CHARACTERS = 24
 # Words lie over grid lines and the line at 1.
 ON_WHITE = {"facecolor": "white", "edgecolor": "none", "pad": 0.6}
 
@@ -87,11 +89,11 @@ def draw_panel(axes: Axes, panel: Panel, comparison: Comparison) -> list[str]:
     axes.axvline(1.0, color="0.35", linewidth=0.7, zorder=1.5)
     axes.grid(visible=False, axis="y")
     axes.set_title(panel.title)
-    axes.set_xlabel(f"Speed-up in time to {percent(comparison.target)} accuracy")
+    axes.set_xlabel(f"Speed-up in time to {percent(comparison.target)}")
     if baselines:
         legend_below(
             axes,
-            ncols=2,
+            ncols=2 if all(runs.reached.all() for runs in baselines.values()) else 1,
             handles=[
                 Patch(facecolor="0.35", label=baseline_label(name, runs), **BAR_LOOKS[name])
                 for name, runs in baselines.items()
@@ -114,7 +116,7 @@ def baseline_runs(panel: Panel, synchroniser: str) -> pd.DataFrame:
 
 
 def baseline_label(name: str, runs: pd.DataFrame) -> str:
-    return f"over {name}" + ("" if runs.reached.all() else " (did not reach it: ≥)")
+    return f"over {name}" + ("" if runs.reached.all() else " (it did not reach the target: ≥)")
 
 
 def speedup_over(baseline: pd.DataFrame, runs: pd.DataFrame) -> Speedup | None:
@@ -182,7 +184,7 @@ def label_methods(axes: list[Axes], comparison: Comparison) -> None:
     """Names of the methods and, where a single panel leaves room, what the ratios are made of."""
     by_method = dict(list(comparison.runs.groupby("method", sort=False)))
     shown = [method for method in comparison.methods if method in by_method]
-    names = [name_of(method, by_method[method]) for method in shown]
+    names = [textwrap.fill(name_of(method, by_method[method]), LABEL_CHARACTERS) for method in shown]
     if len(axes) == 1:
         names = [
             name + cost(by_method[method], time_unit(comparison.runs)) for name, method in zip(names, shown)

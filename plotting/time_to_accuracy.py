@@ -28,6 +28,7 @@ from figure import (
 
 # From here on the shortest curve would fill less than a third of a linear axis.
 LOG_AXIS_FROM_RATIO = 3.0
+LEGEND_CHARACTERS_A_ROW = 50
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -76,7 +77,15 @@ def draw_panel(axes: Axes, panel: Panel, comparison: Comparison, legend_columns:
         fontsize="small",
         color="0.25",
     )
-    legend_below(axes, ncols=legend_columns)
+    legend_below(axes, ncols=legend_columns if fits_two_columns(axes) else 1)
+
+
+def fits_two_columns(axes: Axes) -> bool:
+    """Whether the legend's two columns of text, filled one after the other, fit a column of the page."""
+    _, labels = axes.get_legend_handles_labels()
+    half = (len(labels) + 1) // 2
+    widest = [max(map(len, part), default=0) for part in (labels[:half], labels[half:])]
+    return sum(widest) <= LEGEND_CHARACTERS_A_ROW
 
 
 def draw_method(

@@ -203,7 +203,7 @@ class SpeedupTest(FigureTest):
         figure = speedup.draw(self.compared(dense, make_record("fp16")))
         self.assertEqual(self.bars(figure, "dense"), [round(384 / 86, 6)])
         self.assertIn("≥ 4.47×", self.words(figure))
-        self.assertEqual(legend_texts(figure)[0], "over dense (did not reach it: ≥)")
+        self.assertEqual(legend_texts(figure)[0], "over dense (it did not reach the target: ≥)")
 
     def test_seeds_are_paired_and_their_spread_drawn(self) -> None:
         records = [make_record("dense", seed=seed, curve=make_curve(0.8 * seed, 0.868)) for seed in (1, 2)]
