@@ -7,8 +7,8 @@
 #include <thread>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
+#include "trainer/collectives/arguments.hh"
 #include "trainer/collectives/reduction.hh"
 
 namespace thinpipe::trainer {
@@ -103,31 +103,28 @@ class InProcessGroup::Member : public Collective {
 
   void all_reduce(torch::Tensor tensor, Reduction reduction) override {
     if (tensor.numel() == 0) return;
-    const std::string call = fmt::format("all_reduce {} of {} x {}", name_of(reduction), tensor.numel(),
-                                         c10::toString(tensor.scalar_type()));
+    const std::string call = describe_all_reduce(tensor, reduction);
     together(call, tensor, [&] { reduce_own_part(accumulate_function(tensor.scalar_type(), reduction)); });
   }
 
   torch::Tensor all_gather_v(const torch::Tensor& input, std::span<const std::int64_t> counts) override {
     torch::Tensor gathered;
-    const std::string call =
-        fmt::format("all_gather_v of {} x [{}]", c10::toString(input.scalar_type()), fmt::join(counts, ", "));
+    const std::string call = describe_all_gather_v(input, counts);
     together(call, input, [&] {
       std::vector<torch::Tensor> inputs;
-      for (const Contribution& contribution : state_->contributions) inputs.push_back(contribution.tensor);
-      check_counts(call, inputs, counts);
+      for (int r = 0; r < world_size(); ++r) {
+        inputs.push_back(state_->contributions[r].tensor);
+        check_counts(call, inputs.back(), counts, r, world_size());
+      }
       gathered = torch::cat(inputs);
     });
     return gathered;
   }
 
   void broadcast(torch::Tensor tensor, int root) override {
-    const std::string call = fmt::format("broadcast of {} x {} from rank {}", tensor.numel(),
-                                         c10::toString(tensor.scalar_type()), root);
+    const std::string call = describe_broadcast(tensor, root);
     together(call, tensor, [&] {
-      if (root < 0 || root >= world_size()) {
-        throw CollectiveError(fmt::format("{}: there are {} workers", call, world_size()));
-      }
+      check_root(call, root, world_size());
       if (rank_ != root && tensor.numel() > 0) {
         std::memcpy(bytes_of(tensor), bytes_of(state_->contributions[root].tensor), tensor.nbytes());
       }
@@ -142,6 +139,7 @@ class InProcessGroup::Member : public Collective {
   // Hands `tensor` to the others, does `work` with everyone's, and returns when everyone has done so.
   void together(const std::string& call, const torch::Tensor& tensor, const std::function<void()>& work) {
     try {
+      if (tensor.defined()) check_tensor(call, tensor);
       state_->contributions[rank_] = {call, tensor};
       state_->meet(call);
       check_agreement();
@@ -161,18 +159,6 @@ class InProcessGroup::Member : public Collective {
       const std::string& other = state_->contributions[r].call;
       if (other != first) {
         throw CollectiveError(fmt::format("rank 0 called {}, but rank {} called {}", first, r, other));
-      }
-    }
-  }
-
-  static void check_counts(const std::string& call, const std::vector<torch::Tensor>& inputs,
-                           std::span<const std::int64_t> counts) {
-    if (counts.size() != inputs.size()) {
-      throw CollectiveError(fmt::format("{}: {} counts for {} workers", call, counts.size(), inputs.size()));
-    }
-    for (std::size_t r = 0; r < inputs.size(); ++r) {
-      if (inputs[r].numel() != counts[r]) {
-        throw CollectiveError(fmt::format("{}: rank {} brought {} elements", call, r, inputs[r].numel()));
       }
     }
   }

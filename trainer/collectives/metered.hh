@@ -30,6 +30,16 @@ struct Section {
   std::int64_t payload_bytes = 0;
   double sent_bytes = 0;
   std::int64_t collectives = 0;
+
+  Section& operator+=(const Section& other) {
+    encode_s += other.encode_s;
+    exchange_s += other.exchange_s;
+    decode_s += other.decode_s;
+    payload_bytes += other.payload_bytes;
+    sent_bytes += other.sent_bytes;
+    collectives += other.collectives;
+    return *this;
+  }
 };
 
 // Payload bytes: all_reduce, the tensor's; all_gather_v, this worker's own input's; broadcast, the tensor's

@@ -1,0 +1,53 @@
+#include "trainer/collectives/arguments.hh"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "trainer/collectives/reduction.hh"
+
+namespace thinpipe::trainer {
+
+namespace {
+
+std::string describe(const torch::Tensor& tensor) {
+  return fmt::format("{} x {}", tensor.numel(), c10::toString(tensor.scalar_type()));
+}
+
+}  // namespace
+
+std::string describe_all_reduce(const torch::Tensor& tensor, Reduction reduction) {
+  return fmt::format("all_reduce {} of {}", name_of(reduction), describe(tensor));
+}
+
+std::string describe_all_gather_v(const torch::Tensor& input, std::span<const std::int64_t> counts) {
+  return fmt::format("all_gather_v of [{}] x {}", fmt::join(counts, ", "),
+                     c10::toString(input.scalar_type()));
+}
+
+std::string describe_broadcast(const torch::Tensor& tensor, int root) {
+  return fmt::format("broadcast of {} from rank {}", describe(tensor), root);
+}
+
+void check_tensor(const std::string& call, const torch::Tensor& tensor) {
+  if (tensor.dim() != 1 || !tensor.is_contiguous() || !tensor.device().is_cpu()) {
+    throw CollectiveError(call + ": the tensor must have one dimension, be contiguous and be on the CPU");
+  }
+}
+
+void check_counts(const std::string& call, const torch::Tensor& input, std::span<const std::int64_t> counts,
+                  int rank, int world_size) {
+  if (counts.size() != static_cast<std::size_t>(world_size)) {
+    throw CollectiveError(fmt::format("{}: {} counts for {} workers", call, counts.size(), world_size));
+  }
+  if (input.numel() != counts[rank]) {
+    throw CollectiveError(fmt::format("{}: rank {} brings {} elements", call, rank, input.numel()));
+  }
+}
+
+void check_root(const std::string& call, int root, int world_size) {
+  if (root < 0 || root >= world_size) {
+    throw CollectiveError(fmt::format("{}: there are {} workers", call, world_size));
+  }
+}
+
+}  // namespace thinpipe::trainer

@@ -1,0 +1,207 @@
+// Collectives over TCP by Gloo: a full mesh of connections between the workers' addresses.
+//
+// all_reduce is Gloo's segmented ring: an element is summed once, on one worker, along a chain of all workers
+// that begins where the element's position says, and is then copied to the others. So results are
+// bit-identical on every worker, float16 partial sums are rounded to half at every hop, and the order of a
+// float sum depends on position. all_gather_v is a ring towards higher ranks, broadcast a binomial tree.
+#include "trainer/collectives/gloo.hh"
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <numeric>
+
+#include <dlfcn.h>
+#include <fmt/format.h>
+#include <gloo/allgatherv.h>
+#include <gloo/allreduce.h>
+#include <gloo/barrier.h>
+#include <gloo/broadcast.h>
+#include <gloo/config.h>
+#include <gloo/rendezvous/context.h>
+#include <gloo/rendezvous/file_store.h>
+#include <gloo/transport/tcp/device.h>
+
+#include "trainer/collectives/arguments.hh"
+#include "trainer/collectives/reduction.hh"
+#include "trainer/collectives/sigpipe_block.hh"
+
+namespace thinpipe::trainer {
+
+namespace {
+
+// A broadcast goes in pieces, so that the tree's levels overlap and the timeout is for a piece, not for a
+// model.
+constexpr std::int64_t broadcast_piece_bytes = std::int64_t{4} << 20;
+
+class GlooCollective : public Collective {
+ public:
+  GlooCollective(const GlooOptions& options, const Membership& membership);
+
+  int rank() const override { return rank_; }
+  int world_size() const override { return world_size_; }
+  void all_reduce(torch::Tensor tensor, Reduction reduction) override;
+  torch::Tensor all_gather_v(const torch::Tensor& input, std::span<const std::int64_t> counts) override;
+  void broadcast(torch::Tensor tensor, int root) override;
+  void barrier() override;
+
+ private:
+  void connect(const GlooOptions& options, const Membership& membership);
+  // Runs `operation`. What it throws becomes a CollectiveError that names `call`; the connections are closed
+  // then, so that peers waiting for this worker fail at once too.
+  void attempt(const std::string& call, const std::function<void()>& operation);
+
+  int rank_;
+  int world_size_;
+  std::shared_ptr<gloo::rendezvous::Context> context_;  // none in a world of one
+  std::uint32_t next_tag_ = 0;  // every worker makes the same calls, so tags agree and no two calls share one
+  std::string failure_;         // of an earlier call
+};
+
+GlooCollective::GlooCollective(const GlooOptions& options, const Membership& membership)
+    : rank_(membership.rank), world_size_(membership.world_size) {
+  if (rank_ < 0 || rank_ >= world_size_) {
+    throw CollectiveError(fmt::format("connect: rank {} is not below world size {}", rank_, world_size_));
+  }
+  if (world_size_ == 1) return;
+  attempt(fmt::format("connect at {} through {}", membership.address, membership.rendezvous_directory),
+          [&] { connect(options, membership); });
+}
+
+void GlooCollective::connect(const GlooOptions& options, const Membership& membership) {
+  gloo::transport::tcp::attr attributes;
+  attributes.hostname = membership.address;
+  auto device = gloo::transport::tcp::CreateDevice(attributes);
+  gloo::rendezvous::FileStore store(membership.rendezvous_directory);
+  context_ = std::make_shared<gloo::rendezvous::Context>(rank_, world_size_);
+  context_->setTimeout(
+      std::chrono::ceil<std::chrono::milliseconds>(std::chrono::duration<double>(options.timeout_s)));
+  context_->connectFullMesh(store, device);
+}
+
+void GlooCollective::attempt(const std::string& call, const std::function<void()>& operation) {
+  const auto fail = [&](const std::string& reason) {
+    throw CollectiveError(fmt::format("{} on rank {} of {}: {}", call, rank_, world_size_, reason));
+  };
+  if (!failure_.empty()) fail("an earlier call failed: " + failure_);
+  const SigpipeBlock block;
+  try {
+    operation();
+  } catch (const std::exception& error) {
+    failure_ = error.what();
+  }
+  if (failure_.empty()) return;
+  if (context_) context_->closeConnections();
+  fail(failure_);
+}
+
+template <class Element>
+void set_output(gloo::AllreduceOptions& options, const torch::Tensor& tensor) {
+  options.setOutput(static_cast<Element*>(tensor.data_ptr()), static_cast<std::size_t>(tensor.numel()));
+}
+
+// Gloo needs an element's size only.
+void set_output_by_size(gloo::AllreduceOptions& options, const torch::Tensor& tensor) {
+  switch (tensor.element_size()) {
+    case 1:
+      return set_output<std::uint8_t>(options, tensor);
+    case 2:
+      return set_output<std::uint16_t>(options, tensor);
+    case 4:
+      return set_output<std::uint32_t>(options, tensor);
+    default:
+      return set_output<std::uint64_t>(options, tensor);
+  }
+}
+
+void GlooCollective::all_reduce(torch::Tensor tensor, Reduction reduction) {
+  const std::string call = describe_all_reduce(tensor, reduction);
+  check_tensor(call, tensor);
+  const Accumulate accumulate = accumulate_function(tensor.scalar_type(), reduction);
+  if (tensor.numel() == 0 || world_size_ == 1) return;
+  attempt(call, [&] {
+    gloo::AllreduceOptions options(context_);
+    set_output_by_size(options, tensor);
+    options.setAlgorithm(gloo::AllreduceOptions::Algorithm::RING);
+    options.setTag(next_tag_++);
+    options.setReduceFunction([accumulate, element_size = tensor.element_size()](
+                                  void* into, const void* a, const void* b, std::size_t count) {
+      if (into != a) std::memcpy(into, a, count * element_size);
+      accumulate(into, b, count);
+    });
+    gloo::allreduce(options);
+  });
+}
+
+torch::Tensor GlooCollective::all_gather_v(const torch::Tensor& input, std::span<const std::int64_t> counts) {
+  const std::string call = describe_all_gather_v(input, counts);
+  check_tensor(call, input);
+  check_counts(call, input, counts, rank_, world_size_);
+  if (world_size_ == 1) return input.clone();
+  std::vector<std::size_t> block_bytes;
+  for (const std::int64_t count : counts) block_bytes.push_back(count * input.element_size());
+  const auto own = block_bytes.begin() + rank_;
+  const std::int64_t elements = std::accumulate(counts.begin(), counts.end(), std::int64_t{0});
+  torch::Tensor gathered = torch::empty(elements, input.options());
+  if (elements == 0) return gathered;
+  auto* const bytes = static_cast<std::uint8_t*>(gathered.data_ptr());
+  if (*own > 0) {
+    std::memcpy(bytes + std::accumulate(block_bytes.begin(), own, std::size_t{0}), input.data_ptr(), *own);
+  }
+  attempt(call, [&] {
+    gloo::AllgathervOptions options(context_);
+    options.setOutput(bytes, block_bytes);
+    options.setTag(next_tag_++);
+    gloo::allgatherv(options);
+  });
+  return gathered;
+}
+
+void GlooCollective::broadcast(torch::Tensor tensor, int root) {
+  const std::string call = describe_broadcast(tensor, root);
+  check_tensor(call, tensor);
+  check_root(call, root, world_size_);
+  if (world_size_ == 1) return;
+  attempt(call, [&] {
+    auto* const bytes = static_cast<std::uint8_t*>(tensor.data_ptr());
+    const auto size = static_cast<std::int64_t>(tensor.nbytes());
+    for (std::int64_t done = 0; done < size; done += broadcast_piece_bytes) {
+      gloo::BroadcastOptions options(context_);
+      options.setOutput(bytes + done, static_cast<std::size_t>(std::min(broadcast_piece_bytes, size - done)));
+      options.setRoot(root);
+      options.setTag(next_tag_++);
+      gloo::broadcast(options);
+    }
+  });
+}
+
+void GlooCollective::barrier() {
+  if (world_size_ == 1) return;
+  attempt("barrier", [&] {
+    gloo::BarrierOptions options(context_);
+    options.setTag(next_tag_++);
+    gloo::barrier(options);
+  });
+}
+
+const Registration<Collective, const Membership&> registration{
+    "gloo", "TCP between the workers' addresses: ring all-reduce and all-gather, binomial broadcast",
+    describe_options<GlooOptions>(), [](JsonObject& options, const Membership& membership) {
+      return std::make_unique<GlooCollective>(read_options<GlooOptions>(options), membership);
+    }};
+
+}  // namespace
+
+std::string gloo_version() {
+  return fmt::format("{}.{}.{}", GLOO_VERSION_MAJOR, GLOO_VERSION_MINOR, GLOO_VERSION_PATCH);
+}
+
+std::string gloo_library_path() {
+  Dl_info info{};
+  if (dladdr(reinterpret_cast<const void*>(&gloo::allreduce), &info) == 0) {
+    throw Error("look up the library that holds gloo::allreduce: the dynamic linker does not know it");
+  }
+  return info.dli_fname;
+}
+
+}  // namespace thinpipe::trainer

@@ -1,0 +1,25 @@
+// The "gloo" backend's options and identity, without Gloo's headers.
+#pragma once
+
+#include "harness/support/options.hh"
+
+namespace thinpipe::trainer {
+
+struct GlooOptions {
+  double timeout_s = 60;
+
+  void visit(auto& field) {
+    field("timeout", timeout_s,
+          Rule{.effect = "longest wait for a peer: to connect, and for each message of a collective",
+               .quantity = Quantity::duration,
+               .at_least = 0.001});
+  }
+};
+
+// The version of the headers it was built with, as "0.5.0".
+std::string gloo_version();
+
+// The file that this process's calls to Gloo reach: PyTorch's own libraries may carry another Gloo.
+std::string gloo_library_path();
+
+}  // namespace thinpipe::trainer
