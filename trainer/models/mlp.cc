@@ -1,0 +1,54 @@
+// Linear layers with ReLU between them.
+#include <fmt/format.h>
+
+#include "harness/support/options.hh"
+#include "trainer/models/model.hh"
+
+namespace thinpipe::trainer {
+namespace {
+
+struct MlpOptions {
+  std::vector<std::int64_t> hidden = {256, 128};
+
+  void visit(auto& field) {
+    field("hidden", hidden,
+          Rule{.effect = "units of each hidden layer; an empty list gives softmax regression",
+               .at_least = 1,
+               .at_most = 65536});
+  }
+};
+
+class Mlp : public Model {
+ public:
+  Mlp(const MlpOptions& options, const DataShape& data) {
+    std::int64_t in = data.channels * data.height * data.width;
+    for (const std::int64_t units : options.hidden) {
+      add_layer(in, units);
+      in = units;
+    }
+    add_layer(in, data.classes);
+  }
+
+  torch::Tensor forward(const torch::Tensor& images) override {
+    torch::Tensor x = images.flatten(1);
+    for (std::size_t i = 0; i + 1 < layers_.size(); ++i) x = torch::relu(layers_[i](x));
+    return layers_.back()(x);
+  }
+
+ private:
+  void add_layer(std::int64_t in, std::int64_t out) {
+    const std::string name = fmt::format("fc{}", layers_.size() + 1);
+    layers_.push_back(register_module(name, torch::nn::Linear(in, out)));
+  }
+
+  std::vector<torch::nn::Linear> layers_;
+};
+
+const Registration<Model, const DataShape&> registration{
+    "mlp", "linear layers with ReLU between them", describe_options<MlpOptions>(),
+    [](JsonObject& object, const DataShape& data) -> std::unique_ptr<Model> {
+      return std::make_unique<Mlp>(read_options<MlpOptions>(object), data);
+    }};
+
+}  // namespace
+}  // namespace thinpipe::trainer
