@@ -164,8 +164,8 @@ def check_comparable(panel: Panel) -> None:
 def also_differing(panel: Panel) -> list[str]:
     """Settings, beside the method's own and the seed, in which runs of a panel differ.
 
-    A method may want its own learning rate; but after an experiment was edited and its sweep not finished, old
-    and new settings stand side by side. Whoever reads the figure must be told either way.
+    A method may want its own learning rate; but after an experiment was edited and its sweep not finished,
+    old and new settings stand side by side. Whoever reads the figure must be told either way.
     """
     own = re.compile(r"config\.(synchroniser|pruning)\.|config\.seed$")
     columns = [name for name in panel.runs.columns if name.startswith("config.") and not own.match(name)]

@@ -89,7 +89,7 @@ def draw_panel(axes: Axes, panel: Panel, comparison: Comparison) -> list[str]:
     axes.axvline(1.0, color="0.35", linewidth=0.7, zorder=1.5)
     axes.grid(visible=False, axis="y")
     axes.set_title(panel.title)
-    axes.set_xlabel(f"Speed-up in time to {percent(comparison.target)}")
+    axes.set_xlabel(f"Speed-up in time to {percent(comparison.target)} accuracy")
     if baselines:
         legend_below(
             axes,
