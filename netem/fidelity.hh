@@ -11,7 +11,7 @@ namespace thinpipe::netem {
 struct Check {
   std::string name;
   Json asked;
-  Json measured;  // null when the run gave too little to measure; the note says why
+  Json measured = {};  // null when the run gave too little to measure; the note says why
   bool ok = true;
   std::string note = {};
 };

@@ -3,9 +3,9 @@
 #pragma once
 
 #include <chrono>
-#include <string>
 #include <vector>
 
+#include "netem/fidelity.hh"
 #include "netem/network.hh"
 #include "netem/rate_record.hh"
 
@@ -13,15 +13,15 @@ namespace thinpipe::netem {
 
 class Monitor {
  public:
-  // How often to call sample(). Shorter than a queue's 10 ms, because only then can a reading prove that the
-  // queue never ran empty before the next one, which is what tells a shaper that falls behind from a sender
-  // that paused.
-  static constexpr std::chrono::milliseconds sampling_period{4};
+  // How often to call sample(). It must be shorter than a queue's 10 ms, because only then can a reading
+  // prove that the queue never ran empty before the next one, which is what tells a shaper that falls behind
+  // from a sender that paused.
+  static constexpr std::chrono::milliseconds sampling_period = RateRecord::sampling_period;
 
   // `network` must outlive this. Takes the first sample.
   explicit Monitor(const Network& network);
 
-  // Reads every counter: about 50 us.
+  // Reads the counters of every shaped link; some 50 us.
   void sample();
 
   // Takes the last sample and judges.

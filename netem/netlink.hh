@@ -70,11 +70,19 @@ class NetlinkSocket {
   nl_sock* get() const { return socket_.get(); }
 
   // Sends the request and waits for the kernel's answer.
-  void send(std::string_view attempt, OwnedMessage message) const;
+  void send(std::string_view attempt, const OwnedMessage& message) const;
 
  private:
   OwnedSocket socket_;
 };
+
+// The message that one of libnl's rtnl_*_build_*_request functions makes of its leading arguments.
+template <class Build, class... Arguments>
+OwnedMessage build_message(std::string_view attempt, Build build, Arguments... arguments) {
+  nl_msg* message = nullptr;
+  netlink_call(attempt, build(arguments..., &message));
+  return OwnedMessage(message);
+}
 
 // The address of text like "10.77.0.1/16".
 OwnedBytes parse_address(const std::string& text, int family);

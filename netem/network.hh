@@ -9,7 +9,7 @@
 
 #include "netem/counters.hh"
 #include "netem/host.hh"
-#include "netem/shaping.hh"
+#include "netem/shape.hh"
 #include "netem/topology.hh"
 
 namespace thinpipe::netem {
@@ -48,18 +48,18 @@ class Network {
   // empty on loopback.
   const std::string& congestion_control() const { return congestion_control_; }
 
-  // Frames that devices lost other than in a shaper's queue, since the network was built. The hosts' sides
-  // are read too, which takes a thread each: not for a tight loop.
+  // Frames that devices lost other than in a shaper's queue, since the network was built. Reads every device.
   std::uint64_t frames_lost_outside_queues() const;
 
  private:
-  class Fabric;  // bridges, ports and their netlink sockets
+  class Fabric;  // the switches' namespace, and what is read from it
 
   Topology topology_;
   std::vector<Host> hosts_;
   std::unique_ptr<Fabric>
       fabric_;  // after hosts_: its devices go before the namespaces that hold their peers
   std::string congestion_control_;
+  std::uint64_t frames_lost_in_construction_ = 0;
 };
 
 }  // namespace thinpipe::netem

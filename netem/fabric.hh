@@ -1,0 +1,63 @@
+// The inside of a built network: the switches' namespace with its bridges and ports, and the shapers of every
+// link.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "netem/link.hh"
+#include "netem/network.hh"
+#include "netem/shaping.hh"
+
+namespace thinpipe::netem {
+
+// Devices: a switch is the bridge of its name, and its ports are "<switch>.0", "<switch>.1" and so on; a host
+// has "eth0".
+class Network::Fabric {
+ public:
+  Fabric(const Topology& topology, const std::vector<Host>& hosts);
+  // Deletes every device and waits for it, so that a later network does not compete with the kernel's own
+  // clean-up.
+  ~Fabric();
+  Fabric(const Fabric&) = delete;
+  Fabric& operator=(const Fabric&) = delete;
+
+  std::vector<LinkCounters> counters() const;
+  const std::vector<ShapedDirection>& shaping() const { return shaping_; }
+  std::uint64_t frames_lost() const;
+
+ private:
+  // Where a link ends: a new port of a switch, or a host's only device.
+  struct End {
+    Endpoint endpoint;
+    const NetlinkSocket* socket;
+    DeviceSettings settings;
+  };
+
+  void add_switches(const Topology& topology);
+  void add_link(const Link& link, const std::map<std::string, std::size_t>& host_index,
+                const std::vector<Host>& hosts, unsigned largest_segment);
+  End make_end(const std::string& node, const std::map<std::string, std::size_t>& host_index,
+               const std::vector<Host>& hosts, unsigned largest_segment);
+  void shape(const std::string& from, const std::string& to, const End& sender, const Shape& asked);
+  void set_up_host(std::size_t index, std::size_t hosts) const;
+
+  // Devices whose counters one socket reads, and their places in shaping_.
+  struct Readings {
+    std::vector<ShapedDevice> devices;
+    std::vector<std::size_t> order;
+  };
+
+  NetworkNamespace namespace_;
+  NetlinkSocket socket_;
+  std::vector<NetlinkSocket> host_sockets_;  // by host; kept, because host ends of links may be shaped
+  std::map<std::string, int> bridges_;       // interface index by switch
+  std::map<std::string, int> ports_;         // used so far, by switch
+  int next_ifindex_ = first_ifindex;
+  std::vector<ShapedDirection> shaping_;
+  std::map<const NetlinkSocket*, Readings> readings_;
+};
+
+}  // namespace thinpipe::netem

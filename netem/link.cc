@@ -1,0 +1,99 @@
+#include "netem/link.hh"
+
+#include <fmt/format.h>
+#include <net/if.h>
+#include <netlink/route/link/bridge.h>
+#include <netlink/route/link/veth.h>
+
+namespace thinpipe::netem {
+namespace {
+
+void describe(rtnl_link* link, const Endpoint& end) {
+  rtnl_link_set_name(link, end.device.c_str());
+  rtnl_link_set_ifindex(link, end.ifindex);
+  rtnl_link_set_ns_fd(link, end.network_namespace.fd());
+  rtnl_link_set_group(link, device_group);
+  if (end.hardware_address) {
+    rtnl_link_set_addr(link, parse_address(*end.hardware_address, AF_LLC).get());
+  }
+}
+
+OwnedLink empty_link() {
+  return own<OwnedLink>(rtnl_link_alloc());
+}
+
+// A kernel that rounds or refuses this in silence would make the shapers cut every segment.
+void check_largest_segment(const NetlinkSocket& socket, int ifindex, unsigned asked) {
+  rtnl_link* found = nullptr;
+  netlink_call("read a device back", rtnl_link_get_kernel(socket.get(), ifindex, nullptr, &found));
+  const OwnedLink link(found);
+  std::uint32_t held = 0;
+  netlink_call("read gso_max_size back", rtnl_link_get_gso_max_size(link.get(), &held));
+  if (held != asked)
+    throw Error(fmt::format("set gso_max_size: asked for {}, but the kernel holds {}", asked, held));
+}
+
+}  // namespace
+
+void add_bridge(const NetlinkSocket& socket, const std::string& device, int ifindex) {
+  const std::string attempt = "create the bridge " + device;
+  const auto link = own<OwnedLink>(rtnl_link_bridge_alloc());
+  rtnl_link_set_name(link.get(), device.c_str());
+  rtnl_link_set_ifindex(link.get(), ifindex);
+  rtnl_link_set_group(link.get(), device_group);
+  socket.send(attempt,
+              build_message(attempt, rtnl_link_build_add_request, link.get(), NLM_F_CREATE | NLM_F_EXCL));
+}
+
+void add_veth(const NetlinkSocket& socket, const Endpoint& a, const Endpoint& b) {
+  const std::string attempt = fmt::format("create the veth pair {} and {}", a.device, b.device);
+  const auto link = own<OwnedLink>(rtnl_link_veth_alloc());
+  const OwnedLink peer(rtnl_link_veth_get_peer(link.get()));
+  describe(link.get(), a);
+  describe(peer.get(), b);
+  socket.send(attempt,
+              build_message(attempt, rtnl_link_build_add_request, link.get(), NLM_F_CREATE | NLM_F_EXCL));
+}
+
+void raise_device(const NetlinkSocket& socket, int ifindex, const DeviceSettings& settings) {
+  const std::string attempt = fmt::format("bring up device {}", ifindex);
+  const OwnedLink device = empty_link();
+  rtnl_link_set_ifindex(device.get(), ifindex);
+  const OwnedLink changes = empty_link();
+  rtnl_link_set_flags(changes.get(), IFF_UP);
+  if (settings.bridge) rtnl_link_set_master(changes.get(), *settings.bridge);
+  const OwnedMessage message =
+      build_message(attempt, rtnl_link_build_change_request, device.get(), changes.get(), 0);
+  if (settings.largest_segment_bytes) {
+    netlink_call(attempt, nla_put_u32(message.get(), IFLA_GSO_MAX_SIZE, *settings.largest_segment_bytes));
+  }
+  socket.send(attempt, message);
+  if (settings.largest_segment_bytes) check_largest_segment(socket, ifindex, *settings.largest_segment_bytes);
+}
+
+void delete_devices(const NetlinkSocket& socket) {
+  const std::string attempt = "delete the network's devices";
+  const OwnedMessage message(nlmsg_alloc_simple(RTM_DELLINK, NLM_F_REQUEST | NLM_F_ACK));
+  ifinfomsg header{};
+  netlink_call(attempt, nlmsg_append(message.get(), &header, sizeof header, NLMSG_ALIGNTO));
+  netlink_call(attempt, nla_put_u32(message.get(), IFLA_GROUP, device_group));
+  socket.send(attempt, message);
+}
+
+std::uint64_t frames_lost(const NetlinkSocket& socket) {
+  nl_cache* filled = nullptr;
+  netlink_call("list devices", rtnl_link_alloc_cache(socket.get(), AF_UNSPEC, &filled));
+  const OwnedCache cache(filled);
+  std::uint64_t lost = 0;
+  for (nl_object* object = nl_cache_get_first(cache.get()); object != nullptr;
+       object = nl_cache_get_next(object)) {
+    auto* link = reinterpret_cast<rtnl_link*>(object);
+    for (const auto counter :
+         {RTNL_LINK_RX_DROPPED, RTNL_LINK_TX_DROPPED, RTNL_LINK_RX_ERRORS, RTNL_LINK_TX_ERRORS}) {
+      lost += rtnl_link_get_stat(link, counter);
+    }
+  }
+  return lost;
+}
+
+}  // namespace thinpipe::netem

@@ -1,0 +1,73 @@
+#include "netem/network.hh"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "harness/support/nearest.hh"
+#include "netem/fabric.hh"
+#include "netem/probe.hh"
+#include "netem/route.hh"
+
+namespace thinpipe::netem {
+namespace {
+
+std::vector<Host> make_hosts(const Topology& topology) {
+  std::vector<Host> hosts;
+  for (std::size_t i = 0; i < topology.hosts.size(); ++i) {
+    if (topology.kind == TopologyKind::loopback) {
+      hosts.push_back({.name = topology.hosts[i], .address = "127.0.0.1"});
+    } else {
+      hosts.push_back({topology.hosts[i], host_address(i), NetworkNamespace()});
+    }
+  }
+  return hosts;
+}
+
+// Connects each host to the next and asks both ends: what counts is what sockets use, not what routes say.
+std::string congestion_control_between(const std::vector<Host>& hosts) {
+  std::set<std::string> names;
+  for (std::size_t i = 0; i + 1 < hosts.size(); ++i) {
+    const Connection connection = connect_hosts(hosts[i], hosts[i + 1]);
+    names.insert(congestion_control(connection.client));
+    names.insert(congestion_control(connection.server));
+  }
+  return fmt::format("{}", fmt::join(names, ","));
+}
+
+}  // namespace
+
+Network::Network(const Topology& topology) : topology_(topology), hosts_(make_hosts(topology)) {
+  if (topology.kind == TopologyKind::loopback) return;
+  fabric_ = std::make_unique<Fabric>(topology_, hosts_);
+  congestion_control_ = congestion_control_between(hosts_);
+  frames_lost_in_construction_ = fabric_->frames_lost();
+}
+
+Network::~Network() = default;
+
+const Host& Network::host(std::string_view name) const {
+  const auto found = std::ranges::find(hosts_, name, &Host::name);
+  if (found == hosts_.end()) {
+    throw Error(fmt::format("the topology {} has no host \"{}\"{}", topology_.name, name,
+                            suggestion(name, topology_.hosts)));
+  }
+  return *found;
+}
+
+std::vector<LinkCounters> Network::counters() const {
+  return fabric_ ? fabric_->counters() : std::vector<LinkCounters>{};
+}
+
+std::vector<ShapedDirection> Network::shaping() const {
+  return fabric_ ? fabric_->shaping() : std::vector<ShapedDirection>{};
+}
+
+std::uint64_t Network::frames_lost_outside_queues() const {
+  return fabric_ ? fabric_->frames_lost() - frames_lost_in_construction_ : 0;
+}
+
+}  // namespace thinpipe::netem

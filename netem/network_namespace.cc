@@ -1,0 +1,65 @@
+#include "netem/network_namespace.hh"
+
+#include <exception>
+#include <string>
+#include <thread>
+
+#include <fcntl.h>
+#include <sched.h>
+#include <unistd.h>
+
+#include "harness/support/exception.hh"
+
+namespace thinpipe::netem {
+namespace {
+
+void in_thread(const std::function<void()>& work) {
+  std::exception_ptr failure;
+  std::thread([&] {
+    try {
+      work();
+    } catch (...) {
+      failure = std::current_exception();
+    }
+  }).join();
+  if (failure) std::rethrow_exception(failure);
+}
+
+// A kernel without the setting has nothing to switch off.
+void set_where_present(const std::string& path, std::string_view value) {
+  if (::access(path.c_str(), F_OK) == 0)
+    write_all(FileDescriptor::open(path, O_WRONLY), value, "write " + path);
+}
+
+// The emulated network carries what the workers send and nothing else.
+void silence() {
+  const std::string settings = "/proc/sys/net/";  // of the calling thread's namespace
+  set_where_present(settings + "ipv6/conf/all/disable_ipv6", "1");
+  set_where_present(settings + "ipv6/conf/default/disable_ipv6", "1");
+  for (const char* const filter : {"iptables", "ip6tables", "arptables"}) {
+    set_where_present(settings + "bridge/bridge-nf-call-" + filter, "0");
+  }
+}
+
+}  // namespace
+
+NetworkNamespace::NetworkNamespace() {
+  in_thread([this] {
+    system_call("make a network namespace", ::unshare(CLONE_NEWNET));
+    fd_ = FileDescriptor::open("/proc/thread-self/ns/net", O_RDONLY);
+    silence();
+  });
+}
+
+void NetworkNamespace::enter() const {
+  system_call("enter a network namespace", ::setns(fd_.get(), CLONE_NEWNET));
+}
+
+void NetworkNamespace::run(const std::function<void()>& work) const {
+  in_thread([&] {
+    enter();
+    work();
+  });
+}
+
+}  // namespace thinpipe::netem

@@ -1,0 +1,198 @@
+#include "netem/sandbox.hh"
+
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <cstdlib>
+#include <exception>
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sched.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "harness/support/exception.hh"
+#include "harness/support/file_descriptor.hh"
+#include "netem/identity_map.hh"
+
+namespace thinpipe::netem {
+namespace {
+
+constexpr const char* marker = "THINPIPE_SANDBOX";
+
+// Names this process's PID namespace; an environment inherited from another sandbox does not match it.
+std::string pid_namespace() {
+  std::array<char, 64> target{};
+  const long length = system_call("read the link /proc/self/ns/pid",
+                                  ::readlink("/proc/self/ns/pid", target.data(), target.size()));
+  return {target.data(), static_cast<std::size_t>(length)};
+}
+
+// Blocks the signals that are passed on, and SIGCHLD, so that supervise() can wait for them and none is lost.
+class PassedSignals {
+ public:
+  PassedSignals() {
+    ::sigemptyset(&set_);
+    for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGCHLD})
+      ::sigaddset(&set_, number);
+    system_call("block signals", ::sigprocmask(SIG_BLOCK, &set_, &before_));
+  }
+  ~PassedSignals() { restore(); }
+  PassedSignals(const PassedSignals&) = delete;
+  PassedSignals& operator=(const PassedSignals&) = delete;
+
+  const ::sigset_t& set() const { return set_; }
+  void restore() const { ::sigprocmask(SIG_SETMASK, &before_, nullptr); }
+
+ private:
+  ::sigset_t set_{};
+  ::sigset_t before_{};
+};
+
+int exit_code(int status) {
+  return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+// Passes signals on to `child` until it ends; returns its exit code. `reaped` is what to wait for: the child
+// alone, or -1 for every orphan too.
+int supervise(pid_t child, pid_t reaped, const PassedSignals& signals) {
+  while (true) {
+    const int number = ::sigwaitinfo(&signals.set(), nullptr);
+    if (number < 0) continue;  // EINTR: stopped and continued
+    if (number != SIGCHLD) {
+      ::kill(child, number);
+      continue;
+    }
+    int status = 0;
+    for (pid_t ended = 0; (ended = ::waitpid(reaped, &status, WNOHANG)) > 0;) {
+      if (ended == child) return exit_code(status);
+    }
+  }
+}
+
+[[noreturn]] void execute(const std::vector<std::string>& arguments, const PassedSignals& signals) {
+  // A group of its own: a signal that the program sends to its group does not reach init.
+  system_call("make a process group", ::setpgid(0, 0));
+  signals.restore();
+  ::setenv(marker, pid_namespace().c_str(), 1);
+  std::vector<char*> pointers;
+  for (const std::string& argument : arguments) pointers.push_back(const_cast<char*>(argument.c_str()));
+  pointers.push_back(nullptr);
+  ::execv("/proc/self/exe", pointers.data());
+  throw SystemError("execute /proc/self/exe", errno);
+}
+
+// PID 1 of the sandbox. Reports a failure to `report`; otherwise it closes when the program runs.
+[[noreturn]] void init(const std::vector<std::string>& arguments, Pipe go, Pipe report,
+                       const PassedSignals& signals) {
+  go.write_end.reset();
+  report.read_end.reset();
+  try {
+    system_call("ask to die with the outer process", ::prctl(PR_SET_PDEATHSIG, SIGKILL));
+    char byte = 0;
+    // Only an outer process that lives after the line above writes; end of file means that it died or gave
+    // up.
+    if (::read(go.read_end.get(), &byte, 1) != 1) ::_exit(1);
+    go.read_end.reset();
+    // Out of the terminal's foreground group, or Ctrl-C would arrive twice: from the terminal and passed on.
+    system_call("make a process group", ::setpgid(0, 0));
+    system_call("make mounts private", ::mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr));
+    system_call("mount a new /proc",
+                ::mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, nullptr));
+    const pid_t program = system_call("fork inside the sandbox", ::fork());
+    if (program == 0) execute(arguments, signals);
+    report.write_end.reset();
+    ::_exit(supervise(program, -1, signals));
+  } catch (const std::exception& error) {
+    const std::string_view message = error.what();
+    // Nothing more can be done if even this write fails; the exit code still tells.
+    [[maybe_unused]] const auto written = ::write(report.write_end.get(), message.data(), message.size());
+  }
+  ::_exit(1);
+}
+
+std::string value_of(const std::string& path) {
+  try {
+    std::string text = read_file(path);
+    if (text.ends_with('\n')) text.pop_back();
+    return text;
+  } catch (const SystemError&) {
+    return {};  // a kernel without the setting
+  }
+}
+
+}  // namespace
+
+bool inside_sandbox() {
+  const char* value = std::getenv(marker);
+  return value != nullptr && value == pid_namespace();
+}
+
+int run_in_sandbox(const std::vector<std::string>& arguments) {
+  const PassedSignals signals;
+  Pipe go = Pipe::create();
+  Pipe report = Pipe::create();
+  constexpr int namespaces = CLONE_NEWUSER | CLONE_NEWNET | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC;
+  // A fork with flags, which glibc has no wrapper for; the arguments after the flags are zero for a fork.
+  const auto child =
+      static_cast<pid_t>(::syscall(SYS_clone, namespaces | SIGCHLD, nullptr, nullptr, nullptr, nullptr));
+  if (child == 0) init(arguments, std::move(go), std::move(report), signals);
+  if (child < 0) throw Error(explain_refusal(SystemError("clone", errno).what(), "/proc"));
+  report.write_end.reset();
+
+  std::string failure;
+  try {  // with both ends of `go` open: a child that died early must not raise SIGPIPE here
+    map_identities(child);
+    write_all(go.write_end, "1", "start the sandbox");
+  } catch (const std::system_error& error) {
+    failure = error.what();
+  }
+  go = {};
+  const std::string report_text = read_to_end(report.read_end, "hear from the sandbox");
+  if (failure.empty()) failure = report_text;
+  const int code = supervise(child, child, signals);
+  if (!failure.empty()) throw Error(explain_refusal(failure, "/proc"));
+  return code;
+}
+
+std::string explain_refusal(std::string_view failure, const std::string& proc) {
+  std::string out = fmt::format("cannot make the namespaces that hold the virtual network ({}). ", failure);
+  const std::string as_root = "or run it as root (sudo)";
+  if (value_of(proc + "/sys/user/max_user_namespaces") == "0") {
+    out +=
+        "The setting user.max_user_namespaces is 0, which forbids user namespaces to everyone. Allow them "
+        "until the "
+        "next boot with \"sudo sysctl -w user.max_user_namespaces=10000\", or for good with that line in a "
+        "file "
+        "under /etc/sysctl.d";
+  } else if (value_of(proc + "/sys/kernel/unprivileged_userns_clone") == "0") {
+    out +=
+        "The setting kernel.unprivileged_userns_clone is 0, which forbids user namespaces to ordinary users. "
+        "Allow "
+        "them with \"sudo sysctl -w kernel.unprivileged_userns_clone=1\", " +
+        as_root;
+  } else if (value_of(proc + "/sys/kernel/apparmor_restrict_unprivileged_userns") == "1") {
+    out +=
+        "The setting kernel.apparmor_restrict_unprivileged_userns is 1, which takes all rights from ordinary "
+        "users' "
+        "namespaces. Lift it with \"sudo sysctl -w kernel.apparmor_restrict_unprivileged_userns=0\", " +
+        as_root;
+  } else if (value_of(proc + "/self/status").find("\nSeccomp:\t2") != std::string::npos) {
+    out +=
+        "A seccomp filter is active, as containers have. Start the container with \"--security-opt "
+        "seccomp=unconfined --security-opt systempaths=unconfined\", or with \"--privileged\"";
+  } else {
+    out +=
+        "No known setting forbids it. The kernel may be built without namespaces, or a container may hide "
+        "parts of "
+        "/proc: run it outside the container, " +
+        as_root;
+  }
+  return out + ".";
+}
+
+}  // namespace thinpipe::netem

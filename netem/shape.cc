@@ -1,0 +1,42 @@
+#include "netem/shape.hh"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "harness/support/units.hh"
+#include "netem/topology.hh"
+
+namespace thinpipe::netem {
+
+Shape shape_of(const Link& link) {
+  const double bytes_per_s = link.rate_bit_per_s.value() / 8;
+  return {.rate_bit_per_s = *link.rate_bit_per_s,
+          .burst_bytes = link.burst_bytes.value_or(std::max(4000.0, 256e-6 * bytes_per_s)),
+          .queue_bytes = link.queue_bytes.value_or(std::max(16 * full_frame_bytes, 10e-3 * bytes_per_s))};
+}
+
+void check_shape(const Shape& shape, const Place& place) {
+  // The kernel cuts the burst to whole microseconds of the rate, so up to one of them is lost.
+  const double lost_bytes = shape.rate_bit_per_s / 8e6;
+  if (shape.burst_bytes - lost_bytes < full_frame_bytes) {
+    throw InputError(place,
+                     fmt::format("a burst of {} at {} holds no full frame of {} bytes; raise \"burst\" or "
+                                 "leave it out",
+                                 format_quantity(Quantity::size, shape.burst_bytes),
+                                 format_quantity(Quantity::rate, shape.rate_bit_per_s), full_frame_bytes));
+  }
+  if (shape.queue_bytes < shape.burst_bytes) {
+    throw InputError(place, fmt::format("a queue of {} holds no burst of {}; raise \"queue\" or leave it out",
+                                        format_quantity(Quantity::size, shape.queue_bytes),
+                                        format_quantity(Quantity::size, shape.burst_bytes)));
+  }
+}
+
+unsigned largest_segment_bytes(double burst_bytes) {
+  // TCP takes some 320 bytes off this for headers, and each frame in the segment adds 66: 15/16 leaves room
+  // for both at any burst.
+  return static_cast<unsigned>(burst_bytes * 15 / 16);
+}
+
+}  // namespace thinpipe::netem
