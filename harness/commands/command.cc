@@ -1,0 +1,23 @@
+#include "harness/commands/command.hh"
+
+#include <map>
+
+namespace thinpipe {
+namespace {
+
+std::map<int, AddCommand>& commands() {
+  static std::map<int, AddCommand> registered;
+  return registered;
+}
+
+}  // namespace
+
+CommandRegistration::CommandRegistration(int position, AddCommand add) {
+  commands().emplace(position, add);
+}
+
+void add_commands(CLI::App& program, Invocation& invocation) {
+  for (const auto& [position, add] : commands()) add(program, invocation);
+}
+
+}  // namespace thinpipe

@@ -1,0 +1,91 @@
+// thinpipe list: what experiments can name, with options, defaults and units.
+#include <memory>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "harness/commands/command.hh"
+#include "harness/run_plan.hh"
+#include "harness/support/nearest.hh"
+
+namespace thinpipe {
+namespace {
+
+const std::vector<std::string> kinds = {"synchronisers", "models", "datasets", "topologies", "collectives"};
+
+struct Options {
+  std::string kind;
+  bool json = false;
+};
+
+Json describe_topologies() {
+  Json out = Json::object();
+  for (const std::string& name : topology_names()) {
+    const netem::Topology topology = netem::load_topology(topology_folder() / (name + ".json"));
+    out[name] = {{"summary", topology.description}, {"topology", netem::to_json(topology)}};
+  }
+  return out;
+}
+
+// "above 0, at most 1; one of a, b".
+std::string rules(const Json& option) {
+  std::vector<std::string> out;
+  for (const auto& [key, words] :
+       {std::pair{"above", "above"}, {"at_least", "at least"}, {"below", "below"}, {"at_most", "at most"}}) {
+    if (option.contains(key)) out.push_back(fmt::format("{} {}", words, option[key].dump()));
+  }
+  if (option.contains("one_of")) {
+    out.push_back(
+        fmt::format("one of {}", fmt::join(option["one_of"].get<std::vector<std::string>>(), ", ")));
+  }
+  return out.empty() ? "" : fmt::format(" [{}]", fmt::join(out, ", "));
+}
+
+void print_options(const Json& options, int depth) {
+  for (const Json& option : options) {
+    const Json fallback = option.value("default", Json(nullptr));
+    const std::string standard = option.value("required", false) ? " (required)"
+                                 : fallback.is_null()            ? ""
+                                                                 : " (default " + fallback.dump() + ")";
+    fmt::print("{:{}}{}: {}{}{}\n", "", 2 * depth, option.at("key").get<std::string>(),
+               option.at("effect").get<std::string>(), standard, rules(option));
+    if (option.contains("options")) print_options(option["options"], depth + 1);
+  }
+}
+
+int list(const Options& options) {
+  if (std::ranges::find(kinds, options.kind) == kinds.end()) {
+    throw InputError({"thinpipe list", ""},
+                     fmt::format("unknown name \"{}\"{}", options.kind, suggestion(options.kind, kinds)));
+  }
+  const Json entries = options.kind == "topologies" ? describe_topologies()
+                                                    : TrainerProgram::find().describe().at(options.kind);
+  if (options.json) {
+    fmt::print("{}\n", entries.dump(2));
+    return 0;
+  }
+  for (const auto& [name, entry] : entries.items()) {
+    fmt::print("{}: {}\n", name, entry.value("summary", ""));
+    print_options(entry.value("options", Json::array()), 1);
+  }
+  return 0;
+}
+
+void add(CLI::App& program, Invocation& invocation) {
+  const auto options = std::make_shared<Options>();
+  CLI::App& command = *program.add_subcommand("list", "List what experiments can name");
+  command.add_option("kind", options->kind, fmt::format("{}", fmt::join(kinds, ", ")))
+      ->required()
+      ->type_name("KIND");
+  command.add_flag("--json", options->json, "Machine-readable output");
+  command.footer(
+      "Examples:\n"
+      "  thinpipe list synchronisers\n"
+      "  thinpipe list topologies --json");
+  command.callback([options, &invocation] { invocation.action = [options] { return list(*options); }; });
+}
+
+const CommandRegistration registration(4, add);
+
+}  // namespace
+}  // namespace thinpipe

@@ -1,0 +1,54 @@
+// thinpipe plan: the runs of an experiment with their predicted bytes and times. Starts nothing, writes
+// nothing.
+#include <memory>
+
+#include <fmt/format.h>
+
+#include "harness/commands/command.hh"
+#include "harness/commands/plan_table.hh"
+
+namespace thinpipe {
+namespace {
+
+struct Options {
+  std::string experiment;
+  std::vector<std::string> overrides;
+  std::string only;
+  bool json = false;
+};
+
+int plan(const Options& options) {
+  const Experiment experiment = load_experiment(options.experiment, options.overrides);
+  const std::vector<Run> runs = matching(plan_runs(experiment, TrainerProgram::find()), options.only);
+  fmt::print("{}", options.json ? plan_rows(runs).dump(2) + "\n" : plan_table(runs));
+  return 0;
+}
+
+void add(CLI::App& program, Invocation& invocation) {
+  const auto options = std::make_shared<Options>();
+  CLI::App& command =
+      *program.add_subcommand("plan", "Show the runs of an experiment and what they will cost");
+  command.add_option("experiment", options->experiment, "The experiment's file")
+      ->required()
+      ->type_name("FILE");
+  command
+      .add_option("--set", options->overrides,
+                  "Change the base configuration, as in workers=4; may be repeated")
+      ->type_name("PATH=VALUE")
+      ->allow_extra_args(false);
+  command
+      .add_option("--only", options->only,
+                  "Only runs whose label, or one of whose labels, matches the pattern")
+      ->type_name("GLOB");
+  command.add_flag("--json", options->json, "Machine-readable output");
+  command.footer(
+      "Examples:\n"
+      "  thinpipe plan experiments/quickstart.json\n"
+      "  thinpipe plan experiments/quickstart.json --set 'bottleneck.rate=1 Gbit/s' --json");
+  command.callback([options, &invocation] { invocation.action = [options] { return plan(*options); }; });
+}
+
+const CommandRegistration registration(2, add);
+
+}  // namespace
+}  // namespace thinpipe

@@ -1,0 +1,99 @@
+// thinpipe run: the experiment's runs, their records and the table that compares them.
+#include <algorithm>
+#include <memory>
+#include <optional>
+
+#include <fmt/format.h>
+
+#include "harness/commands/command.hh"
+#include "harness/commands/plan_table.hh"
+#include "harness/report.hh"
+#include "harness/sweep.hh"
+#include "netem/sandbox.hh"
+
+namespace thinpipe {
+namespace {
+
+struct Options {
+  std::string experiment;
+  std::vector<std::string> overrides;
+  std::string only;
+  std::string results = "results";
+  std::string stall_timeout = "10 min";
+  bool fresh = false;
+  bool dry_run = false;
+};
+
+double parse_stall_timeout(const std::string& text) {
+  double seconds = 0;
+  read_value(text, {"--stall-timeout", ""}, {.quantity = Quantity::duration, .above = 0}, seconds);
+  return seconds;
+}
+
+int run(const Options& options, const std::vector<std::string>& arguments) {
+  std::optional<StopSignals> stop;
+  // In the sandbox from the first moment on: a stop asked for while the plan is made must not be lost.
+  if (netem::inside_sandbox()) stop.emplace();
+  const Experiment experiment = load_experiment(options.experiment, options.overrides);
+  const TrainerProgram trainer = TrainerProgram::find();
+  const std::vector<Run> runs = matching(plan_runs(experiment, trainer), options.only);
+  const SweepOptions sweep{
+      .experiment = experiment.name,
+      .results = std::filesystem::path(options.results) / experiment.name,
+      .fresh = options.fresh,
+      .stall_timeout = std::chrono::duration<double>(parse_stall_timeout(options.stall_timeout)),
+      .command_line = arguments};
+  if (options.dry_run) {
+    fmt::print("{}", plan_table(runs));
+    return 0;
+  }
+  const bool needs_sandbox = std::ranges::any_of(
+      runs, [&sweep](const Run& run) { return run.needs_network() && !completed_record(run, sweep); });
+  if (needs_sandbox && !netem::inside_sandbox()) return netem::run_in_sandbox(arguments);
+  if (!stop) stop.emplace();
+  const SweepResult result = run_sweep(runs, sweep, trainer, *stop);
+  fmt::print("{}", format_report(make_report(result.records)));
+  return result.all_well ? 0 : 1;
+}
+
+void add(CLI::App& program, Invocation& invocation) {
+  const auto options = std::make_shared<Options>();
+  CLI::App& command = *program.add_subcommand("run", "Run an experiment; completed runs are not run again");
+  command.add_option("experiment", options->experiment, "The experiment's file")
+      ->required()
+      ->type_name("FILE");
+  command
+      .add_option("--set", options->overrides,
+                  "Change the base configuration, as in workers=4; may be repeated")
+      ->type_name("PATH=VALUE")
+      ->allow_extra_args(false);
+  command
+      .add_option("--only", options->only,
+                  "Only runs whose label, or one of whose labels, matches the pattern")
+      ->type_name("GLOB");
+  command.add_option("--results", options->results, "Where results are written")
+      ->type_name("DIR")
+      ->capture_default_str();
+  command
+      .add_option("--stall-timeout", options->stall_timeout,
+                  "Give a run up when its workers are silent for so long")
+      ->type_name("DURATION")
+      ->capture_default_str();
+  command.add_flag("--fresh", options->fresh, "Run completed runs again too");
+  command.add_flag("--dry-run", options->dry_run, "Check everything, print the plan, start nothing");
+  command.footer(
+      "Examples:\n"
+      "  thinpipe run experiments/quickstart.json\n"
+      "  thinpipe run experiments/quickstart.json --only 'pactrain*' --set training.epochs=2\n"
+      "  thinpipe run experiments/smoke-loopback.json --results /tmp/results --fresh\n"
+      "Exit codes: 0 all runs are complete; 1 one failed or was interrupted (its record says why); 2 wrong "
+      "input.");
+  command.callback([options, &invocation] {
+    invocation.action = [options, &invocation] { return run(*options, invocation.arguments); };
+  });
+}
+
+const CommandRegistration registration(1, add);
+
+}  // namespace
+}  // namespace thinpipe

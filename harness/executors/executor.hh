@@ -1,0 +1,66 @@
+// Where a run's workers run. An executor starts them, passes on what they report, and says how they ended; it
+// knows neither networks nor records.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "harness/support/json_object.hh"
+
+namespace thinpipe {
+
+struct WorkerCommand {
+  std::int64_t rank = 0;
+  std::string command;          // thinpipe-trainer's: "work" or "pretrain"
+  std::filesystem::path input;  // its FILE
+  std::filesystem::path log;    // where its standard error goes
+  std::function<void()> before_exec =
+      {};  // in the new process: enters the worker's host. May throw, may be empty
+};
+
+struct Job {
+  std::vector<WorkerCommand> workers;
+  std::chrono::duration<double> stall_timeout;  // longest silence of all workers together
+  std::chrono::milliseconds tick_period{100};
+};
+
+// What the executor tells while workers run. What these throw ends the job and passes through execute().
+struct JobObserver {
+  std::function<void(std::int64_t rank, const Json& event)> event;
+  std::function<void()> tick;
+};
+
+struct Failure {
+  std::string kind;  // the trainer's own, or crash, stall, protocol, start, harness
+  std::optional<std::int64_t> rank = {};
+  std::string message;
+  std::string exit_status = {};                 // "exit code 1", "signal 9 (Killed)"; empty where none ended
+  std::vector<std::string> log_tail = {};       // the rank's last lines
+  std::vector<std::string> worker_states = {};  // what had become of each worker when the job was given up
+};
+Json to_json(const Failure& failure);
+
+struct Outcome {
+  enum class Status { completed, failed, interrupted };
+  Status status = Status::completed;
+  std::optional<Failure> failure = {};
+};
+
+class Executor {
+ public:
+  Executor() = default;
+  virtual ~Executor() = default;
+  Executor(const Executor&) = delete;
+  Executor& operator=(const Executor&) = delete;
+
+  // Returns when every worker has ended well, when one has failed and the others are gone, or when a stop was
+  // asked for. On return no worker lives.
+  virtual Outcome execute(const Job& job, const JobObserver& observer) = 0;
+};
+
+}  // namespace thinpipe

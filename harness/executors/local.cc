@@ -1,0 +1,223 @@
+#include "harness/executors/local.hh"
+
+#include <algorithm>
+#include <list>
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/posix/stream_descriptor.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include "harness/executors/worker.hh"
+#include "harness/support/exception.hh"
+#include "harness/support/file_descriptor.hh"
+
+namespace thinpipe {
+namespace {
+
+namespace asio = boost::asio;
+using Clock = std::chrono::steady_clock;
+
+// After the first failure the others may still tell more of it: a crash makes its neighbours report a broken
+// collective, sometimes before the crash itself is seen.
+constexpr std::chrono::milliseconds grace{1000};
+constexpr std::size_t log_tail_lines = 20;
+constexpr off_t log_tail_bytes = 16384;
+
+// One worker's fate as far as it is known.
+struct Watched {
+  Worker process;
+  bool finished = false;                // it said so
+  std::optional<Failure> failure = {};  // it said so, or ended without a word
+
+  bool ended_well() const { return finished && process.exit_status() && process.exit_status()->ok(); }
+};
+
+// How directly a failure names the cause: a broken collective is mostly the echo of another rank's failure.
+int remoteness(const Failure& failure) {
+  return failure.kind == "collective" ? 1 : 0;
+}
+
+std::string state(const Watched& worker) {
+  std::string out = worker.process.exit_status() ? worker.process.exit_status()->describe() : "still running";
+  if (worker.failure) out += ": " + worker.failure->message;
+  return out;
+}
+
+// All that execute() needs, gone with everything pending in the loop when it returns or throws.
+class LocalJob {
+ public:
+  LocalJob(const std::string& trainer, StopSignals& stop, const Job& job, const JobObserver& observer)
+      : job_(job),
+        observer_(observer),
+        stop_(stop),
+        stop_asked_(loop_,
+                    system_call("copy a signalfd", ::fcntl(stop.descriptor().get(), F_DUPFD_CLOEXEC, 0))) {
+    for (const WorkerCommand& command : job.workers) {
+      try {
+        workers_.push_back({.process = Worker(loop_, trainer, command)});
+      } catch (const std::exception& error) {
+        outcome_ = {Outcome::Status::failed,
+                    Failure{.kind = "start", .rank = command.rank, .message = error.what()}};
+        return;
+      }
+    }
+  }
+
+  Outcome run() {
+    if (outcome_) return *outcome_;
+    for (Watched& worker : workers_) watch(worker);
+    watch_for_stop();
+    watch_for_stall();
+    tick();
+    loop_.run();
+    return *outcome_;
+  }
+
+ private:
+  void watch(Watched& worker) {
+    worker.process.watch([this, &worker](const std::string& line) { hear(worker, line); },
+                         [this, &worker] { see_end(worker); });
+  }
+
+  void hear(Watched& worker, const std::string& line) {
+    heard_at_ = Clock::now();
+    try {
+      const Json event = Json::parse(line);
+      const auto kind = event.at("event").get<std::string>();
+      if (kind == "failed") {
+        fail(worker, {.kind = event.at("kind").get<std::string>(),
+                      .message = event.at("message").get<std::string>()});
+      }
+      worker.finished = worker.finished || kind == "finished" || kind == "pretrained";
+      observer_.event(worker.process.command().rank, event);
+    } catch (const Json::exception& error) {
+      fail(worker, {.kind = "protocol",
+                    .message = fmt::format("reported a line that is no event: {} ({})", line.substr(0, 200),
+                                           error.what())});
+    }
+  }
+
+  void see_end(Watched& worker) {
+    const ExitStatus status = *worker.process.exit_status();
+    if (!worker.failure && !worker.ended_well()) {
+      fail(worker,
+           {.kind = "crash",
+            .message = fmt::format("ended with {} {}", status.describe(),
+                                   worker.finished ? "after it had finished" : "before it had finished")});
+    }
+    if (std::ranges::all_of(workers_, [](const Watched& w) { return w.process.exit_status().has_value(); }))
+      end();
+  }
+
+  void fail(Watched& worker, Failure failure) {
+    if (worker.failure) return;
+    failure.rank = worker.process.command().rank;
+    worker.failure = std::move(failure);
+    if (first_failed_ == nullptr) {
+      grace_.expires_after(grace);
+      grace_.async_wait([this](const auto& error) {
+        if (!error) end();
+      });
+    }
+    if (first_failed_ == nullptr || remoteness(*worker.failure) < remoteness(*first_failed_->failure)) {
+      first_failed_ = &worker;
+    }
+  }
+
+  // Every worker has ended, or has had its time to.
+  void end() {
+    if (first_failed_ == nullptr) {
+      finish({});
+      return;
+    }
+    Failure failure = *first_failed_->failure;
+    if (const auto& status = first_failed_->process.exit_status()) failure.exit_status = status->describe();
+    give_up(std::move(failure), first_failed_->process.command().log);
+  }
+
+  void give_up(Failure failure, const std::filesystem::path& log) {
+    for (const Watched& worker : workers_) failure.worker_states.push_back(state(worker));
+    failure.log_tail = last_lines(log, log_tail_lines);
+    finish({Outcome::Status::failed, std::move(failure)});
+  }
+
+  void finish(Outcome outcome) {
+    outcome_ = std::move(outcome);
+    loop_.stop();
+  }
+
+  void watch_for_stop() {
+    stop_asked_.async_wait(asio::posix::stream_descriptor::wait_read, [this](const auto& error) {
+      if (!error && stop_.requested()) finish({Outcome::Status::interrupted});
+    });
+    if (stop_.requested()) finish({Outcome::Status::interrupted});
+  }
+
+  void watch_for_stall() {
+    const auto deadline = heard_at_ + std::chrono::duration_cast<Clock::duration>(job_.stall_timeout);
+    if (Clock::now() >= deadline) {
+      give_up({.kind = "stall",
+               .message = fmt::format("no worker reported anything for {:g} s", job_.stall_timeout.count())},
+              workers_.front().process.command().log);
+      return;
+    }
+    stall_.expires_at(deadline);
+    stall_.async_wait([this](const auto& error) {
+      if (!error) watch_for_stall();
+    });
+  }
+
+  void tick() {
+    observer_.tick();
+    tick_.expires_after(job_.tick_period);
+    tick_.async_wait([this](const auto& error) {
+      if (!error) tick();
+    });
+  }
+
+  const Job& job_;
+  const JobObserver& observer_;
+  StopSignals& stop_;
+  asio::io_context loop_;
+  asio::posix::stream_descriptor stop_asked_;
+  asio::steady_timer grace_{loop_};
+  asio::steady_timer stall_{loop_};
+  asio::steady_timer tick_{loop_};
+  Clock::time_point heard_at_ = Clock::now();
+  std::list<Watched> workers_;
+  Watched* first_failed_ = nullptr;
+  std::optional<Outcome> outcome_;
+};
+
+}  // namespace
+
+Outcome LocalExecutor::execute(const Job& job, const JobObserver& observer) {
+  return LocalJob(trainer_, stop_, job, observer).run();
+}
+
+std::vector<std::string> last_lines(const std::filesystem::path& file, std::size_t lines) {
+  std::string text;
+  try {
+    const FileDescriptor fd = FileDescriptor::open(file, O_RDONLY);
+    const off_t size = system_call("find the end of " + file.string(), ::lseek(fd.get(), 0, SEEK_END));
+    system_call("seek in " + file.string(),
+                ::lseek(fd.get(), std::max<off_t>(0, size - log_tail_bytes), SEEK_SET));
+    text = read_to_end(fd, "read " + file.string());
+  } catch (const SystemError&) {
+    return {};
+  }
+  std::vector<std::string> out;
+  while (!text.empty() && out.size() < lines) {
+    if (text.back() == '\n') text.pop_back();
+    const std::size_t begin = text.rfind('\n') + 1;  // npos + 1 is 0
+    out.push_back(text.substr(begin));
+    text.resize(begin);
+  }
+  std::ranges::reverse(out);
+  return out;
+}
+
+}  // namespace thinpipe

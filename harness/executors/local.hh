@@ -1,0 +1,26 @@
+// Workers as child processes on this machine.
+#pragma once
+
+#include <string>
+
+#include "harness/executors/executor.hh"
+#include "harness/signals.hh"
+
+namespace thinpipe {
+
+class LocalExecutor : public Executor {
+ public:
+  // `trainer` is the path of thinpipe-trainer; `stop` must outlive this.
+  LocalExecutor(std::string trainer, StopSignals& stop) : trainer_(std::move(trainer)), stop_(stop) {}
+
+  Outcome execute(const Job& job, const JobObserver& observer) override;
+
+ private:
+  std::string trainer_;
+  StopSignals& stop_;
+};
+
+// The last lines of a text file, at most `lines` of them; none when it cannot be read.
+std::vector<std::string> last_lines(const std::filesystem::path& file, std::size_t lines);
+
+}  // namespace thinpipe

@@ -1,0 +1,86 @@
+#include "harness/executors/worker.hh"
+
+#include <utility>
+
+#include <boost/asio/buffer.hpp>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include "harness/support/exception.hh"
+
+namespace thinpipe {
+namespace {
+
+// A line longer than this is no event: a runaway writer must not fill the controller's memory.
+constexpr std::size_t longest_line_bytes = std::size_t{1} << 20;
+
+ChildProcess start(const std::string& trainer, const WorkerCommand& command, const FileDescriptor& reports) {
+  const FileDescriptor log = FileDescriptor::open(command.log, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND);
+  return ChildProcess({.arguments = {trainer, command.command, command.input},
+                       .standard_output = reports.get(),
+                       .standard_error = log.get(),
+                       .before_exec = [&command] {
+                         // A session of its own: Ctrl-C on the terminal is the controller's to answer.
+                         system_call("start a session", ::setsid());
+                         if (command.before_exec) command.before_exec();
+                       }});
+}
+
+}  // namespace
+
+Worker::Worker(boost::asio::io_context& loop, const std::string& trainer, const WorkerCommand& command)
+    : command_(command),
+      process_(start(trainer, command, pipe_.write_end)),
+      reports_(loop, pipe_.read_end.release()),
+      ended_(loop, system_call("copy a pidfd", ::fcntl(process_.pidfd().get(), F_DUPFD_CLOEXEC, 0))),
+      buffer_(std::size_t{1} << 16, '\0') {
+  pipe_.write_end.reset();  // so that the worker's end is the end of file
+}
+
+void Worker::watch(std::function<void(const std::string&)> on_line, std::function<void()> on_end) {
+  on_line_ = std::move(on_line);
+  on_end_ = std::move(on_end);
+  reports_.non_blocking(true);
+  read_some();
+  ended_.async_wait(boost::asio::posix::stream_descriptor::wait_read,
+                    [this](const boost::system::error_code& error) {
+                      if (error) return;
+                      exit_status_ = process_.wait();
+                      drain();
+                      on_end_();
+                    });
+}
+
+void Worker::read_some() {
+  reports_.async_read_some(boost::asio::buffer(buffer_),
+                           [this](const boost::system::error_code& error, std::size_t size) {
+                             if (error) return;  // end of file: its pidfd tells when it has ended
+                             take({buffer_.data(), size});
+                             read_some();
+                           });
+}
+
+void Worker::take(std::string_view bytes) {
+  for (std::size_t end = bytes.find('\n'); end != std::string_view::npos; end = bytes.find('\n')) {
+    line_ += bytes.substr(0, end);
+    bytes.remove_prefix(end + 1);
+    const std::string line = std::exchange(line_, {});
+    on_line_(line);
+  }
+  line_ += bytes;
+  if (line_.size() > longest_line_bytes) on_line_(std::exchange(line_, {}));
+}
+
+// What it wrote just before it ended may still be in the pipe.
+void Worker::drain() {
+  reports_.cancel();
+  boost::system::error_code error;
+  for (std::size_t size = 1; size > 0 && !error;) {
+    size = reports_.read_some(boost::asio::buffer(buffer_), error);
+    take({buffer_.data(), size});
+  }
+  if (!line_.empty()) on_line_(std::exchange(line_, {}));
+}
+
+}  // namespace thinpipe

@@ -1,0 +1,50 @@
+// One worker process and its report channel, in an event loop.
+#pragma once
+
+#include <csignal>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/posix/stream_descriptor.hpp>
+
+#include "harness/executors/executor.hh"
+#include "harness/support/child_process.hh"
+#include "harness/support/file_descriptor.hh"
+
+namespace thinpipe {
+
+class Worker {
+ public:
+  // Starts the process. Throws Error naming why it cannot.
+  Worker(boost::asio::io_context& loop, const std::string& trainer, const WorkerCommand& command);
+
+  // From now on calls `on_line` for every line it reports and `on_end` once, after the last line, when it has
+  // ended. `this` must outlive the loop's run.
+  void watch(std::function<void(const std::string&)> on_line, std::function<void()> on_end);
+
+  void kill() const { process_.signal(SIGKILL); }
+
+  const WorkerCommand& command() const { return command_; }
+  const std::optional<ExitStatus>& exit_status() const { return exit_status_; }
+
+ private:
+  void read_some();
+  void take(std::string_view bytes);
+  void drain();
+
+  WorkerCommand command_;
+  Pipe pipe_ = Pipe::create();  // both ends have been handed on by the end of construction
+  ChildProcess process_;
+  boost::asio::posix::stream_descriptor reports_;
+  boost::asio::posix::stream_descriptor ended_;
+  std::string buffer_;
+  std::string line_;  // the beginning of a line not yet ended
+  std::optional<ExitStatus> exit_status_;
+  std::function<void(const std::string&)> on_line_;
+  std::function<void()> on_end_;
+};
+
+}  // namespace thinpipe

@@ -1,0 +1,23 @@
+# Writes OUTPUT, a header that names the commit of SOURCE and whether the tree differs from it. Run at each build; the
+# file changes only when what it says does.
+execute_process(COMMAND git -C ${SOURCE} rev-parse HEAD OUTPUT_VARIABLE commit RESULT_VARIABLE failed
+  OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
+set(dirty false)
+if(failed)
+  set(commit "unknown")
+else()
+  execute_process(COMMAND git -C ${SOURCE} status --porcelain --untracked-files=no OUTPUT_VARIABLE changes)
+  if(changes)
+    set(dirty true)
+  endif()
+endif()
+file(CONFIGURE OUTPUT ${OUTPUT} @ONLY CONTENT
+"#pragma once
+
+namespace thinpipe {
+
+inline constexpr const char* git_commit = \"@commit@\";
+inline constexpr bool git_dirty = @dirty@;
+
+}  // namespace thinpipe
+")

@@ -1,0 +1,78 @@
+#include "harness/measurements.hh"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <numeric>
+#include <utility>
+
+namespace thinpipe {
+namespace {
+
+// The event's field and the record's name for it.
+constexpr std::array<std::pair<const char*, const char*>, 5> parts = {
+    {{"compute_s", "compute"},
+     {"encode_s", "encode"},
+     {"exchange_s", "exchange"},
+     {"decode_s", "decode"},
+     {"exposed_exchange_s", "exposed_exchange"}}};
+
+}  // namespace
+
+double quantile(std::vector<double> values, double p) {
+  std::ranges::sort(values);
+  const double position = p * static_cast<double>(values.size() - 1);
+  const auto below = static_cast<std::size_t>(std::floor(position));
+  const std::size_t above = std::min(below + 1, values.size() - 1);
+  return values[below] + (position - std::floor(position)) * (values[above] - values[below]);
+}
+
+void Measurements::add(const Json& event) {
+  const auto kind = event.at("event").get<std::string>();
+  if (kind == "iteration") {
+    train_time_s_ = event.at("train_time_s").get<double>();
+    iteration_times_s_.push_back(event.at("iteration_time_s").get<double>());
+    payload_bytes_ += event.at("payload_bytes").get<std::int64_t>();
+    sent_bytes_ += event.at("sent_bytes").get<std::int64_t>();
+    for (const auto& [field, name] : parts) {
+      parts_s_[name] = parts_s_.value(name, 0.0) + event.at(field).get<double>();
+    }
+  } else if (kind == "evaluation") {
+    Json point;
+    for (const char* field :
+         {"epoch", "iteration", "train_time_s", "train_loss", "test_loss", "test_accuracy"}) {
+      point[field] = event.at(field);
+    }
+    curve_.push_back(std::move(point));
+  } else if (kind == "summary") {
+    summary_ = event;
+  }
+}
+
+Json Measurements::iteration_time_s() const {
+  if (iteration_times_s_.empty()) return nullptr;
+  const auto count = static_cast<double>(iteration_times_s_.size());
+  Json out = {{"p50", quantile(iteration_times_s_, 0.5)},
+              {"p90", quantile(iteration_times_s_, 0.9)},
+              {"mean", std::accumulate(iteration_times_s_.begin(), iteration_times_s_.end(), 0.0) / count}};
+  for (const auto& [field, name] : parts) out[name] = parts_s_.at(name).get<double>() / count;
+  return out;
+}
+
+Json reach_targets(const Json& curve, const std::vector<double>& accuracies) {
+  Json out = Json::array();
+  for (const double accuracy : accuracies) {
+    const auto reached = std::ranges::find_if(curve, [accuracy](const Json& point) {
+      const Json& measured = point.at("test_accuracy");
+      return measured.is_number() && measured.get<double>() >= accuracy;
+    });
+    const bool found = reached != curve.end();
+    out.push_back({{"accuracy", accuracy},
+                   {"reached", found},
+                   {"iteration", found ? reached->at("iteration") : Json(nullptr)},
+                   {"train_time_s", found ? reached->at("train_time_s") : Json(nullptr)}});
+  }
+  return out;
+}
+
+}  // namespace thinpipe

@@ -1,0 +1,45 @@
+// What rank 0 reports during a run, gathered into the numbers of the record. Pure.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "harness/support/json_object.hh"
+
+namespace thinpipe {
+
+// The p-th quantile (0..1) with linear interpolation between order statistics; `values` must not be empty.
+double quantile(std::vector<double> values, double p);
+
+class Measurements {
+ public:
+  // An iteration, evaluation or summary event; others are ignored. Throws Json::exception where a field is
+  // missing or of another type.
+  void add(const Json& event);
+
+  std::int64_t iterations() const { return static_cast<std::int64_t>(iteration_times_s_.size()); }
+  double train_time_s() const { return train_time_s_; }
+  std::int64_t payload_bytes() const { return payload_bytes_; }  // handed to collectives by rank 0
+  std::int64_t sent_bytes() const { return sent_bytes_; }  // by the formula of the collectives' algorithms
+  const Json& curve() const { return curve_; }
+  const Json& summary() const { return summary_; }
+
+  // {"p50", "p90", "mean", "compute", "encode", "exchange", "decode", "exposed_exchange"}: seconds; the parts
+  // are means. Null before the first iteration.
+  Json iteration_time_s() const;
+
+ private:
+  std::vector<double> iteration_times_s_;
+  Json parts_s_ = Json::object();  // part: sum over iterations
+  double train_time_s_ = 0;
+  std::int64_t payload_bytes_ = 0;
+  std::int64_t sent_bytes_ = 0;
+  Json curve_ = Json::array();
+  Json summary_ = nullptr;
+};
+
+// The first evaluation of `curve` at or above each accuracy: {"accuracy", "reached", "iteration",
+// "train_time_s"}; the last two are null where it is never reached.
+Json reach_targets(const Json& curve, const std::vector<double>& accuracies);
+
+}  // namespace thinpipe

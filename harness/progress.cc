@@ -1,0 +1,151 @@
+#include "harness/progress.hh"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "harness/report.hh"
+
+namespace thinpipe {
+namespace {
+
+constexpr std::chrono::milliseconds redraw_period{100};
+constexpr std::chrono::seconds log_period{10};
+constexpr double smoothing = 0.1;  // weight of the newest iteration in the shown iteration time
+
+std::size_t terminal_columns() {
+  winsize size{};
+  return ::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
+}
+
+}  // namespace
+
+std::string format_duration(double seconds) {
+  const auto whole = static_cast<std::int64_t>(std::llround(std::max(0.0, seconds)));
+  if (whole < 100) return fmt::format("{} s", whole);
+  if (whole < 3600) return fmt::format("{} min {} s", whole / 60, whole % 60);
+  return fmt::format("{} h {} min", whole / 3600, whole / 60 % 60);
+}
+
+Progress::Progress(std::size_t runs) : terminal_(::isatty(STDERR_FILENO) == 1), runs_(runs) {}
+
+Progress::~Progress() {
+  erase();
+}
+
+void Progress::begin(std::size_t index, const std::string& label, std::int64_t iterations) {
+  index_ = index;
+  label_ = label;
+  planned_iterations_ = iterations;
+  iteration_ = epoch_ = 0;
+  accuracy_ = link_use_ = -1;
+  iteration_time_s_ = 0;
+  stage_ = "starting";
+  shown_at_ = Clock::now();
+  if (!terminal_) note(prefix() + "starting");
+}
+
+void Progress::hear(const Json& event) {
+  const auto kind = event.value("event", "");
+  if (kind == "pretraining") {
+    stage_ = fmt::format("pre-training, iteration {} of {}", event.value("iteration", std::int64_t{0}),
+                         event.value("iterations", std::int64_t{0}));
+  } else if (kind == "evaluation") {
+    if (iteration_ == 0) trained_since_ = Clock::now();
+    const Json& accuracy = event.at("test_accuracy");
+    if (accuracy.is_number()) accuracy_ = accuracy.get<double>();
+  } else if (kind == "iteration") {
+    iteration_ = event.at("iteration").get<std::int64_t>();
+    epoch_ = event.at("epoch").get<std::int64_t>();
+    const auto time_s = event.at("iteration_time_s").get<double>();
+    iteration_time_s_ = iteration_ == 1 ? time_s : (1 - smoothing) * iteration_time_s_ + smoothing * time_s;
+  }
+}
+
+void Progress::tick() {
+  const auto now = Clock::now();
+  if (terminal_ && now - shown_at_ >= redraw_period) {
+    shown_at_ = now;
+    draw();
+  } else if (!terminal_ && now - shown_at_ >= log_period) {
+    shown_at_ = now;
+    note(prefix() + status());
+  }
+}
+
+void Progress::note(const std::string& line) {
+  erase();
+  if (terminal_) {
+    fmt::print(stderr, "{}\n", line);
+  } else {
+    fmt::print(stderr, "{:%H:%M:%S} {}\n", fmt::localtime(std::time(nullptr)), line);
+  }
+}
+
+void Progress::end(const Json& record) {
+  note(prefix() + summary_line(record));
+}
+
+std::string Progress::prefix() const {
+  return fmt::format("[{}/{}] {}: ", index_ + 1, runs_, label_);
+}
+
+std::string Progress::status() const {
+  if (iteration_ == 0) return stage_;
+  std::string out = fmt::format("epoch {}, iteration {}/{}", epoch_, iteration_, planned_iterations_);
+  if (accuracy_ >= 0) out += fmt::format(", accuracy {:.3f}", accuracy_);
+  out += fmt::format(", {:.0f} ms/iteration", 1000 * iteration_time_s_);
+  if (link_use_ >= 0) out += fmt::format(", link {:.0f} %", 100 * link_use_);
+  const std::chrono::duration<double> elapsed = Clock::now() - trained_since_;
+  const auto remaining = static_cast<double>(std::max<std::int64_t>(0, planned_iterations_ - iteration_));
+  return out + ", ETA " + format_duration(elapsed.count() * remaining / static_cast<double>(iteration_));
+}
+
+void Progress::draw() {
+  const std::string line = prefix() + status();
+  erase();
+  fmt::print(stderr, "{}", line.substr(0, terminal_columns() - 1));
+  line_shown_ = true;
+}
+
+void Progress::erase() {
+  if (!line_shown_) return;
+  std::fputs("\r\x1b[K", stderr);
+  line_shown_ = false;
+}
+
+std::string summary_line(const Json& record) {
+  const auto status = record.at("status").get<std::string>();
+  if (status == "failed") {
+    const Json& error = record.at("error");
+    std::string out = "FAILED";
+    if (error.at("rank").is_number()) out += fmt::format(", worker {}", error.at("rank").get<std::int64_t>());
+    out +=
+        fmt::format(" ({}): {}", error.at("kind").get<std::string>(), error.at("message").get<std::string>());
+    for (const Json& line : error.at("log_tail")) out += "\n    " + line.get<std::string>();
+    return out;
+  }
+  if (status == "interrupted") return "interrupted";
+  std::string out = status;
+  if (const auto accuracy = final_accuracy(record)) out += fmt::format(", accuracy {:.3f}", *accuracy);
+  for (const Json& target : record.at("targets")) {
+    out += target.at("reached").get<bool>()
+               ? fmt::format(", {:g} after {:.1f} s", target.at("accuracy").get<double>(),
+                             target.at("train_time_s").get<double>())
+               : fmt::format(", {:g} not reached", target.at("accuracy").get<double>());
+  }
+  if (const Json& times = record.at("iteration_time_s"); times.is_object()) {
+    out += fmt::format(", {:.1f} ms/iteration", 1000 * times.at("mean").get<double>());
+  }
+  if (const Json& fidelity = record.at("fidelity"); fidelity.is_object()) {
+    out += ", " + fidelity.at("verdict").get<std::string>();
+  }
+  return out;
+}
+
+}  // namespace thinpipe

@@ -1,0 +1,65 @@
+// What the user sees while an experiment runs: on a terminal one live line, elsewhere plain log lines.
+// Standard error, so that standard output holds results alone.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "harness/support/json_object.hh"
+
+namespace thinpipe {
+
+class Progress {
+ public:
+  // `runs`: how many there are in all.
+  explicit Progress(std::size_t runs);
+  ~Progress();
+  Progress(const Progress&) = delete;
+  Progress& operator=(const Progress&) = delete;
+
+  // The run of this index (from 0) begins; `iterations` as planned.
+  void begin(std::size_t index, const std::string& label, std::int64_t iterations);
+  // An event of rank 0 or of pre-training.
+  void hear(const Json& event);
+  // Share of the busiest capped link's rate in use, 0..1.
+  void link_use(double share) { link_use_ = share; }
+  // Draws the live line again if it is time to. Call it as often as convenient.
+  void tick();
+  // A line that stays.
+  void note(const std::string& line);
+  // The run ended: leaves its summary, which `record` holds.
+  void end(const Json& record);
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  std::string prefix() const;
+  std::string status() const;
+  void draw();
+  void erase();
+
+  bool terminal_;
+  std::size_t runs_;
+  std::size_t index_ = 0;
+  std::string label_;
+  std::int64_t planned_iterations_ = 0;
+  std::int64_t iteration_ = 0;
+  std::int64_t epoch_ = 0;
+  double accuracy_ = -1;         // below 0: not evaluated yet
+  double iteration_time_s_ = 0;  // smoothed
+  double link_use_ = -1;         // below 0: no capped link
+  std::string stage_;            // what goes on before the first iteration
+  Clock::time_point trained_since_;
+  Clock::time_point shown_at_;
+  bool line_shown_ = false;
+};
+
+// "95 s", "3 min 20 s", "2 h 5 min".
+std::string format_duration(double seconds);
+
+// One line about how a run ended.
+std::string summary_line(const Json& record);
+
+}  // namespace thinpipe

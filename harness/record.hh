@@ -1,0 +1,33 @@
+// Records on disk: results/<experiment>/<run_id>/run.json.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "harness/support/json_object.hh"
+
+namespace thinpipe {
+
+inline constexpr int record_schema_version = 1;
+
+// Replaces `path` by `text` so that no reader, and no crash at any moment, sees anything but the old or the
+// new whole: temporary file beside it, fsync, rename, fsync of the folder.
+void write_atomically(const std::filesystem::path& path, const std::string& text);
+
+// The text of a record; bytes that are not UTF-8, as a log may hold, are replaced.
+std::string record_text(const Json& record);
+
+// Reads one record; nothing when the file is missing or is no record (cut short, or something else). Throws
+// Error when it is of a newer schema version.
+std::optional<Json> find_record(const std::filesystem::path& path);
+
+// The same, where a missing or broken record is an Error naming the file.
+Json load_record(const std::filesystem::path& path);
+
+// All records directly below `folder` (<run_id>/run.json) and one level further
+// (<experiment>/<run_id>/run.json), in the order of their start. Throws Error when there are none.
+std::vector<Json> load_records(const std::filesystem::path& folder);
+
+}  // namespace thinpipe

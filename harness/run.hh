@@ -1,0 +1,32 @@
+// One run from start to record: network up, workers started and watched, measurements gathered, record
+// written.
+#pragma once
+
+#include <chrono>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "harness/executors/executor.hh"
+#include "harness/progress.hh"
+#include "harness/run_plan.hh"
+#include "harness/starting_weights.hh"
+
+namespace thinpipe {
+
+// What all runs of one command share.
+struct RunContext {
+  std::string experiment;
+  std::filesystem::path results;  // the experiment's folder
+  std::vector<std::string> command_line;
+  std::chrono::duration<double> stall_timeout;
+  Executor& executor;
+  StartingWeights& weights;
+  Progress& progress;
+};
+
+// Returns the record, which is also in <results>/<run id>/run.json. What goes wrong in the run becomes a
+// failed record; throws only where not even the record can be written.
+Json execute_run(const Run& run, const RunContext& context);
+
+}  // namespace thinpipe

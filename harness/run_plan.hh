@@ -1,0 +1,42 @@
+// The runs of an experiment, validated and with every default filled in: nothing starts before all of it is
+// right.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "harness/experiment.hh"
+#include "harness/trainer_program.hh"
+#include "netem/topology.hh"
+
+namespace thinpipe {
+
+struct Run {
+  std::string id;
+  Labels labels;
+  std::string label;
+  Json config;  // normalised: mode, topology (resolved, caps applied), bottleneck, workers, and the trainer's
+                // part
+  Json training_config;  // the trainer's part alone, as it goes into worker.json
+  Json plan;             // the trainer's prediction; see CheckedConfig
+  netem::Topology topology;
+  std::int64_t workers = 0;
+
+  bool needs_network() const;  // false where the topology is the loopback: no namespaces, no caps
+};
+
+// Identical points become one run, under the labels of the first. Throws InputError naming the place in the
+// experiment (or topology) file.
+std::vector<Run> plan_runs(const Experiment& experiment, const TrainerProgram& trainer);
+
+// Those whose label matches the shell pattern, as does any one of their labels' values; an empty pattern
+// matches all. Throws InputError when none does.
+std::vector<Run> matching(std::vector<Run> runs, const std::string& pattern);
+
+// Where topologies are found by name.
+std::filesystem::path topology_folder();
+std::vector<std::string> topology_names();
+
+}  // namespace thinpipe

@@ -1,0 +1,54 @@
+#include "harness/starting_weights.hh"
+
+#include <utility>
+
+#include "harness/record.hh"
+#include "harness/run_id.hh"
+#include "harness/support/file_descriptor.hh"
+
+namespace thinpipe {
+
+namespace fs = std::filesystem;
+
+std::variant<Json, Outcome> StartingWeights::obtain(const Json& training_config, Executor& executor,
+                                                    Progress& progress,
+                                                    std::chrono::duration<double> stall_timeout) {
+  if (training_config.at("pretraining").at("iterations") == 0) return Json(nullptr);
+  Json decisive;
+  for (const char* key : {"model", "dataset", "pretraining", "seed"}) decisive[key] = training_config.at(key);
+  const std::string name = content_hash(decisive.dump());
+  const fs::path weights = fs::absolute(folder_ / (name + ".pt"));
+  const fs::path about = folder_ / (name + ".json");
+  const bool trusted = !fresh_ || made_.contains(name);
+  if (trusted && fs::exists(weights) && fs::exists(about)) return parse_json_file(about).at("weights");
+
+  fs::create_directories(folder_);
+  const fs::path input = fs::absolute(folder_ / (name + ".input.json"));
+  write_atomically(input, record_text({{"schema_version", record_schema_version},
+                                       {"config", training_config},
+                                       {"output", weights.string()}}));
+  Json accuracy = nullptr;
+  const JobObserver observer{.event =
+                                 [&](std::int64_t /*rank*/, const Json& event) {
+                                   progress.hear(event);
+                                   if (event.contains("test_accuracy")) accuracy = event["test_accuracy"];
+                                 },
+                             .tick = [&] { progress.tick(); }};
+  const fs::path log = folder_ / (name + ".log");
+  Outcome outcome = executor.execute(
+      {.workers = {{.command = "pretrain", .input = input, .log = log}}, .stall_timeout = stall_timeout},
+      observer);
+  if (outcome.status == Outcome::Status::failed) {
+    outcome.failure->message = "pre-training: " + outcome.failure->message;
+  }
+  if (outcome.status != Outcome::Status::completed) return outcome;
+  const Json made = {
+      {"path", weights.string()}, {"hash", content_hash(read_file(weights))}, {"test_accuracy", accuracy}};
+  write_atomically(
+      about,
+      record_text({{"schema_version", record_schema_version}, {"made_for", decisive}, {"weights", made}}));
+  made_.insert(name);
+  return made;
+}
+
+}  // namespace thinpipe

@@ -1,0 +1,33 @@
+// The briefly pre-trained weights that the runs of an experiment start from: made once for each distinct
+// model, data set, pre-training and seed, and kept in <experiment's results>/starting-weights/.
+#pragma once
+
+#include <chrono>
+#include <filesystem>
+#include <set>
+#include <string>
+#include <variant>
+
+#include "harness/executors/executor.hh"
+#include "harness/progress.hh"
+#include "harness/support/json_object.hh"
+
+namespace thinpipe {
+
+class StartingWeights {
+ public:
+  // `fresh`: make them anew, once, even where they are kept from earlier.
+  StartingWeights(std::filesystem::path folder, bool fresh) : folder_(std::move(folder)), fresh_(fresh) {}
+
+  // {"path", "hash" (of the file), "test_accuracy"}, or null where the configuration asks for no
+  // pre-training; or the outcome of a pre-training that did not complete.
+  std::variant<Json, Outcome> obtain(const Json& training_config, Executor& executor, Progress& progress,
+                                     std::chrono::duration<double> stall_timeout);
+
+ private:
+  std::filesystem::path folder_;
+  bool fresh_;
+  std::set<std::string> made_;
+};
+
+}  // namespace thinpipe

@@ -1,0 +1,198 @@
+// Stands in for thinpipe-trainer in the tests of the harness: answers check and describe, and as a worker
+// reports invented measurements, or fails in the way that the configuration's "fault" asks for.
+#include <chrono>
+#include <csignal>
+#include <cstdint>
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <limits>
+#include <string>
+#include <thread>
+
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "harness/support/exception.hh"
+#include "harness/support/json_object.hh"
+#include "harness/support/options.hh"
+
+namespace {
+
+using thinpipe::Json;
+using thinpipe::Rule;
+
+struct Fault {
+  std::string kind = "none";
+  std::int64_t rank = 0;
+  std::int64_t iteration = 1;  // during which it strikes
+
+  void visit(auto& field) {
+    field("kind", kind, Rule{.one_of = {"none", "crash", "exit", "hang", "nan", "garbage", "silent_exit"}});
+    field("rank", rank, Rule{.at_least = 0});
+    field("iteration", iteration, Rule{.at_least = 1});
+  }
+};
+
+struct Synchroniser {
+  std::string name = "dense";
+  double ratio = 1;
+
+  void visit(auto& field) {
+    field("name", name, Rule{.one_of = {"dense", "fp16", "topk"}});
+    field("ratio", ratio, Rule{.effect = "kept fraction", .above = 0, .at_most = 1});
+  }
+};
+
+struct Pretraining {
+  std::int64_t iterations = 0;
+
+  void visit(auto& field) { field("iterations", iterations, Rule{.at_least = 0}); }
+};
+
+struct Config {
+  std::int64_t seed = 1;
+  std::int64_t workers = 1;
+  std::int64_t iterations = 4;
+  double iteration_time_s = 0.01;
+  std::vector<double> targets = {0.5};
+  std::string model = "m";
+  std::string dataset = "d";
+  Synchroniser synchroniser;
+  Pretraining pretraining;
+  Fault fault;
+
+  void visit(auto& field) {
+    field("seed", seed, Rule{});
+    field("workers", workers, Rule{});
+    field("iterations", iterations, Rule{.at_least = 1});
+    field("iteration_time", iteration_time_s, Rule{.quantity = thinpipe::Quantity::duration});
+    field("targets", targets, Rule{});
+    field("model", model, Rule{});
+    field("dataset", dataset, Rule{});
+    field("synchroniser", synchroniser, Rule{});
+    field("pretraining", pretraining, Rule{});
+    field("fault", fault, Rule{});
+  }
+};
+
+void say(const Json& event) {
+  std::cout << event.dump() << std::endl;
+}
+
+int check() {
+  Json answers = Json::array();
+  for (const Json& given : Json::parse(std::cin)) {
+    try {
+      const auto config = thinpipe::read_options<Config>(given, {"", ""});
+      answers.push_back({{"ok", true},
+                         {"config", thinpipe::write_options(config)},
+                         {"plan",
+                          {{"parameters", 100},
+                           {"gradient_bytes", 400},
+                           {"iterations", config.iterations},
+                           {"evaluations", config.iterations + 1},
+                           {"sent_bytes_per_iteration", 1000.0},
+                           {"payload_bytes_per_iteration", 400.0}}}});
+    } catch (const thinpipe::InputError& error) {
+      answers.push_back({{"ok", false}, {"pointer", error.place().pointer}, {"message", error.message()}});
+    }
+  }
+  std::cout << answers.dump();
+  return 0;
+}
+
+int describe() {
+  const Json options = thinpipe::describe_options<Synchroniser>();
+  std::cout << Json{{"synchronisers", {{"topk", {{"summary", "keeps the largest"}, {"options", options}}}}},
+                    {"models", Json::object()},
+                    {"datasets", Json::object()},
+                    {"collectives", Json::object()},
+                    {"libraries", {{"libtorch", "none"}}}};
+  return 0;
+}
+
+int pretrain(const Json& input) {
+  std::ofstream(input.at("output").get<std::string>()) << "weights";
+  say({{"event", "pretraining"}, {"iteration", 1}, {"iterations", 1}, {"train_loss", 1.0}});
+  say({{"event", "pretrained"}, {"test_accuracy", 0.25}, {"output", input.at("output")}});
+  return 0;
+}
+
+void evaluate(std::int64_t iteration, double train_time_s) {
+  say({{"event", "evaluation"},
+       {"iteration", iteration},
+       {"epoch", 0},
+       {"train_time_s", train_time_s},
+       {"train_loss", 1.0},
+       {"test_loss", 1.0},
+       {"test_accuracy", 0.1 * static_cast<double>(iteration)}});
+}
+
+// Returns an exit code where the fault ends the worker, and -1 otherwise.
+int strike(const Fault& fault, std::int64_t rank) {
+  std::cerr << "about to " << fault.kind << std::endl;
+  if (fault.kind == "crash") ::raise(SIGSEGV);
+  if (fault.kind == "exit") return 3;
+  if (fault.kind == "silent_exit") return 0;
+  if (fault.kind == "hang") ::pause();
+  if (fault.kind == "garbage") std::cout << "this is no event" << std::endl;
+  if (fault.kind == "nan") {
+    say({{"event", "failed"}, {"rank", rank}, {"kind", "non_finite"}, {"message", "the loss is not finite"}});
+    return 1;
+  }
+  return -1;
+}
+
+int work(const Json& input) {
+  const auto rank = input.at("rank").get<std::int64_t>();
+  const auto config = thinpipe::read_options<Config>(input.at("config"), {"", ""});
+  // A segmentation fault here is part of the plan: it must end the process by the signal itself.
+  ::signal(SIGSEGV, SIG_DFL);
+  if (!std::filesystem::is_empty(input.at("rendezvous_directory").get<std::string>())) return 2;
+  say({{"event", "started"}, {"rank", rank}, {"pid", ::getpid()}, {"libraries", {{"libtorch", "none"}}}});
+  if (rank == 0) evaluate(0, 0);
+  double train_time_s = 0;
+  for (std::int64_t i = 1; i <= config.iterations; ++i) {
+    std::this_thread::sleep_for(std::chrono::duration<double>(config.iteration_time_s));
+    train_time_s += config.iteration_time_s;
+    if (config.fault.kind != "none" && config.fault.rank == rank && config.fault.iteration == i) {
+      if (const int code = strike(config.fault, rank); code >= 0) return code;
+    }
+    if (rank != 0) continue;
+    say({{"event", "iteration"},
+         {"iteration", i},
+         {"epoch", 0},
+         {"train_time_s", train_time_s},
+         {"train_loss", 1.0},
+         {"iteration_time_s", config.iteration_time_s},
+         {"compute_s", config.iteration_time_s / 2},
+         {"encode_s", 0.0},
+         {"exchange_s", config.iteration_time_s / 2},
+         {"decode_s", 0.0},
+         {"exposed_exchange_s", config.iteration_time_s / 4},
+         {"payload_bytes", 400},
+         {"sent_bytes", 1000}});
+    evaluate(i, train_time_s);
+  }
+  if (rank == 0) {
+    say({{"event", "summary"},
+         {"parameters", 100},
+         {"effective_density", 1.0},
+         {"vnmse", nullptr},
+         {"parameters_hash", "00"}});
+  }
+  say({{"event", "finished"}, {"rank", rank}, {"traffic", Json::object()}});
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const std::string command = argc > 1 ? argv[1] : "";
+  if (command == "check") return check();
+  if (command == "describe") return describe();
+  if (argc != 3) return 2;
+  const Json input = thinpipe::parse_json_file(argv[2]);
+  return command == "pretrain" ? pretrain(input) : work(input);
+}

@@ -1,0 +1,65 @@
+#include "harness/measurements.hh"
+
+#include <gtest/gtest.h>
+
+namespace thinpipe {
+namespace {
+
+Json iteration(int number, double time_s, double train_time_s) {
+  return {{"event", "iteration"},       {"iteration", number},       {"train_time_s", train_time_s},
+          {"iteration_time_s", time_s}, {"compute_s", 0.5 * time_s}, {"encode_s", 0.1 * time_s},
+          {"exchange_s", 0.3 * time_s}, {"decode_s", 0.1 * time_s},  {"exposed_exchange_s", 0.2 * time_s},
+          {"payload_bytes", 100},       {"sent_bytes", 175}};
+}
+
+Json evaluation(int number, double train_time_s, const Json& accuracy) {
+  return {{"event", "evaluation"},        {"iteration", number}, {"epoch", 0},
+          {"train_time_s", train_time_s}, {"train_loss", 2.0},   {"test_loss", 1.5},
+          {"test_accuracy", accuracy}};
+}
+
+TEST(Quantile, InterpolatesBetweenOrderStatistics) {
+  EXPECT_DOUBLE_EQ(quantile({3, 1, 2}, 0.5), 2);
+  EXPECT_DOUBLE_EQ(quantile({1, 2, 3, 4}, 0.5), 2.5);
+  EXPECT_DOUBLE_EQ(quantile({0, 10}, 0.9), 9);
+  EXPECT_DOUBLE_EQ(quantile({7}, 0.9), 7);
+}
+
+TEST(Measurements, SumsBytesAndAveragesTimes) {
+  Measurements measurements;
+  EXPECT_TRUE(measurements.iteration_time_s().is_null());
+  measurements.add({{"event", "started"}});
+  measurements.add(evaluation(0, 0, 0.1));
+  measurements.add(iteration(1, 1, 1));
+  measurements.add(iteration(2, 3, 4));
+  EXPECT_EQ(measurements.iterations(), 2);
+  EXPECT_DOUBLE_EQ(measurements.train_time_s(), 4);
+  EXPECT_EQ(measurements.payload_bytes(), 200);
+  EXPECT_EQ(measurements.sent_bytes(), 350);
+  const Json times = measurements.iteration_time_s();
+  EXPECT_DOUBLE_EQ(times.at("mean"), 2);
+  EXPECT_DOUBLE_EQ(times.at("p50"), 2);
+  EXPECT_DOUBLE_EQ(times.at("p90"), 2.8);
+  EXPECT_DOUBLE_EQ(times.at("compute"), 1);
+  EXPECT_DOUBLE_EQ(times.at("exposed_exchange"), 0.4);
+  EXPECT_EQ(measurements.curve().size(), 1);
+}
+
+TEST(Measurements, AnEventWithoutItsFieldsIsRefused) {
+  Measurements measurements;
+  EXPECT_THROW(measurements.add({{"event", "iteration"}, {"iteration", 1}}), Json::exception);
+}
+
+TEST(Targets, AreReachedAtTheFirstEvaluationAtOrAboveThem) {
+  Measurements measurements;
+  measurements.add(evaluation(0, 0, 0.1));
+  measurements.add(evaluation(20, 5, nullptr));  // a loss that is not finite has no accuracy
+  measurements.add(evaluation(40, 9, 0.8));
+  measurements.add(evaluation(60, 12, 0.7));
+  EXPECT_EQ(reach_targets(measurements.curve(), {0.8, 0.9}),
+            Json::parse(R"([{"accuracy": 0.8, "reached": true, "iteration": 40, "train_time_s": 9.0},
+                            {"accuracy": 0.9, "reached": false, "iteration": null, "train_time_s": null}])"));
+}
+
+}  // namespace
+}  // namespace thinpipe

@@ -1,0 +1,59 @@
+// The thinpipe program, run by a test in a folder of its own with the stand-in for the trainer.
+#pragma once
+
+#include <chrono>
+#include <filesystem>
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "harness/support/child_process.hh"
+#include "harness/support/json_object.hh"
+#include "harness/tests/temporary_folder.hh"
+
+namespace thinpipe {
+
+class Program {
+ public:
+  struct Ended {
+    ExitStatus status;
+    std::string output;  // standard output
+    std::string errors;  // standard error
+  };
+
+  explicit Program(std::string trainer = THINPIPE_FAKE_TRAINER);
+
+  const std::filesystem::path& folder() const { return folder_.path(); }
+  std::filesystem::path results() const { return folder() / "results"; }
+  // A value of the environment that all processes this program starts inherit, and no others have.
+  const std::string& mark() const { return mark_; }
+
+  // Writes experiment.json and returns its path.
+  std::string experiment(const Json& base, const Json& sweep = Json::object()) const;
+
+  ChildProcess start(const std::vector<std::string>& arguments) const;
+  Ended finish(ChildProcess process) const;
+  Ended run(const std::vector<std::string>& arguments) const { return finish(start(arguments)); }
+  // `thinpipe run experiment --results …` with further arguments.
+  std::vector<std::string> run_arguments(const std::string& experiment,
+                                         const std::vector<std::string>& more = {}) const;
+
+  // The record with this label; fails the test and returns null where there is none.
+  Json record(const std::string& label) const;
+  // All files below results/.
+  std::vector<std::string> written() const;
+
+ private:
+  TemporaryFolder folder_;
+  std::string trainer_;
+  std::string mark_;
+};
+
+// Waits until the condition holds; false when it does not within the time.
+bool eventually(const std::function<bool()>& condition, std::chrono::milliseconds within);
+
+// Processes whose environment holds the text.
+std::vector<pid_t> processes_marked(const std::string& mark);
+
+}  // namespace thinpipe

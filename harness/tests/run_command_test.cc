@@ -1,0 +1,240 @@
+// thinpipe run on the loopback: records, resuming, failures, interruption and wrong input.
+#include <csignal>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "harness/support/file_descriptor.hh"
+#include "harness/tests/program.hh"
+
+namespace thinpipe {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::AllOf;
+using testing::Contains;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+using namespace std::chrono_literals;
+
+const Json loopback = {{"topology", "loopback"}};
+
+// A sweep whose first run has the fault, and whose second is sound.
+Json faulty_then_sound(const Json& fault) {
+  return {{"method", {{"faulty", {{"fault", fault}}}, {"sound", {{"seed", 2}}}}}};
+}
+
+TEST(RunCommand, LeavesARecordOfEachRunAndPrintsTheTable) {
+  const Program program;
+  const std::string experiment = program.experiment(
+      {{"topology", "loopback"}, {"iterations", 5}, {"targets", {0.3, 0.9}}}, {{"seed", {1, 2}}});
+  const auto ended = program.run(program.run_arguments(experiment));
+  EXPECT_EQ(ended.status.code, 0) << ended.errors;
+  EXPECT_THAT(ended.output, AllOf(HasSubstr("method"), HasSubstr("not reached")));
+  const Json record = program.record("1");
+  EXPECT_EQ(record.at("schema_version"), 1);
+  EXPECT_EQ(record.at("status"), "completed");
+  EXPECT_EQ(record.at("curve").size(), 6);
+  EXPECT_EQ(record.at("targets").at(0).at("iteration"), 3);
+  EXPECT_EQ(record.at("targets").at(1).at("reached"), false);
+  EXPECT_EQ(record.at("traffic").at("payload_bytes_per_worker"), 5 * 400);
+  EXPECT_EQ(record.at("labels"), Json({{"seed", "1"}}));
+  EXPECT_TRUE(record.at("provenance").contains("git_commit"));
+  EXPECT_EQ(record.at("provenance").at("libraries"), Json({{"libtorch", "none"}}));
+  EXPECT_TRUE(record.at("fidelity").is_null());
+  EXPECT_THAT(program.written(),
+              AllOf(Contains("iterations.jsonl"), Contains("worker-1.log"), Contains("worker-1.json")));
+  EXPECT_THAT(processes_marked(program.mark()), IsEmpty());
+}
+
+TEST(RunCommand, CompletedRunsAreNotRunAgainUnlessFresh) {
+  const Program program;
+  const auto arguments = program.run_arguments(program.experiment(loopback));
+  ASSERT_EQ(program.run(arguments).status.code, 0);
+  const Json first = program.record("base");
+  const auto again = program.run(arguments);
+  EXPECT_EQ(again.status.code, 0);
+  EXPECT_THAT(again.errors, HasSubstr("completed earlier"));
+  EXPECT_EQ(program.record("base"), first);
+  auto fresh = arguments;
+  fresh.emplace_back("--fresh");
+  ASSERT_EQ(program.run(fresh).status.code, 0);
+  EXPECT_NE(program.record("base").at("provenance").at("started_at"),
+            first.at("provenance").at("started_at"));
+}
+
+TEST(RunCommand, ATruncatedRecordIsRunAgain) {
+  const Program program;
+  const auto arguments = program.run_arguments(program.experiment(loopback));
+  ASSERT_EQ(program.run(arguments).status.code, 0);
+  const std::string id = program.record("base").at("run_id");
+  fs::resize_file(program.results() / "test" / id / "run.json", 100);
+  EXPECT_EQ(program.run(arguments).status.code, 0);
+  EXPECT_EQ(program.record("base").at("status"), "completed");
+}
+
+TEST(RunCommand, StartingWeightsAreMadeOnceForAllThatShareThem) {
+  const Program program;
+  const Json base = {{"topology", "loopback"}, {"pretraining", {{"iterations", 3}}}};
+  ASSERT_EQ(
+      program.run(program.run_arguments(program.experiment(base, {{"iterations", {2, 3}}}))).status.code, 0);
+  const Json weights = program.record("2").at("starting_weights");
+  EXPECT_EQ(weights, program.record("3").at("starting_weights"));
+  EXPECT_EQ(weights.at("test_accuracy"), 0.25);
+  EXPECT_EQ(read_file(weights.at("path")), "weights");
+}
+
+struct FaultCase {
+  const char* name;
+  const char* fault;
+  std::vector<std::string> arguments;
+  const char* kind;
+  const char* exit_status;  // null: none
+  const char* message;
+};
+
+class Faults : public testing::TestWithParam<FaultCase> {};
+
+TEST_P(Faults, MakeAFailedRecordAndTheSweepGoesOn) {
+  const FaultCase& expected = GetParam();
+  const Program program;
+  const Json fault = {{"kind", expected.fault}, {"rank", 1}, {"iteration", 2}};
+  const Json base = {{"topology", "loopback"}, {"iterations", 3}};
+  const auto arguments =
+      program.run_arguments(program.experiment(base, faulty_then_sound(fault)), expected.arguments);
+  const auto ended = program.run(arguments);
+  EXPECT_EQ(ended.status.code, 1);
+  const Json record = program.record("faulty");
+  const Json& error = record.at("error");
+  EXPECT_EQ(record.at("status"), "failed");
+  EXPECT_EQ(error.at("kind"), expected.kind);
+  EXPECT_EQ(error.at("rank"), 1);
+  EXPECT_EQ(error.at("exit_status"),
+            expected.exit_status == nullptr ? Json(nullptr) : Json(expected.exit_status));
+  EXPECT_THAT(error.at("message").get<std::string>(), HasSubstr(expected.message));
+  EXPECT_EQ(error.at("log_tail").back(), std::string("about to ") + expected.fault);
+  EXPECT_THAT(ended.errors,
+              AllOf(HasSubstr("FAILED, worker 1"), HasSubstr(std::string("about to ") + expected.fault)));
+  EXPECT_EQ(program.record("sound").at("status"), "completed");
+  EXPECT_THAT(processes_marked(program.mark()), IsEmpty());
+  // What failed is tried again; what is complete is not.
+  EXPECT_THAT(program.run(arguments).errors, HasSubstr("sound: completed earlier"));
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    RunCommand, Faults,
+    testing::Values(
+        FaultCase{"Crash", "crash", {}, "crash", "signal 11 (Segmentation fault)", "before it had finished"},
+        FaultCase{"Exit", "exit", {}, "crash", "exit code 3", "exit code 3"},
+        FaultCase{"SilentExit", "silent_exit", {}, "crash", "exit code 0", "before it had finished"},
+        FaultCase{"NaN", "nan", {}, "non_finite", "exit code 1", "the loss is not finite"},
+        FaultCase{"Garbage", "garbage", {}, "protocol", "exit code 0", "this is no event"}),
+    [](const auto& tested) { return tested.param.name; });
+
+TEST(RunCommand, ARunThatStallsIsGivenUp) {
+  const Program program;
+  const Json fault = {{"kind", "hang"}, {"rank", 0}, {"iteration", 2}};
+  const auto ended = program.run(program.run_arguments(program.experiment(loopback, faulty_then_sound(fault)),
+                                                       {"--stall-timeout", "1 s"}));
+  EXPECT_EQ(ended.status.code, 1);
+  const Json record = program.record("faulty");
+  EXPECT_EQ(record.at("error").at("kind"), "stall");
+  EXPECT_EQ(record.at("error").at("message"), "no worker reported anything for 1 s");
+  EXPECT_EQ(record.at("limits").at("stall_timeout_s"), 1.0);
+  EXPECT_EQ(record.at("curve").size(), 2) << "what was measured before is kept";
+  EXPECT_EQ(program.record("sound").at("status"), "completed");
+}
+
+TEST(RunCommand, AnInterruptStopsAtOnceAndLeavesARecord) {
+  const Program program;
+  const Json base = {{"topology", "loopback"}, {"iterations", 100000}};
+  ChildProcess process = program.start(program.run_arguments(program.experiment(base, {{"seed", {1, 2}}})));
+  const auto training = [&program] {
+    return processes_marked(program.mark()).size() == 3 && !program.written().empty() &&
+           program.written().front() == "iterations.jsonl";
+  };
+  ASSERT_TRUE(eventually(training, 30s));
+  process.signal(SIGINT);
+  const auto ended = program.finish(std::move(process));
+  EXPECT_EQ(ended.status.code, 1) << ended.status.describe();
+  EXPECT_EQ(program.record("1").at("status"), "interrupted");
+  EXPECT_THAT(ended.errors, AllOf(HasSubstr("interrupted"), Not(HasSubstr("[2/2]"))));
+  EXPECT_THAT(processes_marked(program.mark()), IsEmpty());
+}
+
+TEST(RunCommand, AKilledControllerLeavesNoWorker) {
+  const Program program;
+  ChildProcess process = program.start(
+      program.run_arguments(program.experiment({{"topology", "loopback"}, {"iterations", 100000}})));
+  ASSERT_TRUE(eventually([&program] { return processes_marked(program.mark()).size() == 3; }, 30s));
+  process.signal(SIGKILL);
+  EXPECT_EQ(program.finish(std::move(process)).status.signal, SIGKILL);
+  EXPECT_TRUE(eventually([&program] { return processes_marked(program.mark()).empty(); }, 2s));
+}
+
+TEST(RunCommand, WrongInputGivesOneMessageAndStartsNothing) {
+  const Program program;
+  const std::string experiment =
+      program.experiment({{"topology", "loopback"}, {"synchroniser", {{"name", "topk"}, {"ratio", 0}}}});
+  const auto ended = program.run(program.run_arguments(experiment));
+  EXPECT_EQ(ended.status.code, 2);
+  EXPECT_EQ(ended.errors, "thinpipe: " + experiment +
+                              " at /base/synchroniser/ratio: must be above 0 and at most 1, but is 0\n");
+  EXPECT_EQ(ended.output, "");
+  EXPECT_FALSE(fs::exists(program.results()));
+}
+
+TEST(RunCommand, ADryRunAndAPlanStartNothing) {
+  const Program program;
+  const std::string experiment = program.experiment(loopback, {{"seed", {1, 2}}});
+  EXPECT_EQ(program.run(program.run_arguments(experiment, {"--dry-run"})).status.code, 0);
+  const auto planned = program.run({"plan", experiment, "--json", "--only", "2"});
+  EXPECT_EQ(planned.status.code, 0);
+  const Json rows = Json::parse(planned.output);
+  ASSERT_EQ(rows.size(), 1);
+  EXPECT_EQ(rows[0].at("config").at("seed"), 2);
+  EXPECT_FALSE(fs::exists(program.results()));
+}
+
+TEST(RunCommand, AMissingTrainerIsNamedWithTheRemedy) {
+  const Program program("/no/such/trainer");
+  const auto ended = program.run(program.run_arguments(program.experiment(loopback)));
+  EXPECT_EQ(ended.status.code, 1);
+  EXPECT_THAT(ended.errors, HasSubstr("cannot find the worker program /no/such/trainer: build the target"));
+}
+
+TEST(ReportCommand, PrintsTheTableOrItsNumbers) {
+  const Program program;
+  ASSERT_EQ(program.run(program.run_arguments(program.experiment(loopback))).status.code, 0);
+  EXPECT_THAT(program.run({"report", program.results() / "test"}).output, HasSubstr("method"));
+  const auto ended = program.run({"report", program.results(), "--target", "0.2", "--json"});
+  EXPECT_DOUBLE_EQ(Json::parse(ended.output).at(0).at("target_accuracy"), 0.2);
+  EXPECT_EQ(program.run({"report", program.folder() / "missing"}).status.code, 2);
+}
+
+TEST(ListCommand, KnowsItsKinds) {
+  const Program program;
+  EXPECT_THAT(
+      program.run({"list", "synchronisers"}).output,
+      AllOf(HasSubstr("topk: keeps the largest"), HasSubstr("ratio: kept fraction"), HasSubstr("above 0")));
+  EXPECT_TRUE(Json::parse(program.run({"list", "topologies", "--json"}).output).contains("three-switch"));
+  const auto wrong = program.run({"list", "synchroniser"});
+  EXPECT_EQ(wrong.status.code, 2);
+  EXPECT_THAT(wrong.errors, HasSubstr("did you mean \"synchronisers\"?"));
+}
+
+TEST(CommandLine, HelpSucceedsAndNonsenseIsWrongInput) {
+  const Program program;
+  for (const std::string command : {"run", "plan", "report", "list"}) {
+    const auto help = program.run({command, "--help"});
+    EXPECT_EQ(help.status.code, 0);
+    EXPECT_THAT(help.output, HasSubstr("Examples:"));
+  }
+  EXPECT_EQ(program.run({"rnu"}).status.code, 2);
+  EXPECT_EQ(program.run({"run"}).status.code, 2);
+  EXPECT_EQ(program.run({"run", "/no/such.json"}).status.code, 2);
+}
+
+}  // namespace
+}  // namespace thinpipe

@@ -1,0 +1,157 @@
+// thinpipe run inside a virtual network: what it records, and that nothing of it outlives the controller.
+#include <algorithm>
+#include <csignal>
+#include <fstream>
+#include <set>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "harness/support/file_descriptor.hh"
+#include "harness/tests/program.hh"
+
+namespace thinpipe {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::IsEmpty;
+using namespace std::chrono_literals;
+
+const Json endless = {{"topology", "three-switch"}, {"workers", 3}, {"iterations", 1000000}};
+
+// What the host shows of networks: devices and mounts.
+std::string host_state() {
+  std::set<std::string> devices;
+  for (const auto& entry : fs::directory_iterator("/sys/class/net")) devices.insert(entry.path().filename());
+  std::string out = read_file("/proc/self/mountinfo");
+  for (const std::string& device : devices) out += device + "\n";
+  return out;
+}
+
+std::string link_target(const fs::path& link) {
+  std::error_code gone;
+  return fs::read_symlink(link, gone);
+}
+
+// The namespaces a process lives in, as "net:[4026531840]".
+std::set<std::string> namespaces_of(const fs::path& process) {
+  std::set<std::string> out;
+  for (const char* kind : {"net", "mnt", "pid", "user", "ipc"}) {
+    if (const std::string target = link_target(process / "ns" / kind); !target.empty()) out.insert(target);
+  }
+  return out;
+}
+
+// Whether any process lives in one of the namespaces or holds it open.
+bool in_use(const std::set<std::string>& namespaces) {
+  for (const auto& process : fs::directory_iterator("/proc")) {
+    for (const std::string& lived_in : namespaces_of(process.path())) {
+      if (namespaces.contains(lived_in)) return true;
+    }
+    std::error_code gone;
+    for (const auto& open : fs::directory_iterator(process.path() / "fd", gone)) {
+      if (namespaces.contains(link_target(open.path()))) return true;
+    }
+  }
+  return false;
+}
+
+std::set<std::string> namespaces_of_marked(const std::string& mark) {
+  std::set<std::string> out;
+  for (const pid_t pid : processes_marked(mark))
+    out.merge(namespaces_of(fs::path("/proc") / std::to_string(pid)));
+  for (const std::string& own : namespaces_of("/proc/self")) out.erase(own);
+  return out;
+}
+
+class RunningNetwork : public testing::Test {
+ protected:
+  RunningNetwork()
+      : before_(host_state()),
+        process_(program_.start(program_.run_arguments(program_.experiment(endless)))) {
+    const auto training = [this] {
+      const auto written = program_.written();
+      return std::ranges::find(written, "iterations.jsonl") != written.end() &&
+             std::ranges::count_if(processes_marked(program_.mark()), is_worker) == 3;
+    };
+    if (!eventually(training, 60s))
+      throw Error("the run did not start: " + read_file(program_.folder() / "errors"));
+    namespaces_ = namespaces_of_marked(program_.mark());
+  }
+
+  static bool is_worker(pid_t pid) {
+    return link_target(fs::path("/proc") / std::to_string(pid) / "exe") == THINPIPE_FAKE_TRAINER;
+  }
+
+  void expect_nothing_left() {
+    // Each worker has a network namespace of its own, and the controller the switches'.
+    ASSERT_GE(namespaces_.size(), 4 + 3);
+    EXPECT_TRUE(
+        eventually([this] { return processes_marked(program_.mark()).empty() && !in_use(namespaces_); }, 2s));
+    EXPECT_EQ(host_state(), before_);
+  }
+
+  Program program_;
+  std::string before_;
+  ChildProcess process_;
+  std::set<std::string> namespaces_;
+};
+
+TEST_F(RunningNetwork, AKilledControllerLeavesNoProcessNamespaceDeviceOrMount) {
+  process_.signal(SIGKILL);
+  EXPECT_EQ(program_.finish(std::move(process_)).status.signal, SIGKILL);
+  expect_nothing_left();
+}
+
+TEST_F(RunningNetwork, AControllerKilledInsideTheSandboxLeavesNothingEither) {
+  // The innermost thinpipe: the parent of the workers.
+  const auto marked = processes_marked(program_.mark());
+  const pid_t worker = *std::ranges::find_if(marked, is_worker);
+  std::ifstream status(fs::path("/proc") / std::to_string(worker) / "status");
+  pid_t controller = 0;
+  for (std::string line; std::getline(status, line);) {
+    if (line.starts_with("PPid:")) controller = std::stoi(line.substr(5));
+  }
+  ASSERT_GT(controller, 1);
+  ASSERT_EQ(::kill(controller, SIGKILL), 0);
+  EXPECT_EQ(program_.finish(std::move(process_)).status.code, 128 + SIGKILL);
+  expect_nothing_left();
+}
+
+TEST_F(RunningNetwork, AnInterruptLeavesARecordAndNothingElse) {
+  process_.signal(SIGINT);
+  const auto ended = program_.finish(std::move(process_));
+  EXPECT_EQ(ended.status.code, 1) << ended.errors;
+  EXPECT_EQ(program_.record("base").at("status"), "interrupted");
+  expect_nothing_left();
+}
+
+TEST(VirtualNetwork, ItsCountersAndFidelityAreInTheRecord) {
+  const Program program;
+  const Json base = {{"topology", "three-switch"}, {"workers", 8}, {"bottleneck", {{"rate", "50 Mbit/s"}}}};
+  const auto ended = program.run(program.run_arguments(program.experiment(base)));
+  ASSERT_EQ(ended.status.code, 0) << ended.errors;
+  const Json record = program.record("base");
+  EXPECT_EQ(record.at("status"), "completed");
+  const Json& wire_bytes = record.at("traffic").at("wire_bytes");
+  for (const char* link : {"left->middle", "middle->left", "middle->right", "right->middle"}) {
+    EXPECT_TRUE(wire_bytes.contains(link)) << wire_bytes;
+  }
+  EXPECT_TRUE(record.at("fidelity").contains("verdict")) << record.at("fidelity");
+  EXPECT_EQ(record.at("config").at("bottleneck").at("rate"), "50 Mbit/s");
+  EXPECT_TRUE(record.at("provenance").at("congestion_control").is_string());
+  EXPECT_THAT(processes_marked(program.mark()), IsEmpty());
+}
+
+TEST(VirtualNetwork, ACrashInsideItIsAFailedRecord) {
+  const Program program;
+  const Json base = {{"topology", "three-switch"},
+                     {"fault", {{"kind", "crash"}, {"rank", 7}, {"iteration", 2}}}};
+  EXPECT_EQ(program.run(program.run_arguments(program.experiment(base))).status.code, 1);
+  const Json error = program.record("base").at("error");
+  EXPECT_EQ(error.at("rank"), 7);
+  EXPECT_EQ(error.at("exit_status"), "signal 11 (Segmentation fault)");
+}
+
+}  // namespace
+}  // namespace thinpipe

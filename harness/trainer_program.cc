@@ -1,0 +1,64 @@
+#include "harness/trainer_program.hh"
+
+#include <cstdlib>
+#include <filesystem>
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include "harness/support/child_process.hh"
+
+namespace thinpipe {
+
+TrainerProgram TrainerProgram::find() {
+  const char* const named = std::getenv("THINPIPE_TRAINER");
+  const std::filesystem::path path =
+      named != nullptr ? std::filesystem::path(named)
+                       : std::filesystem::read_symlink("/proc/self/exe").parent_path() / "thinpipe-trainer";
+  if (::access(path.c_str(), X_OK) != 0) {
+    throw Error(
+        fmt::format("cannot find the worker program {}: build the target thinpipe-trainer, or set "
+                    "THINPIPE_TRAINER to its path",
+                    path.string()));
+  }
+  return TrainerProgram(path);
+}
+
+std::vector<CheckedConfig> TrainerProgram::check(const std::vector<Json>& configs) const {
+  const Json answers = ask("check", Json(configs).dump());
+  if (!answers.is_array() || answers.size() != configs.size()) {
+    throw Error(fmt::format("{} check: expected {} answers, got {}", path_, configs.size(), answers.dump()));
+  }
+  std::vector<CheckedConfig> out;
+  for (const Json& answer : answers) {
+    CheckedConfig& checked = out.emplace_back();
+    checked.ok = answer.at("ok").get<bool>();
+    if (checked.ok) {
+      checked.config = answer.at("config");
+      checked.plan = answer.at("plan");
+    } else {
+      checked.pointer = answer.at("pointer").get<std::string>();
+      checked.message = answer.at("message").get<std::string>();
+    }
+  }
+  return out;
+}
+
+Json TrainerProgram::describe() const {
+  return ask("describe", "");
+}
+
+Json TrainerProgram::ask(const std::string& command, const std::string& input) const {
+  const Output output = run_program({path_, command}, input);
+  if (!output.status.ok()) {
+    throw Error(fmt::format("{} {}: ended with {}", path_, command, output.status.describe()));
+  }
+  Json answer = Json::parse(output.text, nullptr, false);
+  if (answer.is_discarded()) {
+    throw Error(fmt::format("{} {}: answered with something that is not JSON: {}", path_, command,
+                            output.text.substr(0, 200)));
+  }
+  return answer;
+}
+
+}  // namespace thinpipe

@@ -1,0 +1,42 @@
+// The worker program, thinpipe-trainer: where it is, and what it answers about configurations.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "harness/support/json_object.hh"
+
+namespace thinpipe {
+
+// The answer about one training configuration.
+struct CheckedConfig {
+  bool ok = false;
+  Json config;  // normalised, every default filled in
+  Json plan;    // parameters, gradient_bytes, iterations, evaluations, sent_ and payload_bytes_per_iteration
+  std::string pointer;  // when not ok: the place in the given configuration
+  std::string message;  //              and what is wrong there
+};
+
+class TrainerProgram {
+ public:
+  // The one named by the environment variable THINPIPE_TRAINER, or else the one beside this executable.
+  // Throws Error with both remedies when it is missing.
+  static TrainerProgram find();
+  explicit TrainerProgram(std::string path) : path_(std::move(path)) {}
+
+  const std::string& path() const { return path_; }
+
+  // One answer per training configuration. Throws Error when the program itself fails.
+  std::vector<CheckedConfig> check(const std::vector<Json>& configs) const;
+
+  // {"synchronisers": {name: {"summary", "options"}}, "models": …, "datasets": …, "collectives": …,
+  // "libraries": …}
+  Json describe() const;
+
+ private:
+  Json ask(const std::string& command, const std::string& input) const;
+
+  std::string path_;
+};
+
+}  // namespace thinpipe
