@@ -55,6 +55,8 @@ void Progress::hear(const Json& event) {
   if (kind == "pretraining") {
     stage_ = fmt::format("pre-training, iteration {} of {}", event.value("iteration", std::int64_t{0}),
                          event.value("iterations", std::int64_t{0}));
+  } else if (kind == "pretrained") {
+    stage_ = "starting";
   } else if (kind == "evaluation") {
     if (iteration_ == 0) trained_since_ = Clock::now();
     const Json& accuracy = event.at("test_accuracy");

@@ -1,0 +1,85 @@
+// Wrong input, judged by the trainer itself: exit code 2 and one message, before anything starts.
+#include <algorithm>
+#include <fstream>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "harness/tests/program.hh"
+
+namespace thinpipe {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::HasSubstr;
+using testing::StartsWith;
+
+struct WrongInput {
+  const char* name;
+  const char* base;  // JSON
+  const char* place;
+  const char* rule;
+};
+
+class WrongInputs : public testing::TestWithParam<WrongInput> {};
+
+TEST_P(WrongInputs, GiveExitCodeTwoAndOneMessage) {
+  const WrongInput& wrong = GetParam();
+  const Program program(THINPIPE_BINARY_DIR "/thinpipe-trainer");
+  Json base = Json::parse(wrong.base);
+  if (!base.contains("dataset")) base["dataset"] = {{"name", "synthetic"}};
+  const std::string experiment = program.experiment(base);
+  const auto ended = program.run(program.run_arguments(experiment));
+  EXPECT_EQ(ended.status.code, 2);
+  EXPECT_THAT(ended.errors, StartsWith("thinpipe: " + experiment + " at " + wrong.place + ": "));
+  EXPECT_THAT(ended.errors, HasSubstr(wrong.rule));
+  EXPECT_EQ(std::ranges::count(ended.errors, '\n'), 1) << ended.errors;
+  EXPECT_EQ(ended.output, "");
+  EXPECT_FALSE(fs::exists(program.results()));
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    RunCommand, WrongInputs,
+    testing::Values(
+        WrongInput{"UnknownKey", R"({"sede": 1})", "/base/sede", "did you mean \"seed\"?"},
+        WrongInput{"UnknownKeyOfTheHarness", R"({"worker": 1})", "/base/worker", "did you mean \"workers\"?"},
+        WrongInput{"UnknownOption", R"({"training": {"epoch": 1}})", "/base/training/epoch",
+                   "did you mean \"epochs\"?"},
+        WrongInput{"WrongUnit", R"({"buckets": {"size": "25 Mbit/s"}})", "/base/buckets/size",
+                   "unknown unit"},
+        WrongInput{"WrongUnitOfARate", R"({"bottleneck": {"rate": "100 MB"}})", "/base/bottleneck/rate",
+                   "unknown unit"},
+        WrongInput{"MissingDataset",
+                   R"({"dataset": {"name": "fashion_mnist", "directory": "/no/such/folder"}})",
+                   "/base/dataset/directory", "dataset-fashion-mnist"},
+        WrongInput{"MethodWithATypo", R"({"synchroniser": {"name": "pactrian"}})", "/base/synchroniser/name",
+                   "did you mean \"pactrain\"?"},
+        WrongInput{"RatioZero", R"({"synchroniser": {"name": "topk", "ratio": 0}})",
+                   "/base/synchroniser/ratio", "must be above 0"},
+        WrongInput{"RatioAboveOne", R"({"synchroniser": {"name": "topk", "ratio": 1.5}})",
+                   "/base/synchroniser/ratio", "at most 1"},
+        WrongInput{"FewerHostsThanWorkers", R"({"workers": 9})", "/base/workers", "must be at most 8"}),
+    [](const auto& tested) { return tested.param.name; });
+
+TEST(RunCommand, ATopologyWhoseHostsAreDisconnectedIsWrongInput) {
+  const Program program(THINPIPE_BINARY_DIR "/thinpipe-trainer");
+  const fs::path topology = program.folder() / "apart.json";
+  std::ofstream(topology) << R"({"name": "apart", "switches": ["left", "right"], "hosts": ["w0", "w1"],
+                                 "links": [{"between": ["w0", "left"]}, {"between": ["w1", "right"]}]})";
+  const auto ended = program.run(program.run_arguments(
+      program.experiment({{"topology", "apart.json"}, {"dataset", {{"name", "synthetic"}}}})));
+  EXPECT_EQ(ended.status.code, 2);
+  EXPECT_THAT(ended.errors, StartsWith("thinpipe: " + topology.string()));
+  EXPECT_EQ(std::ranges::count(ended.errors, '\n'), 1) << ended.errors;
+  EXPECT_FALSE(fs::exists(program.results()));
+}
+
+TEST(RunCommand, TheSmokeExperimentTrainsOnTheLoopback) {
+  const Program program(THINPIPE_BINARY_DIR "/thinpipe-trainer");
+  const auto ended =
+      program.run(program.run_arguments(THINPIPE_SOURCE_DIR "/experiments/smoke-loopback.json"));
+  EXPECT_EQ(ended.status.code, 0) << ended.errors;
+}
+
+}  // namespace
+}  // namespace thinpipe
