@@ -92,9 +92,9 @@ std::unique_ptr<Dataset> make_fashion_mnist(JsonObject& object) {
                                    error.what()));
     }
   };
-  return std::make_unique<FashionMnist>(
-      limited(part("train"), options.train_examples, object.place_of("train_examples")),
-      limited(part("t10k"), options.test_examples, object.place_of("test_examples")));
+  Examples train = limited(part("train"), options.train_examples, object.place_of("train_examples"));
+  Examples test = limited(part("t10k"), options.test_examples, object.place_of("test_examples"));
+  return std::make_unique<FashionMnist>(std::move(train), std::move(test));
 }
 
 const Registration<Dataset> registration{

@@ -1,0 +1,92 @@
+#include "trainer/datasets/batch_sampler.hh"
+
+#include <algorithm>
+#include <set>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "harness/support/exception.hh"
+
+namespace thinpipe::trainer {
+namespace {
+
+std::vector<std::int64_t> values(const torch::Tensor& indices) {
+  return {indices.data_ptr<std::int64_t>(), indices.data_ptr<std::int64_t>() + indices.numel()};
+}
+
+TEST(EpochPermutation, HoldsEveryIndexOnce) {
+  for (const std::int64_t size : {0, 1, 2, 3, 100, 1025}) {
+    std::vector<std::int64_t> permutation = epoch_permutation(size, 1, 0);
+    std::sort(permutation.begin(), permutation.end());
+    for (std::int64_t i = 0; i < size; ++i) ASSERT_EQ(permutation[static_cast<std::size_t>(i)], i);
+    ASSERT_EQ(permutation.size(), static_cast<std::size_t>(size));
+  }
+}
+
+// Pins the definition: runs on different machines, and old records, depend on it.
+TEST(EpochPermutation, IsThisOne) {
+  EXPECT_THAT(epoch_permutation(10, 1, 0), testing::ElementsAre(1, 0, 4, 8, 9, 7, 2, 3, 6, 5));
+}
+
+TEST(EpochPermutation, DependsOnSeedAndEpoch) {
+  EXPECT_EQ(epoch_permutation(100, 1, 2), epoch_permutation(100, 1, 2));
+  EXPECT_NE(epoch_permutation(100, 1, 2), epoch_permutation(100, 1, 3));
+  EXPECT_NE(epoch_permutation(100, 1, 2), epoch_permutation(100, 2, 2));
+}
+
+TEST(EpochPermutation, AllPermutationsAreEquallyLikely) {
+  std::map<std::vector<std::int64_t>, int> seen;
+  constexpr int draws = 24000;
+  for (int epoch = 0; epoch < draws; ++epoch) ++seen[epoch_permutation(4, 9, epoch)];
+  EXPECT_EQ(seen.size(), 24U);
+  for (const auto& [permutation, count] : seen) EXPECT_NEAR(count, 1000, 5 * 31);  // five standard deviations
+}
+
+TEST(BatchSampler, WorkersTogetherSeeWhatOneWorkerWithTheGlobalBatchSees) {
+  for (const std::int64_t world : {1, 2, 3, 5, 8}) {
+    BatchSampler alone({.examples = 1003, .batch_size_per_worker = 4 * world, .seed = 3});
+    std::vector<BatchSampler> workers;
+    for (std::int64_t rank = 0; rank < world; ++rank) {
+      workers.emplace_back(BatchSampler::Options{
+          .examples = 1003, .batch_size_per_worker = 4, .rank = rank, .world_size = world, .seed = 3});
+    }
+    for (const std::int64_t epoch : {0, 1}) {
+      for (std::int64_t iteration = 0; iteration < alone.batches_per_epoch(); ++iteration) {
+        std::vector<torch::Tensor> batches;
+        for (BatchSampler& worker : workers) batches.push_back(worker.batch(epoch, iteration));
+        ASSERT_TRUE(torch::cat(batches).equal(alone.batch(epoch, iteration)));
+      }
+    }
+  }
+}
+
+TEST(BatchSampler, AnEpochRepeatsNoExampleAndDropsTheLastPartialGlobalBatch) {
+  BatchSampler sampler({.examples = 23, .batch_size_per_worker = 3, .rank = 1, .world_size = 2});
+  EXPECT_EQ(sampler.batches_per_epoch(), 3);
+  std::set<std::int64_t> seen;
+  for (std::int64_t iteration = 0; iteration < 3; ++iteration) {
+    for (const std::int64_t index : values(sampler.batch(0, iteration))) {
+      EXPECT_TRUE(seen.insert(index).second);
+      EXPECT_LT(index, 23);
+    }
+  }
+  EXPECT_EQ(seen.size(), 9U);
+  EXPECT_THROW(sampler.batch(0, 3), c10::Error);
+}
+
+TEST(BatchSampler, EpochsMayBeAskedForInAnyOrder) {
+  BatchSampler sampler({.examples = 100, .batch_size_per_worker = 10});
+  const auto first = values(sampler.batch(0, 5));
+  EXPECT_NE(values(sampler.batch(1, 5)), first);
+  EXPECT_EQ(values(sampler.batch(0, 5)), first);
+}
+
+TEST(BatchSampler, RefusesADataSetSmallerThanAGlobalBatch) {
+  EXPECT_EQ(BatchSampler({.examples = 64, .batch_size_per_worker = 32, .world_size = 2}).batches_per_epoch(),
+            1);
+  EXPECT_THROW(BatchSampler({.examples = 63, .batch_size_per_worker = 32, .world_size = 2}), Error);
+}
+
+}  // namespace
+}  // namespace thinpipe::trainer

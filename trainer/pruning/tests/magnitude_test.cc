@@ -1,0 +1,150 @@
+#include <limits>
+#include <numeric>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "trainer/pruning/criterion.hh"
+
+namespace thinpipe::trainer {
+namespace {
+
+using testing::HasSubstr;
+
+const Place place{"experiment.json", "/pruning"};
+
+// Two linear layers with given weights: names fc1.weight [1, n] and fc2.weight [1, m].
+class TwoLayers : public Model {
+ public:
+  TwoLayers(const std::vector<float>& first, const std::vector<float>& second) {
+    add("fc1", first);
+    add("fc2", second);
+  }
+
+  torch::Tensor forward(const torch::Tensor& images) override { return images; }
+
+ private:
+  void add(const std::string& name, const std::vector<float>& weights) {
+    const auto layer = register_module(name, torch::nn::Linear(static_cast<std::int64_t>(weights.size()), 1));
+    const torch::NoGradGuard no_grad;
+    layer->weight.copy_(torch::tensor(weights).view({1, -1}));
+  }
+};
+
+// The kept weights as a string of 0 and 1, layers apart.
+std::string prune(Model& model, double ratio) {
+  const auto criterion = make_criterion({{"criterion", "magnitude"}, {"ratio", ratio}}, place);
+  const Mask mask = criterion->choose(model, [] { return LabelledBatch{}; });
+  std::string out;
+  for (const Mask::Layer& layer : mask.layers()) {
+    if (!out.empty()) out += ' ';
+    for (std::int64_t i = 0; i < layer.weights(); ++i) {
+      out += layer.keep.flatten()[i].item<bool>() ? '1' : '0';
+    }
+  }
+  return out;
+}
+
+std::string prune(const std::vector<float>& first, const std::vector<float>& second, double ratio) {
+  TwoLayers model(first, second);
+  return prune(model, ratio);
+}
+
+TEST(Magnitude, RemovesTheSmallestOverAllLayersTogether) {
+  EXPECT_EQ(prune({0.1F, -5, 3}, {-0.2F, 4, 0.3F}, 0.5), "011 010");
+  EXPECT_EQ(prune({0.1F, 0.2F, 9, 0.3F}, {7, -8}, 0.5), "0010 11");
+}
+
+TEST(Magnitude, RemovesTheWholePartOfRatioTimesWeights) {
+  const std::vector<float> first = {1, 2, 3};
+  const std::vector<float> second = {4, 5};
+  EXPECT_EQ(prune(first, second, 0), "111 11");
+  EXPECT_EQ(prune(first, second, 0.19), "111 11");
+  EXPECT_EQ(prune(first, second, 0.2), "011 11");
+  EXPECT_EQ(prune(first, second, 0.59), "001 11");
+}
+
+TEST(Magnitude, OfEqualsTheLowestIndexGoesFirst) {
+  EXPECT_EQ(prune({1, -1, 1}, {1, -1, 1}, 0.5), "001 011");
+  EXPECT_EQ(prune({0, -0.0F, 2}, {0, 2, 2}, 0.34), "001 111");
+  EXPECT_EQ(prune({2, 1, 1}, {1, 1, 2}, 0.5), "100 011");
+}
+
+TEST(Magnitude, KeepsOneWeightInEveryLayerAndTakesTheNextElsewhere) {
+  // Without the exemption 1 2 3 would go; 3 is fc1's largest, so 10 goes in its place.
+  EXPECT_EQ(prune({1, 3, 2}, {10, 11, 12}, 0.5), "010 011");
+  // Of equals the last of the layer stays, as it would be the last to go.
+  EXPECT_EQ(prune({1, 1, 1}, {10, 11, 12}, 0.5), "001 011");
+}
+
+TEST(Magnitude, RemovesAllButOneOfEachLayerWhenAskedForMore) {
+  EXPECT_EQ(prune({1, 3, 2}, {10, 11, 12}, 0.99), "010 001");
+}
+
+TEST(Magnitude, PrunesExactlyTheAskedNumberAtEverySize) {
+  torch::manual_seed(5);
+  for (const std::int64_t size : {1, 2, 3, 7, 8, 9, 255, 256, 257, 1025}) {
+    const torch::Tensor weights = torch::randint(-4, 5, {size}).to(torch::kFloat32);  // many ties
+    const std::vector<float> first(weights.data_ptr<float>(), weights.data_ptr<float>() + size);
+    for (const double ratio : {0.0, 0.3, 0.5, 0.9}) {
+      const std::string kept = prune(first, {1, 2}, ratio);
+      const auto removed = std::count(kept.begin(), kept.end(), '0');
+      const auto asked = static_cast<std::int64_t>(std::floor(ratio * static_cast<double>(size + 2)));
+      EXPECT_EQ(removed, std::min(asked, size + 2 - 2)) << size << " weights, ratio " << ratio;
+    }
+  }
+}
+
+TEST(Magnitude, AgreesWithAStableSortOfAllWeights) {
+  torch::manual_seed(6);
+  const torch::Tensor weights = torch::randint(-50, 51, {600}).to(torch::kFloat32);
+  const std::vector<float> all(weights.data_ptr<float>(), weights.data_ptr<float>() + 600);
+  std::vector<std::size_t> order(600);
+  std::iota(order.begin(), order.end(), 0);
+  std::stable_sort(order.begin(), order.end(),
+                   [&](std::size_t a, std::size_t b) { return std::abs(all[a]) < std::abs(all[b]); });
+  std::string expected(600, '1');
+  for (std::size_t i = 0; i < 420; ++i) expected[order[i]] = '0';
+  expected.insert(200, 1, ' ');
+  EXPECT_EQ(prune({all.begin(), all.begin() + 200}, {all.begin() + 200, all.end()}, 0.7), expected);
+}
+
+TEST(Magnitude, LeavesTheModelAsItWas) {
+  TwoLayers model({1, 2}, {3, 4});
+  const torch::Tensor before = model.parameters()[0].detach().clone();
+  prune(model, 0.5);
+  EXPECT_TRUE(model.parameters()[0].equal(before));
+  EXPECT_TRUE(model.parameters()[0].requires_grad());
+}
+
+TEST(Magnitude, RefusesWeightsThatAreNotNumbers) {
+  try {
+    prune({1, 2}, {std::numeric_limits<float>::quiet_NaN(), 4}, 0.5);
+    FAIL() << "accepted NaN";
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(), HasSubstr("importance of a weight of fc2.weight is NaN or infinite"));
+  }
+}
+
+std::string refusal(const Json& value) {
+  try {
+    make_criterion(value, place);
+  } catch (const InputError& error) {
+    return error.what();
+  }
+  return "accepted";
+}
+
+TEST(Criterion, DefaultsToMagnitudeAndExplainsWhatIsWrong) {
+  EXPECT_EQ(refusal({{"ratio", 0.5}}), "accepted");
+  EXPECT_THAT(
+      refusal({{"criterion", "magnitud"}}),
+      HasSubstr(
+          "experiment.json at /pruning/criterion: unknown name \"magnitud\"; did you mean \"magnitude\"?"));
+  EXPECT_THAT(refusal({{"criterion", "magnitude"}, {"ratio", 1.0}}),
+              HasSubstr("/pruning/ratio: must be at least 0 and below 1"));
+  EXPECT_THAT(refusal({{"raito", 0.5}}), HasSubstr("did you mean \"ratio\"?"));
+}
+
+}  // namespace
+}  // namespace thinpipe::trainer
