@@ -73,10 +73,15 @@ void GlooCollective::connect(const GlooOptions& options, const Membership& membe
   attributes.hostname = membership.address;
   auto device = gloo::transport::tcp::CreateDevice(attributes);
   gloo::rendezvous::FileStore store(membership.rendezvous_directory);
-  context_ = std::make_shared<gloo::rendezvous::Context>(rank_, world_size_);
-  context_->setTimeout(
+  auto context = std::make_shared<gloo::rendezvous::Context>(rank_, world_size_);
+  context->setTimeout(
       std::chrono::ceil<std::chrono::milliseconds>(std::chrono::duration<double>(options.timeout_s)));
-  context_->connectFullMesh(store, device);
+  context->connectFullMesh(store, device);
+  context_ = std::move(context);
+  // A worker that fails right after its own connecting must not look like one that cannot be reached.
+  gloo::BarrierOptions everyone_connected(context_);
+  everyone_connected.setTag(next_tag_++);
+  gloo::barrier(everyone_connected);
 }
 
 void GlooCollective::attempt(const std::string& call, const std::function<void()>& operation) {

@@ -1,0 +1,245 @@
+// What every backend must do, for all of them.
+#include "trainer/collectives/collective.hh"
+
+#include <atomic>
+#include <limits>
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "trainer/collectives/tests/world.hh"
+
+namespace thinpipe::trainer {
+namespace {
+
+using testing::identical_on_all;
+using testing::run_world;
+
+constexpr torch::ScalarType reducible[] = {torch::kFloat32, torch::kFloat16, torch::kInt8, torch::kInt32,
+                                           torch::kInt64};
+constexpr std::int64_t small_sizes[] = {0, 1, 2, 3, 7, 8, 9, 255, 256, 257, 1023, 1025};
+constexpr std::int64_t large_size = (1 << 20) + 7;
+
+struct World {
+  std::string backend;
+  int size;
+};
+
+class CollectiveTest : public ::testing::TestWithParam<World> {
+ protected:
+  static void run(const std::function<void(Collective&)>& worker) {
+    run_world(GetParam().backend, GetParam().size, worker);
+  }
+  static std::vector<std::int64_t> sizes() {
+    std::vector<std::int64_t> out(std::begin(small_sizes), std::end(small_sizes));
+    if (GetParam().size == 2 || GetParam().size == 3) out.push_back(large_size);
+    return out;
+  }
+};
+
+// Element i of rank r: small integers, so that every dtype holds every partial sum exactly and the answer
+// does not depend on the order of summation. |value| <= 8.
+torch::Tensor input(int rank, std::int64_t elements, torch::ScalarType type) {
+  const torch::Tensor i = torch::arange(elements, torch::kInt64);
+  return (torch::remainder(i * (rank + 1) + rank, 17) - 8).to(type);
+}
+
+std::vector<torch::Tensor> all_inputs(int world_size, std::int64_t elements, torch::ScalarType type) {
+  std::vector<torch::Tensor> out;
+  for (int r = 0; r < world_size; ++r) out.push_back(input(r, elements, type));
+  return out;
+}
+
+std::string name(const char* operation, std::int64_t elements, torch::ScalarType type) {
+  return fmt::format("{} of {} x {}", operation, elements, c10::toString(type));
+}
+
+TEST_P(CollectiveTest, AllReduceSums) {
+  run([](Collective& net) {
+    for (const torch::ScalarType type : reducible) {
+      for (const std::int64_t elements : sizes()) {
+        torch::Tensor tensor = input(net.rank(), elements, type);
+        net.all_reduce(tensor, Reduction::sum);
+        const torch::Tensor expected =
+            torch::stack(all_inputs(net.world_size(), elements, torch::kInt64)).sum(0).to(type);
+        EXPECT_TRUE(torch::equal(tensor, expected)) << name("sum", elements, type);
+      }
+    }
+  });
+}
+
+TEST_P(CollectiveTest, AllReduceTakesTheMaximum) {
+  run([](Collective& net) {
+    for (const torch::ScalarType type : reducible) {
+      for (const std::int64_t elements : sizes()) {
+        torch::Tensor tensor = input(net.rank(), elements, type);
+        net.all_reduce(tensor, Reduction::max);
+        const torch::Tensor expected =
+            torch::stack(all_inputs(net.world_size(), elements, torch::kInt64)).amax(0).to(type);
+        EXPECT_TRUE(torch::equal(tensor, expected)) << name("max", elements, type);
+      }
+    }
+  });
+}
+
+// Inputs whose sum depends on the order of summation.
+TEST_P(CollectiveTest, RoundedSumsAreIdenticalOnAllWorkers) {
+  run([](Collective& net) {
+    for (const torch::ScalarType type : {torch::kFloat32, torch::kFloat16}) {
+      for (const std::int64_t elements : sizes()) {
+        const torch::Tensor i = torch::arange(elements, torch::kFloat32);
+        torch::Tensor tensor = torch::sin(i * (net.rank() + 1) + 0.1 * net.rank()).to(type);
+        torch::Tensor exact = torch::zeros(elements, torch::kFloat64);
+        for (int r = 0; r < net.world_size(); ++r) exact += torch::sin(i * (r + 1) + 0.1 * r).to(type);
+        net.all_reduce(tensor, Reduction::sum);
+        EXPECT_TRUE(identical_on_all(net, tensor)) << name("sum", elements, type);
+        // Each of N-1 additions of numbers below N errs by half a unit of the last place at most.
+        const double unit = type == torch::kFloat32 ? 0x1p-24 : 0x1p-11;
+        const double bound = unit * net.world_size() * (net.world_size() - 1);
+        if (elements > 0) {
+          EXPECT_LE((tensor.to(torch::kFloat64) - exact).abs().max().item<double>(), bound)
+              << name("sum", elements, type);
+        }
+      }
+    }
+  });
+}
+
+TEST_P(CollectiveTest, NotANumberPropagatesUnderSum) {
+  run([](Collective& net) {
+    for (const torch::ScalarType type : {torch::kFloat32, torch::kFloat16}) {
+      for (int poisoned = 0; poisoned < net.world_size(); ++poisoned) {
+        torch::Tensor tensor = torch::ones(37, type);
+        if (net.rank() == poisoned) tensor[36 - poisoned] = std::numeric_limits<float>::quiet_NaN();
+        net.all_reduce(tensor, Reduction::sum);
+        const torch::Tensor nan = torch::isnan(tensor);
+        EXPECT_EQ(nan.sum().item<int>(), 1) << "poisoned by rank " << poisoned;
+        EXPECT_TRUE(nan[36 - poisoned].item<bool>()) << "poisoned by rank " << poisoned;
+      }
+    }
+  });
+}
+
+TEST_P(CollectiveTest, InfinitiesOfOppositeSignSumToNotANumber) {
+  run([](Collective& net) {
+    if (net.world_size() == 1) return;
+    torch::Tensor tensor = torch::zeros(9, torch::kFloat16);
+    if (net.rank() == 0) tensor.fill_(std::numeric_limits<float>::infinity());
+    if (net.rank() == 1) tensor.fill_(-std::numeric_limits<float>::infinity());
+    net.all_reduce(tensor, Reduction::sum);
+    EXPECT_TRUE(torch::isnan(tensor).all().item<bool>());
+  });
+}
+
+TEST_P(CollectiveTest, AllReduceRefusesOtherTypes) {
+  run([](Collective& net) {
+    EXPECT_THROW(net.all_reduce(torch::ones(3, torch::kFloat64), Reduction::sum), Error);
+  });
+}
+
+// Worker r's contribution under several patterns of counts, among them none at all.
+std::vector<std::vector<std::int64_t>> count_patterns(int world_size, std::int64_t elements) {
+  std::vector<std::int64_t> equal(world_size, elements), only_last(world_size, 0), uneven(world_size);
+  only_last.back() = elements;
+  for (int r = 0; r < world_size; ++r) uneven[r] = r % 2 == 0 ? 0 : elements * r / world_size + 1;
+  return {equal, only_last, uneven};
+}
+
+TEST_P(CollectiveTest, AllGatherConcatenatesInRankOrder) {
+  run([](Collective& net) {
+    for (const torch::ScalarType type : {torch::kUInt8, torch::kFloat16, torch::kFloat32, torch::kInt64}) {
+      for (const std::int64_t elements : sizes()) {
+        for (const std::vector<std::int64_t>& counts : count_patterns(net.world_size(), elements)) {
+          std::vector<torch::Tensor> inputs;
+          for (int r = 0; r < net.world_size(); ++r)
+            inputs.push_back((input(r, counts[r], torch::kInt64) + 8).to(type));
+          const torch::Tensor gathered = net.all_gather_v(inputs[net.rank()], counts);
+          EXPECT_TRUE(torch::equal(gathered, torch::cat(inputs))) << name("all_gather_v", elements, type);
+          EXPECT_EQ(gathered.scalar_type(), type);
+        }
+      }
+    }
+  });
+}
+
+TEST_P(CollectiveTest, BroadcastGivesEveryoneTheRootsTensor) {
+  run([](Collective& net) {
+    for (int root = 0; root < net.world_size(); ++root) {
+      for (const std::int64_t elements : sizes()) {
+        torch::Tensor tensor = input(net.rank(), elements, torch::kFloat32);
+        net.broadcast(tensor, root);
+        EXPECT_TRUE(torch::equal(tensor, input(root, elements, torch::kFloat32)))
+            << elements << " from " << root;
+      }
+    }
+  });
+}
+
+TEST_P(CollectiveTest, BarrierWaitsForEveryone) {
+  std::atomic<int> arrived = 0;
+  run([&](Collective& net) {
+    for (int round = 1; round <= 20; ++round) {
+      ++arrived;
+      net.barrier();
+      EXPECT_GE(arrived, round * net.world_size());
+      net.barrier();
+    }
+  });
+}
+
+// Mixed calls with nothing between them: messages of one must not be taken for another's.
+TEST_P(CollectiveTest, CallsInSuccessionDoNotMix) {
+  run([](Collective& net) {
+    const int n = net.world_size();
+    for (int step = 0; step < 50; ++step) {
+      torch::Tensor sum = torch::full({11}, net.rank() + step, torch::kInt32);
+      torch::Tensor sent = torch::full({5}, net.rank() * 100 + step, torch::kInt64);
+      net.all_reduce(sum, Reduction::sum);
+      const std::vector<std::int64_t> counts(n, 1);
+      const torch::Tensor gathered =
+          net.all_gather_v(torch::full({1}, net.rank() + step, torch::kInt8), counts);
+      net.broadcast(sent, step % n);
+      EXPECT_TRUE((sum == n * (n - 1) / 2 + n * step).all().item<bool>());
+      EXPECT_TRUE((gathered == torch::arange(step, step + n)).all().item<bool>());
+      EXPECT_TRUE((sent == step % n * 100 + step).all().item<bool>());
+    }
+  });
+}
+
+TEST_P(CollectiveTest, RefusesTensorsItCannotHandOver) {
+  run([](Collective& net) {
+    const std::vector<std::int64_t> counts(net.world_size(), 2);
+    const torch::Tensor strided = torch::zeros({4, 2}).select(1, 0);
+    EXPECT_THROW(net.all_reduce(strided, Reduction::sum), CollectiveError);
+  });
+  run([](Collective& net) { EXPECT_THROW(net.broadcast(torch::zeros({2, 2}), 0), CollectiveError); });
+}
+
+TEST_P(CollectiveTest, RefusesCountsAndRootsThatCannotBe) {
+  run([](Collective& net) {
+    const std::vector<std::int64_t> too_many(net.world_size() + 1, 2);
+    EXPECT_THROW(net.all_gather_v(torch::zeros(2), too_many), CollectiveError);
+  });
+  run([](Collective& net) {
+    const std::vector<std::int64_t> wrong(net.world_size(), 3);
+    EXPECT_THROW(net.all_gather_v(torch::zeros(2), wrong), CollectiveError);
+  });
+  run([](Collective& net) {
+    EXPECT_THROW(net.broadcast(torch::zeros(2), net.world_size()), CollectiveError);
+  });
+}
+
+std::vector<World> worlds() {
+  std::vector<World> out;
+  for (const char* backend : {"in_process", "gloo"}) {
+    for (const int size : {1, 2, 3, 5, 8}) out.push_back({backend, size});
+  }
+  return out;
+}
+
+INSTANTIATE_TEST_SUITE_P(Worlds, CollectiveTest, ::testing::ValuesIn(worlds()), [](const auto& world) {
+  return fmt::format("{}_of_{}", world.param.backend, world.param.size);
+});
+
+}  // namespace
+}  // namespace thinpipe::trainer

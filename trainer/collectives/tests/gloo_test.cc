@@ -1,0 +1,232 @@
+#include "trainer/collectives/gloo.hh"
+
+#include <csignal>
+#include <filesystem>
+#include <set>
+#include <thread>
+
+#include <arpa/inet.h>
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "trainer/collectives/tests/world.hh"
+
+namespace thinpipe::trainer {
+namespace {
+
+using ::testing::HasSubstr;
+using testing::join_gloo;
+using ::testing::StartsWith;
+using testing::TemporaryDirectory;
+
+// Starts `worker` in a forked process, which ends with what it returns. 99: it threw.
+pid_t fork_worker(const std::function<int()>& worker) {
+  const pid_t pid = fork();
+  if (pid != 0) return pid;
+  int code = 99;
+  try {
+    code = worker();
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "forked worker: {}\n", error.what());
+  }
+  _exit(code);
+}
+
+std::string wait_for(pid_t pid) {
+  int status = 0;
+  waitpid(pid, &status, 0);
+  return WIFSIGNALED(status) ? fmt::format("signal {}", WTERMSIG(status))
+                             : fmt::format("exit {}", WEXITSTATUS(status));
+}
+
+std::vector<std::string> run_processes(int world_size, const std::function<int(const Membership&)>& worker) {
+  const TemporaryDirectory directory;
+  std::vector<pid_t> pids;
+  for (int rank = 0; rank < world_size; ++rank) {
+    pids.push_back(fork_worker([&] { return worker({rank, world_size, "127.0.0.1", directory.path()}); }));
+  }
+  std::vector<std::string> endings;
+  for (const pid_t pid : pids) endings.push_back(wait_for(pid));
+  return endings;
+}
+
+TEST(GlooProcesses, ReduceAcrossProcesses) {
+  const std::vector<std::string> endings = run_processes(3, [](const Membership& membership) {
+    const std::unique_ptr<Collective> net = join_gloo(membership);
+    torch::Tensor tensor = torch::full({1000}, membership.rank + 1, torch::kFloat16);
+    net->all_reduce(tensor, Reduction::sum);
+    net->barrier();
+    return (tensor == 6).all().item<bool>() ? 0 : 1;
+  });
+  EXPECT_THAT(endings, ::testing::Each("exit 0"));
+}
+
+// The time-out is an hour: what ends the survivors' calls, within this test's own limit, is the death.
+TEST(GlooProcesses, APeersDeathIsAnErrorOfEverySurvivor) {
+  const auto call_forever = [](Collective& net, int step) {
+    torch::Tensor tensor = torch::zeros(10000);
+    const std::vector<std::int64_t> counts(net.world_size(), 5000);
+    if (step % 4 == 0) net.all_reduce(tensor, Reduction::sum);
+    if (step % 4 == 1) net.all_gather_v(tensor.slice(0, 0, 5000), counts);
+    if (step % 4 == 2) net.broadcast(tensor, step % net.world_size());
+    if (step % 4 == 3) net.barrier();
+  };
+  for (int repetition = 0; repetition < 5; ++repetition) {
+    const std::vector<std::string> endings = run_processes(4, [&](const Membership& membership) {
+      const std::unique_ptr<Collective> net = join_gloo(membership, {{"timeout", "3600 s"}});
+      std::jthread killer;
+      if (membership.rank == 2) {
+        killer = std::jthread([] {
+          std::this_thread::sleep_for(std::chrono::milliseconds(30));
+          kill(getpid(), SIGKILL);
+        });
+      }
+      try {
+        for (int step = 0;; ++step) call_forever(*net, step);
+      } catch (const CollectiveError& error) {
+        const std::string message = error.what();
+        const bool names_the_call =
+            message.find(fmt::format(" on rank {} of 4: ", membership.rank)) != std::string::npos;
+        // Whatever comes next fails as well.
+        try {
+          net->barrier();
+        } catch (const CollectiveError&) {
+          return names_the_call ? 0 : 1;
+        }
+        return 2;
+      }
+    });
+    EXPECT_THAT(endings, ::testing::ElementsAre("exit 0", "exit 0", "signal 9", "exit 0"));
+  }
+}
+
+// Every worker on a thread of its own; returns the messages of their CollectiveErrors.
+std::vector<std::string> errors_of(int world_size, const std::function<void(int rank)>& worker) {
+  std::vector<std::string> messages(world_size);
+  {
+    std::vector<std::jthread> threads;
+    for (int rank = 0; rank < world_size; ++rank) {
+      threads.emplace_back([&, rank] {
+        try {
+          worker(rank);
+        } catch (const CollectiveError& error) {
+          messages[rank] = error.what();
+        }
+      });
+    }
+  }
+  return messages;
+}
+
+TEST(Gloo, ASilentPeerIsATimeout) {
+  const TemporaryDirectory directory;
+  const auto messages = errors_of(2, [&](int rank) {
+    const auto net = join_gloo({rank, 2, "127.0.0.1", directory.path()}, {{"timeout", "300 ms"}});
+    torch::Tensor tensor = torch::zeros(10);
+    if (rank == 0) {
+      net->all_reduce(tensor, Reduction::sum);
+    } else {
+      std::this_thread::sleep_for(std::chrono::seconds(2));
+    }
+  });
+  EXPECT_THAT(messages[0], StartsWith("all_reduce sum of 10 x Float on rank 0 of 2: "));
+  EXPECT_THAT(messages[0], HasSubstr("Timed out"));
+  EXPECT_EQ(messages[1], "");
+}
+
+TEST(Gloo, AMissingPeerIsATimeoutOfTheConnection) {
+  const TemporaryDirectory directory;
+  const auto messages = errors_of(1, [&](int) {
+    join_gloo({0, 2, "127.0.0.1", directory.path()}, {{"timeout", "200 ms"}});
+  });
+  EXPECT_THAT(messages[0],
+              StartsWith(fmt::format("connect at 127.0.0.1 through {} on rank 0 of 2: ", directory.path())));
+}
+
+TEST(Gloo, RefusesAnAddressThatIsNotThisHosts) {
+  const TemporaryDirectory directory;
+  // 192.0.2.0/24 is reserved for documentation.
+  const auto messages = errors_of(1, [&](int) { join_gloo({0, 2, "192.0.2.1", directory.path()}); });
+  EXPECT_THAT(messages[0], StartsWith("connect at 192.0.2.1 "));
+}
+
+TEST(Gloo, RefusesADirectoryThatIsNotThere) {
+  const auto messages = errors_of(1, [&](int) { join_gloo({0, 2, "127.0.0.1", "/nonexistent/rendezvous"}); });
+  EXPECT_THAT(messages[0], HasSubstr("/nonexistent/rendezvous"));
+}
+
+TEST(Gloo, RefusesRanksOutsideTheWorld) {
+  EXPECT_THROW(join_gloo({2, 2, "127.0.0.1", "/tmp"}), CollectiveError);
+}
+
+TEST(Gloo, RefusesOptionsItDoesNotHave) {
+  EXPECT_THROW(join_gloo({0, 1, "127.0.0.1", "/tmp"}, {{"time_out", "1 s"}}), InputError);
+  EXPECT_THROW(join_gloo({0, 1, "127.0.0.1", "/tmp"}, {{"timeout", "0 s"}}), InputError);
+}
+
+// The IPv4 addresses, own and peer's, of this process's sockets.
+std::set<std::string> socket_addresses() {
+  std::set<std::string> out;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) {
+    const int fd = std::stoi(entry.path().filename());
+    for (const auto lookup : {getsockname, getpeername}) {
+      sockaddr_in address{};
+      socklen_t length = sizeof address;
+      if (lookup(fd, reinterpret_cast<sockaddr*>(&address), &length) != 0 || address.sin_family != AF_INET)
+        continue;
+      char text[INET_ADDRSTRLEN];
+      out.insert(inet_ntop(AF_INET, &address.sin_addr, text, sizeof text));
+    }
+  }
+  return out;
+}
+
+TEST(Gloo, TalksThroughItsOwnAddress) {
+  const TemporaryDirectory directory;
+  std::set<std::string> seen;
+  const auto messages = errors_of(3, [&](int rank) {
+    const auto net = join_gloo({rank, 3, fmt::format("127.0.0.{}", rank + 11), directory.path()});
+    net->barrier();
+    if (rank == 0) seen = socket_addresses();
+    net->barrier();
+  });
+  EXPECT_THAT(messages, ::testing::Each(""));
+  // Each pair of workers is one connection, made to the address of one of the two: at least two of three are
+  // seen.
+  int own = 0;
+  for (int rank = 0; rank < 3; ++rank)
+    own += static_cast<int>(seen.contains(fmt::format("127.0.0.{}", rank + 11)));
+  EXPECT_GE(own, 2) << fmt::format("{}", fmt::join(seen, " "));
+}
+
+std::size_t thread_count() {
+  return static_cast<std::size_t>(std::distance(std::filesystem::directory_iterator("/proc/self/task"), {}));
+}
+
+// So that a caller that lowers its own priority afterwards leaves that thread's alone.
+TEST(Gloo, TheConstructorStartsTheOnlyThread) {
+  const auto endings = run_processes(2, [](const Membership& membership) {
+    const std::size_t before = thread_count();
+    const auto net = join_gloo(membership);
+    const std::size_t constructed = thread_count();
+    torch::Tensor tensor = torch::zeros(1 << 20);
+    net->all_reduce(tensor, Reduction::sum);
+    net->broadcast(tensor, 1);
+    net->barrier();
+    return constructed == before + 1 && thread_count() == constructed ? 0 : 1;
+  });
+  EXPECT_THAT(endings, ::testing::Each("exit 0"));
+}
+
+// LibTorch may carry a Gloo of its own: our calls must reach the library whose headers we were built with.
+TEST(Gloo, CallsReachTheSystemsGloo) {
+  EXPECT_THAT(std::filesystem::path(gloo_library_path()).filename().string(), StartsWith("libgloo.so"));
+  EXPECT_THAT(gloo_version(), ::testing::MatchesRegex("[0-9]+\\.[0-9]+\\.[0-9]+"));
+}
+
+}  // namespace
+}  // namespace thinpipe::trainer

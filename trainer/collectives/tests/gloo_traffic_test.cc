@@ -1,0 +1,103 @@
+// What Gloo really sends, counted by the kernel at the process's TCP connections, against ring_formula.hh.
+#include <atomic>
+#include <cstddef>
+#include <filesystem>
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+#include <linux/tcp.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+#include "trainer/collectives/ring_formula.hh"
+#include "trainer/collectives/tests/world.hh"
+
+namespace thinpipe::trainer {
+namespace {
+
+using testing::run_world;
+
+// Bytes that this process's TCP connections have sent, without retransmissions and below-TCP headers.
+std::int64_t tcp_sent_bytes() {
+  std::int64_t total = 0;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) {
+    const int fd = std::stoi(entry.path().filename());
+    tcp_info info{};
+    socklen_t length = sizeof info;
+    if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &length) != 0) continue;
+    if (length < offsetof(tcp_info, tcpi_bytes_retrans) + sizeof info.tcpi_bytes_retrans) {
+      throw Error("read TCP_INFO: this kernel does not count sent bytes; Linux 4.19 does");
+    }
+    total += static_cast<std::int64_t>(info.tcpi_bytes_sent - info.tcpi_bytes_retrans);
+  }
+  return total;
+}
+
+// What all workers together send while each runs `operation` once.
+std::int64_t measure(int world_size, const std::function<void(Collective&)>& operation) {
+  std::atomic<std::int64_t> before = 0;
+  std::atomic<std::int64_t> after = 0;
+  run_world("gloo", world_size, [&](Collective& net) {
+    net.barrier();
+    if (net.rank() == 0) before = tcp_sent_bytes();
+    net.barrier();
+    operation(net);
+    net.barrier();
+    if (net.rank() == 0) after = tcp_sent_bytes();
+    net.barrier();
+  });
+  return after - before;
+}
+
+// Gloo adds 144 bytes to a message: a header, and a notification from each end. A message is at most 1 MiB,
+// and an all-reduce is of at least 4 N (N-1) messages. The barriers of the measurement count as well.
+void expect_formula(std::int64_t measured, double formula, int world_size, const char* what) {
+  const double overhead = static_cast<double>(measured) / formula - 1;
+  ::testing::Test::RecordProperty(fmt::format("{}_of_{}_overhead", what, world_size),
+                                  fmt::format("{:.6f}", overhead));
+  fmt::print("{} of {} workers: formula {:.0f} bytes, TCP {} bytes, overhead {:.4f} %\n", what, world_size,
+             formula, measured, 100 * overhead);
+  EXPECT_GE(measured, formula) << what << " of " << world_size;
+  EXPECT_LE(overhead, 0.002) << what << " of " << world_size;
+}
+
+constexpr std::int64_t elements = (1 << 20) + 7;
+
+class GlooTraffic : public ::testing::TestWithParam<int> {};
+
+TEST_P(GlooTraffic, AllReduceSendsItsFormula) {
+  const int n = GetParam();
+  for (const torch::ScalarType type : {torch::kFloat32, torch::kFloat16}) {
+    const torch::Tensor tensor = torch::zeros(elements, type);
+    const std::int64_t measured =
+        measure(n, [&](Collective& net) { net.all_reduce(tensor.clone(), Reduction::sum); });
+    const double formula = n * ring_all_reduce_sent_bytes(static_cast<double>(tensor.nbytes()), n);
+    expect_formula(measured, formula, n,
+                   type == torch::kFloat32 ? "all_reduce_float32" : "all_reduce_float16");
+  }
+}
+
+TEST_P(GlooTraffic, AllGatherSendsItsFormula) {
+  const int n = GetParam();
+  std::vector<std::int64_t> counts(n);
+  for (int r = 0; r < n; ++r) counts[r] = r % 3 == 1 ? 0 : elements * (r + 1) / n;
+  const std::int64_t measured =
+      measure(n, [&](Collective& net) { net.all_gather_v(torch::zeros(counts[net.rank()]), counts); });
+  std::int64_t formula = 0;
+  for (int r = 0; r < n; ++r) formula += 4 * ring_all_gather_v_sent_bytes(counts, r);
+  expect_formula(measured, static_cast<double>(formula), n, "all_gather_v");
+}
+
+TEST_P(GlooTraffic, BroadcastSendsItsFormula) {
+  const int n = GetParam();
+  const std::int64_t measured =
+      measure(n, [&](Collective& net) { net.broadcast(torch::zeros(elements), n - 1); });
+  std::int64_t formula = 0;
+  for (int r = 0; r < n; ++r) formula += binomial_broadcast_sent_bytes(4 * elements, r, n - 1, n);
+  expect_formula(measured, static_cast<double>(formula), n, "broadcast");
+}
+
+INSTANTIATE_TEST_SUITE_P(Worlds, GlooTraffic, ::testing::Values(2, 3, 5, 8));
+
+}  // namespace
+}  // namespace thinpipe::trainer

@@ -1,0 +1,75 @@
+#include "trainer/collectives/reduction.hh"
+
+#include <bit>
+#include <cmath>
+#include <limits>
+
+#include <gtest/gtest.h>
+
+namespace thinpipe::trainer {
+namespace {
+
+c10::Half half_of_bits(unsigned bits) {
+  return std::bit_cast<c10::Half>(static_cast<std::uint16_t>(bits));
+}
+
+// Every half against every 97th, in vectors and in the tail: the sum is the half nearest to the exact sum.
+TEST(Reduction, HalfSumsRoundToNearestEven) {
+  constexpr unsigned values = 1U << 16U;
+  const Accumulate add = accumulate_function(torch::kFloat16, Reduction::sum);
+  std::vector<c10::Half> left(values);
+  std::vector<c10::Half> right(values);
+  for (unsigned second = 0; second < values; second += 97) {
+    for (unsigned i = 0; i < values; ++i) left[i] = half_of_bits(i);
+    std::fill(right.begin(), right.end(), half_of_bits(second));
+    // An odd count leaves a tail.
+    add(left.data(), right.data(), values - 1);
+    for (unsigned i = 0; i < values - 1; ++i) {
+      const float exact = static_cast<float>(half_of_bits(i)) + static_cast<float>(half_of_bits(second));
+      const c10::Half expected(exact);
+      if (std::isnan(exact)) {
+        ASSERT_TRUE(std::isnan(static_cast<float>(left[i]))) << i << " + " << second;
+      } else {
+        ASSERT_EQ(std::bit_cast<std::uint16_t>(left[i]), std::bit_cast<std::uint16_t>(expected))
+            << i << " + " << second;
+      }
+    }
+  }
+}
+
+TEST(Reduction, HalfTiesGoToEven) {
+  const Accumulate add = accumulate_function(torch::kFloat16, Reduction::sum);
+  // Between 2048 and 4096 halves are 2 apart.
+  c10::Half into[] = {2048.F, 2050.F, 65504.F};
+  const c10::Half from[] = {1.F, 1.F, 16.F};
+  add(into, from, 3);
+  EXPECT_EQ(static_cast<float>(into[0]), 2048.F);
+  EXPECT_EQ(static_cast<float>(into[1]), 2052.F);
+  EXPECT_EQ(static_cast<float>(into[2]), std::numeric_limits<float>::infinity());
+}
+
+TEST(Reduction, IntegerSumsWrap) {
+  std::int8_t bytes[] = {127, -128, 100};
+  const std::int8_t more_bytes[] = {1, -1, 27};
+  accumulate_function(torch::kInt8, Reduction::sum)(bytes, more_bytes, 3);
+  EXPECT_EQ(bytes[0], -128);
+  EXPECT_EQ(bytes[1], 127);
+  EXPECT_EQ(bytes[2], 127);
+  std::int64_t wide[] = {std::numeric_limits<std::int64_t>::max()};
+  const std::int64_t one[] = {1};
+  accumulate_function(torch::kInt64, Reduction::sum)(wide, one, 1);
+  EXPECT_EQ(wide[0], std::numeric_limits<std::int64_t>::min());
+}
+
+TEST(Reduction, NamesTheTypesItTakes) {
+  try {
+    accumulate_function(torch::kFloat64, Reduction::sum);
+    FAIL() << "took float64";
+  } catch (const Error& error) {
+    EXPECT_STREQ(error.what(),
+                 "all_reduce takes float32, float16, int8, int32 or int64, but was given Double");
+  }
+}
+
+}  // namespace
+}  // namespace thinpipe::trainer
