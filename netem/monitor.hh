@@ -13,9 +13,7 @@ namespace thinpipe::netem {
 
 class Monitor {
  public:
-  // How often to call sample(). It must be shorter than a queue's 10 ms, because only then can a reading
-  // prove that the queue never ran empty before the next one, which is what tells a shaper that falls behind
-  // from a sender that paused.
+  // How often to call sample(), more or less: rarer samples are as right, but leave less to judge by.
   static constexpr std::chrono::milliseconds sampling_period = RateRecord::sampling_period;
 
   // `network` must outlive this. Takes the first sample.

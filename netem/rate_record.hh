@@ -3,7 +3,6 @@
 
 #include <chrono>
 #include <cstddef>
-#include <cstdint>
 #include <optional>
 #include <vector>
 
@@ -13,39 +12,52 @@
 
 namespace thinpipe::netem {
 
-// Only time in which the queue certainly never ran empty counts, for only then is a slow link the emulation's
-// fault and not a pause of the sender. Between two readings that certainty needs
-//   backlog(first) >= rate * time + burst,
-// which is more than the shaper can let out in that time; bytes sent play no part in it, so the choice does
-// not favour slow moments. Certain pieces are joined into windows of 100 ms.
+// A slow link may be the emulation's fault or a pause of its senders. Readings of the backlog tell the two
+// apart: the share of readings that find frames waiting estimates, without bias, the share of time in which
+// frames wait, and in that time a faithful shaper sends at its cap. So over any window
+//   rate while backlogged = bytes / (cap * backlogged time)
+// is at least 1, up to the error of the estimate, however short the pauses in it are; it is below 1 only when
+// frames wait and the shaper does not send them. (It is above 1 by what passes without waiting.)
 class RateRecord {
  public:
-  // How often to take readings: often enough that a queue of 10 ms, half full, makes the time to the next one
-  // certain.
+  // How often to take readings. Any period gives an unbiased estimate; a shorter one gives more windows.
   static constexpr std::chrono::milliseconds sampling_period{4};
+
+  // A window ends when it holds at least so much backlogged time and so many backlogged readings, and the
+  // estimate of that time is good to this standard error. An unbroken backlog gives windows of 100 ms.
   static constexpr double window_s = 0.1;
+  static constexpr std::size_t window_readings = 20;
+  static constexpr double window_error = 0.03;
   static constexpr std::size_t fewest_windows = 10;
 
   explicit RateRecord(const Shape& shape) : shape_(shape) {}
 
   void add(const LinkCounters& counters);
 
-  // The checks of this direction: median and 5th percentile of the windows' rates, the fastest moment, drops
-  // by a queue that was not full. With too few windows the first two have no measure and say why; that is a
-  // failure only when readings came too late to use a backlog that was there.
+  // The checks of this direction: median and 5th percentile of the rate while backlogged, the fastest 100 ms,
+  // drops by a queue that was not full. With too few windows the first two have no measure and say why.
   std::vector<Check> checks() const;
 
  private:
-  void add_certain(double time_s, double bytes);
+  struct Window {
+    double bytes = 0;
+    double backlogged_s = 0;
+    double variance_s2 = 0;  // of backlogged_s
+    std::size_t backlogged_readings = 0;
+
+    bool complete() const;
+  };
+
+  void note_fastest(const LinkCounters& counters);
 
   Shape shape_;
   std::optional<LinkCounters> first_;
   std::optional<LinkCounters> last_;
-  std::vector<double> window_ratios_;  // rate / cap of each finished window
-  double open_window_s_ = 0;
-  double open_window_bytes_ = 0;
-  double late_s_ = 0;   // time that would have been certain had the second reading come on time
-  double fastest_ = 0;  // bytes sent between two readings over the most that the shape allows
+  Window window_;                      // the one being filled
+  std::vector<double> window_ratios_;  // rate while backlogged / cap of each finished window
+  double backlogged_s_ = 0;
+  std::optional<LinkCounters> fastest_from_;  // where the current 100 ms began
+  double fastest_ = 0;                        // bytes in 100 ms over the most that the shape allows
 };
 
 }  // namespace thinpipe::netem

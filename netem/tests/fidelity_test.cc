@@ -1,0 +1,146 @@
+// Does the emulated network keep its caps? Real traffic, real time, the bounds that the product promises.
+#include <cmath>
+#include <filesystem>
+#include <stop_token>
+#include <thread>
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+#include <netlink/route/qdisc/tbf.h>
+#include <netlink/route/tc.h>
+#include <unistd.h>
+
+#include "harness/support/child_process.hh"
+#include "netem/link.hh"
+#include "netem/monitor.hh"
+#include "netem/probe.hh"
+#include "netem/shaping.hh"
+
+namespace thinpipe::netem {
+namespace {
+
+constexpr double tolerance = 0.03;
+// The bounds hold on a machine that is not overloaded at that moment, so a busy moment gets another chance.
+constexpr int attempts = 4;
+
+Topology three_switch(double rate_bit_per_s) {
+  Topology topology = load_topology(THINPIPE_SOURCE_DIR "/topologies/three-switch.json");
+  set_bottleneck_rate(topology, rate_bit_per_s, {"test", ""});
+  return topology;
+}
+
+// Measures a ratio that should be 1 until it is within the tolerance, or the attempts are used up.
+double settle(const auto& measure) {
+  double ratio = 0;
+  for (int attempt = 0; attempt < attempts; ++attempt) {
+    ratio = measure();
+    if (std::abs(ratio - 1) <= tolerance) break;
+  }
+  return ratio;
+}
+
+class CapTest : public testing::TestWithParam<double> {};
+
+TEST_P(CapTest, GoodputThroughEachBottleneckIsWhatTheCapAllows) {
+  const double cap = GetParam();
+  const Network network(three_switch(cap));
+  for (const auto& [from, to] : {std::pair{"w0", "w3"}, {"w3", "w0"}, {"w4", "w5"}, {"w5", "w4"}}) {
+    const Host& sender = network.host(from);
+    const Host& receiver = network.host(to);
+    const double ratio = settle([&] {
+      return measure_goodput({{&sender, &receiver}}, {.settle_s = 0.2, .measure_s = 1})[0] / cap /
+             goodput_of_cap;
+    });
+    EXPECT_NEAR(ratio, 1, tolerance) << from << " to " << to;
+    RecordProperty(fmt::format("ratio_{}_{}", from, to), fmt::format("{:.4f}", ratio));
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Rates, CapTest, testing::Values(100e6, 500e6), [](const auto& rate) {
+  return fmt::format("{}Mbit", static_cast<int>(rate.param / 1e6));
+});
+
+// iperf3's view of the same, as bits per second of payload.
+double iperf3_goodput(const Host& from, const Host& to) {
+  Pipe log = Pipe::create();
+  ChildProcess server({.arguments = {"iperf3", "-s", "-1", "--forceflush"},
+                       .standard_output = log.write_end.get(),
+                       .before_exec = [&] { to.enter(); }});
+  log.write_end.reset();
+  std::string heard;
+  for (char c = 0; heard.find("listening") == std::string::npos && ::read(log.read_end.get(), &c, 1) == 1;)
+    heard += c;
+  Pipe output = Pipe::create();
+  ChildProcess client({.arguments = {"iperf3", "-c", to.address, "-t", "2", "-O", "1", "-J"},
+                       .standard_output = output.write_end.get(),
+                       .before_exec = [&] { from.enter(); }});
+  output.write_end.reset();
+  const std::string report = read_to_end(output.read_end, "hear from iperf3");
+  EXPECT_TRUE(client.wait().ok()) << report;
+  return Json::parse(report)["end"]["sum_received"]["bits_per_second"].get<double>();
+}
+
+TEST(CrossCheckTest, Iperf3SeesTheCapToo) {
+  if (!std::filesystem::exists("/usr/bin/iperf3"))
+    GTEST_SKIP() << "iperf3 is not installed (apt-get install iperf3)";
+  constexpr double cap = 100e6;
+  const Network network(three_switch(cap));
+  const double ratio =
+      settle([&] { return iperf3_goodput(network.host("w0"), network.host("w3")) / cap / goodput_of_cap; });
+  EXPECT_NEAR(ratio, 1, tolerance);
+}
+
+// The verdict on four flows from a to b while something happens to the network.
+Fidelity watch(const Network& network, const Host& from, const Host& to) {
+  Monitor monitor(network);
+  {
+    const std::jthread sampler([&](const std::stop_token& stop) {
+      while (!stop.stop_requested()) {
+        std::this_thread::sleep_for(Monitor::sampling_period);
+        monitor.sample();
+      }
+    });
+    measure_goodput({{&from, &to}, {&from, &to}, {&from, &to}, {&from, &to}},
+                    {.settle_s = 0.1, .measure_s = 2});
+  }
+  return monitor.verdict();
+}
+
+TEST(MonitorTest, AQuietNetworkIsFaithful) {
+  const Network network(three_switch(100e6));
+  Fidelity fidelity;
+  for (int attempt = 0; attempt < attempts && fidelity.verdict != "faithful"; ++attempt) {
+    fidelity = watch(network, network.host("w0"), network.host("w3"));
+  }
+  EXPECT_EQ(fidelity.verdict, "faithful") << to_json(fidelity).dump(1);
+  EXPECT_FALSE(fidelity.checks[1].measured.is_null()) << "four flows keep the link backlogged";
+}
+
+// Replaces the shaper of a host's device by one of half the rate, as a machine that falls behind would.
+void halve_rate(const Host& host) {
+  host.network_namespace->run([] {
+    const NetlinkSocket socket;
+    const OwnedQdisc qdisc(rtnl_qdisc_alloc());
+    rtnl_tc_set_ifindex(TC_CAST(qdisc.get()), first_ifindex);
+    rtnl_tc_set_parent(TC_CAST(qdisc.get()), TC_H_ROOT);
+    rtnl_tc_set_handle(TC_CAST(qdisc.get()), TC_HANDLE(1, 0));
+    netlink_call("prepare", rtnl_tc_set_kind(TC_CAST(qdisc.get()), "tbf"));
+    rtnl_qdisc_tbf_set_rate(qdisc.get(), 50'000'000 / 8, 4000, 0);
+    rtnl_qdisc_tbf_set_limit(qdisc.get(), 125000);
+    socket.send("change",
+                build_message("change", rtnl_qdisc_build_update_request, qdisc.get(), qdisc.get(), 0));
+  });
+}
+
+TEST(MonitorTest, ANetworkThatFallsBehindIsDegraded) {
+  const Json description = Json::parse(R"({"name": "pair", "hosts": ["a", "b"],
+      "links": [{"between": ["a", "b"], "rate": "100 Mbit/s"}]})");
+  const Network network(parse_topology(description, {"pair", ""}));
+  halve_rate(network.host("a"));
+  const Fidelity fidelity = watch(network, network.host("a"), network.host("b"));
+  EXPECT_EQ(fidelity.verdict, "degraded") << to_json(fidelity).dump(1);
+  EXPECT_NEAR(fidelity.checks[1].measured.get<double>(), 0.5, 0.05) << fidelity.checks[1].name;
+}
+
+}  // namespace
+}  // namespace thinpipe::netem

@@ -1,0 +1,201 @@
+#include "netem/network.hh"
+
+#include <filesystem>
+#include <thread>
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sched.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "harness/support/child_process.hh"
+#include "netem/link.hh"
+#include "netem/monitor.hh"
+#include "netem/probe.hh"
+
+namespace thinpipe::netem {
+namespace {
+
+Topology three_switch(double rate_bit_per_s = 100e6) {
+  Topology topology = load_topology(THINPIPE_SOURCE_DIR "/topologies/three-switch.json");
+  set_bottleneck_rate(topology, rate_bit_per_s, {"test", ""});
+  return topology;
+}
+
+// The names of the devices in the namespace that `fd` holds.
+std::vector<std::string> devices_in(int fd) {
+  std::vector<std::string> names;
+  std::thread([&] {
+    system_call("enter a network namespace", ::setns(fd, CLONE_NEWNET));
+    const NetlinkSocket socket;
+    nl_cache* filled = nullptr;
+    netlink_call("list devices", rtnl_link_alloc_cache(socket.get(), AF_UNSPEC, &filled));
+    const OwnedCache cache(filled);
+    for (nl_object* link = nl_cache_get_first(cache.get()); link != nullptr; link = nl_cache_get_next(link)) {
+      names.emplace_back(rtnl_link_get_name(reinterpret_cast<rtnl_link*>(link)));
+    }
+  }).join();
+  return names;
+}
+
+std::size_t open_descriptors() {
+  std::size_t count = 0;
+  for ([[maybe_unused]] const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) ++count;
+  return count;
+}
+
+// What a shell command prints inside a host.
+std::string in_host(const Host& host, const std::string& command) {
+  Pipe output = Pipe::create();
+  ChildProcess shell({.arguments = {"/bin/sh", "-c", command},
+                      .standard_output = output.write_end.get(),
+                      .before_exec = [&] { host.enter(); }});
+  output.write_end.reset();
+  std::string text = read_to_end(output.read_end, "hear from a shell");
+  EXPECT_TRUE(shell.wait().ok()) << command;
+  return text;
+}
+
+TEST(NetworkTest, HostsFollowTheTopologysOrder) {
+  const Network network(three_switch());
+  ASSERT_EQ(network.hosts().size(), 8U);
+  EXPECT_EQ(network.hosts()[0].name, "w0");
+  EXPECT_EQ(network.hosts()[0].address, "10.77.0.1");
+  EXPECT_EQ(network.host("w7").address, "10.77.0.8");
+  EXPECT_THROW(network.host("w8"), Error);
+}
+
+TEST(NetworkTest, TearingDownLeavesNoDeviceAndNoDescriptor) {
+  const std::size_t before = open_descriptors();
+  std::vector<FileDescriptor> held;
+  {
+    const Network network(three_switch());
+    for (const Host& host : network.hosts()) {
+      held.emplace_back(system_call("copy a descriptor", ::dup(host.network_namespace->fd())));
+      EXPECT_THAT(devices_in(held.back().get()), testing::UnorderedElementsAre("lo", "eth0"));
+    }
+  }
+  for (const FileDescriptor& fd : held) EXPECT_THAT(devices_in(fd.get()), testing::ElementsAre("lo"));
+  held.clear();
+  EXPECT_EQ(open_descriptors(), before);
+  const FileDescriptor own = FileDescriptor::open("/proc/self/ns/net", O_RDONLY);
+  EXPECT_THAT(devices_in(own.get()), testing::ElementsAre("lo"));
+}
+
+TEST(NetworkTest, NetworksStandSideBySide) {
+  const Network first(three_switch());
+  const Network second(three_switch());
+  EXPECT_EQ(second.counters().size(), first.counters().size());
+}
+
+TEST(NetworkTest, TheKernelHoldsTheShapeThatWasAsked) {
+  for (const double rate : {1e6, 100e6, 500e6, 1e9, 10e9}) {
+    const Network network(three_switch(rate));
+    const std::vector<ShapedDirection> shaping = network.shaping();
+    ASSERT_EQ(shaping.size(), 4U);
+    EXPECT_EQ(shaping[0].name, "left->middle");
+    EXPECT_EQ(shaping[3].name, "right->middle");
+    for (const ShapedDirection& direction : shaping) {
+      EXPECT_EQ(direction.read_back.rate_bit_per_s, rate);
+      EXPECT_NEAR(direction.read_back.burst_bytes, direction.asked.burst_bytes, rate / 8e6 + 1);
+      EXPECT_EQ(direction.read_back.queue_bytes, direction.asked.queue_bytes);
+    }
+  }
+}
+
+TEST(NetworkTest, SocketsUseCubicWhateverTheMachinesDefault) {
+  EXPECT_EQ(Network(three_switch()).congestion_control(), "cubic");
+}
+
+TEST(NetworkTest, EveryHostReachesEveryOther) {
+  const Network network(three_switch());
+  for (const Host& from : network.hosts()) {
+    for (const Host& to : network.hosts()) {
+      if (&from == &to) continue;
+      EXPECT_NO_THROW(connect_hosts(from, to));
+    }
+  }
+}
+
+TEST(NetworkTest, HostsHaveIpv6OffAndFixedNeighbours) {
+  const Network network(three_switch());
+  const Host& host = network.host("w4");
+  EXPECT_EQ(in_host(host, "cat /proc/net/if_inet6 2>/dev/null | wc -l"), "0\n");
+  // Seven permanent entries (flag 0x4), each with the address that follows from the host's.
+  EXPECT_EQ(in_host(host, "grep -c '0x6 *02:00:0a:4d:00' /proc/net/arp"), "7\n");
+}
+
+TEST(NetworkTest, CountersShowWhatCrossedTheLink) {
+  const Network network(three_switch());
+  const std::vector<LinkCounters> before = network.counters();
+  const Connection connection = connect_hosts(network.host("w0"), network.host("w3"));
+  constexpr std::size_t payload = 4'000'000;
+  std::jthread sender([&] { write_all(connection.client, std::string(payload, 'x'), "send"); });
+  std::string buffer(1 << 16, '\0');
+  for (std::size_t got = 0; got < payload;) {
+    got += static_cast<std::size_t>(
+        system_call("receive", ::recv(connection.server.get(), buffer.data(), buffer.size(), 0)));
+  }
+  const std::vector<LinkCounters> after = network.counters();
+  const auto forth = static_cast<double>(after[0].bytes - before[0].bytes);
+  const double least = payload / goodput_of_cap;
+  EXPECT_GE(forth, least);
+  EXPECT_LE(forth, 1.01 * least);  // a few short frames, and what was sent again
+  EXPECT_NEAR(static_cast<double>(after[0].packets - before[0].packets), payload / 1448.0, 100);
+  EXPECT_LT(after[1].bytes - before[1].bytes, payload / 10) << "acknowledgements only";
+  EXPECT_EQ(after[2].bytes, before[2].bytes) << "the other bottleneck is not on the way";
+  EXPECT_GT(after[0].time_s, before[0].time_s);
+}
+
+TEST(NetworkTest, FullQueuesDropAndNothingElseLosesFrames) {
+  Topology topology = three_switch();
+  for (Link& link : topology.links) {
+    if (link.bottleneck) link.queue_bytes = 8000;
+  }
+  const Network network(topology);
+  const Host& from = network.host("w0");
+  const Host& to = network.host("w3");
+  measure_goodput({{&from, &to}, {&from, &to}, {&from, &to}, {&from, &to}},
+                  {.settle_s = 0.1, .measure_s = 0.4});
+  const LinkCounters counters = network.counters()[0];
+  EXPECT_GT(counters.drops, 0U);
+  EXPECT_EQ(counters.full_queue_drops, counters.drops);
+  EXPECT_EQ(network.frames_lost_outside_queues(), 0U);
+}
+
+TEST(HostTest, SharedMemoryAndIpcArePrivate) {
+  const Network network(three_switch());
+  const std::string own_file = "/dev/shm/netem-test-" + std::to_string(::getpid());
+  EXPECT_EQ(in_host(network.host("w0"), "ls -A /dev/shm; echo x > " + own_file + " && ls /dev/shm | wc -l"),
+            "1\n");
+  EXPECT_EQ(in_host(network.host("w1"), "ls -A /dev/shm"), "");
+  EXPECT_FALSE(std::filesystem::exists(own_file));
+  const std::string ask = "readlink /proc/self/ns/ipc /proc/self/ns/net";
+  EXPECT_NE(in_host(network.host("w0"), "readlink /proc/self/ns/ipc"), in_host(network.host("w1"), ask));
+  EXPECT_NE(in_host(network.host("w0"), "readlink /proc/self/ns/ipc"),
+            std::filesystem::read_symlink("/proc/self/ns/ipc").string() + "\n");
+}
+
+TEST(NetworkTest, LoopbackNeedsNothingOfTheKernel) {
+  const Network network(load_topology(THINPIPE_SOURCE_DIR "/topologies/loopback.json"));
+  EXPECT_EQ(network.hosts()[1].address, "127.0.0.1");
+  EXPECT_TRUE(network.counters().empty());
+  network.hosts()[1].enter();
+  Monitor monitor(network);
+  EXPECT_EQ(monitor.verdict().verdict, "faithful");
+}
+
+TEST(NetworkTest, LinksOfHostsCanBeShapedToo) {
+  const Json description = Json::parse(R"({"name": "pair", "hosts": ["a", "b"],
+      "links": [{"between": ["a", "b"], "rate": "50 Mbit/s"}]})");
+  const Network network(parse_topology(description, {"pair", ""}));
+  ASSERT_EQ(network.counters().size(), 2U);
+  EXPECT_EQ(network.counters()[1].name, "b->a");
+  EXPECT_GT(network.counters()[0].bytes, 0U) << "the connection made in construction";
+}
+
+}  // namespace
+}  // namespace thinpipe::netem

@@ -1,0 +1,127 @@
+#include "netem/rate_record.hh"
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace thinpipe::netem {
+namespace {
+
+constexpr Shape shape{.rate_bit_per_s = 100e6, .burst_bytes = 4000, .queue_bytes = 125e3};
+constexpr double cap_bytes_per_s = 100e6 / 8;
+
+// A queue that is fed at `arrival(t)` and sends at `service(t)` while it holds something, both in bytes per
+// second, read every `period_s` for `duration_s`.
+RateRecord simulate(const std::function<double(double)>& arrival,
+                    const std::function<double(double)>& service, double duration_s,
+                    double period_s = 0.004) {
+  RateRecord record(shape);
+  constexpr double step_s = 10e-6;
+  double backlog = 0;
+  double sent = 0;
+  double next_reading_s = 0;
+  for (double t = 0; t < duration_s; t += step_s) {
+    backlog += arrival(t) * step_s;
+    const double out = std::min(backlog, service(t) * step_s);
+    backlog -= out;
+    sent += out;
+    if (t >= next_reading_s) {
+      next_reading_s += period_s;
+      record.add({.name = "a->b",
+                  .rate_bit_per_s = 100e6,
+                  .bytes = static_cast<std::uint64_t>(sent),
+                  .backlog_bytes = static_cast<std::uint64_t>(backlog),
+                  .time_s = t});
+    }
+  }
+  return record;
+}
+
+double full_speed(double /*time_s*/) {
+  return cap_bytes_per_s;
+}
+
+// Sends `busy_s` of every `cycle_s` at twice the cap.
+auto bursts(double busy_s, double cycle_s) {
+  return [=](double t) { return std::fmod(t, cycle_s) < busy_s ? 2 * cap_bytes_per_s : 0; };
+}
+
+bool all_ok(const std::vector<Check>& checks) {
+  return std::ranges::all_of(checks, &Check::ok);
+}
+
+TEST(RateRecordTest, AStandingQueueAtFullSpeedIsFaithful) {
+  const auto checks = simulate([](double) { return 1.1 * cap_bytes_per_s; }, full_speed, 3).checks();
+  ASSERT_EQ(checks.size(), 4U);
+  EXPECT_TRUE(all_ok(checks));
+  EXPECT_NEAR(checks[0].measured.get<double>(), 1, 0.01);
+  EXPECT_NEAR(checks[1].measured.get<double>(), 1, 0.02);
+  EXPECT_NEAR(checks[2].measured.get<double>(), 1, 0.01);
+}
+
+TEST(RateRecordTest, SendersThatPauseAreNotTheShapersFault) {
+  // Pauses longer than, as long as, and shorter than the time between readings.
+  for (const double cycle_s : {0.2503, 0.0171, 0.0043, 0.0011}) {
+    const auto checks = simulate(bursts(0.4 * cycle_s, cycle_s), full_speed, 30).checks();
+    EXPECT_TRUE(all_ok(checks)) << cycle_s << ": " << checks[0].measured << " " << checks[1].measured;
+    EXPECT_TRUE(checks[0].measured.is_number()) << cycle_s;
+  }
+}
+
+TEST(RateRecordTest, ASlowShaperIsSeen) {
+  const auto slow = [](double) { return 0.95 * cap_bytes_per_s; };
+  EXPECT_FALSE(simulate([](double) { return 1.1 * cap_bytes_per_s; }, slow, 3).checks()[0].ok);
+  EXPECT_FALSE(simulate(bursts(0.04, 0.1003), slow, 30).checks()[0].ok);
+}
+
+TEST(RateRecordTest, AShaperThatFallsBehindNowAndThenIsSeenByThe5thPercentile) {
+  const auto stalls = [](double t) {
+    return std::fmod(t, 1.0) < 0.1 ? 0.5 * cap_bytes_per_s : cap_bytes_per_s;
+  };
+  const auto checks = simulate([](double) { return 1.1 * cap_bytes_per_s; }, stalls, 10).checks();
+  EXPECT_TRUE(checks[0].ok);
+  EXPECT_FALSE(checks[1].ok);
+}
+
+TEST(RateRecordTest, AShaperAboveItsCapIsSeen) {
+  const auto checks =
+      simulate([](double) { return 1.5 * cap_bytes_per_s; }, [](double) { return 1.2 * cap_bytes_per_s; }, 2)
+          .checks();
+  EXPECT_FALSE(checks[2].ok);
+}
+
+TEST(RateRecordTest, RareReadingsJudgeAsWell) {
+  EXPECT_TRUE(all_ok(simulate([](double) { return 1.1 * cap_bytes_per_s; }, full_speed, 40, 0.1).checks()));
+}
+
+TEST(RateRecordTest, SaysThatThereWasTooLittleToJudge) {
+  const auto checks = simulate([](double) { return 0.5 * cap_bytes_per_s; }, full_speed, 3).checks();
+  EXPECT_TRUE(checks[0].measured.is_null());
+  EXPECT_TRUE(checks[0].ok);
+  EXPECT_THAT(checks[0].note, testing::HasSubstr("not judged"));
+}
+
+TEST(RateRecordTest, OnlyDropsByAQueueThatIsNotFullCount) {
+  RateRecord record(shape);
+  record.add({.name = "a->b", .drops = 5, .full_queue_drops = 5, .time_s = 1});
+  record.add({.name = "a->b", .drops = 9, .full_queue_drops = 9, .time_s = 2});
+  EXPECT_TRUE(record.checks()[3].ok);
+  record.add({.name = "a->b", .drops = 12, .full_queue_drops = 9, .time_s = 3});
+  EXPECT_FALSE(record.checks()[3].ok);
+  EXPECT_EQ(record.checks()[3].measured, 3);
+}
+
+TEST(FidelityTest, IsDegradedByOneCheckAndWritesNotesOnlyWhereThereAreSome) {
+  const Check good{.name = "g", .asked = 1, .measured = 1};
+  const Check bad{.name = "b", .asked = 1, .measured = 2, .ok = false, .note = "why"};
+  EXPECT_EQ(judge({good}).verdict, "faithful");
+  EXPECT_EQ(to_json(judge({good, bad})), Json::parse(R"({"verdict": "degraded", "checks": [
+              {"name": "g", "asked": 1, "measured": 1, "ok": true},
+              {"name": "b", "asked": 1, "measured": 2, "ok": false, "note": "why"}]})"));
+}
+
+}  // namespace
+}  // namespace thinpipe::netem

@@ -1,0 +1,112 @@
+// The program that sandbox_test runs: enters the sandbox and does what its first argument says.
+#include <chrono>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
+#include <filesystem>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include "harness/support/exception.hh"
+#include "harness/support/file_descriptor.hh"
+#include "netem/network.hh"
+#include "netem/probe.hh"
+#include "netem/sandbox.hh"
+
+namespace thinpipe::netem {
+namespace {
+
+volatile std::sig_atomic_t interrupts = 0;
+
+void say(const std::string& line) {
+  write_all(FileDescriptor(system_call("copy standard output", ::dup(STDOUT_FILENO))), line + "\n",
+            "say " + line);
+}
+
+void sleep_s(double seconds) {
+  std::this_thread::sleep_for(std::chrono::duration<double>(seconds));
+}
+
+// Says how many SIGINTs arrive within half a second of the first.
+int count_interrupts() {
+  std::signal(SIGINT, [](int) { interrupts = interrupts + 1; });
+  say("ready");
+  while (interrupts == 0) sleep_s(0.01);
+  sleep_s(0.5);
+  say(fmt::format("{}", static_cast<int>(interrupts)));
+  return 0;
+}
+
+// Starts a process that leaves its session and its parent, and holds standard output open.
+void start_orphan(double lives_s) {
+  if (system_call("fork", ::fork()) != 0) return;
+  ::setsid();
+  if (::fork() != 0) ::_exit(0);
+  sleep_s(lives_s);
+  ::_exit(0);
+}
+
+int leave_orphans() {
+  for (int i = 0; i < 3; ++i) start_orphan(600);
+  say("ready");
+  sleep_s(600);
+  return 0;
+}
+
+// Says how many zombies are children of PID 1 after orphans have ended.
+int count_zombies() {
+  for (int i = 0; i < 5; ++i) start_orphan(0);
+  sleep_s(0.3);
+  int zombies = 0;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
+    if (entry.path().filename().string().find_first_not_of("0123456789") != std::string::npos) continue;
+    const std::string status = read_file(entry.path() / "status");
+    const bool zombie = status.find("\nState:\tZ") != std::string::npos;
+    if (zombie && status.find("\nPPid:\t1\n") != std::string::npos) ++zombies;
+  }
+  say(fmt::format("{}", zombies));
+  return 0;
+}
+
+// Builds a network with a shaped link, connects through it, and says what the sockets use.
+int build_network() {
+  const Network network(
+      parse_topology(Json::parse(R"({"name": "n", "switches": ["l", "r"], "hosts": ["a", "b"],
+      "links": [{"between": ["a", "l"]}, {"between": ["b", "r"]}, {"between": ["l", "r"], "rate": "100 Mbit/s"}]})"),
+                     {"n", ""}));
+  say(fmt::format("user {} {}", ::getuid(), network.congestion_control()));
+  return 0;
+}
+
+int act(const std::vector<std::string>& arguments) {
+  const std::string action = arguments.at(1);
+  if (action == "exit") return std::stoi(arguments.at(2));
+  if (action == "die") {
+    ::raise(std::stoi(arguments.at(2)));
+    return 0;
+  }
+  if (action == "count-interrupts") return count_interrupts();
+  if (action == "leave-orphans") return leave_orphans();
+  if (action == "count-zombies") return count_zombies();
+  if (action == "build-network") return build_network();
+  throw Error("unknown action " + action);
+}
+
+}  // namespace
+}  // namespace thinpipe::netem
+
+int main(int argc, char** argv) {
+  const std::vector<std::string> arguments(argv, argv + argc);
+  try {
+    if (!thinpipe::netem::inside_sandbox()) return thinpipe::netem::run_in_sandbox(arguments);
+    return thinpipe::netem::act(arguments);
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "%s\n", error.what());
+    return 1;
+  }
+}

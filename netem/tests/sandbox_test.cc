@@ -1,0 +1,168 @@
+#include "netem/sandbox.hh"
+
+#include <array>
+#include <chrono>
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <thread>
+
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <grp.h>
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include "harness/support/child_process.hh"
+#include "harness/support/exception.hh"
+
+namespace thinpipe::netem {
+namespace {
+
+using testing::HasSubstr;
+
+const std::string helper_path = THINPIPE_BINARY_DIR "/netem_sandbox_helper";
+
+// The helper in a process group of its own, its output in a pipe that every process it starts holds open.
+struct Helper {
+  Pipe output = Pipe::create();
+  ChildProcess process;
+
+  explicit Helper(std::vector<std::string> arguments)
+      : process({.arguments = with_path(std::move(arguments)),
+                 .standard_output = output.write_end.get(),
+                 .before_exec = [] { system_call("make a process group", ::setpgid(0, 0)); }}) {
+    output.write_end.reset();
+  }
+
+  static std::vector<std::string> with_path(std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), helper_path);
+    return arguments;
+  }
+
+  std::string line() const {
+    std::string text;
+    for (char c = 0; ::read(output.read_end.get(), &c, 1) == 1 && c != '\n';) text += c;
+    return text;
+  }
+};
+
+ExitStatus run_helper(std::vector<std::string> arguments) {
+  return Helper(std::move(arguments)).process.wait();
+}
+
+TEST(SandboxTest, ThisProcessIsOutside) {
+  EXPECT_FALSE(inside_sandbox());
+}
+
+TEST(SandboxTest, ReturnsTheProgramsExitCode) {
+  EXPECT_EQ(run_helper({"exit", "0"}).describe(), "exit code 0");
+  EXPECT_EQ(run_helper({"exit", "5"}).describe(), "exit code 5");
+}
+
+TEST(SandboxTest, ReportsADeathBySignal) {
+  EXPECT_EQ(run_helper({"die", std::to_string(SIGKILL)}).describe(), "exit code 137");
+  EXPECT_EQ(run_helper({"die", std::to_string(SIGTERM)}).describe(), "exit code 143");
+}
+
+TEST(SandboxTest, ASignalToTheOuterProcessArrivesOnce) {
+  Helper helper({"count-interrupts"});
+  ASSERT_EQ(helper.line(), "ready");
+  helper.process.signal(SIGINT);
+  EXPECT_EQ(helper.line(), "1");
+  EXPECT_TRUE(helper.process.wait().ok());
+}
+
+TEST(SandboxTest, ASignalToTheOuterProcessGroupArrivesOnce) {  // as a terminal's Ctrl-C
+  Helper helper({"count-interrupts"});
+  ASSERT_EQ(helper.line(), "ready");
+  ASSERT_EQ(::kill(-helper.process.pid(), SIGINT), 0);
+  EXPECT_EQ(helper.line(), "1");
+  EXPECT_TRUE(helper.process.wait().ok());
+}
+
+TEST(SandboxTest, KillingTheOuterProcessLeavesNoProcess) {
+  Helper helper({"leave-orphans"});
+  ASSERT_EQ(helper.line(), "ready");
+  helper.process.signal(SIGKILL);
+  EXPECT_EQ(helper.process.wait().signal, SIGKILL);
+  // The pipe ends when the last process that holds it has ended.
+  pollfd end{.fd = helper.output.read_end.get(), .events = POLLIN, .revents = 0};
+  ASSERT_EQ(::poll(&end, 1, 2000), 1) << "a process lives on 2 s after its controller was killed";
+  EXPECT_EQ(helper.line(), "");
+}
+
+TEST(SandboxTest, InitReapsOrphans) {
+  Helper helper({"count-zombies"});
+  EXPECT_EQ(helper.line(), "0");
+  EXPECT_TRUE(helper.process.wait().ok());
+}
+
+TEST(SandboxTest, WorksForTheCaller) {
+  Helper helper({"build-network"});
+  EXPECT_EQ(helper.line(), "user 0 cubic");
+  EXPECT_TRUE(helper.process.wait().ok());
+}
+
+TEST(SandboxTest, WorksForAnOrdinaryUser) {
+  if (::geteuid() != 0) GTEST_SKIP() << "the caller is an ordinary user: WorksForTheCaller has shown it";
+  constexpr unsigned nobody = 65534;
+  Pipe output = Pipe::create();
+  // By descriptor: nobody may have no way to the build folder.
+  const FileDescriptor program(system_call("open the helper", ::open(helper_path.c_str(), O_RDONLY)));
+  ChildProcess process({.arguments = {"/proc/self/fd/" + std::to_string(program.get()), "build-network"},
+                        .standard_output = output.write_end.get(),
+                        .before_exec = [] {
+                          system_call("drop groups", ::setgroups(0, nullptr));
+                          system_call("become nobody's group", ::setgid(nobody));
+                          system_call("become nobody", ::setuid(nobody));
+                          // The change of user closed /proc/self/fd to us.
+                          system_call("open /proc/self/fd again", ::prctl(PR_SET_DUMPABLE, 1));
+                        }});
+  output.write_end.reset();
+  EXPECT_EQ(read_to_end(output.read_end, "hear from the helper"), "user 0 cubic\n");
+  EXPECT_EQ(process.wait().describe(), "exit code 0");
+}
+
+// A /proc in which one setting forbids user namespaces.
+class RefusalTest : public testing::Test {
+ protected:
+  RefusalTest() {
+    std::string pattern = testing::TempDir() + "/proc-XXXXXX";
+    folder_ = system_call("make a folder", ::mkdtemp(pattern.data()) == nullptr ? -1 : 0) == 0 ? pattern : "";
+  }
+  ~RefusalTest() override { std::filesystem::remove_all(folder_); }
+
+  void set(const std::string& path, const std::string& text) const {
+    const std::filesystem::path file = folder_ + path;
+    std::filesystem::create_directories(file.parent_path());
+    std::ofstream(file) << text;
+  }
+
+  std::string explanation() const { return explain_refusal("clone: Operation not permitted", folder_); }
+
+ private:
+  std::string folder_;
+};
+
+TEST_F(RefusalTest, NamesTheSettingAndBothRemedies) {
+  set("/sys/user/max_user_namespaces", "1000\n");
+  EXPECT_THAT(explanation(), HasSubstr("No known setting"));
+  set("/self/status", "Name:\tx\nSeccomp:\t2\n");
+  EXPECT_THAT(explanation(), testing::AllOf(HasSubstr("seccomp=unconfined"), HasSubstr("--privileged")));
+  set("/sys/kernel/apparmor_restrict_unprivileged_userns", "1\n");
+  EXPECT_THAT(explanation(), testing::AllOf(HasSubstr("kernel.apparmor_restrict_unprivileged_userns=0"),
+                                            HasSubstr("sudo)")));
+  set("/sys/kernel/unprivileged_userns_clone", "0\n");
+  EXPECT_THAT(explanation(),
+              testing::AllOf(HasSubstr("kernel.unprivileged_userns_clone=1"), HasSubstr("sudo)")));
+  set("/sys/user/max_user_namespaces", "0\n");
+  EXPECT_THAT(explanation(),
+              testing::AllOf(HasSubstr("user.max_user_namespaces=10000"), HasSubstr("/etc/sysctl.d")));
+  EXPECT_THAT(explanation(), HasSubstr("clone: Operation not permitted"));
+}
+
+}  // namespace
+}  // namespace thinpipe::netem
