@@ -1,7 +1,10 @@
 #include "trainer/collectives/gloo.hh"
 
+#include <atomic>
 #include <csignal>
 #include <filesystem>
+#include <fstream>
+#include <new>
 #include <set>
 #include <thread>
 
@@ -9,6 +12,7 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -65,7 +69,33 @@ TEST(GlooProcesses, ReduceAcrossProcesses) {
   EXPECT_THAT(endings, ::testing::Each("exit 0"));
 }
 
+// A number that forked processes share.
+class SharedCounter {
+ public:
+  SharedCounter()
+      : page_(mmap(nullptr, sizeof(std::atomic<int>), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
+                   0)) {
+    if (page_ == MAP_FAILED) throw SystemError("map shared memory", errno);
+    count_ = new (page_) std::atomic<int>(0);
+  }
+  ~SharedCounter() { munmap(page_, sizeof(std::atomic<int>)); }
+  SharedCounter(const SharedCounter&) = delete;
+  SharedCounter& operator=(const SharedCounter&) = delete;
+  SharedCounter(SharedCounter&&) = delete;
+  SharedCounter& operator=(SharedCounter&&) = delete;
+
+  void increase() { ++*count_; }
+  void wait_for(int count) const {
+    while (*count_ < count) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+
+ private:
+  void* page_;
+  std::atomic<int>* count_ = nullptr;
+};
+
 // The time-out is an hour: what ends the survivors' calls, within this test's own limit, is the death.
+// Survivors keep their end until all have failed: nobody waits for another's departure.
 TEST(GlooProcesses, APeersDeathIsAnErrorOfEverySurvivor) {
   const auto call_forever = [](Collective& net, int step) {
     torch::Tensor tensor = torch::zeros(10000);
@@ -76,6 +106,7 @@ TEST(GlooProcesses, APeersDeathIsAnErrorOfEverySurvivor) {
     if (step % 4 == 3) net.barrier();
   };
   for (int repetition = 0; repetition < 5; ++repetition) {
+    SharedCounter failed;
     const std::vector<std::string> endings = run_processes(4, [&](const Membership& membership) {
       const std::unique_ptr<Collective> net = join_gloo(membership, {{"timeout", "3600 s"}});
       std::jthread killer;
@@ -88,6 +119,8 @@ TEST(GlooProcesses, APeersDeathIsAnErrorOfEverySurvivor) {
       try {
         for (int step = 0;; ++step) call_forever(*net, step);
       } catch (const CollectiveError& error) {
+        failed.increase();
+        failed.wait_for(3);
         const std::string message = error.what();
         const bool names_the_call =
             message.find(fmt::format(" on rank {} of 4: ", membership.rank)) != std::string::npos;
@@ -205,6 +238,31 @@ TEST(Gloo, TalksThroughItsOwnAddress) {
 
 std::size_t thread_count() {
   return static_cast<std::size_t>(std::distance(std::filesystem::directory_iterator("/proc/self/task"), {}));
+}
+
+// How many of this process's threads block SIGPIPE.
+int threads_that_block_sigpipe() {
+  int count = 0;
+  for (const auto& task : std::filesystem::directory_iterator("/proc/self/task")) {
+    std::ifstream status(task.path() / "status");
+    for (std::string line; std::getline(status, line);) {
+      if (!line.starts_with("SigBlk:")) continue;
+      const std::uint64_t blocked = std::stoull(line.substr(7), nullptr, 16);
+      count += static_cast<int>(blocked >> static_cast<unsigned>(SIGPIPE - 1) & 1U);
+    }
+  }
+  return count;
+}
+
+// So that a peer's end cannot kill this process, in Gloo's thread either.
+TEST(Gloo, ItsThreadBlocksSigpipeAndTheCallersDoesNot) {
+  const auto endings = run_processes(2, [](const Membership& membership) {
+    const int before = threads_that_block_sigpipe();
+    const auto net = join_gloo(membership);
+    net->barrier();
+    return threads_that_block_sigpipe() == before + 1 ? 0 : 1;
+  });
+  EXPECT_THAT(endings, ::testing::Each("exit 0"));
 }
 
 // So that a caller that lowers its own priority afterwards leaves that thread's alone.
