@@ -2,10 +2,8 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <ranges>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include "harness/merge.hh"
 #include "harness/support/file_descriptor.hh"
@@ -114,7 +112,9 @@ void check_effect(const Layer& layer, const std::vector<Axis>& axes) {
 }  // namespace
 
 std::string Point::label() const {
-  return labels.empty() ? "base" : fmt::format("{}", fmt::join(labels | std::views::values, ", "));
+  std::string out;
+  for (const auto& [axis, value] : labels) out += (out.empty() ? "" : ", ") + value;
+  return labels.empty() ? "base" : out;
 }
 
 Place Point::place_of(std::string_view pointer) const {

@@ -1,6 +1,7 @@
 #include "harness/merge.hh"
 
-#include <ranges>
+#include <algorithm>
+#include <utility>
 
 namespace thinpipe {
 namespace {
@@ -29,7 +30,7 @@ void merge(Json& target, const Json& patch) {
 
 Json nested(const std::vector<std::string>& keys, const Json& value) {
   Json out = value;
-  for (const std::string& key : keys | std::views::reverse) out = Json{{key, std::move(out)}};
+  for (std::size_t i = keys.size(); i > 0; --i) out = Json{{keys[i - 1], std::move(out)}};
   return out;
 }
 

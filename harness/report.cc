@@ -81,7 +81,7 @@ void add_traffic(Json& row, const Json& record) {
     if (!link.value("bottleneck", false)) continue;
     const auto a = link.at("between").at(0).get<std::string>();
     const auto b = link.at("between").at(1).get<std::string>();
-    for (const std::string& direction : {a + "->" + b, b + "->" + a}) {
+    for (const std::string& direction : {fmt::format("{}->{}", a, b), fmt::format("{}->{}", b, a)}) {
       const Json bytes = traffic.at("wire_bytes").value(direction, Json(nullptr));
       if (bytes.is_number() && (busiest.is_null() || bytes > busiest)) busiest = bytes;
     }

@@ -52,7 +52,7 @@ class LiveRun {
     monitor_.reset();
     network_.reset();
     provenance_["ended_at"] = utc_now();
-    const Json written = record(outcome);
+    Json written = record(outcome);
     fs::remove_all(rendezvous());
     write_atomically(folder_ / "run.json", record_text(written));
     return written;

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <map>
 #include <optional>
-#include <ranges>
 #include <set>
 
 #include <fmt/format.h>
@@ -164,7 +163,7 @@ std::vector<Run> matching(std::vector<Run> runs, const std::string& pattern) {
   std::vector<Run> out;
   for (Run& run : runs) {
     labels.push_back(run.label);
-    if (matches(run.label) || std::ranges::any_of(run.labels | std::views::values, matches)) {
+    if (matches(run.label) || std::ranges::any_of(run.labels, matches, &Labels::value_type::second)) {
       out.push_back(std::move(run));
     }
   }

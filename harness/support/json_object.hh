@@ -19,7 +19,7 @@ using Json = nlohmann::json;
 
 // What a value must satisfy, and what it is for. Used to check input, and printed by `thinpipe list`.
 struct Rule {
-  std::string_view effect = "";           // one line for the user: what the value does
+  std::string_view effect = {};           // one line for the user: what the value does
   std::optional<Quantity> quantity = {};  // written as a string with a unit
   std::optional<double> above = {};       // value >  above
   std::optional<double> at_least = {};    // value >= at_least
