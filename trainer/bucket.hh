@@ -21,10 +21,11 @@ struct Slice {
 
 struct Bucket {
   std::size_t index = 0;
-  std::int64_t size = 0;      // elements
-  std::vector<Slice> slices;  // ascending offsets, no gaps
-  bool side = false;          // parameters that the method leaves alone: always synchronised densely
-  torch::Tensor gradient;     // float32 [size]; undefined in a layout that no gradient has been collected for
+  std::int64_t size = 0;           // elements
+  std::vector<Slice> slices = {};  // ascending offsets, no gaps
+  bool side = false;               // parameters that the method leaves alone: always synchronised densely
+  torch::Tensor gradient =
+      {};  // float32 [size]; undefined in a layout that no gradient has been collected for
 
   torch::Tensor view(const Slice& slice) const { return gradient.narrow(0, slice.offset, slice.size); }
 };

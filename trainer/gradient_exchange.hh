@@ -64,10 +64,10 @@ class GradientExchange {
 
   struct Parameter {
     torch::Tensor tensor;
-    torch::Tensor pruned;  // bool [size], the complement of kept; undefined where nothing is pruned
+    torch::Tensor pruned = {};  // bool [size], the complement of kept; undefined where nothing is pruned
     unsigned hook = 0;
     std::size_t bucket = 0;
-    torch::Tensor view;  // float32, the parameter's shape, into its bucket
+    torch::Tensor view = {};  // float32, the parameter's shape, into its bucket
     bool arrived = false;
   };
 

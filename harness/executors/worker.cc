@@ -69,7 +69,10 @@ void Worker::take(std::string_view bytes) {
     on_line_(line);
   }
   line_ += bytes;
-  if (line_.size() > longest_line_bytes) on_line_(std::exchange(line_, {}));
+  if (line_.size() > longest_line_bytes) {
+    on_line_(line_);
+    line_.clear();
+  }
 }
 
 // What it wrote just before it ended may still be in the pipe.

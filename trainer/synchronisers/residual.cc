@@ -1,7 +1,5 @@
 #include "trainer/synchronisers/residual.hh"
 
-#include <algorithm>
-
 namespace thinpipe::trainer {
 
 Residual::Residual(const std::vector<ParameterInfo>& parameters)
@@ -31,7 +29,7 @@ void Residual::commit() {
 }
 
 void Residual::discard() {
-  std::ranges::fill(is_staged_, false);
+  is_staged_.assign(is_staged_.size(), false);
 }
 
 void Residual::save(TensorMap& state, const std::string& prefix) const {

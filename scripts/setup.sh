@@ -1,0 +1,41 @@
+#!/usr/bin/env bash
+# Installs what is missing to build and run Thinpipe on Debian 12. Quick when nothing is missing; asks for nothing.
+#
+#   scripts/setup.sh          what ./quickstart.sh needs
+#   scripts/setup.sh check    and what ./check.sh needs on top
+set -euo pipefail
+
+packages=(
+  cmake g++ ninja-build pkg-config ca-certificates
+  libtorch-dev libgloo-dev libopenblas0-pthread libopenblas-pthread-dev
+  libnl-route-3-dev nlohmann-json3-dev libboost1.81-dev libcli11-dev libspdlog-dev libfmt-dev zlib1g-dev libxxhash-dev
+  python3 python3-matplotlib python3-pandas
+  dataset-fashion-mnist
+)
+if [ "${1:-}" = check ]; then
+  packages+=(libgtest-dev libgmock-dev librapidcheck-dev libbenchmark-dev clang-format clang-tidy python3-torch iperf3 iproute2 procps)
+fi
+
+if ! command -v dpkg-query >/dev/null; then
+  echo "setup: this is not a Debian system; install the equivalents of: ${packages[*]}" >&2
+  exit 1
+fi
+
+missing=()
+for package in "${packages[@]}"; do
+  [ "$(dpkg-query -W -f='${Status}' "$package" 2>/dev/null)" = "install ok installed" ] || missing+=("$package")
+done
+[ ${#missing[@]} -eq 0 ] && exit 0
+
+echo "setup: installing ${missing[*]}"
+as_root=()
+if [ "$(id -u)" -ne 0 ]; then
+  if ! command -v sudo >/dev/null; then
+    echo "setup: these packages are missing, and there is no sudo to install them; as root run:" >&2
+    echo "  apt-get install --no-install-recommends ${missing[*]}" >&2
+    exit 1
+  fi
+  as_root=(sudo)
+fi
+"${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -q update
+"${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -q install -y --no-install-recommends "${missing[@]}"

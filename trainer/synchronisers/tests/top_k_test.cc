@@ -1,0 +1,65 @@
+#include "trainer/synchronisers/top_k.hh"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+#include <random>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace thinpipe::trainer {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+// The definition: sort by (|x| descending, index ascending), take k, put the indices in order.
+std::vector<std::uint32_t> by_sorting(const std::vector<float>& values, std::size_t k) {
+  std::vector<std::uint32_t> order(values.size());
+  std::iota(order.begin(), order.end(), 0U);
+  std::ranges::stable_sort(
+      order, [&](std::uint32_t a, std::uint32_t b) { return std::abs(values[a]) > std::abs(values[b]); });
+  order.resize(k);
+  std::ranges::sort(order);
+  return order;
+}
+
+TEST(TopK, PicksTheLargestMagnitudesInIndexOrder) {
+  EXPECT_THAT(top_k_indices(std::vector<float>{1, -5, 3, -2}, 2), ElementsAre(1, 2));
+}
+
+TEST(TopK, BreaksTiesByTheLowestIndex) {
+  EXPECT_THAT(top_k_indices(std::vector<float>{2, -2, 2, 2, -2}, 3), ElementsAre(0, 1, 2));
+  EXPECT_THAT(top_k_indices(std::vector<float>{1, 2, 1, 3, 1}, 4), ElementsAre(0, 1, 2, 3));
+}
+
+TEST(TopK, TakesNothingOrEverything) {
+  EXPECT_THAT(top_k_indices(std::vector<float>{}, 0), IsEmpty());
+  EXPECT_THAT(top_k_indices(std::vector<float>{1, 2}, 0), IsEmpty());
+  EXPECT_THAT(top_k_indices(std::vector<float>{0, -0.0F, 0}, 3), ElementsAre(0, 1, 2));
+}
+
+TEST(TopK, NanAndInfinityComeFirst) {
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  const float infinity = std::numeric_limits<float>::infinity();
+  EXPECT_THAT(top_k_indices(std::vector<float>{1e30F, nan, 2, -infinity}, 1), ElementsAre(1));
+  EXPECT_THAT(top_k_indices(std::vector<float>{1e30F, nan, 2, -infinity}, 2), ElementsAre(1, 3));
+}
+
+TEST(TopK, EqualsSortingOnRandomValuesOfEveryScale) {
+  std::mt19937 random(7);
+  std::normal_distribution<float> normal;
+  std::uniform_int_distribution<int> exponent(-140, 120);
+  for (const std::size_t n : {1U, 2U, 3U, 255U, 1025U, 20000U}) {
+    std::vector<float> values(n);
+    for (float& value : values) value = std::ldexp(std::round(normal(random) * 8) / 8, exponent(random));
+    for (const std::size_t k : {std::size_t{1}, n / 100, n / 3, n - 1, n}) {
+      EXPECT_EQ(top_k_indices(values, k), by_sorting(values, k)) << "n " << n << ", k " << k;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace thinpipe::trainer

@@ -1,0 +1,268 @@
+// Whole trainings on synthetic data, over the in-process backend: trajectories, agreement, checkpoints.
+#include "trainer/training_loop.hh"
+
+#include <limits>
+#include <mutex>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "trainer/agreement.hh"
+#include "trainer/collectives/in_process.hh"
+#include "trainer/collectives/tests/world.hh"
+#include "trainer/training_setup.hh"
+
+namespace thinpipe::trainer {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::ThrowsMessage;
+
+Json base_config(int workers) {
+  return {
+      {"seed", 3},
+      {"workers", workers},
+      {"model", {{"name", "small_cnn"}, {"width", 2}, {"hidden", 16}}},
+      {"dataset",
+       {{"name", "synthetic"}, {"height", 8}, {"width", 8}, {"train_examples", 192}, {"test_examples", 50}}},
+      {"optimiser", {{"name", "sgd"}, {"learning_rate", 0.05}}},
+      {"training",
+       {{"epochs", 2}, {"batch_size_per_worker", 24 / workers}, {"evaluate_every_iterations", 4}}},
+      {"buckets", {{"first_size", "1 kB"}, {"size", "4 kB"}}}};
+}
+
+TrainingConfig configured(int workers, const Json& changes = Json::object()) {
+  Json config = base_config(workers);
+  config.update(changes, true);
+  return parse_training_config(config, {"test", ""});
+}
+
+struct Result {
+  std::vector<Json> iterations;  // rank 0's events
+  std::vector<Json> evaluations;
+  Json summary;
+  std::vector<torch::Tensor> parameters;  // rank 0's
+};
+
+Result train(const TrainingConfig& config, const CheckpointOptions& checkpoints = {}) {
+  const auto dataset = make_dataset(config);
+  InProcessGroup group(static_cast<int>(config.workers));
+  Result result;
+  std::mutex making;  // models draw their weights from torch's one global generator
+  std::exception_ptr failure;
+  {
+    std::vector<std::jthread> workers;
+    for (int rank = 0; rank < config.workers; ++rank) {
+      workers.emplace_back([&, rank] {
+        try {
+          TensorMap weights;
+          {
+            const std::lock_guard lock(making);
+            const auto model = make_model(config, dataset->shape());
+            for (const auto& item : model->named_parameters())
+              weights[item.key()] = item.value().detach().clone();
+          }
+          const EventSink sink = [&, rank](const Json& event) {
+            if (rank != 0) return;
+            if (event["event"] == "iteration") result.iterations.push_back(event);
+            if (event["event"] == "evaluation") result.evaluations.push_back(event);
+            if (event["event"] == "summary") result.summary = event;
+          };
+          TrainingLoop loop(config, *dataset, group.join(rank), weights, checkpoints, sink);
+          loop.run();
+          if (rank == 0) {
+            for (const auto& parameter : loop.model().parameters())
+              result.parameters.push_back(parameter.detach().clone());
+          }
+        } catch (const std::exception& error) {
+          const std::lock_guard lock(making);
+          if (!failure) failure = std::current_exception();
+          group.abort(error.what());
+        }
+      });
+    }
+  }
+  if (failure) std::rethrow_exception(failure);
+  return result;
+}
+
+double largest_difference(const Result& a, const Result& b) {
+  double largest = 0;
+  for (std::size_t i = 0; i < a.parameters.size(); ++i) {
+    largest = std::max(largest, (a.parameters[i] - b.parameters[i]).abs().max().item<double>());
+  }
+  return largest;
+}
+
+// Float sums over a batch in another order differ in the last bits; over 16 steps of this training that stays
+// far below this, while a lost or doubled gradient shows in the second digit.
+constexpr double kTolerance = 1e-5;
+
+TEST(TrainingLoop, SeveralWorkersDenseEqualOneOnTheJointBatch) {
+  const Result alone = train(configured(1));
+  for (const int workers : {2, 3, 4}) {
+    const Result together = train(configured(workers));
+    EXPECT_EQ(together.iterations.size(), 16);
+    EXPECT_LT(largest_difference(alone, together), kTolerance) << workers << " workers";
+    for (std::size_t i = 1; i < alone.evaluations.size(); ++i) {
+      EXPECT_NEAR(together.evaluations[i]["train_loss"].get<double>(),
+                  alone.evaluations[i]["train_loss"].get<double>(), kTolerance);
+      EXPECT_NEAR(together.evaluations[i]["test_loss"].get<double>(),
+                  alone.evaluations[i]["test_loss"].get<double>(), kTolerance);
+    }
+  }
+}
+
+TEST(TrainingLoop, LearnsTheSyntheticData) {
+  const Result result = train(configured(2, {{"training", {{"epochs", 6}}}}));
+  EXPECT_GT(result.evaluations.back()["test_accuracy"].get<double>(), 0.9);
+}
+
+TEST(TrainingLoop, ReportsACurveThatBeginsAtZeroAndEndsAtTheLastIteration) {
+  const Result result = train(configured(2));
+  std::vector<int> at;
+  for (const Json& evaluation : result.evaluations) at.push_back(evaluation["iteration"]);
+  EXPECT_THAT(at, ::testing::ElementsAre(0, 4, 8, 12, 16));
+  EXPECT_EQ(result.evaluations.front()["train_time_s"], 0.0);
+  EXPECT_TRUE(result.evaluations.front()["train_loss"].is_null());
+  double sum = 0;
+  for (const Json& iteration : result.iterations) sum += iteration["iteration_time_s"].get<double>();
+  EXPECT_NEAR(result.evaluations.back()["train_time_s"].get<double>(), sum, 1e-9);
+}
+
+struct Method {
+  std::string name;
+  Json changes;
+};
+
+class EveryMethod : public ::testing::TestWithParam<Method> {};
+
+TEST_P(EveryMethod, KeepsAllWorkersBitIdenticalAfterEveryStep) {
+  // Also with normalisation layers, whose running statistics differ among the workers between evaluations.
+  Json changes = GetParam().changes;
+  changes["model"] = {{"name", "resnet"}, {"width", 4}};
+  changes["training"]["check_agreement_every_iterations"] = 1;
+  Json config = base_config(3);
+  config.merge_patch(changes);
+  config["model"] = changes["model"];
+  EXPECT_NO_THROW(train(parse_training_config(config, {"test", ""})));
+}
+
+TEST_P(EveryMethod, GoesOnFromACheckpointAsIfNothingHadHappened) {
+  const TrainingConfig config = configured(3, GetParam().changes);
+  const Result whole = train(config);
+  const trainer::testing::TemporaryDirectory folder;
+  const CheckpointOptions checkpoints{.directory = folder.path(), .every_iterations = 5};
+  const Result first = train(config, checkpoints);  // leaves checkpoints of iterations 10 and 15
+  EXPECT_EQ(first.summary["parameters_hash"], whole.summary["parameters_hash"]);
+  // One worker lost its newest file: all must go on from iteration 10.
+  std::filesystem::remove(folder.path() + "/rank-1.iteration-15.pt");
+  const Result resumed = train(config, checkpoints);
+  EXPECT_EQ(resumed.iterations.front()["iteration"], 11);
+  EXPECT_EQ(resumed.summary["parameters_hash"], whole.summary["parameters_hash"]);
+  EXPECT_EQ(resumed.summary["effective_density"], whole.summary["effective_density"]);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    All, EveryMethod,
+    ::testing::Values(Method{"dense", {{"synchroniser", {{"name", "dense"}}}}},
+                      Method{"fp16", {{"synchroniser", {{"name", "fp16"}}}}},
+                      Method{"topk", {{"synchroniser", {{"name", "topk"}, {"ratio", 0.05}}}}},
+                      Method{"pactrain",
+                             {{"synchroniser", {{"name", "pactrain"}}}, {"pruning", {{"ratio", 0.5}}}}},
+                      Method{"pactrain_ternary",
+                             {{"synchroniser", {{"name", "pactrain"}, {"values", "ternary"}}},
+                              {"pruning", {{"ratio", 0.5}}}}}),
+    [](const auto& info) { return info.param.name; });
+
+TEST(TrainingLoop, PackingLosesNothingOfThePrunedGradient) {
+  // Pruned and dense against pruned and packed: with two workers the order of summation is the same, and so
+  // are the bits.
+  const Json pruning = {{"ratio", 0.7}};
+  const Result dense = train(configured(2, {{"pruning", pruning}}));
+  const Result packed =
+      train(configured(2, {{"pruning", pruning}, {"synchroniser", {{"name", "pactrain"}}}}));
+  EXPECT_EQ(dense.summary["parameters_hash"], packed.summary["parameters_hash"]);
+}
+
+TEST(TrainingLoop, PrunedWeightsStayAtZero) {
+  const TrainingConfig config =
+      configured(2, {{"pruning", {{"ratio", 0.5}}}, {"optimiser", {{"weight_decay", 0.01}}}});
+  const auto dataset = make_dataset(config);
+  const auto model = make_model(config, dataset->shape());
+  const Mask mask = choose_mask(config, *model, *dataset);
+  const Result result = train(config);
+  std::size_t p = 0;
+  for (const auto& item : model->named_parameters()) {
+    if (const auto keep = mask.flat_mask_for(item.key())) {
+      EXPECT_TRUE(result.parameters[p].flatten().masked_select(keep->logical_not()).eq(0).all().item<bool>())
+          << item.key();
+    }
+    ++p;
+  }
+}
+
+TEST(TrainingLoop, FailsByNameWhenTheGradientStaysNonFinite) {
+  const TrainingConfig config =
+      configured(2, {{"optimiser", {{"learning_rate", 1e30}}}, {"training", {{"max_skipped_steps", 3}}}});
+  EXPECT_THAT([&] { train(config); }, ThrowsMessage<NonFiniteError>(HasSubstr("3 steps in a row")));
+}
+
+TEST(Agreement, NamesTheRanksAndTheTensorThatDiffer) {
+  const TrainingConfig config = configured(3);
+  run_in_process(3, [&](Collective& network) {
+    static std::mutex making;
+    std::shared_ptr<Model> model;
+    {
+      const std::lock_guard lock(making);
+      model = make_model(config, {.channels = 1, .height = 8, .width = 8, .classes = 10});
+    }
+    check_parameters_agree(*model, network);
+    if (network.rank() == 2) {
+      const torch::NoGradGuard no_grad;
+      model->named_parameters()["fc1.bias"][3] += 1e-6;
+    }
+    EXPECT_THAT([&] { check_parameters_agree(*model, network); },
+                ThrowsMessage<DivergenceError>("the parameter fc1.bias of rank 2 differs from rank 0's"));
+  });
+}
+
+TEST(GradientExchange, ServesParametersThatTheLossDoesNotReach) {
+  // A model with a branch that is never used: its gradient counts as zero, and nobody waits for it.
+  struct HalfUsed : Model {
+    HalfUsed()
+        : used(register_module("used", torch::nn::Linear(4, 2))),
+          unused(register_module("unused", torch::nn::Linear(4, 2))) {}
+    torch::Tensor forward(const torch::Tensor& images) override { return used(images); }
+    torch::nn::Linear used, unused;
+  };
+  run_in_process(2, [](Collective& network) {
+    HalfUsed model;
+    struct Share : Collective {
+      explicit Share(Collective& c) : inner(c) {}
+      int rank() const override { return inner.rank(); }
+      int world_size() const override { return inner.world_size(); }
+      void all_reduce(torch::Tensor t, Reduction r) override { inner.all_reduce(t, r); }
+      torch::Tensor all_gather_v(const torch::Tensor& t, std::span<const std::int64_t> c) override {
+        return inner.all_gather_v(t, c);
+      }
+      void broadcast(torch::Tensor t, int root) override { inner.broadcast(t, root); }
+      void barrier() override { inner.barrier(); }
+      Collective& inner;
+    };
+    MeteredCollective metered(std::make_unique<Share>(network));
+    GradientExchange exchange(model, Mask::keep_all(model),
+                              SynchroniserRegistry::instance().make({{"name", "dense"}}, {}, {}), metered,
+                              {});
+    for (int step = 0; step < 3; ++step) {
+      exchange.begin_step();
+      model.forward(torch::ones({1, 4})).sum().backward();
+      exchange.finish_step();
+      EXPECT_TRUE(torch::equal(model.unused->weight.grad(), torch::zeros({2, 4})));
+      EXPECT_TRUE(torch::equal(model.used->weight.grad(), torch::ones({2, 4})));
+    }
+  });
+}
+
+}  // namespace
+}  // namespace thinpipe::trainer
