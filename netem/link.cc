@@ -12,7 +12,6 @@ void describe(rtnl_link* link, const Endpoint& end) {
   rtnl_link_set_name(link, end.device.c_str());
   rtnl_link_set_ifindex(link, end.ifindex);
   rtnl_link_set_ns_fd(link, end.network_namespace.fd());
-  rtnl_link_set_group(link, device_group);
   if (end.hardware_address) {
     rtnl_link_set_addr(link, parse_address(*end.hardware_address, AF_LLC).get());
   }
@@ -40,7 +39,6 @@ void add_bridge(const NetlinkSocket& socket, const std::string& device, int ifin
   const auto link = own<OwnedLink>(rtnl_link_bridge_alloc());
   rtnl_link_set_name(link.get(), device.c_str());
   rtnl_link_set_ifindex(link.get(), ifindex);
-  rtnl_link_set_group(link.get(), device_group);
   socket.send(attempt,
               build_message(attempt, rtnl_link_build_add_request, link.get(), NLM_F_CREATE | NLM_F_EXCL));
 }
@@ -61,6 +59,8 @@ void raise_device(const NetlinkSocket& socket, int ifindex, const DeviceSettings
   rtnl_link_set_ifindex(device.get(), ifindex);
   const OwnedLink changes = empty_link();
   rtnl_link_set_flags(changes.get(), IFF_UP);
+  // Here and not when a pair is made: the kernel ignores the group of the second end.
+  if (ifindex != loopback_ifindex) rtnl_link_set_group(changes.get(), device_group);
   if (settings.bridge) rtnl_link_set_master(changes.get(), *settings.bridge);
   const OwnedMessage message =
       build_message(attempt, rtnl_link_build_change_request, device.get(), changes.get(), 0);

@@ -25,43 +25,70 @@ double rounded(double value) {
 
 }  // namespace
 
-bool RateRecord::Window::complete() const {
-  return backlogged_s >= window_s && backlogged_readings >= window_readings &&
-         std::sqrt(variance_s2) <= window_error * backlogged_s;
+void RateRecord::Slot::add(const Slot& other) {
+  time_s += other.time_s;
+  bytes += other.bytes;
+  backlogged_s += other.backlogged_s;
+  variance_s2 += other.variance_s2;
+  backlogged_readings += other.backlogged_readings;
 }
 
 void RateRecord::add(const LinkCounters& counters) {
-  if (!first_) first_ = fastest_from_ = counters;
+  if (!first_) first_ = slot_first_ = counters;
   if (last_ && counters.time_s > last_->time_s) {
     const double time_s = counters.time_s - last_->time_s;
     const bool before = last_->backlog_bytes > 0;
     const bool now = counters.backlog_bytes > 0;
-    window_.bytes += static_cast<double>(counters.bytes - last_->bytes);
+    slot_.time_s += time_s;
+    slot_.bytes += static_cast<double>(counters.bytes - last_->bytes);
     if (before && now) {
-      window_.backlogged_s += time_s;
+      slot_.backlogged_s += time_s;
     } else if (before != now) {
       // The backlog began or ended somewhere in between, uniformly.
-      window_.backlogged_s += time_s / 2;
-      window_.variance_s2 += time_s * time_s / 12;
+      slot_.backlogged_s += time_s / 2;
+      slot_.variance_s2 += time_s * time_s / 12;
     }
-    if (now) ++window_.backlogged_readings;
-    if (window_.complete()) {
-      window_ratios_.push_back(8 * window_.bytes / (shape_.rate_bit_per_s * window_.backlogged_s));
-      backlogged_s_ += window_.backlogged_s;
-      window_ = {};
-    }
-    note_fastest(counters);
+    if (now) ++slot_.backlogged_readings;
+    finish_slot(counters);
   }
   last_ = counters;
 }
 
-void RateRecord::note_fastest(const LinkCounters& counters) {
-  const double time_s = counters.time_s - fastest_from_->time_s;
-  if (time_s < window_s) return;
-  const double longest_s = time_s + counters.time_uncertainty_s + fastest_from_->time_uncertainty_s;
-  fastest_ = std::max(fastest_, static_cast<double>(counters.bytes - fastest_from_->bytes) /
-                                    (shape_.rate_bit_per_s / 8 * longest_s + shape_.burst_bytes));
-  fastest_from_ = counters;
+void RateRecord::finish_slot(const LinkCounters& counters) {
+  if (slot_.time_s < slot_s) return;
+  const double longest_s = slot_.time_s + counters.time_uncertainty_s + slot_first_->time_uncertainty_s;
+  fastest_ = std::max(fastest_, slot_.bytes / (shape_.rate_bit_per_s / 8 * longest_s + shape_.burst_bytes));
+  if (slot_.backlogged_s > 0) {
+    slots_.push_back(slot_);
+    all_.add(slot_);
+  }
+  slot_first_ = counters;
+  slot_ = {};
+}
+
+std::vector<double> RateRecord::window_ratios() const {
+  if (slots_.empty()) return {};
+  // One length for all windows, from the whole run: a window that ended as soon as it looked good would
+  // favour readings that overrate the backlog.
+  const auto slots = static_cast<double>(slots_.size());
+  const double relative_error = window_error * all_.backlogged_s;
+  const double length = std::ceil(std::max({1.0, slot_s * slots / all_.backlogged_s * (1 - rounding),
+                                            window_readings * slots / std::max(all_.backlogged_readings, 1.0),
+                                            slots * all_.variance_s2 / (relative_error * relative_error)}));
+  std::vector<double> ratios;
+  Slot window;
+  double filled = 0;
+  for (const Slot& slot : slots_) {
+    window.add(slot);
+    if (++filled < length) continue;
+    // One with far less backlog than most says little.
+    if (window.backlogged_s >= 0.5 * length * all_.backlogged_s / slots) {
+      ratios.push_back(8 * window.bytes / (shape_.rate_bit_per_s * window.backlogged_s));
+    }
+    window = {};
+    filled = 0;
+  }
+  return ratios;
 }
 
 std::vector<Check> RateRecord::checks() const {
@@ -71,9 +98,10 @@ std::vector<Check> RateRecord::checks() const {
                .asked = fmt::format("at least {:.2f} of the cap", lowest_median)};
   Check slowest{.name = "5th percentile of rate while backlogged " + name,
                 .asked = fmt::format("at least {:.2f} of the cap", lowest_5th_percentile)};
-  if (window_ratios_.size() >= fewest_windows) {
-    const double middle = quantile(window_ratios_, 0.5);
-    const double low = quantile(window_ratios_, 0.05);
+  const std::vector<double> ratios = window_ratios();
+  if (ratios.size() >= fewest_windows) {
+    const double middle = quantile(ratios, 0.5);
+    const double low = quantile(ratios, 0.05);
     median.measured = rounded(middle);
     median.ok = middle >= lowest_median;
     slowest.measured = rounded(low);
@@ -81,7 +109,7 @@ std::vector<Check> RateRecord::checks() const {
   } else {
     median.note = slowest.note =
         fmt::format("not judged: {:.2f} s of backlog gave {} windows, and a judgement takes {}",
-                    backlogged_s_ + window_.backlogged_s, window_ratios_.size(), fewest_windows);
+                    all_.backlogged_s, ratios.size(), fewest_windows);
   }
   const std::uint64_t drops = last_->drops - first_->drops;
   const std::uint64_t full = last_->full_queue_drops - first_->full_queue_drops;

@@ -23,9 +23,10 @@ class RateRecord {
   // How often to take readings. Any period gives an unbiased estimate; a shorter one gives more windows.
   static constexpr std::chrono::milliseconds sampling_period{4};
 
-  // A window ends when it holds at least so much backlogged time and so many backlogged readings, and the
-  // estimate of that time is good to this standard error. An unbroken backlog gives windows of 100 ms.
-  static constexpr double window_s = 0.1;
+  // The run is cut into slots of this length. Slots with a backlog are joined, each the same number, into
+  // windows long enough to hold so much backlogged time, so many backlogged readings, and an estimate of that
+  // time with this standard error. An unbroken backlog gives windows of one slot.
+  static constexpr double slot_s = 0.1;
   static constexpr std::size_t window_readings = 20;
   static constexpr double window_error = 0.03;
   static constexpr std::size_t fewest_windows = 10;
@@ -39,25 +40,30 @@ class RateRecord {
   std::vector<Check> checks() const;
 
  private:
-  struct Window {
+  struct Slot {
+    double time_s = 0;
     double bytes = 0;
     double backlogged_s = 0;
     double variance_s2 = 0;  // of backlogged_s
-    std::size_t backlogged_readings = 0;
+    double backlogged_readings = 0;
 
-    bool complete() const;
+    void add(const Slot& other);
   };
 
-  void note_fastest(const LinkCounters& counters);
+  // Ends the slot if it is full.
+  void finish_slot(const LinkCounters& counters);
+
+  // Of each window: rate while backlogged / cap.
+  std::vector<double> window_ratios() const;
 
   Shape shape_;
   std::optional<LinkCounters> first_;
   std::optional<LinkCounters> last_;
-  Window window_;                      // the one being filled
-  std::vector<double> window_ratios_;  // rate while backlogged / cap of each finished window
-  double backlogged_s_ = 0;
-  std::optional<LinkCounters> fastest_from_;  // where the current 100 ms began
-  double fastest_ = 0;                        // bytes in 100 ms over the most that the shape allows
+  std::optional<LinkCounters> slot_first_;
+  Slot slot_;                // the one being filled
+  std::vector<Slot> slots_;  // those with a backlog
+  Slot all_;                 // the sum of slots_
+  double fastest_ = 0;       // bytes in a slot over the most that the shape allows
 };
 
 }  // namespace thinpipe::netem

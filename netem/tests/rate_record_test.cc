@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <random>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -14,11 +15,13 @@ constexpr Shape shape{.rate_bit_per_s = 100e6, .burst_bytes = 4000, .queue_bytes
 constexpr double cap_bytes_per_s = 100e6 / 8;
 
 // A queue that is fed at `arrival(t)` and sends at `service(t)` while it holds something, both in bytes per
-// second, read every `period_s` for `duration_s`.
+// second, read every `period_s`, give or take a tenth as timers do, for `duration_s`.
 RateRecord simulate(const std::function<double(double)>& arrival,
                     const std::function<double(double)>& service, double duration_s,
                     double period_s = 0.004) {
   RateRecord record(shape);
+  std::mt19937 random(1);
+  std::uniform_real_distribution<double> jitter(0.9, 1.1);
   constexpr double step_s = 10e-6;
   double backlog = 0;
   double sent = 0;
@@ -29,7 +32,7 @@ RateRecord simulate(const std::function<double(double)>& arrival,
     backlog -= out;
     sent += out;
     if (t >= next_reading_s) {
-      next_reading_s += period_s;
+      next_reading_s += period_s * jitter(random);
       record.add({.name = "a->b",
                   .rate_bit_per_s = 100e6,
                   .bytes = static_cast<std::uint64_t>(sent),
