@@ -1,0 +1,99 @@
+// How long a network takes to build and tear down, and how much of its caps it delivers.
+#include "netem/network.hh"
+
+#include <cstdio>
+#include <exception>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <benchmark/benchmark.h>
+#include <fmt/format.h>
+
+#include "netem/probe.hh"
+#include "netem/sandbox.hh"
+
+namespace thinpipe::netem {
+namespace {
+
+// Three switches in a row, a third of the hosts at each, like topologies/three-switch.json with its eight.
+Topology three_switch(std::int64_t hosts, double rate_bit_per_s) {
+  Topology topology{.name = "three-switch", .switches = {"left", "middle", "right"}};
+  for (std::int64_t i = 0; i < hosts; ++i) {
+    topology.hosts.push_back(fmt::format("w{}", i));
+    topology.links.push_back(
+        {.a = topology.hosts.back(), .b = topology.switches[static_cast<std::size_t>(3 * i / hosts)]});
+  }
+  for (const std::size_t i : {0U, 1U}) {
+    topology.links.push_back({.a = topology.switches[i],
+                              .b = topology.switches[i + 1],
+                              .rate_bit_per_s = rate_bit_per_s,
+                              .bottleneck = true});
+  }
+  return topology;
+}
+
+void build_and_tear_down(benchmark::State& state) {
+  const Topology topology = three_switch(state.range(0), 100e6);
+  for (auto unused : state) {
+    const Network network(topology);
+    benchmark::DoNotOptimize(&network);
+  }
+}
+BENCHMARK(build_and_tear_down)->Arg(8)->Arg(64)->Unit(benchmark::kMillisecond)->UseRealTime();
+
+void build(benchmark::State& state) {
+  const Topology topology = three_switch(state.range(0), 100e6);
+  for (auto unused : state) {
+    auto network = std::make_unique<Network>(topology);
+    state.PauseTiming();
+    network.reset();
+    state.ResumeTiming();
+  }
+}
+BENCHMARK(build)->Arg(8)->Unit(benchmark::kMillisecond)->UseRealTime();
+
+void read_counters(benchmark::State& state) {
+  const Network network(three_switch(8, 100e6));
+  for (auto unused : state) benchmark::DoNotOptimize(network.counters());
+}
+BENCHMARK(read_counters)->Unit(benchmark::kMicrosecond)->UseRealTime();
+
+// Goodput over what the cap allows, 1.5 s a measurement; the argument is the cap in Mbit/s and the number of
+// flows.
+void goodput(benchmark::State& state) {
+  const double cap = 1e6 * static_cast<double>(state.range(0));
+  const Network network(three_switch(8, cap));
+  double sum = 0;
+  for (auto unused : state) {
+    const std::vector<std::pair<const Host*, const Host*>> flows(static_cast<std::size_t>(state.range(1)),
+                                                                 {&network.host("w0"), &network.host("w7")});
+    for (const double flow : measure_goodput(flows)) sum += flow;
+  }
+  state.counters["ratio"] = sum / static_cast<double>(state.iterations()) / cap / goodput_of_cap;
+}
+BENCHMARK(goodput)
+    ->ArgNames({"Mbit", "flows"})
+    ->ArgsProduct({{100, 500, 1000}, {1, 4}})
+    ->Iterations(1)
+    ->Repetitions(5)
+    ->ReportAggregatesOnly()
+    ->Unit(benchmark::kSecond)
+    ->UseRealTime();
+
+}  // namespace
+}  // namespace thinpipe::netem
+
+int main(int argc, char** argv) {
+  const std::vector<std::string> arguments(argv, argv + argc);
+  try {
+    if (!thinpipe::netem::inside_sandbox()) return thinpipe::netem::run_in_sandbox(arguments);
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "%s\n", error.what());
+    return 1;
+  }
+  benchmark::Initialize(&argc, argv);
+  if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 2;
+  benchmark::RunSpecifiedBenchmarks();
+  return 0;
+}
