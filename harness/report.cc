@@ -137,7 +137,8 @@ std::string time_cell(const Json& row) {
 std::string speed_up_cell(const Json& row, const std::string& baseline) {
   const std::string field = "speed_up_over_" + baseline;
   if (!row.contains(field)) return "-";
-  return (row.at(field + "_at_least").get<bool>() ? ">" : "") + number_or_dash(row.at(field), "{:.2f}x");
+  return fmt::format("{}{}", row.at(field + "_at_least").get<bool>() ? ">" : "",
+                     number_or_dash(row.at(field), "{:.2f}x"));
 }
 
 std::string iteration_cell(const Json& row, const char* part) {
