@@ -23,6 +23,7 @@
 #include <gloo/transport/tcp/device.h>
 
 #include "trainer/collectives/arguments.hh"
+#include "trainer/collectives/local_address.hh"
 #include "trainer/collectives/reduction.hh"
 #include "trainer/collectives/sigpipe_block.hh"
 
@@ -69,6 +70,8 @@ GlooCollective::GlooCollective(const GlooOptions& options, const Membership& mem
 }
 
 void GlooCollective::connect(const GlooOptions& options, const Membership& membership) {
+  // Gloo finds it out too, but leaks the looked-up address then.
+  check_local_address(membership.address);
   gloo::transport::tcp::attr attributes;
   attributes.hostname = membership.address;
   auto device = gloo::transport::tcp::CreateDevice(attributes);

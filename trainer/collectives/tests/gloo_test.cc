@@ -13,6 +13,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -31,6 +32,7 @@ using testing::TemporaryDirectory;
 pid_t fork_worker(const std::function<int()>& worker) {
   const pid_t pid = fork();
   if (pid != 0) return pid;
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
   int code = 99;
   try {
     code = worker();
@@ -185,6 +187,7 @@ TEST(Gloo, RefusesAnAddressThatIsNotThisHosts) {
   // 192.0.2.0/24 is reserved for documentation.
   const auto messages = errors_of(1, [&](int) { join_gloo({0, 2, "192.0.2.1", directory.path()}); });
   EXPECT_THAT(messages[0], StartsWith("connect at 192.0.2.1 "));
+  EXPECT_THAT(messages[0], HasSubstr("bind to 192.0.2.1: Cannot assign requested address"));
 }
 
 TEST(Gloo, RefusesADirectoryThatIsNotThere) {
