@@ -78,8 +78,8 @@ Json describe_options() {
   return describer.out;
 }
 
-// `value` with every field of `description` (from describe_options) that is absent at its default. Whole numbers
-// where the default is a real one become real, so that one configuration has one spelling.
+// `value` with every field of `description` (from describe_options) that is absent at its default. Whole
+// numbers where the default is a real one become real, so that one configuration has one spelling.
 inline Json fill_defaults(Json value, const Json& description) {
   for (const Json& field : description) {
     const std::string key = field["key"];

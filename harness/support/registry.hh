@@ -59,7 +59,8 @@ class Registry {
     return entry->second;
   }
 
-  // Makes what {"name": …, options…} asks for; a wrong name or option is an InputError with the nearest valid one.
+  // Makes what {"name": …, options…} asks for; a wrong name or option is an InputError with the nearest valid
+  // one.
   std::unique_ptr<Interface> make(const Json& value, const Place& place, Arguments... arguments) const {
     JsonObject object(value, place);
     std::string name;

@@ -13,7 +13,8 @@ class Model : public torch::nn::Module {
   virtual torch::Tensor forward(const torch::Tensor& images) = 0;
 };
 
-// {"name": "small_cnn", "width": 16, …}. Weights are initialised from torch's global generator: seed it first.
+// {"name": "small_cnn", "width": 16, …}. Weights are initialised from torch's global generator: seed it
+// first.
 using ModelRegistry = Registry<Model, const DataShape&>;
 
 }  // namespace thinpipe::trainer

@@ -173,7 +173,7 @@ INSTANTIATE_TEST_SUITE_P(
                       Method{"pactrain_ternary",
                              {{"synchroniser", {{"name", "pactrain"}, {"values", "ternary"}}},
                               {"pruning", {{"ratio", 0.5}}}}}),
-    [](const auto& info) { return info.param.name; });
+    [](const auto& test) { return test.param.name; });
 
 TEST(TrainingLoop, PackingLosesNothingOfThePrunedGradient) {
   // Pruned and dense against pruned and packed: with two workers the order of summation is the same, and so

@@ -206,7 +206,7 @@ TEST_P(ExactMethod, GivesTheMeanOverWorkers) {
 }
 
 INSTANTIATE_TEST_SUITE_P(All, ExactMethod, ::testing::Values(methods[0], methods[1], methods[3], methods[4]),
-                         [](const auto& info) { return info.param.name; });
+                         [](const auto& test) { return test.param.name; });
 
 TEST(Fp16, HalvesItsScaleAfterAnOverflowAndSaysSoInItsState) {
   const World world = make_world(4, false);
