@@ -11,6 +11,7 @@
 #include "trainer/collectives/in_process.hh"
 #include "trainer/collectives/tests/world.hh"
 #include "trainer/training_setup.hh"
+#include "trainer/weights.hh"
 
 namespace thinpipe::trainer {
 namespace {
@@ -48,20 +49,16 @@ Result train(const TrainingConfig& config, const CheckpointOptions& checkpoints 
   const auto dataset = make_dataset(config);
   InProcessGroup group(static_cast<int>(config.workers));
   Result result;
-  std::mutex making;  // models draw their weights from torch's one global generator
+  // Made once: threads would share torch's one global generator.
+  TensorMap weights = weights_of(*make_model(config, dataset->shape()));
+  for (auto& [name, tensor] : weights) tensor = tensor.detach().clone();
+  std::mutex mutex;
   std::exception_ptr failure;
   {
     std::vector<std::jthread> workers;
     for (int rank = 0; rank < config.workers; ++rank) {
       workers.emplace_back([&, rank] {
         try {
-          TensorMap weights;
-          {
-            const std::lock_guard lock(making);
-            const auto model = make_model(config, dataset->shape());
-            for (const auto& item : model->named_parameters())
-              weights[item.key()] = item.value().detach().clone();
-          }
           const EventSink sink = [&, rank](const Json& event) {
             if (rank != 0) return;
             if (event["event"] == "iteration") result.iterations.push_back(event);
@@ -75,7 +72,7 @@ Result train(const TrainingConfig& config, const CheckpointOptions& checkpoints 
               result.parameters.push_back(parameter.detach().clone());
           }
         } catch (const std::exception& error) {
-          const std::lock_guard lock(making);
+          const std::lock_guard lock(mutex);
           if (!failure) failure = std::current_exception();
           group.abort(error.what());
         }
