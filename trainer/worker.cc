@@ -1,5 +1,6 @@
 #include "trainer/worker.hh"
 
+#include <dlfcn.h>
 #include <sys/resource.h>
 #include <torch/version.h>
 #include <unistd.h>
@@ -15,6 +16,16 @@ namespace {
 // slice of somebody's forward pass. Niceness is per thread on Linux, and needs no privilege to lower.
 void lower_this_threads_priority() {
   system_call("lower the priority of the computing thread", ::setpriority(PRIO_PROCESS, 0, 19));
+}
+
+// One core's worth of computing each: workers outnumber cores. OpenBLAS keeps threads of its own, which
+// LibTorch does not set; idle, they call sched_yield in a loop and take the processor from the threads that
+// communicate.
+void compute_on_one_thread() {
+  at::set_num_threads(1);
+  if (void* symbol = ::dlsym(RTLD_DEFAULT, "openblas_set_num_threads")) {
+    reinterpret_cast<void (*)(int)>(symbol)(1);
+  }
 }
 
 std::string_view kind_of(const std::exception& error) {
@@ -61,8 +72,7 @@ bool work(const WorkerFile& worker, const EventSink& events) {
   const int rank = worker.membership.rank;
   events({{"event", "started"}, {"rank", rank}, {"pid", ::getpid()}, {"libraries", library_versions()}});
   try {
-    // One core's worth of computing each: workers outnumber cores.
-    at::set_num_threads(1);
+    compute_on_one_thread();
     const std::unique_ptr<Dataset> dataset = make_dataset(worker.config);
     const TensorMap weights = worker.starting_weights ? load_tensors(*worker.starting_weights) : TensorMap{};
     const EventSink rank_0_only = rank == 0 ? events : [](const Json&) {};
