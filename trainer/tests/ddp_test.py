@@ -166,7 +166,7 @@ def main():
     print(f"loss of rank 0 from {theirs[0]:.4f} to {theirs[-1]:.4f} over {STEPS} steps, "
           f"largest relative difference from DistributedDataParallel {worst:.2e}")
     assert worst < RELATIVE_TOLERANCE, list(zip(ours, theirs))
-    assert theirs[-1] < theirs[0] / 2, "the comparison needs a training that gets somewhere"
+    assert theirs[-1] < 0.8 * theirs[0], "the comparison needs a training that gets somewhere"
 
 
 if __name__ == "__main__":

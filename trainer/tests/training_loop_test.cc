@@ -111,7 +111,7 @@ TEST(TrainingLoop, SeveralWorkersDenseEqualOneOnTheJointBatch) {
 }
 
 TEST(TrainingLoop, LearnsTheSyntheticData) {
-  const Result result = train(configured(2, {{"training", {{"epochs", 6}}}}));
+  const Result result = train(configured(2, {{"training", {{"epochs", 25}}}}));
   EXPECT_GT(result.evaluations.back()["test_accuracy"].get<double>(), 0.9);
 }
 
