@@ -76,14 +76,17 @@ BENCHMARK_CAPTURE(accumulate, int8_sum, torch::kInt8, Reduction::sum)->Arg(2 * s
 BENCHMARK_CAPTURE(all_reduce, gloo_float32, "gloo", torch::kFloat32)
     ->ArgsProduct({{2, 8}, {256, 1 << 22}})
     ->UseManualTime()
+    ->Iterations(5)
     ->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(all_reduce, gloo_float16, "gloo", torch::kFloat16)
     ->ArgsProduct({{2, 8}, {1 << 22}})
     ->UseManualTime()
+    ->Iterations(5)
     ->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(all_reduce, in_process_float32, "in_process", torch::kFloat32)
     ->ArgsProduct({{8}, {256, 1 << 22}})
     ->UseManualTime()
+    ->Iterations(5)
     ->Unit(benchmark::kMillisecond);
 
 }  // namespace
