@@ -30,16 +30,13 @@ unsigned largest_segment_of(const Topology& topology) {
 }  // namespace
 
 Network::Fabric::Fabric(const Topology& topology, const std::vector<Host>& hosts)
-    : socket_(socket_in(namespace_)) {
-  std::map<std::string, std::size_t> host_index;
-  for (std::size_t i = 0; i < hosts.size(); ++i) {
-    host_index[hosts[i].name] = i;
-    host_sockets_.push_back(socket_in(*hosts[i].network_namespace));
-  }
+    : hosts_(hosts),
+      largest_segment_bytes_(largest_segment_of(topology)),
+      socket_(socket_in(namespace_)),
+      host_sockets_(hosts.size()) {
+  for (std::size_t i = 0; i < hosts.size(); ++i) host_index_[hosts[i].name] = i;
   add_switches(topology);
-  const unsigned largest_segment = largest_segment_of(topology);
-  for (const Link& link : topology.links) add_link(link, host_index, hosts, largest_segment);
-  for (std::size_t i = 0; i < hosts.size(); ++i) set_up_host(i, hosts.size());
+  for (const Link& link : topology.links) add_link(link);
 }
 
 Network::Fabric::~Fabric() {
@@ -58,30 +55,31 @@ void Network::Fabric::add_switches(const Topology& topology) {
   }
 }
 
-Network::Fabric::End Network::Fabric::make_end(const std::string& node,
-                                               const std::map<std::string, std::size_t>& host_index,
-                                               const std::vector<Host>& hosts, unsigned largest_segment) {
+Network::Fabric::End Network::Fabric::make_end(const std::string& node) {
   if (const auto bridge = bridges_.find(node); bridge != bridges_.end()) {
     const std::string device = fmt::format("{}.{}", node, ports_[node]++);
-    return {{namespace_, device, next_ifindex_++}, &socket_, {.bridge = bridge->second}};
+    return {{namespace_, device, next_ifindex_++}, &socket_, {.bridge = bridge->second}, {}};
   }
-  const std::size_t index = host_index.at(node);
-  return {{*hosts[index].network_namespace, "eth0", first_ifindex, host_hardware_address(index)},
-          &host_sockets_[index],
-          {.largest_segment_bytes = largest_segment}};
+  const std::size_t index = host_index_.at(node);
+  const NetworkNamespace& place = *hosts_[index].network_namespace;
+  host_sockets_[index] = std::make_unique<NetlinkSocket>(socket_in(place));
+  return {{place, "eth0", first_ifindex, host_hardware_address(index)},
+          host_sockets_[index].get(),
+          {.largest_segment_bytes = largest_segment_bytes_},
+          index};
 }
 
-void Network::Fabric::add_link(const Link& link, const std::map<std::string, std::size_t>& host_index,
-                               const std::vector<Host>& hosts, unsigned largest_segment) {
-  const End a = make_end(link.a, host_index, hosts, largest_segment);
-  const End b = make_end(link.b, host_index, hosts, largest_segment);
+void Network::Fabric::add_link(const Link& link) {
+  const End a = make_end(link.a);
+  const End b = make_end(link.b);
   add_veth(socket_, a.endpoint, b.endpoint);
-  if (link.rate_bit_per_s) {
+  const bool shaped = link.rate_bit_per_s.has_value();
+  if (shaped) {
     shape(link.a, link.b, a, shape_of(link));
     shape(link.b, link.a, b, shape_of(link));
   }
-  raise_device(*a.socket, a.endpoint.ifindex, a.settings);
-  raise_device(*b.socket, b.endpoint.ifindex, b.settings);
+  finish(a, shaped);
+  finish(b, shaped);
 }
 
 void Network::Fabric::shape(const std::string& from, const std::string& to, const End& sender,
@@ -93,13 +91,15 @@ void Network::Fabric::shape(const std::string& from, const std::string& to, cons
   shaping_.push_back({device.name, asked, shape_device(*sender.socket, device, asked)});
 }
 
-void Network::Fabric::set_up_host(std::size_t index, std::size_t hosts) const {
-  const NetlinkSocket& socket = host_sockets_[index];
-  raise_device(socket, loopback_ifindex);
-  add_address_and_route(socket, first_ifindex, index);
-  for (std::size_t other = 0; other < hosts; ++other) {
-    if (other != index) add_neighbour(socket, first_ifindex, other);
+void Network::Fabric::finish(const End& end, bool shaped) {
+  raise_device(*end.socket, end.endpoint.ifindex, end.settings);
+  if (!end.host) return;
+  raise_device(*end.socket, loopback_ifindex);
+  add_address_and_route(*end.socket, end.endpoint.ifindex, *end.host);
+  for (std::size_t other = 0; other < hosts_.size(); ++other) {
+    if (other != *end.host) add_neighbour(*end.socket, end.endpoint.ifindex, other);
   }
+  if (!shaped) host_sockets_[*end.host].reset();
 }
 
 std::vector<LinkCounters> Network::Fabric::counters() const {
@@ -113,7 +113,7 @@ std::vector<LinkCounters> Network::Fabric::counters() const {
 
 std::uint64_t Network::Fabric::frames_lost() const {
   std::uint64_t lost = netem::frames_lost(socket_);
-  for (const NetlinkSocket& socket : host_sockets_) lost += netem::frames_lost(socket);
+  for (const Host& host : hosts_) lost += netem::frames_lost(socket_in(*host.network_namespace));
   return lost;
 }
 

@@ -4,6 +4,8 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -17,6 +19,7 @@ namespace thinpipe::netem {
 // has "eth0".
 class Network::Fabric {
  public:
+  // `hosts` must outlive this.
   Fabric(const Topology& topology, const std::vector<Host>& hosts);
   // Deletes every device and waits for it, so that a later network does not compete with the kernel's own
   // clean-up.
@@ -34,15 +37,15 @@ class Network::Fabric {
     Endpoint endpoint;
     const NetlinkSocket* socket;
     DeviceSettings settings;
+    std::optional<std::size_t> host;  // its index
   };
 
   void add_switches(const Topology& topology);
-  void add_link(const Link& link, const std::map<std::string, std::size_t>& host_index,
-                const std::vector<Host>& hosts, unsigned largest_segment);
-  End make_end(const std::string& node, const std::map<std::string, std::size_t>& host_index,
-               const std::vector<Host>& hosts, unsigned largest_segment);
+  void add_link(const Link& link);
+  End make_end(const std::string& node);
   void shape(const std::string& from, const std::string& to, const End& sender, const Shape& asked);
-  void set_up_host(std::size_t index, std::size_t hosts) const;
+  // Brings up the device at the end, and the rest of the host that owns it.
+  void finish(const End& end, bool shaped);
 
   // Devices whose counters one socket reads, and their places in shaping_.
   struct Readings {
@@ -50,11 +53,16 @@ class Network::Fabric {
     std::vector<std::size_t> order;
   };
 
+  const std::vector<Host>& hosts_;
+  std::map<std::string, std::size_t> host_index_;
+  unsigned largest_segment_bytes_;
   NetworkNamespace namespace_;
   NetlinkSocket socket_;
-  std::vector<NetlinkSocket> host_sockets_;  // by host; kept, because host ends of links may be shaped
-  std::map<std::string, int> bridges_;       // interface index by switch
-  std::map<std::string, int> ports_;         // used so far, by switch
+  // By host: open while the host is built, and kept where its end of the link is shaped. Many hosts would
+  // take too many descriptors.
+  std::vector<std::unique_ptr<NetlinkSocket>> host_sockets_;
+  std::map<std::string, int> bridges_;  // interface index by switch
+  std::map<std::string, int> ports_;    // used so far, by switch
   int next_ifindex_ = first_ifindex;
   std::vector<ShapedDirection> shaping_;
   std::map<const NetlinkSocket*, Readings> readings_;

@@ -13,7 +13,8 @@ int netlink_call(std::string_view attempt, int result) {
 }
 
 NetlinkSocket::NetlinkSocket() : socket_(own<OwnedSocket>(nl_socket_alloc())) {
-  netlink_call("open a netlink socket", nl_connect(socket_.get(), NETLINK_ROUTE));
+  // By errno: libnl has no code of its own for "Too many open files".
+  system_call("open a netlink socket", nl_connect(socket_.get(), NETLINK_ROUTE) < 0 ? -1 : 0);
 }
 
 void NetlinkSocket::send(std::string_view attempt, const OwnedMessage& message) const {

@@ -48,7 +48,8 @@ class Network {
   // empty on loopback.
   const std::string& congestion_control() const { return congestion_control_; }
 
-  // Frames that devices lost other than in a shaper's queue, since the network was built. Reads every device.
+  // Frames that devices lost other than in a shaper's queue, since the network was built. Reads every
+  // device of every namespace: not for a tight loop.
   std::uint64_t frames_lost_outside_queues() const;
 
  private:

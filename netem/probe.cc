@@ -155,8 +155,10 @@ std::string congestion_control(const FileDescriptor& socket) {
 std::vector<double> measure_goodput(const std::vector<std::pair<const Host*, const Host*>>& pairs,
                                     const GoodputOptions& options) {
   std::vector<std::unique_ptr<Flow>> flows;
+  flows.reserve(pairs.size());
   for (const auto& [from, to] : pairs) flows.push_back(std::make_unique<Flow>(*from, *to, options));
   std::vector<double> out;
+  out.reserve(pairs.size());
   for (const auto& flow : flows) out.push_back(flow->finish());
   return out;
 }

@@ -80,6 +80,7 @@ int supervise(pid_t child, pid_t reaped, const PassedSignals& signals) {
   signals.restore();
   ::setenv(marker, pid_namespace().c_str(), 1);
   std::vector<char*> pointers;
+  pointers.reserve(arguments.size() + 1);
   for (const std::string& argument : arguments) pointers.push_back(const_cast<char*>(argument.c_str()));
   pointers.push_back(nullptr);
   ::execv("/proc/self/exe", pointers.data());
