@@ -111,7 +111,9 @@ TEST(TrainingLoop, SeveralWorkersDenseEqualOneOnTheJointBatch) {
 }
 
 TEST(TrainingLoop, LearnsTheSyntheticData) {
-  const Result result = train(configured(2, {{"training", {{"epochs", 25}}}}));
+  const Result result = train(configured(2, {{"model", {{"width", 8}, {"hidden", 64}}},
+                                             {"dataset", {{"noise", 0.2}}},
+                                             {"training", {{"epochs", 25}}}}));
   EXPECT_GT(result.evaluations.back()["test_accuracy"].get<double>(), 0.9);
 }
 
