@@ -33,7 +33,7 @@ void Measurements::add(const Json& event) {
     train_time_s_ = event.at("train_time_s").get<double>();
     iteration_times_s_.push_back(event.at("iteration_time_s").get<double>());
     payload_bytes_ += event.at("payload_bytes").get<std::int64_t>();
-    sent_bytes_ += event.at("sent_bytes").get<std::int64_t>();
+    sent_bytes_ += event.at("sent_bytes").get<double>();
     for (const auto& [field, name] : parts) {
       parts_s_[name] = parts_s_.value(name, 0.0) + event.at(field).get<double>();
     }

@@ -20,7 +20,8 @@ class Measurements {
   std::int64_t iterations() const { return static_cast<std::int64_t>(iteration_times_s_.size()); }
   double train_time_s() const { return train_time_s_; }
   std::int64_t payload_bytes() const { return payload_bytes_; }  // handed to collectives by rank 0
-  std::int64_t sent_bytes() const { return sent_bytes_; }  // by the formula of the collectives' algorithms
+  // By the formula of the collectives' algorithms, whose shares of a message need not be whole bytes.
+  double sent_bytes() const { return sent_bytes_; }
   const Json& curve() const { return curve_; }
   const Json& summary() const { return summary_; }
 
@@ -33,7 +34,7 @@ class Measurements {
   Json parts_s_ = Json::object();  // part: sum over iterations
   double train_time_s_ = 0;
   std::int64_t payload_bytes_ = 0;
-  std::int64_t sent_bytes_ = 0;
+  double sent_bytes_ = 0;
   Json curve_ = Json::array();
   Json summary_ = nullptr;
 };

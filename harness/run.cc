@@ -1,6 +1,7 @@
 #include "harness/run.hh"
 
 #include <algorithm>
+#include <cmath>
 #include <optional>
 
 #include <fcntl.h>
@@ -164,7 +165,7 @@ class LiveRun {
       }
     }
     return {{"payload_bytes_per_worker", measurements_.payload_bytes()},
-            {"sent_bytes_per_worker", measurements_.sent_bytes()},
+            {"sent_bytes_per_worker", std::llround(measurements_.sent_bytes())},
             {"wire_bytes", wire_bytes},
             {"utilisation", utilisation}};
   }

@@ -9,7 +9,7 @@ Json iteration(int number, double time_s, double train_time_s) {
   return {{"event", "iteration"},       {"iteration", number},       {"train_time_s", train_time_s},
           {"iteration_time_s", time_s}, {"compute_s", 0.5 * time_s}, {"encode_s", 0.1 * time_s},
           {"exchange_s", 0.3 * time_s}, {"decode_s", 0.1 * time_s},  {"exposed_exchange_s", 0.2 * time_s},
-          {"payload_bytes", 100},       {"sent_bytes", 175}};
+          {"payload_bytes", 100},       {"sent_bytes", 175.5}};
 }
 
 Json evaluation(int number, double train_time_s, const Json& accuracy) {
@@ -35,7 +35,7 @@ TEST(Measurements, SumsBytesAndAveragesTimes) {
   EXPECT_EQ(measurements.iterations(), 2);
   EXPECT_DOUBLE_EQ(measurements.train_time_s(), 4);
   EXPECT_EQ(measurements.payload_bytes(), 200);
-  EXPECT_EQ(measurements.sent_bytes(), 350);
+  EXPECT_DOUBLE_EQ(measurements.sent_bytes(), 351);
   const Json times = measurements.iteration_time_s();
   EXPECT_DOUBLE_EQ(times.at("mean"), 2);
   EXPECT_DOUBLE_EQ(times.at("p50"), 2);

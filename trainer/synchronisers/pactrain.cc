@@ -1,11 +1,10 @@
-#include <algorithm>
-#include <cmath>
 #include <limits>
 
 #include "harness/support/options.hh"
 #include "trainer/philox.hh"
 #include "trainer/synchronisers/mask_tracker.hh"
 #include "trainer/synchronisers/synchroniser.hh"
+#include "trainer/synchronisers/ternary.hh"
 
 namespace thinpipe::trainer {
 namespace {
@@ -29,6 +28,11 @@ std::span<float> floats(torch::Tensor& tensor) {
 struct Segment {
   std::size_t begin = 0;
   std::size_t end = 0;
+
+  template <class T>
+  std::span<T> of(std::span<T> packed) const {
+    return packed.subspan(begin, end - begin);
+  }
 };
 
 // A bucket's pattern and, for ternary values, its layers.
@@ -151,31 +155,23 @@ class PacTrainTernary : public PacTrain {
     if (code.back() != 0) return false;
 
     for (std::size_t layer = 0; layer < layout.segments.size(); ++layer) {
+      const Segment& segment = layout.segments[layer];
       const float unit = floats(scales)[layer] / static_cast<float>(network.world_size());
-      const auto [begin, end] = layout.segments[layer];
-      for (std::size_t i = begin; i < end; ++i) values[i] = unit * static_cast<float>(code[i]);
+      expand_ternary(segment.of<const std::int8_t>(code), unit, segment.of(values));
     }
     tracker.scatter(values, floats(bucket.gradient));
     return true;
   }
 
  private:
-  // max|q| per layer; infinity where a value is not finite, so that every worker sees it after the maximum.
   static torch::Tensor layer_scales(const std::vector<Segment>& segments, std::span<const float> values) {
-    torch::Tensor scales = torch::zeros({std::ssize(segments)});
+    torch::Tensor scales = torch::empty({std::ssize(segments)});
     for (std::size_t layer = 0; layer < segments.size(); ++layer) {
-      float largest = 0;
-      bool finite = true;
-      for (std::size_t i = segments[layer].begin; i < segments[layer].end; ++i) {
-        largest = std::max(largest, std::abs(values[i]));
-        finite = finite && std::isfinite(values[i]);
-      }
-      floats(scales)[layer] = finite ? largest : std::numeric_limits<float>::infinity();
+      floats(scales)[layer] = ternary_scale(segments[layer].of(values));
     }
     return scales;
   }
 
-  // Drawn with u uniform on [0, 1): fires when u·s < |q|, so that |q| = s always fires and s = 0 never does.
   void draw_codes(const Bucket& bucket, const std::vector<Segment>& segments, std::span<const float> scales,
                   std::span<const float> values, int rank, std::span<std::int8_t> codes) const {
     std::vector<float> uniform(values.size());
@@ -185,11 +181,8 @@ class PacTrainTernary : public PacTrain {
                   .rank = static_cast<std::uint32_t>(rank)},
                  uniform);
     for (std::size_t layer = 0; layer < segments.size(); ++layer) {
-      for (std::size_t i = segments[layer].begin; i < segments[layer].end; ++i) {
-        const bool fires = uniform[i] * scales[layer] < std::abs(values[i]);
-        const std::int8_t sign = values[i] < 0 ? -1 : 1;
-        codes[i] = fires ? sign : std::int8_t{0};
-      }
+      const Segment& segment = segments[layer];
+      draw_ternary(segment.of(values), scales[layer], segment.of<const float>(uniform), segment.of(codes));
     }
   }
 

@@ -63,9 +63,9 @@ void expect_formula(std::int64_t measured, double formula, int world_size, const
 
 constexpr std::int64_t elements = (1 << 20) + 7;
 
-class GlooTraffic : public ::testing::TestWithParam<int> {};
+class GlooTrafficOf : public ::testing::TestWithParam<int> {};
 
-TEST_P(GlooTraffic, AllReduceSendsItsFormula) {
+TEST_P(GlooTrafficOf, AllReduceSendsItsFormula) {
   const int n = GetParam();
   for (const torch::ScalarType type : {torch::kFloat32, torch::kFloat16}) {
     const torch::Tensor tensor = torch::zeros(elements, type);
@@ -77,7 +77,7 @@ TEST_P(GlooTraffic, AllReduceSendsItsFormula) {
   }
 }
 
-TEST_P(GlooTraffic, AllGatherSendsItsFormula) {
+TEST_P(GlooTrafficOf, AllGatherSendsItsFormula) {
   const int n = GetParam();
   std::vector<std::int64_t> counts(n);
   for (int r = 0; r < n; ++r) counts[r] = r % 3 == 1 ? 0 : elements * (r + 1) / n;
@@ -88,7 +88,7 @@ TEST_P(GlooTraffic, AllGatherSendsItsFormula) {
   expect_formula(measured, static_cast<double>(formula), n, "all_gather_v");
 }
 
-TEST_P(GlooTraffic, BroadcastSendsItsFormula) {
+TEST_P(GlooTrafficOf, BroadcastSendsItsFormula) {
   const int n = GetParam();
   const std::int64_t measured =
       measure(n, [&](Collective& net) { net.broadcast(torch::zeros(elements), n - 1); });
@@ -97,7 +97,24 @@ TEST_P(GlooTraffic, BroadcastSendsItsFormula) {
   expect_formula(measured, static_cast<double>(formula), n, "broadcast");
 }
 
-INSTANTIATE_TEST_SUITE_P(Worlds, GlooTraffic, ::testing::Values(2, 3, 5, 8));
+// Small messages are bound by hops: fewer of them than the 4 N (N-1) of a ring.
+TEST(GlooTraffic, ASmallAllReduceTakesFewMessages) {
+  constexpr int n = 8;
+  constexpr std::int64_t message_overhead_bytes = 144;
+  const torch::Tensor tensor = torch::ones(1024);
+  const std::int64_t barriers_alone = measure(n, [](Collective&) {});
+  const std::int64_t measured = measure(n, [&](Collective& net) {
+    const torch::Tensor sum = tensor.clone();
+    net.all_reduce(sum, Reduction::sum);
+    EXPECT_TRUE(sum.eq(n).all().item<bool>());
+  });
+  const double formula = n * ring_all_reduce_sent_bytes(static_cast<double>(tensor.nbytes()), n);
+  const double messages = (static_cast<double>(measured - barriers_alone) - formula) / message_overhead_bytes;
+  EXPECT_GE(messages, 2 * n * 3);  // log2(8) hops to sum, as many to share
+  EXPECT_LE(messages, n * (n - 1));
+}
+
+INSTANTIATE_TEST_SUITE_P(Worlds, GlooTrafficOf, ::testing::Values(2, 3, 5, 8));
 
 }  // namespace
 }  // namespace thinpipe::trainer

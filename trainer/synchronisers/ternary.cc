@@ -1,0 +1,34 @@
+#include "trainer/synchronisers/ternary.hh"
+
+#include <bit>
+#include <cmath>
+#include <limits>
+
+namespace thinpipe::trainer {
+
+// By bits, which order like magnitudes and lie above infinity's for NaN: a maximum of integers is
+// associative, so the compiler may use vectors.
+float ternary_scale(std::span<const float> values) {
+  std::int32_t largest = 0;
+  for (const float value : values) {
+    const std::int32_t bits = std::bit_cast<std::int32_t>(value) & 0x7fffffff;
+    largest = largest < bits ? bits : largest;
+  }
+  const auto scale = std::bit_cast<float>(largest);
+  return std::isfinite(scale) ? scale : std::numeric_limits<float>::infinity();
+}
+
+void draw_ternary(std::span<const float> values, float scale, std::span<const float> uniform,
+                  std::span<std::int8_t> codes) {
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const bool fires = uniform[i] * scale < std::abs(values[i]);
+    const std::int32_t sign = values[i] < 0 ? -1 : 1;
+    codes[i] = static_cast<std::int8_t>(fires ? sign : 0);
+  }
+}
+
+void expand_ternary(std::span<const std::int8_t> codes, float unit, std::span<float> values) {
+  for (std::size_t i = 0; i < codes.size(); ++i) values[i] = unit * static_cast<float>(codes[i]);
+}
+
+}  // namespace thinpipe::trainer

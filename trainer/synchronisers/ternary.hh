@@ -1,0 +1,21 @@
+// Ternary values, TernGrad's stochastic quantiser: q becomes s·c with c in {-1, 0, 1}, s the largest
+// magnitude, c = sign(q) with probability |q|/s. Unbiased. Wen et al., TernGrad (NeurIPS 2017).
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+namespace thinpipe::trainer {
+
+// s = max|q|; infinity where an entry is not finite; 0 of nothing.
+float ternary_scale(std::span<const float> values);
+
+// codes[i] = sign(q_i) where uniform[i]·s < |q_i|, else 0. With uniform on [0, 1), |q| = s always fires and s
+// = 0 never. All spans have one size.
+void draw_ternary(std::span<const float> values, float scale, std::span<const float> uniform,
+                  std::span<std::int8_t> codes);
+
+// values[i] = unit·codes[i]; codes may be sums over workers.
+void expand_ternary(std::span<const std::int8_t> codes, float unit, std::span<float> values);
+
+}  // namespace thinpipe::trainer
