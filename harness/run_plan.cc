@@ -56,8 +56,11 @@ Json common_bottleneck(const netem::Topology& topology) {
   std::optional<double> rate_bit_per_s;
   for (const netem::Link& link : topology.links) {
     if (!link.bottleneck) continue;
-    if (!link.rate_bit_per_s || (rate_bit_per_s && *rate_bit_per_s != *link.rate_bit_per_s)) return nullptr;
-    rate_bit_per_s = link.rate_bit_per_s;
+    for (const netem::Direction& direction : {link.forward, link.backward}) {
+      if (!direction.rate_bit_per_s) continue;
+      if (rate_bit_per_s && *rate_bit_per_s != *direction.rate_bit_per_s) return nullptr;
+      rate_bit_per_s = direction.rate_bit_per_s;
+    }
   }
   return rate_bit_per_s ? Json{{"rate", format_quantity(Quantity::rate, *rate_bit_per_s)}} : Json(nullptr);
 }

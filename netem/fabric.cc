@@ -1,11 +1,10 @@
 #include "netem/fabric.hh"
 
 #include <algorithm>
-#include <limits>
 
 #include <fmt/format.h>
 
-#include "netem/route.hh"
+#include "netem/routes.hh"
 
 namespace thinpipe::netem {
 namespace {
@@ -22,43 +21,81 @@ NetlinkSocket socket_in(const NetworkNamespace& place) {
 unsigned largest_segment_of(const Topology& topology) {
   unsigned smallest = kernels_largest_segment;
   for (const Link& link : topology.links) {
-    if (link.rate_bit_per_s) smallest = std::min(smallest, largest_segment_bytes(shape_of(link).burst_bytes));
+    for (const Direction& direction : {link.forward, link.backward}) {
+      if (direction.rate_bit_per_s) smallest = std::min(smallest, largest_segment_bytes(shape_of(direction)));
+    }
   }
   return smallest;
+}
+
+std::string port_hardware_address(int ifindex) {
+  return fmt::format("02:01:0a:4d:{:02x}:{:02x}", ifindex / 256, ifindex % 256);
 }
 
 }  // namespace
 
 Network::Fabric::Fabric(const Topology& topology, const std::vector<Host>& hosts)
     : hosts_(hosts),
+      forwarding_(topology.forwarding),
+      neighbours_(first_ifindex, forwarding_ == Forwarding::bridged ? hosts.size() : 0),
       largest_segment_bytes_(largest_segment_of(topology)),
-      socket_(socket_in(namespace_)),
+      workshop_(make_place()),
       host_sockets_(hosts.size()) {
   for (std::size_t i = 0; i < hosts.size(); ++i) host_index_[hosts[i].name] = i;
   add_switches(topology);
   for (const Link& link : topology.links) add_link(link);
+  if (forwarding_ == Forwarding::routed) add_routes(topology);
 }
 
 Network::Fabric::~Fabric() {
-  try {
-    delete_devices(socket_);
-  } catch (const Error&) {
-    // The namespaces' own end deletes what is left, such as links between two hosts.
+  for (const auto& place : places_) {
+    try {
+      delete_devices(place->socket);
+    } catch (const Error&) {
+      // Its devices are gone with their peers elsewhere; what is left, such as links between two hosts, goes
+      // with the namespaces.
+    }
   }
 }
 
+Network::Fabric::Place Network::Fabric::make_place() {
+  NetworkNamespace place;
+  NetlinkSocket socket = socket_in(place);
+  return {std::move(place), std::move(socket)};
+}
+
 void Network::Fabric::add_switches(const Topology& topology) {
+  const auto add_place = [this] {
+    places_.push_back(std::make_unique<Place>(make_place()));
+    return places_.back().get();
+  };
+  if (forwarding_ == Forwarding::bridged) add_place();
   for (const std::string& name : topology.switches) {
-    bridges_[name] = next_ifindex_++;
-    add_bridge(socket_, name, bridges_[name]);
-    raise_device(socket_, bridges_[name]);
+    if (forwarding_ == Forwarding::routed) {
+      place_of_[name] = add_place();
+      place_of_[name]->network_namespace.forward_packets();
+      // Its address brings the kernel's table of local addresses, without which no gateway is accepted.
+      raise_device(place_of_[name]->socket, loopback_ifindex);
+    } else {
+      place_of_[name] = places_.front().get();
+      bridges_[name] = next_ifindex_++;
+      add_bridge(places_.front()->socket, name, bridges_[name]);
+      raise_device(places_.front()->socket, bridges_[name]);
+    }
   }
 }
 
 Network::Fabric::End Network::Fabric::make_end(const std::string& node) {
-  if (const auto bridge = bridges_.find(node); bridge != bridges_.end()) {
-    const std::string device = fmt::format("{}.{}", node, ports_[node]++);
-    return {{namespace_, device, next_ifindex_++}, &socket_, {.bridge = bridge->second}, {}};
+  if (const auto found = place_of_.find(node); found != place_of_.end()) {
+    const Place& place = *found->second;
+    const int ifindex = next_ifindex_++;
+    DeviceSettings settings;
+    if (forwarding_ == Forwarding::bridged) settings.bridge = bridges_.at(node);
+    return {{place.network_namespace, fmt::format("{}.{}", node, ports_[node]++), ifindex,
+             port_hardware_address(ifindex)},
+            &place.socket,
+            settings,
+            {}};
   }
   const std::size_t index = host_index_.at(node);
   const NetworkNamespace& place = *hosts_[index].network_namespace;
@@ -72,34 +109,48 @@ Network::Fabric::End Network::Fabric::make_end(const std::string& node) {
 void Network::Fabric::add_link(const Link& link) {
   const End a = make_end(link.a);
   const End b = make_end(link.b);
-  add_veth(socket_, a.endpoint, b.endpoint);
-  const bool shaped = link.rate_bit_per_s.has_value();
-  if (shaped) {
-    shape(link.a, link.b, a, shape_of(link));
-    shape(link.b, link.a, b, shape_of(link));
-  }
-  finish(a, shaped);
-  finish(b, shaped);
+  add_veth(workshop_.socket, a.endpoint, b.endpoint);
+  link_ends_.push_back({{a.socket, a.endpoint.ifindex}, {b.socket, b.endpoint.ifindex}});
+  const bool a_shaped = link.forward.rate_bit_per_s.has_value();
+  const bool b_shaped = link.backward.rate_bit_per_s.has_value();
+  if (a_shaped) shape(link.a, link.b, a, shape_of(link.forward));
+  if (b_shaped) shape(link.b, link.a, b, shape_of(link.backward));
+  finish(a, b, a_shaped);
+  finish(b, a, b_shaped);
 }
 
 void Network::Fabric::shape(const std::string& from, const std::string& to, const End& sender,
                             const Shape& asked) {
-  const ShapedDevice device{fmt::format("{}->{}", from, to), sender.endpoint.ifindex};
+  const ShapedDevice device{fmt::format("{}->{}", from, to), sender.endpoint.ifindex,
+                            asked.impairments.any()};
   Readings& readings = readings_[sender.socket];
   readings.devices.push_back(device);
   readings.order.push_back(shaping_.size());
   shaping_.push_back({device.name, asked, shape_device(*sender.socket, device, asked)});
 }
 
-void Network::Fabric::finish(const End& end, bool shaped) {
+void Network::Fabric::finish(const End& end, const End& peer, bool shaped) {
   raise_device(*end.socket, end.endpoint.ifindex, end.settings);
+  if (forwarding_ == Forwarding::routed) {
+    add_gateway(*end.socket, end.endpoint.ifindex, *peer.endpoint.hardware_address);
+  }
   if (!end.host) return;
   raise_device(*end.socket, loopback_ifindex);
-  add_address_and_route(*end.socket, end.endpoint.ifindex, *end.host);
-  for (std::size_t other = 0; other < hosts_.size(); ++other) {
-    if (other != *end.host) add_neighbour(*end.socket, end.endpoint.ifindex, other);
-  }
+  add_address_and_route(*end.socket, end.endpoint.ifindex, *end.host, forwarding_);
+  if (forwarding_ == Forwarding::bridged) neighbours_.add(*end.socket, *end.host);
   if (!shaped) host_sockets_[*end.host].reset();
+}
+
+void Network::Fabric::add_routes(const Topology& topology) {
+  const Routes routes(topology);
+  for (const std::string& name : topology.switches) {
+    for (std::size_t host = 0; host < hosts_.size(); ++host) {
+      const Crossing next = routes.next(name, host);
+      const auto& [a, b] = link_ends_[next.link];
+      const Port& port = next.forward ? a : b;
+      add_host_route(*port.socket, port.ifindex, host);
+    }
+  }
 }
 
 std::vector<LinkCounters> Network::Fabric::counters() const {
@@ -112,7 +163,8 @@ std::vector<LinkCounters> Network::Fabric::counters() const {
 }
 
 std::uint64_t Network::Fabric::frames_lost() const {
-  std::uint64_t lost = netem::frames_lost(socket_);
+  std::uint64_t lost = 0;
+  for (const auto& place : places_) lost += netem::frames_lost(place->socket);
   for (const Host& host : hosts_) lost += netem::frames_lost(socket_in(*host.network_namespace));
   return lost;
 }

@@ -1,5 +1,4 @@
-// The inside of a built network: the switches' namespace with its bridges and ports, and the shapers of every
-// link.
+// The inside of a built network: bridges or routers with their ports, and the shapers of every link.
 #pragma once
 
 #include <cstdint>
@@ -7,16 +6,18 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "netem/link.hh"
 #include "netem/network.hh"
+#include "netem/route.hh"
 #include "netem/shaping.hh"
 
 namespace thinpipe::netem {
 
-// Devices: a switch is the bridge of its name, and its ports are "<switch>.0", "<switch>.1" and so on; a host
-// has "eth0".
+// Devices: a bridged switch is the bridge of its name; the ports of any switch are "<switch>.0", "<switch>.1"
+// and so on; a host has "eth0".
 class Network::Fabric {
  public:
   // `hosts` must outlive this.
@@ -32,6 +33,12 @@ class Network::Fabric {
   std::uint64_t frames_lost() const;
 
  private:
+  // Where switches live: bridges all in one namespace, each router in its own.
+  struct Place {
+    NetworkNamespace network_namespace;
+    NetlinkSocket socket;
+  };
+
   // Where a link ends: a new port of a switch, or a host's only device.
   struct End {
     Endpoint endpoint;
@@ -40,12 +47,20 @@ class Network::Fabric {
     std::optional<std::size_t> host;  // its index
   };
 
+  // A device that a router sends from.
+  struct Port {
+    const NetlinkSocket* socket = nullptr;
+    int ifindex = 0;
+  };
+
+  static Place make_place();
   void add_switches(const Topology& topology);
   void add_link(const Link& link);
   End make_end(const std::string& node);
   void shape(const std::string& from, const std::string& to, const End& sender, const Shape& asked);
   // Brings up the device at the end, and the rest of the host that owns it.
-  void finish(const End& end, bool shaped);
+  void finish(const End& end, const End& peer, bool shaped);
+  void add_routes(const Topology& topology);
 
   // Devices whose counters one socket reads, and their places in shaping_.
   struct Readings {
@@ -54,16 +69,22 @@ class Network::Fabric {
   };
 
   const std::vector<Host>& hosts_;
+  Forwarding forwarding_;
   std::map<std::string, std::size_t> host_index_;
+  Neighbours neighbours_;
   unsigned largest_segment_bytes_;
-  NetworkNamespace namespace_;
-  NetlinkSocket socket_;
+  // Links are made from here, straight into other namespaces. It has no device but the loopback device:
+  // kernels before 6.12 or so refuse an interface index that is taken where the request comes from.
+  Place workshop_;
+  std::vector<std::unique_ptr<Place>> places_;
   // By host: open while the host is built, and kept where its end of the link is shaped. Many hosts would
   // take too many descriptors.
   std::vector<std::unique_ptr<NetlinkSocket>> host_sockets_;
-  std::map<std::string, int> bridges_;  // interface index by switch
-  std::map<std::string, int> ports_;    // used so far, by switch
+  std::map<std::string, Place*> place_of_;  // by switch
+  std::map<std::string, int> bridges_;      // interface index by switch that is one
+  std::map<std::string, int> ports_;        // used so far, by switch
   int next_ifindex_ = first_ifindex;
+  std::vector<std::pair<Port, Port>> link_ends_;  // of each link; a host's socket may be closed
   std::vector<ShapedDirection> shaping_;
   std::map<const NetlinkSocket*, Readings> readings_;
 };

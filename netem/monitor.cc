@@ -9,9 +9,18 @@ namespace thinpipe::netem {
 namespace {
 
 Json to_json(const Shape& shape) {
-  return {{"rate_bit_per_s", shape.rate_bit_per_s},
-          {"burst_bytes", shape.burst_bytes},
-          {"queue_bytes", shape.queue_bytes}};
+  Json out = {{"rate_bit_per_s", shape.rate_bit_per_s},
+              {"burst_bytes", shape.burst_bytes},
+              {"queue_bytes", shape.queue_bytes}};
+  const Impairments& also = shape.impairments;
+  for (const auto& [key, value] : {std::pair{"delay_s", also.delay_s},
+                                   {"jitter_s", also.jitter_s},
+                                   {"loss", also.loss},
+                                   {"duplication", also.duplication},
+                                   {"reordering", also.reordering}}) {
+    if (value > 0) out[key] = value;
+  }
+  return out;
 }
 
 }  // namespace

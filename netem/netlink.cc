@@ -3,6 +3,12 @@
 #include <fmt/format.h>
 
 namespace thinpipe::netem {
+namespace {
+
+// Well within libnl's default for what a socket may send at once, 32 KiB.
+constexpr std::size_t largest_batch_bytes = 16 * 1024;
+
+}  // namespace
 
 NetlinkError::NetlinkError(std::string_view attempt, int code)
     : Error(fmt::format("{}: {}", attempt, nl_geterror(code))), code_(code) {}
@@ -20,6 +26,26 @@ NetlinkSocket::NetlinkSocket() : socket_(own<OwnedSocket>(nl_socket_alloc())) {
 void NetlinkSocket::send(std::string_view attempt, const OwnedMessage& message) const {
   netlink_call(attempt, nl_send_auto(socket_.get(), message.get()));
   netlink_call(attempt, nl_wait_for_ack(socket_.get()));
+}
+
+void NetlinkSocket::send_together(std::string_view attempt, std::vector<char> requests) const {
+  for (std::size_t begin = 0; begin < requests.size();) {
+    const unsigned sequence = nl_socket_use_seq(socket_.get());
+    nlmsghdr* last = nullptr;
+    std::size_t end = begin;
+    while (end < requests.size() && end - begin < largest_batch_bytes) {
+      last = reinterpret_cast<nlmsghdr*>(requests.data() + end);
+      last->nlmsg_seq = sequence;
+      last->nlmsg_pid = nl_socket_get_local_port(socket_.get());
+      last->nlmsg_flags |= NLM_F_REQUEST;
+      end += NLMSG_ALIGN(last->nlmsg_len);
+    }
+    // The kernel answers what it refuses, and this one.
+    last->nlmsg_flags |= NLM_F_ACK;
+    netlink_call(attempt, nl_sendto(socket_.get(), requests.data() + begin, end - begin));
+    netlink_call(attempt, nl_wait_for_ack(socket_.get()));
+    begin = end;
+  }
 }
 
 OwnedBytes parse_address(const std::string& text, int family) {

@@ -4,6 +4,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include <netlink/addr.h>
 #include <netlink/cache.h>
@@ -71,6 +72,10 @@ class NetlinkSocket {
 
   // Sends the request and waits for the kernel's answer.
   void send(std::string_view attempt, const OwnedMessage& message) const;
+
+  // Sends requests that lie one after the other, as nlmsghdr and payload, each padded to 4 bytes; many in one
+  // system call, with one answer for all. Throws at the first that the kernel refuses.
+  void send_together(std::string_view attempt, std::vector<char> requests) const;
 
  private:
   OwnedSocket socket_;

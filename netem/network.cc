@@ -11,6 +11,7 @@
 #include "netem/fabric.hh"
 #include "netem/probe.hh"
 #include "netem/route.hh"
+#include "netem/shaping.hh"
 
 namespace thinpipe::netem {
 namespace {
@@ -40,7 +41,20 @@ std::string congestion_control_between(const std::vector<Host>& hosts) {
 
 }  // namespace
 
-Network::Network(const Topology& topology) : topology_(topology), hosts_(make_hosts(topology)) {
+void check_kernel(const Topology& topology) {
+  for (const Link& link : topology.links) {
+    for (const Direction& direction : {link.forward, link.backward}) {
+      if (!direction.impairments.any()) continue;
+      const NetworkNamespace trial;
+      trial.run([&] { check_kernel_shapes(NetlinkSocket(), shape_of(direction)); });
+      return;
+    }
+  }
+}
+
+Network::Network(const Topology& topology) : topology_(topology) {
+  check_kernel(topology_);
+  hosts_ = make_hosts(topology_);
   if (topology.kind == TopologyKind::loopback) return;
   fabric_ = std::make_unique<Fabric>(topology_, hosts_);
   congestion_control_ = congestion_control_between(hosts_);

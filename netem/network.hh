@@ -21,6 +21,11 @@ struct ShapedDirection {
   Shape read_back;
 };
 
+// Throws Error naming the kernel module to load when this kernel lacks what the topology's links need. Needs
+// a sandbox, except for loopback; takes some milliseconds, and none where nothing but caps is asked for. A
+// Network checks this itself; ask here to hear of it before anything else starts.
+void check_kernel(const Topology& topology);
+
 class Network {
  public:
   // Builds the topology and checks it: every shaper is read back, every pair of neighbouring ranks opens a

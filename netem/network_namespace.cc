@@ -31,9 +31,10 @@ void set_where_present(const std::string& path, std::string_view value) {
     write_all(FileDescriptor::open(path, O_WRONLY), value, "write " + path);
 }
 
+const std::string settings = "/proc/sys/net/";  // of the calling thread's namespace
+
 // The emulated network carries what the workers send and nothing else.
 void silence() {
-  const std::string settings = "/proc/sys/net/";  // of the calling thread's namespace
   set_where_present(settings + "ipv6/conf/all/disable_ipv6", "1");
   set_where_present(settings + "ipv6/conf/default/disable_ipv6", "1");
   for (const char* const filter : {"iptables", "ip6tables", "arptables"}) {
@@ -53,6 +54,17 @@ NetworkNamespace::NetworkNamespace() {
 
 void NetworkNamespace::enter() const {
   system_call("enter a network namespace", ::setns(fd_.get(), CLONE_NEWNET));
+}
+
+void NetworkNamespace::forward_packets() const {
+  run([] {
+    const std::string forwarding = settings + "ipv4/ip_forward";
+    write_all(FileDescriptor::open(forwarding, O_WRONLY), "1", "write " + forwarding);
+    // The way back may be another than the way there.
+    for (const char* const devices : {"all", "default"}) {
+      set_where_present(settings + "ipv4/conf/" + devices + "/rp_filter", "0");
+    }
+  });
 }
 
 void NetworkNamespace::run(const std::function<void()>& work) const {

@@ -14,6 +14,9 @@ class NetworkNamespace {
   // down.
   NetworkNamespace();
 
+  // Lets it pass on, by its routes, packets that are not for itself.
+  void forward_packets() const;
+
   int fd() const { return fd_.get(); }
 
   // Moves the calling thread into it.

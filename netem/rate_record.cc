@@ -11,7 +11,8 @@ namespace {
 
 constexpr double lowest_median = 0.98;
 constexpr double lowest_5th_percentile = 0.90;
-constexpr double rounding = 0.01;  // of the kernel's clock and of the shape
+constexpr double loss_deviations = 5;  // standard ones, of the share of frames lost
+constexpr double rounding = 0.01;      // of the kernel's clock and of the shape
 
 double quantile(std::vector<double> values, double fraction) {
   const auto rank = static_cast<std::ptrdiff_t>(fraction * static_cast<double>(values.size() - 1));
@@ -113,8 +114,9 @@ std::vector<Check> RateRecord::checks() const {
   }
   const std::uint64_t drops = last_->drops - first_->drops;
   const std::uint64_t full = last_->full_queue_drops - first_->full_queue_drops;
-  const std::uint64_t early = drops > full ? drops - full : 0;
-  return {
+  const std::uint64_t lost = last_->lost_on_purpose - first_->lost_on_purpose;
+  const std::uint64_t early = drops > full + lost ? drops - full - lost : 0;
+  std::vector<Check> out = {
       median,
       slowest,
       {.name = "fastest 100 ms " + name,
@@ -122,6 +124,23 @@ std::vector<Check> RateRecord::checks() const {
        .measured = rounded(fastest_),
        .ok = fastest_ <= 1 + rounding},
       {.name = "drops before the queue is full " + name, .asked = 0, .measured = early, .ok = early == 0}};
+  if (shape_.impairments.loss > 0) out.push_back(loss_check(lost));
+  return out;
+}
+
+Check RateRecord::loss_check(std::uint64_t lost) const {
+  const double share = shape_.impairments.loss;
+  const auto frames = static_cast<double>(last_->packets - first_->packets + lost);
+  Check check{.name = "share of frames lost " + last_->name, .asked = share};
+  // Below this a binomial count is not normal enough for the bound.
+  if (frames * share < 10) {
+    check.note = fmt::format("not judged: of {:.0f} frames {:.1f} were to be lost", frames, frames * share);
+    return check;
+  }
+  const double measured = static_cast<double>(lost) / frames;
+  check.measured = measured;
+  check.ok = std::abs(measured - share) <= loss_deviations * std::sqrt(share * (1 - share) / frames);
+  return check;
 }
 
 }  // namespace thinpipe::netem

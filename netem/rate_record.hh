@@ -36,7 +36,8 @@ class RateRecord {
   void add(const LinkCounters& counters);
 
   // The checks of this direction: median and 5th percentile of the rate while backlogged, the fastest 100 ms,
-  // drops by a queue that was not full. With too few windows the first two have no measure and say why.
+  // drops by a queue that was not full, and the share of frames lost where frames are to be lost. With too
+  // few windows the first two have no measure and say why.
   std::vector<Check> checks() const;
 
  private:
@@ -52,6 +53,8 @@ class RateRecord {
 
   // Ends the slot if it is full.
   void finish_slot(const LinkCounters& counters);
+
+  Check loss_check(std::uint64_t lost) const;
 
   // Of each window: rate while backlogged / cap.
   std::vector<double> window_ratios() const;

@@ -8,6 +8,8 @@ namespace thinpipe::netem {
 namespace {
 
 constexpr int prefix_length = 16;
+constexpr const char* subnet = "10.77.0.0/16";
+constexpr const char* gateway_address = "10.78.0.1";
 
 void add_address(const NetlinkSocket& socket, int ifindex, const std::string& address) {
   const std::string attempt = "add the address " + address;
@@ -21,19 +23,34 @@ void add_address(const NetlinkSocket& socket, int ifindex, const std::string& ad
               build_message(attempt, rtnl_addr_build_add_request, entry.get(), NLM_F_CREATE | NLM_F_EXCL));
 }
 
-void add_route(const NetlinkSocket& socket, int ifindex, const std::string& address) {
-  const std::string attempt = fmt::format("add a route from {} with {}", address, route_congestion_control);
-  const auto route = own<OwnedRoute>(rtnl_route_alloc());
-  const OwnedBytes subnet = parse_address(fmt::format("10.77.0.0/{}", prefix_length), AF_INET);
-  const OwnedBytes source = parse_address(address, AF_INET);
-  rtnl_route_set_scope(route.get(), RT_SCOPE_LINK);
+// A route over the device: straight to the destination, or to the gateway.
+OwnedRoute make_route(const std::string& attempt, int ifindex, const std::string& destination,
+                      Forwarding forwarding) {
+  auto route = own<OwnedRoute>(rtnl_route_alloc());
+  const OwnedBytes where = parse_address(destination, AF_INET);
   rtnl_route_set_protocol(route.get(), RTPROT_STATIC);
-  netlink_call(attempt, rtnl_route_set_dst(route.get(), subnet.get()));
-  netlink_call(attempt, rtnl_route_set_pref_src(route.get(), source.get()));
+  netlink_call(attempt, rtnl_route_set_dst(route.get(), where.get()));
   rtnl_nexthop* hop = rtnl_route_nh_alloc();
   netlink_call(attempt, hop == nullptr ? -NLE_NOMEM : 0);
   rtnl_route_nh_set_ifindex(hop, ifindex);
   rtnl_route_add_nexthop(route.get(), hop);  // which owns it from here on
+  if (forwarding == Forwarding::routed) {
+    const OwnedBytes gateway = parse_address(gateway_address, AF_INET);
+    rtnl_route_nh_set_gateway(hop, gateway.get());
+    rtnl_route_nh_set_flags(hop, RTNH_F_ONLINK);
+    rtnl_route_set_scope(route.get(), RT_SCOPE_UNIVERSE);
+  } else {
+    rtnl_route_set_scope(route.get(), RT_SCOPE_LINK);
+  }
+  return route;
+}
+
+void add_subnet_route(const NetlinkSocket& socket, int ifindex, const std::string& address,
+                      Forwarding forwarding) {
+  const std::string attempt = fmt::format("add a route from {} with {}", address, route_congestion_control);
+  const OwnedRoute route = make_route(attempt, ifindex, subnet, forwarding);
+  const OwnedBytes source = parse_address(address, AF_INET);
+  netlink_call(attempt, rtnl_route_set_pref_src(route.get(), source.get()));
   const OwnedMessage message =
       build_message(attempt, rtnl_route_build_add_request, route.get(), NLM_F_CREATE | NLM_F_EXCL);
   // By hand: libnl writes every metric as a number, and this one is a string.
@@ -42,6 +59,18 @@ void add_route(const NetlinkSocket& socket, int ifindex, const std::string& addr
   netlink_call(attempt, nla_put_string(message.get(), RTAX_CC_ALGO, route_congestion_control));
   nla_nest_end(message.get(), metrics);
   socket.send(attempt, message);
+}
+
+OwnedMessage neighbour_request(const std::string& attempt, int ifindex, const std::string& address,
+                               const std::string& hardware_address) {
+  const auto entry = own<OwnedNeighbour>(rtnl_neigh_alloc());
+  rtnl_neigh_set_ifindex(entry.get(), ifindex);
+  rtnl_neigh_set_state(entry.get(), NUD_PERMANENT);
+  const OwnedBytes destination = parse_address(address, AF_INET);
+  const OwnedBytes hardware = parse_address(hardware_address, AF_LLC);
+  netlink_call(attempt, rtnl_neigh_set_dst(entry.get(), destination.get()));
+  rtnl_neigh_set_lladdr(entry.get(), hardware.get());
+  return build_message(attempt, rtnl_neigh_build_add_request, entry.get(), NLM_F_CREATE | NLM_F_EXCL);
 }
 
 }  // namespace
@@ -56,22 +85,41 @@ std::string host_hardware_address(std::size_t index) {
   return fmt::format("02:00:0a:4d:{:02x}:{:02x}", number / 256, number % 256);
 }
 
-void add_address_and_route(const NetlinkSocket& socket, int ifindex, std::size_t index) {
+void add_address_and_route(const NetlinkSocket& socket, int ifindex, std::size_t index,
+                           Forwarding forwarding) {
   add_address(socket, ifindex, host_address(index));
-  add_route(socket, ifindex, host_address(index));
+  add_subnet_route(socket, ifindex, host_address(index), forwarding);
 }
 
-void add_neighbour(const NetlinkSocket& socket, int ifindex, std::size_t index) {
-  const std::string attempt = "add the neighbour " + host_address(index);
-  const auto entry = own<OwnedNeighbour>(rtnl_neigh_alloc());
-  rtnl_neigh_set_ifindex(entry.get(), ifindex);
-  rtnl_neigh_set_state(entry.get(), NUD_PERMANENT);
-  const OwnedBytes destination = parse_address(host_address(index), AF_INET);
-  const OwnedBytes hardware = parse_address(host_hardware_address(index), AF_LLC);
-  netlink_call(attempt, rtnl_neigh_set_dst(entry.get(), destination.get()));
-  rtnl_neigh_set_lladdr(entry.get(), hardware.get());
+Neighbours::Neighbours(int ifindex, std::size_t hosts) {
+  for (std::size_t i = 0; i < hosts; ++i) {
+    const OwnedMessage message =
+        neighbour_request("prepare a neighbour", ifindex, host_address(i), host_hardware_address(i));
+    const nlmsghdr* const request = nlmsg_hdr(message.get());
+    request_bytes_ = NLMSG_ALIGN(request->nlmsg_len);  // the same for all: so are their parts
+    const auto* const bytes = reinterpret_cast<const char*>(request);
+    requests_.insert(requests_.end(), bytes, bytes + request->nlmsg_len);
+    requests_.resize(request_bytes_ * (i + 1));
+  }
+}
+
+void Neighbours::add(const NetlinkSocket& socket, std::size_t own) const {
+  std::vector<char> others = requests_;
+  const auto begin = others.begin() + static_cast<std::ptrdiff_t>(own * request_bytes_);
+  others.erase(begin, begin + static_cast<std::ptrdiff_t>(request_bytes_));
+  socket.send_together("add the neighbours of " + host_address(own), std::move(others));
+}
+
+void add_gateway(const NetlinkSocket& socket, int ifindex, const std::string& hardware_address) {
+  const std::string attempt = fmt::format("add the gateway {} on device {}", hardware_address, ifindex);
+  socket.send(attempt, neighbour_request(attempt, ifindex, gateway_address, hardware_address));
+}
+
+void add_host_route(const NetlinkSocket& socket, int ifindex, std::size_t index) {
+  const std::string attempt = fmt::format("add the route to {} on device {}", host_address(index), ifindex);
+  const OwnedRoute route = make_route(attempt, ifindex, host_address(index), Forwarding::routed);
   socket.send(attempt,
-              build_message(attempt, rtnl_neigh_build_add_request, entry.get(), NLM_F_CREATE | NLM_F_EXCL));
+              build_message(attempt, rtnl_route_build_add_request, route.get(), NLM_F_CREATE | NLM_F_EXCL));
 }
 
 }  // namespace thinpipe::netem

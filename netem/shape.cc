@@ -5,15 +5,21 @@
 #include <fmt/format.h>
 
 #include "harness/support/units.hh"
-#include "netem/topology.hh"
 
 namespace thinpipe::netem {
+namespace {
 
-Shape shape_of(const Link& link) {
-  const double bytes_per_s = link.rate_bit_per_s.value() / 8;
-  return {.rate_bit_per_s = *link.rate_bit_per_s,
-          .burst_bytes = link.burst_bytes.value_or(std::max(4000.0, 256e-6 * bytes_per_s)),
-          .queue_bytes = link.queue_bytes.value_or(std::max(16 * full_frame_bytes, 10e-3 * bytes_per_s))};
+// Less than two frames after TCP has taken off its room for headers.
+constexpr unsigned one_frame_segment_bytes = 2048;
+
+}  // namespace
+
+Shape shape_of(const Direction& direction) {
+  const double bytes_per_s = direction.rate_bit_per_s.value() / 8;
+  return {.rate_bit_per_s = *direction.rate_bit_per_s,
+          .burst_bytes = direction.burst_bytes.value_or(std::max(4000.0, 256e-6 * bytes_per_s)),
+          .queue_bytes = direction.queue_bytes.value_or(std::max(16 * full_frame_bytes, 10e-3 * bytes_per_s)),
+          .impairments = direction.impairments};
 }
 
 void check_shape(const Shape& shape, const Place& place) {
@@ -33,10 +39,13 @@ void check_shape(const Shape& shape, const Place& place) {
   }
 }
 
-unsigned largest_segment_bytes(double burst_bytes) {
+unsigned largest_segment_bytes(const Shape& shape) {
   // TCP takes some 320 bytes off this for headers, and each frame in the segment adds 66: 15/16 leaves room
   // for both at any burst.
-  return static_cast<unsigned>(burst_bytes * 15 / 16);
+  const auto passes_whole = static_cast<unsigned>(shape.burst_bytes * 15 / 16);
+  const Impairments& asked = shape.impairments;
+  const bool by_frame = asked.loss > 0 || asked.duplication > 0 || asked.reordering > 0 || asked.jitter_s > 0;
+  return by_frame ? std::min(passes_whole, one_frame_segment_bytes) : passes_whole;
 }
 
 }  // namespace thinpipe::netem

@@ -2,30 +2,31 @@
 #pragma once
 
 #include "harness/support/exception.hh"
+#include "netem/topology.hh"
 
 namespace thinpipe::netem {
-
-struct Link;
 
 struct Shape {
   double rate_bit_per_s = 0;
   double burst_bytes = 0;
   double queue_bytes = 0;
+  Impairments impairments = {};
 };
 
 inline constexpr double full_frame_bytes = 1514;  // MTU 1500 and the Ethernet header
 
-// The shape of a link that has a rate: burst and queue as the link asks, or by the rate.
+// The shape of a direction that has a rate: burst and queue as it asks, or by the rate.
 //   burst = max(4000 bytes, 256 us of the rate): the smallest that keeps the link busy, because burst is free
 //           credit after every pause (4 kB at 100 Mbit/s, 16 kB at 500, 32 kB at 1000)
 //   queue = max(16 full frames, 10 ms of the rate)
-Shape shape_of(const Link& link);
+Shape shape_of(const Direction& direction);
 
 // Throws InputError at `place` unless a full frame passes the burst and a burst fits the queue.
 void check_shape(const Shape& shape, const Place& place);
 
-// The largest segment that hosts may send so that it passes a bucket of `burst_bytes` whole: a bit under the
-// burst. Larger ones would be cut up by the shaper, at a cost in CPU.
-unsigned largest_segment_bytes(double burst_bytes);
+// The largest segment that hosts may send so that it passes the bucket whole: a bit under the burst. Larger
+// ones would be cut up by the shaper, at a cost in CPU. Where frames meet their fates one by one (loss,
+// jitter and so on), a segment is one frame: the kernel would draw once for all of them.
+unsigned largest_segment_bytes(const Shape& shape);
 
 }  // namespace thinpipe::netem

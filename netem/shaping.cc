@@ -1,22 +1,34 @@
 #include "netem/shaping.hh"
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 
 #include <fmt/format.h>
 #include <linux/pkt_sched.h>
 #include <netlink/route/qdisc/fifo.h>
+#include <netlink/route/qdisc/netem.h>
 #include <netlink/route/qdisc/tbf.h>
 #include <netlink/route/tc.h>
 
 #include "harness/support/units.hh"
+#include "netem/link.hh"
 
 namespace thinpipe::netem {
 namespace {
 
 constexpr std::uint32_t shaper_handle = TC_HANDLE(1, 0);
-constexpr std::uint32_t queue_parent = TC_HANDLE(1, 1);
 constexpr std::uint32_t queue_handle = TC_HANDLE(2, 0);
+constexpr std::uint32_t netem_handle = TC_HANDLE(3, 0);
+
+// The place inside a qdisc that holds one other.
+constexpr std::uint32_t inside(std::uint32_t handle) {
+  return handle | 1;
+}
+
+constexpr double whole_share = 4294967295.0;  // of probabilities in the kernel
+constexpr double rounding_s = 2e-6;           // of delays there, cut to ticks of 64 ns, and of libnl
+constexpr double shortest_frame_bytes = 64;
 
 OwnedQdisc new_qdisc(int ifindex, std::uint32_t parent, std::uint32_t handle, const char* kind) {
   auto qdisc = own<OwnedQdisc>(rtnl_qdisc_alloc());
@@ -33,9 +45,48 @@ void add(const NetlinkSocket& socket, const std::string& attempt, const OwnedQdi
                 build_message(attempt, rtnl_qdisc_build_add_request, qdisc.get(), NLM_F_CREATE | NLM_F_EXCL));
   } catch (const NetlinkError& error) {
     if (error.code() != -NLE_OBJ_NOTFOUND) throw;
-    throw Error(fmt::format("{}: this kernel has no {} qdisc (module sch_{})", attempt,
-                            rtnl_tc_get_kind(TC_CAST(qdisc.get())), rtnl_tc_get_kind(TC_CAST(qdisc.get()))));
+    const char* const kind = rtnl_tc_get_kind(TC_CAST(qdisc.get()));
+    throw Error(
+        fmt::format("{}: this kernel has no {} qdisc (module sch_{}); load the module, or use a kernel "
+                    "that has it, such as Debian's",
+                    attempt, kind, kind));
   }
+}
+
+// How many frames may be on their way in a delay: all that the cap lets through in that time, were they of
+// the shortest kind, twice over. The kernel counts frames here; it is the queue that is to drop.
+int frames_in_flight(const Shape& shape) {
+  const double longest_s = shape.impairments.delay_s + shape.impairments.jitter_s;
+  const double frames = shape.rate_bit_per_s / 8 / shortest_frame_bytes * longest_s;
+  return static_cast<int>(std::clamp(2 * frames, 1000.0, 4e6));
+}
+
+int to_kernel_share(double share) {
+  return static_cast<int>(static_cast<std::uint32_t>(std::llround(share * whole_share)));
+}
+
+double from_kernel_share(int share) {
+  return static_cast<double>(static_cast<std::uint32_t>(share)) / whole_share;
+}
+
+int to_microseconds(double duration_s) {
+  return static_cast<int>(std::lround(duration_s * 1e6));
+}
+
+OwnedQdisc new_netem(int ifindex, std::uint32_t parent, const Shape& shape) {
+  OwnedQdisc netem = new_qdisc(ifindex, parent, netem_handle, "netem");
+  const Impairments& asked = shape.impairments;
+  rtnl_netem_set_limit(netem.get(), frames_in_flight(shape));
+  rtnl_netem_set_delay(netem.get(), to_microseconds(asked.delay_s));
+  if (asked.jitter_s > 0) rtnl_netem_set_jitter(netem.get(), to_microseconds(asked.jitter_s));
+  if (asked.loss > 0) rtnl_netem_set_loss(netem.get(), to_kernel_share(asked.loss));
+  if (asked.duplication > 0) rtnl_netem_set_duplicate(netem.get(), to_kernel_share(asked.duplication));
+  if (asked.reordering > 0) {
+    // A gap of 1: any frame may be the one that skips the delay.
+    rtnl_netem_set_gap(netem.get(), 1);
+    rtnl_netem_set_reorder_probability(netem.get(), to_kernel_share(asked.reordering));
+  }
+  return netem;
 }
 
 OwnedCache all_qdiscs(const NetlinkSocket& socket) {
@@ -50,23 +101,59 @@ OwnedQdisc find(const OwnedCache& cache, const ShapedDevice& device, std::uint32
   return qdisc;
 }
 
+// The kernel leaves out what is zero, which libnl answers with an error.
+int value_or_zero(int value) {
+  return value == -NLE_NOATTR ? 0 : value;
+}
+
+Impairments read_impairments(const OwnedQdisc& netem) {
+  return {.delay_s = 1e-6 * value_or_zero(rtnl_netem_get_delay(netem.get())),
+          .jitter_s = 1e-6 * value_or_zero(rtnl_netem_get_jitter(netem.get())),
+          .loss = from_kernel_share(value_or_zero(rtnl_netem_get_loss(netem.get()))),
+          .duplication = from_kernel_share(value_or_zero(rtnl_netem_get_duplicate(netem.get()))),
+          .reordering = from_kernel_share(value_or_zero(rtnl_netem_get_reorder_probability(netem.get())))};
+}
+
 Shape read_shape(const NetlinkSocket& socket, const ShapedDevice& device) {
   const OwnedCache cache = all_qdiscs(socket);
   const OwnedQdisc shaper = find(cache, device, shaper_handle);
   const OwnedQdisc queue = find(cache, device, queue_handle);
-  return {.rate_bit_per_s = 8.0 * rtnl_qdisc_tbf_get_rate(shaper.get()),
-          .burst_bytes = static_cast<double>(rtnl_qdisc_tbf_get_rate_bucket(shaper.get())),
-          .queue_bytes = static_cast<double>(rtnl_qdisc_fifo_get_limit(queue.get()))};
+  return {
+      .rate_bit_per_s = 8.0 * rtnl_qdisc_tbf_get_rate(shaper.get()),
+      .burst_bytes = static_cast<double>(rtnl_qdisc_tbf_get_rate_bucket(shaper.get())),
+      .queue_bytes = static_cast<double>(rtnl_qdisc_fifo_get_limit(queue.get())),
+      .impairments = device.impaired ? read_impairments(find(cache, device, netem_handle)) : Impairments{}};
 }
 
 std::string print(const Shape& shape) {
-  return fmt::format("rate {}, burst {}, queue {}", format_quantity(Quantity::rate, shape.rate_bit_per_s),
-                     format_quantity(Quantity::size, shape.burst_bytes),
-                     format_quantity(Quantity::size, shape.queue_bytes));
+  const Impairments& also = shape.impairments;
+  return fmt::format(
+      "rate {}, burst {}, queue {}, delay {}, jitter {}, loss {}, duplication {}, reordering {}",
+      format_quantity(Quantity::rate, shape.rate_bit_per_s),
+      format_quantity(Quantity::size, shape.burst_bytes), format_quantity(Quantity::size, shape.queue_bytes),
+      format_quantity(Quantity::duration, also.delay_s), format_quantity(Quantity::duration, also.jitter_s),
+      also.loss, also.duplication, also.reordering);
 }
 
 double now_s() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+// Whether the kernel holds what was asked, after its rounding.
+bool is_held(const Impairments& asked, const Impairments& held) {
+  const auto close = [](double a, double b, double error) { return std::abs(a - b) <= error; };
+  return close(asked.delay_s, held.delay_s, rounding_s) && close(asked.jitter_s, held.jitter_s, rounding_s) &&
+         close(asked.loss, held.loss, 1 / whole_share) &&
+         close(asked.duplication, held.duplication, 1 / whole_share) &&
+         close(asked.reordering, held.reordering, 1 / whole_share);
+}
+
+bool is_held(const Shape& asked, const Shape& held) {
+  const double microsecond_bytes = std::ceil(asked.rate_bit_per_s / 8e6);
+  return std::abs(held.rate_bit_per_s - asked.rate_bit_per_s) <= 8 &&
+         held.burst_bytes <= asked.burst_bytes + 1 &&
+         held.burst_bytes >= asked.burst_bytes - microsecond_bytes - 1 &&
+         std::abs(held.queue_bytes - asked.queue_bytes) <= 1 && is_held(asked.impairments, held.impairments);
 }
 
 }  // namespace
@@ -77,21 +164,30 @@ Shape shape_device(const NetlinkSocket& socket, const ShapedDevice& device, cons
                           static_cast<int>(asked.burst_bytes), 0);
   rtnl_qdisc_tbf_set_limit(shaper.get(), static_cast<int>(asked.queue_bytes));
   add(socket, "shape " + device.name, shaper);
+  std::uint32_t holder = shaper_handle;
+  if (device.impaired) {
+    add(socket, "delay or disturb " + device.name, new_netem(device.ifindex, inside(holder), asked));
+    holder = netem_handle;
+  }
   // The filter brings a queue like this one, but hides it: only one of ours shows its own drops.
-  const OwnedQdisc queue = new_qdisc(device.ifindex, queue_parent, queue_handle, "bfifo");
+  const OwnedQdisc queue = new_qdisc(device.ifindex, inside(holder), queue_handle, "bfifo");
   netlink_call("prepare a queue",
                rtnl_qdisc_fifo_set_limit(queue.get(), static_cast<int>(asked.queue_bytes)));
   add(socket, "add the queue of " + device.name, queue);
 
   const Shape held = read_shape(socket, device);
-  const double microsecond_bytes = std::ceil(asked.rate_bit_per_s / 8e6);
-  if (std::abs(held.rate_bit_per_s - asked.rate_bit_per_s) > 8 || held.burst_bytes > asked.burst_bytes + 1 ||
-      held.burst_bytes < asked.burst_bytes - microsecond_bytes - 1 ||
-      std::abs(held.queue_bytes - asked.queue_bytes) > 1) {
+  if (!is_held(asked, held)) {
     throw Error(fmt::format("shape {}: asked for {}, but the kernel holds {}", device.name, print(asked),
                             print(held)));
   }
   return held;
+}
+
+void check_kernel_shapes(const NetlinkSocket& socket, const Shape& shape) {
+  const ShapedDevice probe{"a trial device", loopback_ifindex, shape.impairments.any()};
+  shape_device(socket, probe, shape);
+  const OwnedQdisc root = new_qdisc(probe.ifindex, TC_H_ROOT, shaper_handle, "tbf");
+  netlink_call("end the trial", rtnl_qdisc_delete(socket.get(), root.get()));
 }
 
 std::vector<LinkCounters> read_counters(const NetlinkSocket& socket,
@@ -106,13 +202,23 @@ std::vector<LinkCounters> read_counters(const NetlinkSocket& socket,
     const auto count = [](const OwnedQdisc& qdisc, rtnl_tc_stat which) {
       return rtnl_tc_get_stat(TC_CAST(qdisc.get()), which);
     };
+    // In the shaper's backlog there are also the frames that are still on their way.
+    const std::uint64_t waiting = count(device.impaired ? queue : shaper, RTNL_TC_BACKLOG);
+    const std::uint64_t full_queue_drops = count(queue, RTNL_TC_DROPS);
+    std::uint64_t lost = 0;
+    if (device.impaired) {
+      // What the queue drops counts here too.
+      const std::uint64_t all = count(find(cache, device, netem_handle), RTNL_TC_DROPS);
+      lost = all > full_queue_drops ? all - full_queue_drops : 0;
+    }
     out.push_back({.name = device.name,
                    .rate_bit_per_s = 8.0 * rtnl_qdisc_tbf_get_rate(shaper.get()),
                    .bytes = count(shaper, RTNL_TC_BYTES),
                    .packets = count(shaper, RTNL_TC_PACKETS),
                    .drops = count(shaper, RTNL_TC_DROPS),
-                   .full_queue_drops = count(queue, RTNL_TC_DROPS),
-                   .backlog_bytes = count(shaper, RTNL_TC_BACKLOG),
+                   .full_queue_drops = full_queue_drops,
+                   .lost_on_purpose = lost,
+                   .backlog_bytes = waiting,
                    .time_s = (before_s + after_s) / 2,
                    .time_uncertainty_s = (after_s - before_s) / 2});
   }

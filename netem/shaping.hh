@@ -1,5 +1,6 @@
-// The shaper of one direction of a link in the kernel: a token bucket filter at the root of the sending
-// device, and in it a queue that counts bytes.
+// The shaper of one direction of a link in the kernel, at the sending device: a token bucket filter; in it,
+// where frames are to be delayed, lost and so on, a netem; and in that a queue that counts bytes. So a frame
+// is first delayed, then waits for its turn at the cap.
 #pragma once
 
 #include <string>
@@ -15,10 +16,16 @@ namespace thinpipe::netem {
 struct ShapedDevice {
   std::string name;  // "left->middle"
   int ifindex = 0;
+  bool impaired = false;  // its shape has impairments
 };
 
+// Throws Error naming the modules to load when the kernel lacks a queueing discipline that the shape needs.
+// Tries them out on the loopback device of the socket's namespace, which should be a new one.
+void check_kernel_shapes(const NetlinkSocket& socket, const Shape& shape);
+
 // Shapes the device and returns what the kernel holds. Throws Error when that is anything else than was asked
-// after the kernel's rounding: rates to whole bytes per second, bursts to whole microseconds of the rate.
+// after the kernel's rounding: rates to whole bytes per second, bursts to whole microseconds of the rate,
+// delays by two microseconds at most, shares to 2^-32.
 Shape shape_device(const NetlinkSocket& socket, const ShapedDevice& device, const Shape& asked);
 
 // The counters of each device, all of the socket's namespace.

@@ -1,19 +1,70 @@
 #include "netem/topology.hh"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
+#include <utility>
 
 #include <fmt/format.h>
 
-#include "harness/support/nearest.hh"
+#include "netem/node_names.hh"
 #include "netem/shape.hh"
 #include "netem/topology_checks.hh"
 
 namespace thinpipe::netem {
 namespace {
 
-// Expands one entry of "links", of whose ends one may be a list.
-std::vector<PlacedLink> read_links(const Json& value, const Place& place) {
+using Groups = std::map<std::string, std::vector<std::string>>;
+
+constexpr double all_but_all = 1;  // a share below this
+
+void read_direction(JsonObject& object, Direction& out) {
+  const Rule delay{.quantity = Quantity::duration, .at_least = 0, .at_most = longest_delay_s};
+  const Rule share{.at_least = 0, .below = all_but_all};
+  object.read(
+      "rate", out.rate_bit_per_s,
+      {.quantity = Quantity::rate, .at_least = slowest_rate_bit_per_s, .at_most = fastest_rate_bit_per_s});
+  object.read("burst", out.burst_bytes, {.quantity = Quantity::size, .at_most = most_buffer_bytes});
+  object.read("queue", out.queue_bytes, {.quantity = Quantity::size, .at_most = most_buffer_bytes});
+  object.read("delay", out.impairments.delay_s, delay);
+  object.read("jitter", out.impairments.jitter_s, delay);
+  object.read("loss", out.impairments.loss, share);
+  object.read("duplication", out.impairments.duplication, share);
+  object.read("reordering", out.impairments.reordering, share);
+}
+
+// What holds for both directions, but for what the member `key` says of this one.
+Direction read_override(JsonObject& link, const char* key, const Direction& common) {
+  Direction direction = common;
+  Place place = link.place();
+  if (const Json* value = link.find(key)) {
+    place = link.place_of(key);
+    JsonObject object(*value, place);
+    read_direction(object, direction);
+    object.finish();
+  }
+  check_direction(direction, place);
+  return direction;
+}
+
+// One end of "between": a name, group or range, or a list of them.
+std::vector<PlacedName> read_ends(const Json& value, const Place& place, const Groups& groups) {
+  if (!value.is_array()) {
+    std::string text;
+    read_value(value, place, {}, text);
+    return read_end(text, place, groups);
+  }
+  std::vector<std::string> texts;
+  read_value(value, place, {}, texts);
+  std::vector<PlacedName> names;
+  for (std::size_t i = 0; i < texts.size(); ++i) {
+    std::ranges::move(read_end(texts[i], place / i, groups), std::back_inserter(names));
+  }
+  return names;
+}
+
+// Expands one entry of "links", of whose ends one may mean several nodes.
+std::vector<PlacedLink> read_links(const Json& value, const Place& place, const Groups& groups) {
   JsonObject object(value, place);
   const Json& between = object.get("between");
   const Place between_place = object.place_of("between");
@@ -21,42 +72,49 @@ std::vector<PlacedLink> read_links(const Json& value, const Place& place) {
     throw InputError(between_place,
                      "must be a list of two ends, each a name, or one of them a list of names");
   }
-  if (between[0].is_array() && between[1].is_array()) {
-    throw InputError(between_place, "only one of the two ends may be a list");
-  }
   Link common;
-  object.read(
-      "rate", common.rate_bit_per_s,
-      {.quantity = Quantity::rate, .at_least = slowest_rate_bit_per_s, .at_most = fastest_rate_bit_per_s});
-  object.read("burst", common.burst_bytes, {.quantity = Quantity::size, .at_most = most_buffer_bytes});
-  object.read("queue", common.queue_bytes, {.quantity = Quantity::size, .at_most = most_buffer_bytes});
+  Direction both;
+  read_direction(object, both);
   object.read("bottleneck", common.bottleneck);
+  common.forward = read_override(object, "forward", both);
+  common.backward = read_override(object, "backward", both);
   object.finish();
-  check_caps(common, place);
+  check_bottleneck(common, place);
 
-  std::vector<std::vector<std::pair<std::string, Place>>> ends(2);
-  for (std::size_t side = 0; side < 2; ++side) {
-    const Json& end = between[side];
-    const Place end_place = between_place / side;
-    std::vector<std::string> names(1);
-    if (end.is_array()) {
-      read_value(end, end_place, {}, names);
-      for (std::size_t i = 0; i < names.size(); ++i) ends[side].emplace_back(names[i], end_place / i);
-    } else {
-      read_value(end, end_place, {}, names[0]);
-      ends[side].emplace_back(names[0], end_place);
-    }
+  const std::vector<PlacedName> a_end = read_ends(between[0], between_place / 0, groups);
+  const std::vector<PlacedName> b_end = read_ends(between[1], between_place / 1, groups);
+  if (a_end.size() > 1 && b_end.size() > 1) {
+    throw InputError(between_place, "only one of the two ends may be a list, a group or a range");
   }
   std::vector<PlacedLink> links;
-  for (const auto& [a, a_place] : ends[0]) {
-    for (const auto& [b, b_place] : ends[1]) {
-      PlacedLink link{common, a_place, b_place};
-      link.link.a = a;
-      link.link.b = b;
+  for (const PlacedName& a : a_end) {
+    for (const PlacedName& b : b_end) {
+      PlacedLink link{common, a.place, b.place};
+      link.link.a = a.name;
+      link.link.b = b.name;
       links.push_back(std::move(link));
     }
   }
   return links;
+}
+
+Json to_json(const Direction& direction) {
+  Json out = Json::object();
+  if (!direction.rate_bit_per_s) return out;
+  const Shape shape = shape_of(direction);
+  out = {{"rate", format_quantity(Quantity::rate, shape.rate_bit_per_s)},
+         {"burst", format_quantity(Quantity::size, shape.burst_bytes)},
+         {"queue", format_quantity(Quantity::size, shape.queue_bytes)}};
+  const Impairments& asked = direction.impairments;
+  for (const auto& [key, value_s] : {std::pair{"delay", asked.delay_s}, {"jitter", asked.jitter_s}}) {
+    if (value_s > 0) out[key] = format_quantity(Quantity::duration, value_s);
+  }
+  for (const auto& [key, share] : {std::pair{"loss", asked.loss},
+                                   {"duplication", asked.duplication},
+                                   {"reordering", asked.reordering}}) {
+    if (share > 0) out[key] = share;
+  }
+  return out;
 }
 
 }  // namespace
@@ -65,27 +123,39 @@ Topology parse_topology(const Json& value, const Place& place) {
   JsonObject object(value, place);
   Topology topology;
   std::string kind = "network";
+  std::string forwarding = "bridged";
   object.read("name", topology.name, {.required = true});
   object.read("description", topology.description);
   object.read("kind", kind, {.one_of = {"network", "loopback"}});
-  object.read("switches", topology.switches);
-  object.read("hosts", topology.hosts, {.required = true});
+  object.read("forwarding", forwarding, {.one_of = {"bridged", "routed"}});
+  const NodeNames switches(object.find("switches"), object.place_of("switches"));
+  const NodeNames hosts(&object.get("hosts"), object.place_of("hosts"));
+  check_nodes(switches, hosts, place);
+  topology.switches = switches.names();
+  topology.hosts = hosts.names();
+  Groups groups = switches.groups();
+  groups.insert(hosts.groups().begin(), hosts.groups().end());
   std::vector<PlacedLink> links;
   if (const Json* entries = object.find("links")) {
     if (!entries->is_array()) throw InputError(object.place_of("links"), "must be a list");
     for (std::size_t i = 0; i < entries->size(); ++i) {
-      std::ranges::move(read_links((*entries)[i], object.place_of("links") / i), std::back_inserter(links));
+      std::ranges::move(read_links((*entries)[i], object.place_of("links") / i, groups),
+                        std::back_inserter(links));
     }
   }
   object.finish();
   topology.kind = kind == "loopback" ? TopologyKind::loopback : TopologyKind::network;
-  check_nodes(topology, place);
+  topology.forwarding = forwarding == "routed" ? Forwarding::routed : Forwarding::bridged;
   if (topology.kind == TopologyKind::loopback) {
     if (!links.empty()) throw InputError(place / "links", "a loopback topology has no links");
     if (!topology.switches.empty())
       throw InputError(place / "switches", "a loopback topology has no switches");
+    if (topology.forwarding == Forwarding::routed)
+      throw InputError(place / "forwarding", "a loopback topology has nothing to forward");
   } else {
-    check_links(topology, links, place);
+    std::vector<PlacedName> nodes = switches.nodes();
+    nodes.insert(nodes.end(), hosts.nodes().begin(), hosts.nodes().end());
+    check_links(topology, nodes, links, place);
   }
   for (PlacedLink& link : links) topology.links.push_back(std::move(link.link));
   return topology;
@@ -99,20 +169,23 @@ Json to_json(const Topology& topology) {
   Json links = Json::array();
   for (const Link& link : topology.links) {
     Json entry = {{"between", {link.a, link.b}}, {"bottleneck", link.bottleneck}};
-    if (link.rate_bit_per_s) {
-      const Shape shape = shape_of(link);
-      entry["rate"] = format_quantity(Quantity::rate, shape.rate_bit_per_s);
-      entry["burst"] = format_quantity(Quantity::size, shape.burst_bytes);
-      entry["queue"] = format_quantity(Quantity::size, shape.queue_bytes);
+    if (link.forward == link.backward) {
+      entry.update(to_json(link.forward));
+    } else {
+      entry["forward"] = to_json(link.forward);
+      entry["backward"] = to_json(link.backward);
     }
     links.push_back(std::move(entry));
   }
-  return {{"name", topology.name},
-          {"description", topology.description},
-          {"kind", topology.kind == TopologyKind::loopback ? "loopback" : "network"},
-          {"switches", topology.switches},
-          {"hosts", topology.hosts},
-          {"links", std::move(links)}};
+  Json out = {{"name", topology.name},
+              {"description", topology.description},
+              {"kind", topology.kind == TopologyKind::loopback ? "loopback" : "network"},
+              {"switches", topology.switches},
+              {"hosts", topology.hosts},
+              {"links", std::move(links)}};
+  // The default stays unsaid: records and run names from before there was a choice stay as they are.
+  if (topology.forwarding == Forwarding::routed) out["forwarding"] = "routed";
+  return out;
 }
 
 void set_bottleneck_rate(Topology& topology, double rate_bit_per_s, const Place& place) {
@@ -126,8 +199,11 @@ void set_bottleneck_rate(Topology& topology, double rate_bit_per_s, const Place&
   for (Link& link : topology.links) {
     if (!link.bottleneck) continue;
     found = true;
-    link.rate_bit_per_s = rate_bit_per_s;
-    check_caps(link, place);
+    for (Direction* direction : {&link.forward, &link.backward}) {
+      if (!direction->rate_bit_per_s) continue;
+      direction->rate_bit_per_s = rate_bit_per_s;
+      check_direction(*direction, place);
+    }
   }
   if (!found) {
     throw InputError(

@@ -16,23 +16,50 @@ enum class TopologyKind {
   loopback,  // every host is 127.0.0.1: no namespaces, no links, no caps
 };
 
-// A full-duplex link; what it says holds for each direction on its own.
-struct Link {
-  std::string a;  // a node's name; `a` comes first in names like "left->middle"
-  std::string b;
+enum class Forwarding {
+  bridged,  // switches are Ethernet bridges: the network is a tree
+  routed,   // switches are routers with static shortest routes: loops of links are welcome
+};
+
+// What a direction of a link does to frames beside capping their rate.
+struct Impairments {
+  double delay_s = 0;      // one way, on top of what the cap and the queue take
+  double jitter_s = 0;     // each frame's delay is drawn evenly from delay - jitter to delay + jitter
+  double loss = 0;         // the share of frames that vanish
+  double duplication = 0;  // the share that arrive twice
+  double reordering = 0;   // the share that skip the delay, and so overtake
+
+  bool any() const { return *this != Impairments{}; }
+  bool operator==(const Impairments&) const = default;
+};
+
+// One direction of a link.
+struct Direction {
   std::optional<double> rate_bit_per_s = {};  // the cap, Ethernet headers included; none: not shaped
   std::optional<double> burst_bytes = {};  // what may pass at once after idling; none: follows from the rate
   std::optional<double> queue_bytes = {};  // what may wait before frames drop; none: follows from the rate
-  bool bottleneck = false;                 // an experiment's "bottleneck.rate" overrides this link's cap
+  Impairments impairments = {};            // need a rate
+
+  bool operator==(const Direction&) const = default;
+};
+
+// A full-duplex link.
+struct Link {
+  std::string a;  // a node's name; `a` comes first in names like "left->middle"
+  std::string b;
+  Direction forward = {};   // from a to b
+  Direction backward = {};  // from b to a
+  bool bottleneck = false;  // an experiment's "bottleneck.rate" overrides this link's caps
 };
 
 struct Topology {
   std::string name;
   std::string description = {};
   TopologyKind kind = TopologyKind::network;
+  Forwarding forwarding = Forwarding::bridged;
   std::vector<std::string> switches = {};
   std::vector<std::string> hosts = {};  // in the order of ranks
-  std::vector<Link> links = {};         // one a pair of nodes: lists in "between" are expanded
+  std::vector<Link> links = {};         // one a pair of nodes: groups and lists are expanded
 };
 
 // A node's name becomes part of a device's name ("left.12"), which the kernel limits to 15 characters.
@@ -44,16 +71,19 @@ inline constexpr std::size_t most_hosts = 65534;
 inline constexpr double slowest_rate_bit_per_s = 100e3;  // a full frame takes 120 ms
 inline constexpr double fastest_rate_bit_per_s = 16e9;   // libnl holds bytes per second in an int
 
-// Reads and checks a topology; throws InputError naming the place, the rule and the remedy. The result is a
-// tree in which every host has exactly one link (or, for loopback, hosts alone).
+inline constexpr double longest_delay_s = 10;
+
+// Reads and checks a topology; throws InputError naming the place, the rule and the remedy. In the result
+// every host has exactly one link and reaches every other, and a bridged network is a tree. (For loopback
+// there are hosts alone.) harness/schema/topology.schema.json describes the format to editors.
 Topology parse_topology(const Json& value, const Place& place);
 Topology load_topology(const std::string& path);
 
 // The same topology with one link a pair of nodes and every default filled; parse_topology reads it back.
 Json to_json(const Topology& topology);
 
-// Caps every bottleneck link at `rate_bit_per_s`. Throws InputError at `place` (where the rate was asked for)
-// when the topology has no bottleneck or the rate does not fit one.
+// Caps every bottleneck link, in each direction that has a cap, at `rate_bit_per_s`. Throws InputError at
+// `place` (where the rate was asked for) when the topology has no bottleneck or the rate does not fit one.
 void set_bottleneck_rate(Topology& topology, double rate_bit_per_s, const Place& place);
 
 }  // namespace thinpipe::netem

@@ -8,25 +8,11 @@
 #include <fmt/format.h>
 
 #include "harness/support/nearest.hh"
+#include "harness/support/units.hh"
 #include "netem/shape.hh"
 
 namespace thinpipe::netem {
 namespace {
-
-bool is_letter(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-}
-
-void check_name(const std::string& name, const Place& place) {
-  const auto fits = [](char c) { return is_letter(c) || (c >= '0' && c <= '9') || c == '-' || c == '_'; };
-  if (name.empty() || name.size() > longest_node_name || !is_letter(name[0]) ||
-      !std::ranges::all_of(name, fits)) {
-    throw InputError(
-        place, fmt::format("\"{}\" is unfit as a device's name: 1 to {} letters, digits, \"-\" or \"_\", "
-                           "beginning with a letter",
-                           name, longest_node_name));
-  }
-}
 
 // Which nodes are connected so far.
 class Components {
@@ -49,46 +35,97 @@ class Components {
   std::vector<std::size_t> parent_;
 };
 
-}  // namespace
-
-void check_nodes(const Topology& topology, const Place& place) {
-  if (topology.hosts.empty())
-    throw InputError(place / "hosts", "names no host; a topology needs at least one");
-  if (topology.hosts.size() > most_hosts) {
-    throw InputError(place / "hosts", fmt::format("names {} hosts, but the subnet 10.77.0.0/16 holds {}",
-                                                  topology.hosts.size(), most_hosts));
-  }
-  std::set<std::string> seen;
-  const auto check = [&](const std::vector<std::string>& names, const Place& list) {
-    for (std::size_t i = 0; i < names.size(); ++i) {
-      check_name(names[i], list / i);
-      if (!seen.insert(names[i]).second) {
-        throw InputError(
-            list / i,
-            fmt::format("\"{}\" is named twice; every switch and host needs a name of its own", names[i]));
-      }
+// The loop that `last` closes: "a - b - c - a". Looks at the links before it, in which there is none.
+std::string loop(const std::vector<PlacedLink>& links, const PlacedLink& last) {
+  std::map<std::string, std::string> previous = {{last.link.b, last.link.b}};
+  std::vector<std::string> reached = {last.link.b};
+  for (std::size_t done = 0; done < reached.size() && !previous.contains(last.link.a); ++done) {
+    const std::string at = reached[done];
+    for (const PlacedLink& placed : links) {
+      if (&placed == &last) break;
+      if (placed.link.a != at && placed.link.b != at) continue;
+      const std::string& next = placed.link.a == at ? placed.link.b : placed.link.a;
+      if (previous.emplace(next, at).second) reached.push_back(next);
     }
-  };
-  check(topology.switches, place / "switches");
-  check(topology.hosts, place / "hosts");
+  }
+  std::string out = last.link.a;
+  for (std::string at = last.link.a; at != last.link.b;) {
+    at = previous.at(at);
+    out += " - " + at;
+  }
+  return out + " - " + last.link.a;
 }
 
-void check_caps(const Link& link, const Place& place) {
-  if (link.rate_bit_per_s) {
-    check_shape(shape_of(link), place);
-  } else if (link.burst_bytes) {
-    throw InputError(place / "burst", "needs a \"rate\" beside it: a link without a rate is not shaped");
-  } else if (link.queue_bytes) {
-    throw InputError(place / "queue", "needs a \"rate\" beside it: a link without a rate is not shaped");
-  } else if (link.bottleneck) {
+}  // namespace
+
+void check_nodes(const NodeNames& switches, const NodeNames& hosts, const Place& place) {
+  if (hosts.nodes().empty())
+    throw InputError(place / "hosts", "names no host; a topology needs at least one");
+  if (hosts.nodes().size() > most_hosts) {
+    throw InputError(place / "hosts", fmt::format("names {} hosts, but the subnet 10.77.0.0/16 holds {}",
+                                                  hosts.nodes().size(), most_hosts));
+  }
+  std::set<std::string> seen;
+  for (const NodeNames* const names : {&switches, &hosts}) {
+    for (const PlacedName& node : names->nodes()) {
+      if (!seen.insert(node.name).second) {
+        throw InputError(
+            node.place,
+            fmt::format("\"{}\" is named twice; every switch and host needs a name of its own", node.name));
+      }
+    }
+  }
+  for (const NodeNames* const names : {&switches, &hosts}) {
+    for (const auto& [group, members] : names->groups()) {
+      // Links could not tell which of the two is meant.
+      if (seen.insert(group).second) continue;
+      throw InputError(place,
+                       fmt::format("the group \"{}\" has the name of a switch, a host or another group; "
+                                   "give it a name of its own",
+                                   group));
+    }
+  }
+}
+
+void check_direction(const Direction& direction, const Place& place) {
+  const Impairments& asked = direction.impairments;
+  if (!direction.rate_bit_per_s) {
+    for (const auto& [key, given] : {std::pair{"burst", direction.burst_bytes.has_value()},
+                                     {"queue", direction.queue_bytes.has_value()},
+                                     {"delay", asked.delay_s > 0},
+                                     {"jitter", asked.jitter_s > 0},
+                                     {"loss", asked.loss > 0},
+                                     {"duplication", asked.duplication > 0},
+                                     {"reordering", asked.reordering > 0}}) {
+      if (given) {
+        throw InputError(place / key, "needs a \"rate\" beside it: a link without a rate is not shaped");
+      }
+    }
+    return;
+  }
+  check_shape(shape_of(direction), place);
+  if (asked.jitter_s > asked.delay_s) {
+    throw InputError(place / "jitter", fmt::format("must be at most the delay of {}, but is {}",
+                                                   format_quantity(Quantity::duration, asked.delay_s),
+                                                   format_quantity(Quantity::duration, asked.jitter_s)));
+  }
+  if (asked.reordering > 0 && asked.delay_s == 0) {
+    throw InputError(place / "reordering",
+                     "needs a \"delay\" beside it: frames overtake others by skipping the delay");
+  }
+}
+
+void check_bottleneck(const Link& link, const Place& place) {
+  if (link.bottleneck && !link.forward.rate_bit_per_s && !link.backward.rate_bit_per_s) {
     throw InputError(place / "bottleneck",
                      "needs a \"rate\" beside it: the cap where an experiment sets none");
   }
 }
 
-void check_links(const Topology& topology, const std::vector<PlacedLink>& links, const Place& place) {
-  std::vector<std::string> names = topology.switches;
-  names.insert(names.end(), topology.hosts.begin(), topology.hosts.end());
+void check_links(const Topology& topology, const std::vector<PlacedName>& nodes,
+                 const std::vector<PlacedLink>& links, const Place& place) {
+  std::vector<std::string> names;
+  for (const PlacedName& node : nodes) names.push_back(node.name);
   std::map<std::string, std::size_t> index;
   for (std::size_t i = 0; i < names.size(); ++i) index[names[i]] = i;
   const auto is_host = [&](std::size_t node) { return node >= topology.switches.size(); };
@@ -115,16 +152,21 @@ void check_links(const Topology& topology, const std::vector<PlacedLink>& links,
   for (const PlacedLink& placed : links) {
     const std::size_t a = attach(placed.link.a, placed.a_place);
     const std::size_t b = attach(placed.link.b, placed.b_place);
-    if (!components.join(a, b)) {
+    if (a == b) {
+      throw InputError(
+          placed.b_place,
+          fmt::format("this link closes a loop: it leads from {} to itself; leave it out", placed.link.a));
+    }
+    const bool connected = !components.join(a, b);
+    if (connected && topology.forwarding == Forwarding::bridged) {
       throw InputError(placed.b_place,
-                       fmt::format("this link closes a loop: {} and {} are connected already; frames "
-                                   "would circle for ever, so leave one link out",
-                                   placed.link.a, placed.link.b));
+                       fmt::format("this link closes the loop {}; bridged frames would circle for ever, so "
+                                   "leave one link out, or set \"forwarding\": \"routed\"",
+                                   loop(links, placed)));
     }
   }
   for (std::size_t node = 0; node < names.size(); ++node) {
-    const Place where =
-        is_host(node) ? place / "hosts" / (node - topology.switches.size()) : place / "switches" / node;
+    const Place& where = nodes[node].place;
     if (degree[node] == 0 && names.size() > 1) {
       throw InputError(where, fmt::format("{} has no link; add one under \"links\"", names[node]));
     }

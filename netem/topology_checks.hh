@@ -3,6 +3,7 @@
 
 #include <vector>
 
+#include "netem/node_names.hh"
 #include "netem/topology.hh"
 
 namespace thinpipe::netem {
@@ -16,13 +17,18 @@ struct PlacedLink {
   Place b_place;
 };
 
-// Names fit for a device, all different, at least one host, no more than the subnet holds.
-void check_nodes(const Topology& topology, const Place& place);
+// Names all different, at least one host, no more than the subnet holds.
+void check_nodes(const NodeNames& switches, const NodeNames& hosts, const Place& place);
 
-// Burst, queue and "bottleneck" only with a rate, and a shape the kernel can keep.
-void check_caps(const Link& link, const Place& place);
+// Everything else only with a rate; a shape the kernel can keep; a jitter within the delay.
+void check_direction(const Direction& direction, const Place& place);
 
-// Known nodes, one link for each host, no loop, everything connected.
-void check_links(const Topology& topology, const std::vector<PlacedLink>& links, const Place& place);
+// "bottleneck" only with a rate.
+void check_bottleneck(const Link& link, const Place& place);
+
+// Known nodes, one link for each host, everything connected; and where the switches are bridges, no loop.
+// `nodes`: the topology's switches, then its hosts.
+void check_links(const Topology& topology, const std::vector<PlacedName>& nodes,
+                 const std::vector<PlacedLink>& links, const Place& place);
 
 }  // namespace thinpipe::netem

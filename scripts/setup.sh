@@ -13,7 +13,8 @@ packages=(
   dataset-fashion-mnist
 )
 if [ "${1:-}" = check ]; then
-  packages+=(libgtest-dev libgmock-dev librapidcheck-dev libbenchmark-dev clang-format clang-tidy python3-torch iperf3 iproute2 procps)
+  packages+=(libgtest-dev libgmock-dev librapidcheck-dev libbenchmark-dev libvalijson-dev clang-format clang-tidy python3-torch
+    iperf3 iproute2 procps qemu-system-x86 busybox-static)
 fi
 
 if ! command -v dpkg-query >/dev/null; then

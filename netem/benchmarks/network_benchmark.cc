@@ -27,7 +27,8 @@ Topology three_switch(std::int64_t hosts, double rate_bit_per_s) {
   for (const std::size_t i : {0U, 1U}) {
     topology.links.push_back({.a = topology.switches[i],
                               .b = topology.switches[i + 1],
-                              .rate_bit_per_s = rate_bit_per_s,
+                              .forward = {.rate_bit_per_s = rate_bit_per_s},
+                              .backward = {.rate_bit_per_s = rate_bit_per_s},
                               .bottleneck = true});
   }
   return topology;
@@ -40,7 +41,7 @@ void build_and_tear_down(benchmark::State& state) {
     benchmark::DoNotOptimize(&network);
   }
 }
-BENCHMARK(build_and_tear_down)->Arg(8)->Arg(64)->Unit(benchmark::kMillisecond)->UseRealTime();
+BENCHMARK(build_and_tear_down)->Arg(8)->Arg(64)->Arg(512)->Unit(benchmark::kMillisecond)->UseRealTime();
 
 void build(benchmark::State& state) {
   const Topology topology = three_switch(state.range(0), 100e6);

@@ -71,6 +71,16 @@ INSTANTIATE_TEST_SUITE_P(Rates, CapTest, testing::Values(100e6, 500e6), [](const
   return fmt::format("{}Mbit", static_cast<int>(rate.param / 1e6));
 });
 
+TEST(RoutedCapTest, GoodputThroughTwoRoutersIsWhatTheCapAllows) {
+  const Network network(load_topology(THINPIPE_SOURCE_DIR "/topologies/ring-of-sites.json"));
+  const double ratio = settle([&] {
+    return measure_goodput({{&network.host("w0"), &network.host("w5")}},
+                           {.settle_s = 0.3, .measure_s = 1})[0] /
+           100e6 / goodput_of_cap;
+  });
+  EXPECT_NEAR(ratio, 1, tolerance);
+}
+
 // iperf3's view of the same, as bits per second of payload.
 double iperf3_goodput(const Host& from, const Host& to) {
   Pipe log = Pipe::create();

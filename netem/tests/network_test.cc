@@ -15,6 +15,7 @@
 #include "netem/link.hh"
 #include "netem/monitor.hh"
 #include "netem/probe.hh"
+#include "netem/route.hh"
 
 namespace thinpipe::netem {
 namespace {
@@ -128,6 +129,95 @@ TEST(NetworkTest, HostsHaveIpv6OffAndFixedNeighbours) {
   EXPECT_EQ(in_host(host, "grep -c '0x6 *02:00:0a:4d:00' /proc/net/arp"), "7\n");
 }
 
+TEST(NeighboursTest, ARequestThatTheKernelRefusesIsNotLostInTheCrowd) {
+  const NetworkNamespace place;
+  place.run([] {
+    const NetlinkSocket socket;
+    add_bridge(socket, "any", first_ifindex);
+    Neighbours(first_ifindex, 2).add(socket, 0);
+    try {
+      Neighbours(first_ifindex, 3000).add(socket, 2);
+      ADD_FAILURE() << "one of them exists";
+    } catch (const NetlinkError& error) {
+      EXPECT_EQ(error.code(), -NLE_EXIST) << error.what();
+      EXPECT_THAT(error.what(), testing::HasSubstr("10.77.0.3"));
+    }
+  });
+}
+
+Topology shipped(const std::string& name) {
+  return load_topology(fmt::format("{}/topologies/{}.json", THINPIPE_SOURCE_DIR, name));
+}
+
+TEST(RoutedNetworkTest, EveryHostReachesEveryOther) {
+  const Network network(shipped("fat-tree"));
+  for (const Host& from : network.hosts()) {
+    for (const Host& to : network.hosts()) {
+      if (&from == &to) continue;
+      EXPECT_NO_THROW(connect_hosts(from, to));
+    }
+  }
+  EXPECT_EQ(network.congestion_control(), "cubic");
+  EXPECT_EQ(network.frames_lost_outside_queues(), 0U);
+}
+
+TEST(RoutedNetworkTest, FramesTakeTheRoutesAndNoOthers) {
+  const Topology topology = shipped("ring-of-sites");
+  const Network network(topology);
+  const std::vector<LinkCounters> before = network.counters();
+  const Connection connection = connect_hosts(network.host("w1"), network.host("w4"));
+  constexpr std::size_t payload = 200'000;
+  std::jthread sender([&] { write_all(connection.client, std::string(payload, 'x'), "send"); });
+  std::string buffer(1 << 16, '\0');
+  for (std::size_t got = 0; got < payload;) {
+    got += static_cast<std::size_t>(
+        system_call("receive", ::recv(connection.server.get(), buffer.data(), buffer.size(), 0)));
+  }
+  const std::vector<LinkCounters> after = network.counters();
+  ASSERT_EQ(after.size(), 10U);
+  for (std::size_t i = 0; i < after.size(); ++i) {
+    const std::uint64_t bytes = after[i].bytes - before[i].bytes;
+    const bool there = after[i].name == "site0->site1" || after[i].name == "site1->site2";
+    const bool back = after[i].name == "site1->site0" || after[i].name == "site2->site1";
+    if (there) {
+      EXPECT_GE(static_cast<double>(bytes), payload / goodput_of_cap) << after[i].name;
+    } else if (back) {
+      EXPECT_GT(bytes, 0U) << after[i].name << ": acknowledgements";
+    } else {
+      EXPECT_EQ(bytes, 0U) << after[i].name;
+    }
+  }
+}
+
+TEST(RoutedNetworkTest, HostsKnowTheirRouterAlone) {
+  const Network network(shipped("ring-of-sites"));
+  EXPECT_EQ(in_host(network.host("w4"), "tail -n +2 /proc/net/arp | grep -c '^10.78.0.1 .*0x6 *02:01:0a:4d'"),
+            "1\n");
+  EXPECT_EQ(in_host(network.host("w4"), "tail -n +2 /proc/net/arp | wc -l"), "1\n");
+}
+
+TEST(RoutedNetworkTest, TearingDownLeavesNoDescriptor) {
+  const std::size_t before = open_descriptors();
+  { const Network network(shipped("fat-tree")); }
+  EXPECT_EQ(open_descriptors(), before);
+}
+
+TEST(NetworkTest, EveryShippedTopologyCanBeBuilt) {
+  for (const char* const name : {"star", "two-rack", "dumbbell"}) {
+    const Topology topology = shipped(name);
+    const Network network(topology);
+    EXPECT_NO_THROW(connect_hosts(network.hosts().front(), network.hosts().back())) << name;
+  }
+}
+
+TEST(NetworkTest, DirectionsHaveCapsOfTheirOwn) {
+  const Json description = Json::parse(R"({"name": "home", "hosts": ["a", "b"], "links": [
+      {"between": ["a", "b"], "rate": "20 Mbit/s", "backward": {"rate": "300 Mbit/s"}}]})");
+  const Network network(parse_topology(description, {"home", ""}));
+  EXPECT_EQ(network.shaping().at(0).read_back.rate_bit_per_s, 20e6);
+  EXPECT_EQ(network.shaping().at(1).read_back.rate_bit_per_s, 300e6);
+}
+
 TEST(NetworkTest, CountersShowWhatCrossedTheLink) {
   const Network network(three_switch());
   const std::vector<LinkCounters> before = network.counters();
@@ -153,7 +243,7 @@ TEST(NetworkTest, CountersShowWhatCrossedTheLink) {
 TEST(NetworkTest, FullQueuesDropAndNothingElseLosesFrames) {
   Topology topology = three_switch();
   for (Link& link : topology.links) {
-    if (link.bottleneck) link.queue_bytes = 8000;
+    if (link.bottleneck) link.forward.queue_bytes = link.backward.queue_bytes = 8000;
   }
   const Network network(topology);
   const Host& from = network.host("w0");

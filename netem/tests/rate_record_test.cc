@@ -117,6 +117,30 @@ TEST(RateRecordTest, OnlyDropsByAQueueThatIsNotFullCount) {
   EXPECT_EQ(record.checks()[3].measured, 3);
 }
 
+TEST(RateRecordTest, FramesAreLostInTheShareThatWasAsked) {
+  Shape lossy = shape;
+  lossy.impairments.loss = 0.1;
+  const auto check_of = [&](std::uint64_t packets, std::uint64_t lost) {
+    RateRecord record(lossy);
+    record.add({.name = "a->b", .packets = 7, .drops = 3, .lost_on_purpose = 3, .time_s = 1});
+    record.add({.name = "a->b",
+                .packets = 7 + packets,
+                .drops = 3 + lost,
+                .lost_on_purpose = 3 + lost,
+                .time_s = 2});
+    EXPECT_TRUE(record.checks()[3].ok) << "a loss that was asked for is no early drop";
+    return record.checks().at(4);
+  };
+  // 1000 of 10000 are to be lost, with a standard deviation of 30.
+  EXPECT_TRUE(check_of(9000, 1000).ok);
+  EXPECT_TRUE(check_of(9140, 860).ok);
+  EXPECT_FALSE(check_of(9160, 840).ok);
+  EXPECT_FALSE(check_of(8840, 1160).ok);
+  EXPECT_FALSE(check_of(10000, 0).ok);
+  EXPECT_TRUE(check_of(50, 0).ok) << "too few to say";
+  EXPECT_THAT(check_of(50, 0).note, testing::HasSubstr("not judged"));
+}
+
 TEST(FidelityTest, IsDegradedByOneCheckAndWritesNotesOnlyWhereThereAreSome) {
   const Check good{.name = "g", .asked = 1, .measured = 1};
   const Check bad{.name = "b", .asked = 1, .measured = 2, .ok = false, .note = "why"};

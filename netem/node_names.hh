@@ -1,0 +1,41 @@
+// Names of switches and hosts as users write them: one by one, as groups, as ranges.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "harness/support/json_object.hh"
+
+namespace thinpipe::netem {
+
+// A node's name and where it was written.
+struct PlacedName {
+  std::string name;
+  Place place;
+};
+
+// The nodes that "switches" or "hosts" names, in order: a group {"w": 8} (w0 to w7), or a list of names and
+// groups. Throws InputError for anything else, and unless every name is fit for a device.
+class NodeNames {
+ public:
+  // Reads `value` where it is given; nothing is named otherwise.
+  NodeNames(const Json* value, const Place& place);
+
+  const std::vector<PlacedName>& nodes() const { return nodes_; }
+  std::vector<std::string> names() const;
+  const std::map<std::string, std::vector<std::string>>& groups() const { return groups_; }
+
+ private:
+  void add_group(const Json& value, const Place& place);
+
+  std::vector<PlacedName> nodes_;
+  std::map<std::string, std::vector<std::string>> groups_;
+};
+
+// The nodes that one end of a link means: a node, a group's name, or a range such as "w0..w3". Whether a
+// single name exists is for the caller to check.
+std::vector<PlacedName> read_end(const std::string& text, const Place& place,
+                                 const std::map<std::string, std::vector<std::string>>& groups);
+
+}  // namespace thinpipe::netem

@@ -1,0 +1,99 @@
+#include "netem/routes.hh"
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+
+namespace thinpipe::netem {
+namespace {
+
+struct Neighbour {
+  std::size_t node;
+  Crossing crossing;  // towards it
+};
+
+using Graph = std::vector<std::vector<Neighbour>>;
+
+Graph make_graph(const std::vector<Link>& links, const std::map<std::string, std::size_t>& index) {
+  Graph graph(index.size());
+  for (std::size_t i = 0; i < links.size(); ++i) {
+    const std::size_t a = index.at(links[i].a);
+    const std::size_t b = index.at(links[i].b);
+    graph[a].push_back({b, {i, true}});
+    graph[b].push_back({a, {i, false}});
+  }
+  return graph;
+}
+
+// The nodes, nearest first, and how many links lie between each and `host`.
+struct Distances {
+  std::vector<std::size_t> order;
+  std::vector<std::size_t> of;
+};
+
+Distances distances_to(std::size_t host, const Graph& graph) {
+  constexpr auto unknown = static_cast<std::size_t>(-1);
+  Distances out{.order = {host}, .of = std::vector<std::size_t>(graph.size(), unknown)};
+  out.of[host] = 0;
+  for (std::size_t done = 0; done < out.order.size(); ++done) {
+    const std::size_t node = out.order[done];
+    for (const Neighbour& neighbour : graph[node]) {
+      if (out.of[neighbour.node] != unknown) continue;
+      out.of[neighbour.node] = out.of[node] + 1;
+      out.order.push_back(neighbour.node);
+    }
+  }
+  return out;
+}
+
+}  // namespace
+
+Routes::Routes(const Topology& topology) : links_(topology.links), nodes_(topology.hosts) {
+  nodes_.insert(nodes_.end(), topology.switches.begin(), topology.switches.end());
+  std::map<std::string, std::size_t> index;
+  for (std::size_t i = 0; i < nodes_.size(); ++i) index[nodes_[i]] = i;
+  const Graph graph = make_graph(links_, index);
+  const std::size_t hosts = topology.hosts.size();
+  std::vector<std::size_t> pairs_over(2 * links_.size(), 0);
+  const auto load = [&](const Crossing& crossing) -> std::size_t& {
+    return pairs_over[2 * crossing.link + (crossing.forward ? 0 : 1)];
+  };
+  for (std::size_t host = 0; host < hosts; ++host) {
+    const Distances distances = distances_to(host, graph);
+    // How many hosts send through each node; the farthest nodes come first, so a node's count is complete
+    // when its turn comes.
+    std::vector<std::size_t> senders(nodes_.size(), 0);
+    std::fill_n(senders.begin(), hosts, 1);
+    std::vector<Crossing>& next = next_.emplace_back(nodes_.size());
+    for (auto node = distances.order.rbegin(); *node != host; ++node) {
+      const Neighbour* best = nullptr;
+      for (const Neighbour& neighbour : graph[*node]) {
+        if (distances.of[neighbour.node] + 1 != distances.of[*node]) continue;
+        if (best == nullptr || load(neighbour.crossing) < load(best->crossing)) best = &neighbour;
+      }
+      next[*node] = best->crossing;
+      load(best->crossing) += senders[*node];
+      senders[best->node] += senders[*node];
+    }
+  }
+}
+
+std::size_t Routes::node(const std::string& name) const {
+  return static_cast<std::size_t>(std::ranges::find(nodes_, name) - nodes_.begin());
+}
+
+Crossing Routes::next(const std::string& name, std::size_t host) const {
+  return next_.at(host).at(node(name));
+}
+
+std::vector<Crossing> Routes::path(std::size_t from, std::size_t to) const {
+  std::vector<Crossing> out;
+  for (std::string at = nodes_.at(from); at != nodes_.at(to);) {
+    const Crossing crossing = next(at, to);
+    out.push_back(crossing);
+    at = crossing.forward ? links_[crossing.link].b : links_[crossing.link].a;
+  }
+  return out;
+}
+
+}  // namespace thinpipe::netem

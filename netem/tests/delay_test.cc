@@ -1,0 +1,270 @@
+// Do delayed and disturbed links do what they were asked? Needs a kernel with sch_netem; in_debian_kernel.sh
+// boots one where the machine's own has none.
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <set>
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "netem/monitor.hh"
+#include "netem/network.hh"
+#include "netem/probe.hh"
+#include "netem/tests/datagrams.hh"
+
+namespace thinpipe::netem {
+namespace {
+
+// The bounds hold on a machine that is not overloaded at that moment, so a busy moment gets another chance.
+constexpr int attempts = 4;
+constexpr double deviations = 5;  // standard ones: one of millions of right kernels fails
+
+// Two hosts and a link between them, of 100 Mbit/s unless it says otherwise.
+Topology pair_with(const Json& settings) {
+  Json link = {{"between", {"a", "b"}}, {"rate", "100 Mbit/s"}};
+  link.update(settings);
+  return parse_topology({{"name", "pair"}, {"hosts", {"a", "b"}}, {"links", {link}}}, {"pair", ""});
+}
+
+std::string why_not() {
+  try {
+    check_kernel(pair_with({{"delay", "1 ms"}}));
+    return "";
+  } catch (const Error& error) {
+    return error.what();
+  }
+}
+
+class NetemTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    static const std::string reason = why_not();
+    if (!reason.empty()) GTEST_SKIP() << reason;
+  }
+};
+
+std::vector<double> delays_of(const std::vector<Arrival>& arrivals) {
+  std::vector<double> out;
+  for (const Arrival& arrival : arrivals) out.push_back(arrival.delay_s);
+  std::ranges::sort(out);
+  return out;
+}
+
+double mean_of(const std::vector<double>& values) {
+  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
+}
+
+double deviation_of(const std::vector<double>& values) {
+  const double mean = mean_of(values);
+  double sum = 0;
+  for (const double value : values) sum += (value - mean) * (value - mean);
+  return std::sqrt(sum / static_cast<double>(values.size() - 1));
+}
+
+// 5 %, or half a millisecond.
+double tolerance_s(double delay_s) {
+  return std::max(0.05 * delay_s, 0.5e-3);
+}
+
+// How far a count of `n` draws may be off where each is a hit with this probability.
+double binomial_bound(double n, double probability) {
+  return deviations * std::sqrt(n * probability * (1 - probability));
+}
+
+// The median of the delays; another attempt where it is off.
+double settled_delay_s(const Host& from, const Host& to, double asked_s) {
+  double median_s = 0;
+  for (int attempt = 0; attempt < attempts; ++attempt) {
+    const std::vector<double> delays = delays_of(send_datagrams(from, to, {.count = 60, .gap_s = 0.004}));
+    if (delays.size() != 60) return 0;
+    median_s = delays[30];
+    if (std::abs(median_s - asked_s) <= tolerance_s(asked_s)) break;
+  }
+  return median_s;
+}
+
+TEST_F(NetemTest, TheKernelHoldsEveryOption) {
+  const Network network(pair_with({{"delay", "20 ms"},
+                                   {"jitter", "3 ms"},
+                                   {"loss", 0.01},
+                                   {"duplication", 0.002},
+                                   {"reordering", 0.25},
+                                   {"queue", "50 kB"},
+                                   {"backward", {{"delay", "45.5 ms"}, {"jitter", "0 s"}, {"loss", 0.03}}}}));
+  const std::vector<ShapedDirection> shaping = network.shaping();
+  ASSERT_EQ(shaping.size(), 2U);
+  const Impairments& forth = shaping[0].read_back.impairments;
+  EXPECT_NEAR(forth.delay_s, 0.020, 2e-6);
+  EXPECT_NEAR(forth.jitter_s, 0.003, 2e-6);
+  EXPECT_NEAR(forth.loss, 0.01, 1e-9);
+  EXPECT_NEAR(forth.duplication, 0.002, 1e-9);
+  EXPECT_NEAR(forth.reordering, 0.25, 1e-9);
+  const Impairments& back = shaping[1].read_back.impairments;
+  EXPECT_NEAR(back.delay_s, 0.0455, 2e-6);
+  EXPECT_EQ(back.jitter_s, 0);
+  EXPECT_NEAR(back.loss, 0.03, 1e-9);
+  for (const ShapedDirection& direction : shaping) {
+    EXPECT_EQ(direction.read_back.rate_bit_per_s, 100e6);
+    EXPECT_EQ(direction.read_back.queue_bytes, 50e3);
+  }
+}
+
+TEST_F(NetemTest, DelaysEachDirectionByItsOwnDelay) {
+  const Network network(pair_with({{"delay", "20 ms"}, {"backward", {{"delay", "50 ms"}}}}));
+  const Host& a = network.host("a");
+  const Host& b = network.host("b");
+  EXPECT_NEAR(settled_delay_s(a, b, 0.020), 0.020, tolerance_s(0.020));
+  EXPECT_NEAR(settled_delay_s(b, a, 0.050), 0.050, tolerance_s(0.050));
+}
+
+TEST_F(NetemTest, LosesTheShareThatWasAskedAndCountsIt) {
+  const Network network(pair_with({{"forward", {{"loss", 0.1}}}}));
+  const LinkCounters before = network.counters()[0];
+  constexpr std::size_t count = 4000;
+  const std::size_t arrived =
+      send_datagrams(network.host("a"), network.host("b"), {.count = count, .gap_s = 0.0003}).size();
+  const LinkCounters after = network.counters()[0];
+  EXPECT_NEAR(static_cast<double>(count - arrived), 0.1 * count, binomial_bound(count, 0.1));
+  EXPECT_EQ(after.lost_on_purpose - before.lost_on_purpose, count - arrived);
+  EXPECT_EQ(after.drops - before.drops, count - arrived);
+  EXPECT_EQ(after.full_queue_drops, before.full_queue_drops);
+  EXPECT_EQ(network.frames_lost_outside_queues(), 0U);
+  EXPECT_EQ(send_datagrams(network.host("b"), network.host("a"), {.count = 500, .gap_s = 0.0003}).size(),
+            500U)
+      << "the other direction loses nothing";
+}
+
+TEST_F(NetemTest, JittersEvenlyAroundTheDelay) {
+  const Network network(pair_with({{"delay", "40 ms"}, {"jitter", "20 ms"}}));
+  constexpr std::size_t count = 600;
+  double mean_s = 0;
+  double deviation_s = 0;
+  std::vector<double> delays;
+  const double even_deviation_s = 0.020 / std::sqrt(3.0);
+  for (int attempt = 0; attempt < attempts; ++attempt) {
+    delays =
+        delays_of(send_datagrams(network.host("a"), network.host("b"), {.count = count, .gap_s = 0.002}));
+    ASSERT_EQ(delays.size(), count);
+    mean_s = mean_of(delays);
+    deviation_s = deviation_of(delays);
+    if (std::abs(mean_s - 0.040) <= 0.05 * 0.040 &&
+        std::abs(deviation_s - even_deviation_s) <= 0.1 * even_deviation_s && delays.back() <= 0.065) {
+      break;
+    }
+  }
+  EXPECT_NEAR(mean_s, 0.040, 0.05 * 0.040);
+  EXPECT_NEAR(deviation_s, even_deviation_s, 0.1 * even_deviation_s);
+  EXPECT_GE(delays.front(), 0.020 - 1e-4);
+  EXPECT_LE(delays.front(), 0.022);
+  EXPECT_LE(delays.back(), 0.065);
+}
+
+TEST_F(NetemTest, DuplicatesTheShareThatWasAsked) {
+  const Network network(pair_with({{"duplication", 0.2}}));
+  constexpr std::size_t count = 2000;
+  const std::vector<Arrival> arrivals =
+      send_datagrams(network.host("a"), network.host("b"), {.count = count, .gap_s = 0.0003});
+  std::set<std::size_t> distinct;
+  for (const Arrival& arrival : arrivals) distinct.insert(arrival.number);
+  EXPECT_EQ(distinct.size(), count);
+  EXPECT_NEAR(static_cast<double>(arrivals.size() - count), 0.2 * count, binomial_bound(count, 0.2));
+}
+
+TEST_F(NetemTest, ReorderedFramesSkipTheDelayAndOvertake) {
+  const Network network(pair_with({{"delay", "50 ms"}, {"reordering", 0.25}}));
+  constexpr std::size_t count = 1000;
+  const std::vector<Arrival> arrivals =
+      send_datagrams(network.host("a"), network.host("b"), {.count = count, .gap_s = 0.001});
+  ASSERT_EQ(arrivals.size(), count);
+  double skipped = 0;
+  double overtaken = 0;
+  std::size_t newest = 0;
+  for (const Arrival& arrival : arrivals) {
+    if (arrival.delay_s < 0.040) ++skipped;
+    if (arrival.number < newest) ++overtaken;
+    newest = std::max(newest, arrival.number);
+  }
+  EXPECT_NEAR(skipped, 0.25 * count, binomial_bound(count, 0.25));
+  EXPECT_GT(overtaken, 0.5 * count);
+}
+
+TEST_F(NetemTest, CapAndDelayWorkTogether) {
+  constexpr double cap = 20e6;
+  const Network network(pair_with({{"rate", "20 Mbit/s"}, {"delay", "30 ms"}, {"queue", "200 kB"}}));
+  const Host& a = network.host("a");
+  const Host& b = network.host("b");
+  // A train of full frames: the first comes after the delay, the others at the pace of the cap.
+  constexpr double frame_s = 8 * 1514 / cap;
+  constexpr std::size_t count = 100;
+  double first_s = 0;
+  double train_s = 0;
+  for (int attempt = 0; attempt < attempts; ++attempt) {
+    const std::vector<Arrival> train =
+        send_datagrams(a, b, {.count = count, .gap_s = 0, .payload_bytes = 1472});
+    ASSERT_EQ(train.size(), count) << "the queue holds them all";
+    first_s = train.front().delay_s;
+    train_s = train.back().time_s - train.front().time_s;
+    if (std::abs(train_s - count * frame_s) <= 0.06 * count * frame_s &&
+        std::abs(first_s - 0.030) <= tolerance_s(0.030)) {
+      break;
+    }
+  }
+  EXPECT_NEAR(first_s, 0.030, tolerance_s(0.030));
+  // The bucket lets two frames pass at once.
+  EXPECT_NEAR(train_s, count * frame_s, 0.06 * count * frame_s);
+  double ratio = 0;
+  for (int attempt = 0; attempt < attempts && std::abs(ratio - 1) > 0.03; ++attempt) {
+    // Several flows: one takes seconds to find its speed.
+    const std::vector<double> flows =
+        measure_goodput({{&a, &b}, {&a, &b}, {&a, &b}, {&a, &b}}, {.settle_s = 2, .measure_s = 2});
+    ratio = std::accumulate(flows.begin(), flows.end(), 0.0) / cap / goodput_of_cap;
+  }
+  EXPECT_NEAR(ratio, 1, 0.03);
+}
+
+TEST_F(NetemTest, TheQueueOfADelayedLinkStillCountsBytes) {
+  const Network network(pair_with({{"rate", "10 Mbit/s"}, {"delay", "30 ms"}, {"queue", "30 kB"}}));
+  const LinkCounters before = network.counters()[0];
+  const std::size_t arrived =
+      send_datagrams(network.host("a"), network.host("b"), {.count = 100, .gap_s = 0, .payload_bytes = 1472})
+          .size();
+  const LinkCounters after = network.counters()[0];
+  // 30 kB hold 19 full frames; the bucket, the one that waits for it, and what the cap lets out meanwhile
+  // add some.
+  EXPECT_GE(arrived, 19U);
+  EXPECT_LE(arrived, 60U);
+  EXPECT_EQ(after.full_queue_drops - before.full_queue_drops, 100 - arrived);
+  EXPECT_EQ(after.drops - before.drops, 100 - arrived);
+  EXPECT_EQ(after.lost_on_purpose, before.lost_on_purpose);
+}
+
+TEST_F(NetemTest, TheMonitorJudgesTheLoss) {
+  const Network network(pair_with({{"rate", "10 Mbit/s"}, {"forward", {{"loss", 0.05}}}}));
+  Monitor monitor(network);
+  send_datagrams(network.host("a"), network.host("b"), {.count = 1000, .gap_s = 0.0005});
+  const Fidelity fidelity = monitor.verdict();
+  const auto loss = std::ranges::find(fidelity.checks, "share of frames lost a->b", &Check::name);
+  ASSERT_NE(loss, fidelity.checks.end());
+  EXPECT_TRUE(loss->measured.is_number());
+  EXPECT_TRUE(loss->ok) << to_json(fidelity).dump(1);
+  EXPECT_EQ(fidelity.checks[0].asked["loss"], 0.05);
+}
+
+TEST_F(NetemTest, SitesAcrossTheWorldAreAsFarApartAsTheTopologySays) {
+  const Network network(load_topology(THINPIPE_SOURCE_DIR "/topologies/wan-4-sites.json"));
+  EXPECT_NEAR(settled_delay_s(network.host("w0"), network.host("w4"), 0.0825), 0.0825, tolerance_s(0.0825));
+  EXPECT_NEAR(settled_delay_s(network.host("w6"), network.host("w5"), 0.1375), 0.1375, tolerance_s(0.1375));
+}
+
+TEST(KernelWithoutNetemTest, IsToldOfBeforeAnythingStarts) {
+  const std::string reason = why_not();
+  if (reason.empty()) GTEST_SKIP() << "this kernel has sch_netem";
+  EXPECT_THAT(reason, testing::HasSubstr("module sch_netem"));
+  EXPECT_THROW(Network(pair_with({{"loss", 0.1}})), Error);
+  EXPECT_NO_THROW(check_kernel(pair_with({}))) << "a cap alone needs none";
+}
+
+}  // namespace
+}  // namespace thinpipe::netem
