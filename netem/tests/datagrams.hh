@@ -10,7 +10,7 @@ namespace thinpipe::netem {
 
 struct Datagrams {
   std::size_t count = 100;
-  double gap_s = 0.005;             // between one and the next
+  double gap_s = 0.005;             // between one and the next, at least
   std::size_t payload_bytes = 100;  // a full frame's is 1472
   double patience_s = 1;            // how long to wait for another
 };

@@ -191,8 +191,8 @@ TEST_F(NetemTest, ReorderedFramesSkipTheDelayAndOvertake) {
 }
 
 TEST_F(NetemTest, CapAndDelayWorkTogether) {
-  constexpr double cap = 20e6;
-  const Network network(pair_with({{"rate", "20 Mbit/s"}, {"delay", "30 ms"}, {"queue", "200 kB"}}));
+  constexpr double cap = 5e6;
+  const Network network(pair_with({{"rate", "5 Mbit/s"}, {"delay", "30 ms"}, {"queue", "200 kB"}}));
   const Host& a = network.host("a");
   const Host& b = network.host("b");
   // A train of full frames: the first comes after the delay, the others at the pace of the cap.
