@@ -7,6 +7,7 @@
 #include "harness/record.hh"
 #include "harness/run.hh"
 #include "harness/starting_weights.hh"
+#include "netem/network.hh"
 
 namespace thinpipe {
 
@@ -23,6 +24,10 @@ std::optional<Json> completed_record(const Run& run, const SweepOptions& options
 
 SweepResult run_sweep(const std::vector<Run>& runs, const SweepOptions& options,
                       const TrainerProgram& trainer, StopSignals& stop) {
+  // A kernel that lacks what a later run needs is better heard of now.
+  for (const Run& run : runs) {
+    if (run.needs_network() && !completed_record(run, options)) netem::check_kernel(run.topology);
+  }
   LocalExecutor executor(trainer.path(), stop);
   StartingWeights weights(options.results / "starting-weights", options.fresh);
   Progress progress(runs.size());

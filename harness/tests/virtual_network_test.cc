@@ -168,5 +168,14 @@ TEST(VirtualNetwork, ACrashInsideItIsAFailedRecord) {
   EXPECT_EQ(error.at("exit_status"), "signal 11 (Segmentation fault)");
 }
 
+TEST(DelayedNetwork, AKernelThatCannotDelayIsToldOfBeforeAnythingStarts) {
+  const Program program;
+  const auto ended = program.run(
+      program.run_arguments(program.experiment({{"topology", "wan-4-sites"}, {"iterations", 1}})));
+  if (ended.status.ok()) GTEST_SKIP() << "this kernel has sch_netem";
+  EXPECT_THAT(ended.errors, testing::HasSubstr("module sch_netem"));
+  EXPECT_THAT(program.written(), IsEmpty());
+}
+
 }  // namespace
 }  // namespace thinpipe
