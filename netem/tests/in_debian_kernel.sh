@@ -85,8 +85,8 @@ chmod +x "$root/init"
 (cd "$root" && find . | busybox cpio -o -H newc 2>/dev/null) >"$root.cpio"
 trap 'rm -rf "$root" "$root.cpio" "$root.log"' EXIT
 
-# A kernel that panics ends the machine too (panic=-1, -no-reboot). The emulated processor's time stamp counter is
-# the real one, which differs between the processors of some machines: time would stand still for minutes.
+# A kernel that panics ends the machine too (panic=-1, -no-reboot). The clock is the emulated one, and not the
+# processor's own counter, which the emulator hands through.
 timeout 500 qemu-system-x86_64 -accel tcg -cpu max -smp 1 -m 1024 -nodefaults -no-reboot -display none \
   -serial stdio -kernel "$cache/vmlinuz" -initrd "$root.cpio" \
   -append "console=ttyS0 quiet panic=-1 tsc=unstable clocksource=hpet" </dev/null 2>&1 | tr -d '\r' | tee "$root.log" || true
