@@ -19,7 +19,8 @@ int main(int argc, char** argv) {
       "  thinpipe run experiments/quickstart.json\n"
       "  thinpipe plan experiments/quickstart.json\n"
       "  thinpipe report results/quickstart --target 0.8\n"
-      "  thinpipe list synchronisers");
+      "  thinpipe list synchronisers\n"
+      "  thinpipe shell three-switch --host w3");
   add_commands(program, invocation);
   try {
     program.parse(argc, argv);

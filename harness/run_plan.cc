@@ -27,26 +27,10 @@ class Topologies {
   const netem::Topology& load(const std::string& name, const Place& place) {
     const auto cached = loaded_.find(name);
     if (cached != loaded_.end()) return cached->second;
-    return loaded_.emplace(name, netem::load_topology(find(name, place))).first->second;
+    return loaded_.emplace(name, netem::load_topology(find_topology(name, folder_, place))).first->second;
   }
 
  private:
-  std::string find(const std::string& name, const Place& place) const {
-    if (name.ends_with(".json")) {
-      const std::filesystem::path path = folder_ / name;
-      if (!std::filesystem::exists(path)) {
-        throw InputError(place, fmt::format("the topology file {} does not exist", path.string()));
-      }
-      return path;
-    }
-    const std::vector<std::string> names = topology_names();
-    if (std::ranges::find(names, name) == names.end()) {
-      throw InputError(place, fmt::format("unknown topology \"{}\"{}, or the path of a .json file", name,
-                                          suggestion(name, names)));
-    }
-    return topology_folder() / (name + ".json");
-  }
-
   std::filesystem::path folder_;
   std::map<std::string, netem::Topology> loaded_;
 };
@@ -179,6 +163,23 @@ std::vector<Run> matching(std::vector<Run> runs, const std::string& pattern) {
 
 std::filesystem::path topology_folder() {
   return std::filesystem::path(THINPIPE_DATA_DIR) / "topologies";
+}
+
+std::filesystem::path find_topology(const std::string& name, const std::filesystem::path& folder,
+                                    const Place& place) {
+  if (name.ends_with(".json")) {
+    const std::filesystem::path path = folder / name;
+    if (!std::filesystem::exists(path)) {
+      throw InputError(place, fmt::format("the topology file {} does not exist", path.string()));
+    }
+    return path;
+  }
+  const std::vector<std::string> names = topology_names();
+  if (std::ranges::find(names, name) == names.end()) {
+    throw InputError(place, fmt::format("unknown topology \"{}\"{}, or the path of a .json file", name,
+                                        suggestion(name, names)));
+  }
+  return topology_folder() / (name + ".json");
 }
 
 std::vector<std::string> topology_names() {

@@ -39,4 +39,9 @@ std::vector<Run> matching(std::vector<Run> runs, const std::string& pattern);
 std::filesystem::path topology_folder();
 std::vector<std::string> topology_names();
 
+// The file of a topology that is named as users name it: a short name, or a path that ends in .json, from
+// `folder`. Throws InputError at `place`.
+std::filesystem::path find_topology(const std::string& name, const std::filesystem::path& folder,
+                                    const Place& place);
+
 }  // namespace thinpipe

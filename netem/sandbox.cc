@@ -5,6 +5,8 @@
 #include <csignal>
 #include <cstdlib>
 #include <exception>
+#include <filesystem>
+#include <sstream>
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -59,12 +61,14 @@ int exit_code(int status) {
 
 // Passes signals on to `child` until it ends; returns its exit code. `reaped` is what to wait for: the child
 // alone, or -1 for every orphan too.
-int supervise(pid_t child, pid_t reaped, const PassedSignals& signals) {
+int supervise(pid_t child, pid_t reaped, const PassedSignals& signals, Terminal terminal) {
   while (true) {
-    const int number = ::sigwaitinfo(&signals.set(), nullptr);
+    ::siginfo_t info{};
+    const int number = ::sigwaitinfo(&signals.set(), &info);
     if (number < 0) continue;  // EINTR: stopped and continued
     if (number != SIGCHLD) {
-      ::kill(child, number);
+      // The kernel's own come from the terminal, which has sent them to the whole group.
+      if (terminal == Terminal::controlled || info.si_code != SI_KERNEL) ::kill(child, number);
       continue;
     }
     int status = 0;
@@ -74,9 +78,10 @@ int supervise(pid_t child, pid_t reaped, const PassedSignals& signals) {
   }
 }
 
-[[noreturn]] void execute(const std::vector<std::string>& arguments, const PassedSignals& signals) {
+[[noreturn]] void execute(const std::vector<std::string>& arguments, Terminal terminal,
+                          const PassedSignals& signals) {
   // A group of its own: a signal that the program sends to its group does not reach init.
-  system_call("make a process group", ::setpgid(0, 0));
+  if (terminal == Terminal::controlled) system_call("make a process group", ::setpgid(0, 0));
   signals.restore();
   ::setenv(marker, pid_namespace().c_str(), 1);
   std::vector<char*> pointers;
@@ -88,7 +93,7 @@ int supervise(pid_t child, pid_t reaped, const PassedSignals& signals) {
 }
 
 // PID 1 of the sandbox. Reports a failure to `report`; otherwise it closes when the program runs.
-[[noreturn]] void init(const std::vector<std::string>& arguments, Pipe go, Pipe report,
+[[noreturn]] void init(const std::vector<std::string>& arguments, Terminal terminal, Pipe go, Pipe report,
                        const PassedSignals& signals) {
   go.write_end.reset();
   report.read_end.reset();
@@ -100,14 +105,14 @@ int supervise(pid_t child, pid_t reaped, const PassedSignals& signals) {
     if (::read(go.read_end.get(), &byte, 1) != 1) ::_exit(1);
     go.read_end.reset();
     // Out of the terminal's foreground group, or Ctrl-C would arrive twice: from the terminal and passed on.
-    system_call("make a process group", ::setpgid(0, 0));
+    if (terminal == Terminal::controlled) system_call("make a process group", ::setpgid(0, 0));
     system_call("make mounts private", ::mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr));
     system_call("mount a new /proc",
                 ::mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, nullptr));
     const pid_t program = system_call("fork inside the sandbox", ::fork());
-    if (program == 0) execute(arguments, signals);
+    if (program == 0) execute(arguments, terminal, signals);
     report.write_end.reset();
-    ::_exit(supervise(program, -1, signals));
+    ::_exit(supervise(program, -1, signals, terminal));
   } catch (const std::exception& error) {
     const std::string_view message = error.what();
     // Nothing more can be done if even this write fails; the exit code still tells.
@@ -126,6 +131,34 @@ std::string value_of(const std::string& path) {
   }
 }
 
+std::string own_path() {
+  std::error_code hidden;
+  return std::filesystem::read_symlink("/proc/self/exe", hidden);
+}
+
+// Whether this process's root is not that of its mount namespace, as far as can be seen: in a chroot the
+// kernel refuses user namespaces to everyone.
+bool in_chroot(const std::string& proc) {
+  std::istringstream mounts(value_of(proc + "/self/mountinfo"));
+  bool any = false;
+  bool root_is_a_mount = false;
+  std::string id, parent, device, root, point;
+  for (std::string line; std::getline(mounts, line);) {
+    std::istringstream(line) >> id >> parent >> device >> root >> point;
+    any = true;
+    root_is_a_mount = root_is_a_mount || point == "/";
+  }
+  if (any && !root_is_a_mount) return true;
+  // A chroot to what is a mount: the first process of the same mount namespace has another root.
+  std::error_code hidden;
+  const auto namespace_of = [&](const char* process) {
+    return std::filesystem::read_symlink(fmt::format("{}/{}/ns/mnt", proc, process), hidden);
+  };
+  const auto first = namespace_of("1");
+  if (hidden || first != namespace_of("self")) return false;
+  return !std::filesystem::equivalent(proc + "/1/root", proc + "/self/root", hidden) && !hidden;
+}
+
 }  // namespace
 
 bool inside_sandbox() {
@@ -133,7 +166,7 @@ bool inside_sandbox() {
   return value != nullptr && value == pid_namespace();
 }
 
-int run_in_sandbox(const std::vector<std::string>& arguments) {
+int run_in_sandbox(const std::vector<std::string>& arguments, Terminal terminal) {
   const PassedSignals signals;
   Pipe go = Pipe::create();
   Pipe report = Pipe::create();
@@ -141,7 +174,7 @@ int run_in_sandbox(const std::vector<std::string>& arguments) {
   // A fork with flags, which glibc has no wrapper for; the arguments after the flags are zero for a fork.
   const auto child =
       static_cast<pid_t>(::syscall(SYS_clone, namespaces | SIGCHLD, nullptr, nullptr, nullptr, nullptr));
-  if (child == 0) init(arguments, std::move(go), std::move(report), signals);
+  if (child == 0) init(arguments, terminal, std::move(go), std::move(report), signals);
   if (child < 0) throw Error(explain_refusal(SystemError("clone", errno).what(), "/proc"));
   report.write_end.reset();
 
@@ -155,15 +188,26 @@ int run_in_sandbox(const std::vector<std::string>& arguments) {
   go = {};
   const std::string report_text = read_to_end(report.read_end, "hear from the sandbox");
   if (failure.empty()) failure = report_text;
-  const int code = supervise(child, child, signals);
+  const int code = supervise(child, child, signals, terminal);
   if (!failure.empty()) throw Error(explain_refusal(failure, "/proc"));
   return code;
+}
+
+void forget_sandbox() {
+  ::unsetenv(marker);
 }
 
 std::string explain_refusal(std::string_view failure, const std::string& proc) {
   std::string out = fmt::format("cannot make the namespaces that hold the virtual network ({}). ", failure);
   const std::string as_root = "or run it as root (sudo)";
-  if (value_of(proc + "/sys/user/max_user_namespaces") == "0") {
+  if (in_chroot(proc)) {
+    out +=
+        "This process lives in a chroot, in which the kernel refuses user namespaces to everyone, root "
+        "included. "
+        "Run it outside the chroot, or enter the folder by other means: as a container (systemd-nspawn -D "
+        "FOLDER, "
+        "podman run --rootfs FOLDER)";
+  } else if (value_of(proc + "/sys/user/max_user_namespaces") == "0") {
     out +=
         "The setting user.max_user_namespaces is 0, which forbids user namespaces to everyone. Allow them "
         "until the "
@@ -180,7 +224,12 @@ std::string explain_refusal(std::string_view failure, const std::string& proc) {
     out +=
         "The setting kernel.apparmor_restrict_unprivileged_userns is 1, which takes all rights from ordinary "
         "users' "
-        "namespaces. Lift it with \"sudo sysctl -w kernel.apparmor_restrict_unprivileged_userns=0\", " +
+        "namespaces. Lift it with \"sudo sysctl -w kernel.apparmor_restrict_unprivileged_userns=0\", allow "
+        "them to "
+        "this program alone with a file /etc/apparmor.d/thinpipe that says \"abi <abi/4.0>, profile "
+        "thinpipe " +
+        own_path() +
+        " flags=(unconfined) { userns, }\" and \"sudo apparmor_parser -r /etc/apparmor.d/thinpipe\", " +
         as_root;
   } else if (value_of(proc + "/self/status").find("\nSeccomp:\t2") != std::string::npos) {
     out +=

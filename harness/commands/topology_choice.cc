@@ -1,0 +1,52 @@
+#include "harness/commands/topology_choice.hh"
+
+#include <fmt/format.h>
+
+#include "harness/run_plan.hh"
+#include "harness/support/nearest.hh"
+
+namespace thinpipe {
+namespace {
+
+const std::string bottleneck_rate = "bottleneck.rate";
+
+void apply(const std::string& assignment, netem::Topology& topology) {
+  const Place place{"--set " + assignment, ""};
+  const std::size_t equals = assignment.find('=');
+  if (equals == std::string::npos) throw InputError(place, "must be written path=value");
+  const std::string path = assignment.substr(0, equals);
+  if (path != bottleneck_rate) {
+    throw InputError(place, fmt::format("unknown path \"{}\"{}", path, suggestion(path, {bottleneck_rate})));
+  }
+  double rate_bit_per_s = 0;
+  read_value(assignment.substr(equals + 1), place, {.quantity = Quantity::rate, .above = 0}, rate_bit_per_s);
+  netem::set_bottleneck_rate(topology, rate_bit_per_s, place);
+}
+
+}  // namespace
+
+void TopologyChoice::add_to(CLI::App& command) {
+  CLI::Option& positional =
+      *command.add_option("topology", name, "A topology's name (see thinpipe list topologies) or .json file")
+           ->type_name("TOPOLOGY");
+  if (name.empty()) {
+    positional.required();
+  } else {
+    positional.capture_default_str();
+  }
+  command.add_option("--set", overrides, "Cap the bottlenecks otherwise, as in 'bottleneck.rate=1 Gbit/s'")
+      ->type_name("PATH=VALUE")
+      ->allow_extra_args(false);
+}
+
+netem::Topology TopologyChoice::load() const {
+  const Place place{"TOPOLOGY " + name, ""};
+  netem::Topology topology = netem::load_topology(find_topology(name, "", place));
+  if (topology.kind == netem::TopologyKind::loopback) {
+    throw InputError(place, "is of kind \"loopback\", which has no virtual network; name another");
+  }
+  for (const std::string& assignment : overrides) apply(assignment, topology);
+  return topology;
+}
+
+}  // namespace thinpipe

@@ -1,0 +1,56 @@
+#include "harness/kept_terminal.hh"
+
+#include <cerrno>
+#include <csignal>
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "harness/support/exception.hh"
+
+namespace thinpipe {
+namespace {
+
+// Changing the foreground from the background stops whoever does not hold this signal back.
+class BackgroundWriter {
+ public:
+  BackgroundWriter() {
+    ::sigset_t stopping;
+    ::sigemptyset(&stopping);
+    ::sigaddset(&stopping, SIGTTOU);
+    ::sigprocmask(SIG_BLOCK, &stopping, &before_);
+  }
+  ~BackgroundWriter() { ::sigprocmask(SIG_SETMASK, &before_, nullptr); }
+  BackgroundWriter(const BackgroundWriter&) = delete;
+  BackgroundWriter& operator=(const BackgroundWriter&) = delete;
+
+ private:
+  ::sigset_t before_{};
+};
+
+}  // namespace
+
+KeptTerminal::KeptTerminal() {
+  const int terminal = ::open("/dev/tty", O_RDWR | O_CLOEXEC);
+  if (terminal < 0) return;  // none controls this process
+  terminal_ = FileDescriptor(terminal);
+  termios modes{};
+  if (::tcgetpgrp(terminal) == ::getpgrp() && ::tcgetattr(terminal, &modes) == 0) modes_ = modes;
+}
+
+KeptTerminal::~KeptTerminal() {
+  if (!modes_) return;
+  const BackgroundWriter allowed;
+  // A terminal that has gone needs nothing back.
+  ::tcsetpgrp(terminal_.get(), ::getpgrp());
+  ::tcsetattr(terminal_.get(), TCSADRAIN, &*modes_);
+}
+
+void take_foreground() {
+  if (::isatty(STDIN_FILENO) == 0 || ::tcgetpgrp(STDIN_FILENO) < 0) return;
+  const BackgroundWriter allowed;
+  system_call("make a process group", ::setpgid(0, 0));
+  system_call("take the terminal's foreground", ::tcsetpgrp(STDIN_FILENO, ::getpgrp()));
+}
+
+}  // namespace thinpipe
