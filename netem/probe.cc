@@ -1,10 +1,14 @@
 #include "netem/probe.hh"
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cerrno>
 #include <chrono>
+#include <cstring>
 #include <exception>
+#include <future>
+#include <set>
 #include <thread>
 
 #include <arpa/inet.h>
@@ -32,23 +36,48 @@ sockaddr_in address_of(const Host& host) {
   return address;
 }
 
-// A TCP socket in the host, with calls that give up after 5 s.
-FileDescriptor open_socket(const Host& host) {
+void limit_time(const FileDescriptor& socket, int option, time_t seconds) {
+  const timeval limit{.tv_sec = seconds, .tv_usec = 0};
+  system_call("set a time limit", ::setsockopt(socket.get(), SOL_SOCKET, option, &limit, sizeof limit));
+}
+
+// A socket in the host, with calls that give up after 5 s.
+FileDescriptor open_socket(const Host& host, int kind = SOCK_STREAM) {
   FileDescriptor socket;
   const auto open = [&] {
     socket = FileDescriptor(
-        system_call("open a socket in " + host.name, ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)));
+        system_call("open a socket in " + host.name, ::socket(AF_INET, kind | SOCK_CLOEXEC, 0)));
   };
   if (host.network_namespace) {
     host.network_namespace->run(open);
   } else {
     open();
   }
-  const timeval limit{.tv_sec = 5, .tv_usec = 0};
-  for (const int option : {SO_RCVTIMEO, SO_SNDTIMEO}) {
-    system_call("set a time limit", ::setsockopt(socket.get(), SOL_SOCKET, option, &limit, sizeof limit));
-  }
+  for (const int option : {SO_RCVTIMEO, SO_SNDTIMEO}) limit_time(socket, option, 5);
   return socket;
+}
+
+void send_all(const FileDescriptor& socket, std::size_t bytes, const std::string& attempt) {
+  const std::vector<char> block(std::min<std::size_t>(bytes, 1 << 20));
+  while (bytes > 0) {
+    const ssize_t sent = ::send(socket.get(), block.data(), std::min(bytes, block.size()), MSG_NOSIGNAL);
+    bytes -= static_cast<std::size_t>(system_call("send " + attempt, static_cast<long>(sent)));
+  }
+}
+
+void receive_all(const FileDescriptor& socket, std::size_t bytes, const std::string& attempt) {
+  std::vector<char> block(1 << 18);  // not written to: MSG_TRUNC drops what arrived and saves the copy
+  while (bytes > 0) {
+    const ssize_t got = ::recv(socket.get(), block.data(), std::min(bytes, block.size()), MSG_TRUNC);
+    if (got == 0) throw SystemError("receive " + attempt, ECONNRESET);
+    bytes -= static_cast<std::size_t>(system_call("receive " + attempt, static_cast<long>(got)));
+  }
+}
+
+void send_at_once(const FileDescriptor& socket) {
+  const int on = 1;
+  system_call("send small segments at once",
+              ::setsockopt(socket.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on));
 }
 
 // One flow, each end driven by a thread of its own.
@@ -161,6 +190,101 @@ std::vector<double> measure_goodput(const std::vector<std::pair<const Host*, con
   out.reserve(pairs.size());
   for (const auto& flow : flows) out.push_back(flow->finish());
   return out;
+}
+
+std::vector<double> measure_messages(const Host& from, const Host& to, const MessageOptions& options) {
+  const std::string attempt = fmt::format("a message from {} to {}", from.name, to.name);
+  const Connection connection = connect_hosts(from, to);
+  send_at_once(connection.client);
+  const auto bytes = static_cast<std::size_t>(options.bytes);
+  // The first one finds the speed, unmeasured.
+  std::vector<double> out;
+  for (int i = 0; i <= options.count; ++i) {
+    auto received = std::async(std::launch::async, [&] {
+      receive_all(connection.server, bytes, attempt);
+      return Clock::now();
+    });
+    std::this_thread::sleep_for(std::chrono::duration<double>(options.idle_s));
+    const auto start = Clock::now();
+    send_all(connection.client, bytes, attempt);
+    const double took_s = std::chrono::duration<double>(received.get() - start).count();
+    if (i > 0) out.push_back(took_s);
+  }
+  std::ranges::sort(out);
+  return out;
+}
+
+std::vector<double> measure_round_trips(const Host& from, const Host& to, int count) {
+  const std::string attempt = fmt::format("a byte between {} and {}", from.name, to.name);
+  const Connection connection = connect_hosts(from, to);
+  send_at_once(connection.client);
+  send_at_once(connection.server);
+  auto echoed = std::async(std::launch::async, [&] {
+    for (int i = 0; i < count; ++i) {
+      receive_all(connection.server, 1, attempt);
+      send_all(connection.server, 1, attempt);
+    }
+  });
+  std::vector<double> out;
+  for (int i = 0; i < count; ++i) {
+    const auto start = Clock::now();
+    send_all(connection.client, 1, attempt);
+    receive_all(connection.client, 1, attempt);
+    out.push_back(std::chrono::duration<double>(Clock::now() - start).count());
+  }
+  echoed.get();
+  std::ranges::sort(out);
+  return out;
+}
+
+int measure_loss(const Host& from, const Host& to, const LossOptions& options) {
+  const std::string attempt = fmt::format("datagrams from {} to {}", from.name, to.name);
+  const FileDescriptor receiver = open_socket(to, SOCK_DGRAM);
+  sockaddr_in address = address_of(to);
+  system_call("receive " + attempt + " (bind)", ::bind(receiver.get(), generic(address), sizeof address));
+  socklen_t length = sizeof address;
+  system_call("find the port", ::getsockname(receiver.get(), generic(address), &length));
+  limit_time(receiver, SO_RCVTIMEO, 1);
+  const FileDescriptor sender = open_socket(from, SOCK_DGRAM);
+  system_call("send " + attempt, ::connect(sender.get(), generic(address), sizeof address));
+  auto arrived = std::async(std::launch::async, [&] {
+    std::vector<char> datagram(65536);
+    std::set<int> numbers;  // a duplicate is no arrival
+    while (static_cast<int>(numbers.size()) < options.count) {
+      const ssize_t got = ::recv(receiver.get(), datagram.data(), datagram.size(), 0);
+      if (got < 0 && errno == EAGAIN) break;
+      system_call("receive " + attempt, static_cast<long>(got));
+      int number = 0;
+      std::memcpy(&number, datagram.data(), sizeof number);
+      numbers.insert(number);
+    }
+    return static_cast<int>(numbers.size());
+  });
+  std::vector<char> datagram(std::max(static_cast<std::size_t>(options.payload_bytes), sizeof(int)));
+  const double period_s = 8 * static_cast<double>(datagram.size()) / options.rate_bit_per_s;
+  const auto start = Clock::now();
+  for (int i = 0; i < options.count; ++i) {
+    std::this_thread::sleep_until(
+        start + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(i * period_s)));
+    std::memcpy(datagram.data(), &i, sizeof i);
+    system_call("send " + attempt,
+                static_cast<long>(::send(sender.get(), datagram.data(), datagram.size(), MSG_NOSIGNAL)));
+  }
+  return options.count - arrived.get();
+}
+
+double jain_index(const std::vector<double>& rates) {
+  double sum = 0;
+  double squares = 0;
+  for (const double rate : rates) {
+    sum += rate;
+    squares += rate * rate;
+  }
+  return squares == 0 ? 0 : sum * sum / (static_cast<double>(rates.size()) * squares);
+}
+
+double ideal_message_s(double bytes, double rate_bit_per_s) {
+  return 8 * bytes / goodput_of_cap / rate_bit_per_s;
 }
 
 }  // namespace thinpipe::netem

@@ -32,6 +32,35 @@ struct GoodputOptions {
 std::vector<double> measure_goodput(const std::vector<std::pair<const Host*, const Host*>>& pairs,
                                     const GoodputOptions& options = {});
 
+struct MessageOptions {
+  double bytes = 65536;
+  int count = 9;
+  double idle_s = 0.1;  // before each: the bucket is full again, and nothing waits
+};
+
+// How long messages take from the moment one is handed to the kernel to the moment its last byte has been
+// received, in seconds, sorted. They go through one connection, which has found its speed before.
+std::vector<double> measure_messages(const Host& from, const Host& to, const MessageOptions& options);
+
+// How long a byte takes to the other host and back through an idle connection, in seconds, sorted.
+std::vector<double> measure_round_trips(const Host& from, const Host& to, int count = 100);
+
+struct LossOptions {
+  int count = 2000;
+  double payload_bytes = 1000;
+  double rate_bit_per_s = 10e6;  // of payload, evenly in time
+};
+
+// Sends datagrams from one host to the other; returns how many never arrived. A second without any ends the
+// wait.
+int measure_loss(const Host& from, const Host& to, const LossOptions& options);
+
+// Of flows that share a link, how evenly: 1 when all have the same, 1/n when one of n has everything.
+double jain_index(const std::vector<double>& rates);
+
+// The least time of a message of payload bytes through a cap, in seconds.
+double ideal_message_s(double bytes, double rate_bit_per_s);
+
 // Payload of a full TCP frame with timestamps over the bytes that a shaper counts for it.
 inline constexpr double goodput_of_cap = 1448.0 / 1514.0;
 

@@ -106,6 +106,7 @@ Json describe() {
            {{"pretraining", describe_options<PretrainingOptions>()},
             {"training", describe_options<LoopOptions>()},
             {"buckets", describe_options<BucketOptions>()}}},
+          {"cuda_devices", torch::cuda::device_count()},
           {"libraries", library_versions()}};
 }
 

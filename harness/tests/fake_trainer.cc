@@ -50,6 +50,12 @@ struct Pretraining {
   void visit(auto& field) { field("iterations", iterations, Rule{.at_least = 0}); }
 };
 
+struct Dataset {
+  std::string name = "d";
+
+  void visit(auto& field) { field("name", name, Rule{.one_of = {"d"}}); }
+};
+
 struct Config {
   std::int64_t seed = 1;
   std::int64_t workers = 1;
@@ -57,7 +63,7 @@ struct Config {
   double iteration_time_s = 0.01;
   std::vector<double> targets = {0.5};
   std::string model = "m";
-  std::string dataset = "d";
+  Dataset dataset;
   Synchroniser synchroniser;
   Pretraining pretraining;
   Fault fault;
@@ -106,8 +112,13 @@ int describe() {
   const Json options = thinpipe::describe_options<Synchroniser>();
   std::cout << Json{{"synchronisers", {{"topk", {{"summary", "keeps the largest"}, {"options", options}}}}},
                     {"models", Json::object()},
-                    {"datasets", Json::object()},
-                    {"collectives", Json::object()},
+                    {"datasets",
+                     {{"d", {{"summary", "is there"}, {"options", Json::array()}}},
+                      {"absent",
+                       {{"summary", "is not there"},
+                        {"options", {{{"key", "directory"}, {"effect", "where it would lie"}}}}}}}},
+                    {"collectives", {{"gloo", {{"summary", "invented"}, {"options", Json::array()}}}}},
+                    {"cuda_devices", 0},
                     {"libraries", {{"libtorch", "none"}}}};
   return 0;
 }

@@ -1,0 +1,80 @@
+// thinpipe doctor: what this machine can do, and how to get what is missing.
+#include "harness/doctor.hh"
+
+#include <memory>
+
+#include <fmt/format.h>
+
+#include "harness/commands/command.hh"
+#include "harness/commands/topology_choice.hh"
+#include "harness/support/child_process.hh"
+#include "netem/sandbox.hh"
+
+namespace thinpipe {
+namespace {
+
+struct Options {
+  TopologyChoice topology{.name = "three-switch"};
+  bool json = false;
+  bool in_sandbox = false;
+};
+
+// This program once more, for the part that needs a sandbox: prints its findings as JSON.
+int examine_in_sandbox(const Options& options, const std::vector<std::string>& arguments) {
+  try {
+    if (!netem::inside_sandbox()) return netem::run_in_sandbox(arguments);
+    fmt::print("{}\n", to_json(examine_network(options.topology.load())).dump());
+  } catch (const InputError&) {
+    throw;
+  } catch (const std::exception& error) {
+    fmt::print("{}\n", to_json(std::vector{no_sandbox(error.what())}).dump());
+  }
+  return 0;
+}
+
+std::vector<Finding> network_findings(const Options& options) {
+  std::vector<std::string> arguments = {"/proc/self/exe", "doctor", options.topology.name, "--in-sandbox"};
+  for (const std::string& assignment : options.topology.overrides) {
+    arguments.insert(arguments.end(), {"--set", assignment});
+  }
+  const Output output = run_program(arguments);
+  const Json answer = Json::parse(output.text, nullptr, false);
+  if (!output.status.ok() || answer.is_discarded()) {
+    return {no_sandbox("the examination ended with " + output.status.describe())};
+  }
+  return findings_from_json(answer);
+}
+
+int doctor(const Options& options, const std::vector<std::string>& arguments) {
+  if (options.in_sandbox) return examine_in_sandbox(options, arguments);
+  options.topology.load();  // wrong input is answered before anything is tried
+  std::vector<Finding> findings = network_findings(options);
+  findings.push_back(examine_cgroups("/proc"));
+  std::ranges::move(examine_trainer(), std::back_inserter(findings));
+  fmt::print("{}", options.json ? to_json(findings).dump(2) + "\n" : format_findings(findings));
+  return ready(findings) ? 0 : 1;
+}
+
+void add(CLI::App& program, Invocation& invocation) {
+  const auto options = std::make_shared<Options>();
+  CLI::App& command =
+      *program.add_subcommand("doctor", "Find out what this machine can do, and how to get what is missing");
+  options->topology.add_to(command);
+  command.add_flag("--json", options->json, "Machine-readable output");
+  command.add_flag("--in-sandbox", options->in_sandbox)->group("");  // how it starts itself
+  command.footer(
+      "Examples:\n"
+      "  thinpipe doctor\n"
+      "  thinpipe doctor three-switch --set 'bottleneck.rate=1 Gbit/s'   can it fill these caps?\n"
+      "  thinpipe doctor --json\n"
+      "Everything is tried, in a sandbox that vanishes again; it takes some three seconds.\n"
+      "Exit codes: 0 all that a live run needs is there; 1 something of it is missing; 2 wrong input.");
+  command.callback([options, &invocation] {
+    invocation.action = [options, &invocation] { return doctor(*options, invocation.arguments); };
+  });
+}
+
+const CommandRegistration registration(7, add);
+
+}  // namespace
+}  // namespace thinpipe

@@ -1,0 +1,344 @@
+#include "harness/doctor.hh"
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+#include <fstream>
+#include <optional>
+#include <sstream>
+#include <thread>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <sched.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "harness/support/file_descriptor.hh"
+#include "harness/trainer_program.hh"
+#include "netem/kernel_features.hh"
+#include "netem/network.hh"
+#include "netem/paths.hh"
+#include "netem/probe.hh"
+#include "netem/route.hh"
+
+namespace thinpipe {
+namespace {
+
+// Below this share of its caps, a machine is too slow for a topology.
+constexpr double enough_of_caps = 0.97;
+
+Finding examine_qdisc(const std::string& kind, bool needed, const std::string& use) {
+  Finding finding{.name = "qdisc " + kind, .needed = needed};
+  const auto obstacle = netem::obstacle_to_qdisc(kind);
+  finding.ok = !obstacle;
+  finding.found = "for " + use + (obstacle ? ": " + *obstacle : "");
+  if (obstacle) {
+    finding.remedy = fmt::format(
+        "load it with \"sudo modprobe sch_{}\"; where there is no such module, install the distribution's "
+        "further "
+        "modules (linux-modules-extra-$(uname -r) on Ubuntu, kernel-modules-extra on Fedora) or boot a "
+        "kernel that "
+        "has it, as Debian's linux-image-amd64",
+        kind);
+  }
+  return finding;
+}
+
+Finding examine_congestion_controls() {
+  const std::vector<std::string> usable = netem::usable_congestion_controls();
+  const std::string wanted = netem::route_congestion_control;
+  return {.name = "congestion controls",
+          .ok = std::ranges::find(usable, wanted) != usable.end(),
+          .needed = true,
+          .found = fmt::format("sockets take {}", fmt::join(usable, ", ")),
+          .remedy = fmt::format("load it with \"sudo modprobe tcp_{}\"", wanted)};
+}
+
+// The time that processors spent for this process, and in interrupts of the network, in all.
+double busy_s() {
+  rusage usage{};
+  system_call("read this process's processor time", ::getrusage(RUSAGE_SELF, &usage));
+  const auto seconds = [](const timeval& time) {
+    return static_cast<double>(time.tv_sec) + 1e-6 * static_cast<double>(time.tv_usec);
+  };
+  std::ifstream stat("/proc/stat");
+  std::string cpu;
+  double user = 0, nice = 0, system = 0, idle = 0, wait = 0, interrupts = 0, soft_interrupts = 0;
+  stat >> cpu >> user >> nice >> system >> idle >> wait >> interrupts >> soft_interrupts;
+  return seconds(usage.ru_utime) + seconds(usage.ru_stime) +
+         soft_interrupts / static_cast<double>(::sysconf(_SC_CLK_TCK));
+}
+
+// Fills every capped link in both directions at once.
+Finding examine_processors(const netem::Network& network) {
+  std::vector<std::pair<const netem::Host*, const netem::Host*>> flows;
+  double caps_bit_per_s = 0;
+  const netem::Topology& topology = network.topology();
+  for (const netem::Hop& hop : netem::capped_hops(topology)) {
+    const auto pair = netem::hosts_across(topology, hop);
+    if (!pair) continue;
+    const auto& [from, to] = *pair;
+    caps_bit_per_s += *netem::narrowest(netem::path_between(topology, from, to))->rate_bit_per_s();
+    flows.emplace_back(&network.host(from), &network.host(to));
+  }
+  const unsigned cores = std::thread::hardware_concurrency();
+  Finding finding{.name = "processors", .ok = true};
+  if (flows.empty()) {
+    finding.found = fmt::format("{} cores; {} has no caps to fill", cores, topology.name);
+    return finding;
+  }
+  const auto started = std::chrono::steady_clock::now();
+  const double busy_before_s = busy_s();
+  double goodput_bit_per_s = 0;
+  for (const double flow : netem::measure_goodput(flows, {.settle_s = 0.3, .measure_s = 1})) {
+    goodput_bit_per_s += flow;
+  }
+  const double elapsed_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
+  const double used_cores = (busy_s() - busy_before_s) / elapsed_s;
+  const double share = goodput_bit_per_s / caps_bit_per_s / netem::goodput_of_cap;
+  finding.ok = share >= enough_of_caps;
+  finding.found = fmt::format(
+      "{} cores; filling the {} caps of {} at once, {} in all, took {:.2f} cores and gave {:.3f} of what "
+      "they allow",
+      cores, flows.size(), topology.name, format_quantity(Quantity::rate, caps_bit_per_s), used_cores, share);
+  if (!finding.ok) {
+    finding.remedy =
+        "lower the caps (--set bottleneck.rate=...), use more cores, or end what else runs here; run it "
+        "again on a quiet machine before judging";
+  }
+  return finding;
+}
+
+std::vector<Finding> examine_topology(const netem::Topology& topology) {
+  Finding built{.name = "virtual network", .needed = true};
+  std::vector<Finding> out;
+  try {
+    const auto started = std::chrono::steady_clock::now();
+    const netem::Network network(topology);
+    const double took_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
+    built.ok = network.congestion_control() == netem::route_congestion_control || network.hosts().size() < 2;
+    built.found = fmt::format("{} with {} hosts built in {:.0f} ms; its sockets use {}", topology.name,
+                              network.hosts().size(), 1e3 * took_s, network.congestion_control());
+    out.push_back(built);
+    out.push_back(examine_processors(network));
+  } catch (const std::exception& error) {
+    built.ok = false;
+    built.found = fmt::format("{} cannot be built: {}", topology.name, error.what());
+    built.remedy = "see the other findings for what is missing";
+    out.push_back(built);
+  }
+  return out;
+}
+
+Finding examine_priorities() {
+  Finding finding{.name = "priorities", .needed = true};
+  std::thread([&finding] {  // a lowered priority cannot be raised again without a privilege
+    const bool nice = ::setpriority(PRIO_PROCESS, 0, 19) == 0 && ::getpriority(PRIO_PROCESS, 0) == 19;
+    const sched_param none{};
+    const bool idle = ::sched_setscheduler(0, SCHED_IDLE, &none) == 0;
+    finding.ok = nice;
+    finding.found = fmt::format("a thread may lower itself to nice 19: {}; to SCHED_IDLE: {}",
+                                nice ? "yes" : "no", idle ? "yes" : "no");
+  })
+      .join();
+  if (!finding.ok) finding.remedy = "lift what forbids setpriority, as a container's seccomp filter may";
+  return finding;
+}
+
+// A configuration of the trainer that asks for this data set with its defaults.
+Json with_dataset(const std::string& name) {
+  return {{"workers", 1}, {"dataset", {{"name", name}}}};
+}
+
+std::vector<Finding> examine_datasets(const TrainerProgram& trainer, const Json& described) {
+  std::vector<Finding> out;
+  std::vector<Json> configs;
+  for (const auto& [name, unused] : described.items()) {
+    out.push_back({.name = "data set " + name});
+    configs.push_back(with_dataset(name));
+  }
+  const std::vector<CheckedConfig> checked = trainer.check(configs);
+  for (std::size_t i = 0; i < out.size(); ++i) {
+    out[i].ok = checked[i].ok;
+    out[i].found = checked[i].ok ? "the trainer can read it" : checked[i].message;
+    if (checked[i].ok) continue;
+    for (const Json& option :
+         described[out[i].name.substr(std::strlen("data set "))].value("options", Json::array())) {
+      out[i].remedy +=
+          fmt::format("{}\"{}\": {}", out[i].remedy.empty() ? "" : "; ", option.at("key").get<std::string>(),
+                      option.at("effect").get<std::string>());
+    }
+  }
+  return out;
+}
+
+// The folder of this process's group in the unified hierarchy.
+std::optional<std::string> own_cgroup(const std::string& proc) {
+  std::optional<std::string> mount_point;
+  std::istringstream mounts(read_file(proc + "/self/mountinfo"));
+  for (std::string line; std::getline(mounts, line);) {
+    if (line.find(" - cgroup2 ") == std::string::npos) continue;
+    std::istringstream fields(line);
+    std::string id, parent, device, root, point;
+    fields >> id >> parent >> device >> root >> point;
+    mount_point = point;
+  }
+  std::istringstream groups(read_file(proc + "/self/cgroup"));
+  for (std::string line; mount_point && std::getline(groups, line);) {
+    if (line.starts_with("0::")) return *mount_point + (line.substr(3) == "/" ? "" : line.substr(3));
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::vector<Finding> examine_network(const netem::Topology& topology) {
+  std::vector<Finding> out = {
+      {.name = "user namespaces",
+       .ok = true,
+       .needed = true,
+       .found = "made new user, network, mount, PID and IPC namespaces, and mounted a /proc in them"}};
+  out.push_back(examine_qdisc("tbf", true, "caps"));
+  out.push_back(examine_qdisc("bfifo", true, "queues in bytes"));
+  out.push_back(examine_qdisc("netem", false, "delay, jitter, loss, duplication, reordering"));
+  out.push_back(examine_qdisc("fq", false, "pacing per flow, as bbr likes it"));
+  out.push_back(examine_congestion_controls());
+  std::ranges::move(examine_topology(topology), std::back_inserter(out));
+  out.push_back(examine_priorities());
+  return out;
+}
+
+std::vector<Finding> examine_trainer() {
+  std::vector<Finding> out;
+  Finding program{.name = "worker program", .needed = true};
+  try {
+    const TrainerProgram trainer = TrainerProgram::find();
+    const Json described = trainer.describe();
+    program.ok = true;
+    program.found = trainer.path() + " answers";
+    out.push_back(program);
+    const Json& libraries = described.at("libraries");
+    const auto library = [&](const std::string& key) {
+      return libraries.contains(key) ? libraries[key].get<std::string>() : "";
+    };
+    out.push_back({.name = "LibTorch",
+                   .ok = !library("libtorch").empty(),
+                   .needed = true,
+                   .found = fmt::format("the worker program runs with {}", library("libtorch")),
+                   .remedy = "install libtorch-dev, or set Torch_DIR, and build thinpipe-trainer"});
+    const Json& collectives = described.at("collectives");
+    out.push_back({.name = "Gloo",
+                   .ok = collectives.contains("gloo"),
+                   .needed = true,
+                   .found = collectives.contains("gloo")
+                                ? fmt::format("{} from {}", library("gloo"), library("gloo_file"))
+                                : "the worker program has no collective of this name",
+                   .remedy = "install libgloo-dev and build thinpipe-trainer"});
+    out.push_back(
+        {.name = "NCCL",
+         .ok = collectives.contains("nccl"),
+         .found = collectives.contains("nccl") ? "the worker program has it among its collectives"
+                                               : "the worker program has no collective of this name",
+         .remedy = "workers use Gloo; thinpipe list collectives shows what this program was built with"});
+    const std::int64_t devices = described.value("cuda_devices", std::int64_t{0});
+    out.push_back(
+        {.name = "CUDA",
+         .ok = devices > 0,
+         .found = described.contains("cuda_devices")
+                      ? fmt::format("LibTorch sees {} device{}", devices, devices == 1 ? "" : "s")
+                      : "this worker program is too old to tell",
+         .remedy = "install NVIDIA's driver and a LibTorch built for CUDA, set Torch_DIR to it, and build "
+                   "thinpipe-trainer; without, workers compute on the processor"});
+    std::ranges::move(examine_datasets(trainer, described.at("datasets")), std::back_inserter(out));
+  } catch (const std::exception& error) {
+    if (out.empty()) out.push_back(program);
+    out.front().ok = false;
+    out.front().found = error.what();
+    out.front().remedy = "build the target thinpipe-trainer, as ./quickstart.sh does";
+  }
+  return out;
+}
+
+Finding examine_cgroups(const std::string& proc) {
+  Finding finding{
+      .name = "control groups",
+      .remedy =
+          "run it in a group of one's own: systemd-run --user --scope -p Delegate=yes thinpipe ...; "
+          "runs need none"};
+  try {
+    const auto group = own_cgroup(proc);
+    if (!group) {
+      finding.found = "no version 2 hierarchy is mounted";
+      return finding;
+    }
+    const std::string made = fmt::format("{}/thinpipe-doctor-{}", *group, ::getpid());
+    if (::mkdir(made.c_str(), 0755) != 0) {
+      finding.found = fmt::format("may not make a group below {}: {}", *group, std::strerror(errno));
+      return finding;
+    }
+    std::ifstream file(made + "/cgroup.controllers");
+    std::string controllers;
+    std::getline(file, controllers);
+    finding.ok = true;
+    finding.found = fmt::format("may make groups below {}; controllers in them: {}", *group,
+                                controllers.empty() ? "none" : controllers);
+    system_call("remove " + made, ::rmdir(made.c_str()));
+  } catch (const std::system_error& error) {
+    finding.ok = false;
+    finding.found = error.what();
+  }
+  return finding;
+}
+
+Finding no_sandbox(const std::string& why) {
+  return {
+      .name = "user namespaces",
+      .needed = true,
+      .found = why,
+      .remedy =
+          "until then, topologies of kind \"loopback\" work: thinpipe run experiments/smoke-loopback.json"};
+}
+
+bool ready(const std::vector<Finding>& findings) {
+  return std::ranges::all_of(findings, [](const Finding& finding) { return finding.ok || !finding.needed; });
+}
+
+Json to_json(const std::vector<Finding>& findings) {
+  Json list = Json::array();
+  for (const Finding& finding : findings) {
+    list.push_back({{"name", finding.name},
+                    {"ok", finding.ok},
+                    {"needed", finding.needed},
+                    {"found", finding.found},
+                    {"remedy", finding.ok ? Json(nullptr) : Json(finding.remedy)}});
+  }
+  return {{"ready", ready(findings)}, {"findings", std::move(list)}};
+}
+
+std::vector<Finding> findings_from_json(const Json& value) {
+  std::vector<Finding> out;
+  for (const Json& one : value.at("findings")) {
+    out.push_back({.name = one.at("name"),
+                   .ok = one.at("ok"),
+                   .needed = one.at("needed"),
+                   .found = one.at("found"),
+                   .remedy = one.at("remedy").is_null() ? "" : one.at("remedy").get<std::string>()});
+  }
+  return out;
+}
+
+std::string format_findings(const std::vector<Finding>& findings) {
+  std::string out;
+  for (const Finding& finding : findings) {
+    const char* const mark = finding.ok ? "works" : finding.needed ? "FAILS" : "lacks";
+    out += fmt::format("{}  {}: {}\n", mark, finding.name, finding.found);
+    if (!finding.ok) out += fmt::format("       remedy: {}\n", finding.remedy);
+  }
+  return out +
+         (ready(findings) ? "All that a live run needs is there.\n" : "A live run needs what FAILS above.\n");
+}
+
+}  // namespace thinpipe

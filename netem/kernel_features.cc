@@ -1,0 +1,75 @@
+#include "netem/kernel_features.hh"
+
+#include <sstream>
+
+#include <fmt/format.h>
+#include <linux/pkt_sched.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <netlink/route/qdisc/fifo.h>
+#include <netlink/route/qdisc/netem.h>
+#include <netlink/route/qdisc/tbf.h>
+#include <netlink/route/tc.h>
+#include <sys/socket.h>
+
+#include "harness/support/file_descriptor.hh"
+#include "netem/link.hh"
+#include "netem/network_namespace.hh"
+
+namespace thinpipe::netem {
+namespace {
+
+// Values that any kernel takes, for the kinds that do without none.
+void fill(const std::string& kind, rtnl_qdisc* qdisc) {
+  constexpr int bytes = 10000;
+  if (kind == "tbf") {
+    rtnl_qdisc_tbf_set_rate(qdisc, 1'000'000, bytes, 0);
+    rtnl_qdisc_tbf_set_limit(qdisc, bytes);
+  } else if (kind == "bfifo") {
+    netlink_call("set a queue's limit", rtnl_qdisc_fifo_set_limit(qdisc, bytes));
+  } else if (kind == "netem") {
+    rtnl_netem_set_limit(qdisc, 1000);
+    rtnl_netem_set_delay(qdisc, 1000);
+  }
+}
+
+}  // namespace
+
+std::optional<std::string> obstacle_to_qdisc(const std::string& kind) {
+  try {
+    NetworkNamespace().run([&kind] {
+      const NetlinkSocket socket;
+      const std::string attempt = "add a " + kind + " qdisc";
+      const auto qdisc = own<OwnedQdisc>(rtnl_qdisc_alloc());
+      rtnl_tc_set_ifindex(TC_CAST(qdisc.get()), loopback_ifindex);
+      rtnl_tc_set_parent(TC_CAST(qdisc.get()), TC_H_ROOT);
+      rtnl_tc_set_handle(TC_CAST(qdisc.get()), TC_HANDLE(1, 0));
+      netlink_call(attempt, rtnl_tc_set_kind(TC_CAST(qdisc.get()), kind.c_str()));
+      fill(kind, qdisc.get());
+      socket.send(attempt, build_message(attempt, rtnl_qdisc_build_add_request, qdisc.get(),
+                                         NLM_F_CREATE | NLM_F_EXCL));
+    });
+  } catch (const NetlinkError& error) {
+    if (error.code() == -NLE_OBJ_NOTFOUND) return fmt::format("this kernel has no module sch_{}", kind);
+    return error.what();
+  }
+  return std::nullopt;
+}
+
+std::vector<std::string> usable_congestion_controls() {
+  std::vector<std::string> out;
+  NetworkNamespace().run([&out] {
+    std::istringstream names(read_file("/proc/sys/net/ipv4/tcp_available_congestion_control"));
+    for (std::string name; names >> name;) {
+      const FileDescriptor socket(
+          system_call("open a socket", ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)));
+      if (::setsockopt(socket.get(), IPPROTO_TCP, TCP_CONGESTION, name.data(),
+                       static_cast<socklen_t>(name.size())) == 0) {
+        out.push_back(name);
+      }
+    }
+  });
+  return out;
+}
+
+}  // namespace thinpipe::netem
