@@ -20,7 +20,9 @@ int main(int argc, char** argv) {
       "  thinpipe plan experiments/quickstart.json\n"
       "  thinpipe report results/quickstart --target 0.8\n"
       "  thinpipe list synchronisers\n"
-      "  thinpipe shell three-switch --host w3");
+      "  thinpipe shell three-switch --host w3\n"
+      "  thinpipe verify three-switch\n"
+      "  thinpipe doctor");
   add_commands(program, invocation);
   try {
     program.parse(argc, argv);

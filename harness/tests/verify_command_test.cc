@@ -1,0 +1,61 @@
+// thinpipe verify: its output and exit codes. What it measures is tested in netem.
+#include <fstream>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "harness/tests/program.hh"
+
+namespace thinpipe {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+// Two hosts and a slow link, on which a busy machine is not late.
+std::string slow_pair(const Program& program) {
+  const std::string path = program.folder() / "pair.json";
+  std::ofstream(path) << R"({"name": "pair", "hosts": ["a", "b"],
+      "links": [{"between": ["a", "b"], "rate": "1 Mbit/s", "bottleneck": true}]})";
+  return path;
+}
+
+TEST(VerifyCommand, TellsAskedFromMeasuredAndItsExitCodeIsTheVerdict) {
+  const Program program;
+  const auto ended =
+      program.run({"verify", slow_pair(program), "--set", "bottleneck.rate=10 Mbit/s", "--quick", "--json"});
+  const Json answer = Json::parse(ended.output);
+  EXPECT_EQ(ended.status.code, answer.at("verdict") == "as asked" ? 0 : 1) << ended.output;
+  EXPECT_EQ(answer.at("topology").at("links").at(0).at("rate"), "10 Mbit/s");
+  EXPECT_TRUE(answer.at("machine").contains("kernel"));
+  bool measured = false;
+  for (const Json& one : answer.at("measurements")) {
+    if (one.at("what") != "goodput of one flow" || one.at("subject") != "a->b") continue;
+    measured = true;
+    EXPECT_NEAR(one.at("asked").get<double>(), 10e6 * 1448 / 1514, 1);
+    EXPECT_NEAR(one.at("measured").get<double>() / one.at("asked").get<double>(), 1, 0.1);
+  }
+  EXPECT_TRUE(measured);
+  EXPECT_THAT(processes_marked(program.mark()), IsEmpty());
+}
+
+TEST(VerifyCommand, PrintsATable) {
+  const Program program;
+  const auto ended = program.run({"verify", slow_pair(program), "--quick"});
+  EXPECT_THAT(ended.output,
+              AllOf(HasSubstr("verdict"), HasSubstr("a->b  rate in the kernel"), HasSubstr("1.000 Mbit/s"),
+                    HasSubstr("within 10 %"), HasSubstr("The network is ")));
+}
+
+TEST(VerifyCommand, WrongInputIsAnsweredFirst) {
+  const Program program;
+  const auto loopback = program.run({"verify", "loopback"});
+  EXPECT_EQ(loopback.status.code, 2);
+  EXPECT_THAT(loopback.errors, HasSubstr("has no virtual network"));
+  EXPECT_EQ(program.run({"verify", "no/such.json"}).status.code, 2);
+  EXPECT_THAT(program.run({"verify", "--help"}).output, HasSubstr("Exit codes:"));
+}
+
+}  // namespace
+}  // namespace thinpipe
