@@ -52,8 +52,8 @@ const Measurement& find(const std::vector<Measurement>& all, const std::string& 
 }
 
 TEST(VerifyTest, FindsADirectionThatIsTooSlow) {
-  const Network network(pair_at("20 Mbit/s"));
-  change_rate(network.host("a"), 10'000'000 / 8);
+  const Network network(pair_at("100 Mbit/s"));
+  change_rate(network.host("a"), 50'000'000 / 8);
   std::vector<std::string> told;
   const auto measurements =
       verify(network, VerificationEffort::quick(),
@@ -61,7 +61,7 @@ TEST(VerifyTest, FindsADirectionThatIsTooSlow) {
   EXPECT_FALSE(all_well(measurements));
   const Measurement& off = find(measurements, "a->b", "goodput of one flow");
   EXPECT_FALSE(off.ok);
-  EXPECT_NEAR(off.asked.value(), 20e6 * goodput_of_cap, 1);
+  EXPECT_NEAR(off.asked.value(), 100e6 * goodput_of_cap, 1);
   EXPECT_NEAR(off.measured.value() / off.asked.value(), 0.5, 0.05);
   EXPECT_FALSE(find(measurements, "a->b", "1 MiB after a pause").ok);
   EXPECT_FALSE(find(measurements, "a->b", "goodput, both directions at once").ok);
@@ -76,7 +76,7 @@ TEST(VerifyTest, FindsADirectionThatIsTooSlow) {
 TEST(VerifyTest, SaysWhyALinkCannotBeMeasured) {
   const Json description =
       Json::parse(R"({"name": "n", "switches": ["l", "r", "empty"], "hosts": ["a", "b"], "links": [
-      {"between": ["a", "l"], "rate": "10 Mbit/s"}, {"between": ["l", "r"], "rate": "1 Gbit/s"},
+      {"between": ["a", "l"], "rate": "100 Mbit/s"}, {"between": ["l", "r"], "rate": "1 Gbit/s"},
       {"between": ["b", "r"]}, {"between": ["r", "empty"], "rate": "1 Gbit/s"}]})");
   const Network network(parse_topology(description, {"n", ""}));
   const auto measurements =
