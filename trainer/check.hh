@@ -13,8 +13,8 @@ namespace thinpipe::trainer {
 // sent_bytes_per_iteration (of one worker, by formula).
 Json check_configurations(const Json& configurations);
 
-// Every registry with each entry's summary and options, the options of the configuration itself, the number of
-// CUDA devices that LibTorch sees, and the versions of the libraries in use.
+// Every registry with each entry's summary and options, the options of the configuration itself, the number
+// of CUDA devices that LibTorch sees, and the versions of the libraries in use.
 Json describe();
 
 }  // namespace thinpipe::trainer
