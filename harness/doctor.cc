@@ -77,11 +77,12 @@ Finding examine_processors(const netem::Network& network) {
   std::vector<std::pair<const netem::Host*, const netem::Host*>> flows;
   double caps_bit_per_s = 0;
   const netem::Topology& topology = network.topology();
+  const netem::Paths paths(topology);
   for (const netem::Hop& hop : netem::capped_hops(topology)) {
-    const auto pair = netem::hosts_across(topology, hop);
+    const auto pair = paths.hosts_across(hop);
     if (!pair) continue;
     const auto& [from, to] = *pair;
-    caps_bit_per_s += *netem::narrowest(netem::path_between(topology, from, to))->rate_bit_per_s();
+    caps_bit_per_s += *netem::narrowest(paths.between(from, to))->rate_bit_per_s();
     flows.emplace_back(&network.host(from), &network.host(to));
   }
   const unsigned cores = std::thread::hardware_concurrency();

@@ -9,23 +9,23 @@
 namespace thinpipe::netem {
 namespace {
 
-// By which hop each node is reached from `start` over the fewest links that may be crossed.
-std::map<std::string, Hop> explore(const Topology& topology, const std::string& start,
-                                   const std::function<bool(const Link&)>& may_cross) {
-  std::map<std::string, std::vector<Hop>> hops_from;
+// The nodes that `start` reaches over links that may be crossed.
+std::set<std::string> reach(const Topology& topology, const std::string& start,
+                            const std::function<bool(const Link&)>& may_cross) {
+  std::map<std::string, std::vector<std::string>> neighbours;
   for (const Link& link : topology.links) {
     if (!may_cross(link)) continue;
-    hops_from[link.a].push_back({&link, link.a, link.b});
-    hops_from[link.b].push_back({&link, link.b, link.a});
+    neighbours[link.a].push_back(link.b);
+    neighbours[link.b].push_back(link.a);
   }
-  std::map<std::string, Hop> reached_by;
+  std::set<std::string> reached = {start};
   std::queue<std::string> waiting({start});
   for (; !waiting.empty(); waiting.pop()) {
-    for (const Hop& hop : hops_from[waiting.front()]) {
-      if (hop.to != start && reached_by.emplace(hop.to, hop).second) waiting.push(hop.to);
+    for (const std::string& neighbour : neighbours[waiting.front()]) {
+      if (reached.insert(neighbour).second) waiting.push(neighbour);
     }
   }
-  return reached_by;
+  return reached;
 }
 
 // One host of each switch, for the others there see the same, and the ends of the hop that are hosts.
@@ -55,16 +55,6 @@ std::vector<Hop> capped_hops(const Topology& topology) {
   return out;
 }
 
-std::vector<Hop> path_between(const Topology& topology, const std::string& from, const std::string& to) {
-  const auto reached_by = explore(topology, from, [](const Link&) { return true; });
-  std::vector<Hop> path;
-  for (std::string node = to; node != from && reached_by.contains(node); node = path.back().from) {
-    path.push_back(reached_by.at(node));
-  }
-  std::ranges::reverse(path);
-  return path;
-}
-
 std::optional<Hop> narrowest(const std::vector<Hop>& path) {
   std::optional<Hop> out;
   for (const Hop& hop : path) {
@@ -73,13 +63,62 @@ std::optional<Hop> narrowest(const std::vector<Hop>& path) {
   return out;
 }
 
-std::optional<std::pair<std::string, std::string>> hosts_across(const Topology& topology, const Hop& hop) {
+Impairments impairments_of(const std::vector<Hop>& path) {
+  Impairments out;
+  double arrives = 1;
+  double arrives_once = 1;
+  double keeps_place = 1;
+  for (const Hop& hop : path) {
+    const Impairments& one = hop.direction().impairments;
+    out.delay_s += one.delay_s;
+    out.jitter_s += one.jitter_s;
+    arrives *= 1 - one.loss;
+    arrives_once *= 1 - one.duplication;
+    keeps_place *= 1 - one.reordering;
+  }
+  out.loss = 1 - arrives;
+  out.duplication = 1 - arrives_once;
+  out.reordering = 1 - keeps_place;
+  return out;
+}
+
+std::vector<std::vector<std::string>> islands(const Topology& topology) {
+  std::vector<std::vector<std::string>> out;
+  std::set<std::string> placed;
+  for (const std::string& host : topology.hosts) {
+    if (placed.contains(host)) continue;
+    const auto reached = reach(topology, host, [](const Link& link) { return !link.bottleneck; });
+    std::vector<std::string>& island = out.emplace_back();
+    for (const std::string& other : topology.hosts) {
+      if (!reached.contains(other)) continue;
+      island.push_back(other);
+      placed.insert(other);
+    }
+  }
+  return out;
+}
+
+Paths::Paths(const Topology& topology) : topology_(topology), routes_(topology) {}
+
+std::vector<Hop> Paths::between(const std::string& from, const std::string& to) const {
+  const auto index = [this](const std::string& host) {
+    return static_cast<std::size_t>(std::ranges::find(topology_.hosts, host) - topology_.hosts.begin());
+  };
+  std::vector<Hop> path;
+  for (const Crossing& crossing : routes_.path(index(from), index(to))) {
+    const Link& link = topology_.links[crossing.link];
+    path.push_back(crossing.forward ? Hop{&link, link.a, link.b} : Hop{&link, link.b, link.a});
+  }
+  return path;
+}
+
+std::optional<std::pair<std::string, std::string>> Paths::hosts_across(const Hop& hop) const {
   std::optional<std::pair<std::string, std::string>> best;
   std::ptrdiff_t fewest = 0;
-  const std::vector<std::string> hosts = candidates(topology, hop);
+  const std::vector<std::string> hosts = candidates(topology_, hop);
   for (const std::string& from : hosts) {
     for (const std::string& to : hosts) {
-      const std::vector<Hop> path = path_between(topology, from, to);
+      const std::vector<Hop> path = between(from, to);
       const auto is_hop = [&hop](const Hop& one) { return one.link == hop.link && one.from == hop.from; };
       if (std::ranges::none_of(path, is_hop)) continue;
       const auto caps =
@@ -90,22 +129,6 @@ std::optional<std::pair<std::string, std::string>> hosts_across(const Topology& 
     }
   }
   return best;
-}
-
-std::vector<std::vector<std::string>> islands(const Topology& topology) {
-  std::vector<std::vector<std::string>> out;
-  std::set<std::string> placed;
-  for (const std::string& host : topology.hosts) {
-    if (placed.contains(host)) continue;
-    const auto reached_by = explore(topology, host, [](const Link& link) { return !link.bottleneck; });
-    std::vector<std::string>& island = out.emplace_back();
-    for (const std::string& other : topology.hosts) {
-      if (other != host && !reached_by.contains(other)) continue;
-      island.push_back(other);
-      placed.insert(other);
-    }
-  }
-  return out;
 }
 
 }  // namespace thinpipe::netem

@@ -139,7 +139,6 @@ double now_s() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-// Whether the kernel holds what was asked, after its rounding.
 bool is_held(const Impairments& asked, const Impairments& held) {
   const auto close = [](double a, double b, double error) { return std::abs(a - b) <= error; };
   return close(asked.delay_s, held.delay_s, rounding_s) && close(asked.jitter_s, held.jitter_s, rounding_s) &&
@@ -148,6 +147,8 @@ bool is_held(const Impairments& asked, const Impairments& held) {
          close(asked.reordering, held.reordering, 1 / whole_share);
 }
 
+}  // namespace
+
 bool is_held(const Shape& asked, const Shape& held) {
   const double microsecond_bytes = std::ceil(asked.rate_bit_per_s / 8e6);
   return std::abs(held.rate_bit_per_s - asked.rate_bit_per_s) <= 8 &&
@@ -155,8 +156,6 @@ bool is_held(const Shape& asked, const Shape& held) {
          held.burst_bytes >= asked.burst_bytes - microsecond_bytes - 1 &&
          std::abs(held.queue_bytes - asked.queue_bytes) <= 1 && is_held(asked.impairments, held.impairments);
 }
-
-}  // namespace
 
 Shape shape_device(const NetlinkSocket& socket, const ShapedDevice& device, const Shape& asked) {
   const OwnedQdisc shaper = new_qdisc(device.ifindex, TC_H_ROOT, shaper_handle, "tbf");

@@ -23,9 +23,11 @@ struct ShapedDevice {
 // Tries them out on the loopback device of the socket's namespace, which should be a new one.
 void check_kernel_shapes(const NetlinkSocket& socket, const Shape& shape);
 
-// Shapes the device and returns what the kernel holds. Throws Error when that is anything else than was asked
-// after the kernel's rounding: rates to whole bytes per second, bursts to whole microseconds of the rate,
-// delays by two microseconds at most, shares to 2^-32.
+// Whether the kernel holds what was asked, after its rounding: rates to whole bytes per second, bursts to
+// whole microseconds of the rate, delays by two microseconds at most, shares to 2^-32.
+bool is_held(const Shape& asked, const Shape& held);
+
+// Shapes the device and returns what the kernel holds. Throws Error when that is not what was asked.
 Shape shape_device(const NetlinkSocket& socket, const ShapedDevice& device, const Shape& asked);
 
 // The counters of each device, all of the socket's namespace.

@@ -33,6 +33,8 @@ inline constexpr double long_message_within = 0.02;
 inline constexpr double short_message_bytes = 1 << 16;
 inline constexpr double short_message_within = 0.10;
 inline constexpr double most_added_round_trip_s = 1e-3;  // by the machine itself
+inline constexpr double round_trip_within = 0.05;        // of the delays asked for, where that is more
+inline constexpr double loss_deviations = 4;             // standard deviations of a binomial
 
 // How long to measure. The fewer and shorter, the less certain.
 struct VerificationEffort {

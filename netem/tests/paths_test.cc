@@ -29,20 +29,43 @@ std::vector<std::string> names(const std::vector<Hop>& hops) {
 
 TEST(PathsTest, AWayNamesEveryLinkInItsDirection) {
   const Topology topology = three_switch();
-  EXPECT_THAT(names(path_between(topology, "w7", "w0")),
+  EXPECT_THAT(names(Paths(topology).between("w7", "w0")),
               ElementsAre("w7->right", "right->middle", "middle->left", "left->w0"));
-  EXPECT_THAT(names(path_between(topology, "w0", "w1")), ElementsAre("w0->left", "left->w1"));
-  EXPECT_THAT(path_between(topology, "w0", "w0"), IsEmpty());
+  EXPECT_THAT(names(Paths(topology).between("w0", "w1")), ElementsAre("w0->left", "left->w1"));
+  EXPECT_THAT(Paths(topology).between("w0", "w0"), IsEmpty());
 }
 
 TEST(PathsTest, TheNarrowestHopIsTheFirstOfTheLowestCap) {
   const Topology topology = parsed(R"({"name": "n", "switches": ["l", "r"], "hosts": ["a", "b"], "links": [
       {"between": ["a", "l"], "rate": "1 Gbit/s"}, {"between": ["l", "r"], "rate": "100 Mbit/s"},
       {"between": ["b", "r"], "rate": "100 Mbit/s"}]})");
-  EXPECT_EQ(narrowest(path_between(topology, "a", "b"))->name(), "l->r");
-  EXPECT_EQ(narrowest(path_between(topology, "b", "a"))->name(), "b->r");
+  EXPECT_EQ(narrowest(Paths(topology).between("a", "b"))->name(), "l->r");
+  EXPECT_EQ(narrowest(Paths(topology).between("b", "a"))->name(), "b->r");
   const Topology uncapped = three_switch();
-  EXPECT_FALSE(narrowest(path_between(uncapped, "w0", "w1")));
+  EXPECT_FALSE(narrowest(Paths(uncapped).between("w0", "w1")));
+}
+
+TEST(PathsTest, EachDirectionOfALinkHasItsOwnCapAndImpairments) {
+  const Topology topology = parsed(R"({"name": "n", "hosts": ["a", "b"], "links": [{"between": ["a", "b"],
+      "forward": {"rate": "100 Mbit/s", "delay": "20 ms", "loss": 0.1}}]})");
+  const Paths paths(topology);
+  EXPECT_EQ(narrowest(paths.between("a", "b"))->name(), "a->b");
+  EXPECT_FALSE(narrowest(paths.between("b", "a")));
+  EXPECT_THAT(names(capped_hops(topology)), ElementsAre("a->b"));
+  EXPECT_DOUBLE_EQ(impairments_of(paths.between("a", "b")).delay_s, 0.02);
+  EXPECT_DOUBLE_EQ(impairments_of(paths.between("a", "b")).loss, 0.1);
+  EXPECT_FALSE(impairments_of(paths.between("b", "a")).any());
+}
+
+TEST(PathsTest, ImpairmentsOfAWayAddUp) {
+  const Topology topology = parsed(R"({"name": "n", "switches": ["s"], "hosts": ["a", "b"], "links": [
+      {"between": ["a", "s"], "rate": "1 Mbit/s", "delay": "20 ms", "jitter": "1 ms", "loss": 0.5},
+      {"between": ["s", "b"], "rate": "1 Mbit/s", "delay": "30 ms", "jitter": "2 ms", "loss": 0.5}]})");
+  const Impairments way = impairments_of(Paths(topology).between("a", "b"));
+  EXPECT_DOUBLE_EQ(way.delay_s, 0.05);
+  EXPECT_DOUBLE_EQ(way.jitter_s, 0.003);
+  EXPECT_DOUBLE_EQ(way.loss, 0.75);
+  EXPECT_EQ(way.duplication, 0);
 }
 
 TEST(PathsTest, CappedHopsAreBothDirectionsOfEachCap) {
@@ -54,21 +77,22 @@ TEST(PathsTest, CappedHopsAreBothDirectionsOfEachCap) {
 TEST(PathsTest, HostsAcrossALinkCrossNoOtherCapWhereThatIsPossible) {
   const Topology topology = three_switch();
   std::vector<std::pair<std::string, std::string>> across;
-  for (const Hop& hop : capped_hops(topology)) across.push_back(hosts_across(topology, hop).value());
+  for (const Hop& hop : capped_hops(topology)) across.push_back(Paths(topology).hosts_across(hop).value());
   EXPECT_THAT(across, ElementsAre(Pair("w0", "w3"), Pair("w3", "w0"), Pair("w3", "w5"), Pair("w5", "w3")));
 }
 
 TEST(PathsTest, AHostIsFoundAtTheEndOfItsOwnLink) {
   const Topology topology = parsed(R"({"name": "n", "switches": ["s"], "hosts": ["a", "b", "c"], "links": [
       {"between": [["a", "b"], "s"]}, {"between": ["c", "s"], "rate": "1 Mbit/s"}]})");
-  EXPECT_EQ(hosts_across(topology, capped_hops(topology)[0]), std::pair(std::string("c"), std::string("a")));
+  EXPECT_EQ(Paths(topology).hosts_across(capped_hops(topology)[0]),
+            std::pair(std::string("c"), std::string("a")));
 }
 
 TEST(PathsTest, ALinkToWhereNoHostIsHasNoHostsAcross) {
   const Topology topology =
       parsed(R"({"name": "n", "switches": ["s", "empty"], "hosts": ["a", "b"], "links": [
       {"between": [["a", "b"], "s"]}, {"between": ["s", "empty"], "rate": "1 Mbit/s"}]})");
-  EXPECT_FALSE(hosts_across(topology, capped_hops(topology)[0]));
+  EXPECT_FALSE(Paths(topology).hosts_across(capped_hops(topology)[0]));
 }
 
 TEST(PathsTest, IslandsEndAtBottlenecks) {
