@@ -2,7 +2,9 @@
 #include <algorithm>
 #include <csignal>
 #include <fstream>
+#include <random>
 #include <set>
+#include <thread>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -22,13 +24,50 @@ using namespace std::chrono_literals;
 
 const Json endless = {{"topology", "three-switch"}, {"workers", 3}, {"iterations", 1000000}};
 
-// What the host shows of networks: devices and mounts.
-std::string host_state() {
-  std::set<std::string> devices;
-  for (const auto& entry : fs::directory_iterator("/sys/class/net")) devices.insert(entry.path().filename());
-  std::string out = read_file("/proc/self/mountinfo");
-  for (const std::string& device : devices) out += device + "\n";
+std::set<std::string> names_in(const fs::path& folder) {
+  std::set<std::string> out;
+  std::error_code missing;
+  for (const auto& entry : fs::directory_iterator(folder, missing)) out.insert(entry.path());
   return out;
+}
+
+// The settings of the network, one "path value" a line; without those that count what the kernel is doing.
+std::set<std::string> network_settings() {
+  std::set<std::string> out;
+  std::error_code unreadable;
+  const auto skip = fs::directory_options::skip_permission_denied;
+  for (const auto& entry : fs::recursive_directory_iterator("/proc/sys/net", skip, unreadable)) {
+    const std::string name = entry.path().filename();
+    if (entry.is_directory() || name.ends_with("_count") || name.ends_with("_secret")) continue;
+    std::ifstream file(entry.path());
+    std::string value;
+    std::getline(file, value);
+    out.insert(entry.path().string() + " " + value);
+  }
+  return out;
+}
+
+// What the host shows that a network could have changed: mounts, devices, routes, settings, and the folders
+// where others leave names of networks and memory.
+struct HostState {
+  std::string mounts = read_file("/proc/self/mountinfo");
+  std::string routes = read_file("/proc/net/route");
+  std::set<std::string> devices = names_in("/sys/class/net");
+  std::set<std::string> run = names_in("/run");
+  std::set<std::string> named_networks = names_in("/run/netns");
+  std::set<std::string> shared_memory = names_in("/dev/shm");
+  std::set<std::string> settings = network_settings();
+};
+
+void expect_unchanged(const HostState& before) {
+  const HostState now;
+  EXPECT_EQ(now.mounts, before.mounts);
+  EXPECT_EQ(now.routes, before.routes);
+  EXPECT_EQ(now.devices, before.devices);
+  EXPECT_EQ(now.run, before.run);
+  EXPECT_EQ(now.named_networks, before.named_networks);
+  EXPECT_EQ(now.shared_memory, before.shared_memory);
+  EXPECT_EQ(now.settings, before.settings);
 }
 
 std::string link_target(const fs::path& link) {
@@ -67,11 +106,20 @@ std::set<std::string> namespaces_of_marked(const std::string& mark) {
   return out;
 }
 
+// The sandbox's first process becomes an orphan when the controller is killed. It comes to this process to be
+// reaped, since some machines' init takes its time for that.
+void adopt_orphans() {
+  system_call("adopt orphans", ::prctl(PR_SET_CHILD_SUBREAPER, 1));
+}
+
+void reap_orphans() {
+  while (::waitpid(-1, nullptr, WNOHANG) > 0) {
+  }
+}
+
 class RunningNetwork : public testing::Test {
  protected:
-  RunningNetwork()
-      : before_(host_state()),
-        process_(program_.start(program_.run_arguments(program_.experiment(endless)))) {
+  RunningNetwork() : process_(program_.start(program_.run_arguments(program_.experiment(endless)))) {
     const auto training = [this] {
       const auto written = program_.written();
       return std::ranges::find(written, "iterations.jsonl") != written.end() &&
@@ -82,14 +130,7 @@ class RunningNetwork : public testing::Test {
     namespaces_ = namespaces_of_marked(program_.mark());
   }
 
-  // The sandbox's first process becomes an orphan when the controller is killed. It comes to this process to
-  // be reaped, since some machines' init takes its time for that.
-  static void SetUpTestSuite() { system_call("adopt orphans", ::prctl(PR_SET_CHILD_SUBREAPER, 1)); }
-
-  static void reap_orphans() {
-    while (::waitpid(-1, nullptr, WNOHANG) > 0) {
-    }
-  }
+  static void SetUpTestSuite() { adopt_orphans(); }
 
   static bool is_worker(pid_t pid) {
     return link_target(fs::path("/proc") / std::to_string(pid) / "exe") == THINPIPE_FAKE_TRAINER;
@@ -103,11 +144,11 @@ class RunningNetwork : public testing::Test {
       return processes_marked(program_.mark()).empty() && !in_use(namespaces_);
     };
     EXPECT_TRUE(eventually(nothing_left, 2s));
-    EXPECT_EQ(host_state(), before_);
+    expect_unchanged(before_);
   }
 
+  HostState before_;
   Program program_;
-  std::string before_;
   ChildProcess process_;
   std::set<std::string> namespaces_;
 };
@@ -139,6 +180,36 @@ TEST_F(RunningNetwork, AnInterruptLeavesARecordAndNothingElse) {
   EXPECT_EQ(ended.status.code, 1) << ended.errors;
   EXPECT_EQ(program_.record("base").at("status"), "interrupted");
   expect_nothing_left();
+}
+
+TEST(VirtualNetwork, AKillAtAnyMomentLeavesNothing) {
+  adopt_orphans();
+  const HostState before;
+  const Json short_run = {{"topology", "three-switch"}, {"workers", 3}, {"iterations", 20}};
+  const auto started = std::chrono::steady_clock::now();
+  {
+    const Program whole;
+    ASSERT_TRUE(whole.run(whole.run_arguments(whole.experiment(short_run))).status.ok());
+  }
+  const auto duration = std::chrono::steady_clock::now() - started;
+  constexpr int moments = 20;
+  std::mt19937 random(1);
+  for (int i = 0; i < moments; ++i) {
+    // One moment in each twentieth of set-up, run and tear-down.
+    const double moment = (i + std::uniform_real_distribution<>(0, 1)(random)) / moments;
+    const Program program;
+    ChildProcess process = program.start(program.run_arguments(program.experiment(short_run)));
+    std::this_thread::sleep_for(duration * moment);
+    const std::set<std::string> namespaces = namespaces_of_marked(program.mark());
+    process.signal(SIGKILL);
+    program.finish(std::move(process));
+    const auto nothing_left = [&] {
+      reap_orphans();
+      return processes_marked(program.mark()).empty() && !in_use(namespaces);
+    };
+    EXPECT_TRUE(eventually(nothing_left, 2s)) << "killed after " << moment << " of a run's time";
+  }
+  expect_unchanged(before);
 }
 
 TEST(VirtualNetwork, ItsCountersAndFidelityAreInTheRecord) {

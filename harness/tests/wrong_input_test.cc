@@ -74,6 +74,25 @@ TEST(RunCommand, ATopologyWhoseHostsAreDisconnectedIsWrongInput) {
   EXPECT_FALSE(fs::exists(program.results()));
 }
 
+TEST(RunCommand, EveryByteBetweenWorkersCrossesTheLink) {
+  const Program program(THINPIPE_BINARY_DIR "/thinpipe-trainer");
+  std::ofstream(program.folder() / "wire.json") << R"({"name": "wire", "hosts": ["w0", "w1"],
+      "links": [{"between": ["w0", "w1"], "rate": "1 Gbit/s"}]})";
+  const Json base = {{"topology", "wire.json"},
+                     {"model", {{"name", "small_cnn"}}},
+                     {"dataset", {{"name", "synthetic"}}},
+                     {"training", {{"epochs", 1}, {"batch_size_per_worker", 32}}}};
+  const auto ended = program.run(program.run_arguments(program.experiment(base)));
+  ASSERT_EQ(ended.status.code, 0) << ended.errors;
+  const Json traffic = program.record("base").at("traffic");
+  const auto sent = traffic.at("sent_bytes_per_worker").get<double>();
+  for (const char* direction : {"w0->w1", "w1->w0"}) {
+    const auto wire = traffic.at("wire_bytes").at(direction).get<double>();
+    EXPECT_GE(wire, sent) << direction << ": something found another way";
+    EXPECT_LE(wire, 1.2 * sent) << direction;
+  }
+}
+
 TEST(RunCommand, TheSmokeExperimentTrainsOnTheLoopback) {
   const Program program(THINPIPE_BINARY_DIR "/thinpipe-trainer");
   const auto ended =
