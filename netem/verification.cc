@@ -164,7 +164,7 @@ class Verifier {
          {std::tuple{short_message_bytes, short_message_within, "64 KiB after a pause"},
           std::tuple{long_message_bytes, long_message_within, "1 MiB after a pause"}}) {
       observer_(name, what);
-      message(name, *from, *to, rate, way, bytes, within, what);
+      message(hop, *from, *to, way, bytes, within, what);
     }
     observer_(name, "one flow");
     const std::uint64_t before = bytes_through(name);
@@ -183,8 +183,7 @@ class Verifier {
          .unit = "Jain index",
          .asked = 1,
          .measured = evenness,
-         .rule = fmt::format("at least {:g}", least_jain_index),
-         .ok = evenness >= least_jain_index});
+         .note = "not judged: how flows share a queue is TCP's doing"});
   }
 
   void round_trip(const std::string& subject, const Host& from, const Host& to) {
@@ -225,14 +224,16 @@ class Verifier {
          .ok = std::abs(measured - asked) <= bound});
   }
 
-  void message(const std::string& subject, const Host& from, const Host& to, double rate_bit_per_s,
-               const Impairments& way, double bytes, double within, const char* what) {
+  void message(const Hop& hop, const Host& from, const Host& to, const Impairments& way, double bytes,
+               double within, const char* what) {
+    const double rate_bit_per_s = *hop.rate_bit_per_s();
+    const double credit_s = 8 * shape_of(hop.direction()).burst_bytes / rate_bit_per_s;
     const double asked = ideal_message_s(bytes, rate_bit_per_s);
-    Measurement out{.subject = subject,
+    Measurement out{.subject = hop.name(),
                     .what = what,
                     .unit = "s",
                     .asked = asked,
-                    .rule = fmt::format("within {:g} %", 100 * within)};
+                    .rule = fmt::format("within {:g} %, or faster by the burst", 100 * within)};
     if (way.any()) {
       out.note =
           "not measured: where the way delays or disturbs frames, TCP takes its own time to find its speed";
@@ -242,7 +243,8 @@ class Verifier {
       const std::vector<double> times_s =
           measure_messages(from, to, {.bytes = bytes, .count = effort_.messages});
       out.measured = times_s[times_s.size() / 2];
-      out.ok = std::abs(*out.measured / asked - 1) <= within;
+      // After a pause the shaper lets a burst pass at once: the price of filling the link with a late timer.
+      out.ok = *out.measured <= (1 + within) * asked && *out.measured >= (1 - within) * asked - credit_s;
       out.note = fmt::format("{:.4f}", *out.measured / asked);
     }
     add(std::move(out));
