@@ -150,10 +150,11 @@ bool is_held(const Impairments& asked, const Impairments& held) {
 }  // namespace
 
 bool is_held(const Shape& asked, const Shape& held) {
-  const double microsecond_bytes = std::ceil(asked.rate_bit_per_s / 8e6);
+  // One is lost in the kernel's ticks, another where libnl reads them back.
+  const double two_microseconds_bytes = std::ceil(2 * asked.rate_bit_per_s / 8e6);
   return std::abs(held.rate_bit_per_s - asked.rate_bit_per_s) <= 8 &&
          held.burst_bytes <= asked.burst_bytes + 1 &&
-         held.burst_bytes >= asked.burst_bytes - microsecond_bytes - 1 &&
+         held.burst_bytes >= asked.burst_bytes - two_microseconds_bytes - 1 &&
          std::abs(held.queue_bytes - asked.queue_bytes) <= 1 && is_held(asked.impairments, held.impairments);
 }
 

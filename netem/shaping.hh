@@ -24,7 +24,7 @@ struct ShapedDevice {
 void check_kernel_shapes(const NetlinkSocket& socket, const Shape& shape);
 
 // Whether the kernel holds what was asked, after its rounding: rates to whole bytes per second, bursts to
-// whole microseconds of the rate, delays by two microseconds at most, shares to 2^-32.
+// two microseconds of the rate at most, delays by two microseconds at most, shares to 2^-32.
 bool is_held(const Shape& asked, const Shape& held);
 
 // Shapes the device and returns what the kernel holds. Throws Error when that is not what was asked.

@@ -67,7 +67,8 @@ class Verifier {
       };
       add_field("rate", "bit/s", asked.rate_bit_per_s, held.rate_bit_per_s,
                 "equal, to whole bytes per second");
-      add_field("burst", "bytes", asked.burst_bytes, held.burst_bytes, "equal, to whole microseconds");
+      add_field("burst", "bytes", asked.burst_bytes, held.burst_bytes,
+                "equal, to two microseconds of the rate");
       add_field("queue", "bytes", asked.queue_bytes, held.queue_bytes, "equal");
       const Impairments& also_asked = asked.impairments;
       const Impairments& also_held = held.impairments;
