@@ -17,14 +17,18 @@ NetlinkSocket socket_in(const NetworkNamespace& place) {
   return std::move(*socket);
 }
 
-// One for all hosts: what a host sends may reach any of the shapers.
-unsigned largest_segment_of(const Topology& topology) {
+// One for all hosts, for as long as the network stands: what a host sends may reach any of the shapers.
+unsigned largest_segment_of(const Topology& topology, const Schedule& schedule) {
   unsigned smallest = kernels_largest_segment;
+  const auto consider = [&smallest](const Direction& direction) {
+    if (direction.rate_bit_per_s) smallest = std::min(smallest, largest_segment_bytes(shape_of(direction)));
+  };
   for (const Link& link : topology.links) {
-    for (const Direction& direction : {link.forward, link.backward}) {
-      if (direction.rate_bit_per_s) smallest = std::min(smallest, largest_segment_bytes(shape_of(direction)));
-    }
+    consider(link.forward);
+    consider(link.backward);
   }
+  visit_states(topology, schedule,
+               [&](const Crossing&, const Direction& direction, const Place&) { consider(direction); });
   return smallest;
 }
 
@@ -34,14 +38,22 @@ std::string port_hardware_address(int ifindex) {
 
 }  // namespace
 
-Network::Fabric::Fabric(const Topology& topology, const std::vector<Host>& hosts)
+Network::Fabric::Fabric(const Topology& topology, const Schedule& schedule, const std::vector<Host>& hosts)
     : hosts_(hosts),
       forwarding_(topology.forwarding),
       neighbours_(first_ifindex, forwarding_ == Forwarding::bridged ? hosts.size() : 0),
-      largest_segment_bytes_(largest_segment_of(topology)),
+      largest_segment_bytes_(largest_segment_of(topology, schedule)),
       workshop_(make_place()),
       host_sockets_(hosts.size()) {
   for (std::size_t i = 0; i < hosts.size(); ++i) host_index_[hosts[i].name] = i;
+  for (std::size_t i = 0; i < topology.links.size(); ++i) {
+    if (topology.links[i].forward.impairments.any()) impaired_.insert({i, true});
+    if (topology.links[i].backward.impairments.any()) impaired_.insert({i, false});
+  }
+  visit_states(topology, schedule,
+               [&](const Crossing& crossing, const Direction& direction, const thinpipe::Place&) {
+                 if (direction.impairments.any()) impaired_.insert({crossing.link, crossing.forward});
+               });
   add_switches(topology);
   for (const Link& link : topology.links) add_link(link);
   if (forwarding_ == Forwarding::routed) add_routes(topology);
@@ -110,23 +122,61 @@ void Network::Fabric::add_link(const Link& link) {
   const End a = make_end(link.a);
   const End b = make_end(link.b);
   add_veth(workshop_.socket, a.endpoint, b.endpoint);
-  link_ends_.push_back({{a.socket, a.endpoint.ifindex}, {b.socket, b.endpoint.ifindex}});
+  const std::size_t index = link_ends_.size();
+  const auto port = [](const End& end, const End& peer) {
+    return Port{.socket = end.socket,
+                .ifindex = end.endpoint.ifindex,
+                .of_switch = !end.host,
+                .gateway = *peer.endpoint.hardware_address};
+  };
+  auto& [a_port, b_port] = link_ends_.emplace_back(port(a, b), port(b, a));
   const bool a_shaped = link.forward.rate_bit_per_s.has_value();
   const bool b_shaped = link.backward.rate_bit_per_s.has_value();
-  if (a_shaped) shape(link.a, link.b, a, shape_of(link.forward));
-  if (b_shaped) shape(link.b, link.a, b, shape_of(link.backward));
+  if (a_shaped) {
+    a_port.shaped = shape(link.a, link.b, a, shape_of(link.forward), impaired_.contains({index, true}));
+  }
+  if (b_shaped) {
+    b_port.shaped = shape(link.b, link.a, b, shape_of(link.backward), impaired_.contains({index, false}));
+  }
   finish(a, b, a_shaped);
   finish(b, a, b_shaped);
 }
 
-void Network::Fabric::shape(const std::string& from, const std::string& to, const End& sender,
-                            const Shape& asked) {
-  const ShapedDevice device{fmt::format("{}->{}", from, to), sender.endpoint.ifindex,
-                            asked.impairments.any()};
+std::size_t Network::Fabric::shape(const std::string& from, const std::string& to, const End& sender,
+                                   const Shape& asked, bool impaired) {
+  const ShapedDevice device{fmt::format("{}->{}", from, to), sender.endpoint.ifindex, impaired};
   Readings& readings = readings_[sender.socket];
   readings.devices.push_back(device);
   readings.order.push_back(shaping_.size());
+  reading_of_.push_back({sender.socket, readings.devices.size() - 1});
   shaping_.push_back({device.name, asked, shape_device(*sender.socket, device, asked)});
+  return shaping_.size() - 1;
+}
+
+const ShapedDirection& Network::Fabric::reshape(const Crossing& direction, const Shape& asked) {
+  const auto& [a, b] = link_ends_.at(direction.link);
+  const std::size_t place = (direction.forward ? a : b).shaped.value();
+  const Reading& reading = reading_of_[place];
+  ShapedDirection& shaped = shaping_[place];
+  shaped.read_back =
+      reshape_device(*reading.socket, readings_.at(reading.socket).devices[reading.index], asked);
+  shaped.asked = asked;
+  return shaped;
+}
+
+void Network::Fabric::set_link_up(std::size_t link, bool up) {
+  const auto& [a, b] = link_ends_.at(link);
+  // A host keeps its routes, and so its connections: it is the switch's port that goes down.
+  const Port& port = a.of_switch ? a : b;
+  if (!port.of_switch) throw Error("take a link between two hosts down: neither end is a switch's");
+  set_device_up(*port.socket, port.ifindex, up);
+  if (up && forwarding_ == Forwarding::routed) {
+    add_gateway(*port.socket, port.ifindex, port.gateway);
+    add_routes(port);
+  }
+  for (const Port* const end : {&a, &b}) {
+    if (end->shaped) shaping_[*end->shaped].up = up;
+  }
 }
 
 void Network::Fabric::finish(const End& end, const End& peer, bool shaped) {
@@ -146,11 +196,18 @@ void Network::Fabric::add_routes(const Topology& topology) {
   for (const std::string& name : topology.switches) {
     for (std::size_t host = 0; host < hosts_.size(); ++host) {
       const Crossing next = routes.next(name, host);
-      const auto& [a, b] = link_ends_[next.link];
-      const Port& port = next.forward ? a : b;
-      add_host_route(*port.socket, port.ifindex, host);
+      auto& [a, b] = link_ends_[next.link];
+      (next.forward ? a : b).routed.push_back(host);
     }
   }
+  for (const auto& [a, b] : link_ends_) {
+    add_routes(a);
+    add_routes(b);
+  }
+}
+
+void Network::Fabric::add_routes(const Port& port) const {
+  for (const std::size_t host : port.routed) add_host_route(*port.socket, port.ifindex, host);
 }
 
 std::vector<LinkCounters> Network::Fabric::counters() const {

@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -12,6 +13,7 @@
 #include "netem/link.hh"
 #include "netem/network.hh"
 #include "netem/route.hh"
+#include "netem/schedule.hh"
 #include "netem/shaping.hh"
 
 namespace thinpipe::netem {
@@ -21,7 +23,7 @@ namespace thinpipe::netem {
 class Network::Fabric {
  public:
   // `hosts` must outlive this.
-  Fabric(const Topology& topology, const std::vector<Host>& hosts);
+  Fabric(const Topology& topology, const Schedule& schedule, const std::vector<Host>& hosts);
   // Deletes every device and waits for it, so that a later network does not compete with the kernel's own
   // clean-up.
   ~Fabric();
@@ -31,6 +33,8 @@ class Network::Fabric {
   std::vector<LinkCounters> counters() const;
   const std::vector<ShapedDirection>& shaping() const { return shaping_; }
   std::uint64_t frames_lost() const;
+  const ShapedDirection& reshape(const Crossing& direction, const Shape& asked);
+  void set_link_up(std::size_t link, bool up);
 
  private:
   // Where switches live: bridges all in one namespace, each router in its own.
@@ -47,25 +51,38 @@ class Network::Fabric {
     std::optional<std::size_t> host;  // its index
   };
 
-  // A device that a router sends from.
+  // One end of a link, for as long as the network stands.
   struct Port {
-    const NetlinkSocket* socket = nullptr;
+    const NetlinkSocket* socket = nullptr;  // of a switch; a host's may be closed
     int ifindex = 0;
+    bool of_switch = false;
+    std::string gateway = {};                // the hardware address at the other end
+    std::vector<std::size_t> routed = {};    // hosts to which a router sends from here
+    std::optional<std::size_t> shaped = {};  // its place in shaping_
   };
 
   static Place make_place();
   void add_switches(const Topology& topology);
   void add_link(const Link& link);
   End make_end(const std::string& node);
-  void shape(const std::string& from, const std::string& to, const End& sender, const Shape& asked);
+  // Returns its place in shaping_.
+  std::size_t shape(const std::string& from, const std::string& to, const End& sender, const Shape& asked,
+                    bool impaired);
   // Brings up the device at the end, and the rest of the host that owns it.
   void finish(const End& end, const End& peer, bool shaped);
   void add_routes(const Topology& topology);
+  void add_routes(const Port& port) const;
 
   // Devices whose counters one socket reads, and their places in shaping_.
   struct Readings {
     std::vector<ShapedDevice> devices;
     std::vector<std::size_t> order;
+  };
+
+  // Where in readings_ a shaped direction is.
+  struct Reading {
+    const NetlinkSocket* socket;
+    std::size_t index;
   };
 
   const std::vector<Host>& hosts_;
@@ -84,8 +101,10 @@ class Network::Fabric {
   std::map<std::string, int> bridges_;      // interface index by switch that is one
   std::map<std::string, int> ports_;        // used so far, by switch
   int next_ifindex_ = first_ifindex;
-  std::vector<std::pair<Port, Port>> link_ends_;  // of each link; a host's socket may be closed
+  std::set<std::pair<std::size_t, bool>> impaired_;  // link and direction: those that are or will be
+  std::vector<std::pair<Port, Port>> link_ends_;     // of each link
   std::vector<ShapedDirection> shaping_;
+  std::vector<Reading> reading_of_;  // in the order of shaping_
   std::map<const NetlinkSocket*, Readings> readings_;
 };
 

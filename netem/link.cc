@@ -21,11 +21,15 @@ OwnedLink empty_link() {
   return own<OwnedLink>(rtnl_link_alloc());
 }
 
-// A kernel that rounds or refuses this in silence would make the shapers cut every segment.
-void check_largest_segment(const NetlinkSocket& socket, int ifindex, unsigned asked) {
+OwnedLink read_device(const NetlinkSocket& socket, int ifindex) {
   rtnl_link* found = nullptr;
   netlink_call("read a device back", rtnl_link_get_kernel(socket.get(), ifindex, nullptr, &found));
-  const OwnedLink link(found);
+  return OwnedLink(found);
+}
+
+// A kernel that rounds or refuses this in silence would make the shapers cut every segment.
+void check_largest_segment(const NetlinkSocket& socket, int ifindex, unsigned asked) {
+  const OwnedLink link = read_device(socket, ifindex);
   std::uint32_t held = 0;
   netlink_call("read gso_max_size back", rtnl_link_get_gso_max_size(link.get(), &held));
   if (held != asked)
@@ -69,6 +73,18 @@ void raise_device(const NetlinkSocket& socket, int ifindex, const DeviceSettings
   }
   socket.send(attempt, message);
   if (settings.largest_segment_bytes) check_largest_segment(socket, ifindex, *settings.largest_segment_bytes);
+}
+
+void set_device_up(const NetlinkSocket& socket, int ifindex, bool up) {
+  const std::string attempt = fmt::format("take device {} {}", ifindex, up ? "up" : "down");
+  const OwnedLink device = empty_link();
+  rtnl_link_set_ifindex(device.get(), ifindex);
+  const OwnedLink changes = empty_link();
+  (up ? rtnl_link_set_flags : rtnl_link_unset_flags)(changes.get(), IFF_UP);
+  socket.send(attempt,
+              build_message(attempt, rtnl_link_build_change_request, device.get(), changes.get(), 0));
+  const bool held = (rtnl_link_get_flags(read_device(socket, ifindex).get()) & IFF_UP) != 0;
+  if (held != up) throw Error(fmt::format("{}: the kernel says it is {}", attempt, held ? "up" : "down"));
 }
 
 void delete_devices(const NetlinkSocket& socket) {

@@ -37,6 +37,10 @@ struct DeviceSettings {
 // was asked.
 void raise_device(const NetlinkSocket& socket, int ifindex, const DeviceSettings& settings = {});
 
+// Takes a device down, or brings it up again, and reads back that it is. A device that goes down loses its
+// routes and neighbours; its peer keeps them, without a carrier.
+void set_device_up(const NetlinkSocket& socket, int ifindex, bool up);
+
 // Deletes the namespace's devices of our group, and with them their peers elsewhere. Throws when there are
 // none.
 void delete_devices(const NetlinkSocket& socket);

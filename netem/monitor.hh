@@ -3,6 +3,7 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <vector>
 
 #include "netem/fidelity.hh"
@@ -22,12 +23,23 @@ class Monitor {
   // Reads the counters of every shaped link; some 50 us.
   void sample();
 
+  // Samples, lets `change` change the network, and samples again: what follows is judged by the shapes that
+  // links then have, and no judgement straddles the change. Links that are down are not judged.
+  void around(const std::function<void()>& change);
+
   // Takes the last sample and judges.
   Fidelity verdict();
 
  private:
+  struct Watched {
+    RateRecord record;
+    ShapedDirection as_built;
+    bool changed = false;
+  };
+
   const Network& network_;
-  std::vector<RateRecord> records_;  // one a shaped direction, in the order of Network::counters
+  std::vector<Watched> watched_;  // the shaped directions, in the order of Network::counters
+  bool links_went_down_ = false;
 };
 
 }  // namespace thinpipe::netem

@@ -41,22 +41,27 @@ std::string congestion_control_between(const std::vector<Host>& hosts) {
 
 }  // namespace
 
-void check_kernel(const Topology& topology) {
+void check_kernel(const Topology& topology, const Schedule& schedule) {
+  std::optional<Direction> impaired;
+  const auto consider = [&impaired](const Direction& direction) {
+    if (direction.impairments.any()) impaired = direction;
+  };
   for (const Link& link : topology.links) {
-    for (const Direction& direction : {link.forward, link.backward}) {
-      if (!direction.impairments.any()) continue;
-      const NetworkNamespace trial;
-      trial.run([&] { check_kernel_shapes(NetlinkSocket(), shape_of(direction)); });
-      return;
-    }
+    consider(link.forward);
+    consider(link.backward);
   }
+  visit_states(topology, schedule,
+               [&](const Crossing&, const Direction& direction, const Place&) { consider(direction); });
+  if (!impaired) return;
+  const NetworkNamespace trial;
+  trial.run([&] { check_kernel_shapes(NetlinkSocket(), shape_of(*impaired)); });
 }
 
-Network::Network(const Topology& topology) : topology_(topology) {
-  check_kernel(topology_);
+Network::Network(const Topology& topology, const Schedule& schedule) : topology_(topology) {
+  check_kernel(topology_, schedule);
   hosts_ = make_hosts(topology_);
   if (topology.kind == TopologyKind::loopback) return;
-  fabric_ = std::make_unique<Fabric>(topology_, hosts_);
+  fabric_ = std::make_unique<Fabric>(topology_, schedule, hosts_);
   congestion_control_ = congestion_control_between(hosts_);
   frames_lost_in_construction_ = fabric_->frames_lost();
 }
@@ -78,6 +83,14 @@ std::vector<LinkCounters> Network::counters() const {
 
 std::vector<ShapedDirection> Network::shaping() const {
   return fabric_ ? fabric_->shaping() : std::vector<ShapedDirection>{};
+}
+
+const ShapedDirection& Network::reshape(const Crossing& direction, const Shape& asked) {
+  return fabric_->reshape(direction, asked);
+}
+
+void Network::set_link_up(std::size_t link, bool up) {
+  fabric_->set_link_up(link, up);
 }
 
 std::uint64_t Network::frames_lost_outside_queues() const {

@@ -9,6 +9,7 @@
 
 #include "netem/counters.hh"
 #include "netem/host.hh"
+#include "netem/schedule.hh"
 #include "netem/shape.hh"
 #include "netem/topology.hh"
 
@@ -19,19 +20,20 @@ struct ShapedDirection {
   std::string name;  // "left->middle"
   Shape asked;
   Shape read_back;
+  bool up = true;
 };
 
 // Throws Error naming the kernel module to load when this kernel lacks what the topology's links need. Needs
 // a sandbox, except for loopback; takes some milliseconds, and none where nothing but caps is asked for. A
 // Network checks this itself; ask here to hear of it before anything else starts.
-void check_kernel(const Topology& topology);
+void check_kernel(const Topology& topology, const Schedule& schedule = {});
 
 class Network {
  public:
   // Builds the topology and checks it: every shaper is read back, every pair of neighbouring ranks opens a
   // connection. Needs a sandbox (see sandbox.hh) unless the topology is of kind loopback. Throws Error naming
-  // the attempt.
-  explicit Network(const Topology& topology);
+  // the attempt. The network can become all that the schedule asks for, but does nothing of it by itself.
+  explicit Network(const Topology& topology, const Schedule& schedule = {});
   ~Network();
   Network(const Network&) = delete;
   Network& operator=(const Network&) = delete;
@@ -46,14 +48,23 @@ class Network {
   // Both directions of every shaped link, in the topology's order ("a->b" then "b->a"); a few system calls.
   std::vector<LinkCounters> counters() const;
 
-  // In the order of counters().
+  // As it is now, in the order of counters().
   std::vector<ShapedDirection> shaping() const;
+
+  // Gives a shaped direction another shape, as the schedule foresees, and returns it with what the kernel
+  // then holds. Throws Error when that is something else.
+  const ShapedDirection& reshape(const Crossing& direction, const Shape& asked);
+
+  // Takes a link, by its index in the topology, down or up again in both directions. What waits in its queues
+  // is lost; connections live on. Not for a link between two hosts.
+  void set_link_up(std::size_t link, bool up);
 
   // The congestion control that live sockets between the hosts use; several joined by "," should they differ,
   // empty on loopback.
   const std::string& congestion_control() const { return congestion_control_; }
 
-  // Frames that devices lost other than in a shaper's queue, since the network was built. Reads every
+  // Frames that devices lost other than in a shaper's queue, since the network was built; some of those that
+  // met a link that was down count here too. Reads every
   // device of every namespace: not for a tight loop.
   std::uint64_t frames_lost_outside_queues() const;
 

@@ -30,11 +30,22 @@ void RateRecord::Slot::add(const Slot& other) {
   time_s += other.time_s;
   bytes += other.bytes;
   backlogged_s += other.backlogged_s;
+  backlogged_bytes += other.backlogged_bytes;
   variance_s2 += other.variance_s2;
   backlogged_readings += other.backlogged_readings;
 }
 
+void RateRecord::Fates::add(const Fates& other) {
+  frames += other.frames;
+  lost += other.lost;
+  expected += other.expected;
+  variance += other.variance;
+  early_drops += other.early_drops;
+}
+
 void RateRecord::add(const LinkCounters& counters) {
+  name_ = counters.name;
+  if (!up_) return;
   if (!first_) first_ = slot_first_ = counters;
   if (last_ && counters.time_s > last_->time_s) {
     const double time_s = counters.time_s - last_->time_s;
@@ -42,21 +53,58 @@ void RateRecord::add(const LinkCounters& counters) {
     const bool now = counters.backlog_bytes > 0;
     slot_.time_s += time_s;
     slot_.bytes += static_cast<double>(counters.bytes - last_->bytes);
+    double backlogged_s = 0;
     if (before && now) {
-      slot_.backlogged_s += time_s;
+      backlogged_s = time_s;
     } else if (before != now) {
       // The backlog began or ended somewhere in between, uniformly.
-      slot_.backlogged_s += time_s / 2;
+      backlogged_s = time_s / 2;
       slot_.variance_s2 += time_s * time_s / 12;
     }
+    slot_.backlogged_s += backlogged_s;
+    slot_.backlogged_bytes += backlogged_s * shape_.rate_bit_per_s / 8;
     if (now) ++slot_.backlogged_readings;
-    finish_slot(counters);
+    finish_slot(counters, slot_s);
   }
   last_ = counters;
 }
 
-void RateRecord::finish_slot(const LinkCounters& counters) {
-  if (slot_.time_s < slot_s) return;
+void RateRecord::set_shape(const Shape& shape) {
+  break_off();
+  shape_ = shape;
+  lossy_ = lossy_ || shape.impairments.loss > 0;
+}
+
+void RateRecord::set_up(bool up) {
+  break_off();
+  up_ = up;
+}
+
+void RateRecord::break_off() {
+  fates_.add(fates_since_break());
+  // Changes may be no farther apart than slots are long: most of one is enough to judge by.
+  if (last_) finish_slot(*last_, slot_s / 2);
+  slot_ = {};
+  first_.reset();
+  last_.reset();
+}
+
+RateRecord::Fates RateRecord::fates_since_break() const {
+  if (!last_) return {};
+  const double share = shape_.impairments.loss;
+  const std::uint64_t drops = last_->drops - first_->drops;
+  const std::uint64_t full = last_->full_queue_drops - first_->full_queue_drops;
+  const std::uint64_t lost = last_->lost_on_purpose - first_->lost_on_purpose;
+  const auto frames = static_cast<double>(last_->packets - first_->packets + lost);
+  return {.frames = frames,
+          .lost = static_cast<double>(lost),
+          .expected = frames * share,
+          .variance = frames * share * (1 - share),
+          .early_drops = drops > full + lost ? drops - full - lost : 0};
+}
+
+void RateRecord::finish_slot(const LinkCounters& counters, double least_s) {
+  if (slot_.time_s < least_s) return;
   const double longest_s = slot_.time_s + counters.time_uncertainty_s + slot_first_->time_uncertainty_s;
   fastest_ = std::max(fastest_, slot_.bytes / (shape_.rate_bit_per_s / 8 * longest_s + shape_.burst_bytes));
   if (slot_.backlogged_s > 0) {
@@ -84,7 +132,7 @@ std::vector<double> RateRecord::window_ratios() const {
     if (++filled < length) continue;
     // One with far less backlog than most says little.
     if (window.backlogged_s >= 0.5 * length * all_.backlogged_s / slots) {
-      ratios.push_back(8 * window.bytes / (shape_.rate_bit_per_s * window.backlogged_s));
+      ratios.push_back(window.bytes / window.backlogged_bytes);
     }
     window = {};
     filled = 0;
@@ -93,8 +141,8 @@ std::vector<double> RateRecord::window_ratios() const {
 }
 
 std::vector<Check> RateRecord::checks() const {
-  if (!last_) return {};
-  const std::string& name = last_->name;
+  if (name_.empty()) return {};
+  const std::string& name = name_;
   Check median{.name = "median rate while backlogged " + name,
                .asked = fmt::format("at least {:.2f} of the cap", lowest_median)};
   Check slowest{.name = "5th percentile of rate while backlogged " + name,
@@ -112,34 +160,34 @@ std::vector<Check> RateRecord::checks() const {
         fmt::format("not judged: {:.2f} s of backlog gave {} windows, and a judgement takes {}",
                     all_.backlogged_s, ratios.size(), fewest_windows);
   }
-  const std::uint64_t drops = last_->drops - first_->drops;
-  const std::uint64_t full = last_->full_queue_drops - first_->full_queue_drops;
-  const std::uint64_t lost = last_->lost_on_purpose - first_->lost_on_purpose;
-  const std::uint64_t early = drops > full + lost ? drops - full - lost : 0;
-  std::vector<Check> out = {
-      median,
-      slowest,
-      {.name = "fastest 100 ms " + name,
-       .asked = "at most 1 of the cap and one burst",
-       .measured = rounded(fastest_),
-       .ok = fastest_ <= 1 + rounding},
-      {.name = "drops before the queue is full " + name, .asked = 0, .measured = early, .ok = early == 0}};
-  if (shape_.impairments.loss > 0) out.push_back(loss_check(lost));
+  Fates fates = fates_;
+  fates.add(fates_since_break());
+  std::vector<Check> out = {median,
+                            slowest,
+                            {.name = "fastest 100 ms " + name,
+                             .asked = "at most 1 of the cap and one burst",
+                             .measured = rounded(fastest_),
+                             .ok = fastest_ <= 1 + rounding},
+                            {.name = "drops before the queue is full " + name,
+                             .asked = 0,
+                             .measured = fates.early_drops,
+                             .ok = fates.early_drops == 0}};
+  if (lossy_) out.push_back(loss_check(fates));
   return out;
 }
 
-Check RateRecord::loss_check(std::uint64_t lost) const {
-  const double share = shape_.impairments.loss;
-  const auto frames = static_cast<double>(last_->packets - first_->packets + lost);
-  Check check{.name = "share of frames lost " + last_->name, .asked = share};
+Check RateRecord::loss_check(const Fates& fates) const {
+  // Where the loss changed, the mean over frames.
+  const double asked = fates.frames > 0 ? fates.expected / fates.frames : shape_.impairments.loss;
+  Check check{.name = "share of frames lost " + name_, .asked = asked};
   // Below this a binomial count is not normal enough for the bound.
-  if (frames * share < 10) {
-    check.note = fmt::format("not judged: of {:.0f} frames {:.1f} were to be lost", frames, frames * share);
+  if (fates.expected < 10) {
+    check.note =
+        fmt::format("not judged: of {:.0f} frames {:.1f} were to be lost", fates.frames, fates.expected);
     return check;
   }
-  const double measured = static_cast<double>(lost) / frames;
-  check.measured = measured;
-  check.ok = std::abs(measured - share) <= loss_deviations * std::sqrt(share * (1 - share) / frames);
+  check.measured = fates.lost / fates.frames;
+  check.ok = std::abs(fates.lost - fates.expected) <= loss_deviations * std::sqrt(fates.variance);
   return check;
 }
 

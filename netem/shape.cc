@@ -1,6 +1,7 @@
 #include "netem/shape.hh"
 
 #include <algorithm>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -20,6 +21,21 @@ Shape shape_of(const Direction& direction) {
           .burst_bytes = direction.burst_bytes.value_or(std::max(4000.0, 256e-6 * bytes_per_s)),
           .queue_bytes = direction.queue_bytes.value_or(std::max(16 * full_frame_bytes, 10e-3 * bytes_per_s)),
           .impairments = direction.impairments};
+}
+
+Json to_json(const Shape& shape) {
+  Json out = {{"rate_bit_per_s", shape.rate_bit_per_s},
+              {"burst_bytes", shape.burst_bytes},
+              {"queue_bytes", shape.queue_bytes}};
+  const Impairments& also = shape.impairments;
+  for (const auto& [key, value] : {std::pair{"delay_s", also.delay_s},
+                                   {"jitter_s", also.jitter_s},
+                                   {"loss", also.loss},
+                                   {"duplication", also.duplication},
+                                   {"reordering", also.reordering}}) {
+    if (value > 0) out[key] = value;
+  }
+  return out;
 }
 
 void check_shape(const Shape& shape, const Place& place) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "harness/support/exception.hh"
+#include "harness/support/json_object.hh"
 #include "netem/topology.hh"
 
 namespace thinpipe::netem {
@@ -11,7 +12,13 @@ struct Shape {
   double burst_bytes = 0;
   double queue_bytes = 0;
   Impairments impairments = {};
+
+  bool operator==(const Shape&) const = default;
 };
+
+// {"rate_bit_per_s", "burst_bytes", "queue_bytes"}, and "delay_s", "jitter_s", "loss", "duplication" and
+// "reordering" where they are not 0.
+Json to_json(const Shape& shape);
 
 inline constexpr double full_frame_bytes = 1514;  // MTU 1500 and the Ethernet header
 

@@ -39,12 +39,15 @@ OwnedQdisc new_qdisc(int ifindex, std::uint32_t parent, std::uint32_t handle, co
   return qdisc;
 }
 
-void add(const NetlinkSocket& socket, const std::string& attempt, const OwnedQdisc& qdisc) {
+// Flags of the request that adds a qdisc, or changes one that is there.
+constexpr int to_add = NLM_F_CREATE | NLM_F_EXCL;
+constexpr int to_change = 0;
+
+void put(const NetlinkSocket& socket, int flags, const std::string& attempt, const OwnedQdisc& qdisc) {
   try {
-    socket.send(attempt,
-                build_message(attempt, rtnl_qdisc_build_add_request, qdisc.get(), NLM_F_CREATE | NLM_F_EXCL));
+    socket.send(attempt, build_message(attempt, rtnl_qdisc_build_add_request, qdisc.get(), flags));
   } catch (const NetlinkError& error) {
-    if (error.code() != -NLE_OBJ_NOTFOUND) throw;
+    if (flags != to_add || error.code() != -NLE_OBJ_NOTFOUND) throw;
     const char* const kind = rtnl_tc_get_kind(TC_CAST(qdisc.get()));
     throw Error(
         fmt::format("{}: this kernel has no {} qdisc (module sch_{}); load the module, or use a kernel "
@@ -147,6 +150,33 @@ bool is_held(const Impairments& asked, const Impairments& held) {
          close(asked.reordering, held.reordering, 1 / whole_share);
 }
 
+// The whole stack of qdiscs of a device, and the comparison with what was asked. A change is described anew,
+// too: libnl's picture of what the kernel holds is not fit to be sent back.
+Shape put_stack(const NetlinkSocket& socket, int flags, const ShapedDevice& device, const Shape& asked) {
+  const OwnedQdisc shaper = new_qdisc(device.ifindex, TC_H_ROOT, shaper_handle, "tbf");
+  rtnl_qdisc_tbf_set_rate(shaper.get(), static_cast<int>(asked.rate_bit_per_s / 8),
+                          static_cast<int>(asked.burst_bytes), 0);
+  rtnl_qdisc_tbf_set_limit(shaper.get(), static_cast<int>(asked.queue_bytes));
+  put(socket, flags, "shape " + device.name, shaper);
+  std::uint32_t holder = shaper_handle;
+  if (device.impaired) {
+    put(socket, flags, "delay or disturb " + device.name, new_netem(device.ifindex, inside(holder), asked));
+    holder = netem_handle;
+  }
+  // The filter brings a queue like this one, but hides it: only one of ours shows its own drops.
+  const OwnedQdisc queue = new_qdisc(device.ifindex, inside(holder), queue_handle, "bfifo");
+  netlink_call("prepare a queue",
+               rtnl_qdisc_fifo_set_limit(queue.get(), static_cast<int>(asked.queue_bytes)));
+  put(socket, flags, "set the queue of " + device.name, queue);
+
+  const Shape held = read_shape(socket, device);
+  if (!is_held(asked, held)) {
+    throw Error(fmt::format("shape {}: asked for {}, but the kernel holds {}", device.name, print(asked),
+                            print(held)));
+  }
+  return held;
+}
+
 }  // namespace
 
 bool is_held(const Shape& asked, const Shape& held) {
@@ -159,28 +189,11 @@ bool is_held(const Shape& asked, const Shape& held) {
 }
 
 Shape shape_device(const NetlinkSocket& socket, const ShapedDevice& device, const Shape& asked) {
-  const OwnedQdisc shaper = new_qdisc(device.ifindex, TC_H_ROOT, shaper_handle, "tbf");
-  rtnl_qdisc_tbf_set_rate(shaper.get(), static_cast<int>(asked.rate_bit_per_s / 8),
-                          static_cast<int>(asked.burst_bytes), 0);
-  rtnl_qdisc_tbf_set_limit(shaper.get(), static_cast<int>(asked.queue_bytes));
-  add(socket, "shape " + device.name, shaper);
-  std::uint32_t holder = shaper_handle;
-  if (device.impaired) {
-    add(socket, "delay or disturb " + device.name, new_netem(device.ifindex, inside(holder), asked));
-    holder = netem_handle;
-  }
-  // The filter brings a queue like this one, but hides it: only one of ours shows its own drops.
-  const OwnedQdisc queue = new_qdisc(device.ifindex, inside(holder), queue_handle, "bfifo");
-  netlink_call("prepare a queue",
-               rtnl_qdisc_fifo_set_limit(queue.get(), static_cast<int>(asked.queue_bytes)));
-  add(socket, "add the queue of " + device.name, queue);
+  return put_stack(socket, to_add, device, asked);
+}
 
-  const Shape held = read_shape(socket, device);
-  if (!is_held(asked, held)) {
-    throw Error(fmt::format("shape {}: asked for {}, but the kernel holds {}", device.name, print(asked),
-                            print(held)));
-  }
-  return held;
+Shape reshape_device(const NetlinkSocket& socket, const ShapedDevice& device, const Shape& asked) {
+  return put_stack(socket, to_change, device, asked);
 }
 
 void check_kernel_shapes(const NetlinkSocket& socket, const Shape& shape) {

@@ -16,7 +16,7 @@ namespace thinpipe::netem {
 struct ShapedDevice {
   std::string name;  // "left->middle"
   int ifindex = 0;
-  bool impaired = false;  // its shape has impairments
+  bool impaired = false;  // its shape has impairments, or will have: there is a netem
 };
 
 // Throws Error naming the modules to load when the kernel lacks a queueing discipline that the shape needs.
@@ -29,6 +29,12 @@ bool is_held(const Shape& asked, const Shape& held);
 
 // Shapes the device and returns what the kernel holds. Throws Error when that is not what was asked.
 Shape shape_device(const NetlinkSocket& socket, const ShapedDevice& device, const Shape& asked);
+
+// Gives a device that shape_device has shaped another shape, while frames go on passing, and returns what the
+// kernel holds. What waits stays in the queue, but for what finds a shorter one full; the bucket is full
+// again. A device without a netem cannot be given impairments. Throws Error when the kernel holds something
+// else.
+Shape reshape_device(const NetlinkSocket& socket, const ShapedDevice& device, const Shape& asked);
 
 // The counters of each device, all of the socket's namespace.
 std::vector<LinkCounters> read_counters(const NetlinkSocket& socket,

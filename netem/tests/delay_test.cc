@@ -9,6 +9,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "netem/conductor.hh"
 #include "netem/monitor.hh"
 #include "netem/network.hh"
 #include "netem/probe.hh"
@@ -251,12 +252,48 @@ TEST_F(NetemTest, SitesAcrossTheWorldAreAsFarApartAsTheTopologySays) {
   EXPECT_NEAR(settled_delay_s(network.host("w6"), network.host("w5"), 0.1375), 0.1375, tolerance_s(0.1375));
 }
 
+TEST_F(NetemTest, DelayAndLossChangeWhileTheNetworkStands) {
+  const Topology topology = pair_with(Json::object());
+  const Json config = {
+      {"network_events",
+       {{{"at", "1 s"}, {"link", "a->b"}, {"delay", "30 ms"}},
+        {{"at", "2 s"}, {"link", "a->b"}, {"delay", "10 ms"}, {"loss", 0.2}},
+        {{"at", "3 s"}, {"link", "a->b"}, {"delay", "0 s"}, {"loss", 0}, {"rate", "50 Mbit/s"}}}}};
+  JsonObject object(config, {"test", ""});
+  const Schedule schedule = read_schedule(object, topology, {});
+  Network network(topology, schedule);
+  const Host& a = network.host("a");
+  const Host& b = network.host("b");
+  Conductor conductor(network, schedule);
+  conductor.begin(0);
+  EXPECT_NEAR(settled_delay_s(a, b, 0), 0, tolerance_s(0)) << "as it was built";
+  conductor.apply_due(1);
+  EXPECT_NEAR(network.shaping()[0].read_back.impairments.delay_s, 0.030, 2e-6);
+  EXPECT_NEAR(settled_delay_s(a, b, 0.030), 0.030, tolerance_s(0.030));
+  EXPECT_NEAR(settled_delay_s(b, a, 0), 0, tolerance_s(0)) << "the other direction has none";
+  conductor.apply_due(2);
+  EXPECT_NEAR(network.shaping()[0].read_back.impairments.delay_s, 0.010, 2e-6);
+  EXPECT_NEAR(network.shaping()[0].read_back.impairments.loss, 0.2, 1e-9);
+  constexpr std::size_t count = 2000;
+  const std::size_t arrived = send_datagrams(a, b, {.count = count, .gap_s = 0.0003}).size();
+  EXPECT_NEAR(static_cast<double>(count - arrived), 0.2 * count, binomial_bound(count, 0.2));
+  conductor.apply_due(3);
+  EXPECT_FALSE(network.shaping()[0].read_back.impairments.any());
+  EXPECT_EQ(network.shaping()[0].read_back.rate_bit_per_s, 50e6);
+  EXPECT_EQ(send_datagrams(a, b, {.count = 500, .gap_s = 0.0003}).size(), 500U);
+  EXPECT_NEAR(settled_delay_s(a, b, 0), 0, tolerance_s(0));
+}
+
 TEST(KernelWithoutNetemTest, IsToldOfBeforeAnythingStarts) {
   const std::string reason = why_not();
   if (reason.empty()) GTEST_SKIP() << "this kernel has sch_netem";
   EXPECT_THAT(reason, testing::HasSubstr("module sch_netem"));
   EXPECT_THROW(Network(pair_with({{"loss", 0.1}})), Error);
   EXPECT_NO_THROW(check_kernel(pair_with({}))) << "a cap alone needs none";
+  const Topology topology = pair_with({});
+  const Json config = {{"network_events", {{{"at", "1 s"}, {"link", "a->b"}, {"loss", 0.1}}}}};
+  JsonObject object(config, {"test", ""});
+  EXPECT_THROW(check_kernel(topology, read_schedule(object, topology, {})), Error) << "later is too late";
 }
 
 }  // namespace

@@ -141,6 +141,92 @@ TEST(RateRecordTest, FramesAreLostInTheShareThatWasAsked) {
   EXPECT_THAT(check_of(50, 0).note, testing::HasSubstr("not judged"));
 }
 
+// Readings every 4 ms of a link that is always backlogged, from one time to another, at a rate.
+void run_at(RateRecord& record, double& time_s, double& bytes, double until_s, double rate_bit_per_s) {
+  for (; time_s < until_s; time_s += 0.004, bytes += 0.004 * rate_bit_per_s / 8) {
+    record.add(
+        {.name = "a->b", .bytes = static_cast<std::uint64_t>(bytes), .backlog_bytes = 1, .time_s = time_s});
+  }
+}
+
+TEST(RateRecordTest, EachMomentIsHeldAgainstTheShapeOfThatMoment) {
+  Shape slow = shape;
+  slow.rate_bit_per_s = 10e6;
+  // Changes as far apart as slots, farther, and a bit closer.
+  for (const double every_s : {0.1, 0.35, 0.08}) {
+    RateRecord record(shape);
+    double time_s = 0;
+    double bytes = 0;
+    for (int i = 0; i < 100; ++i) {
+      const Shape& now = i % 2 == 0 ? shape : slow;
+      record.set_shape(now);
+      run_at(record, time_s, bytes, time_s + every_s, now.rate_bit_per_s);
+    }
+    const auto checks = record.checks();
+    EXPECT_TRUE(all_ok(checks)) << every_s;
+    EXPECT_NEAR(checks[0].measured.get<double>(), 1, 0.01) << every_s;
+    EXPECT_NEAR(checks[1].measured.get<double>(), 1, 0.01) << every_s;
+  }
+}
+
+TEST(RateRecordTest, AShaperThatDoesNotFollowIsSeen) {
+  Shape fast = shape;
+  fast.rate_bit_per_s = 200e6;
+  RateRecord record(shape);
+  double time_s = 0;
+  double bytes = 0;
+  run_at(record, time_s, bytes, 2, 100e6);
+  record.set_shape(fast);
+  run_at(record, time_s, bytes, 4, 100e6);
+  EXPECT_FALSE(record.checks()[1].ok);
+  Shape slow = shape;
+  slow.rate_bit_per_s = 50e6;
+  record.set_shape(slow);
+  run_at(record, time_s, bytes, 6, 100e6);
+  EXPECT_FALSE(record.checks()[2].ok) << "too fast";
+}
+
+TEST(RateRecordTest, ALinkThatIsDownIsNotJudged) {
+  RateRecord record(shape);
+  double time_s = 0;
+  double bytes = 0;
+  run_at(record, time_s, bytes, 2, 100e6);
+  record.set_up(false);
+  run_at(record, time_s, bytes, 4, 0);
+  record.add({.name = "a->b", .drops = 50, .time_s = 4});
+  record.set_up(true);
+  run_at(record, time_s, bytes, 6, 100e6);
+  const auto checks = record.checks();
+  EXPECT_TRUE(all_ok(checks));
+  EXPECT_NEAR(checks[1].measured.get<double>(), 1, 0.01);
+}
+
+TEST(RateRecordTest, LossesAreHeldAgainstTheLossOfTheirTime) {
+  const auto check_of = [](std::uint64_t lost_later) {
+    Shape lossy = shape;
+    lossy.impairments.loss = 0.1;
+    RateRecord record(shape);
+    record.add({.name = "a->b", .time_s = 1});
+    record.add({.name = "a->b", .packets = 10000, .time_s = 2});
+    record.set_shape(lossy);
+    record.add({.name = "a->b", .packets = 10000, .time_s = 2.1});
+    record.add({.name = "a->b",
+                .packets = 20000 - lost_later,
+                .drops = lost_later,
+                .lost_on_purpose = lost_later,
+                .time_s = 3});
+    EXPECT_TRUE(record.checks()[3].ok);
+    return record.checks().at(4);
+  };
+  EXPECT_TRUE(check_of(1000).ok);
+  EXPECT_DOUBLE_EQ(check_of(1000).asked.get<double>(), 0.05);
+  EXPECT_DOUBLE_EQ(check_of(1000).measured.get<double>(), 0.05);
+  // A standard deviation is 30 frames, those of the time without loss aside.
+  EXPECT_TRUE(check_of(860).ok);
+  EXPECT_FALSE(check_of(840).ok);
+  EXPECT_FALSE(check_of(0).ok);
+}
+
 TEST(FidelityTest, IsDegradedByOneCheckAndWritesNotesOnlyWhereThereAreSome) {
   const Check good{.name = "g", .asked = 1, .measured = 1};
   const Check bad{.name = "b", .asked = 1, .measured = 2, .ok = false, .note = "why"};

@@ -1,0 +1,301 @@
+#include "netem/schedule.hh"
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+
+#include <fmt/format.h>
+
+#include "harness/support/nearest.hh"
+#include "netem/topology_checks.hh"
+
+namespace thinpipe::netem {
+namespace {
+
+constexpr const char* all_bottlenecks = "bottlenecks";
+constexpr const char* ways = "\"a-b\" for both directions, \"a->b\" for one";
+
+bool is_shaped(const Topology& topology, const Crossing& crossing) {
+  const Link& link = topology.links[crossing.link];
+  return (crossing.forward ? link.forward : link.backward).rate_bit_per_s.has_value();
+}
+
+std::string name_of(const Topology& topology, const Crossing& crossing) {
+  const Link& link = topology.links[crossing.link];
+  return crossing.forward ? fmt::format("{}->{}", link.a, link.b) : fmt::format("{}->{}", link.b, link.a);
+}
+
+// What the user's names of links mean.
+class LinkNames {
+ public:
+  explicit LinkNames(const Topology& topology) : topology_(topology) {
+    for (std::size_t i = 0; i < topology.links.size(); ++i) {
+      const Link& link = topology.links[i];
+      for (const bool forward : {true, false}) {
+        const Crossing crossing{i, forward};
+        add(name_of(topology, crossing), {crossing});
+        add(forward ? fmt::format("{}-{}", link.a, link.b) : fmt::format("{}-{}", link.b, link.a),
+            {{i, true}, {i, false}});
+        if (link.bottleneck) meant_[all_bottlenecks].push_back(crossing);
+      }
+    }
+    if (meant_.contains(all_bottlenecks)) known_.insert(known_.begin(), all_bottlenecks);
+  }
+
+  const std::vector<Crossing>& find(const std::string& name, const Place& place) const {
+    if (topology_.links.empty()) {
+      throw InputError(place, fmt::format("the topology {} has no links that could change", topology_.name));
+    }
+    const auto found = meant_.find(name);
+    if (found == meant_.end()) {
+      throw InputError(place,
+                       fmt::format("unknown link \"{}\"; write {}{}", name, ways, suggestion(name, known_)));
+    }
+    if (found->second.empty()) {
+      throw InputError(place, fmt::format("\"{}\" names more than one link; write \"->\" for \"-\"", name));
+    }
+    return found->second;
+  }
+
+ private:
+  // Names of nodes may hold a "-", so that two links may have the same name; that then means neither.
+  void add(const std::string& name, const std::vector<Crossing>& crossings) {
+    const auto [entry, is_new] = meant_.emplace(name, crossings);
+    if (!is_new) entry->second.clear();
+    if (is_new && is_shaped(topology_, crossings.front())) known_.push_back(name);
+  }
+
+  const Topology& topology_;
+  std::map<std::string, std::vector<Crossing>> meant_;
+  std::vector<std::string> known_;  // those worth suggesting
+};
+
+// The directions among those named that have a cap, which alone has a shaper to change.
+std::vector<Crossing> shaped_ones(const Topology& topology, const std::vector<Crossing>& named,
+                                  const std::string& name, const Place& place) {
+  std::vector<Crossing> out;
+  std::ranges::copy_if(named, std::back_inserter(out),
+                       [&](const Crossing& crossing) { return is_shaped(topology, crossing); });
+  if (out.empty()) {
+    throw InputError(place,
+                     fmt::format("{} has no cap, so there is no shaper to change; give it a \"rate\" in "
+                                 "the topology {}",
+                                 name, topology.name));
+  }
+  return out;
+}
+
+void check_can_go_down(const Topology& topology, const NetworkEvent& event) {
+  if (event.link.find("->") != std::string::npos) {
+    throw InputError(
+        event.place / "link",
+        fmt::format("a link goes down or up in both directions at once; write \"a-b\", not \"{}\"",
+                    event.link));
+  }
+  for (const Crossing& crossing : event.targets) {
+    const Link& link = topology.links[crossing.link];
+    const auto is_host = [&](const std::string& node) {
+      return std::ranges::find(topology.hosts, node) != topology.hosts.end();
+    };
+    if (is_host(link.a) && is_host(link.b)) {
+      throw InputError(
+          event.place / "state",
+          fmt::format("the link between the hosts {} and {} cannot go down, since it is a switch's "
+                      "port that does; put a switch between them",
+                      link.a, link.b));
+    }
+  }
+}
+
+NetworkEvent read_event(const Json& value, const Place& place, const Topology& topology,
+                        const LinkNames& names) {
+  JsonObject object(value, place);
+  NetworkEvent event{.place = place};
+  std::optional<std::string> state;
+  object.read("at", event.at_s, {.quantity = Quantity::duration, .at_least = 0, .required = true});
+  object.read("link", event.link, {.required = true});
+  object.read(
+      "rate", event.change.rate_bit_per_s,
+      {.quantity = Quantity::rate, .at_least = slowest_rate_bit_per_s, .at_most = fastest_rate_bit_per_s});
+  object.read("delay", event.change.delay_s,
+              {.quantity = Quantity::duration, .at_least = 0, .at_most = longest_delay_s});
+  object.read("loss", event.change.loss, {.at_least = 0, .below = 1});
+  object.read("state", state, {.one_of = {"up", "down"}});
+  object.finish();
+  const std::vector<Crossing>& named = names.find(event.link, place / "link");
+  const Change& change = event.change;
+  const bool reshapes = change.rate_bit_per_s || change.delay_s || change.loss;
+  if (!reshapes && !state) {
+    throw InputError(place, "changes nothing; give it a \"rate\", \"delay\", \"loss\" or \"state\"");
+  }
+  if (reshapes && state) {
+    throw InputError(place / "state", "must be alone in its event; make another for the other changes");
+  }
+  if (state) event.change.up = *state == "up";
+  event.targets = reshapes ? shaped_ones(topology, named, event.link, place / "link") : named;
+  if (state) check_can_go_down(topology, event);
+  return event;
+}
+
+std::vector<NetworkEvent> read_events(const Json& value, const Place& place, const Topology& topology,
+                                      const LinkNames& names) {
+  if (!value.is_array()) throw InputError(place, "must be a list, but is " + value.dump());
+  std::vector<NetworkEvent> events;
+  for (std::size_t i = 0; i < value.size(); ++i) {
+    events.push_back(read_event(value[i], place / i, topology, names));
+  }
+  std::ranges::stable_sort(events, {}, &NetworkEvent::at_s);
+  return events;
+}
+
+TraceReplay read_trace(const Json& value, const Place& place, const Topology& topology,
+                       const LinkNames& names, const TraceFinder& find_trace) {
+  JsonObject object(value, place);
+  TraceReplay replay{.place = place};
+  object.read("link", replay.link, {.required = true});
+  object.read("file", replay.file, {.required = true});
+  object.read("period", replay.period_s, {.quantity = Quantity::duration, .above = 0});
+  object.finish();
+  replay.targets =
+      shaped_ones(topology, names.find(replay.link, place / "link"), replay.link, place / "link");
+  replay.trace = load_rate_trace(find_trace(replay.file, place / "file"));
+  if (!replay.period_s) return replay;
+  if (replay.trace.period_s) {
+    throw InputError(place / "period",
+                     fmt::format("a trace in mahimahi's format has its own, which is {}; leave this out",
+                                 format_quantity(Quantity::duration, *replay.trace.period_s)));
+  }
+  const double last_s = replay.trace.steps.back().at_s;
+  if (*replay.period_s <= last_s) {
+    throw InputError(
+        place / "period",
+        fmt::format("must be above {}, where the last step of {} begins, but is {}; that step comes "
+                    "after the end",
+                    format_quantity(Quantity::duration, last_s), replay.file,
+                    format_quantity(Quantity::duration, *replay.period_s)));
+  }
+  replay.trace.period_s = replay.period_s;
+  return replay;
+}
+
+bool is_replayed_on(const Schedule& schedule, const Crossing& crossing) {
+  return schedule.trace &&
+         std::ranges::find(schedule.trace->targets, crossing) != schedule.trace->targets.end();
+}
+
+// Each event must leave its link in another state than it finds it, and say alone what happens then.
+void check_events(const Topology& topology, const Schedule& schedule) {
+  std::map<std::tuple<std::size_t, bool, std::string>, const NetworkEvent*> latest;  // by what they change
+  for (const NetworkEvent& event : schedule.events) {
+    const Json changed = to_json(event.change);
+    for (const Crossing& crossing : event.targets) {
+      if (event.change.rate_bit_per_s && is_replayed_on(schedule, crossing)) {
+        throw InputError(event.place / "rate",
+                         fmt::format("the rate of {} follows \"rate_trace\"; leave one of the two out",
+                                     name_of(topology, crossing)));
+      }
+      for (const auto& [key, value] : changed.items()) {
+        const NetworkEvent*& before = latest[{crossing.link, crossing.forward, key}];
+        if (before != nullptr && before->at_s == event.at_s) {
+          throw InputError(
+              event.place / "at",
+              fmt::format("{} is changed at {} by {} already; join the two, or move one",
+                          name_of(topology, crossing), format_quantity(Quantity::duration, event.at_s),
+                          before->place.pointer));
+        }
+        const bool was_up = before == nullptr || before->change.up.value_or(true);
+        if (event.change.up && was_up == *event.change.up) {
+          throw InputError(
+              event.place / "state",
+              fmt::format("{} is {} already at {}; leave this event out", event.link, was_up ? "up" : "down",
+                          format_quantity(Quantity::duration, event.at_s)));
+        }
+        before = &event;
+      }
+    }
+  }
+}
+
+}  // namespace
+
+void Change::apply_to(Direction& direction) const {
+  if (rate_bit_per_s) direction.rate_bit_per_s = rate_bit_per_s;
+  if (delay_s) direction.impairments.delay_s = *delay_s;
+  if (loss) direction.impairments.loss = *loss;
+}
+
+Json to_json(const Change& change) {
+  Json out = Json::object();
+  if (change.rate_bit_per_s) out["rate_bit_per_s"] = *change.rate_bit_per_s;
+  if (change.delay_s) out["delay_s"] = *change.delay_s;
+  if (change.loss) out["loss"] = *change.loss;
+  if (change.up) out["state"] = *change.up ? "up" : "down";
+  return out;
+}
+
+Schedule read_schedule(JsonObject& config, const Topology& topology, const TraceFinder& find_trace) {
+  const LinkNames names(topology);
+  Schedule schedule;
+  if (const Json* value = config.find("rate_trace")) {
+    schedule.trace = read_trace(*value, config.place_of("rate_trace"), topology, names, find_trace);
+  }
+  if (const Json* value = config.find("network_events")) {
+    schedule.events = read_events(*value, config.place_of("network_events"), topology, names);
+  }
+  check_events(topology, schedule);
+  visit_states(topology, schedule, [](const Crossing&, const Direction& direction, const Place& place) {
+    check_direction(direction, place);
+  });
+  return schedule;
+}
+
+Json events_to_json(const Schedule& schedule) {
+  if (schedule.events.empty()) return nullptr;
+  Json out = Json::array();
+  for (const NetworkEvent& event : schedule.events) {
+    Json entry = {{"at", format_quantity(Quantity::duration, event.at_s)}, {"link", event.link}};
+    const Change& change = event.change;
+    if (change.rate_bit_per_s) entry["rate"] = format_quantity(Quantity::rate, *change.rate_bit_per_s);
+    if (change.delay_s) entry["delay"] = format_quantity(Quantity::duration, *change.delay_s);
+    if (change.loss) entry["loss"] = *change.loss;
+    if (change.up) entry["state"] = *change.up ? "up" : "down";
+    out.push_back(std::move(entry));
+  }
+  return out;
+}
+
+Json trace_to_json(const Schedule& schedule) {
+  if (!schedule.trace) return nullptr;
+  const TraceReplay& replay = *schedule.trace;
+  Json out = {{"link", replay.link}, {"file", replay.file}, {"period", nullptr}};
+  if (replay.period_s) out["period"] = format_quantity(Quantity::duration, *replay.period_s);
+  return out;
+}
+
+void visit_states(const Topology& topology, const Schedule& schedule,
+                  const std::function<void(const Crossing&, const Direction&, const Place&)>& visit) {
+  const auto direction_of = [](Link& link, bool forward) -> Direction& {
+    return forward ? link.forward : link.backward;
+  };
+  std::vector<Link> links = topology.links;
+  if (schedule.trace) {
+    // Impairments change apart from the rate, and neither burst nor queue depends on them.
+    for (const Crossing& crossing : schedule.trace->targets) {
+      Direction direction = direction_of(links[crossing.link], crossing.forward);
+      for (const RateStep& step : schedule.trace->trace.steps) {
+        direction.rate_bit_per_s = step.rate_bit_per_s;
+        visit(crossing, direction, schedule.trace->place);
+      }
+    }
+  }
+  for (const NetworkEvent& event : schedule.events) {
+    if (event.change.up) continue;
+    for (const Crossing& crossing : event.targets) {
+      Direction& direction = direction_of(links[crossing.link], crossing.forward);
+      event.change.apply_to(direction);
+      visit(crossing, direction, event.place);
+    }
+  }
+}
+
+}  // namespace thinpipe::netem

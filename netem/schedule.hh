@@ -1,0 +1,73 @@
+// What is to become of a network while a run trains over it: timed events, and a trace of rates. Pure.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "netem/routes.hh"
+#include "netem/topology.hh"
+#include "netem/trace.hh"
+
+namespace thinpipe::netem {
+
+// What is to become of a link; what is absent stays as it is.
+struct Change {
+  std::optional<double> rate_bit_per_s = {};
+  std::optional<double> delay_s = {};
+  std::optional<double> loss = {};
+  std::optional<bool> up = {};
+
+  void apply_to(Direction& direction) const;
+};
+
+// {"rate_bit_per_s", "delay_s", "loss", "state"}: those that it has.
+Json to_json(const Change& change);
+
+struct NetworkEvent {
+  double at_s = 0;                     // after training began
+  std::string link = {};               // as the user names it: "left-middle", "left->middle", "bottlenecks"
+  std::vector<Crossing> targets = {};  // the directions that are meant
+  Change change = {};
+  Place place = {};  // where the user wrote it
+};
+
+// A trace of rates and the directions on which it is replayed from the moment training begins.
+struct TraceReplay {
+  std::string link = {};
+  std::vector<Crossing> targets = {};
+  std::string file = {};                // as the user names it
+  std::optional<double> period_s = {};  // as the user gave it
+  RateTrace trace = {};
+  Place place = {};
+};
+
+struct Schedule {
+  std::vector<NetworkEvent> events = {};  // in the order of their times
+  std::optional<TraceReplay> trace = {};
+
+  bool empty() const { return events.empty() && !trace; }
+};
+
+// The file of a trace that a user names so. Throws InputError at the place.
+using TraceFinder = std::function<std::string(const std::string& name, const Place& place)>;
+
+// Reads and checks members "network_events" and "rate_trace" of a run's configuration:
+//   "network_events": [{"at": "10 s", "link": "left-middle", "rate": "50 Mbit/s"},
+//                      {"at": "20 s", "link": "left-middle", "state": "down"}, …]   (or "delay", "loss")
+//   "rate_trace": {"link": "bottlenecks", "file": "…", "period": "60 s"}
+// Throws InputError naming place, rule and remedy, also where the two contradict each other or the topology.
+Schedule read_schedule(JsonObject& config, const Topology& topology, const TraceFinder& find_trace);
+
+// The normalised members; each is null where there is none. The trace's file is a name only: its steps are
+// not in here.
+Json events_to_json(const Schedule& schedule);
+Json trace_to_json(const Schedule& schedule);
+
+// Calls `visit` with every state but the topology's own in which a shaped direction is going to be, as far as
+// its burst, queue and impairments go. `place`: what asks for it.
+void visit_states(const Topology& topology, const Schedule& schedule,
+                  const std::function<void(const Crossing&, const Direction&, const Place&)>& visit);
+
+}  // namespace thinpipe::netem
