@@ -1,6 +1,7 @@
 #include "harness/run.hh"
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <optional>
 
@@ -11,6 +12,7 @@
 #include "harness/provenance.hh"
 #include "harness/record.hh"
 #include "harness/support/file_descriptor.hh"
+#include "netem/conductor.hh"
 #include "netem/monitor.hh"
 #include "netem/network.hh"
 
@@ -50,10 +52,11 @@ class LiveRun {
     } catch (const std::exception& error) {
       outcome = {Outcome::Status::failed, Failure{.kind = "harness", .message = error.what()}};
     }
-    monitor_.reset();
-    network_.reset();
     provenance_["ended_at"] = utc_now();
     Json written = record(outcome);
+    monitor_.reset();
+    conductor_.reset();
+    network_.reset();
     fs::remove_all(rendezvous());
     write_atomically(folder_ / "run.json", record_text(written));
     return written;
@@ -77,7 +80,8 @@ class LiveRun {
                                            context_.stall_timeout);
     if (auto* const untrained = std::get_if<Outcome>(&weights)) return *untrained;
     starting_weights_ = std::get<Json>(weights);
-    network_.emplace(run_.topology);
+    network_.emplace(run_.topology, run_.schedule);
+    conductor_.emplace(*network_, run_.schedule);
     provenance_["congestion_control"] = network_->congestion_control();
     Job job{.workers = {}, .stall_timeout = context_.stall_timeout};
     for (std::int64_t rank = 0; rank < run_.workers; ++rank) job.workers.push_back(worker(rank));
@@ -91,6 +95,7 @@ class LiveRun {
               .tick = [this] { tick(); }});
     if (!trained_to_the_end_) after_ = network_->counters();
     if (monitor_) fidelity_ = netem::to_json(monitor_->verdict());
+    if (outcome.status == Outcome::Status::completed) warn_of_missed_events();
     return outcome;
   }
 
@@ -122,21 +127,69 @@ class LiveRun {
     }
     // Bytes count from the first evaluation, before which workers only meet and agree on their weights, to
     // the end of the last iteration.
-    if (kind == "evaluation" && measurements_.iterations() == 0) before_ = network_->counters();
+    if (kind == "evaluation" && measurements_.iterations() == 0) {
+      before_ = network_->counters();
+      conductor_->begin(now_s());
+    }
     measurements_.add(event);
     if (kind == "iteration" && event.at("iteration") == run_.plan.at("iterations")) {
       after_ = network_->counters();
       trained_to_the_end_ = true;
+      trained_s_ = after_.empty() || before_.empty() ? 0 : after_.front().time_s - before_.front().time_s;
     }
     context_.progress.hear(event);
   }
 
+  static double now_s() {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+  }
+
   void tick() {
     if (monitor_) {
+      if (conductor_->is_due(now_s())) change_network();
       monitor_->sample();
       show_link_use();
     }
     context_.progress.tick();
+  }
+
+  void change_network() {
+    std::size_t changed = 0;
+    try {
+      monitor_->around([&] { changed = conductor_->apply_due(now_s()); });
+    } catch (const std::exception& error) {
+      throw Error(fmt::format("change the network during the run: {}", error.what()));
+    }
+    const std::vector<netem::NetworkChange>& changes = conductor_->changes();
+    for (std::size_t i = changes.size() - changed; i < changes.size(); ++i) {
+      Json entry = netem::to_json(changes[i]);
+      entry["iteration"] = measurements_.iterations();
+      entry["train_time_s"] = measurements_.train_time_s();
+      changes_.push_back(std::move(entry));
+    }
+  }
+
+  void warn_of_missed_events() const {
+    for (const netem::NetworkChange& event : conductor_->missed()) {
+      const InputError warning(
+          event.place / "at",
+          fmt::format("comes after the end: training took {}, so this never happened; move "
+                      "it, or train longer",
+                      format_duration(trained_s_)));
+      context_.progress.note(fmt::format("warning: {}", warning.what()));
+    }
+  }
+
+  // Every change and, with nulls, every event that did not happen.
+  Json network_events() const {
+    Json out = changes_;
+    if (!conductor_) return out;
+    for (const netem::NetworkChange& event : conductor_->missed()) {
+      Json entry = netem::to_json(event);
+      entry["iteration"] = entry["train_time_s"] = nullptr;
+      out.push_back(std::move(entry));
+    }
+    return out;
   }
 
   void show_link_use() {
@@ -160,8 +213,10 @@ class LiveRun {
       const std::uint64_t bytes = after_[i].bytes - before_[i].bytes;
       wire_bytes[after_[i].name] = bytes;
       if (measurements_.train_time_s() > 0) {
+        const double cap = conductor_->mean_rate_bit_per_s(i, before_[i].time_s, after_[i].time_s);
         utilisation[after_[i].name] =
-            8 * static_cast<double>(bytes) / (after_[i].rate_bit_per_s * measurements_.train_time_s());
+            cap > 0 ? Json(8 * static_cast<double>(bytes) / (cap * measurements_.train_time_s()))
+                    : Json(nullptr);
       }
     }
     return {{"payload_bytes_per_worker", measurements_.payload_bytes()},
@@ -199,6 +254,7 @@ class LiveRun {
              {{"effective_density", summarised("effective_density")}, {"vnmse", summarised("vnmse")}}},
             {"parameters", summarised("parameters")},
             {"parameters_hash", summarised("parameters_hash")},
+            {"network_events", network_events()},
             {"fidelity", fidelity_}};
   }
 
@@ -217,11 +273,14 @@ class LiveRun {
   FileDescriptor iterations_;
   Measurements measurements_;
   std::optional<netem::Network> network_;
+  std::optional<netem::Conductor> conductor_;
   std::optional<netem::Monitor> monitor_;
+  Json changes_ = Json::array();             // of the network, as they are recorded
   std::vector<netem::LinkCounters> before_;  // when training began
   std::vector<netem::LinkCounters> after_;   // when it ended
   std::vector<netem::LinkCounters> shown_;   // when the link use was last shown
   bool trained_to_the_end_ = false;
+  double trained_s_ = 0;  // from the first evaluation to the end of the last iteration, by the clock
 };
 
 }  // namespace

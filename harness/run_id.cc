@@ -15,6 +15,9 @@ std::string run_id(const Json& normalised_config) {
     topology->erase("name");
     topology->erase("description");
   }
+  if (const auto trace = decisive.find("rate_trace"); trace != decisive.end() && trace->is_object()) {
+    trace->erase("file");  // its content is named by a hash
+  }
   return content_hash(decisive.dump());  // Json keeps its keys sorted
 }
 

@@ -16,7 +16,8 @@
 namespace thinpipe {
 namespace {
 
-const std::vector<std::string> harness_keys = {"mode", "topology", "bottleneck", "workers"};
+const std::vector<std::string> harness_keys = {"mode",           "topology",   "bottleneck",
+                                               "network_events", "rate_trace", "workers"};
 
 // Loads each topology once, whatever the number of runs that use it.
 class Topologies {
@@ -29,6 +30,9 @@ class Topologies {
     if (cached != loaded_.end()) return cached->second;
     return loaded_.emplace(name, netem::load_topology(find_topology(name, folder_, place))).first->second;
   }
+
+  // Where files that an experiment names by a path are sought.
+  const std::filesystem::path& folder() const { return folder_; }
 
  private:
   std::filesystem::path folder_;
@@ -57,6 +61,26 @@ void apply_bottleneck(netem::Topology& topology, const Json& value, const Place&
   netem::set_bottleneck_rate(topology, rate_bit_per_s, object.place_of("rate"));
 }
 
+// Reads what is to change during the run, and adds it to the configuration where there is something: runs
+// without changes keep the identity they always had.
+void read_changes(JsonObject& object, const Topologies& topologies, Run& run) {
+  run.schedule = netem::read_schedule(object, run.topology, [&](const std::string& name, const Place& place) {
+    return find_trace(name, topologies.folder(), place).string();
+  });
+  if (Json events = netem::events_to_json(run.schedule); !events.is_null()) {
+    run.config["network_events"] = std::move(events);
+  }
+  Json trace = netem::trace_to_json(run.schedule);
+  if (trace.is_null()) return;
+  Json steps = Json::array();
+  for (const netem::RateStep& step : run.schedule.trace->trace.steps) {
+    steps.push_back({step.at_s, step.rate_bit_per_s});
+  }
+  const auto& period_s = run.schedule.trace->trace.period_s;
+  trace["steps_hash"] = content_hash(Json{steps, period_s ? Json(*period_s) : Json(nullptr)}.dump());
+  run.config["rate_trace"] = std::move(trace);
+}
+
 // The harness's part of a configuration; places are pointers into the merged configuration.
 Run read_harness_part(const Point& point, Topologies& topologies) {
   Run run;
@@ -83,6 +107,8 @@ Run read_harness_part(const Point& point, Topologies& topologies) {
                 {"topology", netem::to_json(run.topology)},
                 {"bottleneck", common_bottleneck(run.topology)},
                 {"workers", run.workers}};
+  read_changes(object, topologies, run);
+  for (netem::NetworkEvent& event : run.schedule.events) event.place = point.place_of(event.place.pointer);
   run.training_config = point.config;
   for (const std::string& key : harness_keys) run.training_config.erase(key);
   run.training_config["workers"] = run.workers;
@@ -180,6 +206,28 @@ std::filesystem::path find_topology(const std::string& name, const std::filesyst
                                         suggestion(name, names)));
   }
   return topology_folder() / (name + ".json");
+}
+
+std::filesystem::path find_trace(const std::string& name, const std::filesystem::path& folder,
+                                 const Place& place) {
+  if (std::filesystem::path(name).has_extension()) {
+    const std::filesystem::path path = folder / name;
+    if (!std::filesystem::is_regular_file(path)) {
+      throw InputError(place, fmt::format("the trace {} does not exist", path.string()));
+    }
+    return path;
+  }
+  const std::filesystem::path shipped = topology_folder() / "traces";
+  std::vector<std::string> names;
+  for (const auto& entry : std::filesystem::directory_iterator(shipped)) {
+    names.push_back(entry.path().stem());
+  }
+  std::ranges::sort(names);
+  if (std::ranges::find(names, name) == names.end()) {
+    throw InputError(place, fmt::format("unknown trace \"{}\"{}, or the path of a file with an extension",
+                                        name, suggestion(name, names)));
+  }
+  return shipped / (name + ".csv");
 }
 
 std::vector<std::string> topology_names() {

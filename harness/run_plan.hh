@@ -9,6 +9,7 @@
 
 #include "harness/experiment.hh"
 #include "harness/trainer_program.hh"
+#include "netem/schedule.hh"
 #include "netem/topology.hh"
 
 namespace thinpipe {
@@ -17,11 +18,12 @@ struct Run {
   std::string id;
   Labels labels;
   std::string label;
-  Json config;  // normalised: mode, topology (resolved, caps applied), bottleneck, workers, and the trainer's
-                // part
+  Json config;  // normalised: mode, topology (resolved, caps applied), bottleneck, network_events and
+                // rate_trace where there are any, workers, and the trainer's part
   Json training_config;  // the trainer's part alone, as it goes into worker.json
   Json plan;             // the trainer's prediction; see CheckedConfig
   netem::Topology topology;
+  netem::Schedule schedule;  // what changes during the run; places are the user's
   std::int64_t workers = 0;
 
   bool needs_network() const;  // false where the topology is the loopback: no namespaces, no caps
@@ -43,5 +45,10 @@ std::vector<std::string> topology_names();
 // `folder`. Throws InputError at `place`.
 std::filesystem::path find_topology(const std::string& name, const std::filesystem::path& folder,
                                     const Place& place);
+
+// The file of a rate trace that is named as users name it: a short name of a shipped one, or a path with an
+// extension, from `folder`. Throws InputError at `place`.
+std::filesystem::path find_trace(const std::string& name, const std::filesystem::path& folder,
+                                 const Place& place);
 
 }  // namespace thinpipe

@@ -26,7 +26,8 @@ SweepResult run_sweep(const std::vector<Run>& runs, const SweepOptions& options,
                       const TrainerProgram& trainer, StopSignals& stop) {
   // A kernel that lacks what a later run needs is better heard of now.
   for (const Run& run : runs) {
-    if (run.needs_network() && !completed_record(run, options)) netem::check_kernel(run.topology);
+    if (run.needs_network() && !completed_record(run, options))
+      netem::check_kernel(run.topology, run.schedule);
   }
   LocalExecutor executor(trainer.path(), stop);
   StartingWeights weights(options.results / "starting-weights", options.fresh);

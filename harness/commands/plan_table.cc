@@ -22,7 +22,8 @@ Json plan_rows(const std::vector<Run>& runs) {
       row["prediction"] = {{"slowest_link", prediction->link},
                            {"wire_bytes_per_iteration", prediction->wire_bytes_per_iteration},
                            {"exchange_time_per_iteration_s", prediction->exchange_time_s},
-                           {"exchange_time_s", prediction->exchange_time_s * iterations}};
+                           {"exchange_time_s", prediction->exchange_time_s * iterations},
+                           {"caps_change", !run.schedule.empty()}};
     }
     rows.push_back(std::move(row));
   }
@@ -31,9 +32,11 @@ Json plan_rows(const std::vector<Run>& runs) {
 
 std::string plan_table(const std::vector<Run>& runs) {
   std::vector<std::vector<std::string>> table;
+  bool caps_change = false;
   for (const Json& row : plan_rows(runs)) {
     const Json& plan = row.at("plan");
     const Json& prediction = row.at("prediction");
+    caps_change = caps_change || (prediction.is_object() && prediction.at("caps_change").get<bool>());
     const auto seconds = [&prediction](const char* field, double factor, const char* unit) {
       return prediction.is_null()
                  ? "-"
@@ -53,7 +56,11 @@ std::string plan_table(const std::vector<Run>& runs) {
                       table) +
          "Exchange times are the least that the slowest capped link allows; compute comes on top where it "
          "does not "
-         "overlap.\n";
+         "overlap.\n" +
+         (caps_change
+              ? "Where \"network_events\" or \"rate_trace\" change the network, they hold for the caps "
+                "of the topology, before any change.\n"
+              : "");
 }
 
 }  // namespace thinpipe

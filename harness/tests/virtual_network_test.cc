@@ -248,5 +248,64 @@ TEST(DelayedNetwork, AKernelThatCannotDelayIsToldOfBeforeAnythingStarts) {
   EXPECT_THAT(program.written(), IsEmpty());
 }
 
+TEST(DelayedNetwork, AnEventThatTheKernelCannotMakeIsToldOfBeforeAnythingStarts) {
+  const Program program;
+  const Json base = {{"topology", "three-switch"},
+                     {"iterations", 1},
+                     {"network_events", {{{"at", "1 h"}, {"link", "bottlenecks"}, {"delay", "5 ms"}}}}};
+  const auto ended = program.run(program.run_arguments(program.experiment(base)));
+  if (ended.status.ok()) GTEST_SKIP() << "this kernel has sch_netem";
+  EXPECT_THAT(ended.errors, testing::HasSubstr("module sch_netem"));
+  EXPECT_THAT(program.written(), IsEmpty());
+}
+
+TEST(ChangingNetwork, EveryChangeIsInTheRecordWithTheTimeAtWhichTheKernelConfirmedIt) {
+  const Program program;
+  std::ofstream(program.folder() / "two.csv") << "time_s,rate_mbit_per_s\n0,40\n0.15,80\n";
+  const Json base = {{"topology", "three-switch"},
+                     {"iterations", 50},
+                     {"iteration_time", "20 ms"},
+                     {"rate_trace", {{"link", "left-middle"}, {"file", "two.csv"}, {"period", "300 ms"}}},
+                     {"network_events",
+                      {{{"at", "100 ms"}, {"link", "middle-right"}, {"rate", "20 Mbit/s"}},
+                       {{"at", "200 ms"}, {"link", "middle-right"}, {"state", "down"}},
+                       {{"at", "400 ms"}, {"link", "middle-right"}, {"state", "up"}},
+                       {{"at", "10 min"}, {"link", "middle-right"}, {"rate", "30 Mbit/s"}}}}};
+  const std::string experiment = program.experiment(base);
+  const auto ended = program.run(program.run_arguments(experiment));
+  ASSERT_EQ(ended.status.code, 0) << ended.errors;
+  EXPECT_THAT(ended.errors, testing::HasSubstr("warning: " + experiment +
+                                               " at /base/network_events/3/at: comes after the end"));
+  const Json record = program.record("base");
+  const Json& changes = record.at("network_events");
+  ASSERT_GE(changes.size(), 4 + 4) << "four events, and the trace's steps of at least 0.6 s: " << changes;
+  double before_s = 0;
+  int traced = 0;
+  for (std::size_t i = 0; i + 1 < changes.size(); ++i) {
+    const auto confirmed_s = changes[i].at("confirmed_s").get<double>();
+    EXPECT_GE(confirmed_s, changes[i].at("at_s").get<double>()) << changes[i];
+    EXPECT_GE(confirmed_s, before_s) << changes[i];
+    EXPECT_LE(changes[i].at("iteration"), record.at("iterations"));
+    EXPECT_LE(changes[i].at("train_time_s"), record.at("train_time_s"));
+    before_s = confirmed_s;
+    if (changes[i].at("source") == "trace") {
+      const double rate = traced++ % 2 == 0 ? 40e6 : 80e6;
+      EXPECT_EQ(changes[i].at("asked"), Json({{"rate_bit_per_s", rate}}));
+      for (const char* direction : {"left->middle", "middle->left"}) {
+        EXPECT_EQ(changes[i].at("held").at(direction).at("rate_bit_per_s"), rate);
+      }
+    }
+  }
+  EXPECT_GE(traced, 4);
+  const Json& missed = changes.back();
+  EXPECT_EQ(missed.at("at_s"), 600);
+  for (const char* field : {"confirmed_s", "held", "iteration", "train_time_s"}) {
+    EXPECT_TRUE(missed.at(field).is_null()) << field;
+  }
+  EXPECT_EQ(record.at("config").at("network_events").size(), 4U);
+  EXPECT_TRUE(record.at("config").at("rate_trace").at("steps_hash").is_string());
+  EXPECT_TRUE(record.at("fidelity").at("verdict").is_string());
+}
+
 }  // namespace
 }  // namespace thinpipe

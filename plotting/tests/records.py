@@ -128,6 +128,7 @@ def make_record(
             "utilisation": {"left->middle": 0.93},
         },
         "compression": {"effective_density": 1.0, "vnmse": None},
+        "network_events": [],
         "fidelity": {"verdict": "faithful", "checks": []},
         **changes,
     }

@@ -27,6 +27,19 @@ class LoadTest(unittest.TestCase):
         self.assertTrue(math.isnan(results.curves.train_loss.iloc[0]))
         self.assertEqual(results.targets[["accuracy", "reached"]].values.tolist(), [[0.84, True]])
 
+    def test_what_changed_in_a_network_arrives_as_the_record_has_it(self) -> None:
+        record = make_record(
+            "dense",
+            network_events=[{"at_s": 1.0, "link": "left-middle", "confirmed_s": 1.002, "held": {}}],
+        )
+        record["config"]["network_events"] = [{"at": "1 s", "link": "left-middle", "rate": "50 Mbit/s"}]
+        record["config"]["rate_trace"] = {"link": "middle-right", "file": "a.csv", "steps_hash": "00"}
+        results = load(write(self.directory, record, make_record("fp16")))
+        dense, fp16 = results.runs.iloc[0], results.runs.iloc[1]
+        self.assertEqual(dense["network_events"][0]["confirmed_s"], 1.002)
+        self.assertEqual(dense["config.rate_trace.steps_hash"], "00")
+        self.assertEqual(fp16["network_events"], [])
+
     def test_failed_runs_stay_with_their_reason(self) -> None:
         results = load(write(self.directory, failed_record("topk 0.1"), make_record("dense")))
         self.assertEqual(results.runs.status.tolist(), ["completed", "failed"])
