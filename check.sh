@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # The whole test suite, with everything it needs set up first. Exit status 0 when all is well.
 #
-#   ./check.sh               format, lint, sanitised build and its tests, ThreadSanitizer build of the threaded parts,
+#   ./check.sh               format, sanitised build and its tests, ThreadSanitizer build of the threaded parts,
 #                            optimised build with benchmarks, smoke run
 #   ./check.sh -R network    the arguments go to ctest: only the sanitised tests whose names match
 set -euo pipefail
@@ -12,7 +12,7 @@ step() { printf '\n== %s  (%d s)\n' "$1" "$SECONDS"; }
 step "packages"
 scripts/setup.sh check
 
-step "format and lint"
+step "format"
 mapfile -t sources < <(git ls-files '*.cc' '*.hh')
 clang-format --dry-run -Werror "${sources[@]}"
 bash -n quickstart.sh check.sh scripts/*.sh

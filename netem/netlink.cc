@@ -6,7 +6,7 @@ namespace thinpipe::netem {
 namespace {
 
 // Well within libnl's default for what a socket may send at once, 32 KiB.
-constexpr std::size_t largest_batch_bytes = 16 * 1024;
+constexpr std::size_t largest_batch_bytes = 16384;
 
 }  // namespace
 

@@ -82,8 +82,8 @@ std::size_t Routes::node(const std::string& name) const {
   return static_cast<std::size_t>(std::ranges::find(nodes_, name) - nodes_.begin());
 }
 
-Crossing Routes::next(const std::string& name, std::size_t host) const {
-  return next_.at(host).at(node(name));
+Crossing Routes::next(const std::string& from, std::size_t host) const {
+  return next_.at(host).at(node(from));
 }
 
 std::vector<Crossing> Routes::path(std::size_t from, std::size_t to) const {

@@ -27,7 +27,7 @@ class Routes {
   explicit Routes(const Topology& topology);
 
   // The next link on the way from a node that is not the host itself.
-  Crossing next(const std::string& node, std::size_t host) const;
+  Crossing next(const std::string& from, std::size_t host) const;
 
   // The way between two hosts, by their indices; empty from a host to itself.
   std::vector<Crossing> path(std::size_t from, std::size_t to) const;

@@ -125,6 +125,7 @@ void check_bottleneck(const Link& link, const Place& place) {
 void check_links(const Topology& topology, const std::vector<PlacedName>& nodes,
                  const std::vector<PlacedLink>& links, const Place& place) {
   std::vector<std::string> names;
+  names.reserve(nodes.size());
   for (const PlacedName& node : nodes) names.push_back(node.name);
   std::map<std::string, std::size_t> index;
   for (std::size_t i = 0; i < names.size(); ++i) index[names[i]] = i;

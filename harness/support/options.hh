@@ -58,7 +58,7 @@ Options read_options(JsonObject& object) {
 template <class Options>
 Options read_options(const Json& value, const Place& place) {
   JsonObject object(value, place);
-  Options options = read_options<Options>(object);
+  auto options = read_options<Options>(object);
   object.finish();
   return options;
 }

@@ -15,7 +15,7 @@ using testing::IsEmpty;
 
 // Two hosts and a slow link, on which a busy machine is not late.
 std::string slow_pair(const Program& program) {
-  const std::string path = program.folder() / "pair.json";
+  std::string path = program.folder() / "pair.json";
   std::ofstream(path) << R"({"name": "pair", "hosts": ["a", "b"],
       "links": [{"between": ["a", "b"], "rate": "1 Mbit/s", "bottleneck": true}]})";
   return path;

@@ -84,7 +84,7 @@ int build_network() {
 }
 
 int act(const std::vector<std::string>& arguments) {
-  const std::string action = arguments.at(1);
+  const std::string& action = arguments.at(1);
   if (action == "exit") return std::stoi(arguments.at(2));
   if (action == "die") {
     ::raise(std::stoi(arguments.at(2)));
