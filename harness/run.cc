@@ -4,11 +4,13 @@
 #include <chrono>
 #include <cmath>
 #include <optional>
+#include <thread>
 
 #include <fcntl.h>
 #include <fmt/format.h>
 
 #include "harness/measurements.hh"
+#include "harness/processor_time.hh"
 #include "harness/provenance.hh"
 #include "harness/record.hh"
 #include "harness/support/file_descriptor.hh"
@@ -90,13 +92,21 @@ class LiveRun {
       job.tick_period = netem::Monitor::sampling_period;
     }
     before_ = after_ = shown_ = network_->counters();
+    const ProcessorTime machine_before = read_processor_time();
     Outcome outcome = context_.executor.execute(
         job, {.event = [this](std::int64_t rank, const Json& event) { hear(rank, event); },
               .tick = [this] { tick(); }});
     if (!trained_to_the_end_) after_ = network_->counters();
-    if (monitor_) fidelity_ = netem::to_json(monitor_->verdict());
+    if (monitor_) fidelity_ = netem::to_json(judge(machine_before));
     if (outcome.status == Outcome::Status::completed) warn_of_missed_events();
     return outcome;
+  }
+
+  netem::Fidelity judge(const ProcessorTime& machine_before) {
+    std::vector<netem::Check> checks = monitor_->verdict().checks;
+    checks.push_back(check_other_programs(
+        share_of_others(machine_before, read_processor_time(), std::thread::hardware_concurrency())));
+    return netem::judge(std::move(checks));
   }
 
   WorkerCommand worker(std::int64_t rank) {

@@ -229,6 +229,29 @@ TEST(VirtualNetwork, ItsCountersAndFidelityAreInTheRecord) {
   EXPECT_THAT(processes_marked(program.mark()), IsEmpty());
 }
 
+TEST(VirtualNetwork, ARunBesideBusyProgramsIsDegraded) {
+  std::vector<std::jthread> busy;
+  for (unsigned i = 0; i < 2 * std::thread::hardware_concurrency(); ++i) {
+    busy.emplace_back([](const std::stop_token& stop) {
+      while (!stop.stop_requested()) {
+      }
+    });
+  }
+  const Program program;
+  const Json base = {{"topology", "three-switch"}, {"workers", 3}, {"iterations", 100}};
+  const auto ended = program.run(program.run_arguments(program.experiment(base)));
+  busy.clear();
+  ASSERT_EQ(ended.status.code, 0) << ended.errors;
+  const Json fidelity = program.record("base").at("fidelity");
+  EXPECT_EQ(fidelity.at("verdict"), "degraded");
+  const auto is_ours = [](const Json& check) {
+    return check.at("name") == "processor time of other programs";
+  };
+  const auto check = std::ranges::find_if(fidelity.at("checks"), is_ours);
+  ASSERT_NE(check, fidelity.at("checks").end());
+  EXPECT_FALSE(check->at("ok").get<bool>()) << *check;
+}
+
 TEST(VirtualNetwork, ACrashInsideItIsAFailedRecord) {
   const Program program;
   const Json base = {{"topology", "three-switch"},

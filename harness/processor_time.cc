@@ -1,0 +1,66 @@
+#include "harness/processor_time.hh"
+
+#include <algorithm>
+#include <chrono>
+#include <sstream>
+
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "harness/support/exception.hh"
+#include "harness/support/file_descriptor.hh"
+
+namespace thinpipe {
+namespace {
+
+double used_s(int whose) {
+  rusage usage{};
+  system_call("read the processor time of a process", ::getrusage(whose, &usage));
+  const auto seconds = [](const timeval& time) {
+    return static_cast<double>(time.tv_sec) + 1e-6 * static_cast<double>(time.tv_usec);
+  };
+  return seconds(usage.ru_utime) + seconds(usage.ru_stime);
+}
+
+}  // namespace
+
+double busy_time_s(const std::string& proc_stat, double ticks_per_s) {
+  std::istringstream line(proc_stat);
+  std::string cpu;
+  double user = 0;
+  double nice = 0;
+  double system = 0;
+  double idle = 0;
+  double waiting = 0;
+  double interrupts = 0;
+  double soft_interrupts = 0;
+  if (!(line >> cpu >> user >> nice >> system >> idle >> waiting >> interrupts >> soft_interrupts) ||
+      cpu != "cpu") {
+    throw Error("read /proc/stat: its first line is no sum of processor times");
+  }
+  return (user + nice + system + interrupts + soft_interrupts) / ticks_per_s;
+}
+
+ProcessorTime read_processor_time() {
+  return {
+      .clock_s = std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(),
+      .machine_s = busy_time_s(read_file("/proc/stat"), static_cast<double>(::sysconf(_SC_CLK_TCK))),
+      .own_s = used_s(RUSAGE_SELF) + used_s(RUSAGE_CHILDREN)};
+}
+
+double share_of_others(const ProcessorTime& from, const ProcessorTime& to, unsigned processors) {
+  const double others_s = (to.machine_s - from.machine_s) - (to.own_s - from.own_s);
+  const double capacity_s = (to.clock_s - from.clock_s) * processors;
+  return capacity_s > 0 ? std::max(0.0, others_s / capacity_s) : 0;
+}
+
+netem::Check check_other_programs(double share) {
+  return {.name = "processor time of other programs",
+          .asked = most_share_of_others,
+          .measured = share,
+          .ok = share <= most_share_of_others,
+          .note = share <= most_share_of_others ? ""
+                                                : "the run competed for the machine: its times are too long"};
+}
+
+}  // namespace thinpipe

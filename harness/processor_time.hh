@@ -1,0 +1,29 @@
+// Who uses the machine's processors: a run, or other programs, which then keep it from filling its links in
+// time.
+#pragma once
+
+#include <string>
+
+#include "netem/fidelity.hh"
+
+namespace thinpipe {
+
+struct ProcessorTime {
+  double clock_s = 0;    // the monotonic clock
+  double machine_s = 0;  // all processors' busy time since the machine started: programs, kernel, interrupts
+  double own_s = 0;      // this process's, and its ended children's
+};
+
+ProcessorTime read_processor_time();
+
+// The busy time that the first line of /proc/stat tells, in seconds. Throws Error when it is none.
+double busy_time_s(const std::string& proc_stat, double ticks_per_s);
+
+// How much of all processors' time others used meanwhile.
+double share_of_others(const ProcessorTime& from, const ProcessorTime& to, unsigned processors);
+
+// Above this share a run is called degraded.
+inline constexpr double most_share_of_others = 0.1;
+netem::Check check_other_programs(double share);
+
+}  // namespace thinpipe

@@ -1,0 +1,30 @@
+#include "harness/processor_time.hh"
+
+#include <gtest/gtest.h>
+
+#include "harness/support/exception.hh"
+
+namespace thinpipe {
+namespace {
+
+TEST(ProcessorTime, OfTheMachineIsAllButIdlingAndWaiting) {
+  EXPECT_DOUBLE_EQ(busy_time_s("cpu  100 200 300 9000 500 40 60 7 0 0\ncpu0 1 2 3\n", 100), 7);
+  EXPECT_THROW(busy_time_s("intr 1 2 3", 100), Error);
+}
+
+TEST(ProcessorTime, OthersHaveWhatIsNotOurs) {
+  const ProcessorTime from{.clock_s = 10, .machine_s = 100, .own_s = 5};
+  EXPECT_DOUBLE_EQ(share_of_others(from, {.clock_s = 20, .machine_s = 115, .own_s = 15}, 2), 0.25);
+  EXPECT_EQ(share_of_others(from, {.clock_s = 20, .machine_s = 109, .own_s = 15}, 2), 0)
+      << "rounded the wrong way";
+  EXPECT_EQ(share_of_others(from, from, 2), 0);
+}
+
+TEST(ProcessorTime, OthersMayUseATenth) {
+  EXPECT_TRUE(check_other_programs(0.1).ok);
+  EXPECT_FALSE(check_other_programs(0.11).ok);
+  EXPECT_NE(check_other_programs(0.11).note, "");
+}
+
+}  // namespace
+}  // namespace thinpipe
