@@ -289,8 +289,8 @@ TEST(KernelWithoutNetemTest, IsToldOfBeforeAnythingStarts) {
   if (reason.empty()) GTEST_SKIP() << "this kernel has sch_netem";
   EXPECT_THAT(reason, testing::HasSubstr("module sch_netem"));
   EXPECT_THROW(Network(pair_with({{"loss", 0.1}})), Error);
-  EXPECT_NO_THROW(check_kernel(pair_with({}))) << "a cap alone needs none";
-  const Topology topology = pair_with({});
+  EXPECT_NO_THROW(check_kernel(pair_with(Json::object()))) << "a cap alone needs none";
+  const Topology topology = pair_with(Json::object());
   const Json config = {{"network_events", {{{"at", "1 s"}, {"link", "a->b"}, {"loss", 0.1}}}}};
   JsonObject object(config, {"test", ""});
   EXPECT_THROW(check_kernel(topology, read_schedule(object, topology, {})), Error) << "later is too late";
