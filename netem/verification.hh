@@ -24,8 +24,9 @@ struct Measurement {
 };
 
 // What is held against what; goodput is compared with the cap x 1448/1514.
-inline constexpr double least_goodput = 0.98;  // of one flow, and of four in sum
-inline constexpr double most_goodput = 1.02;   // a burst and the estimate's own error above it
+inline constexpr double least_goodput = 0.98;     // of one flow, and of four in sum
+inline constexpr double most_goodput = 1.02;      // a burst and the estimate's own error above it
+inline constexpr double least_jain_index = 0.99;  // among four flows
 inline constexpr double both_directions_within = 0.03;
 inline constexpr double long_message_bytes = 1 << 20;  // after a pause
 inline constexpr double long_message_within = 0.02;
