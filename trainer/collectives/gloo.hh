@@ -1,4 +1,8 @@
 // The "gloo" backend's options and identity, without Gloo's headers.
+//
+// When a peer dies, its neighbours' calls fail at once, but for one case: a message that was half sent or
+// half received when the connection broke is forgotten by Gloo, and whoever waits for it waits for the
+// time-out.
 #pragma once
 
 #include "harness/support/options.hh"
