@@ -14,17 +14,15 @@ void append_buckets(std::vector<Bucket>& buckets, const std::vector<ParameterInf
     const std::int64_t limit = bucket.index == 0 ? options.first_size_bytes : options.size_bytes;
     return bucket.size * kBytesPerElement >= limit;
   };
-  bool open = false;
+  const std::size_t before = buckets.size();
   for (const std::size_t parameter : order) {
-    if (!open) {
+    if (buckets.size() == before || is_full(buckets.back())) {
       buckets.push_back({.index = buckets.size(), .side = side});
-      open = true;
     }
     Bucket& bucket = buckets.back();
     const std::int64_t size = parameters[parameter].size;
     bucket.slices.push_back({.parameter = parameter, .offset = bucket.size, .size = size});
     bucket.size += size;
-    open = !is_full(bucket);
   }
 }
 
