@@ -16,6 +16,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "harness/processor_time.hh"
 #include "harness/support/file_descriptor.hh"
 #include "harness/trainer_program.hh"
 #include "netem/kernel_features.hh"
@@ -58,18 +59,8 @@ Finding examine_congestion_controls() {
 }
 
 // The time that processors spent for this process, and in interrupts of the network, in all.
-double busy_s() {
-  rusage usage{};
-  system_call("read this process's processor time", ::getrusage(RUSAGE_SELF, &usage));
-  const auto seconds = [](const timeval& time) {
-    return static_cast<double>(time.tv_sec) + 1e-6 * static_cast<double>(time.tv_usec);
-  };
-  std::ifstream stat("/proc/stat");
-  std::string cpu;
-  double user = 0, nice = 0, system = 0, idle = 0, wait = 0, interrupts = 0, soft_interrupts = 0;
-  stat >> cpu >> user >> nice >> system >> idle >> wait >> interrupts >> soft_interrupts;
-  return seconds(usage.ru_utime) + seconds(usage.ru_stime) +
-         soft_interrupts / static_cast<double>(::sysconf(_SC_CLK_TCK));
+double spent_s() {
+  return read_processor_time().own_s + read_machine_time().soft_interrupts_s;
 }
 
 // Fills every capped link in both directions at once.
@@ -92,13 +83,13 @@ Finding examine_processors(const netem::Network& network) {
     return finding;
   }
   const auto started = std::chrono::steady_clock::now();
-  const double busy_before_s = busy_s();
+  const double spent_before_s = spent_s();
   double goodput_bit_per_s = 0;
   for (const double flow : netem::measure_goodput(flows, {.settle_s = 0.3, .measure_s = 1})) {
     goodput_bit_per_s += flow;
   }
   const double elapsed_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
-  const double used_cores = (busy_s() - busy_before_s) / elapsed_s;
+  const double used_cores = (spent_s() - spent_before_s) / elapsed_s;
   const double share = goodput_bit_per_s / caps_bit_per_s / netem::goodput_of_cap;
   finding.ok = share >= enough_of_caps;
   finding.found = fmt::format(

@@ -24,7 +24,7 @@ double used_s(int whose) {
 
 }  // namespace
 
-double busy_time_s(const std::string& proc_stat, double ticks_per_s) {
+MachineTime parse_machine_time(const std::string& proc_stat, double ticks_per_s) {
   std::istringstream line(proc_stat);
   std::string cpu;
   double user = 0;
@@ -38,13 +38,18 @@ double busy_time_s(const std::string& proc_stat, double ticks_per_s) {
       cpu != "cpu") {
     throw Error("read /proc/stat: its first line is no sum of processor times");
   }
-  return (user + nice + system + interrupts + soft_interrupts) / ticks_per_s;
+  return {.busy_s = (user + nice + system + interrupts + soft_interrupts) / ticks_per_s,
+          .soft_interrupts_s = soft_interrupts / ticks_per_s};
+}
+
+MachineTime read_machine_time() {
+  return parse_machine_time(read_file("/proc/stat"), static_cast<double>(::sysconf(_SC_CLK_TCK)));
 }
 
 ProcessorTime read_processor_time() {
   return {
       .clock_s = std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(),
-      .machine_s = busy_time_s(read_file("/proc/stat"), static_cast<double>(::sysconf(_SC_CLK_TCK))),
+      .machine_s = read_machine_time().busy_s,
       .own_s = used_s(RUSAGE_SELF) + used_s(RUSAGE_CHILDREN)};
 }
 

@@ -16,8 +16,14 @@ struct ProcessorTime {
 
 ProcessorTime read_processor_time();
 
-// The busy time that the first line of /proc/stat tells, in seconds. Throws Error when it is none.
-double busy_time_s(const std::string& proc_stat, double ticks_per_s);
+// The first line of /proc/stat, in seconds, since the machine started.
+struct MachineTime {
+  double busy_s = 0;             // programs, kernel, interrupts
+  double soft_interrupts_s = 0;  // of it, among others, the network's
+};
+// Throws Error when it is no such line.
+MachineTime parse_machine_time(const std::string& proc_stat, double ticks_per_s);
+MachineTime read_machine_time();
 
 // How much of all processors' time others used meanwhile.
 double share_of_others(const ProcessorTime& from, const ProcessorTime& to, unsigned processors);

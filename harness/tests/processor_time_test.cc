@@ -8,8 +8,10 @@ namespace thinpipe {
 namespace {
 
 TEST(ProcessorTime, OfTheMachineIsAllButIdlingAndWaiting) {
-  EXPECT_DOUBLE_EQ(busy_time_s("cpu  100 200 300 9000 500 40 60 7 0 0\ncpu0 1 2 3\n", 100), 7);
-  EXPECT_THROW(busy_time_s("intr 1 2 3", 100), Error);
+  const MachineTime time = parse_machine_time("cpu  100 200 300 9000 500 40 60 7 0 0\ncpu0 1 2 3\n", 100);
+  EXPECT_DOUBLE_EQ(time.busy_s, 7);
+  EXPECT_DOUBLE_EQ(time.soft_interrupts_s, 0.6);
+  EXPECT_THROW(parse_machine_time("intr 1 2 3", 100), Error);
 }
 
 TEST(ProcessorTime, OthersHaveWhatIsNotOurs) {
