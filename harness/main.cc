@@ -1,4 +1,5 @@
 // thinpipe: the command line. Exit codes: 0 all well; 1 a run or check failed; 2 the user's input is wrong.
+#include <algorithm>
 #include <exception>
 
 #include <CLI/CLI.hpp>
@@ -6,6 +7,21 @@
 
 #include "harness/commands/command.hh"
 #include "harness/support/exception.hh"
+#include "harness/support/nearest.hh"
+
+namespace {
+
+// A mistyped command would otherwise be called a missing one.
+void refuse_unknown_command(const CLI::App& program, int argc, char** argv) {
+  if (argc < 2 || argv[1][0] == '-') return;
+  std::vector<std::string> names;
+  for (const CLI::App* command : program.get_subcommands({})) names.push_back(command->get_name());
+  if (std::ranges::find(names, argv[1]) != names.end()) return;
+  throw thinpipe::InputError({fmt::format("thinpipe {}", argv[1]), ""},
+                             "unknown command" + thinpipe::suggestion(argv[1], names));
+}
+
+}  // namespace
 
 int main(int argc, char** argv) {
   using namespace thinpipe;
@@ -25,6 +41,7 @@ int main(int argc, char** argv) {
       "  thinpipe doctor");
   add_commands(program, invocation);
   try {
+    refuse_unknown_command(program, argc, argv);
     program.parse(argc, argv);
     return invocation.action();
   } catch (const CLI::ParseError& error) {

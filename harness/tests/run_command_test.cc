@@ -231,7 +231,9 @@ TEST(CommandLine, HelpSucceedsAndNonsenseIsWrongInput) {
     EXPECT_EQ(help.status.code, 0);
     EXPECT_THAT(help.output, HasSubstr("Examples:"));
   }
-  EXPECT_EQ(program.run({"rnu"}).status.code, 2);
+  const auto mistyped = program.run({"rnu"});
+  EXPECT_EQ(mistyped.status.code, 2);
+  EXPECT_THAT(mistyped.errors, HasSubstr("thinpipe rnu: unknown command; did you mean \"run\"?"));
   EXPECT_EQ(program.run({"run"}).status.code, 2);
   EXPECT_EQ(program.run({"run", "/no/such.json"}).status.code, 2);
 }
