@@ -95,6 +95,18 @@ void add_traffic(Json& row, const Json& record) {
   row["utilisation"] = traffic.at("utilisation");
 }
 
+// How often a link changed during the run.
+std::int64_t link_changes(const Json& record) {
+  const Json events = record.value("network_events", Json::array());
+  return std::ranges::count_if(events, [](const Json& event) { return !event.at("confirmed_s").is_null(); });
+}
+
+std::string fidelity_cell(const Json& row) {
+  if (!row.at("fidelity").is_string()) return "-";
+  const auto verdict = row.at("fidelity").get<std::string>();
+  return row.at("link_changes") > 0 ? verdict + ", links changed" : verdict;
+}
+
 Json make_row(const std::vector<Json>& records, const Json& record, std::optional<double> asked) {
   Json row = {{"run_id", record.at("run_id")},
               {"experiment", record.at("experiment")},
@@ -109,7 +121,8 @@ Json make_row(const std::vector<Json>& records, const Json& record, std::optiona
               {"train_time_s", record.at("train_time_s")},
               {"final_accuracy", nullptr},
               {"iteration_time_s", record.at("iteration_time_s")},
-              {"fidelity", nullptr}};
+              {"fidelity", nullptr},
+              {"link_changes", link_changes(record)}};
   if (const auto accuracy = final_accuracy(record)) row["final_accuracy"] = *accuracy;
   if (record.at("fidelity").is_object()) row["fidelity"] = record.at("fidelity").at("verdict");
   if (const auto target = asked_target(record, asked)) {
@@ -162,7 +175,7 @@ std::vector<std::string> cells(const Json& row, bool with_experiment) {
           iteration_cell(row, "encode"),
           iteration_cell(row, "exposed_exchange"),
           iteration_cell(row, "decode"),
-          row.at("fidelity").is_string() ? row.at("fidelity").get<std::string>() : "-"};
+          fidelity_cell(row)};
 }
 
 }  // namespace

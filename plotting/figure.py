@@ -228,6 +228,8 @@ def caveats(comparison: Comparison) -> list[str]:
     notes = []
     if (comparison.runs["fidelity.verdict"] == "degraded").any():
         notes.append(f"{DEGRADED_MARK} network emulation degraded")
+    if comparison.runs["network_events"].map(any_happened).any():
+        notes.append("links changed during the runs")
     seeds = comparison.runs["config.seed"].nunique()
     if seeds > 1:
         notes.append(f"{seeds} seeds")
@@ -237,6 +239,11 @@ def caveats(comparison: Comparison) -> list[str]:
     if differing:
         notes.append(f"methods also differ in {', '.join(differing)}")
     return notes + [textwrap.shorten(line, 90, placeholder=" …") for line in incomplete_runs(comparison)]
+
+
+def any_happened(events: object) -> bool:
+    """Whether a run's link changed: records older than network_events have none, and a run may end before one."""
+    return isinstance(events, list) and any(event["confirmed_s"] is not None for event in events)
 
 
 def add_origin(figure: Figure, comparison: Comparison) -> None:

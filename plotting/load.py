@@ -26,6 +26,7 @@ RUN_COLUMNS = (
     "mode",
     "error.message",
     "fidelity.verdict",
+    "network_events",
     "provenance.git_commit",
     "provenance.dirty",
     "provenance.cpu",

@@ -9,6 +9,7 @@ namespace thinpipe {
 namespace {
 
 using testing::HasSubstr;
+using testing::Not;
 
 // A completed run that reaches accuracy 0.8 after `time_s` of its 100 s, or never.
 Json record(const std::string& synchroniser, double pruning_ratio, std::optional<double> time_s) {
@@ -103,6 +104,19 @@ TEST(Report, ComparesBottleneckBytesWithWhatWasSent) {
   const Json row = make_report({record("dense", 0, 80)})[0];
   EXPECT_EQ(row.at("bottleneck_wire_bytes"), 1060000);
   EXPECT_DOUBLE_EQ(row.at("wire_over_sent"), 1.06);
+}
+
+TEST(Report, SaysWhereLinksChangedDuringTheRun) {
+  Json changed = record("dense", 0, 80);
+  changed["network_events"] = {{{"confirmed_s", 2.5}}, {{"confirmed_s", 3.5}}, {{"confirmed_s", nullptr}}};
+  Json missed = record("fp16", 0, 40);
+  missed["network_events"] = {{{"confirmed_s", nullptr}}};
+  const Json rows = make_report({changed, missed, record("topk", 0, 20)});
+  EXPECT_EQ(rows[0].at("link_changes"), 2);
+  EXPECT_EQ(rows[1].at("link_changes"), 0);
+  EXPECT_EQ(rows[2].at("link_changes"), 0) << "records older than network_events";
+  EXPECT_THAT(format_report(Json::array({rows[0]})), HasSubstr("faithful, links changed"));
+  EXPECT_THAT(format_report(Json::array({rows[1], rows[2]})), Not(HasSubstr("changed")));
 }
 
 TEST(Report, FailedRunsAreNamedInTheTable) {

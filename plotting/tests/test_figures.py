@@ -148,6 +148,18 @@ class TimeToAccuracyTest(FigureTest):
             self.assertIn(words, small_print(figure))
         self.assertEqual(legend_texts(figure)[1], "fp16†: 86 s")
 
+    def test_small_print_says_that_links_changed(self) -> None:
+        def note_on(*events: dict[str, object]) -> str:
+            record = make_record("dense", network_events=list(events))
+            return small_print(time_to_accuracy.draw(self.compared(record, make_record("fp16"))))
+
+        self.assertIn("links changed during the runs", note_on({"confirmed_s": 2.5}))
+        self.assertNotIn("links changed", note_on({"confirmed_s": None}))
+        self.assertNotIn("links changed", note_on())
+        old = make_record("dense")
+        del old["network_events"]
+        self.assertNotIn("links changed", small_print(time_to_accuracy.draw(self.compared(old))))
+
     def test_settings_that_differ_beside_the_method_are_named(self) -> None:
         records = [make_record("dense"), make_record("fp16", seed=2)]
         self.assertNotIn("also differ", small_print(time_to_accuracy.draw(self.compared(*records))))
