@@ -64,6 +64,11 @@ int frames_in_flight(const Shape& shape) {
   return static_cast<int>(std::clamp(2 * frames, 1000.0, 4e6));
 }
 
+// How many frames keep their delay before one may skip it: where any is reordered, each may be the next.
+int reordering_gap(const Impairments& impairments) {
+  return impairments.reordering > 0 ? 1 : 0;
+}
+
 int to_kernel_share(double share) {
   return static_cast<int>(static_cast<std::uint32_t>(std::llround(share * whole_share)));
 }
@@ -85,8 +90,7 @@ OwnedQdisc new_netem(int ifindex, std::uint32_t parent, const Shape& shape) {
   if (asked.loss > 0) rtnl_netem_set_loss(netem.get(), to_kernel_share(asked.loss));
   if (asked.duplication > 0) rtnl_netem_set_duplicate(netem.get(), to_kernel_share(asked.duplication));
   if (asked.reordering > 0) {
-    // A gap of 1: any frame may be the one that skips the delay.
-    rtnl_netem_set_gap(netem.get(), 1);
+    rtnl_netem_set_gap(netem.get(), reordering_gap(asked));
     rtnl_netem_set_reorder_probability(netem.get(), to_kernel_share(asked.reordering));
   }
   return netem;
@@ -117,8 +121,7 @@ Impairments read_impairments(const OwnedQdisc& netem) {
           .reordering = from_kernel_share(value_or_zero(rtnl_netem_get_reorder_probability(netem.get())))};
 }
 
-Shape read_shape(const NetlinkSocket& socket, const ShapedDevice& device) {
-  const OwnedCache cache = all_qdiscs(socket);
+Shape read_shape(const OwnedCache& cache, const ShapedDevice& device) {
   const OwnedQdisc shaper = find(cache, device, shaper_handle);
   const OwnedQdisc queue = find(cache, device, queue_handle);
   return {
@@ -150,6 +153,17 @@ bool is_held(const Impairments& asked, const Impairments& held) {
          close(asked.reordering, held.reordering, 1 / whole_share);
 }
 
+// What netem counts in frames, and no shape names: it follows from the shape.
+void check_frame_counts(const OwnedQdisc& netem, const ShapedDevice& device, const Shape& asked) {
+  const int limit = value_or_zero(rtnl_netem_get_limit(netem.get()));
+  const int gap = value_or_zero(rtnl_netem_get_gap(netem.get()));
+  if (limit != frames_in_flight(asked) || gap != reordering_gap(asked.impairments)) {
+    throw Error(fmt::format(
+        "delay or disturb {}: asked for a limit of {} frames and a gap of {}, but the kernel holds {} and {}",
+        device.name, frames_in_flight(asked), reordering_gap(asked.impairments), limit, gap));
+  }
+}
+
 // The whole stack of qdiscs of a device, and the comparison with what was asked. A change is described anew,
 // too: libnl's picture of what the kernel holds is not fit to be sent back.
 Shape put_stack(const NetlinkSocket& socket, int flags, const ShapedDevice& device, const Shape& asked) {
@@ -169,11 +183,13 @@ Shape put_stack(const NetlinkSocket& socket, int flags, const ShapedDevice& devi
                rtnl_qdisc_fifo_set_limit(queue.get(), static_cast<int>(asked.queue_bytes)));
   put(socket, flags, "set the queue of " + device.name, queue);
 
-  const Shape held = read_shape(socket, device);
+  const OwnedCache cache = all_qdiscs(socket);
+  const Shape held = read_shape(cache, device);
   if (!is_held(asked, held)) {
     throw Error(fmt::format("shape {}: asked for {}, but the kernel holds {}", device.name, print(asked),
                             print(held)));
   }
+  if (device.impaired) check_frame_counts(find(cache, device, netem_handle), device, asked);
   return held;
 }
 

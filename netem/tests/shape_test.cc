@@ -1,0 +1,40 @@
+// The shape that a link gets where its file leaves things open.
+#include "netem/shape.hh"
+
+#include <gtest/gtest.h>
+
+namespace thinpipe::netem {
+namespace {
+
+TEST(ShapeTest, FollowsTheRate) {
+  const auto shape_at = [](double rate) { return shape_of(Direction{.rate_bit_per_s = rate}); };
+  EXPECT_EQ(shape_at(100e6).burst_bytes, 4000);
+  EXPECT_EQ(shape_at(500e6).burst_bytes, 16000);
+  EXPECT_EQ(shape_at(1e9).burst_bytes, 32000);
+  EXPECT_EQ(shape_at(100e6).queue_bytes, 125e3);
+  EXPECT_EQ(shape_at(1e9).queue_bytes, 1.25e6);
+  EXPECT_EQ(shape_at(1e6).queue_bytes, 16 * 1514);
+}
+
+TEST(ShapeTest, FramesThatMeetTheirFatesOneByOneTravelOneByOne) {
+  // TCP takes between 200 and 400 bytes off for headers; a full frame's payload is 1448 bytes.
+  for (const Impairments& asked :
+       {Impairments{.loss = 0.1}, Impairments{.duplication = 0.1}, Impairments{.delay_s = 1, .jitter_s = 0.1},
+        Impairments{.delay_s = 1, .reordering = 0.1}}) {
+    const unsigned largest = largest_segment_bytes({.burst_bytes = 32000, .impairments = asked});
+    EXPECT_GE(largest, 1448 + 400);
+    EXPECT_LT(largest, 2 * 1448 + 200);
+  }
+  EXPECT_EQ(largest_segment_bytes({.burst_bytes = 32000, .impairments = {.delay_s = 1}}), 30000);
+}
+
+TEST(ShapeTest, LargestSegmentPassesTheBurstWhole) {
+  for (const double burst : {4000.0, 16000.0, 32000.0, 512000.0}) {
+    // The kernel takes at least 200 bytes off for headers; each frame of 1448 bytes of payload weighs 1514.
+    const double frames = (largest_segment_bytes({.burst_bytes = burst}) - 200.0) / 1448;
+    EXPECT_LE(frames * 1514, burst);
+  }
+}
+
+}  // namespace
+}  // namespace thinpipe::netem
