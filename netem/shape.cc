@@ -10,15 +10,16 @@
 namespace thinpipe::netem {
 namespace {
 
-// Less than two frames after TCP has taken off its room for headers.
+// Less than two and three frames after TCP has taken off its room for headers.
 constexpr unsigned one_frame_segment_bytes = 2048;
+constexpr unsigned two_frame_segment_bytes = 3750;
 
 }  // namespace
 
 Shape shape_of(const Direction& direction) {
   const double bytes_per_s = direction.rate_bit_per_s.value() / 8;
   return {.rate_bit_per_s = *direction.rate_bit_per_s,
-          .burst_bytes = direction.burst_bytes.value_or(std::max(4000.0, 256e-6 * bytes_per_s)),
+          .burst_bytes = direction.burst_bytes.value_or(std::max(4000.0, 120e-6 * bytes_per_s)),
           .queue_bytes = direction.queue_bytes.value_or(std::max(16 * full_frame_bytes, 10e-3 * bytes_per_s)),
           .impairments = direction.impairments};
 }
@@ -59,9 +60,11 @@ unsigned largest_segment_bytes(const Shape& shape) {
   // TCP takes some 320 bytes off this for headers, and each frame in the segment adds 66: 15/16 leaves room
   // for both at any burst.
   const auto passes_whole = static_cast<unsigned>(shape.burst_bytes * 15 / 16);
+  const auto leaves_half = static_cast<unsigned>(shape.burst_bytes * 7 / 16);
+  const unsigned largest = std::min(std::max(leaves_half, two_frame_segment_bytes), passes_whole);
   const Impairments& asked = shape.impairments;
   const bool by_frame = asked.loss > 0 || asked.duplication > 0 || asked.reordering > 0 || asked.jitter_s > 0;
-  return by_frame ? std::min(passes_whole, one_frame_segment_bytes) : passes_whole;
+  return by_frame ? std::min(largest, one_frame_segment_bytes) : largest;
 }
 
 }  // namespace thinpipe::netem

@@ -23,17 +23,19 @@ Json to_json(const Shape& shape);
 inline constexpr double full_frame_bytes = 1514;  // MTU 1500 and the Ethernet header
 
 // The shape of a direction that has a rate: burst and queue as it asks, or by the rate.
-//   burst = max(4000 bytes, 256 us of the rate): the smallest that keeps the link busy, because burst is free
-//           credit after every pause (4 kB at 100 Mbit/s, 16 kB at 500, 32 kB at 1000)
+//   burst = max(4000 bytes, 120 us of the rate): the smallest that keeps the link busy, because burst is free
+//           credit after every pause (4 kB at 100 Mbit/s, 7.5 kB at 500, 15 kB at 1000)
 //   queue = max(16 full frames, 10 ms of the rate)
 Shape shape_of(const Direction& direction);
 
 // Throws InputError at `place` unless a full frame passes the burst and a burst fits the queue.
 void check_shape(const Shape& shape, const Place& place);
 
-// The largest segment that hosts may send so that it passes the bucket whole: a bit under the burst. Larger
-// ones would be cut up by the shaper, at a cost in CPU. Where frames meet their fates one by one (loss,
-// jitter and so on), a segment is one frame: the kernel would draw once for all of them.
+// The largest segment that hosts may send. It must pass the bucket whole, or the shaper would cut it up, at a
+// cost in CPU; and it takes no more than half of the bucket, but at least two frames: while the shaper waits
+// for a segment's tokens, only the rest of the bucket keeps what comes in until a late timer has fired.
+// Where frames meet their fates one by one (loss, jitter and so on), a segment is one frame: the kernel would
+// draw once for all of them.
 unsigned largest_segment_bytes(const Shape& shape);
 
 }  // namespace thinpipe::netem
