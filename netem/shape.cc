@@ -60,8 +60,8 @@ unsigned largest_segment_bytes(const Shape& shape) {
   // TCP takes some 320 bytes off this for headers, and each frame in the segment adds 66: 15/16 leaves room
   // for both at any burst.
   const auto passes_whole = static_cast<unsigned>(shape.burst_bytes * 15 / 16);
-  const auto leaves_half = static_cast<unsigned>(shape.burst_bytes * 7 / 16);
-  const unsigned largest = std::min(std::max(leaves_half, two_frame_segment_bytes), passes_whole);
+  const auto leaves_room = static_cast<unsigned>(shape.burst_bytes * 5 / 8);
+  const unsigned largest = std::min(std::max(leaves_room, two_frame_segment_bytes), passes_whole);
   const Impairments& asked = shape.impairments;
   const bool by_frame = asked.loss > 0 || asked.duplication > 0 || asked.reordering > 0 || asked.jitter_s > 0;
   return by_frame ? std::min(largest, one_frame_segment_bytes) : largest;

@@ -32,10 +32,11 @@ Shape shape_of(const Direction& direction);
 void check_shape(const Shape& shape, const Place& place);
 
 // The largest segment that hosts may send. It must pass the bucket whole, or the shaper would cut it up, at a
-// cost in CPU; and it takes no more than half of the bucket, but at least two frames: while the shaper waits
+// cost in CPU. And it takes no more than 5/8 of the bucket, but at least two frames: while the shaper waits
 // for a segment's tokens, only the rest of the bucket keeps what comes in until a late timer has fired.
-// Where frames meet their fates one by one (loss, jitter and so on), a segment is one frame: the kernel would
-// draw once for all of them.
+// Smaller ones still would cost CPU, which trainers need too (docs/fidelity.md). Where frames meet their
+// fates one by one (loss, jitter and so on), a segment is one frame: the kernel would draw once for all of
+// them.
 unsigned largest_segment_bytes(const Shape& shape);
 
 }  // namespace thinpipe::netem
