@@ -117,8 +117,13 @@ TEST_F(NetemTest, LosesTheShareThatWasAskedAndCountsIt) {
       send_datagrams(network.host("a"), network.host("b"), {.count = count, .gap_s = 0.0003}).size();
   const LinkCounters after = network.counters()[0];
   EXPECT_NEAR(static_cast<double>(count - arrived), 0.1 * count, binomial_bound(count, 0.1));
-  EXPECT_EQ(after.lost_on_purpose - before.lost_on_purpose, count - arrived);
-  EXPECT_EQ(after.drops - before.drops, count - arrived);
+  // The connection that asked the network's sockets what they use may still be ending, and lose frames too.
+  const std::uint64_t lost = after.lost_on_purpose - before.lost_on_purpose;
+  const std::uint64_t others = after.packets - before.packets + lost - count;
+  EXPECT_LE(others, 10U);
+  EXPECT_GE(lost, count - arrived);
+  EXPECT_LE(lost, count - arrived + others);
+  EXPECT_EQ(after.drops - before.drops, lost);
   EXPECT_EQ(after.full_queue_drops, before.full_queue_drops);
   EXPECT_EQ(network.frames_lost_outside_queues(), 0U);
   EXPECT_EQ(send_datagrams(network.host("b"), network.host("a"), {.count = 500, .gap_s = 0.0003}).size(),
