@@ -16,5 +16,5 @@ case "${1:-}" in
 esac
 # GCC's precompiled headers mean nothing to Clang; the sources include what they need.
 mkdir -p build/lint
-sed 's/-Winvalid-pch//; s/-include [^ ]*cmake_pch.hxx//' $build/compile_commands.json >build/lint/compile_commands.json
+sed 's/-Winvalid-pch//; s/-include [^ ]*cmake_pch.hxx//' "$build/compile_commands.json" >build/lint/compile_commands.json
 run-clang-tidy -p build/lint -quiet -j "$(nproc)" "^$PWD.*$files.*\.cc$"
