@@ -13,17 +13,30 @@
 namespace thinpipe::trainer {
 namespace {
 
-// A sweep's configurations mostly share their data: each data set is read once.
-class DatasetCache {
+// A sweep's configurations mostly share their data and often their model: each data set is read once, and a
+// model is made anew only when it differs from the last one's.
+class Cache {
  public:
-  const Dataset& get(const Json& description, const Place& place) {
-    auto& dataset = datasets_[description.dump()];
-    if (!dataset) dataset = DatasetRegistry::instance().make(description, place);
+  const Dataset& dataset(const TrainingConfig& config) {
+    auto& dataset = datasets_[config.dataset.dump()];
+    if (!dataset) dataset = DatasetRegistry::instance().make(config.dataset, Place{} / "dataset");
     return *dataset;
+  }
+
+  Model& model(const TrainingConfig& config) {
+    const Json key = {config.seed, config.model, config.dataset};
+    if (key != model_key_) {
+      model_.reset();  // before the next is made: memory for one is enough
+      model_ = make_model(config, dataset(config).shape(), {});
+      model_key_ = key;
+    }
+    return *model_;
   }
 
  private:
   std::map<std::string, std::unique_ptr<Dataset>> datasets_;
+  std::shared_ptr<Model> model_;
+  Json model_key_;
 };
 
 ExpectedTraffic expected_traffic(const TrainingConfig& config, const Model& model, const Mask& mask) {
@@ -45,16 +58,15 @@ ExpectedTraffic expected_traffic(const TrainingConfig& config, const Model& mode
   return traffic;
 }
 
-Json plan(const TrainingConfig& config, const Dataset& dataset) {
-  const std::shared_ptr<Model> model = make_model(config, dataset.shape());
-  const Mask mask = choose_mask(config, *model, dataset);
+Json plan(const TrainingConfig& config, const Dataset& dataset, Model& model) {
+  const Mask mask = choose_mask(config, model, dataset);
   const BatchSampler sampler({.examples = dataset.train().size(),
                               .batch_size_per_worker = config.training.batch_size_per_worker,
                               .world_size = config.workers,
                               .seed = static_cast<std::uint64_t>(config.seed)});
-  const ExpectedTraffic traffic = expected_traffic(config, *model, mask);
+  const ExpectedTraffic traffic = expected_traffic(config, model, mask);
   std::int64_t parameters = 0;
-  for (const ParameterInfo& info : parameter_infos(*model)) parameters += info.size;
+  for (const ParameterInfo& info : parameter_infos(model)) parameters += info.size;
   const std::int64_t iterations = config.training.epochs * sampler.batches_per_epoch();
   const std::int64_t every = config.training.evaluate_every_iterations;
   return {{"parameters", parameters},
@@ -77,13 +89,13 @@ Json describe_registry() {
 }  // namespace
 
 Json check_configurations(const Json& configurations) {
-  DatasetCache datasets;
+  Cache cache;
   Json answers = Json::array();
   for (const Json& value : configurations) {
     try {
       const TrainingConfig config = parse_training_config(value, {});
-      const Dataset& dataset = datasets.get(config.dataset, Place{} / "dataset");
-      answers.push_back({{"ok", true}, {"config", to_json(config)}, {"plan", plan(config, dataset)}});
+      const Json expected = plan(config, cache.dataset(config), cache.model(config));
+      answers.push_back({{"ok", true}, {"config", to_json(config)}, {"plan", expected}});
     } catch (const InputError& error) {
       answers.push_back({{"ok", false}, {"pointer", error.place().pointer}, {"message", error.message()}});
     } catch (const std::exception& error) {

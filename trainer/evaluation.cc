@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "trainer/datasets/batch_loader.hh"
+#include "trainer/loss.hh"
+
 namespace thinpipe::trainer {
 namespace {
 
@@ -38,20 +41,17 @@ Evaluation evaluate(Model& model, const Dataset& dataset, Collective& collective
   double loss = 0;
   std::int64_t correct = 0;
   for (std::int64_t i = begin; i < end; i += kBatch) {
-    const std::int64_t count = std::min(kBatch, end - i);
-    const torch::Tensor labels = test.labels.narrow(0, i, count);
-    const torch::Tensor logits = model.forward(dataset.normalise(test.images.narrow(0, i, count)));
-    loss += torch::nn::functional::cross_entropy(
-                logits, labels, torch::nn::functional::CrossEntropyFuncOptions().reduction(torch::kSum))
-                .item<double>();
-    correct += logits.argmax(1).eq(labels).sum().item<std::int64_t>();
+    const Batch batch = prepare_batch(dataset, test, i, std::min(kBatch, end - i));
+    const torch::Tensor logits = model.forward(batch.inputs);
+    loss += summed_cross_entropy(logits, batch.labels).item<double>();
+    correct += logits.argmax(-1).eq(batch.labels).sum().item<std::int64_t>();
   }
   model.train();
   const torch::Tensor sums = torch::tensor({in_millionths(loss), correct}, torch::kLong);
   collective.all_reduce(sums, Reduction::sum);
-  const auto examples = static_cast<double>(test.size());
-  return {.loss = static_cast<double>(sums[0].item<std::int64_t>()) / kMillionths / examples,
-          .accuracy = static_cast<double>(sums[1].item<std::int64_t>()) / examples};
+  const auto labels = static_cast<double>(test.labels.numel());
+  return {.loss = static_cast<double>(sums[0].item<std::int64_t>()) / kMillionths / labels,
+          .accuracy = static_cast<double>(sums[1].item<std::int64_t>()) / labels};
 }
 
 double mean_over_workers(double sum, std::int64_t count, Collective& collective) {

@@ -8,8 +8,8 @@
 namespace thinpipe::trainer {
 
 struct Evaluation {
-  double loss = 0;      // mean cross-entropy over the test set
-  double accuracy = 0;  // share of test examples whose largest logit is the label's
+  double loss = 0;      // mean cross-entropy over the test set, in nats an example, or of text a byte
+  double accuracy = 0;  // share of test examples, or of text bytes, whose largest logit is the label's
 };
 
 // Collective: worker r evaluates its contiguous N-th of the test set, and all get the same sums. Buffers

@@ -5,7 +5,9 @@
 #include <fmt/format.h>
 
 #include "trainer/collectives/in_process.hh"
+#include "trainer/datasets/batch_loader.hh"
 #include "trainer/evaluation.hh"
+#include "trainer/loss.hh"
 #include "trainer/training_setup.hh"
 #include "trainer/weights.hh"
 
@@ -18,17 +20,13 @@ void pretrain(const TrainingConfig& config, const std::string& output, const Eve
   const std::shared_ptr<Model> model = make_model(config, dataset->shape());
   torch::optim::SGD optimiser(model->parameters(),
                               torch::optim::SGDOptions(options.learning_rate).momentum(0.9));
-  BatchSampler sampler({.examples = dataset->train().size(),
-                        .batch_size_per_worker = options.batch_size,
-                        .seed = static_cast<std::uint64_t>(config.seed)});
-  const Examples& train = dataset->train();
+  BatchLoader loader(*dataset, {.examples = dataset->train().size(),
+                                .batch_size_per_worker = options.batch_size,
+                                .seed = static_cast<std::uint64_t>(config.seed)});
   for (std::int64_t iteration = 0; iteration < options.iterations; ++iteration) {
-    const torch::Tensor batch =
-        sampler.batch(iteration / sampler.batches_per_epoch(), iteration % sampler.batches_per_epoch());
+    const Batch batch = loader.load(iteration);
     optimiser.zero_grad();
-    const torch::Tensor loss = torch::nn::functional::cross_entropy(
-        model->forward(dataset->normalise(train.images.index_select(0, batch))),
-        train.labels.index_select(0, batch));
+    const torch::Tensor loss = cross_entropy(model->forward(batch.inputs), batch.labels);
     loss.backward();
     optimiser.step();
     if (!std::isfinite(loss.item<double>())) {

@@ -29,10 +29,9 @@ Json read_pruning(JsonObject& object) {
                        PruningRegistry::instance().find(criterion, pruning.place_of("criterion")).options);
 }
 
-// Makes everything that can be made without data or peers: each maker checks its own options.
+// Makes everything that can be made without data or peers: each maker checks its own options. A model needs
+// the shape of the data.
 void check_by_making(const TrainingConfig& config, const Place& place) {
-  const DataShape shape{.channels = 1, .height = 32, .width = 32, .classes = 10};
-  ModelRegistry::instance().make(config.model, place / "model", shape);
   OptimiserRegistry::instance().make(config.optimiser, place / "optimiser",
                                      {torch::zeros({1}, torch::requires_grad())});
   make_criterion(config.pruning, place / "pruning");

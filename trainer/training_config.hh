@@ -64,7 +64,7 @@ struct TrainingConfig {
 };
 
 // Strict: unknown keys and names, and values out of bounds, are InputErrors. The objects are also made once
-// (data sets apart), so that a rule that only their maker knows is checked here.
+// (data sets and models apart), so that a rule that only their maker knows is checked here.
 TrainingConfig parse_training_config(const Json& value, const Place& place);
 
 // The normalised form: every field, defaults included; parses back to the same.

@@ -6,6 +6,7 @@
 
 #include "trainer/agreement.hh"
 #include "trainer/evaluation.hh"
+#include "trainer/loss.hh"
 #include "trainer/optimisers/optimiser.hh"
 #include "trainer/training_setup.hh"
 #include "trainer/weights.hh"
@@ -32,11 +33,11 @@ TrainingLoop::TrainingLoop(const TrainingConfig& config, const Dataset& dataset,
       collective_(std::make_unique<MeteredCollective>(std::move(collective))),
       checkpoint_options_(std::move(checkpoints)),
       events_(std::move(events)),
-      sampler_({.examples = dataset.train().size(),
-                .batch_size_per_worker = config.training.batch_size_per_worker,
-                .rank = collective_->rank(),
-                .world_size = collective_->world_size(),
-                .seed = static_cast<std::uint64_t>(config.seed)}),
+      loader_(dataset, {.examples = dataset.train().size(),
+                        .batch_size_per_worker = config.training.batch_size_per_worker,
+                        .rank = collective_->rank(),
+                        .world_size = collective_->world_size(),
+                        .seed = static_cast<std::uint64_t>(config.seed)}),
       model_(make_model(config, dataset.shape())) {
   agree_on_start(starting_weights);
   prune();
@@ -67,8 +68,10 @@ void TrainingLoop::run() {
 
 void TrainingLoop::step() {
   const Stopwatch stopwatch;
+  const Batch batch = loader_.load(iteration_);
+  const double load_s = stopwatch.elapsed_s();
   exchange_->begin_step();
-  const torch::Tensor loss = compute_gradients();
+  const torch::Tensor loss = compute_gradients(batch);
   const StepReport report = exchange_->finish_step();
   if (report.applied) optimiser_->step();
   const double iteration_time_s = stopwatch.elapsed_s();
@@ -87,7 +90,8 @@ void TrainingLoop::step() {
            {"train_loss", loss.item<double>()},
            {"applied", report.applied},
            {"iteration_time_s", iteration_time_s},
-           {"compute_s", iteration_time_s - report.exposed_exchange_s},
+           {"load_s", load_s},
+           {"compute_s", iteration_time_s - load_s - report.exposed_exchange_s},
            {"encode_s", report.section.encode_s},
            {"exchange_s", report.section.exchange_s},
            {"decode_s", report.section.decode_s},
@@ -103,18 +107,14 @@ void TrainingLoop::step() {
   }
 }
 
-torch::Tensor TrainingLoop::compute_gradients() {
-  const std::int64_t batches = sampler_.batches_per_epoch();
-  const torch::Tensor batch = sampler_.batch(iteration_ / batches, iteration_ % batches);
-  const Examples& train = dataset_.train();
-  const torch::Tensor logits = model_->forward(dataset_.normalise(train.images.index_select(0, batch)));
-  torch::Tensor loss = torch::nn::functional::cross_entropy(logits, train.labels.index_select(0, batch));
+torch::Tensor TrainingLoop::compute_gradients(const Batch& batch) {
+  torch::Tensor loss = cross_entropy(model_->forward(batch.inputs), batch.labels);
   loss.backward();
   return loss.detach();
 }
 
 double TrainingLoop::epoch() const {
-  return static_cast<double>(iteration_) / static_cast<double>(sampler_.batches_per_epoch());
+  return static_cast<double>(iteration_) / static_cast<double>(loader_.batches_per_epoch());
 }
 
 void TrainingLoop::agree_on_start(const TensorMap& starting_weights) {

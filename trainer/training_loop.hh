@@ -4,7 +4,7 @@
 #include <memory>
 
 #include "trainer/checkpoint.hh"
-#include "trainer/datasets/batch_sampler.hh"
+#include "trainer/datasets/batch_loader.hh"
 #include "trainer/datasets/dataset.hh"
 #include "trainer/gradient_exchange.hh"
 #include "trainer/models/model.hh"
@@ -49,8 +49,8 @@ class TrainingLoop {
   void check_agreement_if_due();
   void checkpoint_if_due();
   void report_summary();
-  torch::Tensor compute_gradients();
-  std::int64_t last_iteration() const { return config_.training.epochs * sampler_.batches_per_epoch(); }
+  torch::Tensor compute_gradients(const Batch& batch);
+  std::int64_t last_iteration() const { return config_.training.epochs * loader_.batches_per_epoch(); }
   double epoch() const;
 
   TrainingConfig config_;
@@ -58,7 +58,7 @@ class TrainingLoop {
   std::unique_ptr<MeteredCollective> collective_;
   CheckpointOptions checkpoint_options_;
   EventSink events_;
-  BatchSampler sampler_;
+  BatchLoader loader_;
   std::shared_ptr<Model> model_;
   std::unique_ptr<Mask> mask_;
   std::unique_ptr<torch::optim::Optimizer> optimiser_;

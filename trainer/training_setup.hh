@@ -11,8 +11,10 @@ namespace thinpipe::trainer {
 // Where errors of a normalised configuration are: it has no file of its own any more.
 inline const Place kConfigurationPlace{"configuration", ""};
 
-// With random weights drawn from the configuration's seed, the same on every worker.
-std::shared_ptr<Model> make_model(const TrainingConfig& config, const DataShape& shape);
+// With random weights drawn from the configuration's seed, the same on every worker. Throws InputError, below
+// `place`, when the model does not fit the data.
+std::shared_ptr<Model> make_model(const TrainingConfig& config, const DataShape& shape,
+                                  const Place& place = kConfigurationPlace);
 
 std::unique_ptr<Dataset> make_dataset(const TrainingConfig& config);
 

@@ -60,7 +60,7 @@ Examples limited(Examples examples, const std::optional<std::int64_t>& count, co
     throw InputError(
         place, fmt::format("must be at most {}, for there are no more, but is {}", examples.size(), *count));
   }
-  return {examples.images.narrow(0, 0, *count), examples.labels.narrow(0, 0, *count)};
+  return {examples.inputs.narrow(0, 0, *count), examples.labels.narrow(0, 0, *count)};
 }
 
 class FashionMnist : public Dataset {
@@ -72,7 +72,7 @@ class FashionMnist : public Dataset {
   }
   const Examples& train() const override { return train_; }
   const Examples& test() const override { return test_; }
-  torch::Tensor normalise(const torch::Tensor& images) const override { return normalisation_(images); }
+  torch::Tensor prepare(const torch::Tensor& inputs) const override { return normalisation_(inputs); }
 
  private:
   Examples train_;

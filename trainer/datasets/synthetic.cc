@@ -82,7 +82,7 @@ Examples make_examples(const SyntheticOptions& options, const torch::Tensor& pro
   const std::int64_t pixels = options.channels * options.height * options.width;
   Examples examples{torch::empty({count, options.channels, options.height, options.width}, torch::kUInt8),
                     torch::arange(first, first + count, torch::kInt64).remainder(options.classes)};
-  auto* image = examples.images.data_ptr<std::uint8_t>();
+  auto* image = examples.inputs.data_ptr<std::uint8_t>();
   for (std::int64_t i = first; i < first + count; ++i, image += pixels) {
     const auto* prototype = prototypes.data_ptr<std::uint8_t>() + i % options.classes * pixels;
     const std::vector<std::uint32_t> words = random_words(options, Purpose::synthetic_noise, i, pixels);
@@ -101,7 +101,7 @@ class Synthetic : public Dataset {
     const torch::Tensor prototypes = make_prototypes(options);
     train_ = make_examples(options, prototypes, 0, options.train_examples);
     test_ = make_examples(options, prototypes, options.train_examples, options.test_examples);
-    normalisation_ = Normalisation::of(train_.images);
+    normalisation_ = Normalisation::of(train_.inputs);
   }
 
   DataShape shape() const override {
@@ -112,7 +112,7 @@ class Synthetic : public Dataset {
   }
   const Examples& train() const override { return train_; }
   const Examples& test() const override { return test_; }
-  torch::Tensor normalise(const torch::Tensor& images) const override { return (*normalisation_)(images); }
+  torch::Tensor prepare(const torch::Tensor& inputs) const override { return (*normalisation_)(inputs); }
 
  private:
   SyntheticOptions options_;

@@ -34,6 +34,7 @@ class Mlp : public Model {
     for (std::size_t i = 0; i + 1 < layers_.size(); ++i) x = torch::relu(layers_[i](x));
     return layers_.back()(x);
   }
+  std::string head() const override { return fmt::format("fc{}", layers_.size()); }
 
  private:
   void add_layer(std::int64_t in, std::int64_t out) {
@@ -47,6 +48,7 @@ class Mlp : public Model {
 const Registration<Model, const DataShape&> registration{
     "mlp", "linear layers with ReLU between them", describe_options<MlpOptions>(),
     [](JsonObject& object, const DataShape& data) -> std::unique_ptr<Model> {
+      expect_images(object, data);
       return std::make_unique<Mlp>(read_options<MlpOptions>(object), data);
     }};
 

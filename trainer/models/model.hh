@@ -1,4 +1,5 @@
-// A classifier of images. Parameter names follow torchvision's where the same model exists there.
+// A classifier: of images, or of what follows each token of a text. Parameter names, shapes and order are
+// torchvision's where the same model exists there.
 #pragma once
 
 #include "harness/support/registry.hh"
@@ -9,12 +10,20 @@ namespace thinpipe::trainer {
 
 class Model : public torch::nn::Module {
  public:
-  // images: float32 [n, channels, height, width], normalised. Result: logits, float32 [n, classes].
-  virtual torch::Tensor forward(const torch::Tensor& images) = 0;
+  // inputs: what Dataset::prepare gives. Result: logits, float32 [n, classes]; of text [n, sequence_length,
+  // classes].
+  virtual torch::Tensor forward(const torch::Tensor& inputs) = 0;
+
+  // The module whose parameters depend on the number of classes, as "fc" or "classifier.6": what is made anew
+  // when weights from another task are loaded.
+  virtual std::string head() const = 0;
 };
 
 // {"name": "small_cnn", "width": 16, …}. Weights are initialised from torch's global generator: seed it
 // first.
 using ModelRegistry = Registry<Model, const DataShape&>;
+
+// Throws InputError at the model's place unless the data set has images.
+void expect_images(const JsonObject& model, const DataShape& data);
 
 }  // namespace thinpipe::trainer

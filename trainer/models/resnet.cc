@@ -95,6 +95,7 @@ class Resnet : public Model {
     for (torch::nn::Sequential& stage : stages_) x = stage->forward(x);
     return fc_(x.mean({2, 3}));
   }
+  std::string head() const override { return "fc"; }
 
  private:
   torch::nn::Conv2d conv1_;
@@ -107,6 +108,7 @@ const Registration<Model, const DataShape&> registration{
     "resnet", "basic-block residual network for small images, with torchvision's names",
     describe_options<ResnetOptions>(),
     [](JsonObject& object, const DataShape& data) -> std::unique_ptr<Model> {
+      expect_images(object, data);
       return std::make_unique<Resnet>(read_options<ResnetOptions>(object), data);
     }};
 

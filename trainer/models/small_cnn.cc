@@ -37,6 +37,7 @@ class SmallCnn : public Model {
     x = torch::relu(torch::max_pool2d(conv2_(x), 2));
     return fc2_(torch::relu(fc1_(x.flatten(1))));
   }
+  std::string head() const override { return "fc2"; }
 
  private:
   static torch::nn::Conv2d convolution(std::int64_t in, std::int64_t out) {
@@ -50,6 +51,7 @@ class SmallCnn : public Model {
 };
 
 std::unique_ptr<Model> make_small_cnn(JsonObject& object, const DataShape& data) {
+  expect_images(object, data);
   const auto options = read_options<SmallCnnOptions>(object);
   if (data.height < 4 || data.width < 4 || data.height % 4 != 0 || data.width % 4 != 0) {
     throw InputError(object.place(),

@@ -8,13 +8,11 @@
 
 namespace thinpipe::trainer {
 
-struct LabelledBatch {
-  torch::Tensor images;  // float32 [n, channels, height, width], normalised
-  torch::Tensor labels;  // int64 [n]
+// What a criterion may look at beside the weights.
+struct PruningContext {
+  const Dataset& dataset;
+  std::uint64_t seed = 0;
 };
-
-// Draws the next batch of training examples, for criteria that look at gradients.
-using BatchSource = std::function<LabelledBatch()>;
 
 class PruningCriterion {
  public:
@@ -26,8 +24,8 @@ class PruningCriterion {
   PruningCriterion& operator=(PruningCriterion&&) = delete;
 
   // The mask for the model as it is now; leaves the model as it was, buffers and gradients included. The same
-  // bits for the same weights and batches.
-  virtual Mask choose(Model& model, const BatchSource& next_batch) const = 0;
+  // bits for the same weights, data and seed.
+  virtual Mask choose(Model& model, const PruningContext& context) const = 0;
 };
 
 // Entries read their options, the ratio among them, from {"criterion": "magnitude", "ratio": 0.5, …}.

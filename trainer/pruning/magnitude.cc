@@ -20,7 +20,7 @@ class Magnitude : public PruningCriterion {
  public:
   explicit Magnitude(const MagnitudeOptions& options) : options_(options) {}
 
-  Mask choose(Model& model, const BatchSource& /*next_batch*/) const override {
+  Mask choose(Model& model, const PruningContext& /*context*/) const override {
     std::vector<torch::Tensor> importance;
     for (const auto& [name, weight] : prunable_weights(model)) importance.push_back(weight.detach().abs());
     return keep_most_important(model, importance, options_.ratio);

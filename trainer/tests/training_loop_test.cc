@@ -233,6 +233,7 @@ TEST(GradientExchange, ServesParametersThatTheLossDoesNotReach) {
         : used(register_module("used", torch::nn::Linear(4, 2))),
           unused(register_module("unused", torch::nn::Linear(4, 2))) {}
     torch::Tensor forward(const torch::Tensor& images) override { return used(images); }
+    std::string head() const override { return "used"; }
     torch::nn::Linear used, unused;
   };
   run_in_process(2, [](Collective& network) {

@@ -55,11 +55,11 @@ TEST(Normalisation, OfImagesGivesMeanZeroAndDeviationOne) {
 
 TEST(FashionMnist, IsTheOneEveryoneKnows) {
   const auto dataset = make({{"name", "fashion_mnist"}});
-  EXPECT_EQ(dataset->train().images.sizes(), (std::vector<std::int64_t>{60000, 1, 28, 28}));
-  EXPECT_EQ(dataset->test().images.sizes(), (std::vector<std::int64_t>{10000, 1, 28, 28}));
+  EXPECT_EQ(dataset->train().inputs.sizes(), (std::vector<std::int64_t>{60000, 1, 28, 28}));
+  EXPECT_EQ(dataset->test().inputs.sizes(), (std::vector<std::int64_t>{10000, 1, 28, 28}));
   EXPECT_TRUE(torch::bincount(dataset->train().labels).equal(torch::full({10}, 6000, torch::kInt64)));
   EXPECT_TRUE(torch::bincount(dataset->test().labels).equal(torch::full({10}, 1000, torch::kInt64)));
-  const torch::Tensor normalised = dataset->normalise(dataset->train().images);
+  const torch::Tensor normalised = dataset->prepare(dataset->train().inputs);
   EXPECT_NEAR(normalised.mean().item<double>(), 0, 1e-3);
   EXPECT_NEAR(normalised.std().item<double>(), 1, 1e-3);
   EXPECT_EQ(dataset->shape().classes, 10);
@@ -68,7 +68,7 @@ TEST(FashionMnist, IsTheOneEveryoneKnows) {
 TEST(FashionMnist, TakesTheFirstExamplesWhenLimited) {
   const auto dataset = make({{"name", "fashion_mnist"}, {"train_examples", 100}, {"test_examples", nullptr}});
   EXPECT_EQ(dataset->train().size(), 100);
-  EXPECT_EQ(dataset->train().images.size(0), 100);
+  EXPECT_EQ(dataset->train().inputs.size(0), 100);
   EXPECT_EQ(dataset->test().size(), 10000);
   EXPECT_THAT(refusal({{"name", "fashion_mnist"}, {"train_examples", 60001}}),
               HasSubstr("/dataset/train_examples: must be at most 60000"));
@@ -89,34 +89,34 @@ TEST(Synthetic, HasTheShapeItWasAskedFor) {
                              {"width", 9},
                              {"train_examples", 30},
                              {"test_examples", 7}});
-  EXPECT_EQ(dataset->train().images.sizes(), (std::vector<std::int64_t>{30, 2, 5, 9}));
+  EXPECT_EQ(dataset->train().inputs.sizes(), (std::vector<std::int64_t>{30, 2, 5, 9}));
   EXPECT_TRUE(torch::bincount(dataset->train().labels).equal(torch::full({3}, 10, torch::kInt64)));
   EXPECT_EQ(dataset->test().size(), 7);
   EXPECT_EQ(dataset->test().labels.scalar_type(), torch::kInt64);
   EXPECT_EQ(dataset->shape().width, 9);
-  EXPECT_NEAR(dataset->normalise(dataset->train().images).std().item<double>(), 1, 1e-2);
+  EXPECT_NEAR(dataset->prepare(dataset->train().inputs).std().item<double>(), 1, 1e-2);
 }
 
 // Pins the definition: runs on different machines, and old records, depend on it.
 TEST(Synthetic, IsTheSameEverywhere) {
   const auto dataset = make({{"name", "synthetic"}});
-  const torch::Tensor pixels = dataset->train().images[13][0][0].narrow(0, 0, 8).to(torch::kInt64);
+  const torch::Tensor pixels = dataset->train().inputs[13][0][0].narrow(0, 0, 8).to(torch::kInt64);
   EXPECT_TRUE(pixels.equal(torch::tensor({118, 0, 255, 204, 255, 255, 215, 255}, torch::kInt64))) << pixels;
-  EXPECT_EQ(hash(dataset->train().images), 3949544994565845757U);
-  EXPECT_EQ(hash(dataset->test().images), 5697444183641675079U);
+  EXPECT_EQ(hash(dataset->train().inputs), 3949544994565845757U);
+  EXPECT_EQ(hash(dataset->test().inputs), 5697444183641675079U);
 }
 
 TEST(Synthetic, DependsOnItsSeedAndKeepsTrainAndTestApart) {
   const auto images = [](std::int64_t seed) {
     return make({{"name", "synthetic"}, {"seed", seed}, {"train_examples", 10}, {"test_examples", 10}});
   };
-  EXPECT_FALSE(images(1)->train().images.equal(images(2)->train().images));
-  EXPECT_FALSE(images(1)->train().images.equal(images(1)->test().images));
+  EXPECT_FALSE(images(1)->train().inputs.equal(images(2)->train().inputs));
+  EXPECT_FALSE(images(1)->train().inputs.equal(images(1)->test().inputs));
 }
 
 TEST(Synthetic, WithoutNoiseShowsThePrototypes) {
   const auto dataset = make({{"name", "synthetic"}, {"noise", 0}, {"train_examples", 20}});
-  const torch::Tensor& images = dataset->train().images;
+  const torch::Tensor& images = dataset->train().inputs;
   EXPECT_TRUE(images[0].equal(images[10]));
   EXPECT_FALSE(images[0].equal(images[1]));
   EXPECT_TRUE(images[0][0].narrow(0, 0, 4).narrow(1, 0, 4).eq(images[0][0][0][0]).all().item<bool>());
@@ -126,7 +126,7 @@ TEST(Synthetic, NoiseHasTheStatedDeviation) {
   const auto sample = [](double noise) {
     return make({{"name", "synthetic"}, {"noise", noise}, {"train_examples", 2000}})
         ->train()
-        .images.to(torch::kFloat32);
+        .inputs.to(torch::kFloat32);
   };
   const torch::Tensor noise = (sample(0.02) - sample(0)) / 255;
   const torch::Tensor inside = sample(0).gt(40).logical_and(sample(0).lt(215));  // no clamping there
@@ -135,7 +135,7 @@ TEST(Synthetic, NoiseHasTheStatedDeviation) {
 
 TEST(Synthetic, ClassesCanBeLearnt) {
   const auto dataset = make({{"name", "synthetic"}});
-  const auto flat = [&](const Examples& examples) { return dataset->normalise(examples.images).flatten(1); };
+  const auto flat = [&](const Examples& examples) { return dataset->prepare(examples.inputs).flatten(1); };
   std::vector<torch::Tensor> means;
   for (std::int64_t c = 0; c < 10; ++c) {
     means.push_back(flat(dataset->train()).index({dataset->train().labels == c}).mean(0));

@@ -22,6 +22,7 @@ class TwoLayers : public Model {
   }
 
   torch::Tensor forward(const torch::Tensor& images) override { return images; }
+  std::string head() const override { return "fc2"; }
 
  private:
   void add(const std::string& name, const std::vector<float>& weights) {
@@ -34,7 +35,9 @@ class TwoLayers : public Model {
 // The kept weights as a string of 0 and 1, layers apart.
 std::string prune(Model& model, double ratio) {
   const auto criterion = make_criterion({{"criterion", "magnitude"}, {"ratio", ratio}}, place);
-  const Mask mask = criterion->choose(model, [] { return LabelledBatch{}; });
+  const auto dataset =
+      DatasetRegistry::instance().make({{"name", "synthetic"}, {"train_examples", 1}}, place);
+  const Mask mask = criterion->choose(model, {*dataset});
   std::string out;
   for (const Mask::Layer& layer : mask.layers()) {
     if (!out.empty()) out += ' ';

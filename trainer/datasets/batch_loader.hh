@@ -1,0 +1,46 @@
+// Batches as a model takes them, made ahead of time.
+#pragma once
+
+#include <future>
+
+#include "trainer/datasets/batch_sampler.hh"
+#include "trainer/datasets/dataset.hh"
+
+namespace thinpipe::trainer {
+
+struct Batch {
+  torch::Tensor inputs;  // of Dataset::prepare
+  torch::Tensor labels;  // int64 [n], or of text [n, sequence_length]
+};
+
+// Examples begin..begin+count-1 of a part, as they are.
+Batch prepare_batch(const Dataset& dataset, const Examples& part, std::int64_t begin, std::int64_t count);
+
+// The training data of one worker, augmented as the data set asks.
+class BatchLoader {
+ public:
+  // `dataset` must outlive this. Throws Error when the examples do not fill one global batch.
+  BatchLoader(const Dataset& dataset, const BatchSampler::Options& options);
+  ~BatchLoader();
+  BatchLoader(const BatchLoader&) = delete;
+  BatchLoader& operator=(const BatchLoader&) = delete;
+  BatchLoader(BatchLoader&&) = delete;
+  BatchLoader& operator=(BatchLoader&&) = delete;
+
+  std::int64_t batches_per_epoch() const { return sampler_.batches_per_epoch(); }
+
+  // The batch of an iteration, counted from 0 over all epochs. While the caller works on it, a thread makes
+  // the next one.
+  Batch load(std::int64_t iteration);
+
+ private:
+  Batch make(std::int64_t iteration);
+
+  const Dataset& dataset_;
+  std::uint64_t seed_;
+  BatchSampler sampler_;
+  std::int64_t ahead_ = -1;  // the iteration that next_ is for
+  std::future<Batch> next_;
+};
+
+}  // namespace thinpipe::trainer
