@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import pandas as pd
 
 from load import InputError, Results
+from target import Target, hardest
 
 MOST_PANELS = 9
 
@@ -22,10 +23,10 @@ class Panel:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Runs of one mode against one target accuracy.
+    """Runs of one mode against one target.
 
     runs: as in Results, and "reached" (bool), "target_time_s", "target_iteration" (NaN unless reached) and
-          "best_accuracy", "end_time_s" (NaN for a run without a curve).
+          "best_level" (of the target's metric), "end_time_s" (NaN for a run without a curve).
     methods: every method of the experiment in its lasting order, which fixes colours; the failed ones too.
     target_was_preset: whether every run had this target in its configuration, before it started.
     """
@@ -34,28 +35,29 @@ class Comparison:
     runs: pd.DataFrame
     methods: tuple[str, ...]
     panels: tuple[Panel, ...]
-    target: float
+    target: Target
     target_was_preset: bool
 
 
 def compare(
     results: Results,
-    target: float | None = None,
+    target: Target | None = None,
     mode: str | None = None,
     where: dict[str, str] | None = None,
 ) -> Comparison:
-    """Choose the runs and judge them by the target; the highest preset one if `target` is None."""
+    """Choose the runs and judge them by the target; the hardest preset one if `target` is None."""
     methods = tuple(dict.fromkeys(results.runs.method))
     results = of_one_mode(results, mode)
     results = matching(results, where or {})
-    accuracy, preset = choose_target(results, target)
-    runs = judged(results, accuracy)
+    target, preset = choose_target(results, target)
+    runs = judged(results, target)
     if (runs.target_time_s <= 0.0).any():
+        beyond = "lower" if target.is_loss else "higher"
         raise InputError(
-            f"{results.directory}: the target {accuracy:g} is no higher than the accuracy a run starts "
-            "from, so time to it is 0; give a higher one with --target"
+            f"{results.directory}: the target {target.option} is no {beyond} than the {target.noun} a run "
+            f"starts from, so time to it is 0; give a {beyond} one with --target"
         )
-    return Comparison(results, runs, methods, panels_of(runs), accuracy, preset)
+    return Comparison(results, runs, methods, panels_of(runs), target, preset)
 
 
 def of_one_mode(results: Results, mode: str | None) -> Results:
@@ -88,20 +90,27 @@ def swept_axes(results: Results) -> list[str]:
     return sorted({axis for axes in results.runs.other_axes for axis in axes})
 
 
-def choose_target(results: Results, target: float | None) -> tuple[float, bool]:
+def choose_target(results: Results, target: Target | None) -> tuple[Target, bool]:
     """The target, and whether all runs had set it beforehand: one picked afterwards can flatter a method."""
-    common = set.intersection(*(set(targets) for targets in results.runs["config.targets"]))
+    presets = [set(map(Target.of_configuration, entries)) for entries in results.runs["config.targets"]]
+    common = set.intersection(*presets)
     if target is not None:
-        return target, any(math.isclose(target, each) for each in common)
+        return target, any(target.is_same(each) for each in common)
     if not common:
         raise InputError(
-            f"{results.directory}: its runs have no target accuracy in common; give one with --target, "
-            "for example --target 0.84"
+            f"{results.directory}: its runs have no target in common; give one with --target, for example "
+            "--target 0.84, --target bits_per_byte=2.2 or --target test_loss=0.5"
         )
-    return max(common), True
+    if len({each.metric for each in common}) > 1:
+        options = sorted(each.option for each in common)
+        raise InputError(
+            f"{results.directory}: its runs share targets of several metrics ({', '.join(options)}); "
+            f"choose one, for example with --target {options[0]}"
+        )
+    return hardest(common), True
 
 
-def judged(results: Results, target: float) -> pd.DataFrame:
+def judged(results: Results, target: Target) -> pd.DataFrame:
     rows = [
         judge(results, run_id, status, target)
         for run_id, status in zip(results.runs.run_id, results.runs.status)
@@ -109,23 +118,26 @@ def judged(results: Results, target: float) -> pd.DataFrame:
     return pd.concat([results.runs, pd.DataFrame(rows, index=results.runs.index)], axis="columns")
 
 
-def judge(results: Results, run_id: str, status: str, target: float) -> dict[str, object]:
+def judge(results: Results, run_id: str, status: str, target: Target) -> dict[str, object]:
     """When the run reached the target: by its record or, for another target, at the first evaluation there.
 
     A run that failed has not reached anything: its time is no measurement, whatever its curve touched before.
     """
     curve = results.curves[results.curves.run_id == run_id]
+    levels = target.measured(curve)
     outcome: dict[str, object] = {
         "reached": False,
         "target_time_s": math.nan,
         "target_iteration": math.nan,
-        "best_accuracy": curve.test_accuracy.max(),
+        "best_level": target.best(levels),
         "end_time_s": curve.train_time_s.max(),
     }
     preset = results.targets[
-        (results.targets.run_id == run_id) & ((results.targets.accuracy - target).abs() < 1e-9)
+        (results.targets.run_id == run_id)
+        & (results.targets.metric == target.metric)
+        & ((results.targets.value - target.value).abs() < 1e-9)
     ]
-    reaching = preset[preset.reached.astype(bool)] if len(preset) else curve[curve.test_accuracy >= target]
+    reaching = preset[preset.reached.astype(bool)] if len(preset) else curve[target.is_reached(levels)]
     if status == "completed" and len(reaching):
         outcome.update(
             reached=True,

@@ -18,6 +18,7 @@ from matplotlib.transforms import ScaledTranslation
 
 from comparison import Comparison, also_differing, compare
 from load import InputError, load
+from target import Target
 
 STYLE_FILE = Path(__file__).with_name("thinpipe.mplstyle")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "p")
@@ -62,9 +63,10 @@ def parser_of(name: str, summary: str) -> argparse.ArgumentParser:
     )
     parser.add_argument(
         "--target",
-        type=accuracy,
-        metavar="ACCURACY",
-        help="test accuracy to reach, above 0 and at most 1 (default: the highest the runs have set)",
+        type=target,
+        metavar="TARGET",
+        help="test accuracy to reach, above 0 and at most 1, or a loss, such as bits_per_byte=2.2 or "
+        "test_loss=0.5 (default: the highest accuracy, or lowest loss, the runs have set)",
     )
     parser.add_argument(
         "--output",
@@ -85,16 +87,11 @@ def parser_of(name: str, summary: str) -> argparse.ArgumentParser:
     return parser
 
 
-def accuracy(text: str) -> float:
+def target(text: str) -> Target:
     try:
-        value = float(text)
-    except ValueError:
-        value = 0.0
-    if not 0.0 < value <= 1.0:
-        raise argparse.ArgumentTypeError(
-            f"'{text}' must be a number above 0 and at most 1, such as 0.84 for 84 %"
-        )
-    return value
+        return Target.parse(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
 
 
 def axis_value(text: str) -> tuple[str, str]:
@@ -177,10 +174,6 @@ class TimeUnit:
 def time_unit(runs: pd.DataFrame) -> TimeUnit:
     """Seconds, or hours where the longest run took more than two."""
     return TimeUnit("h", 3600.0) if runs.end_time_s.max() > 7200.0 else TimeUnit("s", 1.0)
-
-
-def percent(fraction: float) -> str:
-    return f"{100 * fraction:.3g} %"
 
 
 def incomplete_runs(comparison: Comparison) -> list[str]:

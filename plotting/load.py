@@ -10,14 +10,16 @@ import json
 import math
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Iterator
+from typing import Any, Callable, Iterator
 
 import pandas as pd
+
+from target import Target
 
 SCHEMA_VERSION = 1
 STATUSES = ("completed", "failed", "interrupted")
 CURVE_COLUMNS = ("epoch", "iteration", "train_time_s", "train_loss", "test_loss", "test_accuracy")
-TARGET_COLUMNS = ("accuracy", "reached", "iteration", "train_time_s")
+TARGET_COLUMNS = ("metric", "value", "reached", "iteration", "train_time_s")
 # Columns every table has, even when no record of it carries the field.
 RUN_COLUMNS = (
     "run_id",
@@ -88,7 +90,7 @@ def load(directory: Path | str) -> Results:
         directory,
         runs,
         rows_of(current, "curve", CURVE_COLUMNS),
-        rows_of(current, "targets", TARGET_COLUMNS),
+        rows_of(current, "targets", TARGET_COLUMNS, target_row),
         superseded,
     )
 
@@ -157,15 +159,13 @@ def check_fields(record: dict[str, Any], path: Path) -> None:
     if record["status"] == "failed":
         require(record, ("error", "message"), str, path)
     check_curve(require(record, ("curve",), list, path), path)
-    for index, target in enumerate(require(record, ("config", "targets"), list, path)):
-        if isinstance(target, bool) or not isinstance(target, (int, float)):
-            raise InputError(
-                f"{path}: /config/targets/{index} must be a number, not {json.dumps(target)[:40]}"
-            )
-    for index, target in enumerate(require(record, ("targets",), list, path)):
-        require_number(target, "accuracy", f"/targets/{index}", path)
-        if require_item(target, "reached", f"/targets/{index}", bool, path):
-            require_number(target, "train_time_s", f"/targets/{index}", path)
+    for index, entry in enumerate(require(record, ("config", "targets"), list, path)):
+        require_target(Target.of_configuration, entry, f"/config/targets/{index}", path)
+    for index, result in enumerate(require(record, ("targets",), list, path)):
+        place = f"/targets/{index}"
+        require_target(Target.of_result, result, place, path)
+        if require_item(result, "reached", place, bool, path):
+            require_number(result, "train_time_s", place, path)
 
 
 def check_curve(curve: list[Any], path: Path) -> None:
@@ -175,6 +175,8 @@ def check_curve(curve: list[Any], path: Path) -> None:
         accuracy = require_number(point, "test_accuracy", place, path)
         if not 0.0 <= accuracy <= 1.0:
             raise InputError(f"{path}: {place}/test_accuracy must be from 0 to 1, not {accuracy}")
+        if point.get("test_loss") is not None:
+            require_number(point, "test_loss", place, path)
         require_number(point, "iteration", place, path)
         train_time_s = require_number(point, "train_time_s", place, path)
         if train_time_s < previous_s:
@@ -214,6 +216,13 @@ def require_number(container: Any, key: str, place: str, path: Path) -> float:
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
         raise InputError(f"{path}: {place}/{key} must be a finite number, not {json.dumps(value)[:40]}")
     return value
+
+
+def require_target(read: Callable[[Any], Target], entry: Any, place: str, path: Path) -> Target:
+    try:
+        return read(entry)
+    except ValueError as error:
+        raise InputError(f"{path}: {place} {error}; docs/results.md lists the fields of a record") from error
 
 
 def newest_of_each_label(records: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], tuple[str, ...]]:
@@ -293,13 +302,24 @@ def flat_part(record: dict[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in record.items() if key not in skipped and value is not None}
 
 
-def rows_of(records: list[dict[str, Any]], section: str, columns: tuple[str, ...]) -> pd.DataFrame:
+def rows_of(
+    records: list[dict[str, Any]],
+    section: str,
+    columns: tuple[str, ...],
+    row_of: Callable[[dict[str, Any]], dict[str, Any]] = dict,
+) -> pd.DataFrame:
     def rows() -> Iterator[dict[str, Any]]:
         for record in records:
-            for row in record[section]:
+            for row in map(row_of, record[section]):
                 yield {"run_id": record["run_id"], **{name: row.get(name) for name in columns}}
 
     frame = pd.DataFrame(list(rows()), columns=["run_id", *columns])
-    numeric = [name for name in columns if name != "reached"]
+    numeric = [name for name in columns if name not in ("metric", "reached")]
     frame[numeric] = frame[numeric].apply(pd.to_numeric)
     return frame
+
+
+def target_row(result: dict[str, Any]) -> dict[str, Any]:
+    """In a record the metric is a key, which a table of several metrics cannot have as a column each."""
+    target = Target.of_result(result)
+    return {**result, "metric": target.metric, "value": target.value}

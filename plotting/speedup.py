@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Speed-up in time to the target accuracy, over dense and over fp16, one group of bars a method."""
+"""Speed-up in time to the target, over dense and over fp16, one group of bars a method."""
 from __future__ import annotations
 
 import sys
@@ -20,12 +20,12 @@ from figure import (
     method_styles,
     name_of,
     new_figure,
-    percent,
     run_figure,
     state_of,
     time_unit,
 )
 from load import InputError
+from target import Target
 
 BASELINES = ("dense", "fp16")
 # The bars over fp16 wear the method's colour too; paleness and hatching tell them from those over dense.
@@ -56,7 +56,7 @@ class Speedup:
 def main(arguments: Sequence[str] | None = None) -> int:
     return run_figure(
         "speedup",
-        "Draw how many times sooner than dense, and than fp16, each method reaches the " "target accuracy.",
+        "Draw how many times sooner than dense, and than fp16, each method reaches the target.",
         draw,
         arguments,
     )
@@ -85,11 +85,11 @@ def draw_panel(axes: Axes, panel: Panel, comparison: Comparison) -> list[str]:
     shown = [method for method in comparison.methods if (comparison.runs.method == method).any()]
     for row, method in enumerate(shown):
         if method in groups:
-            draw_group(axes, row, groups[method], baselines, styles[method]["color"], unit)
+            draw_group(axes, row, groups[method], baselines, styles[method]["color"], unit, comparison.target)
     axes.axvline(1.0, color="0.35", linewidth=0.7, zorder=1.5)
     axes.grid(visible=False, axis="y")
     axes.set_title(panel.title)
-    axes.set_xlabel(f"Speed-up in time to {percent(comparison.target)} accuracy")
+    axes.set_xlabel(f"Speed-up in time to {comparison.target.phrase}")
     if baselines:
         legend_below(
             axes,
@@ -130,7 +130,13 @@ def speedup_over(baseline: pd.DataFrame, runs: pd.DataFrame) -> Speedup | None:
 
 
 def draw_group(
-    axes: Axes, row: int, runs: pd.DataFrame, baselines: dict[str, pd.DataFrame], colour: str, unit: TimeUnit
+    axes: Axes,
+    row: int,
+    runs: pd.DataFrame,
+    baselines: dict[str, pd.DataFrame],
+    colour: str,
+    unit: TimeUnit,
+    target: Target,
 ) -> None:
     """The bars of one method, or the words that stand in their place."""
     speedups = {
@@ -160,7 +166,7 @@ def draw_group(
         )
     if not speedups:
         axes.annotate(
-            words_for(runs, unit),
+            words_for(runs, unit, target),
             (0, row),
             xytext=(3, 0),
             textcoords="offset points",
@@ -171,13 +177,13 @@ def draw_group(
         )
 
 
-def words_for(runs: pd.DataFrame, unit: TimeUnit) -> str:
+def words_for(runs: pd.DataFrame, unit: TimeUnit, target: Target) -> str:
     """What stands in place of a bar: a run without a speed-up is a result too."""
     if runs.reached.any():
         return f"reached in {unit.text(runs.target_time_s.median())}"
-    if runs.best_accuracy.isna().all():
+    if runs.best_level.isna().all():
         return state_of(runs)
-    return f"{state_of(runs)} (best {percent(runs.best_accuracy.max())})"
+    return f"{state_of(runs)} (best {target.level_text(target.best(runs.best_level))})"
 
 
 def label_methods(axes: list[Axes], comparison: Comparison) -> None:

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Test accuracy over train time, one curve a method, with a mark where each reaches the target."""
+"""Test accuracy, or the loss aimed at, over train time: a curve a method, a mark where it gets there."""
 from __future__ import annotations
 
 import sys
@@ -20,21 +20,25 @@ from figure import (
     method_styles,
     name_of,
     new_figure,
-    percent,
     run_figure,
     state_of,
     time_unit,
 )
+from target import Target
 
 # From here on the shortest curve would fill less than a third of a linear axis.
 LOG_AXIS_FROM_RATIO = 3.0
 LEGEND_CHARACTERS_A_ROW = 50
+# A loss more than this many times the highest at the start is of a run that diverged.
+DIVERGED_FROM_RATIO = 2.0
+# Beyond the lowest and highest levels, as a share of what lies between: matplotlib's own.
+MARGIN = 0.05
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     return run_figure(
         "time_to_accuracy",
-        "Draw test accuracy over train time, one curve a method, with a star where "
+        "Draw test accuracy, or the loss aimed at, over train time, one curve a method, with a star where "
         "each reaches the target.",
         draw,
         arguments,
@@ -43,41 +47,64 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def draw(comparison: Comparison) -> Figure:
     figure, axes = new_figure(len(comparison.panels), panel_height_in=3.1)
+    curves = comparison.results.curves
+    curves = curves.assign(level=comparison.target.measured(curves))
+    if comparison.target.is_loss and diverges(curves):
+        curves = curves.assign(level=leave_at_the_top(axes[0], curves, comparison.target))
     for panel, panel_axes in zip(comparison.panels, axes):
-        draw_panel(panel_axes, panel, comparison, legend_columns=2 if len(axes) == 1 else 1)
+        draw_panel(panel_axes, panel, comparison, curves, legend_columns=2 if len(axes) == 1 else 1)
     for first_in_row in axes[::PANELS_A_ROW]:
-        first_in_row.set_ylabel("Test accuracy")
+        first_in_row.set_ylabel(comparison.target.axis_label)
     add_origin(figure, comparison)
     return figure
 
 
-def draw_panel(axes: Axes, panel: Panel, comparison: Comparison, legend_columns: int) -> None:
+def draw_panel(
+    axes: Axes, panel: Panel, comparison: Comparison, curves: pd.DataFrame, legend_columns: int
+) -> None:
     styles = method_styles(comparison.methods)
-    unit = time_unit(comparison.runs)
+    unit, target = time_unit(comparison.runs), comparison.target
     logarithmic = wants_logarithm(panel.runs)
-    curves = comparison.results.curves
     curves = curves[curves.train_time_s > 0] if logarithmic else curves
-    axes.axhline(comparison.target, color="0.35", linewidth=0.7, linestyle=(0, (4, 2)), zorder=1.5)
+    axes.axhline(target.value, color="0.35", linewidth=0.7, linestyle=(0, (4, 2)), zorder=1.5)
     for place, (method, runs) in enumerate(panel.runs.groupby("method", sort=False)):
         label = f"{name_of(method, runs)}: {outcome(runs, unit)}"
         draw_method(axes, runs, curves, unit, styles[method], label, place)
     scale_time(axes, logarithmic)
     axes.set_title(panel.title)
     axes.set_xlabel(f"Train time ({unit.symbol})")
-    axes.yaxis.set_major_formatter(PercentFormatter(xmax=1.0, symbol=" %", decimals=0))
-    # At the left, where curves are still below the target.
+    axes.yaxis.set_major_formatter(
+        FormatStrFormatter("%g") if target.is_loss else PercentFormatter(xmax=1.0, symbol=" %", decimals=0)
+    )
+    # At the left, where curves have not reached the target, and on its far side.
     axes.annotate(
-        f"target {percent(comparison.target)}",
-        (0.0, comparison.target),
+        f"target {target.level_text(target.value)}",
+        (0.0, target.value),
         xycoords=("axes fraction", "data"),
-        xytext=(2, 1.5),
+        xytext=(2, -1.5 if target.is_loss else 1.5),
         textcoords="offset points",
         ha="left",
-        va="bottom",
+        va="top" if target.is_loss else "bottom",
         fontsize="small",
         color="0.25",
     )
     legend_below(axes, ncols=legend_columns if fits_two_columns(axes) else 1)
+
+
+def diverges(curves: pd.DataFrame) -> bool:
+    return bool(curves.level.max() > DIVERGED_FROM_RATIO * curves.level[curves.iteration == 0].max())
+
+
+def leave_at_the_top(axes: Axes, curves: pd.DataFrame, target: Target) -> pd.Series:
+    """Levels to draw where a run diverges: it leaves the picture rather than flatten the other curves.
+
+    A loss has no upper end. Levels far outside are cut: a dotted line to them would be made dot by dot.
+    """
+    lowest = min(curves.level.min(), target.value)
+    highest = max(curves.level[curves.iteration == 0].max(), target.value)
+    margin = MARGIN * (highest - lowest)
+    axes.set_ylim(lowest - margin, highest + margin)
+    return curves.level.clip(upper=2.0 * highest)
 
 
 def fits_two_columns(axes: Axes) -> bool:
@@ -103,7 +130,7 @@ def draw_method(
         first = index == 0
         axes.plot(
             curve.train_time_s / unit.seconds,
-            curve.test_accuracy,
+            curve.level,
             color=style["color"],
             marker=style["marker"] if first else "",
             markevery=(0.04 * place % 0.2, 0.2),
@@ -113,7 +140,7 @@ def draw_method(
             zorder=3,
         )
         if run.reached:
-            level = np.interp(run.target_time_s, curve.train_time_s, curve.test_accuracy)
+            level = np.interp(run.target_time_s, curve.train_time_s, curve.level)
             axes.plot(
                 [run.target_time_s / unit.seconds],
                 [level],
@@ -140,7 +167,7 @@ def outcome(runs: pd.DataFrame, unit: TimeUnit) -> str:
 def wants_logarithm(runs: pd.DataFrame) -> bool:
     """Whether methods differ so much in speed that equal ratios of time should be equal distances.
 
-    A logarithmic axis has no place for the evaluation at time 0, the accuracy that all methods start from.
+    A logarithmic axis has no place for the evaluation at time 0, the level that all methods start from.
     """
     ends = runs.end_time_s[runs.end_time_s > 0]
     return bool(len(ends) and ends.max() >= LOG_AXIS_FROM_RATIO * ends.min())

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from load import InputError, load
 
-from .records import failed_record, make_record, write
+from .records import failed_record, make_record, make_text_record, write
 
 
 class LoadTest(unittest.TestCase):
@@ -20,12 +20,37 @@ class LoadTest(unittest.TestCase):
         run = results.runs.iloc[0]
         self.assertEqual(run["run_id"], record["run_id"])
         self.assertEqual(run["iteration_time_s.p50"], 0.8)
+        self.assertEqual(run["iteration_time_s.load"], 0.02)
         self.assertEqual(run["traffic.wire_bytes.left->middle"], 1900)
         self.assertEqual(run["config.synchroniser.name"], "dense")
         self.assertEqual(len(results.curves), len(record["curve"]))
         self.assertEqual(results.curves.train_time_s.iloc[-1], record["curve"][-1]["train_time_s"])
         self.assertTrue(math.isnan(results.curves.train_loss.iloc[0]))
-        self.assertEqual(results.targets[["accuracy", "reached"]].values.tolist(), [[0.84, True]])
+        self.assertEqual(
+            results.targets[["metric", "value", "reached"]].values.tolist(), [["accuracy", 0.84, True]]
+        )
+
+    def test_targets_of_several_metrics_share_a_table(self) -> None:
+        record = make_text_record("dense", aims=(0.5, {"test_loss": 1.75}, {"bits_per_byte": 2}))
+        results = load(write(self.directory, record))
+        self.assertEqual(
+            results.targets.columns.tolist(),
+            ["run_id", "metric", "value", "reached", "iteration", "train_time_s"],
+        )
+        self.assertEqual(
+            results.targets[["metric", "value", "reached"]].values.tolist(),
+            [["accuracy", 0.5, True], ["test_loss", 1.75, True], ["bits_per_byte", 2.0, False]],
+        )
+        times_s = results.targets.train_time_s
+        self.assertEqual(times_s.tolist()[:2], [entry["train_time_s"] for entry in record["targets"][:2]])
+        self.assertTrue(math.isnan(times_s.iloc[2]))
+
+    def test_a_test_loss_that_was_not_finite_is_a_gap(self) -> None:
+        record = make_text_record("dense")
+        record["curve"][3]["test_loss"] = None
+        results = load(write(self.directory, record))
+        self.assertEqual(results.curves.test_loss.isna().tolist().index(True), 3)
+        self.assertEqual(results.curves.test_loss.isna().sum(), 1)
 
     def test_what_changed_in_a_network_arrives_as_the_record_has_it(self) -> None:
         record = make_record(
@@ -79,6 +104,47 @@ class LoadTest(unittest.TestCase):
         record["curve"][3]["test_accuracy"] = None
         write(self.directory, record)
         self.assert_refused(r"/curve/3/test_accuracy must be a finite number, not null")
+
+    def test_wrong_targets_are_refused_with_file_and_place(self) -> None:
+        for entry, words in (
+            ("fast", r"must be a number or an object with exactly one of accuracy, .*not \"fast\""),
+            (True, "must be a number or an object"),
+            ({}, r"must be a number or an object with exactly one of .*not \{\}"),
+            ({"accuracy": 0.5, "test_loss": 1}, "must be a number or an object with exactly one of"),
+            ({"bits_per_bite": 2}, "must have exactly one of accuracy, test_loss, bits_per_byte"),
+            ({"bits_per_byte": "2"}, "must have exactly one of .*, a number"),
+            ({"bits_per_byte": -1}, "must aim at a finite bits_per_byte above 0, not -1"),
+            ({"test_loss": math.inf}, "must aim at a finite test_loss above 0, not inf"),
+            ({"accuracy": 84}, "must aim at an accuracy above 0 and at most 1, not 84"),
+            (0, "must aim at an accuracy above 0 and at most 1, not 0"),
+            (math.nan, "must aim at an accuracy above 0 and at most 1, not nan"),
+        ):
+            with self.subTest(entry=entry):
+                record = make_record("dense")
+                record["config"]["targets"] = [0.84, entry]
+                write(self.directory, record)
+                self.assert_refused(rf"{record['run_id']}/run\.json: /config/targets/1 {words}")
+
+    def test_wrong_results_of_targets_are_refused_with_file_and_place(self) -> None:
+        verdict = {"reached": True, "iteration": 20, "train_time_s": 16.0}
+        for result, words in (
+            (verdict, "/targets/0 must have exactly one of accuracy, test_loss, bits_per_byte"),
+            ({**verdict, "accuracy": 0.5, "test_loss": 1}, "/targets/0 must have exactly one of"),
+            ({**verdict, "bits_per_byte": None}, "/targets/0 must have exactly one of .*, a number"),
+            ({**verdict, "accuracy": 84}, "/targets/0 must aim at an accuracy above 0 and at most 1"),
+            (0.5, "/targets/0 must have exactly one of .* but is 0.5"),
+            ({"test_loss": 1}, "/targets/0/reached is missing"),
+            ({**verdict, "test_loss": 1, "train_time_s": None}, "/targets/0/train_time_s must be a finite"),
+        ):
+            with self.subTest(result=result):
+                write(self.directory, make_record("dense", targets=[result]))
+                self.assert_refused(rf"run\.json: {words}")
+
+    def test_a_test_loss_is_a_number_or_null(self) -> None:
+        record = make_text_record("dense")
+        record["curve"][2]["test_loss"] = "nan"
+        write(self.directory, record)
+        self.assert_refused(r"/curve/2/test_loss must be a finite number, not \"nan\"")
 
     def test_missing_fields_are_named(self) -> None:
         record = make_record("dense")

@@ -1,0 +1,126 @@
+"""What a run aims at, fixed before it: the level of a metric whose time is asked for."""
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import dataclass
+from typing import Any, Iterable
+
+import pandas as pd
+
+
+@dataclass(frozen=True)
+class Metric:
+    """How figures name a metric: at its axis, in a sentence, and in a sentence with a level of it."""
+
+    label: str
+    noun: str
+    phrase: str
+
+
+# By their names in records and on the command line.
+METRICS = {
+    "accuracy": Metric("Test accuracy", "accuracy", "{} accuracy"),
+    "test_loss": Metric("Test loss (nats)", "test loss", "a test loss of {}"),
+    "bits_per_byte": Metric("Bits per byte", "bits per byte", "{} bits per byte"),
+}
+
+
+@dataclass(frozen=True)
+class Target:
+    """A level of one of METRICS: of accuracy to be reached from below, of the others, losses, from above."""
+
+    metric: str
+    value: float
+
+    def __post_init__(self) -> None:
+        if self.metric not in METRICS:
+            raise ValueError(f"must aim at one of {', '.join(METRICS)}, not at '{self.metric}'")
+        if self.is_loss and not 0.0 < self.value < math.inf:
+            raise ValueError(f"must aim at a finite {self.metric} above 0, not {self.value:g}")
+        if not self.is_loss and not 0.0 < self.value <= 1.0:
+            raise ValueError(f"must aim at an accuracy above 0 and at most 1, not {self.value:g}")
+
+    @staticmethod
+    def parse(text: str) -> Target:
+        """From the command line: "0.84" or "METRIC=VALUE"."""
+        metric, equals, number = text.rpartition("=")
+        try:
+            return Target(metric if equals else "accuracy", float(number))
+        except ValueError:
+            raise ValueError(
+                f"'{text}' must be a number above 0 and at most 1, such as 0.84 for 84 %, or a loss above 0, "
+                "such as bits_per_byte=2.2 or test_loss=0.5"
+            ) from None
+
+    @staticmethod
+    def of_configuration(entry: Any) -> Target:
+        """From an entry of a record's config.targets: a number is an accuracy; the others are objects."""
+        if is_number(entry):
+            return Target("accuracy", float(entry))
+        if not isinstance(entry, dict) or len(entry) != 1:
+            raise ValueError(
+                f"must be a number or an object with exactly one of {', '.join(METRICS)}, "
+                f"not {json.dumps(entry)[:60]}"
+            )
+        return Target.of_result(entry)
+
+    @staticmethod
+    def of_result(result: Any) -> Target:
+        """From an entry of a record's targets: the metric is a key beside when it was reached."""
+        metrics = [name for name in METRICS if isinstance(result, dict) and name in result]
+        if len(metrics) != 1 or not is_number(result[metrics[0]]):
+            raise ValueError(
+                f"must have exactly one of {', '.join(METRICS)}, a number, but is {json.dumps(result)[:60]}"
+            )
+        return Target(metrics[0], float(result[metrics[0]]))
+
+    @property
+    def is_loss(self) -> bool:
+        return self.metric != "accuracy"
+
+    @property
+    def axis_label(self) -> str:
+        return METRICS[self.metric].label
+
+    @property
+    def noun(self) -> str:
+        return METRICS[self.metric].noun
+
+    @property
+    def phrase(self) -> str:
+        return METRICS[self.metric].phrase.format(self.level_text(self.value))
+
+    @property
+    def option(self) -> str:
+        """What parse() reads."""
+        return f"{self.metric}={self.value:g}" if self.is_loss else f"{self.value:g}"
+
+    def level_text(self, level: float) -> str:
+        """The target's level, or a measured one of its metric, as it stands in figures."""
+        return f"{level:.4g}" if self.is_loss else f"{100 * level:.3g} %"
+
+    def measured(self, curves: pd.DataFrame) -> pd.Series:
+        """The metric at each evaluation; NaN where it was not finite."""
+        if self.metric == "bits_per_byte":
+            return curves.test_loss / math.log(2.0)
+        return curves.test_loss if self.is_loss else curves.test_accuracy
+
+    def is_reached(self, levels: pd.Series) -> pd.Series:
+        """Whether levels are as good as the target or better, which NaN never is."""
+        return levels <= self.value if self.is_loss else levels >= self.value
+
+    def best(self, levels: pd.Series) -> float:
+        return levels.min() if self.is_loss else levels.max()
+
+    def is_same(self, other: Target) -> bool:
+        return self.metric == other.metric and math.isclose(self.value, other.value)
+
+
+def hardest(targets: Iterable[Target]) -> Target:
+    """Of targets of one metric, the highest accuracy or the lowest loss."""
+    return max(targets, key=lambda target: -target.value if target.is_loss else target.value)
+
+
+def is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
