@@ -10,8 +10,9 @@ namespace thinpipe {
 namespace {
 
 // The event's field and the record's name for it.
-constexpr std::array<std::pair<const char*, const char*>, 5> parts = {
-    {{"compute_s", "compute"},
+constexpr std::array<std::pair<const char*, const char*>, 6> parts = {
+    {{"load_s", "load"},
+     {"compute_s", "compute"},
      {"encode_s", "encode"},
      {"exchange_s", "exchange"},
      {"decode_s", "decode"},
@@ -59,15 +60,13 @@ Json Measurements::iteration_time_s() const {
   return out;
 }
 
-Json reach_targets(const Json& curve, const std::vector<double>& accuracies) {
+Json reach_targets(const Json& curve, const std::vector<Target>& targets) {
   Json out = Json::array();
-  for (const double accuracy : accuracies) {
-    const auto reached = std::ranges::find_if(curve, [accuracy](const Json& point) {
-      const Json& measured = point.at("test_accuracy");
-      return measured.is_number() && measured.get<double>() >= accuracy;
-    });
+  for (const Target& target : targets) {
+    const auto reached = std::ranges::find_if(
+        curve, [&](const Json& point) { return is_reached(target, measure(target.metric, point)); });
     const bool found = reached != curve.end();
-    out.push_back({{"accuracy", accuracy},
+    out.push_back({{name_of(target.metric), target.value},
                    {"reached", found},
                    {"iteration", found ? reached->at("iteration") : Json(nullptr)},
                    {"train_time_s", found ? reached->at("train_time_s") : Json(nullptr)}});

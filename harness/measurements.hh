@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "harness/support/json_object.hh"
+#include "harness/support/target.hh"
 
 namespace thinpipe {
 
@@ -39,8 +40,8 @@ class Measurements {
   Json summary_ = nullptr;
 };
 
-// The first evaluation of `curve` at or above each accuracy: {"accuracy", "reached", "iteration",
-// "train_time_s"}; the last two are null where it is never reached.
-Json reach_targets(const Json& curve, const std::vector<double>& accuracies);
+// The first evaluation of `curve` that reaches each target: {"accuracy" (or the target's other metric),
+// "reached", "iteration", "train_time_s"}; the last two are null where it is never reached.
+Json reach_targets(const Json& curve, const std::vector<Target>& targets);
 
 }  // namespace thinpipe

@@ -135,11 +135,11 @@ std::string summary_line(const Json& record) {
   if (status == "interrupted") return "interrupted";
   std::string out = status;
   if (const auto accuracy = final_accuracy(record)) out += fmt::format(", accuracy {:.3f}", *accuracy);
-  for (const Json& target : record.at("targets")) {
-    out += target.at("reached").get<bool>()
-               ? fmt::format(", {:g} after {:.1f} s", target.at("accuracy").get<double>(),
-                             target.at("train_time_s").get<double>())
-               : fmt::format(", {:g} not reached", target.at("accuracy").get<double>());
+  for (const Json& result : record.at("targets")) {
+    const std::string target = to_string(target_of(result));
+    out += result.at("reached").get<bool>()
+               ? fmt::format(", {} after {:.1f} s", target, result.at("train_time_s").get<double>())
+               : fmt::format(", {} not reached", target);
   }
   if (const Json& times = record.at("iteration_time_s"); times.is_object()) {
     out += fmt::format(", {:.1f} ms/iteration", 1000 * times.at("mean").get<double>());

@@ -42,9 +42,10 @@ const Json* find_baseline(const std::vector<Json>& records, const Json& record,
   return best;
 }
 
-std::optional<double> asked_target(const Json& record, std::optional<double> target) {
+std::optional<Target> asked_target(const Json& record, const std::optional<Target>& target) {
   if (target) return target;
-  const auto own = record.at("config").value("targets", std::vector<double>{});
+  JsonObject config(record.at("config"), {"record", ""});
+  const std::vector<Target> own = read_targets(config);
   return own.empty() ? std::nullopt : std::optional(own.back());
 }
 
@@ -53,14 +54,14 @@ struct Reached {
   double time_s = 0;
 };
 
-Reached reach(const Json& record, double target) {
+Reached reach(const Json& record, const Target& target) {
   const Json result = reach_targets(record.at("curve"), {target}).front();
   if (!result.at("reached").get<bool>()) return {};
   return {true, result.at("train_time_s").get<double>()};
 }
 
 void add_speed_up(Json& row, const std::vector<Json>& records, const Json& record,
-                  const std::string& baseline_name, double target) {
+                  const std::string& baseline_name, const Target& target) {
   const std::string field = "speed_up_over_" + baseline_name;
   row[field] = nullptr;
   row[field + "_at_least"] = false;
@@ -107,7 +108,7 @@ std::string fidelity_cell(const Json& row) {
   return row.at("link_changes") > 0 ? verdict + ", links changed" : verdict;
 }
 
-Json make_row(const std::vector<Json>& records, const Json& record, std::optional<double> asked) {
+Json make_row(const std::vector<Json>& records, const Json& record, const std::optional<Target>& asked) {
   Json row = {{"run_id", record.at("run_id")},
               {"experiment", record.at("experiment")},
               {"label", record.at("label")},
@@ -115,7 +116,7 @@ Json make_row(const std::vector<Json>& records, const Json& record, std::optiona
               {"mode", record.at("mode")},
               {"status", record.at("status")},
               {"error", record.at("error")},
-              {"target_accuracy", nullptr},
+              {"target", nullptr},
               {"reached", nullptr},
               {"time_to_accuracy_s", nullptr},
               {"train_time_s", record.at("train_time_s")},
@@ -127,7 +128,7 @@ Json make_row(const std::vector<Json>& records, const Json& record, std::optiona
   if (record.at("fidelity").is_object()) row["fidelity"] = record.at("fidelity").at("verdict");
   if (const auto target = asked_target(record, asked)) {
     const Reached own = reach(record, *target);
-    row["target_accuracy"] = *target;
+    row["target"] = to_json(*target);
     row["reached"] = own.reached;
     if (own.reached) row["time_to_accuracy_s"] = own.time_s;
     for (const char* baseline : {"dense", "fp16"}) add_speed_up(row, records, record, baseline, *target);
@@ -140,9 +141,14 @@ std::string number_or_dash(const Json& value, const char* format, double factor 
   return value.is_number() ? fmt::format(fmt::runtime(format), factor * value.get<double>()) : "-";
 }
 
+std::string target_cell(const Json& row) {
+  const Json& target = row.at("target");
+  return target.is_null() ? "-" : to_string(read_target(target, {}));
+}
+
 std::string time_cell(const Json& row) {
   if (row.at("status") != "completed") return row.at("status").get<std::string>();
-  if (row.at("target_accuracy").is_null()) return "-";
+  if (row.at("target").is_null()) return "-";
   return row.at("reached").get<bool>() ? number_or_dash(row.at("time_to_accuracy_s"), "{:.1f} s")
                                        : "not reached";
 }
@@ -163,7 +169,7 @@ std::vector<std::string> cells(const Json& row, bool with_experiment) {
   const auto label = row.at("label").get<std::string>();
   const Json& wire = row.at("bottleneck_wire_bytes");
   return {with_experiment ? row.at("experiment").get<std::string>() + ": " + label : label,
-          number_or_dash(row.at("target_accuracy"), "{:g}"),
+          target_cell(row),
           time_cell(row),
           speed_up_cell(row, "dense"),
           speed_up_cell(row, "fp16"),
@@ -186,7 +192,7 @@ std::optional<double> final_accuracy(const Json& record) {
   return curve.back().at("test_accuracy").get<double>();
 }
 
-Json make_report(const std::vector<Json>& records, std::optional<double> target) {
+Json make_report(const std::vector<Json>& records, const std::optional<Target>& target) {
   Json rows = Json::array();
   for (const Json& record : records) rows.push_back(make_row(records, record, target));
   return rows;

@@ -6,21 +6,22 @@
 #include <vector>
 
 #include "harness/support/json_object.hh"
+#include "harness/support/target.hh"
 
 namespace thinpipe {
 
 // Test accuracy at the last evaluation of a record's curve.
 std::optional<double> final_accuracy(const Json& record);
 
-// One row a record, in the given order. `target`: the test accuracy whose time is reported; without one, the
-// last of the record's own targets.
+// One row a record, in the given order. `target`: whose time is reported; without one, the last of the
+// record's own targets.
 //
 // Baselines are the completed runs with the synchroniser "dense" (and "fp16") that equal the row's run in all
 // else but the pruning, which belongs to a method; of several, the unpruned one, then the one pruned alike. A
 // speed-up is baseline time / own time. Where the baseline never reached the target its whole train time
 // stands in: then "…_at_least" is true and the speed-up is a lower bound. It is null where the run did not
 // reach the target or there is no baseline.
-Json make_report(const std::vector<Json>& records, std::optional<double> target = {});
+Json make_report(const std::vector<Json>& records, const std::optional<Target>& target = {});
 
 // The rows as a table.
 std::string format_report(const Json& rows);

@@ -38,10 +38,18 @@ const char* name_of(Outcome::Status status) {
   return "failed";
 }
 
+std::vector<Target> targets_of(const Json& config) {
+  JsonObject object(config, {"configuration", ""});
+  return read_targets(object);
+}
+
 class LiveRun {
  public:
   LiveRun(const Run& run, const RunContext& context)
-      : run_(run), context_(context), folder_(fs::absolute(context.results / run.id)) {}
+      : run_(run),
+        context_(context),
+        folder_(fs::absolute(context.results / run.id)),
+        peak_memory_bytes_(Json::array_t(static_cast<std::size_t>(run.workers))) {}
 
   Json execute() {
     provenance_ = describe_program_and_machine();
@@ -130,6 +138,9 @@ class LiveRun {
 
   void hear(std::int64_t rank, const Json& event) {
     const auto kind = event.at("event").get<std::string>();
+    if (kind == "finished" && event.contains("peak_memory_bytes")) {
+      peak_memory_bytes_.at(static_cast<std::size_t>(rank)) = event.at("peak_memory_bytes");
+    }
     if (rank != 0) return;
     if (kind == "started") provenance_["libraries"] = event.value("libraries", Json::object());
     if (kind == "iteration" || kind == "evaluation") {
@@ -256,12 +267,15 @@ class LiveRun {
             {"train_time_s", measurements_.train_time_s()},
             {"iterations", measurements_.iterations()},
             {"curve", measurements_.curve()},
-            {"targets",
-             reach_targets(measurements_.curve(), run_.config.value("targets", std::vector<double>{}))},
+            {"targets", reach_targets(measurements_.curve(), targets_of(run_.config))},
             {"iteration_time_s", measurements_.iteration_time_s()},
             {"traffic", traffic()},
             {"compression",
              {{"effective_density", summarised("effective_density")}, {"vnmse", summarised("vnmse")}}},
+            {"pruning", summarised("pruning")},
+            {"synchroniser", summarised("synchroniser")},
+            {"skipped_steps", summarised("skipped_steps")},
+            {"memory", {{"peak_bytes_per_worker", peak_memory_bytes_}}},
             {"parameters", summarised("parameters")},
             {"parameters_hash", summarised("parameters_hash")},
             {"network_events", network_events()},
@@ -285,6 +299,7 @@ class LiveRun {
   std::optional<netem::Network> network_;
   std::optional<netem::Conductor> conductor_;
   std::optional<netem::Monitor> monitor_;
+  Json peak_memory_bytes_;                   // by rank; null of a worker that has not finished
   Json changes_ = Json::array();             // of the network, as they are recorded
   std::vector<netem::LinkCounters> before_;  // when training began
   std::vector<netem::LinkCounters> after_;   // when it ended

@@ -10,11 +10,26 @@ namespace thinpipe {
 
 namespace fs = std::filesystem;
 
+namespace {
+
+std::string hash_of_file(const fs::path& path) {
+  return content_hash(read_file(path));
+}
+
+}  // namespace
+
 std::variant<Json, Outcome> StartingWeights::obtain(const Json& training_config, Executor& executor,
                                                     Progress& progress,
                                                     std::chrono::duration<double> stall_timeout) {
-  if (training_config.at("pretraining").at("iterations") == 0) return Json(nullptr);
+  const Json file = training_config.value(Json::json_pointer("/weights/file"), Json(nullptr));
   Json decisive;
+  if (!file.is_null()) decisive["weights"] = hash_of_file(file.get<std::string>());
+  if (training_config.at("pretraining").at("iterations") == 0) {
+    if (file.is_null()) return Json(nullptr);
+    return Json{{"path", fs::absolute(file.get<std::string>()).string()},
+                {"hash", decisive["weights"]},
+                {"test_accuracy", nullptr}};
+  }
   for (const char* key : {"model", "dataset", "pretraining", "seed"}) decisive[key] = training_config.at(key);
   const std::string name = content_hash(decisive.dump());
   const fs::path weights = fs::absolute(folder_ / (name + ".pt"));
@@ -43,7 +58,7 @@ std::variant<Json, Outcome> StartingWeights::obtain(const Json& training_config,
   }
   if (outcome.status != Outcome::Status::completed) return outcome;
   const Json made = {
-      {"path", weights.string()}, {"hash", content_hash(read_file(weights))}, {"test_accuracy", accuracy}};
+      {"path", weights.string()}, {"hash", hash_of_file(weights)}, {"test_accuracy", accuracy}};
   write_atomically(
       about,
       record_text({{"schema_version", record_schema_version}, {"made_for", decisive}, {"weights", made}}));

@@ -32,7 +32,7 @@ std::vector<std::size_t> ranks_unlike_0(const std::vector<std::uint64_t>& hashes
 }  // namespace
 
 std::uint64_t tensor_hash(const torch::Tensor& tensor) {
-  const torch::Tensor contiguous = tensor.detach().contiguous();
+  const torch::Tensor contiguous = tensor.detach().cpu().contiguous();
   return XXH3_64bits(contiguous.data_ptr(), contiguous.nbytes());
 }
 

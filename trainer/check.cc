@@ -8,6 +8,7 @@
 #include "trainer/optimisers/optimiser.hh"
 #include "trainer/pruning/criterion.hh"
 #include "trainer/training_setup.hh"
+#include "trainer/weights.hh"
 #include "trainer/worker.hh"
 
 namespace thinpipe::trainer {
@@ -24,16 +25,30 @@ class Cache {
   }
 
   Model& model(const TrainingConfig& config) {
-    const Json key = {config.seed, config.model, config.dataset};
+    const Json key = {config.seed, config.model, config.dataset, write_options(config.weights)};
     if (key != model_key_) {
       model_.reset();  // before the next is made: memory for one is enough
+      model_key_ = nullptr;
       model_ = make_model(config, dataset(config).shape(), {});
+      if (config.weights.file) load_file(config);
       model_key_ = key;
     }
     return *model_;
   }
 
  private:
+  // Weights for pre-training on other data may fit only a model of that data.
+  void load_file(const TrainingConfig& config) {
+    try {
+      const TensorMap tensors = load_tensors(*config.weights.file);
+      if (!config.pretraining_dataset.is_null()) return;
+      load_weights(*model_, tensors, *config.weights.file,
+                   {.head = model_->head(), .new_head = config.weights.head == "new"});
+    } catch (const std::exception& error) {
+      throw InputError(Place{} / "weights" / "file", error.what());
+    }
+  }
+
   std::map<std::string, std::unique_ptr<Dataset>> datasets_;
   std::shared_ptr<Model> model_;
   Json model_key_;
@@ -58,7 +73,17 @@ ExpectedTraffic expected_traffic(const TrainingConfig& config, const Model& mode
   return traffic;
 }
 
+void check_targets(const TrainingConfig& config, const Dataset& dataset) {
+  for (std::size_t i = 0; i < config.targets.size(); ++i) {
+    if (config.targets[i].metric == Target::Metric::bits_per_byte && !dataset.shape().is_text()) {
+      throw InputError(Place{} / "targets" / i / "bits_per_byte",
+                       "is for text, but the data set has images: aim at an accuracy or a test_loss");
+    }
+  }
+}
+
 Json plan(const TrainingConfig& config, const Dataset& dataset, Model& model) {
+  check_targets(config, dataset);
   const Mask mask = choose_mask(config, model, dataset);
   const BatchSampler sampler({.examples = dataset.train().size(),
                               .batch_size_per_worker = config.training.batch_size_per_worker,
@@ -117,6 +142,9 @@ Json describe() {
           {"settings",
            {{"pretraining", describe_options<PretrainingOptions>()},
             {"training", describe_options<LoopOptions>()},
+            {"schedule", describe_options<ScheduleOptions>()},
+            {"weights", describe_options<WeightsOptions>()},
+            {"compute", describe_options<ComputeOptions>()},
             {"buckets", describe_options<BucketOptions>()}}},
           {"cuda_devices", torch::cuda::device_count()},
           {"libraries", library_versions()}};

@@ -23,7 +23,7 @@ std::int64_t in_millionths(double sum) {
 
 void share_buffers(torch::nn::Module& model, Collective& collective) {
   for (torch::Tensor& buffer : model.buffers()) {
-    torch::Tensor flat = buffer.reshape({-1});
+    torch::Tensor flat = buffer.cpu().reshape({-1});
     collective.broadcast(flat, 0);
     buffer.copy_(flat.view(buffer.sizes()));
   }
@@ -33,6 +33,7 @@ void share_buffers(torch::nn::Module& model, Collective& collective) {
 
 Evaluation evaluate(Model& model, const Dataset& dataset, Collective& collective) {
   const torch::NoGradGuard no_grad;
+  const torch::Device device = model.parameters().front().device();
   share_buffers(model, collective);
   model.eval();
   const Examples& test = dataset.test();
@@ -41,7 +42,7 @@ Evaluation evaluate(Model& model, const Dataset& dataset, Collective& collective
   double loss = 0;
   std::int64_t correct = 0;
   for (std::int64_t i = begin; i < end; i += kBatch) {
-    const Batch batch = prepare_batch(dataset, test, i, std::min(kBatch, end - i));
+    const Batch batch = prepare_batch(dataset, test, i, std::min(kBatch, end - i)).to(device);
     const torch::Tensor logits = model.forward(batch.inputs);
     loss += summed_cross_entropy(logits, batch.labels).item<double>();
     correct += logits.argmax(-1).eq(batch.labels).sum().item<std::int64_t>();

@@ -74,6 +74,7 @@ void GradientExchange::begin_step() {
   for (std::size_t b = 0; b < buckets_.size(); ++b) missing_[b] = buckets_[b].slices.size();
   ++steps_;
   finite_ = true;
+  first_non_finite_.reset();
   section_ = {};
   synchroniser_->begin_step(steps_);
   side_synchroniser_->begin_step(steps_);
@@ -84,6 +85,7 @@ void GradientExchange::collect(std::size_t p, const torch::Tensor& gradient) {
   const torch::NoGradGuard no_grad;
   Parameter& parameter = parameters_[p];
   parameter.view.copy_(gradient);
+  if (inspects_ && !first_non_finite_ && !parameter.view.isfinite().all().item<bool>()) first_non_finite_ = p;
   // Pruned weights stay at zero because their gradient is: by selection, so that an infinity cannot become
   // NaN.
   if (parameter.pruned.defined()) parameter.view.masked_fill_(parameter.pruned, 0);
@@ -116,7 +118,9 @@ StepReport GradientExchange::finish_step() {
   const std::chrono::duration<double> exposed = std::chrono::steady_clock::now() - began;
   synchroniser_->finish_step(finite_);
   side_synchroniser_->finish_step(finite_);
-  for (Parameter& parameter : parameters_) parameter.tensor.mutable_grad() = parameter.view;
+  for (Parameter& parameter : parameters_) {
+    parameter.tensor.mutable_grad() = parameter.view.to(parameter.tensor.device());
+  }
   if (steps_ == 1) adopt_order(order_of_rank_0());
   return {.applied = finite_, .exposed_exchange_s = exposed.count(), .section = section_};
 }

@@ -49,6 +49,12 @@ class GradientExchange {
   void begin_step();
   StepReport finish_step();
 
+  // Whether coming steps look into every gradient of this worker before it is synchronised, to find out which
+  // one is not finite: for when a step has been skipped, because it costs a pass over all of them.
+  void inspect_gradients(bool inspect) { inspects_ = inspect; }
+  // The parameter, as an index, whose gradient was the first this step found not finite; nothing if none was.
+  const std::optional<std::size_t>& first_non_finite() const { return first_non_finite_; }
+
   const std::vector<Bucket>& layout() const { return buckets_; }
 
   // For checkpoints: the method's state, the bucket order and the number of steps taken.
@@ -82,6 +88,8 @@ class GradientExchange {
   std::vector<std::size_t> arrival_order_;  // of the first step
   std::vector<std::size_t> order_;          // what the layout was made from
   std::uint64_t steps_ = 0;
+  bool inspects_ = false;
+  std::optional<std::size_t> first_non_finite_;
   bool finite_ = true;          // of this step; written by the communication thread until it is drained
   Section section_;             // likewise
   CommunicationThread thread_;  // last: it uses all of the above, so it must go first

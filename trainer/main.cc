@@ -3,6 +3,7 @@
 #include <csignal>
 #include <iostream>
 #include <iterator>
+#include <mutex>
 
 #include <CLI/CLI.hpp>
 
@@ -16,8 +17,11 @@ using thinpipe::Json;
 
 enum Exit : int { kSuccess = 0, kFailure = 1, kWrongInput = 2 };
 
-// Events go to standard output, one object a line, each at once: the controller follows them live.
+// Events go to standard output, one object a line, each at once: the controller follows them live. The
+// heartbeat has a thread of its own.
 void emit(const Json& event) {
+  static std::mutex writing;
+  const std::lock_guard lock(writing);
   std::cout << event.dump(-1, ' ', false, Json::error_handler_t::replace) << std::endl;
 }
 

@@ -16,8 +16,12 @@ namespace thinpipe::trainer {
 void pretrain(const TrainingConfig& config, const std::string& output, const EventSink& events) {
   at::set_num_threads(static_cast<int>(std::thread::hardware_concurrency()));
   const PretrainingOptions& options = config.pretraining;
-  const std::unique_ptr<Dataset> dataset = make_dataset(config);
+  const std::unique_ptr<Dataset> dataset = make_pretraining_dataset(config);
   const std::shared_ptr<Model> model = make_model(config, dataset->shape());
+  if (config.weights.file) {
+    load_weights(*model, load_tensors(*config.weights.file), *config.weights.file,
+                 {.head = model->head(), .new_head = config.weights.head == "new"});
+  }
   torch::optim::SGD optimiser(model->parameters(),
                               torch::optim::SGDOptions(options.learning_rate).momentum(0.9));
   BatchLoader loader(*dataset, {.examples = dataset->train().size(),

@@ -29,6 +29,37 @@ Json read_pruning(JsonObject& object) {
                        PruningRegistry::instance().find(criterion, pruning.place_of("criterion")).options);
 }
 
+// The options, and beside them the data set, which a registry reads.
+void read_pretraining(JsonObject& object, TrainingConfig& config) {
+  const Json* value = object.find("pretraining");
+  if (value == nullptr) return;
+  JsonObject pretraining(*value, object.place_of("pretraining"));
+  config.pretraining = read_options<PretrainingOptions>(pretraining);
+  if (const Json* dataset = pretraining.find("dataset"); dataset != nullptr && !dataset->is_null()) {
+    config.pretraining_dataset =
+        DatasetRegistry::instance().with_defaults(*dataset, pretraining.place_of("dataset"));
+  }
+  pretraining.finish();
+}
+
+Json write_pretraining(const TrainingConfig& config) {
+  Json out = write_options(config.pretraining);
+  out["dataset"] = config.pretraining_dataset;
+  return out;
+}
+
+void check_compute(const ComputeOptions& compute, const Place& place) {
+  if (compute.device == "cuda" && !torch::cuda::is_available()) {
+    throw InputError(place / "device",
+                     "is cuda, but LibTorch finds no GPU here: take cpu, or a LibTorch with CUDA and a "
+                     "machine with a GPU (thinpipe doctor tells what it finds)");
+  }
+  if (compute.precision == "bfloat16" && compute.device != "cuda") {
+    throw InputError(place / "precision",
+                     "is bfloat16, which needs the device cuda: on a processor it would only be slower");
+  }
+}
+
 // Makes everything that can be made without data or peers: each maker checks its own options. A model needs
 // the shape of the data.
 void check_by_making(const TrainingConfig& config, const Place& place) {
@@ -52,11 +83,16 @@ TrainingConfig parse_training_config(const Json& value, const Place& place) {
   config.synchroniser = read_named<SynchroniserRegistry>(object, "synchroniser", {{"name", "dense"}});
   config.collective = read_named<CollectiveRegistry>(object, "collective", {{"name", "gloo"}});
   OptionReader reader{object};
-  reader("pretraining", config.pretraining, Rule{});
+  reader("schedule", config.schedule, Rule{});
+  reader("weights", config.weights, Rule{});
+  read_pretraining(object, config);
   reader("training", config.training, Rule{});
+  reader("compute", config.compute, Rule{});
   reader("buckets", config.buckets, Rule{});
-  object.read("targets", config.targets, {.above = 0, .at_most = 1});
+  config.targets = read_targets(object);
   object.finish();
+  check_schedule(config.schedule, place / "schedule");
+  check_compute(config.compute, place / "compute");
   check_by_making(config, place);
   return config;
 }
@@ -70,10 +106,13 @@ Json to_json(const TrainingConfig& config) {
           {"pruning", config.pruning},
           {"synchroniser", config.synchroniser},
           {"collective", config.collective},
-          {"pretraining", write_options(config.pretraining)},
+          {"schedule", write_options(config.schedule)},
+          {"weights", write_options(config.weights)},
+          {"pretraining", write_pretraining(config)},
           {"training", write_options(config.training)},
+          {"compute", write_options(config.compute)},
           {"buckets", write_options(config.buckets)},
-          {"targets", config.targets}};
+          {"targets", to_json(config.targets)}};
 }
 
 }  // namespace thinpipe::trainer

@@ -2,7 +2,9 @@
 #pragma once
 
 #include "harness/support/options.hh"
+#include "harness/support/target.hh"
 #include "trainer/bucket_layout.hh"
+#include "trainer/learning_rate.hh"
 
 namespace thinpipe::trainer {
 
@@ -28,6 +30,8 @@ struct LoopOptions {
   std::int64_t evaluate_every_iterations = 20;
   std::int64_t check_agreement_every_iterations = 0;
   std::int64_t max_skipped_steps = 10;
+  double label_smoothing = 0;
+  std::optional<double> clip_norm;
 
   void visit(auto& field) {
     field("epochs", epochs, Rule{.effect = "passes over the training data", .at_least = 1});
@@ -44,6 +48,47 @@ struct LoopOptions {
     field("max_skipped_steps", max_skipped_steps,
           Rule{.effect = "the run fails when this many steps in a row have a non-finite gradient",
                .at_least = 1});
+    field(
+        "label_smoothing", label_smoothing,
+        Rule{
+            .effect = "share of the target that all classes have in equal parts", .at_least = 0, .below = 1});
+    field("clip_norm", clip_norm,
+          Rule{.effect =
+                   "the mean gradient is scaled down to this Euclidean norm where it is longer; null: never",
+               .above = 0});
+  }
+};
+
+struct ComputeOptions {
+  std::string device = "cpu";
+  std::string precision = "float32";
+
+  void visit(auto& field) {
+    field("device", device,
+          Rule{.effect = "where forward and backward run; cuda: worker r takes GPU r modulo their number",
+               .one_of = {"cpu", "cuda"}});
+    field("precision", precision,
+          Rule{.effect =
+                   "float32, or bfloat16: autocast of matrix products on a GPU; weights and gradients stay "
+                   "float32",
+               .one_of = {"float32", "bfloat16"}});
+  }
+};
+
+struct WeightsOptions {
+  std::optional<std::string> file;
+  std::string head = "keep";
+
+  void visit(auto& field) {
+    field("file", file,
+          Rule{.effect =
+                   "weights to start from, before any pre-training: .safetensors, or a state dict of PyTorch "
+                   "(.pt, .pth); null: random ones"});
+    field("head", head,
+          Rule{.effect =
+                   "new: weights made elsewhere, by that file or by pre-training on another data set, are "
+                   "taken but for the classifier, which starts from random ones",
+               .one_of = {"keep", "new"}});
   }
 };
 
@@ -57,10 +102,14 @@ struct TrainingConfig {
   Json pruning;  // {"criterion": …}
   Json synchroniser;
   Json collective;
+  ScheduleOptions schedule;
+  WeightsOptions weights;
   PretrainingOptions pretraining;
+  Json pretraining_dataset;  // {"name": …}; null: the data set itself
   LoopOptions training;
+  ComputeOptions compute;
   BucketOptions buckets;
-  std::vector<double> targets;
+  std::vector<Target> targets;
 };
 
 // Strict: unknown keys and names, and values out of bounds, are InputErrors. The objects are also made once

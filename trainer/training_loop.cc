@@ -3,9 +3,12 @@
 #include <chrono>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "trainer/agreement.hh"
+#include "trainer/device.hh"
 #include "trainer/evaluation.hh"
+#include "trainer/learning_rate.hh"
 #include "trainer/loss.hh"
 #include "trainer/optimisers/optimiser.hh"
 #include "trainer/training_setup.hh"
@@ -27,12 +30,14 @@ class Stopwatch {
 
 TrainingLoop::TrainingLoop(const TrainingConfig& config, const Dataset& dataset,
                            std::unique_ptr<Collective> collective, const TensorMap& starting_weights,
-                           CheckpointOptions checkpoints, EventSink events)
+                           CheckpointOptions checkpoints, EventSink events, Pulse* pulse)
     : config_(config),
       dataset_(dataset),
       collective_(std::make_unique<MeteredCollective>(std::move(collective))),
       checkpoint_options_(std::move(checkpoints)),
       events_(std::move(events)),
+      pulse_(pulse),
+      device_(device_for(config.compute.device, collective_->rank())),
       loader_(dataset, {.examples = dataset.train().size(),
                         .batch_size_per_worker = config.training.batch_size_per_worker,
                         .rank = collective_->rank(),
@@ -41,8 +46,10 @@ TrainingLoop::TrainingLoop(const TrainingConfig& config, const Dataset& dataset,
       model_(make_model(config, dataset.shape())) {
   agree_on_start(starting_weights);
   prune();
+  model_->to(device_);
   optimiser_ = OptimiserRegistry::instance().make(config_.optimiser, kConfigurationPlace / "optimiser",
                                                   model_->parameters());
+  full_learning_rate_ = optimiser_->param_groups().front().options().get_lr();
   const SynchroniserContext context{.parameters = parameter_infos(*model_),
                                     .kept = kept_masks(*model_, *mask_),
                                     .seed = static_cast<std::uint64_t>(config_.seed)};
@@ -68,12 +75,15 @@ void TrainingLoop::run() {
 
 void TrainingLoop::step() {
   const Stopwatch stopwatch;
+  enter(Pulse::Phase::computing);
   const Batch batch = loader_.load(iteration_);
   const double load_s = stopwatch.elapsed_s();
+  exchange_->inspect_gradients(skipped_in_a_row_ + 1 >= config_.training.max_skipped_steps);
   exchange_->begin_step();
-  const torch::Tensor loss = compute_gradients(batch);
+  const torch::Tensor loss = compute_gradients(batch.to(device_));
+  enter(Pulse::Phase::exchanging);
   const StepReport report = exchange_->finish_step();
-  if (report.applied) optimiser_->step();
+  if (report.applied) update_weights();
   const double iteration_time_s = stopwatch.elapsed_s();
 
   train_time_s_ += iteration_time_s;
@@ -98,17 +108,45 @@ void TrainingLoop::step() {
            {"exposed_exchange_s", report.exposed_exchange_s},
            {"payload_bytes", report.section.payload_bytes},
            {"sent_bytes", report.section.sent_bytes}});
-  // The same count on every worker, because `applied` is.
-  if (skipped_in_a_row_ >= config_.training.max_skipped_steps) {
-    throw NonFiniteError(
-        fmt::format("the gradient of {} steps in a row was not finite, the last at iteration {}; a "
-                    "lower learning rate may help",
-                    skipped_in_a_row_, iteration_));
+  give_up_if_never_finite();
+}
+
+void TrainingLoop::update_weights() {
+  if (const auto& norm = config_.training.clip_norm) {
+    torch::nn::utils::clip_grad_norm_(model_->parameters(), *norm);
   }
+  set_learning_rate(*optimiser_, learning_rate());
+  optimiser_->step();
+}
+
+// The same decision on every worker, because it follows from `applied`.
+void TrainingLoop::give_up_if_never_finite() {
+  if (skipped_in_a_row_ < config_.training.max_skipped_steps) return;
+  const auto& own = exchange_->first_non_finite();
+  const torch::Tensor first = torch::tensor({own ? static_cast<std::int64_t>(*own) : -1}, torch::kLong);
+  const std::vector<std::int64_t> one_each(static_cast<std::size_t>(collective_->world_size()), 1);
+  const torch::Tensor all = collective_->all_gather_v(first, one_each);
+  std::vector<std::string> where;
+  for (std::int64_t rank = 0; rank < all.numel(); ++rank) {
+    const auto parameter = all[rank].item<std::int64_t>();
+    if (parameter < 0) continue;
+    where.push_back(fmt::format("{} on rank {}",
+                                parameter_infos(*model_).at(static_cast<std::size_t>(parameter)).name, rank));
+  }
+  throw NonFiniteError(
+      fmt::format("the gradient of {} steps in a row was not finite, the last at iteration {}: {}; a lower "
+                  "learning rate may help",
+                  skipped_in_a_row_, iteration_,
+                  where.empty() ? "every worker's own was, so that its synchronisation overflowed"
+                                : fmt::format("first {}", fmt::join(where, ", "))));
 }
 
 torch::Tensor TrainingLoop::compute_gradients(const Batch& batch) {
-  torch::Tensor loss = cross_entropy(model_->forward(batch.inputs), batch.labels);
+  torch::Tensor loss;
+  {
+    const Autocast autocast(config_.compute.precision == "bfloat16");
+    loss = cross_entropy(model_->forward(batch.inputs), batch.labels, config_.training.label_smoothing);
+  }
   loss.backward();
   return loss.detach();
 }
@@ -117,8 +155,22 @@ double TrainingLoop::epoch() const {
   return static_cast<double>(iteration_) / static_cast<double>(loader_.batches_per_epoch());
 }
 
+double TrainingLoop::learning_rate() const {
+  return full_learning_rate_ *
+         learning_rate_share(config_.schedule, iteration_, last_iteration(), loader_.batches_per_epoch());
+}
+
+void TrainingLoop::enter(Pulse::Phase phase) {
+  if (pulse_ == nullptr) return;
+  pulse_->enter(phase);
+  pulse_->count(iteration_);
+}
+
 void TrainingLoop::agree_on_start(const TensorMap& starting_weights) {
-  if (!starting_weights.empty()) load_weights(*model_, starting_weights, "starting weights");
+  if (!starting_weights.empty()) {
+    load_weights(*model_, starting_weights, "starting weights",
+                 {.head = model_->head(), .new_head = starts_with_new_head(config_)});
+  }
   check_parameters_agree(*model_, *collective_);
 }
 
@@ -133,6 +185,7 @@ void TrainingLoop::prune() {
 }
 
 void TrainingLoop::evaluate_now() {
+  enter(Pulse::Phase::evaluating);
   const Json train_loss =
       loss_count_ == 0 ? Json(nullptr) : Json(mean_over_workers(loss_sum_, loss_count_, *collective_));
   const Evaluation evaluation = evaluate(*model_, dataset_, *collective_);

@@ -8,6 +8,7 @@
 #include "trainer/datasets/dataset.hh"
 #include "trainer/gradient_exchange.hh"
 #include "trainer/models/model.hh"
+#include "trainer/pulse.hh"
 #include "trainer/training_config.hh"
 
 namespace thinpipe::trainer {
@@ -30,9 +31,11 @@ class TrainingLoop {
  public:
   // Sets up everything that needs the other workers: starting weights, the pruning mask of rank 0, buckets.
   // When `checkpoints` names a directory with a complete set, training goes on from there. `starting_weights`
-  // may be empty: then all workers draw the same random weights from the seed.
+  // may be empty: then all workers draw the same random weights from the seed. `pulse`, where given, is told
+  // what the loop is doing.
   TrainingLoop(const TrainingConfig& config, const Dataset& dataset, std::unique_ptr<Collective> collective,
-               const TensorMap& starting_weights, CheckpointOptions checkpoints, EventSink events);
+               const TensorMap& starting_weights, CheckpointOptions checkpoints, EventSink events,
+               Pulse* pulse = nullptr);
 
   void run();
 
@@ -49,19 +52,26 @@ class TrainingLoop {
   void check_agreement_if_due();
   void checkpoint_if_due();
   void report_summary();
+  void update_weights();
   torch::Tensor compute_gradients(const Batch& batch);
   std::int64_t last_iteration() const { return config_.training.epochs * loader_.batches_per_epoch(); }
   double epoch() const;
+  double learning_rate() const;  // of the step to come
+  void give_up_if_never_finite();
+  void enter(Pulse::Phase phase);
 
   TrainingConfig config_;
   const Dataset& dataset_;
   std::unique_ptr<MeteredCollective> collective_;
   CheckpointOptions checkpoint_options_;
   EventSink events_;
+  Pulse* pulse_;
+  torch::Device device_;
   BatchLoader loader_;
   std::shared_ptr<Model> model_;
   std::unique_ptr<Mask> mask_;
   std::unique_ptr<torch::optim::Optimizer> optimiser_;
+  double full_learning_rate_ = 0;
   std::unique_ptr<GradientExchange> exchange_;
 
   std::int64_t iteration_ = 0;  // steps done

@@ -18,6 +18,13 @@ std::shared_ptr<Model> make_model(const TrainingConfig& config, const DataShape&
 
 std::unique_ptr<Dataset> make_dataset(const TrainingConfig& config);
 
+// The data set of pre-training where the configuration names one, otherwise the data set itself.
+std::unique_ptr<Dataset> make_pretraining_dataset(const TrainingConfig& config);
+
+// Whether the run takes its starting weights without their classifier: where they were made elsewhere, by a file or
+// by pre-training on another data set, and "head" is "new".
+bool starts_with_new_head(const TrainingConfig& config);
+
 // What the configuration's criterion keeps of the model as it is; the batches it may look at come from the
 // training data in the order of epoch 0.
 Mask choose_mask(const TrainingConfig& config, Model& model, const Dataset& dataset);

@@ -7,6 +7,7 @@
 
 #include "trainer/agreement.hh"
 #include "trainer/collectives/gloo.hh"
+#include "trainer/heartbeat.hh"
 #include "trainer/training_setup.hh"
 
 namespace thinpipe::trainer {
@@ -26,6 +27,13 @@ void compute_on_one_thread() {
   if (void* symbol = ::dlsym(RTLD_DEFAULT, "openblas_set_num_threads")) {
     reinterpret_cast<void (*)(int)>(symbol)(1);
   }
+}
+
+// getrusage(2) counts in KiB.
+std::int64_t peak_memory_bytes() {
+  rusage usage{};
+  system_call("ask for this process's use of memory", ::getrusage(RUSAGE_SELF, &usage));
+  return std::int64_t{usage.ru_maxrss} * 1024;
 }
 
 std::string_view kind_of(const std::exception& error) {
@@ -70,6 +78,8 @@ WorkerFile read_worker_file(const std::string& path) {
 
 bool work(const WorkerFile& worker, const EventSink& events) {
   const int rank = worker.membership.rank;
+  Pulse pulse;
+  const Heartbeat heartbeat(pulse, events);
   events({{"event", "started"}, {"rank", rank}, {"pid", ::getpid()}, {"libraries", library_versions()}});
   try {
     compute_on_one_thread();
@@ -78,7 +88,8 @@ bool work(const WorkerFile& worker, const EventSink& events) {
     const EventSink rank_0_only = rank == 0 ? events : [](const Json&) {};
     auto network = CollectiveRegistry::instance().make(worker.config.collective,
                                                        kConfigurationPlace / "collective", worker.membership);
-    TrainingLoop loop(worker.config, *dataset, std::move(network), weights, worker.checkpoint, rank_0_only);
+    TrainingLoop loop(worker.config, *dataset, std::move(network), weights, worker.checkpoint, rank_0_only,
+                      &pulse);
     // Only now: the threads that communicate have started, and keep the priority they started with.
     lower_this_threads_priority();
     try {
@@ -90,6 +101,7 @@ bool work(const WorkerFile& worker, const EventSink& events) {
     }
     events({{"event", "finished"},
             {"rank", rank},
+            {"peak_memory_bytes", peak_memory_bytes()},
             {"traffic",
              {{"payload_bytes", loop.total().payload_bytes},
               {"sent_bytes", loop.total().sent_bytes},

@@ -76,7 +76,7 @@ void add(CLI::App& program, Invocation& invocation) {
       ->capture_default_str();
   command
       .add_option("--stall-timeout", options->stall_timeout,
-                  "Give a run up when its workers are silent for so long")
+                  "Give a run up when none of its workers reports progress for so long")
       ->type_name("DURATION")
       ->capture_default_str();
   command.add_flag("--fresh", options->fresh, "Run completed runs again too");

@@ -25,7 +25,7 @@ struct WorkerCommand {
 
 struct Job {
   std::vector<WorkerCommand> workers;
-  std::chrono::duration<double> stall_timeout;  // longest silence of all workers together
+  std::chrono::duration<double> stall_timeout;  // longest time without progress of any worker
   std::chrono::milliseconds tick_period{100};
 };
 
@@ -36,7 +36,7 @@ struct JobObserver {
 };
 
 struct Failure {
-  std::string kind;  // the trainer's own, or crash, stall, protocol, start, harness
+  std::string kind;  // the trainer's own, or crash, hang, stall, protocol, start, harness
   std::optional<std::int64_t> rank = {};
   std::string message;
   std::string exit_status = {};                 // "exit code 1", "signal 9 (Killed)"; empty where none ended

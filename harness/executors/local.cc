@@ -23,14 +23,19 @@ using Clock = std::chrono::steady_clock;
 // After the first failure the others may still tell more of it: a crash makes its neighbours report a broken
 // collective, sometimes before the crash itself is seen.
 constexpr std::chrono::milliseconds grace{1000};
+// Workers that beat at all beat every second, from a thread of ordinary priority.
+constexpr std::chrono::seconds longest_silence{8};
+constexpr std::chrono::seconds heartbeat_check_period{1};
 constexpr std::size_t log_tail_lines = 20;
 constexpr off_t log_tail_bytes = 16384;
 
 // One worker's fate as far as it is known.
 struct Watched {
   Worker process;
-  bool finished = false;                // it said so
-  std::optional<Failure> failure = {};  // it said so, or ended without a word
+  bool finished = false;                          // it said so
+  std::optional<Failure> failure = {};            // it said so, or ended without a word
+  std::optional<Clock::time_point> beat_at = {};  // of its last heartbeat; none: it has sent none yet
+  std::string doing = {};                         // what that heartbeat said
 
   bool ended_well() const { return finished && process.exit_status() && process.exit_status()->ok(); }
 };
@@ -42,6 +47,7 @@ int remoteness(const Failure& failure) {
 
 std::string state(const Watched& worker) {
   std::string out = worker.process.exit_status() ? worker.process.exit_status()->describe() : "still running";
+  if (!worker.process.exit_status() && !worker.doing.empty()) out += ", last " + worker.doing;
   if (worker.failure) out += ": " + worker.failure->message;
   return out;
 }
@@ -71,6 +77,7 @@ class LocalJob {
     for (Watched& worker : workers_) watch(worker);
     watch_for_stop();
     watch_for_stall();
+    watch_heartbeats();
     tick();
     loop_.run();
     return *outcome_;
@@ -83,10 +90,16 @@ class LocalJob {
   }
 
   void hear(Watched& worker, const std::string& line) {
-    heard_at_ = Clock::now();
     try {
       const Json event = Json::parse(line);
       const auto kind = event.at("event").get<std::string>();
+      if (kind == "heartbeat") {
+        worker.beat_at = Clock::now();
+        worker.doing = fmt::format("{} after iteration {}", event.at("phase").get<std::string>(),
+                                   event.at("iteration").get<std::int64_t>());
+        return;
+      }
+      heard_at_ = Clock::now();
       if (kind == "failed") {
         fail(worker, {.kind = event.at("kind").get<std::string>(),
                       .message = event.at("message").get<std::string>()});
@@ -159,14 +172,37 @@ class LocalJob {
   void watch_for_stall() {
     const auto deadline = heard_at_ + std::chrono::duration_cast<Clock::duration>(job_.stall_timeout);
     if (Clock::now() >= deadline) {
-      give_up({.kind = "stall",
-               .message = fmt::format("no worker reported anything for {:g} s", job_.stall_timeout.count())},
-              workers_.front().process.command().log);
+      give_up(
+          {.kind = "stall",
+           .message = fmt::format("no worker reported any progress for {:g} s", job_.stall_timeout.count())},
+          workers_.front().process.command().log);
       return;
     }
     stall_.expires_at(deadline);
     stall_.async_wait([this](const auto& error) {
       if (!error) watch_for_stall();
+    });
+  }
+
+  // A worker that hangs, stopped or starved, leaves the others waiting for it in an exchange: found by its
+  // silence.
+  void watch_heartbeats() {
+    const Clock::time_point now = Clock::now();
+    // Late itself: this process was stopped, and the heartbeats of that time have not been read yet.
+    const bool late = now > heartbeats_.expiry() + heartbeat_check_period;
+    for (Watched& worker : workers_) {
+      if (!worker.beat_at || worker.process.exit_status()) continue;
+      if (late) worker.beat_at = now;
+      const std::chrono::duration<double> silence = now - *worker.beat_at;
+      if (silence < longest_silence) continue;
+      fail(worker, {.kind = "hang",
+                    .message = fmt::format("has given no sign of life for {:.0f} s, last {}{}",
+                                           silence.count(), worker.doing,
+                                           worker.process.is_stopped() ? "; its process is stopped" : "")});
+    }
+    heartbeats_.expires_after(heartbeat_check_period);
+    heartbeats_.async_wait([this](const auto& error) {
+      if (!error) watch_heartbeats();
     });
   }
 
@@ -185,6 +221,7 @@ class LocalJob {
   asio::posix::stream_descriptor stop_asked_;
   asio::steady_timer grace_{loop_};
   asio::steady_timer stall_{loop_};
+  asio::steady_timer heartbeats_{loop_, Clock::now()};
   asio::steady_timer tick_{loop_};
   Clock::time_point heard_at_ = Clock::now();
   std::list<Watched> workers_;

@@ -52,6 +52,17 @@ void Worker::watch(std::function<void(const std::string&)> on_line, std::functio
                     });
 }
 
+// proc(5): "pid (name) state …"; the name may hold anything, also a closing bracket.
+bool Worker::is_stopped() const {
+  try {
+    const std::string stat = read_file(fmt::format("/proc/{}/stat", process_.pid()));
+    const std::size_t state = stat.rfind(") ") + 2;
+    return state < stat.size() && (stat[state] == 'T' || stat[state] == 't');
+  } catch (const SystemError&) {
+    return false;  // it has ended
+  }
+}
+
 void Worker::read_some() {
   reports_.async_read_some(boost::asio::buffer(buffer_),
                            [this](const boost::system::error_code& error, std::size_t size) {

@@ -27,6 +27,9 @@ class Worker {
 
   void kill() const { process_.signal(SIGKILL); }
 
+  // Whether the process has been stopped by a signal, as by SIGSTOP.
+  bool is_stopped() const;
+
   const WorkerCommand& command() const { return command_; }
   const std::optional<ExitStatus>& exit_status() const { return exit_status_; }
 

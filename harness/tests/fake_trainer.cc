@@ -147,6 +147,10 @@ int strike(const Fault& fault, std::int64_t rank) {
   if (fault.kind == "exit") return 3;
   if (fault.kind == "silent_exit") return 0;
   if (fault.kind == "hang") ::pause();
+  if (fault.kind == "stop") {
+    say({{"event", "heartbeat"}, {"iteration", fault.iteration - 1}, {"phase", "computing"}});
+    ::raise(SIGSTOP);
+  }
   if (fault.kind == "garbage") std::cout << "this is no event" << std::endl;
   if (fault.kind == "nan") {
     say({{"event", "failed"}, {"rank", rank}, {"kind", "non_finite"}, {"message", "the loss is not finite"}});
@@ -177,6 +181,7 @@ int work(const Json& input) {
          {"train_time_s", train_time_s},
          {"train_loss", 1.0},
          {"iteration_time_s", config.iteration_time_s},
+         {"load_s", 0.0},
          {"compute_s", config.iteration_time_s / 2},
          {"encode_s", 0.0},
          {"exchange_s", config.iteration_time_s / 2},

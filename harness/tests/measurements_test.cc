@@ -6,10 +6,12 @@ namespace thinpipe {
 namespace {
 
 Json iteration(int number, double time_s, double train_time_s) {
-  return {{"event", "iteration"},       {"iteration", number},       {"train_time_s", train_time_s},
-          {"iteration_time_s", time_s}, {"compute_s", 0.5 * time_s}, {"encode_s", 0.1 * time_s},
-          {"exchange_s", 0.3 * time_s}, {"decode_s", 0.1 * time_s},  {"exposed_exchange_s", 0.2 * time_s},
-          {"payload_bytes", 100},       {"sent_bytes", 175.5}};
+  return {{"event", "iteration"},         {"iteration", number},
+          {"train_time_s", train_time_s}, {"iteration_time_s", time_s},
+          {"compute_s", 0.5 * time_s},    {"encode_s", 0.1 * time_s},
+          {"load_s", 0.05 * time_s},      {"exchange_s", 0.3 * time_s},
+          {"decode_s", 0.1 * time_s},     {"exposed_exchange_s", 0.2 * time_s},
+          {"payload_bytes", 100},         {"sent_bytes", 175.5}};
 }
 
 Json evaluation(int number, double train_time_s, const Json& accuracy) {
@@ -40,6 +42,7 @@ TEST(Measurements, SumsBytesAndAveragesTimes) {
   EXPECT_DOUBLE_EQ(times.at("mean"), 2);
   EXPECT_DOUBLE_EQ(times.at("p50"), 2);
   EXPECT_DOUBLE_EQ(times.at("p90"), 2.8);
+  EXPECT_DOUBLE_EQ(times.at("load"), 0.1);
   EXPECT_DOUBLE_EQ(times.at("compute"), 1);
   EXPECT_DOUBLE_EQ(times.at("exposed_exchange"), 0.4);
   EXPECT_EQ(measurements.curve().size(), 1);
@@ -56,7 +59,7 @@ TEST(Targets, AreReachedAtTheFirstEvaluationAtOrAboveThem) {
   measurements.add(evaluation(20, 5, nullptr));  // a loss that is not finite has no accuracy
   measurements.add(evaluation(40, 9, 0.8));
   measurements.add(evaluation(60, 12, 0.7));
-  EXPECT_EQ(reach_targets(measurements.curve(), {0.8, 0.9}),
+  EXPECT_EQ(reach_targets(measurements.curve(), {{.value = 0.8}, {.value = 0.9}}),
             Json::parse(R"([{"accuracy": 0.8, "reached": true, "iteration": 40, "train_time_s": 9.0},
                             {"accuracy": 0.9, "reached": false, "iteration": null, "train_time_s": null}])"));
 }

@@ -55,7 +55,7 @@ TEST(Report, ComputesSpeedUpsAgainstBothBaselines) {
   EXPECT_DOUBLE_EQ(rows[1].at("speed_up_over_dense"), 2);
   EXPECT_DOUBLE_EQ(rows[0].at("speed_up_over_dense"), 1);
   EXPECT_DOUBLE_EQ(rows[2].at("final_accuracy"), 0.79);
-  EXPECT_DOUBLE_EQ(rows[2].at("target_accuracy"), 0.8);
+  EXPECT_DOUBLE_EQ(rows[2].at("target"), 0.8);
 }
 
 TEST(Report, ARunThatNeverReachesTheTargetStays) {
@@ -95,9 +95,10 @@ TEST(Report, TheUnprunedBaselineComesFirstThenTheOnePrunedAlike) {
 }
 
 TEST(Report, AnAskedTargetReplacesTheRunsOwn) {
-  const Json rows = make_report({record("dense", 0, 80)}, 0.795);
-  EXPECT_DOUBLE_EQ(rows[0].at("target_accuracy"), 0.795);
-  EXPECT_DOUBLE_EQ(make_report({record("dense", 0, 80)}, 0.05)[0].at("time_to_accuracy_s"), 0);
+  const Json rows = make_report({record("dense", 0, 80)}, Target{.value = 0.795});
+  EXPECT_DOUBLE_EQ(rows[0].at("target"), 0.795);
+  EXPECT_DOUBLE_EQ(make_report({record("dense", 0, 80)}, Target{.value = 0.05})[0].at("time_to_accuracy_s"),
+                   0);
 }
 
 TEST(Report, ComparesBottleneckBytesWithWhatWasSent) {

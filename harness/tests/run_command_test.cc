@@ -128,6 +128,7 @@ INSTANTIATE_TEST_SUITE_P(
         FaultCase{"Crash", "crash", {}, "crash", "signal 11 (Segmentation fault)", "before it had finished"},
         FaultCase{"Exit", "exit", {}, "crash", "exit code 3", "exit code 3"},
         FaultCase{"SilentExit", "silent_exit", {}, "crash", "exit code 0", "before it had finished"},
+        FaultCase{"Stop", "stop", {}, "hang", nullptr, "computing after iteration 1; its process is stopped"},
         FaultCase{"NaN", "nan", {}, "non_finite", "exit code 1", "the loss is not finite"},
         FaultCase{"Garbage", "garbage", {}, "protocol", "exit code 0", "this is no event"}),
     [](const auto& tested) { return tested.param.name; });
@@ -140,7 +141,7 @@ TEST(RunCommand, ARunThatStallsIsGivenUp) {
   EXPECT_EQ(ended.status.code, 1);
   const Json record = program.record("faulty");
   EXPECT_EQ(record.at("error").at("kind"), "stall");
-  EXPECT_EQ(record.at("error").at("message"), "no worker reported anything for 1 s");
+  EXPECT_EQ(record.at("error").at("message"), "no worker reported any progress for 1 s");
   EXPECT_EQ(record.at("limits").at("stall_timeout_s"), 1.0);
   EXPECT_EQ(record.at("curve").size(), 2) << "what was measured before is kept";
   EXPECT_EQ(program.record("sound").at("status"), "completed");
@@ -209,7 +210,7 @@ TEST(ReportCommand, PrintsTheTableOrItsNumbers) {
   ASSERT_EQ(program.run(program.run_arguments(program.experiment(loopback))).status.code, 0);
   EXPECT_THAT(program.run({"report", program.results() / "test"}).output, HasSubstr("method"));
   const auto ended = program.run({"report", program.results(), "--target", "0.2", "--json"});
-  EXPECT_DOUBLE_EQ(Json::parse(ended.output).at(0).at("target_accuracy"), 0.2);
+  EXPECT_DOUBLE_EQ(Json::parse(ended.output).at(0).at("target"), 0.2);
   EXPECT_EQ(program.run({"report", program.folder() / "missing"}).status.code, 2);
 }
 

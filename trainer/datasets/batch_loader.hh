@@ -11,6 +11,8 @@ namespace thinpipe::trainer {
 struct Batch {
   torch::Tensor inputs;  // of Dataset::prepare
   torch::Tensor labels;  // int64 [n], or of text [n, sequence_length]
+
+  Batch to(const torch::Device& device) const { return {inputs.to(device), labels.to(device)}; }
 };
 
 // Examples begin..begin+count-1 of a part, as they are.

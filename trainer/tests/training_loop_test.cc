@@ -16,7 +16,9 @@
 namespace thinpipe::trainer {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::Not;
 using ::testing::ThrowsMessage;
 
 Json base_config(int workers) {
@@ -45,7 +47,11 @@ struct Result {
   std::vector<torch::Tensor> parameters;  // rank 0's
 };
 
-Result train(const TrainingConfig& config, const CheckpointOptions& checkpoints = {}) {
+// What a worker trains on instead of the data set; null: the data set itself.
+using Replacement = std::function<std::unique_ptr<Dataset>(const Dataset& dataset, int rank)>;
+
+Result train(const TrainingConfig& config, const CheckpointOptions& checkpoints = {},
+             const Replacement& replace = nullptr) {
   const auto dataset = make_dataset(config);
   InProcessGroup group(static_cast<int>(config.workers));
   Result result;
@@ -65,7 +71,8 @@ Result train(const TrainingConfig& config, const CheckpointOptions& checkpoints 
             if (event["event"] == "evaluation") result.evaluations.push_back(event);
             if (event["event"] == "summary") result.summary = event;
           };
-          TrainingLoop loop(config, *dataset, group.join(rank), weights, checkpoints, sink);
+          const std::unique_ptr<Dataset> other = replace ? replace(*dataset, rank) : nullptr;
+          TrainingLoop loop(config, other ? *other : *dataset, group.join(rank), weights, checkpoints, sink);
           loop.run();
           if (rank == 0) {
             for (const auto& parameter : loop.model().parameters())
@@ -205,6 +212,111 @@ TEST(TrainingLoop, FailsByNameWhenTheGradientStaysNonFinite) {
   const TrainingConfig config =
       configured(2, {{"optimiser", {{"learning_rate", 1e30}}}, {"training", {{"max_skipped_steps", 3}}}});
   EXPECT_THAT([&] { train(config); }, ThrowsMessage<NonFiniteError>(HasSubstr("3 steps in a row")));
+}
+
+// Rank 1 of these sees NaN in place of some training images.
+class Poisoned : public Dataset {
+ public:
+  // `example`: of the training set; -1: all images.
+  Poisoned(const Dataset& inner, std::int64_t example) : inner_(inner) {
+    if (example >= 0) poison_ = inner.train().inputs[example].flatten();
+  }
+  DataShape shape() const override { return inner_.shape(); }
+  const Examples& train() const override { return inner_.train(); }
+  const Examples& test() const override { return inner_.test(); }
+  torch::Tensor prepare(const torch::Tensor& inputs) const override {
+    torch::Tensor prepared = inner_.prepare(inputs);
+    const torch::Tensor bad =
+        poison_ ? inputs.flatten(1).eq(*poison_).all(1) : torch::ones({inputs.size(0)}, torch::kBool);
+    return prepared.masked_fill_(bad.view({-1, 1, 1, 1}), std::numeric_limits<float>::quiet_NaN());
+  }
+
+ private:
+  const Dataset& inner_;
+  std::optional<torch::Tensor> poison_;
+};
+
+TEST(TrainingLoop, AllSkipTheStepInWhichOneWorkerMeetsNaN) {
+  // Example 100 is in one batch of each of the two epochs; only where rank 1 gets it is a step lost.
+  const TrainingConfig config =
+      configured(3, {{"synchroniser", {{"name", "topk"}, {"ratio", 0.05}}},
+                     {"training", {{"epochs", 6}, {"check_agreement_every_iterations", 1}}}});
+  BatchSampler sampler({.examples = 192, .batch_size_per_worker = 8, .rank = 1, .world_size = 3, .seed = 3});
+  std::vector<int> expected;
+  for (int i = 0; i < 6 * 8; ++i) {
+    if (sampler.batch(i / 8, i % 8).eq(100).any().item<bool>()) expected.push_back(i + 1);
+  }
+  ASSERT_FALSE(expected.empty());
+
+  const Result result = train(config, {}, [](const Dataset& dataset, int rank) -> std::unique_ptr<Dataset> {
+    return rank == 1 ? std::make_unique<Poisoned>(dataset, 100) : nullptr;
+  });
+  std::vector<int> skipped;
+  for (const Json& iteration : result.iterations) {
+    if (!iteration["applied"].get<bool>()) skipped.push_back(iteration["iteration"]);
+  }
+  EXPECT_EQ(skipped, expected);
+  EXPECT_EQ(result.summary["skipped_steps"], expected.size());
+  for (const torch::Tensor& parameter : result.parameters)
+    EXPECT_TRUE(parameter.isfinite().all().item<bool>());
+}
+
+TEST(TrainingLoop, NamesRankAndTensorOfAGradientThatStaysNonFinite) {
+  EXPECT_THAT(
+      [] {
+        train(configured(3, {{"training", {{"max_skipped_steps", 2}}}}), {},
+              [](const Dataset& dataset, int rank) -> std::unique_ptr<Dataset> {
+                return rank == 1 ? std::make_unique<Poisoned>(dataset, -1) : nullptr;
+              });
+      },
+      ThrowsMessage<NonFiniteError>(AllOf(HasSubstr("2 steps in a row"), HasSubstr("fc2."),
+                                          HasSubstr("on rank 1"), Not(HasSubstr("on rank 0")),
+                                          Not(HasSubstr("on rank 2")))));
+}
+
+TEST(TrainingLoop, ClippingBoundsTheStep) {
+  // Without momentum and decay a step is learning rate x gradient, and no longer than learning rate x norm.
+  const Json plain = {{"name", "sgd"}, {"learning_rate", 1.0}, {"momentum", 0.0}, {"weight_decay", 0.0}};
+  const TrainingConfig config =
+      configured(2, {{"optimiser", plain},
+                     {"training", {{"epochs", 1}, {"batch_size_per_worker", 96}, {"clip_norm", 1e-3}}}});
+  const auto dataset = make_dataset(config);
+  const auto before = make_model(config, dataset->shape());
+  const Result after = train(config);
+  ASSERT_EQ(after.iterations.size(), 1);
+  double squares = 0;
+  std::size_t p = 0;
+  for (const torch::Tensor& parameter : before->parameters()) {
+    squares += (parameter - after.parameters[p++]).to(torch::kDouble).square().sum().item<double>();
+  }
+  EXPECT_NEAR(std::sqrt(squares), 1e-3, 1e-5);
+}
+
+TEST(TrainingLoop, TheScheduleDecidesTheStep) {
+  // After the rate has fallen to nothing, weights stay; before, they do not.
+  const Json falling = {{"shape", "step"}, {"step_epochs", {1}}, {"step_factor", 1e-30}};
+  const Json plain = {{"momentum", 0.0}, {"weight_decay", 0.0}};
+  const Result one = train(configured(2, {{"optimiser", plain}, {"training", {{"epochs", 1}}}}));
+  const Result two = train(configured(2, {{"optimiser", plain}, {"schedule", falling}}));
+  EXPECT_EQ(one.summary["parameters_hash"], two.summary["parameters_hash"]);
+  EXPECT_NE(train(configured(2, {{"optimiser", plain}})).summary["parameters_hash"],
+            two.summary["parameters_hash"]);
+}
+
+TEST(TrainingLoop, TellsWhatItIsAt) {
+  const TrainingConfig config = configured(1);
+  const auto dataset = make_dataset(config);
+  InProcessGroup group(1);
+  Pulse pulse;
+  std::vector<std::string> phases;
+  TrainingLoop loop(
+      config, *dataset, group.join(0), {}, {}, [&](const Json&) { phases.emplace_back(pulse.phase()); },
+      &pulse);
+  EXPECT_STREQ(pulse.phase(), "starting");
+  loop.run();
+  EXPECT_EQ(phases.front(), "evaluating");
+  EXPECT_EQ(phases.at(1), "exchanging");  // the end of the first iteration
+  EXPECT_EQ(pulse.iteration(), 16);
 }
 
 TEST(Agreement, NamesTheRanksAndTheTensorThatDiffer) {

@@ -1,0 +1,31 @@
+#include "trainer/heartbeat.hh"
+
+#include <future>
+
+#include <gtest/gtest.h>
+
+namespace thinpipe::trainer {
+namespace {
+
+TEST(Heartbeat, TellsAtOnceAndThenAgainWhatTheLoopIsAt) {
+  Pulse pulse;
+  pulse.enter(Pulse::Phase::evaluating);
+  pulse.count(7);
+  std::vector<Json> heard;
+  std::promise<void> second;
+  {
+    const Heartbeat heartbeat(pulse, [&](const Json& event) {
+      heard.push_back(event);
+      pulse.enter(Pulse::Phase::exchanging);
+      pulse.count(8);
+      if (heard.size() == 2) second.set_value();
+    });
+    second.get_future().wait();
+  }
+  const Json first = {{"event", "heartbeat"}, {"iteration", 7}, {"phase", "evaluating"}};
+  const Json next = {{"event", "heartbeat"}, {"iteration", 8}, {"phase", "exchanging"}};
+  EXPECT_EQ(heard, (std::vector<Json>{first, next}));
+}
+
+}  // namespace
+}  // namespace thinpipe::trainer

@@ -1,0 +1,105 @@
+"""All trainers killed at a random step, then started again: bit for bit the trajectory of the run without a break.
+
+Usage: resume_test.py PATH/thinpipe-trainer [SEED]
+"""
+
+import json
+import random
+import sys
+import tempfile
+from pathlib import Path
+
+import workers
+
+WORKERS, STEPS = 2, 96
+# Every method that carries something from step to step, and optimisers and pruning that do.
+CASES = {
+    "topk": {"synchroniser": {"name": "topk", "ratio": 0.05}},
+    "fp16 and cosine": {
+        "synchroniser": {"name": "fp16"},
+        "optimiser": {"name": "adamw"},
+        "schedule": {"shape": "cosine", "warmup_iterations": 4},
+    },
+    "pactrain observed": {
+        "synchroniser": {"name": "pactrain", "source": "observed", "stable_iterations": 3},
+        "pruning": {"ratio": 0.5},
+        "training": {"clip_norm": 1.0},
+    },
+    "pactrain ternary with error feedback": {
+        "synchroniser": {"name": "pactrain", "values": "ternary", "error_feedback": True},
+        "pruning": {"ratio": 0.5, "at_iteration": 5, "ramp_iterations": 10, "ramp_steps": 3},
+        "optimiser": {"name": "adam"},
+    },
+}
+
+
+def configured(changes):
+    config = {
+        "seed": 3,
+        "workers": WORKERS,
+        "model": {"name": "small_cnn", "width": 2, "hidden": 16},
+        "dataset": {"name": "synthetic", "channels": 3, "height": 8, "width": 8, "train_examples": 192,
+                    "test_examples": 50, "augment": True},
+        "training": {"epochs": STEPS * WORKERS * 12 // 192, "batch_size_per_worker": 12,
+                     "evaluate_every_iterations": 8},
+        "buckets": {"first_size": "1 kB", "size": "4 kB"},
+    }
+    for key, value in changes.items():
+        config[key] = {**config.get(key, {}), **value}
+    return config
+
+
+def summary(events):
+    """What the trajectory ended in; times differ from run to run."""
+    last = next(event for event in events if event["event"] == "summary")
+    evaluation = [event for event in events if event["event"] == "evaluation"][-1]
+    return {
+        "parameters_hash": last["parameters_hash"],
+        "effective_density": last["effective_density"],
+        "pruning": last["pruning"],
+        "synchroniser": last["synchroniser"],
+        "iteration": evaluation["iteration"],
+        "test_loss": evaluation["test_loss"],
+    }
+
+
+def kill_at(processes, iteration):
+    """Kills every worker as soon as rank 0 has reported the iteration."""
+    for line in processes[0].stdout:
+        event = json.loads(line)
+        if event["event"] == "iteration" and event["iteration"] == iteration:
+            break
+    for process in processes:
+        process.kill()
+    for process in processes:
+        process.communicate()
+
+
+def main():
+    if len(sys.argv) not in (2, 3):
+        sys.exit(__doc__)
+    trainer = sys.argv[1]
+    seed = int(sys.argv[2]) if len(sys.argv) == 3 else random.SystemRandom().randrange(10**6)
+    print(f"seed {seed}: give it as the second argument to repeat this")
+    draw = random.Random(seed)
+    for name, changes in CASES.items():
+        config = configured(changes)
+        with tempfile.TemporaryDirectory() as folder:
+            folder = Path(folder)
+            whole = summary(workers.finish(workers.start(trainer, folder / "whole", config)))
+            assert whole["iteration"] == STEPS, whole
+            checkpoint = {"directory": str(folder / "checkpoints"), "every_iterations": 3}
+            (folder / "checkpoints").mkdir()
+            first, second = sorted(draw.sample(range(4, STEPS // 2), 2))
+            for at in (first, second):
+                kill_at(workers.start(trainer, folder / "broken", config, checkpoint=checkpoint), at)
+            events = workers.finish(workers.start(trainer, folder / "broken", config, checkpoint=checkpoint))
+            resumed_from = min(event["iteration"] for event in events if event["event"] == "iteration")
+            assert resumed_from > 1, "nothing was resumed"
+            resumed = summary(events)
+        print(f"{name}: killed after iterations {first} and {second}, went on with {resumed_from}")
+        assert resumed == whole, f"{name}: {resumed} is not {whole}"
+
+
+if __name__ == "__main__":
+    main()

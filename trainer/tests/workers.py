@@ -1,0 +1,40 @@
+"""Workers of thinpipe-trainer on loopback, for the tests that are written in Python."""
+
+import json
+import subprocess
+from pathlib import Path
+
+
+def start(trainer, folder, config, weights=None, checkpoint=None):
+    """One process a worker; `folder` must be empty or left by workers that have ended. Returns the processes."""
+    folder = Path(folder)
+    rendezvous = folder / "rendezvous"
+    rendezvous.mkdir(parents=True, exist_ok=True)
+    for left in rendezvous.iterdir():
+        left.unlink()
+    processes = []
+    for rank in range(config["workers"]):
+        path = folder / f"worker-{rank}.json"
+        description = {
+            "schema_version": 1,
+            "rank": rank,
+            "world_size": config["workers"],
+            "address": "127.0.0.1",
+            "rendezvous_directory": str(rendezvous),
+            "starting_weights": None if weights is None else str(weights),
+            "checkpoint": checkpoint,
+            "config": config,
+        }
+        path.write_text(json.dumps(description))
+        processes.append(
+            subprocess.Popen([trainer, "work", path], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        )
+    return processes
+
+
+def finish(processes, timeout_s=240):
+    """Waits for workers that must end well; the events of rank 0."""
+    outputs = [process.communicate(timeout=timeout_s) for process in processes]
+    for rank, (process, (out, errors)) in enumerate(zip(processes, outputs)):
+        assert process.returncode == 0, f"rank {rank} exited with {process.returncode}: {out[-2000:]} {errors[-2000:]}"
+    return [json.loads(line) for line in outputs[0][0].splitlines()]
