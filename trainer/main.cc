@@ -8,6 +8,7 @@
 #include <CLI/CLI.hpp>
 
 #include "trainer/check.hh"
+#include "trainer/convert.hh"
 #include "trainer/pretraining.hh"
 #include "trainer/worker.hh"
 
@@ -71,6 +72,12 @@ int main(int argc, char** argv) {
   auto* working = app.add_subcommand("work", "be the worker that a file describes");
   working->add_option("FILE", file, "worker.json")->required();
   working->callback([&] { exit_code = work(file); });
+  std::string output;
+  auto* converting = app.add_subcommand(
+      "convert", "copy named tensors from one file format to another, by the ending of OUT");
+  converting->add_option("IN", file, "a file of torch.save, or .safetensors")->required();
+  converting->add_option("OUT", output, "*.safetensors, or *.pt, *.pth or *.bin for PyTorch")->required();
+  converting->callback([&] { std::cout << thinpipe::trainer::convert(file, output) << '\n'; });
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

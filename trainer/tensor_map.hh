@@ -1,5 +1,4 @@
-// Named tensors in a file: weights and checkpoints. The format is PyTorch's own for a dict of tensors:
-// Python's torch.load reads it, and a state dict written by torch.save is read back here.
+// Named tensors in a file: weights and checkpoints, as PyTorch's own files or as safetensors.
 #pragma once
 
 #include <map>
@@ -10,15 +9,25 @@ namespace thinpipe::trainer {
 
 using TensorMap = std::map<std::string, torch::Tensor>;
 
-// Atomic: at no moment does a reader see half a file. Throws SystemError or Error naming the path.
+// Atomic: at no moment does a reader see half a file. The format goes by the name's ending: .safetensors, or
+// .pt, .pth or .bin for PyTorch's. Throws SystemError or Error naming the path.
 void save_tensors(const TensorMap& tensors, const std::string& path);
 
-// Throws Error naming the path when the file is missing, damaged or not a dict of tensors.
+// The format goes by the file's content. Names that all begin with "module.", as DistributedDataParallel
+// makes them, lose it. Throws Error naming the path when the file is missing, damaged, or holds no tensors or
+// more than named tensors.
 TensorMap load_tensors(const std::string& path);
 
 // The tensor of that name; throws Error naming `what` (a file, say) and the name when it is missing or when
 // its shape or type differs from `like`.
 torch::Tensor expect_tensor(const TensorMap& tensors, const std::string& name, const torch::Tensor& like,
                             const std::string& what);
+
+// "Float [64, 3, 7, 7]"
+std::string describe_tensor(const torch::Tensor& tensor);
+
+// Throws Error naming `what` when contiguous booleans read from a file have bytes other than 0 and 1. Tensors
+// of other types pass.
+void check_booleans(const torch::Tensor& tensor, const std::string& what);
 
 }  // namespace thinpipe::trainer

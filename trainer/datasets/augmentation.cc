@@ -51,6 +51,7 @@ torch::Tensor augment(const torch::Tensor& images, const torch::Tensor& indices,
                       const Augmentation& augmentation, const AugmentationDraw& draw) {
   if (augmentation.is_none()) return images;
   const torch::Tensor source = images.contiguous();
+  const torch::Tensor examples = indices.contiguous();
   torch::Tensor result = torch::empty_like(source);
   const std::int64_t channels = source.size(1);
   const std::int64_t height = source.size(2);
@@ -59,7 +60,7 @@ torch::Tensor augment(const torch::Tensor& images, const torch::Tensor& indices,
   const auto* from = source.data_ptr<std::uint8_t>();
   auto* to = result.data_ptr<std::uint8_t>();
   for (std::int64_t i = 0; i < source.size(0); ++i) {
-    const Cut cut = draw_cut(augmentation, draw, indices.data_ptr<std::int64_t>()[i]);
+    const Cut cut = draw_cut(augmentation, draw, examples.data_ptr<std::int64_t>()[i]);
     for (std::int64_t c = 0; c < channels; ++c, from += plane, to += plane) {
       cut_plane(from, to, height, width, augmentation.crop_padding, cut);
     }

@@ -24,6 +24,7 @@ struct SyntheticOptions {
   std::int64_t test_examples = 1024;
   double noise = 0.5;
   std::int64_t seed = 1;
+  bool augment = false;
 
   void visit(auto& field) {
     field("classes", classes, Rule{.effect = "number of classes", .at_least = 2});
@@ -38,6 +39,10 @@ struct SyntheticOptions {
                .at_most = 4});
     field("seed", seed,
           Rule{.effect = "decides prototypes and noise, apart from the run's seed", .at_least = 0});
+    field("augment", augment,
+          Rule{.effect =
+                   "cut each training image anew in each epoch out of itself with 4 pixels of zeros around, "
+                   "and mirror one in two"});
   }
 };
 
@@ -113,6 +118,9 @@ class Synthetic : public Dataset {
   const Examples& train() const override { return train_; }
   const Examples& test() const override { return test_; }
   torch::Tensor prepare(const torch::Tensor& inputs) const override { return (*normalisation_)(inputs); }
+  Augmentation augmentation() const override {
+    return options_.augment ? Augmentation{.crop_padding = 4, .flip = true} : Augmentation{};
+  }
 
  private:
   SyntheticOptions options_;

@@ -5,6 +5,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <torch/csrc/jit/serialization/pickle.h>
 
 #include "harness/support/exception.hh"
 #include "trainer/collectives/tests/world.hh"
@@ -15,14 +16,82 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::ThrowsMessage;
 
-TEST(TensorMap, ReadsBackWhatItWrote) {
+class Formats : public ::testing::TestWithParam<std::string> {
+ protected:
+  std::string path() const { return folder_.path() + "/x" + GetParam(); }
+
+ private:
+  trainer::testing::TemporaryDirectory folder_;
+};
+
+TEST_P(Formats, ReadBackWhatTheyWrote) {
+  const TensorMap tensors = {{"a.weight", torch::tensor({1.5F, -2.0F})},
+                             {"n", torch::tensor({7}, torch::kLong)},
+                             {"flags", torch::tensor({true, false})},
+                             {"half", torch::ones({2, 3}, torch::kHalf)},
+                             {"brain", torch::ones({2, 3}, torch::kBFloat16)},
+                             {"scalar", torch::tensor(2.5)},
+                             {"empty", torch::empty({0, 2})},
+                             {"column", torch::arange(6).view({2, 3}).select(1, 1)},
+                             {"parameter", torch::ones({1}, torch::requires_grad())}};
+  save_tensors(tensors, path());
+  const TensorMap read = load_tensors(path());
+  ASSERT_EQ(read.size(), tensors.size());
+  for (const auto& [name, tensor] : tensors) {
+    EXPECT_EQ(read.at(name).scalar_type(), tensor.scalar_type()) << name;
+    EXPECT_TRUE(torch::equal(read.at(name), tensor)) << name;
+  }
+}
+
+TEST_P(Formats, AreToldByTheirContent) {
+  trainer::testing::TemporaryDirectory folder;
+  save_tensors({{"a", torch::ones({3})}}, path());
+  const std::string renamed = folder.path() + "/weights";
+  std::filesystem::rename(path(), renamed);
+  EXPECT_TRUE(torch::equal(load_tensors(renamed).at("a"), torch::ones({3})));
+}
+
+TEST_P(Formats, LoseThePrefixOfParallelModels) {
+  save_tensors({{"module.a", torch::ones({1})}, {"module.b", torch::ones({2})}}, path());
+  EXPECT_EQ(load_tensors(path()).at("b").numel(), 2);
+  save_tensors({{"module.a", torch::ones({1})}, {"b", torch::ones({2})}}, path());
+  EXPECT_EQ(load_tensors(path()).at("module.a").numel(), 1);
+}
+
+TEST_P(Formats, WithoutTensorsAreRefused) {
+  save_tensors({}, path());
+  EXPECT_THAT([&] { load_tensors(path()); }, ThrowsMessage<Error>(HasSubstr(path() + " holds no tensors")));
+}
+
+TEST_P(Formats, NoticeEveryTruncation) {
+  save_tensors({{"a", torch::zeros({4})}}, path());
+  for (auto size = std::filesystem::file_size(path()); size-- > 0;) {
+    std::filesystem::resize_file(path(), size);
+    EXPECT_THROW(load_tensors(path()), Error) << size;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(TensorMap, Formats, ::testing::Values(".pt", ".pth", ".bin", ".safetensors"),
+                         [](const auto& test) { return test.param.substr(1); });
+
+// What LibTorch itself writes: dicts carry their type.
+TEST(TensorMap, ReadsADictThatLibTorchPickled) {
   const trainer::testing::TemporaryDirectory folder;
-  const std::string path = folder.path() + "/x.pt";
-  save_tensors({{"a.weight", torch::tensor({1.5F, -2.0F})}, {"n", torch::tensor({7}, torch::kLong)}}, path);
-  const TensorMap read = load_tensors(path);
-  ASSERT_EQ(read.size(), 2);
-  EXPECT_TRUE(torch::equal(read.at("a.weight"), torch::tensor({1.5F, -2.0F})));
-  EXPECT_TRUE(torch::equal(read.at("n"), torch::tensor({7}, torch::kLong)));
+  c10::Dict<std::string, torch::Tensor> dict;
+  dict.insert("a", torch::tensor({1.5F, -2.0F}));
+  const std::vector<char> bytes = torch::jit::pickle_save(torch::IValue(dict));
+  std::ofstream(folder.path() + "/x.pt", std::ios::binary)
+      .write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+  EXPECT_TRUE(torch::equal(load_tensors(folder.path() + "/x.pt").at("a"), torch::tensor({1.5F, -2.0F})));
+}
+
+TEST(TensorMap, SaysWhichEndingsItKnows) {
+  const trainer::testing::TemporaryDirectory folder;
+  EXPECT_THAT(
+      [&] {
+        save_tensors({{"a", torch::zeros({1})}}, folder.path() + "/x.ckpt");
+      },
+      ThrowsMessage<InputError>(HasSubstr("x.ckpt: the name must end in .safetensors, or in .pt")));
 }
 
 TEST(TensorMap, LeavesNoTemporaryFile) {

@@ -77,7 +77,7 @@ TEST(FashionMnist, TakesTheFirstExamplesWhenLimited) {
 TEST(FashionMnist, NamesTheMissingFileAndTheRemedy) {
   EXPECT_THAT(refusal({{"name", "fashion_mnist"}, {"directory", "/nowhere"}}),
               AllOf(HasSubstr("experiment.json at /dataset/directory: "),
-                    HasSubstr("open /nowhere/train-images-idx3-ubyte.gz: No such file"),
+                    HasSubstr("/nowhere has none of the files train-images-idx3-ubyte.gz, "),
                     HasSubstr("`apt install dataset-fashion-mnist`")));
 }
 
@@ -104,6 +104,16 @@ TEST(Synthetic, IsTheSameEverywhere) {
   EXPECT_TRUE(pixels.equal(torch::tensor({118, 0, 255, 204, 255, 255, 215, 255}, torch::kInt64))) << pixels;
   EXPECT_EQ(hash(dataset->train().inputs), 3949544994565845757U);
   EXPECT_EQ(hash(dataset->test().inputs), 5697444183641675079U);
+}
+
+TEST(Synthetic, IsAugmentedWhenAsked) {
+  const Json options = {{"name", "synthetic"}, {"train_examples", 10}, {"test_examples", 10}};
+  EXPECT_TRUE(make(options)->augmentation().is_none());
+  Json augmented = options;
+  augmented["augment"] = true;
+  EXPECT_EQ(make(augmented)->augmentation().crop_padding, 4);
+  EXPECT_TRUE(make(augmented)->augmentation().flip);
+  EXPECT_TRUE(make(augmented)->train().inputs.equal(make(options)->train().inputs));
 }
 
 TEST(Synthetic, DependsOnItsSeedAndKeepsTrainAndTestApart) {

@@ -1,0 +1,129 @@
+// Text as bytes, for models of language: each example is a stretch of it, and the label of each byte is the
+// byte that follows.
+#include <cstring>
+#include <filesystem>
+#include <set>
+
+#include <fmt/format.h>
+
+#include "harness/support/options.hh"
+#include "trainer/datasets/first_examples.hh"
+#include "trainer/datasets/utf8.hh"
+#include "trainer/input_file.hh"
+
+namespace thinpipe::trainer {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct BytesOptions {
+  std::string path = "/usr/share/common-licenses";
+  std::int64_t sequence_length = 128;
+  double test_share = 0.1;
+  std::optional<std::int64_t> train_examples;
+  std::optional<std::int64_t> test_examples;
+
+  void visit(auto& field) {
+    field("path", path,
+          Rule{.effect = "a file of UTF-8 text, or a folder of such files and folders, taken in the order of "
+                         "their paths; the default comes with Debian"});
+    field("sequence_length", sequence_length,
+          Rule{.effect = "bytes of an example", .at_least = 1, .at_most = 65536});
+    field("test_share", test_share,
+          Rule{.effect = "of each file, the last part of this size is for testing", .above = 0, .below = 1});
+    field("train_examples", train_examples,
+          Rule{.effect = "only the first so many; null: all", .at_least = 1});
+    field("test_examples", test_examples, Rule{.effect = "only the first so many; null: all", .at_least = 1});
+  }
+};
+
+// The regular files in and below a folder, each once however many links lead to it, sorted by path. Links to
+// folders are not followed.
+std::set<fs::path> find_files(const fs::path& path) {
+  if (!fs::is_directory(path)) return {path};
+  std::set<fs::path> files;
+  for (const fs::directory_entry& entry : fs::recursive_directory_iterator(path)) {
+    if (entry.is_regular_file()) files.insert(fs::canonical(entry.path()));
+  }
+  if (files.empty()) throw Error(path.string() + " has no files in it");
+  return files;
+}
+
+std::string read_text(const fs::path& path) {
+  const InputFile file(path);
+  std::string text = file.beginning(file.size());
+  if (const auto invalid = find_invalid_utf8(text)) {
+    throw Error(fmt::format("{} is not UTF-8 text: its byte {}, {:#04x}, does not belong there",
+                            path.string(), *invalid, static_cast<unsigned char>(text[*invalid])));
+  }
+  return text;
+}
+
+struct Text {
+  std::string train;
+  std::string test;
+};
+
+// The last share of each file, not of all text: the two parts are then alike.
+Text read_split(const fs::path& path, double test_share) {
+  Text text;
+  for (const fs::path& file : find_files(path)) {
+    const std::string all = read_text(file);
+    const auto test = static_cast<std::size_t>(static_cast<double>(all.size()) * test_share);
+    text.train += all.substr(0, all.size() - test);
+    text.test += all.substr(all.size() - test);
+  }
+  return text;
+}
+
+// Stretches that follow one another; what does not fill one is left out.
+Examples make_examples(const std::string& text, std::int64_t length, const std::string& part) {
+  const std::int64_t count = (std::ssize(text) - 1) / length;
+  if (text.empty() || count == 0) {
+    throw Error(
+        fmt::format("only {} bytes are there to {} with, and one example takes {} and the byte that follows; "
+                    "give more text, or change sequence_length or test_share",
+                    text.size(), part, length));
+  }
+  const torch::Tensor bytes = torch::empty({count * length + 1}, torch::kUInt8);
+  std::memcpy(bytes.data_ptr(), text.data(), bytes.nbytes());
+  return {bytes.narrow(0, 0, count * length).view({count, length}),
+          bytes.narrow(0, 1, count * length).view({count, length})};
+}
+
+class Bytes : public Dataset {
+ public:
+  Bytes(Examples train, Examples test) : train_(std::move(train)), test_(std::move(test)) {}
+
+  DataShape shape() const override { return {.classes = 256, .sequence_length = train_.inputs.size(1)}; }
+  const Examples& train() const override { return train_; }
+  const Examples& test() const override { return test_; }
+  torch::Tensor prepare(const torch::Tensor& inputs) const override { return inputs.to(torch::kInt64); }
+
+ private:
+  Examples train_;
+  Examples test_;
+};
+
+std::unique_ptr<Dataset> make_bytes(JsonObject& object) {
+  const auto options = read_options<BytesOptions>(object);
+  Examples train;
+  Examples test;
+  try {
+    const Text text = read_split(options.path, options.test_share);
+    train = make_examples(text.train, options.sequence_length, "train");
+    test = make_examples(text.test, options.sequence_length, "test");
+  } catch (const std::exception& error) {
+    throw InputError(object.place_of("path"),
+                     fmt::format("must be a file or folder of UTF-8 text: {}", error.what()));
+  }
+  return std::make_unique<Bytes>(
+      first_examples(train, options.train_examples, object.place_of("train_examples")),
+      first_examples(test, options.test_examples, object.place_of("test_examples")));
+}
+
+const Registration<Dataset> registration{"bytes", "text, byte by byte, for models of language",
+                                         describe_options<BytesOptions>(), make_bytes};
+
+}  // namespace
+}  // namespace thinpipe::trainer

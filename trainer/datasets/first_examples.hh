@@ -1,0 +1,13 @@
+// The options train_examples and test_examples of data sets.
+#pragma once
+
+#include "harness/support/exception.hh"
+#include "trainer/datasets/dataset.hh"
+
+namespace thinpipe::trainer {
+
+// The first `count` examples, or all; throws InputError at `place` when there are fewer.
+Examples first_examples(const Examples& examples, const std::optional<std::int64_t>& count,
+                        const Place& place);
+
+}  // namespace thinpipe::trainer

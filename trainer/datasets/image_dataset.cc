@@ -1,0 +1,39 @@
+#include "trainer/datasets/image_dataset.hh"
+
+#include <fmt/format.h>
+
+#include "harness/support/exception.hh"
+
+namespace thinpipe::trainer {
+
+void check_class_counts(const torch::Tensor& labels, const std::vector<std::int64_t>& counts,
+                        const std::string& source) {
+  const torch::Tensor found = torch::bincount(labels, {}, std::ssize(counts));
+  for (std::int64_t c = 0; c < std::ssize(counts); ++c) {
+    const auto count = found[c].item<std::int64_t>();
+    if (count != counts[static_cast<std::size_t>(c)]) {
+      throw Error(
+          fmt::format("{}: {} examples of class {}, but the published set has {}: the labels are damaged",
+                      source, count, c, counts[static_cast<std::size_t>(c)]));
+    }
+  }
+}
+
+DataShape ImageDataset::shape() const {
+  return {.channels = parts_.train.inputs.size(1),
+          .height = parts_.side.value_or(parts_.train.inputs.size(2)),
+          .width = parts_.side.value_or(parts_.train.inputs.size(3)),
+          .classes = parts_.classes};
+}
+
+torch::Tensor ImageDataset::prepare(const torch::Tensor& inputs) const {
+  torch::Tensor images = parts_.normalisation(inputs);
+  if (!parts_.side) return images;
+  namespace functional = torch::nn::functional;
+  return functional::interpolate(images, functional::InterpolateFuncOptions()
+                                             .size(std::vector<std::int64_t>{*parts_.side, *parts_.side})
+                                             .mode(torch::kBilinear)
+                                             .align_corners(false));
+}
+
+}  // namespace thinpipe::trainer

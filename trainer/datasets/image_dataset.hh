@@ -1,0 +1,38 @@
+// Images out of files, with published normalisation: what those data sets share.
+#pragma once
+
+#include "trainer/datasets/dataset.hh"
+#include "trainer/datasets/normalisation.hh"
+
+namespace thinpipe::trainer {
+
+// Of images with int64 labels: throws Error naming `source` unless class c has counts[c] of them. The labels
+// of a published set are as good as signed by this: no single one can change unseen.
+void check_class_counts(const torch::Tensor& labels, const std::vector<std::int64_t>& counts,
+                        const std::string& source);
+
+class ImageDataset : public Dataset {
+ public:
+  struct Parts {
+    Examples train;
+    Examples test;
+    std::int64_t classes = 0;
+    Normalisation normalisation;
+    Augmentation augmentation;
+    std::optional<std::int64_t>
+        side;  // images are scaled to this many pixels a side; nothing: left as they are
+  };
+
+  explicit ImageDataset(Parts parts) : parts_(std::move(parts)) {}
+
+  DataShape shape() const override;
+  const Examples& train() const override { return parts_.train; }
+  const Examples& test() const override { return parts_.test; }
+  torch::Tensor prepare(const torch::Tensor& inputs) const override;
+  Augmentation augmentation() const override { return parts_.augmentation; }
+
+ private:
+  Parts parts_;
+};
+
+}  // namespace thinpipe::trainer

@@ -1,0 +1,41 @@
+// MNIST: 28 x 28 grey images of handwritten digits, 60000 to train and 10000 to test.
+// LeCun, Bottou, Bengio, Haffner: Gradient-Based Learning Applied to Document Recognition (1998).
+#include "trainer/datasets/idx_images.hh"
+
+namespace thinpipe::trainer {
+namespace {
+
+struct MnistOptions : IdxImagesOptions {
+  bool augment = false;
+
+  MnistOptions() { directory = "/usr/share/datasets/mnist"; }
+
+  void visit(auto& field) {
+    IdxImagesOptions::visit(field);
+    field(
+        "augment", augment,
+        Rule{.effect =
+                 "cut each training image anew in each epoch out of itself with 2 pixels of zeros around; no "
+                 "flips, for most digits have a left and a right"});
+  }
+};
+
+std::unique_ptr<Dataset> make_mnist(JsonObject& object) {
+  const IdxImages images{.title = "MNIST",
+                         .remedy =
+                             "get the four files from https://ossci-datasets.s3.amazonaws.com/mnist/ (as "
+                             "train-images-idx3-ubyte.gz) into one folder and name it here",
+                         .pixel_mean = 0.1307,
+                         .pixel_deviation = 0.3081,
+                         .train_counts = {5923, 6742, 5958, 6131, 5842, 5421, 5918, 6265, 5851, 5949},
+                         .test_counts = {980, 1135, 1032, 1010, 982, 892, 958, 1028, 974, 1009}};
+  const auto options = read_options<MnistOptions>(object);
+  return make_idx_images(images, object, options, {.crop_padding = options.augment ? 2 : 0});
+}
+
+const Registration<Dataset> registration{
+    "mnist", "28 x 28 grey images of handwritten digits: 60000 to train, 10000 to test",
+    describe_options<MnistOptions>(), make_mnist};
+
+}  // namespace
+}  // namespace thinpipe::trainer

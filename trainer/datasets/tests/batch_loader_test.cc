@@ -1,0 +1,164 @@
+#include "trainer/datasets/batch_loader.hh"
+
+#include <atomic>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "harness/support/exception.hh"
+#include "trainer/datasets/augmentation.hh"
+
+namespace thinpipe::trainer {
+namespace {
+
+using testing::HasSubstr;
+using testing::ThrowsMessage;
+
+// Images that tell their example's index; preparing them can be made to fail.
+class Numbered : public Dataset {
+ public:
+  explicit Numbered(std::int64_t examples, const Augmentation& augmentation = {})
+      : augmentation_(augmentation) {
+    const torch::Tensor numbers = torch::arange(examples);
+    examples_ = {numbers.to(torch::kUInt8).view({-1, 1, 1, 1}).repeat({1, 1, 4, 4}),
+                 numbers.to(torch::kUInt8)};
+    examples_.inputs.select(3, 0).fill_(255);  // so that a flip shows
+  }
+
+  DataShape shape() const override { return {.channels = 1, .height = 4, .width = 4, .classes = 256}; }
+  const Examples& train() const override { return examples_; }
+  const Examples& test() const override { return examples_; }
+  torch::Tensor prepare(const torch::Tensor& inputs) const override {
+    EXPECT_FALSE(torch::GradMode::is_enabled() && loading_);
+    if (++calls_ == failing_call_) throw Error("cannot prepare");
+    return inputs.to(torch::kFloat32) / 2;
+  }
+  Augmentation augmentation() const override { return augmentation_; }
+
+  // Counted from 1, from now on.
+  void fail_in_call(int call) {
+    calls_ = 0;
+    failing_call_ = call;
+  }
+  void expect_no_gradients() { loading_ = true; }
+
+ private:
+  Augmentation augmentation_;
+  Examples examples_;
+  mutable std::atomic<int> calls_ = 0;
+  int failing_call_ = 0;
+  bool loading_ = false;
+};
+
+const BatchSampler::Options options{
+    .examples = 40, .batch_size_per_worker = 4, .rank = 1, .world_size = 2, .seed = 7};
+
+// One after the other, without looking ahead.
+Batch expected(const Dataset& dataset, std::int64_t iteration) {
+  BatchSampler sampler(options);
+  const std::int64_t epoch = iteration / sampler.batches_per_epoch();
+  const torch::Tensor chosen = sampler.batch(epoch, iteration % sampler.batches_per_epoch());
+  const torch::Tensor inputs = augment(dataset.train().inputs.index_select(0, chosen), chosen,
+                                       dataset.augmentation(), {.seed = options.seed, .epoch = epoch});
+  return {dataset.prepare(inputs), dataset.train().labels.index_select(0, chosen).to(torch::kInt64)};
+}
+
+void expect_same(const Batch& batch, const Batch& other) {
+  EXPECT_TRUE(batch.inputs.equal(other.inputs));
+  EXPECT_TRUE(batch.labels.equal(other.labels));
+}
+
+TEST(BatchLoader, GivesTheBatchesOfTheSamplerEpochAfterEpoch) {
+  Numbered dataset(40, {.crop_padding = 1, .flip = true});
+  BatchLoader loader(dataset, options);
+  EXPECT_EQ(loader.batches_per_epoch(), 5);
+  for (std::int64_t iteration = 0; iteration < 12; ++iteration) {
+    expect_same(loader.load(iteration), expected(dataset, iteration));
+  }
+}
+
+TEST(BatchLoader, TakesIterationsInAnyOrder) {
+  Numbered dataset(40, {.crop_padding = 1, .flip = true});
+  BatchLoader loader(dataset, options);
+  for (const std::int64_t iteration : {3, 4, 4, 0, 11, 12, 2, 3}) {
+    expect_same(loader.load(iteration), expected(dataset, iteration));
+  }
+}
+
+TEST(BatchLoader, WithoutAugmentationGivesTheExamplesAsTheyAre) {
+  const Numbered dataset(40);
+  BatchLoader loader(dataset, options);
+  const Batch batch = loader.load(1);
+  EXPECT_EQ(batch.inputs.scalar_type(), torch::kFloat32);
+  EXPECT_EQ(batch.labels.scalar_type(), torch::kInt64);
+  EXPECT_TRUE(
+      (batch.inputs * 2).select(3, 1).select(2, 0).select(1, 0).to(torch::kInt64).equal(batch.labels));
+}
+
+TEST(BatchLoader, AnEpochsBatchesDifferFromTheNext) {
+  const Numbered dataset(40);
+  BatchLoader loader(dataset, options);
+  EXPECT_FALSE(loader.load(0).labels.equal(loader.load(5).labels));
+}
+
+TEST(BatchLoader, RecordsNoGradients) {
+  Numbered dataset(40);
+  dataset.expect_no_gradients();
+  BatchLoader loader(dataset, options);
+  for (std::int64_t iteration = 0; iteration < 3; ++iteration) {
+    EXPECT_FALSE(loader.load(iteration).inputs.requires_grad());
+  }
+}
+
+TEST(BatchLoader, RefusesADataSetSmallerThanAGlobalBatch) {
+  const Numbered dataset(7);
+  BatchSampler::Options small = options;
+  small.examples = 7;
+  EXPECT_THROW(BatchLoader(dataset, small), Error);
+}
+
+TEST(BatchLoader, ReportsAFailureAndGoesOn) {
+  Numbered dataset(40);
+  const Batch first = expected(dataset, 0);
+  BatchLoader loader(dataset, options);
+  dataset.fail_in_call(1);
+  EXPECT_THAT([&] { loader.load(0); }, ThrowsMessage<Error>(HasSubstr("cannot prepare")));
+  expect_same(loader.load(0), first);
+}
+
+TEST(BatchLoader, ReportsAFailureOfTheBatchMadeAheadWhenItIsAskedFor) {
+  Numbered dataset(40);
+  const Batch first = expected(dataset, 0);
+  const Batch second = expected(dataset, 1);
+  BatchLoader loader(dataset, options);
+  dataset.fail_in_call(2);
+  expect_same(loader.load(0), first);
+  EXPECT_THAT([&] { loader.load(1); }, ThrowsMessage<Error>(HasSubstr("cannot prepare")));
+  expect_same(loader.load(1), second);
+}
+
+TEST(BatchLoader, ForgetsAFailureOfABatchThatNobodyAsksFor) {
+  Numbered dataset(40);
+  const Batch other = expected(dataset, 7);
+  {
+    BatchLoader loader(dataset, options);
+    dataset.fail_in_call(2);
+    loader.load(0);
+    expect_same(loader.load(7), other);
+  }
+  {
+    BatchLoader loader(dataset, options);
+    dataset.fail_in_call(2);
+    loader.load(0);
+  }
+}
+
+TEST(PrepareBatch, TakesAStretchOfAPart) {
+  const Numbered dataset(40);
+  const Batch batch = prepare_batch(dataset, dataset.test(), 5, 3);
+  EXPECT_TRUE(batch.labels.equal(torch::tensor({5, 6, 7}, torch::kInt64)));
+  EXPECT_TRUE(batch.inputs.equal(dataset.prepare(dataset.test().inputs.narrow(0, 5, 3))));
+}
+
+}  // namespace
+}  // namespace thinpipe::trainer

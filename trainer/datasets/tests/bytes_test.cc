@@ -1,0 +1,159 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "trainer/datasets/tests/files.hh"
+#include "trainer/datasets/utf8.hh"
+
+namespace thinpipe::trainer {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+
+std::string text_of(const torch::Tensor& bytes) {
+  const torch::Tensor contiguous = bytes.contiguous();
+  return {static_cast<const char*>(contiguous.data_ptr()), contiguous.nbytes()};
+}
+
+struct Utf8Case {
+  std::string text;
+  std::optional<std::size_t> invalid_at;
+};
+
+class Utf8 : public testing::TestWithParam<Utf8Case> {};
+
+TEST_P(Utf8, IsToldFromOtherBytes) {
+  EXPECT_EQ(find_invalid_utf8(GetParam().text), GetParam().invalid_at);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Texts, Utf8,
+    testing::Values(Utf8Case{"", {}}, Utf8Case{"plain", {}}, Utf8Case{std::string("\0", 1), {}},
+                    Utf8Case{"\x7f\xc2\x80\xdf\xbf\xe0\xa0\x80\xef\xbf\xbf\xf0\x90\x80\x80\xf4\x8f\xbf\xbf",
+                             {}},
+                    Utf8Case{"\xed\x9f\xbf\xee\x80\x80", {}},  // around the surrogates
+                    Utf8Case{"ab\x80", 2},                     // continues nothing
+                    Utf8Case{"a\xc3", 1}, Utf8Case{"\xe2\x82", 0}, Utf8Case{"\xf0\x9f\x98", 0},  // cut short
+                    Utf8Case{"\xc1\xbf", 0}, Utf8Case{"\xe0\x9f\xbf", 0},
+                    Utf8Case{"\xf0\x8f\xbf\xbf", 0},                                   // too long
+                    Utf8Case{"\xed\xa0\x80", 0},                                       // a surrogate
+                    Utf8Case{"\xf4\x90\x80\x80", 0}, Utf8Case{"\xf5\x80\x80\x80", 0},  // beyond the last
+                    Utf8Case{"caf\xe9", 3},                                            // Latin-1
+                    Utf8Case{"\xe2\x82\x28", 0}, Utf8Case{"\xff\xfe", 0}));
+
+class Bytes : public DirectoryTest {
+ protected:
+  Json options(const Json& more = Json::object()) const {
+    Json out = {{"name", "bytes"}, {"path", path()}, {"sequence_length", 4}, {"test_share", 0.5}};
+    out.update(more);
+    return out;
+  }
+};
+
+TEST_F(Bytes, LabelsAreTheBytesThatFollow) {
+  write("text", "abcdefghijklmnopqrst");  // 10 bytes each to train and test: two examples of 4, and one byte
+  const auto dataset = make_dataset(options());
+  EXPECT_EQ(dataset->shape().classes, 256);
+  EXPECT_EQ(dataset->shape().sequence_length, 4);
+  EXPECT_TRUE(dataset->shape().is_text());
+  EXPECT_EQ(dataset->train().inputs.scalar_type(), torch::kUInt8);
+  EXPECT_EQ(dataset->train().inputs.sizes(), (std::vector<std::int64_t>{2, 4}));
+  EXPECT_EQ(text_of(dataset->train().inputs), "abcdefgh");
+  EXPECT_EQ(text_of(dataset->train().labels), "bcdefghi");
+  EXPECT_EQ(text_of(dataset->test().inputs), "klmnopqr");
+  EXPECT_EQ(text_of(dataset->test().labels), "lmnopqrs");
+  const torch::Tensor prepared = dataset->prepare(dataset->train().inputs);
+  EXPECT_EQ(prepared.scalar_type(), torch::kInt64);
+  EXPECT_EQ(prepared[1][3].item<std::int64_t>(), 'h');
+  EXPECT_TRUE(dataset->augmentation().is_none());
+}
+
+// n bytes give floor((n - 1) / T) examples: the last one needs a byte to follow.
+TEST_F(Bytes, GiveAsManyExamplesAsHaveAFollowingByte) {
+  for (const auto& [bytes, examples] :
+       std::vector<std::pair<std::size_t, std::int64_t>>{{5, 1}, {8, 1}, {9, 2}}) {
+    write("text", std::string(2 * bytes, 'x'));
+    EXPECT_EQ(make_dataset(options())->train().size(), examples) << bytes;
+    EXPECT_EQ(make_dataset(options())->test().size(), examples) << bytes;
+  }
+}
+
+TEST_F(Bytes, OfAFolderComeInTheOrderOfPathsEachFileSplit) {
+  write("b", "ccccdddd");
+  write("a/z", "aaaabbbb");
+  write("c/y/x", "eeeeffff");
+  write("empty", "");
+  const auto dataset = make_dataset(options());
+  EXPECT_EQ(text_of(dataset->train().inputs), "aaaacccc");
+  EXPECT_EQ(text_of(dataset->test().inputs), "bbbbdddd");
+}
+
+TEST_F(Bytes, CountAFileOnceAndFollowLinksToFilesAlone) {
+  write("folder/a", "aaaaaaaaaabbbbbbbbbb");
+  write("elsewhere/c", "ccccccccccdddddddddd");
+  const auto link = [&](const std::string& to, const std::string& name) {
+    std::filesystem::create_symlink(to, path(name));
+  };
+  link("a", "folder/again");
+  link("../elsewhere/c", "folder/linked");
+  link("../elsewhere", "folder/linked-folder");
+  link("nowhere", "folder/dangling");
+  link(".", "folder/loop");
+  const auto dataset = make_dataset(options({{"path", path("folder")}}));
+  // Sorted by where the files are.
+  EXPECT_EQ(text_of(dataset->train().inputs), "ccccccccccaaaaaa");
+}
+
+TEST_F(Bytes, OfASingleFile) {
+  write("text", "0123456789");
+  const auto dataset = make_dataset(options({{"path", path("text")}, {"test_share", 0.5}}));
+  EXPECT_EQ(text_of(dataset->test().inputs), "5678");
+}
+
+TEST_F(Bytes, TheTestShareIsTheLastOfTheText) {
+  write("text", std::string(90, 'a') + std::string(10, 'b'));
+  const auto dataset = make_dataset(options({{"test_share", 0.1}}));
+  EXPECT_EQ(dataset->train().size(), 22);
+  EXPECT_EQ(text_of(dataset->test().inputs), "bbbbbbbb");
+}
+
+TEST_F(Bytes, MayBeLimited) {
+  write("text", std::string(100, 'a'));
+  const auto dataset = make_dataset(options({{"train_examples", 3}, {"test_examples", 12}}));
+  EXPECT_EQ(dataset->train().size(), 3);
+  EXPECT_EQ(dataset->train().labels.size(0), 3);
+  EXPECT_EQ(dataset->test().size(), 12);
+  EXPECT_THAT(refusal(options({{"test_examples", 13}})),
+              HasSubstr("/dataset/test_examples: must be at most 12, for there are no more"));
+}
+
+TEST_F(Bytes, SayWhatIsWrong) {
+  EXPECT_THAT(refusal(options({{"path", path("nowhere")}})),
+              AllOf(HasSubstr("experiment.json at /dataset/path: must be a file or folder of UTF-8 text"),
+                    HasSubstr("open " + path("nowhere") + ": No such file")));
+  std::filesystem::create_directory(path("hollow"));
+  EXPECT_THAT(refusal(options({{"path", path("hollow")}})), HasSubstr("hollow has no files in it"));
+  write("text", "");
+  EXPECT_THAT(refusal(options()), HasSubstr("only 0 bytes are there to train with"));
+  write("text", "12345678");
+  EXPECT_THAT(
+      refusal(options()),
+      HasSubstr("only 4 bytes are there to train with, and one example takes 4 and the byte that follows"));
+  write("text", std::string(40, 'a'));
+  EXPECT_THAT(refusal(options({{"test_share", 0.1}})), HasSubstr("only 4 bytes are there to test with"));
+  write("latin", "d\xe9j\xe0 vu");
+  EXPECT_THAT(refusal(options()),
+              HasSubstr(path("latin") + " is not UTF-8 text: its byte 1, 0xe9, does not"));
+  EXPECT_THAT(refusal(options({{"test_share", 0}})), HasSubstr("/dataset/test_share: must be above 0"));
+}
+
+TEST(DefaultBytes, AreOfAUsefulSize) {
+  if (!std::filesystem::is_directory("/usr/share/common-licenses")) GTEST_SKIP() << "not a Debian";
+  const auto dataset = make_dataset({{"name", "bytes"}});
+  EXPECT_EQ(dataset->shape().sequence_length, 128);
+  EXPECT_GT(dataset->train().size(), 1000);
+  EXPECT_GT(dataset->test().size(), 100);
+}
+
+}  // namespace
+}  // namespace thinpipe::trainer

@@ -1,0 +1,32 @@
+// A file of known size, read piece by piece straight to where the bytes belong.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "harness/support/file_descriptor.hh"
+
+namespace thinpipe::trainer {
+
+class InputFile {
+ public:
+  // Throws SystemError naming the path, as does read().
+  explicit InputFile(std::string path);
+
+  const std::string& path() const { return path_; }
+  std::uint64_t size() const { return size_; }
+
+  // Fills `out` from `offset` on; throws Error when the file ends before `out` is full.
+  void read(std::uint64_t offset, std::span<char> out) const;
+
+  // Up to so many bytes of the beginning: what kind of file it is.
+  std::string beginning(std::uint64_t bytes) const;
+
+ private:
+  std::string path_;
+  FileDescriptor file_;
+  std::uint64_t size_ = 0;
+};
+
+}  // namespace thinpipe::trainer

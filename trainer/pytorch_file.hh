@@ -1,0 +1,20 @@
+// PyTorch's own files of named tensors: what torch.save writes, today's as a zip archive and that of versions
+// before 1.6, and what torch.load reads, with weights_only as well.
+#pragma once
+
+#include "trainer/tensor_map.hh"
+
+namespace thinpipe::trainer {
+
+// Whether a file that begins so is one of the two kinds.
+bool is_pytorch_file(std::string_view beginning);
+
+// A dict or OrderedDict of tensors, or a checkpoint that holds one as its "state_dict", "model_state_dict" or
+// "model". Tensors may share memory and need not be contiguous. Throws Error naming the path and what is
+// wrong.
+TensorMap read_pytorch_file(const std::string& path);
+
+// Atomic. Every tensor on its own, contiguous.
+void write_pytorch_file(const TensorMap& tensors, const std::string& path);
+
+}  // namespace thinpipe::trainer

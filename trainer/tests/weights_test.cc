@@ -1,0 +1,168 @@
+#include "trainer/weights.hh"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "harness/support/exception.hh"
+
+namespace thinpipe::trainer {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::EndsWith;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+
+class Network : public torch::nn::Module {
+ public:
+  explicit Network(std::int64_t classes = 10) {
+    register_module("norm", torch::nn::BatchNorm1d(3));
+    register_module("fc", torch::nn::Linear(3, classes));
+  }
+};
+
+// Of another network of that many classes, so that every value differs from a fresh one's.
+TensorMap weights_for(std::int64_t classes = 10) {
+  TensorMap weights;
+  double value = 1;
+  for (const auto& [name, tensor] : weights_of(Network(classes))) {
+    weights[name] = torch::full_like(tensor.detach(), value++);
+  }
+  return weights;
+}
+
+std::string refusal(const TensorMap& tensors, const WeightRules& rules = {}) {
+  Network network;
+  const TensorMap before = weights_of(network);
+  TensorMap copies;
+  for (const auto& [name, tensor] : before) copies[name] = tensor.detach().clone();
+  try {
+    load_weights(network, tensors, "w.pt", rules);
+  } catch (const Error& error) {
+    for (const auto& [name, tensor] : before) EXPECT_TRUE(tensor.equal(copies.at(name))) << name;
+    return error.what();
+  }
+  return "accepted";
+}
+
+TEST(LoadWeights, CopiesParametersAndBuffers) {
+  Network network;
+  const TensorMap weights = weights_for();
+  EXPECT_THAT(load_weights(network, weights, "w.pt"), IsEmpty());
+  const TensorMap loaded = weights_of(network);
+  ASSERT_EQ(loaded.size(), weights.size());
+  EXPECT_EQ(loaded.size(), 7);
+  for (const auto& [name, tensor] : loaded) EXPECT_TRUE(tensor.equal(weights.at(name))) << name;
+}
+
+TEST(LoadWeights, ListsAllThatDoesNotFitAndCopiesNothing) {
+  TensorMap weights = weights_for();
+  weights.erase("norm.weight");
+  weights["fc.bias"] = torch::zeros({9});
+  weights["norm.running_mean"] = torch::zeros({3}, torch::kLong);
+  weights["norm.num_batches_tracked"] = torch::zeros({});
+  weights["extra"] = torch::zeros({2, 2}, torch::kHalf);
+  EXPECT_EQ(refusal(weights),
+            "w.pt does not fit the model:\n"
+            "  fc.bias: the file has Float [9], the model needs Float [10]\n"
+            "  norm.num_batches_tracked: the file has Float [], the model needs Long []\n"
+            "  norm.running_mean: the file has Long [3], the model needs Float [3]\n"
+            "  norm.weight: missing; the model needs Float [3]\n"
+            "  extra: the model has no such tensor; the file has Half [2, 2]");
+}
+
+TEST(LoadWeights, ListsAtMostTwenty) {
+  TensorMap weights = weights_for();
+  for (int i = 10; i < 30; ++i) weights["extra" + std::to_string(i)] = torch::zeros({1});
+  EXPECT_THAT(refusal(weights), AllOf(HasSubstr("extra29"), Not(HasSubstr("more"))));
+  weights["extra30"] = torch::zeros({1});
+  weights["extra31"] = torch::zeros({1});
+  EXPECT_THAT(refusal(weights),
+              AllOf(HasSubstr("extra29"), Not(HasSubstr("extra30")), EndsWith("\n  and 2 more")));
+}
+
+class Precisions : public ::testing::TestWithParam<torch::ScalarType> {};
+
+TEST_P(Precisions, AreConvertedAndSaidToBe) {
+  TensorMap weights = weights_for();
+  for (auto& [name, tensor] : weights) {
+    if (tensor.is_floating_point()) tensor = tensor.to(GetParam());
+  }
+  Network network;
+  EXPECT_THAT(
+      load_weights(network, weights, "w.pt"),
+      ElementsAre(std::string("w.pt: 6 tensors converted from ") + c10::toString(GetParam()) + " to Float"));
+  const TensorMap expected = weights_for();
+  for (const auto& [name, tensor] : weights_of(network)) {
+    EXPECT_EQ(tensor.scalar_type(), expected.at(name).scalar_type());
+    EXPECT_TRUE(tensor.equal(expected.at(name))) << name;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(LoadWeights, Precisions,
+                         ::testing::Values(torch::kHalf, torch::kBFloat16, torch::kDouble),
+                         [](const auto& test) { return c10::toString(test.param); });
+
+TEST(LoadWeights, CountersOfOlderFilesMayBeMissing) {
+  TensorMap weights = weights_for();
+  weights.erase("norm.num_batches_tracked");
+  Network network;
+  EXPECT_THAT(load_weights(network, weights, "w.pt"),
+              ElementsAre("w.pt lacks these counters, which stay as they are: norm.num_batches_tracked"));
+  EXPECT_EQ(weights_of(network).at("norm.num_batches_tracked").item<std::int64_t>(), 0);
+  EXPECT_EQ(weights_of(network).at("norm.weight")[0].item<float>(),
+            weights.at("norm.weight")[0].item<float>());
+}
+
+TEST(LoadWeights, HintsAtANewHeadWhenOnlyTheHeadDoesNotFit) {
+  const WeightRules rules{.head = "fc"};
+  TensorMap weights = weights_for(1000);
+  EXPECT_THAT(refusal(weights, rules),
+              HasSubstr("with \"head\": \"new\" it begins anew, and all else is loaded"));
+  EXPECT_THAT(refusal(weights), Not(HasSubstr("\"new\"")));  // the head is unknown
+  weights.erase("norm.bias");
+  EXPECT_THAT(refusal(weights, rules), Not(HasSubstr("\"new\"")));
+}
+
+TEST(LoadWeights, LeavesANewHeadAsInitialised) {
+  TensorMap weights = weights_for(1000);
+  weights["fc.scale"] = torch::ones({1});
+  Network network;
+  const torch::Tensor head = weights_of(network).at("fc.weight").detach().clone();
+  EXPECT_THAT(load_weights(network, weights, "w.pt", {.head = "fc", .new_head = true}),
+              ElementsAre("the 2 tensors of the head \"fc\" begin anew"));
+  EXPECT_TRUE(weights_of(network).at("fc.weight").equal(head));
+  EXPECT_TRUE(weights_of(network).at("norm.weight").equal(weights.at("norm.weight")));
+  // A head that the file does not have at all is no fault either; anything else is.
+  for (const char* const name : {"fc.weight", "fc.bias", "fc.scale"}) weights.erase(name);
+  EXPECT_EQ(refusal(weights, {.head = "fc", .new_head = true}), "accepted");
+  weights["fc2.weight"] = torch::zeros({1});
+  EXPECT_THAT(refusal(weights, {.head = "fc", .new_head = true}),
+              HasSubstr("fc2.weight: the model has no such"));
+}
+
+TEST(LoadWeights, OfACheckpointIsExactAndLeavesTheRestAlone) {
+  TensorMap state = {{"mask", torch::zeros({1})}};
+  for (const auto& [name, tensor] : weights_for()) state["model." + name] = tensor;
+  Network network;
+  load_weights(network, state, "checkpoint", "model.");
+  EXPECT_TRUE(weights_of(network).at("fc.weight").equal(state.at("model.fc.weight")));
+  const auto fails = [&](const std::string& message) {
+    try {
+      load_weights(network, state, "checkpoint", "model.");
+    } catch (const Error& error) {
+      EXPECT_EQ(error.what(), message);
+      return true;
+    }
+    return false;
+  };
+  state["model.fc.bias"] = torch::zeros({10}, torch::kHalf);
+  EXPECT_TRUE(fails("tensor \"model.fc.bias\" of checkpoint is Half [10], but Float [10] is needed"));
+  state.erase("model.fc.bias");
+  EXPECT_TRUE(fails("checkpoint has no tensor \"model.fc.bias\""));
+}
+
+}  // namespace
+}  // namespace thinpipe::trainer

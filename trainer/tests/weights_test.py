@@ -1,0 +1,231 @@
+"""Files of weights, both ways: what PyTorch writes is read here, and what is written here PyTorch reads.
+
+Usage: weights_test.py PATH/thinpipe-trainer   (exit status 77: skipped, the reason on standard output)
+"""
+
+import argparse
+import json
+import struct
+import subprocess
+import sys
+import tempfile
+from collections import OrderedDict
+from pathlib import Path
+
+try:
+    import numpy as np
+    import torch
+    from torch import nn
+except ImportError as error:
+    print(f"SKIPPED: {error}; install python3-torch")
+    sys.exit(77)
+
+# Of safetensors; numpy has no bfloat16, whose bits are compared instead.
+DTYPES = {
+    "F64": np.float64, "F32": np.float32, "F16": np.float16, "BF16": np.int16, "I64": np.int64, "I32": np.int32,
+    "I16": np.int16, "I8": np.int8, "U8": np.uint8, "BOOL": np.bool_,
+}  # fmt: skip
+NAMES = {
+    torch.float64: "F64", torch.float32: "F32", torch.float16: "F16", torch.bfloat16: "BF16", torch.int64: "I64",
+    torch.int32: "I32", torch.int16: "I16", torch.int8: "I8", torch.uint8: "U8", torch.bool: "BOOL",
+}  # fmt: skip
+
+
+def bits(tensor):
+    tensor = tensor.detach().contiguous()
+    return (tensor.view(torch.int16) if tensor.dtype == torch.bfloat16 else tensor).numpy()
+
+
+def read_safetensors(path):
+    """The format as its documentation has it: {name: (dtype, array)}."""
+    data = path.read_bytes()
+    (length,) = struct.unpack("<Q", data[:8])
+    header, rest = json.loads(data[8 : 8 + length]), data[8 + length :]
+    header.pop("__metadata__", None)
+    out, reached = {}, 0
+    for name, entry in sorted(header.items(), key=lambda item: item[1]["data_offsets"]):
+        begin, end = entry["data_offsets"]
+        assert begin == reached, f"{name} begins at {begin}, expected {reached}"
+        array = np.frombuffer(rest[begin:end], DTYPES[entry["dtype"]]).reshape(entry["shape"])
+        out[name], reached = (entry["dtype"], array), end
+    assert reached == len(rest)
+    return out
+
+
+def write_safetensors(path, tensors):
+    header, elements = {"__metadata__": {"from": "weights_test"}}, b""
+    for name, tensor in tensors.items():
+        data = bits(tensor).tobytes()
+        header[name] = {
+            "dtype": NAMES[tensor.dtype], "shape": list(tensor.shape),
+            "data_offsets": [len(elements), len(elements) + len(data)],
+        }  # fmt: skip
+        elements += data
+    text = json.dumps(header).encode()
+    path.write_bytes(struct.pack("<Q", len(text)) + text + elements)
+
+
+def make_network():
+    return nn.Sequential(OrderedDict(conv=nn.Conv2d(3, 4, 3), norm=nn.BatchNorm2d(4), fc=nn.Linear(4, 5)))
+
+
+def unusual_tensors():
+    base = torch.arange(24, dtype=torch.float32).reshape(4, 6)
+    tensors = {
+        "base": base, "transposed": base.t(), "column": base[:, 2], "window": base[1:3, 2:5], "shared": base[1],
+        "expanded": torch.tensor([1.0, 2.0]).expand(3, 2), "scalar": torch.tensor(7.5), "empty": torch.empty(0, 3),
+        "parameter": nn.Parameter(torch.ones(2, 2)), "frozen": nn.Parameter(torch.ones(2), requires_grad=False),
+        "strange.näme": torch.ones(1),
+    }  # fmt: skip
+    for dtype, name in NAMES.items():
+        tensors[name] = torch.tensor([[0, 1, 1], [1, 0, 1]]).to(dtype) * (1 if dtype == torch.bool else 3)
+    return tensors
+
+
+def checkpoints():
+    """name: (what is saved, how, the tensors that must come out)"""
+    torch.manual_seed(0)
+    network = make_network()
+    optimiser = torch.optim.SGD(network.parameters(), 0.1, momentum=0.9)
+    network.fc(torch.ones(1, 4)).sum().backward()
+    optimiser.step()
+    state = network.state_dict()
+    assert isinstance(state, OrderedDict) and hasattr(state, "_metadata")
+    rest = {"epoch": 3, "loss": 0.25, "best": np.float64(0.9), "optimizer": optimiser.state_dict(),
+            "args": argparse.Namespace(lr=0.1)}  # fmt: skip
+    parallel = nn.DataParallel(network).state_dict()
+    legacy = {"_use_new_zipfile_serialization": False}
+    return {
+        "state_dict": (state, {}, state),
+        "dict": (dict(state), {}, state),
+        "unusual": (unusual_tensors(), {}, unusual_tensors()),
+        "protocol 4": (state, {"pickle_protocol": 4}, state),
+        "protocol 5": (unusual_tensors(), {"pickle_protocol": 5}, unusual_tensors()),
+        "half": (make_network().half().state_dict(), {}, None),
+        "wrapped as state_dict": ({"state_dict": state, **rest}, {}, state),
+        "wrapped as model": ({**rest, "model": dict(state)}, {}, state),
+        "wrapped as model_state_dict": ({**rest, "model_state_dict": state}, {}, state),
+        "parallel": (parallel, {}, state),
+        "wrapped and parallel": ({"state_dict": parallel}, {}, state),
+        "legacy": (state, legacy, state),
+        "legacy unusual": (unusual_tensors(), legacy, unusual_tensors()),
+        "legacy wrapped": ({**rest, "state_dict": state}, legacy, state),
+    }
+
+
+def refused():
+    """name: (what writes the file, what the message must say)"""
+    network = make_network()
+    return {
+        "whole module": (lambda path: torch.save(network, path), "holds a whole Python object"),
+        "list": (lambda path: torch.save([torch.ones(1)], path), "does not hold a dict of tensors"),
+        "TorchScript": (lambda path: torch.jit.script(nn.Linear(1, 1)).save(str(path)), "is a TorchScript program"),
+        "two dicts": (
+            lambda path: torch.save({"model": network.state_dict(), "state_dict": {}}, path),
+            'holds both "state_dict" and "model"',
+        ),
+        "a number": (lambda path: torch.save({"a": torch.ones(1), "b": 3}, path), '"b" is not a tensor'),
+        "complex": (lambda path: torch.save({"a": torch.ones(1, dtype=torch.cfloat)}, path), "torch.ComplexFloatStorage"),
+        "nothing": (lambda path: torch.save({}, path), "holds no tensors"),
+    }  # fmt: skip
+
+
+class Trainer:
+    def __init__(self, program):
+        self.program = program
+
+    def convert(self, source, target):
+        done = subprocess.run([self.program, "convert", source, target], capture_output=True, text=True, timeout=60)
+        assert done.returncode == 0, f"convert {source.name}: {done.stderr}"
+
+    def refusal(self, source, target):
+        done = subprocess.run([self.program, "convert", source, target], capture_output=True, text=True, timeout=60)
+        assert done.returncode in (1, 2), f"convert {source.name}: exit status {done.returncode}"
+        assert not target.exists()
+        return done.stderr
+
+
+def expect_equal(case, tensors, expected):
+    assert list(sorted(tensors)) == list(sorted(expected)), f"{case}: {sorted(tensors)}"
+    for name, tensor in expected.items():
+        other = tensors[name]
+        assert other.dtype == tensor.dtype and other.shape == tensor.shape, f"{case}: {name} is {other.dtype}"
+        assert torch.equal(other, tensor), f"{case}: {name} has other values"
+
+
+def test_reads_what_pytorch_writes(trainer, folder):
+    cases = checkpoints()
+    for case, (saved, options, expected) in cases.items():
+        source, target = folder / f"{case}.pt", folder / f"{case}.safetensors"
+        torch.save(saved, source, **options)
+        trainer.convert(source, target)
+        expected = saved if expected is None else expected
+        read = read_safetensors(target)
+        assert sorted(read) == sorted(expected), f"{case}: {sorted(read)}"
+        for name, tensor in expected.items():
+            dtype, array = read[name]
+            assert dtype == NAMES[tensor.dtype], f"{case}: {name} is {dtype}"
+            assert array.shape == tuple(tensor.shape), f"{case}: {name} is of shape {array.shape}"
+            assert np.array_equal(array, bits(tensor)), f"{case}: {name} has other values"
+    return len(cases)
+
+
+def test_pytorch_reads_what_is_written(trainer, folder):
+    tensors = unusual_tensors()
+    write_safetensors(folder / "ours.safetensors", tensors)
+    for target in (folder / "ours.pt", folder / "ours.pth", folder / "ours.bin"):
+        trainer.convert(folder / "ours.safetensors", target)
+        # weights_only is how PyTorch 2.6 and later read by default.
+        for options in ({}, {"weights_only": True}, {"weights_only": False}):
+            expect_equal(f"{target.name} {options}", torch.load(target, **options), tensors)
+    trainer.convert(folder / "ours.pt", folder / "again.safetensors")
+    for name, (dtype, array) in read_safetensors(folder / "again.safetensors").items():
+        assert dtype == NAMES[tensors[name].dtype] and np.array_equal(array, bits(tensors[name])), name
+    network = make_network()
+    torch.save(network.state_dict(), folder / "network.pt")
+    trainer.convert(folder / "network.pt", folder / "copy.pt")
+    make_network().load_state_dict(torch.load(folder / "copy.pt"))
+
+
+def test_safetensors_package_agrees(trainer, folder):
+    try:
+        from safetensors.torch import load_file, save_file
+    except ImportError:
+        return "the package safetensors is not installed: compared by hand alone"
+    tensors = {name: tensor.detach().clone().contiguous() for name, tensor in unusual_tensors().items()}
+    save_file(tensors, folder / "theirs.safetensors")
+    trainer.convert(folder / "theirs.safetensors", folder / "theirs.pt")
+    expect_equal("their safetensors", torch.load(folder / "theirs.pt"), tensors)
+    trainer.convert(folder / "theirs.pt", folder / "back.safetensors")
+    expect_equal("our safetensors", load_file(folder / "back.safetensors"), tensors)
+    return "the package safetensors agrees"
+
+
+def test_refuses_what_is_no_dict_of_tensors(trainer, folder):
+    for case, (write, message) in refused().items():
+        source = folder / f"{case}.refused.pt"
+        write(source)
+        refusal = trainer.refusal(source, folder / "refused.safetensors")
+        assert message in refusal and source.name in refusal, f"{case}: {refusal}"
+    good = folder / "state_dict.pt"
+    assert "must end in .safetensors" in trainer.refusal(good, folder / "weights.xyz")
+    cut = folder / "cut.pt"
+    cut.write_bytes(good.read_bytes()[:-100])
+    assert "cut.pt is damaged" in trainer.refusal(cut, folder / "refused.safetensors")
+
+
+def main():
+    if len(sys.argv) != 2:
+        sys.exit(__doc__)
+    trainer = Trainer(sys.argv[1])
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        cases = test_reads_what_pytorch_writes(trainer, folder)
+        test_pytorch_reads_what_is_written(trainer, folder)
+        package = test_safetensors_package_agrees(trainer, folder)
+        test_refuses_what_is_no_dict_of_tensors(trainer, folder)
+    print(f"PyTorch {torch.__version__}: {cases} kinds of files read, its own reading of ours agrees; {package}")
+
+
+if __name__ == "__main__":
+    main()
