@@ -35,7 +35,10 @@ Scoring::Scoring(Model& model) {
 
 Scoring::~Scoring() {
   const torch::NoGradGuard no_grad;
-  for (const Replaced& replaced : replaced_) *replaced.place = replaced.original;
+  // Backwards: a module that is registered twice was replaced twice.
+  for (auto replaced = replaced_.rbegin(); replaced != replaced_.rend(); ++replaced) {
+    *replaced->place = replaced->original;
+  }
   for (const auto& [module, training] : modes_) module->train(training);
   for (const auto& [buffer, before] : buffers_) torch::Tensor(buffer).copy_(before);
 }

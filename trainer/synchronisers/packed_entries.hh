@@ -19,7 +19,6 @@ class PackedEntries {
   std::int64_t size() const { return size_; }                             // n
   std::int64_t packed_size() const { return std::ssize(indices_); }       // nnz
   const std::vector<std::uint32_t>& indices() const { return indices_; }  // ascending
-  bool is_whole() const { return packed_size() == size_; }                // every entry may be non-zero
 
   // packed[i] = dense[indices[i]] / divisor. Returns how many non-zero (or NaN) entries lie elsewhere.
   std::int64_t gather(std::span<const float> dense, float divisor, std::span<float> packed) const;
