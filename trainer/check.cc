@@ -3,10 +3,12 @@
 #include <map>
 #include <numeric>
 
+#include <fmt/format.h>
+
 #include "trainer/datasets/batch_sampler.hh"
 #include "trainer/gradient_exchange.hh"
 #include "trainer/optimisers/optimiser.hh"
-#include "trainer/pruning/criterion.hh"
+#include "trainer/pruning/pruning.hh"
 #include "trainer/training_setup.hh"
 #include "trainer/weights.hh"
 #include "trainer/worker.hh"
@@ -67,8 +69,8 @@ ExpectedTraffic expected_traffic(const TrainingConfig& config, const Model& mode
   synchroniser->prepare(layout);
   ExpectedTraffic traffic;
   for (const Bucket& bucket : layout) {
-    traffic +=
-        (bucket.side ? side_synchroniser : synchroniser)->traffic(bucket, static_cast<int>(config.workers));
+    traffic += (bucket.side ? side_synchroniser : synchroniser)
+                   ->settled_traffic(bucket, static_cast<int>(config.workers));
   }
   return traffic;
 }
@@ -82,17 +84,39 @@ void check_targets(const TrainingConfig& config, const Dataset& dataset) {
   }
 }
 
+ExpectedTraffic weighted(const ExpectedTraffic& a, double share, const ExpectedTraffic& b) {
+  return {share * a.payload_bytes + (1 - share) * b.payload_bytes,
+          share * a.sent_bytes + (1 - share) * b.sent_bytes};
+}
+
+// The mean over a run's steps. Traffic goes with the number of weights kept, and that with the schedule's
+// ratio, so that one choice of a mask will do for a whole ramp.
+ExpectedTraffic mean_traffic(const TrainingConfig& config, const Dataset& dataset, Model& model,
+                             std::int64_t iterations) {
+  const PruningSchedule schedule = make_pruning(config).schedule;
+  const ExpectedTraffic whole = expected_traffic(config, model, Mask::keep_all(model));
+  if (schedule.final_ratio() == 0) return whole;
+  if (schedule.end() >= iterations) {
+    throw InputError(
+        Place{} / "pruning" / "at_iteration",
+        fmt::format("pruning ends after {} steps, but the run has only {}; begin earlier, or train for "
+                    "more epochs",
+                    schedule.end(), iterations));
+  }
+  const Mask mask = choose_mask(config, model, dataset, schedule.final_ratio());
+  return weighted(expected_traffic(config, model, mask), schedule.mean_share(iterations), whole);
+}
+
 Json plan(const TrainingConfig& config, const Dataset& dataset, Model& model) {
   check_targets(config, dataset);
-  const Mask mask = choose_mask(config, model, dataset);
   const BatchSampler sampler({.examples = dataset.train().size(),
                               .batch_size_per_worker = config.training.batch_size_per_worker,
                               .world_size = config.workers,
                               .seed = static_cast<std::uint64_t>(config.seed)});
-  const ExpectedTraffic traffic = expected_traffic(config, model, mask);
   std::int64_t parameters = 0;
   for (const ParameterInfo& info : parameter_infos(model)) parameters += info.size;
   const std::int64_t iterations = config.training.epochs * sampler.batches_per_epoch();
+  const ExpectedTraffic traffic = mean_traffic(config, dataset, model, iterations);
   const std::int64_t every = config.training.evaluate_every_iterations;
   return {{"parameters", parameters},
           {"gradient_bytes", 4 * parameters},

@@ -46,15 +46,13 @@ GradientExchange::GradientExchange(Model& model, const Mask& mask, std::unique_p
       synchroniser_(std::move(synchroniser)),
       side_synchroniser_(SynchroniserRegistry::instance().make({{"name", "dense"}}, {}, {})),
       thread_([this](std::size_t bucket) { synchronise(bucket); }) {
-  const auto kept = kept_masks(model, mask);
   for (const torch::Tensor& tensor : model.parameters()) {
     const std::size_t p = parameters_.size();
     Parameter parameter{.tensor = tensor};
-    if (kept[p].defined() && !kept[p].all().item<bool>())
-      parameter.pruned = kept[p].logical_not().view(tensor.sizes());
     parameter.hook = tensor.register_hook([this, p](const torch::Tensor& gradient) { collect(p, gradient); });
     parameters_.push_back(std::move(parameter));
   }
+  prune_gradients(mask);
   // Until arrival is known: the last parameter of the model is the first whose gradient is ready.
   std::vector<std::size_t> order(parameters_.size());
   std::iota(order.rbegin(), order.rend(), 0U);
@@ -63,6 +61,23 @@ GradientExchange::GradientExchange(Model& model, const Mask& mask, std::unique_p
 
 GradientExchange::~GradientExchange() {
   for (Parameter& parameter : parameters_) parameter.tensor.remove_hook(parameter.hook);
+}
+
+void GradientExchange::adopt_mask(const Mask& mask) {
+  synchroniser_->adopt_masks(prune_gradients(mask));
+  synchroniser_->prepare(buckets_);
+}
+
+// Returns what is kept, per parameter.
+std::vector<torch::Tensor> GradientExchange::prune_gradients(const Mask& mask) {
+  std::vector<torch::Tensor> kept;
+  for (std::size_t p = 0; p < parameters_.size(); ++p) {
+    kept.push_back(mask.flat_mask_for(infos_[p].name).value_or(torch::Tensor()));
+    const bool prunes = kept[p].defined() && !kept[p].all().item<bool>();
+    parameters_[p].pruned =
+        prunes ? kept[p].logical_not().view(parameters_[p].tensor.sizes()) : torch::Tensor();
+  }
+  return kept;
 }
 
 void GradientExchange::begin_step() {

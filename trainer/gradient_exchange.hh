@@ -55,7 +55,12 @@ class GradientExchange {
   // The parameter, as an index, whose gradient was the first this step found not finite; nothing if none was.
   const std::optional<std::size_t>& first_non_finite() const { return first_non_finite_; }
 
+  // A new mask, from the next step on: between steps, on every worker alike. Pruned gradients are zero from
+  // then on; weights and optimiser are the caller's to bring in line, as enforce() does.
+  void adopt_mask(const Mask& mask);
+
   const std::vector<Bucket>& layout() const { return buckets_; }
+  const Synchroniser& synchroniser() const { return *synchroniser_; }
 
   // For checkpoints: the method's state, the bucket order and the number of steps taken.
   void save(TensorMap& state) const;
@@ -64,6 +69,7 @@ class GradientExchange {
  private:
   void collect(std::size_t parameter, const torch::Tensor& gradient);
   void complete(std::size_t bucket);
+  std::vector<torch::Tensor> prune_gradients(const Mask& mask);
   void adopt_order(const std::vector<std::size_t>& order);
   std::vector<std::size_t> order_of_rank_0() const;
   void synchronise(std::size_t bucket);

@@ -23,7 +23,8 @@ enum class Purpose : std::uint32_t {
   batch_order = 0xFFFFFFFF,
   synthetic_prototypes = 0xFFFFFFFE,
   synthetic_noise = 0xFFFFFFFD,
-  augmentation = 0xFFFFFFFC,  // the stream's rank is the example's index
+  augmentation = 0xFFFFFFFC,    // the stream's rank is the example's index
+  random_pruning = 0xFFFFFFFB,  // the stream's step is the layer's index
 };
 
 // One sequence of random words. The key is the seed; the counter is (step, bucket, rank, lane), and lane l

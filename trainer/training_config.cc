@@ -4,7 +4,7 @@
 #include "trainer/datasets/dataset.hh"
 #include "trainer/models/model.hh"
 #include "trainer/optimisers/optimiser.hh"
-#include "trainer/pruning/criterion.hh"
+#include "trainer/pruning/pruning.hh"
 #include "trainer/synchronisers/synchroniser.hh"
 
 namespace thinpipe::trainer {
@@ -65,7 +65,7 @@ void check_compute(const ComputeOptions& compute, const Place& place) {
 void check_by_making(const TrainingConfig& config, const Place& place) {
   OptimiserRegistry::instance().make(config.optimiser, place / "optimiser",
                                      {torch::zeros({1}, torch::requires_grad())});
-  make_criterion(config.pruning, place / "pruning");
+  make_pruning(config.pruning, place / "pruning");
   SynchroniserRegistry::instance().make(config.synchroniser, place / "synchroniser", {});
 }
 

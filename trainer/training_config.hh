@@ -99,7 +99,7 @@ struct TrainingConfig {
   Json model;
   Json dataset;
   Json optimiser;
-  Json pruning;  // {"criterion": …}
+  Json pruning;  // {"criterion": …}, of make_pruning
   Json synchroniser;
   Json collective;
   ScheduleOptions schedule;

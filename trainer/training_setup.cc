@@ -1,7 +1,5 @@
 #include "trainer/training_setup.hh"
 
-#include "trainer/pruning/criterion.hh"
-
 namespace thinpipe::trainer {
 
 std::shared_ptr<Model> make_model(const TrainingConfig& config, const DataShape& shape, const Place& place) {
@@ -24,9 +22,20 @@ bool starts_with_new_head(const TrainingConfig& config) {
   return made_elsewhere && config.weights.head == "new";
 }
 
+Pruning make_pruning(const TrainingConfig& config) {
+  return make_pruning(config.pruning, kConfigurationPlace / "pruning");
+}
+
+Mask choose_mask(const TrainingConfig& config, Model& model, const Dataset& dataset, double ratio,
+                 const Mask* in_force) {
+  const PruningContext context{
+      .dataset = dataset, .seed = static_cast<std::uint64_t>(config.seed), .in_force = in_force};
+  return make_pruning(config).criterion->choose(model, context, ratio);
+}
+
 Mask choose_mask(const TrainingConfig& config, Model& model, const Dataset& dataset) {
-  const PruningContext context{.dataset = dataset, .seed = static_cast<std::uint64_t>(config.seed)};
-  return make_criterion(config.pruning, kConfigurationPlace / "pruning")->choose(model, context);
+  const auto ratio = make_pruning(config).schedule.due(0);
+  return ratio ? choose_mask(config, model, dataset, *ratio) : Mask::keep_all(model);
 }
 
 }  // namespace thinpipe::trainer

@@ -4,6 +4,7 @@
 #include "trainer/datasets/dataset.hh"
 #include "trainer/models/model.hh"
 #include "trainer/pruning/mask.hh"
+#include "trainer/pruning/pruning.hh"
 #include "trainer/training_config.hh"
 
 namespace thinpipe::trainer {
@@ -25,8 +26,16 @@ std::unique_ptr<Dataset> make_pretraining_dataset(const TrainingConfig& config);
 // by pre-training on another data set, and "head" is "new".
 bool starts_with_new_head(const TrainingConfig& config);
 
-// What the configuration's criterion keeps of the model as it is; the batches it may look at come from the
+// The criterion and the schedule that the configuration asks for.
+Pruning make_pruning(const TrainingConfig& config);
+
+// What the configuration's criterion keeps of the model as it is when `ratio` of the weights are to go;
+// in_force: what earlier pruning has left, null before the first. The batches it may look at come from the
 // training data in the order of epoch 0.
+Mask choose_mask(const TrainingConfig& config, Model& model, const Dataset& dataset, double ratio,
+                 const Mask* in_force = nullptr);
+
+// The mask of the first step: that of the schedule's ratio, or all weights where pruning begins later.
 Mask choose_mask(const TrainingConfig& config, Model& model, const Dataset& dataset);
 
 }  // namespace thinpipe::trainer

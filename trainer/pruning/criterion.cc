@@ -12,78 +12,120 @@ namespace {
 // Above every real importance: what is exempt is never chosen.
 constexpr float exempt = std::numeric_limits<float>::infinity();
 
-// The importances of all layers one after the other, with each layer's most important weight exempt: of
-// equals the one of highest index, for it would be the last to go.
-std::vector<float> rank_keys(const std::vector<std::pair<std::string, torch::Tensor>>& weights,
-                             const std::vector<torch::Tensor>& importance) {
-  std::vector<float> keys;
-  for (std::size_t l = 0; l < weights.size(); ++l) {
-    const auto& [name, weight] = weights[l];
-    TORCH_CHECK(importance[l].sizes() == weight.sizes(), "importance of ", name, " has another shape");
-    const torch::Tensor values =
-        importance[l].detach().to(torch::kCPU, torch::kFloat32).flatten().contiguous();
+// The weights of some layers, one layer after the other, and what decides which of them go.
+class Ranking {
+ public:
+  // pruned: bool, of the weights' shape; undefined when nothing is pruned yet.
+  void add_layer(const std::string& name, const torch::Tensor& importance, const torch::Tensor& pruned) {
+    const torch::Tensor values = importance.detach().to(torch::kCPU, torch::kFloat32).flatten().contiguous();
     if (!values.isfinite().all().item<bool>()) {
       throw Error(fmt::format("prune: the importance of a weight of {} is NaN or infinite", name));
     }
-    const auto first =
-        keys.insert(keys.end(), values.data_ptr<float>(), values.data_ptr<float>() + values.numel());
-    if (first == keys.end()) continue;
-    const auto top = std::max_element(keys.rbegin(), std::make_reverse_iterator(first));
-    *top = exempt;
+    const std::size_t first = keys_.size();
+    keys_.insert(keys_.end(), values.data_ptr<float>(), values.data_ptr<float>() + values.numel());
+    if (pruned.defined()) {
+      const torch::Tensor bits = pruned.flatten().contiguous();
+      pruned_.insert(pruned_.end(), bits.data_ptr<bool>(), bits.data_ptr<bool>() + bits.numel());
+    } else {
+      pruned_.resize(keys_.size(), false);
+    }
+    exempt_most_important(first);
   }
-  return keys;
+
+  // Marks floor(ratio * weights) of those that go first, or all that are not exempt.
+  std::vector<bool> first_to_go(double ratio) const {
+    const auto asked = static_cast<std::size_t>(std::floor(ratio * static_cast<double>(keys_.size())));
+    const std::size_t count = std::min(asked, keys_.size() - exempted_);
+    std::vector<bool> chosen(keys_.size(), false);
+    if (count == 0) return chosen;
+    std::vector<float> order = keys_;
+    const auto nth = order.begin() + static_cast<std::ptrdiff_t>(count - 1);
+    std::nth_element(order.begin(), nth, order.end());
+    const float threshold = *nth;
+    std::size_t left = count;
+    const auto choose = [&](auto&& applies) {
+      for (std::size_t i = 0; i < keys_.size() && left > 0; ++i) {
+        if (!applies(i)) continue;
+        chosen[i] = true;
+        --left;
+      }
+    };
+    choose([&](std::size_t i) { return keys_[i] < threshold; });
+    choose([&](std::size_t i) { return keys_[i] == threshold && pruned_[i]; });
+    choose([&](std::size_t i) { return keys_[i] == threshold && !pruned_[i]; });
+    return chosen;
+  }
+
+ private:
+  // Of equals the one that would be the last to go.
+  void exempt_most_important(std::size_t first) {
+    if (first == keys_.size()) return;
+    std::size_t top = first;
+    for (std::size_t i = first + 1; i < keys_.size(); ++i) {
+      if (keys_[i] > keys_[top] || (keys_[i] == keys_[top] && pruned_[top] >= pruned_[i])) top = i;
+    }
+    keys_[top] = exempt;
+    ++exempted_;
+  }
+
+  std::vector<float> keys_;
+  std::vector<bool> pruned_;
+  std::size_t exempted_ = 0;
+};
+
+torch::Tensor pruned_of(const Mask* mask, std::size_t layer, const std::string& name) {
+  if (mask == nullptr) return {};
+  TORCH_CHECK(mask->layers().at(layer).name == name, "the mask in force is not over ", name);
+  return mask->layers()[layer].keep.logical_not();
 }
 
-// Marks the `count` smallest keys, of equals those of lowest index.
-std::vector<bool> lowest(const std::vector<float>& keys, std::size_t count) {
-  std::vector<bool> chosen(keys.size(), false);
-  if (count == 0) return chosen;
-  std::vector<float> order = keys;
-  const auto nth = order.begin() + static_cast<std::ptrdiff_t>(count - 1);
-  std::nth_element(order.begin(), nth, order.end());
-  const float threshold = *nth;
-  auto equals = count - static_cast<std::size_t>(std::count_if(
-                            keys.begin(), keys.end(), [threshold](float key) { return key < threshold; }));
-  for (std::size_t i = 0; i < keys.size(); ++i) {
-    if (keys[i] < threshold) {
-      chosen[i] = true;
-    } else if (keys[i] == threshold && equals > 0) {
-      chosen[i] = true;
-      --equals;
-    }
+void remove(const Mask::Layer& layer, std::vector<bool>::const_iterator removed) {
+  auto* keep = layer.keep.data_ptr<bool>();
+  for (std::int64_t i = 0; i < layer.weights(); ++i) keep[i] = !*removed++;
+}
+
+// Calls layer(l, name, importance, pruned) for every prunable layer.
+void for_each_layer(const torch::nn::Module& model, const std::vector<torch::Tensor>& importance,
+                    const Mask* in_force, const auto& layer) {
+  const auto weights = prunable_weights(model);
+  TORCH_CHECK(importance.size() == weights.size(), "one importance per prunable layer");
+  for (std::size_t l = 0; l < weights.size(); ++l) {
+    const auto& [name, weight] = weights[l];
+    TORCH_CHECK(importance[l].sizes() == weight.sizes(), "importance of ", name, " has another shape");
+    layer(l, name, importance[l], pruned_of(in_force, l, name));
   }
-  return chosen;
 }
 
 }  // namespace
 
 Mask keep_most_important(const torch::nn::Module& model, const std::vector<torch::Tensor>& importance,
-                         double ratio) {
-  const auto weights = prunable_weights(model);
-  TORCH_CHECK(importance.size() == weights.size(), "one importance per prunable layer");
-  const std::vector<float> keys = rank_keys(weights, importance);
-  const auto removable = keys.size() - static_cast<std::size_t>(std::count(keys.begin(), keys.end(), exempt));
-  const auto asked = static_cast<std::size_t>(std::floor(ratio * static_cast<double>(keys.size())));
-  const std::vector<bool> removed = lowest(keys, std::min(asked, removable));
-
+                         double ratio, const Mask* in_force) {
+  Ranking ranking;
+  for_each_layer(model, importance, in_force,
+                 [&](std::size_t /*layer*/, const std::string& name, const torch::Tensor& values,
+                     const torch::Tensor& pruned) { ranking.add_layer(name, values, pruned); });
+  const std::vector<bool> removed = ranking.first_to_go(ratio);
   Mask mask = Mask::keep_all(model);
   auto next = removed.begin();
   for (const Mask::Layer& layer : mask.layers()) {
-    auto* keep = layer.keep.data_ptr<bool>();
-    for (std::int64_t i = 0; i < layer.weights(); ++i) keep[i] = !*next++;
+    remove(layer, next);
+    next += layer.weights();
   }
   return mask;
 }
 
-std::unique_ptr<PruningCriterion> make_criterion(const Json& value, const Place& place) {
-  JsonObject object(value, place);
-  std::string name = "magnitude";
-  const PruningRegistry& registry = PruningRegistry::instance();
-  object.read("criterion", name,
-              {.effect = "how the weights to prune are chosen", .one_of = registry.names()});
-  std::unique_ptr<PruningCriterion> made = registry.entries().at(name).make(object);
-  object.finish();
-  return made;
+Mask keep_most_important_of_each_layer(const torch::nn::Module& model,
+                                       const std::vector<torch::Tensor>& importance, double ratio,
+                                       const Mask* in_force) {
+  Mask mask = Mask::keep_all(model);
+  for_each_layer(
+      model, importance, in_force,
+      [&](std::size_t l, const std::string& name, const torch::Tensor& values, const torch::Tensor& pruned) {
+        Ranking ranking;
+        ranking.add_layer(name, values, pruned);
+        remove(mask.layers()[l], ranking.first_to_go(ratio).begin());
+      });
+  return mask;
 }
 
 }  // namespace thinpipe::trainer

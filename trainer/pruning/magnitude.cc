@@ -1,40 +1,49 @@
-// Global magnitude pruning: the weights of smallest |w| over all layers together go.
-// Han, Pool, Tran, Dally: Learning both Weights and Connections for Efficient Neural Networks (2015), ranked
-// globally.
-#include "harness/support/options.hh"
+// Magnitude pruning: the weights of smallest |w| go, ranked over all layers together or within each layer.
+// Han, Pool, Tran, Dally: Learning both Weights and Connections for Efficient Neural Networks (2015).
 #include "trainer/pruning/criterion.hh"
 
 namespace thinpipe::trainer {
 namespace {
 
 struct MagnitudeOptions {
-  double ratio = 0;
-
-  void visit(auto& field) {
-    field("ratio", ratio,
-          Rule{.effect = "fraction of the prunable weights to remove", .at_least = 0, .below = 1});
-  }
+  void visit(auto& /*field*/) {}
 };
 
+std::vector<torch::Tensor> magnitudes(const torch::nn::Module& model) {
+  std::vector<torch::Tensor> importance;
+  for (const auto& [name, weight] : prunable_weights(model)) importance.push_back(weight.detach().abs());
+  return importance;
+}
+
+// Pruned weights are zeros, the smallest there are: they never come back.
 class Magnitude : public PruningCriterion {
  public:
-  explicit Magnitude(const MagnitudeOptions& options) : options_(options) {}
-
-  Mask choose(Model& model, const PruningContext& /*context*/) const override {
-    std::vector<torch::Tensor> importance;
-    for (const auto& [name, weight] : prunable_weights(model)) importance.push_back(weight.detach().abs());
-    return keep_most_important(model, importance, options_.ratio);
+  Mask choose(Model& model, const PruningContext& context, double ratio) const override {
+    return keep_most_important(model, magnitudes(model), ratio, context.in_force);
   }
-
- private:
-  MagnitudeOptions options_;
 };
 
-const Registration<PruningCriterion> registration{
+class MagnitudePerLayer : public PruningCriterion {
+ public:
+  Mask choose(Model& model, const PruningContext& context, double ratio) const override {
+    return keep_most_important_of_each_layer(model, magnitudes(model), ratio, context.in_force);
+  }
+};
+
+template <class Criterion>
+std::unique_ptr<PruningCriterion> make(JsonObject& object) {
+  read_options<MagnitudeOptions>(object);
+  return std::make_unique<Criterion>();
+}
+
+const Registration<PruningCriterion> over_all_layers{
     "magnitude", "removes the weights of smallest magnitude, ranked over all layers together",
-    describe_options<MagnitudeOptions>(), [](JsonObject& object) -> std::unique_ptr<PruningCriterion> {
-      return std::make_unique<Magnitude>(read_options<MagnitudeOptions>(object));
-    }};
+    describe_criterion<MagnitudeOptions>(), make<Magnitude>};
+
+const Registration<PruningCriterion> per_layer{
+    "magnitude_per_layer",
+    "removes the weights of smallest magnitude of each layer, the same share of all layers",
+    describe_criterion<MagnitudeOptions>(), make<MagnitudePerLayer>};
 
 }  // namespace
 }  // namespace thinpipe::trainer

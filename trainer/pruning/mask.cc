@@ -19,6 +19,14 @@ bool is_prunable(const torch::nn::Module& module) {
 
 }  // namespace
 
+torch::Tensor* prunable_weight_of(torch::nn::Module& module) {
+  if (auto* layer = module.as<torch::nn::Linear>()) return &layer->weight;
+  if (auto* layer = module.as<torch::nn::Conv1d>()) return &layer->weight;
+  if (auto* layer = module.as<torch::nn::Conv2d>()) return &layer->weight;
+  if (auto* layer = module.as<torch::nn::Conv3d>()) return &layer->weight;
+  return nullptr;
+}
+
 std::vector<std::pair<std::string, torch::Tensor>> prunable_weights(const torch::nn::Module& model) {
   std::set<std::string> names;
   model.apply([&names](const std::string& name, const torch::nn::Module& module) {

@@ -9,6 +9,10 @@ namespace thinpipe::trainer {
 // layers. Biases, normalisation layers and embeddings are never pruned.
 std::vector<std::pair<std::string, torch::Tensor>> prunable_weights(const torch::nn::Module& model);
 
+// The weight that a module's own forward uses, if pruning may remove parts of it; null for modules of other
+// kinds.
+torch::Tensor* prunable_weight_of(torch::nn::Module& module);
+
 class Mask {
  public:
   struct Layer {

@@ -1,34 +1,65 @@
 #include "trainer/synchronisers/mask_tracker.hh"
 
-#include <algorithm>
+#include "trainer/agreement.hh"
 
 namespace thinpipe::trainer {
-namespace {
-
-std::int64_t count_non_zero(std::span<const float> values) {
-  return std::ranges::count_if(values, [](float value) { return value != 0.0F; });
+MaskTracker::MaskTracker(State state, std::optional<Stability> stability, bool packs_whole)
+    : stability_(stability), packs_whole_(packs_whole) {
+  restore(std::move(state));
 }
 
-}  // namespace
-
-MaskTracker::MaskTracker(const torch::Tensor& kept) : size_(kept.numel()) {
-  const bool* bits = kept.data_ptr<bool>();
-  for (std::int64_t i = 0; i < size_; ++i) {
-    if (bits[i]) indices_.push_back(static_cast<std::uint32_t>(i));
-  }
+MaskTracker MaskTracker::declared(const torch::Tensor& kept, bool packs_whole) {
+  return {{.phase = Phase::packed, .reference = kept}, std::nullopt, packs_whole};
 }
 
-std::int64_t MaskTracker::gather(std::span<const float> dense, float factor, std::span<float> packed) const {
-  for (std::size_t i = 0; i < indices_.size(); ++i) packed[i] = dense[indices_[i]];
-  // Counted before the factor is applied, which may round to zero.
-  const std::int64_t outside = count_non_zero(dense) - count_non_zero(packed.first(indices_.size()));
-  for (std::size_t i = 0; i < indices_.size(); ++i) packed[i] *= factor;
-  return outside;
+MaskTracker MaskTracker::observed(std::int64_t size, const Stability& stability, bool packs_whole) {
+  return {{.reference = torch::zeros({size}, torch::kBool)}, stability, packs_whole};
 }
 
-void MaskTracker::scatter(std::span<const float> packed, std::span<float> dense) const {
-  std::ranges::fill(dense, 0.0F);
-  for (std::size_t i = 0; i < indices_.size(); ++i) dense[indices_[i]] = packed[i];
+bool MaskTracker::is_worth_packing(const torch::Tensor& pattern) const {
+  return packs_whole_ || !pattern.all().item<bool>();
+}
+
+std::uint64_t MaskTracker::hash() const {
+  return tensor_hash(state_.reference);
+}
+
+void MaskTracker::stage_packed() {
+  staged_ = state_;
+  staged_->phase = Phase::packed;
+}
+
+void MaskTracker::stage_full(const torch::Tensor& mean) {
+  staged_ = state_;
+  if (!stability_) return;
+  if (is_packed()) *staged_ = {.reference = torch::zeros_like(state_.reference)};
+  const torch::Tensor observed = mean.ne(0);
+  const bool confirmed = stability_->exact
+                             ? observed.equal(staged_->reference)
+                             : !observed.logical_and(staged_->reference.logical_not()).any().item<bool>();
+  staged_->count = confirmed ? staged_->count + 1 : 0;
+  staged_->reference = stability_->exact ? observed : observed.logical_or(staged_->reference);
+  const bool stable = staged_->count >= stability_->iterations;
+  if (stable && is_worth_packing(staged_->reference)) staged_->phase = Phase::unagreed;
+}
+
+void MaskTracker::commit() {
+  if (!staged_) return;
+  const bool was_packed = is_packed();
+  state_ = std::move(*staged_);
+  staged_.reset();
+  if (is_packed() != was_packed) settle();
+}
+
+void MaskTracker::restore(State state) {
+  state_ = std::move(state);
+  staged_.reset();
+  if (is_packed() && !is_worth_packing(state_.reference)) state_.phase = Phase::full;
+  settle();
+}
+
+void MaskTracker::settle() {
+  entries_ = is_packed() ? PackedEntries(state_.reference) : PackedEntries();
 }
 
 }  // namespace thinpipe::trainer

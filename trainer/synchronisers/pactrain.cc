@@ -1,201 +1,253 @@
-#include <limits>
+#include <algorithm>
+
+#include <fmt/format.h>
 
 #include "harness/support/options.hh"
-#include "trainer/philox.hh"
+#include "trainer/agreement.hh"
 #include "trainer/synchronisers/mask_tracker.hh"
+#include "trainer/synchronisers/packed_exchange.hh"
 #include "trainer/synchronisers/synchroniser.hh"
-#include "trainer/synchronisers/ternary.hh"
 
 namespace thinpipe::trainer {
 namespace {
 
 struct PacTrainOptions {
   std::string values = "float32";
+  bool error_feedback = false;
+  std::string source = "declared";
+  std::int64_t stable_iterations = 5;
+  std::string rule = "union";
 
   void visit(auto& field) {
     field("values", values,
           Rule{.effect = "what travels of each kept entry: float32 (lossless) or ternary (-1, 0, 1 times a "
                          "scale per layer)",
                .one_of = {"float32", "ternary"}});
+    field("error_feedback", error_feedback,
+          Rule{.effect = "add what ternary values leave unsaid to the next gradient, and round to nearest "
+                         "instead of drawing: an extension to the paper"});
+    field(
+        "source", source,
+        Rule{.effect = "where the pattern of entries that may be non-zero comes from: declared (the pruning "
+                       "mask) or observed (found out from reduced gradients, as in the paper)",
+             .one_of = {"declared", "observed"}});
+    field("stable_iterations", stable_iterations,
+          Rule{.effect = "observed: steps in a row that must confirm a bucket's pattern before it is packed",
+               .at_least = 1});
+    field(
+        "rule", rule,
+        Rule{.effect =
+                 "observed: what confirms a pattern: union (no entry outside it) or exact (the same entries)",
+             .one_of = {"union", "exact"}});
   }
 };
 
-std::span<float> floats(torch::Tensor& tensor) {
-  return {tensor.data_ptr<float>(), static_cast<std::size_t>(tensor.numel())};
-}
+// Of all buckets together, in buckets times steps.
+struct Counters {
+  std::int64_t full = 0;    // travelled in full, after an escape too
+  std::int64_t packed = 0;  // travelled packed, and nothing escaped
+  std::int64_t escapes = 0;
 
-// A layer's part of a packed bucket.
-struct Segment {
-  std::size_t begin = 0;
-  std::size_t end = 0;
-
-  template <class T>
-  std::span<T> of(std::span<T> packed) const {
-    return packed.subspan(begin, end - begin);
+  Counters& operator+=(const Counters& other) {
+    full += other.full;
+    packed += other.packed;
+    escapes += other.escapes;
+    return *this;
   }
 };
 
-// A bucket's pattern and, for ternary values, its layers.
-struct PackedBucket {
-  MaskTracker tracker;
-  std::vector<Segment> segments;
-};
-
-PackedBucket pack_layout(const Bucket& bucket, const std::vector<torch::Tensor>& kept) {
-  std::vector<torch::Tensor> masks;
-  std::vector<Segment> segments;
-  std::size_t packed_end = 0;
-  for (const Slice& slice : bucket.slices) {
-    const torch::Tensor& mask = kept[slice.parameter];
-    masks.push_back(mask.defined() ? mask : torch::ones({slice.size}, torch::kBool));
-    const std::size_t begin = packed_end;
-    packed_end += static_cast<std::size_t>(masks.back().sum().item<std::int64_t>());
-    segments.push_back({begin, packed_end});
-  }
-  return {MaskTracker(torch::cat(masks)), std::move(segments)};
-}
-
-// What both variants share: gather the entries that the pruning mask keeps, append a flag that says whether
-// any entry outside the mask was non-zero, reduce, and scatter; when the reduced flag is set, every worker
-// alike repeats the step with a full all-reduce of the gradient as it was. PacTrain (2025).
+// A step's exchange of one bucket:
+//   as long as its tracker knows a pattern: gather the entries in it, append a flag that says whether any
+//   entry elsewhere was non-zero, reduce, and scatter; else, or when the reduced flag is set, which every
+//   worker sees alike: a full all-reduce of the gradient as it was.
+// PacTrain (2025). Payload: full 4n, packed as its values take, both in a step with an escape; 8 more in a
+// bucket's first packed step after it was observed, when hashes of the pattern are gathered. State: of
+// observed patterns, a bit per entry and what the tracker counts; what the values keep; counters.
 class PacTrain : public Synchroniser {
  public:
-  explicit PacTrain(std::vector<torch::Tensor> kept) : kept_(std::move(kept)) {}
+  PacTrain(const PacTrainOptions& options, const SynchroniserContext& context,
+           std::unique_ptr<PackedExchange> exchange)
+      : options_(options),
+        parameters_(context.parameters),
+        kept_(context.kept),
+        exchange_(std::move(exchange)) {}
 
+  // An observed pattern does not outlive its layout.
   void prepare(const std::vector<Bucket>& layout) override {
-    buckets_.clear();
-    for (const Bucket& bucket : layout) buckets_.push_back(pack_layout(bucket, kept_));
+    layout_ = layout;
+    for (Bucket& bucket : layout_) bucket.gradient = torch::Tensor();
+    trackers_.clear();
+    for (const Bucket& bucket : layout_) trackers_.push_back(make_tracker(bucket));
   }
 
-  void begin_step(std::uint64_t step) override { step_ = step; }
+  // prepare() follows.
+  void adopt_masks(const std::vector<torch::Tensor>& kept) override {
+    kept_ = kept;
+    exchange_->adopt_masks(kept);
+  }
+
+  void begin_step(std::uint64_t step) override { exchange_->begin_step(step); }
 
   void synchronise(Bucket& bucket, Collective& network) override {
-    if (!exchange_packed(bucket, packed(bucket), network)) exchange_full(bucket, network);
-  }
-
- protected:
-  const PackedBucket& packed(const Bucket& bucket) const { return buckets_.at(bucket.index); }
-  std::uint64_t step() const { return step_; }
-
-  // Leaves the mean over workers in bucket.gradient and returns true; or, an entry having escaped on some
-  // worker, leaves the gradient as it was and returns false, on every worker alike.
-  virtual bool exchange_packed(Bucket& bucket, const PackedBucket& layout, Collective& network) = 0;
-
-  static void exchange_full(Bucket& bucket, Collective& network) {
+    MaskTracker& tracker = trackers_.at(bucket.index);
+    exchange_->add_held_back(bucket);
+    if (tracker.is_packed()) {
+      if (tracker.must_agree())
+        check_agreement(fmt::format("pattern of bucket {}", bucket.index), tracker.hash(), network);
+      if (exchange_->exchange(bucket, packed_layout(bucket), network)) {
+        tracker.stage_packed();
+        staged_.packed += 1;
+        return;
+      }
+      staged_.escapes += 1;
+    }
     bucket.gradient.div_(network.world_size());
     network.all_reduce(bucket.gradient, Reduction::sum);
+    exchange_->hold_nothing_back(bucket);
+    tracker.stage_full(bucket.gradient);
+    staged_.full += 1;
+  }
+
+  void finish_step(bool applied) override {
+    for (MaskTracker& tracker : trackers_) applied ? tracker.commit() : tracker.discard();
+    if (applied) counters_ += staged_;
+    staged_ = {};
+    exchange_->finish_step(applied);
+  }
+
+  ExpectedTraffic traffic(const Bucket& bucket, int world_size) const override {
+    const MaskTracker& tracker = trackers_.at(bucket.index);
+    if (!tracker.is_packed()) return all_reduce_traffic(4 * bucket.size, world_size);
+    const ExpectedTraffic packed = exchange_->traffic(packed_layout(bucket), world_size);
+    return tracker.must_agree() ? packed + all_gather_traffic(kHashBytes, world_size) : packed;
+  }
+
+  // An observed pattern settles at the declared one, unless weights that were kept have no gradient.
+  ExpectedTraffic settled_traffic(const Bucket& bucket, int world_size) const override {
+    const MaskTracker declared = MaskTracker::declared(declared_pattern(bucket), exchange_->packs_whole());
+    if (!declared.is_packed()) return all_reduce_traffic(4 * bucket.size, world_size);
+    return exchange_->traffic(packed_layout(bucket, declared), world_size);
+  }
+
+  Json state() const override {
+    return {
+        {"full_steps", counters_.full}, {"packed_steps", counters_.packed}, {"escapes", counters_.escapes}};
+  }
+
+  void save(TensorMap& state, const std::string& prefix) const override {
+    state[prefix + "counters"] =
+        torch::tensor({counters_.full, counters_.packed, counters_.escapes}, torch::kLong);
+    exchange_->save(state, prefix);
+    if (options_.source == "observed") save_patterns(state, prefix);
+  }
+
+  void load(const TensorMap& state, const std::string& prefix) override {
+    const torch::Tensor counters =
+        expect_tensor(state, prefix + "counters", torch::empty({3}, torch::kLong), "checkpoint");
+    counters_ = {.full = counters[0].item<std::int64_t>(),
+                 .packed = counters[1].item<std::int64_t>(),
+                 .escapes = counters[2].item<std::int64_t>()};
+    exchange_->load(state, prefix);
+    if (options_.source == "observed") load_patterns(state, prefix);
   }
 
  private:
-  std::vector<torch::Tensor> kept_;
-  std::vector<PackedBucket> buckets_;
-  std::uint64_t step_ = 0;
+  static constexpr std::int64_t kHashBytes = 8;
+
+  torch::Tensor declared_pattern(const Bucket& bucket) const {
+    std::vector<torch::Tensor> masks;
+    for (const Slice& slice : bucket.slices) {
+      const torch::Tensor& mask = kept_[slice.parameter];
+      masks.push_back(mask.defined() ? mask : torch::ones({slice.size}, torch::kBool));
+    }
+    return torch::cat(masks);
+  }
+
+  MaskTracker make_tracker(const Bucket& bucket) const {
+    if (options_.source == "declared")
+      return MaskTracker::declared(declared_pattern(bucket), exchange_->packs_whole());
+    const Stability stability{.exact = options_.rule == "exact", .iterations = options_.stable_iterations};
+    return MaskTracker::observed(bucket.size, stability, exchange_->packs_whole());
+  }
+
+  PackedLayout packed_layout(const Bucket& bucket) const {
+    return packed_layout(bucket, trackers_.at(bucket.index));
+  }
+
+  static PackedLayout packed_layout(const Bucket& bucket, const MaskTracker& tracker) {
+    PackedLayout layout{.entries = tracker.entries()};
+    const std::vector<std::uint32_t>& indices = layout.entries.indices();
+    for (const Slice& slice : bucket.slices) {
+      const auto end =
+          std::ranges::lower_bound(indices, static_cast<std::uint64_t>(slice.offset + slice.size));
+      layout.layer_ends.push_back(static_cast<std::size_t>(end - indices.begin()));
+    }
+    return layout;
+  }
+
+  // Per parameter, so that it can be read into any layout: "pattern.NAME", and its bucket's phase and count.
+  void save_patterns(TensorMap& state, const std::string& prefix) const {
+    torch::Tensor phases = torch::zeros({std::ssize(parameters_), 2}, torch::kLong);
+    for (const Bucket& bucket : layout_) {
+      const MaskTracker::State& tracked = trackers_[bucket.index].state();
+      for (const Slice& slice : bucket.slices) {
+        state[prefix + "pattern." + parameters_[slice.parameter].name] =
+            tracked.reference.narrow(0, slice.offset, slice.size).clone();
+        const auto row = static_cast<std::int64_t>(slice.parameter);
+        phases[row][0] = static_cast<std::int64_t>(tracked.phase);
+        phases[row][1] = tracked.count;
+      }
+    }
+    state[prefix + "phases"] = phases;
+  }
+
+  // A bucket is as far as the least advanced of its parameters.
+  void load_patterns(const TensorMap& state, const std::string& prefix) {
+    const torch::Tensor phases = expect_tensor(
+        state, prefix + "phases", torch::empty({std::ssize(parameters_), 2}, torch::kLong), "checkpoint");
+    for (const Bucket& bucket : layout_) {
+      std::vector<torch::Tensor> patterns;
+      std::vector<torch::Tensor> rows;
+      for (const Slice& slice : bucket.slices) {
+        patterns.push_back(expect_tensor(state, prefix + "pattern." + parameters_[slice.parameter].name,
+                                         torch::empty({slice.size}, torch::kBool), "checkpoint"));
+        rows.push_back(phases[static_cast<std::int64_t>(slice.parameter)]);
+      }
+      const torch::Tensor least = torch::stack(rows).amin(0);
+      trackers_[bucket.index].restore(
+          {.phase = static_cast<MaskTracker::Phase>(least[0].item<std::int64_t>()),
+           .count = least[1].item<std::int64_t>(),
+           .reference = torch::cat(patterns)});
+    }
+  }
+
+  PacTrainOptions options_;
+  std::vector<ParameterInfo> parameters_;
+  std::vector<torch::Tensor> kept_;  // per parameter; undefined where it is not pruned
+  std::unique_ptr<PackedExchange> exchange_;
+  std::vector<Bucket> layout_;
+  std::vector<MaskTracker> trackers_;  // per bucket
+  Counters counters_;
+  Counters staged_;
 };
 
-// Payload 4(nnz + 1) bytes: exact on the mask. A mask without zeros is not packed at all: payload 4n.
-class PacTrainFloat : public PacTrain {
- public:
-  using PacTrain::PacTrain;
-
-  ExpectedTraffic traffic(const Bucket& bucket, int world_size) const override {
-    const MaskTracker& tracker = packed(bucket).tracker;
-    return all_reduce_traffic(4 * (tracker.is_full() ? tracker.size() : tracker.packed_size() + 1),
-                              world_size);
-  }
-
- protected:
-  bool exchange_packed(Bucket& bucket, const PackedBucket& layout, Collective& network) override {
-    const MaskTracker& tracker = layout.tracker;
-    if (tracker.is_full()) return false;
-    torch::Tensor buffer = torch::empty({tracker.packed_size() + 1});
-    const std::span<float> values = floats(buffer);
-    const float share = 1.0F / static_cast<float>(network.world_size());
-    values.back() = tracker.gather(floats(bucket.gradient), share, values) > 0 ? 1.0F : 0.0F;
-    network.all_reduce(buffer, Reduction::sum);
-    if (values.back() != 0.0F) return false;
-    tracker.scatter(values, floats(bucket.gradient));
-    return true;
-  }
-};
-
-// TernGrad's values on the packed entries q, per layer l:
-//   s_l = max over workers of max|q|;  c_i = sign(q_i)·Bernoulli(|q_i| / s_l) in {-1, 0, 1};  out_i =
-//   s_l·(Σ_w c_i)/N
-// Unbiased for the masked mean; no residual, as in the paper. Codes are summed as int8, so N <= 127.
-// Payload (nnz + 1) + 4L bytes, L layers in the bucket.
-class PacTrainTernary : public PacTrain {
- public:
-  PacTrainTernary(std::vector<torch::Tensor> kept, std::uint64_t seed)
-      : PacTrain(std::move(kept)), seed_(seed) {}
-
-  ExpectedTraffic traffic(const Bucket& bucket, int world_size) const override {
-    const PackedBucket& layout = packed(bucket);
-    return all_reduce_traffic(layout.tracker.packed_size() + 1, world_size) +
-           all_reduce_traffic(4 * std::ssize(layout.segments), world_size);
-  }
-
- protected:
-  bool exchange_packed(Bucket& bucket, const PackedBucket& layout, Collective& network) override {
-    if (network.world_size() > std::numeric_limits<std::int8_t>::max()) {
-      throw Error("pactrain sums ternary values in int8 and can serve at most 127 workers");
-    }
-    const MaskTracker& tracker = layout.tracker;
-    torch::Tensor kept = torch::empty({tracker.packed_size()});
-    const std::span<float> values = floats(kept);
-    const bool escaped = tracker.gather(floats(bucket.gradient), 1.0F, values) > 0;
-
-    torch::Tensor scales = layer_scales(layout.segments, values);
-    network.all_reduce(scales, Reduction::max);
-
-    torch::Tensor codes = torch::empty({tracker.packed_size() + 1}, torch::kChar);
-    const std::span<std::int8_t> code(codes.data_ptr<std::int8_t>(), values.size() + 1);
-    draw_codes(bucket, layout.segments, floats(scales), values, network.rank(), code);
-    code.back() = escaped ? 1 : 0;
-    network.all_reduce(codes, Reduction::sum);
-    if (code.back() != 0) return false;
-
-    for (std::size_t layer = 0; layer < layout.segments.size(); ++layer) {
-      const Segment& segment = layout.segments[layer];
-      const float unit = floats(scales)[layer] / static_cast<float>(network.world_size());
-      expand_ternary(segment.of<const std::int8_t>(code), unit, segment.of(values));
-    }
-    tracker.scatter(values, floats(bucket.gradient));
-    return true;
-  }
-
- private:
-  static torch::Tensor layer_scales(const std::vector<Segment>& segments, std::span<const float> values) {
-    torch::Tensor scales = torch::empty({std::ssize(segments)});
-    for (std::size_t layer = 0; layer < segments.size(); ++layer) {
-      floats(scales)[layer] = ternary_scale(segments[layer].of(values));
-    }
-    return scales;
-  }
-
-  void draw_codes(const Bucket& bucket, const std::vector<Segment>& segments, std::span<const float> scales,
-                  std::span<const float> values, int rank, std::span<std::int8_t> codes) const {
-    std::vector<float> uniform(values.size());
-    fill_uniform({.seed = seed_,
-                  .step = static_cast<std::uint32_t>(step()),
-                  .bucket = static_cast<std::uint32_t>(bucket.index),
-                  .rank = static_cast<std::uint32_t>(rank)},
-                 uniform);
-    for (std::size_t layer = 0; layer < segments.size(); ++layer) {
-      const Segment& segment = segments[layer];
-      draw_ternary(segment.of(values), scales[layer], segment.of<const float>(uniform), segment.of(codes));
-    }
-  }
-
-  std::uint64_t seed_;
-};
+std::unique_ptr<PackedExchange> make_exchange(const PacTrainOptions& options,
+                                              const SynchroniserContext& context) {
+  if (options.values == "float32") return make_float_exchange();
+  if (options.error_feedback) return make_ternary_feedback_exchange(context.parameters);
+  return make_ternary_exchange(context.seed);
+}
 
 const Registration<Synchroniser, const SynchroniserContext&> registration{
     "pactrain", "packed all-reduce of the entries that pruning kept, optionally ternary",
     describe_options<PacTrainOptions>(),
     [](JsonObject& object, const SynchroniserContext& context) -> std::unique_ptr<Synchroniser> {
       const auto options = read_options<PacTrainOptions>(object);
-      if (options.values == "ternary") return std::make_unique<PacTrainTernary>(context.kept, context.seed);
-      return std::make_unique<PacTrainFloat>(context.kept);
+      if (options.error_feedback && options.values == "float32") {
+        throw InputError(object.place_of("error_feedback"),
+                         "needs \"values\": \"ternary\"; float32 values leave nothing unsaid");
+      }
+      return std::make_unique<PacTrain>(options, context, make_exchange(options, context));
     }};
 
 }  // namespace

@@ -32,6 +32,12 @@ void Residual::discard() {
   is_staged_.assign(is_staged_.size(), false);
 }
 
+void Residual::drop_pruned(const std::vector<torch::Tensor>& kept) {
+  for (std::size_t p = 0; p < current_.size(); ++p) {
+    if (kept[p].defined()) current_[p].masked_fill_(kept[p].logical_not(), 0);
+  }
+}
+
 void Residual::save(TensorMap& state, const std::string& prefix) const {
   for (std::size_t p = 0; p < current_.size(); ++p) {
     state[prefix + "residual." + parameters_[p].name] = current_[p].clone();

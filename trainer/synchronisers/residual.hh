@@ -22,6 +22,10 @@ class Residual {
   void commit();   // what was staged becomes the residual
   void discard();  // what was staged is dropped
 
+  // kept[p]: bool [size], undefined where p is not pruned. A new mask: what was not sent of entries that are
+  // now pruned is dropped, or it would move their weights off zero.
+  void drop_pruned(const std::vector<torch::Tensor>& kept);
+
   // e of parameter p, float32 [size].
   const torch::Tensor& of(std::size_t parameter) const { return current_[parameter]; }
 

@@ -40,6 +40,10 @@ class Synchroniser {
   // The layout to come, before the first step and after each rebuild.
   virtual void prepare(const std::vector<Bucket>& /*layout*/) {}
 
+  // A new pruning mask, between two steps, as SynchroniserContext::kept; prepare() follows. What a method
+  // keeps of entries that are pruned now must go, or it would move their weights off zero.
+  virtual void adopt_masks(const std::vector<torch::Tensor>& /*kept*/) {}
+
   virtual void begin_step(std::uint64_t /*step*/) {}
 
   // bucket.gradient: float32 [n], this worker's mean over its local batch; on return, the estimate of the
@@ -49,8 +53,16 @@ class Synchroniser {
   // applied: every worker's optimiser uses the step's result (false: the step is skipped everywhere).
   virtual void finish_step(bool /*applied*/) {}
 
-  // The bytes of one worker's step for one bucket, by formula: what the meter must count.
+  // The bytes of one worker's next step for one bucket, by formula: what the meter must count.
   virtual ExpectedTraffic traffic(const Bucket& bucket, int world_size) const = 0;
+
+  // The same once a method that finds its way first has found it: what a plan goes by.
+  virtual ExpectedTraffic settled_traffic(const Bucket& bucket, int world_size) const {
+    return traffic(bucket, world_size);
+  }
+
+  // For the record: what only this method can tell of the steps so far. Null: nothing.
+  virtual Json state() const { return nullptr; }
 
   // State for a checkpoint, under names that begin with `prefix`.
   virtual void save(TensorMap& /*state*/, const std::string& /*prefix*/) const {}

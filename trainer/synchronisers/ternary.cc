@@ -27,6 +27,14 @@ void draw_ternary(std::span<const float> values, float scale, std::span<const fl
   }
 }
 
+void round_ternary(std::span<const float> values, float scale, std::span<std::int8_t> codes) {
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const bool far = values[i] != 0 && std::abs(values[i]) >= 0.5F * scale;
+    const std::int32_t sign = values[i] < 0 ? -1 : 1;
+    codes[i] = static_cast<std::int8_t>(far ? sign : 0);
+  }
+}
+
 void expand_ternary(std::span<const std::int8_t> codes, float unit, std::span<float> values) {
   for (std::size_t i = 0; i < codes.size(); ++i) values[i] = unit * static_cast<float>(codes[i]);
 }

@@ -15,6 +15,10 @@ float ternary_scale(std::span<const float> values);
 void draw_ternary(std::span<const float> values, float scale, std::span<const float> uniform,
                   std::span<std::int8_t> codes);
 
+// codes[i] = the nearest of -1, 0 and 1 to q_i/s: sign(q_i) where 2|q_i| >= s > 0, else 0. Off by at most
+// s/2.
+void round_ternary(std::span<const float> values, float scale, std::span<std::int8_t> codes);
+
 // values[i] = unit·codes[i]; codes may be sums over workers.
 void expand_ternary(std::span<const std::int8_t> codes, float unit, std::span<float> values);
 

@@ -55,6 +55,8 @@ class TopK : public Synchroniser {
 
   void finish_step(bool applied) override { applied ? residual_.commit() : residual_.discard(); }
 
+  void adopt_masks(const std::vector<torch::Tensor>& kept) override { residual_.drop_pruned(kept); }
+
   ExpectedTraffic traffic(const Bucket& bucket, int world_size) const override {
     return all_gather_traffic(sparse_message_bytes(header_for(bucket).count), world_size);
   }

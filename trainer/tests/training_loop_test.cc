@@ -171,14 +171,23 @@ TEST_P(EveryMethod, GoesOnFromACheckpointAsIfNothingHadHappened) {
 
 INSTANTIATE_TEST_SUITE_P(
     All, EveryMethod,
-    ::testing::Values(Method{"dense", {{"synchroniser", {{"name", "dense"}}}}},
-                      Method{"fp16", {{"synchroniser", {{"name", "fp16"}}}}},
-                      Method{"topk", {{"synchroniser", {{"name", "topk"}, {"ratio", 0.05}}}}},
-                      Method{"pactrain",
-                             {{"synchroniser", {{"name", "pactrain"}}}, {"pruning", {{"ratio", 0.5}}}}},
-                      Method{"pactrain_ternary",
-                             {{"synchroniser", {{"name", "pactrain"}, {"values", "ternary"}}},
-                              {"pruning", {{"ratio", 0.5}}}}}),
+    ::testing::Values(
+        Method{"dense", {{"synchroniser", {{"name", "dense"}}}}},
+        Method{"fp16", {{"synchroniser", {{"name", "fp16"}}}}},
+        Method{"topk", {{"synchroniser", {{"name", "topk"}, {"ratio", 0.05}}}}},
+        Method{"pactrain", {{"synchroniser", {{"name", "pactrain"}}}, {"pruning", {{"ratio", 0.5}}}}},
+        Method{
+            "pactrain_ternary",
+            {{"synchroniser", {{"name", "pactrain"}, {"values", "ternary"}}}, {"pruning", {{"ratio", 0.5}}}}},
+        Method{"pactrain_feedback",
+               {{"synchroniser", {{"name", "pactrain"}, {"values", "ternary"}, {"error_feedback", true}}},
+                {"pruning", {{"ratio", 0.5}}}}},
+        Method{"pactrain_observed",
+               {{"synchroniser", {{"name", "pactrain"}, {"source", "observed"}, {"stable_iterations", 3}}},
+                {"pruning", {{"criterion", "random"}, {"ratio", 0.5}}}}},
+        Method{"pactrain_grasp",
+               {{"synchroniser", {{"name", "pactrain"}}},
+                {"pruning", {{"criterion", "grasp"}, {"ratio", 0.5}}}}}),
     [](const auto& test) { return test.param.name; });
 
 TEST(TrainingLoop, PackingLosesNothingOfThePrunedGradient) {

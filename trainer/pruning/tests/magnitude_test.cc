@@ -4,48 +4,25 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "trainer/pruning/criterion.hh"
+#include "trainer/pruning/pruning.hh"
+#include "trainer/pruning/tests/two_layers.hh"
 
 namespace thinpipe::trainer {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 const Place place{"experiment.json", "/pruning"};
 
-// Two linear layers with given weights: names fc1.weight [1, n] and fc2.weight [1, m].
-class TwoLayers : public Model {
- public:
-  TwoLayers(const std::vector<float>& first, const std::vector<float>& second) {
-    add("fc1", first);
-    add("fc2", second);
-  }
-
-  torch::Tensor forward(const torch::Tensor& images) override { return images; }
-  std::string head() const override { return "fc2"; }
-
- private:
-  void add(const std::string& name, const std::vector<float>& weights) {
-    const auto layer = register_module(name, torch::nn::Linear(static_cast<std::int64_t>(weights.size()), 1));
-    const torch::NoGradGuard no_grad;
-    layer->weight.copy_(torch::tensor(weights).view({1, -1}));
-  }
-};
+using testing::TwoLayers;
 
 // The kept weights as a string of 0 and 1, layers apart.
-std::string prune(Model& model, double ratio) {
-  const auto criterion = make_criterion({{"criterion", "magnitude"}, {"ratio", ratio}}, place);
-  const auto dataset =
-      DatasetRegistry::instance().make({{"name", "synthetic"}, {"train_examples", 1}}, place);
-  const Mask mask = criterion->choose(model, {*dataset});
-  std::string out;
-  for (const Mask::Layer& layer : mask.layers()) {
-    if (!out.empty()) out += ' ';
-    for (std::int64_t i = 0; i < layer.weights(); ++i) {
-      out += layer.keep.flatten()[i].item<bool>() ? '1' : '0';
-    }
-  }
-  return out;
+std::string prune(Model& model, double ratio, const std::string& criterion = "magnitude",
+                  const Mask* in_force = nullptr) {
+  const Pruning pruning = make_pruning({{"criterion", criterion}, {"ratio", ratio}}, place);
+  const auto dataset = testing::synthetic();
+  const PruningContext context{.dataset = *dataset, .in_force = in_force};
+  return testing::bits_of(pruning.criterion->choose(model, context, ratio));
 }
 
 std::string prune(const std::vector<float>& first, const std::vector<float>& second, double ratio) {
@@ -129,24 +106,47 @@ TEST(Magnitude, RefusesWeightsThatAreNotNumbers) {
   }
 }
 
-std::string refusal(const Json& value) {
-  try {
-    make_criterion(value, place);
-  } catch (const InputError& error) {
-    return error.what();
-  }
-  return "accepted";
+TEST(Magnitude, OfEqualsThosePrunedAlreadyGoFirst) {
+  // All zero: without the mask in force the first two would go.
+  TwoLayers model({0, 0, 5}, {0, 0, 6});
+  const Mask in_force({{"fc1.weight", torch::tensor({1, 0, 1}).to(torch::kBool).view({1, 3})},
+                       {"fc2.weight", torch::tensor({1, 0, 1}).to(torch::kBool).view({1, 3})}});
+  EXPECT_EQ(prune(model, 0.34), "001 111");
+  EXPECT_EQ(prune(model, 0.34, "magnitude", &in_force), "101 101");
+  EXPECT_EQ(prune(model, 0.5, "magnitude", &in_force), "001 101");
 }
 
-TEST(Criterion, DefaultsToMagnitudeAndExplainsWhatIsWrong) {
-  EXPECT_EQ(refusal({{"ratio", 0.5}}), "accepted");
-  EXPECT_THAT(
-      refusal({{"criterion", "magnitud"}}),
-      HasSubstr(
-          "experiment.json at /pruning/criterion: unknown name \"magnitud\"; did you mean \"magnitude\"?"));
-  EXPECT_THAT(refusal({{"criterion", "magnitude"}, {"ratio", 1.0}}),
-              HasSubstr("/pruning/ratio: must be at least 0 and below 1"));
-  EXPECT_THAT(refusal({{"raito", 0.5}}), HasSubstr("did you mean \"ratio\"?"));
+TEST(Magnitude, OnlyAddsToWhatIsPruned) {
+  torch::manual_seed(8);
+  std::vector<float> first(40);
+  std::vector<float> second(60);
+  for (float& weight : first) weight = torch::randn({}).item<float>();
+  for (float& weight : second) weight = torch::randn({}).item<float>();
+  TwoLayers model(first, second);
+  std::string before(101, '1');
+  std::unique_ptr<Mask> in_force;
+  for (const double ratio : {0.2, 0.5, 0.9}) {
+    const auto dataset = testing::synthetic();
+    const Mask mask = make_pruning(Json::object(), place)
+                          .criterion->choose(model, {.dataset = *dataset, .in_force = in_force.get()}, ratio);
+    const std::string kept = testing::bits_of(mask);
+    for (std::size_t i = 0; i < kept.size(); ++i) EXPECT_FALSE(before[i] == '0' && kept[i] == '1');
+    before = kept;
+    mask.apply(model);
+    in_force = std::make_unique<Mask>(mask);
+  }
+}
+
+TEST(MagnitudePerLayer, RemovesTheSameShareOfEveryLayer) {
+  TwoLayers model({0.1F, 0.2F, 0.3F, 0.4F}, {-9, 8, 7, -6, 5});
+  EXPECT_EQ(prune(model, 0.5, "magnitude_per_layer"), "0011 11100");
+  EXPECT_EQ(prune(model, 0.5, "magnitude"), "0001 11110");
+  EXPECT_EQ(prune(model, 0.24, "magnitude_per_layer"), "1111 11110");
+}
+
+TEST(MagnitudePerLayer, KeepsOneWeightOfEveryLayer) {
+  TwoLayers model({3}, {1, 2, 2});
+  EXPECT_EQ(prune(model, 0.99, "magnitude_per_layer"), "1 001");
 }
 
 }  // namespace

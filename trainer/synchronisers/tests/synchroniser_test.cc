@@ -10,95 +10,17 @@
 
 #include "trainer/collectives/metered.hh"
 #include "trainer/collectives/tests/world.hh"
-#include "trainer/philox.hh"
+#include "trainer/synchronisers/tests/session.hh"
 
 namespace thinpipe::trainer {
 namespace {
 
-// One bucket of two parameters, the first of them pruned; sizes add up to n.
-struct World {
-  std::vector<ParameterInfo> parameters;
-  std::vector<torch::Tensor> kept;
-  Bucket bucket;
-};
-
-World make_world(std::int64_t n, bool pruned) {
-  World world;
-  const std::int64_t first = (n + 1) / 2;
-  world.parameters = {{.name = "a", .size = first, .dimensions = 2},
-                      {.name = "b", .size = n - first, .dimensions = 2}};
-  torch::Tensor mask = torch::arange(first).remainder(2).eq(0);
-  world.kept = {pruned ? mask : torch::Tensor(), torch::Tensor()};
-  world.bucket.size = n;
-  world.bucket.slices = {{.parameter = 0, .offset = 0, .size = first},
-                         {.parameter = 1, .offset = first, .size = n - first}};
-  return world;
-}
-
-// Small integers, different on each rank, zero where the mask is: sums are exact in any order.
-torch::Tensor integer_gradient(const World& world, int rank, int step) {
-  std::vector<float> uniform(static_cast<std::size_t>(world.bucket.size));
-  fill_uniform(
-      {.seed = 11, .step = static_cast<std::uint32_t>(step), .rank = static_cast<std::uint32_t>(rank)},
-      uniform);
-  torch::Tensor gradient = torch::tensor(uniform).mul(17).floor().sub(8);
-  if (world.kept[0].defined()) {
-    gradient.narrow(0, 0, world.kept[0].numel()).masked_fill_(world.kept[0].logical_not(), 0);
-  }
-  return gradient;
-}
-
-torch::Tensor exact_mean(const World& world, int world_size, int step) {
-  torch::Tensor sum = torch::zeros({world.bucket.size}, torch::kDouble);
-  for (int rank = 0; rank < world_size; ++rank) sum += integer_gradient(world, rank, step).to(torch::kDouble);
-  return sum / world_size;
-}
-
-class Session {
- public:
-  Session(const Json& method, const World& world, Collective& network)
-      : method_(SynchroniserRegistry::instance().make(
-            method, {"test", ""}, {.parameters = world.parameters, .kept = world.kept, .seed = 5})),
-        world_(world),
-        network_(network) {
-    method_->prepare({world_.bucket});
-  }
-
-  torch::Tensor step(const torch::Tensor& gradient, std::uint64_t step, bool applied = true) {
-    method_->begin_step(step);
-    Bucket bucket = world_.bucket;
-    bucket.gradient = gradient.clone();
-    method_->synchronise(bucket, network_);
-    method_->finish_step(applied);
-    return bucket.gradient;
-  }
-
-  Synchroniser& method() { return *method_; }
-
- private:
-  std::unique_ptr<Synchroniser> method_;
-  World world_;
-  Collective& network_;
-};
-
-// A Collective that belongs to somebody else, for the meter to own.
-class Borrowed : public Collective {
- public:
-  explicit Borrowed(Collective& inner) : inner_(inner) {}
-  int rank() const override { return inner_.rank(); }
-  int world_size() const override { return inner_.world_size(); }
-  void all_reduce(torch::Tensor tensor, Reduction reduction) override {
-    inner_.all_reduce(tensor, reduction);
-  }
-  torch::Tensor all_gather_v(const torch::Tensor& input, std::span<const std::int64_t> counts) override {
-    return inner_.all_gather_v(input, counts);
-  }
-  void broadcast(torch::Tensor tensor, int root) override { inner_.broadcast(tensor, root); }
-  void barrier() override { inner_.barrier(); }
-
- private:
-  Collective& inner_;
-};
+using testing::Borrowed;
+using testing::exact_mean;
+using testing::integer_gradient;
+using testing::make_world;
+using testing::Session;
+using testing::World;
 
 struct Method {
   std::string name;
@@ -112,6 +34,8 @@ const std::vector<Method> methods = {
     {"topk_all", {{"name", "topk"}, {"ratio", 1.0}}},
     {"pactrain", {{"name", "pactrain"}}},
     {"pactrain_ternary", {{"name", "pactrain"}, {"values", "ternary"}}},
+    {"pactrain_feedback", {{"name", "pactrain"}, {"values", "ternary"}, {"error_feedback", true}}},
+    {"pactrain_observed", {{"name", "pactrain"}, {"source", "observed"}}},
 };
 
 class EveryMethod : public ::testing::TestWithParam<std::tuple<Method, std::string, int>> {
@@ -134,11 +58,11 @@ TEST_P(EveryMethod, GivesTheSameBitsOnEveryWorkerAndSendsWhatItClaims) {
       MeteredCollective metered(std::make_unique<Borrowed>(network));
       Session session(options(), world, metered);
       for (int step = 1; step <= 3; ++step) {
+        const ExpectedTraffic expected = session.method().traffic(world.bucket, network.world_size());
         metered.begin_section();
         const torch::Tensor out = session.step(integer_gradient(world, network.rank(), step), step);
         const Section section = metered.end_section();
         EXPECT_TRUE(testing::identical_on_all(network, out)) << "n " << n << ", step " << step;
-        const ExpectedTraffic expected = session.method().traffic(world.bucket, network.world_size());
         EXPECT_EQ(static_cast<double>(section.payload_bytes), expected.payload_bytes) << "n " << n;
         EXPECT_NEAR(section.sent_bytes, expected.sent_bytes, 1e-6 * expected.sent_bytes) << "n " << n;
       }
@@ -205,7 +129,8 @@ TEST_P(ExactMethod, GivesTheMeanOverWorkers) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(All, ExactMethod, ::testing::Values(methods[0], methods[1], methods[3], methods[4]),
+INSTANTIATE_TEST_SUITE_P(All, ExactMethod,
+                         ::testing::Values(methods[0], methods[1], methods[3], methods[4], methods[7]),
                          [](const auto& test) { return test.param.name; });
 
 TEST(Fp16, HalvesItsScaleAfterAnOverflowAndSaysSoInItsState) {
@@ -277,76 +202,16 @@ TEST(TopK, StateRoundTripsThroughACheckpoint) {
   });
 }
 
-TEST(PacTrain, FallsBackOnEveryWorkerWhenAnEntryEscapesTheMaskOnOne) {
-  for (const std::string values : {"float32", "ternary"}) {
-    const World world = make_world(64, true);
-    run_in_process(4, [&](Collective& network) {
-      Session session({{"name", "pactrain"}, {"values", values}}, world, network);
-      torch::Tensor gradient = integer_gradient(world, network.rank(), 1);
-      torch::Tensor expected = exact_mean(world, 4, 1);
-      expected[1] = 1;  // index 1 is pruned
-      if (network.rank() == 2) gradient[1] = 4;
-      const torch::Tensor out = session.step(gradient, 1);
-      EXPECT_TRUE(torch::equal(out.to(torch::kDouble), expected)) << values;
-    });
-  }
-}
-
-TEST(PacTrain, PacksAgainInTheStepAfterAnEscape) {
-  const World world = make_world(64, true);
-  run_in_process(2, [&](Collective& network) {
-    MeteredCollective metered(std::make_unique<Borrowed>(network));
-    Session session({{"name", "pactrain"}}, world, metered);
-    session.step(torch::ones({64}), 1);
-    metered.begin_section();
-    session.step(integer_gradient(world, network.rank(), 2), 2);
-    EXPECT_EQ(metered.end_section().payload_bytes, 4 * (16 + 32 + 1));
-  });
-}
-
-TEST(PacTrain, DoesNotPackAMaskWithoutZeros) {
-  const World world = make_world(64, false);
-  run_in_process(2, [&](Collective& network) {
-    Session session({{"name", "pactrain"}}, world, network);
-    EXPECT_EQ(session.method().traffic(world.bucket, 2).payload_bytes, 4 * 64);
-    EXPECT_TRUE(torch::equal(session.step(torch::ones({64}), 1), torch::ones({64})));
-  });
-}
-
-TEST(PacTrainTernary, IsUnbiasedAndItsCodesAreWhole) {
-  const World world = make_world(8, true);
-  constexpr int kDraws = 10000;
-  run_in_process(3, [&](Collective& network) {
-    Session session({{"name", "pactrain"}, {"values", "ternary"}}, world, network);
-    const torch::Tensor gradient = integer_gradient(world, network.rank(), 1);
-    // s per layer: the largest magnitude over all workers.
-    torch::Tensor scale = gradient.abs();
-    network.all_reduce(scale, Reduction::max);
-    scale = torch::cat({scale.narrow(0, 0, 4).max().expand({4}), scale.narrow(0, 4, 4).max().expand({4})});
-    torch::Tensor sum = torch::zeros({8}, torch::kDouble);
-    for (int draw = 1; draw <= kDraws; ++draw) {
-      const torch::Tensor out = session.step(gradient, draw);
-      const torch::Tensor codes = out * 3 / scale;
-      ASSERT_LE((codes - codes.round()).abs().max().item<double>(), 1e-5);
-      ASSERT_LE(codes.abs().max().item<double>(), 3 + 1e-5);
-      sum += out.to(torch::kDouble);
-    }
-    // Per worker Var = |q|(s - |q|) <= s^2/4, so the mean over workers and draws deviates by less than this.
-    const torch::Tensor bound = 5 * (scale.to(torch::kDouble).square() / 4 / 3 / kDraws).sqrt();
-    EXPECT_TRUE(((sum / kDraws - exact_mean(world, 3, 1)).abs() <= bound).all().item<bool>());
-  });
-}
-
-TEST(PacTrainTernary, TheSameSeedGivesTheSameBits) {
-  const World world = make_world(100, true);
-  run_in_process(2, [&](Collective& network) {
-    const Json options = {{"name", "pactrain"}, {"values", "ternary"}};
-    Session first(options, world, network);
-    Session second(options, world, network);
-    const torch::Tensor gradient = integer_gradient(world, network.rank(), 1);
-    const torch::Tensor out = first.step(gradient, 7);
-    EXPECT_TRUE(torch::equal(out, second.step(gradient, 7)));
-    EXPECT_FALSE(torch::equal(out, second.step(gradient, 8)));
+TEST(TopK, ForgetsWhatItHeldBackOfWeightsThatArePruned) {
+  World world = make_world(4, false);
+  run_in_process(1, [&](Collective& network) {
+    Session session({{"name", "topk"}, {"ratio", 0.25}}, world, network);
+    session.step(torch::tensor({1.0F, 2.0F, 3.0F, 4.0F}), 1);  // leaves 1 2 | 3 0
+    session.method().adopt_masks({torch::tensor({true, false}), torch::Tensor()});
+    session.method().prepare({world.bucket});
+    EXPECT_TRUE(torch::equal(session.step(torch::zeros({4}), 2), torch::tensor({0.0F, 0.0F, 3.0F, 0.0F})));
+    EXPECT_TRUE(torch::equal(session.step(torch::zeros({4}), 3), torch::tensor({1.0F, 0.0F, 0.0F, 0.0F})));
+    EXPECT_TRUE(session.step(torch::zeros({4}), 4).eq(0).all().item<bool>());
   });
 }
 
@@ -369,6 +234,11 @@ TEST(Options, OutOfRangeOrMistypedIsRefused) {
   EXPECT_THAT(refusal({{"name", "tpok"}, {"ratio", 0.1}}), HasSubstr("did you mean \"topk\"?"));
   EXPECT_THAT(refusal({{"name", "fp16"}, {"scale", 1000}}), HasSubstr("power of two"));
   EXPECT_THAT(refusal({{"name", "pactrain"}, {"values", "ternery"}}), HasSubstr("did you mean \"ternary\"?"));
+  EXPECT_THAT(refusal({{"name", "pactrain"}, {"source", "observe"}}),
+              HasSubstr("did you mean \"observed\"?"));
+  EXPECT_THAT(refusal({{"name", "pactrain"}, {"stable_iterations", 0}}), HasSubstr("must be at least 1"));
+  EXPECT_THAT(refusal({{"name", "pactrain"}, {"error_feedback", true}}),
+              HasSubstr("/synchroniser/error_feedback: needs \"values\": \"ternary\""));
   EXPECT_THAT(refusal({{"name", "dense"}, {"ratio", 0.5}}), HasSubstr("unknown key \"ratio\""));
 }
 

@@ -1,0 +1,15 @@
+// Batches in which every class has the same number of examples.
+#pragma once
+
+#include "trainer/torch.hh"
+
+namespace thinpipe::trainer {
+
+// Per batch, int64 [classes * examples_per_class]: indices into labels (integers [n]) in ascending order.
+// Classes are those that occur in labels; each batch takes the next examples of every class in `order`, a
+// permutation of 0..n-1. Throws Error when a class has not enough examples.
+std::vector<torch::Tensor> class_balanced_batches(const torch::Tensor& labels,
+                                                  const std::vector<std::int64_t>& order,
+                                                  std::int64_t batches, std::int64_t examples_per_class);
+
+}  // namespace thinpipe::trainer

@@ -1,0 +1,20 @@
+#include "trainer/pruning/mask_agreement.hh"
+
+#include "trainer/agreement.hh"
+
+namespace thinpipe::trainer {
+
+Mask share_mask(const torch::nn::Module& model, const std::function<Mask()>& choose, Collective& collective) {
+  const torch::Tensor packed =
+      collective.rank() == 0 ? choose().packed() : torch::zeros_like(Mask::keep_all(model).packed());
+  collective.broadcast(packed, 0);
+  Mask mask = Mask::unpack(model, packed);
+  check_mask_agrees(mask, collective);
+  return mask;
+}
+
+void check_mask_agrees(const Mask& mask, Collective& collective) {
+  check_agreement("pruning mask", mask.hash(), collective);
+}
+
+}  // namespace thinpipe::trainer

@@ -1,0 +1,12 @@
+// What a mask left of each layer, for the record.
+#pragma once
+
+#include "harness/support/json_object.hh"
+#include "trainer/pruning/mask.hh"
+
+namespace thinpipe::trainer {
+
+// [{"name": "conv1.weight", "weights": 288, "kept": 144}, …] in the order of the mask's layers.
+Json summarise(const Mask& mask);
+
+}  // namespace thinpipe::trainer

@@ -1,0 +1,38 @@
+// Random pruning: the control. A criterion that does no better than this has found out nothing.
+#include "trainer/philox.hh"
+#include "trainer/pruning/criterion.hh"
+
+namespace thinpipe::trainer {
+namespace {
+
+struct RandomOptions {
+  void visit(auto& /*field*/) {}
+};
+
+// Every weight gets a random number that depends on seed and place alone, and those with the smallest go. A
+// higher ratio thus removes more of the same, and choosing again changes nothing.
+class Random : public PruningCriterion {
+ public:
+  Mask choose(Model& model, const PruningContext& context, double ratio) const override {
+    std::vector<torch::Tensor> importance;
+    for (const auto& [name, weight] : prunable_weights(model)) {
+      torch::Tensor uniform = torch::empty(weight.sizes());
+      fill_uniform({.seed = context.seed,
+                    .step = static_cast<std::uint32_t>(importance.size()),
+                    .bucket = static_cast<std::uint32_t>(Purpose::random_pruning)},
+                   {uniform.data_ptr<float>(), static_cast<std::size_t>(uniform.numel())});
+      importance.push_back(uniform);
+    }
+    return keep_most_important(model, importance, ratio, context.in_force);
+  }
+};
+
+const Registration<PruningCriterion> registration{
+    "random", "removes weights at random, decided by the run's seed: a control",
+    describe_criterion<RandomOptions>(), [](JsonObject& object) -> std::unique_ptr<PruningCriterion> {
+      read_options<RandomOptions>(object);
+      return std::make_unique<Random>();
+    }};
+
+}  // namespace
+}  // namespace thinpipe::trainer

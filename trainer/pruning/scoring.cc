@@ -1,0 +1,46 @@
+#include "trainer/pruning/scoring.hh"
+
+#include <map>
+
+#include "trainer/pruning/mask.hh"
+
+namespace thinpipe::trainer {
+namespace {
+
+bool normalises_batches(const torch::nn::Module& module) {
+  return module.as<torch::nn::BatchNorm1d>() != nullptr || module.as<torch::nn::BatchNorm2d>() != nullptr ||
+         module.as<torch::nn::BatchNorm3d>() != nullptr;
+}
+
+}  // namespace
+
+Scoring::Scoring(Model& model) {
+  for (const torch::Tensor& buffer : model.buffers()) buffers_.emplace_back(buffer, buffer.clone());
+  std::map<std::string, torch::Tensor> by_name;
+  model.apply([&](const std::string& name, torch::nn::Module& module) {
+    modes_.emplace_back(&module, module.is_training());
+    torch::Tensor* const weight = prunable_weight_of(module);
+    if (weight == nullptr) return;
+    const torch::Tensor stand_in = weight->detach().requires_grad_();
+    replaced_.push_back({weight, *weight});
+    *weight = stand_in;
+    by_name[name.empty() ? "weight" : name + ".weight"] = stand_in;
+  });
+  for (const auto& [name, unused] : prunable_weights(model)) stand_ins_.push_back(by_name.at(name));
+  model.eval();
+  for (const auto& [module, unused] : modes_) {
+    if (normalises_batches(*module)) module->train();
+  }
+}
+
+Scoring::~Scoring() {
+  const torch::NoGradGuard no_grad;
+  // Backwards: a module that is registered twice was replaced twice.
+  for (auto replaced = replaced_.rbegin(); replaced != replaced_.rend(); ++replaced) {
+    *replaced->place = replaced->original;
+  }
+  for (const auto& [module, training] : modes_) module->train(training);
+  for (const auto& [buffer, before] : buffers_) torch::Tensor(buffer).copy_(before);
+}
+
+}  // namespace thinpipe::trainer

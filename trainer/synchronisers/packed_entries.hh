@@ -1,0 +1,34 @@
+// Which entries of a bucket may be non-zero, known to every worker alike, so that only these need to travel.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "trainer/torch.hh"
+
+namespace thinpipe::trainer {
+
+class PackedEntries {
+ public:
+  PackedEntries() = default;
+
+  // kept: bool [n], true where an entry may be non-zero.
+  explicit PackedEntries(const torch::Tensor& kept);
+
+  std::int64_t size() const { return size_; }                             // n
+  std::int64_t packed_size() const { return std::ssize(indices_); }       // nnz
+  const std::vector<std::uint32_t>& indices() const { return indices_; }  // ascending
+
+  // packed[i] = dense[indices[i]] / divisor. Returns how many non-zero (or NaN) entries lie elsewhere.
+  std::int64_t gather(std::span<const float> dense, float divisor, std::span<float> packed) const;
+
+  // dense[indices[i]] = packed[i], and 0 elsewhere.
+  void scatter(std::span<const float> packed, std::span<float> dense) const;
+
+ private:
+  std::int64_t size_ = 0;
+  std::vector<std::uint32_t> indices_;
+};
+
+}  // namespace thinpipe::trainer

@@ -1,0 +1,96 @@
+// What tests of methods share: a bucket, gradients that sum exactly, a method taking steps.
+#pragma once
+
+#include "trainer/collectives/collective.hh"
+#include "trainer/philox.hh"
+#include "trainer/synchronisers/synchroniser.hh"
+
+namespace thinpipe::trainer::testing {
+
+// One bucket of two parameters, the first of them pruned; sizes add up to n.
+struct World {
+  std::vector<ParameterInfo> parameters;
+  std::vector<torch::Tensor> kept;
+  Bucket bucket;
+};
+
+inline World make_world(std::int64_t n, bool pruned) {
+  World world;
+  const std::int64_t first = (n + 1) / 2;
+  world.parameters = {{.name = "a", .size = first, .dimensions = 2},
+                      {.name = "b", .size = n - first, .dimensions = 2}};
+  torch::Tensor mask = torch::arange(first).remainder(2).eq(0);
+  world.kept = {pruned ? mask : torch::Tensor(), torch::Tensor()};
+  world.bucket.size = n;
+  world.bucket.slices = {{.parameter = 0, .offset = 0, .size = first},
+                         {.parameter = 1, .offset = first, .size = n - first}};
+  return world;
+}
+
+// Small integers, different on each rank, zero where the mask is: sums are exact in any order.
+inline torch::Tensor integer_gradient(const World& world, int rank, int step) {
+  std::vector<float> uniform(static_cast<std::size_t>(world.bucket.size));
+  fill_uniform(
+      {.seed = 11, .step = static_cast<std::uint32_t>(step), .rank = static_cast<std::uint32_t>(rank)},
+      uniform);
+  torch::Tensor gradient = torch::tensor(uniform).mul(17).floor().sub(8);
+  if (world.kept[0].defined()) {
+    gradient.narrow(0, 0, world.kept[0].numel()).masked_fill_(world.kept[0].logical_not(), 0);
+  }
+  return gradient;
+}
+
+inline torch::Tensor exact_mean(const World& world, int world_size, int step) {
+  torch::Tensor sum = torch::zeros({world.bucket.size}, torch::kDouble);
+  for (int rank = 0; rank < world_size; ++rank) sum += integer_gradient(world, rank, step).to(torch::kDouble);
+  return sum / world_size;
+}
+
+class Session {
+ public:
+  Session(const Json& method, const World& world, Collective& network)
+      : method_(SynchroniserRegistry::instance().make(
+            method, {"test", ""}, {.parameters = world.parameters, .kept = world.kept, .seed = 5})),
+        world_(world),
+        network_(network) {
+    method_->prepare({world_.bucket});
+  }
+
+  // One step of the world's only bucket.
+  torch::Tensor step(const torch::Tensor& gradient, std::uint64_t step, bool applied = true) {
+    method_->begin_step(step);
+    Bucket bucket = world_.bucket;
+    bucket.gradient = gradient.clone();
+    method_->synchronise(bucket, network_);
+    method_->finish_step(applied);
+    return bucket.gradient;
+  }
+
+  Synchroniser& method() { return *method_; }
+
+ private:
+  std::unique_ptr<Synchroniser> method_;
+  World world_;
+  Collective& network_;
+};
+
+// A Collective that belongs to somebody else, for the meter to own.
+class Borrowed : public Collective {
+ public:
+  explicit Borrowed(Collective& inner) : inner_(inner) {}
+  int rank() const override { return inner_.rank(); }
+  int world_size() const override { return inner_.world_size(); }
+  void all_reduce(torch::Tensor tensor, Reduction reduction) override {
+    inner_.all_reduce(tensor, reduction);
+  }
+  torch::Tensor all_gather_v(const torch::Tensor& input, std::span<const std::int64_t> counts) override {
+    return inner_.all_gather_v(input, counts);
+  }
+  void broadcast(torch::Tensor tensor, int root) override { inner_.broadcast(tensor, root); }
+  void barrier() override { inner_.barrier(); }
+
+ private:
+  Collective& inner_;
+};
+
+}  // namespace thinpipe::trainer::testing

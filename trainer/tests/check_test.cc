@@ -1,0 +1,66 @@
+// What a plan says of a run's traffic.
+#include "trainer/check.hh"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace thinpipe::trainer {
+namespace {
+
+using ::testing::HasSubstr;
+
+// One layer of 16 x 2 weights and 2 biases; 8 steps.
+Json answer(const Json& pruning, const Json& synchroniser) {
+  const Json config = {{"workers", 2},
+                       {"model", {{"name", "mlp"}, {"hidden", Json::array()}}},
+                       {"dataset",
+                        {{"name", "synthetic"},
+                         {"height", 4},
+                         {"width", 4},
+                         {"classes", 2},
+                         {"train_examples", 64},
+                         {"test_examples", 2}}},
+                       {"training", {{"batch_size_per_worker", 4}}},
+                       {"pruning", pruning},
+                       {"synchroniser", synchroniser}};
+  return check_configurations(Json::array({config})).front();
+}
+
+double payload(const Json& pruning, Json synchroniser = {{"name", "pactrain"}}) {
+  const Json found = answer(pruning, synchroniser);
+  EXPECT_TRUE(found["ok"].get<bool>()) << found.dump();
+  return found["plan"]["payload_bytes_per_iteration"].get<double>();
+}
+
+TEST(Plan, CountsWhatTravelsOfAPrunedModel) {
+  EXPECT_EQ(payload({{"ratio", 0}}), 4 * 34);
+  EXPECT_EQ(payload({{"ratio", 0.5}}), 4 * (16 + 2 + 1));
+  EXPECT_EQ(payload({{"ratio", 0.5}}, {{"name", "dense"}}), 4 * 34);
+}
+
+TEST(Plan, TakesAnObservedPatternForSettled) {
+  EXPECT_EQ(payload({{"ratio", 0.5}}, {{"name", "pactrain"}, {"source", "observed"}}), 4 * (16 + 2 + 1));
+}
+
+TEST(Plan, AveragesOverTheScheduleOfPruning) {
+  EXPECT_EQ(payload({{"ratio", 0.5}, {"at_iteration", 2}}), (2 * 4 * 34 + 6 * 4 * 19) / 8.0);
+}
+
+TEST(Plan, RefusesPruningThatTheRunIsTooShortFor) {
+  const Json found = answer({{"ratio", 0.5}, {"at_iteration", 3}, {"ramp_iterations", 5}, {"ramp_steps", 1}},
+                            {{"name", "dense"}});
+  EXPECT_EQ(found["pointer"], "/pruning/at_iteration");
+  EXPECT_THAT(found["message"].get<std::string>(),
+              HasSubstr("pruning ends after 8 steps, but the run has only 8"));
+}
+
+TEST(Plan, FillsInTheScheduleOfPruning) {
+  const Json config = answer({{"criterion", "grasp"}, {"ratio", 0.5}, {"examples_per_class", 2}},
+                             {{"name", "dense"}})["config"];
+  EXPECT_EQ(config["pruning"], Json::parse(R"({"criterion": "grasp", "ratio": 0.5, "at_iteration": 0,
+      "ramp_iterations": 0, "ramp_steps": 10, "again_every_iterations": 0, "temperature": 200.0, "batches": 1,
+      "examples_per_class": 2})"));
+}
+
+}  // namespace
+}  // namespace thinpipe::trainer

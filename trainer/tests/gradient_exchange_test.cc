@@ -1,0 +1,187 @@
+// Pruning while gradients are exchanged: masks that come and go, and what they must leave alone.
+#include "trainer/gradient_exchange.hh"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "trainer/collectives/tests/world.hh"
+#include "trainer/pruning/enforcement.hh"
+#include "trainer/synchronisers/tests/session.hh"
+
+namespace thinpipe::trainer {
+namespace {
+
+// Two linear layers with normalisation between them; the same weights in every thread. Biases and the scales
+// of the normalisation begin at zero.
+class Net : public Model {
+ public:
+  Net() {
+    const torch::NoGradGuard no_grad;
+    double phase = 0;
+    for (const auto& item : named_parameters()) {
+      torch::Tensor parameter = item.value();
+      if (parameter.dim() > 1) {
+        const torch::Tensor angles = torch::arange(parameter.numel()) + (phase += 0.3);
+        parameter.copy_(angles.mul(1.7).sin().view(parameter.sizes()));
+      } else {
+        parameter.zero_();
+      }
+    }
+    norm->weight[0] = 1;    // or no gradient would reach the first layer
+    fc1->weight[0][2] = 0;  // kept, and zero by chance
+  }
+
+  torch::Tensor forward(const torch::Tensor& inputs) override { return fc2(norm(fc1(inputs))); }
+  std::string head() const override { return "fc2"; }
+
+  torch::nn::Linear fc1 = register_module("fc1", torch::nn::Linear(4, 3));
+  torch::nn::BatchNorm1d norm = register_module("norm", torch::nn::BatchNorm1d(3));
+  torch::nn::Linear fc2 = register_module("fc2", torch::nn::Linear(3, 2));
+};
+
+Mask half() {
+  return Mask(
+      {{"fc1.weight", torch::tensor({1, 0, 1, 0, 0, 1, 0, 1, 0, 1, 1, 0}).to(torch::kBool).view({3, 4})},
+       {"fc2.weight", torch::tensor({1, 0, 1, 0, 1, 1}).to(torch::kBool).view({2, 3})}});
+}
+
+Mask other_half() {
+  Mask mask = half();
+  for (const Mask::Layer& layer : mask.layers()) layer.keep.logical_not_();
+  return mask;
+}
+
+// One worker's training, with momentum so that there is something to remember.
+class Training {
+ public:
+  Training(const Json& method, const Mask& mask, Collective& network)
+      : metered_(std::make_unique<testing::Borrowed>(network)), rank_(network.rank()) {
+    mask.apply(model_);
+    exchange_ = std::make_unique<GradientExchange>(
+        model_, mask,
+        SynchroniserRegistry::instance().make(
+            method, {"test", ""},
+            {.parameters = parameter_infos(model_), .kept = kept_masks(model_, mask), .seed = 1}),
+        metered_, BucketOptions{.first_size_bytes = 16, .size_bytes = 64});
+  }
+
+  void adopt(const Mask& mask) {
+    enforce(mask, model_, optimiser_);
+    exchange_->adopt_mask(mask);
+  }
+
+  void take_steps(int steps) {
+    for (int step = 0; step < steps; ++step, ++taken_) {
+      const torch::Tensor inputs = torch::arange(24).mul(2.3).add(taken_ + 10 * rank_).cos().view({6, 4});
+      exchange_->begin_step();
+      (model_.forward(inputs) - 1).square().sum().backward();
+      ASSERT_TRUE(exchange_->finish_step().applied);
+      optimiser_.step();
+    }
+  }
+
+  double payload_bytes() const {
+    double bytes = 0;
+    for (const Bucket& bucket : exchange_->layout()) {
+      bytes += exchange_->synchroniser().traffic(bucket, metered_.world_size()).payload_bytes;
+    }
+    return bytes;
+  }
+
+  Net& model() { return model_; }
+  GradientExchange& exchange() { return *exchange_; }
+
+ private:
+  Net model_;
+  MeteredCollective metered_;
+  int rank_;
+  int taken_ = 0;
+  torch::optim::SGD optimiser_{model_.parameters(),
+                               torch::optim::SGDOptions(0.01).momentum(0.9).weight_decay(0.01)};
+  std::unique_ptr<GradientExchange> exchange_;
+};
+
+struct Method {
+  std::string name;
+  Json options;
+};
+
+class ExchangeOfEveryMethod : public ::testing::TestWithParam<Method> {};
+
+TEST_P(ExchangeOfEveryMethod, KeepsPrunedWeightsAtZeroThroughChangesOfTheMask) {
+  run_in_process(3, [&](Collective& network) {
+    Training training(GetParam().options, Mask::keep_all(Net()), network);
+    training.take_steps(5);
+    for (const Mask& mask : {half(), other_half(), half()}) {
+      training.adopt(mask);
+      const torch::Tensor before = training.model().fc1->weight.detach().clone();
+      training.take_steps(5);
+      EXPECT_NO_THROW(check_pruned_weights_are_zero(mask, training.model()));
+      const torch::Tensor moved = training.model().fc1->weight.ne(before);
+      EXPECT_TRUE(moved.any().item<bool>());
+      EXPECT_TRUE(testing::identical_on_all(network, training.model().fc1->weight.detach().flatten()));
+    }
+  });
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    All, ExchangeOfEveryMethod,
+    ::testing::Values(
+        Method{"dense", {{"name", "dense"}}}, Method{"topk", {{"name", "topk"}, {"ratio", 0.2}}},
+        Method{"pactrain", {{"name", "pactrain"}}},
+        Method{"pactrain_observed", {{"name", "pactrain"}, {"source", "observed"}, {"stable_iterations", 1}}},
+        Method{"pactrain_feedback", {{"name", "pactrain"}, {"values", "ternary"}, {"error_feedback", true}}}),
+    [](const auto& test) { return test.param.name; });
+
+TEST(GradientExchange, PT7_WhatIsZeroAtFirstStillTrainsUnlessItIsPruned) {
+  run_in_process(2, [](Collective& network) {
+    Training training({{"name", "pactrain"}}, half(), network);
+    const Net fresh;
+    training.take_steps(3);
+    const Net& model = training.model();
+    EXPECT_TRUE(model.norm->weight.narrow(0, 1, 2).ne(0).all().item<bool>());
+    EXPECT_TRUE(model.norm->bias.ne(0).all().item<bool>());
+    EXPECT_TRUE(model.fc2->bias.ne(0).all().item<bool>());
+    EXPECT_EQ(fresh.fc1->weight[0][2].item<float>(), 0);
+    EXPECT_NE(model.fc1->weight[0][2].item<float>(), 0) << "a kept weight that was zero by chance";
+    EXPECT_NO_THROW(check_pruned_weights_are_zero(half(), model));
+  });
+}
+
+TEST(GradientExchange, TellsTheMethodOfANewMask) {
+  run_in_process(2, [](Collective& network) {
+    Training training({{"name", "pactrain"}}, Mask::keep_all(Net()), network);
+    training.take_steps(2);
+    const double whole = training.payload_bytes();
+    EXPECT_EQ(whole, 4 * (12 + 3 + 3 + 3 + 6 + 2));
+    training.adopt(half());
+    // 6 of 12 and 4 of 6 are kept, and one flag comes with each bucket that has a pruned layer.
+    const double flags = whole - 4 * (6 + 2) - training.payload_bytes();
+    EXPECT_LE(std::abs(flags), 2 * 4);
+    EXPECT_LT(training.payload_bytes(), whole);
+    training.adopt(Mask::keep_all(Net()));
+    EXPECT_EQ(training.payload_bytes(), whole);
+  });
+}
+
+TEST(GradientExchange, LoadsACheckpointOfAMaskThatCameLater) {
+  run_in_process(2, [](Collective& network) {
+    for (const char* source : {"declared", "observed"}) {
+      const Json method = {{"name", "pactrain"}, {"source", source}, {"stable_iterations", 1}};
+      Training first(method, Mask::keep_all(Net()), network);
+      first.take_steps(2);
+      first.adopt(half());
+      first.take_steps(3);
+      TensorMap state;
+      first.exchange().save(state);
+      Training second(method, Mask::keep_all(Net()), network);
+      second.adopt(half());
+      second.exchange().load(state);
+      EXPECT_EQ(second.payload_bytes(), first.payload_bytes()) << source;
+      EXPECT_EQ(second.exchange().synchroniser().state(), first.exchange().synchroniser().state()) << source;
+    }
+  });
+}
+
+}  // namespace
+}  // namespace thinpipe::trainer
