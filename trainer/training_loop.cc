@@ -11,11 +11,17 @@
 #include "trainer/learning_rate.hh"
 #include "trainer/loss.hh"
 #include "trainer/optimisers/optimiser.hh"
+#include "trainer/pruning/enforcement.hh"
+#include "trainer/pruning/mask_agreement.hh"
+#include "trainer/pruning/mask_summary.hh"
 #include "trainer/training_setup.hh"
 #include "trainer/weights.hh"
 
 namespace thinpipe::trainer {
 namespace {
+
+// Steps between two checks that pruned weights are zero.
+constexpr std::int64_t kZeroCheckInterval = 100;
 
 class Stopwatch {
  public:
@@ -43,9 +49,10 @@ TrainingLoop::TrainingLoop(const TrainingConfig& config, const Dataset& dataset,
                         .rank = collective_->rank(),
                         .world_size = collective_->world_size(),
                         .seed = static_cast<std::uint64_t>(config.seed)}),
+      schedule_(make_pruning(config).schedule),
       model_(make_model(config, dataset.shape())) {
   agree_on_start(starting_weights);
-  prune();
+  prune_at_start();
   model_->to(device_);
   optimiser_ = OptimiserRegistry::instance().make(config_.optimiser, kConfigurationPlace / "optimiser",
                                                   model_->parameters());
@@ -64,7 +71,9 @@ TrainingLoop::TrainingLoop(const TrainingConfig& config, const Dataset& dataset,
 void TrainingLoop::run() {
   if (iteration_ == 0) evaluate_now();
   while (iteration_ < last_iteration()) {
+    prune_if_due();
     step();
+    check_mask_if_due();
     check_agreement_if_due();
     if (iteration_ % config_.training.evaluate_every_iterations == 0 || iteration_ == last_iteration())
       evaluate_now();
@@ -174,14 +183,28 @@ void TrainingLoop::agree_on_start(const TensorMap& starting_weights) {
   check_parameters_agree(*model_, *collective_);
 }
 
-// Rank 0 decides, all apply the same bits: a criterion may depend on the batches it sees.
-void TrainingLoop::prune() {
-  torch::Tensor packed = Mask::keep_all(*model_).packed();
-  if (collective_->rank() == 0) packed = choose_mask(config_, *model_, dataset_).packed();
-  collective_->broadcast(packed, 0);
-  mask_ = std::make_unique<Mask>(Mask::unpack(*model_, packed));
-  check_agreement("pruning mask", mask_->hash(), *collective_);
+// The mask of the first step, before there is an optimiser.
+void TrainingLoop::prune_at_start() {
+  mask_ = std::make_unique<Mask>(share_mask(
+      *model_, [this] { return choose_mask(config_, *model_, dataset_); }, *collective_));
   mask_->apply(*model_);
+}
+
+void TrainingLoop::prune_if_due() {
+  const std::optional<double> ratio = schedule_.due(iteration_);
+  if (!ratio || iteration_ == 0) return;
+  model_->to(torch::kCPU);  // where criteria look at it, in float32
+  Mask mask = share_mask(
+      *model_, [&] { return choose_mask(config_, *model_, dataset_, *ratio, mask_.get()); }, *collective_);
+  model_->to(device_);
+  *mask_ = std::move(mask);
+  enforce(*mask_, *model_, *optimiser_);
+  exchange_->adopt_mask(*mask_);
+}
+
+void TrainingLoop::check_mask_if_due() {
+  if (iteration_ % kZeroCheckInterval == 0) check_pruned_weights_are_zero(*mask_, *model_);
+  if (iteration_ % kMaskAgreementInterval == 0) check_mask_agrees(*mask_, *collective_);
 }
 
 void TrainingLoop::evaluate_now() {
@@ -227,10 +250,10 @@ void TrainingLoop::resume() {
   if (!found) return;
   const TensorMap& state = found->state;
   load_weights(*model_, state, "checkpoint", "model.");
-  if (!torch::equal(expect_tensor(state, "mask", mask_->packed(), "checkpoint"), mask_->packed())) {
-    throw Error("the checkpoint was made with another pruning mask");
-  }
+  *mask_ = Mask::unpack(*model_, expect_tensor(state, "mask", mask_->packed(), "checkpoint"));
+  check_mask_agrees(*mask_, *collective_);
   restore_optimiser(*optimiser_, state.at("optimiser"));
+  exchange_->adopt_mask(*mask_);
   exchange_->load(state);
   const torch::Tensor counts =
       expect_tensor(state, "loop.counts", torch::empty({5}, torch::kLong), "checkpoint");
@@ -252,7 +275,8 @@ void TrainingLoop::report_summary() {
   const double dense_bytes = 4.0 * static_cast<double>(elements * iteration_);
   events_({{"event", "summary"},
            {"parameters", elements},
-           {"mask_density", mask_->density()},
+           {"pruning", {{"density", mask_->density()}, {"layers", summarise(*mask_)}}},
+           {"synchroniser", exchange_->synchroniser().state()},
            {"effective_density", static_cast<double>(total_.payload_bytes) / dense_bytes},
            {"vnmse", nullptr},
            {"skipped_steps", skipped_},

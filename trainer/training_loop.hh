@@ -8,6 +8,7 @@
 #include "trainer/datasets/dataset.hh"
 #include "trainer/gradient_exchange.hh"
 #include "trainer/models/model.hh"
+#include "trainer/pruning/schedule.hh"
 #include "trainer/pulse.hh"
 #include "trainer/training_config.hh"
 
@@ -45,7 +46,9 @@ class TrainingLoop {
 
  private:
   void agree_on_start(const TensorMap& starting_weights);
-  void prune();
+  void prune_at_start();
+  void prune_if_due();
+  void check_mask_if_due();
   void resume();
   void step();
   void evaluate_now();
@@ -68,6 +71,7 @@ class TrainingLoop {
   Pulse* pulse_;
   torch::Device device_;
   BatchLoader loader_;
+  PruningSchedule schedule_;
   std::shared_ptr<Model> model_;
   std::unique_ptr<Mask> mask_;
   std::unique_ptr<torch::optim::Optimizer> optimiser_;

@@ -22,8 +22,8 @@ std::unique_ptr<Dataset> make_dataset(const TrainingConfig& config);
 // The data set of pre-training where the configuration names one, otherwise the data set itself.
 std::unique_ptr<Dataset> make_pretraining_dataset(const TrainingConfig& config);
 
-// Whether the run takes its starting weights without their classifier: where they were made elsewhere, by a file or
-// by pre-training on another data set, and "head" is "new".
+// Whether the run takes its starting weights without their classifier: where they were made elsewhere, by a
+// file or by pre-training on another data set, and "head" is "new".
 bool starts_with_new_head(const TrainingConfig& config);
 
 // The criterion and the schedule that the configuration asks for.
