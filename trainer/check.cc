@@ -45,7 +45,7 @@ class Cache {
       const TensorMap tensors = load_tensors(*config.weights.file);
       if (!config.pretraining_dataset.is_null()) return;
       load_weights(*model_, tensors, *config.weights.file,
-                   {.head = model_->head(), .new_head = config.weights.head == "new"});
+                   WeightRules{.head = model_->head(), .new_head = config.weights.head == "new"});
     } catch (const std::exception& error) {
       throw InputError(Place{} / "weights" / "file", error.what());
     }

@@ -20,7 +20,7 @@ void pretrain(const TrainingConfig& config, const std::string& output, const Eve
   const std::shared_ptr<Model> model = make_model(config, dataset->shape());
   if (config.weights.file) {
     load_weights(*model, load_tensors(*config.weights.file), *config.weights.file,
-                 {.head = model->head(), .new_head = config.weights.head == "new"});
+                 WeightRules{.head = model->head(), .new_head = config.weights.head == "new"});
   }
   torch::optim::SGD optimiser(model->parameters(),
                               torch::optim::SGDOptions(options.learning_rate).momentum(0.9));

@@ -178,7 +178,7 @@ void TrainingLoop::enter(Pulse::Phase phase) {
 void TrainingLoop::agree_on_start(const TensorMap& starting_weights) {
   if (!starting_weights.empty()) {
     load_weights(*model_, starting_weights, "starting weights",
-                 {.head = model_->head(), .new_head = starts_with_new_head(config_)});
+                 WeightRules{.head = model_->head(), .new_head = starts_with_new_head(config_)});
   }
   check_parameters_agree(*model_, *collective_);
 }

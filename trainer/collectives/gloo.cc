@@ -197,7 +197,7 @@ void GlooCollective::barrier() {
   });
 }
 
-const Registration<Collective, const Membership&> registration{
+const Registration<Collective, const Membership&> gloo_registration{
     "gloo", "TCP between the workers' addresses: ring all-reduce and all-gather, binomial broadcast",
     describe_options<GlooOptions>(), [](JsonObject& options, const Membership& membership) {
       return std::make_unique<GlooCollective>(read_options<GlooOptions>(options), membership);

@@ -22,7 +22,7 @@ std::unique_ptr<Dataset> make_fashion_mnist(JsonObject& object) {
   return make_idx_images(images, object, read_options<FashionMnistOptions>(object), {});
 }
 
-const Registration<Dataset> registration{
+const Registration<Dataset> fashion_mnist_registration{
     "fashion_mnist", "28 x 28 grey images of 10 kinds of clothing: 60000 to train, 10000 to test",
     describe_options<FashionMnistOptions>(), make_fashion_mnist};
 

@@ -45,7 +45,7 @@ class Mlp : public Model {
   std::vector<torch::nn::Linear> layers_;
 };
 
-const Registration<Model, const DataShape&> registration{
+const Registration<Model, const DataShape&> mlp_registration{
     "mlp", "linear layers with ReLU between them", describe_options<MlpOptions>(),
     [](JsonObject& object, const DataShape& data) -> std::unique_ptr<Model> {
       expect_images(object, data);

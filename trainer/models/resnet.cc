@@ -104,7 +104,7 @@ class Resnet : public Model {
   torch::nn::Linear fc_{nullptr};
 };
 
-const Registration<Model, const DataShape&> registration{
+const Registration<Model, const DataShape&> resnet_registration{
     "resnet", "basic-block residual network for small images, with torchvision's names",
     describe_options<ResnetOptions>(),
     [](JsonObject& object, const DataShape& data) -> std::unique_ptr<Model> {

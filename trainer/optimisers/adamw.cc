@@ -23,7 +23,7 @@ struct AdamWOptions {
   }
 };
 
-const Registration<torch::optim::Optimizer, const std::vector<torch::Tensor>&> registration{
+const Registration<torch::optim::Optimizer, const std::vector<torch::Tensor>&> adamw_registration{
     "adamw", "Adam with weight decay apart from the gradient", describe_options<AdamWOptions>(),
     [](JsonObject& object, const std::vector<torch::Tensor>& parameters) {
       const auto options = read_options<AdamWOptions>(object);

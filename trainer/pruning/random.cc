@@ -27,7 +27,7 @@ class Random : public PruningCriterion {
   }
 };
 
-const Registration<PruningCriterion> registration{
+const Registration<PruningCriterion> random_registration{
     "random", "removes weights at random, decided by the run's seed: a control",
     describe_criterion<RandomOptions>(), [](JsonObject& object) -> std::unique_ptr<PruningCriterion> {
       read_options<RandomOptions>(object);

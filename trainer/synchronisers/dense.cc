@@ -22,7 +22,7 @@ class Dense : public Synchroniser {
   }
 };
 
-const Registration<Synchroniser, const SynchroniserContext&> registration{
+const Registration<Synchroniser, const SynchroniserContext&> dense_registration{
     "dense", "float32 all-reduce, bucketed and overlapped: the baseline", describe_options<DenseOptions>(),
     [](JsonObject& options, const SynchroniserContext& /*context*/) {
       read_options<DenseOptions>(options);

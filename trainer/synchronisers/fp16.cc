@@ -13,18 +13,18 @@ struct Fp16Options {
   double scale = 1024;
 
   void visit(auto& field) {
-    field("variant", variant,
-          Rule{.effect = "scaled: with a loss scale; pytorch: as DistributedDataParallel's fp16_compress_hook, which "
-                         "rounds the gradient as it is and then divides by the number of workers",
-               .one_of = {"scaled", "pytorch"}});
     field(
-        "scale", scale,
-        Rule{
-            .effect =
-                "for scaled, starting loss scale, a power of two: gradients are multiplied by it before they are rounded "
-                "to half precision",
-            .at_least = 1,
-            .at_most = 32768});
+        "variant", variant,
+        Rule{.effect =
+                 "scaled: with a loss scale; pytorch: as DistributedDataParallel's fp16_compress_hook, which "
+                 "rounds the gradient as it is and then divides by the number of workers",
+             .one_of = {"scaled", "pytorch"}});
+    field("scale", scale,
+          Rule{.effect = "for scaled, starting loss scale, a power of two: gradients are multiplied by it "
+                         "before they are rounded "
+                         "to half precision",
+               .at_least = 1,
+               .at_most = 32768});
   }
 };
 
@@ -74,8 +74,8 @@ class Fp16 : public Synchroniser {
   std::int64_t good_steps_ = 0;
 };
 
-// h = half(g) / N in half precision, all-reduce of h, out = float(h). A gradient beyond 65504 becomes infinite, and a
-// share of it below 3e-8 becomes 0. No state. Payload 2n bytes.
+// h = half(g) / N in half precision, all-reduce of h, out = float(h). A gradient beyond 65504 becomes
+// infinite, and a share of it below 3e-8 becomes 0. No state. Payload 2n bytes.
 class PyTorchFp16 : public Synchroniser {
  public:
   void synchronise(Bucket& bucket, Collective& network) override {
@@ -89,8 +89,9 @@ class PyTorchFp16 : public Synchroniser {
   }
 };
 
-const Registration<Synchroniser, const SynchroniserContext&> registration{
-    "fp16", "half-precision all-reduce, with a loss scale or as PyTorch's hook does it", describe_options<Fp16Options>(),
+const Registration<Synchroniser, const SynchroniserContext&> fp16_registration{
+    "fp16", "half-precision all-reduce, with a loss scale or as PyTorch's hook does it",
+    describe_options<Fp16Options>(),
     [](JsonObject& object, const SynchroniserContext& /*context*/) -> std::unique_ptr<Synchroniser> {
       const auto options = read_options<Fp16Options>(object);
       if (std::exp2(std::round(std::log2(options.scale))) != options.scale) {

@@ -12,6 +12,11 @@ struct PackedLayout {
   std::vector<std::size_t> layer_ends = {};
 };
 
+// The elements of a contiguous float32 tensor.
+inline std::span<float> floats(torch::Tensor& tensor) {
+  return {tensor.data_ptr<float>(), static_cast<std::size_t>(tensor.numel())};
+}
+
 class PackedExchange {
  public:
   PackedExchange() = default;

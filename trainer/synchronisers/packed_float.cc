@@ -3,10 +3,6 @@
 namespace thinpipe::trainer {
 namespace {
 
-std::span<float> floats(torch::Tensor& tensor) {
-  return {tensor.data_ptr<float>(), static_cast<std::size_t>(tensor.numel())};
-}
-
 // buffer = gather(g)/N with a flag appended that says whether any entry elsewhere was non-zero; the sum over
 // workers is the mean, exact on the pattern.
 class FloatExchange : public PackedExchange {

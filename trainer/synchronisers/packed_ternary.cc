@@ -8,10 +8,6 @@
 namespace thinpipe::trainer {
 namespace {
 
-std::span<float> floats(torch::Tensor& tensor) {
-  return {tensor.data_ptr<float>(), static_cast<std::size_t>(tensor.numel())};
-}
-
 // Calls layer(l, begin, size) for each layer's part of the packed entries.
 void for_each_layer(const PackedLayout& layout, const auto& layer) {
   std::size_t begin = 0;

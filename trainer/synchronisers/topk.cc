@@ -80,7 +80,7 @@ class TopK : public Synchroniser {
   std::uint64_t step_ = 0;
 };
 
-const Registration<Synchroniser, const SynchroniserContext&> registration{
+const Registration<Synchroniser, const SynchroniserContext&> topk_registration{
     "topk", "the largest entries of each bucket with error feedback, over all-gather",
     describe_options<TopKOptions>(), [](JsonObject& options, const SynchroniserContext& context) {
       return std::make_unique<TopK>(read_options<TopKOptions>(options).ratio, context);

@@ -16,7 +16,7 @@ TEST(CommunicationThread, WorksInOrderWhateverTheOrderOfRelease) {
     thread.begin(4);
     for (const std::size_t job : {2, 0, 3, 1}) thread.release(job);
     thread.drain();
-    ASSERT_THAT(done, testing::ElementsAre(0, 1, 2, 3));
+    ASSERT_THAT(done, ::testing::ElementsAre(0, 1, 2, 3));
   }
 }
 

@@ -8,8 +8,8 @@
 namespace thinpipe::trainer {
 namespace {
 
-using testing::AllOf;
-using testing::HasSubstr;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
 
 std::string from_hex(std::string_view hex) {
   std::string out;
@@ -63,7 +63,7 @@ struct Case {
   std::string printed;
 };
 
-class Pickles : public testing::TestWithParam<Case> {};
+class Pickles : public ::testing::TestWithParam<Case> {};
 
 TEST_P(Pickles, HoldWhatPythonPutIn) {
   EXPECT_EQ(read(from_hex(GetParam().hex)), GetParam().printed);
@@ -78,7 +78,7 @@ const std::string everything =
 
 INSTANTIATE_TEST_SUITE_P(
     FromPython, Pickles,
-    testing::Values(
+    ::testing::Values(
         Case{"protocol2",
              "80025d7100285802000000c3bc7101284b014afeffffff4d2c014a701101008a060000000000018a060000000000ff8"
              "a09000000"

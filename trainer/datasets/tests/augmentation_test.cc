@@ -9,7 +9,7 @@
 namespace thinpipe::trainer {
 namespace {
 
-using testing::ElementsAre;
+using ::testing::ElementsAre;
 
 struct Cut {
   std::int64_t top = 0;
@@ -67,7 +67,7 @@ struct Geometry {
   Augmentation augmentation;
 };
 
-class Geometries : public testing::TestWithParam<Geometry> {};
+class Geometries : public ::testing::TestWithParam<Geometry> {};
 
 TEST_P(Geometries, GiveAPieceOfThePaddedImage) {
   const auto& [channels, height, width, augmentation] = GetParam();
@@ -84,7 +84,7 @@ TEST_P(Geometries, GiveAPieceOfThePaddedImage) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Augmentation, Geometries,
-                         testing::Values(Geometry{3, 8, 8, {.crop_padding = 2, .flip = true}},
+                         ::testing::Values(Geometry{3, 8, 8, {.crop_padding = 2, .flip = true}},
                                          Geometry{1, 5, 9, {.crop_padding = 3, .flip = false}},
                                          Geometry{2, 7, 3, {.crop_padding = 0, .flip = true}},
                                          Geometry{1, 6, 5, {.crop_padding = 4, .flip = true}}));

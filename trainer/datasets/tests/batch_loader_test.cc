@@ -11,8 +11,8 @@
 namespace thinpipe::trainer {
 namespace {
 
-using testing::HasSubstr;
-using testing::ThrowsMessage;
+using ::testing::HasSubstr;
+using ::testing::ThrowsMessage;
 
 // Images that tell their example's index; preparing them can be made to fail.
 class Numbered : public Dataset {

@@ -26,7 +26,7 @@ TEST(EpochPermutation, HoldsEveryIndexOnce) {
 
 // Pins the definition: runs on different machines, and old records, depend on it.
 TEST(EpochPermutation, IsThisOne) {
-  EXPECT_THAT(epoch_permutation(10, 1, 0), testing::ElementsAre(1, 0, 4, 8, 9, 7, 2, 3, 6, 5));
+  EXPECT_THAT(epoch_permutation(10, 1, 0), ::testing::ElementsAre(1, 0, 4, 8, 9, 7, 2, 3, 6, 5));
 }
 
 TEST(EpochPermutation, DependsOnSeedAndEpoch) {

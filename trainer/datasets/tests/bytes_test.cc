@@ -7,8 +7,8 @@
 namespace thinpipe::trainer {
 namespace {
 
-using testing::AllOf;
-using testing::HasSubstr;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
 
 std::string text_of(const torch::Tensor& bytes) {
   const torch::Tensor contiguous = bytes.contiguous();
@@ -20,7 +20,7 @@ struct Utf8Case {
   std::optional<std::size_t> invalid_at;
 };
 
-class Utf8 : public testing::TestWithParam<Utf8Case> {};
+class Utf8 : public ::testing::TestWithParam<Utf8Case> {};
 
 TEST_P(Utf8, IsToldFromOtherBytes) {
   EXPECT_EQ(find_invalid_utf8(GetParam().text), GetParam().invalid_at);
@@ -28,7 +28,7 @@ TEST_P(Utf8, IsToldFromOtherBytes) {
 
 INSTANTIATE_TEST_SUITE_P(
     Texts, Utf8,
-    testing::Values(Utf8Case{"", {}}, Utf8Case{"plain", {}}, Utf8Case{std::string("\0", 1), {}},
+    ::testing::Values(Utf8Case{"", {}}, Utf8Case{"plain", {}}, Utf8Case{std::string("\0", 1), {}},
                     Utf8Case{"\x7f\xc2\x80\xdf\xbf\xe0\xa0\x80\xef\xbf\xbf\xf0\x90\x80\x80\xf4\x8f\xbf\xbf",
                              {}},
                     Utf8Case{"\xed\x9f\xbf\xee\x80\x80", {}},  // around the surrogates

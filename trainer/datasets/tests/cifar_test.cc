@@ -10,9 +10,9 @@
 namespace thinpipe::trainer {
 namespace {
 
-using testing::AllOf;
-using testing::HasSubstr;
-using testing::Not;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
 
 constexpr std::int64_t pixels = 3 * 32 * 32;
 
@@ -99,7 +99,7 @@ const Set cifar100{"cifar100",
                    100,
                    2};
 
-class Cifar : public DirectoryTest, public testing::WithParamInterface<Set> {
+class Cifar : public DirectoryTest, public ::testing::WithParamInterface<Set> {
  protected:
   Json options(const Json& more = Json::object()) const {
     Json out = {{"name", GetParam().name}, {"directory", path("set")}};
@@ -204,7 +204,7 @@ TEST_P(Cifar, OptionsAreChecked) {
   EXPECT_THAT(refusal(options({{"image_side", 31}})), HasSubstr("/dataset/image_side: must be at least 32"));
 }
 
-INSTANTIATE_TEST_SUITE_P(Sets, Cifar, testing::Values(cifar10, cifar100),
+INSTANTIATE_TEST_SUITE_P(Sets, Cifar, ::testing::Values(cifar10, cifar100),
                          [](const auto& set) { return set.param.name; });
 
 }  // namespace

@@ -9,8 +9,8 @@
 namespace thinpipe::trainer {
 namespace {
 
-using testing::AllOf;
-using testing::HasSubstr;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
 
 const Place place{"experiment.json", "/dataset"};
 

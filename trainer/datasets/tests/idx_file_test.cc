@@ -12,12 +12,12 @@
 namespace thinpipe::trainer {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 // 2 x 3: 0 1 2 / 3 4 5.
 const std::string matrix("\0\0\x08\x02\0\0\0\x02\0\0\0\x03\x00\x01\x02\x03\x04\x05", 18);
 
-class IdxFile : public testing::Test {
+class IdxFile : public ::testing::Test {
  protected:
   IdxFile() {
     std::string name = (std::filesystem::temp_directory_path() / "idx_file_test.XXXXXX").string();

@@ -6,8 +6,8 @@
 namespace thinpipe::trainer {
 namespace {
 
-using testing::AllOf;
-using testing::HasSubstr;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
 
 std::string big_endian(std::uint32_t value) {
   std::string out;

@@ -6,8 +6,8 @@
 namespace thinpipe::trainer {
 namespace {
 
-using testing::ElementsAre;
-using testing::HasSubstr;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 
 const Place place{"experiment.json", "/model"};
 const DataShape fashion{.channels = 1, .height = 28, .width = 28, .classes = 10};
@@ -77,7 +77,7 @@ TEST(Models, ResnetHasTorchvisionsNames) {
   for (const auto& buffer : make({{"name", "resnet"}, {"stages", 1}}, cifar)->named_buffers()) {
     buffers.push_back(buffer.key());
   }
-  EXPECT_THAT(buffers, testing::Contains("layer1.0.bn2.running_var"));
+  EXPECT_THAT(buffers, ::testing::Contains("layer1.0.bn2.running_var"));
 }
 
 // Counts of the known networks: 11173962 is ResNet-18 with the stem for CIFAR, 272474 ResNet-20 with

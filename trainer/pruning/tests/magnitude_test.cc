@@ -14,7 +14,7 @@ using ::testing::HasSubstr;
 
 const Place place{"experiment.json", "/pruning"};
 
-using testing::TwoLayers;
+using ::testing::TwoLayers;
 
 // The kept weights as a string of 0 and 1, layers apart.
 std::string prune(Model& model, double ratio, const std::string& criterion = "magnitude",

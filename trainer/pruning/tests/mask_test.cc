@@ -11,7 +11,7 @@
 namespace thinpipe::trainer {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 // Prunable: first.weight [2, 3], second.weight [2, 2, 1, 1].
 struct Net : torch::nn::Module {
@@ -47,7 +47,7 @@ TEST(PrunableWeights, AreThoseOfConvolutionsAndLinearLayersOnly) {
   const Net net;
   std::vector<std::string> names;
   for (const auto& [name, weight] : prunable_weights(net)) names.push_back(name);
-  EXPECT_THAT(names, testing::ElementsAre("first.weight", "second.weight"));
+  EXPECT_THAT(names, ::testing::ElementsAre("first.weight", "second.weight"));
 }
 
 TEST(PrunableWeights, OfALayerByItselfIsItsWeight) {

@@ -26,7 +26,7 @@ TEST(SparseMessage, HasTheDocumentedLayout) {
 TEST(SparseMessage, AddsWhatItCarries) {
   std::vector<float> sum = {1, 1, 1, 1, 1};
   add_sparse(encode_sparse(header, indices, dense), header, sum);
-  EXPECT_THAT(sum, testing::ElementsAre(2.5F, 1, 1, 1, -1));
+  EXPECT_THAT(sum, ::testing::ElementsAre(2.5F, 1, 1, 1, -1));
 }
 
 TEST(SparseMessage, RefusesAnotherStepAnotherBucketAndAShortMessage) {

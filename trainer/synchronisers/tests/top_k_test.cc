@@ -12,8 +12,8 @@
 namespace thinpipe::trainer {
 namespace {
 
-using testing::ElementsAre;
-using testing::IsEmpty;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
 
 // The definition: sort by (|x| descending, index ascending), take k, put the indices in order.
 std::vector<std::uint32_t> by_sorting(const std::vector<float>& values, std::size_t k) {
