@@ -55,7 +55,7 @@ Mask other_half() {
 class Training {
  public:
   Training(const Json& method, const Mask& mask, Collective& network)
-      : metered_(std::make_unique<::testing::Borrowed>(network)), rank_(network.rank()) {
+      : metered_(std::make_unique<trainer::testing::Borrowed>(network)), rank_(network.rank()) {
     mask.apply(model_);
     exchange_ = std::make_unique<GradientExchange>(
         model_, mask,

@@ -26,7 +26,7 @@ namespace {
 using ::testing::HasSubstr;
 using testing::join_gloo;
 using ::testing::StartsWith;
-using ::testing::TemporaryDirectory;
+using trainer::testing::TemporaryDirectory;
 
 // Starts `worker` in a forked process, which ends with what it returns. 99: it threw.
 pid_t fork_worker(const std::function<int()>& worker) {

@@ -14,7 +14,7 @@
 namespace thinpipe::trainer {
 
 // A fresh directory, removed with its contents.
-class DirectoryTest : public testing::Test {
+class DirectoryTest : public ::testing::Test {
  protected:
   DirectoryTest() {
     std::string name = (std::filesystem::temp_directory_path() / "dataset_test.XXXXXX").string();

@@ -20,7 +20,7 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::ThrowsMessage;
 
-const Place place{"test", "/pruning"};
+const Place grasp_place{"test", "/pruning"};
 
 TEST(GradientFlow, PT4_OfAQuadraticIsSolvedByHand) {
   // L = ½ θᵀAθ with A = [[2, 1], [1, 3]], θ = (1, -2): g = Aθ = (0, -5), H·g = A²θ = (-5, -15),
@@ -125,7 +125,7 @@ TEST(GradientFlow, PT4_AgreesWithFiniteDifferencesOnASmoothNet) {
 
 Mask choose(Model& model, const Json& options, double ratio, std::uint64_t seed = 1) {
   const auto dataset = images();
-  return make_pruning(options, place).criterion->choose(model, {.dataset = *dataset, .seed = seed}, ratio);
+  return make_pruning(options, grasp_place).criterion->choose(model, {.dataset = *dataset, .seed = seed}, ratio);
 }
 
 TEST(Grasp, PT4_RemovesExactlyThoseOfTheLargestScores) {
@@ -247,7 +247,7 @@ class Bigram : public Model {
 
 TEST(Grasp, ScoresTextByPlainBatchesOfSequences) {
   Bigram model;
-  const Pruning pruning = make_pruning(grasp({{"batches", 2}, {"examples_per_class", 1}}), place);
+  const Pruning pruning = make_pruning(grasp({{"batches", 2}, {"examples_per_class", 1}}), grasp_place);
   const Counting enough(20);
   EXPECT_EQ(pruning.criterion->choose(model, {.dataset = enough, .seed = 1}, 0.5).kept(), 20);
   const Counting too_few(19);

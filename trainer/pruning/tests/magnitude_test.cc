@@ -12,14 +12,14 @@ namespace {
 
 using ::testing::HasSubstr;
 
-const Place place{"experiment.json", "/pruning"};
+const Place magnitude_place{"experiment.json", "/pruning"};
 
-using ::testing::TwoLayers;
+using trainer::testing::TwoLayers;
 
 // The kept weights as a string of 0 and 1, layers apart.
 std::string prune(Model& model, double ratio, const std::string& criterion = "magnitude",
                   const Mask* in_force = nullptr) {
-  const Pruning pruning = make_pruning({{"criterion", criterion}, {"ratio", ratio}}, place);
+  const Pruning pruning = make_pruning({{"criterion", criterion}, {"ratio", ratio}}, magnitude_place);
   const auto dataset = testing::synthetic();
   const PruningContext context{.dataset = *dataset, .in_force = in_force};
   return testing::bits_of(pruning.criterion->choose(model, context, ratio));
@@ -51,7 +51,7 @@ TEST(Magnitude, OfEqualsTheLowestIndexGoesFirst) {
 }
 
 TEST(Magnitude, KeepsOneWeightInEveryLayerAndTakesTheNextElsewhere) {
-  // Without the exemption 1 2 3 would go; 3 is fc1's largest, so 10 goes in its place.
+  // Without the exemption 1 2 3 would go; 3 is fc1's largest, so 10 goes in its magnitude_place.
   EXPECT_EQ(prune({1, 3, 2}, {10, 11, 12}, 0.5), "010 011");
   // Of equals the last of the layer stays, as it would be the last to go.
   EXPECT_EQ(prune({1, 1, 1}, {10, 11, 12}, 0.5), "001 011");
@@ -127,7 +127,7 @@ TEST(Magnitude, OnlyAddsToWhatIsPruned) {
   std::unique_ptr<Mask> in_force;
   for (const double ratio : {0.2, 0.5, 0.9}) {
     const auto dataset = testing::synthetic();
-    const Mask mask = make_pruning(Json::object(), place)
+    const Mask mask = make_pruning(Json::object(), magnitude_place)
                           .criterion->choose(model, {.dataset = *dataset, .in_force = in_force.get()}, ratio);
     const std::string kept = testing::bits_of(mask);
     for (std::size_t i = 0; i < kept.size(); ++i) EXPECT_FALSE(before[i] == '0' && kept[i] == '1');

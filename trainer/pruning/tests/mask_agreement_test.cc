@@ -23,7 +23,7 @@ Mask example(std::int64_t flipped = -1) {
 TEST(MaskAgreement, PT3_EveryWorkerHasRank0sMask) {
   std::atomic<int> choices = 0;
   run_in_process(3, [&](Collective& network) {
-    const ::testing::TwoLayers model(std::vector<float>(10, 1), {1, 2, 3});
+    const trainer::testing::TwoLayers model(std::vector<float>(10, 1), {1, 2, 3});
     const Mask mask = share_mask(
         model,
         [&] {

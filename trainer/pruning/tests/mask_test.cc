@@ -25,7 +25,7 @@ torch::Tensor bits(std::vector<std::int64_t> values, at::IntArrayRef shape) {
   return torch::tensor(values).to(torch::kBool).view(shape);
 }
 
-Mask example() {
+Mask example_mask() {
   return Mask({{"first.weight", bits({1, 0, 0, 1, 1, 0}, {2, 3})},
                {"second.weight", bits({0, 1, 1, 0}, {2, 2, 1, 1})}});
 }
@@ -58,7 +58,7 @@ TEST(PrunableWeights, OfALayerByItselfIsItsWeight) {
 }
 
 TEST(Mask, CountsAndDensities) {
-  const Mask mask = example();
+  const Mask mask = example_mask();
   EXPECT_EQ(mask.weights(), 10);
   EXPECT_EQ(mask.kept(), 5);
   EXPECT_EQ(mask.density(), 0.5);
@@ -68,22 +68,22 @@ TEST(Mask, CountsAndDensities) {
 }
 
 TEST(Mask, PacksLeastSignificantBitFirstAcrossLayers) {
-  EXPECT_TRUE(example().packed().equal(bytes({0b10011001, 0b00000001})));
+  EXPECT_TRUE(example_mask().packed().equal(bytes({0b10011001, 0b00000001})));
 }
 
 TEST(Mask, HashIsXxh3OfThePackedBytes) {
   const std::array<std::uint8_t, 2> packed = {0b10011001, 0b00000001};
-  EXPECT_EQ(example().hash(), XXH3_64bits(packed.data(), packed.size()));
-  EXPECT_NE(example().hash(), Mask::keep_all(Net()).hash());
+  EXPECT_EQ(example_mask().hash(), XXH3_64bits(packed.data(), packed.size()));
+  EXPECT_NE(example_mask().hash(), Mask::keep_all(Net()).hash());
 }
 
 TEST(Mask, UnpackInvertsPacked) {
   const Net net;
-  const Mask mask = Mask::unpack(net, example().packed());
+  const Mask mask = Mask::unpack(net, example_mask().packed());
   ASSERT_EQ(mask.layers().size(), 2U);
   for (std::size_t l = 0; l < 2; ++l) {
-    EXPECT_EQ(mask.layers()[l].name, example().layers()[l].name);
-    EXPECT_TRUE(mask.layers()[l].keep.equal(example().layers()[l].keep));
+    EXPECT_EQ(mask.layers()[l].name, example_mask().layers()[l].name);
+    EXPECT_TRUE(mask.layers()[l].keep.equal(example_mask().layers()[l].keep));
   }
 }
 
@@ -108,7 +108,7 @@ TEST(Mask, UnpackRefusesWhatIsNotAMaskOfTheModel) {
 }
 
 TEST(Mask, FlatMaskIsThereForPrunableParametersOnly) {
-  const Mask mask = example();
+  const Mask mask = example_mask();
   EXPECT_TRUE(mask.flat_mask_for("first.weight")->equal(bits({1, 0, 0, 1, 1, 0}, {6})));
   EXPECT_EQ(mask.flat_mask_for("first.bias"), std::nullopt);
 }
@@ -120,7 +120,7 @@ TEST(Mask, ApplySelectsSoThatInfinitiesVanishAndZerosArePositive) {
   net.first->weight.copy_(
       torch::tensor({1.0F, infinity, -2.0F, 3.0F, -infinity, std::nanf("")}).view({2, 3}));
   const torch::Tensor bias = net.first->bias.clone();
-  example().apply(net);
+  example_mask().apply(net);
   EXPECT_TRUE(net.first->weight.flatten().equal(torch::tensor({1.0F, 0.0F, 0.0F, 3.0F, -infinity, 0.0F})));
   EXPECT_FALSE(net.first->weight.flatten()[2].signbit().item<bool>());
   EXPECT_TRUE(net.first->bias.equal(bias));
@@ -128,16 +128,16 @@ TEST(Mask, ApplySelectsSoThatInfinitiesVanishAndZerosArePositive) {
 
 TEST(Mask, ApplyRefusesAnotherModel) {
   torch::nn::LinearImpl other(3, 2);
-  EXPECT_THAT(message([&] { example().apply(other); }),
+  EXPECT_THAT(message([&] { example_mask().apply(other); }),
               HasSubstr("the model has no parameter first.weight of 6 weights"));
 }
 
-struct Optimiser {
+struct OptimiserCase {
   const char* name;
   std::function<std::unique_ptr<torch::optim::Optimizer>(std::vector<torch::Tensor>)> make;
 };
 
-std::vector<Optimiser> optimisers() {
+std::vector<OptimiserCase> optimiser_cases() {
   const auto sgd = [](double momentum, bool nesterov, double decay) {
     return [=](std::vector<torch::Tensor> parameters) -> std::unique_ptr<torch::optim::Optimizer> {
       return std::make_unique<torch::optim::SGD>(
@@ -161,7 +161,7 @@ std::vector<Optimiser> optimisers() {
 }
 
 TEST(Mask, PrunedWeightsStayExactlyZeroWhenTheirGradientsAreMasked) {
-  for (const Optimiser& optimiser : optimisers()) {
+  for (const OptimiserCase& optimiser : optimiser_cases()) {
     SCOPED_TRACE(optimiser.name);
     torch::manual_seed(3);
     torch::nn::Sequential net(torch::nn::Linear(6, 16), torch::nn::ReLU(), torch::nn::Linear(16, 3));

@@ -15,11 +15,11 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-const Place place{"experiment.json", "/pruning"};
+const Place pruning_place{"experiment.json", "/pruning"};
 
 std::string refusal(const Json& value) {
   try {
-    make_pruning(value, place);
+    make_pruning(value, pruning_place);
   } catch (const InputError& error) {
     return error.what();
   }
@@ -61,13 +61,13 @@ TEST(Pruning, ListsTheSchedulesOptionsWithEachCriterionsOwn) {
 
 Mask prune_at_random(Model& model, double ratio, std::uint64_t seed, const Mask* in_force = nullptr) {
   const auto dataset = testing::synthetic();
-  const Pruning pruning = make_pruning({{"criterion", "random"}}, place);
+  const Pruning pruning = make_pruning({{"criterion", "random"}}, pruning_place);
   return pruning.criterion->choose(model, {.dataset = *dataset, .seed = seed, .in_force = in_force}, ratio);
 }
 
 TEST(RandomPruning, RemovesTheAskedNumberWhateverTheWeights) {
-  ::testing::TwoLayers model(std::vector<float>(700, 1), std::vector<float>(300, 1e6F));
-  ::testing::TwoLayers other(std::vector<float>(700, -3), std::vector<float>(300, 0));
+  trainer::testing::TwoLayers model(std::vector<float>(700, 1), std::vector<float>(300, 1e6F));
+  trainer::testing::TwoLayers other(std::vector<float>(700, -3), std::vector<float>(300, 0));
   const Mask mask = prune_at_random(model, 0.6, 4);
   EXPECT_EQ(mask.kept(), 400);
   // Five standard deviations of a binomial draw.
@@ -77,7 +77,7 @@ TEST(RandomPruning, RemovesTheAskedNumberWhateverTheWeights) {
 }
 
 TEST(RandomPruning, AHigherRatioRemovesMoreOfTheSame) {
-  ::testing::TwoLayers model(std::vector<float>(70, 1), std::vector<float>(30, 1));
+  trainer::testing::TwoLayers model(std::vector<float>(70, 1), std::vector<float>(30, 1));
   const std::string less = testing::bits_of(prune_at_random(model, 0.3, 1));
   const std::string more = testing::bits_of(prune_at_random(model, 0.8, 1));
   for (std::size_t i = 0; i < less.size(); ++i) EXPECT_FALSE(less[i] == '0' && more[i] == '1') << i;
@@ -86,7 +86,7 @@ TEST(RandomPruning, AHigherRatioRemovesMoreOfTheSame) {
 }
 
 TEST(MaskSummary, CountsEveryLayer) {
-  ::testing::TwoLayers model({1, 2, 3, 4}, {5, 6});
+  trainer::testing::TwoLayers model({1, 2, 3, 4}, {5, 6});
   const Mask mask({{"fc1.weight", torch::tensor({1, 0, 0, 1}).to(torch::kBool).view({1, 4})},
                    {"fc2.weight", torch::tensor({0, 1}).to(torch::kBool).view({1, 2})}});
   EXPECT_EQ(summarise(mask), Json::parse(R"([{"name": "fc1.weight", "weights": 4, "kept": 2},

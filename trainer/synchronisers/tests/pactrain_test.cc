@@ -13,14 +13,14 @@
 namespace thinpipe::trainer {
 namespace {
 
-using ::testing::Borrowed;
+using trainer::testing::Borrowed;
 using testing::exact_mean;
 using ::testing::HasSubstr;
 using testing::integer_gradient;
 using testing::make_world;
-using ::testing::Session;
+using trainer::testing::Session;
 using ::testing::ThrowsMessage;
-using ::testing::World;
+using trainer::testing::World;
 
 Json pactrain(Json options = Json::object()) {
   options["name"] = "pactrain";

@@ -15,12 +15,12 @@
 namespace thinpipe::trainer {
 namespace {
 
-using ::testing::Borrowed;
+using trainer::testing::Borrowed;
 using testing::exact_mean;
 using testing::integer_gradient;
 using testing::make_world;
-using ::testing::Session;
-using ::testing::World;
+using trainer::testing::Session;
+using trainer::testing::World;
 
 struct Method {
   std::string name;
