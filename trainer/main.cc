@@ -9,6 +9,7 @@
 
 #include "trainer/check.hh"
 #include "trainer/convert.hh"
+#include "trainer/forward.hh"
 #include "trainer/pretraining.hh"
 #include "trainer/worker.hh"
 
@@ -69,6 +70,17 @@ int main(int argc, char** argv) {
   auto* pretraining = app.add_subcommand("pretrain", "make the starting weights that a file asks for");
   pretraining->add_option("FILE", file, "pretrain.json")->required();
   pretraining->callback([&] { exit_code = pretrain(file); });
+  auto* going_forward = app.add_subcommand(
+      "forward",
+      "run a model on weights and inputs of yours, to hold it against another program's: FILE is "
+      "{\"schema_version\": 1, \"model\": {\"name\": ...}, \"shape\": {\"channels\", \"height\", \"width\", "
+      "\"classes\"} or {\"sequence_length\", \"classes\"}, \"weights\": PATH, \"inputs\": PATH, \"output\": "
+      "PATH}; "
+      "Python writes them with torch.save(dict(model.state_dict()), weights) and torch.save(inputs, inputs), "
+      "and "
+      "finds torch.load(output)[\"logits\"]");
+  going_forward->add_option("FILE", file, "forward.json")->required();
+  going_forward->callback([&] { thinpipe::trainer::forward(file); });
   auto* working = app.add_subcommand("work", "be the worker that a file describes");
   working->add_option("FILE", file, "worker.json")->required();
   working->callback([&] { exit_code = work(file); });

@@ -30,7 +30,9 @@ torch::Tensor* prunable_weight_of(torch::nn::Module& module) {
 std::vector<std::pair<std::string, torch::Tensor>> prunable_weights(const torch::nn::Module& model) {
   std::set<std::string> names;
   model.apply([&names](const std::string& name, const torch::nn::Module& module) {
-    if (is_prunable(module)) names.insert(name.empty() ? "weight" : name + ".weight");
+    const std::string prefix = name.empty() ? "" : name + ".";
+    if (is_prunable(module)) names.insert(prefix + "weight");
+    if (module.as<torch::nn::MultiheadAttention>() != nullptr) names.insert(prefix + "in_proj_weight");
   });
   std::vector<std::pair<std::string, torch::Tensor>> weights;
   for (const auto& parameter : model.named_parameters()) {

@@ -6,7 +6,8 @@
 namespace thinpipe::trainer {
 
 // The weights that pruning may remove, in the order of named_parameters: those of convolutions and linear
-// layers. Biases, normalisation layers and embeddings are never pruned.
+// layers, among them the joint input projection of a MultiheadAttention. Biases, normalisation layers and
+// embeddings are never pruned.
 std::vector<std::pair<std::string, torch::Tensor>> prunable_weights(const torch::nn::Module& model);
 
 // The weight that a module's own forward uses, if pruning may remove parts of it; null for modules of other

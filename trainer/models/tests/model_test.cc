@@ -3,46 +3,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "trainer/models/tests/making.hh"
+
 namespace thinpipe::trainer {
 namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-
-const Place place{"experiment.json", "/model"};
-const DataShape fashion{.channels = 1, .height = 28, .width = 28, .classes = 10};
-const DataShape cifar{.channels = 3, .height = 32, .width = 32, .classes = 10};
-
-std::unique_ptr<Model> make(const Json& options, const DataShape& data = fashion) {
-  return ModelRegistry::instance().make(options, place, data);
-}
-
-std::string refusal(const Json& options, const DataShape& data = fashion) {
-  try {
-    make(options, data);
-  } catch (const InputError& error) {
-    return error.what();
-  }
-  return "accepted";
-}
-
-// "conv1.weight [8, 1, 3, 3]", in order.
-std::vector<std::string> parameters(const Model& model) {
-  std::vector<std::string> out;
-  for (const auto& parameter : model.named_parameters()) {
-    std::string shape;
-    for (const std::int64_t size : parameter.value().sizes())
-      shape += (shape.empty() ? "" : ", ") + std::to_string(size);
-    out.push_back(parameter.key() + " [" + shape + "]");
-  }
-  return out;
-}
-
-std::int64_t count(const Model& model) {
-  std::int64_t out = 0;
-  for (const torch::Tensor& parameter : model.parameters()) out += parameter.numel();
-  return out;
-}
 
 TEST(Models, SmallCnnHasTheseParameters) {
   EXPECT_THAT(parameters(*make({{"name", "small_cnn"}})),
@@ -63,7 +30,7 @@ TEST(Models, MlpHasALayerPerEntryOfHidden) {
 
 TEST(Models, ResnetHasTorchvisionsNames) {
   EXPECT_THAT(
-      parameters(*make({{"name", "resnet"}, {"stages", 2}}, cifar)),
+      parameters(*make({{"name", "resnet"}, {"stages", 2}}, kCifar)),
       ElementsAre(
           "conv1.weight [16, 3, 3, 3]", "bn1.weight [16]", "bn1.bias [16]",                              //
           "layer1.0.conv1.weight [16, 16, 3, 3]", "layer1.0.bn1.weight [16]", "layer1.0.bn1.bias [16]",  //
@@ -74,7 +41,7 @@ TEST(Models, ResnetHasTorchvisionsNames) {
           "layer2.0.downsample.1.bias [32]",                                                             //
           "fc.weight [10, 32]", "fc.bias [10]"));
   std::vector<std::string> buffers;
-  for (const auto& buffer : make({{"name", "resnet"}, {"stages", 1}}, cifar)->named_buffers()) {
+  for (const auto& buffer : make({{"name", "resnet"}, {"stages", 1}}, kCifar)->named_buffers()) {
     buffers.push_back(buffer.key());
   }
   EXPECT_THAT(buffers, ::testing::Contains("layer1.0.bn2.running_var"));
@@ -83,41 +50,10 @@ TEST(Models, ResnetHasTorchvisionsNames) {
 // Counts of the known networks: 11173962 is ResNet-18 with the stem for CIFAR, 272474 ResNet-20 with
 // projections.
 TEST(Models, ResnetsKnownMembersHaveTheirKnownSizes) {
-  EXPECT_EQ(count(*make({{"name", "resnet"}, {"width", 64}, {"stages", 4}, {"blocks_per_stage", 2}}, cifar)),
+  EXPECT_EQ(count(*make({{"name", "resnet"}, {"width", 64}, {"stages", 4}, {"blocks_per_stage", 2}}, kCifar)),
             11173962);
-  EXPECT_EQ(count(*make({{"name", "resnet"}, {"width", 16}, {"stages", 3}, {"blocks_per_stage", 3}}, cifar)),
+  EXPECT_EQ(count(*make({{"name", "resnet"}, {"width", 16}, {"stages", 3}, {"blocks_per_stage", 3}}, kCifar)),
             272474);
-}
-
-TEST(Models, EveryModelMapsImagesToLogitsAndTrainsEveryParameter) {
-  for (const auto& [name, entry] : ModelRegistry::instance().entries()) {
-    for (const DataShape& data :
-         {fashion, cifar, DataShape{.channels = 2, .height = 4, .width = 8, .classes = 3}}) {
-      SCOPED_TRACE(name);
-      torch::manual_seed(1);
-      const auto model = make({{"name", name}}, data);
-      const torch::Tensor images = torch::randn({5, data.channels, data.height, data.width});
-      const torch::Tensor logits = model->forward(images);
-      EXPECT_EQ(logits.sizes(), (std::vector<std::int64_t>{5, data.classes}));
-      torch::nn::functional::cross_entropy(logits, torch::arange(5).remainder(data.classes)).backward();
-      for (const auto& parameter : model->named_parameters()) {
-        ASSERT_TRUE(parameter.value().grad().defined()) << parameter.key();
-        EXPECT_TRUE(parameter.value().grad().isfinite().all().item<bool>()) << parameter.key();
-      }
-    }
-  }
-}
-
-TEST(Models, TheSameSeedGivesTheSameWeights) {
-  for (const auto& [name, entry] : ModelRegistry::instance().entries()) {
-    torch::manual_seed(7);
-    const auto first = make({{"name", name}});
-    const auto other = make({{"name", name}});
-    torch::manual_seed(7);
-    const auto again = make({{"name", name}});
-    EXPECT_TRUE(first->parameters()[0].equal(again->parameters()[0])) << name;
-    EXPECT_FALSE(first->parameters()[0].equal(other->parameters()[0])) << name;
-  }
 }
 
 TEST(Models, ResnetTakesImagesOfAnySize) {

@@ -57,6 +57,13 @@ TEST(PrunableWeights, OfALayerByItselfIsItsWeight) {
   EXPECT_EQ(weights[0].first, "weight");
 }
 
+TEST(PrunableWeights, OfAnAttentionAreItsInputAndOutputProjections) {
+  torch::nn::Sequential net(torch::nn::MultiheadAttention(4, 2));
+  std::vector<std::string> names;
+  for (const auto& [name, weight] : prunable_weights(*net)) names.push_back(name);
+  EXPECT_THAT(names, ::testing::ElementsAre("0.in_proj_weight", "0.out_proj.weight"));
+}
+
 TEST(Mask, CountsAndDensities) {
   const Mask mask = example_mask();
   EXPECT_EQ(mask.weights(), 10);

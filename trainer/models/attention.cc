@@ -1,0 +1,33 @@
+#include "trainer/models/attention.hh"
+
+#include <cmath>
+#include <limits>
+
+#include <fmt/format.h>
+
+namespace thinpipe::trainer {
+
+torch::Tensor attend(const torch::Tensor& projected, std::int64_t heads, Sight sight) {
+  const std::int64_t tokens = projected.size(1);
+  const std::int64_t width = projected.size(2) / 3;
+  const std::int64_t head_width = width / heads;
+  // Each [n, heads, tokens, head_width].
+  const std::vector<torch::Tensor> parts =
+      projected.view({-1, tokens, 3, heads, head_width}).permute({2, 0, 3, 1, 4}).unbind(0);
+  const torch::Tensor query = parts[0] / std::sqrt(static_cast<double>(head_width));
+  torch::Tensor scores = query.matmul(parts[1].transpose(-2, -1));
+  if (sight == Sight::past) {
+    const torch::Tensor later = torch::ones({tokens, tokens}, scores.options().dtype(torch::kBool)).triu(1);
+    scores = scores.masked_fill(later, -std::numeric_limits<double>::infinity());
+  }
+  return scores.softmax(-1).matmul(parts[2]).transpose(1, 2).reshape({-1, tokens, width});
+}
+
+void expect_even_heads(const JsonObject& model, std::int64_t width, std::int64_t heads) {
+  if (width % heads == 0) return;
+  throw InputError(
+      model.place_of("heads"),
+      fmt::format("must divide the width, but {} heads do not share {} units evenly", heads, width));
+}
+
+}  // namespace thinpipe::trainer

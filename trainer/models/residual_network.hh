@@ -1,0 +1,40 @@
+// Residual networks of basic or bottleneck blocks, with the stem for small images or for photographs. Names
+// follow torchvision's ResNet.
+// He, Zhang, Ren, Sun: Deep Residual Learning for Image Recognition (2015), with projection shortcuts (option
+// B).
+#pragma once
+
+#include "trainer/models/image_form.hh"
+#include "trainer/models/model.hh"
+
+namespace thinpipe::trainer {
+
+enum class ResidualBlock {
+  basic,      // two 3x3 convolutions
+  bottleneck  // 1x1, 3x3 with the stride ("version 1.5", as torchvision), 1x1 to four times the channels
+};
+
+struct ResidualNetworkSize {
+  std::int64_t width = 64;  // channels of the first stage; each further one has twice as many
+  std::vector<std::int64_t> blocks_per_stage;  // each stage after the first halves the image's sides
+  ResidualBlock block = ResidualBlock::basic;
+  // imagenet: 7x7 convolution of stride 2 and max-pooling; cifar: 3x3 convolution, no pooling.
+  ImageForm stem = ImageForm::cifar;
+};
+
+class ResidualNetwork : public Model {
+ public:
+  ResidualNetwork(const ResidualNetworkSize& size, const DataShape& data);
+
+  torch::Tensor forward(const torch::Tensor& images) override;
+  std::string head() const override { return "fc"; }
+
+ private:
+  ImageForm stem_;
+  torch::nn::Conv2d conv1_;
+  torch::nn::BatchNorm2d bn1_;
+  std::vector<torch::nn::Sequential> stages_;
+  torch::nn::Linear fc_{nullptr};
+};
+
+}  // namespace thinpipe::trainer

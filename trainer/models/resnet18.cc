@@ -1,0 +1,28 @@
+// ResNet-18: He, Zhang, Ren, Sun (2015), table 1. The imagenet form is torchvision's resnet18; the cifar form
+// differs from it in the stem alone, section 4.2.
+#include "harness/support/options.hh"
+#include "trainer/models/residual_network.hh"
+
+namespace thinpipe::trainer {
+namespace {
+
+struct Resnet18Options {
+  std::string form = "auto";
+
+  void visit(auto& field) { field("form", form, image_form_rule()); }
+};
+
+const Registration<Model, const DataShape&> resnet18_registration{
+    "resnet18", "ResNet-18: torchvision's, or its form for small images", describe_options<Resnet18Options>(),
+    [](JsonObject& object, const DataShape& data) -> std::unique_ptr<Model> {
+      expect_images(object, data);
+      const auto options = read_options<Resnet18Options>(object);
+      return std::make_unique<ResidualNetwork>(
+          ResidualNetworkSize{.blocks_per_stage = {2, 2, 2, 2},
+                              .block = ResidualBlock::basic,
+                              .stem = choose_image_form(options.form, data)},
+          data);
+    }};
+
+}  // namespace
+}  // namespace thinpipe::trainer

@@ -1,0 +1,28 @@
+"""Writes the names and shapes of torchvision's models, which ours must have: torchvision/*.txt beside this file.
+
+Usage: list_torchvision.py   (needs torchvision; the lists say with which version they were made)
+
+One line each: `name [shape]`; parameters in order, an empty line, buffers in order.
+"""
+
+from pathlib import Path
+
+import torchvision
+
+FOLDER = Path(__file__).parent / "torchvision"
+
+
+def lines(items):
+    return "".join(f"{name} {list(tensor.shape)}\n" for name, tensor in items)
+
+
+def main():
+    for name in ("vgg19", "resnet18", "resnet152", "vit_b_16"):
+        model = getattr(torchvision.models, name)(weights=None)
+        text = lines(model.named_parameters()) + "\n" + lines(model.named_buffers())
+        (FOLDER / f"{name}.txt").write_text(text)
+    (FOLDER / "VERSION").write_text(torchvision.__version__ + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,37 @@
+// Vision transformers: an image's patches and a class token through pre-norm encoder layers. Names, layers
+// and initialisation are torchvision's VisionTransformer's; GELU is the exact one. Dosovitskiy et al.: An
+// Image is Worth 16x16 Words (2020).
+#pragma once
+
+#include "trainer/models/model.hh"
+
+namespace thinpipe::trainer {
+
+struct VisionTransformerSize {
+  std::int64_t width = 768;  // units of a token; the layers' own networks have four times as many
+  std::int64_t depth = 12;   // encoder layers
+  std::int64_t heads = 12;
+  std::int64_t patch = 16;  // pixels of a patch's side
+  double dropout = 0;  // after the positions, after each attention and after each linear layer of a network
+};
+
+class VisionTransformer : public Model {
+ public:
+  VisionTransformer(const VisionTransformerSize& size, const DataShape& data);
+
+  torch::Tensor forward(const torch::Tensor& images) override;
+  std::string head() const override { return "heads.head"; }
+
+ private:
+  class Encoder;
+
+  torch::Tensor class_token_;
+  torch::nn::Conv2d conv_proj_;
+  std::shared_ptr<Encoder> encoder_;
+  torch::nn::Sequential heads_;
+};
+
+// Reads no options. Throws InputError at the model's place unless the data set has images that patches tile.
+void expect_patches(const JsonObject& model, const DataShape& data, std::int64_t patch);
+
+}  // namespace thinpipe::trainer

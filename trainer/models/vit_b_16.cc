@@ -1,0 +1,36 @@
+// ViT-B/16. The imagenet form is torchvision's vit_b_16, made for the size of the data set's images;
+// published weights are for 224x224. The cifar form differs from it in the patches, of 4 pixels' side, and so
+// in the number of positions.
+#include "harness/support/options.hh"
+#include "trainer/models/image_form.hh"
+#include "trainer/models/vision_transformer.hh"
+
+namespace thinpipe::trainer {
+namespace {
+
+struct VitB16Options {
+  std::string form = "auto";
+  double dropout = 0;
+
+  void visit(auto& field) {
+    field("form", form, image_form_rule());
+    field("dropout", dropout,
+          Rule{.effect = "probability of dropping a unit after positions, attentions and linear layers",
+               .at_least = 0,
+               .below = 1});
+  }
+};
+
+const Registration<Model, const DataShape&> vit_b_16_registration{
+    "vit_b_16", "vision transformer of 12 layers: torchvision's, or with smaller patches for small images",
+    describe_options<VitB16Options>(),
+    [](JsonObject& object, const DataShape& data) -> std::unique_ptr<Model> {
+      const auto options = read_options<VitB16Options>(object);
+      VisionTransformerSize size{.dropout = options.dropout};
+      if (choose_image_form(options.form, data) == ImageForm::cifar) size.patch = 4;
+      expect_patches(object, data, size.patch);
+      return std::make_unique<VisionTransformer>(size, data);
+    }};
+
+}  // namespace
+}  // namespace thinpipe::trainer

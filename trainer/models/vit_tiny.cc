@@ -1,0 +1,37 @@
+// A vision transformer for one machine without a GPU, of any size.
+#include "harness/support/options.hh"
+#include "trainer/models/attention.hh"
+#include "trainer/models/vision_transformer.hh"
+
+namespace thinpipe::trainer {
+namespace {
+
+struct VitTinyOptions {
+  VisionTransformerSize size{.width = 64, .depth = 4, .heads = 4, .patch = 4, .dropout = 0};
+
+  void visit(auto& field) {
+    field("width", size.width, Rule{.effect = "units of a token", .at_least = 1, .at_most = 4096});
+    field("depth", size.depth, Rule{.effect = "encoder layers", .at_least = 1, .at_most = 100});
+    field("heads", size.heads,
+          Rule{.effect = "attentions side by side, which share the width", .at_least = 1, .at_most = 256});
+    field(
+        "patch", size.patch,
+        Rule{.effect = "pixels of a patch's side, which divides the image's", .at_least = 2, .at_most = 256});
+    field("dropout", size.dropout,
+          Rule{.effect = "probability of dropping a unit after positions, attentions and linear layers",
+               .at_least = 0,
+               .below = 1});
+  }
+};
+
+const Registration<Model, const DataShape&> vit_tiny_registration{
+    "vit_tiny", "small vision transformer, with torchvision's names", describe_options<VitTinyOptions>(),
+    [](JsonObject& object, const DataShape& data) -> std::unique_ptr<Model> {
+      const VisionTransformerSize size = read_options<VitTinyOptions>(object).size;
+      expect_patches(object, data, size.patch);
+      expect_even_heads(object, size.width, size.heads);
+      return std::make_unique<VisionTransformer>(size, data);
+    }};
+
+}  // namespace
+}  // namespace thinpipe::trainer
