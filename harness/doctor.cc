@@ -154,9 +154,10 @@ std::vector<Finding> examine_datasets(const TrainerProgram& trainer, const Json&
   }
   const std::vector<CheckedConfig> checked = trainer.check(configs);
   for (std::size_t i = 0; i < out.size(); ++i) {
-    out[i].ok = checked[i].ok;
-    out[i].found = checked[i].ok ? "the trainer can read it" : checked[i].message;
-    if (checked[i].ok) continue;
+    // What is wrong elsewhere, as a model that does not read text, says nothing of the data.
+    out[i].ok = checked[i].ok || !checked[i].pointer.starts_with("/dataset");
+    out[i].found = out[i].ok ? "the trainer can read it" : checked[i].message;
+    if (out[i].ok) continue;
     for (const Json& option :
          described[out[i].name.substr(std::strlen("data set "))].value("options", Json::array())) {
       out[i].remedy +=
