@@ -84,9 +84,9 @@ torch::nn::Sequential make_head(std::int64_t width, std::int64_t classes) {
 class VisionTransformer::Encoder : public torch::nn::Module {
  public:
   Encoder(const VisionTransformerSize& size, std::int64_t tokens)
-      : pos_embedding_(
-            register_parameter("pos_embedding", torch::empty({1, tokens, size.width}).normal_(0, 0.02))),
+      : pos_embedding_(register_parameter("pos_embedding", torch::empty({1, tokens, size.width}))),
         dropout_(register_module("dropout", torch::nn::Dropout(size.dropout))) {
+    torch::nn::init::normal_(pos_embedding_, 0, 0.02);
     for (std::int64_t i = 0; i < size.depth; ++i) {
       layers_->push_back(fmt::format("encoder_layer_{}", i), EncoderLayer(size));
     }
