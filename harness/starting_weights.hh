@@ -19,9 +19,9 @@ class StartingWeights {
   // `fresh`: make them anew, once, even where they are kept from earlier.
   StartingWeights(std::filesystem::path folder, bool fresh) : folder_(std::move(folder)), fresh_(fresh) {}
 
-  // {"path", "hash" (of the file), "test_accuracy"} of the pre-trained weights, or without pre-training of the file of
-  // weights that the configuration names, whose accuracy is not known; null where it names none; or the outcome of a
-  // pre-training that did not complete.
+  // {"path", "hash" (of the file), "test_accuracy"} of the pre-trained weights, or without pre-training of
+  // the file of weights that the configuration names, whose accuracy is not known; null where it names none;
+  // or the outcome of a pre-training that did not complete.
   std::variant<Json, Outcome> obtain(const Json& training_config, Executor& executor, Progress& progress,
                                      std::chrono::duration<double> stall_timeout);
 

@@ -1,5 +1,5 @@
-// Real workers that die, stop or lose their link in the middle of training: never a silent hang, always a record that
-// names the rank.
+// Real workers that die, stop or lose their link in the middle of training: never a silent hang, always a
+// record that names the rank.
 #include <csignal>
 #include <fstream>
 
@@ -52,7 +52,8 @@ bool trains(const Program& program) {
 // Trains, sends the signal to rank 1, and returns the error of the record that is left.
 Json error_after(int signal) {
   const Program program(THINPIPE_BINARY_DIR "/thinpipe-trainer");
-  ChildProcess run = program.start(program.run_arguments(program.experiment(endless({{"topology", "loopback"}}))));
+  ChildProcess run =
+      program.start(program.run_arguments(program.experiment(endless({{"topology", "loopback"}}))));
   EXPECT_TRUE(eventually([&] { return trains(program); }, 60s));
   const pid_t worker = process_of(program, 1);
   EXPECT_GT(worker, 0);
@@ -75,9 +76,11 @@ TEST(WorkerFate, AStoppedWorkerIsNamedWithItsLastSignOfLife) {
   const Json error = error_after(SIGSTOP);
   EXPECT_EQ(error.at("kind"), "hang");
   EXPECT_EQ(error.at("rank"), 1);
-  EXPECT_THAT(error.at("message").get<std::string>(),
-              MatchesRegex("has given no sign of life for [0-9]+ s, last [a-z]+ after iteration [0-9]+; its process is "
-                           "stopped"));
+  EXPECT_THAT(
+      error.at("message").get<std::string>(),
+      MatchesRegex(
+          "has given no sign of life for [0-9]+ s, last [a-z]+ after iteration [0-9]+; its process is "
+          "stopped"));
   // What the other was doing is there too.
   EXPECT_THAT(error.at("workers").at(0).get<std::string>(), HasSubstr("after iteration"));
 }

@@ -92,8 +92,8 @@ std::vector<std::string> shipped() {
 
 TEST(ShippedTopologiesTest, AreTheseAndFollowTheSchema) {
   EXPECT_THAT(shipped(),
-              testing::UnorderedElementsAre("three-switch", "pair", "star", "two-rack", "dumbbell", "fat-tree",
-                                            "ring-of-sites", "wan-4-sites", "loopback"));
+              testing::UnorderedElementsAre("three-switch", "pair", "star", "two-rack", "dumbbell",
+                                            "fat-tree", "ring-of-sites", "wan-4-sites", "loopback"));
   for (const std::string& name : shipped()) {
     const Json text = parse_json_file(folder + name + ".json");
     EXPECT_THAT(schema_violations(text), testing::IsEmpty()) << name;

@@ -123,7 +123,7 @@ std::unique_ptr<Dataset> make_bytes(JsonObject& object) {
 }
 
 const Registration<Dataset> bytes_registration{"bytes", "text, byte by byte, for models of language",
-                                         describe_options<BytesOptions>(), make_bytes};
+                                               describe_options<BytesOptions>(), make_bytes};
 
 }  // namespace
 }  // namespace thinpipe::trainer

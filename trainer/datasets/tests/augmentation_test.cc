@@ -88,9 +88,9 @@ TEST_P(Geometries, GiveAPieceOfThePaddedImage) {
 
 INSTANTIATE_TEST_SUITE_P(Augmentation, Geometries,
                          ::testing::Values(Geometry{3, 8, 8, {.crop_padding = 2, .flip = true}},
-                                         Geometry{1, 5, 9, {.crop_padding = 3, .flip = false}},
-                                         Geometry{2, 7, 3, {.crop_padding = 0, .flip = true}},
-                                         Geometry{1, 6, 5, {.crop_padding = 4, .flip = true}}));
+                                           Geometry{1, 5, 9, {.crop_padding = 3, .flip = false}},
+                                           Geometry{2, 7, 3, {.crop_padding = 0, .flip = true}},
+                                           Geometry{1, 6, 5, {.crop_padding = 4, .flip = true}}));
 
 TEST(Augmentation, OfNothingGivesTheSameImages) {
   const torch::Tensor images = distinct_images(2, 1, 4, 4);

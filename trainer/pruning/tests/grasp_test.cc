@@ -125,7 +125,8 @@ TEST(GradientFlow, PT4_AgreesWithFiniteDifferencesOnASmoothNet) {
 
 Mask choose(Model& model, const Json& options, double ratio, std::uint64_t seed = 1) {
   const auto dataset = images();
-  return make_pruning(options, grasp_place).criterion->choose(model, {.dataset = *dataset, .seed = seed}, ratio);
+  return make_pruning(options, grasp_place)
+      .criterion->choose(model, {.dataset = *dataset, .seed = seed}, ratio);
 }
 
 TEST(Grasp, PT4_RemovesExactlyThoseOfTheLargestScores) {

@@ -13,13 +13,13 @@
 namespace thinpipe::trainer {
 namespace {
 
-using trainer::testing::Borrowed;
 using testing::exact_mean;
 using ::testing::HasSubstr;
 using testing::integer_gradient;
 using testing::make_world;
-using trainer::testing::Session;
 using ::testing::ThrowsMessage;
+using trainer::testing::Borrowed;
+using trainer::testing::Session;
 using trainer::testing::World;
 
 Json pactrain(Json options = Json::object()) {

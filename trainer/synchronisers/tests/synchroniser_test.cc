@@ -15,10 +15,10 @@
 namespace thinpipe::trainer {
 namespace {
 
-using trainer::testing::Borrowed;
 using testing::exact_mean;
 using testing::integer_gradient;
 using testing::make_world;
+using trainer::testing::Borrowed;
 using trainer::testing::Session;
 using trainer::testing::World;
 
