@@ -87,11 +87,12 @@ TEST(WorkerFate, AStoppedWorkerIsNamedWithItsLastSignOfLife) {
 
 TEST(WorkerFate, ALinkDownForLongerThanTheTimeoutEndsTheRun) {
   const Program program(THINPIPE_BINARY_DIR "/thinpipe-trainer");
-  std::ofstream(program.folder() / "wire.json") << R"({"name": "wire", "hosts": ["w0", "w1"],
-      "links": [{"between": ["w0", "w1"], "rate": "100 Mbit/s"}]})";
+  std::ofstream(program.folder() / "wire.json") << R"({"name": "wire",
+      "switches": ["hub"], "hosts": ["w0", "w1"],
+      "links": [{"between": ["w0", "hub"]}, {"between": ["w1", "hub"], "rate": "100 Mbit/s"}]})";
   const Json base = endless({{"topology", "wire.json"},
                              {"collective", {{"name", "gloo"}, {"timeout", "3 s"}}},
-                             {"network_events", {{{"at", "1 s"}, {"link", "w0-w1"}, {"state", "down"}}}}});
+                             {"network_events", {{{"at", "1 s"}, {"link", "w1-hub"}, {"state", "down"}}}}});
   const auto ended = program.run(program.run_arguments(program.experiment(base)));
   EXPECT_EQ(ended.status.code, 1) << ended.errors;
   const Json error = program.record("base").at("error");

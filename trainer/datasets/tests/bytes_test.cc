@@ -147,7 +147,6 @@ TEST_F(Bytes, SayWhatIsWrong) {
 }
 
 TEST(DefaultBytes, AreOfAUsefulSize) {
-  if (!std::filesystem::is_directory("/usr/share/common-licenses")) GTEST_SKIP() << "not a Debian";
   const auto dataset = make_dataset({{"name", "bytes"}});
   EXPECT_EQ(dataset->shape().sequence_length, 128);
   EXPECT_GT(dataset->train().size(), 1000);
