@@ -28,7 +28,8 @@ struct Fault {
   std::int64_t iteration = 1;  // during which it strikes
 
   void visit(auto& field) {
-    field("kind", kind, Rule{.one_of = {"none", "crash", "exit", "hang", "nan", "garbage", "silent_exit"}});
+    field("kind", kind,
+          Rule{.one_of = {"none", "crash", "exit", "hang", "stop", "nan", "garbage", "silent_exit"}});
     field("rank", rank, Rule{.at_least = 0});
     field("iteration", iteration, Rule{.at_least = 1});
   }
