@@ -30,6 +30,7 @@ std::variant<Json, Outcome> StartingWeights::obtain(const Json& training_config,
                 {"hash", decisive["weights"]},
                 {"test_accuracy", nullptr}};
   }
+  if (!file.is_null()) decisive["head"] = training_config.at("weights").at("head");
   for (const char* key : {"model", "dataset", "pretraining", "seed"}) decisive[key] = training_config.at(key);
   const std::string name = content_hash(decisive.dump());
   const fs::path weights = fs::absolute(folder_ / (name + ".pt"));
