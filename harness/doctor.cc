@@ -48,6 +48,18 @@ Finding examine_qdisc(const std::string& kind, bool needed, const std::string& u
   return finding;
 }
 
+Finding examine_fair_queueing() {
+  const auto obstacle = netem::obstacle_to_fair_queueing();
+  return {.name = "fair queueing",
+          .ok = !obstacle,
+          .needed = true,
+          .found = "qdisc htb and classifier bpf, for links that flows share evenly" +
+                   (obstacle ? ": " + *obstacle : ""),
+          .remedy =
+              "load them with \"sudo modprobe -a sch_htb cls_bpf\", or say \"queueing\": \"fifo\" in a "
+              "topology of your own"};
+}
+
 Finding examine_congestion_controls() {
   const std::vector<std::string> usable = netem::usable_congestion_controls();
   const std::string wanted = netem::route_congestion_control;
@@ -196,6 +208,7 @@ std::vector<Finding> examine_network(const netem::Topology& topology) {
        .found = "made new user, network, mount, PID and IPC namespaces, and mounted a /proc in them"}};
   out.push_back(examine_qdisc("tbf", true, "caps"));
   out.push_back(examine_qdisc("bfifo", true, "queues in bytes"));
+  out.push_back(examine_fair_queueing());
   out.push_back(examine_qdisc("netem", false, "delay, jitter, loss, duplication, reordering"));
   out.push_back(examine_qdisc("fq", false, "pacing per flow, as bbr likes it"));
   out.push_back(examine_congestion_controls());

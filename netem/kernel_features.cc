@@ -13,8 +13,10 @@
 #include <sys/socket.h>
 
 #include "harness/support/file_descriptor.hh"
+#include "netem/fair_queue.hh"
 #include "netem/link.hh"
 #include "netem/network_namespace.hh"
+#include "netem/qdisc.hh"
 
 namespace thinpipe::netem {
 namespace {
@@ -40,17 +42,29 @@ std::optional<std::string> obstacle_to_qdisc(const std::string& kind) {
     NetworkNamespace().run([&kind] {
       const NetlinkSocket socket;
       const std::string attempt = "add a " + kind + " qdisc";
-      const auto qdisc = own<OwnedQdisc>(rtnl_qdisc_alloc());
-      rtnl_tc_set_ifindex(TC_CAST(qdisc.get()), loopback_ifindex);
-      rtnl_tc_set_parent(TC_CAST(qdisc.get()), TC_H_ROOT);
-      rtnl_tc_set_handle(TC_CAST(qdisc.get()), TC_HANDLE(1, 0));
-      netlink_call(attempt, rtnl_tc_set_kind(TC_CAST(qdisc.get()), kind.c_str()));
+      const OwnedQdisc qdisc = new_qdisc(loopback_ifindex, TC_H_ROOT, TC_HANDLE(1, 0), kind.c_str());
       fill(kind, qdisc.get());
       socket.send(attempt, build_message(attempt, rtnl_qdisc_build_add_request, qdisc.get(),
-                                         NLM_F_CREATE | NLM_F_EXCL));
+                                         request_flags(Edit::add)));
     });
   } catch (const NetlinkError& error) {
     if (error.code() == -NLE_OBJ_NOTFOUND) return fmt::format("this kernel has no module sch_{}", kind);
+    return error.what();
+  }
+  return std::nullopt;
+}
+
+std::optional<std::string> obstacle_to_fair_queueing() {
+  try {
+    NetworkNamespace().run([] {
+      put_fair_queue(NetlinkSocket(), Edit::add, "make a fair queue",
+                     {.ifindex = loopback_ifindex,
+                      .parent = TC_H_ROOT,
+                      .handle = TC_HANDLE(1, 0),
+                      .queue_bytes = 10000,
+                      .turn_bytes = 4000});
+    });
+  } catch (const Error& error) {
     return error.what();
   }
   return std::nullopt;

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <exception>
 #include <future>
+#include <map>
 #include <set>
 #include <thread>
 
@@ -80,13 +81,38 @@ void send_at_once(const FileDescriptor& socket) {
               ::setsockopt(socket.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on));
 }
 
+// Accepts connections in a host, all at one port, as servers do.
+class Listener {
+ public:
+  explicit Listener(const Host& host) : host_(host), socket_(open_socket(host)), address_(address_of(host)) {
+    const std::string attempt = "listen in " + host.name;
+    system_call(attempt + " (bind)", ::bind(socket_.get(), generic(address_), sizeof address_));
+    system_call(attempt, ::listen(socket_.get(), 1));
+    socklen_t length = sizeof address_;
+    system_call(attempt + " (find the port)", ::getsockname(socket_.get(), generic(address_), &length));
+  }
+
+  Connection connect(const Host& from) {
+    const std::string attempt = fmt::format("connect {} to {}", from.name, host_.name);
+    Connection connection;
+    connection.client = open_socket(from);
+    system_call(attempt, ::connect(connection.client.get(), generic(address_), sizeof address_));
+    connection.server = FileDescriptor(
+        system_call(attempt + " (accept)", ::accept4(socket_.get(), nullptr, nullptr, SOCK_CLOEXEC)));
+    return connection;
+  }
+
+ private:
+  const Host& host_;
+  FileDescriptor socket_;
+  sockaddr_in address_;
+};
+
 // One flow, each end driven by a thread of its own.
 class Flow {
  public:
-  Flow(const Host& from, const Host& to, const GoodputOptions& options)
-      : name_(fmt::format("{} to {}", from.name, to.name)),
-        connection_(connect_hosts(from, to)),
-        options_(options) {
+  Flow(std::string name, Connection connection, const GoodputOptions& options)
+      : name_(std::move(name)), connection_(std::move(connection)), options_(options) {
     sender_ = std::jthread([this] { guarded(sender_failure_, [this] { send(); }); });
     receiver_ = std::jthread([this] { guarded(receiver_failure_, [this] { receive(); }); });
   }
@@ -158,19 +184,7 @@ class Flow {
 }  // namespace
 
 Connection connect_hosts(const Host& from, const Host& to) {
-  const std::string attempt = fmt::format("connect {} to {}", from.name, to.name);
-  const FileDescriptor listener = open_socket(to);
-  sockaddr_in address = address_of(to);
-  system_call(attempt + " (bind)", ::bind(listener.get(), generic(address), sizeof address));
-  system_call(attempt + " (listen)", ::listen(listener.get(), 1));
-  socklen_t length = sizeof address;
-  system_call(attempt + " (find the port)", ::getsockname(listener.get(), generic(address), &length));
-  Connection connection;
-  connection.client = open_socket(from);
-  system_call(attempt, ::connect(connection.client.get(), generic(address), sizeof address));
-  connection.server = FileDescriptor(
-      system_call(attempt + " (accept)", ::accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC)));
-  return connection;
+  return Listener(to).connect(from);
 }
 
 std::string congestion_control(const FileDescriptor& socket) {
@@ -185,7 +199,15 @@ std::vector<double> measure_goodput(const std::vector<std::pair<const Host*, con
                                     const GoodputOptions& options) {
   std::vector<std::unique_ptr<Flow>> flows;
   flows.reserve(pairs.size());
-  for (const auto& [from, to] : pairs) flows.push_back(std::make_unique<Flow>(*from, *to, options));
+  std::map<const Host*, Listener> listeners;
+  std::vector<Connection> connections;
+  for (const auto& [from, to] : pairs) {
+    connections.push_back(listeners.try_emplace(to, *to).first->second.connect(*from));
+  }
+  for (std::size_t i = 0; i < pairs.size(); ++i) {
+    const std::string name = fmt::format("{} to {}", pairs[i].first->name, pairs[i].second->name);
+    flows.push_back(std::make_unique<Flow>(name, std::move(connections[i]), options));
+  }
   std::vector<double> out;
   out.reserve(pairs.size());
   for (const auto& flow : flows) out.push_back(flow->finish());

@@ -21,13 +21,15 @@ Shape shape_of(const Direction& direction) {
   return {.rate_bit_per_s = *direction.rate_bit_per_s,
           .burst_bytes = direction.burst_bytes.value_or(std::max(4000.0, 120e-6 * bytes_per_s)),
           .queue_bytes = direction.queue_bytes.value_or(std::max(16 * full_frame_bytes, 10e-3 * bytes_per_s)),
+          .queueing = direction.queueing,
           .impairments = direction.impairments};
 }
 
 Json to_json(const Shape& shape) {
   Json out = {{"rate_bit_per_s", shape.rate_bit_per_s},
               {"burst_bytes", shape.burst_bytes},
-              {"queue_bytes", shape.queue_bytes}};
+              {"queue_bytes", shape.queue_bytes},
+              {"queueing", name_of(shape.queueing)}};
   const Impairments& also = shape.impairments;
   for (const auto& [key, value] : {std::pair{"delay_s", also.delay_s},
                                    {"jitter_s", also.jitter_s},

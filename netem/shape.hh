@@ -11,13 +11,14 @@ struct Shape {
   double rate_bit_per_s = 0;
   double burst_bytes = 0;
   double queue_bytes = 0;
+  Queueing queueing = Queueing::fifo;
   Impairments impairments = {};
 
   bool operator==(const Shape&) const = default;
 };
 
-// {"rate_bit_per_s", "burst_bytes", "queue_bytes"}, and "delay_s", "jitter_s", "loss", "duplication" and
-// "reordering" where they are not 0.
+// {"rate_bit_per_s", "burst_bytes", "queue_bytes", "queueing"}, and "delay_s", "jitter_s", "loss",
+// "duplication" and "reordering" where they are not 0.
 Json to_json(const Shape& shape);
 
 inline constexpr double full_frame_bytes = 1514;  // MTU 1500 and the Ethernet header

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <string_view>
 
 #include <fmt/format.h>
 #include <linux/pkt_sched.h>
@@ -12,7 +13,9 @@
 #include <netlink/route/tc.h>
 
 #include "harness/support/units.hh"
+#include "netem/fair_queue.hh"
 #include "netem/link.hh"
+#include "netem/qdisc.hh"
 
 namespace thinpipe::netem {
 namespace {
@@ -21,40 +24,9 @@ constexpr std::uint32_t shaper_handle = TC_HANDLE(1, 0);
 constexpr std::uint32_t queue_handle = TC_HANDLE(2, 0);
 constexpr std::uint32_t netem_handle = TC_HANDLE(3, 0);
 
-// The place inside a qdisc that holds one other.
-constexpr std::uint32_t inside(std::uint32_t handle) {
-  return handle | 1;
-}
-
 constexpr double whole_share = 4294967295.0;  // of probabilities in the kernel
 constexpr double rounding_s = 2e-6;           // of delays there, cut to ticks of 64 ns, and of libnl
 constexpr double shortest_frame_bytes = 64;
-
-OwnedQdisc new_qdisc(int ifindex, std::uint32_t parent, std::uint32_t handle, const char* kind) {
-  auto qdisc = own<OwnedQdisc>(rtnl_qdisc_alloc());
-  rtnl_tc_set_ifindex(TC_CAST(qdisc.get()), ifindex);
-  rtnl_tc_set_parent(TC_CAST(qdisc.get()), parent);
-  rtnl_tc_set_handle(TC_CAST(qdisc.get()), handle);
-  netlink_call(fmt::format("prepare a {} qdisc", kind), rtnl_tc_set_kind(TC_CAST(qdisc.get()), kind));
-  return qdisc;
-}
-
-// Flags of the request that adds a qdisc, or changes one that is there.
-constexpr int to_add = NLM_F_CREATE | NLM_F_EXCL;
-constexpr int to_change = 0;
-
-void put(const NetlinkSocket& socket, int flags, const std::string& attempt, const OwnedQdisc& qdisc) {
-  try {
-    socket.send(attempt, build_message(attempt, rtnl_qdisc_build_add_request, qdisc.get(), flags));
-  } catch (const NetlinkError& error) {
-    if (flags != to_add || error.code() != -NLE_OBJ_NOTFOUND) throw;
-    const char* const kind = rtnl_tc_get_kind(TC_CAST(qdisc.get()));
-    throw Error(
-        fmt::format("{}: this kernel has no {} qdisc (module sch_{}); load the module, or use a kernel "
-                    "that has it, such as Debian's",
-                    attempt, kind, kind));
-  }
-}
 
 // How many frames may be on their way in a delay: all that the cap lets through in that time, were they of
 // the shortest kind, twice over. The kernel counts frames here; it is the queue that is to drop.
@@ -124,21 +96,24 @@ Impairments read_impairments(const OwnedQdisc& netem) {
 Shape read_shape(const OwnedCache& cache, const ShapedDevice& device) {
   const OwnedQdisc shaper = find(cache, device, shaper_handle);
   const OwnedQdisc queue = find(cache, device, queue_handle);
+  const bool fair = std::string_view(rtnl_tc_get_kind(TC_CAST(queue.get()))) == "htb";
+  const OwnedQdisc first = fair ? find(cache, device, first_flow_queue_handle) : nullptr;
   return {
       .rate_bit_per_s = 8.0 * rtnl_qdisc_tbf_get_rate(shaper.get()),
       .burst_bytes = static_cast<double>(rtnl_qdisc_tbf_get_rate_bucket(shaper.get())),
-      .queue_bytes = static_cast<double>(rtnl_qdisc_fifo_get_limit(queue.get())),
+      .queue_bytes = static_cast<double>(rtnl_qdisc_fifo_get_limit(fair ? first.get() : queue.get())),
+      .queueing = fair ? Queueing::fair : Queueing::fifo,
       .impairments = device.impaired ? read_impairments(find(cache, device, netem_handle)) : Impairments{}};
 }
 
 std::string print(const Shape& shape) {
   const Impairments& also = shape.impairments;
   return fmt::format(
-      "rate {}, burst {}, queue {}, delay {}, jitter {}, loss {}, duplication {}, reordering {}",
+      "rate {}, burst {}, {} queue {}, delay {}, jitter {}, loss {}, duplication {}, reordering {}",
       format_quantity(Quantity::rate, shape.rate_bit_per_s),
-      format_quantity(Quantity::size, shape.burst_bytes), format_quantity(Quantity::size, shape.queue_bytes),
-      format_quantity(Quantity::duration, also.delay_s), format_quantity(Quantity::duration, also.jitter_s),
-      also.loss, also.duplication, also.reordering);
+      format_quantity(Quantity::size, shape.burst_bytes), name_of(shape.queueing),
+      format_quantity(Quantity::size, shape.queue_bytes), format_quantity(Quantity::duration, also.delay_s),
+      format_quantity(Quantity::duration, also.jitter_s), also.loss, also.duplication, also.reordering);
 }
 
 double now_s() {
@@ -166,22 +141,30 @@ void check_frame_counts(const OwnedQdisc& netem, const ShapedDevice& device, con
 
 // The whole stack of qdiscs of a device, and the comparison with what was asked. A change is described anew,
 // too: libnl's picture of what the kernel holds is not fit to be sent back.
-Shape put_stack(const NetlinkSocket& socket, int flags, const ShapedDevice& device, const Shape& asked) {
+Shape put_stack(const NetlinkSocket& socket, Edit edit, const ShapedDevice& device, const Shape& asked) {
   const OwnedQdisc shaper = new_qdisc(device.ifindex, TC_H_ROOT, shaper_handle, "tbf");
   rtnl_qdisc_tbf_set_rate(shaper.get(), static_cast<int>(asked.rate_bit_per_s / 8),
                           static_cast<int>(asked.burst_bytes), 0);
   rtnl_qdisc_tbf_set_limit(shaper.get(), static_cast<int>(asked.queue_bytes));
-  put(socket, flags, "shape " + device.name, shaper);
+  put(socket, edit, "shape " + device.name, shaper);
   std::uint32_t holder = shaper_handle;
   if (device.impaired) {
-    put(socket, flags, "delay or disturb " + device.name, new_netem(device.ifindex, inside(holder), asked));
+    put(socket, edit, "delay or disturb " + device.name, new_netem(device.ifindex, inside(holder), asked));
     holder = netem_handle;
   }
-  // The filter brings a queue like this one, but hides it: only one of ours shows its own drops.
-  const OwnedQdisc queue = new_qdisc(device.ifindex, inside(holder), queue_handle, "bfifo");
-  netlink_call("prepare a queue",
-               rtnl_qdisc_fifo_set_limit(queue.get(), static_cast<int>(asked.queue_bytes)));
-  put(socket, flags, "set the queue of " + device.name, queue);
+  const std::string attempt = "set the queue of " + device.name;
+  if (asked.queueing == Queueing::fair) {
+    put_fair_queue(socket, edit, attempt,
+                   {.ifindex = device.ifindex,
+                    .parent = inside(holder),
+                    .handle = queue_handle,
+                    .queue_bytes = asked.queue_bytes,
+                    .turn_bytes = asked.burst_bytes});
+  } else {
+    // The filter brings a queue like this one, but hides it: only one of ours shows its own drops.
+    put(socket, edit, attempt,
+        new_byte_queue(device.ifindex, inside(holder), queue_handle, asked.queue_bytes));
+  }
 
   const OwnedCache cache = all_qdiscs(socket);
   const Shape held = read_shape(cache, device);
@@ -201,15 +184,16 @@ bool is_held(const Shape& asked, const Shape& held) {
   return std::abs(held.rate_bit_per_s - asked.rate_bit_per_s) <= 8 &&
          held.burst_bytes <= asked.burst_bytes + 1 &&
          held.burst_bytes >= asked.burst_bytes - two_microseconds_bytes - 1 &&
-         std::abs(held.queue_bytes - asked.queue_bytes) <= 1 && is_held(asked.impairments, held.impairments);
+         std::abs(held.queue_bytes - asked.queue_bytes) <= 1 && held.queueing == asked.queueing &&
+         is_held(asked.impairments, held.impairments);
 }
 
 Shape shape_device(const NetlinkSocket& socket, const ShapedDevice& device, const Shape& asked) {
-  return put_stack(socket, to_add, device, asked);
+  return put_stack(socket, Edit::add, device, asked);
 }
 
 Shape reshape_device(const NetlinkSocket& socket, const ShapedDevice& device, const Shape& asked) {
-  return put_stack(socket, to_change, device, asked);
+  return put_stack(socket, Edit::change, device, asked);
 }
 
 void check_kernel_shapes(const NetlinkSocket& socket, const Shape& shape) {

@@ -26,6 +26,9 @@ void read_direction(JsonObject& object, Direction& out) {
       {.quantity = Quantity::rate, .at_least = slowest_rate_bit_per_s, .at_most = fastest_rate_bit_per_s});
   object.read("burst", out.burst_bytes, {.quantity = Quantity::size, .at_most = most_buffer_bytes});
   object.read("queue", out.queue_bytes, {.quantity = Quantity::size, .at_most = most_buffer_bytes});
+  std::string queueing = name_of(out.queueing);
+  object.read("queueing", queueing, {.one_of = {name_of(Queueing::fifo), name_of(Queueing::fair)}});
+  out.queueing = queueing == name_of(Queueing::fair) ? Queueing::fair : Queueing::fifo;
   object.read("delay", out.impairments.delay_s, delay);
   object.read("jitter", out.impairments.jitter_s, delay);
   object.read("loss", out.impairments.loss, share);
@@ -104,7 +107,8 @@ Json to_json(const Direction& direction) {
   const Shape shape = shape_of(direction);
   out = {{"rate", format_quantity(Quantity::rate, shape.rate_bit_per_s)},
          {"burst", format_quantity(Quantity::size, shape.burst_bytes)},
-         {"queue", format_quantity(Quantity::size, shape.queue_bytes)}};
+         {"queue", format_quantity(Quantity::size, shape.queue_bytes)},
+         {"queueing", name_of(shape.queueing)}};
   const Impairments& asked = direction.impairments;
   for (const auto& [key, value_s] : {std::pair{"delay", asked.delay_s}, {"jitter", asked.jitter_s}}) {
     if (value_s > 0) out[key] = format_quantity(Quantity::duration, value_s);
@@ -118,6 +122,10 @@ Json to_json(const Direction& direction) {
 }
 
 }  // namespace
+
+const char* name_of(Queueing queueing) {
+  return queueing == Queueing::fair ? "fair" : "fifo";
+}
 
 Topology parse_topology(const Json& value, const Place& place) {
   JsonObject object(value, place);

@@ -21,6 +21,13 @@ enum class Forwarding {
   routed,   // switches are routers with static shortest routes: loops of links are welcome
 };
 
+// Who goes next of the frames that wait for a link.
+enum class Queueing {
+  fifo,  // who came first, as in a switch without further ado
+  fair,  // flows in turn, each with a queue of its own
+};
+const char* name_of(Queueing queueing);
+
 // What a direction of a link does to frames beside capping their rate.
 struct Impairments {
   double delay_s = 0;      // one way, on top of what the cap and the queue take
@@ -38,6 +45,7 @@ struct Direction {
   std::optional<double> rate_bit_per_s = {};  // the cap, Ethernet headers included; none: not shaped
   std::optional<double> burst_bytes = {};  // what may pass at once after idling; none: follows from the rate
   std::optional<double> queue_bytes = {};  // what may wait before frames drop; none: follows from the rate
+  Queueing queueing = Queueing::fifo;      // if fair, queue_bytes is for each flow; needs a rate
   Impairments impairments = {};            // need a rate
 
   bool operator==(const Direction&) const = default;

@@ -92,6 +92,7 @@ void check_direction(const Direction& direction, const Place& place) {
   if (!direction.rate_bit_per_s) {
     for (const auto& [key, given] : {std::pair{"burst", direction.burst_bytes.has_value()},
                                      {"queue", direction.queue_bytes.has_value()},
+                                     {"queueing", direction.queueing != Queueing::fifo},
                                      {"delay", asked.delay_s > 0},
                                      {"jitter", asked.jitter_s > 0},
                                      {"loss", asked.loss > 0},

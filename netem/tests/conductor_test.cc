@@ -92,6 +92,7 @@ TEST(NetworkTest, TheKernelHoldsEachNewRateWithItsBurstAndQueue) {
     EXPECT_EQ(changed.read_back.rate_bit_per_s, rate);
     EXPECT_NEAR(changed.read_back.burst_bytes, std::max(4000.0, 15e-6 * rate), 2 * rate / 8e6 + 1);
     EXPECT_NEAR(changed.read_back.queue_bytes, std::max(16 * 1514.0, 1.25e-3 * rate), 1);
+    EXPECT_EQ(changed.read_back.queueing, Queueing::fair);
     EXPECT_EQ(network.shaping()[0].read_back, changed.read_back);
     EXPECT_EQ(network.counters()[0].rate_bit_per_s, rate);
     EXPECT_EQ(network.shaping()[1].read_back.rate_bit_per_s, 100e6) << "the other direction stays";

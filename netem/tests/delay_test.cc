@@ -82,6 +82,7 @@ TEST_F(NetemTest, TheKernelHoldsEveryOption) {
                                    {"duplication", 0.002},
                                    {"reordering", 0.25},
                                    {"queue", "50 kB"},
+                                   {"queueing", "fair"},
                                    {"backward", {{"delay", "45.5 ms"}, {"jitter", "0 s"}, {"loss", 0.03}}}}));
   const std::vector<ShapedDirection> shaping = network.shaping();
   ASSERT_EQ(shaping.size(), 2U);
@@ -98,6 +99,7 @@ TEST_F(NetemTest, TheKernelHoldsEveryOption) {
   for (const ShapedDirection& direction : shaping) {
     EXPECT_EQ(direction.read_back.rate_bit_per_s, 100e6);
     EXPECT_EQ(direction.read_back.queue_bytes, 50e3);
+    EXPECT_EQ(direction.read_back.queueing, Queueing::fair);
   }
 }
 

@@ -71,6 +71,19 @@ INSTANTIATE_TEST_SUITE_P(Rates, CapTest, testing::Values(100e6, 500e6), [](const
   return fmt::format("{}Mbit", static_cast<int>(rate.param / 1e6));
 });
 
+// Nothing but a fair queue passes: with a fifo, small queues in the senders hold shares where chance has put
+// them.
+TEST_P(CapTest, FourFlowsShareEvenly) {
+  const double cap = GetParam();
+  const Network network(three_switch(cap));
+  const std::pair way{&network.host("w0"), &network.host("w3")};
+  double evenness = 0;
+  for (int attempt = 0; attempt < attempts && evenness < 0.99; ++attempt) {
+    evenness = jain_index(measure_goodput({way, way, way, way}, {.settle_s = 0.3, .measure_s = 1}));
+  }
+  EXPECT_GE(evenness, 0.99);
+}
+
 TEST(RoutedCapTest, GoodputThroughTwoRoutersIsWhatTheCapAllows) {
   const Network network(load_topology(THINPIPE_SOURCE_DIR "/topologies/ring-of-sites.json"));
   const double ratio = settle([&] {

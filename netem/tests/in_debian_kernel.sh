@@ -13,7 +13,7 @@ mkdir -p "$2"
 cache=$(realpath "$2")
 shift 2
 source_folder=$(realpath "$(dirname "$0")/../..")
-modules=(sch_tbf sch_netem veth bridge stp llc)
+modules=(sch_tbf sch_netem sch_htb cls_bpf veth bridge stp llc)
 
 skip() {
   echo "SKIPPED: $1"

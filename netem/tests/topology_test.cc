@@ -152,7 +152,8 @@ TEST(TopologyTest, NormalFormFillsTheShape) {
                                       {"bottleneck", true},
                                       {"rate", "100 Mbit/s"},
                                       {"burst", "4 kB"},
-                                      {"queue", "125 kB"}}));
+                                      {"queue", "125 kB"},
+                                      {"queueing", "fair"}}));
 }
 
 TEST(TopologyTest, GroupsAndRangesNameNodesInOrder) {
@@ -390,6 +391,10 @@ TEST(TopologyTest, RefusesCaps) {
     expect_refusal(spoiled([&](Json& t) { t["links"][1][key] = "9 kB"; }), std::string("/links/1/") + key,
                    "needs a \"rate\" beside it");
   }
+  expect_refusal(spoiled([](Json& t) { t["links"][1]["queueing"] = "fair"; }), "/links/1/queueing",
+                 "needs a \"rate\" beside it");
+  expect_refusal_of_form(spoiled([](Json& t) { t["links"][2]["queueing"] = "fare"; }), "/links/2/queueing",
+                         "fair");
   expect_refusal(spoiled([](Json& t) { t["links"][1]["bottleneck"] = true; }), "/links/1/bottleneck",
                  "needs a \"rate\" beside it");
 }
