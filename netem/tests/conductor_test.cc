@@ -90,7 +90,7 @@ TEST(NetworkTest, TheKernelHoldsEachNewRateWithItsBurstAndQueue) {
     const ShapedDirection changed = network.reshape({8, true}, shape_of(direction));
     EXPECT_EQ(changed.name, "left->middle");
     EXPECT_EQ(changed.read_back.rate_bit_per_s, rate);
-    EXPECT_NEAR(changed.read_back.burst_bytes, std::max(4000.0, 15e-6 * rate), 2 * rate / 8e6 + 1);
+    EXPECT_NEAR(changed.read_back.burst_bytes, std::max(4000.0, 12.5e-6 * rate), 2 * rate / 8e6 + 1);
     EXPECT_NEAR(changed.read_back.queue_bytes, std::max(16 * 1514.0, 1.25e-3 * rate), 1);
     EXPECT_EQ(changed.read_back.queueing, Queueing::fair);
     EXPECT_EQ(network.shaping()[0].read_back, changed.read_back);

@@ -9,8 +9,8 @@ namespace {
 TEST(ShapeTest, FollowsTheRate) {
   const auto shape_at = [](double rate) { return shape_of(Direction{.rate_bit_per_s = rate}); };
   EXPECT_EQ(shape_at(100e6).burst_bytes, 4000);
-  EXPECT_EQ(shape_at(500e6).burst_bytes, 7500);
-  EXPECT_EQ(shape_at(1e9).burst_bytes, 15000);
+  EXPECT_EQ(shape_at(500e6).burst_bytes, 6250);
+  EXPECT_EQ(shape_at(1e9).burst_bytes, 12500);
   EXPECT_EQ(shape_at(100e6).queue_bytes, 125e3);
   EXPECT_EQ(shape_at(1e9).queue_bytes, 1.25e6);
   EXPECT_EQ(shape_at(1e6).queue_bytes, 16 * 1514);
@@ -34,13 +34,13 @@ double most_wire_bytes(unsigned segment_bytes) {
 }
 
 TEST(ShapeTest, LargestSegmentPassesTheBurstWhole) {
-  for (const double burst : {2000.0, 4000.0, 7500.0, 15000.0, 512000.0}) {
+  for (const double burst : {2000.0, 4000.0, 6250.0, 12500.0, 512000.0}) {
     EXPECT_LE(most_wire_bytes(largest_segment_bytes({.burst_bytes = burst})), burst);
   }
 }
 
 TEST(ShapeTest, LargestSegmentLeavesRoomInTheBurstForLateTimers) {
-  for (const double burst : {7500.0, 15000.0, 512000.0}) {
+  for (const double burst : {6250.0, 12500.0, 512000.0}) {
     EXPECT_LE(most_wire_bytes(largest_segment_bytes({.burst_bytes = burst})), burst * 2 / 3);
   }
   EXPECT_GE(largest_segment_bytes({.burst_bytes = 4000}), 2 * 1448 + 400) << "two frames at least";

@@ -281,7 +281,7 @@ TEST(TopologyTest, BottleneckRateReplacesEveryBottlenecksCap) {
   EXPECT_EQ(topology.links[8].forward.rate_bit_per_s, 1e9);
   EXPECT_EQ(topology.links[9].backward.rate_bit_per_s, 1e9);
   EXPECT_FALSE(topology.links[0].forward.rate_bit_per_s);
-  EXPECT_EQ(shape_of(topology.links[9].forward).burst_bytes, 15000);
+  EXPECT_EQ(shape_of(topology.links[9].forward).burst_bytes, 12500);
 }
 
 TEST(TopologyTest, BottleneckRateNeedsABottleneckAndAFittingRate) {
