@@ -88,6 +88,7 @@ void GradientExchange::begin_step() {
   }
   for (std::size_t b = 0; b < buckets_.size(); ++b) missing_[b] = buckets_[b].slices.size();
   ++steps_;
+  step_ = Stopwatch();
   finite_ = true;
   first_non_finite_.reset();
   section_ = {};
@@ -110,7 +111,10 @@ void GradientExchange::collect(std::size_t p, const torch::Tensor& gradient) {
 }
 
 void GradientExchange::complete(std::size_t bucket) {
-  if (--missing_[bucket] == 0) thread_.release(bucket);
+  if (--missing_[bucket] > 0) return;
+  // Buckets are exchanged in order, so none goes before this one.
+  if (bucket == 0) first_bucket_s_ = step_.elapsed_s();
+  thread_.release(bucket);
 }
 
 void GradientExchange::synchronise(std::size_t b) {
@@ -128,16 +132,19 @@ StepReport GradientExchange::finish_step() {
   for (std::size_t p = 0; p < parameters_.size(); ++p) {
     if (!parameters_[p].arrived) collect(p, torch::zeros_like(parameters_[p].tensor));
   }
-  const auto began = std::chrono::steady_clock::now();
+  const Stopwatch waiting;
   thread_.drain();
-  const std::chrono::duration<double> exposed = std::chrono::steady_clock::now() - began;
+  const double exposed_s = waiting.elapsed_s();
   synchroniser_->finish_step(finite_);
   side_synchroniser_->finish_step(finite_);
   for (Parameter& parameter : parameters_) {
     parameter.tensor.mutable_grad() = parameter.view.to(parameter.tensor.device());
   }
   if (steps_ == 1) adopt_order(order_of_rank_0());
-  return {.applied = finite_, .exposed_exchange_s = exposed.count(), .section = section_};
+  return {.applied = finite_,
+          .exposed_exchange_s = exposed_s,
+          .first_bucket_s = first_bucket_s_,
+          .section = section_};
 }
 
 std::vector<std::size_t> GradientExchange::order_of_rank_0() const {

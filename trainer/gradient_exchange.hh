@@ -10,7 +10,6 @@
 // After the first step the buckets are laid out anew in the order in which gradients arrived at rank 0.
 #pragma once
 
-#include <chrono>
 #include <memory>
 
 #include "trainer/bucket_layout.hh"
@@ -18,6 +17,7 @@
 #include "trainer/communication_thread.hh"
 #include "trainer/models/model.hh"
 #include "trainer/pruning/mask.hh"
+#include "trainer/stopwatch.hh"
 #include "trainer/synchronisers/synchroniser.hh"
 
 namespace thinpipe::trainer {
@@ -25,6 +25,7 @@ namespace thinpipe::trainer {
 struct StepReport {
   bool applied = true;            // false: some worker's gradient was not finite; every worker skips the step
   double exposed_exchange_s = 0;  // how long finish_step() waited
+  double first_bucket_s = 0;      // from begin_step() to the first bucket's last gradient
   Section section;                // encode, exchange and decode summed over buckets, and their bytes
 };
 
@@ -94,6 +95,8 @@ class GradientExchange {
   std::vector<std::size_t> arrival_order_;  // of the first step
   std::vector<std::size_t> order_;          // what the layout was made from
   std::uint64_t steps_ = 0;
+  Stopwatch step_;  // since begin_step()
+  double first_bucket_s_ = 0;
   bool inspects_ = false;
   std::optional<std::size_t> first_non_finite_;
   bool finite_ = true;          // of this step; written by the communication thread until it is drained

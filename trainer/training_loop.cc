@@ -1,7 +1,5 @@
 #include "trainer/training_loop.hh"
 
-#include <chrono>
-
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -22,15 +20,6 @@ namespace {
 
 // Steps between two checks that pruned weights are zero.
 constexpr std::int64_t kZeroCheckInterval = 100;
-
-class Stopwatch {
- public:
-  double elapsed_s() const { return std::chrono::duration<double>(Clock::now() - began_).count(); }
-
- private:
-  using Clock = std::chrono::steady_clock;
-  Clock::time_point began_ = Clock::now();
-};
 
 }  // namespace
 
@@ -115,6 +104,7 @@ void TrainingLoop::step() {
            {"exchange_s", report.section.exchange_s},
            {"decode_s", report.section.decode_s},
            {"exposed_exchange_s", report.exposed_exchange_s},
+           {"first_bucket_s", report.first_bucket_s},
            {"payload_bytes", report.section.payload_bytes},
            {"sent_bytes", report.section.sent_bytes}});
   give_up_if_never_finite();

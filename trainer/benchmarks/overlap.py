@@ -5,9 +5,9 @@
     trainer/benchmarks/overlap.py results/overlap
 
 For each cap, medians over the iterations but the first, in which buckets are not yet in order of arrival:
-  exposed / exchange                 1 when nothing is hidden
-  iteration / max(compute, exchange) 1 when all is: a step needs at least the longer of the two. What must come on top
-                                     is the exchange of the last bucket, which begins when backward has ended.
+  exposed / exchange    1 when nothing is hidden
+  iteration / bound     1 when all is that can be. The bound is the longer of compute and exchange, after the time at which
+                        the first bucket is full: before, there is nothing to exchange.
 """
 
 import json
@@ -16,28 +16,34 @@ import sys
 from pathlib import Path
 
 
-def median(iterations, part):
-    return statistics.median(iteration[part] for iteration in iterations)
+PARTS = ["compute_s", "exchange_s", "first_bucket_s", "exposed_exchange_s", "iteration_time_s"]
+
+
+def medians(folder):
+    """The median of each part over all iterations but the first; None where there are none."""
+    events = [json.loads(line) for line in (folder / "iterations.jsonl").read_text().splitlines()]
+    iterations = [event for event in events if event["event"] == "iteration"][1:]
+    return [statistics.median(event[part] for event in iterations) for part in PARTS] if iterations else None
 
 
 def main():
     if len(sys.argv) != 2:
         sys.exit(__doc__)
-    print(f"{'run':14}{'compute ms':>12}{'exchange ms':>13}{'exposed ms':>12}{'iteration ms':>14}"
-          f"{'exposed/exchange':>18}{'iteration/max':>15}  fidelity")
-    for path in sorted(Path(sys.argv[1]).glob("*/run.json")):
+    paths = sorted(Path(sys.argv[1]).glob("*/run.json"))
+    if not paths:
+        sys.exit(f"{sys.argv[1]} has no records (*/run.json); run experiments/overlap.json first")
+    print(f"{'run':14}{'compute ms':>12}{'exchange ms':>13}{'first bucket ms':>17}{'exposed ms':>12}{'iteration ms':>14}"
+          f"{'exposed/exchange':>18}{'iteration/bound':>17}  fidelity")
+    for path in paths:
         record = json.loads(path.read_text())
-        events = [json.loads(line) for line in (path.parent / "iterations.jsonl").read_text().splitlines()]
-        iterations = [event for event in events if event["event"] == "iteration"][1:]
-        if not iterations:
+        parts = medians(path.parent)
+        if parts is None:
             print(f"{record['label']:14}no iterations: {record['status']}")
             continue
-        compute, exchange, exposed, whole = (
-            median(iterations, part)
-            for part in ("compute_s", "exchange_s", "exposed_exchange_s", "iteration_time_s")
-        )
-        print(f"{record['label']:14}{1e3 * compute:12.1f}{1e3 * exchange:13.1f}{1e3 * exposed:12.1f}{1e3 * whole:14.1f}"
-              f"{exposed / exchange:18.2f}{whole / max(compute, exchange):15.2f}  {record['fidelity']['verdict']}")
+        compute, exchange, first_bucket, exposed, whole = parts
+        print(f"{record['label']:14}{1e3 * compute:12.1f}{1e3 * exchange:13.1f}{1e3 * first_bucket:17.1f}"
+              f"{1e3 * exposed:12.1f}{1e3 * whole:14.1f}{exposed / exchange:18.2f}"
+              f"{whole / (max(compute, exchange) + first_bucket):17.2f}  {record['fidelity']['verdict']}")
 
 
 if __name__ == "__main__":

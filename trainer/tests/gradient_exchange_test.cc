@@ -75,7 +75,9 @@ class Training {
       const torch::Tensor inputs = torch::arange(24).mul(2.3).add(taken_ + 10 * rank_).cos().view({6, 4});
       exchange_->begin_step();
       (model_.forward(inputs) - 1).square().sum().backward();
-      ASSERT_TRUE(exchange_->finish_step().applied);
+      const StepReport report = exchange_->finish_step();
+      ASSERT_TRUE(report.applied);
+      EXPECT_GT(report.first_bucket_s, 0);
       optimiser_.step();
     }
   }
