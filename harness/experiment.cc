@@ -7,6 +7,7 @@
 
 #include "harness/merge.hh"
 #include "harness/support/file_descriptor.hh"
+#include "harness/support/nearest.hh"
 
 namespace thinpipe {
 namespace {
@@ -23,55 +24,6 @@ void check_name(const std::string& name, const Place& place) {
                                  "folder, but is \"{}\"",
                                  name));
   }
-}
-
-std::vector<std::string> path_keys(std::string_view dotted, const Place& place) {
-  const auto keys = split_path(dotted);
-  if (!keys) {
-    throw InputError(place, fmt::format("\"{}\" is not a path; write keys joined by dots, as "
-                                        "\"bottleneck.rate\"",
-                                        dotted));
-  }
-  return *keys;
-}
-
-Axis labelled_axis(const std::string& name, const OrderedJson& values, const Place& place) {
-  Axis axis{name, {}};
-  for (const auto& [label, patch] : values.items()) {
-    if (label.starts_with("//")) continue;
-    if (!patch.is_object()) {
-      throw InputError(place / label,
-                       fmt::format("must be an object that patches the base, but is {}", patch.dump()));
-    }
-    axis.values.push_back({label, {Json(patch), place / label}});
-  }
-  return axis;
-}
-
-Axis listed_axis(const std::string& path, const OrderedJson& values, const Place& place) {
-  Axis axis{path, {}};
-  const std::vector<std::string> keys = path_keys(path, place);
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    const Json value(values[i]);
-    const std::string label = value.is_string() ? value.get<std::string>() : value.dump();
-    if (std::ranges::find(axis.values, label, &Axis::Value::label) != axis.values.end()) {
-      throw InputError(place / i, fmt::format("the value {} is listed twice", label));
-    }
-    axis.values.push_back({label, {nested(keys, value), place / i, keys}});
-  }
-  return axis;
-}
-
-Axis parse_axis(const std::string& name, const OrderedJson& values, const Place& place) {
-  if (!values.is_object() && !values.is_array()) {
-    throw InputError(place,
-                     "must be an object (label: patch) or a list (values of the path that names the "
-                     "axis), but is " +
-                         values.dump());
-  }
-  Axis axis = values.is_object() ? labelled_axis(name, values, place) : listed_axis(name, values, place);
-  if (axis.values.empty()) throw InputError(place, "is empty; give it values or remove the axis");
-  return axis;
 }
 
 Layer parse_override(const std::string& assignment) {
@@ -98,7 +50,9 @@ const Json* find(const Json& value, const std::vector<std::string>& keys) {
 void check_effect(const Layer& layer, const std::vector<Axis>& axes) {
   for (const Axis& axis : axes) {
     const auto replaces = [&layer](const Axis::Value& value) {
-      return find(value.layer.patch, layer.keys) != nullptr;
+      return std::ranges::any_of(value.layers, [&layer](const Layer& replacement) {
+        return find(replacement.patch, layer.keys) != nullptr;
+      });
     };
     if (std::ranges::all_of(axis.values, replaces)) {
       throw InputError(layer.place,
@@ -107,6 +61,61 @@ void check_effect(const Layer& layer, const std::vector<Axis>& axes) {
                                    axis.name));
     }
   }
+}
+
+const Axis& find_axis(const std::vector<Axis>& axes, const std::string& name, const Place& place) {
+  const auto found = std::ranges::find(axes, name, &Axis::name);
+  if (found != axes.end()) return *found;
+  std::vector<std::string> names;
+  for (const Axis& axis : axes) names.push_back(axis.name);
+  throw InputError(place, fmt::format("the sweep has no axis \"{}\"{}", name, suggestion(name, names)));
+}
+
+Exclusion parse_exclusion(const Json& value, const Place& place, const std::vector<Axis>& axes) {
+  const JsonObject is_an_object(value, place);
+  Exclusion exclusion;
+  for (const auto& [name, meant] : value.items()) {
+    if (name.starts_with("//")) continue;
+    const Axis& axis = find_axis(axes, name, place / name);
+    std::vector<std::string> known;
+    for (const Axis::Value& one : axis.values) known.push_back(one.label);
+    std::vector<std::string> labels;
+    for (const Json& one : meant.is_array() ? meant : Json::array({meant})) {
+      labels.push_back(one.is_string() ? one.get<std::string>() : one.dump());
+      if (std::ranges::find(known, labels.back()) == known.end()) {
+        throw InputError(place / name, fmt::format("the axis \"{}\" has no value {}{}", name, labels.back(),
+                                                   suggestion(labels.back(), known)));
+      }
+    }
+    exclusion.emplace_back(name, std::move(labels));
+  }
+  if (exclusion.empty()) throw InputError(place, "is empty; name at least one axis and its values");
+  return exclusion;
+}
+
+bool is_excluded(const Point& point, const Exclusion& exclusion) {
+  return std::ranges::all_of(exclusion, [&point](const auto& part) {
+    return std::ranges::any_of(point.labels, [&part](const auto& label) {
+      return label.first == part.first && std::ranges::find(part.second, label.second) != part.second.end();
+    });
+  });
+}
+
+// "repeat" counts from the seed that the base has after --set.
+Axis read_repetitions(std::int64_t count, const Experiment& experiment, const Place& place) {
+  for (const Axis& axis : experiment.axes) {
+    for (const Layer& layer : axis.values.front().layers) {
+      if (layer.patch.contains("seed")) {
+        throw InputError(
+            place, fmt::format("sets the seed, and so does the axis \"{}\"; remove one of them", axis.name));
+      }
+    }
+  }
+  Json base = experiment.base.patch;
+  for (const Layer& layer : experiment.overrides) merge(base, layer.patch);
+  std::int64_t first = 1;
+  JsonObject(base, experiment.base.place).read("seed", first, {.at_least = 0});
+  return repetitions(static_cast<std::size_t>(count), first, place);
 }
 
 }  // namespace
@@ -160,10 +169,23 @@ Experiment parse_experiment(std::string_view text, const std::string& file,
       experiment.axes.push_back(parse_axis(name, values, object.place_of("sweep") / name));
     }
   }
+  std::int64_t repeat = 1;
+  object.read("repeat", repeat, {.at_least = 1, .at_most = largest_sweep});
+  const Json* const exclude = object.find("exclude");
   object.finish();
   for (const std::string& assignment : overrides) {
     experiment.overrides.push_back(parse_override(assignment));
     check_effect(experiment.overrides.back(), experiment.axes);
+  }
+  if (repeat > 1) {
+    experiment.axes.push_back(read_repetitions(repeat, experiment, object.place_of("repeat")));
+  }
+  if (exclude != nullptr) {
+    const Place place = object.place_of("exclude");
+    if (!exclude->is_array()) throw InputError(place, "must be a list of objects, but is " + exclude->dump());
+    for (std::size_t i = 0; i < exclude->size(); ++i) {
+      experiment.exclusions.push_back(parse_exclusion((*exclude)[i], place / i, experiment.axes));
+    }
   }
   return experiment;
 }
@@ -198,12 +220,20 @@ std::vector<Point> expand(const Experiment& experiment) {
       for (const Axis::Value& value : axis.values) {
         next.push_back(point);
         next.back().labels.emplace_back(axis.name, value.label);
-        next.back().layers.push_back(value.layer);
-        merge(next.back().config, value.layer.patch);
+        for (const Layer& layer : value.layers) {
+          next.back().layers.push_back(layer);
+          merge(next.back().config, layer.patch);
+        }
       }
     }
     points = std::move(next);
   }
+  std::erase_if(points, [&experiment](const Point& point) {
+    return std::ranges::any_of(experiment.exclusions, [&point](const Exclusion& exclusion) {
+      return is_excluded(point, exclusion);
+    });
+  });
+  if (points.empty()) throw InputError({experiment.file, "/exclude"}, "leaves out every run of the sweep");
   return points;
 }
 

@@ -6,35 +6,24 @@
 //     "sweep": { "method": {"dense": {…patch…}, "topk 1 %": {…patch…}},        labels, each with a patch
 //                "bottleneck.rate": ["100 Mbit/s", "1 Gbit/s"] } }             values of a dotted path
 //
-// Points are the Cartesian product in file order; later axes vary fastest.
+//
+// Points are the Cartesian product in file order; later axes vary fastest (harness/axis.hh has all kinds of
+// them). "exclude": [{"method": "dense", "bottleneck.rate": ["1 Gbit/s"]}] leaves points out, by their
+// labels; "repeat": 3 runs each point with three seeds, from the base's on.
 #pragma once
 
-#include <cstddef>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "harness/axis.hh"
 #include "harness/support/json_object.hh"
 
 namespace thinpipe {
 
-// One patch of the configuration and where it was written.
-struct Layer {
-  Json patch;
-  Place place;
-  std::vector<std::string> keys =
-      {};  // the patch's own value lies below these; `place` is that value's place
-};
-
-struct Axis {
-  std::string name;
-  struct Value {
-    std::string label;
-    Layer layer;
-  };
-  std::vector<Value> values;
-};
+// Points whose labels are among these are left out: by axis, the labels that are meant.
+using Exclusion = std::vector<std::pair<std::string, std::vector<std::string>>>;
 
 struct Experiment {
   std::string name;
@@ -42,7 +31,8 @@ struct Experiment {
   std::string file;
   Layer base;
   std::vector<Layer> overrides;  // from --set, over the base and under the sweep
-  std::vector<Axis> axes;
+  std::vector<Axis> axes;        // that of "repeat" last
+  std::vector<Exclusion> exclusions;
 };
 
 using Labels = std::vector<std::pair<std::string, std::string>>;  // axis name, value's label
@@ -65,9 +55,7 @@ Experiment parse_experiment(std::string_view text, const std::string& file,
                             const std::vector<std::string>& overrides = {});
 Experiment load_experiment(const std::string& file, const std::vector<std::string>& overrides = {});
 
-// A sweep larger than this is refused before it is expanded.
-inline constexpr std::size_t largest_sweep = 100000;
-
+// Throws InputError when there are more than `largest_sweep`, before it makes them, or when none is left.
 std::vector<Point> expand(const Experiment& experiment);
 
 }  // namespace thinpipe

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "harness/measurements.hh"
+#include "harness/run_id.hh"
 #include "harness/table.hh"
 
 namespace thinpipe {
@@ -25,6 +26,13 @@ Json pruning(const Json& record) {
 
 bool pruned(const Json& record) {
   return pruning(record).value("ratio", 0.0) > 0;
+}
+
+// The same for all runs that differ in their seed alone.
+std::string group_of(const Json& record) {
+  Json config = record.at("config");
+  config.erase("seed");
+  return run_id(config);
 }
 
 const Json* find_baseline(const std::vector<Json>& records, const Json& record,
@@ -110,6 +118,7 @@ std::string fidelity_cell(const Json& row) {
 
 Json make_row(const std::vector<Json>& records, const Json& record, const std::optional<Target>& asked) {
   Json row = {{"run_id", record.at("run_id")},
+              {"group", group_of(record)},
               {"experiment", record.at("experiment")},
               {"label", record.at("label")},
               {"labels", record.at("labels")},

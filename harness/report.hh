@@ -20,7 +20,8 @@ std::optional<double> final_accuracy(const Json& record);
 // else but the pruning, which belongs to a method; of several, the unpruned one, then the one pruned alike. A
 // speed-up is baseline time / own time. Where the baseline never reached the target its whole train time
 // stands in: then "…_at_least" is true and the speed-up is a lower bound. It is null where the run did not
-// reach the target or there is no baseline.
+// reach the target or there is no baseline. Rows of runs that differ in their seed alone have the same
+// "group".
 Json make_report(const std::vector<Json>& records, const std::optional<Target>& target = {});
 
 // The rows as a table.

@@ -1,5 +1,7 @@
 #include "trainer/forward.hh"
 
+#include <iostream>
+
 #include <fmt/format.h>
 
 #include "trainer/models/model.hh"
@@ -58,7 +60,9 @@ void forward(const std::string& path) {
       ModelRegistry::instance().make(object.get("model"), object.place_of("model"), shape);
   object.finish();
   const torch::Tensor loaded_inputs = load_inputs(inputs, shape);
-  load_weights(*model, load_tensors(weights), weights);
+  for (const std::string& note : load_weights(*model, load_tensors(weights), weights)) {
+    std::cerr << note << '\n';
+  }
   model->eval();
   save_tensors({{"logits", model->forward(loaded_inputs)}}, output);
 }

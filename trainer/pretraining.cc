@@ -1,5 +1,6 @@
 #include "trainer/pretraining.hh"
 
+#include <iostream>
 #include <thread>
 
 #include <fmt/format.h>
@@ -19,8 +20,11 @@ void pretrain(const TrainingConfig& config, const std::string& output, const Eve
   const std::unique_ptr<Dataset> dataset = make_pretraining_dataset(config);
   const std::shared_ptr<Model> model = make_model(config, dataset->shape());
   if (config.weights.file) {
-    load_weights(*model, load_tensors(*config.weights.file), *config.weights.file,
-                 WeightRules{.head = model->head(), .new_head = config.weights.head == "new"});
+    const std::string& file = *config.weights.file;
+    const WeightRules rules{.head = model->head(), .new_head = config.weights.head == "new"};
+    for (const std::string& note : load_weights(*model, load_tensors(file), file, rules)) {
+      std::cerr << note << '\n';
+    }
   }
   torch::optim::SGD optimiser(model->parameters(),
                               torch::optim::SGDOptions(options.learning_rate).momentum(0.9));

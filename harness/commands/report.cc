@@ -8,6 +8,7 @@
 
 #include "harness/commands/command.hh"
 #include "harness/record.hh"
+#include "harness/seed_summary.hh"
 
 namespace thinpipe {
 namespace {
@@ -32,7 +33,12 @@ Target parse_target(const std::string& text) {
 int report(const Options& options) {
   const auto target = options.target ? std::optional(parse_target(*options.target)) : std::nullopt;
   const Json rows = make_report(load_records(options.folder), target);
-  fmt::print("{}", options.json ? rows.dump(2) + "\n" : format_report(rows));
+  const Json over_seeds = summarise_seeds(rows);
+  if (options.json) {
+    fmt::print("{}\n", Json{{"runs", rows}, {"over_seeds", over_seeds}}.dump(2));
+  } else {
+    fmt::print("{}{}", format_report(rows), format_seed_summary(over_seeds));
+  }
   return 0;
 }
 
@@ -57,7 +63,8 @@ void add(CLI::App& program, Invocation& invocation) {
       "lower bound, where the baseline never reached the target. Wire bytes are those of the busiest "
       "bottleneck\n"
       "direction; wire/sent compares them with what a worker sent by formula. Times of an iteration are in "
-      "ms.");
+      "ms.\n"
+      "Where runs differ in their seed alone, a second table has their means.");
   command.callback([options, &invocation] { invocation.action = [options] { return report(*options); }; });
 }
 

@@ -8,6 +8,7 @@
 #include "harness/commands/command.hh"
 #include "harness/commands/plan_table.hh"
 #include "harness/report.hh"
+#include "harness/seed_summary.hh"
 #include "harness/sweep.hh"
 #include "netem/sandbox.hh"
 
@@ -52,7 +53,8 @@ int run(const Options& options, const std::vector<std::string>& arguments) {
   if (needs_sandbox && !netem::inside_sandbox()) return netem::run_in_sandbox(arguments);
   if (!stop) stop.emplace();
   const SweepResult result = run_sweep(runs, sweep, trainer, *stop);
-  fmt::print("{}", format_report(make_report(result.records)));
+  const Json rows = make_report(result.records);
+  fmt::print("{}{}", format_report(rows), format_seed_summary(summarise_seeds(rows)));
   return result.all_well ? 0 : 1;
 }
 

@@ -94,7 +94,7 @@ TEST(Experiment, ErrorsNameFilePlaceAndRule) {
   EXPECT_EQ(
       failure(R"({"base": {}, "swep": {}})"),
       "e/quick.json at /swep: unknown key \"swep\"; did you mean \"sweep\"? known: name, description, base, "
-      "sweep");
+      "sweep, repeat, exclude");
   EXPECT_EQ(failure("{}"), "e/quick.json: \"base\" is missing");
   EXPECT_EQ(failure(R"({"base": [1]})"), "e/quick.json at /base: must be an object, but is [1]");
   EXPECT_THAT(failure(R"({"base": {}, "sweep": {"m": {}}})"), HasSubstr("/sweep/m: is empty"));

@@ -47,6 +47,14 @@ Json record(const std::string& synchroniser, double pruning_ratio, std::optional
       {"fidelity", {{"verdict", "faithful"}, {"checks", Json::array()}}}};
 }
 
+TEST(Report, RunsOfOtherSeedsAreOfOneGroupAndRunsOfOtherPruningAreNot) {
+  Json other_seed = record("pactrain", 0.5, 16);
+  other_seed["config"]["seed"] = 2;
+  const Json rows = make_report({record("pactrain", 0.5, 16), other_seed, record("pactrain", 0.7, 16)});
+  EXPECT_EQ(rows[0].at("group"), rows[1].at("group"));
+  EXPECT_NE(rows[0].at("group"), rows[2].at("group"));
+}
+
 TEST(Report, ComputesSpeedUpsAgainstBothBaselines) {
   const Json rows = make_report({record("dense", 0, 80), record("fp16", 0, 40), record("pactrain", 0.5, 16)});
   EXPECT_DOUBLE_EQ(rows[2].at("time_to_accuracy_s"), 16);

@@ -6,8 +6,8 @@
 
 For each cap, medians over the iterations but the first, in which buckets are not yet in order of arrival:
   exposed / exchange    1 when nothing is hidden
-  iteration / bound     1 when all is that can be. The bound is the longer of compute and exchange, after the time at which
-                        the first bucket is full: before, there is nothing to exchange.
+  iteration / bound     1 when all is that can be. The bound is the longer of compute and of what must come one after the
+                        other: filling the first bucket, then the exchange.
 """
 
 import json
@@ -43,7 +43,7 @@ def main():
         compute, exchange, first_bucket, exposed, whole = parts
         print(f"{record['label']:14}{1e3 * compute:12.1f}{1e3 * exchange:13.1f}{1e3 * first_bucket:17.1f}"
               f"{1e3 * exposed:12.1f}{1e3 * whole:14.1f}{exposed / exchange:18.2f}"
-              f"{whole / (max(compute, exchange) + first_bucket):17.2f}  {record['fidelity']['verdict']}")
+              f"{whole / max(compute, first_bucket + exchange):17.2f}  {record['fidelity']['verdict']}")
 
 
 if __name__ == "__main__":

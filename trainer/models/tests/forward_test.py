@@ -224,7 +224,10 @@ def our_logits(trainer, folder, model, shape, weights, inputs):
     torch.save({"inputs": inputs}, paths["inputs"])
     file = folder / "forward.json"
     file.write_text(json.dumps({"schema_version": 1, "model": model, "shape": shape, **paths}))
-    subprocess.run([trainer, "forward", file], check=True, timeout=200)
+    done = subprocess.run([trainer, "forward", file], check=True, timeout=200, stderr=subprocess.PIPE, text=True)
+    print(done.stderr, end="", file=sys.stderr)
+    converted = any(tensor.dtype == torch.float16 for tensor in weights.values())
+    assert ("converted from float16" in done.stderr) == converted, done.stderr
     return torch.load(paths["output"])["logits"]
 
 
@@ -242,11 +245,23 @@ def compare(trainer, label, model, shape, reference):
     assert difference < RELATIVE_TOLERANCE, label
 
 
+def check_half_weights(trainer):
+    """Weights of half precision are converted, which the log says."""
+    shape = {"channels": 1, "height": 4, "width": 4, "classes": 3}
+    own = nn.Sequential(OrderedDict(fc1=nn.Linear(16, 8), relu=nn.ReLU(), fc2=nn.Linear(8, 3))).half().float()
+    weights = {name: tensor.half() for name, tensor in own.state_dict().items()}
+    inputs = random_inputs(shape)
+    with tempfile.TemporaryDirectory() as folder:
+        ours = our_logits(trainer, Path(folder), {"name": "mlp", "hidden": [8]}, shape, weights, inputs)
+    assert torch.allclose(ours, own(inputs.flatten(1)), atol=1e-5), "weights of half precision"
+
+
 def main():
     if len(sys.argv) != 2:
         sys.exit(__doc__)
     torch.manual_seed(0)
     compare_with_ours = partial(compare, sys.argv[1])
+    check_half_weights(sys.argv[1])
     for label, model, shape, reference in own_cases():
         compare_with_ours(f"{label} against PyTorch's layers", model, shape, reference)
     if not torchvision:

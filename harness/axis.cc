@@ -1,0 +1,153 @@
+#include "harness/axis.hh"
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "harness/merge.hh"
+
+namespace thinpipe {
+namespace {
+
+using OrderedJson = nlohmann::ordered_json;
+
+std::string label_of(const Json& value) {
+  return value.is_string() ? value.get<std::string>() : value.dump();
+}
+
+void add_value(Axis& axis, Axis::Value value, const Place& place) {
+  if (std::ranges::find(axis.values, value.label, &Axis::Value::label) != axis.values.end()) {
+    throw InputError(place, fmt::format("the value {} is listed twice", value.label));
+  }
+  axis.values.push_back(std::move(value));
+}
+
+Axis labelled_axis(const std::string& name, const OrderedJson& values, const Place& place) {
+  Axis axis{name, {}};
+  for (const auto& [label, patch] : values.items()) {
+    if (label.starts_with("//")) continue;
+    if (!patch.is_object()) {
+      throw InputError(place / label,
+                       fmt::format("must be an object that patches the base, but is {}", patch.dump()));
+    }
+    axis.values.push_back({label, {{Json(patch), place / label}}});
+  }
+  return axis;
+}
+
+Axis listed_axis(const std::string& path, const OrderedJson& values, const Place& place) {
+  Axis axis{path, {}};
+  const std::vector<std::string> keys = path_keys(path, place);
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const Json value(values[i]);
+    add_value(axis, {label_of(value), {{nested(keys, value), place / i, keys}}}, place / i);
+  }
+  return axis;
+}
+
+std::vector<std::string> split_at_commas(const std::string& name) {
+  std::vector<std::string> parts;
+  for (std::size_t begin = 0; begin <= name.size();) {
+    const std::size_t end = std::min(name.find(',', begin), name.size());
+    const std::size_t first = std::min(name.find_first_not_of(' ', begin), end);
+    parts.push_back(name.substr(first, end - first));
+    begin = end + 1;
+  }
+  return parts;
+}
+
+Axis zipped_axis(const std::string& name, const OrderedJson& values, const Place& place) {
+  Axis axis{name, {}};
+  std::vector<std::vector<std::string>> paths;
+  for (const std::string& path : split_at_commas(name)) paths.push_back(path_keys(path, place));
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const Place tuple_place = place / i;
+    if (!values[i].is_array() || values[i].size() != paths.size()) {
+      throw InputError(tuple_place,
+                       fmt::format("must be a list of {} values, one for each path of \"{}\", but is {}",
+                                   paths.size(), name, values[i].dump()));
+    }
+    Axis::Value value;
+    for (std::size_t p = 0; p < paths.size(); ++p) {
+      const Json one(values[i][p]);
+      value.label += (p == 0 ? "" : " ") + label_of(one);
+      value.layers.push_back({nested(paths[p], one), tuple_place / p, paths[p]});
+    }
+    add_value(axis, std::move(value), tuple_place);
+  }
+  return axis;
+}
+
+bool is_range(const OrderedJson& values) {
+  return values.is_object() && values.contains("from") && !values["from"].is_object();
+}
+
+// Multiples of the step are counted, not added up, and rounded to 12 digits: 0.3, not 0.30000000000000004.
+Axis range_axis(const std::string& path, const Json& values, const Place& place) {
+  JsonObject object(values, place);
+  double from = 0;
+  double to = 0;
+  double step = 0;
+  object.read("from", from, {.required = true});
+  object.read("to", to, {.required = true});
+  object.read("step", step, {.above = 0, .required = true});
+  object.finish();
+  if (to < from)
+    throw InputError(place / "to", fmt::format("must be at least \"from\", {}, but is {}", from, to));
+  const double steps = (to - from) / step;
+  if (std::abs(steps - std::round(steps)) > 1e-6 || steps >= static_cast<double>(largest_sweep)) {
+    throw InputError(place / "step",
+                     fmt::format("must lead from {} to {} in a whole number of steps, fewer than {}, "
+                                 "but makes {:g}",
+                                 from, to, largest_sweep, steps));
+  }
+  const bool whole = values.at("from").is_number_integer() && values.at("step").is_number_integer();
+  const std::vector<std::string> keys = path_keys(path, place);
+  Axis axis{path, {}};
+  for (double i = 0; i <= std::round(steps); ++i) {
+    const double exact = from + i * step;
+    const Json value = whole ? Json(std::llround(exact)) : Json(std::stod(fmt::format("{:.12g}", exact)));
+    axis.values.push_back({label_of(value), {{nested(keys, value), place, keys}}});
+  }
+  return axis;
+}
+
+}  // namespace
+
+std::vector<std::string> path_keys(std::string_view dotted, const Place& place) {
+  const auto keys = split_path(dotted);
+  if (!keys) {
+    throw InputError(place, fmt::format("\"{}\" is not a path; write keys joined by dots, as "
+                                        "\"bottleneck.rate\"",
+                                        dotted));
+  }
+  return *keys;
+}
+
+Axis parse_axis(const std::string& name, const OrderedJson& values, const Place& place) {
+  if (!values.is_object() && !values.is_array()) {
+    throw InputError(
+        place,
+        "must be an object (label: patch, or \"from\", \"to\" and \"step\") or a list (values of the "
+        "path that names the axis), but is " +
+            values.dump());
+  }
+  Axis axis = is_range(values)                      ? range_axis(name, Json(values), place)
+              : values.is_object()                  ? labelled_axis(name, values, place)
+              : name.find(',') != std::string::npos ? zipped_axis(name, values, place)
+                                                    : listed_axis(name, values, place);
+  if (axis.values.empty()) throw InputError(place, "is empty; give it values or remove the axis");
+  return axis;
+}
+
+Axis repetitions(std::size_t count, std::int64_t first_seed, const Place& place) {
+  Axis axis{"seed", {}};
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::int64_t seed = first_seed + static_cast<std::int64_t>(i);
+    axis.values.push_back({fmt::format("seed {}", seed), {{{{"seed", seed}}, place, {"seed"}}}});
+  }
+  return axis;
+}
+
+}  // namespace thinpipe

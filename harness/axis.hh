@@ -1,0 +1,46 @@
+// The axes of a sweep: what varies from run to run.
+//
+//   "method": {"dense": {…patch…}, "topk 1 %": {…patch…}}               labels, each with a patch of the base
+//   "bottleneck.rate": ["100 Mbit/s", "1 Gbit/s"]                       values of a path
+//   "pruning.ratio": {"from": 0.1, "to": 0.9, "step": 0.2}              the same, evenly spaced: both ends
+//   are in it "model.width, training.batch_size_per_worker": [[8, 64], [16, 32]]  values of several paths
+//   that go together
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "harness/support/json_object.hh"
+
+namespace thinpipe {
+
+// One patch of the configuration and where it was written.
+struct Layer {
+  Json patch;
+  Place place;
+  std::vector<std::string> keys =
+      {};  // the patch's own value lies below these; `place` is that value's place
+};
+
+struct Axis {
+  std::string name;
+  struct Value {
+    std::string label;
+    std::vector<Layer> layers;
+  };
+  std::vector<Value> values;
+};
+
+// A sweep larger than this is refused before it is expanded, and so is an axis.
+inline constexpr std::size_t largest_sweep = 100000;
+
+// The axis that a member of "sweep" describes; labels keep the order of the file. Throws InputError.
+Axis parse_axis(const std::string& name, const nlohmann::ordered_json& values, const Place& place);
+
+// `count` runs that differ in "seed" alone, from `first_seed` on: the axis "seed".
+Axis repetitions(std::size_t count, std::int64_t first_seed, const Place& place);
+
+// The keys of a dotted path, such as "bottleneck.rate". Throws InputError at `place`.
+std::vector<std::string> path_keys(std::string_view dotted, const Place& place);
+
+}  // namespace thinpipe

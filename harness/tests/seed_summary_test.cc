@@ -1,0 +1,56 @@
+#include "harness/seed_summary.hh"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace thinpipe {
+namespace {
+
+using testing::HasSubstr;
+
+Json row(const std::string& method, int seed, const Json& time_s) {
+  return {{"experiment", "e"},
+          {"group", method},
+          {"label", method + ", seed " + std::to_string(seed)},
+          {"labels", {{"method", method}, {"seed", "seed " + std::to_string(seed)}}},
+          {"target", 0.8},
+          {"time_to_accuracy_s", time_s},
+          {"speed_up_over_dense", time_s.is_null() ? Json(nullptr) : Json(30 / time_s.get<double>())},
+          {"final_accuracy", 0.75 + 0.01 * seed}};
+}
+
+TEST(Summarise, GivesMeanDeviationAndStudentsInterval) {
+  const Json three = summarise({10, 12, 17});
+  EXPECT_DOUBLE_EQ(three.at("mean"), 13);
+  EXPECT_NEAR(three.at("deviation"), 3.605551, 1e-6);      // sqrt((9 + 1 + 16) / 2)
+  EXPECT_NEAR(three.at("half_interval"), 8.956686, 1e-5);  // 4.302653 x 3.605551 / sqrt(3)
+  EXPECT_EQ(summarise({4}), Json({{"mean", 4.0}, {"deviation", nullptr}, {"half_interval", nullptr}}));
+  EXPECT_TRUE(summarise({}).at("mean").is_null());
+}
+
+TEST(SeedSummary, GroupsWhatDiffersInTheSeedAlone) {
+  const Json entries = summarise_seeds(
+      {row("dense", 1, 30), row("topk", 1, 10), row("dense", 2, 34), row("topk", 2, 12), row("fp16", 1, 20)});
+  ASSERT_EQ(entries.size(), 2) << "a single run has no spread";
+  EXPECT_EQ(entries[0].at("label"), "dense");
+  EXPECT_DOUBLE_EQ(entries[0].at("time_to_accuracy_s").at("mean"), 32);
+  EXPECT_EQ(entries[1].at("label"), "topk");
+  EXPECT_DOUBLE_EQ(entries[1].at("speed_up_over_dense").at("mean"), 2.75);
+  EXPECT_DOUBLE_EQ(entries[1].at("final_accuracy").at("mean"), 0.765);
+  EXPECT_TRUE(entries[1].at("speed_up_over_fp16").at("mean").is_null());
+}
+
+TEST(SeedSummary, KeepsRunsThatNeverReachedTheTarget) {
+  const Json entries = summarise_seeds({row("topk", 1, 10), row("topk", 2, nullptr), row("topk", 3, 14)});
+  EXPECT_EQ(entries[0].at("runs"), 3);
+  EXPECT_EQ(entries[0].at("reached"), 2);
+  EXPECT_DOUBLE_EQ(entries[0].at("time_to_accuracy_s").at("mean"), 12);
+  EXPECT_THAT(format_seed_summary(entries), HasSubstr("2 of 3"));
+}
+
+TEST(SeedSummary, IsAbsentWhereThereIsNothingToSummarise) {
+  EXPECT_EQ(format_seed_summary(summarise_seeds(Json::array({row("dense", 1, 30)}))), "");
+}
+
+}  // namespace
+}  // namespace thinpipe
