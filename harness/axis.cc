@@ -71,7 +71,7 @@ Axis zipped_axis(const std::string& name, const OrderedJson& values, const Place
     Axis::Value value;
     for (std::size_t p = 0; p < paths.size(); ++p) {
       const Json one(values[i][p]);
-      value.label += (p == 0 ? "" : " ") + label_of(one);
+      value.label += fmt::format("{}{}", p == 0 ? "" : " ", label_of(one));
       value.layers.push_back({nested(paths[p], one), tuple_place / p, paths[p]});
     }
     add_value(axis, std::move(value), tuple_place);

@@ -32,7 +32,7 @@ std::string label_without_seed(const Json& row) {
   const Json& labels = row.at("labels");
   if (!labels.contains("seed")) return label;
   const auto seed = labels.at("seed").get<std::string>();
-  const std::string with_comma = ", " + seed;
+  const std::string with_comma = fmt::format(", {}", seed);
   if (const std::size_t found = label.rfind(with_comma); found != std::string::npos)
     return label.erase(found, with_comma.size());
   return label == seed ? "base" : label;
@@ -65,7 +65,9 @@ std::string cell(const Json& summary, const char* format) {
     return fmt::format(fmt::runtime(format), value.get<double>());
   };
   const std::string mean = print(summary.at("mean"));
-  return summary.at("half_interval").is_null() ? mean : mean + " +- " + print(summary.at("half_interval"));
+  return summary.at("half_interval").is_null()
+             ? mean
+             : fmt::format("{} +- {}", mean, print(summary.at("half_interval")));
 }
 
 }  // namespace
