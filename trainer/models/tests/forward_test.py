@@ -227,7 +227,7 @@ def our_logits(trainer, folder, model, shape, weights, inputs):
     done = subprocess.run([trainer, "forward", file], check=True, timeout=200, stderr=subprocess.PIPE, text=True)
     print(done.stderr, end="", file=sys.stderr)
     converted = any(tensor.dtype == torch.float16 for tensor in weights.values())
-    assert ("converted from float16" in done.stderr) == converted, done.stderr
+    assert ("converted from Half" in done.stderr) == converted, done.stderr
     return torch.load(paths["output"])["logits"]
 
 
