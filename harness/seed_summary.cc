@@ -121,8 +121,9 @@ std::string format_seed_summary(const Json& entries) {
                                  entry.at("runs").get<std::size_t>())});
     for (const Column& column : columns) table.back().push_back(cell(entry.at(column.field), column.format));
   }
-  return "\n" + format_table(header, table) +
-         "Means with their 95 % confidence intervals, over the runs that reached the target.\n";
+  return fmt::format(
+      "\n{}Means with their 95 % confidence intervals, over the runs that reached the target.\n",
+      format_table(header, table));
 }
 
 }  // namespace thinpipe
