@@ -11,8 +11,8 @@
 
 namespace thinpipe::netem {
 
-// Flows beyond these share a queue with others. Connections that one host opens to one address, one soon
-// after another, never do: their ports follow each other, and so do their queues.
+// Flows beyond these share a queue with others. The few connections that one host opens to one port, one
+// after another, do not: their own ports follow each other closely, and so do their queues.
 inline constexpr std::uint32_t fair_queues = 64;
 
 struct FairQueue {

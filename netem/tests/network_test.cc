@@ -253,8 +253,7 @@ TEST_P(QueueingTest, FullQueuesDropAndNothingElseLosesFrames) {
   }
   const Network network(topology);
   EXPECT_EQ(network.shaping()[0].read_back.queueing, GetParam());
-  // Four times what the link carries: 400 x 1042 bytes come in 80 ms, of which it sends and holds some 130
-  // kB.
+  // Four times what the link carries: 400 x 1042 bytes come in 80 ms, of which it sends and holds 130 kB.
   const int lost = measure_loss(network.host("w0"), network.host("w3"),
                                 {.count = 400, .payload_bytes = 1000, .rate_bit_per_s = 40e6});
   EXPECT_GT(lost, 100);
