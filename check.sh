@@ -2,7 +2,7 @@
 # The whole test suite, with everything it needs set up first. Exit status 0 when all is well.
 #
 #   ./check.sh               format, sanitised build and its tests, ThreadSanitizer build of the threaded parts,
-#                            optimised build with benchmarks, smoke run
+#                            optimised build with benchmarks and smoke run, with a current LibTorch where one can be had
 #   ./check.sh -R network    the arguments go to ctest: only the sanitised tests whose names match
 set -euo pipefail
 cd "$(dirname "$0")"
@@ -26,10 +26,16 @@ if [ $# -gt 0 ]; then
 fi
 
 step "optimised build with benchmarks, and the smoke run"
-cmake --preset release --log-level=WARNING
-cmake --build --preset release
-rm -rf build/smoke
-build/release/thinpipe run experiments/smoke-loopback.json --results build/smoke
+if python=$(scripts/current_pytorch.sh); then
+  echo "LibTorch $("$python" -c 'import torch; print(torch.__version__)'); the sanitised build has Debian's"
+  scripts/check_pytorch.sh "$python"
+else
+  echo "SKIPPED: the trainer's tests with a current LibTorch; both builds have Debian's"
+  cmake --preset release --log-level=WARNING
+  cmake --build --preset release
+  rm -rf build/smoke
+  build/release/thinpipe run experiments/smoke-loopback.json --results build/smoke
+fi
 
 step "ThreadSanitizer build of the threaded parts"
 cmake --preset thread-check -DTHINPIPE_BENCHMARKS=OFF --log-level=WARNING

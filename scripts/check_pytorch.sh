@@ -1,11 +1,10 @@
 #!/usr/bin/env bash
-# Builds against the LibTorch of an installed PyTorch instead of Debian's, and runs the trainer's tests with it.
+# Builds everything against the LibTorch of an installed PyTorch instead of Debian's, and runs the trainer's tests with it.
 #
 #   scripts/check_pytorch.sh [PYTHON]      the interpreter that has PyTorch; python3 unless given
 #
 # For example:
-#   python3 -m venv ~/torch && ~/torch/bin/pip install torch==2.13.0 numpy
-#   scripts/check_pytorch.sh ~/torch/bin/python
+#   scripts/check_pytorch.sh "$(scripts/current_pytorch.sh)"
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -17,8 +16,8 @@ prefix=$("$python" -c 'import torch; print(torch.utils.cmake_prefix_path)') || {
 scripts/setup.sh check
 tests=(trainer_tests model_tests dataset_tests pruning_tests collective_tests synchroniser_tests)
 cmake -S . -B build/pytorch -G Ninja -DCMAKE_BUILD_TYPE=Release -DCMAKE_CXX_FLAGS_RELEASE="-O1 -DNDEBUG" \
-  -DCMAKE_PREFIX_PATH="$prefix" -DTHINPIPE_BENCHMARKS=OFF --log-level=WARNING
-cmake --build build/pytorch --target thinpipe thinpipe-trainer "${tests[@]}"
+  -DCMAKE_PREFIX_PATH="$prefix" -DTHINPIPE_WARNINGS_AS_ERRORS=ON --log-level=WARNING
+cmake --build build/pytorch
 build/pytorch/thinpipe run experiments/smoke-loopback.json --fresh --results build/pytorch/smoke
 pattern=$(IFS='|'; echo "${tests[*]}|resume_test")
 ctest --test-dir build/pytorch --output-on-failure -R "^($pattern)\$" --no-tests=error
