@@ -31,6 +31,7 @@ double quantile(std::vector<double> values, double p) {
 void Measurements::add(const Json& event) {
   const auto kind = event.at("event").get<std::string>();
   if (kind == "iteration") {
+    iterations_ = event.at("iteration").get<std::int64_t>();
     train_time_s_ = event.at("train_time_s").get<double>();
     iteration_times_s_.push_back(event.at("iteration_time_s").get<double>());
     payload_bytes_ += event.at("payload_bytes").get<std::int64_t>();
@@ -48,6 +49,11 @@ void Measurements::add(const Json& event) {
   } else if (kind == "summary") {
     summary_ = event;
   }
+}
+
+void Measurements::go_back_to(std::int64_t iteration) {
+  iterations_ = std::max<std::int64_t>(0, iteration);
+  while (!curve_.empty() && curve_.back().at("iteration") > iteration) curve_.erase(curve_.size() - 1);
 }
 
 Json Measurements::iteration_time_s() const {

@@ -18,7 +18,11 @@ class Measurements {
   // missing or of another type.
   void add(const Json& event);
 
-  std::int64_t iterations() const { return static_cast<std::int64_t>(iteration_times_s_.size()); }
+  // Training goes on after this iteration, from a checkpoint: what the curve holds of later ones is gone with
+  // the model it was measured on. Times and bytes count all that was done.
+  void go_back_to(std::int64_t iteration);
+
+  std::int64_t iterations() const { return iterations_; }  // the number of the last one
   double train_time_s() const { return train_time_s_; }
   std::int64_t payload_bytes() const { return payload_bytes_; }  // handed to collectives by rank 0
   // By the formula of the collectives' algorithms, whose shares of a message need not be whole bytes.
@@ -31,6 +35,7 @@ class Measurements {
   Json iteration_time_s() const;
 
  private:
+  std::int64_t iterations_ = 0;
   std::vector<double> iteration_times_s_;
   Json parts_s_ = Json::object();  // part: sum over iterations
   double train_time_s_ = 0;

@@ -1,6 +1,5 @@
 #include "harness/run.hh"
 
-#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <optional>
@@ -9,10 +8,14 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 
+#include "harness/fault_injector.hh"
+#include "harness/link_meter.hh"
 #include "harness/measurements.hh"
+#include "harness/prediction.hh"
 #include "harness/processor_time.hh"
 #include "harness/provenance.hh"
 #include "harness/record.hh"
+#include "harness/restarts.hh"
 #include "harness/support/file_descriptor.hh"
 #include "netem/conductor.hh"
 #include "netem/monitor.hh"
@@ -22,9 +25,6 @@ namespace thinpipe {
 namespace {
 
 namespace fs = std::filesystem;
-
-// How often the live line's link use is measured.
-constexpr double link_use_period_s = 0.5;
 
 const char* name_of(Outcome::Status status) {
   switch (status) {
@@ -49,6 +49,8 @@ class LiveRun {
       : run_(run),
         context_(context),
         folder_(fs::absolute(context.results / run.id)),
+        faults_(run.worker_events),
+        restarts_(run.on_worker_failure),
         peak_memory_bytes_(Json::array_t(static_cast<std::size_t>(run.workers))) {}
 
   Json execute() {
@@ -64,16 +66,20 @@ class LiveRun {
     }
     provenance_["ended_at"] = utc_now();
     Json written = record(outcome);
+    if (log_) log_outcome(outcome);
     monitor_.reset();
+    links_.reset();
     conductor_.reset();
     network_.reset();
     fs::remove_all(rendezvous());
+    fs::remove_all(checkpoints());
     write_atomically(folder_ / "run.json", record_text(written));
     return written;
   }
 
  private:
   fs::path rendezvous() const { return folder_ / "rendezvous"; }
+  fs::path checkpoints() const { return folder_ / "checkpoints"; }
 
   // An earlier attempt's files would mislead; its record goes only when the new one replaces it.
   void prepare_folder() {
@@ -81,7 +87,8 @@ class LiveRun {
     for (const auto& entry : fs::directory_iterator(folder_)) {
       if (entry.path().filename() != "run.json") fs::remove_all(entry.path());
     }
-    fs::create_directory(rendezvous());
+    log_ = make_log_to_file(folder_ / "controller.log", context_.log_level);
+    log_->info("run {} of {}: {}", run_.id, context_.experiment, run_.label);
     iterations_ = FileDescriptor::open(folder_ / "iterations.jsonl", O_WRONLY | O_CREAT | O_TRUNC);
   }
 
@@ -92,22 +99,51 @@ class LiveRun {
     starting_weights_ = std::get<Json>(weights);
     network_.emplace(run_.topology, run_.schedule);
     conductor_.emplace(*network_, run_.schedule);
+    links_.emplace(*network_, *conductor_);
     provenance_["congestion_control"] = network_->congestion_control();
-    Job job{.workers = {}, .stall_timeout = context_.stall_timeout};
-    for (std::int64_t rank = 0; rank < run_.workers; ++rank) job.workers.push_back(worker(rank));
-    if (run_.needs_network()) {
-      monitor_.emplace(*network_);
-      job.tick_period = netem::Monitor::sampling_period;
-    }
-    before_ = after_ = shown_ = network_->counters();
+    if (run_.needs_network()) monitor_.emplace(*network_);
+    log_->info("built the network {}: {} workers", run_.topology.name, run_.workers);
     const ProcessorTime machine_before = read_processor_time();
-    Outcome outcome = context_.executor.execute(
-        job, {.event = [this](std::int64_t rank, const Json& event) { hear(rank, event); },
-              .tick = [this] { tick(); }});
-    if (!trained_to_the_end_) after_ = network_->counters();
+    Outcome outcome = attempt();
+    while (restarts_.follow(outcome)) {
+      log_outcome(outcome);
+      say("restarting: " + outcome.failure->message);
+      restarts_.begin(*outcome.failure, measurements_.iterations(), measurements_.train_time_s(), now_s());
+      outcome = attempt();
+    }
+    if (!trained_to_the_end_) links_->end();
     if (monitor_) fidelity_ = netem::to_json(judge(machine_before));
     if (outcome.status == Outcome::Status::completed) warn_of_missed_events();
     return outcome;
+  }
+
+  // All workers, from the start or from a checkpoint to their end.
+  Outcome attempt() {
+    fs::remove_all(rendezvous());
+    fs::create_directory(rendezvous());
+    Job job{.workers = {}, .stall_timeout = context_.stall_timeout};
+    if (monitor_) job.tick_period = netem::Monitor::sampling_period;
+    for (std::int64_t rank = 0; rank < run_.workers; ++rank) job.workers.push_back(worker(rank));
+    return context_.executor.execute(
+        job, {.event = [this](std::int64_t rank, const Json& event) { hear(rank, event); },
+              .tick = [this](WorkerControl& workers) { tick(workers); }});
+  }
+
+  // On the screen and in the log.
+  void say(const std::string& line) const {
+    context_.progress.note(fmt::format("{}: {}", run_.label, line));
+    log_->warn(line);
+  }
+
+  void log_outcome(const Outcome& outcome) const {
+    if (!outcome.failure) {
+      log_->info("the run is {}, after iteration {}", name_of(outcome.status), measurements_.iterations());
+      return;
+    }
+    const Failure& failure = *outcome.failure;
+    log_->error("{}{}: {}", failure.rank ? fmt::format("worker {}, ", *failure.rank) : "", failure.kind,
+                failure.message);
+    for (const std::string& state : failure.worker_states) log_->info("a worker: {}", state);
   }
 
   netem::Fidelity judge(const ProcessorTime& machine_before) {
@@ -120,6 +156,11 @@ class LiveRun {
   WorkerCommand worker(std::int64_t rank) {
     const netem::Host& host = network_->hosts().at(static_cast<std::size_t>(rank));
     const fs::path input = folder_ / fmt::format("worker-{}.json", rank);
+    const Json checkpoint =
+        run_.on_worker_failure.restarts()
+            ? Json{{"directory", checkpoints().string()},
+                   {"every_iterations", run_.on_worker_failure.checkpoint_every_iterations}}
+            : Json(nullptr);
     const Json path = starting_weights_.is_null() ? Json(nullptr) : starting_weights_.at("path");
     write_atomically(input, record_text({{"schema_version", record_schema_version},
                                          {"rank", rank},
@@ -127,7 +168,9 @@ class LiveRun {
                                          {"address", host.address},
                                          {"rendezvous_directory", rendezvous().string()},
                                          {"starting_weights", path},
-                                         {"checkpoint", nullptr},
+                                         {"checkpoint", checkpoint},
+                                         {"slowdowns", slowdowns_of(run_.worker_events, rank)},
+                                         {"log_level", context_.log_level},
                                          {"config", run_.training_config}}));
     return {.rank = rank,
             .command = "work",
@@ -136,40 +179,60 @@ class LiveRun {
             .before_exec = [&host] { host.enter(); }};
   }
 
-  void hear(std::int64_t rank, const Json& event) {
+  void hear(std::int64_t rank, Json event) {
     const auto kind = event.at("event").get<std::string>();
+    if (kind == "started") log_->info("worker {} has started, process {}", rank, event.at("pid").dump());
     if (kind == "finished" && event.contains("peak_memory_bytes")) {
       peak_memory_bytes_.at(static_cast<std::size_t>(rank)) = event.at("peak_memory_bytes");
     }
     if (rank != 0) return;
     if (kind == "started") provenance_["libraries"] = event.value("libraries", Json::object());
-    if (kind == "iteration" || kind == "evaluation") {
+    if (restarts_.awaits_resumption()) go_on_if_told(kind, event);
+    if (event.contains("train_time_s")) {
+      event["train_time_s"] = event["train_time_s"].get<double>() + restarts_.lost_train_time_s();
+    }
+    if (kind == "iteration" || kind == "evaluation" || kind == "resumed") {
       write_all(iterations_, event.dump() + "\n", "write iterations.jsonl");
     }
-    // Bytes count from the first evaluation, before which workers only meet and agree on their weights, to
-    // the end of the last iteration.
-    if (kind == "evaluation" && measurements_.iterations() == 0) {
-      before_ = network_->counters();
-      conductor_->begin(now_s());
-    }
+    if (kind == "evaluation" && !began_) begin();
     measurements_.add(event);
     if (kind == "iteration" && event.at("iteration") == run_.plan.at("iterations")) {
-      after_ = network_->counters();
+      links_->end();
       trained_to_the_end_ = true;
-      trained_s_ = after_.empty() || before_.empty() ? 0 : after_.front().time_s - before_.front().time_s;
     }
     context_.progress.hear(event);
+  }
+
+  void begin() {
+    began_ = true;
+    links_->begin();
+    conductor_->begin(now_s());
+    faults_.begin(now_s());
+  }
+
+  // After a restart: the workers say where their checkpoint is; or they begin again at the beginning.
+  void go_on_if_told(const std::string& kind, const Json& event) {
+    if (kind != "resumed" && kind != "evaluation") return;
+    const auto iteration = event.at("iteration").get<std::int64_t>();
+    restarts_.resume(iteration, event.at("train_time_s").get<double>(), now_s());
+    // An evaluation at the very iteration is about to come again.
+    measurements_.go_back_to(kind == "evaluation" ? iteration - 1 : iteration);
+    say(fmt::format("goes on after iteration {}", iteration));
   }
 
   static double now_s() {
     return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
   }
 
-  void tick() {
+  void tick(WorkerControl& workers) {
     if (monitor_) {
       if (conductor_->is_due(now_s())) change_network();
       monitor_->sample();
-      show_link_use();
+      if (const auto use = links_->use_since_last()) context_.progress.link_use(*use);
+    }
+    for (const std::string& line :
+         faults_.apply_due(now_s(), measurements_.iterations(), measurements_.train_time_s(), workers)) {
+      log_->info("event of a worker, {}", line);
     }
     context_.progress.tick();
   }
@@ -186,19 +249,23 @@ class LiveRun {
       Json entry = netem::to_json(changes[i]);
       entry["iteration"] = measurements_.iterations();
       entry["train_time_s"] = measurements_.train_time_s();
+      log_->info("event of the network: {}", entry.dump());
       changes_.push_back(std::move(entry));
     }
   }
 
   void warn_of_missed_events() const {
-    for (const netem::NetworkChange& event : conductor_->missed()) {
-      const InputError warning(
-          event.place / "at",
-          fmt::format("comes after the end: training took {}, so this never happened; move "
-                      "it, or train longer",
-                      format_duration(trained_s_)));
-      context_.progress.note(fmt::format("warning: {}", warning.what()));
-    }
+    for (const netem::NetworkChange& event : conductor_->missed()) warn_of_missed(event.place / "at");
+    for (const WorkerEvent& event : faults_.missed()) warn_of_missed(event.place);
+  }
+
+  void warn_of_missed(const Place& place) const {
+    const InputError warning(place,
+                             fmt::format("comes after the end: training took {}, so this never happened; "
+                                         "move it, or train longer",
+                                         format_duration(links_->measured_s())));
+    context_.progress.note(fmt::format("warning: {}", warning.what()));
+    log_->warn(warning.what());
   }
 
   // Every change and, with nulls, every event that did not happen.
@@ -213,37 +280,11 @@ class LiveRun {
     return out;
   }
 
-  void show_link_use() {
-    if (shown_.empty()) return;
-    const std::vector<netem::LinkCounters> now = network_->counters();
-    const double elapsed_s = now.front().time_s - shown_.front().time_s;
-    if (elapsed_s < link_use_period_s) return;
-    double busiest = 0;
-    for (std::size_t i = 0; i < now.size(); ++i) {
-      const auto bits = 8 * static_cast<double>(now[i].bytes - shown_[i].bytes);
-      busiest = std::max(busiest, bits / elapsed_s / now[i].rate_bit_per_s);
-    }
-    context_.progress.link_use(busiest);
-    shown_ = now;
-  }
-
   Json traffic() const {
-    Json wire_bytes = Json::object();
-    Json utilisation = Json::object();
-    for (std::size_t i = 0; i < after_.size(); ++i) {
-      const std::uint64_t bytes = after_[i].bytes - before_[i].bytes;
-      wire_bytes[after_[i].name] = bytes;
-      if (measurements_.train_time_s() > 0) {
-        const double cap = conductor_->mean_rate_bit_per_s(i, before_[i].time_s, after_[i].time_s);
-        utilisation[after_[i].name] =
-            cap > 0 ? Json(8 * static_cast<double>(bytes) / (cap * measurements_.train_time_s()))
-                    : Json(nullptr);
-      }
-    }
     return {{"payload_bytes_per_worker", measurements_.payload_bytes()},
             {"sent_bytes_per_worker", std::llround(measurements_.sent_bytes())},
-            {"wire_bytes", wire_bytes},
-            {"utilisation", utilisation}};
+            {"wire_bytes", links_ ? links_->wire_bytes() : Json::object()},
+            {"utilisation", links_ ? links_->utilisation(measurements_.train_time_s()) : Json::object()}};
   }
 
   Json record(const Outcome& outcome) const {
@@ -269,6 +310,7 @@ class LiveRun {
             {"curve", measurements_.curve()},
             {"targets", reach_targets(measurements_.curve(), targets_of(run_.config))},
             {"iteration_time_s", measurements_.iteration_time_s()},
+            {"predicted", predicted()},
             {"traffic", traffic()},
             {"compression",
              {{"effective_density", summarised("effective_density")}, {"vnmse", summarised("vnmse")}}},
@@ -279,7 +321,25 @@ class LiveRun {
             {"parameters", summarised("parameters")},
             {"parameters_hash", summarised("parameters_hash")},
             {"network_events", network_events()},
+            {"worker_events", faults_.to_json()},
+            {"restarts", restarts_.to_json()},
             {"fidelity", fidelity_}};
+  }
+
+  // The least time of an iteration's exchange, and what an iteration would take with it, the computing there
+  // was, and the encoding and decoding, which the communication thread does between exchanges.
+  Json predicted() const {
+    const auto exchange =
+        predict_exchange(run_.topology, run_.workers, run_.plan.at("sent_bytes_per_iteration").get<double>());
+    const double exchange_s = exchange ? exchange->time_s : 0;
+    Json out = {{"exchange_time_s", exchange_s}, {"iteration_time_s", nullptr}};
+    const Json measured = measurements_.iteration_time_s();
+    if (measured.is_null() || !run_.schedule.empty()) return out;
+    const auto part = [&measured](const char* name) { return measured.at(name).get<double>(); };
+    out["iteration_time_s"] =
+        predict_iteration_s(run_.plan.at("bucket_bytes").get<std::vector<double>>(),
+                            part("load") + part("compute"), part("encode") + exchange_s + part("decode"));
+    return out;
   }
 
   Json labels_object() const {
@@ -299,13 +359,14 @@ class LiveRun {
   std::optional<netem::Network> network_;
   std::optional<netem::Conductor> conductor_;
   std::optional<netem::Monitor> monitor_;
-  Json peak_memory_bytes_;                   // by rank; null of a worker that has not finished
-  Json changes_ = Json::array();             // of the network, as they are recorded
-  std::vector<netem::LinkCounters> before_;  // when training began
-  std::vector<netem::LinkCounters> after_;   // when it ended
-  std::vector<netem::LinkCounters> shown_;   // when the link use was last shown
+  std::optional<LinkMeter> links_;
+  FaultInjector faults_;
+  Restarts restarts_;
+  Log log_;                       // none before the folder is prepared
+  Json peak_memory_bytes_;        // by rank; null of a worker that has not finished
+  Json changes_ = Json::array();  // of the network, as they are recorded
+  bool began_ = false;            // the first evaluation is over
   bool trained_to_the_end_ = false;
-  double trained_s_ = 0;  // from the first evaluation to the end of the last iteration, by the clock
 };
 
 }  // namespace

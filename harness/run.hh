@@ -11,6 +11,7 @@
 #include "harness/progress.hh"
 #include "harness/run_plan.hh"
 #include "harness/starting_weights.hh"
+#include "harness/support/log.hh"
 
 namespace thinpipe {
 
@@ -20,6 +21,7 @@ struct RunContext {
   std::filesystem::path results;  // the experiment's folder
   std::vector<std::string> command_line;
   std::chrono::duration<double> stall_timeout;
+  std::string log_level;  // of support/log.hh
   Executor& executor;
   StartingWeights& weights;
   Progress& progress;

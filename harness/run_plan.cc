@@ -16,8 +16,9 @@
 namespace thinpipe {
 namespace {
 
-const std::vector<std::string> harness_keys = {"mode",           "topology",   "bottleneck",
-                                               "network_events", "rate_trace", "workers"};
+const std::vector<std::string> harness_keys = {"mode",           "topology",         "bottleneck",
+                                               "network_events", "rate_trace",       "workers",
+                                               "worker_events",  "on_worker_failure"};
 
 // Loads each topology once, whatever the number of runs that use it.
 class Topologies {
@@ -81,6 +82,16 @@ void read_changes(JsonObject& object, const Topologies& topologies, Run& run) {
   run.config["rate_trace"] = std::move(trace);
 }
 
+// Likewise what is to befall workers, and what happens then.
+void read_faults(JsonObject& object, Run& run) {
+  run.worker_events = read_worker_events(object, run.workers);
+  run.on_worker_failure = read_failure_policy(object);
+  for (const WorkerEvent& event : run.worker_events) run.config["worker_events"].push_back(to_json(event));
+  if (run.on_worker_failure.restarts()) {
+    run.config["on_worker_failure"] = write_options(run.on_worker_failure);
+  }
+}
+
 // The harness's part of a configuration; places are pointers into the merged configuration.
 Run read_harness_part(const Point& point, Topologies& topologies) {
   Run run;
@@ -108,7 +119,9 @@ Run read_harness_part(const Point& point, Topologies& topologies) {
                 {"bottleneck", common_bottleneck(run.topology)},
                 {"workers", run.workers}};
   read_changes(object, topologies, run);
+  read_faults(object, run);
   for (netem::NetworkEvent& event : run.schedule.events) event.place = point.place_of(event.place.pointer);
+  for (WorkerEvent& event : run.worker_events) event.place = point.place_of(event.place.pointer);
   run.training_config = point.config;
   for (const std::string& key : harness_keys) run.training_config.erase(key);
   run.training_config["workers"] = run.workers;

@@ -8,7 +8,9 @@
 #include <vector>
 
 #include "harness/experiment.hh"
+#include "harness/failure_policy.hh"
 #include "harness/trainer_program.hh"
+#include "harness/worker_events.hh"
 #include "netem/schedule.hh"
 #include "netem/topology.hh"
 
@@ -18,13 +20,15 @@ struct Run {
   std::string id;
   Labels labels;
   std::string label;
-  Json config;  // normalised: mode, topology (resolved, caps applied), bottleneck, network_events and
-                // rate_trace where there are any, workers, and the trainer's part
+  Json config;  // normalised: mode, topology (resolved, caps applied), bottleneck, workers, and the trainer's
+                // part; network_events, rate_trace, worker_events and on_worker_failure where there are any
   Json training_config;  // the trainer's part alone, as it goes into worker.json
   Json plan;             // the trainer's prediction; see CheckedConfig
   netem::Topology topology;
   netem::Schedule schedule;  // what changes during the run; places are the user's
   std::int64_t workers = 0;
+  std::vector<WorkerEvent> worker_events;  // places are the user's
+  FailurePolicy on_worker_failure;
 
   bool needs_network() const;  // false where the topology is the loopback: no namespaces, no caps
 };

@@ -49,7 +49,7 @@ std::variant<Json, Outcome> StartingWeights::obtain(const Json& training_config,
                                    progress.hear(event);
                                    if (event.contains("test_accuracy")) accuracy = event["test_accuracy"];
                                  },
-                             .tick = [&] { progress.tick(); }};
+                             .tick = [&](WorkerControl&) { progress.tick(); }};
   const fs::path log = folder_ / (name + ".log");
   Outcome outcome = executor.execute(
       {.workers = {{.command = "pretrain", .input = input, .log = log}}, .stall_timeout = stall_timeout},

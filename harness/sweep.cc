@@ -36,6 +36,7 @@ SweepResult run_sweep(const std::vector<Run>& runs, const SweepOptions& options,
                            .results = options.results,
                            .command_line = options.command_line,
                            .stall_timeout = options.stall_timeout,
+                           .log_level = options.log_level,
                            .executor = executor,
                            .weights = weights,
                            .progress = progress};

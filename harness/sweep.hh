@@ -17,6 +17,7 @@ struct SweepOptions {
   std::filesystem::path results;  // the experiment's own folder
   bool fresh = false;             // do completed runs again
   std::chrono::duration<double> stall_timeout{600};
+  std::string log_level = "info";  // of the logs in each run's folder
   std::vector<std::string> command_line;
 };
 

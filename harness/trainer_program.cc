@@ -44,6 +44,10 @@ std::vector<CheckedConfig> TrainerProgram::check(const std::vector<Json>& config
   return out;
 }
 
+Json TrainerProgram::profile(const Json& config) const {
+  return ask("profile", config.dump());
+}
+
 Json TrainerProgram::describe() const {
   return ask("describe", "");
 }

@@ -11,8 +11,8 @@ namespace thinpipe {
 // The answer about one training configuration.
 struct CheckedConfig {
   bool ok = false;
-  Json config;  // normalised, every default filled in
-  Json plan;    // parameters, gradient_bytes, iterations, evaluations, sent_ and payload_bytes_per_iteration
+  Json config;          // normalised, every default filled in
+  Json plan;            // of trainer/check.hh
   std::string pointer;  // when not ok: the place in the given configuration
   std::string message;  //              and what is wrong there
 };
@@ -28,6 +28,9 @@ class TrainerProgram {
 
   // One answer per training configuration. Throws Error when the program itself fails.
   std::vector<CheckedConfig> check(const std::vector<Json>& configs) const;
+
+  // {"compute_s", "memory_bytes"}: what an iteration of one worker takes where nothing else runs, measured.
+  Json profile(const Json& config) const;
 
   // {"synchronisers": {name: {"summary", "options"}}, "models": …, "datasets": …, "collectives": …,
   // "libraries": …}

@@ -56,16 +56,29 @@ class Cache {
   Json model_key_;
 };
 
-ExpectedTraffic expected_traffic(const TrainingConfig& config, const Model& model, const Mask& mask) {
-  const SynchroniserContext context{.parameters = parameter_infos(model), .kept = kept_masks(model, mask)};
-  const auto& registry = SynchroniserRegistry::instance();
-  const auto synchroniser = registry.make(config.synchroniser, kConfigurationPlace / "synchroniser", context);
-  const auto side_synchroniser = registry.make({{"name", "dense"}}, kConfigurationPlace, context);
-  std::vector<std::size_t> order(context.parameters.size());
+// As gradients will probably arrive: the last parameter of the model first.
+std::vector<Bucket> expected_layout(const TrainingConfig& config,
+                                    const std::vector<ParameterInfo>& parameters,
+                                    const Synchroniser& synchroniser) {
+  std::vector<std::size_t> order(parameters.size());
   std::iota(order.rbegin(), order.rend(), 0U);
   std::vector<bool> side;
-  for (const ParameterInfo& info : context.parameters) side.push_back(synchroniser->leaves_dense(info));
-  const auto layout = lay_out_buckets(context.parameters, order, side, config.buckets);
+  for (const ParameterInfo& info : parameters) side.push_back(synchroniser.leaves_dense(info));
+  return lay_out_buckets(parameters, order, side, config.buckets);
+}
+
+std::unique_ptr<Synchroniser> make_synchroniser(const TrainingConfig& config, const Model& model,
+                                                const Mask& mask) {
+  const SynchroniserContext context{.parameters = parameter_infos(model), .kept = kept_masks(model, mask)};
+  return SynchroniserRegistry::instance().make(config.synchroniser, kConfigurationPlace / "synchroniser",
+                                               context);
+}
+
+ExpectedTraffic expected_traffic(const TrainingConfig& config, const Model& model, const Mask& mask) {
+  const auto synchroniser = make_synchroniser(config, model, mask);
+  const auto side_synchroniser =
+      SynchroniserRegistry::instance().make({{"name", "dense"}}, kConfigurationPlace, {});
+  const std::vector<Bucket> layout = expected_layout(config, parameter_infos(model), *synchroniser);
   synchroniser->prepare(layout);
   ExpectedTraffic traffic;
   for (const Bucket& bucket : layout) {
@@ -73,6 +86,15 @@ ExpectedTraffic expected_traffic(const TrainingConfig& config, const Model& mode
                    ->settled_traffic(bucket, static_cast<int>(config.workers));
   }
   return traffic;
+}
+
+Json bucket_bytes(const TrainingConfig& config, const Model& model) {
+  const auto synchroniser = make_synchroniser(config, model, Mask::keep_all(model));
+  Json out = Json::array();
+  for (const Bucket& bucket : expected_layout(config, parameter_infos(model), *synchroniser)) {
+    out.push_back(4 * bucket.size);
+  }
+  return out;
 }
 
 void check_targets(const TrainingConfig& config, const Dataset& dataset) {
@@ -120,6 +142,7 @@ Json plan(const TrainingConfig& config, const Dataset& dataset, Model& model) {
   const std::int64_t every = config.training.evaluate_every_iterations;
   return {{"parameters", parameters},
           {"gradient_bytes", 4 * parameters},
+          {"bucket_bytes", bucket_bytes(config, model)},
           {"iterations", iterations},
           {"evaluations", 1 + (iterations + every - 1) / every},
           {"payload_bytes_per_iteration", traffic.payload_bytes},

@@ -112,6 +112,7 @@ void GradientExchange::collect(std::size_t p, const torch::Tensor& gradient) {
 
 void GradientExchange::complete(std::size_t bucket) {
   if (--missing_[bucket] > 0) return;
+  before_release_();
   // Buckets are exchanged in order, so none goes before this one.
   if (bucket == 0) first_bucket_s_ = step_.elapsed_s();
   thread_.release(bucket);

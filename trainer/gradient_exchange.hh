@@ -10,6 +10,7 @@
 // After the first step the buckets are laid out anew in the order in which gradients arrived at rank 0.
 #pragma once
 
+#include <functional>
 #include <memory>
 
 #include "trainer/bucket_layout.hh"
@@ -46,6 +47,9 @@ class GradientExchange {
   GradientExchange& operator=(const GradientExchange&) = delete;
   GradientExchange(GradientExchange&&) = delete;
   GradientExchange& operator=(GradientExchange&&) = delete;
+
+  // Called on the computing thread each time a bucket is complete, before it is handed to communication.
+  void before_release(std::function<void()> action) { before_release_ = std::move(action); }
 
   void begin_step();
   StepReport finish_step();
@@ -95,6 +99,7 @@ class GradientExchange {
   std::vector<std::size_t> arrival_order_;  // of the first step
   std::vector<std::size_t> order_;          // what the layout was made from
   std::uint64_t steps_ = 0;
+  std::function<void()> before_release_ = [] {};
   Stopwatch step_;  // since begin_step()
   double first_bucket_s_ = 0;
   bool inspects_ = false;

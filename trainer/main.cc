@@ -6,8 +6,11 @@
 #include <mutex>
 
 #include <CLI/CLI.hpp>
+#include <spdlog/spdlog.h>
 
+#include "harness/support/log.hh"
 #include "trainer/check.hh"
+#include "trainer/compute_profile.hh"
 #include "trainer/convert.hh"
 #include "trainer/forward.hh"
 #include "trainer/pretraining.hh"
@@ -34,6 +37,15 @@ int check() {
   return kSuccess;
 }
 
+int profile() {
+  const std::string text(std::istreambuf_iterator<char>(std::cin), {});
+  const auto config = thinpipe::trainer::parse_training_config(thinpipe::parse_json(text, "standard input"),
+                                                               {"standard input", ""});
+  const thinpipe::trainer::ComputeProfile measured = thinpipe::trainer::measure_compute(config);
+  std::cout << Json{{"compute_s", measured.compute_s}, {"memory_bytes", measured.memory_bytes}} << '\n';
+  return kSuccess;
+}
+
 int pretrain(const std::string& path) {
   const Json json = thinpipe::parse_json_file(path);
   thinpipe::JsonObject object(json, {path, ""});
@@ -55,6 +67,8 @@ int work(const std::string& path) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  // Standard output is for events and answers.
+  spdlog::set_default_logger(thinpipe::make_log_to_standard_error("info"));
   // A controller that has gone must show as a failed write, not as a silent death.
   std::signal(SIGPIPE, SIG_IGN);
   CLI::App app{"The worker program of thinpipe: trains one replica and synchronises its gradients."};
@@ -67,6 +81,10 @@ int main(int argc, char** argv) {
   app.add_subcommand("describe",
                      "print every model, data set, method and collective with its options, as JSON")
       ->callback([] { std::cout << thinpipe::trainer::describe().dump(2) << '\n'; });
+  app.add_subcommand("profile",
+                     "measure what an iteration of the training configuration on standard input takes one "
+                     "worker alone, in time and memory")
+      ->callback([&] { exit_code = profile(); });
   auto* pretraining = app.add_subcommand("pretrain", "make the starting weights that a file asks for");
   pretraining->add_option("FILE", file, "pretrain.json")->required();
   pretraining->callback([&] { exit_code = pretrain(file); });

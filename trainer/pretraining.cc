@@ -1,9 +1,9 @@
 #include "trainer/pretraining.hh"
 
-#include <iostream>
 #include <thread>
 
 #include <fmt/format.h>
+#include <spdlog/spdlog.h>
 
 #include "trainer/collectives/in_process.hh"
 #include "trainer/datasets/batch_loader.hh"
@@ -23,7 +23,7 @@ void pretrain(const TrainingConfig& config, const std::string& output, const Eve
     const std::string& file = *config.weights.file;
     const WeightRules rules{.head = model->head(), .new_head = config.weights.head == "new"};
     for (const std::string& note : load_weights(*model, load_tensors(file), file, rules)) {
-      std::cerr << note << '\n';
+      spdlog::info(note);
     }
   }
   torch::optim::SGD optimiser(model->parameters(),

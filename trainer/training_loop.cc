@@ -2,12 +2,12 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <spdlog/spdlog.h>
 
 #include "trainer/agreement.hh"
 #include "trainer/device.hh"
 #include "trainer/evaluation.hh"
 #include "trainer/learning_rate.hh"
-#include "trainer/loss.hh"
 #include "trainer/optimisers/optimiser.hh"
 #include "trainer/pruning/enforcement.hh"
 #include "trainer/pruning/mask_agreement.hh"
@@ -25,7 +25,8 @@ constexpr std::int64_t kZeroCheckInterval = 100;
 
 TrainingLoop::TrainingLoop(const TrainingConfig& config, const Dataset& dataset,
                            std::unique_ptr<Collective> collective, const TensorMap& starting_weights,
-                           CheckpointOptions checkpoints, EventSink events, Pulse* pulse)
+                           CheckpointOptions checkpoints, EventSink events, Pulse* pulse,
+                           std::vector<Slowdown> slowdowns)
     : config_(config),
       dataset_(dataset),
       collective_(std::make_unique<MeteredCollective>(std::move(collective))),
@@ -39,7 +40,8 @@ TrainingLoop::TrainingLoop(const TrainingConfig& config, const Dataset& dataset,
                         .world_size = collective_->world_size(),
                         .seed = static_cast<std::uint64_t>(config.seed)}),
       schedule_(make_pruning(config).schedule),
-      model_(make_model(config, dataset.shape())) {
+      model_(make_model(config, dataset.shape())),
+      straggler_(std::move(slowdowns)) {
   agree_on_start(starting_weights);
   prune_at_start();
   model_->to(device_);
@@ -54,6 +56,7 @@ TrainingLoop::TrainingLoop(const TrainingConfig& config, const Dataset& dataset,
       SynchroniserRegistry::instance().make(config_.synchroniser, kConfigurationPlace / "synchroniser",
                                             context),
       *collective_, config_.buckets);
+  exchange_->before_release([this] { straggler_.catch_up(); });
   resume();
 }
 
@@ -78,6 +81,7 @@ void TrainingLoop::step() {
   const double load_s = stopwatch.elapsed_s();
   exchange_->inspect_gradients(skipped_in_a_row_ + 1 >= config_.training.max_skipped_steps);
   exchange_->begin_step();
+  straggler_.begin_step(iteration_);
   const torch::Tensor loss = compute_gradients(batch.to(device_));
   enter(Pulse::Phase::exchanging);
   const StepReport report = exchange_->finish_step();
@@ -107,6 +111,8 @@ void TrainingLoop::step() {
            {"first_bucket_s", report.first_bucket_s},
            {"payload_bytes", report.section.payload_bytes},
            {"sent_bytes", report.section.sent_bytes}});
+  if (!report.applied) spdlog::warn("iteration {}: skipped, a gradient was not finite", iteration_);
+  spdlog::debug("iteration {}: {:.6f} s, loss {:.6g}", iteration_, iteration_time_s, loss.item<double>());
   give_up_if_never_finite();
 }
 
@@ -141,12 +147,10 @@ void TrainingLoop::give_up_if_never_finite() {
 }
 
 torch::Tensor TrainingLoop::compute_gradients(const Batch& batch) {
-  torch::Tensor loss;
-  {
-    const Autocast autocast(config_.compute.precision == "bfloat16");
-    loss = cross_entropy(model_->forward(batch.inputs), batch.labels, config_.training.label_smoothing);
-  }
+  const torch::Tensor loss = training_loss(config_, *model_, batch);
+  straggler_.catch_up();  // with forward, before backward hands over the first bucket
   loss.backward();
+  straggler_.catch_up();
   return loss.detach();
 }
 
@@ -190,6 +194,7 @@ void TrainingLoop::prune_if_due() {
   *mask_ = std::move(mask);
   enforce(*mask_, *model_, *optimiser_);
   exchange_->adopt_mask(*mask_);
+  spdlog::info("pruned after iteration {}: density {:.4f}", iteration_, mask_->density());
 }
 
 void TrainingLoop::check_mask_if_due() {
@@ -202,6 +207,8 @@ void TrainingLoop::evaluate_now() {
   const Json train_loss =
       loss_count_ == 0 ? Json(nullptr) : Json(mean_over_workers(loss_sum_, loss_count_, *collective_));
   const Evaluation evaluation = evaluate(*model_, dataset_, *collective_);
+  spdlog::info("after iteration {}: test loss {:.6g}, accuracy {:.4f}", iteration_, evaluation.loss,
+               evaluation.accuracy);
   loss_sum_ = 0;
   loss_count_ = 0;
   events_({{"event", "evaluation"},
@@ -231,6 +238,7 @@ void TrainingLoop::checkpoint_if_due() {
   state["loop.sums"] = torch::tensor({train_time_s_, loss_sum_, total_.sent_bytes}, torch::kDouble);
   exchange_->save(state);
   CheckpointFolder(checkpoint_options_.directory, collective_->rank()).save(iteration_, state);
+  spdlog::info("wrote a checkpoint after iteration {}", iteration_);
 }
 
 void TrainingLoop::resume() {
@@ -257,6 +265,8 @@ void TrainingLoop::resume() {
   train_time_s_ = sums[0].item<double>();
   loss_sum_ = sums[1].item<double>();
   total_.sent_bytes = sums[2].item<double>();
+  spdlog::info("goes on from the checkpoint after iteration {}", iteration_);
+  events_({{"event", "resumed"}, {"iteration", iteration_}, {"train_time_s", train_time_s_}});
 }
 
 void TrainingLoop::report_summary() {

@@ -10,11 +10,12 @@
 #include "trainer/models/model.hh"
 #include "trainer/pruning/schedule.hh"
 #include "trainer/pulse.hh"
+#include "trainer/straggler.hh"
 #include "trainer/training_config.hh"
 
 namespace thinpipe::trainer {
 
-// Takes each event of docs/results.md ("iteration", "evaluation", "summary") as it happens.
+// Takes each event of docs/results.md ("iteration", "evaluation", "resumed", "summary") as it happens.
 using EventSink = std::function<void(const Json& event)>;
 
 // Too many steps in a row had a non-finite gradient.
@@ -33,10 +34,10 @@ class TrainingLoop {
   // Sets up everything that needs the other workers: starting weights, the pruning mask of rank 0, buckets.
   // When `checkpoints` names a directory with a complete set, training goes on from there. `starting_weights`
   // may be empty: then all workers draw the same random weights from the seed. `pulse`, where given, is told
-  // what the loop is doing.
+  // what the loop is doing. `slowdowns` are this worker's own.
   TrainingLoop(const TrainingConfig& config, const Dataset& dataset, std::unique_ptr<Collective> collective,
                const TensorMap& starting_weights, CheckpointOptions checkpoints, EventSink events,
-               Pulse* pulse = nullptr);
+               Pulse* pulse = nullptr, std::vector<Slowdown> slowdowns = {});
 
   void run();
 
@@ -76,6 +77,7 @@ class TrainingLoop {
   std::unique_ptr<Mask> mask_;
   std::unique_ptr<torch::optim::Optimizer> optimiser_;
   double full_learning_rate_ = 0;
+  Straggler straggler_;
   std::unique_ptr<GradientExchange> exchange_;
 
   std::int64_t iteration_ = 0;  // steps done

@@ -1,5 +1,8 @@
 #include "trainer/training_setup.hh"
 
+#include "trainer/device.hh"
+#include "trainer/loss.hh"
+
 namespace thinpipe::trainer {
 
 std::shared_ptr<Model> make_model(const TrainingConfig& config, const DataShape& shape, const Place& place) {
@@ -20,6 +23,11 @@ std::unique_ptr<Dataset> make_pretraining_dataset(const TrainingConfig& config) 
 bool starts_with_new_head(const TrainingConfig& config) {
   const bool made_elsewhere = config.pretraining.iterations == 0 || !config.pretraining_dataset.is_null();
   return made_elsewhere && config.weights.head == "new";
+}
+
+torch::Tensor training_loss(const TrainingConfig& config, Model& model, const Batch& batch) {
+  const Autocast autocast(config.compute.precision == "bfloat16");
+  return cross_entropy(model.forward(batch.inputs), batch.labels, config.training.label_smoothing);
 }
 
 Pruning make_pruning(const TrainingConfig& config) {

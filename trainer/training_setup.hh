@@ -1,6 +1,7 @@
 // Making the parts of a run from its configuration, the same way for training, pre-training and `check`.
 #pragma once
 
+#include "trainer/datasets/batch_loader.hh"
 #include "trainer/datasets/dataset.hh"
 #include "trainer/models/model.hh"
 #include "trainer/pruning/mask.hh"
@@ -25,6 +26,9 @@ std::unique_ptr<Dataset> make_pretraining_dataset(const TrainingConfig& config);
 // Whether the run takes its starting weights without their classifier: where they were made elsewhere, by a
 // file or by pre-training on another data set, and "head" is "new".
 bool starts_with_new_head(const TrainingConfig& config);
+
+// Forward, in the precision that the configuration asks for, and the loss that training minimises: a scalar.
+torch::Tensor training_loss(const TrainingConfig& config, Model& model, const Batch& batch);
 
 // The criterion and the schedule that the configuration asks for.
 Pruning make_pruning(const TrainingConfig& config);

@@ -1,40 +1,18 @@
 #include "trainer/worker.hh"
 
-#include <dlfcn.h>
-#include <sys/resource.h>
+#include <spdlog/spdlog.h>
 #include <torch/version.h>
 #include <unistd.h>
 
+#include "harness/support/log.hh"
 #include "trainer/agreement.hh"
 #include "trainer/collectives/gloo.hh"
 #include "trainer/heartbeat.hh"
+#include "trainer/process.hh"
 #include "trainer/training_setup.hh"
 
 namespace thinpipe::trainer {
 namespace {
-
-// Computing yields to communication: with more workers than cores, a ready message must not wait for a time
-// slice of somebody's forward pass. Niceness is per thread on Linux, and needs no privilege to lower.
-void lower_this_threads_priority() {
-  system_call("lower the priority of the computing thread", ::setpriority(PRIO_PROCESS, 0, 19));
-}
-
-// One core's worth of computing each: workers outnumber cores. OpenBLAS keeps threads of its own, which
-// LibTorch does not set; idle, they call sched_yield in a loop and take the processor from the threads that
-// communicate.
-void compute_on_one_thread() {
-  at::set_num_threads(1);
-  if (void* symbol = ::dlsym(RTLD_DEFAULT, "openblas_set_num_threads")) {
-    reinterpret_cast<void (*)(int)>(symbol)(1);
-  }
-}
-
-// getrusage(2) counts in KiB.
-std::int64_t peak_memory_bytes() {
-  rusage usage{};
-  system_call("ask for this process's use of memory", ::getrusage(RUSAGE_SELF, &usage));
-  return std::int64_t{usage.ru_maxrss} * 1024;
-}
 
 std::string_view kind_of(const std::exception& error) {
   if (dynamic_cast<const NonFiniteError*>(&error) != nullptr) return "non_finite";
@@ -45,7 +23,20 @@ std::string_view kind_of(const std::exception& error) {
 }
 
 void report_failure(const EventSink& events, int rank, const std::exception& error) {
+  spdlog::error("{}: {}", kind_of(error), error.what());
   events({{"event", "failed"}, {"rank", rank}, {"kind", kind_of(error)}, {"message", error.what()}});
+}
+
+std::vector<Slowdown> read_slowdowns(const Json& value, const Place& place) {
+  std::vector<Slowdown> slowdowns;
+  for (std::size_t i = 0; i < value.size(); ++i) {
+    JsonObject object(value[i], place / i);
+    Slowdown& slowdown = slowdowns.emplace_back();
+    object.read("at_iteration", slowdown.at_iteration, {.at_least = 0, .required = true});
+    object.read("factor", slowdown.factor, {.at_least = 1, .required = true});
+    object.finish();
+  }
+  return slowdowns;
 }
 
 }  // namespace
@@ -69,6 +60,10 @@ WorkerFile read_worker_file(const std::string& path) {
     options.read("every_iterations", worker.checkpoint.every_iterations, {.at_least = 1, .required = true});
     options.finish();
   }
+  if (const Json* slowdowns = object.find("slowdowns")) {
+    worker.slowdowns = read_slowdowns(*slowdowns, object.place_of("slowdowns"));
+  }
+  object.read("log_level", worker.log_level, {.one_of = log_levels()});
   worker.config = parse_training_config(object.get("config"), object.place_of("config"));
   object.finish();
   worker.membership.rank = static_cast<int>(rank);
@@ -78,18 +73,24 @@ WorkerFile read_worker_file(const std::string& path) {
 
 bool work(const WorkerFile& worker, const EventSink& events) {
   const int rank = worker.membership.rank;
+  spdlog::set_default_logger(make_log_to_standard_error(worker.log_level));
+  spdlog::info("worker {} of {}, process {}, at {}", rank, worker.membership.world_size, ::getpid(),
+               worker.membership.address);
   Pulse pulse;
   const Heartbeat heartbeat(pulse, events);
   events({{"event", "started"}, {"rank", rank}, {"pid", ::getpid()}, {"libraries", library_versions()}});
   try {
     compute_on_one_thread();
     const std::unique_ptr<Dataset> dataset = make_dataset(worker.config);
+    spdlog::info("loaded the data set: {} examples to train on, {} to test with", dataset->train().size(),
+                 dataset->test().size());
     const TensorMap weights = worker.starting_weights ? load_tensors(*worker.starting_weights) : TensorMap{};
     const EventSink rank_0_only = rank == 0 ? events : [](const Json&) {};
     auto network = CollectiveRegistry::instance().make(worker.config.collective,
                                                        kConfigurationPlace / "collective", worker.membership);
     TrainingLoop loop(worker.config, *dataset, std::move(network), weights, worker.checkpoint, rank_0_only,
-                      &pulse);
+                      &pulse, worker.slowdowns);
+    spdlog::info("agreed with the others on weights, mask and buckets");
     // Only now: the threads that communicate have started, and keep the priority they started with.
     lower_this_threads_priority();
     try {
@@ -99,6 +100,7 @@ bool work(const WorkerFile& worker, const EventSink& events) {
       report_failure(events, rank, error);
       return false;
     }
+    spdlog::info("finished");
     events({{"event", "finished"},
             {"rank", rank},
             {"peak_memory_bytes", peak_memory_bytes()},

@@ -9,14 +9,16 @@ struct WorkerFile {
   Membership membership;
   std::optional<std::string> starting_weights;  // path
   CheckpointOptions checkpoint;
+  std::vector<Slowdown> slowdowns;
+  std::string log_level = "info";
   TrainingConfig config;
 };
 
 // Strict; throws InputError.
 WorkerFile read_worker_file(const std::string& path);
 
-// Trains. Events "started", those of the loop if this is rank 0, then "finished" or "failed". Returns whether
-// it finished.
+// Trains, and logs to standard error. Events "started", those of the loop if this is rank 0, then "finished"
+// or "failed". Returns whether it finished.
 bool work(const WorkerFile& worker, const EventSink& events);
 
 // {"libtorch": "1.13.1", "gloo": "0.5.0", …}

@@ -1,5 +1,4 @@
-// thinpipe plan: the runs of an experiment with their predicted bytes and times. Starts nothing, writes
-// nothing.
+// thinpipe plan: the runs of an experiment with their predicted bytes, times and memory. Writes nothing.
 #include <memory>
 
 #include <fmt/format.h>
@@ -14,13 +13,20 @@ struct Options {
   std::string experiment;
   std::vector<std::string> overrides;
   std::string only;
+  bool no_measuring = false;
   bool json = false;
 };
 
 int plan(const Options& options) {
   const Experiment experiment = load_experiment(options.experiment, options.overrides);
-  const std::vector<Run> runs = matching(plan_runs(experiment, TrainerProgram::find()), options.only);
-  fmt::print("{}", options.json ? plan_rows(runs).dump(2) + "\n" : plan_table(runs));
+  const TrainerProgram trainer = TrainerProgram::find();
+  const std::vector<Run> runs = matching(plan_runs(experiment, trainer), options.only);
+  MeasuredCosts measured(trainer, [](const std::string& line) { fmt::print(stderr, "{}\n", line); });
+  const CostOf cost_of = [&](const Run& run) {
+    return options.no_measuring ? std::nullopt : std::optional(measured.of(run));
+  };
+  const Json rows = plan_rows(runs, cost_of, this_machine());
+  fmt::print("{}", options.json ? rows.dump(2) + "\n" : format_plan(rows));
   return 0;
 }
 
@@ -40,10 +46,13 @@ void add(CLI::App& program, Invocation& invocation) {
       .add_option("--only", options->only,
                   "Only runs whose label, or one of whose labels, matches the pattern")
       ->type_name("GLOB");
+  command.add_flag("--no-measuring", options->no_measuring,
+                   "At once: leave out what comes of measuring, for some seconds, what computing takes here");
   command.add_flag("--json", options->json, "Machine-readable output");
   command.footer(
       "Examples:\n"
       "  thinpipe plan experiments/quickstart.json\n"
+      "  thinpipe plan experiments/bandwidth-by-prune-ratio.json --no-measuring\n"
       "  thinpipe plan experiments/quickstart.json --set 'bottleneck.rate=1 Gbit/s' --json");
   command.callback([options, &invocation] { invocation.action = [options] { return plan(*options); }; });
 }

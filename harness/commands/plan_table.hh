@@ -4,12 +4,15 @@
 #include <string>
 #include <vector>
 
+#include "harness/compute_costs.hh"
 #include "harness/run_plan.hh"
 
 namespace thinpipe {
 
-// One object a run: what will run and what it will cost.
-Json plan_rows(const std::vector<Run>& runs);
-std::string plan_table(const std::vector<Run>& runs);
+// One object a run: what will run, what it will cost, and whether the machine can carry it.
+Json plan_rows(const std::vector<Run>& runs, const CostOf& cost_of, const Machine& machine);
+
+// The same as a table.
+std::string format_plan(const Json& rows);
 
 }  // namespace thinpipe

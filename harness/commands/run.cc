@@ -9,6 +9,7 @@
 #include "harness/commands/plan_table.hh"
 #include "harness/report.hh"
 #include "harness/seed_summary.hh"
+#include "harness/support/log.hh"
 #include "harness/sweep.hh"
 #include "netem/sandbox.hh"
 
@@ -21,6 +22,7 @@ struct Options {
   std::string only;
   std::string results = "results";
   std::string stall_timeout = "10 min";
+  std::string log_level = "info";
   bool fresh = false;
   bool dry_run = false;
 };
@@ -43,9 +45,11 @@ int run(const Options& options, const std::vector<std::string>& arguments) {
       .results = std::filesystem::path(options.results) / experiment.name,
       .fresh = options.fresh,
       .stall_timeout = std::chrono::duration<double>(parse_stall_timeout(options.stall_timeout)),
+      .log_level = options.log_level,
       .command_line = arguments};
   if (options.dry_run) {
-    fmt::print("{}", plan_table(runs));
+    const CostOf unknown = [](const Run&) { return std::nullopt; };
+    fmt::print("{}", format_plan(plan_rows(runs, unknown, this_machine())));
     return 0;
   }
   const bool needs_sandbox = std::ranges::any_of(
@@ -80,6 +84,11 @@ void add(CLI::App& program, Invocation& invocation) {
       .add_option("--stall-timeout", options->stall_timeout,
                   "Give a run up when none of its workers reports progress for so long")
       ->type_name("DURATION")
+      ->capture_default_str();
+  command
+      .add_option("--log-level", options->log_level,
+                  "How much the logs in each run's folder tell: controller.log, worker-N.log")
+      ->check(CLI::IsMember(log_levels()))
       ->capture_default_str();
   command.add_flag("--fresh", options->fresh, "Run completed runs again too");
   command.add_flag("--dry-run", options->dry_run, "Check everything, print the plan, start nothing");

@@ -29,10 +29,24 @@ struct Job {
   std::chrono::milliseconds tick_period{100};
 };
 
+enum class WorkerAction { kill, pause, resume };
+
+// What an observer may do to the workers of the job it observes.
+class WorkerControl {
+ public:
+  WorkerControl() = default;
+  virtual ~WorkerControl() = default;
+  WorkerControl(const WorkerControl&) = delete;
+  WorkerControl& operator=(const WorkerControl&) = delete;
+
+  // Nothing befalls a worker that has ended.
+  virtual void apply(WorkerAction action, std::int64_t rank) = 0;
+};
+
 // What the executor tells while workers run. What these throw ends the job and passes through execute().
 struct JobObserver {
   std::function<void(std::int64_t rank, const Json& event)> event;
-  std::function<void()> tick;
+  std::function<void(WorkerControl& workers)> tick;
 };
 
 struct Failure {

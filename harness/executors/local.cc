@@ -45,6 +45,18 @@ int remoteness(const Failure& failure) {
   return failure.kind == "collective" ? 1 : 0;
 }
 
+int signal_of(WorkerAction action) {
+  switch (action) {
+    case WorkerAction::kill:
+      return SIGKILL;
+    case WorkerAction::pause:
+      return SIGSTOP;
+    case WorkerAction::resume:
+      return SIGCONT;
+  }
+  return SIGKILL;
+}
+
 std::string state(const Watched& worker) {
   std::string out = worker.process.exit_status() ? worker.process.exit_status()->describe() : "still running";
   if (!worker.process.exit_status() && !worker.doing.empty()) out += ", last " + worker.doing;
@@ -53,7 +65,7 @@ std::string state(const Watched& worker) {
 }
 
 // All that execute() needs, gone with everything pending in the loop when it returns or throws.
-class LocalJob {
+class LocalJob : public WorkerControl {
  public:
   LocalJob(const std::string& trainer, StopSignals& stop, const Job& job, const JobObserver& observer)
       : job_(job),
@@ -81,6 +93,14 @@ class LocalJob {
     tick();
     loop_.run();
     return *outcome_;
+  }
+
+  void apply(WorkerAction action, std::int64_t rank) override {
+    for (const Watched& worker : workers_) {
+      if (worker.process.command().rank == rank && !worker.process.exit_status()) {
+        worker.process.signal(signal_of(action));
+      }
+    }
   }
 
  private:
@@ -207,7 +227,7 @@ class LocalJob {
   }
 
   void tick() {
-    observer_.tick();
+    observer_.tick(*this);
     tick_.expires_after(job_.tick_period);
     tick_.async_wait([this](const auto& error) {
       if (!error) tick();

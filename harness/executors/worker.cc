@@ -16,7 +16,7 @@ namespace {
 constexpr std::size_t longest_line_bytes = std::size_t{1} << 20;
 
 ChildProcess start(const std::string& trainer, const WorkerCommand& command, const FileDescriptor& reports) {
-  const FileDescriptor log = FileDescriptor::open(command.log, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND);
+  const FileDescriptor log = FileDescriptor::open(command.log, O_WRONLY | O_CREAT | O_APPEND);
   return ChildProcess({.arguments = {trainer, command.command, command.input},
                        .standard_output = reports.get(),
                        .standard_error = log.get(),

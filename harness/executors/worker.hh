@@ -25,7 +25,7 @@ class Worker {
   // ended. `this` must outlive the loop's run.
   void watch(std::function<void(const std::string&)> on_line, std::function<void()> on_end);
 
-  void kill() const { process_.signal(SIGKILL); }
+  void signal(int number) const { process_.signal(number); }
 
   // Whether the process has been stopped by a signal, as by SIGSTOP.
   bool is_stopped() const;

@@ -26,12 +26,14 @@ struct Fault {
   std::string kind = "none";
   std::int64_t rank = 0;
   std::int64_t iteration = 1;  // during which it strikes
+  bool once = false;           // and not again after a restart
 
   void visit(auto& field) {
     field("kind", kind,
           Rule{.one_of = {"none", "crash", "exit", "hang", "stop", "nan", "garbage", "silent_exit"}});
     field("rank", rank, Rule{.at_least = 0});
     field("iteration", iteration, Rule{.at_least = 1});
+    field("once", once, Rule{});
   }
 };
 
@@ -97,6 +99,7 @@ int check() {
                          {"plan",
                           {{"parameters", 100},
                            {"gradient_bytes", 400},
+                           {"bucket_bytes", {100, 300}},
                            {"iterations", config.iterations},
                            {"evaluations", config.iterations + 1},
                            {"sent_bytes_per_iteration", 1000.0},
@@ -121,6 +124,12 @@ int describe() {
                     {"collectives", {{"gloo", {{"summary", "invented"}, {"options", Json::array()}}}}},
                     {"cuda_devices", 0},
                     {"libraries", {{"libtorch", "none"}}}};
+  return 0;
+}
+
+int profile() {
+  const auto config = thinpipe::read_options<Config>(Json::parse(std::cin), {"", ""});
+  std::cout << Json{{"compute_s", config.iteration_time_s}, {"memory_bytes", 1000000}};
   return 0;
 }
 
@@ -160,6 +169,40 @@ int strike(const Fault& fault, std::int64_t rank) {
   return -1;
 }
 
+// Its only state is the number of iterations done, in one file of rank 0's.
+class Checkpoint {
+ public:
+  explicit Checkpoint(const Json& options) {
+    if (options.is_null()) return;
+    folder_ = options.at("directory").get<std::string>();
+    every_ = options.at("every_iterations").get<std::int64_t>();
+    std::filesystem::create_directories(folder_);
+  }
+
+  std::int64_t newest() const {
+    std::int64_t iteration = 0;
+    if (every_ > 0) std::ifstream(folder_ / "iteration") >> iteration;
+    return iteration;
+  }
+
+  void write_if_due(std::int64_t iteration) const {
+    if (every_ == 0 || iteration % every_ != 0) return;
+    std::ofstream(folder_ / "new") << iteration;
+    std::filesystem::rename(folder_ / "new", folder_ / "iteration");
+  }
+
+  // Whether this is asked for the first time.
+  bool first_strike() const {
+    const bool first = !std::filesystem::exists(folder_ / "struck");
+    std::ofstream(folder_ / "struck") << "yes";
+    return first;
+  }
+
+ private:
+  std::filesystem::path folder_;
+  std::int64_t every_ = 0;
+};
+
 int work(const Json& input) {
   const auto rank = input.at("rank").get<std::int64_t>();
   const auto config = thinpipe::read_options<Config>(input.at("config"), {"", ""});
@@ -167,12 +210,18 @@ int work(const Json& input) {
   ::signal(SIGSEGV, SIG_DFL);
   if (!std::filesystem::is_empty(input.at("rendezvous_directory").get<std::string>())) return 2;
   say({{"event", "started"}, {"rank", rank}, {"pid", ::getpid()}, {"libraries", {{"libtorch", "none"}}}});
-  if (rank == 0) evaluate(0, 0);
-  double train_time_s = 0;
-  for (std::int64_t i = 1; i <= config.iterations; ++i) {
+  const Checkpoint checkpoint(input.at("checkpoint"));
+  const std::int64_t done = checkpoint.newest();
+  double train_time_s = static_cast<double>(done) * config.iteration_time_s;
+  if (rank == 0 && done == 0) evaluate(0, 0);
+  if (rank == 0 && done > 0) {
+    say({{"event", "resumed"}, {"iteration", done}, {"train_time_s", train_time_s}});
+  }
+  for (std::int64_t i = done + 1; i <= config.iterations; ++i) {
     std::this_thread::sleep_for(std::chrono::duration<double>(config.iteration_time_s));
     train_time_s += config.iteration_time_s;
-    if (config.fault.kind != "none" && config.fault.rank == rank && config.fault.iteration == i) {
+    if (config.fault.kind != "none" && config.fault.rank == rank && config.fault.iteration == i &&
+        (!config.fault.once || checkpoint.first_strike())) {
       if (const int code = strike(config.fault, rank); code >= 0) return code;
     }
     if (rank != 0) continue;
@@ -191,6 +240,7 @@ int work(const Json& input) {
          {"payload_bytes", 400},
          {"sent_bytes", 1000}});
     evaluate(i, train_time_s);
+    checkpoint.write_if_due(i);
   }
   if (rank == 0) {
     say({{"event", "summary"},
@@ -209,6 +259,7 @@ int main(int argc, char** argv) {
   const std::string command = argc > 1 ? argv[1] : "";
   if (command == "check") return check();
   if (command == "describe") return describe();
+  if (command == "profile") return profile();
   if (argc != 3) return 2;
   const Json input = thinpipe::parse_json_file(argv[2]);
   return command == "pretrain" ? pretrain(input) : work(input);

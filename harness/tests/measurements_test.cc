@@ -48,6 +48,24 @@ TEST(Measurements, SumsBytesAndAveragesTimes) {
   EXPECT_EQ(measurements.curve().size(), 1);
 }
 
+TEST(Measurements, GoingBackDropsTheCurvesEndButNotWhatWasDone) {
+  Measurements measurements;
+  measurements.add(evaluation(0, 0, 0.1));
+  for (const int number : {1, 2, 3}) measurements.add(iteration(number, 1, number));
+  measurements.add(evaluation(2, 2, 0.2));
+  measurements.add(evaluation(3, 3, 0.3));
+  measurements.go_back_to(2);
+  EXPECT_EQ(measurements.iterations(), 2);
+  EXPECT_EQ(measurements.curve().back().at("iteration"), 2);
+  measurements.add(iteration(3, 2, 5));
+  EXPECT_EQ(measurements.iterations(), 3);
+  EXPECT_EQ(measurements.payload_bytes(), 400);
+  EXPECT_DOUBLE_EQ(measurements.iteration_time_s().at("mean"), 1.25) << "of all four";
+  measurements.go_back_to(-1);
+  EXPECT_EQ(measurements.iterations(), 0);
+  EXPECT_TRUE(measurements.curve().empty());
+}
+
 TEST(Measurements, AnEventWithoutItsFieldsIsRefused) {
   Measurements measurements;
   EXPECT_THROW(measurements.add({{"event", "iteration"}, {"iteration", 1}}), Json::exception);

@@ -11,37 +11,53 @@ netem::Topology three_switch() {
   return netem::load_topology(THINPIPE_SOURCE_DIR "/topologies/three-switch.json");
 }
 
-TEST(Predict, ARingInRankOrderCrossesEachBottleneckOnceInEachDirection) {
+TEST(PredictExchange, ARingInRankOrderCrossesEachBottleneckOnceInEachDirection) {
   netem::Topology topology = three_switch();
   netem::set_bottleneck_rate(topology, 1e8, {});
-  const auto prediction = predict(topology, 8, 1e6);
+  const auto prediction = predict_exchange(topology, 8, 1e6);
   ASSERT_TRUE(prediction);
   EXPECT_DOUBLE_EQ(prediction->wire_bytes_per_iteration, 1e6 * 1514 / 1448);
-  EXPECT_DOUBLE_EQ(prediction->exchange_time_s, 0.08 * 1514 / 1448);
+  EXPECT_DOUBLE_EQ(prediction->time_s, 0.08 * 1514 / 1448);
 }
 
-TEST(Predict, ALoopIsCrossedTheShorterWay) {
+TEST(PredictExchange, ALoopIsCrossedTheShorterWay) {
   const netem::Topology ring = netem::load_topology(THINPIPE_SOURCE_DIR "/topologies/ring-of-sites.json");
-  const auto prediction = predict(ring, 10, 1e6);
+  const auto prediction = predict_exchange(ring, 10, 1e6);
   ASSERT_TRUE(prediction);
   // In rank order every link between sites is crossed once, in one direction.
   EXPECT_DOUBLE_EQ(prediction->wire_bytes_per_iteration, 1e6 * 1514 / 1448);
   EXPECT_EQ(prediction->link, "site0->site1");
 }
 
-TEST(Predict, ASlowDirectionDecides) {
+TEST(PredictExchange, ASlowDirectionDecides) {
   netem::Topology topology = three_switch();
   topology.links.back().backward.rate_bit_per_s = 10e6;
-  const auto prediction = predict(topology, 8, 1e6);
+  const auto prediction = predict_exchange(topology, 8, 1e6);
   ASSERT_TRUE(prediction);
   EXPECT_EQ(prediction->link, "right->middle");
-  EXPECT_DOUBLE_EQ(prediction->exchange_time_s, 0.8 * 1514 / 1448);
+  EXPECT_DOUBLE_EQ(prediction->time_s, 0.8 * 1514 / 1448);
 }
 
-TEST(Predict, WorkersOfOneIslandCrossNoBottleneck) {
-  EXPECT_FALSE(predict(three_switch(), 3, 1e6));
-  EXPECT_FALSE(predict(three_switch(), 1, 1e6));
-  EXPECT_TRUE(predict(three_switch(), 4, 1e6));
+TEST(PredictExchange, WorkersOfOneIslandCrossNoBottleneck) {
+  EXPECT_FALSE(predict_exchange(three_switch(), 3, 1e6));
+  EXPECT_FALSE(predict_exchange(three_switch(), 1, 1e6));
+  EXPECT_TRUE(predict_exchange(three_switch(), 4, 1e6));
+}
+
+// Computing takes 3 s, of which the first is forward.
+TEST(PredictIteration, OneBucketOverlapsWithNothing) {
+  EXPECT_DOUBLE_EQ(predict_iteration_s({100}, 3, 2), 5);
+  EXPECT_DOUBLE_EQ(predict_iteration_s({100}, 3, 0), 3);
+}
+
+TEST(PredictIteration, BucketsAreExchangedWhileBackwardGoesOn) {
+  // Ready after 2 s and 3 s; a short exchange leaves only its last part exposed, a long one hides nothing but
+  // the backward pass behind the first bucket.
+  EXPECT_DOUBLE_EQ(predict_iteration_s({50, 50}, 3, 1), 3.5);
+  EXPECT_DOUBLE_EQ(predict_iteration_s({50, 50}, 3, 8), 10);
+  // 10 % of it: ready after 1.2 s.
+  EXPECT_DOUBLE_EQ(predict_iteration_s({10, 90}, 3, 10), 12);
+  EXPECT_DOUBLE_EQ(predict_iteration_s({10, 90}, 3, 20), 21.2);
 }
 
 }  // namespace

@@ -152,8 +152,9 @@ TEST(RunCommand, AnInterruptStopsAtOnceAndLeavesARecord) {
   const Json base = {{"topology", "loopback"}, {"iterations", 100000}};
   ChildProcess process = program.start(program.run_arguments(program.experiment(base, {{"seed", {1, 2}}})));
   const auto training = [&program] {
-    return processes_marked(program.mark()).size() == 3 && !program.written().empty() &&
-           program.written().front() == "iterations.jsonl";
+    const std::vector<std::string> written = program.written();
+    return processes_marked(program.mark()).size() == 3 &&
+           std::ranges::count(written, "iterations.jsonl") == 1;
   };
   ASSERT_TRUE(eventually(training, 30s));
   process.signal(SIGINT);

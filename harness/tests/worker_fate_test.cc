@@ -85,6 +85,35 @@ TEST(WorkerFate, AStoppedWorkerIsNamedWithItsLastSignOfLife) {
   EXPECT_THAT(error.at("workers").at(0).get<std::string>(), HasSubstr("after iteration"));
 }
 
+// Killed in the middle and started again from a checkpoint, beside a straggler: the very parameters of the
+// run that nothing befell.
+TEST(WorkerFate, ARestartedRunEndsWithTheParametersOfAnUndisturbedOne) {
+  const Program program(THINPIPE_BINARY_DIR "/thinpipe-trainer");
+  const Json base = {{"topology", "loopback"},
+                     {"workers", 2},
+                     {"model", {{"name", "mlp"}}},
+                     {"dataset", {{"name", "synthetic"}, {"train_examples", 4096}}},
+                     {"synchroniser", {{"name", "topk"}, {"ratio", 0.1}}},
+                     {"training", {{"epochs", 2}, {"batch_size_per_worker", 16}}}};
+  const Json sweep = {
+      {"fate",
+       {{"undisturbed", Json::object()},
+        {"restarted",
+         {{"worker_events",
+           {{{"at_iteration", 100}, {"worker", 1}, {"action", "kill"}}, {{"worker", 0}, {"slowdown", 4}}}},
+          {"on_worker_failure", {{"action", "restart"}, {"checkpoint_every_iterations", 30}}}}}}}};
+  const auto ended = program.run(program.run_arguments(program.experiment(base, sweep)));
+  EXPECT_EQ(ended.status.code, 0) << ended.errors;
+  const Json undisturbed = program.record("undisturbed");
+  const Json restarted = program.record("restarted");
+  ASSERT_EQ(restarted.at("restarts").size(), 1) << ended.errors;
+  EXPECT_GE(restarted.at("restarts").at(0).at("resumed_after_iteration"), 90);
+  EXPECT_EQ(restarted.at("parameters_hash"), undisturbed.at("parameters_hash"));
+  for (std::size_t i = 0; i < undisturbed.at("curve").size(); ++i) {
+    EXPECT_EQ(restarted.at("curve").at(i).at("test_loss"), undisturbed.at("curve").at(i).at("test_loss"));
+  }
+}
+
 TEST(WorkerFate, ALinkDownForLongerThanTheTimeoutEndsTheRun) {
   const Program program(THINPIPE_BINARY_DIR "/thinpipe-trainer");
   std::ofstream(program.folder() / "wire.json") << R"({"name": "wire",

@@ -44,6 +44,7 @@ struct Result {
   std::vector<Json> iterations;  // rank 0's events
   std::vector<Json> evaluations;
   Json summary;
+  Json resumed;                           // the event, where training went on from a checkpoint
   std::vector<torch::Tensor> parameters;  // rank 0's
 };
 
@@ -70,6 +71,7 @@ Result train(const TrainingConfig& config, const CheckpointOptions& checkpoints 
             if (event["event"] == "iteration") result.iterations.push_back(event);
             if (event["event"] == "evaluation") result.evaluations.push_back(event);
             if (event["event"] == "summary") result.summary = event;
+            if (event["event"] == "resumed") result.resumed = event;
           };
           const std::unique_ptr<Dataset> other = replace ? replace(*dataset, rank) : nullptr;
           TrainingLoop loop(config, other ? *other : *dataset, group.join(rank), weights, checkpoints, sink);
@@ -165,6 +167,8 @@ TEST_P(EveryMethod, GoesOnFromACheckpointAsIfNothingHadHappened) {
   std::filesystem::remove(folder.path() + "/rank-1.iteration-15.pt");
   const Result resumed = train(config, checkpoints);
   EXPECT_EQ(resumed.iterations.front()["iteration"], 11);
+  EXPECT_EQ(resumed.resumed["iteration"], 10);
+  EXPECT_EQ(resumed.resumed["train_time_s"], first.iterations[9]["train_time_s"]);
   EXPECT_EQ(resumed.summary["parameters_hash"], whole.summary["parameters_hash"]);
   EXPECT_EQ(resumed.summary["effective_density"], whole.summary["effective_density"]);
 }

@@ -1,0 +1,24 @@
+#include "harness/compute_costs.hh"
+
+#include <fmt/format.h>
+
+namespace thinpipe {
+
+ComputeCost MeasuredCosts::of(const Run& run) {
+  const Json& config = run.training_config;
+  Json decisive = Json::object();
+  for (const char* key : {"model", "dataset", "optimiser", "compute"}) {
+    decisive[key] = config.value(key, Json(nullptr));
+  }
+  decisive["batch"] = config.value(Json::json_pointer("/training/batch_size_per_worker"), Json(nullptr));
+  const auto [entry, is_new] = measured_.try_emplace(decisive.dump());
+  if (is_new) {
+    before_measuring_(fmt::format("measuring what computing takes: {}", decisive["model"].dump()));
+    const Json profile = trainer_.profile(config);
+    entry->second = {.compute_s = profile.at("compute_s").get<double>(),
+                     .memory_bytes = profile.at("memory_bytes").get<double>()};
+  }
+  return entry->second;
+}
+
+}  // namespace thinpipe

@@ -1,0 +1,55 @@
+#include "harness/demand.hh"
+
+#include <algorithm>
+#include <fstream>
+#include <thread>
+
+#include <fmt/format.h>
+
+#include "harness/table.hh"
+
+namespace thinpipe {
+
+Machine this_machine() {
+  Machine machine{.cores = std::max(1.0, static_cast<double>(std::thread::hardware_concurrency()))};
+  std::ifstream file("/proc/meminfo");  // "MemAvailable:   123 kB"
+  std::string name;
+  double kibibytes = 0;
+  std::string unit;
+  while (file >> name >> kibibytes && std::getline(file, unit)) {
+    if (name == "MemAvailable:") machine.free_memory_bytes = 1024 * kibibytes;
+  }
+  return machine;
+}
+
+Demand demand_of(const Json& plan, std::int64_t workers, const ComputeCost& cost, double exchange_s,
+                 const Machine& machine) {
+  const auto all = static_cast<double>(workers);
+  const double sent_bytes = all * plan.at("sent_bytes_per_iteration").get<double>();
+  // What the network takes, computing lacks.
+  const double shared_compute_s =
+      std::max(cost.compute_s, (all * cost.compute_s + sent_bytes * core_s_per_byte) / machine.cores);
+  const double iteration_s =
+      predict_iteration_s(plan.at("bucket_bytes").get<std::vector<double>>(), shared_compute_s, exchange_s);
+  return {.iteration_s = iteration_s,
+          .network_cores = iteration_s > 0 ? sent_bytes * core_s_per_byte / iteration_s : 0,
+          .memory_bytes = all * cost.memory_bytes};
+}
+
+std::optional<std::string> lacks(const Demand& demand, std::int64_t workers, const Machine& machine,
+                                 int runs) {
+  const double memory_bytes = runs * demand.memory_bytes;
+  if (memory_bytes > machine.free_memory_bytes) {
+    return fmt::format("needs {} of memory, {} are free", format_bytes(memory_bytes),
+                       format_bytes(machine.free_memory_bytes));
+  }
+  const double cores =
+      runs == 1 ? demand.network_cores : runs * (demand.network_cores + static_cast<double>(workers));
+  if (cores > machine.cores) {
+    return fmt::format("needs {:.1f} cores{}, there are {:g}", cores,
+                       runs == 1 ? " for the network alone" : "", machine.cores);
+  }
+  return std::nullopt;
+}
+
+}  // namespace thinpipe

@@ -1,0 +1,63 @@
+#include "harness/link_meter.hh"
+
+#include <algorithm>
+
+namespace thinpipe {
+namespace {
+
+// How often the live line's link use is measured.
+constexpr double use_period_s = 0.5;
+
+}  // namespace
+
+LinkMeter::LinkMeter(const netem::Network& network, const netem::Conductor& conductor)
+    : network_(network),
+      conductor_(conductor),
+      before_(network.counters()),
+      after_(before_),
+      shown_(before_) {}
+
+void LinkMeter::begin() {
+  before_ = network_.counters();
+}
+
+void LinkMeter::end() {
+  after_ = network_.counters();
+}
+
+double LinkMeter::measured_s() const {
+  return after_.empty() ? 0 : after_.front().time_s - before_.front().time_s;
+}
+
+std::optional<double> LinkMeter::use_since_last() {
+  if (shown_.empty()) return std::nullopt;
+  const std::vector<netem::LinkCounters> now = network_.counters();
+  const double elapsed_s = now.front().time_s - shown_.front().time_s;
+  if (elapsed_s < use_period_s) return std::nullopt;
+  double busiest = 0;
+  for (std::size_t i = 0; i < now.size(); ++i) {
+    const auto bits = 8 * static_cast<double>(now[i].bytes - shown_[i].bytes);
+    busiest = std::max(busiest, bits / elapsed_s / now[i].rate_bit_per_s);
+  }
+  shown_ = now;
+  return busiest;
+}
+
+Json LinkMeter::wire_bytes() const {
+  Json out = Json::object();
+  for (std::size_t i = 0; i < after_.size(); ++i) out[after_[i].name] = after_[i].bytes - before_[i].bytes;
+  return out;
+}
+
+Json LinkMeter::utilisation(double train_time_s) const {
+  Json out = Json::object();
+  if (train_time_s <= 0) return out;
+  for (std::size_t i = 0; i < after_.size(); ++i) {
+    const auto bits = 8 * static_cast<double>(after_[i].bytes - before_[i].bytes);
+    const double cap = conductor_.mean_rate_bit_per_s(i, before_[i].time_s, after_[i].time_s);
+    out[after_[i].name] = cap > 0 ? Json(bits / (cap * train_time_s)) : Json(nullptr);
+  }
+  return out;
+}
+
+}  // namespace thinpipe

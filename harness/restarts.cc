@@ -1,0 +1,31 @@
+#include "harness/restarts.hh"
+
+namespace thinpipe {
+
+bool Restarts::follow(const Outcome& outcome) const {
+  return policy_.restarts() && outcome.status == Outcome::Status::failed && outcome.failure &&
+         is_of_a_worker(*outcome.failure) && std::ssize(restarts_) < policy_.at_most;
+}
+
+void Restarts::begin(const Failure& failure, std::int64_t iterations, double train_time_s, double now_s) {
+  restarts_.push_back({{"failure", thinpipe::to_json(failure)},
+                       {"after_iteration", iterations},
+                       {"resumed_after_iteration", nullptr},
+                       {"lost_train_time_s", nullptr},
+                       {"down_time_s", nullptr}});
+  awaits_resumption_ = true;
+  failed_after_s_ = train_time_s;
+  began_s_ = now_s;
+}
+
+void Restarts::resume(std::int64_t iteration, double own_train_time_s, double now_s) {
+  const double lost_before_s = lost_train_time_s_;
+  lost_train_time_s_ = failed_after_s_ - own_train_time_s;
+  awaits_resumption_ = false;
+  Json& restart = restarts_.back();
+  restart["resumed_after_iteration"] = iteration;
+  restart["lost_train_time_s"] = lost_train_time_s_ - lost_before_s;
+  restart["down_time_s"] = now_s - began_s_;
+}
+
+}  // namespace thinpipe

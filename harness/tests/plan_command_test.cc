@@ -1,0 +1,53 @@
+// thinpipe plan with the stand-in for the trainer.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "harness/prediction.hh"
+#include "harness/tests/program.hh"
+
+namespace thinpipe {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+
+TEST(PlanCommand, PredictsEachRunAndWritesNothing) {
+  const Program program;
+  const std::string experiment =
+      program.experiment({{"topology", "three-switch"}, {"iteration_time", "20 ms"}, {"iterations", 50}},
+                         {{"bottleneck.rate", {"100 Mbit/s", "1 Gbit/s"}}});
+  const auto ended = program.run({"plan", experiment, "--json"});
+  ASSERT_EQ(ended.status.code, 0) << ended.errors;
+  const Json rows = Json::parse(ended.output);
+  ASSERT_EQ(rows.size(), 2);
+  for (const Json& row : rows) {
+    const Json& prediction = row.at("prediction");
+    const double exchange_s = 8 * 1000.0 / goodput_share / (row.at("label") == "1 Gbit/s" ? 1e9 : 1e8);
+    EXPECT_NEAR(prediction.at("exchange_time_per_iteration_s").get<double>(), exchange_s, 1e-12);
+    EXPECT_EQ(prediction.at("compute_time_alone_s"), 0.02);
+    const auto iteration_s = prediction.at("iteration_time_s").get<double>();
+    EXPECT_GE(iteration_s, 0.02 + 0.75 * exchange_s) << "the second bucket is three quarters of the gradient";
+    EXPECT_DOUBLE_EQ(prediction.at("train_time_s").get<double>(), 50 * iteration_s);
+    EXPECT_EQ(prediction.at("memory_bytes"), 8e6);
+    EXPECT_TRUE(prediction.at("machine_lacks").is_null());
+  }
+  // Both runs compute the same.
+  EXPECT_EQ(std::ranges::count(ended.errors, '\n'), 1) << ended.errors;
+  EXPECT_THAT(program.written(), IsEmpty());
+}
+
+TEST(PlanCommand, ItsTableSaysWhatItRestsOn) {
+  const Program program;
+  const std::string experiment = program.experiment({{"topology", "three-switch"}});
+  const auto ended = program.run({"plan", experiment});
+  EXPECT_THAT(ended.output,
+              AllOf(HasSubstr("train time"), HasSubstr("can carry it"), HasSubstr("Iteration: ")));
+  const auto at_once = program.run({"plan", experiment, "--no-measuring"});
+  EXPECT_THAT(at_once.output, AllOf(Not(HasSubstr("can carry it")), Not(HasSubstr("Iteration: "))));
+  EXPECT_EQ(at_once.errors, "");
+}
+
+}  // namespace
+}  // namespace thinpipe

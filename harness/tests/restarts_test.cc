@@ -1,0 +1,61 @@
+#include "harness/restarts.hh"
+
+#include <gtest/gtest.h>
+
+namespace thinpipe {
+namespace {
+
+Outcome failed(const std::string& kind) {
+  return {Outcome::Status::failed, Failure{.kind = kind, .message = "m"}};
+}
+
+FailurePolicy read(const Json& value) {
+  const Json config = {{"on_worker_failure", value}};
+  JsonObject object(config, {"e.json", ""});
+  return read_failure_policy(object);
+}
+
+TEST(Restarts, FollowTheFailureOfAWorkerAndNoOther) {
+  const Restarts restarts(read("restart"));
+  for (const char* kind : {"crash", "hang", "stall", "collective"})
+    EXPECT_TRUE(restarts.follow(failed(kind)));
+  for (const char* kind : {"non_finite", "divergence", "input", "start", "harness", "protocol"}) {
+    EXPECT_FALSE(restarts.follow(failed(kind)));
+  }
+  EXPECT_FALSE(restarts.follow({Outcome::Status::completed}));
+  EXPECT_FALSE(restarts.follow({Outcome::Status::interrupted}));
+  EXPECT_FALSE(Restarts(read("fail")).follow(failed("crash")));
+}
+
+TEST(Restarts, EndAtTheirLimit) {
+  Restarts restarts(read({{"action", "restart"}, {"at_most", 2}}));
+  restarts.begin(*failed("crash").failure, 1, 1, 0);
+  EXPECT_TRUE(restarts.follow(failed("crash")));
+  restarts.begin(*failed("crash").failure, 1, 1, 0);
+  EXPECT_FALSE(restarts.follow(failed("crash")));
+}
+
+// Two failures: after 10 s of training, from a checkpoint at 6 s; then after 15 s of the run, which by the
+// trainer's own count are 11 s, from one at 9 s of that count.
+TEST(Restarts, WhatIsDoneAgainStaysInTheTrainTime) {
+  Restarts restarts(read("restart"));
+  EXPECT_FALSE(restarts.awaits_resumption());
+  restarts.begin(*failed("crash").failure, 100, 10, 50);
+  EXPECT_TRUE(restarts.awaits_resumption());
+  restarts.resume(60, 6, 53);
+  EXPECT_FALSE(restarts.awaits_resumption());
+  EXPECT_DOUBLE_EQ(restarts.lost_train_time_s(), 4);
+  restarts.begin(*failed("hang").failure, 110, 15, 70);
+  restarts.resume(90, 9, 71);
+  EXPECT_DOUBLE_EQ(restarts.lost_train_time_s(), 6);
+  const Json& written = restarts.to_json();
+  EXPECT_EQ(written.at(0).at("failure").at("kind"), "crash");
+  EXPECT_EQ(written.at(0).at("after_iteration"), 100);
+  EXPECT_EQ(written.at(0).at("resumed_after_iteration"), 60);
+  EXPECT_EQ(written.at(0).at("down_time_s"), 3.0);
+  EXPECT_EQ(written.at(0).at("lost_train_time_s"), 4.0);
+  EXPECT_EQ(written.at(1).at("lost_train_time_s"), 2.0);
+}
+
+}  // namespace
+}  // namespace thinpipe

@@ -1,0 +1,20 @@
+// What a worker sets and asks of its own process.
+#pragma once
+
+#include <cstdint>
+
+namespace thinpipe::trainer {
+
+// One core's worth of computing each: workers outnumber cores. OpenBLAS keeps threads of its own, which
+// LibTorch does not set; idle, they call sched_yield in a loop and take the processor from the threads that
+// communicate.
+void compute_on_one_thread();
+
+// Computing yields to communication: with more workers than cores, a ready message must not wait for a time
+// slice of somebody's forward pass. Niceness is per thread on Linux, and needs no privilege to lower.
+void lower_this_threads_priority();
+
+// The most memory that it has held so far.
+std::int64_t peak_memory_bytes();
+
+}  // namespace thinpipe::trainer
