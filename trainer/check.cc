@@ -186,13 +186,7 @@ Json describe() {
           {"collectives", describe_registry<CollectiveRegistry>()},
           {"optimisers", describe_registry<OptimiserRegistry>()},
           {"pruning", describe_registry<PruningRegistry>()},
-          {"settings",
-           {{"pretraining", describe_options<PretrainingOptions>()},
-            {"training", describe_options<LoopOptions>()},
-            {"schedule", describe_options<ScheduleOptions>()},
-            {"weights", describe_options<WeightsOptions>()},
-            {"compute", describe_options<ComputeOptions>()},
-            {"buckets", describe_options<BucketOptions>()}}},
+          {"configuration", describe_training_config()},
           {"cuda_devices", torch::cuda::device_count()},
           {"libraries", library_versions()}};
 }

@@ -14,8 +14,9 @@ namespace thinpipe::trainer {
 // by formula).
 Json check_configurations(const Json& configurations);
 
-// Every registry with each entry's summary and options, the options of the configuration itself, the number
-// of CUDA devices that LibTorch sees, and the versions of the libraries in use.
+// Every registry with each entry's summary and options, the keys of the configuration itself
+// (describe_training_config), the number of CUDA devices that LibTorch sees, and the versions of the
+// libraries in use.
 Json describe();
 
 }  // namespace thinpipe::trainer

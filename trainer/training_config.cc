@@ -10,6 +10,16 @@
 namespace thinpipe::trainer {
 namespace {
 
+const Rule kSeedRule{.effect = "decides every random number: the same seed, the same bits", .at_least = 0};
+const Rule kWorkersRule{
+    .effect = "trainer processes; their batches together make a step", .at_least = 1, .required = true};
+const Json kDefaultModel = {{"name", "small_cnn"}};
+const Json kDefaultDataset = {{"name", "fashion_mnist"}};
+const Json kDefaultOptimiser = {{"name", "sgd"}};
+const Json kDefaultSynchroniser = {{"name", "dense"}};
+const Json kDefaultCollective = {{"name", "gloo"}};
+constexpr const char* kDefaultCriterion = "magnitude";
+
 // A member {"name": …, options…}, or `fallback` when absent, with the registry's defaults filled in.
 template <class SomeRegistry>
 Json read_named(JsonObject& object, std::string_view key, const Json& fallback) {
@@ -22,7 +32,7 @@ Json read_pruning(JsonObject& object) {
   Json value = given == nullptr ? Json::object() : *given;
   const Place place = object.place_of("pruning");
   JsonObject pruning(value, place);
-  std::string criterion = "magnitude";
+  std::string criterion = kDefaultCriterion;
   pruning.read("criterion", criterion);
   value["criterion"] = criterion;
   return fill_defaults(value,
@@ -69,19 +79,24 @@ void check_by_making(const TrainingConfig& config, const Place& place) {
   SynchroniserRegistry::instance().make(config.synchroniser, place / "synchroniser", {});
 }
 
+Json describe_named(const char* key, const char* registry, const Json& fallback, const char* effect) {
+  return {{"key", key},         {"effect", effect},  {"registry", registry},
+          {"selector", "name"}, {"required", false}, {"default", fallback}};
+}
+
 }  // namespace
 
 TrainingConfig parse_training_config(const Json& value, const Place& place) {
   JsonObject object(value, place);
   TrainingConfig config;
-  object.read("seed", config.seed, {.at_least = 0});
-  object.read("workers", config.workers, {.at_least = 1, .required = true});
-  config.model = read_named<ModelRegistry>(object, "model", {{"name", "small_cnn"}});
-  config.dataset = read_named<DatasetRegistry>(object, "dataset", {{"name", "fashion_mnist"}});
-  config.optimiser = read_named<OptimiserRegistry>(object, "optimiser", {{"name", "sgd"}});
+  object.read("seed", config.seed, kSeedRule);
+  object.read("workers", config.workers, kWorkersRule);
+  config.model = read_named<ModelRegistry>(object, "model", kDefaultModel);
+  config.dataset = read_named<DatasetRegistry>(object, "dataset", kDefaultDataset);
+  config.optimiser = read_named<OptimiserRegistry>(object, "optimiser", kDefaultOptimiser);
   config.pruning = read_pruning(object);
-  config.synchroniser = read_named<SynchroniserRegistry>(object, "synchroniser", {{"name", "dense"}});
-  config.collective = read_named<CollectiveRegistry>(object, "collective", {{"name", "gloo"}});
+  config.synchroniser = read_named<SynchroniserRegistry>(object, "synchroniser", kDefaultSynchroniser);
+  config.collective = read_named<CollectiveRegistry>(object, "collective", kDefaultCollective);
   OptionReader reader{object};
   reader("schedule", config.schedule, Rule{});
   reader("weights", config.weights, Rule{});
@@ -113,6 +128,42 @@ Json to_json(const TrainingConfig& config) {
           {"compute", write_options(config.compute)},
           {"buckets", write_options(config.buckets)},
           {"targets", to_json(config.targets)}};
+}
+
+Json describe_training_config() {
+  const TrainingConfig config;
+  OptionDescriber describer;
+  describer("seed", config.seed, kSeedRule);
+  describer("workers", config.workers, kWorkersRule);
+  Json& out = describer.out;
+  out.push_back(describe_named("model", "models", kDefaultModel, "what is trained"));
+  out.push_back(describe_named("dataset", "datasets", kDefaultDataset, "what it is trained and tested on"));
+  out.push_back(
+      describe_named("optimiser", "optimisers", kDefaultOptimiser, "what makes a step of a gradient"));
+  out.push_back({{"key", "pruning"},
+                 {"effect", "which weights are zero, and from when on"},
+                 {"registry", "pruning"},
+                 {"selector", "criterion"},
+                 {"required", false},
+                 {"default", {{"criterion", kDefaultCriterion}}}});
+  out.push_back(describe_named("synchroniser", "synchronisers", kDefaultSynchroniser,
+                               "the method: how all workers come to the same mean gradient"));
+  out.push_back(describe_named("collective", "collectives", kDefaultCollective,
+                               "what carries the bytes from worker to worker"));
+  describer("schedule", config.schedule, Rule{.effect = "how the learning rate changes"});
+  describer("weights", config.weights, Rule{.effect = "where the model starts from"});
+  describer(
+      "pretraining", config.pretraining,
+      Rule{.effect = "training by a single process before the run, shared by the runs of an experiment"});
+  Json dataset = describe_named("dataset", "datasets", nullptr, "to pre-train on; null: the run's own");
+  dataset["nullable"] = true;
+  out.back()["options"].push_back(std::move(dataset));
+  describer("training", config.training, Rule{.effect = "the length of the run, and what is done in a step"});
+  describer("compute", config.compute, Rule{.effect = "the device that computes"});
+  describer("buckets", config.buckets,
+            Rule{.effect = "pieces of the gradient, which are exchanged while others are still computed"});
+  out.push_back(describe_targets());
+  return out;
 }
 
 }  // namespace thinpipe::trainer

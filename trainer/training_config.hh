@@ -119,4 +119,8 @@ TrainingConfig parse_training_config(const Json& value, const Place& place);
 // The normalised form: every field, defaults included; parses back to the same.
 Json to_json(const TrainingConfig& config);
 
+// What parse_training_config reads, an entry for each key as those of describe_options. Where a registry's
+// entry is to be named, "registry" says which one, and "selector" the key of the name.
+Json describe_training_config();
+
 }  // namespace thinpipe::trainer

@@ -35,8 +35,9 @@ struct OptionWriter {
   void operator()(std::string_view key, const T& member, const Rule& rule);
 };
 
-// One entry per field: {"key", "effect", "default", "unit", "above", "at_least", "below", "at_most",
-// "one_of", "required"}.
+// One entry per field: {"key", "effect", "default", "required", "type", "list", "nullable", "unit",
+// "pattern", "above", "at_least", "below", "at_most", "one_of"}; "type" is "boolean", "integer", "number" or
+// "string", of each element where "list" is true. Objects have "options", entries like these, for "type".
 struct OptionDescriber {
   Json out = Json::array();
 
@@ -117,6 +118,36 @@ Json write_value(const T& value, const Rule& rule) {
   }
 }
 
+template <class T>
+void describe_type(Json& entry) {
+  if constexpr (OptionStruct<T>) {
+    entry["options"] = describe_options<T>();
+  } else if constexpr (std::is_same_v<T, bool>) {
+    entry["type"] = "boolean";
+  } else if constexpr (std::is_integral_v<T>) {
+    entry["type"] = "integer";
+  } else if constexpr (std::is_floating_point_v<T>) {
+    entry["type"] = "number";
+  } else if constexpr (std::is_same_v<T, std::string>) {
+    entry["type"] = "string";
+  } else if constexpr (requires(T value) { value.has_value(); }) {
+    entry["nullable"] = true;
+    describe_type<typename T::value_type>(entry);
+  } else {
+    entry["list"] = true;
+    describe_type<typename T::value_type>(entry);
+  }
+}
+
+inline void describe_quantity(Json& entry, const Rule& rule) {
+  const bool positive = rule.above.value_or(-1) >= 0 || rule.at_least.value_or(-1) > 0;
+  entry["type"] = "string";
+  entry["unit"] = base_unit(*rule.quantity);
+  entry["pattern"] = quantity_pattern(*rule.quantity, positive                          ? Range::positive
+                                                      : rule.at_least.value_or(-1) >= 0 ? Range::not_negative
+                                                                                        : Range::any);
+}
+
 }  // namespace detail
 
 template <class T>
@@ -136,13 +167,12 @@ void OptionWriter::operator()(std::string_view key, const T& member, const Rule&
 template <class T>
 void OptionDescriber::operator()(std::string_view key, const T& member, const Rule& rule) {
   Json entry = {{"key", key}, {"effect", rule.effect}};
-  if constexpr (OptionStruct<T>) {
-    entry["options"] = describe_options<T>();
-  } else {
+  detail::describe_type<T>(entry);
+  if constexpr (!OptionStruct<T>) {
     entry["required"] = rule.required;
     if (!rule.required) entry["default"] = detail::write_value(member, rule);
   }
-  if (rule.quantity) entry["unit"] = base_unit(*rule.quantity);
+  if (rule.quantity) detail::describe_quantity(entry, rule);
   if (rule.above) entry["above"] = *rule.above;
   if (rule.at_least) entry["at_least"] = *rule.at_least;
   if (rule.below) entry["below"] = *rule.below;

@@ -8,6 +8,8 @@
 
 #include <fmt/format.h>
 
+#include "harness/support/options.hh"
+
 namespace thinpipe {
 namespace {
 
@@ -15,6 +17,10 @@ constexpr std::array<std::pair<Target::Metric, const char*>, 3> metrics = {
     {{Target::Metric::accuracy, "accuracy"},
      {Target::Metric::test_loss, "test_loss"},
      {Target::Metric::bits_per_byte, "bits_per_byte"}}};
+
+Rule rule_of(Target::Metric metric) {
+  return metric == Target::Metric::accuracy ? Rule{.above = 0, .at_most = 1} : Rule{.above = 0};
+}
 
 }  // namespace
 
@@ -27,9 +33,8 @@ std::string name_of(Target::Metric metric) {
 
 Target read_target(const Json& value, const Place& place) {
   Target target;
-  const Rule share{.above = 0, .at_most = 1};
   if (value.is_number()) {
-    read_value(value, place, share, target.value);
+    read_value(value, place, rule_of(target.metric), target.value);
     return target;
   }
   if (!value.is_object() || value.size() != 1) {
@@ -42,7 +47,7 @@ Target read_target(const Json& value, const Place& place) {
   for (const auto& [metric, name] : metrics) {
     if (object.find(name) == nullptr) continue;
     target.metric = metric;
-    object.read(name, target.value, metric == Target::Metric::accuracy ? share : Rule{.above = 0});
+    object.read(name, target.value, rule_of(metric));
   }
   object.finish();
   return target;
@@ -56,6 +61,27 @@ std::vector<Target> read_targets(JsonObject& object) {
   if (!values->is_array()) throw InputError(place, "must be a list, but is " + values->dump());
   for (std::size_t i = 0; i < values->size(); ++i) targets.push_back(read_target((*values)[i], place / i));
   return targets;
+}
+
+Json describe_targets() {
+  const auto describe = [](const char* key, Target::Metric metric) {
+    OptionDescriber describer;
+    Rule rule = rule_of(metric);
+    rule.required = true;
+    describer(key, 0.0, rule);
+    return describer.out;
+  };
+  Json ways = Json::array({describe("", Target::Metric::accuracy).front()});
+  for (const auto& [metric, name] : metrics) ways.push_back({{"options", describe(name, metric)}});
+  return {
+      {"key", "targets"},
+      {"effect",
+       "levels whose time is asked for: accuracies, as 0.84, or {\"test_loss\": 0.5}, {\"bits_per_byte\": "
+       "2.2}"},
+      {"list", true},
+      {"required", false},
+      {"default", Json::array()},
+      {"any_of", ways}};
 }
 
 Target target_of(const Json& result) {

@@ -30,6 +30,10 @@ Target read_target(const Json& value, const Place& place);
 // The list under "targets"; empty when absent.
 std::vector<Target> read_targets(JsonObject& object);
 
+// What read_targets reads, as an entry of describe_options (harness/support/options.hh): "any_of" has an
+// entry for each way in which an element may be written.
+Json describe_targets();
+
 // The target that an entry of a record's "targets" is the result of.
 Target target_of(const Json& result);
 

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "harness/support/exception.hh"
 #include "harness/support/nearest.hh"
@@ -79,6 +80,13 @@ double parse_quantity(Quantity quantity, std::string_view text) {
     if (unit.name == unit_name) return number * unit.factor;
   }
   throw Error(fmt::format("unknown unit \"{}\"{}", unit_name, suggestion(unit_name, unit_names(quantity))));
+}
+
+std::string quantity_pattern(Quantity quantity, Range range) {
+  // A number is positive when a digit before its exponent is.
+  const char* const sign = range == Range::any ? "-?" : range == Range::positive ? "(?=[0-9.]*[1-9])" : "";
+  return fmt::format(R"(^{}([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)? *({})$)", sign,
+                     fmt::join(unit_names(quantity), "|"));
 }
 
 std::string format_quantity(Quantity quantity, double value) {

@@ -24,6 +24,13 @@ std::vector<std::string> unit_names(Quantity quantity);
 // or the unit is wrong; the caller adds the place.
 double parse_quantity(Quantity quantity, std::string_view text);
 
+// Which numbers a quantity may have.
+enum class Range { any, not_negative, positive };
+
+// A regular expression (ECMA 262, as JSON Schema takes it) that matches what parse_quantity accepts and is in
+// the range. Finer bounds it cannot express.
+std::string quantity_pattern(Quantity quantity, Range range);
+
 // The shortest exact spelling with the largest unit that keeps the number at least 1: 1e8 bit/s is "100
 // Mbit/s".
 std::string format_quantity(Quantity quantity, double value);

@@ -76,13 +76,31 @@ TEST(Options, DescriptionCarriesDefaultUnitAndRule) {
   const Json described = describe_options<Outer>();
   EXPECT_EQ(described[0], Json({{"key", "ratio"},
                                 {"effect", "kept fraction"},
+                                {"type", "number"},
                                 {"required", false},
                                 {"default", 0.5},
                                 {"above", 0.0},
                                 {"at_most", 1.0}}));
   EXPECT_EQ(described[1]["unit"], "bit/s");
   EXPECT_EQ(described[1]["default"], "100 Mbit/s");
+  EXPECT_EQ(described[1]["pattern"], quantity_pattern(Quantity::rate, Range::positive));
   EXPECT_EQ(described[6]["options"][0]["key"], "count");
+}
+
+TEST(Options, DescriptionCarriesTheType) {
+  std::map<std::string, std::string> types;
+  for (const Json& field : describe_options<Outer>()) {
+    types[field["key"]] = field.value("type", "object") + (field.value("list", false) ? " list" : "") +
+                          (field.value("nullable", false) ? " or null" : "");
+  }
+  EXPECT_EQ(types, (std::map<std::string, std::string>{{"ratio", "number"},
+                                                       {"rate", "string"},
+                                                       {"kind", "string"},
+                                                       {"limit", "number or null"},
+                                                       {"targets", "number list"},
+                                                       {"eager", "boolean"},
+                                                       {"inner", "object"}}));
+  EXPECT_EQ(describe_options<Inner>()[0]["type"], "integer");
 }
 
 }  // namespace

@@ -1,5 +1,7 @@
 #include "harness/support/units.hh"
 
+#include <regex>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -32,6 +34,28 @@ TEST(Units, ErrorsStateTheRuleAndTheNearestUnit) {
   EXPECT_EQ(failure(Quantity::duration, "soon"),
             "\"soon\" does not begin with a number; write it like \"20 ms\"");
   EXPECT_THAT(failure(Quantity::size, "inf bytes"), testing::HasSubstr("does not begin with a number"));
+}
+
+TEST(Units, PatternsMatchWhatIsAcceptedAndInRange) {
+  const std::vector<std::string> spellings = {
+      "1 Mbit/s", "1Mbit/s", "1.5   kbit/s", "5. bit/s", ".5 bit/s", "1e6 bit/s", "1E+6 bit/s", "2e-3 Gbit/s",
+      "0.02 s",   "20 ms",   "1 h",          "3 min",    "1 MiB",    "7 bytes",   "0 bytes",    "0.000 s",
+      "0e5 s",    "0.0e1 s", "-1 s",         "-0 s",     "100",      "Mbit/s",    "1 Mbit",     "1 mbit/s",
+      "+1 s",     " 1 s",    "1 s ",         "1e s",     ". s",      "inf s",     "nan bytes",  "0x10 s",
+      "",         "1,5 s",   "1 kbit/s\n",   "--1 s",    "1.2.3 s",  "1 us1 us"};
+  for (const Quantity quantity : {Quantity::rate, Quantity::duration, Quantity::size}) {
+    for (const Range range : {Range::any, Range::not_negative, Range::positive}) {
+      const std::regex pattern(quantity_pattern(quantity, range));
+      for (const std::string& spelling : spellings) {
+        bool accepted = failure(quantity, spelling) == "accepted";
+        // "-0" is as much as 0, but nobody means it.
+        if (accepted && range != Range::any) accepted = !spelling.starts_with('-');
+        if (accepted && range == Range::positive) accepted = parse_quantity(quantity, spelling) > 0;
+        EXPECT_EQ(std::regex_search(spelling, pattern), accepted)
+            << '"' << spelling << "\", " << base_unit(quantity);
+      }
+    }
+  }
 }
 
 TEST(Units, FormatsWithTheUnitThatReadsBest) {
