@@ -1,9 +1,10 @@
-"""What both figures say: which runs stand side by side, and when each reached the target."""
+"""What all figures say: which runs stand side by side, and when each reached the target."""
 from __future__ import annotations
 
 import math
 import re
 from dataclasses import dataclass
+from typing import Callable
 
 import pandas as pd
 
@@ -44,8 +45,12 @@ def compare(
     target: Target | None = None,
     mode: str | None = None,
     where: dict[str, str] | None = None,
+    panels: Callable[[pd.DataFrame], tuple[Panel, ...]] | None = None,
 ) -> Comparison:
-    """Choose the runs and judge them by the target; the hardest preset one if `target` is None."""
+    """Choose the runs and judge them by the target; the hardest preset one if `target` is None.
+
+    `panels` says which runs are compared with each other: those of panels_of(), if it is None.
+    """
     methods = tuple(dict.fromkeys(results.runs.method))
     results = of_one_mode(results, mode)
     results = matching(results, where or {})
@@ -57,7 +62,7 @@ def compare(
             f"{results.directory}: the target {target.option} is no {beyond} than the {target.noun} a run "
             f"starts from, so time to it is 0; give a {beyond} one with --target"
         )
-    return Comparison(results, runs, methods, panels_of(runs), target, preset)
+    return Comparison(results, runs, methods, (panels or panels_of)(runs), target, preset)
 
 
 def of_one_mode(results: Results, mode: str | None) -> Results:

@@ -16,7 +16,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.transforms import ScaledTranslation
 
-from comparison import Comparison, also_differing, compare
+from comparison import Comparison, Panel, also_differing, compare, panels_of
 from load import InputError, load
 from target import Target
 
@@ -30,10 +30,19 @@ DEGRADED_MARK = "†"
 def run_figure(
     name: str, summary: str, draw: Callable[[Comparison], Figure], arguments: Sequence[str] | None
 ) -> int:
-    """The whole program of a figure script; returns its exit code: 0 drawn, 1 not written, 2 wrong input."""
-    options = parser_of(name, summary).parse_args(arguments)
+    """The whole program of a figure script; returns its exit code."""
+    return write_figure(name, parser_of(name, summary).parse_args(arguments), draw)
+
+
+def write_figure(
+    name: str,
+    options: argparse.Namespace,
+    draw: Callable[[Comparison], Figure],
+    panels: Callable[[pd.DataFrame], tuple[Panel, ...]] = panels_of,
+) -> int:
+    """Draw what the command line asks for; returns the exit code: 0 drawn, 1 not written, 2 wrong input."""
     try:
-        comparison = compare(load(options.results), options.target, options.mode, dict(options.where))
+        comparison = compare(load(options.results), options.target, options.mode, dict(options.where), panels)
         output = output_stem(options.output or options.results / f"{name}.png")
         for line in [*comparison.results.superseded, *incomplete_runs(comparison)]:
             print(f"{name}: {line}", file=sys.stderr)
@@ -49,17 +58,17 @@ def run_figure(
     return 0
 
 
-def parser_of(name: str, summary: str) -> argparse.ArgumentParser:
+def parser_of(name: str, summary: str, example: str = "results/quickstart") -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog=f"{name}.py",
         description=summary,
         formatter_class=argparse.RawDescriptionHelpFormatter,
-        epilog=f"example:\n  python3 plotting/{name}.py results/quickstart --target 0.84 "
+        epilog=f"example:\n  python3 plotting/{name}.py {example} --target 0.84 "
         f"--output {name}.pdf\n\n"
         "exit codes: 0 drawn, 1 the figure could not be written, 2 wrong input",
     )
     parser.add_argument(
-        "results", type=Path, help="folder of an experiment's records, such as results/quickstart"
+        "results", type=Path, help=f"folder of an experiment's records, such as {example}"
     )
     parser.add_argument(
         "--target",

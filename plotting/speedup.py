@@ -38,19 +38,24 @@ ON_WHITE = {"facecolor": "white", "edgecolor": "none", "pad": 0.6}
 
 @dataclass(frozen=True)
 class Speedup:
-    """Ratio of times to the target, baseline over method: median, lowest and highest over their common seeds.
+    """Ratio of times to the target, baseline over method: median, mean and ends over their common seeds.
 
     `at_least` says that the baseline did not reach the target; its whole train time then stands for its time
     to the target, and the ratio is a lower bound.
     """
 
     median: float
+    mean: float
     low: float
     high: float
     at_least: bool
 
     def text(self) -> str:
-        return f"{'≥ ' if self.at_least else ''}{self.median:.{2 if self.median < 10 else 1}f}×"
+        return ratio_text(self.median, self.at_least)
+
+
+def ratio_text(ratio: float, at_least: bool) -> str:
+    return f"{'≥ ' if at_least else ''}{ratio:.{2 if ratio < 10 else 1}f}×"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -126,7 +131,13 @@ def speedup_over(baseline: pd.DataFrame, runs: pd.DataFrame) -> Speedup | None:
         return None
     baseline_s = pairs.target_time_s_baseline.fillna(pairs.end_time_s_baseline)
     ratios = baseline_s / pairs.target_time_s
-    return Speedup(ratios.median(), ratios.min(), ratios.max(), at_least=not pairs.reached_baseline.all())
+    return Speedup(
+        ratios.median(),
+        ratios.mean(),
+        ratios.min(),
+        ratios.max(),
+        at_least=not pairs.reached_baseline.all(),
+    )
 
 
 def draw_group(
