@@ -1,5 +1,4 @@
-// The IDX format of the MNIST family: a big-endian header (two zero bytes, element type, number of
-// dimensions, each dimension as uint32), then the elements. http://yann.lecun.com/exdb/mnist/
+// Files of the MNIST family as tensors.
 #pragma once
 
 #include "trainer/torch.hh"
@@ -7,8 +6,7 @@
 namespace thinpipe::trainer {
 
 // Reads a plain or gzip-compressed IDX file of bytes with that many dimensions: uint8, shaped as its header
-// says. Throws SystemError when the file cannot be opened, and Error naming the file, what was expected and
-// what is there when it is not such a file, is truncated, is corrupt, or is longer than its header says.
+// says. Throws as read_idx_bytes() does.
 torch::Tensor read_idx(const std::string& path, std::int64_t dimensions);
 
 }  // namespace thinpipe::trainer

@@ -60,6 +60,11 @@ TEST_F(Safetensors, HasTheDocumentedBytes) {
   EXPECT_TRUE(tensors.at("b").equal(torch::tensor({7, 255}).to(torch::kUInt8)));
 }
 
+TEST_F(Safetensors, RefusesAnEmptyTensorWhoseOtherSizesOverflow) {
+  EXPECT_THAT(refusal(R"({"dtype":"U8","shape":[0,4611686018427387904,4],"data_offsets":[0,0]})", 0),
+              HasSubstr("is too large"));
+}
+
 TEST_F(Safetensors, ReadsBackEveryType) {
   TensorMap tensors;
   for (const auto type : {torch::kDouble, torch::kFloat, torch::kHalf, torch::kBFloat16, torch::kLong,

@@ -73,6 +73,17 @@ TEST_F(IdxFile, ReadsAnEmptyArray) {
   EXPECT_EQ(read_idx(write(std::string("\0\0\x08\x01\0\0\0\0", 8)), 1).numel(), 0);
 }
 
+TEST_F(IdxFile, RefusesAnEmptyArrayWhoseOtherSizesOverflow) {
+  const std::string none("\0\0\0\0", 4);
+  const std::string most(8, '\xff');
+  try {
+    read_idx(write(std::string("\0\0\x08\x03", 4) + none + most), 3);
+    FAIL() << "accepted";
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(), HasSubstr("claims 0 x 4294967295 x 4294967295 elements"));
+  }
+}
+
 TEST_F(IdxFile, NamesAMissingFile) {
   try {
     read_idx(path(), 2);
