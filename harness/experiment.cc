@@ -114,7 +114,8 @@ Axis read_repetitions(std::int64_t count, const Experiment& experiment, const Pl
   Json base = experiment.base.patch;
   for (const Layer& layer : experiment.overrides) merge(base, layer.patch);
   std::int64_t first = 1;
-  JsonObject(base, experiment.base.place).read("seed", first, {.at_least = 0});
+  JsonObject(base, experiment.base.place)
+      .read("seed", first, {.at_least = 0, .at_most = 0x1p62});  // counting on from it does not overflow
   return repetitions(static_cast<std::size_t>(count), first, place);
 }
 

@@ -12,6 +12,8 @@
 namespace thinpipe {
 namespace {
 
+constexpr std::size_t longest_explanation = 300;  // nlohmann's quotes what it last read, however long
+
 [[noreturn]] void refuse(const Json& value, const Place& place, std::string_view rule) {
   throw InputError(place, fmt::format("must be {}, but is {}", rule, value.dump()));
 }
@@ -37,12 +39,16 @@ void check_bounds(const Json& value, const Place& place, const Rule& rule, doubl
   if (!ok) refuse(value, place, bounds(rule));
 }
 
-// Refuses an object that names a member twice: the parser would keep one of the two and say nothing.
-class DuplicateKeys {
+// Refuses an object that names a member twice, as the parser would keep one of the two and say nothing, and
+// nesting that nobody means.
+class Strictness {
  public:
-  explicit DuplicateKeys(const std::string& file) : file_(file) {}
+  explicit Strictness(const std::string& file) : file_(file) {}
 
-  bool operator()(int /*depth*/, Json::parse_event_t event, const Json& parsed) {
+  bool operator()(int depth, Json::parse_event_t event, const Json& parsed) {
+    if (depth > deepest_json) {
+      throw InputError({file_, ""}, fmt::format("is nested more than {} deep", deepest_json));
+    }
     if (event == Json::parse_event_t::object_start) {
       keys_.emplace_back();
     } else if (event == Json::parse_event_t::object_end) {
@@ -81,7 +87,8 @@ void read_value(const Json& value, const Place& place, const Rule& rule, std::in
   if (rule.quantity) {
     double number = 0;
     read_value(value, place, rule, number);
-    if (number != std::floor(number)) {
+    constexpr double beyond = 0x1p63;  // the first that does not fit
+    if (number != std::floor(number) || std::abs(number) >= beyond) {
       refuse(value, place, fmt::format("a whole number of {}", base_unit(*rule.quantity)));
     }
     out = static_cast<std::int64_t>(number);
@@ -132,14 +139,17 @@ void JsonObject::finish() const {
 
 Json parse_json(std::string_view text, const std::string& file) {
   try {
-    return Json::parse(text, DuplicateKeys(file));
+    return Json::parse(text, Strictness(file));
   } catch (const Json::parse_error& error) {
     const std::string_view before = text.substr(0, std::min(error.byte, text.size()));
     const auto line = std::ranges::count(before, '\n') + 1;
     const auto column =
         before.size() - (before.rfind('\n') == std::string_view::npos ? 0 : before.rfind('\n') + 1);
-    throw InputError({file, ""},
-                     fmt::format("not valid JSON at line {}, column {}: {}", line, column, error.what()));
+    throw InputError({file, ""}, fmt::format("not valid JSON at line {}, column {}: {}", line, column,
+                                             std::string_view(error.what()).substr(0, longest_explanation)));
+  } catch (const Json::out_of_range& error) {
+    throw InputError({file, ""}, fmt::format("holds a number beyond all bounds: {}",
+                                             std::string_view(error.what()).substr(0, longest_explanation)));
   }
 }
 

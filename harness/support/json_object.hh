@@ -17,6 +17,14 @@ namespace thinpipe {
 
 using Json = nlohmann::json;
 
+// Nothing of ours is nested as deep. nlohmann's parser takes any depth, but copies and prints by recursion.
+inline constexpr int deepest_json = 100;
+
+// For Json::parse(text, shallow): what is nested deeper is left out.
+inline constexpr auto shallow = [](int depth, Json::parse_event_t /*event*/, const Json& /*parsed*/) {
+  return depth <= deepest_json;
+};
+
 // What a value must satisfy, and what it is for. Used to check input, and printed by `thinpipe list`.
 struct Rule {
   std::string_view effect = {};           // one line for the user: what the value does

@@ -77,7 +77,9 @@ double parse_quantity(Quantity quantity, std::string_view text) {
     throw Error(fmt::format("\"{}\" has no unit; write it like \"{}\"", text, example(quantity)));
   }
   for (const Unit& unit : units_of(quantity)) {
-    if (unit.name == unit_name) return number * unit.factor;
+    if (unit.name != unit_name) continue;
+    if (!std::isfinite(number * unit.factor)) throw Error(fmt::format("\"{}\" is too large", text));
+    return number * unit.factor;
   }
   throw Error(fmt::format("unknown unit \"{}\"{}", unit_name, suggestion(unit_name, unit_names(quantity))));
 }

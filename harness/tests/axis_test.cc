@@ -102,6 +102,8 @@ TEST(Repeat, RunsEachPointWithSeedsFromTheBasesOn) {
 
 TEST(Repeat, ErrorsNamePlaceAndRule) {
   EXPECT_THAT(failure(R"({"base": {}, "repeat": 0})"), HasSubstr("/repeat: must be at least 1"));
+  EXPECT_THAT(failure(R"({"base": {"seed": 9223372036854775807}, "repeat": 2})"),
+              HasSubstr("/base/seed: must be at least 0 and at most"));
   EXPECT_THAT(failure(R"({"base": {}, "repeat": 1e9})"), HasSubstr("/repeat: must be"));
   EXPECT_THAT(failure(R"({"base": {}, "sweep": {"seed": [1, 2]}, "repeat": 2})"),
               HasSubstr("/repeat: sets the seed, and so does the axis \"seed\""));

@@ -64,11 +64,27 @@ TEST(ReadValue, WholeNumbersOfAQuantity) {
                 read_value(Json("0.3 bytes"), {"f", ""}, {.quantity = Quantity::size}, bytes);
               }),
               HasSubstr("whole number of bytes"));
+  EXPECT_THAT(failure([&] {
+                read_value(Json("1e20 bytes"), {"f", ""}, {.quantity = Quantity::size}, bytes);
+              }),
+              HasSubstr("whole number of bytes"));
 }
 
 TEST(ParseJson, SyntaxErrorsNameLineAndColumn) {
   EXPECT_THAT(failure([] { parse_json("{\n  \"a\": ,\n}", "f.json"); }),
               HasSubstr("f.json: not valid JSON at line 2, column "));
+}
+
+TEST(ParseJson, NestingAndNumbersWithoutBoundAreErrors) {
+  EXPECT_EQ(failure([] { parse_json(std::string(1'000'000, '['), "f.json"); }),
+            "f.json: is nested more than 100 deep");
+  EXPECT_EQ(failure([] { parse_json(std::string(100, '[') + std::string(100, ']'), "f.json"); }), "accepted");
+  EXPECT_THAT(failure([] { parse_json(R"({"a": 1e999})", "f.json"); }),
+              HasSubstr("f.json: holds a number beyond all bounds"));
+}
+
+TEST(ParseJson, AMessageIsShortWhateverTheTextIs) {
+  EXPECT_LT(failure([] { parse_json("\"" + std::string(1'000'000, 'x'), "f.json"); }).size(), 500);
 }
 
 TEST(ParseJson, AKeyGivenTwiceIsAnError) {

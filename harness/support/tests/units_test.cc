@@ -33,6 +33,7 @@ TEST(Units, ErrorsStateTheRuleAndTheNearestUnit) {
   EXPECT_EQ(failure(Quantity::rate, "100"), "\"100\" has no unit; write it like \"100 Mbit/s\"");
   EXPECT_EQ(failure(Quantity::duration, "soon"),
             "\"soon\" does not begin with a number; write it like \"20 ms\"");
+  EXPECT_EQ(failure(Quantity::duration, "1e308 h"), "\"1e308 h\" is too large");
   EXPECT_THAT(failure(Quantity::size, "inf bytes"), testing::HasSubstr("does not begin with a number"));
 }
 
