@@ -38,16 +38,17 @@ Progress::~Progress() {
   erase();
 }
 
-void Progress::begin(std::size_t index, const std::string& label, std::int64_t iterations) {
+void Progress::begin(std::size_t index, const std::string& label, std::int64_t iterations,
+                     const std::string& stage) {
   index_ = index;
   label_ = label;
   planned_iterations_ = iterations;
   iteration_ = epoch_ = 0;
   accuracy_ = link_use_ = -1;
   iteration_time_s_ = 0;
-  stage_ = "starting";
+  stage_ = stage;
   shown_at_ = Clock::now();
-  if (!terminal_) note(prefix() + "starting");
+  if (!terminal_) note(prefix() + stage);
 }
 
 void Progress::hear(const Json& event) {
@@ -67,6 +68,11 @@ void Progress::hear(const Json& event) {
     const auto time_s = event.at("iteration_time_s").get<double>();
     iteration_time_s_ = iteration_ == 1 ? time_s : (1 - smoothing) * iteration_time_s_ + smoothing * time_s;
   }
+}
+
+void Progress::wait(std::string stage) {
+  stage_ = std::move(stage);
+  tick();
 }
 
 void Progress::tick() {

@@ -19,12 +19,15 @@ class Progress {
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
-  // The run of this index (from 0) begins; `iterations` as planned.
-  void begin(std::size_t index, const std::string& label, std::int64_t iterations);
+  // The run of this index (from 0) begins; `iterations` as planned, `stage` what goes on first.
+  void begin(std::size_t index, const std::string& label, std::int64_t iterations,
+             const std::string& stage = "starting");
   // An event of rank 0 or of pre-training.
   void hear(const Json& event);
   // Share of the busiest capped link's rate in use, 0..1.
   void link_use(double share) { link_use_ = share; }
+  // What the run waits for before it can start; draws as tick() does.
+  void wait(std::string stage);
   // Draws the live line again if it is time to. Call it as often as convenient.
   void tick();
   // A line that stays.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <map>
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -41,10 +42,50 @@ class TemporaryFile {
   FileDescriptor fd_;
 };
 
-void append_records(const fs::path& folder, std::vector<Json>& records) {
+// What every record has, by type: a file that lacks any of it is something else.
+bool is_record(const Json& value) {
+  using Type = Json::value_t;
+  static const std::map<std::string, std::vector<Type>> members = {
+      {"schema_version", {Type::number_unsigned}},
+      {"run_id", {Type::string}},
+      {"status", {Type::string}},
+      {"experiment", {Type::string}},
+      {"mode", {Type::string}},
+      {"label", {Type::string}},
+      {"labels", {Type::object}},
+      {"error", {Type::object, Type::null}},
+      {"config", {Type::object}},
+      {"plan", {Type::object}},
+      {"provenance", {Type::object}},
+      {"curve", {Type::array}},
+      {"targets", {Type::array}},
+      {"traffic", {Type::object}},
+      {"train_time_s", {Type::number_float, Type::number_unsigned}},
+      {"iteration_time_s", {Type::object, Type::null}},
+      {"fidelity", {Type::object, Type::null}}};
+  return value.is_object() && std::ranges::all_of(members, [&value](const auto& member) {
+           const auto found = value.find(member.first);
+           return found != value.end() &&
+                  std::ranges::find(member.second, found->type()) != member.second.end();
+         });
+}
+
+void append_records(const fs::path& folder, std::vector<Json>& records, const Warn& warn) {
   for (const auto& entry : fs::directory_iterator(folder)) {
     const fs::path file = entry.path() / "run.json";
-    if (entry.is_directory() && fs::exists(file)) records.push_back(load_record(file));
+    if (!entry.is_directory() || !fs::exists(file)) continue;
+    try {
+      if (auto record = find_record(file)) {
+        records.push_back(*std::move(record));
+      } else {
+        warn(
+            fmt::format("{} is left out: it is not a whole record of a run; remove its folder, or run its "
+                        "experiment again",
+                        file.string()));
+      }
+    } catch (const std::exception& error) {
+      warn(fmt::format("{} is left out: {}", file.string(), error.what()));
+    }
   }
 }
 
@@ -69,28 +110,26 @@ std::string record_text(const Json& record) {
 
 std::optional<Json> find_record(const fs::path& path) {
   if (!fs::exists(path)) return std::nullopt;
-  Json record = Json::parse(read_file(path), nullptr, false);
+  Json record = Json::parse(read_file(path), shallow, false);
   const Json version = record.is_object() ? record.value("schema_version", Json(nullptr)) : Json(nullptr);
-  if (!version.is_number_integer()) return std::nullopt;
-  if (version > record_schema_version) {
+  if (version.is_number_integer() && version > record_schema_version) {
     throw Error(
         fmt::format("{} has schema_version {}, but this program knows versions up to {}; update thinpipe",
                     path.string(), version.dump(), record_schema_version));
   }
-  return record;
+  return is_record(record) ? std::optional(std::move(record)) : std::nullopt;
 }
 
-Json load_record(const fs::path& path) {
-  if (auto record = find_record(path)) return *std::move(record);
-  throw Error(fmt::format("{} is not a record of a run; remove it, or its folder", path.string()));
+void warn_on_standard_error(const std::string& message) {
+  fmt::print(stderr, "thinpipe: warning: {}\n", message);
 }
 
-std::vector<Json> load_records(const fs::path& folder) {
+std::vector<Json> load_records(const fs::path& folder, const Warn& warn) {
   if (!fs::is_directory(folder)) throw InputError({folder, ""}, "is not a folder of results");
   std::vector<Json> records;
-  append_records(folder, records);
+  append_records(folder, records, warn);
   for (const auto& entry : fs::directory_iterator(folder)) {
-    if (entry.is_directory()) append_records(entry.path(), records);
+    if (entry.is_directory()) append_records(entry.path(), records, warn);
   }
   if (records.empty()) {
     throw InputError({folder, ""}, "holds no records; give it a folder that `thinpipe run` wrote");

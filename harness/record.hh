@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -23,11 +24,13 @@ std::string record_text(const Json& record);
 // Error when it is of a newer schema version.
 std::optional<Json> find_record(const std::filesystem::path& path);
 
-// The same, where a missing or broken record is an Error naming the file.
-Json load_record(const std::filesystem::path& path);
+using Warn = std::function<void(const std::string& message)>;
+void warn_on_standard_error(const std::string& message);
 
 // All records directly below `folder` (<run_id>/run.json) and one level further
-// (<experiment>/<run_id>/run.json), in the order of their start. Throws Error when there are none.
-std::vector<Json> load_records(const std::filesystem::path& folder);
+// (<experiment>/<run_id>/run.json), in the order of their start. Warns of each run.json that is no record, or
+// one of a newer schema version, and leaves it out. Throws InputError when there are none.
+std::vector<Json> load_records(const std::filesystem::path& folder,
+                               const Warn& warn = warn_on_standard_error);
 
 }  // namespace thinpipe

@@ -1,5 +1,6 @@
 #include "harness/run.hh"
 
+#include <cerrno>
 #include <chrono>
 #include <cmath>
 #include <optional>
@@ -43,6 +44,11 @@ std::vector<Target> targets_of(const Json& config) {
   return read_targets(object);
 }
 
+bool is_full_disk(const std::exception& error) {
+  const auto* const refused = dynamic_cast<const std::system_error*>(&error);
+  return refused != nullptr && (refused->code().value() == ENOSPC || refused->code().value() == EDQUOT);
+}
+
 class LiveRun {
  public:
   LiveRun(const Run& run, const RunContext& context)
@@ -62,6 +68,7 @@ class LiveRun {
       prepare_folder();
       outcome = train();
     } catch (const std::exception& error) {
+      if (is_full_disk(error)) throw;  // not the run's fault: no record, so that it is run again
       outcome = {Outcome::Status::failed, Failure{.kind = "harness", .message = error.what()}};
     }
     provenance_["ended_at"] = utc_now();
@@ -85,7 +92,8 @@ class LiveRun {
   void prepare_folder() {
     fs::create_directories(folder_);
     for (const auto& entry : fs::directory_iterator(folder_)) {
-      if (entry.path().filename() != "run.json") fs::remove_all(entry.path());
+      const fs::path name = entry.path().filename();
+      if (name != "run.json" && name != run_lock_name) fs::remove_all(entry.path());
     }
     log_ = make_log_to_file(folder_ / "controller.log", context_.log_level);
     log_->info("run {} of {}: {}", run_.id, context_.experiment, run_.label);
@@ -93,8 +101,8 @@ class LiveRun {
   }
 
   Outcome train() {
-    auto weights = context_.weights.obtain(run_.training_config, context_.executor, context_.progress,
-                                           context_.stall_timeout);
+    auto weights =
+        context_.weights.obtain(run_, context_.executor, context_.progress, context_.stall_timeout);
     if (auto* const untrained = std::get_if<Outcome>(&weights)) return *untrained;
     starting_weights_ = std::get<Json>(weights);
     network_.emplace(run_.topology, run_.schedule);
@@ -187,12 +195,13 @@ class LiveRun {
     }
     if (rank != 0) return;
     if (kind == "started") provenance_["libraries"] = event.value("libraries", Json::object());
+    if (kind == "dataset") provenance_["dataset_hash"] = event.at("hash");
     if (restarts_.awaits_resumption()) go_on_if_told(kind, event);
     if (event.contains("train_time_s")) {
       event["train_time_s"] = event["train_time_s"].get<double>() + restarts_.lost_train_time_s();
     }
     if (kind == "iteration" || kind == "evaluation" || kind == "resumed") {
-      write_all(iterations_, event.dump() + "\n", "write iterations.jsonl");
+      write_all(iterations_, event.dump() + "\n", "write " + (folder_ / "iterations.jsonl").string());
     }
     if (kind == "evaluation" && !began_) begin();
     measurements_.add(event);

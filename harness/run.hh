@@ -15,6 +15,9 @@
 
 namespace thinpipe {
 
+// In the run's folder, while a controller is at the run; see LockFile.
+inline constexpr const char* run_lock_name = ".lock";
+
 // What all runs of one command share.
 struct RunContext {
   std::string experiment;

@@ -1,6 +1,7 @@
 // Names of things by their content: xxh3-64, as 16 hexadecimal digits.
 #pragma once
 
+#include <filesystem>
 #include <string>
 #include <string_view>
 
@@ -10,8 +11,15 @@ namespace thinpipe {
 
 std::string content_hash(std::string_view bytes);
 
-// The identity of a run: a hash of its normalised configuration alone. The order of keys does not matter, nor
-// do the topology's name and description and the name of a trace's file, which decide nothing.
-std::string run_id(const Json& normalised_config);
+// Of a file's bytes; throws SystemError naming the path.
+std::string content_hash_of_file(const std::filesystem::path& path);
+
+// What decides a run's outcome: its normalised configuration, without what the topology and a trace's file
+// are called, and with hashes of what paths lead to instead of the paths. content: those hashes, each under
+// the JSON pointer to its path, as CheckedConfig has them.
+Json decisive_part(const Json& normalised_config, const Json& content = Json::object());
+
+// The identity of a run: a hash of that. The order of keys does not matter.
+std::string run_id(const Json& normalised_config, const Json& content = Json::object());
 
 }  // namespace thinpipe

@@ -174,7 +174,8 @@ std::vector<Run> plan_runs(const Experiment& experiment, const TrainerProgram& t
     run.training_config = checked[i].config;
     run.plan = checked[i].plan;
     run.config.update(run.training_config);
-    run.id = run_id(run.config);
+    run.decisive = decisive_part(run.config, checked[i].content);
+    run.id = run_id(run.config, checked[i].content);
     if (seen.insert(run.id).second) distinct.push_back(std::move(run));
   }
   return distinct;

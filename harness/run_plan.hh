@@ -22,6 +22,7 @@ struct Run {
   std::string label;
   Json config;  // normalised: mode, topology (resolved, caps applied), bottleneck, workers, and the trainer's
                 // part; network_events, rate_trace, worker_events and on_worker_failure where there are any
+  Json decisive;         // what the id is a hash of; see decisive_part()
   Json training_config;  // the trainer's part alone, as it goes into worker.json
   Json plan;             // the trainer's prediction; see CheckedConfig
   netem::Topology topology;

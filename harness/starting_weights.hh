@@ -10,24 +10,27 @@
 
 #include "harness/executors/executor.hh"
 #include "harness/progress.hh"
-#include "harness/support/json_object.hh"
+#include "harness/run_plan.hh"
+#include "harness/signals.hh"
 
 namespace thinpipe {
 
 class StartingWeights {
  public:
   // `fresh`: make them anew, once, even where they are kept from earlier.
-  StartingWeights(std::filesystem::path folder, bool fresh) : folder_(std::move(folder)), fresh_(fresh) {}
+  StartingWeights(std::filesystem::path folder, bool fresh, StopSignals& stop)
+      : folder_(std::move(folder)), fresh_(fresh), stop_(stop) {}
 
   // {"path", "hash" (of the file), "test_accuracy"} of the pre-trained weights, or without pre-training of
   // the file of weights that the configuration names, whose accuracy is not known; null where it names none;
-  // or the outcome of a pre-training that did not complete.
-  std::variant<Json, Outcome> obtain(const Json& training_config, Executor& executor, Progress& progress,
+  // or the outcome of a pre-training that did not complete. Waits for another controller that is making them.
+  std::variant<Json, Outcome> obtain(const Run& run, Executor& executor, Progress& progress,
                                      std::chrono::duration<double> stall_timeout);
 
  private:
   std::filesystem::path folder_;
   bool fresh_;
+  StopSignals& stop_;
   std::set<std::string> made_;
 };
 

@@ -1,5 +1,5 @@
-// Runs an experiment's runs one after the other: skips what is complete, outlives what fails, stops when
-// asked to.
+// Runs an experiment's runs one after the other: skips what has ended, outlives what fails, stops when
+// asked to, and leaves alone what another controller is at.
 #pragma once
 
 #include <chrono>
@@ -15,17 +15,18 @@ namespace thinpipe {
 struct SweepOptions {
   std::string experiment;
   std::filesystem::path results;  // the experiment's own folder
-  bool fresh = false;             // do completed runs again
+  bool fresh = false;             // do again what has ended
+  bool retry_failed = false;      // do again what has failed
   std::chrono::duration<double> stall_timeout{600};
   std::string log_level = "info";  // of the logs in each run's folder
   std::vector<std::string> command_line;
 };
 
-// The record of a run that completed earlier and need not run again.
-std::optional<Json> completed_record(const Run& run, const SweepOptions& options);
+// The record of a run that ended earlier, well or not, and is not to be run again.
+std::optional<Json> kept_record(const Run& run, const SweepOptions& options);
 
 struct SweepResult {
-  std::vector<Json> records;  // in the order of the runs; ends where it was interrupted
+  std::vector<Json> records;  // in the order of the runs; without those that an interruption left out
   bool all_well = true;       // every run is completed
 };
 

@@ -36,6 +36,7 @@ std::vector<CheckedConfig> TrainerProgram::check(const std::vector<Json>& config
     if (checked.ok) {
       checked.config = answer.at("config");
       checked.plan = answer.at("plan");
+      checked.content = answer.value("content", Json::object());
     } else {
       checked.pointer = answer.at("pointer").get<std::string>();
       checked.message = answer.at("message").get<std::string>();

@@ -11,10 +11,11 @@ namespace thinpipe {
 // The answer about one training configuration.
 struct CheckedConfig {
   bool ok = false;
-  Json config;          // normalised, every default filled in
-  Json plan;            // of trainer/check.hh
-  std::string pointer;  // when not ok: the place in the given configuration
-  std::string message;  //              and what is wrong there
+  Json config;                    // normalised, every default filled in
+  Json plan;                      // of trainer/check.hh
+  Json content = Json::object();  // hashes of what paths in it lead to, each under the pointer to its path
+  std::string pointer;            // when not ok: the place in the given configuration
+  std::string message;            //              and what is wrong there
 };
 
 class TrainerProgram {

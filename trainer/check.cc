@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "trainer/content_hash.hh"
 #include "trainer/datasets/batch_sampler.hh"
 #include "trainer/gradient_exchange.hh"
 #include "trainer/optimisers/optimiser.hh"
@@ -21,9 +22,24 @@ namespace {
 class Cache {
  public:
   const Dataset& dataset(const TrainingConfig& config) {
-    auto& dataset = datasets_[config.dataset.dump()];
-    if (!dataset) dataset = DatasetRegistry::instance().make(config.dataset, Place{} / "dataset");
-    return *dataset;
+    return *load(config.dataset, Place{} / "dataset").dataset;
+  }
+
+  // What the files and folders that the configuration names hold, by the places of their names: the same data
+  // elsewhere make the same run, and other data in the same place another one.
+  Json content(const TrainingConfig& config) {
+    Json out = Json::object();
+    const auto add = [&](const Json& dataset, const Place& place) {
+      for (const char* key : {"directory", "path"}) {
+        if (dataset.contains(key)) out[(place / key).pointer] = load(dataset, place).hash;
+      }
+    };
+    add(config.dataset, Place{} / "dataset");
+    if (config.pretraining.iterations > 0 && !config.pretraining_dataset.is_null()) {
+      add(config.pretraining_dataset, Place{} / "pretraining" / "dataset");
+    }
+    if (config.weights.file) out["/weights/file"] = weights_hash(*config.weights.file);
+    return out;
   }
 
   Model& model(const TrainingConfig& config) {
@@ -51,7 +67,28 @@ class Cache {
     }
   }
 
-  std::map<std::string, std::unique_ptr<Dataset>> datasets_;
+  struct Loaded {
+    std::unique_ptr<Dataset> dataset;
+    std::string hash;
+  };
+
+  const Loaded& load(const Json& dataset, const Place& place) {
+    Loaded& loaded = datasets_[dataset.dump()];
+    if (!loaded.dataset) {
+      loaded.dataset = DatasetRegistry::instance().make(dataset, place);
+      loaded.hash = content_hash(*loaded.dataset);
+    }
+    return loaded;
+  }
+
+  const std::string& weights_hash(const std::string& file) {
+    std::string& hash = weights_hashes_[file];
+    if (hash.empty()) hash = content_hash_of_file(file);
+    return hash;
+  }
+
+  std::map<std::string, Loaded> datasets_;
+  std::map<std::string, std::string> weights_hashes_;
   std::shared_ptr<Model> model_;
   Json model_key_;
 };
@@ -167,7 +204,10 @@ Json check_configurations(const Json& configurations) {
     try {
       const TrainingConfig config = parse_training_config(value, {});
       const Json expected = plan(config, cache.dataset(config), cache.model(config));
-      answers.push_back({{"ok", true}, {"config", to_json(config)}, {"plan", expected}});
+      answers.push_back({{"ok", true},
+                         {"config", to_json(config)},
+                         {"plan", expected},
+                         {"content", cache.content(config)}});
     } catch (const InputError& error) {
       answers.push_back({{"ok", false}, {"pointer", error.place().pointer}, {"message", error.message()}});
     } catch (const std::exception& error) {

@@ -7,11 +7,12 @@
 namespace thinpipe::trainer {
 
 // configurations: an array of training configurations as users write them. One answer each:
-//   {"ok": true, "config": {…normalised…}, "plan": {…}}   or   {"ok": false, "pointer": "/model/width",
-//   "message": "…"}
+//   {"ok": true, "config": {…normalised…}, "plan": {…}, "content": {…}}   or
+//   {"ok": false, "pointer": "/model/width", "message": "…"}
 // plan: parameters, gradient_bytes, bucket_bytes (of the gradient, by bucket, in the order of their
 // exchange), iterations, evaluations, payload_bytes_per_iteration, sent_bytes_per_iteration (of one worker,
-// by formula).
+// by formula). content: hashes of what the paths in the configuration lead to, each under the pointer to its
+// path, such as "/dataset/directory".
 Json check_configurations(const Json& configurations);
 
 // Every registry with each entry's summary and options, the keys of the configuration itself

@@ -7,6 +7,7 @@
 #include "harness/support/log.hh"
 #include "trainer/agreement.hh"
 #include "trainer/collectives/gloo.hh"
+#include "trainer/content_hash.hh"
 #include "trainer/heartbeat.hh"
 #include "trainer/process.hh"
 #include "trainer/training_setup.hh"
@@ -86,6 +87,7 @@ bool work(const WorkerFile& worker, const EventSink& events) {
                  dataset->test().size());
     const TensorMap weights = worker.starting_weights ? load_tensors(*worker.starting_weights) : TensorMap{};
     const EventSink rank_0_only = rank == 0 ? events : [](const Json&) {};
+    if (rank == 0) events({{"event", "dataset"}, {"hash", content_hash(*dataset)}});
     auto network = CollectiveRegistry::instance().make(worker.config.collective,
                                                        kConfigurationPlace / "collective", worker.membership);
     TrainingLoop loop(worker.config, *dataset, std::move(network), weights, worker.checkpoint, rank_0_only,

@@ -1,12 +1,15 @@
 // thinpipe run: the experiment's runs, their records and the table that compares them.
 #include <algorithm>
+#include <cstdlib>
 #include <memory>
 #include <optional>
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include "harness/commands/command.hh"
 #include "harness/commands/plan_table.hh"
+#include "harness/lock_file.hh"
 #include "harness/report.hh"
 #include "harness/seed_summary.hh"
 #include "harness/support/log.hh"
@@ -16,6 +19,8 @@
 namespace thinpipe {
 namespace {
 
+constexpr double longest_stall_timeout_s = 365.0 * 24 * 3600;
+
 struct Options {
   std::string experiment;
   std::vector<std::string> overrides;
@@ -24,12 +29,14 @@ struct Options {
   std::string stall_timeout = "10 min";
   std::string log_level = "info";
   bool fresh = false;
+  bool retry_failed = false;
   bool dry_run = false;
 };
 
 double parse_stall_timeout(const std::string& text) {
   double seconds = 0;
-  read_value(text, {"--stall-timeout", ""}, {.quantity = Quantity::duration, .above = 0}, seconds);
+  read_value(text, {"--stall-timeout", ""},
+             {.quantity = Quantity::duration, .above = 0, .at_most = longest_stall_timeout_s}, seconds);
   return seconds;
 }
 
@@ -44,6 +51,7 @@ int run(const Options& options, const std::vector<std::string>& arguments) {
       .experiment = experiment.name,
       .results = std::filesystem::path(options.results) / experiment.name,
       .fresh = options.fresh,
+      .retry_failed = options.retry_failed,
       .stall_timeout = std::chrono::duration<double>(parse_stall_timeout(options.stall_timeout)),
       .log_level = options.log_level,
       .command_line = arguments};
@@ -53,8 +61,11 @@ int run(const Options& options, const std::vector<std::string>& arguments) {
     return 0;
   }
   const bool needs_sandbox = std::ranges::any_of(
-      runs, [&sweep](const Run& run) { return run.needs_network() && !completed_record(run, sweep); });
-  if (needs_sandbox && !netem::inside_sandbox()) return netem::run_in_sandbox(arguments);
+      runs, [&sweep](const Run& run) { return run.needs_network() && !kept_record(run, sweep); });
+  if (needs_sandbox && !netem::inside_sandbox()) {
+    ::setenv(controller_pid_variable, std::to_string(::getpid()).c_str(), 1);
+    return netem::run_in_sandbox(arguments);
+  }
   if (!stop) stop.emplace();
   const SweepResult result = run_sweep(runs, sweep, trainer, *stop);
   const Json rows = make_report(result.records);
@@ -64,7 +75,7 @@ int run(const Options& options, const std::vector<std::string>& arguments) {
 
 void add(CLI::App& program, Invocation& invocation) {
   const auto options = std::make_shared<Options>();
-  CLI::App& command = *program.add_subcommand("run", "Run an experiment; completed runs are not run again");
+  CLI::App& command = *program.add_subcommand("run", "Run an experiment; what has ended is not run again");
   command.add_option("experiment", options->experiment, "The experiment's file")
       ->required()
       ->type_name("FILE");
@@ -90,12 +101,14 @@ void add(CLI::App& program, Invocation& invocation) {
                   "How much the logs in each run's folder tell: controller.log, worker-N.log")
       ->check(CLI::IsMember(log_levels()))
       ->capture_default_str();
-  command.add_flag("--fresh", options->fresh, "Run completed runs again too");
+  command.add_flag("--fresh", options->fresh, "Run everything again");
+  command.add_flag("--retry-failed", options->retry_failed, "Run failed runs again");
   command.add_flag("--dry-run", options->dry_run, "Check everything, print the plan, start nothing");
   command.footer(
       "Examples:\n"
       "  thinpipe run experiments/quickstart.json\n"
       "  thinpipe run experiments/quickstart.json --only 'pactrain*' --set training.epochs=2\n"
+      "  thinpipe run experiments/quickstart.json --retry-failed\n"
       "  thinpipe run experiments/smoke-loopback.json --results /tmp/results --fresh\n"
       "Exit codes: 0 all runs are complete; 1 one failed or was interrupted (its record says why); 2 wrong "
       "input.");

@@ -27,6 +27,7 @@ constexpr std::chrono::milliseconds grace{1000};
 constexpr std::chrono::seconds longest_silence{8};
 constexpr std::chrono::seconds heartbeat_check_period{1};
 constexpr std::size_t log_tail_lines = 20;
+constexpr std::size_t excerpt_bytes = 200;
 constexpr off_t log_tail_bytes = 16384;
 
 // One worker's fate as far as it is known.
@@ -39,6 +40,16 @@ struct Watched {
 
   bool ended_well() const { return finished && process.exit_status() && process.exit_status()->ok(); }
 };
+
+// The beginning of what may be anything of any length, fit for a terminal.
+std::string excerpt(std::string_view text) {
+  std::string out;
+  for (const char byte : text.substr(0, excerpt_bytes)) {
+    const auto code = static_cast<unsigned char>(byte);
+    out += code < 0x20 || code >= 0x7f ? fmt::format("\\x{:02x}", code) : std::string(1, byte);
+  }
+  return text.size() > excerpt_bytes ? out + "…" : out;
+}
 
 // How directly a failure names the cause: a broken collective is mostly the echo of another rank's failure.
 int remoteness(const Failure& failure) {
@@ -111,7 +122,7 @@ class LocalJob : public WorkerControl {
 
   void hear(Watched& worker, const std::string& line) {
     try {
-      const Json event = Json::parse(line);
+      const Json event = Json::parse(line, shallow);
       const auto kind = event.at("event").get<std::string>();
       if (kind == "heartbeat") {
         worker.beat_at = Clock::now();
@@ -128,8 +139,8 @@ class LocalJob : public WorkerControl {
       observer_.event(worker.process.command().rank, event);
     } catch (const Json::exception& error) {
       fail(worker, {.kind = "protocol",
-                    .message = fmt::format("reported a line that is no event: {} ({})", line.substr(0, 200),
-                                           error.what())});
+                    .message = fmt::format("reported a line that is no event: {} ({})", excerpt(line),
+                                           excerpt(error.what()))});
     }
   }
 

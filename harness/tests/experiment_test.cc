@@ -140,6 +140,19 @@ TEST(RunId, IgnoresWhatATopologyIsCalled) {
   EXPECT_NE(run_id(one), run_id(other));
 }
 
+TEST(RunId, GoesByWhatPathsLeadToAndNotByThePaths) {
+  const Json config = {{"dataset", {{"name", "d"}, {"directory", "/a"}}}, {"weights", {{"file", "w"}}}};
+  const Json elsewhere = {{"dataset", {{"name", "d"}, {"directory", "/b"}}}, {"weights", {{"file", "v"}}}};
+  const Json content = {{"/dataset/directory", "0123456789abcdef"}, {"/weights/file", "fedcba9876543210"}};
+  Json changed = content;
+  EXPECT_EQ(run_id(config, content), run_id(elsewhere, content));
+  for (const char* const path : {"/dataset/directory", "/weights/file"}) {
+    changed = content;
+    changed[path] = "0000000000000000";
+    EXPECT_NE(run_id(config, changed), run_id(config, content)) << path;
+  }
+}
+
 TEST(ContentHash, IsXxh3) {
   EXPECT_EQ(content_hash(""), "2d06800538d394c2");  // the published hash of the empty input with seed 0
 }

@@ -7,13 +7,16 @@
 #include <fstream>
 #include <iostream>
 #include <limits>
+#include <optional>
 #include <string>
 #include <thread>
 
+#include <fmt/format.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "harness/support/exception.hh"
+#include "harness/support/file_descriptor.hh"
 #include "harness/support/json_object.hh"
 #include "harness/support/options.hh"
 
@@ -30,7 +33,8 @@ struct Fault {
 
   void visit(auto& field) {
     field("kind", kind,
-          Rule{.one_of = {"none", "crash", "exit", "hang", "stop", "nan", "garbage", "silent_exit"}});
+          Rule{.one_of = {"none", "crash", "exit", "hang", "stop", "nan", "garbage", "binary", "flood",
+                          "deep", "silent_exit"}});
     field("rank", rank, Rule{.at_least = 0});
     field("iteration", iteration, Rule{.at_least = 1});
     field("once", once, Rule{});
@@ -55,8 +59,12 @@ struct Pretraining {
 
 struct Dataset {
   std::string name = "d";
+  std::optional<std::string> path;  // a file, whose content decides
 
-  void visit(auto& field) { field("name", name, Rule{.one_of = {"d"}}); }
+  void visit(auto& field) {
+    field("name", name, Rule{.one_of = {"d"}});
+    field("path", path, Rule{});
+  }
 };
 
 struct Config {
@@ -89,6 +97,16 @@ void say(const Json& event) {
   std::cout << event.dump() << std::endl;
 }
 
+std::string dataset_hash(const Dataset& dataset) {
+  return dataset.path ? "hash of " + thinpipe::read_file(*dataset.path) : "hash of nothing";
+}
+
+Json content(const Config& config) {
+  Json out = Json::object();
+  if (config.dataset.path) out["/dataset/path"] = dataset_hash(config.dataset);
+  return out;
+}
+
 int check() {
   Json answers = Json::array();
   for (const Json& given : Json::parse(std::cin)) {
@@ -96,6 +114,7 @@ int check() {
       const auto config = thinpipe::read_options<Config>(given, {"", ""});
       answers.push_back({{"ok", true},
                          {"config", thinpipe::write_options(config)},
+                         {"content", content(config)},
                          {"plan",
                           {{"parameters", 100},
                            {"gradient_bytes", 400},
@@ -134,7 +153,12 @@ int profile() {
 }
 
 int pretrain(const Json& input) {
-  std::ofstream(input.at("output").get<std::string>()) << "weights";
+  const auto output = input.at("output").get<std::string>();
+  const auto config = thinpipe::read_options<Config>(input.at("config"), {"", ""});
+  const double iterations = static_cast<double>(config.pretraining.iterations);
+  std::this_thread::sleep_for(std::chrono::duration<double>(iterations * config.iteration_time_s));
+  std::ofstream(output) << "weights";
+  std::ofstream(fmt::format("{}.made-by-{}", output, ::getpid())) << "";  // for tests that count
   say({{"event", "pretraining"}, {"iteration", 1}, {"iterations", 1}, {"train_loss", 1.0}});
   say({{"event", "pretrained"}, {"test_accuracy", 0.25}, {"output", input.at("output")}});
   return 0;
@@ -162,6 +186,17 @@ int strike(const Fault& fault, std::int64_t rank) {
     ::raise(SIGSTOP);
   }
   if (fault.kind == "garbage") std::cout << "this is no event" << std::endl;
+  if (fault.kind == "binary") std::cout << std::string("\0\x1b[31m\xff\xfe{\n", 10) << std::flush;
+  if (fault.kind == "flood") {  // 100 MB and no end of line
+    const std::string piece(1 << 16, 'x');
+    for (int i = 0; i < 1600; ++i) std::cout << piece;
+    std::cout << std::flush;
+  }
+  if (fault.kind == "deep") {  // what would overflow the stack if it were copied
+    const std::string brackets(100000, '[');
+    std::cout << R"({"event":"evaluation","test_loss":)" << brackets << std::string(brackets.size(), ']')
+              << '}' << std::endl;
+  }
   if (fault.kind == "nan") {
     say({{"event", "failed"}, {"rank", rank}, {"kind", "non_finite"}, {"message", "the loss is not finite"}});
     return 1;
@@ -213,6 +248,7 @@ int work(const Json& input) {
   const Checkpoint checkpoint(input.at("checkpoint"));
   const std::int64_t done = checkpoint.newest();
   double train_time_s = static_cast<double>(done) * config.iteration_time_s;
+  if (rank == 0) say({{"event", "dataset"}, {"hash", dataset_hash(config.dataset)}});
   if (rank == 0 && done == 0) evaluate(0, 0);
   if (rank == 0 && done > 0) {
     say({{"event", "resumed"}, {"iteration", done}, {"train_time_s", train_time_s}});

@@ -3,6 +3,7 @@
 #include <atomic>
 #include <csignal>
 #include <fstream>
+#include <random>
 #include <thread>
 
 #include <gmock/gmock.h>
@@ -10,6 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "harness/run_id.hh"
 #include "harness/support/file_descriptor.hh"
 #include "harness/tests/temporary_folder.hh"
 
@@ -22,6 +24,26 @@ using testing::HasSubstr;
 void write(const fs::path& path, const std::string& text) {
   fs::create_directories(path.parent_path());
   std::ofstream(path) << text;
+}
+
+Json whole_record(const std::string& label) {
+  return {{"schema_version", 1},
+          {"run_id", "1"},
+          {"status", "completed"},
+          {"experiment", "e"},
+          {"mode", "live"},
+          {"label", label},
+          {"labels", Json::object()},
+          {"error", nullptr},
+          {"config", Json::object()},
+          {"plan", Json::object()},
+          {"provenance", Json::object()},
+          {"curve", Json::array()},
+          {"targets", Json::array()},
+          {"traffic", Json::object()},
+          {"train_time_s", 1.5},
+          {"iteration_time_s", nullptr},
+          {"fidelity", nullptr}};
 }
 
 TEST(WriteAtomically, AReaderSeesTheOldOrTheNewWhole) {
@@ -41,25 +63,32 @@ TEST(WriteAtomically, AReaderSeesTheOldOrTheNewWhole) {
   }
 }
 
-// The writer is killed after ever longer pauses, so in different moments of its work.
-TEST(WriteAtomically, AKilledWriterLeavesAWholeFile) {
+// Killed at random moments, under the eyes of a reader.
+TEST(WriteAtomically, AWriterKilledAtAnyMomentLeavesAWholeRecord) {
   const TemporaryFolder folder;
   const fs::path path = folder.path() / "run.json";
-  const std::string old_text(1 << 18, 'o');
-  const std::string new_text(1 << 19, 'n');
-  for (int attempt = 0; attempt < 50; ++attempt) {
-    write_atomically(path, old_text);
+  const std::vector<std::string> texts = {record_text(whole_record(std::string(100'000, 'a'))),
+                                          record_text(whole_record(std::string(300'000, 'b')))};
+  write_atomically(path, texts[0]);
+  std::mt19937 random(1);
+  std::uniform_int_distribution<int> pause_us(0, 20'000);
+  for (int kill = 0; kill < 100; ++kill) {
     const pid_t writer = ::fork();
     if (writer == 0) {
-      for (;;) write_atomically(path, new_text);
+      for (std::size_t i = 0;; ++i) write_atomically(path, texts[i % 2]);
     }
     ASSERT_GT(writer, 0);
-    std::this_thread::sleep_for(std::chrono::microseconds(100 * attempt));
+    const auto end = std::chrono::steady_clock::now() + std::chrono::microseconds(pause_us(random));
+    do {
+      const std::string seen = read_file(path);
+      ASSERT_TRUE(seen == texts[0] || seen == texts[1]) << seen.size() << " bytes";
+    } while (std::chrono::steady_clock::now() < end);
     ::kill(writer, SIGKILL);
     ASSERT_EQ(::waitpid(writer, nullptr, 0), writer);
-    const std::string seen = read_file(path);
-    ASSERT_TRUE(seen == old_text || seen == new_text) << seen.size() << " bytes";
+    ASSERT_TRUE(find_record(path)) << "after kill " << kill;
   }
+  const auto files = fs::directory_iterator(folder.path());
+  EXPECT_GT(std::distance(begin(files), end(files)), 1) << "no kill has struck in the middle of writing";
 }
 
 TEST(WriteAtomically, AFolderThatIsMissingIsNamed) {
@@ -83,9 +112,38 @@ TEST(FindRecord, TruncatedAndForeignFilesAreNoRecords) {
   EXPECT_FALSE(find_record(path));
   write(path, R"(["something else"])");
   EXPECT_FALSE(find_record(path));
-  EXPECT_THROW(load_record(path), Error);
   write(path, R"({"schema_version": 1, "status": "completed"})");
+  EXPECT_FALSE(find_record(path));
+  const Json whole = whole_record("x");
+  write(path, whole.dump());
   EXPECT_EQ(find_record(path)->at("status"), "completed");
+  for (const auto& [member, value] : whole.items()) {
+    Json lacking = whole;
+    lacking.erase(member);
+    write(path, lacking.dump());
+    EXPECT_FALSE(find_record(path)) << "without " << member;
+    lacking[member] = true;
+    write(path, lacking.dump());
+    EXPECT_FALSE(find_record(path)) << member << " of another type";
+  }
+}
+
+TEST(FindRecord, NestingThatNothingOfOursHasIsLeftOut) {
+  const TemporaryFolder folder;
+  const fs::path path = folder.path() / "run.json";
+  write(path, std::string(1'000'000, '['));
+  EXPECT_FALSE(find_record(path));
+  std::string text = whole_record("x").dump();
+  text.replace(text.find("\"plan\":{}"), 9,
+               "\"plan\":{\"x\":" + std::string(1'000'000, '[') + std::string(1'000'000, ']') + "}");
+  write(path, text);
+  EXPECT_LT(find_record(path)->dump().size(), 2000);
+}
+
+TEST(FindRecord, TheReferenceResultsAreRecordsAndKeepTheirNames) {
+  for (const Json& record : load_records(THINPIPE_SOURCE_DIR "/results/reference")) {
+    EXPECT_EQ(run_id(record.at("config")), record.at("run_id"));
+  }
 }
 
 TEST(FindRecord, ANewerSchemaVersionIsRefusedByName) {
@@ -102,10 +160,14 @@ TEST(FindRecord, ANewerSchemaVersionIsRefusedByName) {
 
 TEST(LoadRecords, FindsThemOneAndTwoLevelsDownInTheOrderOfTheirStart) {
   const TemporaryFolder folder;
-  write(folder.path() / "b" / "1" / "run.json",
-        R"({"schema_version": 1, "run_id": "1", "provenance": {"started_at": "2025-01-02"}})");
-  write(folder.path() / "2" / "run.json",
-        R"({"schema_version": 1, "run_id": "2", "provenance": {"started_at": "2025-01-01"}})");
+  const auto record = [](const char* id, const char* started_at) {
+    Json out = whole_record("x");
+    out["run_id"] = id;
+    out["provenance"]["started_at"] = started_at;
+    return out.dump();
+  };
+  write(folder.path() / "b" / "1" / "run.json", record("1", "2025-01-02"));
+  write(folder.path() / "2" / "run.json", record("2", "2025-01-01"));
   write(folder.path() / "2" / "worker-0.log", "noise");
   const auto records = load_records(folder.path());
   ASSERT_EQ(records.size(), 2);

@@ -1,0 +1,210 @@
+// Full disks, foreign files, workers that report nonsense: one clear message each, and nothing lost.
+#include <fstream>
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sched.h>
+#include <sys/mount.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "harness/record.hh"
+#include "harness/support/exception.hh"
+#include "harness/support/file_descriptor.hh"
+#include "harness/tests/program.hh"
+
+namespace thinpipe {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
+
+const Json loopback = {{"topology", "loopback"}};
+
+// In this process from now on: rights to mount, and mounts that nobody else sees.
+void enter_private_mounts() {
+  const std::string user = fmt::format("0 {} 1", ::getuid());
+  const std::string group = fmt::format("0 {} 1", ::getgid());
+  system_call("make namespaces", ::unshare(CLONE_NEWUSER | CLONE_NEWNS));
+  std::ofstream("/proc/self/setgroups") << "deny";
+  std::ofstream("/proc/self/uid_map") << user;
+  std::ofstream("/proc/self/gid_map") << group;
+  system_call("make mounts private", ::mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr));
+}
+
+// Takes all space but so many bytes.
+void fill(const fs::path& folder, std::uintmax_t left_bytes) {
+  const FileDescriptor file = FileDescriptor::open(folder / "filler", O_WRONLY | O_CREAT);
+  const auto taken_bytes = static_cast<off_t>(fs::space(folder).available - left_bytes);
+  system_call("fill the disk", ::posix_fallocate(file.get(), 0, taken_bytes) == 0 ? 0 : -1);
+}
+
+void use_a_disk_of_256_kb() {
+  enter_private_mounts();
+  const Program program;
+  fs::create_directory(program.results());
+  system_call("mount a small disk", ::mount("tmpfs", program.results().c_str(), "tmpfs", 0, "size=256k"));
+  const auto ended = program.run(program.run_arguments(program.experiment(loopback)));
+  ASSERT_EQ(ended.status.code, 0) << ended.errors;
+  const Json first = program.record("base");
+  int refusals = 0;
+  for (std::int64_t left_kb = 0; left_kb <= 32; left_kb += 4) {
+    fill(program.results(), static_cast<std::uintmax_t>(left_kb) << 10);
+    const auto arguments =
+        program.run_arguments(program.experiment({{"topology", "loopback"}, {"seed", 100 + left_kb}}));
+    const auto full = program.run(arguments);
+    fs::remove(program.results() / "filler");
+    if (full.status.code != 0) {
+      ++refusals;
+      EXPECT_EQ(full.status.code, 1);
+      EXPECT_THAT(full.errors, AllOf(HasSubstr(program.results()), HasSubstr("No space left on device")))
+          << left_kb << " kB were left";
+    }
+    const auto again = program.run(arguments);
+    EXPECT_EQ(again.status.code, 0) << left_kb << " kB were left: " << again.errors;
+    const std::string id = first.at("run_id");
+    EXPECT_EQ(parse_json_file(program.results() / "test" / id / "run.json"), first);
+    for (const auto& entry : fs::directory_iterator(program.results() / "test")) {
+      if (entry.path().filename() != id) fs::remove_all(entry.path());
+    }
+  }
+  EXPECT_GT(refusals, 0);
+  system_call("forbid writing",
+              ::mount(nullptr, program.results().c_str(), nullptr, MS_REMOUNT | MS_RDONLY, nullptr));
+  EXPECT_EQ(program.run(program.run_arguments(program.experiment(loopback))).status.code, 0)
+      << "what is complete needs no writing";
+  const auto forbidden =
+      program.run(program.run_arguments(program.experiment({{"topology", "loopback"}, {"seed", 1000}})));
+  EXPECT_EQ(forbidden.status.code, 1);
+  EXPECT_THAT(forbidden.errors, AllOf(HasSubstr(program.results()), HasSubstr("Read-only file system")));
+  system_call("unmount", ::umount(program.results().c_str()));
+}
+
+TEST(HostileSurroundings, AFullOrReadOnlyDiskIsNamedAndLosesNothing) {
+  // In a process of its own, which the namespaces end with.
+  const pid_t child = ::fork();
+  if (child == 0) {
+    try {
+      use_a_disk_of_256_kb();
+    } catch (const std::exception& error) {
+      ADD_FAILURE() << error.what();
+    }
+    ::_exit(HasFailure() ? 1 : 0);
+  }
+  ASSERT_GT(child, 0);
+  int status = -1;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0) << "see above";
+}
+
+TEST(HostileSurroundings, AResultsFolderThatCannotBeWrittenIsNamed) {
+  const Program program;
+  std::ofstream(program.results()) << "a file where the folder should be";
+  const auto ended = program.run(program.run_arguments(program.experiment(loopback)));
+  EXPECT_EQ(ended.status.code, 1);
+  EXPECT_THAT(ended.errors, AllOf(HasSubstr(program.results()), HasSubstr("Not a directory")));
+}
+
+TEST(HostileSurroundings, ForeignAndBrokenFilesAmongResultsAreNoObstacle) {
+  const Program program;
+  const auto arguments = program.run_arguments(program.experiment(loopback, {{"seed", {1, 2, 3}}}));
+  ASSERT_EQ(program.run(arguments).status.code, 0);
+  const fs::path folder = program.results() / "test";
+  const auto path_of = [&](const char* label) {
+    return folder / program.record(label).at("run_id").get<std::string>() / "run.json";
+  };
+  const fs::path cut_short = path_of("1");
+  const fs::path foreign = path_of("2");
+  fs::resize_file(cut_short, 100);
+  std::ofstream(foreign) << R"({"schema_version": 1, "status": "completed"})";
+  std::ofstream(folder / "notes.txt") << "mine";
+  for (const char* const other : {"other", "directory", "newer"}) fs::create_directories(folder / other);
+  std::ofstream(folder / "other" / "run.json") << std::string("\0\xff{[", 4);
+  fs::create_directory(folder / "directory" / "run.json");
+  std::ofstream(folder / "newer" / "run.json") << R"({"schema_version": 99})";
+
+  const auto report = program.run({"report", program.results()});
+  EXPECT_EQ(report.status.code, 0) << "what is whole is worth reporting";
+  for (const fs::path& named : {cut_short, foreign, folder / "other" / "run.json",
+                                folder / "directory" / "run.json", folder / "newer" / "run.json"}) {
+    EXPECT_THAT(report.errors, HasSubstr(named.string() + " is left out: "));
+  }
+  EXPECT_THAT(report.errors, HasSubstr("schema_version 99"));
+  const auto again = program.run(arguments);
+  EXPECT_EQ(again.status.code, 0) << again.errors;
+  EXPECT_THAT(again.errors, AllOf(HasSubstr("[1/3] 1: starting"), HasSubstr("[2/3] 2: starting"),
+                                  HasSubstr("[3/3] 3: completed earlier")));
+  EXPECT_TRUE(fs::exists(folder / "notes.txt"));
+}
+
+// The record and the message stay small and fit for a terminal, whatever the worker said.
+TEST(HostileSurroundings, AFloodWithoutEndOfLineIsBounded) {
+  const Program program;
+  const auto ended = program.run(program.run_arguments(program.experiment(
+      {{"topology", "loopback"}, {"fault", {{"kind", "flood"}, {"rank", 1}, {"iteration", 2}}}})));
+  EXPECT_EQ(ended.status.code, 1);
+  const Json error = program.record("base").at("error");
+  EXPECT_EQ(error.at("kind"), "protocol");
+  EXPECT_EQ(error.at("rank"), 1);
+  EXPECT_THAT(error.at("message").get<std::string>(), HasSubstr("reported a line that is no event: xxxx"));
+  EXPECT_LT(error.dump().size(), 10000);
+#ifndef __SANITIZE_ADDRESS__  // which keeps what was freed
+  rusage usage{};
+  ASSERT_EQ(::getrusage(RUSAGE_CHILDREN, &usage), 0);
+  EXPECT_LT(usage.ru_maxrss, 80 << 10) << "KiB, the most of any process that this one has waited for";
+#endif
+}
+
+TEST(HostileSurroundings, BytesThatAreNoTextAreShownAsWhatTheyAre) {
+  const Program program;
+  const auto ended = program.run(program.run_arguments(
+      program.experiment({{"topology", "loopback"}, {"fault", {{"kind", "binary"}, {"iteration", 2}}}})));
+  EXPECT_EQ(ended.status.code, 1);
+  EXPECT_THAT(program.record("base").at("error").at("message").get<std::string>(),
+              HasSubstr(R"(reported a line that is no event: \x00\x1b[31m\xff\xfe{)"));
+  EXPECT_THAT(ended.errors, Not(HasSubstr("\x1b[31m"))) << "the terminal is the user's";
+}
+
+TEST(HostileSurroundings, AnEventNestedWithoutEndIsAProtocolError) {
+  const Program program;
+  const auto ended = program.run(program.run_arguments(
+      program.experiment({{"topology", "loopback"}, {"fault", {{"kind", "deep"}, {"iteration", 2}}}})));
+  EXPECT_EQ(ended.status.describe(), "exit code 1");
+  EXPECT_EQ(program.record("base").at("error").at("kind"), "protocol");
+}
+
+TEST(HostileSurroundings, WrongExperimentsGiveExitCodeTwoAndOneMessage) {
+  std::string thousand = "0";
+  for (int i = 1; i < 1000; ++i) thousand += "," + std::to_string(i);
+  const std::string deep(100000, '[');
+  const std::vector<std::pair<std::string, std::string>> wrong = {
+      {"{\n  \"base\": {}\n  \"sweep\": {}\n}", "not valid JSON at line 3, column 9"},
+      {"", "not valid JSON at line 1"},
+      {std::string("\0\xff\xfe", 3), "not valid JSON at line 1"},
+      {deep, "is nested more than 100 deep"},
+      {R"({"base": {"topology": "loopback"}, "swep": {}})",
+       "/swep: unknown key \"swep\"; did you mean \"sweep\"?"},
+      {R"({"base": {"topology": 3}})", "/base/topology: must be a string, but is 3"},
+      {R"({"base": {"topology": "loopback"}, "sweep": {"seed": []}})", "/sweep/seed: is empty"},
+      {R"({"base": {"topology": "loopback"}, "sweep": {"a": [)" + thousand + R"(], "b": [)" + thousand +
+           "]}}",
+       "/sweep: makes 1000000 runs, more than the 100000 that are allowed"}};
+  const Program program;
+  const fs::path experiment = program.folder() / "experiment.json";
+  for (const auto& [text, message] : wrong) {
+    std::ofstream(experiment) << text;
+    const auto ended = program.run(program.run_arguments(experiment));
+    EXPECT_EQ(ended.status.describe(), "exit code 2") << message;
+    EXPECT_THAT(ended.errors, AllOf(HasSubstr("thinpipe: " + experiment.string()), HasSubstr(message)));
+    EXPECT_LT(ended.errors.size(), 1000) << message;
+    EXPECT_FALSE(fs::exists(program.results()));
+  }
+}
+
+}  // namespace
+}  // namespace thinpipe

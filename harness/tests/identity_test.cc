@@ -1,0 +1,50 @@
+// What names a run, as the trainer itself sees its data and weights.
+#include <filesystem>
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "harness/tests/program.hh"
+
+namespace thinpipe {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::Contains;
+
+std::vector<std::string> planned_ids(const Program& program, const std::string& experiment) {
+  const auto planned = program.run({"plan", experiment, "--json"});
+  EXPECT_EQ(planned.status.code, 0) << planned.errors;
+  std::vector<std::string> ids;
+  for (const Json& row : Json::parse(planned.output)) ids.push_back(row.at("run_id"));
+  return ids;
+}
+
+TEST(Identity, ShippedExperimentsStillHaveTheNamesOfTheReferenceResults) {
+  const Program program(THINPIPE_BINARY_DIR "/thinpipe-trainer");
+  for (const std::string name : {"quickstart", "variable-bandwidth"}) {
+    const auto ids = planned_ids(program, fmt::format("{}/experiments/{}.json", THINPIPE_SOURCE_DIR, name));
+    for (const auto& entry : fs::directory_iterator(THINPIPE_SOURCE_DIR "/results/reference/" + name)) {
+      if (entry.is_directory()) EXPECT_THAT(ids, Contains(entry.path().filename().string()));
+    }
+  }
+}
+
+TEST(Identity, DataGoByTheirContentWhereverTheyLie) {
+  const Program program(THINPIPE_BINARY_DIR "/thinpipe-trainer");
+  const fs::path folder = program.folder() / "data";
+  fs::create_directory_symlink("/usr/share/datasets/fashion-mnist", folder);
+  const auto ids = [&](const Json& dataset) {
+    return planned_ids(program, program.experiment({{"topology", "loopback"}, {"dataset", dataset}}));
+  };
+  EXPECT_EQ(ids({{"name", "fashion_mnist"}, {"directory", folder}}), ids({{"name", "fashion_mnist"}}));
+  const Json excerpt = {{"name", "fashion_mnist"}, {"train_examples", 1000}};
+  Json excerpt_elsewhere = excerpt;
+  excerpt_elsewhere["directory"] = folder;
+  EXPECT_EQ(ids(excerpt_elsewhere), ids(excerpt));
+  EXPECT_NE(ids(excerpt), ids({{"name", "fashion_mnist"}}));
+}
+
+}  // namespace
+}  // namespace thinpipe

@@ -1,0 +1,74 @@
+#include "harness/lock_file.hh"
+
+#include <fstream>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include "harness/support/child_process.hh"
+#include "harness/tests/temporary_folder.hh"
+
+namespace thinpipe {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::HasSubstr;
+using testing::StartsWith;
+
+class LockFiles : public testing::Test {
+ protected:
+  fs::path path() const { return folder_.path() / ".lock"; }
+
+ private:
+  TemporaryFolder folder_;
+};
+
+TEST_F(LockFiles, OneHoldsItAndItGoesWithItsHolder) {
+  {
+    const auto first = LockFile::try_hold(path());
+    ASSERT_TRUE(first);
+    EXPECT_FALSE(LockFile::try_hold(path()));
+    EXPECT_THAT(LockFile::holder(path()), StartsWith("process " + std::to_string(::getpid()) + " on "));
+    EXPECT_THAT(LockFile::holder(path()), HasSubstr(", since 20"));
+  }
+  EXPECT_FALSE(fs::exists(path()));
+  EXPECT_TRUE(LockFile::try_hold(path()));
+}
+
+TEST_F(LockFiles, AFileThatNobodyHoldsMeansNothing) {
+  std::ofstream(path()) << "process 1 on another machine, since 2099, and a longer text than any of ours is";
+  const auto lock = LockFile::try_hold(path());
+  EXPECT_TRUE(lock);
+  EXPECT_THAT(LockFile::holder(path()), testing::Not(HasSubstr("2099")));
+}
+
+TEST_F(LockFiles, AChildThatLivesOnDoesNotHoldIt) {
+  auto lock = LockFile::try_hold(path());
+  const ChildProcess child({.arguments = {"sleep", "60"}});
+  lock.reset();
+  EXPECT_TRUE(LockFile::try_hold(path()));
+}
+
+TEST_F(LockFiles, AWaitEndsWhenItIsLetGoOrGivenUp) {
+  auto lock = LockFile::try_hold(path());
+  int asked = 0;
+  EXPECT_FALSE(LockFile::wait_for(path(), [&asked] { return ++asked == 2; }));
+  EXPECT_EQ(asked, 2);
+  EXPECT_TRUE(LockFile::wait_for(path(), [&lock] {
+    lock.reset();
+    return false;
+  }));
+}
+
+TEST_F(LockFiles, AFolderThatIsMissingIsNamed) {
+  try {
+    LockFile::try_hold("/no/such/folder/.lock");
+    FAIL() << "held";
+  } catch (const std::exception& error) {
+    EXPECT_THAT(error.what(), HasSubstr("/no/such/folder/.lock"));
+  }
+}
+
+}  // namespace
+}  // namespace thinpipe
