@@ -105,7 +105,7 @@ Json write_value(const T& value, const Rule& rule) {
     return value;
   } else if constexpr (requires { value.has_value(); }) {
     return value ? write_value(*value, rule) : Json(nullptr);
-  } else if constexpr (requires { value.push_back(value[0]); }) {
+  } else if constexpr (requires(T list) { list.push_back(value[0]); }) {
     if constexpr (std::is_same_v<T, std::string>) {
       return value;
     } else {

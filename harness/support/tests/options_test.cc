@@ -87,6 +87,22 @@ TEST(Options, DescriptionCarriesDefaultUnitAndRule) {
   EXPECT_EQ(described[6]["options"][0]["key"], "count");
 }
 
+struct Route {
+  std::vector<double> delays_s = {0.02, 1};
+  std::vector<Inner> stops = {{}, {.count = 4}};
+
+  void visit(auto& field) {
+    field("delays", delays_s, Rule{.quantity = Quantity::duration});
+    field("stops", stops, Rule{});
+  }
+};
+
+TEST(Options, ElementsOfListsAreWrittenAsTheyAreRead) {
+  EXPECT_EQ(write_options(Route{}),
+            Json({{"delays", {"20 ms", "1 s"}}, {"stops", {{{"count", 3}}, {{"count", 4}}}}}));
+  EXPECT_EQ(describe_options<Route>()[1]["options"], describe_options<Inner>());
+}
+
 TEST(Options, DescriptionCarriesTheType) {
   std::map<std::string, std::string> types;
   for (const Json& field : describe_options<Outer>()) {
