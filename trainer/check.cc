@@ -42,6 +42,12 @@ class Cache {
     return out;
   }
 
+  // Reads what pre-training will, too, where it has data of its own.
+  void check_pretraining(const TrainingConfig& config) {
+    if (config.pretraining_dataset.is_null()) return;
+    load(config.pretraining_dataset, Place{} / "pretraining" / "dataset");
+  }
+
   Model& model(const TrainingConfig& config) {
     const Json key = {config.seed, config.model, config.dataset, write_options(config.weights)};
     if (key != model_key_) {
@@ -204,6 +210,7 @@ Json check_configurations(const Json& configurations) {
     try {
       const TrainingConfig config = parse_training_config(value, {});
       const Json expected = plan(config, cache.dataset(config), cache.model(config));
+      cache.check_pretraining(config);
       answers.push_back({{"ok", true},
                          {"config", to_json(config)},
                          {"plan", expected},

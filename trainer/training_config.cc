@@ -77,6 +77,7 @@ void check_by_making(const TrainingConfig& config, const Place& place) {
                                      {torch::zeros({1}, torch::requires_grad())});
   make_pruning(config.pruning, place / "pruning");
   SynchroniserRegistry::instance().make(config.synchroniser, place / "synchroniser", {});
+  CollectiveRegistry::instance().make(config.collective, place / "collective", {});  // of one worker
 }
 
 Json describe_named(const char* key, const char* registry, const Json& fallback, const char* effect) {

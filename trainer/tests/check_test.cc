@@ -54,6 +54,22 @@ TEST(Plan, RefusesPruningThatTheRunIsTooShortFor) {
               HasSubstr("pruning ends after 8 steps, but the run has only 8"));
 }
 
+TEST(Check, ReadsWhatTheRunWouldNeedLater) {
+  Json config = {
+      {"workers", 1}, {"dataset", {{"name", "synthetic"}}}, {"collective", {{"timeout", "1 min"}}}};
+  config["collective"]["name"] = "gloo";
+  const auto pointer = [](const Json& given) {
+    return check_configurations(Json::array({given})).front().value("pointer", "accepted");
+  };
+  EXPECT_EQ(pointer(config), "accepted");
+  Json wrong = config;
+  wrong["collective"]["timeout"] = "soon";
+  EXPECT_EQ(pointer(wrong), "/collective/timeout");
+  wrong = config;
+  wrong["pretraining"]["dataset"] = {{"name", "synthetic"}, {"noise", 5}};
+  EXPECT_EQ(pointer(wrong), "/pretraining/dataset/noise");
+}
+
 TEST(Plan, FillsInTheScheduleOfPruning) {
   const Json config = answer({{"criterion", "grasp"}, {"ratio", 0.5}, {"examples_per_class", 2}},
                              {{"name", "dense"}})["config"];
