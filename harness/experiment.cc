@@ -5,14 +5,14 @@
 
 #include <fmt/format.h>
 
+#include "harness/experiment_schema.hh"
 #include "harness/merge.hh"
+#include "harness/override.hh"
 #include "harness/support/file_descriptor.hh"
 #include "harness/support/nearest.hh"
 
 namespace thinpipe {
 namespace {
-
-using OrderedJson = nlohmann::ordered_json;
 
 void check_name(const std::string& name, const Place& place) {
   const auto allowed = [](unsigned char c) {
@@ -24,17 +24,6 @@ void check_name(const std::string& name, const Place& place) {
                                  "folder, but is \"{}\"",
                                  name));
   }
-}
-
-Layer parse_override(const std::string& assignment) {
-  const Place place{"--set " + assignment, ""};
-  const std::size_t equals = assignment.find('=');
-  if (equals == std::string::npos) throw InputError(place, "must be written path=value");
-  const std::vector<std::string> keys = path_keys(assignment.substr(0, equals), place);
-  const std::string text = assignment.substr(equals + 1);
-  Json value = Json::parse(text, nullptr, false);
-  if (value.is_discarded()) value = text;
-  return {nested(keys, value), place, keys};
 }
 
 const Json* find(const Json& value, const std::vector<std::string>& keys) {
@@ -150,7 +139,7 @@ Place Point::place_of(std::string_view pointer) const {
 }
 
 Experiment parse_experiment(std::string_view text, const std::string& file,
-                            const std::vector<std::string>& overrides) {
+                            const std::vector<std::string>& overrides, const Json& schema) {
   const Json document = parse_json(text, file);
   // Axes and labels keep the order in which they were written; everything else is read from `document`.
   const OrderedJson ordered = OrderedJson::parse(text);
@@ -161,8 +150,10 @@ Experiment parse_experiment(std::string_view text, const std::string& file,
   object.read("name", experiment.name);
   check_name(experiment.name, object.place_of("name"));
   object.read("description", experiment.description);
-  experiment.base = {object.get("base"), object.place_of("base")};
-  const JsonObject base_is_an_object(experiment.base.patch, experiment.base.place);
+  const Json& base = object.get("base");
+  experiment.base = {Json::object(), object.place_of("base")};
+  const JsonObject base_is_an_object(base, experiment.base.place);
+  merge(experiment.base.patch, base);  // without comments and nulls
   if (const Json* sweep = object.find("sweep")) {
     const JsonObject sweep_is_an_object(*sweep, object.place_of("sweep"));
     for (const auto& [name, values] : ordered["sweep"].items()) {
@@ -175,7 +166,7 @@ Experiment parse_experiment(std::string_view text, const std::string& file,
   const Json* const exclude = object.find("exclude");
   object.finish();
   for (const std::string& assignment : overrides) {
-    experiment.overrides.push_back(parse_override(assignment));
+    experiment.overrides.push_back(parse_override(assignment, schema));
     check_effect(experiment.overrides.back(), experiment.axes);
   }
   if (repeat > 1) {
@@ -198,7 +189,8 @@ Experiment load_experiment(const std::string& file, const std::vector<std::strin
   } catch (const SystemError& error) {
     throw InputError({file, ""}, error.what());
   }
-  return parse_experiment(text, file, overrides);
+  const Json schema = overrides.empty() ? Json() : parse_json_file(schema_file("experiment"));
+  return parse_experiment(text, file, overrides, schema);
 }
 
 std::vector<Point> expand(const Experiment& experiment) {

@@ -49,10 +49,11 @@ struct Point {
   Place place_of(std::string_view pointer) const;
 };
 
-// `file` names the text in errors; its stem is the default name. `overrides` are --set's "path=value", the
-// value being JSON or else a string. Throws InputError.
+// `file` names the text in errors; its stem is the default name. `overrides` are --set's "path=value", typed
+// by the schema of experiments (harness/override.hh). Throws InputError.
 Experiment parse_experiment(std::string_view text, const std::string& file,
-                            const std::vector<std::string>& overrides = {});
+                            const std::vector<std::string>& overrides = {}, const Json& schema = nullptr);
+// With the published schema.
 Experiment load_experiment(const std::string& file, const std::vector<std::string>& overrides = {});
 
 // Throws InputError when there are more than `largest_sweep`, before it makes them, or when none is left.

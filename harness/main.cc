@@ -38,7 +38,8 @@ int main(int argc, char** argv) {
       "  thinpipe list synchronisers\n"
       "  thinpipe shell three-switch --host w3\n"
       "  thinpipe verify three-switch\n"
-      "  thinpipe doctor");
+      "  thinpipe doctor\n"
+      "  thinpipe schema experiment");
   add_commands(program, invocation);
   try {
     refuse_unknown_command(program, argc, argv);

@@ -20,6 +20,7 @@ void merge(Json& target, const Json& patch) {
   }
   if (!target.is_object() || names_another(target, patch)) target = Json::object();
   for (const auto& [key, value] : patch.items()) {
+    if (key.starts_with("//") || key == "$schema") continue;
     if (value.is_null()) {
       target.erase(key);
     } else {

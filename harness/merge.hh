@@ -10,8 +10,8 @@
 
 namespace thinpipe {
 
-// RFC 7396 merge patch, except that an object whose "name" differs from the target's replaces it whole: the
-// options of one method mean nothing to another.
+// RFC 7396 merge patch, except that an object whose "name" differs from the target's replaces it whole, as
+// the options of one method mean nothing to another; and that comments are left behind.
 void merge(Json& target, const Json& patch);
 
 // {"a": {"b": value}} for the keys a, b.

@@ -9,16 +9,13 @@
 #include <fmt/ranges.h>
 #include <fnmatch.h>
 
+#include "harness/harness_keys.hh"
 #include "harness/merge.hh"
 #include "harness/run_id.hh"
 #include "harness/support/nearest.hh"
 
 namespace thinpipe {
 namespace {
-
-const std::vector<std::string> harness_keys = {"mode",           "topology",         "bottleneck",
-                                               "network_events", "rate_trace",       "workers",
-                                               "worker_events",  "on_worker_failure"};
 
 // Loads each topology once, whatever the number of runs that use it.
 class Topologies {
@@ -123,7 +120,7 @@ Run read_harness_part(const Point& point, Topologies& topologies) {
   for (netem::NetworkEvent& event : run.schedule.events) event.place = point.place_of(event.place.pointer);
   for (WorkerEvent& event : run.worker_events) event.place = point.place_of(event.place.pointer);
   run.training_config = point.config;
-  for (const std::string& key : harness_keys) run.training_config.erase(key);
+  for (const std::string& key : harness_keys()) run.training_config.erase(key);
   run.training_config["workers"] = run.workers;
   return run;
 }
@@ -134,7 +131,16 @@ std::string with_harness_keys(const CheckedConfig& checked) {
   const bool unknown_key = keys.size() == 1 && checked.message.starts_with("unknown key");
   if (!unknown_key || checked.message.find("did you mean") != std::string::npos) return checked.message;
   return fmt::format("unknown key \"{}\"{}; and the trainer's: {}", keys[0],
-                     suggestion(keys[0], harness_keys), checked.message);
+                     suggestion(keys[0], harness_keys()), checked.message);
+}
+
+std::vector<std::string> names_in(const std::filesystem::path& folder, const std::string& extension) {
+  std::vector<std::string> names;
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    if (entry.path().extension() == extension) names.push_back(entry.path().stem());
+  }
+  std::ranges::sort(names);
+  return names;
 }
 
 // An InputError about the merged configuration becomes one about the user's file.
@@ -231,26 +237,20 @@ std::filesystem::path find_trace(const std::string& name, const std::filesystem:
     }
     return path;
   }
-  const std::filesystem::path shipped = topology_folder() / "traces";
-  std::vector<std::string> names;
-  for (const auto& entry : std::filesystem::directory_iterator(shipped)) {
-    names.push_back(entry.path().stem());
-  }
-  std::ranges::sort(names);
+  const std::vector<std::string> names = trace_names();
   if (std::ranges::find(names, name) == names.end()) {
     throw InputError(place, fmt::format("unknown trace \"{}\"{}, or the path of a file with an extension",
                                         name, suggestion(name, names)));
   }
-  return shipped / (name + ".csv");
+  return topology_folder() / "traces" / (name + ".csv");
 }
 
 std::vector<std::string> topology_names() {
-  std::vector<std::string> names;
-  for (const auto& entry : std::filesystem::directory_iterator(topology_folder())) {
-    if (entry.path().extension() == ".json") names.push_back(entry.path().stem());
-  }
-  std::ranges::sort(names);
-  return names;
+  return names_in(topology_folder(), ".json");
+}
+
+std::vector<std::string> trace_names() {
+  return names_in(topology_folder() / "traces", ".csv");
 }
 
 }  // namespace thinpipe

@@ -42,9 +42,10 @@ std::vector<Run> plan_runs(const Experiment& experiment, const TrainerProgram& t
 // matches all. Throws InputError when none does.
 std::vector<Run> matching(std::vector<Run> runs, const std::string& pattern);
 
-// Where topologies are found by name.
+// Where topologies are found by name, and traces in the folder "traces" below.
 std::filesystem::path topology_folder();
 std::vector<std::string> topology_names();
+std::vector<std::string> trace_names();
 
 // The file of a topology that is named as users name it: a short name, or a path that ends in .json, from
 // `folder`. Throws InputError at `place`.

@@ -1,5 +1,8 @@
 #include "harness/experiment.hh"
 
+#include <map>
+#include <set>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -54,6 +57,28 @@ TEST(Experiment, ExpandsInFileOrderWithLaterAxesFastest) {
   EXPECT_EQ(points[1].label(), "slow, a");
   EXPECT_EQ(points[2].label(), "fast, 10");
   EXPECT_EQ(points[1].config, Json({{"x", {{"y", "a"}}}, {"z", 2}}));
+}
+
+TEST(Experiment, BaselinesOfTheHeatMapRunOnceACap) {
+  const auto points =
+      expand(load_experiment(THINPIPE_SOURCE_DIR "/experiments/bandwidth-by-prune-ratio.json"));
+  std::map<std::string, int> runs;
+  std::set<std::string> distinct;
+  for (const Point& point : points) {
+    ++runs[point.labels.front().second];
+    distinct.insert(point.config.dump());
+  }
+  EXPECT_EQ(runs, (std::map<std::string, int>{
+                      {"dense", 4}, {"fp16", 4}, {"pactrain", 6 * 4}, {"pactrain ternary", 6 * 4}}));
+  EXPECT_EQ(distinct.size(), 56);
+}
+
+TEST(Experiment, NullsAndCommentsOfTheBaseAreNoPartOfARun) {
+  const auto points = expand(parse_experiment(
+      R"({"base": {"//": "c", "a": null, "b": {"$schema": "s", "// d": 1, "name": "n", "e": null, "f": 1}},
+          "sweep": {"m": {"p": {"b": {"//": "c", "name": "n", "g": 2}}}}})",
+      file));
+  EXPECT_EQ(points.at(0).config, Json({{"b", {{"name", "n"}, {"f", 1}, {"g", 2}}}}));
 }
 
 TEST(Experiment, WithoutASweepThereIsOneRun) {

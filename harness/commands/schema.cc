@@ -1,0 +1,48 @@
+// thinpipe schema: JSON Schemas of what users write, for editors.
+#include <memory>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "harness/commands/command.hh"
+#include "harness/experiment_schema.hh"
+#include "harness/support/file_descriptor.hh"
+#include "harness/support/nearest.hh"
+#include "harness/trainer_program.hh"
+
+namespace thinpipe {
+namespace {
+
+const std::vector<std::string> kinds = {"experiment", "topology"};
+
+int schema(const std::string& kind) {
+  if (std::ranges::find(kinds, kind) == kinds.end()) {
+    throw InputError({"thinpipe schema", ""},
+                     fmt::format("unknown name \"{}\"{}", kind, suggestion(kind, kinds)));
+  }
+  // That of topologies is written by hand; that of experiments has all that the trainer can be asked for.
+  fmt::print("{}", kind == "topology" ? read_file(schema_file(kind))
+                                      : experiment_schema(TrainerProgram::find().describe()).dump(2) + "\n");
+  return 0;
+}
+
+void add(CLI::App& program, Invocation& invocation) {
+  const auto kind = std::make_shared<std::string>();
+  CLI::App& command =
+      *program.add_subcommand("schema", "Print the JSON Schema of a kind of file, for editors");
+  command.add_option("kind", *kind, fmt::format("{}", fmt::join(kinds, ", ")))->required()->type_name("KIND");
+  command.footer(
+      "Examples:\n"
+      "  thinpipe schema experiment > experiment.schema.json\n"
+      "  thinpipe schema topology\n"
+      "A file whose first member is \"$schema\": \"experiment.schema.json\" is then completed, explained "
+      "and\n"
+      "checked by editors such as VS Code as it is written. The schemas of what is built in are in\n"
+      "harness/schema/.");
+  command.callback([kind, &invocation] { invocation.action = [kind] { return schema(*kind); }; });
+}
+
+const CommandRegistration registration(8, add);
+
+}  // namespace
+}  // namespace thinpipe

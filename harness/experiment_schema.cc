@@ -1,0 +1,193 @@
+#include "harness/experiment_schema.hh"
+
+#include <fmt/format.h>
+
+#include "harness/axis.hh"
+#include "harness/harness_keys.hh"
+
+namespace thinpipe {
+namespace {
+
+// The keys of a configuration: the harness's, and those of the trainer's that the harness leaves to it.
+Json configuration_fields(const Json& trainer) {
+  Json fields = describe_harness_keys();
+  const std::vector<std::string> own = harness_keys();
+  for (const Json& field : trainer.at("configuration")) {
+    if (std::ranges::find(own, field.at("key").get<std::string>()) == own.end()) fields.push_back(field);
+  }
+  return fields;
+}
+
+OrderedJson reference(const std::string& pointer) {
+  return {{"$ref", "#/definitions/" + pointer}};
+}
+
+// The axes that vary the value of one path, by path, for each field and the fields inside it. `pointer` leads
+// to the schemas of the fields' values.
+class PathAxes {
+ public:
+  PathAxes(const Json& trainer, const OrderedJson& definitions)
+      : trainer_(trainer), definitions_(definitions) {}
+
+  OrderedJson axes = OrderedJson::object();
+
+  void add(const Json& fields, const std::string& prefix, const std::string& pointer) {
+    for (const Json& field : fields) {
+      const std::string key = field.at("key");
+      const std::string path = prefix + key;
+      const std::string value = fmt::format("{}/properties/{}", pointer, key);
+      add_axis(field, path, value);
+      if (field.value("list", false)) continue;
+      if (field.contains("options")) add(field["options"], path + ".", value);
+      if (field.contains("registry")) add_registry(field, path + ".");
+    }
+  }
+
+ private:
+  void add_registry(const Json& field, const std::string& prefix) {
+    const std::string registry = field["registry"];
+    const std::string selector = field["selector"];
+    const std::string unnamed = unnamed_definition(registry);
+    for (const auto& [key, unused] : definitions_[unnamed]["properties"].items()) {
+      Json option = {{"key", key}, {"effect", field["effect"]}};
+      for (const auto& [name, entry] : trainer_.at(registry).items()) {
+        for (const Json& candidate : entry.at("options")) {
+          if (candidate["key"] == key) option = candidate;
+        }
+      }
+      add_axis(option, prefix + key,
+               fmt::format("{}/properties/{}", key == selector ? registry : unnamed, key));
+    }
+  }
+
+  void add_axis(const Json& field, const std::string& path, const std::string& value) {
+    const std::string type = field.value("type", "");
+    const bool is_number = (type == "number" || type == "integer") && !field.value("list", false);
+    axes[path] = {{"description", field["effect"]},
+                  {"if", {{"type", "array"}}},
+                  {"then", {{"minItems", 1}, {"items", reference(value)}}},
+                  {"else", reference(is_number ? "labels_or_range" : "labels")}};
+  }
+
+  const Json& trainer_;
+  const OrderedJson& definitions_;
+};
+
+OrderedJson range_schema() {
+  OrderedJson out = OrderedJson::parse(R"({
+    "type": "object",
+    "description": "Evenly spaced values, both ends included.",
+    "required": ["from", "to", "step"],
+    "properties": {
+      "from": {"type": "number"},
+      "to": {"type": "number", "description": "at least \"from\""},
+      "step": {"type": "number", "exclusiveMinimum": 0, "description": "leads from \"from\" to \"to\""}
+    },
+    "additionalProperties": false
+  })");
+  out["patternProperties"] = comments();
+  return out;
+}
+
+OrderedJson labels_schema() {
+  return OrderedJson::parse(R"({
+    "type": "object",
+    "description": "Labels, each with a patch of the base: objects are merged, null sets back to the default, an object of another name replaces the base's.",
+    "minProperties": 1,
+    "patternProperties": {"^//": {}},
+    "additionalProperties": {"$ref": "#/definitions/configuration"}
+  })");
+}
+
+OrderedJson labels_or_range_schema() {
+  return OrderedJson::parse(R"({
+    "if": {"type": "object", "required": ["from"], "properties": {"from": {"not": {"type": "object"}}}},
+    "then": {"$ref": "#/definitions/range"},
+    "else": {"$ref": "#/definitions/labels"}
+  })");
+}
+
+OrderedJson sweep_schema(const OrderedJson& axes) {
+  OrderedJson out = OrderedJson::parse(R"({
+    "type": "object",
+    "description": "Axes. Runs are all combinations, in the order of the file; the last axis varies fastest. An axis named by a path has values of it, or for numbers a range; by paths joined with commas, lists of values that vary together; by anything, labels with patches.",
+    "patternProperties": {
+      "^//": {},
+      ",": {
+        "if": {"type": "array"},
+        "then": {"minItems": 1, "items": {"type": "array", "minItems": 2}},
+        "else": {"$ref": "#/definitions/labels"}
+      }
+    },
+    "additionalProperties": {"$ref": "#/definitions/labels"}
+  })");
+  out["properties"] = axes;
+  return out;
+}
+
+OrderedJson document_schema() {
+  OrderedJson out = OrderedJson::parse(R"({
+    "$schema": "http://json-schema.org/draft-07/schema#",
+    "title": "Thinpipe experiment",
+    "description": "The configuration that runs share, and what varies between them. Rules that need more than one value to judge are checked by the program: thinpipe plan FILE. Made by thinpipe schema experiment.",
+    "type": "object",
+    "required": ["base"],
+    "properties": {
+      "name": {
+        "type": "string",
+        "pattern": "^[A-Za-z0-9_-][A-Za-z0-9._-]*$",
+        "description": "The folder under results/. Default: the file's name."
+      },
+      "description": {"type": "string", "description": "For people."},
+      "base": {
+        "allOf": [{"$ref": "#/definitions/configuration"}],
+        "description": "The configuration of every run; what it leaves out has defaults."
+      },
+      "sweep": {"$ref": "#/definitions/sweep"},
+      "exclude": {
+        "type": "array",
+        "description": "Combinations to leave out: by axis, a label or a list of them. All axes of an entry must match.",
+        "items": {"type": "object", "minProperties": 1}
+      },
+      "repeat": {
+        "type": "integer",
+        "minimum": 1,
+        "default": 1,
+        "description": "Runs each combination with so many seeds, from the base's on."
+      }
+    },
+    "additionalProperties": false
+  })");
+  out["properties"]["repeat"]["maximum"] = largest_sweep;
+  out["patternProperties"] = comments();
+  return out;
+}
+
+}  // namespace
+
+OrderedJson experiment_schema(const Json& trainer) {
+  const Json fields = configuration_fields(trainer);
+  OrderedJson definitions = OrderedJson::object();
+  definitions["configuration"] = {{"type", "object"}};
+  definitions["configuration"].update(object_schema(fields));
+  for (const Json& field : fields) {
+    if (!field.contains("registry")) continue;
+    const std::string registry = field["registry"];
+    define_registry(definitions, registry, field["selector"], trainer.at(registry));
+  }
+  PathAxes paths(trainer, definitions);
+  paths.add(fields, "", "configuration");
+  definitions["range"] = range_schema();
+  definitions["labels"] = labels_schema();
+  definitions["labels_or_range"] = labels_or_range_schema();
+  definitions["sweep"] = sweep_schema(paths.axes);
+  OrderedJson out = document_schema();
+  out["definitions"] = definitions;
+  return out;
+}
+
+std::string schema_file(const std::string& name) {
+  return fmt::format("{}/harness/schema/{}.schema.json", THINPIPE_DATA_DIR, name);
+}
+
+}  // namespace thinpipe

@@ -1,0 +1,137 @@
+#include "harness/harness_keys.hh"
+
+#include "harness/run_plan.hh"
+#include "harness/support/options.hh"
+
+namespace thinpipe {
+namespace {
+
+struct BottleneckOptions {
+  double rate_bit_per_s = 0;
+
+  void visit(auto& field) {
+    field("rate", rate_bit_per_s,
+          Rule{.effect = "cap of each direction, Ethernet headers included, such as \"100 Mbit/s\"",
+               .quantity = Quantity::rate,
+               .above = 0,
+               .required = true});
+  }
+};
+
+struct NetworkEventOptions {
+  double at_s = 0;
+  std::string link;
+  std::optional<double> rate_bit_per_s;
+  std::optional<double> delay_s;
+  std::optional<double> loss;
+  std::optional<std::string> state;
+
+  void visit(auto& field) {
+    field("at", at_s,
+          Rule{.effect = "when, counted from the first evaluation",
+               .quantity = Quantity::duration,
+               .at_least = 0,
+               .required = true});
+    field("link", link,
+          Rule{.effect = "\"left-middle\" for both directions of a link, \"left->middle\" for one, "
+                         "\"bottlenecks\" for all bottlenecks",
+               .required = true});
+    field("rate", rate_bit_per_s,
+          Rule{.effect = "the cap from then on",
+               .quantity = Quantity::rate,
+               .at_least = netem::slowest_rate_bit_per_s,
+               .at_most = netem::fastest_rate_bit_per_s});
+    field("delay", delay_s,
+          Rule{.effect = "the delay from then on",
+               .quantity = Quantity::duration,
+               .at_least = 0,
+               .at_most = netem::longest_delay_s});
+    field("loss", loss,
+          Rule{.effect = "the share of frames that vanish from then on", .at_least = 0, .below = 1});
+    field("state", state,
+          Rule{.effect = "takes both directions down, or up again; alone in its event",
+               .one_of = {"up", "down"}});
+  }
+};
+
+struct RateTraceOptions {
+  std::string link;
+  std::optional<double> period_s;
+
+  void visit(auto& field) {
+    field("link", link, Rule{.effect = "where the trace is replayed", .required = true});
+    field("period", period_s,
+          Rule{.effect = "the trace begins anew so often; null: its last rate stays",
+               .quantity = Quantity::duration,
+               .above = 0});
+  }
+};
+
+struct HarnessOptions {
+  std::string mode = "live";
+  std::optional<BottleneckOptions> bottleneck;
+  std::optional<std::int64_t> workers;
+  std::vector<NetworkEventOptions> network_events;
+  std::optional<RateTraceOptions> rate_trace;
+
+  void visit(auto& field) {
+    field("mode", mode,
+          Rule{.effect = "live: train over the emulated network, by the clock", .one_of = {"live"}});
+    field("bottleneck", bottleneck,
+          Rule{.effect = "what the topology's bottlenecks have instead of their own; null: their own"});
+    field("workers", workers,
+          Rule{.effect = "trainer processes, on the topology's first hosts; null: one on each host",
+               .at_least = 1});
+    field("network_events", network_events, Rule{.effect = "changes of the network during the run"});
+    field("rate_trace", rate_trace,
+          Rule{.effect = "rates that the bottlenecks follow during the run; null: none"});
+  }
+};
+
+// A shipped file by its name, or a path.
+Json describe_file(const char* key, const char* effect, const std::vector<std::string>& names,
+                   const char* pattern) {
+  return {{"key", key},
+          {"effect", effect},
+          {"any_of", {{{"type", "string"}, {"one_of", names}}, {{"type", "string"}, {"pattern", pattern}}}}};
+}
+
+Json& entry_of(Json& description, const std::string& key) {
+  return *std::ranges::find_if(description, [&key](const Json& entry) { return entry["key"] == key; });
+}
+
+}  // namespace
+
+Json describe_harness_keys() {
+  Json out = describe_options<HarnessOptions>();
+  Json topology =
+      describe_file("topology",
+                    "the network: a shipped one by its name, or the path of a .json file from the "
+                    "experiment's folder",
+                    topology_names(), R"(\.json$)");
+  topology["default"] = "three-switch";
+  out.insert(out.begin() + 1, std::move(topology));
+  Json trace =
+      describe_file("file", "a shipped trace by its name, or the path of a file from the experiment's folder",
+                    trace_names(), R"([^/]\.[^/]*$)");
+  trace["required"] = true;
+  entry_of(out, "rate_trace")["options"].push_back(std::move(trace));
+  // An event changes something, and nothing else beside the state.
+  Json changes = Json::array();
+  for (const char* key : {"rate", "delay", "loss"}) changes.push_back({{"required", Json::array({key})}});
+  const Json reshapes = {{"anyOf", changes}};
+  entry_of(out, "network_events")["constraint"] = {
+      {"if", {{"required", Json::array({"state"})}}}, {"then", {{"not", reshapes}}}, {"else", reshapes}};
+  return out;
+}
+
+const std::vector<std::string>& harness_keys() {
+  static const std::vector<std::string> keys = [] {
+    std::vector<std::string> out;
+    for (const Json& entry : describe_harness_keys()) out.push_back(entry["key"]);
+    return out;
+  }();
+  return keys;
+}
+
+}  // namespace thinpipe

@@ -1,0 +1,130 @@
+#include "harness/option_schema.hh"
+
+namespace thinpipe {
+namespace {
+
+OrderedJson reference(const std::string& definition) {
+  return {{"$ref", "#/definitions/" + definition}};
+}
+
+void allow_null(OrderedJson& schema) {
+  if (schema.contains("anyOf")) {
+    schema["anyOf"].push_back({{"type", "null"}});
+  } else {
+    schema["type"] = OrderedJson::array({schema["type"], "null"});
+    if (schema.contains("enum")) schema["enum"].push_back(nullptr);
+  }
+}
+
+// Of a value that is no list and not null.
+OrderedJson value_schema(const Json& field, Standing standing) {
+  if (field.contains("any_of")) {
+    OrderedJson ways = OrderedJson::array();
+    for (const Json& way : field["any_of"]) ways.push_back(value_schema(way, standing));
+    return {{"anyOf", ways}};
+  }
+  if (field.contains("options")) {
+    OrderedJson out = {{"type", "object"}};
+    out.update(object_schema(field["options"], standing));
+    if (field.contains("constraint")) out.update(OrderedJson(field["constraint"]));
+    return out;
+  }
+  OrderedJson out = {{"type", field.at("type")}};
+  if (field.contains("one_of")) out["enum"] = field["one_of"];
+  if (field.contains("pattern")) out["pattern"] = field["pattern"];
+  if (field.contains("unit")) return out;  // bounds of quantities are in no schema's power
+  for (const auto& [word, keyword] : {std::pair{"above", "exclusiveMinimum"},
+                                      {"at_least", "minimum"},
+                                      {"below", "exclusiveMaximum"},
+                                      {"at_most", "maximum"}}) {
+    if (field.contains(word)) out[keyword] = field[word];
+  }
+  return out;
+}
+
+// What a member may hold that any of several entries has: a schema each, where they differ.
+OrderedJson any_of(const OrderedJson& schemas) {
+  if (schemas.size() == 1) return schemas.front();
+  return {{"anyOf", schemas}};
+}
+
+}  // namespace
+
+OrderedJson comments() {
+  return {{R"(^(//|\$schema$))", OrderedJson::object()}};
+}
+
+OrderedJson field_schema(const Json& field, Standing standing) {
+  OrderedJson out = OrderedJson::object();
+  if (const std::string effect = field.value("effect", ""); !effect.empty()) out["description"] = effect;
+  if (const Json fallback = field.value("default", Json()); !fallback.is_null()) out["default"] = fallback;
+  if (field.contains("registry")) {
+    out["allOf"] = OrderedJson::array({reference(field["registry"])});
+    return out;
+  }
+  OrderedJson value = field.value("list", false)
+                          ? OrderedJson{{"type", "array"}, {"items", value_schema(field, Standing::element)}}
+                          : value_schema(field, standing);
+  if (standing == Standing::member || field.value("nullable", false)) allow_null(value);
+  out.update(value);
+  return out;
+}
+
+OrderedJson object_schema(const Json& fields, Standing standing) {
+  OrderedJson properties = OrderedJson::object();
+  OrderedJson required = OrderedJson::array();
+  for (const Json& field : fields) {
+    properties[field.at("key").get<std::string>()] = field_schema(field, standing);
+    if (field.value("required", false)) required.push_back(field["key"].get<std::string>());
+  }
+  OrderedJson out = {{"properties", properties}};
+  if (standing == Standing::element && !required.empty()) out["required"] = required;
+  out["patternProperties"] = comments();
+  out["additionalProperties"] = false;
+  return out;
+}
+
+std::string unnamed_definition(const std::string& registry) {
+  return registry + "_unnamed";
+}
+
+void define_registry(OrderedJson& definitions, const std::string& registry, const std::string& selector,
+                     const Json& entries) {
+  OrderedJson names = OrderedJson::array();
+  OrderedJson summaries = OrderedJson::array();
+  OrderedJson choices = OrderedJson::array();
+  OrderedJson schemas_of = {{selector, OrderedJson::array({OrderedJson::object()})}};  // by option
+  for (const auto& [name, entry] : entries.items()) {
+    names.push_back(name);
+    summaries.push_back(entry.value("summary", ""));
+    OrderedJson options = object_schema(entry.at("options"));
+    for (const auto& [key, schema] : options["properties"].items()) {
+      OrderedJson& known = schemas_of[key];
+      if (std::ranges::find(known, schema) == known.end()) known.push_back(schema);
+    }
+    options["properties"][selector] = OrderedJson::object();
+    definitions[registry + "." + name] = options;
+    choices.push_back({{"if",
+                        {{"type", "object"},
+                         {"required", OrderedJson::array({selector})},
+                         {"properties", {{selector, {{"const", name}}}}}}},
+                       {"then", reference(registry + "." + name)}});
+  }
+  OrderedJson unnamed = {{"properties", OrderedJson::object()},
+                         {"patternProperties", comments()},
+                         {"additionalProperties", false}};
+  for (const auto& [key, schemas] : schemas_of.items()) unnamed["properties"][key] = any_of(schemas);
+  definitions[unnamed_definition(registry)] = unnamed;
+  choices.push_back({{"if",
+                      {{"type", "object"},
+                       {"required", OrderedJson::array({selector})},
+                       {"properties", {{selector, {{"enum", names}}}}}}},
+                     {"then", OrderedJson::object()},
+                     {"else", reference(unnamed_definition(registry))}});
+  definitions[registry] = {
+      {"type", {"object", "null"}},
+      {"properties", {{selector, {{"type", "string"}, {"enum", names}, {"enumDescriptions", summaries}}}}},
+      {"allOf", choices}};
+}
+
+}  // namespace thinpipe

@@ -1,0 +1,197 @@
+// The published schema of experiments and the trainer agree on every option there is: each is spoiled in
+// every way that its description allows, and both must refuse it.
+#include <algorithm>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "harness/harness_keys.hh"
+#include "harness/merge.hh"
+#include "harness/support/file_descriptor.hh"
+#include "harness/tests/json_schema.hh"
+#include "harness/tests/program.hh"
+#include "harness/trainer_program.hh"
+
+namespace thinpipe {
+namespace {
+
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+constexpr const char* trainer_path = THINPIPE_BINARY_DIR "/thinpipe-trainer";
+constexpr const char* schema_path = THINPIPE_SOURCE_DIR "/harness/schema/experiment.schema.json";
+
+const Json& described() {
+  static const Json description = TrainerProgram(trainer_path).describe();
+  return description;
+}
+
+// A small configuration for options to be put into.
+Json small() {
+  return {{"workers", 2},
+          {"model", {{"name", "mlp"}, {"hidden", Json::array()}}},
+          {"dataset",
+           {{"name", "synthetic"},
+            {"height", 4},
+            {"width", 4},
+            {"classes", 2},
+            {"train_examples", 64},
+            {"test_examples", 2}}},
+          {"training", {{"batch_size_per_worker", 4}}}};
+}
+
+// Values of one element that its description rules out.
+std::vector<Json> wrong_elements(const Json& field) {
+  if (field.contains("any_of")) return {"text", true, {{"qqqqq", 1}}, -1};
+  if (field.contains("options")) return {3, "text", {{"qqqqq", 1}}};
+  const std::string type = field.at("type");
+  if (type == "boolean") return {3, "true"};
+  if (field.contains("unit")) return {3, "3", "3 parsec", "many " + field["unit"].get<std::string>()};
+  if (type == "string")
+    return field.contains("one_of") ? std::vector<Json>{3, "qqqqq"} : std::vector<Json>{3};
+  std::vector<Json> out = {"3", true};
+  if (type == "integer") out.emplace_back(1.5);
+  const auto add = [&](double value) {
+    out.push_back(type == "integer" ? Json(static_cast<std::int64_t>(value)) : Json(value));
+  };
+  if (field.contains("above")) add(field["above"]);
+  if (field.contains("at_least")) add(field["at_least"].get<double>() - 1);
+  if (field.contains("below")) add(field["below"]);
+  if (field.contains("at_most")) add(field["at_most"].get<double>() + 1);
+  return out;
+}
+
+std::vector<Json> wrong_values(const Json& field) {
+  if (!field.value("list", false)) return wrong_elements(field);
+  std::vector<Json> out = {3, Json::object()};
+  for (const Json& element : wrong_elements(field)) out.push_back(Json::array({element}));
+  return out;
+}
+
+class Spoiler {
+ public:
+  std::vector<Json> configurations;
+
+  // Spoils each of the fields inside what `keys` lead to, beside the members of `beside`.
+  void spoil(const Json& fields, const std::vector<std::string>& keys, const Json& beside) {
+    add(keys, beside, "qqqqq", 1);
+    for (const Json& field : fields) {
+      const std::string key = field.at("key");
+      if (field.contains("registry")) {
+        std::vector<std::string> inside = keys;
+        inside.push_back(key);
+        for (const Json& value : {Json(3), Json("dense")}) add(keys, beside, key, value);
+        spoil_registry(field, inside);
+        continue;
+      }
+      for (const Json& value : wrong_values(field)) add(keys, beside, key, value);
+      if (!field.contains("options") || field.value("list", false)) continue;
+      std::vector<std::string> inside = keys;
+      inside.push_back(key);
+      spoil(field["options"], inside, Json::object());
+    }
+  }
+
+ private:
+  void spoil_registry(const Json& field, const std::vector<std::string>& keys) {
+    const std::string selector = field["selector"];
+    for (const Json& value : {Json(3), Json("qqqqq")}) add(keys, Json::object(), selector, value);
+    for (const auto& [name, entry] : described().at(field["registry"].get<std::string>()).items()) {
+      spoil(entry["options"], keys, {{selector, name}});
+    }
+  }
+
+  void add(const std::vector<std::string>& keys, Json object, const std::string& key, const Json& value) {
+    object[key] = value;
+    Json config = small();
+    merge(config, nested(keys, object));
+    configurations.push_back(std::move(config));
+  }
+};
+
+TEST(ConfigurationSchema, RefusesWhatTheTrainerRefuses) {
+  Spoiler spoiler;
+  spoiler.spoil(described().at("configuration"), {}, Json::object());
+  ASSERT_GT(spoiler.configurations.size(), 300);
+  const auto answers = TrainerProgram(trainer_path).check(spoiler.configurations);
+  for (std::size_t i = 0; i < answers.size(); ++i) {
+    const Json& config = spoiler.configurations[i];
+    EXPECT_FALSE(answers[i].ok) << "the trainer accepts " << config;
+    EXPECT_FALSE(published_experiment_schema().violations({{"base", config}}).empty())
+        << "the schema accepts " << config << ", of which the trainer says: " << answers[i].pointer << ' '
+        << answers[i].message;
+  }
+}
+
+TEST(ConfigurationSchema, AcceptsEveryNormalForm) {
+  std::vector<Json> configs;
+  for (const Json& field : described().at("configuration")) {
+    // Models and data sets have sizes of their own; see the test below.
+    if (!field.contains("registry") || field["registry"] == "models" || field["registry"] == "datasets")
+      continue;
+    for (const auto& [name, entry] : described().at(field["registry"].get<std::string>()).items()) {
+      Json object = {{field["selector"], name}};
+      for (const Json& option : entry["options"]) {
+        if (option.value("required", false)) object[option["key"]] = 0.5;
+      }
+      configs.push_back(small());
+      configs.back()[field["key"].get<std::string>()] = object;
+    }
+  }
+  configs.push_back(small());
+  configs.back()["targets"] = {0.5, {{"test_loss", 1.5}}, {{"accuracy", 1}}};
+  for (const CheckedConfig& answer : TrainerProgram(trainer_path).check(configs)) {
+    ASSERT_TRUE(answer.ok) << answer.pointer << ' ' << answer.message;
+    EXPECT_THAT(published_experiment_schema().violations({{"base", answer.config}}), IsEmpty())
+        << answer.config;
+  }
+}
+
+TEST(ConfigurationSchema, AcceptsEveryDefault) {
+  for (const char* registry : {"models", "datasets"}) {
+    const std::string key = std::string(registry).substr(0, std::string(registry).size() - 1);
+    for (const auto& [name, entry] : described().at(registry).items()) {
+      Json object = {{"name", name}};
+      for (const Json& option : entry["options"]) object[option["key"]] = option["default"];
+      EXPECT_THAT(published_experiment_schema().violations({{"base", {{key, object}}}}), IsEmpty()) << object;
+    }
+  }
+}
+
+TEST(ConfigurationSchema, KnowsTheTrainersKeysAndNoOthers) {
+  const CheckedConfig answer =
+      TrainerProgram(trainer_path).check({{{"workers", 1}, {"qqqqqqqqqqq", 1}}}).front();
+  std::vector<std::string> read;
+  std::istringstream known(answer.message.substr(answer.message.find("known: ") + 7));
+  for (std::string key; std::getline(known >> std::ws, key, ',');) read.push_back(key);
+  std::vector<std::string> keys;
+  for (const Json& field : described().at("configuration")) keys.push_back(field["key"]);
+  EXPECT_THAT(keys, testing::UnorderedElementsAreArray(read));
+  std::vector<std::string> published;
+  const Json schema = parse_json_file(schema_path);
+  for (const auto& [key, unused] : schema["definitions"]["configuration"]["properties"].items()) {
+    published.push_back(key);
+  }
+  read.insert(read.end(), harness_keys().begin(), harness_keys().end());
+  std::erase(read, "workers");  // both read it
+  read.emplace_back("workers");
+  EXPECT_THAT(published, testing::UnorderedElementsAreArray(read));
+}
+
+TEST(SchemaCommand, PrintsWhatIsPublished) {
+  const Program program(trainer_path);
+  EXPECT_EQ(program.run({"schema", "experiment"}).output, read_file(schema_path))
+      << "made anew by: build/release/thinpipe schema experiment > harness/schema/experiment.schema.json";
+  EXPECT_EQ(program.run({"schema", "topology"}).output,
+            read_file(THINPIPE_SOURCE_DIR "/harness/schema/topology.schema.json"));
+}
+
+TEST(SchemaCommand, KnowsWhatThereIs) {
+  const Program program(trainer_path);
+  const auto ended = program.run({"schema", "experiments"});
+  EXPECT_EQ(ended.status.code, 2);
+  EXPECT_THAT(ended.errors, HasSubstr("did you mean \"experiment\"?"));
+}
+
+}  // namespace
+}  // namespace thinpipe

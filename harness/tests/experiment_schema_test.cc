@@ -1,0 +1,207 @@
+// The published schema of experiments and the reader agree, case by case, on what is the harness's. (On what
+// is the trainer's: configuration_schema_test.cc.)
+#include <filesystem>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "harness/harness_keys.hh"
+#include "harness/run_plan.hh"
+#include "harness/tests/json_schema.hh"
+
+namespace thinpipe {
+namespace {
+
+using testing::IsEmpty;
+
+// What the reader finds wrong, with the stand-in for the trainer; "" when it is nothing.
+std::string refusal(const std::string& text) {
+  try {
+    plan_runs(parse_experiment(text, THINPIPE_SOURCE_DIR "/experiments/e.json"),
+              TrainerProgram(THINPIPE_FAKE_TRAINER));
+  } catch (const InputError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+struct Case {
+  const char* name;
+  const char* text;
+};
+
+class Wrong : public testing::TestWithParam<Case> {};
+class Right : public testing::TestWithParam<Case> {};
+class Related : public testing::TestWithParam<Case> {};
+
+TEST_P(Wrong, IsRefusedBySchemaAndReader) {
+  EXPECT_FALSE(published_experiment_schema().violations(Json::parse(GetParam().text)).empty())
+      << "the schema accepts it";
+  EXPECT_NE(refusal(GetParam().text), "");
+}
+
+TEST_P(Right, IsAcceptedBySchemaAndReader) {
+  EXPECT_THAT(published_experiment_schema().violations(Json::parse(GetParam().text)), IsEmpty());
+  EXPECT_EQ(refusal(GetParam().text), "");
+}
+
+// What takes several values to judge is left to the program: the schema must not pretend.
+TEST_P(Related, IsRefusedByTheReaderAlone) {
+  EXPECT_THAT(published_experiment_schema().violations(Json::parse(GetParam().text)), IsEmpty());
+  EXPECT_NE(refusal(GetParam().text), "");
+}
+
+const auto name_of_case = [](const auto& tested) { return std::string(tested.param.name); };
+
+INSTANTIATE_TEST_SUITE_P(
+    ExperimentSchema, Wrong,
+    testing::Values(
+        Case{"NoBase", R"({})"}, Case{"AList", R"([])"}, Case{"UnknownMember", R"({"base": {}, "swep": {}})"},
+        Case{"BaseIsAList", R"({"base": [1]})"}, Case{"NameWithSlash", R"({"base": {}, "name": "../x"})"},
+        Case{"HiddenName", R"({"base": {}, "name": ".x"})"}, Case{"EmptyName", R"({"base": {}, "name": ""})"},
+        Case{"NumberForAName", R"({"base": {}, "name": 3})"},
+        Case{"NumberForADescription", R"({"base": {}, "description": 3})"},
+        Case{"SweepIsAList", R"({"base": {}, "sweep": ["seed"]})"},
+        Case{"AxisIsANumber", R"({"base": {}, "sweep": {"seed": 3}})"},
+        Case{"EmptyAxis", R"({"base": {}, "sweep": {"method": {}}})"},
+        Case{"EmptyList", R"({"base": {}, "sweep": {"workers": []}})"},
+        Case{"LabelWithoutPatch", R"({"base": {}, "sweep": {"method": {"a": 3}}})"},
+        Case{"UnknownKeyInAPatch", R"({"base": {}, "sweep": {"method": {"a": {"worker": 3}}}})"},
+        Case{"WrongTypeInAPatch", R"({"base": {}, "sweep": {"method": {"a": {"workers": "3"}}}})"},
+        Case{"WrongTypeInAList", R"({"base": {}, "sweep": {"workers": [2, "3"]}})"},
+        Case{"WrongUnitInAList", R"({"base": {}, "sweep": {"bottleneck.rate": ["1 Gbit"]}})"},
+        Case{"UnknownPath", R"({"base": {}, "sweep": {"worker": [2]}})"},
+        Case{"UnknownPathOfARange", R"({"base": {}, "sweep": {"worker": {"from": 1, "to": 2, "step": 1}}})"},
+        Case{"RangeOfText", R"({"base": {}, "sweep": {"topology": {"from": 1, "to": 2, "step": 1}}})"},
+        Case{"RangeWithoutStep", R"({"base": {}, "sweep": {"workers": {"from": 1, "to": 2}}})"},
+        Case{"RangeWithStepZero", R"({"base": {}, "sweep": {"workers": {"from": 1, "to": 2, "step": 0}}})"},
+        Case{"RangeOfLetters", R"({"base": {}, "sweep": {"workers": {"from": "a", "to": 2, "step": 1}}})"},
+        Case{"RangeWithMore",
+             R"({"base": {}, "sweep": {"workers": {"from": 1, "to": 2, "step": 1, "by": 1}}})"},
+        Case{"PairsThatAreNone", R"({"base": {}, "sweep": {"workers, seed": [2, 3]}})"},
+        Case{"PairOfOne", R"({"base": {}, "sweep": {"workers, seed": [[2]]}})"},
+        Case{"RangeOfPairs", R"({"base": {}, "sweep": {"workers, seed": {"from": 1, "to": 2, "step": 1}}})"},
+        Case{"ExcludeIsAnObject", R"({"base": {}, "sweep": {"workers": [2]}, "exclude": {"workers": 2}})"},
+        Case{"EmptyExclusion", R"({"base": {}, "sweep": {"workers": [2]}, "exclude": [{}]})"},
+        Case{"ExclusionByANumber", R"({"base": {}, "sweep": {"workers": [2]}, "exclude": [2]})"},
+        Case{"RepeatZero", R"({"base": {}, "repeat": 0})"},
+        Case{"RepeatText", R"({"base": {}, "repeat": "3"})"},
+        Case{"RepeatAHalf", R"({"base": {}, "repeat": 1.5})"},
+        Case{"RepeatTooOften", R"({"base": {}, "repeat": 100001})"},
+        Case{"UnknownMode", R"({"base": {"mode": "lively"}})"},
+        Case{"UnknownTopology", R"({"base": {"topology": "three-swich"}})"},
+        Case{"NumberForATopology", R"({"base": {"topology": 3}})"},
+        Case{"UnknownKey", R"({"base": {"worker": 3}})"}, Case{"NoWorkers", R"({"base": {"workers": 0}})"},
+        Case{"HalfAWorker", R"({"base": {"workers": 1.5}})"},
+        Case{"TextForWorkers", R"({"base": {"workers": "2"}})"},
+        Case{"RateWithoutUnit", R"({"base": {"bottleneck": {"rate": 100}}})"},
+        Case{"RateInBytes", R"({"base": {"bottleneck": {"rate": "100 MB"}}})"},
+        Case{"RateZero", R"({"base": {"bottleneck": {"rate": "0 Mbit/s"}}})"},
+        Case{"NegativeRate", R"({"base": {"bottleneck": {"rate": "-1 Mbit/s"}}})"},
+        Case{"UnknownKeyOfABottleneck", R"({"base": {"bottleneck": {"rat": "1 Mbit/s"}}})"},
+        Case{"BottleneckIsText", R"({"base": {"bottleneck": "1 Mbit/s"}})"},
+        Case{"EventsAreAnObject", R"({"base": {"network_events": {"at": "1 s"}}})"},
+        Case{"EventWithoutTime", R"({"base": {"network_events": [{"link": "bottlenecks", "loss": 0}]}})"},
+        Case{"EventWithoutLink", R"({"base": {"network_events": [{"at": "1 s", "loss": 0}]}})"},
+        Case{"EventThatChangesNothing",
+             R"({"base": {"network_events": [{"at": "1 s", "link": "bottlenecks"}]}})"},
+        Case{
+            "EventOfStateAndRate",
+            R"({"base": {"network_events": [{"at": "1 s", "link": "bottlenecks", "state": "up", "rate": "1 Mbit/s"}]}})"},
+        Case{"EventOfUnknownState",
+             R"({"base": {"network_events": [{"at": "1 s", "link": "bottlenecks", "state": "off"}]}})"},
+        Case{"EventBeforeTheStart",
+             R"({"base": {"network_events": [{"at": "-1 s", "link": "bottlenecks", "rate": "1 Mbit/s"}]}})"},
+        Case{"EventAtNull",
+             R"({"base": {"network_events": [{"at": null, "link": "bottlenecks", "rate": "1 Mbit/s"}]}})"},
+        Case{"EventThatLosesAll",
+             R"({"base": {"network_events": [{"at": "1 s", "link": "bottlenecks", "loss": 1}]}})"},
+        Case{"EventWithUnknownKey",
+             R"({"base": {"network_events": [{"at": "1 s", "link": "bottlenecks", "rates": "1 Mbit/s"}]}})"},
+        Case{"UnknownTrace", R"({"base": {"rate_trace": {"link": "bottlenecks", "file": "100-to-1"}}})"},
+        Case{"TraceWithPeriodZero",
+             R"({"base": {"rate_trace": {"link": "bottlenecks", "file": "100-to-1000", "period": "0 s"}}})"},
+        Case{"TraceWithUnknownKey",
+             R"({"base": {"rate_trace": {"link": "bottlenecks", "file": "100-to-1000", "speed": 2}}})"}),
+    name_of_case);
+
+INSTANTIATE_TEST_SUITE_P(
+    ExperimentSchema, Right,
+    testing::Values(
+        Case{"EmptyBase", R"({"base": {}})"},
+        Case{
+            "Comments",
+            R"({"//": "c", "$schema": "s", "base": {"// a": [1], "bottleneck": {"//": 1, "rate": "1 Mbit/s"}},
+                            "sweep": {"//": 1, "m": {"//": 1, "a": {"//": {"b": 1}}}}, "exclude": []})"},
+        Case{"Nulls",
+             R"({"base": {"workers": null, "topology": null, "bottleneck": null, "network_events": null,
+                          "rate_trace": null, "mode": null}})"},
+        Case{
+            "NullInASweep",
+            R"({"base": {"workers": 2}, "sweep": {"workers": [null, 3], "method": {"a": {"bottleneck": null}}}})"},
+        Case{"Topologies", R"({"base": {}, "sweep": {"topology": ["pair", "../topologies/star.json"]}})"},
+        Case{"Labels", R"({"base": {}, "sweep": {"any name": {"a, b": {"workers": 2}, "c": {}}}})"},
+        Case{"LabelsNamedAsAPath",
+             R"({"base": {}, "sweep": {"workers": {"few": {"workers": 2}, "from": {}}}})"},
+        Case{"Values",
+             R"({"base": {}, "sweep": {"workers": [2, 3], "bottleneck.rate": ["1 Gbit/s", "1.5e3kbit/s"]}})"},
+        Case{"ObjectsAsValues",
+             R"({"base": {}, "sweep": {"bottleneck": [{"rate": "1 Gbit/s"}, {"rate": "2 Gbit/s"}]}})"},
+        Case{"Range", R"({"base": {}, "sweep": {"workers": {"from": 1, "to": 5, "step": 2}}})"},
+        Case{"Pairs",
+             R"({"base": {}, "sweep": {"workers, bottleneck.rate": [[2, "1 Gbit/s"], [3, "2 Gbit/s"]]}})"},
+        Case{"Exclusion", R"({"base": {}, "sweep": {"workers": [2, 3], "m": {"a": {}}},
+                             "exclude": [{"workers": 2, "m": ["a"]}]})"},
+        Case{"Repeat", R"({"base": {}, "repeat": 3, "name": "a_b-1.c", "description": ""})"},
+        Case{"Events", R"({"base": {"network_events": [
+            {"at": "0 s", "link": "bottlenecks", "rate": "100 kbit/s", "delay": null},
+            {"at": "1 min", "link": "left->middle", "loss": 0, "delay": "0 ms", "//": "c"},
+            {"at": "2 h", "link": "left-middle", "state": "down"}]}})"},
+        Case{"Trace",
+             R"({"base": {"rate_trace": {"link": "bottlenecks", "file": "100-to-1000", "period": null}}})"},
+        Case{"TraceOfAFile", R"({"base": {"rate_trace": {"link": "bottlenecks", "period": "48.5 s",
+                                 "file": "../topologies/traces/100-to-1000.csv"}}})"}),
+    name_of_case);
+
+INSTANTIATE_TEST_SUITE_P(
+    ExperimentSchema, Related,
+    testing::Values(Case{"MissingOption", R"({"base": {"bottleneck": {}}})"},
+                    Case{"MoreWorkersThanHosts", R"({"base": {"workers": 9}})"},
+                    Case{"RateBeyondTheBounds", R"({"base": {"bottleneck": {"rate": "17 Gbit/s"}}})"},
+                    Case{"TopologyThatIsNotThere", R"({"base": {"topology": "no-such.json"}})"},
+                    Case{"RangeThatGoesDown",
+                         R"({"base": {}, "sweep": {"workers": {"from": 2, "to": 1, "step": 1}}})"},
+                    Case{"ValueListedTwice", R"({"base": {}, "sweep": {"workers": [2, 2]}})"},
+                    Case{"PairAmongTriples", R"({"base": {}, "sweep": {"workers, seed": [[2, 3, 4]]}})"},
+                    Case{"ExclusionOfAnUnknownAxis", R"({"base": {}, "exclude": [{"workers": 2}]})"}),
+    name_of_case);
+
+// The reader's refusal of an unknown key ends with all that it knows.
+TEST(ExperimentSchema, KnowsTheReadersMembers) {
+  const std::string message = refusal(R"({"base": {}, "qqqqqqqqqqq": 1})");
+  const Json schema = parse_json_file(THINPIPE_SOURCE_DIR "/harness/schema/experiment.schema.json");
+  for (const auto& [key, unused] : schema["properties"].items()) {
+    EXPECT_THAT(message.substr(message.find("known: ")), testing::HasSubstr(key));
+  }
+  EXPECT_EQ(std::ranges::count(message, ','), static_cast<std::ptrdiff_t>(schema["properties"].size()) - 1);
+}
+
+TEST(ExperimentSchema, EveryShippedExperimentFollowsItAndNamesIt) {
+  for (const auto& entry : std::filesystem::directory_iterator(THINPIPE_SOURCE_DIR "/experiments")) {
+    const Json experiment = parse_json_file(entry.path());
+    EXPECT_THAT(published_experiment_schema().violations(experiment), IsEmpty()) << entry.path();
+    EXPECT_EQ(experiment.value("$schema", ""), "../harness/schema/experiment.schema.json") << entry.path();
+    EXPECT_EQ(experiment.value("name", ""), entry.path().stem()) << entry.path();
+  }
+}
+
+TEST(ExperimentSchema, IsHeldToTheHarnesssOwnKeys) {
+  const Json schema = parse_json_file(THINPIPE_SOURCE_DIR "/harness/schema/experiment.schema.json");
+  for (const std::string& key : harness_keys()) {
+    EXPECT_TRUE(schema["definitions"]["configuration"]["properties"].contains(key)) << key;
+    EXPECT_TRUE(schema["definitions"]["sweep"]["properties"].contains(key)) << key;
+  }
+}
+
+}  // namespace
+}  // namespace thinpipe

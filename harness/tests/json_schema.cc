@@ -1,0 +1,42 @@
+#include "harness/tests/json_schema.hh"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <valijson/adapters/nlohmann_json_adapter.hpp>
+#include <valijson/schema.hpp>
+#include <valijson/schema_parser.hpp>
+#include <valijson/validation_results.hpp>
+#include <valijson/validator.hpp>
+
+namespace thinpipe {
+
+struct JsonSchema::Parsed {
+  valijson::Schema schema;
+};
+
+JsonSchema::JsonSchema(const Json& text) : parsed_(std::make_unique<Parsed>()) {
+  valijson::SchemaParser().populateSchema(valijson::adapters::NlohmannJsonAdapter(text), parsed_->schema);
+}
+
+JsonSchema::~JsonSchema() = default;
+
+std::vector<std::string> JsonSchema::violations(const Json& value) const {
+  // Strong types: 1 is no text, and "1" no number.
+  valijson::Validator validator(valijson::Validator::kStrongTypes);
+  valijson::ValidationResults results;
+  std::vector<std::string> out;
+  if (validator.validate(parsed_->schema, valijson::adapters::NlohmannJsonAdapter(value), &results))
+    return out;
+  for (valijson::ValidationResults::Error error; results.popError(error);) {
+    out.push_back(fmt::format("{}: {}", fmt::join(error.context, ""), error.description));
+  }
+  return out;
+}
+
+const JsonSchema& published_experiment_schema() {
+  static const JsonSchema schema(
+      parse_json_file(THINPIPE_SOURCE_DIR "/harness/schema/experiment.schema.json"));
+  return schema;
+}
+
+}  // namespace thinpipe

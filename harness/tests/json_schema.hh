@@ -1,0 +1,28 @@
+// A JSON Schema, applied by valijson.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "harness/support/json_object.hh"
+
+namespace thinpipe {
+
+class JsonSchema {
+ public:
+  explicit JsonSchema(const Json& text);
+  ~JsonSchema();
+
+  // What it finds wrong with a value; empty when it is valid.
+  std::vector<std::string> violations(const Json& value) const;
+
+ private:
+  struct Parsed;
+  std::unique_ptr<Parsed> parsed_;
+};
+
+// harness/schema/experiment.schema.json.
+const JsonSchema& published_experiment_schema();
+
+}  // namespace thinpipe

@@ -1,0 +1,78 @@
+// --set, typed by the schema of experiments.
+#include "harness/override.hh"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "harness/run_plan.hh"
+
+namespace thinpipe {
+namespace {
+
+using testing::HasSubstr;
+using testing::StartsWith;
+
+const Json& schema() {
+  static const Json text = parse_json_file(THINPIPE_SOURCE_DIR "/harness/schema/experiment.schema.json");
+  return text;
+}
+
+struct Typed {
+  const char* assignment;
+  Json patch;
+};
+
+class Override : public testing::TestWithParam<Typed> {};
+
+TEST_P(Override, TakesTheTypeOfItsField) {
+  EXPECT_EQ(parse_override(GetParam().assignment, schema()).patch, GetParam().patch);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Text, Override,
+    testing::Values(Typed{"topology=123", {{"topology", "123"}}},
+                    Typed{"dataset.name=123", {{"dataset", {{"name", "123"}}}}},
+                    Typed{"dataset.directory=2026", {{"dataset", {{"directory", "2026"}}}}},
+                    Typed{"pretraining.dataset.directory=true",
+                          {{"pretraining", {{"dataset", {{"directory", "true"}}}}}}},
+                    Typed{"weights.file=[1]", {{"weights", {{"file", "[1]"}}}}},
+                    Typed{"weights.file=\"a b\"", {{"weights", {{"file", "a b"}}}}},
+                    Typed{"weights.file=null", {{"weights", {{"file", nullptr}}}}},
+                    Typed{"bottleneck.rate=100", {{"bottleneck", {{"rate", "100"}}}}},
+                    Typed{"bottleneck.rate=1 Gbit/s", {{"bottleneck", {{"rate", "1 Gbit/s"}}}}},
+                    Typed{"rate_trace.file=7", {{"rate_trace", {{"file", "7"}}}}}));
+
+INSTANTIATE_TEST_SUITE_P(
+    Others, Override,
+    testing::Values(Typed{"training.epochs=3", {{"training", {{"epochs", 3}}}}},
+                    Typed{"training.epochs=three", {{"training", {{"epochs", "three"}}}}},
+                    Typed{"training.clip_norm=null", {{"training", {{"clip_norm", nullptr}}}}},
+                    Typed{"synchroniser.ratio=0.1", {{"synchroniser", {{"ratio", 0.1}}}}},
+                    Typed{"synchroniser.error_feedback=true", {{"synchroniser", {{"error_feedback", true}}}}},
+                    Typed{"targets=[0.8]", {{"targets", {0.8}}}},
+                    Typed{"dataset={\"name\": \"mnist\"}", {{"dataset", {{"name", "mnist"}}}}},
+                    Typed{"unknown.key=3", {{"unknown", {{"key", 3}}}}}));
+
+// What the user gets to read where the value is not of the field's type.
+std::string refusal(const std::string& assignment) {
+  try {
+    plan_runs(parse_experiment(R"({"base": {}})", "e.json", {assignment}, schema()),
+              TrainerProgram(THINPIPE_FAKE_TRAINER));
+  } catch (const InputError& error) {
+    return error.what();
+  }
+  return "accepted";
+}
+
+TEST(Override, ErrorsNameTheOptionAndTheRule) {
+  EXPECT_EQ(refusal("workers=three"), "--set workers=three: must be a whole number, but is \"three\"");
+  EXPECT_EQ(refusal("workers=0"), "--set workers=0: must be at least 1, but is 0");
+  EXPECT_EQ(refusal("bottleneck.rate=100"),
+            "--set bottleneck.rate=100: \"100\" has no unit; write it like \"100 Mbit/s\"");
+  EXPECT_THAT(refusal("topology=123"), StartsWith("--set topology=123: unknown topology \"123\""));
+  EXPECT_THAT(refusal("worker=3"), HasSubstr("did you mean \"workers\"?"));
+  EXPECT_EQ(refusal("workers=null"), "accepted");
+}
+
+}  // namespace
+}  // namespace thinpipe
