@@ -36,6 +36,12 @@ Demand demand_of(const Json& plan, std::int64_t workers, const ComputeCost& cost
           .memory_bytes = all * cost.memory_bytes};
 }
 
+Demand demand_of(const Run& run, const ComputeCost& cost, const Machine& machine) {
+  const auto exchange =
+      predict_exchange(run.topology, run.workers, run.plan.at("sent_bytes_per_iteration").get<double>());
+  return demand_of(run.plan, run.workers, cost, exchange ? exchange->time_s : 0, machine);
+}
+
 std::optional<std::string> lacks(const Demand& demand, std::int64_t workers, const Machine& machine,
                                  int runs) {
   const double memory_bytes = runs * demand.memory_bytes;

@@ -35,6 +35,8 @@ inline constexpr double core_s_per_byte = 1.0e-9;
 Demand demand_of(const Json& plan, std::int64_t workers, const ComputeCost& cost, double exchange_s,
                  const Machine& machine);
 
+Demand demand_of(const Run& run, const ComputeCost& cost, const Machine& machine);
+
 // Why the machine cannot carry so many such runs at a time without degrading what they measure; nothing where
 // it can. A single run may have more workers than there are cores: they share them, and the network has the
 // first claim.

@@ -7,7 +7,7 @@ namespace thinpipe {
 
 FailurePolicy read_failure_policy(JsonObject& config) {
   const Json* const value = config.find("on_worker_failure");
-  if (value == nullptr) return {};
+  if (value == nullptr || value->is_null()) return {};
   const Place place = config.place_of("on_worker_failure");
   if (!value->is_string()) return read_options<FailurePolicy>(*value, place);
   FailurePolicy policy;

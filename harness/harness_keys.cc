@@ -67,12 +67,36 @@ struct RateTraceOptions {
   }
 };
 
+struct WorkerEventOptions {
+  std::int64_t worker = 0;
+  std::optional<double> at_s;
+  std::optional<std::int64_t> at_iteration;
+  std::optional<std::string> action;
+  std::optional<double> slowdown;
+
+  void visit(auto& field) {
+    field("worker", worker, Rule{.effect = "its rank", .at_least = 0, .required = true});
+    field("at", at_s,
+          Rule{.effect = "when, counted from the first evaluation",
+               .quantity = Quantity::duration,
+               .at_least = 0});
+    field("at_iteration", at_iteration,
+          Rule{.effect = "when so many iterations have ended; null for a slowdown: from the first on",
+               .at_least = 0});
+    field("action", action,
+          Rule{.effect = "what befalls its process", .one_of = {"kill", "pause", "resume"}});
+    field("slowdown", slowdown,
+          Rule{.effect = "its computing takes so many times as long from then on", .at_least = 1});
+  }
+};
+
 struct HarnessOptions {
   std::string mode = "live";
   std::optional<BottleneckOptions> bottleneck;
   std::optional<std::int64_t> workers;
   std::vector<NetworkEventOptions> network_events;
   std::optional<RateTraceOptions> rate_trace;
+  std::vector<WorkerEventOptions> worker_events;
 
   void visit(auto& field) {
     field("mode", mode,
@@ -85,6 +109,7 @@ struct HarnessOptions {
     field("network_events", network_events, Rule{.effect = "changes of the network during the run"});
     field("rate_trace", rate_trace,
           Rule{.effect = "rates that the bottlenecks follow during the run; null: none"});
+    field("worker_events", worker_events, Rule{.effect = "what befalls workers during the run"});
   }
 };
 
@@ -98,6 +123,26 @@ Json describe_file(const char* key, const char* effect, const std::vector<std::s
 
 Json& entry_of(Json& description, const std::string& key) {
   return *std::ranges::find_if(description, [&key](const Json& entry) { return entry["key"] == key; });
+}
+
+// An event changes something, and nothing else beside the state.
+Json constraint_of_network_events() {
+  Json changes = Json::array();
+  for (const char* key : {"rate", "delay", "loss"}) changes.push_back({{"required", Json::array({key})}});
+  const Json reshapes = {{"anyOf", changes}};
+  return {{"if", {{"required", Json::array({"state"})}}}, {"then", {{"not", reshapes}}}, {"else", reshapes}};
+}
+
+// An action has one time; a slowdown begins with an iteration.
+Json constraint_of_worker_events() {
+  const auto has = [](const std::vector<const char*>& all, const std::vector<const char*>& none) {
+    Json others = Json::array();
+    for (const char* key : none) others.push_back({{"required", Json::array({key})}});
+    return Json{{"required", all}, {"not", {{"anyOf", others}}}};
+  };
+  return {{"oneOf",
+           {has({"slowdown"}, {"action", "at"}), has({"action", "at"}, {"slowdown", "at_iteration"}),
+            has({"action", "at_iteration"}, {"slowdown", "at"})}}};
 }
 
 }  // namespace
@@ -116,12 +161,14 @@ Json describe_harness_keys() {
                     trace_names(), R"([^/]\.[^/]*$)");
   trace["required"] = true;
   entry_of(out, "rate_trace")["options"].push_back(std::move(trace));
-  // An event changes something, and nothing else beside the state.
-  Json changes = Json::array();
-  for (const char* key : {"rate", "delay", "loss"}) changes.push_back({{"required", Json::array({key})}});
-  const Json reshapes = {{"anyOf", changes}};
-  entry_of(out, "network_events")["constraint"] = {
-      {"if", {{"required", Json::array({"state"})}}}, {"then", {{"not", reshapes}}}, {"else", reshapes}};
+  entry_of(out, "network_events")["constraint"] = constraint_of_network_events();
+  entry_of(out, "worker_events")["constraint"] = constraint_of_worker_events();
+  const Json policy = describe_options<FailurePolicy>();
+  out.push_back(
+      {{"key", "on_worker_failure"},
+       {"effect", "what happens when a worker crashes, hangs or cannot be reached"},
+       {"any_of", {{{"type", "string"}, {"one_of", policy.at(0).at("one_of")}}, {{"options", policy}}}},
+       {"default", "fail"}});
   return out;
 }
 

@@ -69,7 +69,7 @@ void check_resumed_ones_are_paused(const std::vector<WorkerEvent>& events) {
 std::vector<WorkerEvent> read_worker_events(JsonObject& config, std::int64_t workers) {
   std::vector<WorkerEvent> events;
   const Json* const value = config.find("worker_events");
-  if (value == nullptr) return events;
+  if (value == nullptr || value->is_null()) return events;
   const Place place = config.place_of("worker_events");
   if (!value->is_array()) throw InputError(place, "must be a list, but is " + value->dump());
   for (std::size_t i = 0; i < value->size(); ++i) {

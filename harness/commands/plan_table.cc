@@ -33,7 +33,7 @@ Json predict(const Run& run, const std::optional<ComputeCost>& cost, const Machi
     out["exchange_time_s"] = exchange->time_s * iterations;
   }
   if (!cost) return out;
-  const Demand demand = demand_of(run.plan, run.workers, *cost, exchange ? exchange->time_s : 0, machine);
+  const Demand demand = demand_of(run, *cost, machine);
   out["compute_time_alone_s"] = cost->compute_s;
   out["iteration_time_s"] = demand.iteration_s;
   out["train_time_s"] = demand.iteration_s * iterations;

@@ -9,9 +9,11 @@
 
 #include "harness/commands/command.hh"
 #include "harness/commands/plan_table.hh"
+#include "harness/compute_costs.hh"
 #include "harness/lock_file.hh"
 #include "harness/report.hh"
 #include "harness/seed_summary.hh"
+#include "harness/side_controllers.hh"
 #include "harness/support/log.hh"
 #include "harness/sweep.hh"
 #include "netem/sandbox.hh"
@@ -28,6 +30,7 @@ struct Options {
   std::string results = "results";
   std::string stall_timeout = "10 min";
   std::string log_level = "info";
+  int jobs = 1;
   bool fresh = false;
   bool retry_failed = false;
   bool dry_run = false;
@@ -38,6 +41,20 @@ double parse_stall_timeout(const std::string& text) {
   read_value(text, {"--stall-timeout", ""},
              {.quantity = Quantity::duration, .above = 0, .at_most = longest_stall_timeout_s}, seconds);
   return seconds;
+}
+
+// Runs that share too few cores would measure each other.
+void check_jobs(const std::vector<Run>& runs, const TrainerProgram& trainer, int jobs) {
+  const Machine machine = this_machine();
+  MeasuredCosts costs(trainer, [](const std::string& line) { fmt::print(stderr, "{}\n", line); });
+  for (const Run& run : runs) {
+    const Demand demand = demand_of(run, costs.of(run), machine);
+    if (const auto why = lacks(demand, run.workers, machine, jobs)) {
+      throw InputError(
+          {fmt::format("--jobs {}", jobs), ""},
+          fmt::format("so many runs like \"{}\" at a time would disturb each other: {}", run.label, *why));
+    }
+  }
 }
 
 int run(const Options& options, const std::vector<std::string>& arguments) {
@@ -62,6 +79,11 @@ int run(const Options& options, const std::vector<std::string>& arguments) {
   }
   const bool needs_sandbox = std::ranges::any_of(
       runs, [&sweep](const Run& run) { return run.needs_network() && !kept_record(run, sweep); });
+  std::optional<SideControllers> beside;
+  if (options.jobs > 1 && !netem::inside_sandbox()) {
+    check_jobs(runs, trainer, options.jobs);
+    beside.emplace(arguments, options.jobs - 1);
+  }
   if (needs_sandbox && !netem::inside_sandbox()) {
     ::setenv(controller_pid_variable, std::to_string(::getpid()).c_str(), 1);
     return netem::run_in_sandbox(arguments);
@@ -100,6 +122,14 @@ void add(CLI::App& program, Invocation& invocation) {
       .add_option("--log-level", options->log_level,
                   "How much the logs in each run's folder tell: controller.log, worker-N.log")
       ->check(CLI::IsMember(log_levels()))
+      ->capture_default_str();
+  command
+      .add_option("--jobs", options->jobs,
+                  "Runs at a time; refused where this machine has too few cores or too little memory for "
+                  "them not to disturb each other")
+      ->check(CLI::PositiveNumber)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast)
+      ->type_name("N")
       ->capture_default_str();
   command.add_flag("--fresh", options->fresh, "Run everything again");
   command.add_flag("--retry-failed", options->retry_failed, "Run failed runs again");
