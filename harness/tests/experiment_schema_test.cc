@@ -116,8 +116,9 @@ INSTANTIATE_TEST_SUITE_P(
              R"({"base": {"network_events": [{"at": null, "link": "bottlenecks", "rate": "1 Mbit/s"}]}})"},
         Case{"EventThatLosesAll",
              R"({"base": {"network_events": [{"at": "1 s", "link": "bottlenecks", "loss": 1}]}})"},
-        Case{"EventWithUnknownKey",
-             R"({"base": {"network_events": [{"at": "1 s", "link": "bottlenecks", "rates": "1 Mbit/s"}]}})"},
+        Case{
+            "EventWithUnknownKey",
+            R"({"base": {"network_events": [{"at": "1 s", "link": "bottlenecks", "loss": 0, "rates": "1 Mbit/s"}]}})"},
         Case{"UnknownTrace", R"({"base": {"rate_trace": {"link": "bottlenecks", "file": "100-to-1"}}})"},
         Case{"TraceWithPeriodZero",
              R"({"base": {"rate_trace": {"link": "bottlenecks", "file": "100-to-1000", "period": "0 s"}}})"},
