@@ -10,6 +10,9 @@ namespace {
 
 // The keys of a configuration: the harness's, and those of the trainer's that the harness leaves to it.
 Json configuration_fields(const Json& trainer) {
+  if (!trainer.contains("configuration")) {
+    throw Error("this worker program is too old to describe its configuration: build thinpipe-trainer anew");
+  }
   Json fields = describe_harness_keys();
   const std::vector<std::string> own = harness_keys();
   for (const Json& field : trainer.at("configuration")) {

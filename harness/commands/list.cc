@@ -11,7 +11,8 @@
 namespace thinpipe {
 namespace {
 
-const std::vector<std::string> kinds = {"synchronisers", "models", "datasets", "topologies", "collectives"};
+const std::vector<std::string> kinds = {"synchronisers", "models",     "datasets",    "optimisers",
+                                        "pruning",       "topologies", "collectives", "settings"};
 
 struct Options {
   std::string kind;
@@ -25,6 +26,23 @@ Json describe_topologies() {
     out[name] = {{"summary", topology.description}, {"topology", netem::to_json(topology)}};
   }
   return out;
+}
+
+// What a configuration has beside things that are named: training, buckets and so on.
+Json describe_settings(const Json& configuration) {
+  Json out = Json::object();
+  for (const Json& entry : configuration) {
+    if (!entry.contains("options")) continue;
+    out[entry.at("key").get<std::string>()] = {{"summary", entry.at("effect")},
+                                               {"options", entry["options"]}};
+  }
+  return out;
+}
+
+Json describe_kind(const std::string& kind) {
+  if (kind == "topologies") return describe_topologies();
+  const Json described = TrainerProgram::find().describe();
+  return kind == "settings" ? describe_settings(described.at("configuration")) : described.at(kind);
 }
 
 // "above 0, at most 1; one of a, b".
@@ -58,8 +76,7 @@ int list(const Options& options) {
     throw InputError({"thinpipe list", ""},
                      fmt::format("unknown name \"{}\"{}", options.kind, suggestion(options.kind, kinds)));
   }
-  const Json entries = options.kind == "topologies" ? describe_topologies()
-                                                    : TrainerProgram::find().describe().at(options.kind);
+  const Json entries = describe_kind(options.kind);
   if (options.json) {
     fmt::print("{}\n", entries.dump(2));
     return 0;

@@ -141,6 +141,7 @@ int describe() {
                        {{"summary", "is not there"},
                         {"options", {{{"key", "directory"}, {"effect", "where it would lie"}}}}}}}},
                     {"collectives", {{"gloo", {{"summary", "invented"}, {"options", Json::array()}}}}},
+                    {"configuration", thinpipe::describe_options<Config>()},
                     {"cuda_devices", 0},
                     {"libraries", {{"libtorch", "none"}}}};
   return 0;

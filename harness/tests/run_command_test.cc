@@ -224,6 +224,9 @@ TEST(ListCommand, KnowsItsKinds) {
       program.run({"list", "synchronisers"}).output,
       AllOf(HasSubstr("topk: keeps the largest"), HasSubstr("ratio: kept fraction"), HasSubstr("above 0")));
   EXPECT_TRUE(Json::parse(program.run({"list", "topologies", "--json"}).output).contains("three-switch"));
+  const Json settings = Json::parse(program.run({"list", "settings", "--json"}).output);
+  EXPECT_EQ(settings["fault"]["options"][1]["key"], "rank");
+  EXPECT_FALSE(settings.contains("seed"));  // no object
   const auto wrong = program.run({"list", "synchroniser"});
   EXPECT_EQ(wrong.status.code, 2);
   EXPECT_THAT(wrong.errors, HasSubstr("did you mean \"synchronisers\"?"));
@@ -231,7 +234,7 @@ TEST(ListCommand, KnowsItsKinds) {
 
 TEST(CommandLine, HelpSucceedsAndNonsenseIsWrongInput) {
   const Program program;
-  for (const std::string command : {"run", "plan", "report", "list"}) {
+  for (const std::string command : {"run", "plan", "report", "list", "schema"}) {
     const auto help = program.run({command, "--help"});
     EXPECT_EQ(help.status.code, 0);
     EXPECT_THAT(help.output, HasSubstr("Examples:"));
