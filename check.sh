@@ -2,7 +2,8 @@
 # The whole test suite, with everything it needs set up first. Exit status 0 when all is well.
 #
 #   ./check.sh               format, sanitised build and its tests, ThreadSanitizer build of the threaded parts,
-#                            optimised build with benchmarks and smoke run, with a current LibTorch where one can be had
+#                            optimised build with benchmarks and smoke run, with a current LibTorch where one can be had,
+#                            fuzzing of the parsers (each for FUZZ_SECONDS, 10 unless set)
 #   ./check.sh -R network    the arguments go to ctest: only the sanitised tests whose names match
 set -euo pipefail
 cd "$(dirname "$0")"
@@ -41,6 +42,12 @@ step "ThreadSanitizer build of the threaded parts"
 cmake --preset thread-check -DTHINPIPE_BENCHMARKS=OFF --log-level=WARNING
 cmake --build --preset thread-check --target thread_tests
 build/thread-check/thread_tests --gtest_brief=1
+
+step "fuzzing, ${FUZZ_SECONDS:=10} s a target"
+scripts/fuzz.sh "$FUZZ_SECONDS" || {
+  [ $? -eq 77 ] || exit 1
+  printf '\n!! SKIPPED: the parsers were not fuzzed, as there is no clang with libFuzzer here.\n\n'
+}
 
 step "tests"
 status=0

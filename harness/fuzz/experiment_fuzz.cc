@@ -1,0 +1,28 @@
+#include "harness/experiment.hh"
+#include "harness/support/fuzz/input.hh"
+
+using namespace thinpipe;
+
+namespace {
+
+// Expanding so many takes longer than a fuzzer should.
+constexpr double most_points = 1000;
+
+double points(const Experiment& experiment) {
+  double count = 1;
+  for (const Axis& axis : experiment.axes) count *= static_cast<double>(axis.values.size());
+  return count;
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  return fuzz::expect_result_or_error([&] {
+    const Experiment experiment = parse_experiment(fuzz::text(data, size), "fuzz.json", {"seed=2"});
+    if (points(experiment) > most_points) return;
+    for (const Point& point : expand(experiment)) {
+      fuzz::require(point.config.is_object(), "a configuration is an object");
+      fuzz::require(!point.place_of("/seed").file.empty(), "every value has its place");
+    }
+  });
+}

@@ -1,0 +1,19 @@
+#include "harness/record.hh"
+#include "harness/report.hh"
+#include "harness/support/fuzz/input.hh"
+
+using namespace thinpipe;
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  const fuzz::File file(data, size);
+  return fuzz::expect_result_or_error([&] {
+    const auto record = find_record(file.path());
+    if (!record) return;
+    fuzz::require(Json::parse(record_text(*record)) == *record, "a record reads back as it was written");
+    try {
+      format_report(make_report({*record}));
+    } catch (const Json::exception&) {
+      // Of a record's form, but not of its substance.
+    }
+  });
+}

@@ -1,0 +1,53 @@
+// What the fuzz targets share. Each hands libFuzzer's bytes to one parser, which must take them or refuse
+// them with an Error: anything else, any undefined behaviour, leak or heap without bound is a find.
+#pragma once
+
+#include <cstdint>
+#include <cstdlib>
+#include <string>
+#include <string_view>
+
+#include <fmt/format.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "harness/support/exception.hh"
+#include "harness/support/file_descriptor.hh"
+
+namespace thinpipe::fuzz {
+
+inline std::string_view text(const std::uint8_t* data, std::size_t size) {
+  return {reinterpret_cast<const char*>(data), size};
+}
+
+// Returns what a target returns.
+int expect_result_or_error(const auto& parse) {
+  try {
+    parse();
+  } catch (const Error&) {
+    // Refused, as it should be.
+  }
+  return 0;
+}
+
+inline void require(bool condition, const char* what) {
+  if (condition) return;
+  fmt::print(stderr, "does not hold: {}\n", what);
+  std::abort();
+}
+
+// A file in memory, for parsers that want a path.
+class File {
+ public:
+  File(const std::uint8_t* data, std::size_t size)
+      : file_(system_call("make a file in memory", ::memfd_create("input", MFD_CLOEXEC))) {
+    write_all(file_, text(data, size), "fill a file in memory");
+  }
+
+  std::string path() const { return fmt::format("/proc/self/fd/{}", file_.get()); }
+
+ private:
+  FileDescriptor file_;
+};
+
+}  // namespace thinpipe::fuzz

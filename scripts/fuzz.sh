@@ -1,0 +1,55 @@
+#!/usr/bin/env bash
+# Fuzzes every parser of what users and other programs write, with libFuzzer under AddressSanitizer and
+# UndefinedBehaviorSanitizer. Exit status 1 when something was found, and the inputs that show it are kept; 77 where
+# there is no clang with libFuzzer.
+#
+#   scripts/fuzz.sh                     each target for 60 seconds
+#   scripts/fuzz.sh 600                 each for 600 seconds
+#   scripts/fuzz.sh 600 trace record    these alone
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+seconds=${1:-60}
+if ! [[ $seconds =~ ^[1-9][0-9]*$ ]]; then
+  echo "fuzz: expected a number of seconds, got \"$seconds\"; usage: scripts/fuzz.sh [SECONDS [TARGET...]]" >&2
+  exit 2
+fi
+shift || true
+known=(experiment topology trace record safetensors idx cifar)
+targets=("${@:-${known[@]}}")
+if [ $# -eq 0 ]; then targets=("${known[@]}"); fi
+for target in "${targets[@]}"; do
+  if [[ " ${known[*]} " != *" $target "* ]]; then
+    echo "fuzz: no target \"$target\"; there are: ${known[*]}" >&2
+    exit 2
+  fi
+done
+nothing='extern "C" int LLVMFuzzerTestOneInput(const unsigned char*, unsigned long) { return 0; }'
+if ! clang++ -x c++ -fsanitize=fuzzer - -o /dev/null <<<"$nothing" 2>/dev/null; then
+  echo "fuzz: needs clang++ with libFuzzer; as root run: apt-get install clang libclang-rt-14-dev" >&2
+  exit 77
+fi
+
+cmake -S . -B build/fuzz -G Ninja -DTHINPIPE_FUZZ=ON -DCMAKE_CXX_COMPILER=clang++ -DCMAKE_C_COMPILER=clang \
+  -DCMAKE_BUILD_TYPE=RelWithDebInfo -DCMAKE_CXX_FLAGS_RELWITHDEBINFO="-O1 -g1" --log-level=WARNING
+cmake --build build/fuzz --target "${targets[@]/#/fuzz_}"
+
+cd build/fuzz/fuzz
+export ASAN_OPTIONS=detect_stack_use_after_return=1 UBSAN_OPTIONS=print_stacktrace=1
+status=0
+for target in "${targets[@]}"; do
+  mkdir -p "corpus/$target" "finds/$target"  # what it has learnt is kept for the next time
+  ended=well
+  "./$target" -max_total_time="$seconds" -timeout=20 -rss_limit_mb=2048 -malloc_limit_mb=512 -print_final_stats=1 \
+    -verbosity=0 -artifact_prefix="finds/$target/" "corpus/$target" "seeds/$target" >"$target.log" 2>&1 || ended=badly
+  executions=$(sed -n 's/^stat::number_of_executed_units: *//p' "$target.log")
+  finds=$(find "finds/$target" -type f | wc -l)
+  printf '%-12s %10s executions, %d finds\n' "$target" "${executions:-?}" "$finds"
+  if [ "$ended" = badly ] || [ "$finds" -gt 0 ]; then
+    status=1
+    tail -n 40 "$target.log" >&2
+    echo "fuzz: $target found something: inputs in $PWD/finds/$target, the log in $PWD/$target.log." >&2
+    echo "fuzz: to see it again: (cd $PWD && ./$target finds/$target/FILE). Remove the file when it is mended." >&2
+  fi
+done
+exit $status
