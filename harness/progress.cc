@@ -9,7 +9,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include "harness/report.hh"
+#include "harness/reports/rows.hh"
 
 namespace thinpipe {
 namespace {

@@ -1,5 +1,5 @@
-// thinpipe report: the table of a folder of results.
-#include "harness/report.hh"
+// thinpipe report: a folder of results as tables, or for other programs.
+#include "harness/reports/report.hh"
 
 #include <memory>
 #include <optional>
@@ -8,7 +8,9 @@
 
 #include "harness/commands/command.hh"
 #include "harness/record.hh"
-#include "harness/seed_summary.hh"
+#include "harness/reports/csv.hh"
+#include "harness/reports/markdown.hh"
+#include "harness/reports/text.hh"
 
 namespace thinpipe {
 namespace {
@@ -17,6 +19,8 @@ struct Options {
   std::string folder;
   std::optional<std::string> target;
   bool json = false;
+  bool csv = false;
+  bool markdown = false;
 };
 
 // "0.84" or "METRIC=VALUE".
@@ -30,15 +34,24 @@ Target parse_target(const std::string& text) {
   return read_target(equals == std::string::npos ? value : Json{{text.substr(0, equals), value}}, place);
 }
 
+void refuse_several_formats(const Options& options) {
+  if (int{options.json} + int{options.csv} + int{options.markdown} <= 1) return;
+  throw InputError({"--json, --csv, --markdown", ""},
+                   "only one of them can be written to standard output; run the report once for each");
+}
+
+std::string for_standard_output(const Options& options, const Report& report) {
+  if (options.json) return Json{{"runs", report.runs}, {"over_seeds", report.over_seeds}}.dump(2) + "\n";
+  if (options.csv) return csv_report(report.runs);
+  if (options.markdown) return markdown_report(report);
+  return text_report(report);
+}
+
 int report(const Options& options) {
+  refuse_several_formats(options);
   const auto target = options.target ? std::optional(parse_target(*options.target)) : std::nullopt;
-  const Json rows = make_report(load_records(options.folder), target);
-  const Json over_seeds = summarise_seeds(rows);
-  if (options.json) {
-    fmt::print("{}\n", Json{{"runs", rows}, {"over_seeds", over_seeds}}.dump(2));
-  } else {
-    fmt::print("{}{}", format_report(rows), format_seed_summary(over_seeds));
-  }
+  const Report made = make_report(load_records(options.folder), target);
+  fmt::print("{}", for_standard_output(options, made));
   return 0;
 }
 
@@ -53,18 +66,23 @@ void add(CLI::App& program, Invocation& invocation) {
                   "Test accuracy whose time is asked for, instead of the runs' own; or bits_per_byte=2.2, "
                   "test_loss=0.5")
       ->type_name("TARGET");
-  command.add_flag("--json", options->json, "Machine-readable output");
+  command.add_flag("--json", options->json, "Everything, for programs, instead of the tables");
+  command.add_flag("--csv", options->csv, "Comma-separated values, a line a run, instead of the tables");
+  command.add_flag("--markdown", options->markdown, "The tables with all their columns as Markdown");
   command.footer(
       "Examples:\n"
       "  thinpipe report results/quickstart\n"
       "  thinpipe report results/quickstart --target 0.8 --json\n"
+      "  thinpipe report results/quickstart --csv > runs.csv\n"
       "Speed-ups are against the dense and the fp16 run that equal a run in all but method and pruning; "
       "\">\" marks a\n"
-      "lower bound, where the baseline never reached the target. Wire bytes are those of the busiest "
-      "bottleneck\n"
-      "direction; wire/sent compares them with what a worker sent by formula. Times of an iteration are in "
-      "ms.\n"
-      "Where runs differ in their seed alone, a second table has their means.");
+      "lower bound, where the baseline never reached the target. Wire bytes and link use are those of the "
+      "busiest\n"
+      "bottleneck direction. \"/predicted\" is the measured iteration time over the predicted one; compute, "
+      "encode and\n"
+      "exposed are parts of an iteration in ms. Columns without any value are left out of the table.\n"
+      "Where runs differ in their seed alone, a second table has their means. docs/report.md defines every "
+      "column.");
   command.callback([options, &invocation] { invocation.action = [options] { return report(*options); }; });
 }
 

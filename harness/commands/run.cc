@@ -11,8 +11,7 @@
 #include "harness/commands/plan_table.hh"
 #include "harness/compute_costs.hh"
 #include "harness/lock_file.hh"
-#include "harness/report.hh"
-#include "harness/seed_summary.hh"
+#include "harness/reports/text.hh"
 #include "harness/side_controllers.hh"
 #include "harness/support/log.hh"
 #include "harness/sweep.hh"
@@ -90,8 +89,7 @@ int run(const Options& options, const std::vector<std::string>& arguments) {
   }
   if (!stop) stop.emplace();
   const SweepResult result = run_sweep(runs, sweep, trainer, *stop);
-  const Json rows = make_report(result.records);
-  fmt::print("{}{}", format_report(rows), format_seed_summary(summarise_seeds(rows)));
+  fmt::print("{}", text_report(make_report(result.records)));
   return result.all_well ? 0 : 1;
 }
 

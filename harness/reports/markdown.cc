@@ -1,0 +1,70 @@
+#include "harness/reports/markdown.hh"
+
+#include <string_view>
+
+#include <fmt/format.h>
+
+#include "harness/reports/tables.hh"
+#include "harness/reports/text.hh"
+
+namespace thinpipe {
+namespace {
+
+// CommonMark lets any ASCII punctuation be escaped by a backslash; a cell must be one line. HTML, which
+// Markdown passes on, becomes entities: not every reader honours "\<".
+std::string escaped(std::string_view text) {
+  constexpr std::string_view special = R"(\`*_{}[]()#!|~$)";
+  std::string out;
+  for (const char c : text) {
+    if (special.find(c) != std::string_view::npos) out += '\\';
+    switch (c) {
+      case '<':
+        out += "&lt;";
+        break;
+      case '>':
+        out += "&gt;";
+        break;
+      case '&':
+        out += "&amp;";
+        break;
+      case '\n':
+      case '\r':
+        out += ' ';
+        break;
+      default:
+        out += c;
+    }
+  }
+  return out;
+}
+
+std::string line(const std::vector<std::string>& cells) {
+  return fmt::format("| {} |\n", fmt::join(cells, " | "));
+}
+
+// The first column is aligned left, numbers right.
+std::string pipe_table(const Table& table) {
+  std::vector<std::string> header;
+  for (const Column& column : table.columns) header.push_back(escaped(column.heading));
+  std::vector<std::string> rule(table.columns.size(), "---:");
+  rule.front() = ":---";
+  std::string out = line(header) + line(rule);
+  for (const std::vector<Cell>& row : table.rows) {
+    std::vector<std::string> cells;
+    for (const Cell& cell : row) cells.push_back(escaped(cell.text));
+    out += line(cells);
+  }
+  return out;
+}
+
+}  // namespace
+
+std::string markdown_report(const Report& report) {
+  std::string out = pipe_table(runs_table(report.runs));
+  if (!report.over_seeds.empty()) {
+    out += fmt::format("\n{}\n{}\n", pipe_table(seeds_table(report.over_seeds)), seeds_note);
+  }
+  return out;
+}
+
+}  // namespace thinpipe

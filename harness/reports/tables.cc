@@ -1,0 +1,208 @@
+#include "harness/reports/tables.hh"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "harness/table.hh"
+
+namespace thinpipe {
+namespace {
+
+const char* const none = "-";
+
+// How a number is shown: its format, and what it is multiplied with before; bytes have a way of their own.
+struct Style {
+  const char* format;
+  double factor = 1;
+};
+constexpr Style seconds{"{:.1f} s"};
+constexpr Style speed_up{"{:.2f}x"};
+constexpr Style accuracy{"{:.4f}"};
+constexpr Style bytes{nullptr};
+constexpr Style plain_ratio{"{:.3f}"};
+constexpr Style percent{"{:.0f} %", 100};
+constexpr Style milliseconds{"{:.1f}", 1000};
+constexpr Style milliseconds_with_unit{"{:.1f} ms", 1000};
+constexpr Style short_ratio{"{:.2f}"};
+constexpr Style error{"{:.2g}"};
+
+std::string show(double value, const Style& style) {
+  return style.format == nullptr ? format_bytes(value)
+                                 : fmt::format(fmt::runtime(style.format), style.factor * value);
+}
+
+Cell number(const Json& value, const Style& style) {
+  if (!value.is_number()) return {none};
+  return {show(value.get<double>(), style), value.get<double>()};
+}
+
+Cell time_to_target(const Json& row) {
+  if (row.at("status") != "completed") return {row.at("status").get<std::string>()};
+  if (row.at("target").is_null()) return {none};
+  return row.at("reached").get<bool>() ? number(row.at("time_to_accuracy_s"), seconds) : Cell{"not reached"};
+}
+
+// ">" marks a lower bound: the baseline never reached the target.
+Cell speed_up_over(const char* baseline, const Json& row) {
+  const std::string name = fmt::format("speed_up_over_{}", baseline);
+  Cell cell = number(row.value(name, Json(nullptr)), speed_up);
+  if (row.value(name + "_at_least", false)) cell.text = fmt::format(">{}", cell.text);
+  return cell;
+}
+
+Cell iteration_part(const Json& row, const char* part, const Style& style) {
+  const Json& times = row.at("iteration_time_s");
+  return number(times.is_object() ? times.value(part, Json(nullptr)) : Json(nullptr), style);
+}
+
+struct RunColumn {
+  const char* heading;
+  const char* meaning;
+  bool for_terminals;
+  Cell (*cell)(const Json& row);
+};
+
+// clang-format off
+const RunColumn run_columns[] = {
+    {"target", "what the run aimed at, or what was asked for", true,
+     [](const Json& row) { return Cell{target_text(row)}; }},
+    {"time to it", "train time at the first evaluation that reached the target", true, time_to_target},
+    {"vs dense", "speed-up over the dense run that is equal in all but method and pruning", true,
+     [](const Json& row) { return speed_up_over("dense", row); }},
+    {"vs fp16", "speed-up over the fp16 run that is equal in all but method and pruning", true,
+     [](const Json& row) { return speed_up_over("fp16", row); }},
+    {"accuracy", "test accuracy at the last evaluation", true,
+     [](const Json& row) { return number(row.at("final_accuracy"), accuracy); }},
+    {"wire", "bytes on the busiest bottleneck direction", true,
+     [](const Json& row) { return number(row.at("bottleneck_wire_bytes"), bytes); }},
+    {"wire/sent", "these over what a worker sent by formula", false,
+     [](const Json& row) { return number(row.at("wire_over_sent"), plain_ratio); }},
+    {"link use", "utilisation of that direction", true,
+     [](const Json& row) { return number(row.at("bottleneck_utilisation"), percent); }},
+    {"iteration", "mean iteration time", true,
+     [](const Json& row) { return iteration_part(row, "mean", milliseconds_with_unit); }},
+    {"/predicted", "measured over predicted iteration time", true,
+     [](const Json& row) { return number(row.at("measured_over_predicted"), short_ratio); }},
+    {"compute", "mean time an iteration computed, in ms", true,
+     [](const Json& row) { return iteration_part(row, "compute", milliseconds); }},
+    {"encode", "mean time spent making messages, in ms", true,
+     [](const Json& row) { return iteration_part(row, "encode", milliseconds); }},
+    {"exposed", "mean time an iteration waited for communication, in ms", true,
+     [](const Json& row) { return iteration_part(row, "exposed_exchange", milliseconds); }},
+    {"decode", "mean time spent turning messages back into gradients, in ms", false,
+     [](const Json& row) { return iteration_part(row, "decode", milliseconds); }},
+    {"vNMSE", "error of the synchronised gradient over its size, both squared; 0 is lossless", true,
+     [](const Json& row) { return number(row.at("vnmse"), error); }},
+    {"fidelity", "whether the emulated network did as it was told", true,
+     [](const Json& row) { return Cell{fidelity_text(row)}; }},
+};
+// clang-format on
+
+struct SeedsColumn {
+  const char* name;
+  const char* heading;
+  const char* meaning;
+  Style style;
+};
+constexpr SeedsColumn seeds_columns[] = {
+    {"time_to_accuracy_s", "time to it", "mean train time to the target, of the runs that reached it",
+     seconds},
+    {"speed_up_over_dense", "vs dense", "mean speed-up of each run over the dense run of its seed", speed_up},
+    {"speed_up_over_fp16", "vs fp16", "mean speed-up of each run over the fp16 run of its seed", speed_up},
+    {"final_accuracy", "accuracy", "mean test accuracy at the last evaluation", accuracy},
+    {"bottleneck_wire_bytes", "wire", "mean bytes on the busiest bottleneck direction", bytes},
+    {"bottleneck_utilisation", "link use", "mean utilisation of that direction", percent},
+    {"iteration_time_s", "iteration", "mean of the runs' mean iteration times", milliseconds_with_unit},
+    {"measured_over_predicted", "/predicted", "mean of measured over predicted iteration time", short_ratio},
+    {"vnmse", "vNMSE", "mean error of the synchronised gradient over its size, both squared", error}};
+
+// "12.3 s ± 0.4 s". Bytes, which follow from the method, come without.
+Cell mean_cell(const Json& entry, const SeedsColumn& column) {
+  const Json& summary = entry.at(column.name);
+  Cell cell = number(summary.at("mean"), column.style);
+  if (entry.value(fmt::format("{}_at_least", column.name), false)) cell.text = fmt::format(">{}", cell.text);
+  const Json& half_interval = summary.at("half_interval");
+  const bool has_format = column.style.format != nullptr;
+  if (half_interval.is_number() && has_format)
+    cell.text += fmt::format(" ± {}", show(half_interval.get<double>(), column.style));
+  return cell;
+}
+
+std::string seeds_fidelity(const Json& entry) {
+  const auto judged = entry.at("judged").get<std::int64_t>();
+  const auto degraded = entry.at("degraded").get<std::int64_t>();
+  if (judged == 0) return none;
+  return degraded == 0 ? "faithful" : fmt::format("{} of {} degraded", degraded, judged);
+}
+
+}  // namespace
+
+bool several_experiments(const Json& rows) {
+  return std::ranges::any_of(
+      rows, [&rows](const Json& row) { return row.at("experiment") != rows.at(0).at("experiment"); });
+}
+
+std::string name_of(const Json& row, bool with_experiment) {
+  const auto label = row.at("label").get<std::string>();
+  return with_experiment ? fmt::format("{}: {}", row.at("experiment").get<std::string>(), label) : label;
+}
+
+std::string target_text(const Json& row) {
+  const Json& target = row.at("target");
+  return target.is_null() ? none : to_string(read_target(target, {}));
+}
+
+std::string fidelity_text(const Json& row) {
+  if (!row.at("fidelity").is_string()) return none;
+  const auto verdict = row.at("fidelity").get<std::string>();
+  return row.at("link_changes") > 0 ? verdict + ", links changed" : verdict;
+}
+
+Table without_empty_columns(const Table& table) {
+  Table out{.columns = {}, .rows = std::vector<std::vector<Cell>>(table.rows.size())};
+  for (std::size_t column = 0; column < table.columns.size(); ++column) {
+    const auto has_value = [column](const std::vector<Cell>& row) { return row[column].text != none; };
+    if (column > 0 && std::ranges::none_of(table.rows, has_value)) continue;
+    out.columns.push_back(table.columns[column]);
+    for (std::size_t row = 0; row < table.rows.size(); ++row)
+      out.rows[row].push_back(table.rows[row][column]);
+  }
+  return out;
+}
+
+Table runs_table(const Json& rows) {
+  Table table{.columns = {{"method", "the run's values on the swept axes"}}, .rows = {}};
+  for (const RunColumn& column : run_columns)
+    table.columns.push_back({column.heading, column.meaning, column.for_terminals});
+  const bool with_experiment = several_experiments(rows);
+  for (const Json& row : rows) {
+    std::vector<Cell>& cells = table.rows.emplace_back();
+    cells.push_back({name_of(row, with_experiment)});
+    for (const RunColumn& column : run_columns) cells.push_back(column.cell(row));
+  }
+  return table;
+}
+
+Table seeds_table(const Json& entries) {
+  Table table{.columns = {{"over seeds", "runs that differ in their seed alone"},
+                          {"target", "what the runs aimed at, or what was asked for"},
+                          {"reached", "how many runs reached the target"}},
+              .rows = {}};
+  for (const SeedsColumn& column : seeds_columns) table.columns.push_back({column.heading, column.meaning});
+  table.columns.push_back({"fidelity", "whether the emulated networks did as they were told"});
+  const bool with_experiment = several_experiments(entries);
+  for (const Json& entry : entries) {
+    std::vector<Cell>& cells = table.rows.emplace_back();
+    cells.push_back({name_of(entry, with_experiment)});
+    cells.push_back({target_text(entry)});
+    cells.push_back(
+        {fmt::format("{} of {}", entry.at("reached").get<std::size_t>(), entry.at("runs").get<std::size_t>()),
+         entry.at("reached").get<double>()});
+    for (const SeedsColumn& column : seeds_columns) cells.push_back(mean_cell(entry, column));
+    cells.push_back({seeds_fidelity(entry)});
+  }
+  return table;
+}
+
+}  // namespace thinpipe

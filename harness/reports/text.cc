@@ -1,0 +1,32 @@
+#include "harness/reports/text.hh"
+
+#include <fmt/format.h>
+
+#include "harness/reports/tables.hh"
+#include "harness/table.hh"
+
+namespace thinpipe {
+namespace {
+
+std::string text(const Table& table) {
+  std::vector<std::string> header;
+  std::vector<std::vector<std::string>> rows(table.rows.size());
+  for (std::size_t column = 0; column < table.columns.size(); ++column) {
+    if (!table.columns[column].for_terminals) continue;
+    header.push_back(table.columns[column].heading);
+    for (std::size_t row = 0; row < rows.size(); ++row) rows[row].push_back(table.rows[row][column].text);
+  }
+  return format_table(header, rows);
+}
+
+}  // namespace
+
+std::string text_report(const Report& report) {
+  std::string out = text(without_empty_columns(runs_table(report.runs)));
+  if (!report.over_seeds.empty()) {
+    out += fmt::format("\n{}{}\n", text(without_empty_columns(seeds_table(report.over_seeds))), seeds_note);
+  }
+  return out;
+}
+
+}  // namespace thinpipe

@@ -1,0 +1,137 @@
+#include <sstream>
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "harness/reports/csv.hh"
+#include "harness/reports/markdown.hh"
+#include "harness/reports/text.hh"
+#include "harness/tests/report_record.hh"
+
+namespace thinpipe {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
+using testing::StartsWith;
+
+// The same run with another seed, and a time to the target of its own.
+Json with_seed(Json record, int seed) {
+  const std::string label = fmt::format("seed {}", seed);
+  record["config"]["seed"] = seed;
+  record["labels"]["seed"] = label;
+  record["label"] = fmt::format("{}, {}", record["label"].get<std::string>(), label);
+  return record;
+}
+
+std::string text_of(const std::vector<Json>& records) {
+  return text_report(make_report(records));
+}
+
+std::vector<std::string> lines_of(const std::string& text) {
+  std::vector<std::string> lines;
+  std::istringstream stream(text);
+  for (std::string line; std::getline(stream, line);) lines.push_back(line);
+  return lines;
+}
+
+TEST(TextReport, ShowsOneLineARun) {
+  EXPECT_EQ(text_of({report_record("dense", 0, 80), report_record("topk", 0, 20)}),
+            "method  target  time to it  vs dense  accuracy     wire  link use  iteration  compute  encode  "
+            "exposed  fidelity\n"
+            "dense      0.8      80.0 s     1.00x    0.7900  1.06 MB      75 %   125.0 ms     50.0    10.0  "
+            "   60.0  faithful\n"
+            "topk       0.8      20.0 s     4.00x    0.7900  1.06 MB      75 %   125.0 ms     50.0    10.0  "
+            "   60.0  faithful\n");
+}
+
+TEST(TextReport, ColumnsWithoutAnyValueAreLeftOut) {
+  Json rich = report_record("dense", 0, 80);
+  rich["compression"]["vnmse"] = 0.012;
+  rich["predicted"] = {{"exchange_time_s", 0.05}, {"iteration_time_s", 0.1}};
+  EXPECT_THAT(text_of({rich, report_record("topk", 0, 20)}),
+              AllOf(HasSubstr("vNMSE"), HasSubstr("/predicted"), HasSubstr("0.012"), HasSubstr("1.25")));
+  EXPECT_THAT(text_of({report_record("topk", 0, 20)}),
+              AllOf(Not(HasSubstr("vNMSE")), Not(HasSubstr("/predicted")), Not(HasSubstr("vs dense"))));
+  EXPECT_EQ(text_of({}), "method\n") << "a sweep that was interrupted before its first run";
+}
+
+TEST(TextReport, SaysWhyThereIsNoTime) {
+  EXPECT_THAT(text_of({report_record("topk", 0, std::nullopt)}), HasSubstr("not reached"));
+  EXPECT_THAT(text_of({failed_report_record()}), HasSubstr("failed"));
+}
+
+TEST(TextReport, MarksLowerBoundsAndChangedLinks) {
+  Json changed = report_record("topk", 0, 20);
+  const Json never = report_record("dense", 0, std::nullopt);
+  EXPECT_THAT(text_of({never, changed}), AllOf(HasSubstr(">5.00x"), Not(HasSubstr("changed"))));
+  changed["network_events"] = {{{"confirmed_s", 2.5}}, {{"confirmed_s", nullptr}}};
+  EXPECT_THAT(text_of({changed}), HasSubstr("faithful, links changed"));
+}
+
+TEST(TextReport, ShowsMeansOverSeedsBelow) {
+  const Json dense = report_record("dense", 0, std::nullopt);
+  const std::string text =
+      text_of({with_seed(dense, 1), with_seed(dense, 2), with_seed(report_record("topk", 0, 20), 1),
+               with_seed(report_record("topk", 0, 25), 2)});
+  const std::vector<std::string> lines = lines_of(text);
+  ASSERT_EQ(lines.size(), 10);
+  EXPECT_EQ(lines[5], "");
+  EXPECT_THAT(lines[6], StartsWith("over seeds"));
+  EXPECT_THAT(lines[7], AllOf(StartsWith("dense"), HasSubstr("0 of 2")));
+  // Half the interval: t of one degree of freedom, 12.706, x 3.5355 / sqrt(2).
+  EXPECT_THAT(lines[8], AllOf(StartsWith("topk"), HasSubstr("2 of 2"), HasSubstr("22.5 s ± 31.8 s"),
+                              HasSubstr(">4.50x ± 6.35x"), HasSubstr("faithful")));
+  EXPECT_EQ(lines[9], seeds_note);
+  EXPECT_THAT(text_of({dense}), Not(HasSubstr("over seeds")));
+}
+
+TEST(MarkdownReport, HasBothTablesWithAllTheirColumns) {
+  const Report report =
+      make_report({with_seed(report_record("topk", 0, 20), 1), with_seed(report_record("topk", 0, 25), 2)});
+  const std::vector<std::string> lines = lines_of(markdown_report(report));
+  ASSERT_EQ(lines.size(), 10);
+  EXPECT_THAT(lines[0], AllOf(StartsWith("| method | target |"), HasSubstr("| vNMSE |")));
+  EXPECT_THAT(lines[1], StartsWith("| :--- | ---: |"));
+  EXPECT_THAT(lines[2], StartsWith("| topk, seed 1 | 0.8 | 20.0 s | - | - |"));
+  EXPECT_THAT(lines[5], StartsWith("| over seeds |"));
+  EXPECT_EQ(lines[8], "") << "or the note would be a row";
+  EXPECT_EQ(std::ranges::count(lines[0], '|'), std::ranges::count(lines[1], '|'));
+  EXPECT_EQ(std::ranges::count(lines[0], '|'), std::ranges::count(lines[2], '|'));
+}
+
+TEST(MarkdownReport, TakesNothingInALabelForMarkup) {
+  Json odd = report_record("topk", 0, 20);
+  odd["label"] = "a|b *c* <b>&\nd";
+  const std::string markdown = markdown_report(make_report({odd}));
+  EXPECT_THAT(markdown, HasSubstr("| a\\|b \\*c\\* &lt;b&gt;&amp; d |"));
+}
+
+TEST(CsvReport, FlattensRowsAndQuotesWhatNeedsIt) {
+  const Json rows = {{{"experiment", "e"},
+                      {"label", "a, \"b\""},
+                      {"labels", {{"method", "a, \"b\""}}},
+                      {"times", {{"mean", 0.5}, {"none", nullptr}}},
+                      {"list", {1, "x"}},
+                      {"reached", true}},
+                     {{"experiment", "e"},
+                      {"label", "two\nlines"},
+                      {"labels", {{"cap", "1 Gbit/s"}}},
+                      {"times", nullptr},
+                      {"reached", nullptr}}};
+  EXPECT_EQ(csv_report(rows),
+            "experiment,label,label.cap,label.method,list,reached,times.mean,times.none\n"
+            "e,\"a, \"\"b\"\"\",,\"a, \"\"b\"\"\",\"[1,\"\"x\"\"]\",true,0.5,\n"
+            "e,\"two\nlines\",1 Gbit/s,,,,,\n");
+}
+
+TEST(CsvReport, ATargetMayBeANumberOrNameItsMetric) {
+  const Json rows = {{{"labels", Json::object()}, {"target", 0.8}},
+                     {{"labels", Json::object()}, {"target", {{"test_loss", 0.5}}}}};
+  EXPECT_EQ(csv_report(rows), "target,target.test_loss\n0.8,\n,0.5\n");
+}
+
+}  // namespace
+}  // namespace thinpipe

@@ -1,0 +1,50 @@
+"""What the tests of `thinpipe report` in Python share: the program, records to report on, and how a test is skipped."""
+from __future__ import annotations
+
+import copy
+import json
+import os
+import subprocess
+import sys
+import unittest
+from pathlib import Path
+from typing import Any, NoReturn
+
+PROGRAM = os.environ["THINPIPE_PROGRAM"]
+REFERENCE = Path(__file__).resolve().parents[2] / "results" / "reference"
+SKIPPED = 77  # CTest's SKIP_RETURN_CODE
+
+
+def report(*arguments: str | Path) -> str:
+    """Standard output of `thinpipe report`; fails the test where the program fails."""
+    ended = subprocess.run([PROGRAM, "report", *map(str, arguments)], capture_output=True, text=True, timeout=60)
+    if ended.returncode != 0:
+        raise AssertionError(f"thinpipe report ended with {ended.returncode}: {ended.stderr}")
+    return ended.stdout
+
+
+def reference_record(label: str) -> dict[str, Any]:
+    """A record of results/reference/quickstart, to be changed."""
+    for file in REFERENCE.glob("quickstart/*/run.json"):
+        record = json.loads(file.read_text())
+        if record["label"] == label:
+            return copy.deepcopy(record)
+    raise KeyError(label)
+
+
+def write_records(folder: Path, records: list[dict[str, Any]]) -> Path:
+    """Writes records as the harness does, each with a run_id of its own; returns the experiment's folder."""
+    for place, record in enumerate(records):
+        record["run_id"] = f"{place:016x}"
+        (folder / record["run_id"]).mkdir(parents=True)
+        (folder / record["run_id"] / "run.json").write_text(json.dumps(record))
+    return folder
+
+
+def skip_all(reason: str) -> NoReturn:
+    print(f"SKIPPED: {reason}")
+    sys.exit(SKIPPED)
+
+
+def run_tests() -> NoReturn:
+    unittest.main(verbosity=2)

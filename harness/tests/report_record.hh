@@ -1,0 +1,75 @@
+// Invented records for the tests of reports.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "harness/support/json_object.hh"
+
+namespace thinpipe {
+
+// A completed run that reaches accuracy 0.8 after `time_s` of its 100 s, or never.
+inline Json report_record(const std::string& synchroniser, double pruning_ratio,
+                          std::optional<double> time_s) {
+  const auto point = [](int iteration, double train_time_s, double accuracy) {
+    return Json{{"iteration", iteration}, {"epoch", iteration / 9.0},  {"train_time_s", train_time_s},
+                {"train_loss", nullptr},  {"test_loss", 1 - accuracy}, {"test_accuracy", accuracy}};
+  };
+  Json curve = Json::array({point(0, 0.0, 0.1)});
+  if (time_s) curve.push_back(point(5, *time_s, 0.8));
+  curve.push_back(point(9, 100.0, 0.79));
+  return {
+      {"run_id", synchroniser},
+      {"experiment", "e"},
+      {"label", synchroniser},
+      {"labels", {{"method", synchroniser}}},
+      {"mode", "live"},
+      {"status", "completed"},
+      {"error", nullptr},
+      {"config",
+       {{"seed", 1},
+        {"workers", 2},
+        {"targets", {0.5, 0.8}},
+        {"synchroniser", {{"name", synchroniser}}},
+        {"pruning", {{"ratio", pruning_ratio}}},
+        {"model", {{"name", "mlp"}}},
+        {"dataset", {{"name", "synthetic"}}},
+        {"topology",
+         {{"name", "pair"},
+          {"links",
+           {{{"between", {"a", "b"}}, {"bottleneck", true}},
+            {{"between", {"a", "w0"}}, {"bottleneck", false}}}}}}}},
+      {"provenance",
+       {{"git_commit", "0123456789abcdef"},
+        {"dirty", false},
+        {"kernel", "Linux 6.1"},
+        {"cpu", "a processor"},
+        {"cores", 2},
+        {"gpu", nullptr},
+        {"started_at", "2026-01-02T03:04:05.500Z"}}},
+      {"curve", curve},
+      {"iterations", 9},
+      {"train_time_s", 100.0},
+      {"iteration_time_s",
+       {{"mean", 0.125}, {"compute", 0.05}, {"encode", 0.01}, {"exposed_exchange", 0.06}, {"decode", 0.005}}},
+      {"traffic",
+       {{"payload_bytes_per_worker", 400000},
+        {"sent_bytes_per_worker", 1000000},
+        {"wire_bytes", {{"a->b", 1050000}, {"b->a", 1060000}, {"a->w0", 9000000}}},
+        {"utilisation", {{"a->b", 0.5}, {"b->a", 0.75}, {"a->w0", 0.9}}}}},
+      {"compression", {{"effective_density", 0.5}, {"vnmse", nullptr}}},
+      {"fidelity", {{"verdict", "faithful"}, {"checks", Json::array()}}}};
+}
+
+// One whose worker hung before its first evaluation.
+inline Json failed_report_record() {
+  Json failed = report_record("topk", 0, std::nullopt);
+  failed["status"] = "failed";
+  failed["error"] = {{"kind", "hang"}, {"message", "worker 1 hangs"}};
+  failed["curve"] = Json::array();
+  failed["iteration_time_s"] = nullptr;
+  failed["fidelity"] = nullptr;
+  return failed;
+}
+
+}  // namespace thinpipe
