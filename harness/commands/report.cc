@@ -1,6 +1,7 @@
-// thinpipe report: a folder of results as tables, or for other programs.
+// thinpipe report: a folder of results as tables, as a page, or for other programs.
 #include "harness/reports/report.hh"
 
+#include <filesystem>
 #include <memory>
 #include <optional>
 
@@ -9,11 +10,14 @@
 #include "harness/commands/command.hh"
 #include "harness/record.hh"
 #include "harness/reports/csv.hh"
+#include "harness/reports/html.hh"
 #include "harness/reports/markdown.hh"
 #include "harness/reports/text.hh"
 
 namespace thinpipe {
 namespace {
+
+namespace fs = std::filesystem;
 
 struct Options {
   std::string folder;
@@ -21,6 +25,7 @@ struct Options {
   bool json = false;
   bool csv = false;
   bool markdown = false;
+  std::optional<std::string> html;
 };
 
 // "0.84" or "METRIC=VALUE".
@@ -40,6 +45,20 @@ void refuse_several_formats(const Options& options) {
                    "only one of them can be written to standard output; run the report once for each");
 }
 
+// Before any work: the page replaces a file, and nothing but a file.
+fs::path page_path(const std::string& html) {
+  const Place place{fmt::format("--html {}", html), ""};
+  const fs::path path = fs::absolute(html);
+  if (!fs::is_directory(path.parent_path()))
+    throw InputError(place, fmt::format("the folder {} does not exist; make it first",
+                                        fs::path(html).parent_path().string()));
+  // A link is not followed but would be replaced, as /dev/stdout is one.
+  const fs::file_status status = fs::symlink_status(path);
+  if (fs::exists(status) && !fs::is_regular_file(status))
+    throw InputError(place, "is not a plain file; name the file to write, as report.html");
+  return path;
+}
+
 std::string for_standard_output(const Options& options, const Report& report) {
   if (options.json) return Json{{"runs", report.runs}, {"over_seeds", report.over_seeds}}.dump(2) + "\n";
   if (options.csv) return csv_report(report.runs);
@@ -50,8 +69,15 @@ std::string for_standard_output(const Options& options, const Report& report) {
 int report(const Options& options) {
   refuse_several_formats(options);
   const auto target = options.target ? std::optional(parse_target(*options.target)) : std::nullopt;
-  const Report made = make_report(load_records(options.folder), target);
+  const auto page = options.html ? std::optional(page_path(*options.html)) : std::nullopt;
+  const std::vector<Json> records = load_records(options.folder);
+  const Report made = make_report(records, target);
   fmt::print("{}", for_standard_output(options, made));
+  // On standard error: standard output may be a file of a format that knows no such lines.
+  if (page) {
+    write_atomically(*page, html_report(made, records));
+    fmt::print(stderr, "wrote {}; open it in a browser\n", *options.html);
+  }
   return 0;
 }
 
@@ -69,10 +95,14 @@ void add(CLI::App& program, Invocation& invocation) {
   command.add_flag("--json", options->json, "Everything, for programs, instead of the tables");
   command.add_flag("--csv", options->csv, "Comma-separated values, a line a run, instead of the tables");
   command.add_flag("--markdown", options->markdown, "The tables with all their columns as Markdown");
+  command
+      .add_option("--html", options->html, "Also write a page with interactive curves; it needs no network")
+      ->type_name("FILE");
   command.footer(
       "Examples:\n"
       "  thinpipe report results/quickstart\n"
       "  thinpipe report results/quickstart --target 0.8 --json\n"
+      "  thinpipe report results/quickstart --html report.html\n"
       "  thinpipe report results/quickstart --csv > runs.csv\n"
       "Speed-ups are against the dense and the fp16 run that equal a run in all but method and pruning; "
       "\">\" marks a\n"

@@ -1,11 +1,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "harness/support/file_descriptor.hh"
 #include "harness/tests/program.hh"
 
 namespace thinpipe {
 namespace {
 
+namespace fs = std::filesystem;
+using testing::AllOf;
 using testing::HasSubstr;
 using testing::StartsWith;
 
@@ -19,6 +22,30 @@ TEST(ReportCommand, WritesOneFormatToStandardOutput) {
   EXPECT_EQ(both.status.code, 2);
   EXPECT_EQ(both.output, "");
   EXPECT_THAT(both.errors, HasSubstr("only one of them can be written to standard output"));
+}
+
+TEST(ReportCommand, WritesThePageBesideWhatIsPrinted) {
+  const Program program;
+  const fs::path page = program.folder() / "report.html";
+  const auto ended = program.run({"report", quickstart, "--csv", "--html", page});
+  EXPECT_EQ(ended.status.code, 0);
+  EXPECT_THAT(ended.output, StartsWith("experiment,label,"));
+  EXPECT_THAT(ended.errors, HasSubstr("wrote " + page.string()));
+  EXPECT_THAT(read_file(page), StartsWith("<!doctype html>"));
+}
+
+TEST(ReportCommand, RefusesAPlaceThatCannotHoldThePage) {
+  const Program program;
+  const auto missing = program.run({"report", quickstart, "--html", program.folder() / "no" / "report.html"});
+  EXPECT_EQ(missing.status.code, 2);
+  EXPECT_THAT(missing.errors, AllOf(HasSubstr("does not exist"), HasSubstr("make it first")));
+  const auto folder = program.run({"report", quickstart, "--html", program.folder()});
+  EXPECT_EQ(folder.status.code, 2);
+  EXPECT_THAT(folder.errors, HasSubstr("is not a plain file"));
+  const fs::path link = program.folder() / "link";
+  fs::create_symlink("elsewhere", link);
+  EXPECT_EQ(program.run({"report", quickstart, "--html", link}).status.code, 2) << "as /dev/stdout is one";
+  EXPECT_TRUE(fs::is_symlink(link));
 }
 
 }  // namespace

@@ -1,0 +1,222 @@
+"use strict";
+// Ties the drawing to the page: controls, legend, read-out.
+
+// ---- the view: what the controls say, kept in the address's fragment so that it can be shared -----------
+
+const view = {y: offeredY[0], x: offeredX[0], log: false, hidden: new Set(), only: {}};
+
+// Where runs differ much in speed, equal ratios of time are to be equal distances.
+function wantsLogarithm() {
+  const ends = runs.map((run) => run.curve.at(-1)?.train_time_s ?? 0).filter((end) => end > 0);
+  return ends.length > 0 && Math.max(...ends) >= 3 * Math.min(...ends);
+}
+
+function readView() {
+  const fragment = new URLSearchParams(location.hash.slice(1));
+  const firstTarget = runs.find((run) => run.target !== null)?.target.metric;
+  const choose = (asked, offered, otherwise) => [asked, otherwise].find((kind) => offered.includes(kind)) ?? offered[0];
+  view.y = choose(fragment.get("y"), offeredY, firstTarget);
+  view.x = choose(fragment.get("x"), offeredX, "train_time");
+  view.log = fragment.has("log") ? fragment.get("log") === "1" : wantsLogarithm();
+  view.hidden = new Set(fragment.getAll("hide"));
+  const filtered = axes.filter((axis) => fragment.has(`only.${axis}`));
+  view.only = Object.fromEntries(filtered.map((axis) => [axis, fragment.get(`only.${axis}`)]));
+}
+
+function writeView() {
+  const fragment = new URLSearchParams({y: view.y, x: view.x, log: view.log ? "1" : "0"});
+  for (const name of view.hidden) fragment.append("hide", name);
+  for (const [axis, value] of Object.entries(view.only)) fragment.append(`only.${axis}`, value);
+  location.replace(`#${fragment}`);
+}
+
+const isChosen = (series) => Object.entries(view.only).every(([axis, value]) => valueOn(axis, series.runs[0]) === value);
+const isShown = (series) => isChosen(series) && !view.hidden.has(series.name);
+
+// ---- drawing --------------------------------------------------------------------------------------------
+
+const chart = new CurveChart(byId("chart"), showReading);
+
+function curveOf(series, run, x, y) {
+  const incomplete = run.status === "completed" ? "" : "; --dash: 1 4";
+  const thin = series.runs.length > 1 ? "; --width: 1.2" : "";
+  const marked = run.reached && run.target.metric === view.y ? run.iterations_to_target : null;
+  const points = run.curve.map((point) => (
+    {x: x.of(run, point), y: y.of(point), reached: point.iteration === marked}));
+  // An evaluation before the first iteration has no logarithm.
+  return {
+    name: run.name,
+    style: series.style + incomplete + thin,
+    points: points.filter((point) => point.x !== null && (!view.log || point.x > 0)),
+  };
+}
+
+// A loss has no upper end: a curve that diverges leaves the picture at the top rather than flatten the others.
+function highestDrawn(curves) {
+  const levels = curves.map(({points}) => points.map((point) => point.y).filter((level) => level !== null));
+  const first = Math.max(...levels.flatMap((own) => own.slice(0, 1)));
+  return Math.max(first, ...levels.map((own) => Math.max(...own)).filter((highest) => highest <= 2 * first));
+}
+
+function drawCurves() {
+  const [x, y] = [xKinds[view.x], yKinds[view.y]];
+  if (!x || !y) {
+    byId("legend-note").textContent = "No run has a point to draw.";
+    return;
+  }
+  const curves = allSeries.filter(isShown).flatMap((series) => series.runs.map((run) => curveOf(series, run, x, y)));
+  const targets = [...new Set(runs.filter((run) => run.target?.metric === view.y).map((run) => run.target.value))];
+  chart.draw({
+    curves,
+    x: {label: x.label, format: x.format, logarithmic: view.log},
+    y: {label: y.label, format: short, to: y.loss ? highestDrawn(curves) : undefined},
+    lines: targets.map((value) => ({value, text: `target ${short(value)}`})),
+  });
+  byId("legend-note").textContent = notes(x, curves).join(" ");
+}
+
+function notes(x, curves) {
+  const out = ["Press a name to hide or show its curve; twice, or with Shift, to see it alone."];
+  const marked = curves.some((curve) => curve.points.some((point) => point.reached));
+  if (marked) out.push("A ring marks the first evaluation that reached the target.");
+  if (x.evenly) out.push("Bytes: the run’s total, in equal parts for each of its iterations.");
+  if (view.log) out.push("The evaluation before the first iteration has no place on a logarithmic axis.");
+  if (runs.some((run) => run.status !== "completed")) out.push("Dotted: the run did not complete.");
+  if (allSeries.some(isDegraded)) out.push("† network emulation degraded: see below.");
+  return out;
+}
+
+// Once for all series: what is shown of it changes, its buttons stay.
+function fillLegend() {
+  byId("legend").replaceChildren(...allSeries.map((series) => {
+    const look = {class: "swatch", viewBox: "0 0 28 10", "aria-hidden": "true", style: series.style};
+    const swatch = svgElement("svg", look);
+    swatch.append(svgElement("path", {d: "M1 5H27"}), svgElement("circle", {cx: 14, cy: 5, r: 2.5}));
+    const name = element("span", {}, series.name + (isDegraded(series) ? " †" : ""));
+    const button = element("button", {type: "button"}, swatch, name, element("small", {}, outcome(series)));
+    button.addEventListener("click", (event) => (event.shiftKey ? showAlone(series.name) : toggle(series.name)));
+    button.addEventListener("dblclick", () => showAlone(series.name));
+    return element("li", {}, button);
+  }));
+}
+
+function drawLegend() {
+  allSeries.forEach((series, i) => {
+    const item = byId("legend").children[i];
+    item.hidden = !isChosen(series);
+    item.firstElementChild.setAttribute("aria-pressed", String(!view.hidden.has(series.name)));
+  });
+}
+
+function toggle(name) {
+  if (!view.hidden.delete(name)) view.hidden.add(name);
+  update();
+}
+
+function showAlone(name) {
+  const others = allSeries.map((series) => series.name).filter((other) => other !== name);
+  const isAlone = !view.hidden.has(name) && others.every((other) => view.hidden.has(other));
+  view.hidden = new Set(isAlone ? [] : others);
+  update();
+}
+
+function showReading(reading) {
+  const box = byId("readout");
+  box.hidden = reading === null;
+  if (reading === null) return;
+  const [x, y] = [xKinds[view.x], yKinds[view.y]];
+  const best = (a, b) => (y.loss ? a.y - b.y : b.y - a.y);
+  const lines = [...reading.hits].sort(best).map((hit) => element("tr", {},
+    element("th", {scope: "row", style: hit.curve.style}, hit.curve.name),
+    element("td", {}, short(hit.y)),
+    element("td", {}, x.format(Number(hit.x.toPrecision(4))))));
+  const head = element("tr", {}, ...["", y.name, x.name].map((name) => element("th", {scope: "col"}, name)));
+  box.replaceChildren(element("table", {}, element("thead", {}, head), element("tbody", {}, ...lines)));
+  box.classList.toggle("low", !y.loss);
+  // Beside the cursor, on the side where there is more room.
+  const svg = byId("chart");
+  const scale = svg.clientWidth / svg.viewBox.baseVal.width || 1;
+  const onTheLeft = reading.left * scale > svg.clientWidth / 2;
+  box.style.left = onTheLeft ? "auto" : `${reading.left * scale + 14}px`;
+  box.style.right = onTheLeft ? `${svg.clientWidth - reading.left * scale + 14}px` : "auto";
+}
+
+function drawIterationTimes() {
+  const milliseconds = (value) => `${(1000 * value).toFixed(1)} ms`;
+  const shown = allSeries.filter(isShown).flatMap((series) => series.runs);
+  const rows = runs.filter((run) => shown.includes(run) && run.iteration_time_s !== null).map((run) => {
+    const {mean, compute, load = 0, exposed_exchange: exposed} = run.iteration_time_s;
+    const predicted = run.predicted?.iteration_time_s ?? null;
+    return {
+      name: run.name, total: mean,
+      parts: [
+        {value: compute, kind: "compute"},
+        {value: load, kind: "load"},
+        {value: exposed, kind: "exposed-exchange"},
+      ],
+      mark: predicted === null ? undefined : {value: predicted, text: `predicted ${milliseconds(predicted)}`},
+    };
+  });
+  byId("iteration-times").hidden = rows.length === 0;
+  if (rows.length === 0) return;
+  drawBars(byId("bars"), rows, milliseconds);
+  const kinds = {compute: "computing", load: "waiting for its batch", "exposed-exchange": "waiting for communication"};
+  if (rows.some((row) => row.mark)) kinds.predicted = "predicted";
+  const keys = Object.entries(kinds).map(([kind, text]) => element("span", {class: `key ${kind}`}, text));
+  byId("bars-note").replaceChildren(...keys);
+}
+
+function draw() {
+  drawCurves();
+  drawLegend();
+  drawIterationTimes();
+}
+
+// ---- controls -------------------------------------------------------------------------------------------
+
+function fillSelect(select, options, chosen, change) {
+  select.replaceChildren(...options.map(([value, text]) => element("option", {value}, text)));
+  select.value = chosen;
+  select.onchange = () => {
+    change(select.value);
+    update();
+  };
+}
+
+function fillControls() {
+  byId("controls").hidden = false;
+  fillSelect(byId("y"), offeredY.map((kind) => [kind, yKinds[kind].name]), view.y, (value) => (view.y = value));
+  fillSelect(byId("x"), offeredX.map((kind) => [kind, xKinds[kind].name]), view.x, (value) => (view.x = value));
+  byId("log").checked = view.log;
+  byId("log").onchange = () => {
+    view.log = byId("log").checked;
+    update();
+  };
+  byId("filters").replaceChildren(...(axes.length > 1 ? axes : []).map((axis) => {
+    const select = element("select", {});
+    const chosen = view.only[axis] === undefined ? "" : `=${view.only[axis]}`;
+    fillSelect(select, [["", "all"], ...axisValues(axis).map((value) => [`=${value}`, value])], chosen, (value) => {
+      if (value) view.only[axis] = value.slice(1);
+      else delete view.only[axis];
+    });
+    return element("label", {}, `${axis} `, select);
+  }));
+}
+
+function update() {
+  writeView();
+  draw();
+}
+
+readView();
+fillControls();
+fillLegend();
+draw();
+for (const id of ["runs", "over-seeds", "origin"]) if (byId(id)) makeSortable(byId(id));
+window.addEventListener("resize", draw);
+window.addEventListener("beforeprint", draw);
+window.addEventListener("hashchange", () => {
+  readView();
+  fillControls();
+  draw();
+});

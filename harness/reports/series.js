@@ -1,0 +1,106 @@
+"use strict";
+// What is drawn: the runs of the page's data, what their curves can be of and against, and which belong together.
+
+const runs = JSON.parse(byId("data").textContent).runs;
+
+// ---- what curves can be of, and against -----------------------------------------------------------------
+
+const short = (value) => String(Number(value.toPrecision(6)));
+const number = (value) => (typeof value === "number" ? value : null);
+
+function bytes(value) {
+  const units = ["B", "kB", "MB", "GB", "TB", "PB"];
+  const unit = value > 0 ? Math.min(units.length - 1, Math.max(0, Math.floor(Math.log10(value) / 3 + 1e-9))) : 0;
+  return `${Number((value / 1000 ** unit).toPrecision(4))} ${units[unit]}`;
+}
+
+// A run's bytes up to an iteration, where every iteration is taken to have had an equal part.
+function bytesUpTo(run, total, point) {
+  return total === null || !run.iterations ? null : (total * point.iteration) / run.iterations;
+}
+
+const inHours = runs.some((run) => run.curve.some((point) => point.train_time_s > 7200));
+const hours = (seconds) => (inHours ? seconds / 3600 : seconds);
+
+const xKinds = {
+  train_time: {name: "train time", label: `Train time (${inHours ? "h" : "s"})`, format: short,
+    of: (run, point) => hours(point.train_time_s)},
+  iteration: {name: "iterations", label: "Iterations", format: short, of: (run, point) => point.iteration},
+  epoch: {name: "epochs", label: "Epochs", format: short, of: (run, point) => number(point.epoch)},
+  sent: {name: "bytes sent", label: "Sent by a worker", format: bytes, evenly: true,
+    of: (run, point) => bytesUpTo(run, run.sent_bytes_per_worker, point)},
+  wire: {name: "bytes on the wire", label: "On the busiest bottleneck direction", format: bytes, evenly: true,
+    of: (run, point) => bytesUpTo(run, run.bottleneck_wire_bytes, point)},
+};
+
+const yKinds = {
+  accuracy: {name: "test accuracy", label: "Test accuracy", of: (point) => number(point.test_accuracy)},
+  bits_per_byte: {name: "bits per byte", label: "Bits per byte of the test text", loss: true,
+    of: (point) => (number(point.test_loss) === null ? null : point.test_loss / Math.LN2)},
+  test_loss: {name: "test loss", label: "Test loss", loss: true, of: (point) => number(point.test_loss)},
+  train_loss: {name: "train loss", label: "Train loss since the evaluation before", loss: true,
+    of: (point) => number(point.train_loss)},
+};
+
+const measured = (kind) => runs.some((run) => run.curve.some((point) => yKinds[kind].of(point) !== null));
+const aimedAt = (kind) => runs.some((run) => run.target?.metric === kind);
+const offeredY = Object.keys(yKinds).filter((kind) => measured(kind) && (kind !== "bits_per_byte" || aimedAt(kind)));
+const offeredX = Object.keys(xKinds).filter((kind) =>
+  runs.some((run) => run.curve.some((point) => xKinds[kind].of(run, point) !== null)));
+
+// ---- series: runs that differ in their seed alone, and how each is drawn --------------------------------
+
+const valueOn = (axis, run) => run.labels[axis] ?? "";
+const axisValues = (axis) => [...new Set(runs.map((run) => valueOn(axis, run)))];
+const axes = [...new Set(runs.flatMap((run) => Object.keys(run.labels)))]
+  .filter((axis) => axis !== "seed" && axisValues(axis).length > 1);
+
+// Where a method is varied with other things, methods have the colours and the rest has the dashes.
+const methodsAmongOthers = axes.length > 1 && axes.includes("method");
+const keyOf = (run) => JSON.stringify([run.experiment, run.group]);
+const colourKey = (run) => (methodsAmongOthers ? valueOn("method", run) : keyOf(run));
+const otherValues = (run) => axes.filter((axis) => axis !== "method").map((axis) => valueOn(axis, run));
+const dashKey = (run) => (methodsAmongOthers ? JSON.stringify([run.experiment, otherValues(run)]) : "");
+
+const colours = 7;
+const dashes = ["none", "7 3", "2 3", "9 3 2 3", "12 4", "4 2"];
+
+// [{key, name, style, runs}], in the order of the runs.
+function makeSeries() {
+  const [colourKeys, dashKeys, all] = [[], [], []];
+  const placeOf = (keys, key) => (keys.includes(key) ? keys.indexOf(key) : keys.push(key) - 1);
+  for (const run of runs) {
+    let series = all.find((other) => other.key === keyOf(run));
+    if (!series) {
+      const colour = placeOf(colourKeys, colourKey(run));
+      const dash = placeOf(dashKeys, dashKey(run)) + Math.floor(colour / colours);
+      const style = `--colour: var(--series-${colour % colours}); --dash: ${dashes[dash % dashes.length]}`;
+      series = {key: keyOf(run), name: run.series, style, runs: []};
+      all.push(series);
+    }
+    series.runs.push(run);
+  }
+  return all;
+}
+
+const allSeries = makeSeries();
+
+const seconds = (value) => (inHours ? `${short(Number((value / 3600).toFixed(2)))} h` : `${value.toFixed(1)} s`);
+
+// What the legend says of a series: when it got to the target, or why it did not.
+function outcome({runs: own}) {
+  const times = own.filter((run) => run.reached).map((run) => run.time_to_accuracy_s);
+  const mean = times.length ? seconds(times.reduce((a, b) => a + b) / times.length) : "";
+  if (own.length === 1) {
+    const [run] = own;
+    if (run.status !== "completed") return run.status;
+    return run.target === null ? "" : mean || "not reached";
+  }
+  const states = [`${own.length} seeds`];
+  if (mean) states.push(`mean ${mean}`);
+  const aimed = own.some((run) => run.target !== null);
+  if (aimed && times.length < own.length) states.push(`${times.length} of ${own.length} reached`);
+  return states.join(", ");
+}
+
+const isDegraded = (series) => series.runs.some((run) => run.fidelity === "degraded");

@@ -1,0 +1,254 @@
+"""The page that `thinpipe report --html` writes, opened in a headless browser: what its script has drawn.
+
+With a folder as its argument, keeps the pages and a picture of each there, for people to look at.
+"""
+from __future__ import annotations
+
+import math
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any, Iterator
+
+from report_program import REFERENCE, reference_record, report, run_tests, skip_all, write_records
+
+BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+VOID = {"meta", "input", "br", "hr", "img", "link"}
+keep_in: Path | None = None
+
+
+class Element:
+    def __init__(self, tag: str, attributes: dict[str, str], parent: Element | None) -> None:
+        self.tag, self.attributes, self.parent = tag, attributes, parent
+        self.children: list[Element | str] = []
+
+    def all(self, tag: str, **attributes: str) -> list[Element]:
+        """Elements below with this tag; class_="a" asks for that class, other attributes for that value."""
+        return [element for element in self.walk() if element.fits(tag, attributes)]
+
+    def one(self, tag: str, **attributes: str) -> Element:
+        found = self.all(tag, **attributes)
+        if len(found) != 1:
+            raise AssertionError(f"{len(found)} elements are <{tag}> with {attributes}")
+        return found[0]
+
+    def fits(self, tag: str, attributes: dict[str, str]) -> bool:
+        def has(name: str, value: str) -> bool:
+            if name == "class_":
+                return value in self.attributes.get("class", "").split()
+            return self.attributes.get(name.replace("_", "-")) == value
+
+        return self.tag == tag and all(has(name, value) for name, value in attributes.items())
+
+    def walk(self) -> Iterator[Element]:
+        for child in self.children:
+            if isinstance(child, Element):
+                yield child
+                yield from child.walk()
+
+    @property
+    def text(self) -> str:
+        return "".join(child if isinstance(child, str) else child.text for child in self.children)
+
+    @property
+    def hidden(self) -> bool:
+        return "hidden" in self.attributes or (self.parent is not None and self.parent.hidden)
+
+
+class Document(HTMLParser):
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.root = self.here = Element("", {}, None)
+        self.feed(html)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        element = Element(tag, {name: value or "" for name, value in attrs}, self.here)
+        self.here.children.append(element)
+        if tag not in VOID:
+            self.here = element
+
+    def handle_endtag(self, tag: str) -> None:
+        while self.here.parent is not None and self.here.tag != tag:
+            self.here = self.here.parent
+        self.here = self.here.parent or self.root
+
+    def handle_data(self, data: str) -> None:
+        self.here.children.append(data)
+
+
+def browse(page: Path, *arguments: str, fragment: str = "") -> str:
+    with tempfile.TemporaryDirectory() as home:
+        ended = subprocess.run(
+            [BROWSER, "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--hide-scrollbars",
+             f"--user-data-dir={home}", "--window-size=1280,1500", *arguments, f"file://{page}{fragment}"],
+            capture_output=True, text=True, timeout=100,
+            env={"HOME": home, "PATH": "/usr/bin:/bin", "LANG": "C.UTF-8"},
+        )  # fmt: skip
+    if ended.returncode != 0:
+        raise AssertionError(f"the browser ended with {ended.returncode}: {ended.stderr[-2000:]}")
+    return ended.stdout
+
+
+class ReportPageTest(unittest.TestCase):
+    def setUp(self) -> None:
+        temporary = tempfile.TemporaryDirectory()
+        self.addCleanup(temporary.cleanup)
+        self.folder = Path(temporary.name)
+
+    def page(self, results: Path, *arguments: str, then: str = "") -> Path:
+        """Writes the page; `then` is a script that runs after its own, as a reader's hand would."""
+        page = self.folder / f"{self._testMethodName}.html"
+        report(results, "--html", page, *arguments)
+        if then:
+            page.write_text(page.read_text().replace("</body>", f"<script>{then}</script></body>"))
+        return page
+
+    def open(self, page: Path, fragment: str = "") -> Element:
+        if keep_in:
+            shutil.copy(page, keep_in)
+            browse(page, f"--screenshot={keep_in / page.stem}.png", fragment=fragment)
+        dom = Document(browse(page, "--dump-dom", fragment=fragment)).root
+        error = dom.one("p", id="error")
+        self.assertTrue(error.hidden, error.text)
+        return dom
+
+    def records(self, *records: dict[str, Any]) -> Path:
+        return write_records(self.folder / "results", list(records))
+
+    def curves(self, dom: Element) -> list[str]:
+        return [curve.one("title").text for curve in dom.all("g", class_="curve")]
+
+    def legend(self, dom: Element) -> list[Element]:
+        return [button for button in dom.one("ul", id="legend").all("button") if not button.hidden]
+
+    def test_draws_a_curve_a_run_and_has_a_row_for_each(self) -> None:
+        dom = self.open(self.page(REFERENCE / "quickstart"))
+        methods = ["dense", "fp16", "topk 0.1", "topk 0.01", "pactrain", "pactrain ternary"]
+        self.assertEqual(self.curves(dom), methods)
+        self.assertEqual([row.one("th").text for row in dom.one("table", id="runs").one("tbody").all("tr")], methods)
+        self.assertEqual([button.one("span").text for button in self.legend(dom)], methods)
+        self.assertEqual(self.legend(dom)[0].one("small").text, "59.0 s")
+        self.assertEqual(len(dom.all("circle", class_="reached")), 6)
+        self.assertEqual([text.text for text in dom.all("text", class_="target-text")], ["target 0.84"])
+        self.assertEqual(len(dom.all("g", class_="bar")), 6)
+        path = dom.all("g", class_="curve")[0].one("path").attributes["d"]
+        self.assertEqual(path.count("L") + 1, 16, "evaluations after the start, which has no logarithm")
+        self.assertNotIn("NaN", path)
+
+    def test_the_address_says_what_is_shown(self) -> None:
+        page = self.page(REFERENCE / "quickstart")
+        dom = self.open(page, "#y=test_loss&x=sent&log=0&hide=dense&hide=fp16")
+        self.assertEqual(len(self.curves(dom)), 4)
+        labels = [text.text for text in dom.all("text", class_="label")]
+        self.assertEqual(labels, ["Sent by a worker", "Test loss"])
+        self.assertEqual([button.attributes["aria-pressed"] for button in self.legend(dom)], ["false"] * 2 + ["true"] * 4)
+        self.assertEqual(dom.all("circle", class_="reached"), [], "the target is an accuracy")
+        path = dom.all("g", class_="curve")[0].one("path").attributes["d"]
+        self.assertEqual(path.count("L") + 1, 17, "the start is on a linear axis")
+        self.assertIn("equal parts", dom.one("p", id="legend-note").text)
+
+    def test_controls_legend_and_readout_follow_the_hand(self) -> None:
+        dom = self.open(self.page(REFERENCE / "quickstart", then="""
+            const choose = (id, value) => { byId(id).value = value; byId(id).dispatchEvent(new Event("change")); };
+            choose("x", "iteration");
+            byId("log").click();
+            byId("legend").querySelectorAll("button")[1].click();
+            byId("runs").querySelectorAll("thead button")[2].click();
+            byId("chart").dispatchEvent(new KeyboardEvent("keydown", {key: "ArrowRight"}));
+            byId("chart").dispatchEvent(new KeyboardEvent("keydown", {key: "ArrowRight"}));
+        """))
+        self.assertEqual(dom.all("text", class_="label")[0].text, "Iterations")
+        self.assertNotIn("fp16", self.curves(dom))
+        first, *lines = [row.text for row in dom.one("div", id="readout").all("tr")]
+        self.assertEqual(first, "test accuracyiterations")
+        self.assertEqual(lines[0], "pactrain0.689810", "the best at iteration 10 comes first")
+        self.assertEqual(len(lines), 5)
+        sorted_rows = [row.one("th").text for row in dom.one("table", id="runs").one("tbody").all("tr")]
+        self.assertEqual(sorted_rows[0], "pactrain ternary")
+        self.assertEqual(sorted_rows[-1], "dense")
+
+    def test_labels_are_text(self) -> None:
+        record = reference_record("dense")
+        label = '</script><script>window.broken = 1</script><b>&amp;"\'<!--'
+        record["experiment"] = record["label"] = record["labels"]["method"] = label
+        then = 'if (window.broken) throw new Error("a label was run")'
+        dom = self.open(self.page(self.records(record, reference_record("fp16")), then=then))
+        self.assertEqual(dom.all("b"), [])
+        self.assertEqual(len(self.curves(dom)), 2)
+        self.assertEqual(self.legend(dom)[0].one("span").text, f"{label}: {label}")
+        self.assertIn(label, dom.one("table", id="runs").text)
+
+    def test_seeds_share_a_legend_entry_and_axes_are_filters(self) -> None:
+        records = []
+        for rate in ("100 Mbit/s", "1 Gbit/s"):
+            for method in ("dense", "fp16"):
+                for seed in (1, 2, 3):
+                    record = reference_record(method)
+                    record["config"]["seed"] = seed
+                    record["config"]["bottleneck"]["rate"] = rate
+                    record["labels"] = {"bottleneck.rate": rate, "method": method, "seed": f"seed {seed}"}
+                    record["label"] = f"{method}, {rate}, seed {seed}"
+                    records.append(record)
+        page = self.page(self.records(*records))
+        dom = self.open(page)
+        self.assertEqual(len(self.curves(dom)), 12)
+        self.assertEqual(len(self.legend(dom)), 4)
+        self.assertEqual(self.legend(dom)[0].one("small").text, "3 seeds, mean 59.0 s")
+        self.assertEqual(len(dom.one("table", id="over-seeds").one("tbody").all("tr")), 4)
+        self.assertEqual(len(dom.one("span", id="filters").all("select")), 2)
+        dom = self.open(page, "#only.bottleneck.rate=1+Gbit/s")
+        self.assertEqual(len(self.curves(dom)), 6)
+        self.assertEqual(len(self.legend(dom)), 2)
+
+    def test_runs_without_points_and_losses_without_end_do_no_harm(self) -> None:
+        failed, diverged = reference_record("fp16"), reference_record("topk 0.1")
+        failed.update(status="failed", curve=[], iteration_time_s=None, fidelity=None)
+        failed["error"] = {"kind": "hang", "rank": 1, "message": "worker 1 hangs"}
+        for place, point in enumerate(diverged["curve"]):
+            point["test_loss"] = None if place > 10 else point["test_loss"] * 10**place
+        page = self.page(self.records(reference_record("dense"), failed, diverged))
+        dom = self.open(page, "#y=test_loss&x=train_time")
+        self.assertEqual(len(self.curves(dom)), 3)
+        self.assertEqual(self.legend(dom)[1].one("small").text, "failed")
+        self.assertIn("fp16: failed: worker 1 hangs", dom.one("ul", id="incomplete").text)
+        for curve in dom.all("g", class_="curve"):
+            self.assertNotIn("NaN", curve.one("path").attributes["d"])
+        ticks = [text.text for text in dom.one("svg", id="chart").all("text", text_anchor="end")]
+        self.assertLess(max(map(float, ticks)), 3, "the diverging run flattens the others")
+
+    def test_a_text_s_curves_are_of_bits_per_byte(self) -> None:
+        record = reference_record("dense")
+        record["config"]["targets"] = [{"bits_per_byte": 1.0}]
+        dom = self.open(self.page(self.records(record)))
+        labels = [text.text for text in dom.all("text", class_="label")]
+        self.assertEqual(labels, ["Train time (s)", "Bits per byte of the test text"])
+        self.assertEqual([text.text for text in dom.all("text", class_="target-text")], ["target 1"])
+        reached = dom.one("circle", class_="reached").attributes
+        after = [point["test_loss"] / math.log(2) <= 1.0 for point in record["curve"]].index(True)
+        self.assertEqual(dom.one("g", class_="curve").all("circle", r="2.2")[after].attributes["cx"], reached["cx"])
+
+    def test_a_prediction_is_marked(self) -> None:
+        record = reference_record("dense")
+        record["predicted"] = {"exchange_time_s": 0.4, "iteration_time_s": 0.45}
+        dom = self.open(self.page(self.records(record)))
+        self.assertEqual(dom.one("line", class_="predicted").one("title").text, "predicted 450.0 ms")
+        self.assertIn("1.19", dom.one("table", id="runs").text)
+
+    def test_a_page_of_failed_runs_alone_says_so(self) -> None:
+        failed = reference_record("fp16")
+        failed.update(status="interrupted", curve=[], iteration_time_s=None, fidelity=None)
+        dom = self.open(self.page(self.records(failed)))
+        self.assertEqual(self.curves(dom), [])
+        self.assertIn("No run has a point to draw", dom.one("p", id="legend-note").text)
+
+
+if __name__ == "__main__":
+    if BROWSER is None:
+        skip_all("no chromium (or google-chrome) is installed; scripts/setup.sh check installs it")
+    if len(sys.argv) > 1 and Path(sys.argv[-1]).is_dir():
+        keep_in = Path(sys.argv.pop())
+    run_tests()
