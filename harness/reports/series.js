@@ -55,8 +55,9 @@ const axisValues = (axis) => [...new Set(runs.map((run) => valueOn(axis, run)))]
 const axes = [...new Set(runs.flatMap((run) => Object.keys(run.labels)))]
   .filter((axis) => axis !== "seed" && axisValues(axis).length > 1);
 
-// Where a method is varied with other things, methods have the colours and the rest has the dashes.
-const methodsAmongOthers = axes.length > 1 && axes.includes("method");
+// Where methods are varied with other things, or in several experiments, they have the colours and the rest the dashes.
+const experiments = new Set(runs.map((run) => run.experiment)).size;
+const methodsAmongOthers = (axes.length > 1 || experiments > 1) && axes.includes("method");
 const keyOf = (run) => JSON.stringify([run.experiment, run.group]);
 const colourKey = (run) => (methodsAmongOthers ? valueOn("method", run) : keyOf(run));
 const otherValues = (run) => axes.filter((axis) => axis !== "method").map((axis) => valueOn(axis, run));

@@ -204,6 +204,19 @@ class ReportPageTest(unittest.TestCase):
         self.assertEqual(len(self.curves(dom)), 6)
         self.assertEqual(len(self.legend(dom)), 2)
 
+    def test_a_method_keeps_its_colour_in_every_experiment(self) -> None:
+        records = [reference_record(method) for method in ("dense", "fp16", "dense", "fp16")]
+        for record in records[2:]:
+            record["experiment"] = "another"
+        dom = self.open(self.page(self.records(*records)))
+        self.assertEqual(self.curves(dom)[0], "quickstart: dense")
+        styles = [curve.attributes["style"].split(";") for curve in dom.all("g", class_="curve")]
+        colours, dashes = [style[0] for style in styles], [style[1] for style in styles]
+        self.assertEqual([colours[0], colours[1]], [colours[2], colours[3]])
+        self.assertNotEqual(colours[0], colours[1])
+        self.assertEqual([dashes[0], dashes[2]], [dashes[1], dashes[3]])
+        self.assertNotEqual(dashes[0], dashes[2])
+
     def test_runs_without_points_and_losses_without_end_do_no_harm(self) -> None:
         failed, diverged = reference_record("fp16"), reference_record("topk 0.1")
         failed.update(status="failed", curve=[], iteration_time_s=None, fidelity=None)
