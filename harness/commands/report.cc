@@ -12,6 +12,7 @@
 #include "harness/reports/csv.hh"
 #include "harness/reports/html.hh"
 #include "harness/reports/markdown.hh"
+#include "harness/reports/tensorboard.hh"
 #include "harness/reports/text.hh"
 
 namespace thinpipe {
@@ -26,6 +27,7 @@ struct Options {
   bool csv = false;
   bool markdown = false;
   std::optional<std::string> html;
+  std::optional<std::string> tensorboard;
 };
 
 // "0.84" or "METRIC=VALUE".
@@ -59,6 +61,13 @@ fs::path page_path(const std::string& html) {
   return path;
 }
 
+fs::path curves_folder(const std::string& tensorboard) {
+  if (fs::exists(tensorboard) && !fs::is_directory(tensorboard))
+    throw InputError({fmt::format("--tensorboard {}", tensorboard), ""},
+                     "is not a folder; name a new one, or an earlier export");
+  return tensorboard;
+}
+
 std::string for_standard_output(const Options& options, const Report& report) {
   if (options.json) return Json{{"runs", report.runs}, {"over_seeds", report.over_seeds}}.dump(2) + "\n";
   if (options.csv) return csv_report(report.runs);
@@ -70,6 +79,7 @@ int report(const Options& options) {
   refuse_several_formats(options);
   const auto target = options.target ? std::optional(parse_target(*options.target)) : std::nullopt;
   const auto page = options.html ? std::optional(page_path(*options.html)) : std::nullopt;
+  const auto curves = options.tensorboard ? std::optional(curves_folder(*options.tensorboard)) : std::nullopt;
   const std::vector<Json> records = load_records(options.folder);
   const Report made = make_report(records, target);
   fmt::print("{}", for_standard_output(options, made));
@@ -77,6 +87,11 @@ int report(const Options& options) {
   if (page) {
     write_atomically(*page, html_report(made, records));
     fmt::print(stderr, "wrote {}; open it in a browser\n", *options.html);
+  }
+  if (curves) {
+    const auto written = write_tensorboard(records, *curves);
+    fmt::print(stderr, "wrote {} event files; look at them with: tensorboard --logdir {}\n", written.size(),
+               *options.tensorboard);
   }
   return 0;
 }
@@ -98,12 +113,16 @@ void add(CLI::App& program, Invocation& invocation) {
   command
       .add_option("--html", options->html, "Also write a page with interactive curves; it needs no network")
       ->type_name("FILE");
+  command
+      .add_option("--tensorboard", options->tensorboard, "Also write the curves as TensorBoard event files")
+      ->type_name("DIR");
   command.footer(
       "Examples:\n"
       "  thinpipe report results/quickstart\n"
       "  thinpipe report results/quickstart --target 0.8 --json\n"
       "  thinpipe report results/quickstart --html report.html\n"
       "  thinpipe report results/quickstart --csv > runs.csv\n"
+      "  thinpipe report results/quickstart --tensorboard /tmp/curves && tensorboard --logdir /tmp/curves\n"
       "Speed-ups are against the dense and the fp16 run that equal a run in all but method and pruning; "
       "\">\" marks a\n"
       "lower bound, where the baseline never reached the target. Wire bytes and link use are those of the "

@@ -1,3 +1,4 @@
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -24,14 +25,16 @@ TEST(ReportCommand, WritesOneFormatToStandardOutput) {
   EXPECT_THAT(both.errors, HasSubstr("only one of them can be written to standard output"));
 }
 
-TEST(ReportCommand, WritesThePageBesideWhatIsPrinted) {
+TEST(ReportCommand, WritesFilesBesideWhatIsPrinted) {
   const Program program;
   const fs::path page = program.folder() / "report.html";
-  const auto ended = program.run({"report", quickstart, "--csv", "--html", page});
+  const fs::path curves = program.folder() / "new" / "curves";
+  const auto ended = program.run({"report", quickstart, "--csv", "--html", page, "--tensorboard", curves});
   EXPECT_EQ(ended.status.code, 0);
   EXPECT_THAT(ended.output, StartsWith("experiment,label,"));
-  EXPECT_THAT(ended.errors, HasSubstr("wrote " + page.string()));
+  EXPECT_THAT(ended.errors, AllOf(HasSubstr("wrote " + page.string()), HasSubstr("wrote 6 event files")));
   EXPECT_THAT(read_file(page), StartsWith("<!doctype html>"));
+  EXPECT_TRUE(fs::exists(curves / "dense" / "events.out.tfevents.thinpipe"));
 }
 
 TEST(ReportCommand, RefusesAPlaceThatCannotHoldThePage) {
@@ -46,6 +49,16 @@ TEST(ReportCommand, RefusesAPlaceThatCannotHoldThePage) {
   fs::create_symlink("elsewhere", link);
   EXPECT_EQ(program.run({"report", quickstart, "--html", link}).status.code, 2) << "as /dev/stdout is one";
   EXPECT_TRUE(fs::is_symlink(link));
+}
+
+TEST(ReportCommand, RefusesAPlaceThatCannotHoldTheCurves) {
+  const Program program;
+  const fs::path file = program.folder() / "file";
+  write_all(FileDescriptor::open(file, O_WRONLY | O_CREAT), "mine", "write a file");
+  const auto ended = program.run({"report", quickstart, "--tensorboard", file});
+  EXPECT_EQ(ended.status.code, 2);
+  EXPECT_THAT(ended.errors, HasSubstr("is not a folder"));
+  EXPECT_EQ(read_file(file), "mine");
 }
 
 }  // namespace

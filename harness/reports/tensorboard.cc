@@ -1,0 +1,86 @@
+#include "harness/reports/tensorboard.hh"
+
+#include <algorithm>
+#include <cctype>
+#include <set>
+
+#include <boost/date_time/posix_time/posix_time.hpp>
+#include <fmt/format.h>
+
+#include "harness/record.hh"
+#include "harness/reports/event_file.hh"
+#include "harness/reports/tables.hh"
+
+namespace thinpipe {
+namespace {
+
+namespace fs = std::filesystem;
+
+// TensorBoard reads every file whose name holds "tfevents". Always the same one, so that an export replaces
+// the one before it instead of being mixed with it.
+constexpr const char* file_name = "events.out.tfevents.thinpipe";
+constexpr std::size_t longest_name = 150;  // file systems take 255 bytes, and a run_id may follow
+
+// "2026-11-21T22:06:26.011Z" in seconds since 1970; 0 where the record does not say when it started.
+double started_at_s(const Json& record) {
+  const auto text = record.value(Json::json_pointer("/provenance/started_at"), std::string());
+  if (text.empty()) return 0;
+  namespace pt = boost::posix_time;
+  try {
+    const pt::ptime start = pt::from_iso_extended_string(text.substr(0, text.find('Z')));
+    return static_cast<double>((start - pt::from_time_t(0)).total_microseconds()) * 1e-6;
+  } catch (const std::exception&) {
+    throw Error(fmt::format("the record of run {} says it started at {}, which is no time",
+                            record.at("run_id").get<std::string>(), Json(text).dump()));
+  }
+}
+
+// Never "", "." or "..", and never a path.
+std::string safe_name(const std::string& label) {
+  std::string out;
+  for (const char c : label.substr(0, longest_name)) {
+    const bool is_safe = std::isalnum(static_cast<unsigned char>(c)) != 0 ||
+                         std::string_view("+-.=@").find(c) != std::string_view::npos;
+    out += is_safe ? c : '_';
+  }
+  if (out.empty() || out.front() == '.') out.insert(0, "_");
+  return out;
+}
+
+std::string events_of(const Json& record) {
+  const double start_s = started_at_s(record);
+  EventFile file(start_s);
+  for (const Json& point : record.at("curve")) {
+    std::vector<Scalar> scalars;
+    for (const char* tag : {"test_accuracy", "test_loss", "train_loss"}) {
+      const Json value = point.value(tag, Json(nullptr));
+      if (value.is_number()) scalars.push_back({tag, value.get<double>()});
+    }
+    file.add(start_s + point.at("train_time_s").get<double>(), point.at("iteration").get<std::int64_t>(),
+             scalars);
+  }
+  return file.bytes();
+}
+
+}  // namespace
+
+std::vector<fs::path> write_tensorboard(const std::vector<Json>& records, const fs::path& folder) {
+  const bool with_experiment = several_experiments(records);
+  std::set<fs::path> taken;
+  std::vector<fs::path> written;
+  for (const Json& record : records) {
+    const fs::path above =
+        with_experiment ? folder / safe_name(record.at("experiment").get<std::string>()) : folder;
+    const std::string name = safe_name(record.at("label").get<std::string>());
+    const auto id = record.at("run_id").get<std::string>();
+    fs::path own = above / name;
+    for (int copy = 1; !taken.insert(own).second; ++copy)
+      own = above / (copy == 1 ? fmt::format("{}-{}", name, id) : fmt::format("{}-{}-{}", name, id, copy));
+    fs::create_directories(own);
+    written.push_back(own / file_name);
+    write_atomically(fs::absolute(written.back()), events_of(record));
+  }
+  return written;
+}
+
+}  // namespace thinpipe
