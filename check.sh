@@ -28,6 +28,7 @@ fi
 
 step "optimised build with benchmarks, and the smoke run"
 if python=$(scripts/current_pytorch.sh); then
+  export THINPIPE_TENSORBOARD_PYTHON=$python
   echo "LibTorch $("$python" -c 'import torch; print(torch.__version__)'); the sanitised build has Debian's"
   scripts/check_pytorch.sh "$python"
 else

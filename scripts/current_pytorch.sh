@@ -20,10 +20,11 @@ if [ -n "${THINPIPE_PYTHON:-}" ]; then
 fi
 
 folder=$PWD/build/pytorch-venv
-if ! has_pytorch_2 "$folder/bin/python"; then
+# TensorBoard, because its own reader reads what `thinpipe report --tensorboard` wrote in a test.
+if ! { has_pytorch_2 "$folder/bin/python" && "$folder/bin/python" -c 'import tensorboard' 2>/dev/null; }; then
   rm -rf "$folder"
   /usr/bin/python3 -m venv "$folder" >&2
-  timeout "$longest_s" "$folder/bin/pip" install --quiet --disable-pip-version-check "torch==$version" numpy >&2 || {
+  timeout "$longest_s" "$folder/bin/pip" install --quiet --disable-pip-version-check "torch==$version" numpy tensorboard >&2 || {
     echo "current_pytorch: pip cannot install torch==$version" >&2
     exit 1
   }
