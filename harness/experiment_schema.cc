@@ -1,5 +1,7 @@
 #include "harness/experiment_schema.hh"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "harness/axis.hh"
@@ -22,7 +24,7 @@ Json configuration_fields(const Json& trainer) {
 }
 
 OrderedJson reference(const std::string& pointer) {
-  return {{"$ref", "#/definitions/" + pointer}};
+  return {{"$ref", fmt::format("#/definitions/{}", pointer)}};
 }
 
 // The axes that vary the value of one path, by path, for each field and the fields inside it. `pointer` leads

@@ -1,5 +1,7 @@
 #include "harness/harness_keys.hh"
 
+#include <algorithm>
+
 #include "harness/run_plan.hh"
 #include "harness/support/options.hh"
 

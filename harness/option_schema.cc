@@ -1,10 +1,14 @@
 #include "harness/option_schema.hh"
 
+#include <algorithm>
+
+#include <fmt/format.h>
+
 namespace thinpipe {
 namespace {
 
 OrderedJson reference(const std::string& definition) {
-  return {{"$ref", "#/definitions/" + definition}};
+  return {{"$ref", fmt::format("#/definitions/{}", definition)}};
 }
 
 void allow_null(OrderedJson& schema) {

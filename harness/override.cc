@@ -2,6 +2,8 @@
 
 #include <set>
 
+#include <fmt/format.h>
+
 #include "harness/merge.hh"
 
 namespace thinpipe {
@@ -52,7 +54,7 @@ bool takes_only_text(const std::vector<std::string>& keys, const Json& schema) {
 }  // namespace
 
 Layer parse_override(const std::string& assignment, const Json& experiment_schema) {
-  const Place place{"--set " + assignment, ""};
+  const Place place{fmt::format("--set {}", assignment), ""};
   const std::size_t equals = assignment.find('=');
   if (equals == std::string::npos) throw InputError(place, "must be written path=value");
   const std::vector<std::string> keys = path_keys(assignment.substr(0, equals), place);

@@ -1,4 +1,5 @@
 // thinpipe schema: JSON Schemas of what users write, for editors.
+#include <algorithm>
 #include <memory>
 
 #include <fmt/format.h>

@@ -1,7 +1,9 @@
 // The published schema of experiments and the trainer agree on every option there is: each is spoiled in
 // every way that its description allows, and both must refuse it.
 #include <algorithm>
+#include <sstream>
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -46,7 +48,8 @@ std::vector<Json> wrong_elements(const Json& field) {
   if (field.contains("options")) return {3, "text", {{"qqqqq", 1}}};
   const std::string type = field.at("type");
   if (type == "boolean") return {3, "true"};
-  if (field.contains("unit")) return {3, "3", "3 parsec", "many " + field["unit"].get<std::string>()};
+  if (field.contains("unit"))
+    return {3, "3", "3 parsec", fmt::format("many {}", field["unit"].get<std::string>())};
   if (type == "string")
     return field.contains("one_of") ? std::vector<Json>{3, "qqqqq"} : std::vector<Json>{3};
   std::vector<Json> out = {"3", true};

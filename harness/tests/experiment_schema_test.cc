@@ -1,5 +1,6 @@
 // The published schema of experiments and the reader agree, case by case, on what is the harness's. (On what
 // is the trainer's: configuration_schema_test.cc.)
+#include <algorithm>
 #include <filesystem>
 
 #include <gmock/gmock.h>
