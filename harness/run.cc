@@ -1,6 +1,5 @@
 #include "harness/run.hh"
 
-#include <cerrno>
 #include <chrono>
 #include <cmath>
 #include <optional>
@@ -44,11 +43,6 @@ std::vector<Target> targets_of(const Json& config) {
   return read_targets(object);
 }
 
-bool is_full_disk(const std::exception& error) {
-  const auto* const refused = dynamic_cast<const std::system_error*>(&error);
-  return refused != nullptr && (refused->code().value() == ENOSPC || refused->code().value() == EDQUOT);
-}
-
 class LiveRun {
  public:
   LiveRun(const Run& run, const RunContext& context)
@@ -68,7 +62,6 @@ class LiveRun {
       prepare_folder();
       outcome = train();
     } catch (const std::exception& error) {
-      if (is_full_disk(error)) throw;  // not the run's fault: no record, so that it is run again
       outcome = {Outcome::Status::failed, Failure{.kind = "harness", .message = error.what()}};
     }
     provenance_["ended_at"] = utc_now();

@@ -26,7 +26,8 @@ TEST(Identity, ShippedExperimentsStillHaveTheNamesOfTheReferenceResults) {
   for (const std::string name : {"quickstart", "variable-bandwidth"}) {
     const auto ids = planned_ids(program, fmt::format("{}/experiments/{}.json", THINPIPE_SOURCE_DIR, name));
     for (const auto& entry : fs::directory_iterator(THINPIPE_SOURCE_DIR "/results/reference/" + name)) {
-      if (entry.is_directory()) EXPECT_THAT(ids, Contains(entry.path().filename().string()));
+      if (!entry.is_directory()) continue;  // a figure
+      EXPECT_THAT(ids, Contains(entry.path().filename().string()));
     }
   }
 }
