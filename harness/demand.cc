@@ -51,7 +51,8 @@ std::optional<std::string> lacks(const Demand& demand, std::int64_t workers, con
   }
   const double cores =
       runs == 1 ? demand.network_cores : runs * (demand.network_cores + static_cast<double>(workers));
-  if (cores > machine.cores) {
+  constexpr double tolerance = 1.05;  // a prediction's last digits refuse nothing
+  if (cores > tolerance * machine.cores) {
     return fmt::format("needs {:.1f} cores{}, there are {:g}", cores,
                        runs == 1 ? " for the network alone" : "", machine.cores);
   }

@@ -16,7 +16,7 @@ prefix=$("$python" -c 'import torch; print(torch.utils.cmake_prefix_path)') || {
 scripts/setup.sh check
 tests=(trainer_tests model_tests dataset_tests pruning_tests collective_tests synchroniser_tests)
 cmake -S . -B build/pytorch -G Ninja -DCMAKE_BUILD_TYPE=Release -DCMAKE_CXX_FLAGS_RELEASE="-O1 -DNDEBUG" \
-  -DCMAKE_PREFIX_PATH="$prefix" -DTHINPIPE_WARNINGS_AS_ERRORS=ON --log-level=WARNING
+  -DCMAKE_PREFIX_PATH="$prefix" --log-level=WARNING
 cmake --build build/pytorch
 build/pytorch/thinpipe run experiments/smoke-loopback.json --fresh --results build/pytorch/smoke
 pattern=$(IFS='|'; echo "${tests[*]}|resume_test")

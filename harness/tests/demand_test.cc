@@ -22,7 +22,7 @@ TEST(Demand, WorkersShareTheCoresAndTheNetworkTakesItsPart) {
 
 TEST(Demand, SaysWhatTheMachineLacks) {
   const Machine machine{.cores = 4, .free_memory_bytes = 1e9};
-  EXPECT_FALSE(lacks({.network_cores = 3.9, .memory_bytes = 9e8}, 8, machine));
+  EXPECT_FALSE(lacks({.network_cores = 4.1, .memory_bytes = 9e8}, 8, machine));
   EXPECT_THAT(lacks({.network_cores = 1, .memory_bytes = 2e9}, 8, machine).value(),
               testing::AllOf(HasSubstr("needs 2.00 GB of memory"), HasSubstr("1.00 GB are free")));
   EXPECT_THAT(lacks({.network_cores = 4.5, .memory_bytes = 1}, 8, machine).value(),

@@ -3,6 +3,7 @@
 #include <map>
 #include <set>
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -143,8 +144,8 @@ TEST(Experiment, WrongOverridesAreErrors) {
 TEST(Experiment, AnEnormousSweepIsRefusedBeforeItIsExpanded) {
   std::string values = "0";
   for (int i = 1; i < 100; ++i) values += "," + std::to_string(i);
-  EXPECT_THAT(failure(R"({"base": {}, "sweep": {"a": [)" + values + R"(], "b": [)" + values + R"(], "c": [)" +
-                      values + "]}}"),
+  const std::string sweep = fmt::format(R"({{"a": [{0}], "b": [{0}], "c": [{0}]}})", values);
+  EXPECT_THAT(failure(fmt::format(R"({{"base": {{}}, "sweep": {}}})", sweep)),
               HasSubstr("/sweep: makes 1000000 runs, more than the 100000"));
 }
 
