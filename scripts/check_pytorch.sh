@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Builds everything against the LibTorch of an installed PyTorch instead of Debian's, and runs the trainer's tests with it.
+# Builds the programs, the benchmarks and the trainer's tests against the LibTorch of an installed PyTorch instead of
+# Debian's, and runs those tests and the smoke run.
 #
 #   scripts/check_pytorch.sh [PYTHON]      the interpreter that has PyTorch; python3 unless given
 #
@@ -17,7 +18,7 @@ scripts/setup.sh check
 tests=(trainer_tests model_tests dataset_tests pruning_tests collective_tests synchroniser_tests)
 cmake -S . -B build/pytorch -G Ninja -DCMAKE_BUILD_TYPE=Release -DCMAKE_CXX_FLAGS_RELEASE="-O1 -DNDEBUG" \
   -DCMAKE_PREFIX_PATH="$prefix" --log-level=WARNING
-cmake --build build/pytorch
+cmake --build build/pytorch --target thinpipe thinpipe-trainer benchmarks "${tests[@]}"
 build/pytorch/thinpipe run experiments/smoke-loopback.json --fresh --results build/pytorch/smoke
 pattern=$(IFS='|'; echo "${tests[*]}|resume_test")
 ctest --test-dir build/pytorch --output-on-failure -R "^($pattern)\$" --no-tests=error
