@@ -2,8 +2,8 @@
 # The whole test suite, with everything it needs set up first. Exit status 0 when all is well.
 #
 #   ./check.sh               format, sanitised build and its tests, ThreadSanitizer build of the threaded parts,
-#                            optimised build with benchmarks and smoke run, with a current LibTorch where one can be had,
-#                            fuzzing of the parsers (each for FUZZ_SECONDS, 10 unless set)
+#                            optimised build with benchmarks and smoke run, the worker program and the smoke run
+#                            with a current LibTorch where one can be had, fuzzing of the parsers (each for FUZZ_SECONDS, 10 unless set)
 #   ./check.sh -R network    the arguments go to ctest: only the sanitised tests whose names match
 set -euo pipefail
 cd "$(dirname "$0")"
@@ -27,16 +27,17 @@ if [ $# -gt 0 ]; then
 fi
 
 step "optimised build with benchmarks, and the smoke run"
+cmake --preset release --log-level=WARNING
+cmake --build --preset release --target thinpipe thinpipe-trainer benchmarks
+rm -rf build/smoke
+build/release/thinpipe run experiments/smoke-loopback.json --results build/smoke
+
+step "the worker program with a current LibTorch; all other builds have Debian's"
 if python=$(scripts/current_pytorch.sh); then
   export THINPIPE_TENSORBOARD_PYTHON=$python
-  echo "LibTorch $("$python" -c 'import torch; print(torch.__version__)'); the sanitised build has Debian's"
-  scripts/check_pytorch.sh "$python"
+  scripts/check_pytorch.sh --smoke "$python"
 else
-  echo "SKIPPED: the trainer's tests with a current LibTorch; both builds have Debian's"
-  cmake --preset release --log-level=WARNING
-  cmake --build --preset release
-  rm -rf build/smoke
-  build/release/thinpipe run experiments/smoke-loopback.json --results build/smoke
+  printf '\n!! SKIPPED: nothing was built with a current LibTorch, as none can be had here.\n\n'
 fi
 
 step "ThreadSanitizer build of the threaded parts"

@@ -1,14 +1,21 @@
 #!/usr/bin/env bash
-# Builds the programs, the benchmarks and the trainer's tests against the LibTorch of an installed PyTorch instead of
-# Debian's, and runs those tests and the smoke run.
+# Builds against the LibTorch of an installed PyTorch instead of Debian's, and runs the trainer's tests with it.
 #
-#   scripts/check_pytorch.sh [PYTHON]      the interpreter that has PyTorch; python3 unless given
+#   scripts/check_pytorch.sh [--smoke] [PYTHON]
+#
+#   PYTHON     the interpreter that has PyTorch; python3 unless given
+#   --smoke    builds the worker program alone, and trains with it in the smoke run
 #
 # For example:
 #   scripts/check_pytorch.sh "$(scripts/current_pytorch.sh)"
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
+smoke=false
+if [ "${1:-}" = --smoke ]; then
+  smoke=true
+  shift
+fi
 python=${1:-python3}
 prefix=$("$python" -c 'import torch; print(torch.utils.cmake_prefix_path)') || {
   echo "check_pytorch: $python has no PyTorch; install it, or name an interpreter that has it" >&2
@@ -18,8 +25,14 @@ scripts/setup.sh check
 tests=(trainer_tests model_tests dataset_tests pruning_tests collective_tests synchroniser_tests)
 cmake -S . -B build/pytorch -G Ninja -DCMAKE_BUILD_TYPE=Release -DCMAKE_CXX_FLAGS_RELEASE="-O1 -DNDEBUG" \
   -DCMAKE_PREFIX_PATH="$prefix" --log-level=WARNING
-cmake --build build/pytorch --target thinpipe thinpipe-trainer benchmarks "${tests[@]}"
+echo "LibTorch $("$python" -c 'import torch; print(torch.__version__)')"
+if $smoke; then
+  cmake --build build/pytorch --target thinpipe thinpipe-trainer
+else
+  cmake --build build/pytorch --target thinpipe thinpipe-trainer benchmarks "${tests[@]}"
+fi
 build/pytorch/thinpipe run experiments/smoke-loopback.json --fresh --results build/pytorch/smoke
+$smoke && exit
 pattern=$(IFS='|'; echo "${tests[*]}|resume_test")
 ctest --test-dir build/pytorch --output-on-failure -R "^($pattern)\$" --no-tests=error
 # Against its own DistributedDataParallel: another version's kernels round otherwise.
