@@ -28,7 +28,7 @@ struct Demand {
 };
 
 // Processor time to send a byte from one host of a virtual network, through its switches, and to receive it
-// at another: netem_benchmark's core_s_per_GB.
+// at another: an estimate. netem_benchmark measures it, as core_s_per_GB.
 inline constexpr double core_s_per_byte = 1.0e-9;
 
 // `exchange_s`: the least time of an iteration's exchange; 0 where no link is capped.
