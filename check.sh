@@ -3,7 +3,7 @@
 #
 #   ./check.sh               format, sanitised build and its tests, ThreadSanitizer build of the threaded parts,
 #                            optimised build with benchmarks and smoke run, the worker program and the smoke run
-#                            with a current LibTorch where one can be had, fuzzing of the parsers (each for FUZZ_SECONDS, 10 unless set)
+#                            with a current LibTorch where one can be had, fuzzing of the parsers (each for FUZZ_SECONDS, 60 unless set)
 #   ./check.sh -R network    the arguments go to ctest: only the sanitised tests whose names match
 set -euo pipefail
 cd "$(dirname "$0")"
@@ -45,7 +45,7 @@ cmake --preset thread-check -DTHINPIPE_BENCHMARKS=OFF --log-level=WARNING
 cmake --build --preset thread-check --target thread_tests
 build/thread-check/thread_tests --gtest_brief=1
 
-step "fuzzing, ${FUZZ_SECONDS:=10} s a target"
+step "fuzzing, ${FUZZ_SECONDS:=60} s a target"
 scripts/fuzz.sh "$FUZZ_SECONDS" || {
   [ $? -eq 77 ] || exit 1
   printf '\n!! SKIPPED: the parsers were not fuzzed, as there is no clang with libFuzzer here.\n\n'

@@ -10,8 +10,6 @@
 namespace thinpipe {
 namespace {
 
-using OrderedJson = nlohmann::ordered_json;
-
 std::string label_of(const Json& value) {
   return value.is_string() ? value.get<std::string>() : value.dump();
 }

@@ -35,7 +35,7 @@ struct Axis {
 inline constexpr std::size_t largest_sweep = 100000;
 
 // The axis that a member of "sweep" describes; labels keep the order of the file. Throws InputError.
-Axis parse_axis(const std::string& name, const nlohmann::ordered_json& values, const Place& place);
+Axis parse_axis(const std::string& name, const OrderedJson& values, const Place& place);
 
 // `count` runs that differ in "seed" alone, from `first_seed` on: the axis "seed".
 Axis repetitions(std::size_t count, std::int64_t first_seed, const Place& place);

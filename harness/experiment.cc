@@ -5,9 +5,9 @@
 
 #include <fmt/format.h>
 
-#include "harness/experiment_schema.hh"
 #include "harness/merge.hh"
 #include "harness/override.hh"
+#include "harness/schema_file.hh"
 #include "harness/support/file_descriptor.hh"
 #include "harness/support/nearest.hh"
 

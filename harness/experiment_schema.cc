@@ -191,8 +191,4 @@ OrderedJson experiment_schema(const Json& trainer) {
   return out;
 }
 
-std::string schema_file(const std::string& name) {
-  return fmt::format("{}/harness/schema/{}.schema.json", THINPIPE_DATA_DIR, name);
-}
-
 }  // namespace thinpipe

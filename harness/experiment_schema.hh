@@ -10,7 +10,4 @@ namespace thinpipe {
 // `trainer` is what the trainer describes (TrainerProgram::describe).
 OrderedJson experiment_schema(const Json& trainer);
 
-// The folder of published schemas.
-std::string schema_file(const std::string& name);
-
 }  // namespace thinpipe

@@ -5,8 +5,6 @@
 
 namespace thinpipe {
 
-using OrderedJson = nlohmann::ordered_json;
-
 // Where a value stands. Members of a configuration are merged from several layers: null sets one back to its
 // default, and what is required may come from another layer. Elements of a list are as they are written.
 enum class Standing { member, element };

@@ -3,7 +3,7 @@
 # UndefinedBehaviorSanitizer. Exit status 1 when something was found, and the inputs that show it are kept; 77 where
 # there is no clang with libFuzzer.
 #
-#   scripts/fuzz.sh                     each target for 60 seconds
+#   scripts/fuzz.sh                     each target for 60 seconds, as many at once as there are cores
 #   scripts/fuzz.sh 600                 each for 600 seconds
 #   scripts/fuzz.sh 600 trace record    these alone
 set -euo pipefail
@@ -36,20 +36,35 @@ cmake --build build/fuzz --target "${targets[@]/#/fuzz_}"
 
 cd build/fuzz/fuzz
 export ASAN_OPTIONS=detect_stack_use_after_return=1 UBSAN_OPTIONS=print_stacktrace=1
-status=0
-for target in "${targets[@]}"; do
+fuzz() {
+  local target=$1 ended=well executions finds
   mkdir -p "corpus/$target" "finds/$target"  # what it has learnt is kept for the next time
-  ended=well
   "./$target" -max_total_time="$seconds" -timeout=20 -rss_limit_mb=2048 -malloc_limit_mb=512 -print_final_stats=1 \
     -verbosity=0 -artifact_prefix="finds/$target/" "corpus/$target" "seeds/$target" >"$target.log" 2>&1 || ended=badly
   executions=$(sed -n 's/^stat::number_of_executed_units: *//p' "$target.log")
   finds=$(find "finds/$target" -type f | wc -l)
   printf '%-12s %10s executions, %d finds\n' "$target" "${executions:-?}" "$finds"
-  if [ "$ended" = badly ] || [ "$finds" -gt 0 ]; then
-    status=1
-    tail -n 40 "$target.log" >&2
-    echo "fuzz: $target found something: inputs in $PWD/finds/$target, the log in $PWD/$target.log." >&2
-    echo "fuzz: to see it again: (cd $PWD && ./$target finds/$target/FILE). Remove the file when it is mended." >&2
+  if [ "$ended" = well ] && [ "$finds" -eq 0 ]; then return 0; fi
+  {
+    tail -n 40 "$target.log"
+    echo "fuzz: $target found something: inputs in $PWD/finds/$target, the log in $PWD/$target.log."
+    echo "fuzz: to see it again: (cd $PWD && ./$target finds/$target/FILE). Remove the file when it is mended."
+  } >&2
+  return 1
+}
+at_once=$(nproc)
+running=0
+status=0
+for target in "${targets[@]}"; do
+  if [ "$running" -ge "$at_once" ]; then
+    wait -n || status=1
+    running=$((running - 1))
   fi
+  fuzz "$target" &
+  running=$((running + 1))
+done
+while [ "$running" -gt 0 ]; do
+  wait -n || status=1
+  running=$((running - 1))
 done
 exit $status

@@ -7,6 +7,7 @@
 
 #include "harness/commands/command.hh"
 #include "harness/experiment_schema.hh"
+#include "harness/schema_file.hh"
 #include "harness/support/file_descriptor.hh"
 #include "harness/support/nearest.hh"
 #include "harness/trainer_program.hh"
@@ -14,12 +15,12 @@
 namespace thinpipe {
 namespace {
 
-const std::vector<std::string> kinds = {"experiment", "topology"};
+const std::vector<std::string> schema_kinds = {"experiment", "topology"};
 
 int schema(const std::string& kind) {
-  if (std::ranges::find(kinds, kind) == kinds.end()) {
+  if (std::ranges::find(schema_kinds, kind) == schema_kinds.end()) {
     throw InputError({"thinpipe schema", ""},
-                     fmt::format("unknown name \"{}\"{}", kind, suggestion(kind, kinds)));
+                     fmt::format("unknown name \"{}\"{}", kind, suggestion(kind, schema_kinds)));
   }
   // That of topologies is written by hand; that of experiments has all that the trainer can be asked for.
   fmt::print("{}", kind == "topology" ? read_file(schema_file(kind))
@@ -27,11 +28,13 @@ int schema(const std::string& kind) {
   return 0;
 }
 
-void add(CLI::App& program, Invocation& invocation) {
+void add_schema(CLI::App& program, Invocation& invocation) {
   const auto kind = std::make_shared<std::string>();
   CLI::App& command =
       *program.add_subcommand("schema", "Print the JSON Schema of a kind of file, for editors");
-  command.add_option("kind", *kind, fmt::format("{}", fmt::join(kinds, ", ")))->required()->type_name("KIND");
+  command.add_option("kind", *kind, fmt::format("{}", fmt::join(schema_kinds, ", ")))
+      ->required()
+      ->type_name("KIND");
   command.footer(
       "Examples:\n"
       "  thinpipe schema experiment > experiment.schema.json\n"
@@ -43,7 +46,7 @@ void add(CLI::App& program, Invocation& invocation) {
   command.callback([kind, &invocation] { invocation.action = [kind] { return schema(*kind); }; });
 }
 
-const CommandRegistration registration(8, add);
+const CommandRegistration schema_registration(8, add_schema);
 
 }  // namespace
 }  // namespace thinpipe

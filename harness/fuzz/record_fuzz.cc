@@ -1,5 +1,5 @@
 #include "harness/record.hh"
-#include "harness/report.hh"
+#include "harness/reports/text.hh"
 #include "harness/support/fuzz/input.hh"
 
 using namespace thinpipe;
@@ -11,7 +11,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     if (!record) return;
     fuzz::require(Json::parse(record_text(*record)) == *record, "a record reads back as it was written");
     try {
-      format_report(make_report({*record}));
+      text_report(make_report({*record}));
     } catch (const Json::exception&) {
       // Of a record's form, but not of its substance.
     }

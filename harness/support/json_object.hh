@@ -16,6 +16,8 @@
 namespace thinpipe {
 
 using Json = nlohmann::json;
+// With members in the order in which they were written, where that matters.
+using OrderedJson = nlohmann::ordered_json;
 
 // Nothing of ours is nested as deep. nlohmann's parser takes any depth, but copies and prints by recursion.
 inline constexpr int deepest_json = 100;
