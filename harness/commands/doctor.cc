@@ -13,14 +13,14 @@
 namespace thinpipe {
 namespace {
 
-struct Options {
+struct DoctorOptions {
   TopologyChoice topology{.name = "three-switch"};
   bool json = false;
   bool in_sandbox = false;
 };
 
 // This program once more, for the part that needs a sandbox: prints its findings as JSON.
-int examine_in_sandbox(const Options& options, const std::vector<std::string>& arguments) {
+int examine_in_sandbox(const DoctorOptions& options, const std::vector<std::string>& arguments) {
   try {
     if (!netem::inside_sandbox()) return netem::run_in_sandbox(arguments);
     fmt::print("{}\n", to_json(examine_network(options.topology.load())).dump());
@@ -32,7 +32,7 @@ int examine_in_sandbox(const Options& options, const std::vector<std::string>& a
   return 0;
 }
 
-std::vector<Finding> network_findings(const Options& options) {
+std::vector<Finding> network_findings(const DoctorOptions& options) {
   std::vector<std::string> arguments = {"/proc/self/exe", "doctor", options.topology.name, "--in-sandbox"};
   for (const std::string& assignment : options.topology.overrides) {
     arguments.insert(arguments.end(), {"--set", assignment});
@@ -45,7 +45,7 @@ std::vector<Finding> network_findings(const Options& options) {
   return findings_from_json(answer);
 }
 
-int doctor(const Options& options, const std::vector<std::string>& arguments) {
+int doctor(const DoctorOptions& options, const std::vector<std::string>& arguments) {
   if (options.in_sandbox) return examine_in_sandbox(options, arguments);
   options.topology.load();  // wrong input is answered before anything is tried
   std::vector<Finding> findings = network_findings(options);
@@ -55,8 +55,8 @@ int doctor(const Options& options, const std::vector<std::string>& arguments) {
   return ready(findings) ? 0 : 1;
 }
 
-void add(CLI::App& program, Invocation& invocation) {
-  const auto options = std::make_shared<Options>();
+void add_doctor(CLI::App& program, Invocation& invocation) {
+  const auto options = std::make_shared<DoctorOptions>();
   CLI::App& command =
       *program.add_subcommand("doctor", "Find out what this machine can do, and how to get what is missing");
   options->topology.add_to(command);
@@ -74,7 +74,7 @@ void add(CLI::App& program, Invocation& invocation) {
   });
 }
 
-const CommandRegistration registration(7, add);
+const CommandRegistration doctor_registration(7, add_doctor);
 
 }  // namespace
 }  // namespace thinpipe

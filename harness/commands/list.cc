@@ -11,10 +11,10 @@
 namespace thinpipe {
 namespace {
 
-const std::vector<std::string> kinds = {"synchronisers", "models",     "datasets",    "optimisers",
-                                        "pruning",       "topologies", "collectives", "settings"};
+const std::vector<std::string> listed_kinds = {"synchronisers", "models",     "datasets",    "optimisers",
+                                               "pruning",       "topologies", "collectives", "settings"};
 
-struct Options {
+struct ListOptions {
   std::string kind;
   bool json = false;
 };
@@ -71,10 +71,10 @@ void print_options(const Json& options, int depth) {
   }
 }
 
-int list(const Options& options) {
-  if (std::ranges::find(kinds, options.kind) == kinds.end()) {
-    throw InputError({"thinpipe list", ""},
-                     fmt::format("unknown name \"{}\"{}", options.kind, suggestion(options.kind, kinds)));
+int list(const ListOptions& options) {
+  if (std::ranges::find(listed_kinds, options.kind) == listed_kinds.end()) {
+    throw InputError({"thinpipe list", ""}, fmt::format("unknown name \"{}\"{}", options.kind,
+                                                        suggestion(options.kind, listed_kinds)));
   }
   const Json entries = describe_kind(options.kind);
   if (options.json) {
@@ -88,10 +88,10 @@ int list(const Options& options) {
   return 0;
 }
 
-void add(CLI::App& program, Invocation& invocation) {
-  const auto options = std::make_shared<Options>();
+void add_list(CLI::App& program, Invocation& invocation) {
+  const auto options = std::make_shared<ListOptions>();
   CLI::App& command = *program.add_subcommand("list", "List what experiments can name");
-  command.add_option("kind", options->kind, fmt::format("{}", fmt::join(kinds, ", ")))
+  command.add_option("kind", options->kind, fmt::format("{}", fmt::join(listed_kinds, ", ")))
       ->required()
       ->type_name("KIND");
   command.add_flag("--json", options->json, "Machine-readable output");
@@ -102,7 +102,7 @@ void add(CLI::App& program, Invocation& invocation) {
   command.callback([options, &invocation] { invocation.action = [options] { return list(*options); }; });
 }
 
-const CommandRegistration registration(4, add);
+const CommandRegistration list_registration(4, add_list);
 
 }  // namespace
 }  // namespace thinpipe

@@ -9,7 +9,7 @@
 namespace thinpipe {
 namespace {
 
-struct Options {
+struct PlanOptions {
   std::string experiment;
   std::vector<std::string> overrides;
   std::string only;
@@ -17,7 +17,7 @@ struct Options {
   bool json = false;
 };
 
-int plan(const Options& options) {
+int plan(const PlanOptions& options) {
   const Experiment experiment = load_experiment(options.experiment, options.overrides);
   const TrainerProgram trainer = TrainerProgram::find();
   const std::vector<Run> runs = matching(plan_runs(experiment, trainer), options.only);
@@ -30,8 +30,8 @@ int plan(const Options& options) {
   return 0;
 }
 
-void add(CLI::App& program, Invocation& invocation) {
-  const auto options = std::make_shared<Options>();
+void add_plan(CLI::App& program, Invocation& invocation) {
+  const auto options = std::make_shared<PlanOptions>();
   CLI::App& command =
       *program.add_subcommand("plan", "Show the runs of an experiment and what they will cost");
   command.add_option("experiment", options->experiment, "The experiment's file")
@@ -57,7 +57,7 @@ void add(CLI::App& program, Invocation& invocation) {
   command.callback([options, &invocation] { invocation.action = [options] { return plan(*options); }; });
 }
 
-const CommandRegistration registration(2, add);
+const CommandRegistration plan_registration(2, add_plan);
 
 }  // namespace
 }  // namespace thinpipe

@@ -20,7 +20,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct Options {
+struct ReportOptions {
   std::string folder;
   std::optional<std::string> target;
   bool json = false;
@@ -41,7 +41,7 @@ Target parse_target(const std::string& text) {
   return read_target(equals == std::string::npos ? value : Json{{text.substr(0, equals), value}}, place);
 }
 
-void refuse_several_formats(const Options& options) {
+void refuse_several_formats(const ReportOptions& options) {
   if (int{options.json} + int{options.csv} + int{options.markdown} <= 1) return;
   throw InputError({"--json, --csv, --markdown", ""},
                    "only one of them can be written to standard output; run the report once for each");
@@ -68,14 +68,14 @@ fs::path curves_folder(const std::string& tensorboard) {
   return tensorboard;
 }
 
-std::string for_standard_output(const Options& options, const Report& report) {
+std::string for_standard_output(const ReportOptions& options, const Report& report) {
   if (options.json) return Json{{"runs", report.runs}, {"over_seeds", report.over_seeds}}.dump(2) + "\n";
   if (options.csv) return csv_report(report.runs);
   if (options.markdown) return markdown_report(report);
   return text_report(report);
 }
 
-int report(const Options& options) {
+int report(const ReportOptions& options) {
   refuse_several_formats(options);
   const auto target = options.target ? std::optional(parse_target(*options.target)) : std::nullopt;
   const auto page = options.html ? std::optional(page_path(*options.html)) : std::nullopt;
@@ -96,8 +96,8 @@ int report(const Options& options) {
   return 0;
 }
 
-void add(CLI::App& program, Invocation& invocation) {
-  const auto options = std::make_shared<Options>();
+void add_report(CLI::App& program, Invocation& invocation) {
+  const auto options = std::make_shared<ReportOptions>();
   CLI::App& command = *program.add_subcommand("report", "Compare recorded runs");
   command.add_option("results", options->folder, "The folder of an experiment's results, or of several")
       ->required()
@@ -135,7 +135,7 @@ void add(CLI::App& program, Invocation& invocation) {
   command.callback([options, &invocation] { invocation.action = [options] { return report(*options); }; });
 }
 
-const CommandRegistration registration(3, add);
+const CommandRegistration report_registration(3, add_report);
 
 }  // namespace
 }  // namespace thinpipe

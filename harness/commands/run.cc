@@ -22,7 +22,7 @@ namespace {
 
 constexpr double longest_stall_timeout_s = 365.0 * 24 * 3600;
 
-struct Options {
+struct RunOptions {
   std::string experiment;
   std::vector<std::string> overrides;
   std::string only;
@@ -56,7 +56,7 @@ void check_jobs(const std::vector<Run>& runs, const TrainerProgram& trainer, int
   }
 }
 
-int run(const Options& options, const std::vector<std::string>& arguments) {
+int run(const RunOptions& options, const std::vector<std::string>& arguments) {
   std::optional<StopSignals> stop;
   // In the sandbox from the first moment on: a stop asked for while the plan is made must not be lost.
   if (netem::inside_sandbox()) stop.emplace();
@@ -93,8 +93,8 @@ int run(const Options& options, const std::vector<std::string>& arguments) {
   return result.all_well ? 0 : 1;
 }
 
-void add(CLI::App& program, Invocation& invocation) {
-  const auto options = std::make_shared<Options>();
+void add_run(CLI::App& program, Invocation& invocation) {
+  const auto options = std::make_shared<RunOptions>();
   CLI::App& command = *program.add_subcommand("run", "Run an experiment; what has ended is not run again");
   command.add_option("experiment", options->experiment, "The experiment's file")
       ->required()
@@ -145,7 +145,7 @@ void add(CLI::App& program, Invocation& invocation) {
   });
 }
 
-const CommandRegistration registration(1, add);
+const CommandRegistration run_registration(1, add_run);
 
 }  // namespace
 }  // namespace thinpipe

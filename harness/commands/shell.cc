@@ -16,14 +16,15 @@
 namespace thinpipe {
 namespace {
 
-struct Options {
+struct ShellOptions {
   TopologyChoice topology;
   std::string host;
   std::vector<std::string> command;  // as the command line's parser sees it
 };
 
 // The words behind the first "--", exactly as they were given.
-std::vector<std::string> command_words(const Options& options, const std::vector<std::string>& arguments) {
+std::vector<std::string> command_words(const ShellOptions& options,
+                                       const std::vector<std::string>& arguments) {
   const auto mark = std::ranges::find(arguments, "--");
   if (mark == arguments.end()) {
     if (options.command.empty()) return {};
@@ -45,7 +46,7 @@ void greet(const netem::Network& network, const HostCommand& command, bool host_
                                topology.hosts.back()));
 }
 
-int shell(const Options& options, const std::vector<std::string>& arguments) {
+int shell(const ShellOptions& options, const std::vector<std::string>& arguments) {
   std::optional<Shell> shell;
   if (netem::inside_sandbox()) shell.emplace();  // before anything else: a signal now must not be lost
   const netem::Topology topology = options.topology.load();
@@ -59,8 +60,8 @@ int shell(const Options& options, const std::vector<std::string>& arguments) {
   return shell->run(network, commands);
 }
 
-void add(CLI::App& program, Invocation& invocation) {
-  const auto options = std::make_shared<Options>();
+void add_shell(CLI::App& program, Invocation& invocation) {
+  const auto options = std::make_shared<ShellOptions>();
   CLI::App& command =
       *program.add_subcommand("shell", "Open a shell, or run commands, inside hosts of a virtual network");
   options->topology.add_to(command);
@@ -91,7 +92,7 @@ void add(CLI::App& program, Invocation& invocation) {
   });
 }
 
-const CommandRegistration registration(5, add);
+const CommandRegistration shell_registration(5, add_shell);
 
 }  // namespace
 }  // namespace thinpipe

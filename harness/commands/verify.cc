@@ -14,7 +14,7 @@
 namespace thinpipe {
 namespace {
 
-struct Options {
+struct VerifyOptions {
   TopologyChoice topology;
   bool json = false;
   bool quick = false;
@@ -38,7 +38,7 @@ std::string format(const std::vector<netem::Measurement>& measurements) {
                                         : "The network is off where it says OFF.\n");
 }
 
-int verify(const Options& options, const std::vector<std::string>& arguments) {
+int verify(const VerifyOptions& options, const std::vector<std::string>& arguments) {
   const netem::Topology topology = options.topology.load();
   if (!netem::inside_sandbox()) return netem::run_in_sandbox(arguments);
   const netem::Network network(topology);
@@ -60,8 +60,8 @@ int verify(const Options& options, const std::vector<std::string>& arguments) {
   return netem::all_well(measurements) ? 0 : 1;
 }
 
-void add(CLI::App& program, Invocation& invocation) {
-  const auto options = std::make_shared<Options>();
+void add_verify(CLI::App& program, Invocation& invocation) {
+  const auto options = std::make_shared<VerifyOptions>();
   CLI::App& command = *program.add_subcommand(
       "verify", "Build a topology and measure whether its links are what it asks for");
   options->topology.add_to(command);
@@ -83,7 +83,7 @@ void add(CLI::App& program, Invocation& invocation) {
   });
 }
 
-const CommandRegistration registration(6, add);
+const CommandRegistration verify_registration(6, add_verify);
 
 }  // namespace
 }  // namespace thinpipe

@@ -14,7 +14,7 @@
 namespace thinpipe {
 namespace {
 
-std::string escaped(std::string_view text) {
+std::string in_html(std::string_view text) {
   std::string out;
   for (const char c : text) {
     switch (c) {
@@ -66,10 +66,10 @@ std::string fill(std::string_view frame, const std::map<std::string, std::string
 
 std::string html_table(const Table& table, std::string_view id, std::string_view caption) {
   std::string out = fmt::format("<div class=\"wide\"><table id=\"{}\"><caption>{}</caption>\n<thead><tr>", id,
-                                escaped(caption));
+                                in_html(caption));
   for (const Column& column : table.columns) {
-    out += fmt::format("<th scope=\"col\" title=\"{}\">{}</th>", escaped(column.meaning),
-                       escaped(column.heading));
+    out += fmt::format("<th scope=\"col\" title=\"{}\">{}</th>", in_html(column.meaning),
+                       in_html(column.heading));
   }
   out += "</tr></thead>\n<tbody>\n";
   for (const std::vector<Cell>& row : table.rows) {
@@ -77,7 +77,7 @@ std::string html_table(const Table& table, std::string_view id, std::string_view
     for (const Cell& cell : row) {
       const std::string_view tag = &cell == &row.front() ? "th scope=\"row\"" : "td";
       const std::string value = cell.value ? fmt::format(" data-value=\"{}\"", *cell.value) : "";
-      out += fmt::format("<{}{}>{}</{}>", tag, value, escaped(cell.text), tag.substr(0, 2));
+      out += fmt::format("<{}{}>{}</{}>", tag, value, in_html(cell.text), tag.substr(0, 2));
     }
     out += "</tr>\n";
   }
@@ -94,7 +94,7 @@ std::string over_seeds(const Report& report) {
 std::string incomplete(const Origin& origin) {
   if (origin.incomplete.empty()) return "";
   std::string out = "<p>Not completed:</p>\n<ul id=\"incomplete\">\n";
-  for (const std::string& line : origin.incomplete) out += fmt::format("<li>{}</li>\n", escaped(line));
+  for (const std::string& line : origin.incomplete) out += fmt::format("<li>{}</li>\n", in_html(line));
   return out + "</ul>\n";
 }
 
@@ -103,7 +103,7 @@ std::string origin_html(const Origin& origin) {
   if (!origin.common.empty()) {
     out += "<dl>\n";
     for (const auto& [name, value] : origin.common)
-      out += fmt::format("<div><dt>{}</dt><dd>{}</dd></div>\n", escaped(name), escaped(value));
+      out += fmt::format("<div><dt>{}</dt><dd>{}</dd></div>\n", in_html(name), in_html(value));
     out += "</dl>\n";
   }
   return out + html_table(origin.table, "origin", "What differs between the runs, and their fidelity");
@@ -166,8 +166,8 @@ std::string html_report(const Report& report, const std::vector<Json>& records) 
     runs.push_back(drawn(report.runs[i], records[i], with_experiment));
   const Origin origin = origin_of(records, report.runs);
   return fill(page_html,
-              {{"title", escaped(title_of(report.runs))},
-               {"summary", escaped(summary_of(report.runs))},
+              {{"title", in_html(title_of(report.runs))},
+               {"summary", in_html(summary_of(report.runs))},
                {"style", std::string(page_css)},
                {"runs", html_table(without_empty_columns(runs_table(report.runs)), "runs", "One row a run")},
                {"over_seeds", over_seeds(report)},

@@ -12,7 +12,7 @@ namespace {
 
 // CommonMark lets any ASCII punctuation be escaped by a backslash; a cell must be one line. HTML, which
 // Markdown passes on, becomes entities: not every reader honours "\<".
-std::string escaped(std::string_view text) {
+std::string in_markdown(std::string_view text) {
   constexpr std::string_view special = R"(\`*_{}[]()#!|~$)";
   std::string out;
   for (const char c : text) {
@@ -45,13 +45,13 @@ std::string line(const std::vector<std::string>& cells) {
 // The first column is aligned left, numbers right.
 std::string pipe_table(const Table& table) {
   std::vector<std::string> header;
-  for (const Column& column : table.columns) header.push_back(escaped(column.heading));
+  for (const Column& column : table.columns) header.push_back(in_markdown(column.heading));
   std::vector<std::string> rule(table.columns.size(), "---:");
   rule.front() = ":---";
   std::string out = line(header) + line(rule);
   for (const std::vector<Cell>& row : table.rows) {
     std::vector<std::string> cells;
-    for (const Cell& cell : row) cells.push_back(escaped(cell.text));
+    for (const Cell& cell : row) cells.push_back(in_markdown(cell.text));
     out += line(cells);
   }
   return out;

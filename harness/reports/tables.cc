@@ -25,7 +25,7 @@ constexpr Style percent{"{:.0f} %", 100};
 constexpr Style milliseconds{"{:.1f}", 1000};
 constexpr Style milliseconds_with_unit{"{:.1f} ms", 1000};
 constexpr Style short_ratio{"{:.2f}"};
-constexpr Style error{"{:.2g}"};
+constexpr Style relative_error{"{:.2g}"};
 
 std::string show(double value, const Style& style) {
   return style.format == nullptr ? format_bytes(value)
@@ -93,7 +93,7 @@ const RunColumn run_columns[] = {
     {"decode", "mean time spent turning messages back into gradients, in ms", false,
      [](const Json& row) { return iteration_part(row, "decode", milliseconds); }},
     {"vNMSE", "error of the synchronised gradient over its size, both squared; 0 is lossless", true,
-     [](const Json& row) { return number(row.at("vnmse"), error); }},
+     [](const Json& row) { return number(row.at("vnmse"), relative_error); }},
     {"fidelity", "whether the emulated network did as it was told", true,
      [](const Json& row) { return Cell{fidelity_text(row)}; }},
 };
@@ -115,7 +115,8 @@ constexpr SeedsColumn seeds_columns[] = {
     {"bottleneck_utilisation", "link use", "mean utilisation of that direction", percent},
     {"iteration_time_s", "iteration", "mean of the runs' mean iteration times", milliseconds_with_unit},
     {"measured_over_predicted", "/predicted", "mean of measured over predicted iteration time", short_ratio},
-    {"vnmse", "vNMSE", "mean error of the synchronised gradient over its size, both squared", error}};
+    {"vnmse", "vNMSE", "mean error of the synchronised gradient over its size, both squared",
+     relative_error}};
 
 // "12.3 s ± 0.4 s". Bytes, which follow from the method, come without.
 Cell mean_cell(const Json& entry, const SeedsColumn& column) {

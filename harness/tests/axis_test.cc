@@ -22,7 +22,7 @@ std::vector<Point> points_of(const std::string& text, const std::vector<std::str
   return expand(parse_experiment(text, "e.json", overrides));
 }
 
-std::string failure(const std::string& text) {
+std::string axis_failure(const std::string& text) {
   try {
     points_of(text);
   } catch (const InputError& error) {
@@ -42,17 +42,17 @@ TEST(RangeAxis, HasBothEndsAndRoundNumbers) {
 }
 
 TEST(RangeAxis, ErrorsNamePlaceAndRule) {
-  EXPECT_THAT(failure(R"({"base": {}, "sweep": {"w": {"from": 1, "to": 0, "step": 1}}})"),
+  EXPECT_THAT(axis_failure(R"({"base": {}, "sweep": {"w": {"from": 1, "to": 0, "step": 1}}})"),
               HasSubstr("/sweep/w/to: must be at least \"from\", 1, but is 0"));
-  EXPECT_THAT(failure(R"({"base": {}, "sweep": {"w": {"from": 0, "to": 1, "step": 0.3}}})"),
+  EXPECT_THAT(axis_failure(R"({"base": {}, "sweep": {"w": {"from": 0, "to": 1, "step": 0.3}}})"),
               HasSubstr("/sweep/w/step: must lead from 0 to 1 in a whole number of steps"));
-  EXPECT_THAT(failure(R"({"base": {}, "sweep": {"w": {"from": 0, "to": 1e9, "step": 1}}})"),
+  EXPECT_THAT(axis_failure(R"({"base": {}, "sweep": {"w": {"from": 0, "to": 1e9, "step": 1}}})"),
               HasSubstr("fewer than 100000"));
-  EXPECT_THAT(failure(R"({"base": {}, "sweep": {"w": {"from": 0, "to": 1, "step": 0}}})"),
+  EXPECT_THAT(axis_failure(R"({"base": {}, "sweep": {"w": {"from": 0, "to": 1, "step": 0}}})"),
               HasSubstr("/sweep/w/step"));
-  EXPECT_THAT(failure(R"({"base": {}, "sweep": {"w": {"from": 0, "to": 1}}})"),
+  EXPECT_THAT(axis_failure(R"({"base": {}, "sweep": {"w": {"from": 0, "to": 1}}})"),
               HasSubstr("\"step\" is missing"));
-  EXPECT_THAT(failure(R"({"base": {}, "sweep": {"w": {"from": 0, "to": 1, "step": 1, "stop": 2}}})"),
+  EXPECT_THAT(axis_failure(R"({"base": {}, "sweep": {"w": {"from": 0, "to": 1, "step": 1, "stop": 2}}})"),
               HasSubstr("unknown key \"stop\""));
 }
 
@@ -67,11 +67,11 @@ TEST(ZippedAxis, SetsPathsTogether) {
 
 TEST(ZippedAxis, ErrorsNamePlaceAndRule) {
   EXPECT_THAT(
-      failure(R"({"base": {}, "sweep": {"a, b": [[1, 2], [3]]}})"),
+      axis_failure(R"({"base": {}, "sweep": {"a, b": [[1, 2], [3]]}})"),
       HasSubstr("/sweep/a, b/1: must be a list of 2 values, one for each path of \"a, b\", but is [3]"));
-  EXPECT_THAT(failure(R"({"base": {}, "sweep": {"a, b": [[1, 2], [1, 2]]}})"),
+  EXPECT_THAT(axis_failure(R"({"base": {}, "sweep": {"a, b": [[1, 2], [1, 2]]}})"),
               HasSubstr("1 2 is listed twice"));
-  EXPECT_THAT(failure(R"({"base": {}, "sweep": {"a,": [[1, 2]]}})"), HasSubstr("is not a path"));
+  EXPECT_THAT(axis_failure(R"({"base": {}, "sweep": {"a,": [[1, 2]]}})"), HasSubstr("is not a path"));
 }
 
 TEST(Exclude, LeavesPointsOutByTheirLabels) {
@@ -79,15 +79,15 @@ TEST(Exclude, LeavesPointsOutByTheirLabels) {
   EXPECT_THAT(
       labels(R"({"base": {}, )" + sweep + R"(, "exclude": [{"m": "dense", "rate": [1, 3]}, {"rate": 2}]})"),
       ElementsAre("topk, 1", "topk, 3"));
-  EXPECT_THAT(failure(R"({"base": {}, )" + sweep + R"(, "exclude": [{"rates": 1}]})"),
+  EXPECT_THAT(axis_failure(R"({"base": {}, )" + sweep + R"(, "exclude": [{"rates": 1}]})"),
               HasSubstr("/exclude/0/rates: the sweep has no axis \"rates\"; did you mean \"rate\"?"));
-  EXPECT_THAT(failure(R"({"base": {}, )" + sweep + R"(, "exclude": [{"m": "topc"}]})"),
+  EXPECT_THAT(axis_failure(R"({"base": {}, )" + sweep + R"(, "exclude": [{"m": "topc"}]})"),
               HasSubstr("/exclude/0/m: the axis \"m\" has no value topc; did you mean \"topk\"?"));
-  EXPECT_THAT(failure(R"({"base": {}, )" + sweep + R"(, "exclude": [{}]})"),
+  EXPECT_THAT(axis_failure(R"({"base": {}, )" + sweep + R"(, "exclude": [{}]})"),
               HasSubstr("/exclude/0: is empty"));
-  EXPECT_THAT(failure(R"({"base": {}, )" + sweep + R"(, "exclude": {"m": "topk"}})"),
+  EXPECT_THAT(axis_failure(R"({"base": {}, )" + sweep + R"(, "exclude": {"m": "topk"}})"),
               HasSubstr("/exclude: must be a list of objects"));
-  EXPECT_THAT(failure(R"({"base": {}, )" + sweep + R"(, "exclude": [{"m": ["dense", "topk"]}]})"),
+  EXPECT_THAT(axis_failure(R"({"base": {}, )" + sweep + R"(, "exclude": [{"m": ["dense", "topk"]}]})"),
               HasSubstr("/exclude: leaves out every run"));
 }
 
@@ -101,11 +101,11 @@ TEST(Repeat, RunsEachPointWithSeedsFromTheBasesOn) {
 }
 
 TEST(Repeat, ErrorsNamePlaceAndRule) {
-  EXPECT_THAT(failure(R"({"base": {}, "repeat": 0})"), HasSubstr("/repeat: must be at least 1"));
-  EXPECT_THAT(failure(R"({"base": {"seed": 9223372036854775807}, "repeat": 2})"),
+  EXPECT_THAT(axis_failure(R"({"base": {}, "repeat": 0})"), HasSubstr("/repeat: must be at least 1"));
+  EXPECT_THAT(axis_failure(R"({"base": {"seed": 9223372036854775807}, "repeat": 2})"),
               HasSubstr("/base/seed: must be at least 0 and at most"));
-  EXPECT_THAT(failure(R"({"base": {}, "repeat": 1e9})"), HasSubstr("/repeat: must be"));
-  EXPECT_THAT(failure(R"({"base": {}, "sweep": {"seed": [1, 2]}, "repeat": 2})"),
+  EXPECT_THAT(axis_failure(R"({"base": {}, "repeat": 1e9})"), HasSubstr("/repeat: must be"));
+  EXPECT_THAT(axis_failure(R"({"base": {}, "sweep": {"seed": [1, 2]}, "repeat": 2})"),
               HasSubstr("/repeat: sets the seed, and so does the axis \"seed\""));
 }
 

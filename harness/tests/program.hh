@@ -14,6 +14,9 @@
 
 namespace thinpipe {
 
+// The base of an experiment that needs no network.
+inline const Json loopback = {{"topology", "loopback"}};
+
 class Program {
  public:
   struct Ended {

@@ -9,14 +9,14 @@ Outcome failed(const std::string& kind) {
   return {Outcome::Status::failed, Failure{.kind = kind, .message = "m"}};
 }
 
-FailurePolicy read(const Json& value) {
+FailurePolicy read_policy(const Json& value) {
   const Json config = {{"on_worker_failure", value}};
   JsonObject object(config, {"e.json", ""});
   return read_failure_policy(object);
 }
 
 TEST(Restarts, FollowTheFailureOfAWorkerAndNoOther) {
-  const Restarts restarts(read("restart"));
+  const Restarts restarts(read_policy("restart"));
   for (const char* kind : {"crash", "hang", "stall", "collective"})
     EXPECT_TRUE(restarts.follow(failed(kind)));
   for (const char* kind : {"non_finite", "divergence", "input", "start", "harness", "protocol"}) {
@@ -24,11 +24,11 @@ TEST(Restarts, FollowTheFailureOfAWorkerAndNoOther) {
   }
   EXPECT_FALSE(restarts.follow({Outcome::Status::completed}));
   EXPECT_FALSE(restarts.follow({Outcome::Status::interrupted}));
-  EXPECT_FALSE(Restarts(read("fail")).follow(failed("crash")));
+  EXPECT_FALSE(Restarts(read_policy("fail")).follow(failed("crash")));
 }
 
 TEST(Restarts, EndAtTheirLimit) {
-  Restarts restarts(read({{"action", "restart"}, {"at_most", 2}}));
+  Restarts restarts(read_policy({{"action", "restart"}, {"at_most", 2}}));
   restarts.begin(*failed("crash").failure, 1, 1, 0);
   EXPECT_TRUE(restarts.follow(failed("crash")));
   restarts.begin(*failed("crash").failure, 1, 1, 0);
@@ -38,7 +38,7 @@ TEST(Restarts, EndAtTheirLimit) {
 // Two failures: after 10 s of training, from a checkpoint at 6 s; then after 15 s of the run, which by the
 // trainer's own count are 11 s, from one at 9 s of that count.
 TEST(Restarts, WhatIsDoneAgainStaysInTheTrainTime) {
-  Restarts restarts(read("restart"));
+  Restarts restarts(read_policy("restart"));
   EXPECT_FALSE(restarts.awaits_resumption());
   restarts.begin(*failed("crash").failure, 100, 10, 50);
   EXPECT_TRUE(restarts.awaits_resumption());

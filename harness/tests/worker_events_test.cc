@@ -8,16 +8,16 @@ namespace {
 
 using testing::HasSubstr;
 
-std::vector<WorkerEvent> read(const Json& events) {
+std::vector<WorkerEvent> read_events(const Json& events) {
   const Json config = {{"worker_events", events}};
   JsonObject object(config, {"e.json", "/base"});
   return read_worker_events(object, 4);
 }
 
 TEST(WorkerEvents, AreReadAndWrittenInSecondsAndIterations) {
-  const auto events = read({{{"at", "1500 ms"}, {"worker", 3}, {"action", "pause"}},
-                            {{"at_iteration", 7}, {"worker", 3}, {"action", "resume"}},
-                            {{"worker", 0}, {"slowdown", 2.5}}});
+  const auto events = read_events({{{"at", "1500 ms"}, {"worker", 3}, {"action", "pause"}},
+                                   {{"at_iteration", 7}, {"worker", 3}, {"action", "resume"}},
+                                   {{"worker", 0}, {"slowdown", 2.5}}});
   ASSERT_EQ(events.size(), 3);
   EXPECT_EQ(to_json(events[0]), Json({{"at_s", 1.5}, {"worker", 3}, {"action", "pause"}}));
   EXPECT_EQ(to_json(events[1]), Json({{"at_iteration", 7}, {"worker", 3}, {"action", "resume"}}));
@@ -26,10 +26,10 @@ TEST(WorkerEvents, AreReadAndWrittenInSecondsAndIterations) {
 }
 
 TEST(WorkerEvents, AWorkerIsToldItsOwnSlowdownsInTheirOrder) {
-  const auto events = read({{{"worker", 1}, {"slowdown", 3}, {"at_iteration", 9}},
-                            {{"worker", 2}, {"slowdown", 5}},
-                            {{"at", "1 s"}, {"worker", 1}, {"action", "kill"}},
-                            {{"worker", 1}, {"slowdown", 1}, {"at_iteration", 4}}});
+  const auto events = read_events({{{"worker", 1}, {"slowdown", 3}, {"at_iteration", 9}},
+                                   {{"worker", 2}, {"slowdown", 5}},
+                                   {{"at", "1 s"}, {"worker", 1}, {"action", "kill"}},
+                                   {{"worker", 1}, {"slowdown", 1}, {"at_iteration", 4}}});
   EXPECT_EQ(slowdowns_of(events, 1),
             Json({{{"at_iteration", 4}, {"factor", 1.0}}, {{"at_iteration", 9}, {"factor", 3.0}}}));
   EXPECT_EQ(slowdowns_of(events, 3), Json::array());
@@ -46,7 +46,7 @@ class WrongWorkerEvents : public testing::TestWithParam<Wrong> {};
 
 TEST_P(WrongWorkerEvents, AreRefusedAtTheirPlace) {
   try {
-    read(Json::array({GetParam().event}));
+    read_events(Json::array({GetParam().event}));
     FAIL() << "was accepted";
   } catch (const InputError& error) {
     EXPECT_EQ(error.place().pointer, std::string("/base/worker_events/0") + GetParam().pointer);

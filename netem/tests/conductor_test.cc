@@ -13,15 +13,12 @@
 
 #include "netem/monitor.hh"
 #include "netem/probe.hh"
+#include "netem/tests/topologies.hh"
 
 namespace thinpipe::netem {
 namespace {
 
 using namespace std::chrono_literals;
-
-Topology shipped(const std::string& name) {
-  return load_topology(THINPIPE_SOURCE_DIR "/topologies/" + name + ".json");
-}
 
 Schedule schedule_of(const Json& config, const Topology& topology) {
   JsonObject object(config, {"test", ""});

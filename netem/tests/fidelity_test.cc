@@ -16,6 +16,7 @@
 #include "netem/monitor.hh"
 #include "netem/probe.hh"
 #include "netem/shaping.hh"
+#include "netem/tests/topologies.hh"
 
 namespace thinpipe::netem {
 namespace {
@@ -25,12 +26,6 @@ constexpr double tolerance = 0.03;
 constexpr int attempts = 4;
 // Above this cap a machine with other work to do runs out of processor before the link is full.
 constexpr double easy_cap_bit_per_s = 100e6;
-
-Topology three_switch(double rate_bit_per_s) {
-  Topology topology = load_topology(THINPIPE_SOURCE_DIR "/topologies/three-switch.json");
-  set_bottleneck_rate(topology, rate_bit_per_s, {"test", ""});
-  return topology;
-}
 
 // Measures a ratio that should be 1 until it is within the tolerance, or the attempts are used up.
 double settle(const auto& measure) {
@@ -85,7 +80,7 @@ TEST_P(CapTest, FourFlowsShareEvenly) {
 }
 
 TEST(RoutedCapTest, GoodputThroughTwoRoutersIsWhatTheCapAllows) {
-  const Network network(load_topology(THINPIPE_SOURCE_DIR "/topologies/ring-of-sites.json"));
+  const Network network(shipped("ring-of-sites"));
   const double ratio = settle([&] {
     return measure_goodput({{&network.host("w0"), &network.host("w5")}},
                            {.settle_s = 0.3, .measure_s = 1})[0] /

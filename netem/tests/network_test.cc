@@ -16,15 +16,10 @@
 #include "netem/monitor.hh"
 #include "netem/probe.hh"
 #include "netem/route.hh"
+#include "netem/tests/topologies.hh"
 
 namespace thinpipe::netem {
 namespace {
-
-Topology three_switch(double rate_bit_per_s = 100e6) {
-  Topology topology = load_topology(THINPIPE_SOURCE_DIR "/topologies/three-switch.json");
-  set_bottleneck_rate(topology, rate_bit_per_s, {"test", ""});
-  return topology;
-}
 
 // The names of the devices in the namespace that `fd` holds.
 std::vector<std::string> devices_in(int fd) {
@@ -145,10 +140,6 @@ TEST(NeighboursTest, ARequestThatTheKernelRefusesIsNotLostInTheCrowd) {
       EXPECT_THAT(error.what(), testing::HasSubstr("10.77.0.3"));
     }
   });
-}
-
-Topology shipped(const std::string& name) {
-  return load_topology(fmt::format("{}/topologies/{}.json", THINPIPE_SOURCE_DIR, name));
 }
 
 TEST(RoutedNetworkTest, EveryHostReachesEveryOther) {
@@ -280,7 +271,7 @@ TEST(HostTest, SharedMemoryAndIpcArePrivate) {
 }
 
 TEST(NetworkTest, LoopbackNeedsNothingOfTheKernel) {
-  const Network network(load_topology(THINPIPE_SOURCE_DIR "/topologies/loopback.json"));
+  const Network network(shipped("loopback"));
   EXPECT_EQ(network.hosts()[1].address, "127.0.0.1");
   EXPECT_TRUE(network.counters().empty());
   network.hosts()[1].enter();

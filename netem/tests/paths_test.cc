@@ -5,6 +5,7 @@
 
 #include "netem/host_names.hh"
 #include "netem/probe.hh"
+#include "netem/tests/topologies.hh"
 
 namespace thinpipe::netem {
 namespace {
@@ -12,10 +13,6 @@ namespace {
 using testing::ElementsAre;
 using testing::IsEmpty;
 using testing::Pair;
-
-Topology three_switch() {
-  return load_topology(THINPIPE_SOURCE_DIR "/topologies/three-switch.json");
-}
 
 Topology parsed(const char* text) {
   return parse_topology(Json::parse(text), {"t.json", ""});

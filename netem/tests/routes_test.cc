@@ -8,14 +8,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "netem/tests/topologies.hh"
+
 namespace thinpipe::netem {
 namespace {
 
 using testing::ElementsAre;
-
-Topology shipped(const std::string& name) {
-  return load_topology(fmt::format("{}/topologies/{}.json", THINPIPE_SOURCE_DIR, name));
-}
 
 // The nodes on the way between two hosts.
 std::vector<std::string> way(const Topology& topology, const std::string& from, const std::string& to) {

@@ -5,6 +5,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "netem/tests/topologies.hh"
+
 namespace thinpipe::netem {
 namespace {
 
@@ -14,10 +16,6 @@ using testing::HasSubstr;
 using testing::StartsWith;
 
 const char* const shipped_trace = THINPIPE_SOURCE_DIR "/topologies/traces/100-to-1000.csv";
-
-Topology three_switch() {
-  return load_topology(THINPIPE_SOURCE_DIR "/topologies/three-switch.json");
-}
 
 Schedule read(const std::string& text, const Topology& topology = three_switch()) {
   const Json config = Json::parse(text);
@@ -139,8 +137,7 @@ TEST(ScheduleTest, LinksThatCannotChangeAreNamed) {
   EXPECT_THAT(
       events_refusal(R"({"at": "1 s", "link": "a-b", "state": "down"})", parse_topology(pair, {"p", ""})),
       HasSubstr("put a switch between them"));
-  EXPECT_THAT(events_refusal(R"({"at": "1 s", "link": "a-b", "state": "down"})",
-                             load_topology(THINPIPE_SOURCE_DIR "/topologies/loopback.json")),
+  EXPECT_THAT(events_refusal(R"({"at": "1 s", "link": "a-b", "state": "down"})", shipped("loopback")),
               HasSubstr("has no links that could change"));
 }
 

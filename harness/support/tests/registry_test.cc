@@ -20,7 +20,7 @@ Shapes shapes() {
   return registry;
 }
 
-std::string failure(const Json& value) {
+std::string registry_failure(const Json& value) {
   try {
     shapes().make(value, {"f.json", "/shape"}, 1);
   } catch (const InputError& error) {
@@ -34,11 +34,11 @@ TEST(Registry, MakesWhatIsNamedWithItsOptions) {
 }
 
 TEST(Registry, WrongNamesAndOptionsSuggestTheNearest) {
-  EXPECT_EQ(failure({{"name", "sqare"}}),
+  EXPECT_EQ(registry_failure({{"name", "sqare"}}),
             "f.json at /shape/name: unknown name \"sqare\"; did you mean \"square\"? known: square");
-  EXPECT_EQ(failure({{"name", "square"}, {"sied", 3}}),
+  EXPECT_EQ(registry_failure({{"name", "square"}, {"sied", 3}}),
             "f.json at /shape/sied: unknown key \"sied\"; did you mean \"side\"? known: name, side");
-  EXPECT_EQ(failure(Json::object()), "f.json at /shape: \"name\" is missing");
+  EXPECT_EQ(registry_failure(Json::object()), "f.json at /shape: \"name\" is missing");
 }
 
 TEST(Registry, OneNameOneImplementation) {

@@ -10,38 +10,39 @@ using ::testing::HasSubstr;
 using ::testing::ThrowsMessage;
 using Metric = Target::Metric;
 
-const Place place{"experiment.json", "/targets/0"};
+const Place target_place{"experiment.json", "/targets/0"};
 
 TEST(Target, ANumberIsAnAccuracy) {
-  EXPECT_EQ(read_target(0.84, place), (Target{Metric::accuracy, 0.84}));
-  EXPECT_EQ(read_target(1, place), (Target{Metric::accuracy, 1}));
-  EXPECT_EQ(read_target({{"accuracy", 0.84}}, place), (Target{Metric::accuracy, 0.84}));
+  EXPECT_EQ(read_target(0.84, target_place), (Target{Metric::accuracy, 0.84}));
+  EXPECT_EQ(read_target(1, target_place), (Target{Metric::accuracy, 1}));
+  EXPECT_EQ(read_target({{"accuracy", 0.84}}, target_place), (Target{Metric::accuracy, 0.84}));
 }
 
 TEST(Target, OtherMetricsAreNamed) {
-  EXPECT_EQ(read_target({{"test_loss", 0.5}}, place), (Target{Metric::test_loss, 0.5}));
-  EXPECT_EQ(read_target({{"bits_per_byte", 2.2}}, place), (Target{Metric::bits_per_byte, 2.2}));
+  EXPECT_EQ(read_target({{"test_loss", 0.5}}, target_place), (Target{Metric::test_loss, 0.5}));
+  EXPECT_EQ(read_target({{"bits_per_byte", 2.2}}, target_place), (Target{Metric::bits_per_byte, 2.2}));
 }
 
 TEST(Target, WrittenAndReadAgainIsTheSame) {
   for (const Json& value : {Json(0.84), Json{{"test_loss", 0.5}}, Json{{"bits_per_byte", 2.2}}}) {
-    EXPECT_EQ(to_json(read_target(value, place)), value);
+    EXPECT_EQ(to_json(read_target(value, target_place)), value);
   }
 }
 
 TEST(Target, RefusesWhatIsNone) {
   for (const Json& value :
        {Json("fast"), Json::array({0.5}), Json::object(), Json{{"accuracy", 0.5}, {"test_loss", 1}}}) {
-    EXPECT_THAT([&] { read_target(value, place); }, ThrowsMessage<InputError>(HasSubstr("bits_per_byte")));
+    EXPECT_THAT([&] { read_target(value, target_place); },
+                ThrowsMessage<InputError>(HasSubstr("bits_per_byte")));
   }
   for (const Json& value :
        {Json(0), Json(1.1), Json{{"accuracy", 84}}, Json{{"test_loss", 0}}, Json{{"bits_per_byte", -1}}}) {
-    EXPECT_THAT([&] { read_target(value, place); }, ThrowsMessage<InputError>(HasSubstr("/targets/0")))
+    EXPECT_THAT([&] { read_target(value, target_place); }, ThrowsMessage<InputError>(HasSubstr("/targets/0")))
         << value;
   }
   EXPECT_THAT(
       [] {
-        read_target({{"bits_per_bite", 2}}, place);
+        read_target({{"bits_per_bite", 2}}, target_place);
       },
       ThrowsMessage<InputError>(HasSubstr("bits_per_byte")));
 }

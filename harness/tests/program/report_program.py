@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 PROGRAM = os.environ["THINPIPE_PROGRAM"]
-REFERENCE = Path(__file__).resolve().parents[2] / "results" / "reference"
+REFERENCE = Path(__file__).resolve().parents[3] / "results" / "reference"
 SKIPPED = 77  # CTest's SKIP_RETURN_CODE
 
 

@@ -14,7 +14,7 @@ using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
 
-Json loopback(const Json& more) {
+Json on_loopback(const Json& more) {
   Json base = {{"topology", "loopback"}, {"workers", 2}, {"iterations", 10}};
   base.update(more);
   return base;
@@ -39,9 +39,9 @@ void expect_whole_curve(const Json& curve) {
 TEST(WorkerFaults, AKilledWorkerIsRestartedFromTheCheckpoint) {
   const Program program;
   const Json base =
-      loopback({{"iteration_time", "150 ms"},
-                {"worker_events", {{{"at_iteration", 5}, {"worker", 1}, {"action", "kill"}}}},
-                {"on_worker_failure", {{"action", "restart"}, {"checkpoint_every_iterations", 3}}}});
+      on_loopback({{"iteration_time", "150 ms"},
+                   {"worker_events", {{{"at_iteration", 5}, {"worker", 1}, {"action", "kill"}}}},
+                   {"on_worker_failure", {{"action", "restart"}, {"checkpoint_every_iterations", 3}}}});
   const auto ended = program.run(program.run_arguments(program.experiment(base)));
   EXPECT_EQ(ended.status.code, 0) << ended.errors;
   EXPECT_THAT(ended.errors, AllOf(HasSubstr("restarting: "), HasSubstr("goes on after iteration")));
@@ -78,7 +78,7 @@ TEST(WorkerFaults, AKilledWorkerIsRestartedFromTheCheckpoint) {
 
 TEST(WorkerFaults, WithoutACheckpointYetAllBeginsAgain) {
   const Program program;
-  const Json base = loopback(
+  const Json base = on_loopback(
       {{"fault", {{"kind", "crash"}, {"iteration", 3}, {"once", true}}}, {"on_worker_failure", "restart"}});
   const auto ended = program.run(program.run_arguments(program.experiment(base)));
   EXPECT_EQ(ended.status.code, 0) << ended.errors;
@@ -90,8 +90,8 @@ TEST(WorkerFaults, WithoutACheckpointYetAllBeginsAgain) {
 
 TEST(WorkerFaults, TheLastFailureIsTheRunsOnceRestartsAreUsedUp) {
   const Program program;
-  const Json base = loopback({{"fault", {{"kind", "crash"}, {"rank", 1}, {"iteration", 3}}},
-                              {"on_worker_failure", {{"action", "restart"}, {"at_most", 2}}}});
+  const Json base = on_loopback({{"fault", {{"kind", "crash"}, {"rank", 1}, {"iteration", 3}}},
+                                 {"on_worker_failure", {{"action", "restart"}, {"at_most", 2}}}});
   const auto ended = program.run(program.run_arguments(program.experiment(base)));
   EXPECT_EQ(ended.status.code, 1);
   const Json record = program.record("base");
@@ -102,8 +102,8 @@ TEST(WorkerFaults, TheLastFailureIsTheRunsOnceRestartsAreUsedUp) {
 
 TEST(WorkerFaults, AKilledWorkerEndsARunThatDoesNotRestart) {
   const Program program;
-  const Json base = loopback({{"iteration_time", "150 ms"},
-                              {"worker_events", {{{"at", "200 ms"}, {"worker", 0}, {"action", "kill"}}}}});
+  const Json base = on_loopback({{"iteration_time", "150 ms"},
+                                 {"worker_events", {{{"at", "200 ms"}, {"worker", 0}, {"action", "kill"}}}}});
   EXPECT_EQ(program.run(program.run_arguments(program.experiment(base))).status.code, 1);
   const Json record = program.record("base");
   EXPECT_EQ(record.at("error").at("rank"), 0);
@@ -114,10 +114,10 @@ TEST(WorkerFaults, AKilledWorkerEndsARunThatDoesNotRestart) {
 
 TEST(WorkerFaults, APausedWorkerGoesOnWhereItIsResumed) {
   const Program program;
-  const Json base = loopback({{"iteration_time", "150 ms"},
-                              {"worker_events",
-                               {{{"at_iteration", 2}, {"worker", 0}, {"action", "pause"}},
-                                {{"at", "1500 ms"}, {"worker", 0}, {"action", "resume"}}}}});
+  const Json base = on_loopback({{"iteration_time", "150 ms"},
+                                 {"worker_events",
+                                  {{{"at_iteration", 2}, {"worker", 0}, {"action", "pause"}},
+                                   {{"at", "1500 ms"}, {"worker", 0}, {"action", "resume"}}}}});
   const auto ended = program.run(program.run_arguments(program.experiment(base)));
   EXPECT_EQ(ended.status.code, 0) << ended.errors;
   const Json events = program.record("base").at("worker_events");
@@ -129,8 +129,8 @@ TEST(WorkerFaults, APausedWorkerGoesOnWhereItIsResumed) {
 TEST(WorkerFaults, AStragglerIsToldAndAnEventThatCameTooLateIsWarnedOf) {
   const Program program;
   const Json base =
-      loopback({{"worker_events",
-                 {{{"worker", 1}, {"slowdown", 2}}, {{"at", "1 h"}, {"worker", 0}, {"action", "kill"}}}}});
+      on_loopback({{"worker_events",
+                    {{{"worker", 1}, {"slowdown", 2}}, {{"at", "1 h"}, {"worker", 0}, {"action", "kill"}}}}});
   const auto ended = program.run(program.run_arguments(program.experiment(base)));
   EXPECT_EQ(ended.status.code, 0) << ended.errors;
   EXPECT_THAT(ended.errors, AllOf(HasSubstr("worker_events/1"), HasSubstr("comes after the end")));
@@ -142,7 +142,7 @@ TEST(WorkerFaults, AStragglerIsToldAndAnEventThatCameTooLateIsWarnedOf) {
 
 TEST(WorkerFaults, TheLogsLevelIsTheUsers) {
   const Program program;
-  const auto experiment = program.experiment(loopback(Json::object()));
+  const auto experiment = program.experiment(on_loopback(Json::object()));
   EXPECT_EQ(program.run(program.run_arguments(experiment, {"--log-level", "error"})).status.code, 0);
   EXPECT_EQ(file_of(program, "controller.log"), "");
   EXPECT_EQ(Json::parse(file_of(program, "worker-0.json")).at("log_level"), "error");

@@ -18,8 +18,6 @@ using testing::HasSubstr;
 using testing::Not;
 using namespace std::chrono_literals;
 
-const Json loopback = {{"topology", "loopback"}};
-
 std::string started_at(const Json& record) {
   return record.at("provenance").at("started_at");
 }

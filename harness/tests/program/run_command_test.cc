@@ -19,8 +19,6 @@ using testing::IsEmpty;
 using testing::Not;
 using namespace std::chrono_literals;
 
-const Json loopback = {{"topology", "loopback"}};
-
 // A sweep whose first run has the fault, and whose second is sound.
 Json faulty_then_sound(const Json& fault) {
   return {{"method", {{"faulty", {{"fault", fault}}}, {"sound", {{"seed", 2}}}}}};

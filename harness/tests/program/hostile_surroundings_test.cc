@@ -24,8 +24,6 @@ using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
 
-const Json loopback = {{"topology", "loopback"}};
-
 // In this process from now on: rights to mount, and mounts that nobody else sees.
 void enter_private_mounts() {
   const std::string user = fmt::format("0 {} 1", ::getuid());

@@ -1,0 +1,20 @@
+// The topologies that are shipped, as tests take them.
+#pragma once
+
+#include <string>
+
+#include "netem/topology.hh"
+
+namespace thinpipe::netem {
+
+inline Topology shipped(const std::string& name) {
+  return load_topology(THINPIPE_SOURCE_DIR "/topologies/" + name + ".json");
+}
+
+inline Topology three_switch(double rate_bit_per_s = 100e6) {
+  Topology topology = shipped("three-switch");
+  set_bottleneck_rate(topology, rate_bit_per_s, {"test", ""});
+  return topology;
+}
+
+}  // namespace thinpipe::netem
