@@ -44,7 +44,9 @@ class Sweep {
   SweepResult run() {
     std::vector<Held> held_elsewhere;
     for (std::size_t i = 0; i < runs_.size() && !interrupted(); ++i) {
-      if (!settle(i)) held_elsewhere.push_back({i, existing_record(runs_[i], options_)});
+      // As it was before the lock is seen to be held: a record that comes after that is the holder's.
+      std::optional<Json> record = existing_record(runs_[i], options_);
+      if (!settle(i)) held_elsewhere.push_back({i, std::move(record)});
     }
     for (const Held& held : held_elsewhere) {
       if (interrupted()) break;
@@ -61,7 +63,7 @@ class Sweep {
  private:
   struct Held {
     std::size_t index;
-    std::optional<Json> record;  // as it was when somebody else was at the run
+    std::optional<Json> record;  // as it was before somebody else was seen to be at the run
   };
 
   bool interrupted() { return interrupted_ || stop_.requested(); }

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include <boost/asio/buffer.hpp>
+#include <boost/asio/error.hpp>
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <unistd.h>
@@ -42,7 +43,7 @@ void Worker::watch(std::function<void(const std::string&)> on_line, std::functio
   on_line_ = std::move(on_line);
   on_end_ = std::move(on_end);
   reports_.non_blocking(true);
-  read_some();
+  read_on();
   ended_.async_wait(boost::asio::posix::stream_descriptor::wait_read,
                     [this](const boost::system::error_code& error) {
                       if (error) return;
@@ -63,13 +64,22 @@ bool Worker::is_stopped() const {
   }
 }
 
-void Worker::read_some() {
-  reports_.async_read_some(boost::asio::buffer(buffer_),
-                           [this](const boost::system::error_code& error, std::size_t size) {
-                             if (error) return;  // end of file: its pidfd tells when it has ended
-                             take({buffer_.data(), size});
-                             read_some();
-                           });
+// Waits and then reads: an asynchronous read may have taken data from the pipe that its handler has yet to
+// deliver when the worker's end is seen, and drain() would find the pipe empty.
+void Worker::read_on() {
+  reports_.async_wait(boost::asio::posix::stream_descriptor::wait_read,
+                      [this](const boost::system::error_code& error) {
+                        if (error || exit_status_) return;
+                        // After the end of file its pidfd tells when it has ended.
+                        if (read_some() != boost::asio::error::eof) read_on();
+                      });
+}
+
+boost::system::error_code Worker::read_some() {
+  boost::system::error_code error;
+  const std::size_t size = reports_.read_some(boost::asio::buffer(buffer_), error);
+  take({buffer_.data(), size});
+  return error;
 }
 
 void Worker::take(std::string_view bytes) {
@@ -89,11 +99,7 @@ void Worker::take(std::string_view bytes) {
 // What it wrote just before it ended may still be in the pipe.
 void Worker::drain() {
   reports_.cancel();
-  boost::system::error_code error;
-  for (std::size_t size = 1; size > 0 && !error;) {
-    size = reports_.read_some(boost::asio::buffer(buffer_), error);
-    take({buffer_.data(), size});
-  }
+  while (!read_some()) continue;
   if (!line_.empty()) on_line_(std::exchange(line_, {}));
 }
 

@@ -34,7 +34,8 @@ class Worker {
   const std::optional<ExitStatus>& exit_status() const { return exit_status_; }
 
  private:
-  void read_some();
+  void read_on();
+  boost::system::error_code read_some();  // one piece of what is there; an error where nothing is
   void take(std::string_view bytes);
   void drain();
 

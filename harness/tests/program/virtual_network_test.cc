@@ -258,8 +258,8 @@ TEST(VirtualNetwork, ACrashInsideItIsAFailedRecord) {
                      {"fault", {{"kind", "crash"}, {"rank", 7}, {"iteration", 2}}}};
   EXPECT_EQ(program.run(program.run_arguments(program.experiment(base))).status.code, 1);
   const Json error = program.record("base").at("error");
-  EXPECT_EQ(error.at("rank"), 7);
-  EXPECT_EQ(error.at("exit_status"), "signal 11 (Segmentation fault)");
+  EXPECT_EQ(error.at("rank"), 7) << error;
+  EXPECT_EQ(error.at("exit_status"), "signal 11 (Segmentation fault)") << error;
 }
 
 TEST(DelayedNetwork, AKernelThatCannotDelayIsToldOfBeforeAnythingStarts) {

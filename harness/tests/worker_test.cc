@@ -1,0 +1,65 @@
+#include "harness/executors/worker.hh"
+
+#include <chrono>
+#include <thread>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "harness/tests/temporary_folder.hh"
+
+namespace thinpipe {
+namespace {
+
+using std::chrono::milliseconds;
+
+// A shell that stands in for the worker program: it is given a command and an input.
+class Script {
+ public:
+  explicit Script(const std::string& text)
+      : worker_(loop_, "/bin/sh", {.command = "-c", .input = text, .log = folder_.path() / "log"}) {}
+
+  void watch() {
+    worker_.watch([this](const std::string& line) { lines_.push_back(line); },
+                  [this] { lines_.push_back("the end"); });
+  }
+
+  std::vector<std::string> run() {
+    loop_.run();
+    return lines_;
+  }
+
+ private:
+  TemporaryFolder folder_;
+  boost::asio::io_context loop_;
+  Worker worker_;
+  std::vector<std::string> lines_;
+};
+
+TEST(Worker, IsHeardToItsLastLineAndThenItsEndIsSeen) {
+  Script script("echo one; echo two; printf three");
+  script.watch();
+  EXPECT_THAT(script.run(), testing::ElementsAre("one", "two", "three", "the end"));
+}
+
+// The controller comes late: it began to listen after the first line, and goes on when all is over.
+TEST(Worker, LinesThatWaitWithItsEndAreHeardBeforeIt) {
+  Script script("echo one; sleep 0.4; echo two");
+  std::this_thread::sleep_for(milliseconds(200));
+  script.watch();
+  std::this_thread::sleep_for(milliseconds(600));
+  EXPECT_THAT(script.run(), testing::ElementsAre("one", "two", "the end"));
+}
+
+// More than its pipe holds at a time.
+TEST(Worker, ManyLinesAreHeardInOrder) {
+  Script script("seq 100000");
+  script.watch();
+  const std::vector<std::string> lines = script.run();
+  ASSERT_EQ(lines.size(), 100001);
+  for (std::size_t i = 0; i < 100000; ++i) ASSERT_EQ(lines[i], std::to_string(i + 1));
+  EXPECT_EQ(lines.back(), "the end");
+}
+
+}  // namespace
+}  // namespace thinpipe
