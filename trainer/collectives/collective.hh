@@ -33,8 +33,8 @@ class Collective {
   virtual int rank() const = 0;
   virtual int world_size() const = 0;
 
-  // In place, elementwise over workers. float32, float16, int8, int32 or int64. A NaN in any worker's float
-  // input gives NaN under sum; max is defined for inputs without NaN. int8 sums wrap: the caller keeps
+  // In place, elementwise over workers. float32, float16, bfloat16, int8, int32 or int64. A NaN in any
+  // worker's float input gives NaN under sum; max is defined for inputs without NaN. int8 sums wrap: the caller keeps
   // world_size x |value| <= 127. Zero elements: no communication.
   virtual void all_reduce(torch::Tensor tensor, Reduction reduction) = 0;
 

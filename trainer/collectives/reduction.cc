@@ -73,6 +73,8 @@ Accumulate accumulate_function(torch::ScalarType type, Reduction reduction) {
       return select<float>(reduction);
     case torch::kFloat16:
       return reduction == Reduction::sum ? half_sum() : accumulate<c10::Half, Max>;
+    case torch::kBFloat16:
+      return select<c10::BFloat16>(reduction);
     case torch::kInt8:
       return select<std::int8_t>(reduction);
     case torch::kInt32:
@@ -80,8 +82,9 @@ Accumulate accumulate_function(torch::ScalarType type, Reduction reduction) {
     case torch::kInt64:
       return select<std::int64_t>(reduction);
     default:
-      throw Error(fmt::format("all_reduce takes float32, float16, int8, int32 or int64, but was given {}",
-                              c10::toString(type)));
+      throw Error(
+          fmt::format("all_reduce takes float32, float16, bfloat16, int8, int32 or int64, but was given {}",
+                      c10::toString(type)));
   }
 }
 

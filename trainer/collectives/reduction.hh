@@ -1,7 +1,7 @@
 // The elementwise arithmetic of all_reduce, shared by the backends.
 //
-// float16 sums round to the nearest half, ties to even, at every addition, as a network that carries halves
-// does. Integer sums wrap.
+// Sums of float16 and bfloat16 round to the nearest, ties to even, at every addition, as a network that
+// carries them does. Integer sums wrap.
 #pragma once
 
 #include <cstddef>

@@ -12,6 +12,8 @@ struct DenseOptions {
 // cannot overflow where the mean does not. No state. Payload 4n bytes.
 class Dense : public Synchroniser {
  public:
+  Promises promises() const override { return {.sums_of_messages_are_messages = true}; }
+
   void synchronise(Bucket& bucket, Collective& network) override {
     bucket.gradient.div_(network.world_size());
     network.all_reduce(bucket.gradient, Reduction::sum);

@@ -28,6 +28,9 @@ struct Fp16Options {
   }
 };
 
+constexpr Promises fp16_promises{
+    .estimate = Estimate::rounded, .relative_rounding = 0x1p-11, .sums_of_messages_are_messages = true};
+
 // x = g · (σ/N) in float32, h = half(x), all-reduce of h in half precision, out = float(h) / σ.
 // σ keeps small gradients out of half's subnormal range. It is halved after a step that overflowed anywhere,
 // which every worker sees alike because the sum is non-finite everywhere, and doubled after 2000 good steps.
@@ -35,6 +38,8 @@ struct Fp16Options {
 class Fp16 : public Synchroniser {
  public:
   explicit Fp16(double scale) : scale_(scale) {}
+
+  Promises promises() const override { return fp16_promises; }
 
   void synchronise(Bucket& bucket, Collective& network) override {
     const torch::Tensor half = bucket.gradient.mul_(scale_ / network.world_size()).to(torch::kHalf);
@@ -78,6 +83,8 @@ class Fp16 : public Synchroniser {
 // infinite, and a share of it below 3e-8 becomes 0. No state. Payload 2n bytes.
 class PyTorchFp16 : public Synchroniser {
  public:
+  Promises promises() const override { return fp16_promises; }
+
   void synchronise(Bucket& bucket, Collective& network) override {
     const torch::Tensor half = bucket.gradient.to(torch::kHalf).div_(network.world_size());
     network.all_reduce(half, Reduction::sum);

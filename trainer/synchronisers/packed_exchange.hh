@@ -3,6 +3,7 @@
 
 #include "trainer/synchronisers/packed_entries.hh"
 #include "trainer/synchronisers/synchroniser.hh"
+#include "trainer/tensor_span.hh"
 
 namespace thinpipe::trainer {
 
@@ -12,11 +13,6 @@ struct PackedLayout {
   std::vector<std::size_t> layer_ends = {};
 };
 
-// The elements of a contiguous float32 tensor.
-inline std::span<float> floats(torch::Tensor& tensor) {
-  return {tensor.data_ptr<float>(), static_cast<std::size_t>(tensor.numel())};
-}
-
 class PackedExchange {
  public:
   PackedExchange() = default;
@@ -25,6 +21,8 @@ class PackedExchange {
   PackedExchange& operator=(const PackedExchange&) = delete;
   PackedExchange(PackedExchange&&) = delete;
   PackedExchange& operator=(PackedExchange&&) = delete;
+
+  virtual Estimate estimate() const = 0;
 
   // Whether it costs less than a full exchange even where every entry travels.
   virtual bool packs_whole() const = 0;

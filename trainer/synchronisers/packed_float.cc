@@ -7,6 +7,8 @@ namespace {
 // workers is the mean, exact on the pattern.
 class FloatExchange : public PackedExchange {
  public:
+  Estimate estimate() const override { return Estimate::exact; }
+
   bool packs_whole() const override { return false; }
 
   bool exchange(Bucket& bucket, const PackedLayout& layout, Collective& network) override {

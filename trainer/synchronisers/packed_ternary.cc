@@ -79,6 +79,8 @@ class StochasticTernary : public TernaryExchange {
  public:
   explicit StochasticTernary(std::uint64_t seed) : seed_(seed) {}
 
+  Estimate estimate() const override { return Estimate::unbiased; }
+
   void begin_step(std::uint64_t step) override { step_ = step; }
 
  protected:
@@ -112,6 +114,8 @@ class StochasticTernary : public TernaryExchange {
 class FeedbackTernary : public TernaryExchange {
  public:
   explicit FeedbackTernary(const std::vector<ParameterInfo>& parameters) : residual_(parameters) {}
+
+  Estimate estimate() const override { return Estimate::delayed; }
 
   void finish_step(bool applied) override { applied ? residual_.commit() : residual_.discard(); }
 

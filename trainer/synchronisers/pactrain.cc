@@ -72,6 +72,10 @@ class PacTrain : public Synchroniser {
         kept_(context.kept),
         exchange_(std::move(exchange)) {}
 
+  Promises promises() const override {
+    return {.estimate = exchange_->estimate(), .sums_of_messages_are_messages = true};
+  }
+
   // An observed pattern does not outlive its layout.
   void prepare(const std::vector<Bucket>& layout) override {
     layout_ = layout;
@@ -87,6 +91,8 @@ class PacTrain : public Synchroniser {
   }
 
   void begin_step(std::uint64_t step) override { exchange_->begin_step(step); }
+
+  void add_held_back(Bucket& bucket) const override { exchange_->add_held_back(bucket); }
 
   void synchronise(Bucket& bucket, Collective& network) override {
     MaskTracker& tracker = trackers_.at(bucket.index);

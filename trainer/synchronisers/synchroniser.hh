@@ -11,6 +11,7 @@
 #include "trainer/bucket.hh"
 #include "trainer/collectives/collective.hh"
 #include "trainer/synchronisers/expected_traffic.hh"
+#include "trainer/synchronisers/promises.hh"
 #include "trainer/tensor_map.hh"
 
 namespace thinpipe::trainer {
@@ -33,6 +34,8 @@ class Synchroniser {
   Synchroniser(Synchroniser&&) = delete;
   Synchroniser& operator=(Synchroniser&&) = delete;
 
+  virtual Promises promises() const = 0;
+
   // Whether a parameter is left to the dense side bucket, as sparsifiers leave biases and normalisation
   // layers.
   virtual bool leaves_dense(const ParameterInfo& /*parameter*/) const { return false; }
@@ -45,6 +48,9 @@ class Synchroniser {
   virtual void adopt_masks(const std::vector<torch::Tensor>& /*kept*/) {}
 
   virtual void begin_step(std::uint64_t /*step*/) {}
+
+  // Between steps: bucket.gradient += what this worker held back of earlier ones.
+  virtual void add_held_back(Bucket& /*bucket*/) const {}
 
   // bucket.gradient: float32 [n], this worker's mean over its local batch; on return, the estimate of the
   // mean over workers. A NaN or infinity on any worker gives a non-finite result on every worker.

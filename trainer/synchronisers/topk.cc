@@ -5,6 +5,7 @@
 #include "trainer/synchronisers/sparse_message.hh"
 #include "trainer/synchronisers/synchroniser.hh"
 #include "trainer/synchronisers/top_k.hh"
+#include "trainer/tensor_span.hh"
 
 namespace thinpipe::trainer {
 namespace {
@@ -30,6 +31,8 @@ class TopK : public Synchroniser {
  public:
   TopK(double ratio, const SynchroniserContext& context) : ratio_(ratio), residual_(context.parameters) {}
 
+  Promises promises() const override { return {.estimate = Estimate::delayed}; }
+
   bool leaves_dense(const ParameterInfo& parameter) const override { return parameter.dimensions <= 1; }
 
   void begin_step(std::uint64_t step) override { step_ = step; }
@@ -37,7 +40,7 @@ class TopK : public Synchroniser {
   void synchronise(Bucket& bucket, Collective& network) override {
     const SparseHeader header = header_for(bucket);
     residual_.add_to(bucket);
-    const std::span<float> values(bucket.gradient.data_ptr<float>(), static_cast<std::size_t>(bucket.size));
+    const std::span<float> values = floats(bucket.gradient);
     const auto indices = top_k_indices(values, header.count);
     const torch::Tensor message = encode_sparse(header, indices, values);
     for (const std::uint32_t index : indices) values[index] = 0;
@@ -54,6 +57,8 @@ class TopK : public Synchroniser {
   }
 
   void finish_step(bool applied) override { applied ? residual_.commit() : residual_.discard(); }
+
+  void add_held_back(Bucket& bucket) const override { residual_.add_to(bucket); }
 
   void adopt_masks(const std::vector<torch::Tensor>& kept) override { residual_.drop_pruned(kept); }
 

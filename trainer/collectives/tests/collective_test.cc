@@ -15,8 +15,9 @@ namespace {
 using testing::identical_on_all;
 using testing::run_world;
 
-constexpr torch::ScalarType reducible[] = {torch::kFloat32, torch::kFloat16, torch::kInt8, torch::kInt32,
-                                           torch::kInt64};
+constexpr torch::ScalarType reducible[] = {torch::kFloat32, torch::kFloat16, torch::kBFloat16,
+                                           torch::kInt8,    torch::kInt32,   torch::kInt64};
+constexpr torch::ScalarType floating[] = {torch::kFloat32, torch::kFloat16, torch::kBFloat16};
 constexpr std::int64_t small_sizes[] = {0, 1, 2, 3, 7, 8, 9, 255, 256, 257, 1023, 1025};
 constexpr std::int64_t large_size = (1 << 20) + 7;
 
@@ -85,7 +86,7 @@ TEST_P(CollectiveTest, AllReduceTakesTheMaximum) {
 // Inputs whose sum depends on the order of summation.
 TEST_P(CollectiveTest, RoundedSumsAreIdenticalOnAllWorkers) {
   run([](Collective& net) {
-    for (const torch::ScalarType type : {torch::kFloat32, torch::kFloat16}) {
+    for (const torch::ScalarType type : floating) {
       for (const std::int64_t elements : sizes()) {
         const torch::Tensor i = torch::arange(elements, torch::kFloat32);
         torch::Tensor tensor = torch::sin(i * (net.rank() + 1) + 0.1 * net.rank()).to(type);
@@ -94,7 +95,7 @@ TEST_P(CollectiveTest, RoundedSumsAreIdenticalOnAllWorkers) {
         net.all_reduce(tensor, Reduction::sum);
         EXPECT_TRUE(identical_on_all(net, tensor)) << name("sum", elements, type);
         // Each of N-1 additions of numbers below N errs by half a unit of the last place at most.
-        const double unit = type == torch::kFloat32 ? 0x1p-24 : 0x1p-11;
+        const double unit = type == torch::kFloat32 ? 0x1p-24 : type == torch::kFloat16 ? 0x1p-11 : 0x1p-8;
         const double bound = unit * net.world_size() * (net.world_size() - 1);
         if (elements > 0) {
           EXPECT_LE((tensor.to(torch::kFloat64) - exact).abs().max().item<double>(), bound)
@@ -107,7 +108,7 @@ TEST_P(CollectiveTest, RoundedSumsAreIdenticalOnAllWorkers) {
 
 TEST_P(CollectiveTest, NotANumberPropagatesUnderSum) {
   run([](Collective& net) {
-    for (const torch::ScalarType type : {torch::kFloat32, torch::kFloat16}) {
+    for (const torch::ScalarType type : floating) {
       for (int poisoned = 0; poisoned < net.world_size(); ++poisoned) {
         torch::Tensor tensor = torch::ones(37, type);
         if (net.rank() == poisoned) tensor[36 - poisoned] = std::numeric_limits<float>::quiet_NaN();

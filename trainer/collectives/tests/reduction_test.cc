@@ -48,6 +48,18 @@ TEST(Reduction, HalfTiesGoToEven) {
   EXPECT_EQ(static_cast<float>(into[2]), std::numeric_limits<float>::infinity());
 }
 
+TEST(Reduction, BrainFloatTiesGoToEven) {
+  const Accumulate add = accumulate_function(torch::kBFloat16, Reduction::sum);
+  // Between 256 and 512 bfloat16s are 2 apart.
+  c10::BFloat16 into[] = {256.F, 258.F, 1e38F, 3.3e38F};
+  const c10::BFloat16 from[] = {1.F, 1.F, 1.F, 3.3e38F};
+  add(into, from, 4);
+  EXPECT_EQ(static_cast<float>(into[0]), 256.F);
+  EXPECT_EQ(static_cast<float>(into[1]), 260.F);
+  EXPECT_EQ(into[2], c10::BFloat16(1e38F));
+  EXPECT_EQ(static_cast<float>(into[3]), std::numeric_limits<float>::infinity());
+}
+
 TEST(Reduction, IntegerSumsWrap) {
   std::int8_t bytes[] = {127, -128, 100};
   const std::int8_t more_bytes[] = {1, -1, 27};
@@ -67,7 +79,7 @@ TEST(Reduction, NamesTheTypesItTakes) {
     FAIL() << "took float64";
   } catch (const Error& error) {
     EXPECT_STREQ(error.what(),
-                 "all_reduce takes float32, float16, int8, int32 or int64, but was given Double");
+                 "all_reduce takes float32, float16, bfloat16, int8, int32 or int64, but was given Double");
   }
 }
 

@@ -40,6 +40,11 @@ inline torch::Tensor integer_gradient(const World& world, int rank, int step) {
   return gradient;
 }
 
+// Numbers whose sums depend on the order of the additions; zero where the mask is.
+inline torch::Tensor real_gradient(const World& world, int rank, int step) {
+  return integer_gradient(world, rank, step).mul(0.7310585786).sin();
+}
+
 inline torch::Tensor exact_mean(const World& world, int world_size, int step) {
   torch::Tensor sum = torch::zeros({world.bucket.size}, torch::kDouble);
   for (int rank = 0; rank < world_size; ++rank) sum += integer_gradient(world, rank, step).to(torch::kDouble);
@@ -48,18 +53,30 @@ inline torch::Tensor exact_mean(const World& world, int world_size, int step) {
 
 class Session {
  public:
-  Session(const Json& method, const World& world, Collective& network)
-      : method_(SynchroniserRegistry::instance().make(
-            method, {"test", ""}, {.parameters = world.parameters, .kept = world.kept, .seed = 5})),
+  Session(const auto& make, const World& world, Collective& network)
+      : method_(make(SynchroniserContext{.parameters = world.parameters, .kept = world.kept, .seed = 5})),
         world_(world),
         network_(network) {
     method_->prepare({world_.bucket});
   }
 
+  Session(const Json& method, const World& world, Collective& network)
+      : Session(
+            [&](const SynchroniserContext& context) {
+              return SynchroniserRegistry::instance().make(method, {"test", ""}, context);
+            },
+            world, network) {}
+
   // One step of the world's only bucket.
   torch::Tensor step(const torch::Tensor& gradient, std::uint64_t step, bool applied = true) {
+    return step_of(world_.bucket, gradient, step, applied);
+  }
+
+  // The same laid out as `layout`.
+  torch::Tensor step_of(const Bucket& layout, const torch::Tensor& gradient, std::uint64_t step,
+                        bool applied = true) {
     method_->begin_step(step);
-    Bucket bucket = world_.bucket;
+    Bucket bucket = layout;
     bucket.gradient = gradient.clone();
     method_->synchronise(bucket, network_);
     method_->finish_step(applied);

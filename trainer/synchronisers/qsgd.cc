@@ -1,0 +1,144 @@
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include <fmt/format.h>
+
+#include "harness/support/options.hh"
+#include "trainer/philox.hh"
+#include "trainer/synchronisers/packed_codes.hh"
+#include "trainer/synchronisers/synchroniser.hh"
+#include "trainer/synchronisers/ternary.hh"
+#include "trainer/tensor_span.hh"
+
+namespace thinpipe::trainer {
+namespace {
+
+struct QsgdOptions {
+  std::int64_t bits = 4;
+  std::int64_t block_size = 512;
+  std::string norm = "max";
+
+  void visit(auto& field) {
+    field("bits", bits,
+          Rule{.effect = "of a code, its sign included: 2, 4 or 8", .at_least = 2, .at_most = 8});
+    field("block_size", block_size, Rule{.effect = "entries that share a scale", .at_least = 1});
+    field("norm", norm,
+          Rule{.effect = "a block's scale: max, its largest magnitude, or l2, its Euclidean norm as in the "
+                         "paper's theory",
+               .one_of = {"max", "l2"}});
+  }
+};
+
+// Of each block x of the bucket, with s = 2^(bits-1) - 1 levels:
+//   ν = ‖x‖;  a = s·|x_i|/ν;  l = ⌊a⌋ + Bernoulli(a - ⌊a⌋);  x̂_i = sign(x_i)·ν·l/s;  out = (1/N)·Σ_w x̂_w
+// Unbiased, |x̂_i - x_i| <= ν/s. Codes of a fixed width, not the paper's Elias code. A block that is all zero
+// is sent as such, where published codes divide by its norm. Alistarh et al., QSGD (NeurIPS 2017).
+// No state. Each worker contributes 4⌈n/block_size⌉ + ⌈n·bits/8⌉ bytes to an all-gather.
+class Qsgd : public Synchroniser {
+ public:
+  Qsgd(const QsgdOptions& options, std::uint64_t seed)
+      : bits_(static_cast<int>(options.bits)),
+        block_size_(options.block_size),
+        euclidean_(options.norm == "l2"),
+        seed_(seed) {}
+
+  Promises promises() const override { return {.estimate = Estimate::unbiased}; }
+
+  void begin_step(std::uint64_t step) override { step_ = step; }
+
+  void synchronise(Bucket& bucket, Collective& network) override {
+    const torch::Tensor message = encode(bucket, network.rank());
+    const std::vector<std::int64_t> counts(static_cast<std::size_t>(network.world_size()), message.numel());
+    const torch::Tensor messages = network.all_gather_v(message, counts);
+    bucket.gradient.zero_();
+    for (int rank = 0; rank < network.world_size(); ++rank) {
+      add(messages.narrow(0, rank * message.numel(), message.numel()), floats(bucket.gradient));
+    }
+    bucket.gradient.div_(network.world_size());
+  }
+
+  ExpectedTraffic traffic(const Bucket& bucket, int world_size) const override {
+    return all_gather_traffic(message_bytes(bucket.size), world_size);
+  }
+
+ private:
+  std::int64_t scale_bytes(std::int64_t n) const { return 4 * ((n + block_size_ - 1) / block_size_); }
+  std::int64_t message_bytes(std::int64_t n) const { return scale_bytes(n) + packed_code_bytes(n, bits_); }
+
+  // Calls block(b, begin, size) for each block of n entries.
+  void for_each_block(std::size_t n, const auto& block) const {
+    const auto size = static_cast<std::size_t>(block_size_);
+    for (std::size_t b = 0; b * size < n; ++b) block(b, b * size, std::min(size, n - b * size));
+  }
+
+  // Infinity where an entry is not finite.
+  float norm_of(std::span<const float> block) const {
+    const float largest = ternary_scale(block);
+    if (!euclidean_ || std::isinf(largest)) return largest;
+    double squares = 0;
+    for (const float x : block) squares += static_cast<double>(x) * x;
+    return static_cast<float>(std::sqrt(squares));
+  }
+
+  // uint8: the blocks' scales, float32, and then the codes.
+  torch::Tensor encode(const Bucket& bucket, int rank) const {
+    const auto n = static_cast<std::size_t>(bucket.size);
+    std::vector<float> uniform(n);
+    fill_uniform({.seed = seed_,
+                  .step = static_cast<std::uint32_t>(step_),
+                  .bucket = static_cast<std::uint32_t>(bucket.index),
+                  .rank = static_cast<std::uint32_t>(rank)},
+                 uniform);
+    const std::span<const float> values = floats(bucket.gradient);
+    std::vector<std::int8_t> codes(n);
+    torch::Tensor message = torch::empty({message_bytes(bucket.size)}, torch::kByte);
+    const auto bytes = elements<std::uint8_t>(message);
+    const auto levels = static_cast<float>(largest_code(bits_));
+    for_each_block(n, [&](std::size_t b, std::size_t begin, std::size_t size) {
+      const float norm = norm_of(values.subspan(begin, size));
+      std::memcpy(&bytes[4 * b], &norm, sizeof norm);
+      // Then every code is 0, which an infinite scale makes NaN of.
+      if (norm == 0 || std::isinf(norm)) return;
+      for (std::size_t i = begin; i < begin + size; ++i) {
+        const float level = std::min(levels * (std::abs(values[i]) / norm), levels);
+        const float whole = std::floor(level);
+        const float drawn = uniform[i] < level - whole ? whole + 1 : whole;
+        codes[i] = static_cast<std::int8_t>(values[i] < 0 ? -drawn : drawn);
+      }
+    });
+    pack_codes(codes, bits_, bytes.subspan(static_cast<std::size_t>(scale_bytes(bucket.size))));
+    return message;
+  }
+
+  void add(const torch::Tensor& message, std::span<float> values) const {
+    const auto bytes = elements<std::uint8_t>(message);
+    std::vector<std::int8_t> codes(values.size());
+    unpack_codes(bytes.subspan(static_cast<std::size_t>(scale_bytes(std::ssize(values)))), bits_, codes);
+    for_each_block(values.size(), [&](std::size_t b, std::size_t begin, std::size_t size) {
+      float norm = 0;
+      std::memcpy(&norm, &bytes[4 * b], sizeof norm);
+      const float unit = norm / static_cast<float>(largest_code(bits_));
+      for (std::size_t i = begin; i < begin + size; ++i) values[i] += unit * static_cast<float>(codes[i]);
+    });
+  }
+
+  int bits_;
+  std::int64_t block_size_;
+  bool euclidean_;
+  std::uint64_t seed_;
+  std::uint64_t step_ = 0;
+};
+
+const Registration<Synchroniser, const SynchroniserContext&> qsgd_registration{
+    "qsgd", "a few bits an entry, drawn without bias between the levels of its block's scale",
+    describe_options<QsgdOptions>(), [](JsonObject& object, const SynchroniserContext& context) {
+      const auto options = read_options<QsgdOptions>(object);
+      if (options.bits != 2 && options.bits != 4 && options.bits != 8) {
+        throw InputError(object.place_of("bits"), fmt::format("must be 2, 4 or 8, but is {}", options.bits));
+      }
+      return std::make_unique<Qsgd>(options, context.seed);
+    }};
+
+}  // namespace
+}  // namespace thinpipe::trainer

@@ -1,0 +1,146 @@
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "harness/support/options.hh"
+#include "trainer/philox.hh"
+#include "trainer/synchronisers/packed_codes.hh"
+#include "trainer/synchronisers/synchroniser.hh"
+#include "trainer/synchronisers/ternary.hh"
+#include "trainer/tensor_span.hh"
+
+namespace thinpipe::trainer {
+namespace {
+
+struct TernGradOptions {
+  std::string exchange = "all_gather";
+  double clip = 2.5;
+
+  void visit(auto& field) {
+    field(
+        "exchange", exchange,
+        Rule{.effect = "how the codes travel: all_gather with 2 bits each, or all_reduce of int8 sums; both "
+                       "give the same result",
+             .one_of = {"all_gather", "all_reduce"}});
+    field("clip", clip,
+          Rule{.effect = "entries are clipped at this many standard deviations of their layer; 0: never",
+               .at_least = 0});
+  }
+};
+
+constexpr int ternary_bits = 2;
+
+// Of each layer l of the bucket, which is a parameter:
+//   ĝ = clamp(g, -c·σ, c·σ), σ the population's standard deviation;  s = max over workers of max|ĝ|
+//   t_i = sign(ĝ_i)·Bernoulli(|ĝ_i| / s);  out = (s/N)·Σ_w t
+// Unbiased for the mean of ĝ, and so for that of g without clipping. Scales are shared, as the paper has it
+// for the sum of codes to be a code's sum. Its published code draws up to c·σ instead of max|ĝ|, which clips
+// what is beyond and is sparser; here the paper stands. A layer of fewer than 16 entries, or one that hardly
+// varies around its mean, is not clipped: its σ says nothing of its size. Wen et al., TernGrad (NeurIPS
+// 2017). No state. Payload 4L + ⌈n/4⌉ bytes by all-gather, 4L + n by all-reduce, L layers; with 8 workers
+// both send as much.
+class TernGrad : public Synchroniser {
+ public:
+  TernGrad(const TernGradOptions& options, std::uint64_t seed) : options_(options), seed_(seed) {}
+
+  Promises promises() const override {
+    return {.estimate = options_.clip > 0 ? Estimate::biased : Estimate::unbiased,
+            .sums_of_messages_are_messages = true};
+  }
+
+  void begin_step(std::uint64_t step) override { step_ = step; }
+
+  void synchronise(Bucket& bucket, Collective& network) override {
+    if (network.world_size() > std::numeric_limits<std::int8_t>::max()) {
+      throw Error("terngrad sums codes in int8 and can serve at most 127 workers");
+    }
+    const torch::Tensor scales = torch::empty({std::ssize(bucket.slices)});
+    for (std::size_t l = 0; l < bucket.slices.size(); ++l) {
+      floats(scales)[l] = clip_and_measure(bucket.view(bucket.slices[l]));
+    }
+    network.all_reduce(scales, Reduction::max);
+
+    const torch::Tensor codes = torch::empty({bucket.size}, torch::kChar);
+    draw(bucket, scales, network.rank(), codes);
+    const torch::Tensor sums = sum_over_workers(codes, network);
+    for (std::size_t l = 0; l < bucket.slices.size(); ++l) {
+      const Slice& slice = bucket.slices[l];
+      const float unit = floats(scales)[l] / static_cast<float>(network.world_size());
+      expand_ternary(elements<std::int8_t>(sums.narrow(0, slice.offset, slice.size)), unit,
+                     floats(bucket.view(slice)));
+    }
+  }
+
+  ExpectedTraffic traffic(const Bucket& bucket, int world_size) const override {
+    const ExpectedTraffic scales = all_reduce_traffic(4 * std::ssize(bucket.slices), world_size);
+    if (gathers())
+      return scales + all_gather_traffic(packed_code_bytes(bucket.size, ternary_bits), world_size);
+    return scales + all_reduce_traffic(bucket.size, world_size);
+  }
+
+ private:
+  static constexpr std::int64_t least_to_clip = 16;
+  static constexpr double least_variation = 1e-3;  // standard deviation over mean
+
+  bool gathers() const { return options_.exchange == "all_gather"; }
+
+  // max|ĝ|; infinity where an entry is not finite.
+  float clip_and_measure(torch::Tensor layer) const {
+    const float largest = ternary_scale(floats(layer));
+    if (options_.clip == 0 || layer.numel() < least_to_clip || std::isinf(largest)) return largest;
+    const double deviation = layer.std(/*unbiased=*/false).item<double>();
+    if (deviation < least_variation * std::abs(layer.mean().item<double>())) return largest;
+    const double bound = options_.clip * deviation;
+    layer.clamp_(-bound, bound);
+    return std::min(largest, static_cast<float>(bound));
+  }
+
+  void draw(const Bucket& bucket, const torch::Tensor& scales, int rank, const torch::Tensor& codes) const {
+    std::vector<float> random(static_cast<std::size_t>(bucket.size));
+    const std::span<float> uniform(random);
+    fill_uniform({.seed = seed_,
+                  .step = static_cast<std::uint32_t>(step_),
+                  .bucket = static_cast<std::uint32_t>(bucket.index),
+                  .rank = static_cast<std::uint32_t>(rank)},
+                 uniform);
+    for (std::size_t l = 0; l < bucket.slices.size(); ++l) {
+      const Slice& slice = bucket.slices[l];
+      const auto begin = static_cast<std::size_t>(slice.offset);
+      const auto size = static_cast<std::size_t>(slice.size);
+      draw_ternary(floats(bucket.view(slice)), floats(scales)[l], uniform.subspan(begin, size),
+                   elements<std::int8_t>(codes).subspan(begin, size));
+    }
+  }
+
+  torch::Tensor sum_over_workers(const torch::Tensor& codes, Collective& network) const {
+    if (!gathers()) {
+      network.all_reduce(codes, Reduction::sum);
+      return codes;
+    }
+    const std::int64_t bytes = packed_code_bytes(codes.numel(), ternary_bits);
+    const torch::Tensor packed = torch::empty({bytes}, torch::kByte);
+    pack_codes(elements<std::int8_t>(codes), ternary_bits, elements<std::uint8_t>(packed));
+    const std::vector<std::int64_t> counts(static_cast<std::size_t>(network.world_size()), bytes);
+    const torch::Tensor all = network.all_gather_v(packed, counts);
+    torch::Tensor sums = torch::zeros_like(codes);
+    for (int rank = 0; rank < network.world_size(); ++rank) {
+      unpack_codes(elements<std::uint8_t>(all.narrow(0, rank * bytes, bytes)), ternary_bits,
+                   elements<std::int8_t>(codes));
+      sums += codes;
+    }
+    return sums;
+  }
+
+  TernGradOptions options_;
+  std::uint64_t seed_;
+  std::uint64_t step_ = 0;
+};
+
+const Registration<Synchroniser, const SynchroniserContext&> terngrad_registration{
+    "terngrad", "ternary codes of each layer, drawn without bias around clipped values",
+    describe_options<TernGradOptions>(), [](JsonObject& object, const SynchroniserContext& context) {
+      return std::make_unique<TernGrad>(read_options<TernGradOptions>(object), context.seed);
+    }};
+
+}  // namespace
+}  // namespace thinpipe::trainer

@@ -1,0 +1,44 @@
+// What methods refuse to be asked for.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "trainer/synchronisers/synchroniser.hh"
+
+namespace thinpipe::trainer {
+namespace {
+
+std::string method_refusal(const Json& method) {
+  try {
+    SynchroniserRegistry::instance().make(method, {"x.json", "/synchroniser"}, {});
+  } catch (const InputError& error) {
+    return error.what();
+  }
+  return "accepted";
+}
+
+TEST(MethodOptions, OutOfRangeOrMistypedIsRefused) {
+  using ::testing::HasSubstr;
+  EXPECT_THAT(method_refusal({{"name", "topk"}, {"ratio", 0}}),
+              HasSubstr("/synchroniser/ratio: must be above 0 and at most 1"));
+  EXPECT_THAT(method_refusal({{"name", "topk"}, {"ratio", 1.5}}),
+              HasSubstr("must be above 0 and at most 1, but is 1.5"));
+  EXPECT_THAT(method_refusal({{"name", "topk"}}), HasSubstr("\"ratio\" is missing"));
+  EXPECT_THAT(method_refusal({{"name", "tpok"}, {"ratio", 0.1}}), HasSubstr("did you mean \"topk\"?"));
+  EXPECT_THAT(method_refusal({{"name", "fp16"}, {"scale", 1000}}), HasSubstr("power of two"));
+  EXPECT_THAT(method_refusal({{"name", "pactrain"}, {"values", "ternery"}}),
+              HasSubstr("did you mean \"ternary\"?"));
+  EXPECT_THAT(method_refusal({{"name", "pactrain"}, {"source", "observe"}}),
+              HasSubstr("did you mean \"observed\"?"));
+  EXPECT_THAT(method_refusal({{"name", "pactrain"}, {"stable_iterations", 0}}),
+              HasSubstr("must be at least 1"));
+  EXPECT_THAT(method_refusal({{"name", "pactrain"}, {"error_feedback", true}}),
+              HasSubstr("/synchroniser/error_feedback: needs \"values\": \"ternary\""));
+  EXPECT_THAT(method_refusal({{"name", "qsgd"}, {"bits", 3}}),
+              HasSubstr("/synchroniser/bits: must be 2, 4 or 8, but is 3"));
+  EXPECT_THAT(method_refusal({{"name", "terngrad"}, {"exchange", "all_gathr"}}),
+              HasSubstr("did you mean \"all_gather\"?"));
+  EXPECT_THAT(method_refusal({{"name", "dense"}, {"ratio", 0.5}}), HasSubstr("unknown key \"ratio\""));
+}
+
+}  // namespace
+}  // namespace thinpipe::trainer

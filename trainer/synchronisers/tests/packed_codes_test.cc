@@ -1,0 +1,45 @@
+#include "trainer/synchronisers/packed_codes.hh"
+
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace thinpipe::trainer {
+namespace {
+
+using ::testing::ElementsAre;
+
+std::vector<std::uint8_t> packed(const std::vector<std::int8_t>& codes, int bits) {
+  std::vector<std::uint8_t> out(static_cast<std::size_t>(packed_code_bytes(std::ssize(codes), bits)));
+  pack_codes(codes, bits, out);
+  return out;
+}
+
+TEST(PackedCodes, LieInTheOrderThatTheWireFormatSays) {
+  // Biased by the largest code: 0, 1, 2, 1 in 2 bits each, then 2 and three times nothing, which is 1.
+  EXPECT_THAT(packed({-1, 0, 1, 0, 1}, 2), ElementsAre(0b01'10'01'00, 0b01'01'01'10));
+  EXPECT_THAT(packed({-7, 7, 0}, 4), ElementsAre(0xe0, 0x77));
+  EXPECT_THAT(packed({-127, 127, 0}, 8), ElementsAre(0x00, 0xfe, 0x7f));
+}
+
+class CodesOfEveryWidth : public ::testing::TestWithParam<int> {};
+
+TEST_P(CodesOfEveryWidth, ComeBackWhateverTheirNumber) {
+  const int bits = GetParam();
+  const int levels = 2 * largest_code(bits) + 1;
+  for (std::size_t n = 0; n < 70; ++n) {
+    std::vector<std::int8_t> codes(n);
+    for (std::size_t i = 0; i < n; ++i) {
+      codes[i] = static_cast<std::int8_t>(static_cast<int>(i * 37 + n) % levels - largest_code(bits));
+    }
+    std::vector<std::int8_t> back(n, 99);
+    unpack_codes(packed(codes, bits), bits, back);
+    EXPECT_EQ(back, codes) << n << " codes";
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, CodesOfEveryWidth, ::testing::Values(2, 4, 8));
+
+}  // namespace
+}  // namespace thinpipe::trainer

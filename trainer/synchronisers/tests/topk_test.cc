@@ -1,0 +1,69 @@
+#include <gtest/gtest.h>
+
+#include "trainer/collectives/in_process.hh"
+#include "trainer/synchronisers/tests/session.hh"
+
+namespace thinpipe::trainer {
+namespace {
+
+using trainer::testing::exact_mean;
+using trainer::testing::integer_gradient;
+using trainer::testing::make_world;
+using trainer::testing::Session;
+using trainer::testing::World;
+
+TEST(TopK, SendsTheLargestAndKeepsTheRestForLater) {
+  const World world = make_world(4, false);
+  run_in_process(1, [&](Collective& network) {
+    Session session({{"name", "topk"}, {"ratio", 0.5}}, world, network);
+    EXPECT_TRUE(torch::equal(session.step(torch::tensor({1.0F, -5.0F, 3.0F, 2.0F}), 1),
+                             torch::tensor({0.0F, -5.0F, 3.0F, 0.0F})));
+    // e = (1, 0, 0, 2); with the gradient (2, 0, 0, 1) both become 3.
+    EXPECT_TRUE(torch::equal(session.step(torch::tensor({2.0F, 0.0F, 0.0F, 1.0F}), 2),
+                             torch::tensor({3.0F, 0.0F, 0.0F, 3.0F})));
+  });
+}
+
+TEST(TopK, ConservesWhatItDelays) {
+  // Without new gradients the residual comes out in ceil(n / k) steps, and all that went in has then come
+  // out.
+  const World world = make_world(100, false);
+  run_in_process(4, [&](Collective& network) {
+    Session session({{"name", "topk"}, {"ratio", 0.1}}, world, network);
+    torch::Tensor total = session.step(integer_gradient(world, network.rank(), 1), 1);
+    for (int step = 2; step <= 10; ++step) total += session.step(torch::zeros({100}), step);
+    EXPECT_TRUE(torch::equal(total.to(torch::kDouble), exact_mean(world, 4, 1)));
+    EXPECT_TRUE(session.step(torch::zeros({100}), 11).eq(0).all().item<bool>());
+  });
+}
+
+TEST(TopK, ResidualFollowsItsParameterIntoAnotherLayout) {
+  World world = make_world(4, false);
+  run_in_process(1, [&](Collective& network) {
+    Session session({{"name", "topk"}, {"ratio", 0.25}}, world, network);
+    session.step(torch::tensor({1.0F, 2.0F, 3.0F, 4.0F}), 1);  // leaves 1 2 | 3 0
+    Bucket swapped = world.bucket;
+    swapped.slices = {{.parameter = 1, .offset = 0, .size = 2}, {.parameter = 0, .offset = 2, .size = 2}};
+    swapped.gradient = torch::zeros({4});
+    session.method().prepare({swapped});
+    session.method().begin_step(2);
+    session.method().synchronise(swapped, network);
+    EXPECT_TRUE(torch::equal(swapped.gradient, torch::tensor({3.0F, 0.0F, 0.0F, 0.0F})));
+  });
+}
+
+TEST(TopK, ForgetsWhatItHeldBackOfWeightsThatArePruned) {
+  World world = make_world(4, false);
+  run_in_process(1, [&](Collective& network) {
+    Session session({{"name", "topk"}, {"ratio", 0.25}}, world, network);
+    session.step(torch::tensor({1.0F, 2.0F, 3.0F, 4.0F}), 1);  // leaves 1 2 | 3 0
+    session.method().adopt_masks({torch::tensor({true, false}), torch::Tensor()});
+    session.method().prepare({world.bucket});
+    EXPECT_TRUE(torch::equal(session.step(torch::zeros({4}), 2), torch::tensor({0.0F, 0.0F, 3.0F, 0.0F})));
+    EXPECT_TRUE(torch::equal(session.step(torch::zeros({4}), 3), torch::tensor({1.0F, 0.0F, 0.0F, 0.0F})));
+    EXPECT_TRUE(session.step(torch::zeros({4}), 4).eq(0).all().item<bool>());
+  });
+}
+
+}  // namespace
+}  // namespace thinpipe::trainer
