@@ -34,8 +34,8 @@ class Collective {
   virtual int world_size() const = 0;
 
   // In place, elementwise over workers. float32, float16, bfloat16, int8, int32 or int64. A NaN in any
-  // worker's float input gives NaN under sum; max is defined for inputs without NaN. int8 sums wrap: the caller keeps
-  // world_size x |value| <= 127. Zero elements: no communication.
+  // worker's float input gives NaN under sum; max is defined for inputs without NaN. int8 sums wrap: the
+  // caller keeps world_size x |value| <= 127. Zero elements: no communication.
   virtual void all_reduce(torch::Tensor tensor, Reduction reduction) = 0;
 
   // The concatenation of every worker's `input` in rank order. counts[r] is the number of elements of worker
