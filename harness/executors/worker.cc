@@ -71,7 +71,8 @@ void Worker::read_on() {
                       [this](const boost::system::error_code& error) {
                         if (error || exit_status_) return;
                         // After the end of file its pidfd tells when it has ended.
-                        if (read_some() != boost::asio::error::eof) read_on();
+                        const auto failed = read_some();
+                        if (!failed || failed == boost::asio::error::would_block) read_on();
                       });
 }
 

@@ -50,9 +50,6 @@ struct Word<8> {
   static std::uint32_t unpack(Packed packed) { return packed; }
 };
 
-template <int bits>
-constexpr std::uint32_t bias = 0x01010101U * static_cast<std::uint32_t>(largest_code(bits));
-
 // No byte carries into the next: biased codes are 0 to 2 * largest, which a byte holds.
 template <int bits>
 void pack_word(const std::int8_t* codes, std::uint8_t* packed) {

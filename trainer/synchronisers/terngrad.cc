@@ -45,7 +45,7 @@ class TernGrad : public Synchroniser {
 
   Promises promises() const override {
     return {.estimate = options_.clip > 0 ? Estimate::biased : Estimate::unbiased,
-            .sums_of_messages_are_messages = true};
+            .sums_of_messages_are_messages = !gathers()};
   }
 
   void begin_step(std::uint64_t step) override { step_ = step; }
