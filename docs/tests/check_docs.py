@@ -36,7 +36,6 @@ NOT_EXECUTED = {
     "./check.sh": "runs this",
     "curl": "downloads",
     "tar": "unpacks what was downloaded",
-    "plotting/heat_map.py": "needs records of its own experiment",
     "thinpipe-trainer pretrain": "trains",
     "thinpipe doctor": "measures the machine",
     "thinpipe shell": "makes a network",
@@ -113,7 +112,8 @@ def lay_out(judge: Judge) -> None:
     (judge.workspace / "build").mkdir()
     (judge.workspace / "build" / "release").symlink_to(judge.build)
     shutil.copytree(ROOT / "results" / "reference", judge.workspace / "results" / "reference")
-    shutil.copytree(ROOT / "results" / "reference" / "quickstart", judge.workspace / "results" / "quickstart")
+    for experiment in ("quickstart", "bandwidth-by-prune-ratio"):
+        shutil.copytree(ROOT / "results" / "reference" / experiment, judge.workspace / "results" / experiment)
     shutil.copytree(ROOT / "results" / "reference" / "quickstart", judge.workspace / "results" / "my")
     # Weights that examples name: a safetensors file of one number.
     header = b'{"a": {"dtype": "F32", "shape": [1], "data_offsets": [0, 4]}}'
