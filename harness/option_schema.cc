@@ -88,6 +88,18 @@ OrderedJson object_schema(const Json& fields, Standing standing) {
   return out;
 }
 
+namespace {
+
+// A registry's options, those that hold another of its entries as references to it.
+Json within_registry(Json options, const std::string& registry) {
+  for (Json& option : options) {
+    if (option.value("type", "") == "implementation") option["registry"] = registry;
+  }
+  return options;
+}
+
+}  // namespace
+
 std::string unnamed_definition(const std::string& registry) {
   return registry + "_unnamed";
 }
@@ -101,7 +113,7 @@ void define_registry(OrderedJson& definitions, const std::string& registry, cons
   for (const auto& [name, entry] : entries.items()) {
     names.push_back(name);
     summaries.push_back(entry.value("summary", ""));
-    OrderedJson options = object_schema(entry.at("options"));
+    OrderedJson options = object_schema(within_registry(entry.at("options"), registry));
     for (const auto& [key, schema] : options["properties"].items()) {
       OrderedJson& known = schemas_of[key];
       if (std::ranges::find(known, schema) == known.end()) known.push_back(schema);

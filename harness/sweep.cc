@@ -162,7 +162,9 @@ std::optional<Json> kept_record(const Run& run, const SweepOptions& options) {
   std::optional<Json> record = existing_record(run, options);
   if (!record) return std::nullopt;
   const std::string status = status_of(*record);
-  const bool kept = status == "completed" || (status == "failed" && !options.retry_failed);
+  const bool degraded = record->value("/fidelity/verdict"_json_pointer, "") == "degraded";
+  const bool kept = (status == "completed" && !(degraded && options.retry_degraded)) ||
+                    (status == "failed" && !options.retry_failed);
   return kept ? record : std::nullopt;
 }
 

@@ -17,6 +17,7 @@ struct SweepOptions {
   std::filesystem::path results;  // the experiment's own folder
   bool fresh = false;             // do again what has ended
   bool retry_failed = false;      // do again what has failed
+  bool retry_degraded = false;    // do again what the network did not carry faithfully
   std::chrono::duration<double> stall_timeout{600};
   std::string log_level = "info";  // of the logs in each run's folder
   std::vector<std::string> command_line;

@@ -10,6 +10,7 @@ struct ParameterInfo {
   std::string name;
   std::int64_t size = 0;        // number of elements
   std::int64_t dimensions = 0;  // 1 for biases and for the scales and shifts of normalisation layers
+  std::int64_t rows = 1;        // seen as a matrix: the first dimension of two or more
 };
 
 // A whole parameter's place in a bucket.

@@ -1,5 +1,7 @@
 #include "trainer/bucket_layout.hh"
 
+#include <limits>
+
 #include <fmt/format.h>
 #include <xxhash.h>
 
@@ -29,13 +31,17 @@ void append_buckets(std::vector<Bucket>& buckets, const std::vector<ParameterInf
 }  // namespace
 
 std::vector<Bucket> lay_out_buckets(const std::vector<ParameterInfo>& parameters,
-                                    const std::vector<std::size_t>& order, const std::vector<bool>& side,
+                                    const std::vector<std::size_t>& order, const Synchroniser& synchroniser,
                                     const BucketOptions& options) {
   std::vector<std::size_t> main_order;
   std::vector<std::size_t> side_order;
-  for (const std::size_t parameter : order) (side[parameter] ? side_order : main_order).push_back(parameter);
+  for (const std::size_t p : order) {
+    (synchroniser.leaves_dense(parameters[p]) ? side_order : main_order).push_back(p);
+  }
+  constexpr std::int64_t no_limit = std::numeric_limits<std::int64_t>::max();
+  const BucketOptions whole{.first_size_bytes = no_limit, .size_bytes = no_limit};
   std::vector<Bucket> buckets;
-  append_buckets(buckets, parameters, main_order, false, options);
+  append_buckets(buckets, parameters, main_order, false, synchroniser.needs_one_bucket() ? whole : options);
   append_buckets(buckets, parameters, side_order, true, options);
   return buckets;
 }

@@ -5,6 +5,7 @@
 
 #include "harness/support/json_object.hh"
 #include "trainer/bucket.hh"
+#include "trainer/synchronisers/synchroniser.hh"
 
 namespace thinpipe::trainer {
 
@@ -24,10 +25,10 @@ struct BucketOptions {
   }
 };
 
-// order: every index of `parameters` once, in order of arrival. side[p]: parameter p belongs in a side
-// bucket; these come last, because they hold next to nothing and must not delay the others.
+// order: every index of `parameters` once, in order of arrival. What `synchroniser` leaves dense goes into
+// side buckets; these come last, because they hold next to nothing and must not delay the others.
 std::vector<Bucket> lay_out_buckets(const std::vector<ParameterInfo>& parameters,
-                                    const std::vector<std::size_t>& order, const std::vector<bool>& side,
+                                    const std::vector<std::size_t>& order, const Synchroniser& synchroniser,
                                     const BucketOptions& options);
 
 // Equal on two workers when their layouts are: names, sizes, offsets and order.

@@ -105,14 +105,13 @@ std::vector<Bucket> expected_layout(const TrainingConfig& config,
                                     const Synchroniser& synchroniser) {
   std::vector<std::size_t> order(parameters.size());
   std::iota(order.rbegin(), order.rend(), 0U);
-  std::vector<bool> side;
-  for (const ParameterInfo& info : parameters) side.push_back(synchroniser.leaves_dense(info));
-  return lay_out_buckets(parameters, order, side, config.buckets);
+  return lay_out_buckets(parameters, order, synchroniser, config.buckets);
 }
 
 std::unique_ptr<Synchroniser> make_synchroniser(const TrainingConfig& config, const Model& model,
                                                 const Mask& mask) {
-  const SynchroniserContext context{.parameters = parameter_infos(model), .kept = kept_masks(model, mask)};
+  const SynchroniserContext context{
+      .parameters = parameter_infos(model), .kept = kept_masks(model, mask), .weights = model.parameters()};
   return SynchroniserRegistry::instance().make(config.synchroniser, kConfigurationPlace / "synchroniser",
                                                context);
 }
@@ -149,6 +148,17 @@ void check_targets(const TrainingConfig& config, const Dataset& dataset) {
   }
 }
 
+// A method that accumulates gradients over steps itself would meet the optimiser's momentum a second time.
+void check_momentum(const TrainingConfig& config, const Model& model) {
+  const auto synchroniser = make_synchroniser(config, model, Mask::keep_all(model));
+  if (!synchroniser->promises().applies_momentum) return;
+  const std::string remedy = fmt::format("because the synchroniser {} applies momentum itself",
+                                         config.synchroniser.at("name").get<std::string>());
+  const Place place = kConfigurationPlace / "optimiser";
+  if (config.optimiser.at("name") != "sgd") throw InputError(place / "name", "must be sgd, " + remedy);
+  if (config.optimiser.at("momentum") != 0) throw InputError(place / "momentum", "must be 0, " + remedy);
+}
+
 ExpectedTraffic weighted(const ExpectedTraffic& a, double share, const ExpectedTraffic& b) {
   return {share * a.payload_bytes + (1 - share) * b.payload_bytes,
           share * a.sent_bytes + (1 - share) * b.sent_bytes};
@@ -174,6 +184,7 @@ ExpectedTraffic mean_traffic(const TrainingConfig& config, const Dataset& datase
 
 Json plan(const TrainingConfig& config, const Dataset& dataset, Model& model) {
   check_targets(config, dataset);
+  check_momentum(config, model);
   const BatchSampler sampler({.examples = dataset.train().size(),
                               .batch_size_per_worker = config.training.batch_size_per_worker,
                               .world_size = config.workers,

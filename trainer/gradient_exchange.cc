@@ -25,7 +25,11 @@ std::vector<std::size_t> order_from(const torch::Tensor& tensor) {
 std::vector<ParameterInfo> parameter_infos(const torch::nn::Module& model) {
   std::vector<ParameterInfo> infos;
   for (const auto& item : model.named_parameters()) {
-    infos.push_back({.name = item.key(), .size = item.value().numel(), .dimensions = item.value().dim()});
+    const torch::Tensor& tensor = item.value();
+    infos.push_back({.name = item.key(),
+                     .size = tensor.numel(),
+                     .dimensions = tensor.dim(),
+                     .rows = tensor.dim() >= 2 ? tensor.size(0) : 1});
   }
   return infos;
 }
@@ -158,9 +162,7 @@ std::vector<std::size_t> GradientExchange::order_of_rank_0() const {
 // buckets.
 void GradientExchange::adopt_order(const std::vector<std::size_t>& order) {
   order_ = order;
-  std::vector<bool> side;
-  for (const ParameterInfo& info : infos_) side.push_back(synchroniser_->leaves_dense(info));
-  buckets_ = lay_out_buckets(infos_, order, side, options_);
+  buckets_ = lay_out_buckets(infos_, order, *synchroniser_, options_);
   missing_.assign(buckets_.size(), 0);
   for (Bucket& bucket : buckets_) {
     bucket.gradient = torch::zeros({bucket.size});

@@ -51,6 +51,9 @@ class GradientExchange {
   // Called on the computing thread each time a bucket is complete, before it is handed to communication.
   void before_release(std::function<void()> action) { before_release_ = std::move(action); }
 
+  // What the optimiser will multiply the result of the step to come by.
+  void set_learning_rate(double learning_rate) { synchroniser_->set_learning_rate(learning_rate); }
+
   void begin_step();
   StepReport finish_step();
 

@@ -50,6 +50,7 @@ TrainingLoop::TrainingLoop(const TrainingConfig& config, const Dataset& dataset,
   full_learning_rate_ = optimiser_->param_groups().front().options().get_lr();
   const SynchroniserContext context{.parameters = parameter_infos(*model_),
                                     .kept = kept_masks(*model_, *mask_),
+                                    .weights = model_->parameters(),
                                     .seed = static_cast<std::uint64_t>(config_.seed)};
   exchange_ = std::make_unique<GradientExchange>(
       *model_, *mask_,
@@ -80,6 +81,7 @@ void TrainingLoop::step() {
   const Batch batch = loader_.load(iteration_);
   const double load_s = stopwatch.elapsed_s();
   exchange_->inspect_gradients(skipped_in_a_row_ + 1 >= config_.training.max_skipped_steps);
+  exchange_->set_learning_rate(learning_rate());
   exchange_->begin_step();
   straggler_.begin_step(iteration_);
   const torch::Tensor loss = compute_gradients(batch.to(device_));

@@ -32,6 +32,7 @@ struct RunOptions {
   int jobs = 1;
   bool fresh = false;
   bool retry_failed = false;
+  bool retry_degraded = false;
   bool dry_run = false;
 };
 
@@ -68,6 +69,7 @@ int run(const RunOptions& options, const std::vector<std::string>& arguments) {
       .results = std::filesystem::path(options.results) / experiment.name,
       .fresh = options.fresh,
       .retry_failed = options.retry_failed,
+      .retry_degraded = options.retry_degraded,
       .stall_timeout = std::chrono::duration<double>(parse_stall_timeout(options.stall_timeout)),
       .log_level = options.log_level,
       .command_line = arguments};
@@ -131,6 +133,8 @@ void add_run(CLI::App& program, Invocation& invocation) {
       ->capture_default_str();
   command.add_flag("--fresh", options->fresh, "Run everything again");
   command.add_flag("--retry-failed", options->retry_failed, "Run failed runs again");
+  command.add_flag("--retry-degraded", options->retry_degraded,
+                   "Run runs again whose network was not faithful, as on a machine busy with other things");
   command.add_flag("--dry-run", options->dry_run, "Check everything, print the plan, start nothing");
   command.footer(
       "Examples:\n"

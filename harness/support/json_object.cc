@@ -112,6 +112,11 @@ void read_value(const Json& value, const Place& place, const Rule& rule, std::st
   }
 }
 
+void read_value(const Json& value, const Place& place, const Rule& /*rule*/, Json& out) {
+  if (!value.is_object()) refuse(value, place, "an object");
+  out = value;
+}
+
 JsonObject::JsonObject(const Json& value, Place place) : value_(value), place_(std::move(place)) {
   if (!value.is_object()) refuse(value, place_, "an object");
 }

@@ -44,6 +44,8 @@ void read_value(const Json& value, const Place& place, const Rule& rule, double&
 void read_value(const Json& value, const Place& place, const Rule& rule, std::int64_t& out);
 void read_value(const Json& value, const Place& place, const Rule& rule, bool& out);
 void read_value(const Json& value, const Place& place, const Rule& rule, std::string& out);
+// An object, whatever its members are: for a registry to read.
+void read_value(const Json& value, const Place& place, const Rule& rule, Json& out);
 
 template <class T>
 void read_value(const Json& value, const Place& place, const Rule& rule, std::vector<T>& out) {

@@ -37,7 +37,9 @@ struct OptionWriter {
 
 // One entry per field: {"key", "effect", "default", "required", "type", "list", "nullable", "unit",
 // "pattern", "above", "at_least", "below", "at_most", "one_of"}; "type" is "boolean", "integer", "number" or
-// "string", of each element where "list" is true. Objects have "options", entries like these, for "type".
+// "string", of each element where "list" is true; of a Json member it is "implementation": {"name": …,
+// options…} of another one from the registry that the described one is in. Objects have "options", entries
+// like these, for "type".
 struct OptionDescriber {
   Json out = Json::array();
 
@@ -106,7 +108,7 @@ Json write_value(const T& value, const Rule& rule) {
   } else if constexpr (requires { value.has_value(); }) {
     return value ? write_value(*value, rule) : Json(nullptr);
   } else if constexpr (requires(T list) { list.push_back(value[0]); }) {
-    if constexpr (std::is_same_v<T, std::string>) {
+    if constexpr (std::is_same_v<T, std::string> || std::is_same_v<T, Json>) {
       return value;
     } else {
       Json out = Json::array();
@@ -130,6 +132,8 @@ void describe_type(Json& entry) {
     entry["type"] = "number";
   } else if constexpr (std::is_same_v<T, std::string>) {
     entry["type"] = "string";
+  } else if constexpr (std::is_same_v<T, Json>) {
+    entry["type"] = "implementation";
   } else if constexpr (requires(T value) { value.has_value(); }) {
     entry["nullable"] = true;
     describe_type<typename T::value_type>(entry);

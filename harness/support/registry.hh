@@ -75,7 +75,14 @@ class Registry {
     JsonObject object(value, place);
     std::string name;
     object.read("name", name, {.required = true});
-    return fill_defaults(value, find(name, object.place_of("name")).options);
+    const Json& options = find(name, object.place_of("name")).options;
+    Json filled = fill_defaults(value, options);
+    for (const Json& option : options) {
+      const std::string key = option["key"];
+      if (option.value("type", "") != "implementation" || !filled.contains(key)) continue;
+      filled[key] = with_defaults(filled[key], object.place_of(key));
+    }
+    return filled;
   }
 
  private:

@@ -1,5 +1,7 @@
 #include "trainer/collectives/arguments.hh"
 
+#include <numeric>
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -24,6 +26,10 @@ std::string describe_all_gather_v(const torch::Tensor& input, std::span<const st
                      c10::toString(input.scalar_type()));
 }
 
+std::string describe_all_to_all_v(const torch::Tensor& input) {
+  return fmt::format("all_to_all_v of {}", c10::toString(input.scalar_type()));
+}
+
 std::string describe_broadcast(const torch::Tensor& tensor, int root) {
   return fmt::format("broadcast of {} from rank {}", describe(tensor), root);
 }
@@ -41,6 +47,24 @@ void check_counts(const std::string& call, const torch::Tensor& input, std::span
   }
   if (input.numel() != counts[rank]) {
     throw CollectiveError(fmt::format("{}: rank {} brings {} elements", call, rank, input.numel()));
+  }
+}
+
+void check_all_to_all(const std::string& call, const torch::Tensor& input,
+                      std::span<const std::int64_t> send_counts, std::span<const std::int64_t> receive_counts,
+                      int rank, int world_size) {
+  const auto workers = static_cast<std::size_t>(world_size);
+  if (send_counts.size() != workers || receive_counts.size() != workers) {
+    throw CollectiveError(fmt::format("{}: counts to {} and from {} workers, of {}", call, send_counts.size(),
+                                      receive_counts.size(), world_size));
+  }
+  if (std::accumulate(send_counts.begin(), send_counts.end(), std::int64_t{0}) != input.numel()) {
+    throw CollectiveError(fmt::format("{}: rank {} brings {} elements for parts of [{}]", call, rank,
+                                      input.numel(), fmt::join(send_counts, ", ")));
+  }
+  if (send_counts[rank] != receive_counts[rank]) {
+    throw CollectiveError(fmt::format("{}: rank {} sends itself {} elements and expects {}", call, rank,
+                                      send_counts[rank], receive_counts[rank]));
   }
 }
 

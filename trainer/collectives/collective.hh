@@ -10,6 +10,7 @@
 
 #include "harness/support/exception.hh"
 #include "harness/support/registry.hh"
+#include "trainer/collectives/mailbox.hh"
 #include "trainer/torch.hh"
 
 namespace thinpipe::trainer {
@@ -42,8 +43,17 @@ class Collective {
   // r's input, the same list on every worker. Any dtype, the same on every worker.
   virtual torch::Tensor all_gather_v(const torch::Tensor& input, std::span<const std::int64_t> counts) = 0;
 
+  // Of `input`, the first send_counts[0] elements go to worker 0, the next send_counts[1] to worker 1, and so
+  // on; the result holds in the same way what came from worker 0, from worker 1 and so on. receive_counts[r]
+  // is what worker r has for this worker as its send_counts. Any dtype, the same on every worker.
+  virtual torch::Tensor all_to_all_v(const torch::Tensor& input, std::span<const std::int64_t> send_counts,
+                                     std::span<const std::int64_t> receive_counts) = 0;
+
   // `tensor` of every worker becomes the root's.
   virtual void broadcast(torch::Tensor tensor, int root) = 0;
+
+  // A way for messages of at most this size; nothing else is called until it is closed.
+  virtual std::unique_ptr<Mailbox> open_mailbox(std::int64_t message_bytes) = 0;
 
   // Returns after every worker has called it.
   virtual void barrier() = 0;

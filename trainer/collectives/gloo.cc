@@ -4,7 +4,8 @@
 // much but in 2 log2(N) hops instead of 2(N-1): a small message costs hops, not bytes. In both an element is
 // summed once, on one worker, and then copied to the others. So results are bit-identical on every worker,
 // float16 partial sums are rounded to half at every hop, and the order of a float sum depends on position.
-// all_gather_v is a ring towards higher ranks, broadcast a binomial tree.
+// all_gather_v is a ring towards higher ranks, all_to_all_v goes from each worker to each, broadcast along a
+// binomial tree.
 #include "trainer/collectives/gloo.hh"
 
 #include <algorithm>
@@ -16,6 +17,7 @@
 #include <fmt/format.h>
 #include <gloo/allgatherv.h>
 #include <gloo/allreduce.h>
+#include <gloo/alltoallv.h>
 #include <gloo/barrier.h>
 #include <gloo/broadcast.h>
 #include <gloo/config.h>
@@ -24,6 +26,7 @@
 #include <gloo/transport/tcp/device.h>
 
 #include "trainer/collectives/arguments.hh"
+#include "trainer/collectives/gloo_mailbox.hh"
 #include "trainer/collectives/local_address.hh"
 #include "trainer/collectives/reduction.hh"
 #include "trainer/collectives/sigpipe_block.hh"
@@ -47,10 +50,16 @@ class GlooCollective : public Collective {
   int world_size() const override { return world_size_; }
   void all_reduce(torch::Tensor tensor, Reduction reduction) override;
   torch::Tensor all_gather_v(const torch::Tensor& input, std::span<const std::int64_t> counts) override;
+  torch::Tensor all_to_all_v(const torch::Tensor& input, std::span<const std::int64_t> send_counts,
+                             std::span<const std::int64_t> receive_counts) override;
   void broadcast(torch::Tensor tensor, int root) override;
+  std::unique_ptr<Mailbox> open_mailbox(std::int64_t message_bytes) override;
   void barrier() override;
 
  private:
+  // A mailbox whose failures are this object's.
+  class OwnMailbox;
+
   void connect(const GlooOptions& options, const Membership& membership);
   // Runs `operation`. What it throws becomes a CollectiveError that names `call`; the connections are closed
   // then, so that peers waiting for this worker fail at once too.
@@ -170,6 +179,33 @@ torch::Tensor GlooCollective::all_gather_v(const torch::Tensor& input, std::span
   return gathered;
 }
 
+torch::Tensor GlooCollective::all_to_all_v(const torch::Tensor& input,
+                                           std::span<const std::int64_t> send_counts,
+                                           std::span<const std::int64_t> receive_counts) {
+  const std::string call = describe_all_to_all_v(input);
+  check_tensor(call, input);
+  check_all_to_all(call, input, send_counts, receive_counts, rank_, world_size_);
+  if (world_size_ == 1) return input.clone();
+  const auto bytes_of = [&](std::span<const std::int64_t> counts) {
+    std::vector<std::int64_t> bytes;
+    for (const std::int64_t count : counts) {
+      bytes.push_back(count * static_cast<std::int64_t>(input.element_size()));
+    }
+    return bytes;
+  };
+  const std::int64_t elements =
+      std::accumulate(receive_counts.begin(), receive_counts.end(), std::int64_t{0});
+  torch::Tensor received = torch::empty(elements, input.options());
+  attempt(call, [&] {
+    gloo::AlltoallvOptions options(context_);
+    options.setInput(static_cast<std::uint8_t*>(input.data_ptr()), bytes_of(send_counts));
+    options.setOutput(static_cast<std::uint8_t*>(received.data_ptr()), bytes_of(receive_counts));
+    options.setTag(next_tag_++);
+    gloo::alltoallv(options);
+  });
+  return received;
+}
+
 void GlooCollective::broadcast(torch::Tensor tensor, int root) {
   const std::string call = describe_broadcast(tensor, root);
   check_tensor(call, tensor);
@@ -186,6 +222,37 @@ void GlooCollective::broadcast(torch::Tensor tensor, int root) {
       gloo::broadcast(options);
     }
   });
+}
+
+class GlooCollective::OwnMailbox : public Mailbox {
+ public:
+  OwnMailbox(GlooCollective& owner, std::int64_t message_bytes) : owner_(owner) {
+    if (owner_.world_size_ == 1) return;
+    owner_.attempt("open_mailbox",
+                   [&] { inner_ = open_gloo_mailbox(owner_.context_, message_bytes, owner_.next_tag_++); });
+  }
+
+  void send(int to, const torch::Tensor& message) override {
+    owner_.attempt(fmt::format("send to rank {}", to), [&] { inner_->send(to, message); });
+  }
+
+  Letter receive() override {
+    Letter letter;
+    owner_.attempt("receive from any rank", [&] { letter = inner_->receive(); });
+    return letter;
+  }
+
+  void close() override {
+    if (inner_) owner_.attempt("close a mailbox", [&] { inner_->close(); });
+  }
+
+ private:
+  GlooCollective& owner_;
+  std::unique_ptr<Mailbox> inner_;
+};
+
+std::unique_ptr<Mailbox> GlooCollective::open_mailbox(std::int64_t message_bytes) {
+  return std::make_unique<OwnMailbox>(*this, message_bytes);
 }
 
 void GlooCollective::barrier() {

@@ -2,8 +2,11 @@
 
 #include <condition_variable>
 #include <cstring>
+#include <deque>
 #include <exception>
+#include <map>
 #include <mutex>
+#include <numeric>
 #include <thread>
 
 #include <fmt/format.h>
@@ -19,6 +22,7 @@ namespace {
 struct Contribution {
   std::string call;
   torch::Tensor tensor;
+  std::span<const std::int64_t> send_counts = {};  // of all_to_all_v; the caller's own, until it returns
 };
 
 std::byte* bytes_of(const torch::Tensor& tensor) {
@@ -70,6 +74,23 @@ class InProcessGroup::State {
     changed_.notify_all();
   }
 
+  void post(std::int64_t mailbox, int to, Letter letter) {
+    const std::lock_guard lock(mutex_);
+    letters_[{mailbox, to}].push_back(std::move(letter));
+    changed_.notify_all();
+  }
+
+  Letter take(std::int64_t mailbox, int rank) {
+    std::unique_lock lock(mutex_);
+    std::deque<Letter>& letters = letters_[{mailbox, rank}];
+    changed_.wait(lock, [&] { return !letters.empty() || !abort_reason_.empty(); });
+    // What was sent stands, even if its sender has left since.
+    if (letters.empty()) throw_if_aborted("receive from any rank");
+    Letter letter = std::move(letters.front());
+    letters.pop_front();
+    return letter;
+  }
+
   int culprit() const {
     const std::lock_guard lock(mutex_);
     return culprit_;
@@ -90,6 +111,7 @@ class InProcessGroup::State {
   int culprit_ = -1;
   int present_ = 0;
   std::uint64_t meetings_ = 0;
+  std::map<std::pair<std::int64_t, int>, std::deque<Letter>> letters_;  // by mailbox and receiver
 };
 
 class InProcessGroup::Member : public Collective {
@@ -104,13 +126,13 @@ class InProcessGroup::Member : public Collective {
   void all_reduce(torch::Tensor tensor, Reduction reduction) override {
     if (tensor.numel() == 0) return;
     const std::string call = describe_all_reduce(tensor, reduction);
-    together(call, tensor, [&] { reduce_own_part(accumulate_function(tensor.scalar_type(), reduction)); });
+    together(call, {tensor}, [&] { reduce_own_part(accumulate_function(tensor.scalar_type(), reduction)); });
   }
 
   torch::Tensor all_gather_v(const torch::Tensor& input, std::span<const std::int64_t> counts) override {
     torch::Tensor gathered;
     const std::string call = describe_all_gather_v(input, counts);
-    together(call, input, [&] {
+    together(call, {input}, [&] {
       std::vector<torch::Tensor> inputs;
       for (int r = 0; r < world_size(); ++r) {
         inputs.push_back(state_->contributions[r].tensor);
@@ -121,9 +143,30 @@ class InProcessGroup::Member : public Collective {
     return gathered;
   }
 
+  torch::Tensor all_to_all_v(const torch::Tensor& input, std::span<const std::int64_t> send_counts,
+                             std::span<const std::int64_t> receive_counts) override {
+    const std::string call = describe_all_to_all_v(input);
+    check_all_to_all(call, input, send_counts, receive_counts, rank_, world_size());
+    torch::Tensor received;
+    together(call, {input, send_counts}, [&] {
+      std::vector<torch::Tensor> parts;
+      for (int r = 0; r < world_size(); ++r) {
+        const auto& [_, tensor, counts] = state_->contributions[r];
+        if (counts[rank_] != receive_counts[r]) {
+          throw CollectiveError(fmt::format("{}: rank {} has {} elements for rank {}, which expects {}", call,
+                                            r, counts[rank_], rank_, receive_counts[r]));
+        }
+        const std::int64_t begin = std::accumulate(counts.begin(), counts.begin() + rank_, std::int64_t{0});
+        parts.push_back(tensor.narrow(0, begin, counts[rank_]));
+      }
+      received = torch::cat(parts);
+    });
+    return received;
+  }
+
   void broadcast(torch::Tensor tensor, int root) override {
     const std::string call = describe_broadcast(tensor, root);
-    together(call, tensor, [&] {
+    together(call, {tensor}, [&] {
       check_root(call, root, world_size());
       if (rank_ != root && tensor.numel() > 0) {
         std::memcpy(bytes_of(tensor), bytes_of(state_->contributions[root].tensor), tensor.nbytes());
@@ -131,16 +174,41 @@ class InProcessGroup::Member : public Collective {
     });
   }
 
+  std::unique_ptr<Mailbox> open_mailbox(std::int64_t /*message_bytes*/) override {
+    return std::make_unique<PostBox>(*this, mailboxes_++);
+  }
+
   void barrier() override {
     together("barrier", {}, [] {});
   }
 
  private:
-  // Hands `tensor` to the others, does `work` with everyone's, and returns when everyone has done so.
-  void together(const std::string& call, const torch::Tensor& tensor, const std::function<void()>& work) {
+  class PostBox : public Mailbox {
+   public:
+    PostBox(const Member& owner, std::int64_t number)
+        : state_(owner.state_), rank_(owner.rank_), number_(number) {}
+    void send(int to, const torch::Tensor& message) override {
+      state_->post(number_, to, {.from = rank_, .message = message.clone()});
+    }
+    Letter receive() override { return state_->take(number_, rank_); }
+    void close() override {}  // what was sent lies with its receiver already
+
+   private:
+    std::shared_ptr<State> state_;
+    int rank_;
+    std::int64_t number_;  // every worker opens the same ones in the same order
+  };
+
+  struct Brought {
+    torch::Tensor tensor;
+    std::span<const std::int64_t> send_counts = {};
+  };
+
+  // Hands what it brings to the others, does `work` with everyone's, and returns when everyone has done so.
+  void together(const std::string& call, const Brought& own, const std::function<void()>& work) {
     try {
-      if (tensor.defined()) check_tensor(call, tensor);
-      state_->contributions[rank_] = {call, tensor};
+      if (own.tensor.defined()) check_tensor(call, own.tensor);
+      state_->contributions[rank_] = {call, own.tensor, own.send_counts};
       state_->meet(call);
       check_agreement();
       work();
@@ -183,6 +251,7 @@ class InProcessGroup::Member : public Collective {
 
   std::shared_ptr<State> state_;
   int rank_;
+  std::int64_t mailboxes_ = 0;
   std::string farewell_;  // made beforehand: the destructor must not fail
 };
 

@@ -35,6 +35,16 @@ torch::Tensor MeteredCollective::all_gather_v(const torch::Tensor& input,
   return gathered;
 }
 
+torch::Tensor MeteredCollective::all_to_all_v(const torch::Tensor& input,
+                                              std::span<const std::int64_t> send_counts,
+                                              std::span<const std::int64_t> receive_counts) {
+  const auto began = Clock::now();
+  torch::Tensor received = inner_->all_to_all_v(input, send_counts, receive_counts);
+  const auto element_size = static_cast<std::int64_t>(input.element_size());
+  count(began, byte_count(input), static_cast<double>((input.numel() - send_counts[rank()]) * element_size));
+  return received;
+}
+
 void MeteredCollective::broadcast(torch::Tensor tensor, int root) {
   const std::int64_t bytes = byte_count(tensor);
   const auto began = Clock::now();
@@ -43,17 +53,55 @@ void MeteredCollective::broadcast(torch::Tensor tensor, int root) {
         static_cast<double>(binomial_broadcast_sent_bytes(bytes, rank(), root, world_size())));
 }
 
+class MeteredCollective::MeteredMailbox : public Mailbox {
+ public:
+  MeteredMailbox(MeteredCollective& meter, std::unique_ptr<Mailbox> inner)
+      : meter_(meter), inner_(std::move(inner)) {}
+
+  void send(int to, const torch::Tensor& message) override {
+    const auto began = Clock::now();
+    inner_->send(to, message);
+    const std::int64_t bytes = byte_count(message);
+    meter_.count(began, bytes, static_cast<double>(bytes), 0);
+  }
+
+  Letter receive() override {
+    const auto began = Clock::now();
+    Letter letter = inner_->receive();
+    meter_.count(began, 0, 0, 0);
+    return letter;
+  }
+
+  void close() override {
+    const auto began = Clock::now();
+    inner_->close();
+    meter_.count(began, 0, 0, 0);
+  }
+
+ private:
+  MeteredCollective& meter_;
+  std::unique_ptr<Mailbox> inner_;
+};
+
+std::unique_ptr<Mailbox> MeteredCollective::open_mailbox(std::int64_t message_bytes) {
+  const auto began = Clock::now();
+  auto mailbox = std::make_unique<MeteredMailbox>(*this, inner_->open_mailbox(message_bytes));
+  count(began, 0, 0);
+  return mailbox;
+}
+
 void MeteredCollective::barrier() {
   const auto began = Clock::now();
   inner_->barrier();
   count(began, 0, 0);
 }
 
-void MeteredCollective::count(Clock::time_point began, std::int64_t payload_bytes, double sent_bytes) {
+void MeteredCollective::count(Clock::time_point began, std::int64_t payload_bytes, double sent_bytes,
+                              std::int64_t collectives) {
   last_returned_ = Clock::now();
   traffic_.payload_bytes += payload_bytes;
   traffic_.sent_bytes += sent_bytes;
-  traffic_.collectives += 1;
+  traffic_.collectives += collectives;
   traffic_.time_s += seconds(last_returned_ - began);
 }
 

@@ -42,8 +42,9 @@ struct Section {
   }
 };
 
-// Payload bytes: all_reduce, the tensor's; all_gather_v, this worker's own input's; broadcast, the tensor's
-// at the root and 0 elsewhere; barrier, 0. Calls that fail are not counted.
+// Payload bytes: all_reduce, the tensor's; all_gather_v and all_to_all_v, this worker's own input's;
+// broadcast, the tensor's at the root and 0 elsewhere; barrier, 0; a mailbox is one collective, and all that
+// is sent through it its payload. Calls that fail are not counted.
 class MeteredCollective : public Collective {
  public:
   explicit MeteredCollective(std::unique_ptr<Collective> inner);
@@ -52,7 +53,10 @@ class MeteredCollective : public Collective {
   int world_size() const override { return inner_->world_size(); }
   void all_reduce(torch::Tensor tensor, Reduction reduction) override;
   torch::Tensor all_gather_v(const torch::Tensor& input, std::span<const std::int64_t> counts) override;
+  torch::Tensor all_to_all_v(const torch::Tensor& input, std::span<const std::int64_t> send_counts,
+                             std::span<const std::int64_t> receive_counts) override;
   void broadcast(torch::Tensor tensor, int root) override;
+  std::unique_ptr<Mailbox> open_mailbox(std::int64_t message_bytes) override;
   void barrier() override;
 
   const Traffic& traffic() const { return traffic_; }
@@ -63,8 +67,10 @@ class MeteredCollective : public Collective {
 
  private:
   using Clock = std::chrono::steady_clock;
+  class MeteredMailbox;
 
-  void count(Clock::time_point began, std::int64_t payload_bytes, double sent_bytes);
+  void count(Clock::time_point began, std::int64_t payload_bytes, double sent_bytes,
+             std::int64_t collectives = 1);
 
   std::unique_ptr<Collective> inner_;
   Traffic traffic_;

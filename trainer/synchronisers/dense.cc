@@ -1,5 +1,5 @@
 #include "harness/support/options.hh"
-#include "trainer/synchronisers/synchroniser.hh"
+#include "trainer/synchronisers/compressor.hh"
 
 namespace thinpipe::trainer {
 namespace {
@@ -10,11 +10,13 @@ struct DenseOptions {
 
 // out = Σ_w g_w / N by all-reduce. The division comes first, as in DistributedDataParallel, so that the sum
 // cannot overflow where the mean does not. No state. Payload 4n bytes.
-class Dense : public Synchroniser {
+class Dense : public Compressor {
  public:
   Promises promises() const override { return {.sums_of_messages_are_messages = true}; }
 
-  void synchronise(Bucket& bucket, Collective& network) override {
+  // Its message stands for the gradient itself: the division's rounding is not for others to make up for.
+  void exchange(Bucket& bucket, Collective& network, torch::Tensor* own) override {
+    if (own != nullptr) *own = bucket.gradient.clone();
     bucket.gradient.div_(network.world_size());
     network.all_reduce(bucket.gradient, Reduction::sum);
   }

@@ -32,4 +32,10 @@ inline ExpectedTraffic all_gather_traffic(std::int64_t contribution_bytes, int w
   return {bytes, ring_all_gather_sent_bytes(bytes, world_size)};
 }
 
+// Every worker has `payload_bytes` for all workers, itself included, in equal parts.
+inline ExpectedTraffic all_to_all_traffic(std::int64_t payload_bytes, int world_size) {
+  const auto bytes = static_cast<double>(payload_bytes);
+  return {bytes, bytes * (world_size - 1) / world_size};
+}
+
 }  // namespace thinpipe::trainer

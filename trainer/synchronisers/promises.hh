@@ -17,6 +17,8 @@ struct Promises {
   Estimate estimate = Estimate::exact;
   double relative_rounding = 0;  // of `rounded`: of one operation, half the distance of neighbours over 1
   bool sums_of_messages_are_messages = false;  // so that an all-reduce in any order and shape carries it
+  bool traffic_depends_on_data = false;        // then traffic() is what a step sends at most
+  bool applies_momentum = false;               // so that the optimiser must have none
 };
 
 }  // namespace thinpipe::trainer

@@ -6,8 +6,9 @@
 
 #include "harness/support/options.hh"
 #include "trainer/philox.hh"
+#include "trainer/synchronisers/compressor.hh"
+#include "trainer/synchronisers/messages.hh"
 #include "trainer/synchronisers/packed_codes.hh"
-#include "trainer/synchronisers/synchroniser.hh"
 #include "trainer/synchronisers/ternary.hh"
 #include "trainer/tensor_span.hh"
 
@@ -35,7 +36,7 @@ struct QsgdOptions {
 // Unbiased, |x̂_i - x_i| <= ν/s. Codes of a fixed width, not the paper's Elias code. A block that is all zero
 // is sent as such, where published codes divide by its norm. Alistarh et al., QSGD (NeurIPS 2017).
 // No state. Each worker contributes 4⌈n/block_size⌉ + ⌈n·bits/8⌉ bytes to an all-gather.
-class Qsgd : public Synchroniser {
+class Qsgd : public Compressor {
  public:
   Qsgd(const QsgdOptions& options, std::uint64_t seed)
       : bits_(static_cast<int>(options.bits)),
@@ -47,14 +48,14 @@ class Qsgd : public Synchroniser {
 
   void begin_step(std::uint64_t step) override { step_ = step; }
 
-  void synchronise(Bucket& bucket, Collective& network) override {
+  void exchange(Bucket& bucket, Collective& network, torch::Tensor* own) override {
     const torch::Tensor message = encode(bucket, network.rank());
-    const std::vector<std::int64_t> counts(static_cast<std::size_t>(network.world_size()), message.numel());
-    const torch::Tensor messages = network.all_gather_v(message, counts);
-    bucket.gradient.zero_();
-    for (int rank = 0; rank < network.world_size(); ++rank) {
-      add(messages.narrow(0, rank * message.numel(), message.numel()), floats(bucket.gradient));
+    if (own != nullptr) {
+      *own = torch::zeros({bucket.size});
+      add(message, floats(*own));
     }
+    bucket.gradient.zero_();
+    for (const torch::Tensor& other : gather_equal(message, network)) add(other, floats(bucket.gradient));
     bucket.gradient.div_(network.world_size());
   }
 

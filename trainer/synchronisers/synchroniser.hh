@@ -22,6 +22,9 @@ struct SynchroniserContext {
   // kept[p]: bool [size of parameter p], true where the weight survived pruning; undefined where p is not
   // pruned.
   std::vector<torch::Tensor> kept;
+  // weights[p]: the parameter itself, of whatever shape and wherever it is: it changes between steps. Empty
+  // where only a plan is made.
+  std::vector<torch::Tensor> weights;
   std::uint64_t seed = 0;
 };
 
@@ -40,12 +43,18 @@ class Synchroniser {
   // layers.
   virtual bool leaves_dense(const ParameterInfo& /*parameter*/) const { return false; }
 
+  // Whether all parameters that it does not leave dense are to lie in one bucket.
+  virtual bool needs_one_bucket() const { return false; }
+
   // The layout to come, before the first step and after each rebuild.
   virtual void prepare(const std::vector<Bucket>& /*layout*/) {}
 
   // A new pruning mask, between two steps, as SynchroniserContext::kept; prepare() follows. What a method
   // keeps of entries that are pruned now must go, or it would move their weights off zero.
   virtual void adopt_masks(const std::vector<torch::Tensor>& /*kept*/) {}
+
+  // Before begin_step(): what the optimiser will multiply the step's result by.
+  virtual void set_learning_rate(double /*learning_rate*/) {}
 
   virtual void begin_step(std::uint64_t /*step*/) {}
 
@@ -59,10 +68,12 @@ class Synchroniser {
   // applied: every worker's optimiser uses the step's result (false: the step is skipped everywhere).
   virtual void finish_step(bool /*applied*/) {}
 
-  // The bytes of one worker's next step for one bucket, by formula: what the meter must count.
+  // The bytes of one worker's next step for one bucket, by formula: what the meter must count, or may count
+  // at most where Promises::traffic_depends_on_data.
   virtual ExpectedTraffic traffic(const Bucket& bucket, int world_size) const = 0;
 
-  // The same once a method that finds its way first has found it: what a plan goes by.
+  // What a plan goes by: the same once a method that finds its way first has found it, or what is to be
+  // expected where it depends on the data.
   virtual ExpectedTraffic settled_traffic(const Bucket& bucket, int world_size) const {
     return traffic(bucket, world_size);
   }

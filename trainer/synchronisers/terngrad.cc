@@ -4,8 +4,9 @@
 
 #include "harness/support/options.hh"
 #include "trainer/philox.hh"
+#include "trainer/synchronisers/compressor.hh"
+#include "trainer/synchronisers/messages.hh"
 #include "trainer/synchronisers/packed_codes.hh"
-#include "trainer/synchronisers/synchroniser.hh"
 #include "trainer/synchronisers/ternary.hh"
 #include "trainer/tensor_span.hh"
 
@@ -39,7 +40,7 @@ constexpr int ternary_bits = 2;
 // varies around its mean, is not clipped: its σ says nothing of its size. Wen et al., TernGrad (NeurIPS
 // 2017). No state. Payload 4L + ⌈n/4⌉ bytes by all-gather, 4L + n by all-reduce, L layers; with 8 workers
 // both send as much.
-class TernGrad : public Synchroniser {
+class TernGrad : public Compressor {
  public:
   TernGrad(const TernGradOptions& options, std::uint64_t seed) : options_(options), seed_(seed) {}
 
@@ -50,7 +51,7 @@ class TernGrad : public Synchroniser {
 
   void begin_step(std::uint64_t step) override { step_ = step; }
 
-  void synchronise(Bucket& bucket, Collective& network) override {
+  void exchange(Bucket& bucket, Collective& network, torch::Tensor* own) override {
     if (network.world_size() > std::numeric_limits<std::int8_t>::max()) {
       throw Error("terngrad sums codes in int8 and can serve at most 127 workers");
     }
@@ -62,13 +63,11 @@ class TernGrad : public Synchroniser {
 
     const torch::Tensor codes = torch::empty({bucket.size}, torch::kChar);
     draw(bucket, scales, network.rank(), codes);
-    const torch::Tensor sums = sum_over_workers(codes, network);
-    for (std::size_t l = 0; l < bucket.slices.size(); ++l) {
-      const Slice& slice = bucket.slices[l];
-      const float unit = floats(scales)[l] / static_cast<float>(network.world_size());
-      expand_ternary(elements<std::int8_t>(sums.narrow(0, slice.offset, slice.size)), unit,
-                     floats(bucket.view(slice)));
+    if (own != nullptr) {
+      *own = torch::empty({bucket.size});
+      expand(bucket, codes, scales, 1, *own);
     }
+    expand(bucket, sum_over_workers(codes, network), scales, network.world_size(), bucket.gradient);
   }
 
   ExpectedTraffic traffic(const Bucket& bucket, int world_size) const override {
@@ -112,6 +111,17 @@ class TernGrad : public Synchroniser {
     }
   }
 
+  // values become (s/divisor)·codes, with each layer's s.
+  static void expand(const Bucket& bucket, const torch::Tensor& codes, const torch::Tensor& scales,
+                     int divisor, const torch::Tensor& values) {
+    for (std::size_t l = 0; l < bucket.slices.size(); ++l) {
+      const Slice& slice = bucket.slices[l];
+      const float unit = floats(scales)[l] / static_cast<float>(divisor);
+      expand_ternary(elements<std::int8_t>(codes.narrow(0, slice.offset, slice.size)), unit,
+                     floats(values.narrow(0, slice.offset, slice.size)));
+    }
+  }
+
   torch::Tensor sum_over_workers(const torch::Tensor& codes, Collective& network) const {
     if (!gathers()) {
       network.all_reduce(codes, Reduction::sum);
@@ -120,12 +130,9 @@ class TernGrad : public Synchroniser {
     const std::int64_t bytes = packed_code_bytes(codes.numel(), ternary_bits);
     const torch::Tensor packed = torch::empty({bytes}, torch::kByte);
     pack_codes(elements<std::int8_t>(codes), ternary_bits, elements<std::uint8_t>(packed));
-    const std::vector<std::int64_t> counts(static_cast<std::size_t>(network.world_size()), bytes);
-    const torch::Tensor all = network.all_gather_v(packed, counts);
     torch::Tensor sums = torch::zeros_like(codes);
-    for (int rank = 0; rank < network.world_size(); ++rank) {
-      unpack_codes(elements<std::uint8_t>(all.narrow(0, rank * bytes, bytes)), ternary_bits,
-                   elements<std::int8_t>(codes));
+    for (const torch::Tensor& message : gather_equal(packed, network)) {
+      unpack_codes(elements<std::uint8_t>(message), ternary_bits, elements<std::int8_t>(codes));
       sums += codes;
     }
     return sums;

@@ -64,9 +64,11 @@ class Training {
     mask.apply(model_);
     exchange_ = std::make_unique<GradientExchange>(
         model_, mask,
-        SynchroniserRegistry::instance().make(
-            method, {"test", ""},
-            {.parameters = parameter_infos(model_), .kept = kept_masks(model_, mask), .seed = 1}),
+        SynchroniserRegistry::instance().make(method, {"test", ""},
+                                              {.parameters = parameter_infos(model_),
+                                               .kept = kept_masks(model_, mask),
+                                               .weights = model_.parameters(),
+                                               .seed = 1}),
         metered_, BucketOptions{.first_size_bytes = 16, .size_bytes = 64});
   }
 

@@ -9,6 +9,7 @@
 
 #include "trainer/agreement.hh"
 #include "trainer/collectives/in_process.hh"
+#include "trainer/collectives/tests/borrowed.hh"
 #include "trainer/collectives/tests/world.hh"
 #include "trainer/training_setup.hh"
 #include "trainer/weights.hh"
@@ -363,19 +364,7 @@ TEST(GradientExchange, ServesParametersThatTheLossDoesNotReach) {
   };
   run_in_process(2, [](Collective& network) {
     HalfUsed model;
-    struct Share : Collective {
-      explicit Share(Collective& c) : inner(c) {}
-      int rank() const override { return inner.rank(); }
-      int world_size() const override { return inner.world_size(); }
-      void all_reduce(torch::Tensor t, Reduction r) override { inner.all_reduce(t, r); }
-      torch::Tensor all_gather_v(const torch::Tensor& t, std::span<const std::int64_t> c) override {
-        return inner.all_gather_v(t, c);
-      }
-      void broadcast(torch::Tensor t, int root) override { inner.broadcast(t, root); }
-      void barrier() override { inner.barrier(); }
-      Collective& inner;
-    };
-    MeteredCollective metered(std::make_unique<Share>(network));
+    MeteredCollective metered(std::make_unique<trainer::testing::Borrowed>(network));
     GradientExchange exchange(model, Mask::keep_all(model),
                               SynchroniserRegistry::instance().make({{"name", "dense"}}, {}, {}), metered,
                               {});

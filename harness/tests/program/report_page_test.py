@@ -21,6 +21,10 @@ VOID = {"meta", "input", "br", "hr", "img", "link"}
 keep_in: Path | None = None
 
 
+def time_to_target(record: dict[str, Any]) -> str:
+    return f"{record['targets'][0]['train_time_s']:.1f} s"
+
+
 class Element:
     def __init__(self, tag: str, attributes: dict[str, str], parent: Element | None) -> None:
         self.tag, self.attributes, self.parent = tag, attributes, parent
@@ -131,7 +135,7 @@ class ReportPageTest(unittest.TestCase):
         self.assertEqual(self.curves(dom), methods)
         self.assertEqual([row.one("th").text for row in dom.one("table", id="runs").one("tbody").all("tr")], methods)
         self.assertEqual([button.one("span").text for button in self.legend(dom)], methods)
-        self.assertEqual(self.legend(dom)[0].one("small").text, "59.0 s")
+        self.assertEqual(self.legend(dom)[0].one("small").text, time_to_target(reference_record("dense")))
         self.assertEqual(len(dom.all("circle", class_="reached")), 6)
         self.assertEqual([text.text for text in dom.all("text", class_="target-text")], ["target 0.84"])
         self.assertEqual(len(dom.all("g", class_="bar")), 6)
@@ -197,7 +201,7 @@ class ReportPageTest(unittest.TestCase):
         dom = self.open(page)
         self.assertEqual(len(self.curves(dom)), 12)
         self.assertEqual(len(self.legend(dom)), 4)
-        self.assertEqual(self.legend(dom)[0].one("small").text, "3 seeds, mean 59.0 s")
+        self.assertEqual(self.legend(dom)[0].one("small").text, f"3 seeds, mean {time_to_target(reference_record('dense'))}")
         self.assertEqual(len(dom.one("table", id="over-seeds").one("tbody").all("tr")), 4)
         self.assertEqual(len(dom.one("span", id="filters").all("select")), 2)
         dom = self.open(page, "#only.bottleneck.rate=1+Gbit/s")
@@ -249,7 +253,7 @@ class ReportPageTest(unittest.TestCase):
         record["predicted"] = {"exchange_time_s": 0.4, "iteration_time_s": 0.45}
         dom = self.open(self.page(self.records(record)))
         self.assertEqual(dom.one("line", class_="predicted").one("title").text, "predicted 450.0 ms")
-        self.assertIn("1.19", dom.one("table", id="runs").text)
+        self.assertIn(f"{record['iteration_time_s']['mean'] / 0.45:.2f}", dom.one("table", id="runs").text)
 
     def test_a_page_of_failed_runs_alone_says_so(self) -> None:
         failed = reference_record("fp16")

@@ -55,6 +55,20 @@ TEST(Resume, AFailedRunIsKeptUntilItIsAskedForAgain) {
   EXPECT_NE(started_at(program.record("sound")), started_at(sound_record));
 }
 
+TEST(Resume, ADegradedRunIsKeptUntilItIsAskedForAgain) {
+  const Program program;
+  const std::string experiment = program.experiment(loopback, {{"seed", {1, 2}}});
+  ASSERT_EQ(program.run(program.run_arguments(experiment)).status.code, 0);
+  rewrite(record_path(program, "1"), [](Json& record) { record["fidelity"]["verdict"] = "degraded"; });
+  const Json degraded = program.record("1");
+  const Json other = program.record("2");
+  ASSERT_EQ(program.run(program.run_arguments(experiment)).status.code, 0);
+  EXPECT_EQ(program.record("1"), degraded);
+  ASSERT_EQ(program.run(program.run_arguments(experiment, {"--retry-degraded"})).status.code, 0);
+  EXPECT_NE(started_at(program.record("1")), started_at(degraded));
+  EXPECT_EQ(program.record("2"), other);
+}
+
 class Stopped : public testing::TestWithParam<int> {};
 
 TEST_P(Stopped, ASweepDoesOnlyWhatIsMissing) {

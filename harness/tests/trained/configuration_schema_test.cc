@@ -39,6 +39,7 @@ Json small() {
             {"classes", 2},
             {"train_examples", 64},
             {"test_examples", 2}}},
+          {"optimiser", {{"name", "sgd"}, {"momentum", 0}}},  // which no method refuses
           {"training", {{"batch_size_per_worker", 4}}}};
 }
 
@@ -135,7 +136,9 @@ TEST(ConfigurationSchema, AcceptsEveryNormalForm) {
     for (const auto& [name, entry] : described().at(field["registry"].get<std::string>()).items()) {
       Json object = {{field["selector"], name}};
       for (const Json& option : entry["options"]) {
-        if (option.value("required", false)) object[option["key"]] = 0.5;
+        if (!option.value("required", false)) continue;
+        const bool is_method = option.at("type") == "implementation";
+        object[option["key"]] = is_method ? Json{{"name", "topk"}, {"ratio", 0.5}} : Json(0.5);
       }
       configs.push_back(small());
       configs.back()[field["key"].get<std::string>()] = object;

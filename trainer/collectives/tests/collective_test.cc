@@ -163,6 +163,35 @@ TEST_P(CollectiveTest, AllGatherConcatenatesInRankOrder) {
   });
 }
 
+// Worker r has (r + 2w) % 4 times `elements` for worker w: among them nothing for some and for itself.
+std::vector<std::int64_t> parts_of(int rank, int world_size, std::int64_t elements) {
+  std::vector<std::int64_t> counts;
+  for (int w = 0; w < world_size; ++w) counts.push_back((rank + 2 * w) % 4 * elements);
+  return counts;
+}
+
+TEST_P(CollectiveTest, AllToAllGivesEveryoneItsPart) {
+  run([](Collective& net) {
+    for (const torch::ScalarType type : {torch::kUInt8, torch::kFloat32, torch::kInt64}) {
+      for (const std::int64_t elements : {0, 1, 257, 5000}) {
+        const auto value = [&](int from, int to) { return torch::full({1}, 10 * from + to, type); };
+        std::vector<torch::Tensor> sent;
+        std::vector<torch::Tensor> expected;
+        std::vector<std::int64_t> receive_counts;
+        const auto send_counts = parts_of(net.rank(), net.world_size(), elements);
+        for (int w = 0; w < net.world_size(); ++w) {
+          sent.push_back(value(net.rank(), w).repeat({send_counts[w]}));
+          receive_counts.push_back(parts_of(w, net.world_size(), elements)[net.rank()]);
+          expected.push_back(value(w, net.rank()).repeat({receive_counts.back()}));
+        }
+        const torch::Tensor received = net.all_to_all_v(torch::cat(sent), send_counts, receive_counts);
+        EXPECT_TRUE(torch::equal(received, torch::cat(expected))) << name("all_to_all_v", elements, type);
+        EXPECT_EQ(received.scalar_type(), type);
+      }
+    }
+  });
+}
+
 TEST_P(CollectiveTest, BroadcastGivesEveryoneTheRootsTensor) {
   run([](Collective& net) {
     for (int root = 0; root < net.world_size(); ++root) {
@@ -173,6 +202,32 @@ TEST_P(CollectiveTest, BroadcastGivesEveryoneTheRootsTensor) {
             << elements << " from " << root;
       }
     }
+  });
+}
+
+// Every worker sends each other one its rank, in several rounds; who has received from all goes on at once.
+TEST_P(CollectiveTest, MailboxesDeliverEverythingAndKeepApart) {
+  run([](Collective& net) {
+    for (int round = 0; round < 5; ++round) {
+      const auto mailbox = net.open_mailbox(3000);
+      for (int to = 0; to < net.world_size(); ++to) {
+        if (to == net.rank()) continue;
+        for (int copy = 0; copy < 3; ++copy) {
+          mailbox->send(to, torch::full({3000}, 20 * round + net.rank(), torch::kByte));
+        }
+      }
+      std::vector<int> received(static_cast<std::size_t>(net.world_size()));
+      for (int i = 0; i < 3 * (net.world_size() - 1); ++i) {
+        const Letter letter = mailbox->receive();
+        EXPECT_TRUE(letter.message.eq(20 * round + letter.from).all().item<bool>());
+        ++received.at(static_cast<std::size_t>(letter.from));
+      }
+      for (int from = 0; from < net.world_size(); ++from) {
+        EXPECT_EQ(received[static_cast<std::size_t>(from)], from == net.rank() ? 0 : 3);
+      }
+      mailbox->close();
+    }
+    net.barrier();
   });
 }
 
@@ -224,6 +279,15 @@ TEST_P(CollectiveTest, RefusesCountsAndRootsThatCannotBe) {
   run([](Collective& net) {
     const std::vector<std::int64_t> wrong(net.world_size(), 3);
     EXPECT_THROW(net.all_gather_v(torch::zeros(2), wrong), CollectiveError);
+  });
+  run([](Collective& net) {
+    const std::vector<std::int64_t> counts(net.world_size(), 2);
+    EXPECT_THROW(net.all_to_all_v(torch::zeros(2 * net.world_size() + 1), counts, counts), CollectiveError);
+  });
+  run([](Collective& net) {
+    std::vector<std::int64_t> sent(net.world_size(), 1), expected = sent;
+    ++expected[net.rank()];
+    EXPECT_THROW(net.all_to_all_v(torch::zeros(net.world_size()), sent, expected), CollectiveError);
   });
   run([](Collective& net) {
     EXPECT_THROW(net.broadcast(torch::zeros(2), net.world_size()), CollectiveError);

@@ -88,6 +88,15 @@ TEST_P(GlooTrafficOf, AllGatherSendsItsFormula) {
   expect_formula(measured, static_cast<double>(formula), n, "all_gather_v");
 }
 
+TEST_P(GlooTrafficOf, AllToAllSendsWhatIsForOthers) {
+  const int n = GetParam();
+  const std::vector<std::int64_t> counts(n, elements / n);
+  const std::int64_t measured =
+      measure(n, [&](Collective& net) { net.all_to_all_v(torch::zeros(elements / n * n), counts, counts); });
+  const auto formula = static_cast<double>(4 * (elements / n) * n * (n - 1));
+  expect_formula(measured, formula, n, "all_to_all_v");
+}
+
 TEST_P(GlooTrafficOf, BroadcastSendsItsFormula) {
   const int n = GetParam();
   const std::int64_t measured =

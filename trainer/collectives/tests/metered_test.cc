@@ -46,8 +46,14 @@ TEST(MeteredCollective, CountsEachOperationByItsFormula) {
     EXPECT_EQ(net.traffic().payload_bytes - before.payload_bytes, net.rank() == 2 ? 80 : 0);
     EXPECT_DOUBLE_EQ(net.traffic().sent_bytes - before.sent_bytes, broadcast_sent[net.rank()]);
 
+    const Traffic before_all_to_all = net.traffic();
+    const std::int64_t parts[] = {3, 3, 3};
+    net.all_to_all_v(torch::zeros(9, torch::kInt16), parts, parts);
+    EXPECT_EQ(net.traffic().payload_bytes - before_all_to_all.payload_bytes, 18);
+    EXPECT_DOUBLE_EQ(net.traffic().sent_bytes - before_all_to_all.sent_bytes, 12);  // its own part stays
+
     net.barrier();
-    EXPECT_EQ(net.traffic().collectives, 4);
+    EXPECT_EQ(net.traffic().collectives, 5);
     EXPECT_GT(net.traffic().time_s, 0);
   });
 }

@@ -1,12 +1,13 @@
 // The conformance suite: what every method must do, and what it promises beyond (promises.hh). Each property
-// is a function that says what is wrong, so that deliberately broken methods can be seen to be caught.
+// says what is wrong, so that deliberately broken methods can be seen to be caught.
 #pragma once
 
 #include <functional>
+#include <mutex>
 #include <string>
 #include <vector>
 
-#include "trainer/synchronisers/synchroniser.hh"
+#include "trainer/synchronisers/tests/session.hh"
 
 namespace thinpipe::trainer::testing {
 
@@ -17,16 +18,39 @@ struct Workers {
   int count = 1;
 };
 
-struct Property {
-  std::string name;
-  bool (*applies)(const Promises& promises, const Workers& workers);
-  // The violations found; empty where the property holds.
-  std::vector<std::string> (*violations)(const MakeSynchroniser& make, const Workers& workers);
+// A method under examination by all workers' threads, and what they find wrong.
+class Examination {
+ public:
+  Examination(MakeSynchroniser make, Workers workers)
+      : make_(std::move(make)), workers_(std::move(workers)) {}
+
+  const Workers& workers() const { return workers_; }
+  bool in_process() const { return workers_.backend == "in_process"; }
+  Promises promises() const;
+  Session begin(const World& world, Collective& network) const { return Session(make_, world, network); }
+
+  void expect(bool condition, const std::string& what);
+  std::vector<std::string> findings() const { return findings_; }
+
+ private:
+  MakeSynchroniser make_;
+  Workers workers_;
+  std::mutex mutex_;
+  std::vector<std::string> findings_;
 };
 
-const std::vector<Property>& properties();
+struct Property {
+  std::string name;
+  bool (*applies)(const Examination& of);
+  void (*examine)(Examination& of, Collective& network);  // on every worker
+};
 
-// What the method promises whatever its context.
-Promises promises_of(const MakeSynchroniser& make);
+// What all must do, and what is asked of those who promise it.
+std::vector<Property> common_properties();
+std::vector<Property> promised_properties();
+
+// What is wrong, each finding after its property's name; among connected workers, property after property.
+std::vector<std::string> violations(const std::vector<Property>& properties, const MakeSynchroniser& make,
+                                    const Workers& workers);
 
 }  // namespace thinpipe::trainer::testing

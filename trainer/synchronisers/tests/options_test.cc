@@ -1,4 +1,4 @@
-// What methods refuse to be asked for.
+// What methods refuse to be asked for, and what they take it for.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -38,6 +38,14 @@ TEST(MethodOptions, OutOfRangeOrMistypedIsRefused) {
   EXPECT_THAT(method_refusal({{"name", "terngrad"}, {"exchange", "all_gathr"}}),
               HasSubstr("did you mean \"all_gather\"?"));
   EXPECT_THAT(method_refusal({{"name", "dense"}, {"ratio", 0.5}}), HasSubstr("unknown key \"ratio\""));
+}
+
+// One configuration has one spelling, whichever defaults were written out.
+TEST(MethodOptions, OfAMethodInsideAnotherGetTheirDefaultsToo) {
+  const Json filled = SynchroniserRegistry::instance().with_defaults(
+      {{"name", "ef"}, {"inner", {{"name", "qsgd"}, {"block_size", 64}}}}, {"x.json", "/synchroniser"});
+  EXPECT_EQ(filled.at("inner").at("bits"), 4);
+  EXPECT_EQ(filled.at("inner").at("block_size"), 64);
 }
 
 }  // namespace

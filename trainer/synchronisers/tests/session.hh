@@ -1,7 +1,9 @@
 // What tests of methods share: a bucket, gradients that sum exactly, a method taking steps.
 #pragma once
 
-#include "trainer/collectives/collective.hh"
+#include <cmath>
+
+#include "trainer/collectives/tests/borrowed.hh"
 #include "trainer/philox.hh"
 #include "trainer/synchronisers/synchroniser.hh"
 
@@ -11,14 +13,24 @@ namespace thinpipe::trainer::testing {
 struct World {
   std::vector<ParameterInfo> parameters;
   std::vector<torch::Tensor> kept;
+  std::vector<torch::Tensor> weights;
   Bucket bucket;
 };
+
+// Of a matrix as square as whole rows allow.
+inline std::int64_t rows_for(std::int64_t size) {
+  auto rows = static_cast<std::int64_t>(std::sqrt(static_cast<double>(size)));
+  while (rows > 1 && size % rows != 0) --rows;
+  return std::max<std::int64_t>(1, rows);
+}
 
 inline World make_world(std::int64_t n, bool pruned) {
   World world;
   const std::int64_t first = (n + 1) / 2;
-  world.parameters = {{.name = "a", .size = first, .dimensions = 2},
-                      {.name = "b", .size = n - first, .dimensions = 2}};
+  for (const auto& [name, size] : {std::pair("a", first), std::pair("b", n - first)}) {
+    world.parameters.push_back({.name = name, .size = size, .dimensions = 2, .rows = rows_for(size)});
+    world.weights.push_back(torch::linspace(-1, 1, size));
+  }
   torch::Tensor mask = torch::arange(first).remainder(2).eq(0);
   world.kept = {pruned ? mask : torch::Tensor(), torch::Tensor()};
   world.bucket.size = n;
@@ -54,7 +66,8 @@ inline torch::Tensor exact_mean(const World& world, int world_size, int step) {
 class Session {
  public:
   Session(const auto& make, const World& world, Collective& network)
-      : method_(make(SynchroniserContext{.parameters = world.parameters, .kept = world.kept, .seed = 5})),
+      : method_(make(SynchroniserContext{
+            .parameters = world.parameters, .kept = world.kept, .weights = world.weights, .seed = 5})),
         world_(world),
         network_(network) {
     method_->prepare({world_.bucket});
@@ -75,6 +88,7 @@ class Session {
   // The same laid out as `layout`.
   torch::Tensor step_of(const Bucket& layout, const torch::Tensor& gradient, std::uint64_t step,
                         bool applied = true) {
+    method_->set_learning_rate(learning_rate_);
     method_->begin_step(step);
     Bucket bucket = layout;
     bucket.gradient = gradient.clone();
@@ -83,31 +97,15 @@ class Session {
     return bucket.gradient;
   }
 
+  void set_learning_rate(double learning_rate) { learning_rate_ = learning_rate; }
+
   Synchroniser& method() { return *method_; }
 
  private:
   std::unique_ptr<Synchroniser> method_;
   World world_;
   Collective& network_;
-};
-
-// A Collective that belongs to somebody else, for the meter to own.
-class Borrowed : public Collective {
- public:
-  explicit Borrowed(Collective& inner) : inner_(inner) {}
-  int rank() const override { return inner_.rank(); }
-  int world_size() const override { return inner_.world_size(); }
-  void all_reduce(torch::Tensor tensor, Reduction reduction) override {
-    inner_.all_reduce(tensor, reduction);
-  }
-  torch::Tensor all_gather_v(const torch::Tensor& input, std::span<const std::int64_t> counts) override {
-    return inner_.all_gather_v(input, counts);
-  }
-  void broadcast(torch::Tensor tensor, int root) override { inner_.broadcast(tensor, root); }
-  void barrier() override { inner_.barrier(); }
-
- private:
-  Collective& inner_;
+  double learning_rate_ = 0.1;
 };
 
 }  // namespace thinpipe::trainer::testing

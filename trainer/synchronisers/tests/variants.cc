@@ -12,10 +12,40 @@ namespace thinpipe::trainer::testing {
 namespace {
 
 // Of options whose values a description does not list: those without a default, and those that matter.
-const std::map<std::string, std::vector<Json>> further_choices = {{"qsgd.bits", {2, 4, 8}},
-                                                                  {"qsgd.block_size", {512, 3}},
-                                                                  {"terngrad.clip", {2.5, 0.0}},
-                                                                  {"topk.ratio", {0.1, 1.0}}};
+const std::map<std::string, std::vector<Json>> further_choices = {
+    {"demo.chunk", {64, 4}},
+    {"demo.k", {32, 1}},
+    {"deepreduce.inner", {{{"name", "topk"}, {"ratio", 0.1}}}},
+    {"dgc.ratio", {0.1}},
+    {"dgc.sample", {0.01, 1.0}},
+    {"dgc.momentum", {0.9, 0.0}},
+    {"dgc.clip", {0.0, 1.0}},
+    {"dgc.warm_up_steps", {0, 3}},
+    {"ef.inner", {{{"name", "scaled_sign"}}, {{"name", "terngrad"}}, {{"name", "qsgd"}}}},
+    {"gmc.ratio", {0.1, 1.0}},
+    {"iwp.ratio", {0.1}},
+    {"iwp.voters", {1, 3}},
+    {"ok_topk.ratio", {0.1, 1.0}},
+    {"ok_topk.threshold_every", {32, 2}},
+    {"ok_topk.boundaries_every", {64, 1}},
+    {"omnireduce.block_size", {256, 3}},
+    {"omnireduce.blocks_per_message", {64, 2}},
+    {"omnireduce.streams", {4, 1}},
+    {"omnireduce_bulk.block_size", {256, 3}},
+    {"powersgd.min_compression", {2.0, 0.0}},
+    {"powersgd.rank", {4, 1}},
+    {"powersgd.start_step", {0, 2}},
+    {"qsgd.bits", {2, 4, 8}},
+    {"qsgd.block_size", {512, 3}},
+    {"signsgd.momentum", {0.0, 0.9}},
+    {"spardl.ratio", {0.1, 1.0}},
+    {"terngrad.clip", {2.5, 0.0}},
+    {"thc.bits", {4, 2}},
+    {"thc.granularity", {30, 15}},
+    {"thc.block_size", {8192, 16}},
+    {"topk_chunked.ratio", {0.1}},
+    {"topk_chunked.chunk_size", {64, 3}},
+    {"topk.ratio", {0.1, 1.0}}};
 
 std::vector<Json> choices(const std::string& method, const Json& option) {
   const std::string path = fmt::format("{}.{}", method, option.at("key").get<std::string>());
@@ -45,25 +75,55 @@ bool is_refused(const Json& options) {
   return false;
 }
 
+Variant with(const Variant& variant, const Json& option, const Json& value) {
+  const std::string key = option.at("key");
+  Variant out = variant;
+  out.options[key] = value;
+  if (!option.contains("default") || value != option["default"]) out.name += spelt(key, value);
+  return out;
+}
+
+// Every combination of the options' choices.
+std::vector<Variant> combined(const std::string& method, const Json& options) {
+  std::vector<Variant> variants = {{method, {{"name", method}}}};
+  for (const Json& option : options) {
+    std::vector<Variant> extended;
+    for (const Variant& variant : variants) {
+      for (const Json& value : choices(method, option)) extended.push_back(with(variant, option, value));
+    }
+    variants = std::move(extended);
+  }
+  return variants;
+}
+
+// The first choice of every option, and each other choice alone among those.
+std::vector<Variant> one_by_one(const std::string& method, const Json& options) {
+  std::vector<Variant> variants;
+  const auto add = [&](const std::string& changed, const Json* value) {
+    Variant variant{method, {{"name", method}}};
+    for (const Json& option : options) {
+      variant = with(variant, option, option.at("key") == changed ? *value : choices(method, option).front());
+    }
+    variants.push_back(std::move(variant));
+  };
+  add("", nullptr);
+  for (const Json& option : options) {
+    const std::vector<Json> all = choices(method, option);
+    for (std::size_t i = 1; i < all.size(); ++i) add(option.at("key"), &all[i]);
+  }
+  return variants;
+}
+
+// Beyond, a method's combinations take more time than they find.
+constexpr std::size_t most_combinations = 12;
+
 }  // namespace
 
 std::vector<Variant> all_variants() {
   std::vector<Variant> out;
   for (const auto& [method, entry] : SynchroniserRegistry::instance().entries()) {
-    std::vector<Variant> variants = {{method, {{"name", method}}}};
-    for (const Json& option : entry.options) {
-      const std::string key = option.at("key");
-      std::vector<Variant> extended;
-      for (const Variant& variant : variants) {
-        for (const Json& value : choices(method, option)) {
-          Variant more = variant;
-          more.options[key] = value;
-          if (!option.contains("default") || value != option["default"]) more.name += spelt(key, value);
-          extended.push_back(std::move(more));
-        }
-      }
-      variants = std::move(extended);
-    }
+    std::vector<Variant> variants = combined(method, entry.options);
+    if (variants.size() > most_combinations) variants = one_by_one(method, entry.options);
     std::erase_if(variants, [](const Variant& variant) { return is_refused(variant.options); });
     std::ranges::move(variants, std::back_inserter(out));
   }

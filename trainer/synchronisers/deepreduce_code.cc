@@ -1,0 +1,167 @@
+#include "trainer/synchronisers/deepreduce_code.hh"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <limits>
+#include <numeric>
+
+#include <fmt/format.h>
+
+#include "trainer/collectives/collective.hh"
+#include "trainer/synchronisers/bit_stream.hh"
+#include "trainer/synchronisers/place_code.hh"
+#include "trainer/synchronisers/value_code.hh"
+#include "trainer/tensor_span.hh"
+
+namespace thinpipe::trainer {
+namespace {
+
+constexpr std::int64_t largest_plain_bucket = 1000;
+constexpr std::uint8_t values_are_finite = 1;
+constexpr std::uint8_t values_are_not_finite = 0;
+
+// Of a place in a list of so many.
+int order_bits(std::size_t count) {
+  return count > 1 ? static_cast<int>(std::bit_width(count - 1)) : 0;
+}
+
+void sort_by_value(std::vector<std::uint32_t>& places, std::span<const float> dense) {
+  std::ranges::stable_sort(places, std::greater(), [dense](std::uint32_t place) { return dense[place]; });
+}
+
+// Returns the places sorted by value, after writing where in the list each was.
+std::vector<std::uint32_t> append_order(std::span<const std::uint32_t> places, std::span<const float> dense,
+                                        std::vector<std::uint8_t>& out) {
+  std::vector<std::uint32_t> order(places.size());
+  std::iota(order.begin(), order.end(), 0U);
+  std::ranges::stable_sort(order, std::greater(), [&](std::uint32_t at) { return dense[places[at]]; });
+  BitWriter bits(out);
+  std::vector<std::uint32_t> sorted;
+  for (const std::uint32_t at : order) {
+    bits.append(at, order_bits(places.size()));
+    sorted.push_back(places[at]);
+  }
+  bits.finish();
+  return sorted;
+}
+
+// The inverse; `in` is left with the bytes after it.
+std::vector<std::uint32_t> read_order(std::span<const std::uint8_t>& in,
+                                      std::span<const std::uint32_t> places) {
+  BitReader bits(in);
+  std::vector<bool> is_taken(places.size());
+  std::vector<std::uint32_t> sorted;
+  for (std::size_t i = 0; i < places.size(); ++i) {
+    const std::uint32_t at = bits.read(order_bits(places.size()));
+    if (at >= places.size() || is_taken[at]) {
+      throw CollectiveError(fmt::format("the order of {} values in a sparse message is none", places.size()));
+    }
+    is_taken[at] = true;
+    sorted.push_back(places[at]);
+  }
+  in = in.subspan(bits.bytes_read());
+  return sorted;
+}
+
+class DeepReduceCode : public SparseCode {
+ public:
+  explicit DeepReduceCode(const DeepReduceFormat& format)
+      : seed_(format.seed),
+        plain_(make_plain_sparse_code("u32")),
+        places_(make_place_code(format.places, format.false_positive_rate)),
+        values_(make_value_code(format.values)) {}
+
+  std::int64_t message_bytes(std::int64_t n, std::int64_t count) const override {
+    return bytes_with_values(n, count, places_->most_values(n, count));
+  }
+
+  std::int64_t expected_bytes(std::int64_t n, std::int64_t count) const override {
+    return bytes_with_values(n, count, places_->expected_values(n, count));
+  }
+
+  bool has_fixed_size() const override { return places_->has_fixed_count() && values_->has_fixed_size(); }
+
+  torch::Tensor encode(const SparseHeader& header, std::uint32_t sender,
+                       std::span<const std::uint32_t> indices, std::span<const float> dense) const override {
+    if (header.n <= largest_plain_bucket) return plain_->encode(header, sender, indices, dense);
+    std::vector<std::uint8_t> bytes;
+    append_sparse_header(header, static_cast<std::uint32_t>(indices.size()), bytes);
+    bytes.push_back(values_are_finite);
+    const std::size_t begin = bytes.size();
+    if (!append_entries(header, sender, indices, dense, bytes)) {
+      bytes.resize(begin);
+      bytes.back() = values_are_not_finite;
+    }
+    if (has_fixed_size())
+      bytes.resize(static_cast<std::size_t>(message_bytes(header.n, std::ssize(indices))));
+    return torch::tensor(bytes, torch::kByte);
+  }
+
+  void add(const torch::Tensor& message, const SparseHeader& expected, std::uint32_t sender, float factor,
+           std::span<float> dense) const override {
+    if (expected.n <= largest_plain_bucket) return plain_->add(message, expected, sender, factor, dense);
+    std::span<const std::uint8_t> bytes = elements<std::uint8_t>(message);
+    const std::uint32_t count = read_sparse_header(expected, bytes);
+    if (bytes.empty() || bytes.front() > values_are_finite) {
+      throw CollectiveError("a sparse message does not say whether its values are finite");
+    }
+    if (bytes.front() == values_are_not_finite) {
+      dense.front() = std::numeric_limits<float>::quiet_NaN();
+      return;
+    }
+    bytes = bytes.subspan(1);
+    std::vector<std::uint32_t> places =
+        places_->read(bytes, expected.n, count, stream_of_places(expected, sender));
+    if (sends_order()) places = read_order(bytes, places);
+    std::vector<float> values(places.size());
+    values_->read(bytes, values);
+    for (std::size_t i = 0; i < places.size(); ++i) dense[places[i]] += factor * values[i];
+  }
+
+ private:
+  bool sends_order() const { return values_->takes_a_curve() && !places_->keeps_order(); }
+
+  std::int64_t bytes_with_values(std::int64_t n, std::int64_t count, std::int64_t values) const {
+    if (n <= largest_plain_bucket) return plain_->message_bytes(n, count);
+    const std::int64_t order =
+        sends_order() ? (values * order_bits(static_cast<std::size_t>(values)) + 7) / 8 : 0;
+    return sparse_header_bytes + 1 + places_->bytes(count) + order + values_->bytes(values);
+  }
+
+  // False, with some of it written, where a value is not finite.
+  bool append_entries(const SparseHeader& header, std::uint32_t sender,
+                      std::span<const std::uint32_t> indices, std::span<const float> dense,
+                      std::vector<std::uint8_t>& out) const {
+    const auto is_finite = [dense](std::uint32_t place) { return std::isfinite(dense[place]); };
+    if (!std::ranges::all_of(indices, is_finite)) return false;
+    std::vector<std::uint32_t> places(indices.begin(), indices.end());
+    if (values_->takes_a_curve() && places_->keeps_order()) sort_by_value(places, dense);
+    places = places_->append(places, header.n, stream_of_places(header, sender), out);
+    if (!std::ranges::all_of(places, is_finite)) return false;
+    if (sends_order()) places = append_order(places, dense, out);
+    std::vector<float> values;
+    for (const std::uint32_t place : places) values.push_back(dense[place]);
+    RandomStream stream = stream_of_places(header, sender);
+    stream.seed = ~stream.seed;  // other draws than those of places
+    values_->append(values, stream, out);
+    return true;
+  }
+
+  RandomStream stream_of_places(const SparseHeader& header, std::uint32_t sender) const {
+    return {.seed = seed_, .step = header.step, .bucket = header.bucket, .rank = sender};
+  }
+
+  std::uint64_t seed_;
+  std::unique_ptr<SparseCode> plain_;
+  std::unique_ptr<PlaceCode> places_;
+  std::unique_ptr<ValueCode> values_;
+};
+
+}  // namespace
+
+std::unique_ptr<SparseCode> make_deepreduce_code(const DeepReduceFormat& format) {
+  return std::make_unique<DeepReduceCode>(format);
+}
+
+}  // namespace thinpipe::trainer

@@ -1,0 +1,186 @@
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include <fmt/format.h>
+
+#include "harness/support/options.hh"
+#include "trainer/synchronisers/block_transform.hh"
+#include "trainer/synchronisers/messages.hh"
+#include "trainer/synchronisers/pruned_entries.hh"
+#include "trainer/synchronisers/residual.hh"
+#include "trainer/synchronisers/sent_coefficients.hh"
+#include "trainer/synchronisers/synchroniser.hh"
+#include "trainer/synchronisers/top_k.hh"
+#include "trainer/tensor_span.hh"
+
+namespace thinpipe::trainer {
+namespace {
+
+struct DemoOptions {
+  double beta = 0.999;
+  std::int64_t chunk = 64;
+  std::int64_t k = 32;
+
+  void visit(auto& field) {
+    field("beta", beta,
+          Rule{.effect = "share of the momentum kept from step to step", .at_least = 0, .at_most = 1});
+    field("chunk", chunk,
+          Rule{.effect = "a matrix is transformed in squares of so many rows and columns, a vector in pieces "
+                         "of so many entries",
+               .at_least = 1,
+               .at_most = 256});  // so that a place within a chunk has 16 bits
+    field("k", k, Rule{.effect = "coefficients that each chunk sends", .at_least = 1});
+  }
+};
+
+// Decoupled momentum: each worker has its own, and sends its strongest frequencies. Of each chunk of m:
+//   m = β·m + η·g;  c = DCT(m);  I = the k largest |c|;  q = IDCT(c on I);  m' = m - q;  out = sign(Σ_w q_w)
+// The optimiser multiplies the sign by η, which takes a value of its own. Chunks are squares of a matrix, its
+// rows the first dimension, and pieces of a vector; at the edges, where the published code takes for every
+// size a divisor of it and others pad, chunks and transforms are as small as what is left. That code averages
+// each coefficient over the workers that sent it; here all are added. Peng, Quesnelle, Kingma, DeMo:
+// Decoupled Momentum Optimization (2024).
+//
+// What pruning took stays zero: in out, and in m', where q had moved it, so that there m' = m - q does not
+// hold. A sign would hide what is not finite: it becomes NaN. Products are LibTorch's, the same bits on
+// workers with the same processor, number of threads and build.
+//
+// State: m, float32 [n]. Each worker contributes 6·Σ min(k, entries of the chunk) bytes to an all-gather.
+class Demo : public Synchroniser {
+ public:
+  Demo(const DemoOptions& options, const SynchroniserContext& context)
+      : options_(options),
+        parameters_(context.parameters),
+        momentum_(context.parameters),
+        pruned_(context.kept) {}
+
+  Promises promises() const override { return {.estimate = Estimate::biased, .applies_momentum = true}; }
+
+  void set_learning_rate(double learning_rate) override { learning_rate_ = learning_rate; }
+
+  void adopt_masks(const std::vector<torch::Tensor>& kept) override {
+    momentum_.drop_pruned(kept);
+    pruned_.adopt(kept);
+  }
+
+  void synchronise(Bucket& bucket, Collective& network) override {
+    const torch::Tensor momentum = bucket.gradient.mul(learning_rate_);
+    for (const Slice& slice : bucket.slices) {
+      momentum.narrow(0, slice.offset, slice.size).add_(momentum_.of(slice.parameter), options_.beta);
+    }
+    const SentCoefficients own = choose(bucket, momentum);
+    std::vector<SentCoefficients> all;
+    for (const torch::Tensor& message : gather_equal(to_message(own), network))
+      all.push_back(from_message(message));
+
+    decode(bucket, {&own, 1}, bucket.gradient);
+    momentum.sub_(bucket.gradient);
+    pruned_.clear(bucket, momentum);
+    momentum_.stage(bucket, momentum);
+
+    decode(bucket, all, bucket.gradient);
+    for (float& value : floats(bucket.gradient)) value = visible_sign(value);
+    pruned_.clear(bucket, bucket.gradient);
+  }
+
+  void finish_step(bool applied) override { applied ? momentum_.commit() : momentum_.discard(); }
+
+  ExpectedTraffic traffic(const Bucket& bucket, int world_size) const override {
+    std::int64_t coefficients = 0;
+    for (const Slice& slice : bucket.slices) {
+      for (const BlockGrid& grid : grids_of(slice)) coefficients += grid.blocks() * sent_of_chunk(grid);
+    }
+    return all_gather_traffic(bytes_per_sent_coefficient * coefficients, world_size);
+  }
+
+  void save(TensorMap& state, const std::string& prefix) const override {
+    momentum_.save(state, prefix + "momentum.");
+  }
+  void load(const TensorMap& state, const std::string& prefix) override {
+    momentum_.load(state, prefix + "momentum.");
+  }
+
+ private:
+  std::int64_t rows_of(const Slice& slice) const {
+    return std::max<std::int64_t>(1, parameters_[slice.parameter].rows);
+  }
+
+  std::vector<BlockGrid> grids_of(const Slice& slice) const {
+    return cut_into_blocks(rows_of(slice), slice.size / rows_of(slice), options_.chunk);
+  }
+
+  std::int64_t sent_of_chunk(const BlockGrid& grid) const {
+    return std::min(options_.k, grid.entries_per_block());
+  }
+
+  // The slice's part of `values`, float32 [bucket.size], as a matrix.
+  torch::Tensor matrix_of(const Slice& slice, const torch::Tensor& values) const {
+    return values.narrow(0, slice.offset, slice.size).view({rows_of(slice), slice.size / rows_of(slice)});
+  }
+
+  SentCoefficients choose(const Bucket& bucket, const torch::Tensor& momentum) {
+    SentCoefficients sent;
+    for (const Slice& slice : bucket.slices) {
+      for (const BlockGrid& grid : grids_of(slice)) {
+        const torch::Tensor coefficients = transform_.forward(matrix_of(slice, momentum), grid);
+        for (std::int64_t b = 0; b < grid.blocks(); ++b) {
+          const std::span<const float> chunk = floats(coefficients.select(0, b));
+          for (const std::uint32_t place :
+               top_k_indices(chunk, static_cast<std::size_t>(sent_of_chunk(grid)))) {
+            sent.values.push_back(chunk[place]);
+            sent.places.push_back(static_cast<std::uint16_t>(place));
+          }
+        }
+      }
+    }
+    return sent;
+  }
+
+  // `values` become what the coefficients stand for, added up in the order in which they are given.
+  void decode(const Bucket& bucket, std::span<const SentCoefficients> all, const torch::Tensor& values) {
+    std::size_t begin = 0;
+    for (const Slice& slice : bucket.slices) {
+      for (const BlockGrid& grid : grids_of(slice)) {
+        const torch::Tensor coefficients = torch::zeros({grid.blocks(), grid.entries_per_block()});
+        const auto count = static_cast<std::size_t>(sent_of_chunk(grid));
+        for (std::int64_t b = 0; b < grid.blocks(); ++b, begin += count) {
+          for (const SentCoefficients& sent : all) add(sent, begin, count, floats(coefficients.select(0, b)));
+        }
+        transform_.inverse(coefficients, grid, matrix_of(slice, values));
+      }
+    }
+  }
+
+  static void add(const SentCoefficients& sent, std::size_t begin, std::size_t count,
+                  std::span<float> chunk) {
+    for (std::size_t i = begin; i < begin + count; ++i) {
+      if (sent.places[i] >= chunk.size()) {
+        throw CollectiveError(fmt::format("a message of coefficients names place {} of a chunk of {} entries",
+                                          sent.places[i], chunk.size()));
+      }
+      chunk[sent.places[i]] += sent.values[i];
+    }
+  }
+
+  static float visible_sign(float value) {
+    if (!std::isfinite(value)) return std::numeric_limits<float>::quiet_NaN();
+    return static_cast<float>((value > 0 ? 1 : 0) - (value < 0 ? 1 : 0));
+  }
+
+  DemoOptions options_;
+  std::vector<ParameterInfo> parameters_;
+  Residual momentum_;  // m: staged, committed and saved as a residual is
+  PrunedEntries pruned_;
+  BlockTransform transform_;
+  double learning_rate_ = 1;
+};
+
+const Registration<Synchroniser, const SynchroniserContext&> demo_registration{
+    "demo", "DeMo: the strongest frequencies of each worker's momentum, and the sign of their sum",
+    describe_options<DemoOptions>(), [](JsonObject& object, const SynchroniserContext& context) {
+      return std::make_unique<Demo>(read_options<DemoOptions>(object), context);
+    }};
+
+}  // namespace
+}  // namespace thinpipe::trainer

@@ -1,0 +1,200 @@
+#include <cmath>
+#include <numeric>
+
+#include "harness/support/options.hh"
+#include "trainer/philox.hh"
+#include "trainer/synchronisers/kept_count.hh"
+#include "trainer/synchronisers/residual.hh"
+#include "trainer/synchronisers/sampled_top_k.hh"
+#include "trainer/synchronisers/sparsifier.hh"
+#include "trainer/tensor_span.hh"
+
+namespace thinpipe::trainer {
+namespace {
+
+struct DgcOptions {
+  double ratio = 0.001;
+  double momentum = 0.9;
+  bool nesterov = false;
+  bool masking = true;
+  double clip = 0;
+  double sample = 0.01;
+  std::int64_t warm_up_steps = 0;
+  std::string indices = "u32";
+
+  void visit(auto& field) {
+    field("ratio", ratio, Rule{.effect = "kept fraction of each tensor's entries", .above = 0, .at_most = 1});
+    field("momentum", momentum, Rule{.effect = "share of the last step kept", .at_least = 0, .below = 1});
+    field("nesterov", nesterov, Rule{.effect = "Nesterov's momentum; needs momentum above 0"});
+    field("masking", masking, Rule{.effect = "entries that are sent lose their momentum"});
+    field("clip", clip,
+          Rule{.effect = "a bucket's gradient is scaled down to a norm of this over the root of the number "
+                         "of workers; 0: never",
+               .at_least = 0});
+    field("sample", sample,
+          Rule{.effect = "fraction of a tensor that its threshold is found in; 1: exactly the largest "
+                         "entries are kept",
+               .above = 0,
+               .at_most = 1});
+    field("warm_up_steps", warm_up_steps,
+          Rule{.effect = "steps in which the kept fraction comes down: 1/4, a quarter of that and so on",
+               .at_least = 0});
+    field("indices", indices,
+          Rule{.effect = "how places are written, as topk's indices", .one_of = index_code_names()});
+  }
+};
+
+// Deep Gradient Compression: momentum before sparsification, so that an entry that waits loses nothing of it.
+// Of each tensor of n entries:
+//   u = μu + g;  v += u        or, Nesterov's:   u = μ(u + g);  v += u + g
+//   I = the k largest |v|, k = max(1, floor(ratio·n));  send v[I];  v[I] = 0;  u[I] = 0 if masking
+// With everything kept, no masking and no clipping it is SGD with momentum. Lin et al. (ICLR 2018).
+//
+// Their code finds the threshold in a sample, which we do too, and where more than k reach it keeps the
+// lowest indices; we keep the largest. They clip by the norm of the whole gradient, ‖g‖ <= clip·N^(-1/2),
+// which is not known when its first bucket goes; ours is the norm of each bucket. The warm-up is the paper's:
+// kept fractions of 1/4, 1/16 and so on as long as they are above `ratio`, for equally many steps each; their
+// code's comes down more slowly. What travels densely beside (leaves_dense) has no momentum from here.
+//
+// With momentum or clipping the result estimates something else than the gradients' mean: it is `delayed`
+// without either only.
+// State: u and v, float32 [n]. Each worker contributes 4 + 20 + 4k bytes and the indices' at most; 20 + 4k
+// and the indices' where the selection is exact.
+class Dgc : public Sparsifier {
+ public:
+  Dgc(const DgcOptions& options, const SynchroniserContext& context)
+      : Sparsifier(make_plain_sparse_code(options.indices)),
+        options_(options),
+        seed_(context.seed),
+        momentum_(context.parameters),
+        held_back_(context.parameters) {
+    for (double ratio = stage_factor; ratio > options.ratio; ratio *= stage_factor) stages_.push_back(ratio);
+  }
+
+  Promises promises() const override {
+    Promises promises = Sparsifier::promises();
+    if (options_.momentum > 0 || options_.clip > 0) promises.estimate = Estimate::biased;
+    promises.applies_momentum = true;
+    return promises;
+  }
+
+  void finish_step(bool applied) override {
+    for (Residual* state : {&momentum_, &held_back_}) applied ? state->commit() : state->discard();
+  }
+
+  void add_held_back(Bucket& bucket) const override { held_back_.add_to(bucket); }
+
+  void adopt_masks(const std::vector<torch::Tensor>& kept) override {
+    momentum_.drop_pruned(kept);
+    held_back_.drop_pruned(kept);
+  }
+
+  void save(TensorMap& state, const std::string& prefix) const override {
+    momentum_.save(state, prefix + "momentum.");
+    held_back_.save(state, prefix);
+  }
+
+  void load(const TensorMap& state, const std::string& prefix) override {
+    momentum_.load(state, prefix + "momentum.");
+    held_back_.load(state, prefix);
+  }
+
+ protected:
+  void accumulate(Bucket& bucket) override {
+    const torch::Tensor& gradient = bucket.gradient;
+    if (options_.clip > 0) clip(gradient);
+    momentum_in_hand_ = torch::empty({bucket.size});
+    for (const Slice& slice : bucket.slices) {
+      momentum_in_hand_.narrow(0, slice.offset, slice.size).copy_(momentum_.of(slice.parameter));
+    }
+    if (options_.nesterov) {
+      momentum_in_hand_.add_(gradient).mul_(options_.momentum);
+      gradient.add_(momentum_in_hand_);
+    } else {
+      momentum_in_hand_.mul_(options_.momentum).add_(gradient);
+      gradient.copy_(momentum_in_hand_);
+    }
+    held_back_.add_to(bucket);
+  }
+
+  std::vector<std::uint32_t> choose(const Bucket& bucket) override {
+    std::vector<std::uint32_t> starts(bucket.slices.size());
+    fill_words({.seed = seed_,
+                .step = static_cast<std::uint32_t>(step()),
+                .bucket = static_cast<std::uint32_t>(bucket.index),
+                .rank = static_cast<std::uint32_t>(rank())},
+               starts);
+    std::vector<std::uint32_t> indices;
+    for (std::size_t s = 0; s < bucket.slices.size(); ++s) {
+      const Slice& slice = bucket.slices[s];
+      for (const std::uint32_t index :
+           sampled_top_k_indices(floats(bucket.view(slice)),
+                                 {.ratio = ratio(), .sample = options_.sample, .start = starts[s]})) {
+        indices.push_back(static_cast<std::uint32_t>(slice.offset) + index);
+      }
+    }
+    return indices;
+  }
+
+  void hold_back(const Bucket& bucket, std::span<const std::uint32_t> indices) override {
+    if (options_.masking) {
+      const std::span<float> momentum = floats(momentum_in_hand_);
+      for (const std::uint32_t index : indices) momentum[index] = 0;
+    }
+    momentum_.stage(bucket, momentum_in_hand_);
+    held_back_.stage(bucket, bucket.gradient);
+  }
+
+  std::int64_t count_for(const Bucket& bucket) const override { return count_at(ratio(), bucket); }
+  std::int64_t settled_count_for(const Bucket& bucket) const override {
+    return count_at(options_.ratio, bucket);
+  }
+  bool chooses_a_fixed_count() const override { return options_.sample == 1 && options_.warm_up_steps == 0; }
+
+ private:
+  static constexpr double stage_factor = 0.25;
+
+  // Of the step in hand; never below a later one's.
+  double ratio() const {
+    const auto warm_up_steps = static_cast<std::uint64_t>(options_.warm_up_steps);
+    if (stages_.empty() || step() > warm_up_steps || warm_up_steps == 0) return options_.ratio;
+    const std::uint64_t steps_before = std::max<std::uint64_t>(step(), 1) - 1;
+    return stages_[static_cast<std::size_t>(steps_before * stages_.size() / warm_up_steps)];
+  }
+
+  static std::int64_t count_at(double ratio, const Bucket& bucket) {
+    std::int64_t count = 0;
+    for (const Slice& slice : bucket.slices) count += kept_count(ratio, slice.size);
+    return count;
+  }
+
+  // By a sum in order, which the number of threads cannot change.
+  void clip(torch::Tensor gradient) const {
+    const std::span<const float> values = floats(gradient);
+    const double norm = std::sqrt(std::accumulate(values.begin(), values.end(), 0.0, [](double sum, float x) {
+      return sum + static_cast<double>(x) * x;
+    }));
+    const double bound = options_.clip / std::sqrt(world_size());
+    if (norm > bound) gradient.mul_(bound / norm);
+  }
+
+  DgcOptions options_;
+  std::uint64_t seed_;
+  std::vector<double> stages_;      // of the warm-up: kept fractions
+  Residual momentum_;               // u
+  Residual held_back_;              // v
+  torch::Tensor momentum_in_hand_;  // of the bucket in hand
+};
+
+const Registration<Synchroniser, const SynchroniserContext&> dgc_registration{
+    "dgc", "the largest entries of a locally accumulated momentum, over all-gather",
+    describe_options<DgcOptions>(), [](JsonObject& object, const SynchroniserContext& context) {
+      const auto options = read_options<DgcOptions>(object);
+      if (options.nesterov && options.momentum == 0) {
+        throw InputError(object.place_of("nesterov"), "needs momentum above 0");
+      }
+      return std::make_unique<Dgc>(options, context);
+    }};
+
+}  // namespace
+}  // namespace thinpipe::trainer

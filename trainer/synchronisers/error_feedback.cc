@@ -1,0 +1,60 @@
+#include "trainer/synchronisers/error_feedback.hh"
+
+namespace thinpipe::trainer {
+
+Promises ErrorFeedback::promises() const {
+  Promises promises = inner_->promises();
+  promises.estimate = Estimate::delayed;
+  promises.relative_rounding = 0;
+  return promises;
+}
+
+void ErrorFeedback::adopt_masks(const std::vector<torch::Tensor>& kept) {
+  inner_->adopt_masks(kept);
+  residual_.drop_pruned(kept);
+}
+
+// A step that moves nothing has no unit to measure in: what is held back keeps the last one's.
+void ErrorFeedback::set_learning_rate(double learning_rate) {
+  inner_->set_learning_rate(learning_rate);
+  if (learning_rate > 0) learning_rate_ = learning_rate;
+}
+
+void ErrorFeedback::add_held_back(Bucket& bucket) const {
+  const double unit = units_ == ResidualUnits::update ? learning_rate_of_residual_ / learning_rate_ : 1.0;
+  for (const Slice& slice : bucket.slices) bucket.view(slice).add_(residual_.of(slice.parameter), unit);
+}
+
+void ErrorFeedback::synchronise(Bucket& bucket, Collective& network) {
+  add_held_back(bucket);
+  const torch::Tensor corrected = bucket.gradient.clone();
+  torch::Tensor own;
+  inner_->exchange(bucket, network, &own);
+  residual_.stage(bucket, corrected.sub_(own));
+}
+
+void ErrorFeedback::finish_step(bool applied) {
+  inner_->finish_step(applied);
+  if (applied) {
+    residual_.commit();
+    learning_rate_of_residual_ = learning_rate_;
+  } else {
+    residual_.discard();
+  }
+}
+
+void ErrorFeedback::save(TensorMap& state, const std::string& prefix) const {
+  inner_->save(state, prefix + "inner.");
+  residual_.save(state, prefix);
+  state[prefix + "learning_rate"] = torch::tensor({learning_rate_of_residual_}, torch::kDouble);
+}
+
+void ErrorFeedback::load(const TensorMap& state, const std::string& prefix) {
+  inner_->load(state, prefix + "inner.");
+  residual_.load(state, prefix);
+  learning_rate_of_residual_ =
+      expect_tensor(state, prefix + "learning_rate", torch::empty({1}, torch::kDouble), "checkpoint")
+          .item<double>();
+}
+
+}  // namespace thinpipe::trainer

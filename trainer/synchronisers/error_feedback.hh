@@ -1,0 +1,49 @@
+// Error feedback around a compressor C, of a worker's gradient g:
+//   p = g + e;  out = (1/N)·Σ_w C(p_w);  e' = p - C(p)
+#pragma once
+
+#include "trainer/synchronisers/compressor.hh"
+#include "trainer/synchronisers/residual.hh"
+
+namespace thinpipe::trainer {
+
+// What e is measured in when the learning rate η changes. In gradients e is multiplied by whatever η the step
+// that sends it has; in updates by the η of the step that held it back, so that all in all Σ η·out + η·e =
+// Σ η·g whatever η does.
+enum class ResidualUnits { gradient, update };
+
+class ErrorFeedback : public Synchroniser {
+ public:
+  ErrorFeedback(std::unique_ptr<Compressor> inner, ResidualUnits units, const SynchroniserContext& context)
+      : inner_(std::move(inner)), units_(units), residual_(context.parameters) {}
+
+  Promises promises() const override;
+  bool leaves_dense(const ParameterInfo& parameter) const override { return inner_->leaves_dense(parameter); }
+  bool needs_one_bucket() const override { return inner_->needs_one_bucket(); }
+  void prepare(const std::vector<Bucket>& layout) override { inner_->prepare(layout); }
+  void adopt_masks(const std::vector<torch::Tensor>& kept) override;
+  void set_learning_rate(double learning_rate) override;
+  void begin_step(std::uint64_t step) override { inner_->begin_step(step); }
+  void add_held_back(Bucket& bucket) const override;
+  void synchronise(Bucket& bucket, Collective& network) override;
+  void finish_step(bool applied) override;
+
+  ExpectedTraffic traffic(const Bucket& bucket, int world_size) const override {
+    return inner_->traffic(bucket, world_size);
+  }
+  ExpectedTraffic settled_traffic(const Bucket& bucket, int world_size) const override {
+    return inner_->settled_traffic(bucket, world_size);
+  }
+  Json state() const override { return inner_->state(); }
+  void save(TensorMap& state, const std::string& prefix) const override;
+  void load(const TensorMap& state, const std::string& prefix) override;
+
+ private:
+  std::unique_ptr<Compressor> inner_;
+  ResidualUnits units_;
+  Residual residual_;  // in gradients of the learning rate below
+  double learning_rate_of_residual_ = 1;
+  double learning_rate_ = 1;  // of the step to come or at hand
+};
+
+}  // namespace thinpipe::trainer

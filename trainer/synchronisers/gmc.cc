@@ -1,0 +1,137 @@
+#include "harness/support/options.hh"
+#include "trainer/synchronisers/kept_count.hh"
+#include "trainer/synchronisers/pruned_entries.hh"
+#include "trainer/synchronisers/residual.hh"
+#include "trainer/synchronisers/sparsifier.hh"
+#include "trainer/synchronisers/top_k.hh"
+#include "trainer/tensor_span.hh"
+
+namespace thinpipe::trainer {
+namespace {
+
+struct GmcOptions {
+  double ratio = 0.01;
+  double momentum = 0.9;
+  std::string indices = "u32";
+
+  void visit(auto& field) {
+    field("ratio", ratio, Rule{.effect = "kept fraction of a bucket's entries", .above = 0, .at_most = 1});
+    field("momentum", momentum, Rule{.effect = "share of the last step kept", .at_least = 0, .below = 1});
+    field("indices", indices,
+          Rule{.effect = "how places are written, as topk's indices", .one_of = index_code_names()});
+  }
+};
+
+// Global Momentum Compression: momentum from the weights' own last movement, which is the same on every
+// worker, in place of each worker's own. Of each bucket of n entries, with learning rates η:
+//   acc = g - (μ/η_{t-1})·(w_t - w_{t-1}) + e
+//   I = the k largest |acc|, k = max(1, floor(ratio·n));  send acc[I];  e' = acc off I, 0 on I
+// Each worker adds all of the movement and the mean over workers makes it one. The paper divides by η_t; with
+// the rate that the movement was made with, a method that keeps everything is SGD with momentum as PyTorch
+// has it, whatever becomes of the rate, and a warm-up from a tiny rate does not blow the movement up. There
+// is no such term in the first step, nor after a step with a rate of 0. It carries the rounding of the
+// weights, 2^-24·|w|·μ/η_{t-1}. Weight decay and whatever else moves the weights is in it, except what
+// pruning took. What travels densely beside (leaves_dense) has no momentum from here. The result estimates
+// the mean of g less the movement, and what it misses of that is held back. Zhao et al., Global Momentum
+// Compression for Sparse Communication in Distributed SGD (2019).
+// State: e and w_{t-1}, float32 [n]; η_{t-1}. Each worker contributes 20 + 4k bytes and the indices' to an
+// all-gather.
+class Gmc : public Sparsifier {
+ public:
+  Gmc(const GmcOptions& options, const SynchroniserContext& context)
+      : Sparsifier(make_plain_sparse_code(options.indices)),
+        options_(options),
+        weights_(context.weights),
+        pruned_(context.kept),
+        residual_(context.parameters),
+        last_weights_(context.parameters) {}
+
+  Promises promises() const override {
+    Promises promises = Sparsifier::promises();
+    promises.applies_momentum = true;
+    return promises;
+  }
+
+  void set_learning_rate(double learning_rate) override { learning_rate_ = learning_rate; }
+
+  void finish_step(bool applied) override {
+    for (Residual* state : {&residual_, &last_weights_}) applied ? state->commit() : state->discard();
+    if (applied) last_learning_rate_ = learning_rate_;
+  }
+
+  void add_held_back(Bucket& bucket) const override { residual_.add_to(bucket); }
+
+  void adopt_masks(const std::vector<torch::Tensor>& kept) override {
+    residual_.drop_pruned(kept);
+    pruned_.adopt(kept);
+  }
+
+  void save(TensorMap& state, const std::string& prefix) const override {
+    residual_.save(state, prefix);
+    last_weights_.save(state, prefix + "last_weights.");
+    state[prefix + "last_learning_rate"] = torch::tensor({last_learning_rate_}, torch::kDouble);
+  }
+
+  void load(const TensorMap& state, const std::string& prefix) override {
+    residual_.load(state, prefix);
+    last_weights_.load(state, prefix + "last_weights.");
+    last_learning_rate_ =
+        expect_tensor(state, prefix + "last_learning_rate", torch::empty({1}, torch::kDouble), "checkpoint")
+            .item<double>();
+  }
+
+ protected:
+  void accumulate(Bucket& bucket) override {
+    const torch::Tensor weights = copy_of_weights(bucket);
+    if (last_learning_rate_ > 0) {
+      torch::Tensor movement = weights.clone();
+      for (const Slice& slice : bucket.slices) {
+        movement.narrow(0, slice.offset, slice.size).sub_(last_weights_.of(slice.parameter));
+      }
+      pruned_.clear(bucket, movement);
+      bucket.gradient.sub_(movement, options_.momentum / last_learning_rate_);
+    }
+    residual_.add_to(bucket);
+    last_weights_.stage(bucket, weights);
+  }
+
+  std::vector<std::uint32_t> choose(const Bucket& bucket) override {
+    return top_k_indices(floats(bucket.gradient), static_cast<std::size_t>(count_for(bucket)));
+  }
+
+  void hold_back(const Bucket& bucket, std::span<const std::uint32_t> /*indices*/) override {
+    residual_.stage(bucket, bucket.gradient);
+  }
+
+  std::int64_t count_for(const Bucket& bucket) const override {
+    return kept_count(options_.ratio, bucket.size);
+  }
+
+ private:
+  torch::Tensor copy_of_weights(const Bucket& bucket) const {
+    if (weights_.empty())
+      throw Error("gmc: it was made without the model's weights, which its momentum comes from");
+    torch::Tensor copy = torch::empty({bucket.size});
+    for (const Slice& slice : bucket.slices) {
+      copy.narrow(0, slice.offset, slice.size).copy_(weights_[slice.parameter].view(-1));
+    }
+    return copy;
+  }
+
+  GmcOptions options_;
+  std::vector<torch::Tensor> weights_;
+  PrunedEntries pruned_;
+  Residual residual_;
+  Residual last_weights_;  // not a residual: staged and committed like one
+  double learning_rate_ = 0;
+  double last_learning_rate_ = 0;  // of the last applied step; 0: none yet
+};
+
+const Registration<Synchroniser, const SynchroniserContext&> gmc_registration{
+    "gmc", "the largest entries of gradient and global momentum with error feedback, over all-gather",
+    describe_options<GmcOptions>(), [](JsonObject& options, const SynchroniserContext& context) {
+      return std::make_unique<Gmc>(read_options<GmcOptions>(options), context);
+    }};
+
+}  // namespace
+}  // namespace thinpipe::trainer

@@ -1,0 +1,16 @@
+// How many of n entries a sparsifier keeps.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+
+namespace thinpipe::trainer {
+
+// k = max(1, floor(ratio·n)), and 0 of nothing.
+inline std::int64_t kept_count(double ratio, std::int64_t n) {
+  const auto kept = static_cast<std::int64_t>(std::floor(ratio * static_cast<double>(n)));
+  return std::min(std::max<std::int64_t>(1, kept), n);
+}
+
+}  // namespace thinpipe::trainer

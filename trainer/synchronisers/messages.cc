@@ -1,0 +1,54 @@
+#include "trainer/synchronisers/messages.hh"
+
+namespace thinpipe::trainer {
+namespace {
+
+using Sizes = std::vector<std::int64_t>;
+
+Sizes ones(const Collective& network) {
+  return Sizes(static_cast<std::size_t>(network.world_size()), 1);
+}
+
+torch::Tensor on_the_wire(const Sizes& sizes) {
+  const torch::Tensor wide = torch::tensor(sizes, torch::kLong);
+  const torch::Tensor wire = wide.to(torch::kInt);
+  if (!wire.to(torch::kLong).equal(wide)) throw Error("send messages: one is larger than 2 GiB");
+  return wire;
+}
+
+Sizes from_the_wire(const torch::Tensor& wire) {
+  const torch::Tensor wide = wire.to(torch::kLong);
+  const auto* begin = wide.data_ptr<std::int64_t>();
+  return {begin, begin + wide.numel()};
+}
+
+Messages split(const torch::Tensor& all, const Sizes& sizes) {
+  Messages messages;
+  std::int64_t begin = 0;
+  for (const std::int64_t size : sizes) {
+    messages.push_back(all.narrow(0, begin, size));
+    begin += size;
+  }
+  return messages;
+}
+
+}  // namespace
+
+Messages gather_equal(const torch::Tensor& message, Collective& network) {
+  const Sizes sizes(static_cast<std::size_t>(network.world_size()), message.numel());
+  return split(network.all_gather_v(message, sizes), sizes);
+}
+
+Messages gather_any(const torch::Tensor& message, Collective& network) {
+  const Sizes sizes = from_the_wire(network.all_gather_v(on_the_wire({message.numel()}), ones(network)));
+  return split(network.all_gather_v(message, sizes), sizes);
+}
+
+Messages exchange_any(const Messages& outgoing, Collective& network) {
+  Sizes sent;
+  for (const torch::Tensor& message : outgoing) sent.push_back(message.numel());
+  const Sizes received = from_the_wire(network.all_to_all_v(on_the_wire(sent), ones(network), ones(network)));
+  return split(network.all_to_all_v(torch::cat(outgoing), sent, received), received);
+}
+
+}  // namespace thinpipe::trainer

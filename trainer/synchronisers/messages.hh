@@ -1,0 +1,31 @@
+// Messages of bytes between all workers, in the shapes that methods send them.
+#pragma once
+
+#include <vector>
+
+#include "trainer/collectives/collective.hh"
+#include "trainer/synchronisers/expected_traffic.hh"
+
+namespace thinpipe::trainer {
+
+// uint8 tensors, one of each worker, ranks ascending.
+using Messages = std::vector<torch::Tensor>;
+
+// Every worker's message to all. All are of one size.
+Messages gather_equal(const torch::Tensor& message, Collective& network);
+
+// Every worker's message to all, of whatever size: the sizes go first, 4 bytes each.
+Messages gather_any(const torch::Tensor& message, Collective& network);
+
+// outgoing[r] to worker r, of whatever size: the sizes go first, 4 bytes each. Returns what came from each.
+Messages exchange_any(const Messages& outgoing, Collective& network);
+
+// Of gather_any's and exchange_any's sizes.
+inline ExpectedTraffic gathered_sizes_traffic(int world_size) {
+  return all_gather_traffic(4, world_size);
+}
+inline ExpectedTraffic exchanged_sizes_traffic(int world_size) {
+  return all_to_all_traffic(std::int64_t{4} * world_size, world_size);
+}
+
+}  // namespace thinpipe::trainer

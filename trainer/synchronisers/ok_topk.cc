@@ -1,0 +1,202 @@
+#include <algorithm>
+#include <iterator>
+#include <map>
+
+#include <fmt/format.h>
+
+#include "harness/support/options.hh"
+#include "trainer/synchronisers/kept_count.hh"
+#include "trainer/synchronisers/messages.hh"
+#include "trainer/synchronisers/ok_topk_choice.hh"
+#include "trainer/synchronisers/residual.hh"
+#include "trainer/synchronisers/sparse_entries.hh"
+#include "trainer/synchronisers/synchroniser.hh"
+#include "trainer/tensor_span.hh"
+
+namespace thinpipe::trainer {
+namespace {
+
+struct OkTopkOptions {
+  double ratio = 0.01;
+  std::int64_t threshold_every = 32;
+  std::int64_t boundaries_every = 64;
+
+  void visit(auto& field) {
+    field("ratio", ratio, Rule{.effect = "kept fraction of the entries, about", .above = 0, .at_most = 1});
+    field("threshold_every", threshold_every,
+          Rule{.effect = "steps between exact estimates of the thresholds that entries are chosen by",
+               .at_least = 1});
+    field("boundaries_every", boundaries_every,
+          Rule{.effect = "steps between new divisions of the entries among the workers that sum them",
+               .at_least = 1});
+  }
+};
+
+// Sparse all-reduce near the least traffic possible. With k = max(1, floor(ratio·n)):
+//   acc = g + e;  I = {|acc| > θ};  (i, acc_i) of I go to the owner of the region of i: S, their sums
+//   G = {|S| > Θ}, all-gathered;  out[G] = S[G]/N;  e' = acc, but 0 on G ∩ I
+// Whatever the thresholds, nothing is lost. Every 32 steps θ becomes the k-th of |acc| and Θ that of |S|,
+// exactly, for which each owner gathers its k largest. In between θ grows by 1.2 % where |I| > 5k/4 and
+// shrinks by as much where |I| < 2k/3; Θ shrinks by 0.8 % where |G| < 2k/3. Every 64 steps regions are made
+// anew: the mean of those that would give each owner as many entries of a worker's I.
+// Li & Hoefler, Ok-Topk (PPoPP 2022). Beyond 4k/3 its published code raises a threshold by at most 16 %,
+// which bounds nothing once the learning rate has fallen; here the choice is then made exactly, k of |acc| or
+// 4k/3 of an owner's sums, and the threshold becomes that of the k largest. That code also reduces densely
+// for 512 steps and sends indices as floats. The paper spreads entries evenly before they are gathered where
+// one owner has 4 times the mean; here they are gathered as they are.
+// State: e, float32 [n]; of each bucket an age, two thresholds and N + 1 boundaries, which begin anew in a
+// new layout.
+// Payload about 8k + 8k/N bytes, at most 8·4k/3 twice; 4N + 4 for sizes; 8(N - 1) with new regions.
+class OkTopk : public Synchroniser {
+ public:
+  OkTopk(const OkTopkOptions& options, const SynchroniserContext& context)
+      : options_(options), residual_(context.parameters) {}
+
+  Promises promises() const override {
+    return {.estimate = Estimate::delayed, .traffic_depends_on_data = true};
+  }
+
+  bool leaves_dense(const ParameterInfo& parameter) const override { return parameter.dimensions <= 1; }
+
+  void prepare(const std::vector<Bucket>& layout) override {
+    sizes_.clear();
+    for (const Bucket& bucket : layout) sizes_.push_back(bucket.size);
+    choices_.assign(layout.size(), {});
+  }
+
+  void finish_step(bool applied) override {
+    applied ? residual_.commit() : residual_.discard();
+    for (auto& [bucket, choice] : staged_) {
+      if (applied) choices_[bucket] = std::move(choice);
+    }
+    staged_.clear();
+  }
+
+  void add_held_back(Bucket& bucket) const override { residual_.add_to(bucket); }
+  void adopt_masks(const std::vector<torch::Tensor>& kept) override { residual_.drop_pruned(kept); }
+
+  void synchronise(Bucket& bucket, Collective& network) override {
+    const int workers = network.world_size();
+    const std::int64_t k = kept_count(options_.ratio, bucket.size);
+    OkTopkChoice choice = choices_.at(bucket.index);
+    // Before the first step, and where a checkpoint is of another number of workers.
+    if (std::ssize(choice.boundaries) != workers + 1) choice = {};
+    const bool estimates = choice.age % options_.threshold_every == 0;
+
+    residual_.add_to(bucket);
+    const std::span<float> values = floats(bucket.gradient);
+    const std::vector<std::uint32_t> own = choice.choose_own(values, k, estimates);
+    if (choice.age % options_.boundaries_every == 0) choice.divide_anew(own, bucket.size, network);
+    const Messages received = exchange_any(split_by_owner(values, own, choice.boundaries), network);
+    const std::vector<float> sums = sums_of_region(received, choice.boundaries, network.rank());
+    const torch::Tensor message = write_entries(choice.choose_of_region(sums, k, estimates, network.rank()));
+    const std::vector<SparseEntry> all =
+        choice.choose_of_all(join(gather_any(message, network), choice.boundaries), k, estimates);
+
+    const torch::Tensor held = bucket.gradient.clone();
+    const std::span<float> held_values = floats(held);
+    for (const SparseEntry& entry : all) {
+      if (std::ranges::binary_search(own, entry.index)) held_values[entry.index] = 0;
+    }
+    residual_.stage(bucket, held);
+    bucket.gradient.zero_();
+    for (const SparseEntry& entry : all) values[entry.index] = entry.value / static_cast<float>(workers);
+    ++choice.age;
+    staged_[bucket.index] = std::move(choice);
+  }
+
+  ExpectedTraffic traffic(const Bucket& bucket, int world_size) const override {
+    const auto most =
+        static_cast<double>(OkTopkChoice::largest_count(kept_count(options_.ratio, bucket.size)));
+    // Owners have regions of their own: together not more than all entries.
+    const double from_others = std::min((world_size - 1) * most, static_cast<double>(bucket.size));
+    const double to_owners = world_size == 1 ? 0 : most;
+    const ExpectedTraffic entries{2 * most * sparse_entry_bytes,
+                                  (to_owners + from_others) * sparse_entry_bytes};
+    return sizes_traffic(world_size) + entries + all_reduce_traffic(8 * (world_size - 1), world_size);
+  }
+
+  // k entries to the owners and k from all of them together; from each when it estimates, where workers agree
+  // in nothing. New regions are next to nothing.
+  ExpectedTraffic settled_traffic(const Bucket& bucket, int world_size) const override {
+    const auto k = static_cast<double>(kept_count(options_.ratio, bucket.size));
+    const double usual = k / world_size;
+    const double gathered = usual + (k - usual) / static_cast<double>(options_.threshold_every);
+    const ExpectedTraffic entries{(k + gathered) * sparse_entry_bytes,
+                                  (k / world_size + gathered) * (world_size - 1) * sparse_entry_bytes};
+    return sizes_traffic(world_size) + entries;
+  }
+
+  void save(TensorMap& state, const std::string& prefix) const override {
+    residual_.save(state, prefix);
+    for (std::size_t b = 0; b < choices_.size(); ++b) {
+      if (choices_[b].age > 0) save_ok_topk_choice(choices_[b], state, prefix_of_bucket(prefix, b));
+    }
+  }
+
+  // After prepare().
+  void load(const TensorMap& state, const std::string& prefix) override {
+    residual_.load(state, prefix);
+    for (std::size_t b = 0; b < choices_.size(); ++b) {
+      choices_[b] = load_ok_topk_choice(state, prefix_of_bucket(prefix, b), sizes_[b]);
+    }
+  }
+
+ private:
+  static std::string prefix_of_bucket(const std::string& prefix, std::size_t bucket) {
+    return fmt::format("{}bucket_{}.", prefix, bucket);
+  }
+
+  static ExpectedTraffic sizes_traffic(int world_size) {
+    return exchanged_sizes_traffic(world_size) + gathered_sizes_traffic(world_size);
+  }
+
+  // For each owner, the entries in its region.
+  static Messages split_by_owner(std::span<const float> values, std::span<const std::uint32_t> own,
+                                 std::span<const std::int64_t> boundaries) {
+    Messages messages;
+    auto next = own.begin();
+    for (const std::int64_t end : boundaries.subspan(1)) {
+      std::vector<SparseEntry> entries;
+      for (; next != own.end() && *next < end; ++next) entries.push_back({*next, values[*next]});
+      messages.push_back(write_entries(entries));
+    }
+    return messages;
+  }
+
+  // Ranks ascending.
+  static std::vector<float> sums_of_region(const Messages& received, std::span<const std::int64_t> boundaries,
+                                           int rank) {
+    const auto region = boundaries.subspan(static_cast<std::size_t>(rank), 2);
+    std::vector<float> sums(static_cast<std::size_t>(region[1] - region[0]));
+    for (const torch::Tensor& message : received) {
+      for (const SparseEntry& entry : read_entries(message, region[0], region[1])) {
+        sums[static_cast<std::size_t>(entry.index - region[0])] += entry.value;
+      }
+    }
+    return sums;
+  }
+
+  static std::vector<SparseEntry> join(const Messages& gathered, std::span<const std::int64_t> boundaries) {
+    std::vector<SparseEntry> all;
+    for (std::size_t r = 0; r < gathered.size(); ++r) {
+      std::ranges::copy(read_entries(gathered[r], boundaries[r], boundaries[r + 1]), std::back_inserter(all));
+    }
+    return all;
+  }
+
+  OkTopkOptions options_;
+  Residual residual_;
+  std::vector<std::int64_t> sizes_;             // of the buckets
+  std::vector<OkTopkChoice> choices_;           // of the buckets
+  std::map<std::size_t, OkTopkChoice> staged_;  // by bucket, of this step
+};
+
+const Registration<Synchroniser, const SynchroniserContext&> ok_topk_registration{
+    "ok_topk", "about the largest entries, chosen by thresholds and summed by owners, with error feedback",
+    describe_options<OkTopkOptions>(), [](JsonObject& options, const SynchroniserContext& context) {
+      return std::make_unique<OkTopk>(read_options<OkTopkOptions>(options), context);
+    }};
+
+}  // namespace
+}  // namespace thinpipe::trainer

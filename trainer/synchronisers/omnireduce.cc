@@ -1,0 +1,136 @@
+#include <algorithm>
+#include <deque>
+
+#include <fmt/format.h>
+
+#include "harness/support/options.hh"
+#include "trainer/synchronisers/block_streams.hh"
+#include "trainer/synchronisers/synchroniser.hh"
+#include "trainer/tensor_span.hh"
+
+namespace thinpipe::trainer {
+namespace {
+
+struct OmniReduceOptions {
+  std::int64_t block_size = 256;
+  std::int64_t blocks_per_message = 64;
+  std::int64_t streams = 4;
+
+  void visit(auto& field) {
+    field("block_size", block_size,
+          Rule{.effect = "entries that are sent together, or not at all where all are zero", .at_least = 1});
+    field("blocks_per_message", blocks_per_message,
+          Rule{.effect = "at most so many blocks travel together", .at_least = 1});
+    field("streams", streams,
+          Rule{.effect = "messages that each worker, as an aggregator, has under way at a time",
+               .at_least = 1});
+  }
+};
+
+// OmniReduce: exact sums in which blocks that are zero on every worker do not travel, by the streaming
+// protocol of block_streams.hh. Every worker is also an aggregator: stream s is summed on worker s mod N, in
+// memory where it is its own.
+//   out = (1/N) Σ_w g_w, ranks ascending, where the published code adds in the order of arrival
+// Unstructured pruning leaves hardly a block of 256 all zero: the gain needs whole blocks of zeros.
+// State: none. A block and its place are 8 + 4·block_size bytes, and a message has 8 more. Each worker sends
+// its non-zero blocks to their aggregators, and each aggregator the union's sums to N-1 workers.
+class OmniReduce : public Synchroniser {
+ public:
+  explicit OmniReduce(const OmniReduceOptions& options) : options_(options) {}
+
+  Promises promises() const override {
+    return {.estimate = Estimate::exact, .traffic_depends_on_data = true};
+  }
+
+  void synchronise(Bucket& bucket, Collective& network) override {
+    const BlockStreams layout = layout_for(bucket, network.world_size());
+    BlockWorker worker(layout, floats(bucket.gradient));
+    std::vector<BlockAggregator> aggregators;  // of streams rank, rank + N, …
+    for (std::int64_t s = network.rank(); s < layout.streams; s += network.world_size()) {
+      aggregators.emplace_back(layout, s, network.world_size());
+    }
+    const auto aggregates = [&] {
+      return std::ranges::any_of(aggregators, [](const BlockAggregator& each) { return !each.is_done(); });
+    };
+    const auto mailbox = network.open_mailbox(layout.largest_message_bytes());
+    std::deque<Letter> own;
+    const auto send = [&](int to, const torch::Tensor& message) {
+      to == network.rank() ? own.push_back({to, message}) : mailbox->send(to, message);
+    };
+    const auto aggregator_of = [&](std::int64_t stream) {
+      return static_cast<int>(stream % network.world_size());
+    };
+    for (std::int64_t s = 0; s < layout.streams; ++s) {
+      if (const auto first = worker.begin(s)) send(aggregator_of(s), *first);
+    }
+    while (!worker.is_done() || aggregates()) {
+      const Letter letter = next_letter(own, *mailbox);
+      const std::int64_t stream = stream_of(letter.message);
+      if (stream >= layout.streams)
+        throw CollectiveError(fmt::format("an omnireduce message of stream {}", stream));
+      if (is_block_result(letter.message)) {
+        if (const auto blocks = worker.take_result(letter.message)) send(aggregator_of(stream), *blocks);
+      } else if (const auto sums = aggregators.at(static_cast<std::size_t>(stream / network.world_size()))
+                                       .take(letter.from, letter.message)) {
+        for (int to = 0; to < network.world_size(); ++to) send(to, *sums);
+      }
+    }
+    mailbox->close();
+    bucket.gradient.div_(network.world_size());
+  }
+
+  // Of the worker that sends most: all blocks are not zero, and each goes in a message of its own.
+  ExpectedTraffic traffic(const Bucket& bucket, int world_size) const override {
+    if (world_size == 1) return {};
+    const BlockStreams layout = layout_for(bucket, world_size);
+    const std::int64_t sent_blocks =
+        layout.blocks() + (world_size - 1) * blocks_of_first_aggregator(layout, world_size);
+    const auto bytes = static_cast<double>(sent_blocks * (16 + 4 * layout.block_size));
+    return {bytes, bytes};
+  }
+
+  // As pruning leaves them, nearly all blocks have something: they travel in full messages.
+  ExpectedTraffic settled_traffic(const Bucket& bucket, int world_size) const override {
+    const BlockStreams layout = layout_for(bucket, world_size);
+    const auto blocks = static_cast<double>(layout.blocks());
+    const double message_share = 8.0 / static_cast<double>(layout.width);
+    const double bytes = 2 * blocks * (8 + message_share + 4 * static_cast<double>(layout.block_size)) *
+                         (world_size - 1) / world_size;
+    return {bytes, bytes};
+  }
+
+ private:
+  BlockStreams layout_for(const Bucket& bucket, int world_size) const {
+    return lay_out_block_streams(bucket.size, options_.block_size, options_.streams * world_size,
+                                 options_.blocks_per_message);
+  }
+
+  static Letter next_letter(std::deque<Letter>& own, Mailbox& mailbox) {
+    if (own.empty()) return mailbox.receive();
+    Letter letter = std::move(own.front());
+    own.pop_front();
+    return letter;
+  }
+
+  // No aggregator has more.
+  static std::int64_t blocks_of_first_aggregator(const BlockStreams& layout, int world_size) {
+    const std::int64_t rounds = layout.blocks() / layout.columns();
+    const std::int64_t rest = layout.blocks() % layout.columns();
+    std::int64_t blocks = 0;
+    for (std::int64_t s = 0; s < layout.streams; s += world_size) {
+      blocks += rounds * layout.width + std::clamp<std::int64_t>(rest - s * layout.width, 0, layout.width);
+    }
+    return blocks;
+  }
+
+  OmniReduceOptions options_;
+};
+
+const Registration<Synchroniser, const SynchroniserContext&> omnireduce_registration{
+    "omnireduce", "exact sums of the blocks that are not zero on every worker, streamed through the workers",
+    describe_options<OmniReduceOptions>(), [](JsonObject& object, const SynchroniserContext& /*context*/) {
+      return std::make_unique<OmniReduce>(read_options<OmniReduceOptions>(object));
+    }};
+
+}  // namespace
+}  // namespace thinpipe::trainer

@@ -1,0 +1,159 @@
+#include "trainer/synchronisers/place_code.hh"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <functional>
+#include <map>
+
+#include <fmt/format.h>
+
+#include "trainer/collectives/collective.hh"
+#include "trainer/synchronisers/bloom_choice.hh"
+
+namespace thinpipe::trainer {
+namespace {
+
+// The first `bytes` of `in`, which is left with the rest.
+std::span<const std::uint8_t> take_places(std::span<const std::uint8_t>& in, std::size_t bytes) {
+  if (in.size() < bytes) {
+    throw CollectiveError(
+        fmt::format("places of a sparse message take {} bytes, but it has {}", bytes, in.size()));
+  }
+  const auto taken = in.first(bytes);
+  in = in.subspan(bytes);
+  return taken;
+}
+
+class ListedPlaces : public PlaceCode {
+ public:
+  std::int64_t bytes(std::int64_t count) const override { return 4 * count; }
+  bool keeps_order() const override { return true; }
+
+  std::vector<std::uint32_t> append(std::span<const std::uint32_t> indices, std::uint32_t /*n*/,
+                                    const RandomStream& /*stream*/,
+                                    std::vector<std::uint8_t>& out) const override {
+    const std::size_t end = out.size();
+    out.resize(end + indices.size_bytes());
+    if (!indices.empty()) std::memcpy(&out[end], indices.data(), indices.size_bytes());
+    return {indices.begin(), indices.end()};
+  }
+
+  std::vector<std::uint32_t> read(std::span<const std::uint8_t>& in, std::uint32_t n, std::uint32_t count,
+                                  const RandomStream& /*stream*/) const override {
+    const auto own = take_places(in, std::size_t{4} * count);
+    std::vector<std::uint32_t> places(count);
+    if (count > 0) std::memcpy(places.data(), own.data(), own.size());
+    std::vector<std::uint32_t> sorted = places;
+    std::ranges::sort(sorted);
+    if (std::ranges::adjacent_find(sorted) != sorted.end() || (count > 0 && sorted.back() >= n)) {
+      throw CollectiveError(fmt::format("places of a sparse message must be different and below {}", n));
+    }
+    return places;
+  }
+};
+
+class BloomPlaces : public PlaceCode {
+ public:
+  explicit BloomPlaces(double false_positive_rate) : false_positive_rate_(false_positive_rate) {}
+
+  std::int64_t bytes(std::int64_t count) const override {
+    return BloomFilter::bytes_for(count, false_positive_rate_);
+  }
+
+  std::vector<std::uint32_t> append(std::span<const std::uint32_t> indices, std::uint32_t n,
+                                    const RandomStream& stream,
+                                    std::vector<std::uint8_t>& out) const override {
+    BloomFilter filter(std::ssize(indices), false_positive_rate_);
+    for (const std::uint32_t index : indices) filter.insert(index);
+    out.insert(out.end(), filter.bytes().begin(), filter.bytes().end());
+    return chosen(filter, filter.positives(n), indices.size(), stream);
+  }
+
+  std::vector<std::uint32_t> read(std::span<const std::uint8_t>& in, std::uint32_t n, std::uint32_t count,
+                                  const RandomStream& stream) const override {
+    const auto own = take_places(in, static_cast<std::size_t>(bytes(count)));
+    BloomFilter filter(count, false_positive_rate_);
+    std::ranges::copy(own, filter.bytes().begin());
+    std::vector<std::uint32_t> positives = filter.positives(n);
+    if (positives.size() < count) {
+      throw CollectiveError(
+          fmt::format("the Bloom filter of a sparse message holds {} places of {}", positives.size(), count));
+    }
+    return chosen(filter, std::move(positives), count, stream);
+  }
+
+ protected:
+  double false_positive_rate() const { return false_positive_rate_; }
+
+ private:
+  virtual std::vector<std::uint32_t> chosen(const BloomFilter& filter, std::vector<std::uint32_t> positives,
+                                            std::size_t count, const RandomStream& stream) const = 0;
+
+  double false_positive_rate_;
+};
+
+class AllPositives : public BloomPlaces {
+ public:
+  using BloomPlaces::BloomPlaces;
+
+  std::int64_t most_values(std::int64_t n, std::int64_t /*count*/) const override { return n; }
+  std::int64_t expected_values(std::int64_t n, std::int64_t count) const override {
+    return count + std::llround(false_positive_rate() * static_cast<double>(n - count));
+  }
+  bool has_fixed_count() const override { return false; }
+
+ private:
+  std::vector<std::uint32_t> chosen(const BloomFilter& /*filter*/, std::vector<std::uint32_t> positives,
+                                    std::size_t /*count*/, const RandomStream& /*stream*/) const override {
+    return positives;
+  }
+};
+
+class RandomPositives : public BloomPlaces {
+ public:
+  using BloomPlaces::BloomPlaces;
+
+ private:
+  std::vector<std::uint32_t> chosen(const BloomFilter& /*filter*/, std::vector<std::uint32_t> positives,
+                                    std::size_t count, const RandomStream& stream) const override {
+    return choose_at_random(positives, count, stream);
+  }
+};
+
+class ConflictingPositives : public BloomPlaces {
+ public:
+  using BloomPlaces::BloomPlaces;
+
+ private:
+  std::vector<std::uint32_t> chosen(const BloomFilter& filter, std::vector<std::uint32_t> positives,
+                                    std::size_t count, const RandomStream& stream) const override {
+    return choose_by_conflicts(filter, positives, count, stream);
+  }
+};
+
+using MakePlaceCode = std::function<std::unique_ptr<PlaceCode>(double)>;
+
+const std::map<std::string, MakePlaceCode>& place_codes() {
+  static const std::map<std::string, MakePlaceCode> all = {
+      {"bloom_p0", [](double rate) { return std::make_unique<AllPositives>(rate); }},
+      {"bloom_p1", [](double rate) { return std::make_unique<RandomPositives>(rate); }},
+      {"bloom_p2", [](double rate) { return std::make_unique<ConflictingPositives>(rate); }},
+      {"plain", [](double /*rate*/) { return std::make_unique<ListedPlaces>(); }},
+  };
+  return all;
+}
+
+}  // namespace
+
+std::unique_ptr<PlaceCode> make_place_code(const std::string& name, double false_positive_rate) {
+  return place_codes().at(name)(false_positive_rate);
+}
+
+std::vector<std::string> place_code_names() {
+  std::vector<std::string> names;
+  for (const auto& [name, make] : place_codes()) names.push_back(name);
+  return names;
+}
+
+}  // namespace thinpipe::trainer

@@ -1,0 +1,193 @@
+#include "harness/support/options.hh"
+#include "trainer/synchronisers/factor_layout.hh"
+#include "trainer/synchronisers/low_rank.hh"
+#include "trainer/synchronisers/pruned_entries.hh"
+#include "trainer/synchronisers/residual.hh"
+#include "trainer/synchronisers/synchroniser.hh"
+
+namespace thinpipe::trainer {
+namespace {
+
+struct PowerSgdOptions {
+  std::int64_t rank = 4;
+  std::int64_t start_step = 0;
+  double min_compression = 2;
+
+  void visit(auto& field) {
+    field("rank", rank, Rule{.effect = "columns of the factors that a matrix travels as", .at_least = 1});
+    field("start_step", start_step,
+          Rule{.effect = "so many steps travel dense first, while gradients change fastest", .at_least = 0});
+    field("min_compression", min_compression,
+          Rule{.effect =
+                   "a matrix travels dense unless its factors have fewer entries by more than this factor",
+               .at_least = 0});
+  }
+};
+
+// A step of the power method on each matrix of A×B entries, with q = min(rank, A, B) columns:
+//   M = g + e;  P = orth(mean over workers of M·orth(Q));  Q' = mean over workers of Mᵀ·P
+//   out = P·Q'ᵀ;  e' = M - out
+// Q comes from the last step; at first, and where a column of it has come to nothing, as after a gradient of
+// zero, from normal numbers that all workers share. A matrix is compressed if (A + B)·q·min_compression <
+// A·B. Vogels et al., PowerSGD (NeurIPS 2019).
+//
+// As in PyTorch's hook and in the paper's code, e is what the mean of all workers' products misses of the
+// worker's own M, not what its own product would. The hook orthonormalises Q as well, which changes nothing
+// but rounding. With more than two columns it takes a QR decomposition, else Gram-Schmidt, which divides by 0
+// or, with an epsilon, leaves a dead column dead for good; orthonormalise() and fresh numbers do neither.
+//
+// The product moves entries that pruning took: they are cleared in out and in e. Nothing is lost by it, as e'
+// = M - out holds entry by entry and M is 0 there, but out is no longer of rank q. Products are LibTorch's:
+// the same bits on workers with the same processor, number of threads and build.
+//
+// State: e, float32 [n], and Q. Payload 4·(Σ q(A + B) + n') bytes to two all-reduces, n' entries that travel
+// dense; in the first `start_step` steps 4n to one.
+class PowerSgd : public Synchroniser {
+ public:
+  PowerSgd(const PowerSgdOptions& options, const SynchroniserContext& context)
+      : start_step_(static_cast<std::uint64_t>(options.start_step)),
+        parameters_(context.parameters),
+        seed_(context.seed),
+        factors_(context.parameters, options.rank, options.min_compression),
+        residual_(context.parameters),
+        pruned_(context.kept),
+        staged_q_(context.parameters.size()) {
+    for (std::size_t p = 0; p < parameters_.size(); ++p) {
+      q_.push_back(torch::zeros({factors_.form(p).columns, factors_.form(p).rank}));
+    }
+  }
+
+  Promises promises() const override {
+    return {.estimate = Estimate::delayed, .sums_of_messages_are_messages = true};
+  }
+
+  bool leaves_dense(const ParameterInfo& parameter) const override { return parameter.dimensions <= 1; }
+
+  void begin_step(std::uint64_t step) override { step_ = step; }
+  void add_held_back(Bucket& bucket) const override { residual_.add_to(bucket); }
+
+  void adopt_masks(const std::vector<torch::Tensor>& kept) override {
+    residual_.drop_pruned(kept);
+    pruned_.adopt(kept);
+  }
+
+  void synchronise(Bucket& bucket, Collective& network) override {
+    if (travels_dense(step_)) {
+      average(bucket.gradient, network);
+      return;
+    }
+    residual_.add_to(bucket);
+    const torch::Tensor accumulated = bucket.gradient.clone();
+    const torch::Tensor first = torch::empty({factors_.first_entries(bucket)});
+    const torch::Tensor second = torch::empty({factors_.second_entries(bucket)});
+    factors_.for_each_part(bucket, first, second, [&](FactoredPart& part) {
+      if (part.is_dense) {
+        part.first.copy_(part.matrix);
+      } else {
+        at::mm_out(part.first, part.matrix, start_of(part.parameter));
+      }
+    });
+    average(first, network);
+    factors_.for_each_part(bucket, first, second, [](FactoredPart& part) {
+      if (part.is_dense) return;
+      orthonormalise(part.first);
+      at::mm_out(part.second, part.matrix.t(), part.first);
+    });
+    average(second, network);
+    factors_.for_each_part(bucket, first, second, [&](FactoredPart& part) {
+      if (part.is_dense) {
+        part.matrix.copy_(part.first);
+      } else {
+        at::mm_out(part.matrix, part.first, part.second.t());
+        staged_q_[part.parameter] = part.second.clone();
+      }
+    });
+    pruned_.clear(bucket, bucket.gradient);
+    hold_back(bucket, accumulated.sub_(bucket.gradient));
+  }
+
+  void finish_step(bool applied) override {
+    applied ? residual_.commit() : residual_.discard();
+    for (std::size_t p = 0; p < q_.size(); ++p) {
+      if (applied && staged_q_[p].defined()) q_[p] = staged_q_[p];
+      staged_q_[p] = torch::Tensor();
+    }
+  }
+
+  ExpectedTraffic traffic(const Bucket& bucket, int world_size) const override {
+    if (travels_dense(step_ + 1)) return all_reduce_traffic(4 * bucket.size, world_size);
+    return settled_traffic(bucket, world_size);
+  }
+
+  ExpectedTraffic settled_traffic(const Bucket& bucket, int world_size) const override {
+    return all_reduce_traffic(4 * factors_.first_entries(bucket), world_size) +
+           all_reduce_traffic(4 * factors_.second_entries(bucket), world_size);
+  }
+
+  void save(TensorMap& state, const std::string& prefix) const override {
+    residual_.save(state, prefix);
+    for (std::size_t p = 0; p < q_.size(); ++p) {
+      if (!factors_.form(p).is_dense()) state[name_of_q(prefix, p)] = q_[p].clone();
+    }
+  }
+
+  void load(const TensorMap& state, const std::string& prefix) override {
+    residual_.load(state, prefix);
+    for (std::size_t p = 0; p < q_.size(); ++p) {
+      if (factors_.form(p).is_dense()) continue;
+      q_[p] = expect_tensor(state, name_of_q(prefix, p), q_[p], "checkpoint").clone();
+    }
+  }
+
+ private:
+  std::string name_of_q(const std::string& prefix, std::size_t parameter) const {
+    return prefix + "q." + parameters_[parameter].name;
+  }
+
+  // Steps count from 1.
+  bool travels_dense(std::uint64_t step) const { return step <= start_step_; }
+
+  // The columns that the power method starts from, orthonormal; the same on all workers, as Q is.
+  torch::Tensor start_of(std::size_t parameter) const {
+    torch::Tensor q = q_[parameter].clone();
+    fill_zero_columns(q, {.seed = seed_,
+                          .step = static_cast<std::uint32_t>(step_),
+                          .bucket = static_cast<std::uint32_t>(parameter),  // whichever bucket it is in
+                          .rank = shared_rank});
+    orthonormalise(q);
+    return q;
+  }
+
+  // Divided first, so that the sum cannot overflow where the mean does not.
+  static void average(const torch::Tensor& values, Collective& network) {
+    values.div_(network.world_size());
+    network.all_reduce(values, Reduction::sum);
+  }
+
+  // missing: M - out. Of what travelled dense nothing is missing, whatever the worker's own gradient was.
+  void hold_back(const Bucket& bucket, const torch::Tensor& missing) {
+    for (const Slice& slice : bucket.slices) {
+      if (factors_.form(slice.parameter).is_dense()) missing.narrow(0, slice.offset, slice.size).zero_();
+    }
+    residual_.stage(bucket, missing);
+  }
+
+  std::uint64_t start_step_;
+  std::vector<ParameterInfo> parameters_;
+  std::uint64_t seed_;
+  FactorLayout factors_;
+  Residual residual_;
+  PrunedEntries pruned_;
+  std::vector<torch::Tensor> q_;         // per parameter, float32 [columns, rank]; zero before its first step
+  std::vector<torch::Tensor> staged_q_;  // what q_ is to become; undefined where it is to stay
+  std::uint64_t step_ = 0;
+};
+
+const Registration<Synchroniser, const SynchroniserContext&> powersgd_registration{
+    "powersgd", "matrices as products of thin factors, which all-reduce can add up, with error feedback",
+    describe_options<PowerSgdOptions>(), [](JsonObject& object, const SynchroniserContext& context) {
+      return std::make_unique<PowerSgd>(read_options<PowerSgdOptions>(object), context);
+    }};
+
+}  // namespace
+}  // namespace thinpipe::trainer

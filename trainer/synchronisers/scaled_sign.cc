@@ -1,0 +1,43 @@
+#include <cmath>
+
+#include "harness/support/options.hh"
+#include "trainer/synchronisers/sign_compressor.hh"
+
+namespace thinpipe::trainer {
+namespace {
+
+struct ScaledSignOptions {
+  void visit(auto& /*field*/) {}
+};
+
+// Of each parameter p of the bucket, n the number of its entries that pruning kept:
+//   s = ‖p‖₁ / n;  x̂_i = s where p_i >= 0, else -s;  out = (1/N)·Σ_w x̂_w
+// What EF-signSGD sends, and meant for `ef`, which makes up for the bias: ‖x̂ - p‖² = ‖p‖² - ‖p‖₁²/n. A zero
+// travels as a positive sign, as the papers' codes have it in a wire of one bit; a parameter that is all zero
+// stays so, its scale being 0. What pruning took neither travels nor counts in n. Bernstein et al., signSGD
+// (ICML 2018); Karimireddy et al., Error Feedback Fixes SignSGD (ICML 2019).
+// No state. Each worker contributes 4L + ⌈n/8⌉ bytes to an all-gather, L parameters, n entries that are kept.
+class ScaledSign : public SignCompressor {
+ public:
+  explicit ScaledSign(const SynchroniserContext& context)
+      : SignCompressor(context, SignGroup::tensor, LevelNumbers::one) {}
+
+ protected:
+  SignLevels levels_of(std::span<const float> values) const override {
+    if (values.empty()) return {};
+    double sum = 0;
+    for (const float value : values) sum += std::abs(value);
+    const auto scale = static_cast<float>(sum / static_cast<double>(values.size()));
+    return {.negative = -scale, .positive = scale};
+  }
+};
+
+const Registration<Synchroniser, const SynchroniserContext&> scaled_sign_registration{
+    "scaled_sign", "a sign for each entry and a scale for each tensor: what ef is mostly put around",
+    describe_options<ScaledSignOptions>(), [](JsonObject& options, const SynchroniserContext& context) {
+      read_options<ScaledSignOptions>(options);
+      return std::make_unique<ScaledSign>(context);
+    }};
+
+}  // namespace
+}  // namespace thinpipe::trainer

@@ -1,0 +1,173 @@
+#include <algorithm>
+#include <limits>
+
+#include <fmt/format.h>
+
+#include "harness/support/options.hh"
+#include "trainer/synchronisers/kept_entries.hh"
+#include "trainer/synchronisers/messages.hh"
+#include "trainer/synchronisers/residual.hh"
+#include "trainer/synchronisers/synchroniser.hh"
+#include "trainer/synchronisers/vote_code.hh"
+#include "trainer/tensor_span.hh"
+
+namespace thinpipe::trainer {
+namespace {
+
+struct SignSgdOptions {
+  std::string exchange = "all_gather";
+  double momentum = 0;
+
+  void visit(auto& field) {
+    field("exchange", exchange,
+          Rule{.effect = "how signs travel: all_gather, one bit each and two in tensors that have zeros, or "
+                         "all_reduce of int8 sums; both give the same result",
+               .one_of = {"all_gather", "all_reduce"}});
+    field("momentum", momentum,
+          Rule{.effect =
+                   "share of the last step kept, before the sign is taken: Signum, as with 0.9; 0: signSGD",
+               .at_least = 0,
+               .below = 1});
+  }
+};
+
+// Of every entry a vote of the workers:
+//   m = β·m + (1 - β)·g;  out = sign(Σ_w sign(m_w));  sign(0) = 0, in a worker's vote and in a tie
+// No mean, but a step's direction: the optimiser's learning rate is what each weight moves by, about 1e-4.
+// Bernstein et al., signSGD (ICML 2018) and signSGD with Majority Vote is Communication Efficient and Fault
+// Tolerant (ICLR 2019). Published codes with one bit let a zero vote for +, and so move weights that have no
+// gradient on any worker; here a tensor in which a worker has zeros takes two bits from it (vote_code.hh),
+// and both exchanges agree to the bit. What pruning took does not travel.
+//
+// State: m, float32 [n], for momentum above 0. Each worker contributes 4 + Σ_l (1 + ⌈n_l/8⌉) bytes to an
+// all-gather, up to 4 + Σ_l (1 + ⌈n_l/4⌉) with zeros in every tensor l; or n + 1 to an all-reduce, in which
+// one more sum tells of values that were not finite.
+class SignSgd : public Synchroniser {
+ public:
+  SignSgd(const SignSgdOptions& options, const SynchroniserContext& context)
+      : options_(options), kept_(context.kept) {
+    if (options.momentum > 0) momentum_.emplace(context.parameters);
+  }
+
+  Promises promises() const override {
+    return {.estimate = Estimate::biased,
+            .sums_of_messages_are_messages = !gathers(),
+            .traffic_depends_on_data = gathers(),
+            .applies_momentum = momentum_.has_value()};
+  }
+
+  void adopt_masks(const std::vector<torch::Tensor>& kept) override {
+    kept_.adopt(kept);
+    if (momentum_) momentum_->drop_pruned(kept);
+  }
+
+  void synchronise(Bucket& bucket, Collective& network) override {
+    if (network.world_size() > std::numeric_limits<std::int8_t>::max()) {
+      throw Error("signsgd sums votes in int8 and can serve at most 127 workers");
+    }
+    if (momentum_) apply_momentum(*momentum_, bucket);
+    const torch::Tensor values = kept_.pack(bucket);
+    if (gathers()) {
+      vote_by_gathering(bucket, floats(values), network);
+    } else {
+      vote_by_reducing(floats(values), network);
+    }
+    kept_.unpack(values, bucket, bucket.gradient);
+  }
+
+  void finish_step(bool applied) override {
+    if (momentum_) applied ? momentum_->commit() : momentum_->discard();
+  }
+
+  ExpectedTraffic traffic(const Bucket& bucket, int world_size) const override {
+    return traffic_of(bucket, world_size, largest_vote_bytes);
+  }
+
+  // Without zeros.
+  ExpectedTraffic settled_traffic(const Bucket& bucket, int world_size) const override {
+    return traffic_of(bucket, world_size, usual_vote_bytes);
+  }
+
+  void save(TensorMap& state, const std::string& prefix) const override {
+    if (momentum_) momentum_->save(state, prefix + "momentum.");
+  }
+  void load(const TensorMap& state, const std::string& prefix) override {
+    if (momentum_) momentum_->load(state, prefix + "momentum.");
+  }
+
+ private:
+  bool gathers() const { return options_.exchange == "all_gather"; }
+
+  // The gradient becomes m.
+  void apply_momentum(Residual& momentum, Bucket& bucket) const {
+    bucket.gradient.mul_(1 - options_.momentum);
+    for (const Slice& slice : bucket.slices) {
+      bucket.view(slice).add_(momentum.of(slice.parameter), options_.momentum);
+    }
+    momentum.stage(bucket, bucket.gradient);
+  }
+
+  // values become what the vote has decided; NaN where some worker's are not finite.
+  static void decide(std::span<const std::int8_t> votes, bool finite, std::span<float> values) {
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      values[i] = static_cast<float>((votes[i] > 0 ? 1 : 0) - (votes[i] < 0 ? 1 : 0));
+    }
+    if (!finite) std::ranges::fill(values, std::numeric_limits<float>::quiet_NaN());
+  }
+
+  // Calls tensor(part) for what is kept of each of the bucket's tensors.
+  void for_each_tensor(const Bucket& bucket, std::span<float> values, const auto& tensor) const {
+    for (const Slice& slice : bucket.slices) {
+      const auto size = static_cast<std::size_t>(kept_.count(slice));
+      tensor(values.first(size));
+      values = values.subspan(size);
+    }
+  }
+
+  void vote_by_gathering(const Bucket& bucket, std::span<float> values, Collective& network) const {
+    std::vector<std::uint8_t> own;
+    for_each_tensor(bucket, values, [&](std::span<float> part) { append_votes(part, own); });
+    const Messages messages = gather_any(torch::tensor(own, torch::kByte), network);
+    std::vector<std::span<const std::uint8_t>> unread;
+    for (const torch::Tensor& message : messages) unread.emplace_back(elements<std::uint8_t>(message));
+    for_each_tensor(bucket, values, [&](std::span<float> part) {
+      std::vector<std::int8_t> votes(part.size());
+      bool finite = true;
+      for (std::span<const std::uint8_t>& message : unread) finite = add_votes(message, votes) && finite;
+      decide(votes, finite, part);
+    });
+    for (const std::span<const std::uint8_t>& message : unread) {
+      if (message.empty()) continue;
+      throw CollectiveError(fmt::format("a message of votes has {} bytes too many", message.size()));
+    }
+  }
+
+  static void vote_by_reducing(std::span<float> values, Collective& network) {
+    const torch::Tensor votes = torch::empty({std::ssize(values) + 1}, torch::kChar);
+    const std::span<std::int8_t> sums = elements<std::int8_t>(votes);
+    sums.back() = signs_of(values, sums.first(values.size())) ? 0 : 1;
+    network.all_reduce(votes, Reduction::sum);
+    decide(sums.first(values.size()), sums.back() == 0, values);
+  }
+
+  ExpectedTraffic traffic_of(const Bucket& bucket, int world_size,
+                             std::int64_t (*vote_bytes)(std::int64_t values)) const {
+    if (!gathers()) return all_reduce_traffic(kept_.count(bucket) + 1, world_size);
+    std::int64_t bytes = 0;
+    for (const Slice& slice : bucket.slices) bytes += vote_bytes(kept_.count(slice));
+    return gathered_sizes_traffic(world_size) + all_gather_traffic(bytes, world_size);
+  }
+
+  SignSgdOptions options_;
+  KeptEntries kept_;
+  std::optional<Residual> momentum_;  // m: staged, committed and saved as a residual is
+};
+
+const Registration<Synchroniser, const SynchroniserContext&> signsgd_registration{
+    "signsgd", "signSGD or Signum: the sign that most workers have", describe_options<SignSgdOptions>(),
+    [](JsonObject& object, const SynchroniserContext& context) {
+      return std::make_unique<SignSgd>(read_options<SignSgdOptions>(object), context);
+    }};
+
+}  // namespace
+}  // namespace thinpipe::trainer

@@ -1,0 +1,31 @@
+// Entries of a sparse vector as a message, 8 bytes each, little-endian:
+//
+//   u32 index   f32 value
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "trainer/torch.hh"
+
+namespace thinpipe::trainer {
+
+struct SparseEntry {
+  std::uint32_t index;
+  float value;
+
+  bool operator==(const SparseEntry&) const = default;
+};
+
+inline constexpr std::int64_t sparse_entry_bytes = 8;
+static_assert(sizeof(SparseEntry) == sparse_entry_bytes);
+
+// uint8 [8 entries.size()].
+torch::Tensor write_entries(std::span<const SparseEntry> entries);
+
+// Throws CollectiveError where the message is not one of whole entries with indices from `begin` to below
+// `end`: the workers have come apart.
+std::vector<SparseEntry> read_entries(const torch::Tensor& message, std::int64_t begin, std::int64_t end);
+
+}  // namespace thinpipe::trainer

@@ -1,0 +1,154 @@
+#include "trainer/synchronisers/deepreduce_code.hh"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "trainer/collectives/collective.hh"
+#include "trainer/synchronisers/place_code.hh"
+#include "trainer/synchronisers/top_k.hh"
+#include "trainer/synchronisers/value_code.hh"
+#include "trainer/tensor_span.hh"
+
+namespace thinpipe::trainer {
+namespace {
+
+constexpr std::uint32_t bucket_entries = 3001;
+constexpr std::uint32_t chosen_entries = 150;
+constexpr std::uint32_t some_sender = 3;
+constexpr SparseHeader some_header{.method = 1, .bucket = 2, .step = 7, .n = bucket_entries};
+
+std::vector<DeepReduceFormat> all_formats() {
+  std::vector<DeepReduceFormat> out;
+  for (const std::string& places : place_code_names()) {
+    for (const std::string& values : value_code_names()) out.push_back({.places = places, .values = values});
+  }
+  return out;
+}
+
+std::string name_of_format(const DeepReduceFormat& format) {
+  return fmt::format("{}_{}", format.places, format.values);
+}
+
+// No two alike and none zero.
+std::vector<float> accumulated() {
+  std::vector<float> out(bucket_entries);
+  for (std::size_t i = 0; i < out.size(); ++i)
+    out[i] = static_cast<float>(std::sin(1 + 0.7 * static_cast<double>(i)));
+  return out;
+}
+
+class DeepReduceMessage : public ::testing::TestWithParam<DeepReduceFormat> {
+ protected:
+  torch::Tensor encoded() const { return code_->encode(some_header, some_sender, indices_, dense_); }
+
+  std::vector<float> decoded(const torch::Tensor& message, std::uint32_t sender = some_sender) const {
+    std::vector<float> out(bucket_entries);
+    code_->add(message, some_header, sender, 1, out);
+    return out;
+  }
+
+  std::unique_ptr<SparseCode> code_ = make_deepreduce_code(GetParam());
+  std::vector<float> dense_ = accumulated();
+  std::vector<std::uint32_t> indices_ = top_k_indices(dense_, chosen_entries);
+};
+
+TEST_P(DeepReduceMessage, IsAsLongAsItSays) {
+  const std::int64_t claimed = code_->message_bytes(bucket_entries, chosen_entries);
+  if (code_->has_fixed_size()) {
+    EXPECT_EQ(encoded().numel(), claimed);
+  } else {
+    EXPECT_LE(encoded().numel(), claimed);
+  }
+  EXPECT_LE(code_->expected_bytes(bucket_entries, chosen_entries), claimed);
+}
+
+TEST_P(DeepReduceMessage, CarriesTheEntriesItSaysNearTheirValues) {
+  const std::vector<float> read = decoded(encoded());
+  std::int64_t carried = 0;
+  for (std::size_t i = 0; i < read.size(); ++i) {
+    if (read[i] == 0) continue;
+    ++carried;
+    if (GetParam().values == "f32") {
+      EXPECT_EQ(read[i], dense_[i]);
+    } else {
+      EXPECT_NEAR(read[i], dense_[i], 0.05);
+    }
+  }
+  if (GetParam().places == "bloom_p0") {
+    EXPECT_GE(carried, chosen_entries);
+    for (const std::uint32_t index : indices_) EXPECT_NE(read[index], 0) << "there are no false negatives";
+  } else {
+    // A small one that came in for another may be rounded to zero.
+    EXPECT_LE(carried, chosen_entries);
+    EXPECT_GE(carried, GetParam().values == "qsgd" ? chosen_entries - 5 : chosen_entries);
+  }
+}
+
+TEST_P(DeepReduceMessage, SaysThatAValueIsNotFinite) {
+  for (const float poison : {std::nanf(""), std::numeric_limits<float>::infinity()}) {
+    std::vector<float> poisoned = dense_;
+    poisoned[2000] = poison;
+    const torch::Tensor message =
+        code_->encode(some_header, some_sender, top_k_indices(poisoned, chosen_entries), poisoned);
+    EXPECT_TRUE(std::ranges::any_of(decoded(message), [](float value) { return std::isnan(value); }));
+    EXPECT_LE(message.numel(), code_->message_bytes(bucket_entries, chosen_entries));
+  }
+}
+
+TEST_P(DeepReduceMessage, IsRefusedInPiecesAndWithAnotherFlag) {
+  const torch::Tensor message = encoded();
+  for (std::int64_t bytes = 0; bytes < message.numel(); bytes += 7) {
+    EXPECT_THROW(decoded(message.narrow(0, 0, bytes)), CollectiveError) << bytes;
+  }
+  EXPECT_THROW(decoded(torch::cat({message, torch::zeros({1}, torch::kByte)})), CollectiveError);
+  torch::Tensor flagged = message.clone();
+  flagged[sparse_header_bytes] = 2;
+  EXPECT_THROW(decoded(flagged), CollectiveError);
+}
+
+INSTANTIATE_TEST_SUITE_P(All, DeepReduceMessage, ::testing::ValuesIn(all_formats()),
+                         [](const auto& instance) { return name_of_format(instance.param); });
+
+TEST(DeepReduceCode, TakesTheBytesOfItsEquations) {
+  // m = ⌈1000·14.3777⌉ = 14378 bits; of 99,000 others 99 are taken for members.
+  const auto bytes = [](const char* places, const char* values) {
+    return make_deepreduce_code({.places = places, .values = values})->expected_bytes(100'000, 1000);
+  };
+  EXPECT_EQ(bytes("bloom_p0", "f32"), 21 + 1798 + 4 * 1099);
+  EXPECT_EQ(bytes("bloom_p1", "f32"), 21 + 1798 + 4 * 1000);
+  EXPECT_EQ(bytes("bloom_p2", "qsgd"), 21 + 1798 + 4 * 2 + 875);
+  EXPECT_EQ(bytes("plain", "qsgd"), 21 + 4000 + 4 * 2 + 875);
+  // 17 pieces at most; 10 bits tell the place of each of a thousand values, and a list tells it anyway.
+  EXPECT_EQ(bytes("plain", "fit_poly"), 21 + 4000 + 4 + 17 * (4 + 24));
+  EXPECT_EQ(bytes("bloom_p1", "fit_poly"), 21 + 1798 + 1250 + 4 + 17 * (4 + 24));
+}
+
+TEST(DeepReduceCode, ARandomChoiceGoesByTheSender) {
+  const auto code = make_deepreduce_code({.places = "bloom_p1", .false_positive_rate = 0.1});
+  const std::vector<float> dense = accumulated();
+  const auto places_from = [&](std::uint32_t sender) {
+    std::vector<float> out(bucket_entries);
+    code->add(code->encode(some_header, sender, top_k_indices(dense, chosen_entries), dense), some_header,
+              sender, 1, out);
+    return out;
+  };
+  EXPECT_NE(places_from(0), places_from(1));
+}
+
+TEST(DeepReduceCode, SmallBucketsGoPlainly) {
+  const auto code = make_deepreduce_code({.places = "bloom_p0", .values = "fit_poly"});
+  EXPECT_EQ(code->message_bytes(1000, 10), 20 + 8 * 10);
+  const std::vector<float> dense(1000, 0.1F);
+  const SparseHeader header{.method = 1, .n = 1000};
+  std::vector<float> out(1000);
+  code->add(code->encode(header, 0, std::vector<std::uint32_t>{5, 999}, dense), header, 0, 1, out);
+  EXPECT_EQ(std::ranges::count(out, 0.1F), 2);
+}
+
+}  // namespace
+}  // namespace thinpipe::trainer

@@ -1,0 +1,136 @@
+#include <cmath>
+
+#include <gtest/gtest.h>
+
+#include "trainer/collectives/in_process.hh"
+#include "trainer/synchronisers/tests/session.hh"
+
+namespace thinpipe::trainer {
+namespace {
+
+using trainer::testing::make_world;
+using trainer::testing::real_gradient;
+using trainer::testing::Session;
+using trainer::testing::World;
+
+Json dgc(Json options) {
+  options["name"] = "dgc";
+  return options;
+}
+
+std::int64_t non_zero(const torch::Tensor& values) {
+  return values.ne(0).sum().item<std::int64_t>();
+}
+
+// u and v by hand, of two tensors of two entries, one of each sent, momentum 1/2.
+TEST(Dgc, SendsTheLargestOfTheAccumulatedMomentumAndMasksWhatItSent) {
+  const World world = make_world(4, false);
+  run_in_process(1, [&](Collective& network) {
+    Session session(dgc({{"ratio", 0.5}, {"momentum", 0.5}}), world, network);
+    EXPECT_TRUE(session.step(torch::tensor({1.0F, -4.0F, 3.0F, 2.0F}), 1)
+                    .equal(torch::tensor({0.0F, -4.0F, 3.0F, 0.0F})));
+    // u = (1, 0 | 0, 2) and v = (1, 0 | 0, 2): u becomes (0.5, 0 | 0, 1), v (1.5, 0 | 0, 3).
+    EXPECT_TRUE(session.step(torch::zeros({4}), 2).equal(torch::tensor({1.5F, 0.0F, 0.0F, 3.0F})));
+    EXPECT_TRUE(session.step(torch::zeros({4}), 3).eq(0).all().item<bool>());
+  });
+}
+
+TEST(Dgc, WithoutMaskingWhatItSentKeepsItsMomentum) {
+  const World world = make_world(4, false);
+  run_in_process(1, [&](Collective& network) {
+    Session session(dgc({{"ratio", 0.5}, {"momentum", 0.5}, {"masking", false}}), world, network);
+    session.step(torch::tensor({1.0F, -4.0F, 3.0F, 2.0F}), 1);
+    // u = (1, -4 | 3, 2) and v = (1, 0 | 0, 2): u becomes (0.5, -2 | 1.5, 1), v (1.5, -2 | 1.5, 3).
+    EXPECT_TRUE(session.step(torch::zeros({4}), 2).equal(torch::tensor({0.0F, -2.0F, 0.0F, 3.0F})));
+  });
+}
+
+class DgcOfEverything : public ::testing::TestWithParam<bool> {};
+
+TEST_P(DgcOfEverything, WithoutMaskingIsPyTorchsMomentum) {
+  const bool nesterov = GetParam();
+  constexpr double learning_rate = 0.1;
+  const World world = make_world(101, false);
+  run_in_process(1, [&](Collective& network) {
+    Session session(dgc({{"ratio", 1}, {"masking", false}, {"nesterov", nesterov}}), world, network);
+    torch::Tensor expected = torch::zeros({101});
+    torch::optim::SGD sgd(std::vector<torch::Tensor>{expected},
+                          torch::optim::SGDOptions(learning_rate).momentum(0.9).nesterov(nesterov));
+    torch::Tensor weights = torch::zeros({101});
+    for (int step = 1; step <= 6; ++step) {
+      const torch::Tensor gradient = real_gradient(world, 0, step);
+      weights.sub_(session.step(gradient, step), learning_rate);
+      expected.mutable_grad() = gradient;
+      sgd.step();
+    }
+    EXPECT_TRUE(torch::allclose(weights, expected, 1e-5, 1e-6));
+  });
+}
+
+INSTANTIATE_TEST_SUITE_P(Nesterov, DgcOfEverything, ::testing::Bool());
+
+TEST(Dgc, OfEverythingWithMaskingIsPlainDescent) {
+  const World world = make_world(101, false);
+  run_in_process(1, [&](Collective& network) {
+    Session session(dgc({{"ratio", 1}}), world, network);
+    for (int step = 1; step <= 4; ++step) {
+      const torch::Tensor gradient = real_gradient(world, 0, step);
+      EXPECT_TRUE(session.step(gradient, step).equal(gradient)) << step;
+    }
+  });
+}
+
+// Kept fractions of 1/4, 1/16, 1/64 and 1/256 for two steps each, and then 1/1000, of two tensors of 1024.
+TEST(Dgc, WarmsUpInThePapersStages) {
+  const World world = make_world(2048, false);
+  run_in_process(1, [&](Collective& network) {
+    Session session(dgc({{"ratio", 0.001}, {"warm_up_steps", 8}, {"sample", 1}}), world, network);
+    const std::vector<std::int64_t> sent = {512, 512, 128, 128, 32, 32, 8, 8, 2, 2};
+    for (std::size_t i = 0; i < sent.size(); ++i) {
+      const auto step = static_cast<int>(i) + 1;
+      const double claimed = session.method().traffic(world.bucket, 1).payload_bytes;
+      EXPECT_EQ(non_zero(session.step(torch::arange(1.0F, 2049.0F), step)), sent[i]) << "step " << step;
+      EXPECT_GE(claimed, 4 + 20 + 8 * static_cast<double>(sent[i])) << "step " << step;
+    }
+    EXPECT_EQ(session.method().settled_traffic(world.bucket, 1).payload_bytes, 4 + 20 + 8 * 2);
+    EXPECT_EQ(session.method().traffic(world.bucket, 1).payload_bytes, 4 + 20 + 8 * 2);
+  });
+}
+
+TEST(Dgc, ClipsToItsShareOfTheNorm) {
+  const World world = make_world(2, false);
+  const torch::Tensor gradient = torch::tensor({3.0F, -4.0F});  // of norm 5
+  run_in_process(2, [&](Collective& network) {
+    Session clipped(dgc({{"ratio", 1}, {"clip", 5}}), world, network);
+    EXPECT_TRUE(torch::allclose(clipped.step(gradient, 1), gradient / std::sqrt(2.0)));
+    Session within(dgc({{"ratio", 1}, {"clip", 7.1}}), world, network);  // 7.1 / sqrt(2) > 5
+    EXPECT_TRUE(within.step(gradient, 1).equal(gradient));
+  });
+}
+
+TEST(Dgc, KeepsNoMomentumOfWeightsThatArePruned) {
+  const World world = make_world(4, false);
+  run_in_process(1, [&](Collective& network) {
+    Session session(dgc({{"ratio", 0.5}, {"momentum", 0.5}, {"masking", false}}), world, network);
+    session.step(torch::tensor({1.0F, -4.0F, 3.0F, 2.0F}), 1);
+    session.method().adopt_masks({torch::tensor({false, false}), torch::Tensor()});
+    session.method().prepare({world.bucket});
+    const torch::Tensor out = session.step(torch::zeros({4}), 2);
+    EXPECT_TRUE(out.equal(torch::tensor({0.0F, 0.0F, 0.0F, 3.0F})));
+  });
+}
+
+TEST(Dgc, PromisesToDelayOnlyWithoutMomentumAndClipping) {
+  const auto promises = [](const Json& options) {
+    return SynchroniserRegistry::instance().make(dgc(options), {"test", ""}, {})->promises();
+  };
+  EXPECT_EQ(promises({{"momentum", 0}}).estimate, Estimate::delayed);
+  EXPECT_EQ(promises({{"momentum", 0.9}}).estimate, Estimate::biased);
+  EXPECT_EQ(promises({{"momentum", 0}, {"clip", 1}}).estimate, Estimate::biased);
+  EXPECT_TRUE(promises({{"momentum", 0.9}}).applies_momentum);
+  EXPECT_TRUE(promises({{"sample", 0.01}}).traffic_depends_on_data);
+  EXPECT_FALSE(promises({{"sample", 1}}).traffic_depends_on_data);
+}
+
+}  // namespace
+}  // namespace thinpipe::trainer

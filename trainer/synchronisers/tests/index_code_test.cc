@@ -1,0 +1,162 @@
+#include "trainer/synchronisers/index_code.hh"
+
+#include <algorithm>
+#include <numeric>
+#include <random>
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "trainer/collectives/collective.hh"
+
+namespace thinpipe::trainer {
+namespace {
+
+using ::testing::ElementsAre;
+
+using IndexSet = std::vector<std::uint32_t>;
+using IndexBytes = std::vector<std::uint8_t>;
+
+IndexBytes index_bytes(const std::string& code, const IndexSet& indices, std::uint32_t n) {
+  IndexBytes out;
+  make_index_code(code)->append(indices, n, out);
+  return out;
+}
+
+IndexSet index_read(const std::string& code, const IndexBytes& bytes, std::uint32_t n, std::uint32_t count) {
+  IndexSet out;
+  make_index_code(code)->read(bytes, n, count, out);
+  return out;
+}
+
+// Each below n with the same probability.
+IndexSet random_index_set(std::uint32_t n, double ratio, unsigned seed) {
+  std::mt19937 random(seed);
+  std::bernoulli_distribution kept(ratio);
+  IndexSet out;
+  for (std::uint32_t i = 0; i < n; ++i) {
+    if (kept(random)) out.push_back(i);
+  }
+  return out;
+}
+
+IndexSet index_range(std::uint32_t begin, std::uint32_t end) {
+  IndexSet out(end - begin);
+  std::iota(out.begin(), out.end(), begin);
+  return out;
+}
+
+constexpr std::uint32_t u16_block = 65536;
+
+class EveryIndexCode : public ::testing::TestWithParam<std::string> {};
+
+TEST_P(EveryIndexCode, GivesBackAnySetInTheBytesItSays) {
+  const std::unique_ptr<IndexCode> code = make_index_code(GetParam());
+  for (const std::uint32_t n :
+       {1U, 2U, 7U, 8U, 9U, 1000U, u16_block - 1, u16_block, u16_block + 1, 2 * u16_block + 1}) {
+    std::vector<IndexSet> sets = {
+        {}, {0}, {n - 1}, index_range(0, n), index_range(n / 2, n), index_range(0, n / 3)};
+    if (n > 1) sets.push_back({0, n - 1});
+    if (n > u16_block) sets.push_back({u16_block - 1, u16_block});
+    for (const double ratio : {0.5, 0.1, 0.01, 0.001}) sets.push_back(random_index_set(n, ratio, n));
+    for (const IndexSet& set : sets) {
+      const std::string what = fmt::format("{} of {}", set.size(), n);
+      IndexBytes bytes = {0xAB};  // of whatever comes before
+      code->append(set, n, bytes);
+      const auto own = std::ssize(bytes) - 1;
+      if (code->has_fixed_size()) {
+        EXPECT_EQ(own, code->bytes(n, std::ssize(set))) << what;
+      } else {
+        EXPECT_LE(own, code->bytes(n, std::ssize(set))) << what;
+      }
+      bytes.insert(bytes.end(), 11, 0xCD);  // and after
+      IndexSet read = {1, 2, 3};
+      EXPECT_EQ(code->read(std::span(bytes).subspan(1), n, static_cast<std::uint32_t>(set.size()), read),
+                static_cast<std::size_t>(own))
+          << what;
+      EXPECT_EQ(read, set) << what;
+    }
+  }
+}
+
+TEST_P(EveryIndexCode, RefusesBytesThatEndTooEarly) {
+  const std::uint32_t n = u16_block + 1;
+  const IndexSet set = random_index_set(n, 0.01, 1);
+  const IndexBytes bytes = index_bytes(GetParam(), set, n);
+  const auto count = static_cast<std::uint32_t>(set.size());
+  for (const std::size_t kept : {bytes.size() - 1, bytes.size() / 2, std::size_t{1}, std::size_t{0}}) {
+    const IndexBytes cut(bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(kept));
+    EXPECT_THROW(index_read(GetParam(), cut, n, count), CollectiveError) << kept << " bytes";
+  }
+}
+
+// Whatever the bytes are, what is read are indices.
+TEST_P(EveryIndexCode, MakesNothingElseOfGarbage) {
+  std::mt19937 random(5);
+  int refused = 0;
+  constexpr int trials = 2000;
+  for (int i = 0; i < trials; ++i) {
+    const auto n = static_cast<std::uint32_t>(1 + random() % 200);
+    const auto count = static_cast<std::uint32_t>(random() % (n + 1));
+    IndexBytes bytes(random() % 64);
+    std::ranges::generate(bytes, [&] { return static_cast<std::uint8_t>(random()); });
+    try {
+      const IndexSet read = index_read(GetParam(), bytes, n, count);
+      ASSERT_EQ(read.size(), count);
+      ASSERT_TRUE(std::ranges::is_sorted(read, std::less_equal()));
+      ASSERT_TRUE(read.empty() || read.back() < n);
+    } catch (const CollectiveError&) {
+      ++refused;
+    }
+  }
+  EXPECT_GT(refused, trials / 2);
+}
+
+INSTANTIATE_TEST_SUITE_P(All, EveryIndexCode, ::testing::ValuesIn(index_code_names()),
+                         [](const auto& instance) { return instance.param; });
+
+TEST(IndexCode, RefusesIndicesThatDoNotAscendOrLieOutside) {
+  EXPECT_EQ(index_read("u32", {1, 0, 0, 0, 2, 0, 0, 0}, 3, 2), (IndexSet{1, 2}));
+  EXPECT_THROW(index_read("u32", {2, 0, 0, 0, 1, 0, 0, 0}, 3, 2), CollectiveError);
+  EXPECT_THROW(index_read("u32", {1, 0, 0, 0, 1, 0, 0, 0}, 3, 2), CollectiveError) << "twice";
+  EXPECT_THROW(index_read("u32", {1, 0, 0, 0, 3, 0, 0, 0}, 3, 2), CollectiveError) << "not below n";
+  EXPECT_EQ(index_read("bitmap", {0b101}, 3, 2), (IndexSet{0, 2}));
+  EXPECT_THROW(index_read("bitmap", {0b101}, 3, 1), CollectiveError) << "more than are said";
+  EXPECT_THROW(index_read("bitmap", {0b1001}, 3, 2), CollectiveError) << "not below n";
+  EXPECT_EQ(index_read("u16", {2, 0, 0, 0, 0, 0, 2, 0}, 3, 2), (IndexSet{0, 2}));
+  EXPECT_THROW(index_read("u16", {1, 0, 0, 0, 0, 0, 2, 0}, 3, 2), CollectiveError) << "a block counts fewer";
+  EXPECT_THROW(index_read("golomb", {32, 0}, 3, 1), CollectiveError) << "no such parameter";
+}
+
+TEST(IndexCode, LaysOutItsBytesAsDocumented) {
+  const IndexSet set = {1, u16_block + 2};
+  EXPECT_THAT(index_bytes("u32", set, u16_block + 3), ElementsAre(1, 0, 0, 0, 2, 0, 1, 0));
+  EXPECT_THAT(index_bytes("u16", set, u16_block + 3), ElementsAre(1, 0, 0, 0, 1, 0, 0, 0, 1, 0, 2, 0));
+  EXPECT_THAT(index_bytes("bitmap", {0, 2, 9}, 10), ElementsAre(0b101, 0b10));
+  // 2 of 8: b = 1. Gaps of 2 and 5, less one: 1 is 0 ones, a zero and a 1; 4 is 2 ones, a zero and a 0.
+  EXPECT_THAT(index_bytes("golomb", {1, 6}, 8), ElementsAre(1, 0b001110));
+}
+
+TEST(Golomb, ChoosesTheParameterOfItsEquation) {
+  EXPECT_EQ(golomb_parameter(0.1), 3);
+  EXPECT_EQ(golomb_parameter(0.01), 6);
+  EXPECT_EQ(golomb_parameter(0.001), 9);
+  EXPECT_EQ(golomb_parameter(0.62), 0);
+  EXPECT_EQ(golomb_parameter(1), 0);
+  EXPECT_EQ(golomb_parameter(1e-15), 31);
+}
+
+TEST(Golomb, TakesTheBitsThatItsEquationGives) {
+  constexpr std::uint32_t n = 1 << 22;
+  for (const auto& [ratio, bits] :
+       {std::pair(0.1, 4.756), std::pair(0.01, 8.108), std::pair(0.001, 11.495)}) {
+    const IndexSet set = random_index_set(n, ratio, 7);
+    const double mean_bits =
+        8.0 * static_cast<double>(index_bytes("golomb", set, n).size()) / static_cast<double>(set.size());
+    EXPECT_NEAR(mean_bits, bits, 0.02 * bits) << ratio;
+  }
+}
+
+}  // namespace
+}  // namespace thinpipe::trainer

@@ -1,0 +1,39 @@
+#include "trainer/synchronisers/kept_entries.hh"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "trainer/synchronisers/tests/session.hh"
+
+namespace thinpipe::trainer {
+namespace {
+
+using ::testing::ElementsAre;
+using trainer::testing::make_world;
+using trainer::testing::World;
+
+TEST(KeptEntries, ArePackedOneAfterAnotherAndComeBackToTheirPlaces) {
+  const World world = make_world(8, true);  // of the first four, the first and the third are kept
+  const KeptEntries kept(world.kept);
+  Bucket bucket = world.bucket;
+  bucket.gradient = torch::arange(8, torch::kFloat);
+  EXPECT_EQ(kept.count(bucket), 6);
+  const torch::Tensor packed = kept.pack(bucket);
+  EXPECT_TRUE(packed.equal(torch::tensor({0.0F, 2.0F, 4.0F, 5.0F, 6.0F, 7.0F})));
+  const torch::Tensor back = torch::full({8}, 99.0F);
+  kept.unpack(packed, bucket, back);
+  EXPECT_TRUE(back.equal(torch::tensor({0.0F, 0.0F, 2.0F, 0.0F, 4.0F, 5.0F, 6.0F, 7.0F})));
+}
+
+TEST(KeptEntries, AreCountedByRow) {
+  const World world = make_world(12, false);  // two matrices of 2×3
+  KeptEntries kept(world.kept);
+  EXPECT_THAT(kept.counts(world.bucket.slices[0], 2), ElementsAre(3, 3));
+  kept.adopt({torch::tensor({true, false, true, false, false, false}), torch::Tensor()});
+  EXPECT_THAT(kept.counts(world.bucket.slices[0], 2), ElementsAre(2, 0));
+  EXPECT_THAT(kept.counts(world.bucket.slices[1], 2), ElementsAre(3, 3));
+  EXPECT_EQ(kept.count(world.bucket), 8);
+}
+
+}  // namespace
+}  // namespace thinpipe::trainer

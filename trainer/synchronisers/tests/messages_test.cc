@@ -1,0 +1,80 @@
+#include "trainer/synchronisers/messages.hh"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "trainer/collectives/in_process.hh"
+#include "trainer/collectives/metered.hh"
+#include "trainer/collectives/tests/borrowed.hh"
+#include "trainer/tensor_span.hh"
+
+namespace thinpipe::trainer {
+namespace {
+
+using ::testing::Each;
+using ::testing::SizeIs;
+
+// `size` bytes that say who sent them to whom.
+torch::Tensor letter(int from, int to, std::int64_t size) {
+  return torch::full({size}, 16 * from + to, torch::kByte);
+}
+
+void expect_letter(const torch::Tensor& message, int from, int to, std::int64_t size) {
+  EXPECT_EQ(message.numel(), size);
+  const std::span<const std::uint8_t> bytes = elements<std::uint8_t>(message);
+  EXPECT_THAT(std::vector(bytes.begin(), bytes.end()), Each(16 * from + to));
+}
+
+constexpr int everyone = 15;
+
+TEST(Messages, OfOneSizeReachAllInRankOrder) {
+  for (const std::int64_t size : {3L, 0L}) {
+    run_in_process(3, [&](Collective& network) {
+      MeteredCollective metered(std::make_unique<testing::Borrowed>(network));
+      const Messages messages = gather_equal(letter(network.rank(), everyone, size), metered);
+      ASSERT_THAT(messages, SizeIs(3));
+      for (int r = 0; r < 3; ++r) expect_letter(messages[static_cast<std::size_t>(r)], r, everyone, size);
+      EXPECT_EQ(metered.traffic().payload_bytes, size);
+    });
+  }
+}
+
+TEST(Messages, OfAnySizeReachAllInRankOrder) {
+  run_in_process(3, [](Collective& network) {
+    MeteredCollective metered(std::make_unique<testing::Borrowed>(network));
+    const std::int64_t own_size = 5 * network.rank();  // the first has nothing to say
+    const Messages messages = gather_any(letter(network.rank(), everyone, own_size), metered);
+    ASSERT_THAT(messages, SizeIs(3));
+    for (int r = 0; r < 3; ++r) expect_letter(messages[static_cast<std::size_t>(r)], r, everyone, 5 * r);
+    EXPECT_EQ(metered.traffic().payload_bytes, 4 + own_size);
+    EXPECT_EQ(gathered_sizes_traffic(3).payload_bytes, 4);
+  });
+}
+
+TEST(Messages, AreExchangedInAnySize) {
+  run_in_process(3, [](Collective& network) {
+    MeteredCollective metered(std::make_unique<testing::Borrowed>(network));
+    const auto size = [](int from, int to) { return std::int64_t{from} * (to + 1); };  // rank 0 sends nothing
+    Messages outgoing;
+    for (int to = 0; to < 3; ++to) outgoing.push_back(letter(network.rank(), to, size(network.rank(), to)));
+    const Messages messages = exchange_any(outgoing, metered);
+    ASSERT_THAT(messages, SizeIs(3));
+    for (int from = 0; from < 3; ++from) {
+      expect_letter(messages[static_cast<std::size_t>(from)], from, network.rank(),
+                    size(from, network.rank()));
+    }
+    EXPECT_EQ(metered.traffic().payload_bytes, 3 * 4 + network.rank() * (1 + 2 + 3));
+    EXPECT_EQ(exchanged_sizes_traffic(3).payload_bytes, 3 * 4);
+  });
+}
+
+TEST(Messages, OfOneWorkerComeBack) {
+  run_in_process(1, [](Collective& network) {
+    expect_letter(gather_equal(letter(0, 0, 2), network).at(0), 0, 0, 2);
+    expect_letter(gather_any(letter(0, 0, 2), network).at(0), 0, 0, 2);
+    expect_letter(exchange_any({letter(0, 0, 2)}, network).at(0), 0, 0, 2);
+  });
+}
+
+}  // namespace
+}  // namespace thinpipe::trainer

@@ -1,0 +1,178 @@
+#include <gtest/gtest.h>
+
+#include "trainer/collectives/in_process.hh"
+#include "trainer/synchronisers/ok_topk_choice.hh"
+#include "trainer/synchronisers/tests/session.hh"
+#include "trainer/tensor_span.hh"
+
+namespace thinpipe::trainer {
+namespace {
+
+using trainer::testing::integer_gradient;
+using trainer::testing::make_world;
+using trainer::testing::Session;
+using trainer::testing::World;
+
+torch::Tensor left_in(Session& session, const World& world) {
+  Bucket bucket = world.bucket;
+  bucket.gradient = torch::zeros({world.bucket.size});
+  session.method().add_held_back(bucket);
+  return bucket.gradient;
+}
+
+std::int64_t nonzero_count(const torch::Tensor& tensor) {
+  return tensor.count_nonzero().item<std::int64_t>();
+}
+
+// k = 1. Worker 0 contributes 4 at index 0, worker 1 contributes 3 at index 1. Both have fewer entries than
+// there are workers, so regions are [0, 2) and [2, 4): worker 0 sums 4 3, of which the largest is 4.
+//   e of worker 0: 0 1 0 0;  of worker 1, whose 3 was not used: 0 3 0 2
+// In the second step both thresholds lie just below 4 or 3: worker 1 contributes 3 again, which as a sum is
+// not above the threshold of just below 4. Thresholds stand until the next estimate but for a percent.
+TEST(OkTopk, ByHand) {
+  const World world = make_world(4, false);
+  run_in_process(2, [&](Collective& network) {
+    Session session({{"name", "ok_topk"}, {"ratio", 0.25}}, world, network);
+    const bool first = network.rank() == 0;
+    const torch::Tensor gradient =
+        first ? torch::tensor({4.0F, 1.0F, 0.0F, 0.0F}) : torch::tensor({0.0F, 3.0F, 0.0F, 2.0F});
+    EXPECT_TRUE(session.step(gradient, 1).equal(torch::tensor({2.0F, 0.0F, 0.0F, 0.0F})));
+    const torch::Tensor left =
+        first ? torch::tensor({0.0F, 1.0F, 0.0F, 0.0F}) : torch::tensor({0.0F, 3.0F, 0.0F, 2.0F});
+    EXPECT_TRUE(left_in(session, world).equal(left));
+    EXPECT_EQ(nonzero_count(session.step(torch::zeros({4}), 2)), 0);
+    EXPECT_TRUE(left_in(session, world).equal(left));
+  });
+}
+
+// With an estimate in every step, what was held back goes at once: in the second, 1 of worker 0 and 3 of
+// worker 1, both at index 1.
+TEST(OkTopk, EstimatesWhenDue) {
+  const World world = make_world(4, false);
+  run_in_process(2, [&](Collective& network) {
+    Session session({{"name", "ok_topk"}, {"ratio", 0.25}, {"threshold_every", 1}}, world, network);
+    const bool first = network.rank() == 0;
+    session.step(first ? torch::tensor({4.0F, 1.0F, 0.0F, 0.0F}) : torch::tensor({0.0F, 3.0F, 0.0F, 2.0F}),
+                 1);
+    EXPECT_TRUE(session.step(torch::zeros({4}), 2).equal(torch::tensor({0.0F, 2.0F, 0.0F, 0.0F})));
+    EXPECT_TRUE(
+        left_in(session, world).equal(first ? torch::zeros({4}) : torch::tensor({0.0F, 0.0F, 0.0F, 2.0F})));
+  });
+}
+
+TEST(OkTopk, AnEstimatingStepAppliesExactlyK) {
+  const World world = make_world(200, false);
+  for (const int workers : {1, 3, 4}) {
+    run_in_process(workers, [&](Collective& network) {
+      Session session({{"name", "ok_topk"}, {"ratio", 0.1}, {"threshold_every", 1}}, world, network);
+      for (int step = 1; step <= 3; ++step) {
+        EXPECT_EQ(nonzero_count(session.step(integer_gradient(world, network.rank(), step), step)), 20)
+            << workers;
+      }
+      Session few({{"name", "ok_topk"}, {"ratio", 0.1}}, world, network);
+      torch::Tensor sparse = torch::zeros({200});
+      sparse[7] = 1;
+      sparse[150] = -1;
+      EXPECT_EQ(nonzero_count(few.step(sparse, 1)), 2) << "no more than there are";
+    });
+  }
+}
+
+TEST(OkTopk, ConservesIntegersWhateverItsThresholds) {
+  const World world = make_world(60, false);
+  for (const int workers : {2, 3, 5, 8}) {
+    run_in_process(workers, [&](Collective& network) {
+      Session session({{"name", "ok_topk"}, {"ratio", 0.1}, {"threshold_every", 3}, {"boundaries_every", 2}},
+                      world, network);
+      for (int step = 1; step <= 8; ++step) {
+        // Thresholds are soon too low, and then too high.
+        const torch::Tensor gradient = integer_gradient(world, network.rank(), step).mul(step < 5 ? step : 0);
+        torch::Tensor in = gradient + left_in(session, world);
+        const torch::Tensor out = session.step(gradient, step);
+        torch::Tensor left = left_in(session, world);
+        network.all_reduce(in, Reduction::sum);
+        network.all_reduce(left, Reduction::sum);
+        EXPECT_TRUE((left + out.mul(workers).round()).equal(in)) << workers << " workers, step " << step;
+      }
+    });
+  }
+}
+
+// k = 12 of 100, 99, … 1: a threshold lets 16 through at most, and 8 to 15 leave it as it is.
+TEST(OkTopkChoice, FollowsTheCounts) {
+  const torch::Tensor descending = torch::arange(100, 0, -1).to(torch::kFloat);
+  const auto choose = [&](float threshold) {
+    OkTopkChoice choice{.own_threshold = threshold};
+    const auto count = choice.choose_own(floats(descending), 12, false).size();
+    return std::pair(count, choice.own_threshold);
+  };
+  EXPECT_EQ(choose(90), std::pair(std::size_t{10}, 90.0F));
+  EXPECT_EQ(choose(85), std::pair(std::size_t{15}, 85.0F));
+  EXPECT_EQ(choose(84), std::pair(std::size_t{16}, 84 * 1.012F)) << "more than 5k/4";
+  EXPECT_EQ(choose(93), std::pair(std::size_t{7}, 93 / 1.012F)) << "fewer than 2k/3";
+  const auto [count, threshold] = choose(50);
+  EXPECT_EQ(count, 12U) << "more than 4k/3: an exact choice";
+  EXPECT_NEAR(threshold, 89, 1e-4) << "just below the 12th";
+}
+
+TEST(OkTopkChoice, OfAllOwnersFollowsTheCounts) {
+  const auto choose = [](std::uint32_t count) {
+    std::vector<SparseEntry> gathered;
+    for (std::uint32_t i = 0; i < count; ++i) gathered.push_back({i, static_cast<float>(count - i)});
+    OkTopkChoice choice{.sum_threshold = 0.5F};
+    const std::size_t applied = choice.choose_of_all(gathered, 12, false).size();
+    EXPECT_EQ(applied, count) << "what was gathered is applied";
+    return choice.sum_threshold;
+  };
+  EXPECT_EQ(choose(16), 0.5F);
+  EXPECT_EQ(choose(7), 0.5F / 1.008F);
+  EXPECT_NEAR(choose(40), 29, 1e-4) << "of 40, 39, … the 12th is 29: the next one is just below";
+}
+
+// Of a Gaussian that grows or shrinks by half a percent a step, after one estimate: left alone, a threshold
+// would soon let three times as many through or hardly any.
+TEST(OkTopkChoice, CountsStayNearKWhereTheDataDrift) {
+  constexpr std::int64_t k = 2500;
+  torch::manual_seed(1);
+  const torch::Tensor gaussian = torch::randn({50000});
+  for (const double growth : {1.005, 0.995}) {
+    OkTopkChoice choice;
+    torch::Tensor values = gaussian.clone();
+    EXPECT_EQ(choice.choose_own(floats(values), k, true).size(), 2500U);
+    for (int step = 1; step <= 100; ++step) {
+      values.mul_(growth);
+      const auto count = static_cast<double>(choice.choose_own(floats(values), k, false).size());
+      EXPECT_GT(count, 0.6 * k) << growth << ", step " << step;
+      EXPECT_LT(count, 1.35 * k) << growth << ", step " << step;
+    }
+  }
+}
+
+TEST(OkTopkChoice, RegionsAreTheMeanOfWhatIsBestForEach) {
+  run_in_process(2, [&](Collective& network) {
+    OkTopkChoice choice;
+    const std::vector<std::uint32_t> own = network.rank() == 0 ? std::vector<std::uint32_t>{1, 2, 10, 11}
+                                                               : std::vector<std::uint32_t>{0, 30, 41, 90};
+    choice.divide_anew(own, 100, network);
+    EXPECT_EQ(choice.boundaries, (std::vector<std::int64_t>{0, (10 + 41) / 2, 100}));
+  });
+}
+
+TEST(OkTopkChoice, IsReadBackForTheSameBucketOnly) {
+  const OkTopkChoice choice{
+      .age = 5, .own_threshold = 1.5F, .sum_threshold = 0.25F, .boundaries = {0, 3, 10}};
+  TensorMap state;
+  save_ok_topk_choice(choice, state, "x.");
+  const OkTopkChoice same = load_ok_topk_choice(state, "x.", 10);
+  EXPECT_EQ(same.age, 5);
+  EXPECT_EQ(same.own_threshold, 1.5F);
+  EXPECT_EQ(same.sum_threshold, 0.25F);
+  EXPECT_EQ(same.boundaries, choice.boundaries);
+  EXPECT_EQ(load_ok_topk_choice(state, "x.", 11).age, 0) << "a bucket of another size";
+  EXPECT_EQ(load_ok_topk_choice(state, "y.", 10).age, 0) << "a bucket that was not";
+  state["x.boundaries"] = torch::tensor(std::vector<std::int64_t>{0, 11, 10}, torch::kLong);
+  EXPECT_THROW(load_ok_topk_choice(state, "x.", 10), Error);
+}
+
+}  // namespace
+}  // namespace thinpipe::trainer

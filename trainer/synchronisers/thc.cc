@@ -1,0 +1,216 @@
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cmath>
+#include <limits>
+#include <numeric>
+
+#include <fmt/format.h>
+
+#include "harness/support/options.hh"
+#include "trainer/synchronisers/block_rotation.hh"
+#include "trainer/synchronisers/pruned_entries.hh"
+#include "trainer/synchronisers/residual.hh"
+#include "trainer/synchronisers/synchroniser.hh"
+#include "trainer/synchronisers/thc_exchange.hh"
+#include "trainer/tensor_span.hh"
+
+namespace thinpipe::trainer {
+namespace {
+
+struct ThcOptions {
+  std::int64_t bits = 4;
+  std::int64_t granularity = 30;
+  double clip = 1.0 / 32;
+  std::int64_t block_size = 8192;
+  std::string exchange = "sharded";
+
+  void visit(auto& field) {
+    field("bits", bits, Rule{.effect = "of a code: 2, 4 or 8", .at_least = 2, .at_most = 8});
+    field("granularity", granularity,
+          Rule{.effect =
+                   "steps of the grid that the levels lie on: at least 2^bits - 1, and then all are levels. "
+                   "More steps let the levels lie better, and sums need more bits",
+               .at_least = 1,
+               .at_most = 255});
+    field("clip", clip,
+          Rule{.effect = "fraction of the entries that lie beyond the grid and are clipped",
+               .above = 0,
+               .below = 1});
+    field("block_size", block_size,
+          Rule{.effect = "entries that are rotated together and share a norm: a power of two",
+               .at_least = 1,
+               .at_most = 1 << 24});
+    field(
+        "exchange", exchange,
+        Rule{.effect =
+                 "how the codes are summed: sharded, with a few bits an entry to the worker that sums it and "
+                 "the sum back, or all_reduce of int8 levels; both give the same result",
+             .one_of = {"sharded", "all_reduce"}});
+  }
+};
+
+// Codes that can be summed as they are. Of each block x = g + e of D entries, on a grid of G steps:
+//   y = H·diag(ξ)·x;  ν = max over workers of ‖x‖;  M = t·ν/√D, t the normal distribution's bound for `clip`
+//   v = (clamp(y, -M, M) + M)·G/2M;  z = the code of a level T[z] next to v, drawn so that E T[z] = v
+//   Y = Σ_w T[z_w];  out = diag(ξ)·H·(M·(2Y/N - G)/G);  e' = x - the same of its own T[z]
+// Li et al., THC (NSDI 2024). T has the least error of drawing (thc_table.hh). ξ is drawn anew for each step
+// and bucket, alike on all workers; published code draws it once, and rounds twice, by a table of 1001
+// entries. The paper rotates the gradient as a whole, which can nearly double it; here blocks are rotated,
+// each with its norm, and only the last is filled up.
+// A block whose norm is 0 has a grid without width: its codes travel all the same, so that sizes are known,
+// and stand for 0. A rotation moves every entry of its block: those that pruning took are set to 0 in the
+// result and in e', so that what of messages falls on them is lost, alike on all workers, and was nothing
+// before.
+// State: e, float32 [n].
+// Payload, of P entries when filled up: 4 bytes a block and, sharded, P·bits/8 to the owners and P/N sums of
+// 8 bits, of 16 where N·G > 255; by all_reduce P, for which N·⌈G/2⌉ must not exceed 127.
+class Thc : public Synchroniser {
+ public:
+  Thc(const ThcOptions& options, const SynchroniserContext& context)
+      : table_(static_cast<int>(options.bits), static_cast<int>(options.granularity), options.clip),
+        block_size_(options.block_size),
+        exchange_(options.exchange == "sharded" ? make_sharded_thc_exchange(table_)
+                                                : make_all_reduce_thc_exchange(table_)),
+        residual_(context.parameters),
+        pruned_(context.kept),
+        seed_(context.seed) {}
+
+  Promises promises() const override {
+    return {.estimate = Estimate::delayed,
+            .sums_of_messages_are_messages = exchange_->sums_of_messages_are_messages()};
+  }
+
+  void begin_step(std::uint64_t step) override { step_ = step; }
+  void finish_step(bool applied) override { applied ? residual_.commit() : residual_.discard(); }
+  void add_held_back(Bucket& bucket) const override { residual_.add_to(bucket); }
+  void save(TensorMap& state, const std::string& prefix) const override { residual_.save(state, prefix); }
+  void load(const TensorMap& state, const std::string& prefix) override { residual_.load(state, prefix); }
+
+  void adopt_masks(const std::vector<torch::Tensor>& kept) override {
+    residual_.drop_pruned(kept);
+    pruned_.adopt(kept);
+  }
+
+  void synchronise(Bucket& bucket, Collective& network) override {
+    residual_.add_to(bucket);
+    const BlockRotation rotation(bucket.size, block_size_, stream(bucket, shared_rank));
+    const std::vector<float> steps = grid_steps(floats(bucket.gradient), rotation, network);
+
+    const std::vector<std::uint8_t> codes =
+        encode(rotation.rotate(floats(bucket.gradient)), rotation, steps,
+               stream(bucket, static_cast<std::uint32_t>(network.rank())));
+    std::vector<std::uint16_t> levels(codes.size());
+    std::ranges::transform(codes, levels.begin(), [&](std::uint8_t code) { return table_.levels()[code]; });
+    torch::Tensor held = torch::empty({bucket.size});
+    decode(levels, 1, rotation, steps, held);
+    held = bucket.gradient - held;
+    pruned_.clear(bucket, held);
+    residual_.stage(bucket, held);
+
+    decode(exchange_->sum(codes, network), network.world_size(), rotation, steps, bucket.gradient);
+    pruned_.clear(bucket, bucket.gradient);
+  }
+
+  ExpectedTraffic traffic(const Bucket& bucket, int world_size) const override {
+    const std::int64_t blocks = (bucket.size + block_size_ - 1) / block_size_;
+    return all_reduce_traffic(4 * blocks, world_size) +
+           exchange_->traffic(BlockRotation::padded_size(bucket.size, block_size_), world_size);
+  }
+
+ private:
+  RandomStream stream(const Bucket& bucket, std::uint32_t rank) const {
+    return {.seed = seed_,
+            .step = static_cast<std::uint32_t>(step_),
+            .bucket = static_cast<std::uint32_t>(bucket.index),
+            .rank = rank};
+  }
+
+  // Infinity where an entry is not finite. In lanes, so that the additions do not wait for each other.
+  static float norm_of(std::span<const float> values) {
+    std::array<double, 8> squares{};
+    const std::size_t lanes = squares.size();
+    for (; values.size() >= lanes; values = values.subspan(lanes)) {
+      for (std::size_t l = 0; l < lanes; ++l) squares[l] += static_cast<double>(values[l]) * values[l];
+    }
+    for (std::size_t l = 0; l < values.size(); ++l) squares[l] += static_cast<double>(values[l]) * values[l];
+    const double norm = std::sqrt(std::accumulate(squares.begin(), squares.end(), 0.0));
+    constexpr float largest = std::numeric_limits<float>::max();
+    return norm <= largest ? static_cast<float>(norm) : std::numeric_limits<float>::infinity();
+  }
+
+  // Of each block, the width of a step of its grid: 2M/G.
+  std::vector<float> grid_steps(std::span<const float> values, const BlockRotation& rotation,
+                                Collective& network) const {
+    std::vector<float> steps;
+    for (const auto& block : rotation.blocks())
+      steps.push_back(norm_of(values.subspan(block.begin, block.entries)));
+    const torch::Tensor norms = torch::tensor(steps);
+    network.all_reduce(norms, Reduction::max);
+    for (std::size_t b = 0; b < steps.size(); ++b) {
+      const double entries = static_cast<double>(rotation.blocks()[b].padded);
+      const auto per_norm =
+          static_cast<float>(2 * table_.bound() / (std::sqrt(entries) * table_.granularity()));
+      steps[b] = floats(norms)[b] * per_norm;
+    }
+    return steps;
+  }
+
+  std::vector<std::uint8_t> encode(std::span<const float> rotated, const BlockRotation& rotation,
+                                   std::span<const float> steps, const RandomStream& own_stream) const {
+    std::vector<float> random(rotated.size());
+    fill_uniform(own_stream, random);
+    const std::span<const float> uniform(random);
+    std::vector<std::uint8_t> codes(rotated.size());
+    for (std::size_t b = 0; b < steps.size(); ++b) {
+      const auto& [begin, size, entries] = rotation.blocks()[b];
+      table_.encode(rotated.subspan(begin, size), steps[b], uniform.subspan(begin, size),
+                    std::span(codes).subspan(begin, size));
+    }
+    return codes;
+  }
+
+  // The mean over so many workers whose levels have these sums.
+  void decode(std::span<const std::uint16_t> sums, int workers, const BlockRotation& rotation,
+              std::span<const float> steps, const torch::Tensor& mean) const {
+    std::vector<float> rotated(sums.size());
+    for (std::size_t b = 0; b < steps.size(); ++b) {
+      const auto& [begin, size, entries] = rotation.blocks()[b];
+      table_.decode(sums.subspan(begin, size), workers, steps[b], std::span(rotated).subspan(begin, size));
+    }
+    rotation.rotate_back(rotated, floats(mean));
+  }
+
+  ThcTable table_;
+  std::int64_t block_size_;
+  std::unique_ptr<ThcExchange> exchange_;
+  Residual residual_;
+  PrunedEntries pruned_;
+  std::uint64_t seed_;
+  std::uint64_t step_ = 0;
+};
+
+std::unique_ptr<Synchroniser> make_thc(JsonObject& object, const SynchroniserContext& context) {
+  const auto options = read_options<ThcOptions>(object);
+  if (options.bits != 2 && options.bits != 4 && options.bits != 8) {
+    throw InputError(object.place_of("bits"), fmt::format("must be 2, 4 or 8, but is {}", options.bits));
+  }
+  if (options.granularity < (1 << options.bits) - 1) {
+    throw InputError(
+        object.place_of("granularity"),
+        fmt::format("must be at least 2^bits - 1 = {}, or two codes would mean the same, but is {}",
+                    (1 << options.bits) - 1, options.granularity));
+  }
+  if (!std::has_single_bit(static_cast<std::uint64_t>(options.block_size))) {
+    throw InputError(object.place_of("block_size"),
+                     fmt::format("must be a power of two, but is {}", options.block_size));
+  }
+  return std::make_unique<Thc>(options, context);
+}
+
+const Registration<Synchroniser, const SynchroniserContext&> thc_registration{
+    "thc", "a few bits an entry after a random rotation, summed without decoding, with error feedback",
+    describe_options<ThcOptions>(), make_thc};
+
+}  // namespace
+}  // namespace thinpipe::trainer
