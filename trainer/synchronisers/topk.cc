@@ -1,6 +1,5 @@
-#include <cmath>
-
 #include "harness/support/options.hh"
+#include "trainer/synchronisers/kept_count.hh"
 #include "trainer/synchronisers/residual.hh"
 #include "trainer/synchronisers/sparsifier.hh"
 #include "trainer/synchronisers/top_k.hh"
@@ -79,10 +78,7 @@ class TopK : public Sparsifier {
  private:
   bool chooses_by_tensor() const { return options_.scope == "tensor"; }
 
-  std::int64_t kept_of(std::int64_t n) const {
-    const auto kept = static_cast<std::int64_t>(std::floor(options_.ratio * static_cast<double>(n)));
-    return std::min(std::max<std::int64_t>(1, kept), n);
-  }
+  std::int64_t kept_of(std::int64_t n) const { return kept_count(options_.ratio, n); }
 
   TopKOptions options_;
   Residual residual_;
