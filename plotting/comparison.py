@@ -8,7 +8,7 @@ from typing import Callable
 
 import pandas as pd
 
-from load import InputError, Results
+from load import MODES_WITHOUT_TIME, InputError, Results
 from target import Target, hardest
 
 MOST_PANELS = 9
@@ -27,7 +27,8 @@ class Comparison:
     """Runs of one mode against one target.
 
     runs: as in Results, and "reached" (bool), "target_time_s", "target_iteration" (NaN unless reached) and
-          "best_level" (of the target's metric), "end_time_s" (NaN for a run without a curve).
+          "best_level" and "final_level" (of the target's metric), "end_time_s", "end_iteration" (NaN for a
+          run without a curve). Times are NaN in a mode without them.
     methods: every method of the experiment in its lasting order, which fixes colours; the failed ones too.
     target_was_preset: whether every run had this target in its configuration, before it started.
     """
@@ -46,35 +47,50 @@ def compare(
     mode: str | None = None,
     where: dict[str, str] | None = None,
     panels: Callable[[pd.DataFrame], tuple[Panel, ...]] | None = None,
+    needs_time: bool = True,
 ) -> Comparison:
     """Choose the runs and judge them by the target; the hardest preset one if `target` is None.
 
     `panels` says which runs are compared with each other: those of panels_of(), if it is None.
+    `needs_time` refuses runs of a mode that has no times.
     """
     methods = tuple(dict.fromkeys(results.runs.method))
-    results = of_one_mode(results, mode)
+    results = of_one_mode(results, mode, needs_time)
+    if needs_time:
+        check_timed(results)
     results = matching(results, where or {})
     target, preset = choose_target(results, target)
     runs = judged(results, target)
-    if (runs.target_time_s <= 0.0).any():
+    if (runs.target_iteration <= 0).any():
         beyond = "lower" if target.is_loss else "higher"
         raise InputError(
             f"{results.directory}: the target {target.option} is no {beyond} than the {target.noun} a run "
-            f"starts from, so time to it is 0; give a {beyond} one with --target"
+            f"starts from, so it is there at once; give a {beyond} one with --target"
         )
     return Comparison(results, runs, methods, (panels or panels_of)(runs), target, preset)
 
 
-def of_one_mode(results: Results, mode: str | None) -> Results:
+def of_one_mode(results: Results, mode: str | None, needs_time: bool = True) -> Results:
     modes = sorted(results.runs["mode"].unique())
     if mode is None and len(modes) > 1:
+        fitting = [each for each in modes if (each in MODES_WITHOUT_TIME) != needs_time]
         raise InputError(
             f"{results.directory}: holds runs of the modes {' and '.join(modes)}, which measure time "
-            f"differently; choose one, for example with --mode {modes[0]}"
+            f"differently or not at all; choose one, for example with --mode {(fitting or modes)[0]}"
         )
     if mode is not None and mode not in modes:
         raise InputError(f"--mode {mode}: {results.directory} holds runs of mode {', '.join(modes)} only")
     return results.only(results.runs["mode"] == (mode or modes[0]))
+
+
+def check_timed(results: Results) -> None:
+    untimed = results.runs[results.runs["mode"].isin(MODES_WITHOUT_TIME)]
+    if len(untimed):
+        run = untimed.iloc[0]
+        raise InputError(
+            f"{results.directory / run.run_id / 'run.json'}: is of mode {run['mode']}, which has no times; "
+            "times to a target need runs of mode live (plotting/methods_table.py shows these)"
+        )
 
 
 def matching(results: Results, where: dict[str, str]) -> Results:
@@ -135,7 +151,9 @@ def judge(results: Results, run_id: str, status: str, target: Target) -> dict[st
         "target_time_s": math.nan,
         "target_iteration": math.nan,
         "best_level": target.best(levels),
+        "final_level": levels.iloc[-1] if len(levels) else math.nan,
         "end_time_s": curve.train_time_s.max(),
+        "end_iteration": curve.iteration.max(),
     }
     preset = results.targets[
         (results.targets.run_id == run_id)

@@ -7,7 +7,7 @@ import sys
 import textwrap
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Callable, Sequence
+from typing import Callable, Iterable, Sequence
 
 import matplotlib
 import matplotlib.style
@@ -67,6 +67,18 @@ def parser_of(name: str, summary: str, example: str = "results/quickstart") -> a
         f"--output {name}.pdf\n\n"
         "exit codes: 0 drawn, 1 the figure could not be written, 2 wrong input",
     )
+    add_selection(parser, example)
+    parser.add_argument(
+        "--output",
+        type=Path,
+        metavar="FILE",
+        help=f"PNG or PDF; the other is written beside it (default: RESULTS/{name}.png)",
+    )
+    return parser
+
+
+def add_selection(parser: argparse.ArgumentParser, example: str) -> None:
+    """Which runs, and by which target: the same words for figures and tables."""
     parser.add_argument(
         "results", type=Path, help=f"folder of an experiment's records, such as {example}"
     )
@@ -77,23 +89,16 @@ def parser_of(name: str, summary: str, example: str = "results/quickstart") -> a
         help="test accuracy to reach, above 0 and at most 1, or a loss, such as bits_per_byte=2.2 or "
         "test_loss=0.5 (default: the highest accuracy, or lowest loss, the runs have set)",
     )
-    parser.add_argument(
-        "--output",
-        type=Path,
-        metavar="FILE",
-        help=f"PNG or PDF; the other is written beside it (default: RESULTS/{name}.png)",
-    )
-    parser.add_argument("--mode", help="draw the runs of this mode (needed where the folder holds several)")
+    parser.add_argument("--mode", help="take the runs of this mode (needed where the folder holds several)")
     parser.add_argument(
         "--where",
         type=axis_value,
         action="append",
         default=[],
         metavar="AXIS=VALUE",
-        help="draw only runs with this value of a swept axis, such as 'bottleneck.rate=1 Gbit/s'; "
+        help="take only runs with this value of a swept axis, such as 'bottleneck.rate=1 Gbit/s'; "
         "repeatable (default: one panel a value)",
     )
-    return parser
 
 
 def target(text: str) -> Target:
@@ -195,7 +200,7 @@ def incomplete_runs(comparison: Comparison) -> list[str]:
     ]
 
 
-def origin(comparison: Comparison) -> str:
+def origin(comparison: Comparison, more: Iterable[str] = ()) -> str:
     """Where the numbers come from, for the small print, and what about them is not as it should be."""
     runs = comparison.runs
     parts = (
@@ -206,7 +211,7 @@ def origin(comparison: Comparison) -> str:
         f"cpu {listed(runs['provenance.cpu'])} ({listed(whole(runs['provenance.cores']))} cores)",
         f"commit {commits(runs)}",
     )
-    return " · ".join([*parts, *caveats(comparison)])
+    return " · ".join([*parts, *more, *caveats(comparison)])
 
 
 def whole(counts: pd.Series) -> pd.Series:

@@ -117,20 +117,32 @@ def baseline_runs(panel: Panel, synchroniser: str) -> pd.DataFrame:
             f"compare with '{synchroniser}' in the experiment"
         )
     chosen = synchroniser if synchroniser in labels else "".join(labels)
-    return runs[(runs.method == chosen) & (runs.status == "completed") & (runs.end_time_s > 0)]
+    return runs[(runs.method == chosen) & (runs.status == "completed") & (runs.end_iteration > 0)]
 
 
 def baseline_label(name: str, runs: pd.DataFrame) -> str:
     return f"over {name}" + ("" if runs.reached.all() else " (it did not reach the target: ≥)")
 
 
+def pairs_of(baseline: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
+    """Runs that reached the target beside the baseline of their seed, which shares starting weights and batches.
+
+    baseline_s and baseline_iterations are the baseline's to the target or, where it did not reach it, in all.
+    """
+    columns = ["config.seed", "reached", "target_time_s", "target_iteration", "end_time_s", "end_iteration"]
+    pairs = runs[runs.reached][columns].merge(baseline[columns], on="config.seed", suffixes=("", "_baseline"))
+    return pairs.assign(
+        baseline_s=pairs.target_time_s_baseline.fillna(pairs.end_time_s_baseline),
+        baseline_iterations=pairs.target_iteration_baseline.fillna(pairs.end_iteration_baseline),
+    )
+
+
 def speedup_over(baseline: pd.DataFrame, runs: pd.DataFrame) -> Speedup | None:
-    """Pair by seed: equal seeds share starting weights and batches. None where no pair has a ratio."""
-    pairs = runs[runs.reached].merge(baseline, on="config.seed", suffixes=("", "_baseline"))
+    """None where no pair has a ratio."""
+    pairs = pairs_of(baseline, runs)
     if pairs.empty:
         return None
-    baseline_s = pairs.target_time_s_baseline.fillna(pairs.end_time_s_baseline)
-    ratios = baseline_s / pairs.target_time_s
+    ratios = pairs.baseline_s / pairs.target_time_s
     return Speedup(
         ratios.median(),
         ratios.mean(),

@@ -121,6 +121,7 @@ def make_record(
         "model": {"name": model},
         "dataset": {"name": dataset},
         "synchroniser": METHODS[method],
+        "training": {"evaluate_every_iterations": 20},
         "targets": list(aims),
         **(axes or {}),
     }
@@ -134,6 +135,8 @@ def make_record(
         "experiment": "quickstart",
         "labels": {**(axes or {}), "method": method},
         "config": config,
+        "plan": {"all_reduce_compatible": not method.startswith("topk")},
+        "iterations": curve[-1]["iteration"] if curve else 0,
         "provenance": {
             "git_commit": "8991000f2c1d4e5a6b7c8d9e0f1a2b3c4d5e6f70",
             "dirty": False,
@@ -168,6 +171,25 @@ def make_record(
         "fidelity": {"verdict": "faithful", "checks": []},
         **changes,
     }
+
+
+def make_converge_record(
+    method: str = "dense", *, vnmse: float | None = 0.0, payload_bytes: int = 4000, **changes: Any
+) -> dict[str, Any]:
+    """A completed run of mode converge, which knows no times; payload_bytes are those of one iteration."""
+    curve = changes.pop("curve", None) or make_curve(1.0, BEST_ACCURACY[method])
+    record = make_record(method, **{"mode": "converge", "experiment": "convergence", "curve": curve, **changes})
+    record.update(train_time_s=None, iteration_time_s=None, predicted=None, fidelity=None)
+    for entry in (*record["curve"], *record["targets"]):
+        entry["train_time_s"] = None
+    record["traffic"] = {
+        "payload_bytes_per_worker": payload_bytes * record["iterations"],
+        "sent_bytes_per_worker": 2 * payload_bytes * record["iterations"],
+        "wire_bytes": {},
+        "utilisation": {},
+    }
+    record["compression"] = {"effective_density": 1.0, "vnmse": vnmse}
+    return record
 
 
 def make_text_record(method: str = "dense", **changes: Any) -> dict[str, Any]:

@@ -1,0 +1,286 @@
+"""What tables share: cells with a spread over seeds, Markdown or CSV, their origin, and how they are written."""
+from __future__ import annotations
+
+import argparse
+import csv
+import html
+import io
+import math
+import os
+import re
+import shutil
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Callable, Iterable, Sequence
+
+import pandas as pd
+
+from comparison import Comparison, Panel, compare, quantity_key, swept_axes
+from figure import add_selection, incomplete_runs, listed, name_of, origin, whole
+from load import MODES_WITHOUT_TIME, InputError, load
+
+UNKNOWN = "-"
+SPREAD_NOTE = "±: standard deviation over seeds; (2 of 3): over as many of them, as the others have no value."
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A cell's text, and the same for programs: numbers by the names of their columns, None where there are none."""
+
+    text: str
+    numbers: dict[str, Any] = field(default_factory=dict)
+
+
+# A value, the mean or its deviation, to the digits that suit the mean, which is given too.
+Text = Callable[[float, float], str]
+# The cells of one method's runs in a panel, by heading; all rows of a table have the same headings and numbers.
+Row = Callable[[pd.DataFrame, Panel, Comparison], dict[str, Cell]]
+
+
+def table_parser(name: str, summary: str, about: str, example: str) -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog=f"{name}.py",
+        description=summary,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        epilog=f"{about}\n\nexample:\n  python3 plotting/{name}.py {example} --target 0.84 --csv\n\n"
+        "exit codes: 0 made, 1 the table could not be written, 2 wrong input",
+    )
+    add_selection(parser, example)
+    parser.add_argument(
+        "--csv", action="store_true", help="CSV instead of Markdown: a line a method, all numbers"
+    )
+    parser.add_argument(
+        "--output", type=Path, metavar="FILE", help="write the table there (default: to standard output)"
+    )
+    return parser
+
+
+def write_table(
+    name: str,
+    options: argparse.Namespace,
+    row: Row,
+    notes: Callable[[Comparison], Iterable[str]],
+    needs_time: bool,
+    update: Callable[[str], None] | None = None,
+) -> int:
+    """Make the table; returns the exit code: 0 made, 1 not written, 2 wrong input.
+
+    `update`, where given, takes the text instead of --output or the standard output.
+    """
+    try:
+        if options.output and not options.output.parent.is_dir():
+            raise InputError(f"--output {options.output}: the folder {options.output.parent} does not exist")
+        results = load(options.results)
+        comparison = compare(results, options.target, options.mode, dict(options.where), needs_time=needs_time)
+        for line in [*comparison.results.superseded, *incomplete_runs(comparison)]:
+            print(f"{name}: {line}", file=sys.stderr)
+        text = as_csv(comparison, row) if options.csv else as_markdown(comparison, row, notes(comparison))
+        if update:
+            update(text)
+        elif options.output:
+            write_whole(options.output, text)
+        else:
+            sys.stdout.write(text)
+    except InputError as error:
+        print(f"{name}: {error}", file=sys.stderr)
+        return 2
+    except OSError as error:
+        print(f"{name}: cannot write the table: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+def as_markdown(comparison: Comparison, row: Row, notes: Iterable[str]) -> str:
+    """A table a panel, with the panel's title above it; below all of them the notes and the origin."""
+    parts = []
+    for panel in comparison.panels:
+        if panel.title:
+            parts.append(f"**{in_markdown(panel.title)}**\n")
+        rows = [
+            {"method": Cell(name_of(method, runs)), **row(runs, panel, comparison)}
+            for method, runs in methods_of(panel, comparison)
+        ]
+        headings = list(rows[0])
+        lines = [headings, [":---"] + ["---:"] * (len(headings) - 1)]
+        lines += [[in_markdown(each[heading].text) for heading in headings] for each in rows]
+        parts.append("".join(f"| {' | '.join(line)} |\n" for line in lines))
+    parts.append("".join(f"{note}\n" for note in notes))
+    parts.append(in_markdown(table_origin(comparison)) + "\n")
+    return "\n".join(parts)
+
+
+def as_csv(comparison: Comparison, row: Row) -> str:
+    """A line a method and panel; the origin is a column, as lines of prose would not be CSV."""
+    source = table_origin(comparison)
+    axes = swept_axes(comparison.results)
+    lines = []
+    for panel in comparison.panels:
+        for method, runs in methods_of(panel, comparison):
+            line = {"method": method, **dict.fromkeys(axes), **runs.other_axes.iloc[0], "runs": len(runs)}
+            line["completed"] = (runs.status == "completed").sum()
+            line["reached"] = runs.reached.sum()
+            line["degraded"] = (runs["fidelity.verdict"] == "degraded").sum()
+            for cell in row(runs, panel, comparison).values():
+                line |= cell.numbers
+            lines.append(line | {"origin": source})
+    text = io.StringIO()
+    writer = csv.DictWriter(text, list(lines[0]), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows({name: in_csv(value) for name, value in line.items()} for line in lines)
+    return text.getvalue()
+
+
+def methods_of(panel: Panel, comparison: Comparison) -> list[tuple[str, pd.DataFrame]]:
+    """The panel's methods with their runs, in the experiment's lasting order."""
+    by_method = dict(list(panel.runs.groupby("method", sort=False)))
+    return [(method, by_method[method]) for method in comparison.methods if method in by_method]
+
+
+def table_origin(comparison: Comparison) -> str:
+    """As under a figure, with the caps and days besides."""
+    runs = comparison.runs
+    networked = runs[~runs["mode"].isin(MODES_WITHOUT_TIME)]  # the others have a topology, and do not use it
+    rates, links = networked["config.bottleneck.rate"], networked["config.topology.links"]
+    caps = {cap for each in zip(rates, links) for cap in caps_of(*each)}
+    days = sorted(set(runs["provenance.started_at"].dropna().str[:10])) or ["an unknown day"]
+    more = [f"cap {', '.join(sorted(caps, key=quantity_key))}"] if caps else []
+    return origin(comparison, [*more, f"run on {' to '.join(dict.fromkeys((days[0], days[-1])))}"])
+
+
+def caps_of(common: Any, links: Any) -> list[str]:
+    """The cap that all bottlenecks share, or the topology's own; none on loopback or without a network."""
+    if isinstance(common, str):
+        return [common]
+    if not isinstance(links, list):
+        return []
+    return [link["rate"] for link in links if link.get("bottleneck") and "rate" in link]
+
+
+def spread(values: pd.Series) -> tuple[float | None, float | None]:
+    """Mean and standard deviation; None where there is none."""
+    if values.empty:
+        return None, None
+    return values.mean(), values.std() if len(values) > 1 else None
+
+
+def spread_cell(name: str, values: pd.Series, text: Text, missing: str = "") -> Cell:
+    """`name`'s mean and deviation.
+
+    `missing` says of what part of the runs the values are or, where there are none, why: missing_words() has it.
+    """
+    mean, deviation = spread(values)
+    numbers = {name: mean, f"{name}_deviation": deviation}
+    if mean is None:
+        return Cell(missing or UNKNOWN, numbers)
+    words = text(mean, mean) + (f" ± {text(deviation, mean)}" if deviation is not None else "")
+    return Cell(words + (f" ({missing})" if missing else ""), numbers)
+
+
+def three_digits(value: float, mean: float | None = None) -> str:
+    """`value` to as many decimals as give the mean, or itself, three digits."""
+    size = abs(value if mean is None else mean)
+    if 0.0 < size < 1e-3:
+        return f"{value:.2e}"
+    return f"{value:.{max(0, 2 - math.floor(math.log10(size))) if size else 0}f}"
+
+
+def whole_number(value: float, _mean: float) -> str:
+    return f"{value:.0f}"
+
+
+def missing_words(reasons: pd.Series) -> str:
+    """Of why each run has no value ("" for one that has): nothing for all, "2 of 3", or for none the reasons."""
+    if (reasons == "").any():
+        return "" if (reasons == "").all() else f"{(reasons == '').sum()} of {len(reasons)}"
+    counts = reasons.value_counts()
+    if len(counts) == 1:
+        return counts.index[0]
+    return ", ".join(f"{count} of {len(reasons)} {reason}" for reason, count in sorted(counts.items()))
+
+
+def to_target_cell(name: str, runs: pd.DataFrame, column: str, text: Text) -> Cell:
+    """What the runs that reached the target took to it; those that did not are counted beside."""
+    return spread_cell(name, runs[column][runs.reached], text, arrivals(runs))
+
+
+def arrivals(runs: pd.DataFrame) -> str:
+    """In how many runs the target was reached, or why in none: "never", where they completed."""
+    return missing_words(runs.status.replace("completed", "never").mask(runs.reached, ""))
+
+
+def iterations_cell(runs: pd.DataFrame) -> Cell:
+    return to_target_cell("iterations_to_target", runs, "target_iteration", whole_number)
+
+
+def all_reduce_cell(runs: pd.DataFrame) -> Cell:
+    compatible = is_all_reduce_compatible(runs)
+    text = {True: "yes", False: "no", None: UNKNOWN}[compatible]
+    return Cell(text, {"all_reduce_compatible": compatible})
+
+
+def is_all_reduce_compatible(runs: pd.DataFrame) -> bool | None:
+    """By the plan; None where records are older than the field or, with a setting that decides it, differ."""
+    said = runs["plan.all_reduce_compatible"].dropna().unique()
+    return bool(said[0]) if len(said) == 1 else None
+
+
+def target_notes(comparison: Comparison) -> list[str]:
+    """What is aimed at, how finely that is looked for, and what ± means where there are several seeds."""
+    steps = listed(whole(comparison.runs["config.training.evaluate_every_iterations"]))
+    notes = [f"Target: {comparison.target.phrase}, evaluated every {steps} iterations."]
+    if any(panel.runs.method.duplicated().any() for panel in comparison.panels):
+        notes.append(SPREAD_NOTE)
+    return notes
+
+
+def in_markdown(text: str) -> str:
+    """As text of one line: nothing in a label is markup. Underscores within words are none to Markdown."""
+    text = html.escape(" ".join(text.splitlines()), quote=False)
+    return re.sub(r"[\\`*\[\]|~$]|(?<![^\W_])_|_(?![^\W_])", r"\\\g<0>", text)
+
+
+def in_csv(value: Any) -> Any:
+    """As in `thinpipe report --csv`: null is empty, and numbers read back the same."""
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        return ""
+    return str(value).lower() if isinstance(value, bool) else value
+
+
+def replace_between(path: Path, begin: str, end: str, text: str) -> None:
+    """Replace what stands between two lines of a file, by `text` with an empty line before and after it."""
+    if not path.is_file():
+        raise InputError(f"--update {path}: there is no such file")
+    with path.open(encoding="utf-8", newline="") as file:
+        lines = file.read().splitlines(keepends=True)
+    first, last = (line_of(marker, lines, path) for marker in (begin, end))
+    if last < first:
+        raise InputError(f"{path}:{last + 1}: '{end}' stands before '{begin}'")
+    write_whole(path, "".join([*lines[: first + 1], f"\n{text}\n", *lines[last:]]))
+
+
+def line_of(marker: str, lines: Sequence[str], path: Path) -> int:
+    places = [place for place, line in enumerate(lines) if line.strip() == marker]
+    if len(places) != 1:
+        raise InputError(
+            f"{path}: must have exactly one line '{marker}', but has {len(places) or 'none'}; the table goes between "
+            "two such lines"
+        )
+    return places[0]
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Replaced when whole, with the permissions that it had; a link stays one, and so does /dev/null."""
+    path = path.resolve()
+    if path.exists() and not path.is_file():
+        path.write_text(text, encoding="utf-8")
+        return
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        with temporary.open("w", encoding="utf-8", newline="") as file:
+            file.write(text)
+        if path.exists():
+            shutil.copymode(path, temporary)
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)

@@ -1,0 +1,248 @@
+import contextlib
+import csv
+import io
+import tempfile
+import unittest
+from pathlib import Path
+from typing import Any
+
+import table1
+
+from .records import METHODS, failed_record, make_converge_record, make_curve, make_record, make_text_record, write
+
+
+class TableTest(unittest.TestCase):
+    script: Any = table1
+
+    def setUp(self) -> None:
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.directory = Path(folder.name) / "paper-table1"
+
+    def program(self, *arguments: str) -> tuple[int, str, str]:
+        """Exit code, standard output and standard error."""
+        made, said = io.StringIO(), io.StringIO()
+        with contextlib.redirect_stdout(made), contextlib.redirect_stderr(said):
+            try:
+                code = self.script.main([str(self.directory), *arguments])
+            except SystemExit as leaving:
+                code = leaving.code
+        return code, made.getvalue(), said.getvalue()
+
+    def made(self, *records: dict[str, Any], arguments: tuple[str, ...] = ()) -> str:
+        write(self.directory, *records)
+        code, text, said = self.program(*arguments)
+        self.assertEqual(code, 0, said)
+        return text
+
+    def rows(self, *records: dict[str, Any], arguments: tuple[str, ...] = ()) -> dict[str, dict[str, str]]:
+        return rows_of(self.made(*records, arguments=arguments))
+
+    def lines(self, *records: dict[str, Any], arguments: tuple[str, ...] = ()) -> dict[str, dict[str, str]]:
+        """Those of the CSV, by method."""
+        text = self.made(*records, arguments=("--csv", *arguments))
+        return {line["method"]: line for line in csv.DictReader(io.StringIO(text))}
+
+
+def rows_of(text: str) -> dict[str, dict[str, str]]:
+    """The cells of the last table by method and heading; the line below the headings is no method's."""
+    lines = [line[2:-2].split(" | ") for line in text.splitlines() if line.startswith("| ")]
+    start = max(place for place, line in enumerate(lines) if line[0] == "method")
+    return {line[0]: dict(zip(lines[start], line)) for line in lines[start + 2 :]}
+
+
+def seeds(method: str, *iteration_times_s: float, best: float = 0.868) -> list[dict[str, Any]]:
+    return [
+        make_record(method, seed=seed, curve=make_curve(time_s, best))
+        for seed, time_s in enumerate(iteration_times_s, 1)
+    ]
+
+
+class Table1Test(TableTest):
+    def test_a_row_a_method_with_its_three_marks(self) -> None:
+        rows = self.rows(*[make_record(method) for method in METHODS])
+        self.assertEqual(
+            list(rows["dense"]),
+            [
+                *("method", "iterations to target", "convergence speed vs dense", "all-reduce compatible"),
+                *("TTA (s)", "speed-up vs dense", "speed-up vs fp16", "convergence", "all-reduce", "TTA"),
+            ],
+        )
+        self.assertEqual(
+            [list(row.values()) for row in rows.values()],
+            [
+                ["dense", "200", "1.00×", "yes", "160", "1.00×", "0.54×", "✓", "✓", "✗"],
+                ["fp16", "200", "1.00×", "yes", "86.0", "1.86×", "1.00×", "✓", "✓", "✗"],
+                ["pactrain", "200", "1.00×", "yes", "84.0", "1.90×", "1.02×", "✓", "✓", "✓"],
+                ["pactrain ternary", "280", "0.71×", "yes", "29.4", "5.44×", "2.93×", "✗", "✓", "✓"],
+                ["topk 0.01", "never", "never", "no", "never", "never", "never", "✗", "✗", "✗"],
+                ["topk 0.1", "260", "0.77×", "no", "172", "0.93×", "0.50×", "✗", "✗", "✗"],
+            ],
+        )
+
+    def test_the_tolerance_decides_the_mark_for_convergence(self) -> None:
+        records = [make_record(method) for method in ("dense", "fp16", "pactrain ternary")]
+        for tolerance, mark in (("0.4", "✓"), ("0.39", "✗"), ("0", "✗")):
+            text = self.made(*records, arguments=("--tolerance", tolerance))
+            self.assertEqual(rows_of(text)["pactrain ternary"]["convergence"], mark)
+            self.assertEqual(rows_of(text)["dense"]["convergence"], "✓")
+            self.assertIn(f"in at most {100 * float(tolerance):g} % more iterations than dense.", text)
+
+    def test_a_tie_with_fp16_is_no_mark(self) -> None:
+        records = [make_record("dense"), make_record("fp16"), *seeds("pactrain", 0.43, best=0.867)]
+        self.assertEqual(self.rows(*records)["pactrain"]["speed-up vs fp16"], "1.00×")
+        self.assertEqual(self.rows(*records)["pactrain"]["TTA"], "✗")
+
+    def test_seeds_are_paired_and_have_a_spread(self) -> None:
+        records = [*seeds("dense", 0.8, 1.6), *seeds("fp16", 0.4, 0.4), *seeds("pactrain", 0.4, 0.2)]
+        text = self.made(*records)
+        pactrain = rows_of(text)["pactrain"]
+        self.assertEqual(pactrain["iterations to target"], "200 ± 0")
+        self.assertEqual(pactrain["TTA (s)"], "60.0 ± 28.3")
+        self.assertEqual(pactrain["speed-up vs dense"], "5.00× ± 4.24")  # 2 and 8
+        self.assertEqual(pactrain["speed-up vs fp16"], "1.50× ± 0.71")
+        self.assertIn("±: standard deviation over seeds", text)
+        self.assertIn("2 seeds", text)
+
+    def test_one_seed_has_no_spread(self) -> None:
+        self.assertNotIn("±", self.made(make_record("dense"), make_record("fp16")))
+
+    def test_seeds_without_a_partner_are_counted_and_cost_the_mark(self) -> None:
+        row = self.rows(make_record("dense"), make_record("fp16"), *seeds("pactrain", 0.2, 0.2))["pactrain"]
+        self.assertEqual([row["TTA (s)"], row["speed-up vs dense"]], ["40.0 ± 0.0", "4.00× (1 of 2)"])
+        self.assertEqual([row["convergence"], row["TTA"]], ["-", "-"])
+
+    def test_seeds_that_never_arrive_are_counted_and_cost_the_marks(self) -> None:
+        pactrain = seeds("pactrain", 0.2, 0.2, 0.2)
+        pactrain[2] = make_record("pactrain", seed=3, curve=make_curve(0.2, 0.80))
+        rows = self.rows(*seeds("dense", 0.8, 0.8, 0.8), *seeds("fp16", 0.4, 0.4, 0.4), *pactrain)
+        self.assertEqual(rows["pactrain"]["iterations to target"], "200 ± 0 (2 of 3)")
+        self.assertEqual(rows["pactrain"]["TTA (s)"], "40.0 ± 0.0 (2 of 3)")
+        self.assertEqual(rows["pactrain"]["speed-up vs dense"], "4.00× ± 0.00 (2 of 3)")
+        self.assertEqual(list(rows["pactrain"].values())[-3:], ["✗", "✓", "✗"])
+
+    def test_failed_runs_stay_without_a_verdict(self) -> None:
+        write(self.directory, make_record("dense"), make_record("fp16"), failed_record("topk 0.1"))
+        code, text, said = self.program()
+        row = rows_of(text)["topk 0.1"]
+        self.assertEqual(row["TTA (s)"], "failed")
+        self.assertEqual([row["convergence"], row["TTA"]], ["-", "-"])
+        reason = "topk 0.1: failed (rank 3 exited with status 139)"
+        self.assertEqual((code, said), (0, f"table1: {reason}\n"))
+        self.assertIn(reason, text)
+
+    def test_some_failed_and_some_never_are_both_told(self) -> None:
+        topk = [make_record("topk 0.01"), failed_record("topk 0.01", seed=2)]
+        row = self.rows(make_record("dense"), *topk)["topk 0.01"]
+        self.assertEqual(row["TTA (s)"], "1 of 2 failed, 1 of 2 never")
+        self.assertEqual(row["convergence"], "✗")
+
+    def test_a_baseline_that_never_arrives_gives_bounds(self) -> None:
+        text = self.made(make_record("dense", curve=make_curve(0.8, 0.80)), make_record("fp16"))
+        fp16 = rows_of(text)["fp16"]
+        self.assertEqual(fp16["convergence speed vs dense"], "≥ 2.40×")  # 480 iterations in all over 200
+        self.assertEqual(fp16["speed-up vs dense"], "≥ 4.47×")
+        self.assertEqual([fp16["convergence"], rows_of(text)["dense"]["convergence"]], ["✓", "✗"])
+        self.assertIn("≥: the baseline did not reach the target.", text)
+
+    def test_what_is_not_known_is_not_claimed(self) -> None:
+        old = make_record("pactrain")
+        del old["plan"]
+        row = self.rows(old)["pactrain"]
+        self.assertEqual(row["TTA (s)"], "84.0")
+        for heading in ("convergence speed vs dense", "all-reduce compatible", "convergence", "all-reduce", "TTA"):
+            self.assertEqual(row[heading], "-")
+
+    def test_the_origin_stands_below(self) -> None:
+        records = [make_record(method, axes={"bottleneck.rate": "100 Mbit/s"}) for method in ("dense", "fp16")]
+        records[1]["fidelity"]["verdict"] = "degraded"
+        records[1]["provenance"]["started_at"] = "2026-11-21T01:00:00Z"
+        text = self.made(*records)
+        self.assertIn("fp16†", rows_of(text))
+        self.assertIn("dense", rows_of(text))
+        self.assertIn("Target: 84 % accuracy, evaluated every 20 iterations.", text)
+        self.assertEqual(
+            text.splitlines()[-1],
+            "mode live · data fashion_mnist · model small_cnn · 8 workers · "
+            "cpu Intel Xeon Platinum 8358P (2 cores) · commit 8991000f2c · "
+            "cap 100 Mbit/s · run on 2026-11-20 to 2026-11-21 · † network emulation degraded",
+        )
+
+    def test_caps_of_a_topology_s_own_are_named(self) -> None:
+        record = make_record("dense")
+        record["config"]["bottleneck"] = None
+        record["config"]["topology"]["links"] = [
+            {"between": ["a", "b"], "bottleneck": True, "rate": rate} for rate in ("1 Gbit/s", "50 Mbit/s")
+        ] + [{"between": ["b", "c"], "bottleneck": False, "rate": "10 Gbit/s"}]
+        self.assertIn(" · cap 50 Mbit/s, 1 Gbit/s · ", self.made(record))
+
+    def test_other_axes_get_tables_of_their_own(self) -> None:
+        caps = ("1 Gbit/s", "100 Mbit/s")
+        records = [make_record("dense", axes={"bottleneck.rate": cap}) for cap in caps]
+        text = self.made(*records)
+        titles = [line for line in text.splitlines() if line.startswith("**")]
+        self.assertEqual(titles, ["**bottleneck.rate = 100 Mbit/s**", "**bottleneck.rate = 1 Gbit/s**"])
+        text = self.made(arguments=("--where", "bottleneck.rate=1 Gbit/s"))
+        self.assertNotIn("100 Mbit/s", text)
+
+    def test_a_loss_may_be_the_target(self) -> None:
+        text = self.made(make_text_record("dense"), make_text_record("topk 0.01"))
+        self.assertIn("Target: 2.2 bits per byte", text)
+        self.assertEqual(rows_of(text)["topk 0.01"]["TTA (s)"], "never")
+
+    def test_labels_are_no_markup(self) -> None:
+        record = make_record("dense", labels={"method": "a|b *c* d_e <f>"})
+        self.assertIn("| a\\|b \\*c\\* d_e &lt;f&gt; |", self.made(record))
+
+    def test_csv_has_all_numbers_and_the_origin(self) -> None:
+        records = [*seeds("dense", 0.8, 1.6), *seeds("pactrain", 0.4, 0.2), make_record("topk 0.01")]
+        records[-1]["fidelity"]["verdict"] = "degraded"
+        lines = self.lines(*records)
+        pactrain, topk = lines["pactrain"], lines["topk 0.01"]
+        self.assertEqual(float(pactrain["time_to_accuracy_s"]), 60.0)
+        self.assertAlmostEqual(float(pactrain["speed_up_over_dense_deviation"]), 18.0**0.5)
+        self.assertEqual(pactrain["speed_up_over_fp16"], "")
+        self.assertEqual([pactrain["mark_convergence"], pactrain["all_reduce_compatible"]], ["true", "true"])
+        self.assertEqual([topk[name] for name in ("runs", "reached", "degraded")], ["1", "0", "1"])
+        self.assertEqual([topk["time_to_accuracy_s"], topk["mark_convergence"]], ["", "false"])
+        self.assertIn("mode live", topk["origin"])
+
+    def test_modes_are_not_mixed(self) -> None:
+        write(self.directory, make_record("dense"), make_converge_record("dense"), make_record("fp16"))
+        code, text, said = self.program()
+        self.assertEqual((code, text), (2, ""))
+        self.assertIn("runs of the modes converge and live", said)
+        self.assertIn("--mode live", said)
+        self.assertIn("mode live", self.made(arguments=("--mode", "live")))
+        self.assertEqual(self.program("--mode", "converge")[0], 2)
+
+    def test_output_is_written_whole(self) -> None:
+        text = self.made(make_record("dense"))
+        target = self.directory / "table1.md"
+        self.assertEqual(self.program("--output", str(target)), (0, "", ""))
+        self.assertEqual(target.read_text(encoding="utf-8"), text)
+        self.assertEqual([path.name for path in self.directory.glob(".*")], [])
+        self.assertEqual(self.program("--output", str(self.directory))[0], 1)
+
+    def test_wrong_input_is_one_line_and_exit_code_2(self) -> None:
+        write(self.directory, make_record("dense"))
+        for arguments, words in (
+            (["--tolerance", "-0.1"], "'-0.1' must be a number of at least 0"),
+            (["--tolerance", "ten"], "'ten' must be a number of at least 0"),
+            (["--target", "0.5"], "no higher than the accuracy a run starts from"),
+            (["--output", "/nowhere/at/all.md"], "the folder /nowhere/at does not exist"),
+            (["--mode", "replay"], "holds runs of mode live only"),
+        ):
+            code, text, said = self.program(*arguments)
+            self.assertEqual((code, text), (2, ""), arguments)
+            self.assertIn(words, said)
+
+    def test_help_has_the_rule(self) -> None:
+        code, text, _ = self.program("--help")
+        self.assertEqual(code, 0)
+        for line in table1.rule(table1.TOLERANCE):
+            self.assertIn(line, text)
+
+
+if __name__ == "__main__":
+    unittest.main()
