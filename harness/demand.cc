@@ -37,9 +37,10 @@ Demand demand_of(const Json& plan, std::int64_t workers, const ComputeCost& cost
 }
 
 Demand demand_of(const Run& run, const ComputeCost& cost, const Machine& machine) {
-  const auto exchange =
-      predict_exchange(run.topology, run.workers, run.plan.at("sent_bytes_per_iteration").get<double>());
-  return demand_of(run.plan, run.workers, cost, exchange ? exchange->time_s : 0, machine);
+  const auto exchange = predict_exchange(run);
+  Json plan = run.plan;
+  if (run.mode == Mode::converge) plan["sent_bytes_per_iteration"] = 0.0;  // nothing leaves the process
+  return demand_of(plan, run.workers, cost, exchange ? exchange->time_s : 0, machine);
 }
 
 std::optional<std::string> lacks(const Demand& demand, std::int64_t workers, const Machine& machine,

@@ -101,12 +101,16 @@ struct HarnessOptions {
   std::vector<WorkerEventOptions> worker_events;
 
   void visit(auto& field) {
-    field("mode", mode,
-          Rule{.effect = "live: train over the emulated network, by the clock", .one_of = {"live"}});
+    field(
+        "mode", mode,
+        Rule{.effect = "live: train over the emulated network, by the clock; converge: all workers in one "
+                       "process, without a network and without times, to see what a method does to learning",
+             .one_of = {"live", "converge"}});
     field("bottleneck", bottleneck,
           Rule{.effect = "what the topology's bottlenecks have instead of their own; null: their own"});
     field("workers", workers,
-          Rule{.effect = "trainer processes, on the topology's first hosts; null: one on each host",
+          Rule{.effect = "trainer processes, on the topology's first hosts; null: one on each host, or 8 in "
+                         "mode converge",
                .at_least = 1});
     field("network_events", network_events, Rule{.effect = "changes of the network during the run"});
     field("rate_trace", rate_trace,

@@ -32,10 +32,11 @@ void Measurements::add(const Json& event) {
   const auto kind = event.at("event").get<std::string>();
   if (kind == "iteration") {
     iterations_ = event.at("iteration").get<std::int64_t>();
-    train_time_s_ = event.at("train_time_s").get<double>();
-    iteration_times_s_.push_back(event.at("iteration_time_s").get<double>());
     payload_bytes_ += event.at("payload_bytes").get<std::int64_t>();
     sent_bytes_ += event.at("sent_bytes").get<double>();
+    if (event.at("train_time_s").is_null()) return;
+    train_time_s_ = event.at("train_time_s").get<double>();
+    iteration_times_s_.push_back(event.at("iteration_time_s").get<double>());
     for (const auto& [field, name] : parts) {
       parts_s_[name] = parts_s_.value(name, 0.0) + event.at(field).get<double>();
     }

@@ -14,7 +14,8 @@ double quantile(std::vector<double> values, double p);
 
 class Measurements {
  public:
-  // An iteration, evaluation or summary event; others are ignored. Throws Json::exception where a field is
+  // An iteration, evaluation or summary event; others are ignored. Iterations whose train_time_s is null tell
+  // nothing of time. Throws Json::exception where a field is
   // missing or of another type.
   void add(const Json& event);
 
@@ -31,7 +32,7 @@ class Measurements {
   const Json& summary() const { return summary_; }
 
   // {"p50", "p90", "mean", "compute", "encode", "exchange", "decode", "exposed_exchange"}: seconds; the parts
-  // are means. Null before the first iteration.
+  // are means. Null before the first iteration that tells of time.
   Json iteration_time_s() const;
 
  private:

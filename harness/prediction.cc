@@ -8,22 +8,37 @@
 
 namespace thinpipe {
 
-std::optional<ExchangePrediction> predict_exchange(const netem::Topology& topology, std::int64_t workers,
-                                                   double sent_bytes_per_iteration) {
-  if (topology.kind == netem::TopologyKind::loopback) return {};
+namespace {
+
+// Bytes that cross each link, forward and backward.
+std::vector<std::array<double, 2>> crossing_bytes(const netem::Topology& topology, std::size_t workers,
+                                                  const SentBytes& sent) {
   const netem::Routes routes(topology);
-  std::vector<std::array<int, 2>> crossings(topology.links.size());  // forward and backward, by link
-  for (std::size_t rank = 0; workers > 1 && rank < static_cast<std::size_t>(workers); ++rank) {
-    const std::size_t next_rank = (rank + 1) % static_cast<std::size_t>(workers);
-    for (const netem::Crossing& crossing : routes.path(rank, next_rank)) {
-      ++crossings[crossing.link][crossing.forward ? 0 : 1];
+  std::vector<std::array<double, 2>> bytes(topology.links.size());
+  for (std::size_t from = 0; from < workers; ++from) {
+    for (std::size_t to = 0; to < workers; ++to) {
+      if (from == to) continue;
+      const double around_ring = to == (from + 1) % workers ? sent.around_ring : 0;
+      const double both = around_ring + sent.pairwise / static_cast<double>(workers - 1);
+      for (const netem::Crossing& crossing : routes.path(from, to)) {
+        bytes[crossing.link][crossing.forward ? 0 : 1] += both;
+      }
     }
   }
+  return bytes;
+}
+
+}  // namespace
+
+std::optional<ExchangePrediction> predict_exchange(const netem::Topology& topology, std::int64_t workers,
+                                                   const SentBytes& sent) {
+  if (topology.kind == netem::TopologyKind::loopback) return {};
+  const auto bytes = crossing_bytes(topology, static_cast<std::size_t>(workers), sent);
   std::optional<ExchangePrediction> slowest;
   const auto consider = [&](const std::string& from, const std::string& to, const netem::Direction& direction,
-                            int times) {
+                            double sent_bytes) {
     if (!direction.rate_bit_per_s) return;
-    const double wire_bytes = times * sent_bytes_per_iteration / goodput_share;
+    const double wire_bytes = sent_bytes / goodput_share;
     const double time_s = 8 * wire_bytes / *direction.rate_bit_per_s;
     if (wire_bytes > 0 && (!slowest || time_s > slowest->time_s)) {
       slowest = {from + "->" + to, wire_bytes, time_s};
@@ -31,10 +46,16 @@ std::optional<ExchangePrediction> predict_exchange(const netem::Topology& topolo
   };
   for (std::size_t i = 0; i < topology.links.size(); ++i) {
     const netem::Link& link = topology.links[i];
-    consider(link.a, link.b, link.forward, crossings[i][0]);
-    consider(link.b, link.a, link.backward, crossings[i][1]);
+    consider(link.a, link.b, link.forward, bytes[i][0]);
+    consider(link.b, link.a, link.backward, bytes[i][1]);
   }
   return slowest;
+}
+
+std::optional<ExchangePrediction> predict_exchange(const Run& run) {
+  const auto pairwise = run.plan.at("pairwise_bytes_per_iteration").get<double>();
+  const auto all = run.plan.at("sent_bytes_per_iteration").get<double>();
+  return predict_exchange(run.topology, run.workers, {.around_ring = all - pairwise, .pairwise = pairwise});
 }
 
 double predict_iteration_s(const std::vector<double>& bucket_bytes, double compute_s, double exchange_s) {

@@ -18,9 +18,16 @@ struct ExchangePrediction {
   double time_s = 0;                    // least time of that, per iteration, without any overlap
 };
 
-// For collectives that send around a ring in rank order; nothing where no capped link lies on it.
+// What one worker sends an iteration.
+struct SentBytes {
+  double around_ring = 0;  // to the next rank
+  double pairwise = 0;     // to all others, in equal parts
+};
+
+// Nothing where no capped link lies on the way.
 std::optional<ExchangePrediction> predict_exchange(const netem::Topology& topology, std::int64_t workers,
-                                                   double sent_bytes_per_iteration);
+                                                   const SentBytes& sent);
+std::optional<ExchangePrediction> predict_exchange(const Run& run);
 
 // How long an iteration takes in which computing takes compute_s, and exchanging the buckets exchange_s one
 // after the other: each begins when its gradient is there and the one before is through. Backward takes two

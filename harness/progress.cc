@@ -143,9 +143,14 @@ std::string summary_line(const Json& record) {
   if (const auto accuracy = final_accuracy(record)) out += fmt::format(", accuracy {:.3f}", *accuracy);
   for (const Json& result : record.at("targets")) {
     const std::string target = to_string(target_of(result));
-    out += result.at("reached").get<bool>()
-               ? fmt::format(", {} after {:.1f} s", target, result.at("train_time_s").get<double>())
-               : fmt::format(", {} not reached", target);
+    const Json& time_s = result.at("train_time_s");
+    if (!result.at("reached").get<bool>()) {
+      out += fmt::format(", {} not reached", target);
+    } else if (time_s.is_null()) {
+      out += fmt::format(", {} after {} iterations", target, result.at("iteration").get<std::int64_t>());
+    } else {
+      out += fmt::format(", {} after {:.1f} s", target, time_s.get<double>());
+    }
   }
   if (const Json& times = record.at("iteration_time_s"); times.is_object()) {
     out += fmt::format(", {:.1f} ms/iteration", 1000 * times.at("mean").get<double>());

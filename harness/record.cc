@@ -60,7 +60,7 @@ bool is_record(const Json& value) {
       {"curve", {Type::array}},
       {"targets", {Type::array}},
       {"traffic", {Type::object}},
-      {"train_time_s", {Type::number_float, Type::number_unsigned}},
+      {"train_time_s", {Type::number_float, Type::number_unsigned, Type::null}},
       {"iteration_time_s", {Type::object, Type::null}},
       {"fidelity", {Type::object, Type::null}}};
   return value.is_object() && std::ranges::all_of(members, [&value](const auto& member) {

@@ -3,23 +3,18 @@
 #include <chrono>
 #include <cmath>
 #include <optional>
-#include <thread>
 
 #include <fcntl.h>
 #include <fmt/format.h>
 
 #include "harness/fault_injector.hh"
-#include "harness/link_meter.hh"
+#include "harness/live_network.hh"
 #include "harness/measurements.hh"
 #include "harness/prediction.hh"
-#include "harness/processor_time.hh"
 #include "harness/provenance.hh"
 #include "harness/record.hh"
 #include "harness/restarts.hh"
 #include "harness/support/file_descriptor.hh"
-#include "netem/conductor.hh"
-#include "netem/monitor.hh"
-#include "netem/network.hh"
 
 namespace thinpipe {
 namespace {
@@ -38,14 +33,23 @@ const char* name_of(Outcome::Status status) {
   return "failed";
 }
 
+// What a convergence run's events tell of time, nobody is to compare: its workers shared a processor.
+Json without_times(Json event) {
+  for (auto item = event.begin(); item != event.end();) {
+    item = item.key().ends_with("_s") ? event.erase(item) : std::next(item);
+  }
+  event["train_time_s"] = nullptr;
+  return event;
+}
+
 std::vector<Target> targets_of(const Json& config) {
   JsonObject object(config, {"configuration", ""});
   return read_targets(object);
 }
 
-class LiveRun {
+class RunInProgress {
  public:
-  LiveRun(const Run& run, const RunContext& context)
+  RunInProgress(const Run& run, const RunContext& context)
       : run_(run),
         context_(context),
         folder_(fs::absolute(context.results / run.id)),
@@ -67,9 +71,6 @@ class LiveRun {
     provenance_["ended_at"] = utc_now();
     Json written = record(outcome);
     if (log_) log_outcome(outcome);
-    monitor_.reset();
-    links_.reset();
-    conductor_.reset();
     network_.reset();
     fs::remove_all(rendezvous());
     fs::remove_all(checkpoints());
@@ -98,13 +99,7 @@ class LiveRun {
         context_.weights.obtain(run_, context_.executor, context_.progress, context_.stall_timeout);
     if (auto* const untrained = std::get_if<Outcome>(&weights)) return *untrained;
     starting_weights_ = std::get<Json>(weights);
-    network_.emplace(run_.topology, run_.schedule);
-    conductor_.emplace(*network_, run_.schedule);
-    links_.emplace(*network_, *conductor_);
-    provenance_["congestion_control"] = network_->congestion_control();
-    if (run_.needs_network()) monitor_.emplace(*network_);
-    log_->info("built the network {}: {} workers", run_.topology.name, run_.workers);
-    const ProcessorTime machine_before = read_processor_time();
+    if (run_.mode == Mode::live) build_network();
     Outcome outcome = attempt();
     while (restarts_.follow(outcome)) {
       log_outcome(outcome);
@@ -112,10 +107,18 @@ class LiveRun {
       restarts_.begin(*outcome.failure, measurements_.iterations(), measurements_.train_time_s(), now_s());
       outcome = attempt();
     }
-    if (!trained_to_the_end_) links_->end();
-    if (monitor_) fidelity_ = netem::to_json(judge(machine_before));
-    if (outcome.status == Outcome::Status::completed) warn_of_missed_events();
+    if (network_) {
+      network_->end();
+      fidelity_ = network_->fidelity();
+      if (outcome.status == Outcome::Status::completed) warn_of_missed_events();
+    }
     return outcome;
+  }
+
+  void build_network() {
+    network_.emplace(run_);
+    provenance_["congestion_control"] = network_->congestion_control();
+    log_->info("built the network {}: {} workers", run_.topology.name, run_.workers);
   }
 
   // All workers, from the start or from a checkpoint to their end.
@@ -123,8 +126,12 @@ class LiveRun {
     fs::remove_all(rendezvous());
     fs::create_directory(rendezvous());
     Job job{.workers = {}, .stall_timeout = context_.stall_timeout};
-    if (monitor_) job.tick_period = netem::Monitor::sampling_period;
-    for (std::int64_t rank = 0; rank < run_.workers; ++rank) job.workers.push_back(worker(rank));
+    if (network_) job.tick_period = network_->tick_period().value_or(job.tick_period);
+    if (run_.mode == Mode::converge) {
+      job.workers.push_back(all_workers_in_one());
+    } else {
+      for (std::int64_t rank = 0; rank < run_.workers; ++rank) job.workers.push_back(worker(rank));
+    }
     return context_.executor.execute(
         job, {.event = [this](std::int64_t rank, const Json& event) { hear(rank, event); },
               .tick = [this](WorkerControl& workers) { tick(workers); }});
@@ -147,28 +154,20 @@ class LiveRun {
     for (const std::string& state : failure.worker_states) log_->info("a worker: {}", state);
   }
 
-  netem::Fidelity judge(const ProcessorTime& machine_before) {
-    std::vector<netem::Check> checks = monitor_->verdict().checks;
-    checks.push_back(check_other_programs(
-        share_of_others(machine_before, read_processor_time(), std::thread::hardware_concurrency())));
-    return netem::judge(std::move(checks));
-  }
-
   WorkerCommand worker(std::int64_t rank) {
-    const netem::Host& host = network_->hosts().at(static_cast<std::size_t>(rank));
+    const netem::Host& host = network_->host(rank);
     const fs::path input = folder_ / fmt::format("worker-{}.json", rank);
     const Json checkpoint =
         run_.on_worker_failure.restarts()
             ? Json{{"directory", checkpoints().string()},
                    {"every_iterations", run_.on_worker_failure.checkpoint_every_iterations}}
             : Json(nullptr);
-    const Json path = starting_weights_.is_null() ? Json(nullptr) : starting_weights_.at("path");
     write_atomically(input, record_text({{"schema_version", record_schema_version},
                                          {"rank", rank},
                                          {"world_size", run_.workers},
                                          {"address", host.address},
                                          {"rendezvous_directory", rendezvous().string()},
-                                         {"starting_weights", path},
+                                         {"starting_weights", starting_weights_path()},
                                          {"checkpoint", checkpoint},
                                          {"slowdowns", slowdowns_of(run_.worker_events, rank)},
                                          {"log_level", context_.log_level},
@@ -178,6 +177,19 @@ class LiveRun {
             .input = input,
             .log = folder_ / fmt::format("worker-{}.log", rank),
             .before_exec = [&host] { host.enter(); }};
+  }
+
+  WorkerCommand all_workers_in_one() {
+    const fs::path input = folder_ / "converge.json";
+    write_atomically(input, record_text({{"schema_version", record_schema_version},
+                                         {"starting_weights", starting_weights_path()},
+                                         {"log_level", context_.log_level},
+                                         {"config", run_.training_config}}));
+    return {.rank = 0, .command = "converge", .input = input, .log = folder_ / "workers.log"};
+  }
+
+  Json starting_weights_path() const {
+    return starting_weights_.is_null() ? Json(nullptr) : starting_weights_.at("path");
   }
 
   void hear(std::int64_t rank, Json event) {
@@ -190,25 +202,24 @@ class LiveRun {
     if (kind == "started") provenance_["libraries"] = event.value("libraries", Json::object());
     if (kind == "dataset") provenance_["dataset_hash"] = event.at("hash");
     if (restarts_.awaits_resumption()) go_on_if_told(kind, event);
-    if (event.contains("train_time_s")) {
-      event["train_time_s"] = event["train_time_s"].get<double>() + restarts_.lost_train_time_s();
+    context_.progress.hear(event);
+    if (run_.mode == Mode::converge) event = without_times(std::move(event));
+    if (const auto time = event.find("train_time_s"); time != event.end() && time->is_number()) {
+      *time = time->get<double>() + restarts_.lost_train_time_s();
     }
     if (kind == "iteration" || kind == "evaluation" || kind == "resumed") {
       write_all(iterations_, event.dump() + "\n", "write " + (folder_ / "iterations.jsonl").string());
     }
     if (kind == "evaluation" && !began_) begin();
     measurements_.add(event);
-    if (kind == "iteration" && event.at("iteration") == run_.plan.at("iterations")) {
-      links_->end();
-      trained_to_the_end_ = true;
+    if (network_ && kind == "iteration" && event.at("iteration") == run_.plan.at("iterations")) {
+      network_->end();
     }
-    context_.progress.hear(event);
   }
 
   void begin() {
     began_ = true;
-    links_->begin();
-    conductor_->begin(now_s());
+    if (network_) network_->begin(now_s());
     faults_.begin(now_s());
   }
 
@@ -227,10 +238,9 @@ class LiveRun {
   }
 
   void tick(WorkerControl& workers) {
-    if (monitor_) {
-      if (conductor_->is_due(now_s())) change_network();
-      monitor_->sample();
-      if (const auto use = links_->use_since_last()) context_.progress.link_use(*use);
+    if (network_) {
+      for (Json& change : network_->tick(now_s())) note_change(std::move(change));
+      if (const auto use = network_->use_since_last()) context_.progress.link_use(*use);
     }
     for (const std::string& line :
          faults_.apply_due(now_s(), measurements_.iterations(), measurements_.train_time_s(), workers)) {
@@ -239,25 +249,15 @@ class LiveRun {
     context_.progress.tick();
   }
 
-  void change_network() {
-    std::size_t changed = 0;
-    try {
-      monitor_->around([&] { changed = conductor_->apply_due(now_s()); });
-    } catch (const std::exception& error) {
-      throw Error(fmt::format("change the network during the run: {}", error.what()));
-    }
-    const std::vector<netem::NetworkChange>& changes = conductor_->changes();
-    for (std::size_t i = changes.size() - changed; i < changes.size(); ++i) {
-      Json entry = netem::to_json(changes[i]);
-      entry["iteration"] = measurements_.iterations();
-      entry["train_time_s"] = measurements_.train_time_s();
-      log_->info("event of the network: {}", entry.dump());
-      changes_.push_back(std::move(entry));
-    }
+  void note_change(Json change) {
+    change["iteration"] = measurements_.iterations();
+    change["train_time_s"] = measurements_.train_time_s();
+    log_->info("event of the network: {}", change.dump());
+    changes_.push_back(std::move(change));
   }
 
   void warn_of_missed_events() const {
-    for (const netem::NetworkChange& event : conductor_->missed()) warn_of_missed(event.place / "at");
+    for (const netem::NetworkChange& event : network_->missed()) warn_of_missed(event.place / "at");
     for (const WorkerEvent& event : faults_.missed()) warn_of_missed(event.place);
   }
 
@@ -265,7 +265,7 @@ class LiveRun {
     const InputError warning(place,
                              fmt::format("comes after the end: training took {}, so this never happened; "
                                          "move it, or train longer",
-                                         format_duration(links_->measured_s())));
+                                         format_duration(network_->measured_s())));
     context_.progress.note(fmt::format("warning: {}", warning.what()));
     log_->warn(warning.what());
   }
@@ -273,8 +273,8 @@ class LiveRun {
   // Every change and, with nulls, every event that did not happen.
   Json network_events() const {
     Json out = changes_;
-    if (!conductor_) return out;
-    for (const netem::NetworkChange& event : conductor_->missed()) {
+    if (!network_) return out;
+    for (const netem::NetworkChange& event : network_->missed()) {
       Json entry = netem::to_json(event);
       entry["iteration"] = entry["train_time_s"] = nullptr;
       out.push_back(std::move(entry));
@@ -285,8 +285,8 @@ class LiveRun {
   Json traffic() const {
     return {{"payload_bytes_per_worker", measurements_.payload_bytes()},
             {"sent_bytes_per_worker", std::llround(measurements_.sent_bytes())},
-            {"wire_bytes", links_ ? links_->wire_bytes() : Json::object()},
-            {"utilisation", links_ ? links_->utilisation(measurements_.train_time_s()) : Json::object()}};
+            {"wire_bytes", network_ ? network_->wire_bytes() : Json::object()},
+            {"utilisation", network_ ? network_->utilisation(measurements_.train_time_s()) : Json::object()}};
   }
 
   Json record(const Outcome& outcome) const {
@@ -307,7 +307,7 @@ class LiveRun {
             {"provenance", provenance_},
             {"limits", {{"stall_timeout_s", context_.stall_timeout.count()}}},
             {"starting_weights", starting_weights_},
-            {"train_time_s", measurements_.train_time_s()},
+            {"train_time_s", run_.mode == Mode::live ? Json(measurements_.train_time_s()) : Json(nullptr)},
             {"iterations", measurements_.iterations()},
             {"curve", measurements_.curve()},
             {"targets", reach_targets(measurements_.curve(), targets_of(run_.config))},
@@ -331,8 +331,8 @@ class LiveRun {
   // The least time of an iteration's exchange, and what an iteration would take with it, the computing there
   // was, and the encoding and decoding, which the communication thread does between exchanges.
   Json predicted() const {
-    const auto exchange =
-        predict_exchange(run_.topology, run_.workers, run_.plan.at("sent_bytes_per_iteration").get<double>());
+    if (run_.mode != Mode::live) return nullptr;
+    const auto exchange = predict_exchange(run_);
     const double exchange_s = exchange ? exchange->time_s : 0;
     Json out = {{"exchange_time_s", exchange_s}, {"iteration_time_s", nullptr}};
     const Json measured = measurements_.iteration_time_s();
@@ -358,23 +358,19 @@ class LiveRun {
   Json fidelity_ = nullptr;  // stays so where no network is emulated
   FileDescriptor iterations_;
   Measurements measurements_;
-  std::optional<netem::Network> network_;
-  std::optional<netem::Conductor> conductor_;
-  std::optional<netem::Monitor> monitor_;
-  std::optional<LinkMeter> links_;
+  std::optional<LiveNetwork> network_;
   FaultInjector faults_;
   Restarts restarts_;
   Log log_;                       // none before the folder is prepared
   Json peak_memory_bytes_;        // by rank; null of a worker that has not finished
   Json changes_ = Json::array();  // of the network, as they are recorded
   bool began_ = false;            // the first evaluation is over
-  bool trained_to_the_end_ = false;
 };
 
 }  // namespace
 
 Json execute_run(const Run& run, const RunContext& context) {
-  return LiveRun(run, context).execute();
+  return RunInProgress(run, context).execute();
 }
 
 }  // namespace thinpipe

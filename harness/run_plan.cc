@@ -17,6 +17,9 @@
 namespace thinpipe {
 namespace {
 
+// As the shipped topologies have hosts.
+constexpr std::int64_t default_convergence_workers = 8;
+
 // Loads each topology once, whatever the number of runs that use it.
 class Topologies {
  public:
@@ -89,14 +92,7 @@ void read_faults(JsonObject& object, Run& run) {
   }
 }
 
-// The harness's part of a configuration; places are pointers into the merged configuration.
-Run read_harness_part(const Point& point, Topologies& topologies) {
-  Run run;
-  run.labels = point.labels;
-  run.label = point.label();
-  JsonObject object(point.config, {"", ""});
-  std::string mode = "live";
-  object.read("mode", mode, {.one_of = {"live"}});
+void read_live_part(JsonObject& object, Topologies& topologies, Run& run) {
   std::string topology = "three-switch";
   object.read("topology", topology);
   run.topology = topologies.load(topology, object.place_of("topology"));
@@ -111,12 +107,42 @@ Run read_harness_part(const Point& point, Topologies& topologies) {
                      fmt::format("must be at most {}, the number of hosts of the topology \"{}\", but is {}",
                                  hosts, run.topology.name, run.workers));
   }
-  run.config = {{"mode", mode},
+  run.config = {{"mode", "live"},
                 {"topology", netem::to_json(run.topology)},
                 {"bottleneck", common_bottleneck(run.topology)},
                 {"workers", run.workers}};
   read_changes(object, topologies, run);
   read_faults(object, run);
+}
+
+// What a network or the clock would have to be there for is refused: it would do nothing.
+void read_convergence_part(JsonObject& object, Run& run) {
+  run.topology.kind = netem::TopologyKind::loopback;
+  run.workers = default_convergence_workers;
+  object.read("workers", run.workers, {.at_least = 1});
+  for (const std::string& key : harness_keys()) {
+    if (key == "mode" || key == "workers" || object.find(key) == nullptr) continue;
+    throw InputError(
+        object.place_of(key),
+        "is for mode \"live\": a convergence run has no network, and its workers are one process");
+  }
+  run.config = {{"mode", "converge"}, {"workers", run.workers}};
+}
+
+// The harness's part of a configuration; places are pointers into the merged configuration.
+Run read_harness_part(const Point& point, Topologies& topologies) {
+  Run run;
+  run.labels = point.labels;
+  run.label = point.label();
+  JsonObject object(point.config, {"", ""});
+  std::string mode = "live";
+  object.read("mode", mode, {.one_of = {"live", "converge"}});
+  if (mode == "live") {
+    read_live_part(object, topologies, run);
+  } else {
+    run.mode = Mode::converge;
+    read_convergence_part(object, run);
+  }
   for (netem::NetworkEvent& event : run.schedule.events) event.place = point.place_of(event.place.pointer);
   for (WorkerEvent& event : run.worker_events) event.place = point.place_of(event.place.pointer);
   run.training_config = point.config;
@@ -157,7 +183,7 @@ auto located(const Point& point, const Action& action) {
 }  // namespace
 
 bool Run::needs_network() const {
-  return topology.kind != netem::TopologyKind::loopback;
+  return mode == Mode::live && topology.kind != netem::TopologyKind::loopback;
 }
 
 std::vector<Run> plan_runs(const Experiment& experiment, const TrainerProgram& trainer) {

@@ -16,22 +16,30 @@
 
 namespace thinpipe {
 
+enum class Mode {
+  live,      // a process for each worker, over an emulated network, by the clock
+  converge,  // all workers in one process, without a network and without times
+};
+
 struct Run {
   std::string id;
   Labels labels;
   std::string label;
-  Json config;  // normalised: mode, topology (resolved, caps applied), bottleneck, workers, and the trainer's
-                // part; network_events, rate_trace, worker_events and on_worker_failure where there are any
+  Json config;  // normalised: mode, workers, and the trainer's part; of a live run also topology (resolved,
+                // caps applied), bottleneck; network_events, rate_trace, worker_events and on_worker_failure
+                // where there are any
   Json decisive;         // what the id is a hash of; see decisive_part()
   Json training_config;  // the trainer's part alone, as it goes into worker.json
   Json plan;             // the trainer's prediction; see CheckedConfig
-  netem::Topology topology;
+  Mode mode = Mode::live;
+  netem::Topology topology;  // of a live run
   netem::Schedule schedule;  // what changes during the run; places are the user's
   std::int64_t workers = 0;
   std::vector<WorkerEvent> worker_events;  // places are the user's
   FailurePolicy on_worker_failure;
 
-  bool needs_network() const;  // false where the topology is the loopback: no namespaces, no caps
+  // False of a convergence run, and where the topology is the loopback: no namespaces, no caps.
+  bool needs_network() const;
 };
 
 // Identical points become one run, under the labels of the first. Throws InputError naming the place in the

@@ -130,13 +130,15 @@ ExpectedTraffic expected_traffic(const TrainingConfig& config, const Model& mode
   return traffic;
 }
 
-Json bucket_bytes(const TrainingConfig& config, const Model& model) {
-  const auto synchroniser = make_synchroniser(config, model, Mask::keep_all(model));
+// What is exchanged while the rest is still computed; nothing is, where all follows local steps.
+Json bucket_bytes(const TrainingConfig& config, const Model& model, const Synchroniser& synchroniser) {
   Json out = Json::array();
-  for (const Bucket& bucket : expected_layout(config, parameter_infos(model), *synchroniser)) {
+  std::int64_t total = 0;
+  for (const Bucket& bucket : expected_layout(config, parameter_infos(model), synchroniser)) {
     out.push_back(4 * bucket.size);
+    total += 4 * bucket.size;
   }
-  return out;
+  return synchroniser.local_steps() ? Json::array({total}) : out;
 }
 
 void check_targets(const TrainingConfig& config, const Dataset& dataset) {
@@ -149,9 +151,8 @@ void check_targets(const TrainingConfig& config, const Dataset& dataset) {
 }
 
 // A method that accumulates gradients over steps itself would meet the optimiser's momentum a second time.
-void check_momentum(const TrainingConfig& config, const Model& model) {
-  const auto synchroniser = make_synchroniser(config, model, Mask::keep_all(model));
-  if (!synchroniser->promises().applies_momentum) return;
+void check_momentum(const TrainingConfig& config, const Synchroniser& synchroniser) {
+  if (!synchroniser.promises().applies_momentum) return;
   const std::string remedy = fmt::format("because the synchroniser {} applies momentum itself",
                                          config.synchroniser.at("name").get<std::string>());
   const Place place = kConfigurationPlace / "optimiser";
@@ -159,9 +160,30 @@ void check_momentum(const TrainingConfig& config, const Model& model) {
   if (config.optimiser.at("momentum") != 0) throw InputError(place / "momentum", "must be 0, " + remedy);
 }
 
+// Between two exchanges workers' weights differ, and there is no model to evaluate or to agree on.
+void check_rounds(const TrainingConfig& config, std::int64_t local_steps) {
+  const auto check = [&](const char* key, std::int64_t interval) {
+    if (interval % local_steps == 0) return;
+    throw InputError(
+        kConfigurationPlace / "training" / key,
+        fmt::format("must be a multiple of {}, the local steps of the synchroniser {}, because in "
+                    "between each worker has weights of its own, but is {}",
+                    local_steps, config.synchroniser.at("name").get<std::string>(), interval));
+  };
+  check("evaluate_every_iterations", config.training.evaluate_every_iterations);
+  check("check_agreement_every_iterations", config.training.check_agreement_every_iterations);
+}
+
+// Exchanges in so many iterations; the last round may be a short one.
+std::int64_t exchanges_in(std::int64_t iterations, const Synchroniser& synchroniser) {
+  const std::int64_t local_steps = synchroniser.local_steps().value_or(1);
+  return (iterations + local_steps - 1) / local_steps;
+}
+
 ExpectedTraffic weighted(const ExpectedTraffic& a, double share, const ExpectedTraffic& b) {
   return {share * a.payload_bytes + (1 - share) * b.payload_bytes,
-          share * a.sent_bytes + (1 - share) * b.sent_bytes};
+          share * a.sent_bytes + (1 - share) * b.sent_bytes,
+          share * a.pairwise_bytes + (1 - share) * b.pairwise_bytes};
 }
 
 // The mean over a run's steps. Traffic goes with the number of weights kept, and that with the schedule's
@@ -184,7 +206,9 @@ ExpectedTraffic mean_traffic(const TrainingConfig& config, const Dataset& datase
 
 Json plan(const TrainingConfig& config, const Dataset& dataset, Model& model) {
   check_targets(config, dataset);
-  check_momentum(config, model);
+  const auto synchroniser = make_synchroniser(config, model, Mask::keep_all(model));
+  check_momentum(config, *synchroniser);
+  if (const auto local_steps = synchroniser->local_steps()) check_rounds(config, *local_steps);
   const BatchSampler sampler({.examples = dataset.train().size(),
                               .batch_size_per_worker = config.training.batch_size_per_worker,
                               .world_size = config.workers,
@@ -192,15 +216,19 @@ Json plan(const TrainingConfig& config, const Dataset& dataset, Model& model) {
   std::int64_t parameters = 0;
   for (const ParameterInfo& info : parameter_infos(model)) parameters += info.size;
   const std::int64_t iterations = config.training.epochs * sampler.batches_per_epoch();
+  const double exchanges_per_iteration =
+      static_cast<double>(exchanges_in(iterations, *synchroniser)) / static_cast<double>(iterations);
   const ExpectedTraffic traffic = mean_traffic(config, dataset, model, iterations);
   const std::int64_t every = config.training.evaluate_every_iterations;
   return {{"parameters", parameters},
           {"gradient_bytes", 4 * parameters},
-          {"bucket_bytes", bucket_bytes(config, model)},
+          {"bucket_bytes", bucket_bytes(config, model, *synchroniser)},
           {"iterations", iterations},
           {"evaluations", 1 + (iterations + every - 1) / every},
-          {"payload_bytes_per_iteration", traffic.payload_bytes},
-          {"sent_bytes_per_iteration", traffic.sent_bytes}};
+          {"all_reduce_compatible", synchroniser->promises().sums_of_messages_are_messages},
+          {"payload_bytes_per_iteration", exchanges_per_iteration * traffic.payload_bytes},
+          {"sent_bytes_per_iteration", exchanges_per_iteration * traffic.sent_bytes},
+          {"pairwise_bytes_per_iteration", exchanges_per_iteration * traffic.pairwise_bytes}};
 }
 
 template <class SomeRegistry>

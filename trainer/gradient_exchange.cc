@@ -53,7 +53,10 @@ GradientExchange::GradientExchange(Model& model, const Mask& mask, std::unique_p
   for (const torch::Tensor& tensor : model.parameters()) {
     const std::size_t p = parameters_.size();
     Parameter parameter{.tensor = tensor};
-    parameter.hook = tensor.register_hook([this, p](const torch::Tensor& gradient) { collect(p, gradient); });
+    if (!synchroniser_->local_steps()) {
+      parameter.hook =
+          tensor.register_hook([this, p](const torch::Tensor& gradient) { hand_over(p, gradient); });
+    }
     parameters_.push_back(std::move(parameter));
   }
   prune_gradients(mask);
@@ -64,7 +67,9 @@ GradientExchange::GradientExchange(Model& model, const Mask& mask, std::unique_p
 }
 
 GradientExchange::~GradientExchange() {
-  for (Parameter& parameter : parameters_) parameter.tensor.remove_hook(parameter.hook);
+  for (Parameter& parameter : parameters_) {
+    if (parameter.hook) parameter.tensor.remove_hook(*parameter.hook);
+  }
 }
 
 void GradientExchange::adopt_mask(const Mask& mask) {
@@ -101,10 +106,10 @@ void GradientExchange::begin_step() {
   thread_.begin(buckets_.size());
 }
 
-void GradientExchange::collect(std::size_t p, const torch::Tensor& gradient) {
+void GradientExchange::hand_over(std::size_t p, const torch::Tensor& value) {
   const torch::NoGradGuard no_grad;
   Parameter& parameter = parameters_[p];
-  parameter.view.copy_(gradient);
+  parameter.view.copy_(value);
   if (inspects_ && !first_non_finite_ && !parameter.view.isfinite().all().item<bool>()) first_non_finite_ = p;
   // Pruned weights stay at zero because their gradient is: by selection, so that an infinity cannot become
   // NaN.
@@ -125,9 +130,11 @@ void GradientExchange::complete(std::size_t bucket) {
 void GradientExchange::synchronise(std::size_t b) {
   const torch::NoGradGuard no_grad;
   Bucket& bucket = buckets_[b];
+  if (error_meter_) error_meter_->before(bucket);
   collective_.begin_section();
   (bucket.side ? side_synchroniser_ : synchroniser_)->synchronise(bucket, collective_);
   section_ += collective_.end_section();
+  if (error_meter_) error_meter_->after(bucket);
   // The result is the same on every worker, and so is this decision.
   finite_ = finite_ && std::isfinite(bucket.gradient.sum().item<float>());
 }
@@ -135,13 +142,14 @@ void GradientExchange::synchronise(std::size_t b) {
 StepReport GradientExchange::finish_step() {
   // A parameter that the loss does not depend on has no gradient: it takes part with zeros.
   for (std::size_t p = 0; p < parameters_.size(); ++p) {
-    if (!parameters_[p].arrived) collect(p, torch::zeros_like(parameters_[p].tensor));
+    if (!parameters_[p].arrived) hand_over(p, torch::zeros_like(parameters_[p].tensor));
   }
   const Stopwatch waiting;
   thread_.drain();
   const double exposed_s = waiting.elapsed_s();
   synchroniser_->finish_step(finite_);
   side_synchroniser_->finish_step(finite_);
+  if (error_meter_) error_meter_->finish_step(finite_);
   for (Parameter& parameter : parameters_) {
     parameter.tensor.mutable_grad() = parameter.view.to(parameter.tensor.device());
   }

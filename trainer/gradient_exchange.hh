@@ -7,15 +7,20 @@
 //   StepReport report = exchange.finish_step();   // waits; from now on parameter.grad() is the mean over
 //   workers if (report.applied) optimiser.step();
 //
+// Where a method exchanges changes of weights (Synchroniser::local_steps), nothing is collected from
+// backward: begin_step(), hand_over() of every parameter's change, finish_step() make an exchange.
+//
 // After the first step the buckets are laid out anew in the order in which gradients arrived at rank 0.
 #pragma once
 
 #include <functional>
 #include <memory>
+#include <optional>
 
 #include "trainer/bucket_layout.hh"
 #include "trainer/collectives/metered.hh"
 #include "trainer/communication_thread.hh"
+#include "trainer/error_meter.hh"
 #include "trainer/models/model.hh"
 #include "trainer/pruning/mask.hh"
 #include "trainer/stopwatch.hh"
@@ -24,10 +29,11 @@
 namespace thinpipe::trainer {
 
 struct StepReport {
+  bool exchanged = true;          // false: a local step, between two exchanges
   bool applied = true;            // false: some worker's gradient was not finite; every worker skips the step
   double exposed_exchange_s = 0;  // how long finish_step() waited
   double first_bucket_s = 0;      // from begin_step() to the first bucket's last gradient
-  Section section;                // encode, exchange and decode summed over buckets, and their bytes
+  Section section = {};           // encode, exchange and decode summed over buckets, and their bytes
 };
 
 // The trainable parameters of a model as a layout and a method see them, in the order of named_parameters().
@@ -55,6 +61,8 @@ class GradientExchange {
   void set_learning_rate(double learning_rate) { synchroniser_->set_learning_rate(learning_rate); }
 
   void begin_step();
+  // What parameter p puts into the exchange; backward's hooks do it where gradients are exchanged.
+  void hand_over(std::size_t p, const torch::Tensor& value);
   StepReport finish_step();
 
   // Whether coming steps look into every gradient of this worker before it is synchronised, to find out which
@@ -63,9 +71,17 @@ class GradientExchange {
   // The parameter, as an index, whose gradient was the first this step found not finite; nothing if none was.
   const std::optional<std::size_t>& first_non_finite() const { return first_non_finite_; }
 
+  // Before the first step, on every worker: measures the error of each result, which takes an exchange more.
+  void measure_error() { error_meter_.emplace(collective_.unmetered()); }
+  // So far; nothing where it is not measured.
+  std::optional<double> vnmse() const { return error_meter_ ? error_meter_->vnmse() : std::nullopt; }
+
   // A new mask, from the next step on: between steps, on every worker alike. Pruned gradients are zero from
   // then on; weights and optimiser are the caller's to bring in line, as enforce() does.
   void adopt_mask(const Mask& mask);
+
+  // bool, of parameter p's shape: what pruning took; undefined where nothing of it.
+  const torch::Tensor& pruned(std::size_t p) const { return parameters_[p].pruned; }
 
   const std::vector<Bucket>& layout() const { return buckets_; }
   const Synchroniser& synchroniser() const { return *synchroniser_; }
@@ -75,7 +91,6 @@ class GradientExchange {
   void load(const TensorMap& state);
 
  private:
-  void collect(std::size_t parameter, const torch::Tensor& gradient);
   void complete(std::size_t bucket);
   std::vector<torch::Tensor> prune_gradients(const Mask& mask);
   void adopt_order(const std::vector<std::size_t>& order);
@@ -85,7 +100,7 @@ class GradientExchange {
   struct Parameter {
     torch::Tensor tensor;
     torch::Tensor pruned = {};  // bool [size], the complement of kept; undefined where nothing is pruned
-    unsigned hook = 0;
+    std::optional<unsigned> hook = {};
     std::size_t bucket = 0;
     torch::Tensor view = {};  // float32, the parameter's shape, into its bucket
     bool arrived = false;
@@ -97,6 +112,7 @@ class GradientExchange {
   std::vector<Parameter> parameters_;
   std::unique_ptr<Synchroniser> synchroniser_;
   std::unique_ptr<Synchroniser> side_synchroniser_;
+  std::optional<ErrorMeter> error_meter_;
   std::vector<Bucket> buckets_;
   std::vector<std::size_t> missing_;        // per bucket, gradients still to come this step
   std::vector<std::size_t> arrival_order_;  // of the first step

@@ -11,6 +11,7 @@
 #include "harness/support/log.hh"
 #include "trainer/check.hh"
 #include "trainer/compute_profile.hh"
+#include "trainer/convergence.hh"
 #include "trainer/convert.hh"
 #include "trainer/forward.hh"
 #include "trainer/pretraining.hh"
@@ -60,6 +61,11 @@ int pretrain(const std::string& path) {
   return kSuccess;
 }
 
+int converge(const std::string& path) {
+  return thinpipe::trainer::converge(thinpipe::trainer::read_convergence_file(path), emit) ? kSuccess
+                                                                                           : kFailure;
+}
+
 int work(const std::string& path) {
   return thinpipe::trainer::work(thinpipe::trainer::read_worker_file(path), emit) ? kSuccess : kFailure;
 }
@@ -102,6 +108,10 @@ int main(int argc, char** argv) {
   auto* working = app.add_subcommand("work", "be the worker that a file describes");
   working->add_option("FILE", file, "worker.json")->required();
   working->callback([&] { exit_code = work(file); });
+  auto* converging = app.add_subcommand(
+      "converge", "train all of a file's workers in this process, without a network and without the clock");
+  converging->add_option("FILE", file, "converge.json")->required();
+  converging->callback([&] { exit_code = converge(file); });
   std::string output;
   auto* converting = app.add_subcommand(
       "convert", "copy named tensors from one file format to another, by the ending of OUT");

@@ -58,6 +58,7 @@ TrainingLoop::TrainingLoop(const TrainingConfig& config, const Dataset& dataset,
                                             context),
       *collective_, config_.buckets);
   exchange_->before_release([this] { straggler_.catch_up(); });
+  if (exchange_->synchroniser().local_steps()) rounds_.emplace(*model_, *exchange_);
   resume();
 }
 
@@ -80,14 +81,10 @@ void TrainingLoop::step() {
   enter(Pulse::Phase::computing);
   const Batch batch = loader_.load(iteration_);
   const double load_s = stopwatch.elapsed_s();
-  exchange_->inspect_gradients(skipped_in_a_row_ + 1 >= config_.training.max_skipped_steps);
-  exchange_->set_learning_rate(learning_rate());
-  exchange_->begin_step();
-  straggler_.begin_step(iteration_);
+  begin_step();
   const torch::Tensor loss = compute_gradients(batch.to(device_));
   enter(Pulse::Phase::exchanging);
-  const StepReport report = exchange_->finish_step();
-  if (report.applied) update_weights();
+  const StepReport report = finish_step();
   const double iteration_time_s = stopwatch.elapsed_s();
 
   train_time_s_ += iteration_time_s;
@@ -96,7 +93,7 @@ void TrainingLoop::step() {
   ++loss_count_;
   total_ += report.section;
   skipped_ += report.applied ? 0 : 1;
-  skipped_in_a_row_ = report.applied ? 0 : skipped_in_a_row_ + 1;
+  if (report.exchanged) skipped_in_a_row_ = report.applied ? 0 : skipped_in_a_row_ + 1;
   events_({{"event", "iteration"},
            {"iteration", iteration_},
            {"epoch", epoch()},
@@ -118,6 +115,26 @@ void TrainingLoop::step() {
   give_up_if_never_finite();
 }
 
+void TrainingLoop::begin_step() {
+  exchange_->inspect_gradients(skipped_in_a_row_ + 1 >= config_.training.max_skipped_steps);
+  exchange_->set_learning_rate(learning_rate());
+  rounds_ ? rounds_->begin_step() : exchange_->begin_step();
+  straggler_.begin_step(iteration_);
+}
+
+// Up to new weights. A training's last round ends with it, however long it is.
+StepReport TrainingLoop::finish_step() {
+  if (!rounds_) {
+    const StepReport report = exchange_->finish_step();
+    if (report.applied) update_weights();
+    return report;
+  }
+  if (rounds_->admits_step()) update_weights();
+  const std::int64_t done = iteration_ + 1;
+  const bool ends = rounds_->ends_with(done) || done == last_iteration();
+  return ends ? rounds_->exchange_changes(*optimiser_) : StepReport{.exchanged = false};
+}
+
 void TrainingLoop::update_weights() {
   if (const auto& norm = config_.training.clip_norm) {
     torch::nn::utils::clip_grad_norm_(model_->parameters(), *norm);
@@ -129,7 +146,7 @@ void TrainingLoop::update_weights() {
 // The same decision on every worker, because it follows from `applied`.
 void TrainingLoop::give_up_if_never_finite() {
   if (skipped_in_a_row_ < config_.training.max_skipped_steps) return;
-  const auto& own = exchange_->first_non_finite();
+  const auto& own = rounds_ ? rounds_->first_non_finite() : exchange_->first_non_finite();
   const torch::Tensor first = torch::tensor({own ? static_cast<std::int64_t>(*own) : -1}, torch::kLong);
   const std::vector<std::int64_t> one_each(static_cast<std::size_t>(collective_->world_size()), 1);
   const torch::Tensor all = collective_->all_gather_v(first, one_each);
@@ -196,6 +213,7 @@ void TrainingLoop::prune_if_due() {
   *mask_ = std::move(mask);
   enforce(*mask_, *model_, *optimiser_);
   exchange_->adopt_mask(*mask_);
+  if (rounds_) rounds_->adopt_mask();
   spdlog::info("pruned after iteration {}: density {:.4f}", iteration_, mask_->density());
 }
 
@@ -239,6 +257,7 @@ void TrainingLoop::checkpoint_if_due() {
       {iteration_, skipped_, skipped_in_a_row_, loss_count_, total_.payload_bytes}, torch::kLong);
   state["loop.sums"] = torch::tensor({train_time_s_, loss_sum_, total_.sent_bytes}, torch::kDouble);
   exchange_->save(state);
+  if (rounds_) rounds_->save(state);
   CheckpointFolder(checkpoint_options_.directory, collective_->rank()).save(iteration_, state);
   spdlog::info("wrote a checkpoint after iteration {}", iteration_);
 }
@@ -255,6 +274,7 @@ void TrainingLoop::resume() {
   restore_optimiser(*optimiser_, state.at("optimiser"));
   exchange_->adopt_mask(*mask_);
   exchange_->load(state);
+  if (rounds_) rounds_->load(state);
   const torch::Tensor counts =
       expect_tensor(state, "loop.counts", torch::empty({5}, torch::kLong), "checkpoint");
   iteration_ = counts[0].item<std::int64_t>();
@@ -274,13 +294,14 @@ void TrainingLoop::resume() {
 void TrainingLoop::report_summary() {
   std::int64_t elements = 0;
   for (const ParameterInfo& info : parameter_infos(*model_)) elements += info.size;
+  const std::optional<double> vnmse = exchange_->vnmse();
   const double dense_bytes = 4.0 * static_cast<double>(elements * iteration_);
   events_({{"event", "summary"},
            {"parameters", elements},
            {"pruning", {{"density", mask_->density()}, {"layers", summarise(*mask_)}}},
            {"synchroniser", exchange_->synchroniser().state()},
            {"effective_density", static_cast<double>(total_.payload_bytes) / dense_bytes},
-           {"vnmse", nullptr},
+           {"vnmse", vnmse ? Json(*vnmse) : Json(nullptr)},
            {"skipped_steps", skipped_},
            {"parameters_hash", fmt::format("{:016x}", parameters_hash(*model_))}});
 }

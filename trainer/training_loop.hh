@@ -7,6 +7,7 @@
 #include "trainer/datasets/batch_loader.hh"
 #include "trainer/datasets/dataset.hh"
 #include "trainer/gradient_exchange.hh"
+#include "trainer/local_rounds.hh"
 #include "trainer/models/model.hh"
 #include "trainer/pruning/schedule.hh"
 #include "trainer/pulse.hh"
@@ -39,6 +40,9 @@ class TrainingLoop {
                const TensorMap& starting_weights, CheckpointOptions checkpoints, EventSink events,
                Pulse* pulse = nullptr, std::vector<Slowdown> slowdowns = {});
 
+  // Before run(), on every worker: for the summary. See GradientExchange::measure_error().
+  void measure_error() { exchange_->measure_error(); }
+
   void run();
 
   const Model& model() const { return *model_; }
@@ -52,6 +56,8 @@ class TrainingLoop {
   void check_mask_if_due();
   void resume();
   void step();
+  void begin_step();
+  StepReport finish_step();
   void evaluate_now();
   void check_agreement_if_due();
   void checkpoint_if_due();
@@ -79,6 +85,7 @@ class TrainingLoop {
   double full_learning_rate_ = 0;
   Straggler straggler_;
   std::unique_ptr<GradientExchange> exchange_;
+  std::optional<LocalRounds> rounds_;  // where the method has local steps
 
   std::int64_t iteration_ = 0;  // steps done
   double train_time_s_ = 0;

@@ -1,11 +1,16 @@
 #include "trainer/training_setup.hh"
 
+#include <mutex>
+
 #include "trainer/device.hh"
 #include "trainer/loss.hh"
 
 namespace thinpipe::trainer {
 
 std::shared_ptr<Model> make_model(const TrainingConfig& config, const DataShape& shape, const Place& place) {
+  // Workers may be threads of one process, and LibTorch's generator is one for all of them.
+  static std::mutex one_at_a_time;
+  const std::lock_guard lock(one_at_a_time);
   torch::manual_seed(static_cast<std::uint64_t>(config.seed));
   return ModelRegistry::instance().make(config.model, place / "model", shape);
 }

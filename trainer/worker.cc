@@ -23,11 +23,6 @@ std::string_view kind_of(const std::exception& error) {
   return "internal";
 }
 
-void report_failure(const EventSink& events, int rank, const std::exception& error) {
-  spdlog::error("{}: {}", kind_of(error), error.what());
-  events({{"event", "failed"}, {"rank", rank}, {"kind", kind_of(error)}, {"message", error.what()}});
-}
-
 std::vector<Slowdown> read_slowdowns(const Json& value, const Place& place) {
   std::vector<Slowdown> slowdowns;
   for (std::size_t i = 0; i < value.size(); ++i) {
@@ -70,6 +65,11 @@ WorkerFile read_worker_file(const std::string& path) {
   worker.membership.rank = static_cast<int>(rank);
   worker.membership.world_size = static_cast<int>(world_size);
   return worker;
+}
+
+void report_failure(const EventSink& events, int rank, const std::exception& error) {
+  spdlog::error("{}: {}", kind_of(error), error.what());
+  events({{"event", "failed"}, {"rank", rank}, {"kind", kind_of(error)}, {"message", error.what()}});
 }
 
 bool work(const WorkerFile& worker, const EventSink& events) {

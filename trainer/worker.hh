@@ -21,6 +21,9 @@ WorkerFile read_worker_file(const std::string& path);
 // or "failed". Returns whether it finished.
 bool work(const WorkerFile& worker, const EventSink& events);
 
+// For an EventSink: {"event": "failed", "rank", "kind", "message"}; and to the log.
+void report_failure(const EventSink& events, int rank, const std::exception& error);
+
 // {"libtorch": "1.13.1", "gloo": "0.5.0", …}
 Json library_versions();
 

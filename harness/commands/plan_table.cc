@@ -13,8 +13,7 @@ namespace {
 
 Json predict(const Run& run, const std::optional<ComputeCost>& cost, const Machine& machine) {
   const auto iterations = run.plan.at("iterations").get<double>();
-  const auto exchange =
-      predict_exchange(run.topology, run.workers, run.plan.at("sent_bytes_per_iteration").get<double>());
+  const auto exchange = predict_exchange(run);
   Json out = {{"slowest_link", nullptr},
               {"wire_bytes_per_iteration", nullptr},
               {"exchange_time_per_iteration_s", nullptr},

@@ -24,6 +24,7 @@ std::string hardware(const Json& record) {
 }
 
 std::string network(const Json& record) {
+  if (record.at("mode") == "converge") return "none";
   const std::string rate = text(record, "/config/bottleneck/rate");
   const std::string name = text(record, "/config/topology/name");
   return rate == unknown ? name : fmt::format("{}, bottleneck {}", name, rate);

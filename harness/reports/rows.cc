@@ -94,7 +94,7 @@ void add_speed_up(Json& row, const std::vector<Json>& records, const Json& recor
 void add_target(Json& row, const std::vector<Json>& records, const Json& record, const Target& target) {
   const Reached own = reach(record, target);
   row["target"] = to_json(target);
-  row["reached"] = !own.time_s.is_null();
+  row["reached"] = !own.iteration.is_null();
   row["time_to_accuracy_s"] = own.time_s;
   row["iterations_to_target"] = own.iteration;
   for (const char* baseline : {"dense", "fp16"}) add_speed_up(row, records, record, baseline, target);
@@ -106,7 +106,7 @@ void add_traffic(Json& row, const Json& record) {
   const Json& traffic = record.at("traffic");
   Json busiest = nullptr;
   Json bytes = nullptr;
-  for (const Json& link : record.at("config").at("topology").value("links", Json::array())) {
+  for (const Json& link : record.value(Json::json_pointer("/config/topology/links"), Json::array())) {
     if (!link.value("bottleneck", false)) continue;
     const auto a = link.at("between").at(0).get<std::string>();
     const auto b = link.at("between").at(1).get<std::string>();

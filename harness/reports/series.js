@@ -24,7 +24,7 @@ const hours = (seconds) => (inHours ? seconds / 3600 : seconds);
 
 const xKinds = {
   train_time: {name: "train time", label: `Train time (${inHours ? "h" : "s"})`, format: short,
-    of: (run, point) => hours(point.train_time_s)},
+    of: (run, point) => (number(point.train_time_s) === null ? null : hours(point.train_time_s))},
   iteration: {name: "iterations", label: "Iterations", format: short, of: (run, point) => point.iteration},
   epoch: {name: "epochs", label: "Epochs", format: short, of: (run, point) => number(point.epoch)},
   sent: {name: "bytes sent", label: "Sent by a worker", format: bytes, evenly: true,
@@ -90,8 +90,10 @@ const seconds = (value) => (inHours ? `${short(Number((value / 3600).toFixed(2))
 
 // What the legend says of a series: when it got to the target, or why it did not.
 function outcome({runs: own}) {
-  const times = own.filter((run) => run.reached).map((run) => run.time_to_accuracy_s);
-  const mean = times.length ? seconds(times.reduce((a, b) => a + b) / times.length) : "";
+  const reached = own.filter((run) => run.reached);
+  const times = reached.map((run) => run.time_to_accuracy_s ?? run.iterations_to_target);
+  const show = reached.some((run) => run.time_to_accuracy_s === null) ? (n) => `${short(n)} iterations` : seconds;
+  const mean = times.length ? show(times.reduce((a, b) => a + b) / times.length) : "";
   if (own.length === 1) {
     const [run] = own;
     if (run.status !== "completed") return run.status;

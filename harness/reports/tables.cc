@@ -25,6 +25,7 @@ constexpr Style percent{"{:.0f} %", 100};
 constexpr Style milliseconds{"{:.1f}", 1000};
 constexpr Style milliseconds_with_unit{"{:.1f} ms", 1000};
 constexpr Style short_ratio{"{:.2f}"};
+constexpr Style whole{"{:.0f}"};
 constexpr Style relative_error{"{:.2g}"};
 
 std::string show(double value, const Style& style) {
@@ -41,6 +42,12 @@ Cell time_to_target(const Json& row) {
   if (row.at("status") != "completed") return {row.at("status").get<std::string>()};
   if (row.at("target").is_null()) return {none};
   return row.at("reached").get<bool>() ? number(row.at("time_to_accuracy_s"), seconds) : Cell{"not reached"};
+}
+
+// Of runs that tell nothing of time.
+Cell iterations_to_target(const Json& row) {
+  const bool is_timed = row.at("time_to_accuracy_s").is_number();
+  return is_timed ? Cell{none} : number(row.at("iterations_to_target"), whole);
 }
 
 // ">" marks a lower bound: the baseline never reached the target.
@@ -68,6 +75,7 @@ const RunColumn run_columns[] = {
     {"target", "what the run aimed at, or what was asked for", true,
      [](const Json& row) { return Cell{target_text(row)}; }},
     {"time to it", "train time at the first evaluation that reached the target", true, time_to_target},
+    {"iterations to it", "iterations at that evaluation, of convergence runs", true, iterations_to_target},
     {"vs dense", "speed-up over the dense run that is equal in all but method and pruning", true,
      [](const Json& row) { return speed_up_over("dense", row); }},
     {"vs fp16", "speed-up over the fp16 run that is equal in all but method and pruning", true,
@@ -108,6 +116,7 @@ struct SeedsColumn {
 constexpr SeedsColumn seeds_columns[] = {
     {"time_to_accuracy_s", "time to it", "mean train time to the target, of the runs that reached it",
      seconds},
+    {"iterations_to_target", "iterations to it", "mean iterations to the target, of those", whole},
     {"speed_up_over_dense", "vs dense", "mean speed-up of each run over the dense run of its seed", speed_up},
     {"speed_up_over_fp16", "vs fp16", "mean speed-up of each run over the fp16 run of its seed", speed_up},
     {"final_accuracy", "accuracy", "mean test accuracy at the last evaluation", accuracy},

@@ -56,8 +56,9 @@ std::string events_of(const Json& record) {
       const Json value = point.value(tag, Json(nullptr));
       if (value.is_number()) scalars.push_back({tag, value.get<double>()});
     }
-    file.add(start_s + point.at("train_time_s").get<double>(), point.at("iteration").get<std::int64_t>(),
-             scalars);
+    const Json& time_s = point.at("train_time_s");  // null of a convergence run
+    file.add(start_s + (time_s.is_number() ? time_s.get<double>() : 0),
+             point.at("iteration").get<std::int64_t>(), scalars);
   }
   return file.bytes();
 }

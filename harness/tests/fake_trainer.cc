@@ -122,6 +122,7 @@ int check() {
                            {"iterations", config.iterations},
                            {"evaluations", config.iterations + 1},
                            {"sent_bytes_per_iteration", 1000.0},
+                           {"pairwise_bytes_per_iteration", 0.0},
                            {"payload_bytes_per_iteration", 400.0}}}});
     } catch (const thinpipe::InputError& error) {
       answers.push_back({{"ok", false}, {"pointer", error.place().pointer}, {"message", error.message()}});

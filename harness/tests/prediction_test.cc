@@ -14,7 +14,7 @@ netem::Topology three_switch() {
 TEST(PredictExchange, ARingInRankOrderCrossesEachBottleneckOnceInEachDirection) {
   netem::Topology topology = three_switch();
   netem::set_bottleneck_rate(topology, 1e8, {});
-  const auto prediction = predict_exchange(topology, 8, 1e6);
+  const auto prediction = predict_exchange(topology, 8, {.around_ring = 1e6});
   ASSERT_TRUE(prediction);
   EXPECT_DOUBLE_EQ(prediction->wire_bytes_per_iteration, 1e6 * 1514 / 1448);
   EXPECT_DOUBLE_EQ(prediction->time_s, 0.08 * 1514 / 1448);
@@ -22,7 +22,7 @@ TEST(PredictExchange, ARingInRankOrderCrossesEachBottleneckOnceInEachDirection) 
 
 TEST(PredictExchange, ALoopIsCrossedTheShorterWay) {
   const netem::Topology ring = netem::load_topology(THINPIPE_SOURCE_DIR "/topologies/ring-of-sites.json");
-  const auto prediction = predict_exchange(ring, 10, 1e6);
+  const auto prediction = predict_exchange(ring, 10, {.around_ring = 1e6});
   ASSERT_TRUE(prediction);
   // In rank order every link between sites is crossed once, in one direction.
   EXPECT_DOUBLE_EQ(prediction->wire_bytes_per_iteration, 1e6 * 1514 / 1448);
@@ -32,16 +32,24 @@ TEST(PredictExchange, ALoopIsCrossedTheShorterWay) {
 TEST(PredictExchange, ASlowDirectionDecides) {
   netem::Topology topology = three_switch();
   topology.links.back().backward.rate_bit_per_s = 10e6;
-  const auto prediction = predict_exchange(topology, 8, 1e6);
+  const auto prediction = predict_exchange(topology, 8, {.around_ring = 1e6});
   ASSERT_TRUE(prediction);
   EXPECT_EQ(prediction->link, "right->middle");
   EXPECT_DOUBLE_EQ(prediction->time_s, 0.8 * 1514 / 1448);
 }
 
+TEST(PredictExchange, PairsCrossABottleneckAsOftenAsTheyLieOnBothSides) {
+  netem::Topology topology = three_switch();
+  const auto prediction = predict_exchange(topology, 8, {.pairwise = 7e6});
+  ASSERT_TRUE(prediction);
+  // Three workers on one side and five on the other, 1 MB from each to each.
+  EXPECT_NEAR(prediction->wire_bytes_per_iteration, 15e6 * 1514 / 1448, 1);
+}
+
 TEST(PredictExchange, WorkersOfOneIslandCrossNoBottleneck) {
-  EXPECT_FALSE(predict_exchange(three_switch(), 3, 1e6));
-  EXPECT_FALSE(predict_exchange(three_switch(), 1, 1e6));
-  EXPECT_TRUE(predict_exchange(three_switch(), 4, 1e6));
+  EXPECT_FALSE(predict_exchange(three_switch(), 3, {.around_ring = 1e6}));
+  EXPECT_FALSE(predict_exchange(three_switch(), 1, {.around_ring = 1e6, .pairwise = 1e6}));
+  EXPECT_TRUE(predict_exchange(three_switch(), 4, {.around_ring = 1e6}));
 }
 
 // Computing takes 3 s, of which the first is forward.

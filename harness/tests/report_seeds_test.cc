@@ -11,7 +11,9 @@ Json row(const std::string& method, int seed, const Json& time_s) {
           {"label", method + ", seed " + std::to_string(seed)},
           {"labels", {{"method", method}, {"seed", "seed " + std::to_string(seed)}}},
           {"target", 0.8},
+          {"reached", !time_s.is_null()},
           {"time_to_accuracy_s", time_s},
+          {"iterations_to_target", time_s.is_null() ? Json(nullptr) : Json(10 * time_s.get<double>())},
           {"speed_up_over_dense", time_s.is_null() ? Json(nullptr) : Json(30 / time_s.get<double>())},
           {"final_accuracy", 0.75 + 0.01 * seed}};
 }
@@ -42,6 +44,7 @@ TEST(SeedSummary, KeepsRunsThatNeverReachedTheTarget) {
   EXPECT_EQ(entries[0].at("runs"), 3);
   EXPECT_EQ(entries[0].at("reached"), 2);
   EXPECT_DOUBLE_EQ(entries[0].at("time_to_accuracy_s").at("mean"), 12);
+  EXPECT_DOUBLE_EQ(entries[0].at("iterations_to_target").at("mean"), 120);
 }
 
 TEST(SeedSummary, IsEmptyWhereThereIsNothingToSummarise) {

@@ -271,6 +271,10 @@ int InProcessGroup::culprit() const {
 }
 
 void run_in_process(int world_size, const std::function<void(Collective&)>& worker) {
+  run_in_process(world_size, [&](std::unique_ptr<Collective> member) { worker(*member); });
+}
+
+void run_in_process(int world_size, const std::function<void(std::unique_ptr<Collective>)>& worker) {
   InProcessGroup group(world_size);
   std::vector<std::exception_ptr> failures(world_size);
   {
@@ -278,7 +282,7 @@ void run_in_process(int world_size, const std::function<void(Collective&)>& work
     for (int rank = 0; rank < world_size; ++rank) {
       threads.emplace_back([&, rank] {
         try {
-          worker(*group.join(rank));
+          worker(group.join(rank));
         } catch (...) {
           failures[rank] = std::current_exception();
         }

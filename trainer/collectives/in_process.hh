@@ -43,6 +43,7 @@ class InProcessGroup {
 
 // Runs `worker` on one thread per rank and waits for all. Where some fail, throws what the one that
 // brought the group down threw.
+void run_in_process(int world_size, const std::function<void(std::unique_ptr<Collective>)>& worker);
 void run_in_process(int world_size, const std::function<void(Collective&)>& worker);
 
 }  // namespace thinpipe::trainer

@@ -14,4 +14,9 @@ class Compressor : public Synchroniser {
   virtual void exchange(Bucket& bucket, Collective& network, torch::Tensor* own) = 0;
 };
 
+// {"name": …, options…} of a method that is one, for `user` to be put around; InputError at `place` where it
+// is not.
+std::unique_ptr<Compressor> make_compressor(const Json& description, const Place& place,
+                                            const std::string& user, const SynchroniserContext& context);
+
 }  // namespace thinpipe::trainer

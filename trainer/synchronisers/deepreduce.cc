@@ -1,8 +1,8 @@
 #include "harness/support/options.hh"
-#include "trainer/synchronisers/deepreduce_code.hh"
-#include "trainer/synchronisers/place_code.hh"
-#include "trainer/synchronisers/sparsifier.hh"
-#include "trainer/synchronisers/value_code.hh"
+#include "trainer/synchronisers/sparse/deepreduce_code.hh"
+#include "trainer/synchronisers/sparse/place_code.hh"
+#include "trainer/synchronisers/sparse/sparsifier.hh"
+#include "trainer/synchronisers/sparse/value_code.hh"
 
 namespace thinpipe::trainer {
 namespace {
@@ -62,7 +62,8 @@ const Registration<Synchroniser, const SynchroniserContext&> deepreduce_registra
       std::unique_ptr<Synchroniser> inner =
           SynchroniserRegistry::instance().make(options.inner, object.place_of("inner"), context);
       auto* const sparsifier = dynamic_cast<Sparsifier*>(inner.get());
-      if (sparsifier == nullptr) {
+      // Not a code within a code either: the outer one would replace the inner one unnoticed.
+      if (sparsifier == nullptr || options.inner.at("name") == "deepreduce") {
         throw InputError(object.place_of("inner") / "name",
                          "must be a method that sends entries with their places, such as topk or dgc");
       }

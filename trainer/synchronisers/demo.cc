@@ -5,13 +5,13 @@
 #include <fmt/format.h>
 
 #include "harness/support/options.hh"
-#include "trainer/synchronisers/block_transform.hh"
 #include "trainer/synchronisers/messages.hh"
-#include "trainer/synchronisers/pruned_entries.hh"
+#include "trainer/synchronisers/packed/kept_entries.hh"
 #include "trainer/synchronisers/residual.hh"
-#include "trainer/synchronisers/sent_coefficients.hh"
+#include "trainer/synchronisers/sparse/top_k.hh"
 #include "trainer/synchronisers/synchroniser.hh"
-#include "trainer/synchronisers/top_k.hh"
+#include "trainer/synchronisers/transforms/block_transform.hh"
+#include "trainer/synchronisers/transforms/sent_coefficients.hh"
 #include "trainer/tensor_span.hh"
 
 namespace thinpipe::trainer {
@@ -53,7 +53,7 @@ class Demo : public Synchroniser {
       : options_(options),
         parameters_(context.parameters),
         momentum_(context.parameters),
-        pruned_(context.kept) {}
+        kept_(context.kept) {}
 
   Promises promises() const override { return {.estimate = Estimate::biased, .applies_momentum = true}; }
 
@@ -61,7 +61,7 @@ class Demo : public Synchroniser {
 
   void adopt_masks(const std::vector<torch::Tensor>& kept) override {
     momentum_.drop_pruned(kept);
-    pruned_.adopt(kept);
+    kept_.adopt(kept);
   }
 
   void synchronise(Bucket& bucket, Collective& network) override {
@@ -76,12 +76,12 @@ class Demo : public Synchroniser {
 
     decode(bucket, {&own, 1}, bucket.gradient);
     momentum.sub_(bucket.gradient);
-    pruned_.clear(bucket, momentum);
+    kept_.clear_pruned(bucket, momentum);
     momentum_.stage(bucket, momentum);
 
     decode(bucket, all, bucket.gradient);
     for (float& value : floats(bucket.gradient)) value = visible_sign(value);
-    pruned_.clear(bucket, bucket.gradient);
+    kept_.clear_pruned(bucket, bucket.gradient);
   }
 
   void finish_step(bool applied) override { applied ? momentum_.commit() : momentum_.discard(); }
@@ -124,11 +124,11 @@ class Demo : public Synchroniser {
     for (const Slice& slice : bucket.slices) {
       for (const BlockGrid& grid : grids_of(slice)) {
         const torch::Tensor coefficients = transform_.forward(matrix_of(slice, momentum), grid);
-        for (std::int64_t b = 0; b < grid.blocks(); ++b) {
-          const std::span<const float> chunk = floats(coefficients.select(0, b));
-          for (const std::uint32_t place :
-               top_k_indices(chunk, static_cast<std::size_t>(sent_of_chunk(grid)))) {
-            sent.values.push_back(chunk[place]);
+        const auto size = static_cast<std::size_t>(grid.entries_per_block());
+        const auto count = static_cast<std::size_t>(sent_of_chunk(grid));
+        for (std::span<const float> rest = floats(coefficients); !rest.empty(); rest = rest.subspan(size)) {
+          for (const std::uint32_t place : top_k_indices(rest.first(size), count)) {
+            sent.values.push_back(rest[place]);
             sent.places.push_back(static_cast<std::uint16_t>(place));
           }
         }
@@ -143,9 +143,11 @@ class Demo : public Synchroniser {
     for (const Slice& slice : bucket.slices) {
       for (const BlockGrid& grid : grids_of(slice)) {
         const torch::Tensor coefficients = torch::zeros({grid.blocks(), grid.entries_per_block()});
+        const auto size = static_cast<std::size_t>(grid.entries_per_block());
         const auto count = static_cast<std::size_t>(sent_of_chunk(grid));
-        for (std::int64_t b = 0; b < grid.blocks(); ++b, begin += count) {
-          for (const SentCoefficients& sent : all) add(sent, begin, count, floats(coefficients.select(0, b)));
+        for (std::span<float> rest = floats(coefficients); !rest.empty(); rest = rest.subspan(size)) {
+          for (const SentCoefficients& sent : all) add(sent, begin, count, rest.first(size));
+          begin += count;
         }
         transform_.inverse(coefficients, grid, matrix_of(slice, values));
       }
@@ -171,7 +173,7 @@ class Demo : public Synchroniser {
   DemoOptions options_;
   std::vector<ParameterInfo> parameters_;
   Residual momentum_;  // m: staged, committed and saved as a residual is
-  PrunedEntries pruned_;
+  KeptEntries kept_;
   BlockTransform transform_;
   double learning_rate_ = 1;
 };

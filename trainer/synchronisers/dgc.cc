@@ -3,10 +3,10 @@
 
 #include "harness/support/options.hh"
 #include "trainer/philox.hh"
-#include "trainer/synchronisers/kept_count.hh"
 #include "trainer/synchronisers/residual.hh"
-#include "trainer/synchronisers/sampled_top_k.hh"
-#include "trainer/synchronisers/sparsifier.hh"
+#include "trainer/synchronisers/sparse/kept_count.hh"
+#include "trainer/synchronisers/sparse/sampled_top_k.hh"
+#include "trainer/synchronisers/sparse/sparsifier.hh"
 #include "trainer/tensor_span.hh"
 
 namespace thinpipe::trainer {

@@ -1,5 +1,4 @@
-// Error feedback around a compressor C, of a worker's gradient g:
-//   p = g + e;  out = (1/N)·Σ_w C(p_w);  e' = p - C(p)
+// Error feedback around a compressor: what a message leaves out goes into the next one.
 #pragma once
 
 #include "trainer/synchronisers/compressor.hh"
@@ -12,6 +11,16 @@ namespace thinpipe::trainer {
 // Σ η·g whatever η does.
 enum class ResidualUnits { gradient, update };
 
+// Around a compressor C, of a worker's gradient g:
+//   p = g + e;  out = (1/N)·Σ_w C(p_w);  e' = p - C(p)
+// With scaled_sign EF-signSGD. e stays bounded where C is a contraction, ‖C(p) - p‖² <= (1 - δ)·‖p‖², as
+// scaled_sign is, or qsgd with levels enough for its blocks. terngrad is none: its draws err by up to its
+// scale, which grows with what they leave, and so on. The paper measures e in updates, p = η·g + e and w -=
+// mean Δ; published code does so with the η it was made with, and does not divide by N. One way: the mean is
+// not compressed a second time, as dist-EF-SGD does it. Karimireddy et al., Error Feedback Fixes SignSGD
+// (ICML 2019).
+//
+// State: e, float32 [n], and what the compressor keeps. Payload: the compressor's.
 class ErrorFeedback : public Synchroniser {
  public:
   ErrorFeedback(std::unique_ptr<Compressor> inner, ResidualUnits units, const SynchroniserContext& context)

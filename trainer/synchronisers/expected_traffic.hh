@@ -9,13 +9,14 @@
 namespace thinpipe::trainer {
 
 struct ExpectedTraffic {
-  double payload_bytes = 0;  // handed to collectives
-  double sent_bytes =
-      0;  // sent by one worker around the ring, mean over workers; headers of the network excluded
+  double payload_bytes = 0;   // handed to collectives
+  double sent_bytes = 0;      // by one worker, mean over workers; headers of the network excluded
+  double pairwise_bytes = 0;  // of them, to all others in equal parts; the rest goes around the ring
 
   ExpectedTraffic& operator+=(const ExpectedTraffic& other) {
     payload_bytes += other.payload_bytes;
     sent_bytes += other.sent_bytes;
+    pairwise_bytes += other.pairwise_bytes;
     return *this;
   }
   friend ExpectedTraffic operator+(ExpectedTraffic a, const ExpectedTraffic& b) { return a += b; }
@@ -35,7 +36,8 @@ inline ExpectedTraffic all_gather_traffic(std::int64_t contribution_bytes, int w
 // Every worker has `payload_bytes` for all workers, itself included, in equal parts.
 inline ExpectedTraffic all_to_all_traffic(std::int64_t payload_bytes, int world_size) {
   const auto bytes = static_cast<double>(payload_bytes);
-  return {bytes, bytes * (world_size - 1) / world_size};
+  const double sent_bytes = bytes * (world_size - 1) / world_size;
+  return {bytes, sent_bytes, sent_bytes};
 }
 
 }  // namespace thinpipe::trainer

@@ -1,9 +1,9 @@
 #include "harness/support/options.hh"
-#include "trainer/synchronisers/kept_count.hh"
-#include "trainer/synchronisers/pruned_entries.hh"
+#include "trainer/synchronisers/packed/pruned_entries.hh"
 #include "trainer/synchronisers/residual.hh"
-#include "trainer/synchronisers/sparsifier.hh"
-#include "trainer/synchronisers/top_k.hh"
+#include "trainer/synchronisers/sparse/kept_count.hh"
+#include "trainer/synchronisers/sparse/sparsifier.hh"
+#include "trainer/synchronisers/sparse/top_k.hh"
 #include "trainer/tensor_span.hh"
 
 namespace thinpipe::trainer {
@@ -84,9 +84,10 @@ class Gmc : public Sparsifier {
   void accumulate(Bucket& bucket) override {
     const torch::Tensor weights = copy_of_weights(bucket);
     if (last_learning_rate_ > 0) {
-      torch::Tensor movement = weights.clone();
+      const torch::Tensor movement = torch::empty({bucket.size});
       for (const Slice& slice : bucket.slices) {
-        movement.narrow(0, slice.offset, slice.size).sub_(last_weights_.of(slice.parameter));
+        torch::Tensor moved = movement.narrow(0, slice.offset, slice.size);
+        torch::sub_out(moved, weights.narrow(0, slice.offset, slice.size), last_weights_.of(slice.parameter));
       }
       pruned_.clear(bucket, movement);
       bucket.gradient.sub_(movement, options_.momentum / last_learning_rate_);

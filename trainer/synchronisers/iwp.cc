@@ -5,14 +5,15 @@
 
 #include "harness/support/options.hh"
 #include "trainer/philox.hh"
-#include "trainer/synchronisers/index_code.hh"
-#include "trainer/synchronisers/kept_count.hh"
-#include "trainer/synchronisers/packed_entries.hh"
-#include "trainer/synchronisers/random_index.hh"
+#include "trainer/synchronisers/messages.hh"
+#include "trainer/synchronisers/packed/packed_entries.hh"
+#include "trainer/synchronisers/quantised/random_index.hh"
+#include "trainer/synchronisers/quantised/ternary.hh"
 #include "trainer/synchronisers/residual.hh"
+#include "trainer/synchronisers/sparse/index_code.hh"
+#include "trainer/synchronisers/sparse/kept_count.hh"
+#include "trainer/synchronisers/sparse/top_k.hh"
 #include "trainer/synchronisers/synchroniser.hh"
-#include "trainer/synchronisers/ternary.hh"
-#include "trainer/synchronisers/top_k.hh"
 #include "trainer/tensor_span.hh"
 
 namespace thinpipe::trainer {
@@ -165,7 +166,7 @@ class Iwp : public Synchroniser {
     }
     std::vector<std::uint8_t> bitmap;
     make_index_code("bitmap")->append(indices, static_cast<std::uint32_t>(bucket.size), bitmap);
-    return torch::tensor(bitmap, torch::kByte);
+    return message_of(std::move(bitmap));
   }
 
   std::vector<float> importance(const Bucket& bucket, const Slice& slice) const {

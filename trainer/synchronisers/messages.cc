@@ -1,5 +1,9 @@
 #include "trainer/synchronisers/messages.hh"
 
+#include <algorithm>
+
+#include <fmt/format.h>
+
 namespace thinpipe::trainer {
 namespace {
 
@@ -19,7 +23,14 @@ torch::Tensor on_the_wire(const Sizes& sizes) {
 Sizes from_the_wire(const torch::Tensor& wire) {
   const torch::Tensor wide = wire.to(torch::kLong);
   const auto* begin = wide.data_ptr<std::int64_t>();
-  return {begin, begin + wide.numel()};
+  Sizes sizes(begin, begin + wide.numel());
+  // A collective takes the sizes for where in its memory to write.
+  const auto negative = std::ranges::find_if(sizes, [](std::int64_t size) { return size < 0; });
+  if (negative != sizes.end()) {
+    throw CollectiveError(
+        fmt::format("rank {} announces a message of {} bytes", negative - sizes.begin(), *negative));
+  }
+  return sizes;
 }
 
 Messages split(const torch::Tensor& all, const Sizes& sizes) {
@@ -33,6 +44,12 @@ Messages split(const torch::Tensor& all, const Sizes& sizes) {
 }
 
 }  // namespace
+
+torch::Tensor message_of(std::vector<std::uint8_t> bytes) {
+  const auto owned = std::make_shared<std::vector<std::uint8_t>>(std::move(bytes));
+  return torch::from_blob(
+      owned->data(), {std::ssize(*owned)}, [owned](void* /*data*/) {}, torch::kByte);
+}
 
 Messages gather_equal(const torch::Tensor& message, Collective& network) {
   const Sizes sizes(static_cast<std::size_t>(network.world_size()), message.numel());

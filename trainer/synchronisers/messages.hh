@@ -11,6 +11,9 @@ namespace thinpipe::trainer {
 // uint8 tensors, one of each worker, ranks ascending.
 using Messages = std::vector<torch::Tensor>;
 
+// uint8: these bytes, in the memory that they are in.
+torch::Tensor message_of(std::vector<std::uint8_t> bytes);
+
 // Every worker's message to all. All are of one size.
 Messages gather_equal(const torch::Tensor& message, Collective& network);
 

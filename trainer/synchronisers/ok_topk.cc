@@ -5,11 +5,11 @@
 #include <fmt/format.h>
 
 #include "harness/support/options.hh"
-#include "trainer/synchronisers/kept_count.hh"
 #include "trainer/synchronisers/messages.hh"
-#include "trainer/synchronisers/ok_topk_choice.hh"
 #include "trainer/synchronisers/residual.hh"
-#include "trainer/synchronisers/sparse_entries.hh"
+#include "trainer/synchronisers/sparse/kept_count.hh"
+#include "trainer/synchronisers/sparse/ok_topk_choice.hh"
+#include "trainer/synchronisers/sparse/sparse_entries.hh"
 #include "trainer/synchronisers/synchroniser.hh"
 #include "trainer/tensor_span.hh"
 
@@ -93,12 +93,10 @@ class OkTopk : public Synchroniser {
     const std::vector<SparseEntry> all =
         choice.choose_of_all(join(gather_any(message, network), choice.boundaries), k, estimates);
 
-    const torch::Tensor held = bucket.gradient.clone();
-    const std::span<float> held_values = floats(held);
     for (const SparseEntry& entry : all) {
-      if (std::ranges::binary_search(own, entry.index)) held_values[entry.index] = 0;
+      if (std::ranges::binary_search(own, entry.index)) values[entry.index] = 0;
     }
-    residual_.stage(bucket, held);
+    residual_.stage(bucket, bucket.gradient);
     bucket.gradient.zero_();
     for (const SparseEntry& entry : all) values[entry.index] = entry.value / static_cast<float>(workers);
     ++choice.age;
@@ -112,7 +110,8 @@ class OkTopk : public Synchroniser {
     const double from_others = std::min((world_size - 1) * most, static_cast<double>(bucket.size));
     const double to_owners = world_size == 1 ? 0 : most;
     const ExpectedTraffic entries{2 * most * sparse_entry_bytes,
-                                  (to_owners + from_others) * sparse_entry_bytes};
+                                  (to_owners + from_others) * sparse_entry_bytes,
+                                  to_owners * sparse_entry_bytes};
     return sizes_traffic(world_size) + entries + all_reduce_traffic(8 * (world_size - 1), world_size);
   }
 
@@ -123,7 +122,8 @@ class OkTopk : public Synchroniser {
     const double usual = k / world_size;
     const double gathered = usual + (k - usual) / static_cast<double>(options_.threshold_every);
     const ExpectedTraffic entries{(k + gathered) * sparse_entry_bytes,
-                                  (k / world_size + gathered) * (world_size - 1) * sparse_entry_bytes};
+                                  (k / world_size + gathered) * (world_size - 1) * sparse_entry_bytes,
+                                  k / world_size * (world_size - 1) * sparse_entry_bytes};
     return sizes_traffic(world_size) + entries;
   }
 

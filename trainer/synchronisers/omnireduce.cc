@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 
 #include "harness/support/options.hh"
-#include "trainer/synchronisers/block_streams.hh"
+#include "trainer/synchronisers/quantised/block_streams.hh"
 #include "trainer/synchronisers/synchroniser.hh"
 #include "trainer/tensor_span.hh"
 
@@ -66,9 +66,14 @@ class OmniReduce : public Synchroniser {
     while (!worker.is_done() || aggregates()) {
       const Letter letter = next_letter(own, *mailbox);
       const std::int64_t stream = stream_of(letter.message);
-      if (stream >= layout.streams)
-        throw CollectiveError(fmt::format("an omnireduce message of stream {}", stream));
-      if (is_block_result(letter.message)) {
+      const bool is_result = is_block_result(letter.message);
+      // Sums come from the stream's aggregator, and it alone is sent blocks.
+      if (stream >= layout.streams || aggregator_of(stream) != (is_result ? letter.from : network.rank())) {
+        throw CollectiveError(
+            fmt::format("rank {} sent a message of omnireduce's stream {} that is not for rank {}",
+                        letter.from, stream, network.rank()));
+      }
+      if (is_result) {
         if (const auto blocks = worker.take_result(letter.message)) send(aggregator_of(stream), *blocks);
       } else if (const auto sums = aggregators.at(static_cast<std::size_t>(stream / network.world_size()))
                                        .take(letter.from, letter.message)) {
@@ -86,7 +91,7 @@ class OmniReduce : public Synchroniser {
     const std::int64_t sent_blocks =
         layout.blocks() + (world_size - 1) * blocks_of_first_aggregator(layout, world_size);
     const auto bytes = static_cast<double>(sent_blocks * (16 + 4 * layout.block_size));
-    return {bytes, bytes};
+    return {bytes, bytes, bytes};
   }
 
   // As pruning leaves them, nearly all blocks have something: they travel in full messages.
@@ -96,13 +101,17 @@ class OmniReduce : public Synchroniser {
     const double message_share = 8.0 / static_cast<double>(layout.width);
     const double bytes = 2 * blocks * (8 + message_share + 4 * static_cast<double>(layout.block_size)) *
                          (world_size - 1) / world_size;
-    return {bytes, bytes};
+    return {bytes, bytes, bytes};
   }
 
  private:
+  // Blocks longer than the bucket, and streams beyond its blocks, would only be padding.
   BlockStreams layout_for(const Bucket& bucket, int world_size) const {
-    return lay_out_block_streams(bucket.size, options_.block_size, options_.streams * world_size,
-                                 options_.blocks_per_message);
+    const std::int64_t block_size = std::clamp<std::int64_t>(bucket.size, 1, options_.block_size);
+    const std::int64_t blocks = (bucket.size + block_size - 1) / block_size;
+    const std::int64_t blocks_each = (blocks + world_size - 1) / world_size;
+    const std::int64_t streams = std::clamp<std::int64_t>(blocks_each, 1, options_.streams);
+    return lay_out_block_streams(bucket.size, block_size, streams * world_size, options_.blocks_per_message);
   }
 
   static Letter next_letter(std::deque<Letter>& own, Mailbox& mailbox) {

@@ -1,10 +1,10 @@
 #include <algorithm>
 
 #include "harness/support/options.hh"
-#include "trainer/synchronisers/bucket_mask.hh"
 #include "trainer/synchronisers/messages.hh"
-#include "trainer/synchronisers/nonzero_blocks.hh"
-#include "trainer/synchronisers/push_pull.hh"
+#include "trainer/synchronisers/packed/bucket_mask.hh"
+#include "trainer/synchronisers/sparse/nonzero_blocks.hh"
+#include "trainer/synchronisers/sparse/push_pull.hh"
 #include "trainer/synchronisers/synchroniser.hh"
 #include "trainer/tensor_span.hh"
 
@@ -45,22 +45,23 @@ class OmniReduceBulk : public Synchroniser {
   void synchronise(Bucket& bucket, Collective& network) override {
     const int world_size = network.world_size();
     const std::span<float> values = floats(bucket.gradient);
+    const std::int64_t block_size = block_size_for(bucket.size);
     Messages pushed;
     std::vector<float> sums;
     for (int owner = 0; owner < world_size; ++owner) {
       const std::vector<float> part = part_of(values, owner, world_size);
-      pushed.push_back(write_nonzero_blocks(part, block_size_));
+      pushed.push_back(write_nonzero_blocks(part, block_size));
       if (owner == network.rank()) sums.resize(part.size());
     }
     for (const torch::Tensor& message : exchange_any(pushed, network)) {
-      add_nonzero_blocks(message, block_size_, sums);
+      add_nonzero_blocks(message, block_size, sums);
     }
     for (float& sum : sums) sum /= static_cast<float>(world_size);
 
-    const Messages pulled = gather_any(write_nonzero_blocks(sums, block_size_), network);
+    const Messages pulled = gather_any(write_nonzero_blocks(sums, block_size), network);
     for (int owner = 0; owner < world_size; ++owner) {
       std::vector<float> part(static_cast<std::size_t>(part_size(bucket.size, owner, world_size)));
-      add_nonzero_blocks(pulled[owner], block_size_, part);
+      add_nonzero_blocks(pulled[owner], block_size, part);
       auto from = part.begin();
       for_each_block(bucket.size, owner, world_size, [&](std::int64_t begin, std::int64_t size) {
         std::copy_n(from, size, values.begin() + begin);
@@ -79,10 +80,14 @@ class OmniReduceBulk : public Synchroniser {
   }
 
  private:
+  // Of n entries: longer ones are the same, but for numbers that overflow.
+  std::int64_t block_size_for(std::int64_t n) const { return std::clamp<std::int64_t>(n, 1, block_size_); }
+
   // Calls block(begin, size) for each block of `owner`.
   void for_each_block(std::int64_t n, int owner, int world_size, const auto& block) const {
-    for (std::int64_t begin = owner * block_size_; begin < n; begin += world_size * block_size_) {
-      block(begin, std::min(block_size_, n - begin));
+    const std::int64_t block_size = block_size_for(n);
+    for (std::int64_t begin = owner * block_size; begin < n; begin += world_size * block_size) {
+      block(begin, std::min(block_size, n - begin));
     }
   }
 
@@ -112,8 +117,8 @@ class OmniReduceBulk : public Synchroniser {
         const bool any = std::any_of(kept.begin() + begin, kept.begin() + begin + size, std::identity());
         if (any) values += size;
       });
-      bytes.pushed.push_back(
-          nonzero_blocks_bytes(part_size(bucket.size, owner, world_size), block_size_, values));
+      bytes.pushed.push_back(nonzero_blocks_bytes(part_size(bucket.size, owner, world_size),
+                                                  block_size_for(bucket.size), values));
     }
     bytes.pulled = bytes.pushed;
     return bytes;

@@ -4,8 +4,9 @@
 
 #include "harness/support/options.hh"
 #include "trainer/agreement.hh"
-#include "trainer/synchronisers/mask_tracker.hh"
-#include "trainer/synchronisers/packed_exchange.hh"
+#include "trainer/synchronisers/packed/kept_entries.hh"
+#include "trainer/synchronisers/packed/mask_tracker.hh"
+#include "trainer/synchronisers/packed/packed_exchange.hh"
 #include "trainer/synchronisers/synchroniser.hh"
 
 namespace thinpipe::trainer {
@@ -86,7 +87,7 @@ class PacTrain : public Synchroniser {
 
   // prepare() follows.
   void adopt_masks(const std::vector<torch::Tensor>& kept) override {
-    kept_ = kept;
+    kept_.adopt(kept);
     exchange_->adopt_masks(kept);
   }
 
@@ -130,7 +131,7 @@ class PacTrain : public Synchroniser {
 
   // An observed pattern settles at the declared one, unless weights that were kept have no gradient.
   ExpectedTraffic settled_traffic(const Bucket& bucket, int world_size) const override {
-    const MaskTracker declared = MaskTracker::declared(declared_pattern(bucket), exchange_->packs_whole());
+    const MaskTracker declared = MaskTracker::declared(kept_.mask(bucket), exchange_->packs_whole());
     if (!declared.is_packed()) return all_reduce_traffic(4 * bucket.size, world_size);
     return exchange_->traffic(packed_layout(bucket, declared), world_size);
   }
@@ -160,18 +161,10 @@ class PacTrain : public Synchroniser {
  private:
   static constexpr std::int64_t kHashBytes = 8;
 
-  torch::Tensor declared_pattern(const Bucket& bucket) const {
-    std::vector<torch::Tensor> masks;
-    for (const Slice& slice : bucket.slices) {
-      const torch::Tensor& mask = kept_[slice.parameter];
-      masks.push_back(mask.defined() ? mask : torch::ones({slice.size}, torch::kBool));
-    }
-    return torch::cat(masks);
-  }
-
   MaskTracker make_tracker(const Bucket& bucket) const {
-    if (options_.source == "declared")
-      return MaskTracker::declared(declared_pattern(bucket), exchange_->packs_whole());
+    if (options_.source == "declared") {
+      return MaskTracker::declared(kept_.mask(bucket), exchange_->packs_whole());
+    }
     const Stability stability{.exact = options_.rule == "exact", .iterations = options_.stable_iterations};
     return MaskTracker::observed(bucket.size, stability, exchange_->packs_whole());
   }
@@ -229,7 +222,7 @@ class PacTrain : public Synchroniser {
 
   PacTrainOptions options_;
   std::vector<ParameterInfo> parameters_;
-  std::vector<torch::Tensor> kept_;  // per parameter; undefined where it is not pruned
+  KeptEntries kept_;
   std::unique_ptr<PackedExchange> exchange_;
   std::vector<Bucket> layout_;
   std::vector<MaskTracker> trackers_;  // per bucket

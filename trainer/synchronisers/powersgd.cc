@@ -1,9 +1,9 @@
 #include "harness/support/options.hh"
-#include "trainer/synchronisers/factor_layout.hh"
-#include "trainer/synchronisers/low_rank.hh"
-#include "trainer/synchronisers/pruned_entries.hh"
+#include "trainer/synchronisers/packed/kept_entries.hh"
 #include "trainer/synchronisers/residual.hh"
 #include "trainer/synchronisers/synchroniser.hh"
+#include "trainer/synchronisers/transforms/factor_layout.hh"
+#include "trainer/synchronisers/transforms/low_rank.hh"
 
 namespace thinpipe::trainer {
 namespace {
@@ -50,7 +50,7 @@ class PowerSgd : public Synchroniser {
         seed_(context.seed),
         factors_(context.parameters, options.rank, options.min_compression),
         residual_(context.parameters),
-        pruned_(context.kept),
+        kept_(context.kept),
         staged_q_(context.parameters.size()) {
     for (std::size_t p = 0; p < parameters_.size(); ++p) {
       q_.push_back(torch::zeros({factors_.form(p).columns, factors_.form(p).rank}));
@@ -68,7 +68,7 @@ class PowerSgd : public Synchroniser {
 
   void adopt_masks(const std::vector<torch::Tensor>& kept) override {
     residual_.drop_pruned(kept);
-    pruned_.adopt(kept);
+    kept_.adopt(kept);
   }
 
   void synchronise(Bucket& bucket, Collective& network) override {
@@ -102,7 +102,7 @@ class PowerSgd : public Synchroniser {
         staged_q_[part.parameter] = part.second.clone();
       }
     });
-    pruned_.clear(bucket, bucket.gradient);
+    kept_.clear_pruned(bucket, bucket.gradient);
     hold_back(bucket, accumulated.sub_(bucket.gradient));
   }
 
@@ -177,7 +177,7 @@ class PowerSgd : public Synchroniser {
   std::uint64_t seed_;
   FactorLayout factors_;
   Residual residual_;
-  PrunedEntries pruned_;
+  KeptEntries kept_;
   std::vector<torch::Tensor> q_;         // per parameter, float32 [columns, rank]; zero before its first step
   std::vector<torch::Tensor> staged_q_;  // what q_ is to become; undefined where it is to stay
   std::uint64_t step_ = 0;

@@ -5,11 +5,12 @@
 #include <fmt/format.h>
 
 #include "harness/support/options.hh"
-#include "trainer/philox.hh"
 #include "trainer/synchronisers/compressor.hh"
 #include "trainer/synchronisers/messages.hh"
-#include "trainer/synchronisers/packed_codes.hh"
-#include "trainer/synchronisers/ternary.hh"
+#include "trainer/synchronisers/quantised/bucket_draws.hh"
+#include "trainer/synchronisers/quantised/packed_codes.hh"
+#include "trainer/synchronisers/quantised/sums.hh"
+#include "trainer/synchronisers/quantised/ternary.hh"
 #include "trainer/tensor_span.hh"
 
 namespace thinpipe::trainer {
@@ -42,11 +43,11 @@ class Qsgd : public Compressor {
       : bits_(static_cast<int>(options.bits)),
         block_size_(options.block_size),
         euclidean_(options.norm == "l2"),
-        seed_(seed) {}
+        draws_(seed) {}
 
   Promises promises() const override { return {.estimate = Estimate::unbiased}; }
 
-  void begin_step(std::uint64_t step) override { step_ = step; }
+  void begin_step(std::uint64_t step) override { draws_.begin_step(step); }
 
   void exchange(Bucket& bucket, Collective& network, torch::Tensor* own) override {
     const torch::Tensor message = encode(bucket, network.rank());
@@ -64,7 +65,10 @@ class Qsgd : public Compressor {
   }
 
  private:
-  std::int64_t scale_bytes(std::int64_t n) const { return 4 * ((n + block_size_ - 1) / block_size_); }
+  // However large a block may be.
+  std::int64_t scale_bytes(std::int64_t n) const {
+    return 4 * (n / block_size_ + (n % block_size_ == 0 ? 0 : 1));
+  }
   std::int64_t message_bytes(std::int64_t n) const { return scale_bytes(n) + packed_code_bytes(n, bits_); }
 
   // Calls block(b, begin, size) for each block of n entries.
@@ -77,20 +81,14 @@ class Qsgd : public Compressor {
   float norm_of(std::span<const float> block) const {
     const float largest = ternary_scale(block);
     if (!euclidean_ || std::isinf(largest)) return largest;
-    double squares = 0;
-    for (const float x : block) squares += static_cast<double>(x) * x;
-    return static_cast<float>(std::sqrt(squares));
+    return static_cast<float>(std::sqrt(sum_of(block, [](double x) { return x * x; })));
   }
 
   // uint8: the blocks' scales, float32, and then the codes.
   torch::Tensor encode(const Bucket& bucket, int rank) const {
     const auto n = static_cast<std::size_t>(bucket.size);
-    std::vector<float> uniform(n);
-    fill_uniform({.seed = seed_,
-                  .step = static_cast<std::uint32_t>(step_),
-                  .bucket = static_cast<std::uint32_t>(bucket.index),
-                  .rank = static_cast<std::uint32_t>(rank)},
-                 uniform);
+    const torch::Tensor random = draws_.uniform(bucket, rank, bucket.size);
+    const std::span<const float> uniform = floats(random);
     const std::span<const float> values = floats(bucket.gradient);
     std::vector<std::int8_t> codes(n);
     torch::Tensor message = torch::empty({message_bytes(bucket.size)}, torch::kByte);
@@ -103,8 +101,8 @@ class Qsgd : public Compressor {
       if (norm == 0 || std::isinf(norm)) return;
       for (std::size_t i = begin; i < begin + size; ++i) {
         const float level = std::min(levels * (std::abs(values[i]) / norm), levels);
-        const float whole = std::floor(level);
-        const float drawn = uniform[i] < level - whole ? whole + 1 : whole;
+        const auto whole = static_cast<std::int32_t>(level);
+        const std::int32_t drawn = whole + (uniform[i] < level - static_cast<float>(whole) ? 1 : 0);
         codes[i] = static_cast<std::int8_t>(values[i] < 0 ? -drawn : drawn);
       }
     });
@@ -127,8 +125,7 @@ class Qsgd : public Compressor {
   int bits_;
   std::int64_t block_size_;
   bool euclidean_;
-  std::uint64_t seed_;
-  std::uint64_t step_ = 0;
+  BucketDraws draws_;
 };
 
 const Registration<Synchroniser, const SynchroniserContext&> qsgd_registration{

@@ -1,7 +1,8 @@
 #include <cmath>
 
 #include "harness/support/options.hh"
-#include "trainer/synchronisers/sign_compressor.hh"
+#include "trainer/synchronisers/quantised/sign_compressor.hh"
+#include "trainer/synchronisers/quantised/sums.hh"
 
 namespace thinpipe::trainer {
 namespace {
@@ -25,8 +26,7 @@ class ScaledSign : public SignCompressor {
  protected:
   SignLevels levels_of(std::span<const float> values) const override {
     if (values.empty()) return {};
-    double sum = 0;
-    for (const float value : values) sum += std::abs(value);
+    const double sum = sum_of(values, [](float value) { return std::abs(value); });
     const auto scale = static_cast<float>(sum / static_cast<double>(values.size()));
     return {.negative = -scale, .positive = scale};
   }

@@ -4,11 +4,11 @@
 #include <fmt/format.h>
 
 #include "harness/support/options.hh"
-#include "trainer/synchronisers/kept_entries.hh"
 #include "trainer/synchronisers/messages.hh"
+#include "trainer/synchronisers/packed/kept_entries.hh"
+#include "trainer/synchronisers/quantised/vote_code.hh"
 #include "trainer/synchronisers/residual.hh"
 #include "trainer/synchronisers/synchroniser.hh"
-#include "trainer/synchronisers/vote_code.hh"
 #include "trainer/tensor_span.hh"
 
 namespace thinpipe::trainer {

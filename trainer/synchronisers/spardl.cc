@@ -2,13 +2,13 @@
 #include <iterator>
 
 #include "harness/support/options.hh"
-#include "trainer/synchronisers/kept_count.hh"
 #include "trainer/synchronisers/messages.hh"
 #include "trainer/synchronisers/residual.hh"
-#include "trainer/synchronisers/spar_schedule.hh"
-#include "trainer/synchronisers/sparse_entries.hh"
+#include "trainer/synchronisers/sparse/kept_count.hh"
+#include "trainer/synchronisers/sparse/spar_schedule.hh"
+#include "trainer/synchronisers/sparse/sparse_entries.hh"
+#include "trainer/synchronisers/sparse/top_k.hh"
 #include "trainer/synchronisers/synchroniser.hh"
-#include "trainer/synchronisers/top_k.hh"
 #include "trainer/tensor_span.hh"
 
 namespace thinpipe::trainer {
@@ -71,7 +71,8 @@ class SparDL : public Synchroniser {
     for (const torch::Tensor& message : gather_equal(write_entries(own), network)) {
       std::ranges::copy(read(message, bucket.size), std::back_inserter(all));
     }
-    for (const SparseEntry& entry : all) floats(held)[entry.index] = values[entry.index];
+    const std::span<float> held_values = floats(held);
+    for (const SparseEntry& entry : all) held_values[entry.index] = values[entry.index];
     residual_.stage(bucket, held);
     bucket.gradient.zero_();
     for (const SparseEntry& entry : all) values[entry.index] = entry.value / static_cast<float>(workers);
@@ -80,7 +81,7 @@ class SparDL : public Synchroniser {
   ExpectedTraffic traffic(const Bucket& bucket, int world_size) const override {
     const std::int64_t block = sparse_entry_bytes * kept_of_block(bucket.size, world_size);
     const auto handed_on = static_cast<double>(block * (world_size - 1));
-    return ExpectedTraffic{handed_on, handed_on} + all_gather_traffic(block, world_size);
+    return ExpectedTraffic{handed_on, handed_on, handed_on} + all_gather_traffic(block, world_size);
   }
 
  private:

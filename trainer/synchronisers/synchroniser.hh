@@ -39,6 +39,10 @@ class Synchroniser {
 
   virtual Promises promises() const = 0;
 
+  // Steps that each worker's own optimiser takes between two exchanges, at least 1; what is synchronised then
+  // are the changes of the weights since the last one. Nothing: gradients are synchronised, at every step.
+  virtual std::optional<std::int64_t> local_steps() const { return std::nullopt; }
+
   // Whether a parameter is left to the dense side bucket, as sparsifiers leave biases and normalisation
   // layers.
   virtual bool leaves_dense(const ParameterInfo& /*parameter*/) const { return false; }
@@ -61,12 +65,17 @@ class Synchroniser {
   // Between steps: bucket.gradient += what this worker held back of earlier ones.
   virtual void add_held_back(Bucket& /*bucket*/) const {}
 
-  // bucket.gradient: float32 [n], this worker's mean over its local batch; on return, the estimate of the
-  // mean over workers. A NaN or infinity on any worker gives a non-finite result on every worker.
+  // bucket.gradient: float32 [n], this worker's mean over its local batch, or the change of its weights where
+  // there are local steps; on return, the estimate of the mean over workers. A NaN or infinity on any worker
+  // gives a non-finite result on every worker.
   virtual void synchronise(Bucket& bucket, Collective& network) = 0;
 
   // applied: every worker's optimiser uses the step's result (false: the step is skipped everywhere).
   virtual void finish_step(bool /*applied*/) {}
+
+  // With local steps, after finish_step(true): bool [size of parameter p], the entries whose momentum this
+  // worker's optimiser is to forget; undefined: none.
+  virtual torch::Tensor forgotten_momentum(std::size_t /*parameter*/) const { return {}; }
 
   // The bytes of one worker's next step for one bucket, by formula: what the meter must count, or may count
   // at most where Promises::traffic_depends_on_data.

@@ -3,11 +3,12 @@
 #include <limits>
 
 #include "harness/support/options.hh"
-#include "trainer/philox.hh"
 #include "trainer/synchronisers/compressor.hh"
 #include "trainer/synchronisers/messages.hh"
-#include "trainer/synchronisers/packed_codes.hh"
-#include "trainer/synchronisers/ternary.hh"
+#include "trainer/synchronisers/quantised/bucket_draws.hh"
+#include "trainer/synchronisers/quantised/packed_codes.hh"
+#include "trainer/synchronisers/quantised/sums.hh"
+#include "trainer/synchronisers/quantised/ternary.hh"
 #include "trainer/tensor_span.hh"
 
 namespace thinpipe::trainer {
@@ -42,14 +43,14 @@ constexpr int ternary_bits = 2;
 // both send as much.
 class TernGrad : public Compressor {
  public:
-  TernGrad(const TernGradOptions& options, std::uint64_t seed) : options_(options), seed_(seed) {}
+  TernGrad(const TernGradOptions& options, std::uint64_t seed) : options_(options), draws_(seed) {}
 
   Promises promises() const override {
     return {.estimate = options_.clip > 0 ? Estimate::biased : Estimate::unbiased,
             .sums_of_messages_are_messages = !gathers()};
   }
 
-  void begin_step(std::uint64_t step) override { step_ = step; }
+  void begin_step(std::uint64_t step) override { draws_.begin_step(step); }
 
   void exchange(Bucket& bucket, Collective& network, torch::Tensor* own) override {
     if (network.world_size() > std::numeric_limits<std::int8_t>::max()) {
@@ -84,24 +85,24 @@ class TernGrad : public Compressor {
   bool gathers() const { return options_.exchange == "all_gather"; }
 
   // max|ĝ|; infinity where an entry is not finite.
-  float clip_and_measure(torch::Tensor layer) const {
-    const float largest = ternary_scale(floats(layer));
+  float clip_and_measure(const torch::Tensor& layer) const {
+    const std::span<const float> values = floats(layer);
+    const float largest = ternary_scale(values);
     if (options_.clip == 0 || layer.numel() < least_to_clip || std::isinf(largest)) return largest;
-    const double deviation = layer.std(/*unbiased=*/false).item<double>();
-    if (deviation < least_variation * std::abs(layer.mean().item<double>())) return largest;
+    const auto n = static_cast<double>(values.size());
+    const double mean = sum_of(values, [](double value) { return value; }) / n;
+    const double square = sum_of(values, [](double value) { return value * value; }) / n;
+    const double deviation = std::sqrt(std::max(0.0, square - mean * mean));
+    if (deviation < least_variation * std::abs(mean)) return largest;
     const double bound = options_.clip * deviation;
+    if (bound >= largest) return largest;
     layer.clamp_(-bound, bound);
-    return std::min(largest, static_cast<float>(bound));
+    return static_cast<float>(bound);
   }
 
   void draw(const Bucket& bucket, const torch::Tensor& scales, int rank, const torch::Tensor& codes) const {
-    std::vector<float> random(static_cast<std::size_t>(bucket.size));
-    const std::span<float> uniform(random);
-    fill_uniform({.seed = seed_,
-                  .step = static_cast<std::uint32_t>(step_),
-                  .bucket = static_cast<std::uint32_t>(bucket.index),
-                  .rank = static_cast<std::uint32_t>(rank)},
-                 uniform);
+    const torch::Tensor random = draws_.uniform(bucket, rank, bucket.size);
+    const std::span<const float> uniform = floats(random);
     for (std::size_t l = 0; l < bucket.slices.size(); ++l) {
       const Slice& slice = bucket.slices[l];
       const auto begin = static_cast<std::size_t>(slice.offset);
@@ -139,8 +140,7 @@ class TernGrad : public Compressor {
   }
 
   TernGradOptions options_;
-  std::uint64_t seed_;
-  std::uint64_t step_ = 0;
+  BucketDraws draws_;
 };
 
 const Registration<Synchroniser, const SynchroniserContext&> terngrad_registration{

@@ -1,18 +1,18 @@
 #include <algorithm>
-#include <array>
 #include <bit>
 #include <cmath>
 #include <limits>
-#include <numeric>
 
 #include <fmt/format.h>
 
 #include "harness/support/options.hh"
-#include "trainer/synchronisers/block_rotation.hh"
-#include "trainer/synchronisers/pruned_entries.hh"
+#include "trainer/synchronisers/packed/kept_entries.hh"
+#include "trainer/synchronisers/quantised/bucket_draws.hh"
+#include "trainer/synchronisers/quantised/sums.hh"
+#include "trainer/synchronisers/quantised/thc_exchange.hh"
 #include "trainer/synchronisers/residual.hh"
 #include "trainer/synchronisers/synchroniser.hh"
-#include "trainer/synchronisers/thc_exchange.hh"
+#include "trainer/synchronisers/transforms/block_rotation.hh"
 #include "trainer/tensor_span.hh"
 
 namespace thinpipe::trainer {
@@ -73,15 +73,15 @@ class Thc : public Synchroniser {
         exchange_(options.exchange == "sharded" ? make_sharded_thc_exchange(table_)
                                                 : make_all_reduce_thc_exchange(table_)),
         residual_(context.parameters),
-        pruned_(context.kept),
-        seed_(context.seed) {}
+        kept_(context.kept),
+        draws_(context.seed) {}
 
   Promises promises() const override {
     return {.estimate = Estimate::delayed,
             .sums_of_messages_are_messages = exchange_->sums_of_messages_are_messages()};
   }
 
-  void begin_step(std::uint64_t step) override { step_ = step; }
+  void begin_step(std::uint64_t step) override { draws_.begin_step(step); }
   void finish_step(bool applied) override { applied ? residual_.commit() : residual_.discard(); }
   void add_held_back(Bucket& bucket) const override { residual_.add_to(bucket); }
   void save(TensorMap& state, const std::string& prefix) const override { residual_.save(state, prefix); }
@@ -89,27 +89,27 @@ class Thc : public Synchroniser {
 
   void adopt_masks(const std::vector<torch::Tensor>& kept) override {
     residual_.drop_pruned(kept);
-    pruned_.adopt(kept);
+    kept_.adopt(kept);
   }
 
   void synchronise(Bucket& bucket, Collective& network) override {
     residual_.add_to(bucket);
-    const BlockRotation rotation(bucket.size, block_size_, stream(bucket, shared_rank));
+    const BlockRotation rotation(bucket.size, block_size_, draws_.shared(bucket));
     const std::vector<float> steps = grid_steps(floats(bucket.gradient), rotation, network);
 
-    const std::vector<std::uint8_t> codes =
-        encode(rotation.rotate(floats(bucket.gradient)), rotation, steps,
-               stream(bucket, static_cast<std::uint32_t>(network.rank())));
+    const std::vector<float> rotated = rotation.rotate(floats(bucket.gradient));
+    const torch::Tensor uniform = draws_.uniform(bucket, network.rank(), std::ssize(rotated));
+    const std::vector<std::uint8_t> codes = encode(rotated, rotation, steps, floats(uniform));
     std::vector<std::uint16_t> levels(codes.size());
     std::ranges::transform(codes, levels.begin(), [&](std::uint8_t code) { return table_.levels()[code]; });
     torch::Tensor held = torch::empty({bucket.size});
     decode(levels, 1, rotation, steps, held);
-    held = bucket.gradient - held;
-    pruned_.clear(bucket, held);
+    torch::sub_out(held, bucket.gradient, held);
+    kept_.clear_pruned(bucket, held);
     residual_.stage(bucket, held);
 
     decode(exchange_->sum(codes, network), network.world_size(), rotation, steps, bucket.gradient);
-    pruned_.clear(bucket, bucket.gradient);
+    kept_.clear_pruned(bucket, bucket.gradient);
   }
 
   ExpectedTraffic traffic(const Bucket& bucket, int world_size) const override {
@@ -119,22 +119,9 @@ class Thc : public Synchroniser {
   }
 
  private:
-  RandomStream stream(const Bucket& bucket, std::uint32_t rank) const {
-    return {.seed = seed_,
-            .step = static_cast<std::uint32_t>(step_),
-            .bucket = static_cast<std::uint32_t>(bucket.index),
-            .rank = rank};
-  }
-
-  // Infinity where an entry is not finite. In lanes, so that the additions do not wait for each other.
+  // Infinity where an entry is not finite.
   static float norm_of(std::span<const float> values) {
-    std::array<double, 8> squares{};
-    const std::size_t lanes = squares.size();
-    for (; values.size() >= lanes; values = values.subspan(lanes)) {
-      for (std::size_t l = 0; l < lanes; ++l) squares[l] += static_cast<double>(values[l]) * values[l];
-    }
-    for (std::size_t l = 0; l < values.size(); ++l) squares[l] += static_cast<double>(values[l]) * values[l];
-    const double norm = std::sqrt(std::accumulate(squares.begin(), squares.end(), 0.0));
+    const double norm = std::sqrt(sum_of(values, [](double value) { return value * value; }));
     constexpr float largest = std::numeric_limits<float>::max();
     return norm <= largest ? static_cast<float>(norm) : std::numeric_limits<float>::infinity();
   }
@@ -157,10 +144,7 @@ class Thc : public Synchroniser {
   }
 
   std::vector<std::uint8_t> encode(std::span<const float> rotated, const BlockRotation& rotation,
-                                   std::span<const float> steps, const RandomStream& own_stream) const {
-    std::vector<float> random(rotated.size());
-    fill_uniform(own_stream, random);
-    const std::span<const float> uniform(random);
+                                   std::span<const float> steps, std::span<const float> uniform) const {
     std::vector<std::uint8_t> codes(rotated.size());
     for (std::size_t b = 0; b < steps.size(); ++b) {
       const auto& [begin, size, entries] = rotation.blocks()[b];
@@ -185,9 +169,8 @@ class Thc : public Synchroniser {
   std::int64_t block_size_;
   std::unique_ptr<ThcExchange> exchange_;
   Residual residual_;
-  PrunedEntries pruned_;
-  std::uint64_t seed_;
-  std::uint64_t step_ = 0;
+  KeptEntries kept_;
+  BucketDraws draws_;
 };
 
 std::unique_ptr<Synchroniser> make_thc(JsonObject& object, const SynchroniserContext& context) {

@@ -1,8 +1,8 @@
 #include "harness/support/options.hh"
-#include "trainer/synchronisers/kept_count.hh"
 #include "trainer/synchronisers/residual.hh"
-#include "trainer/synchronisers/sparsifier.hh"
-#include "trainer/synchronisers/top_k.hh"
+#include "trainer/synchronisers/sparse/kept_count.hh"
+#include "trainer/synchronisers/sparse/sparsifier.hh"
+#include "trainer/synchronisers/sparse/top_k.hh"
 #include "trainer/tensor_span.hh"
 
 namespace thinpipe::trainer {

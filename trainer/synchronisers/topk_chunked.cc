@@ -3,10 +3,10 @@
 #include <limits>
 
 #include "harness/support/options.hh"
-#include "trainer/synchronisers/kept_count.hh"
 #include "trainer/synchronisers/residual.hh"
+#include "trainer/synchronisers/sparse/kept_count.hh"
+#include "trainer/synchronisers/sparse/top_k.hh"
 #include "trainer/synchronisers/synchroniser.hh"
-#include "trainer/synchronisers/top_k.hh"
 #include "trainer/tensor_span.hh"
 
 namespace thinpipe::trainer {
@@ -54,17 +54,18 @@ class ChunkedTopK : public Synchroniser {
     residual_.add_to(bucket);
     const Chunks chunks = chunks_of(bucket);
     const std::span<float> values = floats(bucket.gradient);
-    const torch::Tensor sizes = torch::empty({chunks.count});
-    for (std::size_t c = 0; c < floats(sizes).size(); ++c)
-      floats(sizes)[c] = squared_norm(chunks.of(values, c));
-    network.all_reduce(sizes, Reduction::sum);
+    const torch::Tensor norms = torch::empty({chunks.count});
+    const std::span<float> norm_of = floats(norms);
+    for (std::size_t c = 0; c < norm_of.size(); ++c) norm_of[c] = squared_norm(chunks.of(values, c));
+    network.all_reduce(norms, Reduction::sum);
 
-    const auto chosen = top_k_indices(floats(sizes), static_cast<std::size_t>(chunks.kept));
+    const auto chosen = top_k_indices(norm_of, static_cast<std::size_t>(chunks.kept));
     const torch::Tensor packed = torch::zeros({chunks.kept * chunks.size});
+    const std::span<float> sent = floats(packed);
     const auto workers = static_cast<float>(network.world_size());
     for (std::size_t i = 0; i < chosen.size(); ++i) {
       const std::span<float> chunk = chunks.of(values, chosen[i]);
-      std::ranges::transform(chunk, chunks.of(floats(packed), i).begin(),
+      std::ranges::transform(chunk, chunks.of(sent, i).begin(),
                              [workers](float value) { return value / workers; });
       std::ranges::fill(chunk, 0.0F);
     }
@@ -74,7 +75,7 @@ class ChunkedTopK : public Synchroniser {
     std::ranges::fill(values, 0.0F);
     for (std::size_t i = 0; i < chosen.size(); ++i) {
       const std::span<float> chunk = chunks.of(values, chosen[i]);
-      std::ranges::copy(chunks.of(floats(packed), i).first(chunk.size()), chunk.begin());
+      std::ranges::copy(chunks.of(sent, i).first(chunk.size()), chunk.begin());
     }
   }
 

@@ -38,6 +38,16 @@ TEST(Plan, CountsWhatTravelsOfAPrunedModel) {
   EXPECT_EQ(payload({{"ratio", 0.5}}, {{"name", "dense"}}), 4 * 34);
 }
 
+// The gradient's shares to their owners, and from the owners around the ring.
+TEST(Plan, TellsApartWhatGoesToAllOthersAndWhatGoesAroundTheRing) {
+  const auto plan = [](const char* method) { return answer({{"ratio", 0}}, {{"name", method}})["plan"]; };
+  EXPECT_EQ(plan("dense")["pairwise_bytes_per_iteration"], 0.0);
+  const Json thc = plan("thc");
+  const auto pairwise = thc["pairwise_bytes_per_iteration"].get<double>();
+  EXPECT_GT(pairwise, 0);
+  EXPECT_LT(pairwise, thc["sent_bytes_per_iteration"].get<double>());
+}
+
 TEST(Plan, TakesAnObservedPatternForSettled) {
   EXPECT_EQ(payload({{"ratio", 0.5}}, {{"name", "pactrain"}, {"source", "observed"}}), 4 * (16 + 2 + 1));
 }

@@ -2,7 +2,6 @@
 #include "trainer/training_loop.hh"
 
 #include <limits>
-#include <mutex>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -11,8 +10,7 @@
 #include "trainer/collectives/in_process.hh"
 #include "trainer/collectives/tests/borrowed.hh"
 #include "trainer/collectives/tests/world.hh"
-#include "trainer/training_setup.hh"
-#include "trainer/weights.hh"
+#include "trainer/tests/training.hh"
 
 namespace thinpipe::trainer {
 namespace {
@@ -21,85 +19,11 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::ThrowsMessage;
-
-Json base_config(int workers) {
-  return {
-      {"seed", 3},
-      {"workers", workers},
-      {"model", {{"name", "small_cnn"}, {"width", 2}, {"hidden", 16}}},
-      {"dataset",
-       {{"name", "synthetic"}, {"height", 8}, {"width", 8}, {"train_examples", 192}, {"test_examples", 50}}},
-      {"optimiser", {{"name", "sgd"}, {"learning_rate", 0.05}}},
-      {"training",
-       {{"epochs", 2}, {"batch_size_per_worker", 24 / workers}, {"evaluate_every_iterations", 4}}},
-      {"buckets", {{"first_size", "1 kB"}, {"size", "4 kB"}}}};
-}
-
-TrainingConfig configured(int workers, const Json& changes = Json::object()) {
-  Json config = base_config(workers);
-  config.update(changes, true);
-  return parse_training_config(config, {"test", ""});
-}
-
-struct Result {
-  std::vector<Json> iterations;  // rank 0's events
-  std::vector<Json> evaluations;
-  Json summary;
-  Json resumed;                           // the event, where training went on from a checkpoint
-  std::vector<torch::Tensor> parameters;  // rank 0's
-};
-
-// What a worker trains on instead of the data set; null: the data set itself.
-using Replacement = std::function<std::unique_ptr<Dataset>(const Dataset& dataset, int rank)>;
-
-Result train(const TrainingConfig& config, const CheckpointOptions& checkpoints = {},
-             const Replacement& replace = nullptr) {
-  const auto dataset = make_dataset(config);
-  InProcessGroup group(static_cast<int>(config.workers));
-  Result result;
-  // Made once: threads would share torch's one global generator.
-  TensorMap weights = weights_of(*make_model(config, dataset->shape()));
-  for (auto& [name, tensor] : weights) tensor = tensor.detach().clone();
-  std::mutex mutex;
-  std::exception_ptr failure;
-  {
-    std::vector<std::jthread> workers;
-    for (int rank = 0; rank < config.workers; ++rank) {
-      workers.emplace_back([&, rank] {
-        try {
-          const EventSink sink = [&, rank](const Json& event) {
-            if (rank != 0) return;
-            if (event["event"] == "iteration") result.iterations.push_back(event);
-            if (event["event"] == "evaluation") result.evaluations.push_back(event);
-            if (event["event"] == "summary") result.summary = event;
-            if (event["event"] == "resumed") result.resumed = event;
-          };
-          const std::unique_ptr<Dataset> other = replace ? replace(*dataset, rank) : nullptr;
-          TrainingLoop loop(config, other ? *other : *dataset, group.join(rank), weights, checkpoints, sink);
-          loop.run();
-          if (rank == 0) {
-            for (const auto& parameter : loop.model().parameters())
-              result.parameters.push_back(parameter.detach().clone());
-          }
-        } catch (const std::exception& error) {
-          const std::lock_guard lock(mutex);
-          if (!failure) failure = std::current_exception();
-          group.abort(error.what());
-        }
-      });
-    }
-  }
-  if (failure) std::rethrow_exception(failure);
-  return result;
-}
-
-double largest_difference(const Result& a, const Result& b) {
-  double largest = 0;
-  for (std::size_t i = 0; i < a.parameters.size(); ++i) {
-    largest = std::max(largest, (a.parameters[i] - b.parameters[i]).abs().max().item<double>());
-  }
-  return largest;
-}
+using trainer::testing::base_config;
+using trainer::testing::configured;
+using trainer::testing::largest_difference;
+using trainer::testing::Result;
+using trainer::testing::train;
 
 // Float sums over a batch in another order differ in the last bits; over 16 steps of this training that stays
 // far below this, while a lost or doubled gradient shows in the second digit.
@@ -190,6 +114,7 @@ INSTANTIATE_TEST_SUITE_P(
         Method{"pactrain_observed",
                {{"synchroniser", {{"name", "pactrain"}, {"source", "observed"}, {"stable_iterations", 3}}},
                 {"pruning", {{"criterion", "random"}, {"ratio", 0.5}}}}},
+        Method{"sbc", {{"synchroniser", {{"name", "sbc"}, {"ratio", 0.05}, {"local_steps", 1}}}}},
         Method{"pactrain_grasp",
                {{"synchroniser", {{"name", "pactrain"}}},
                 {"pruning", {{"criterion", "grasp"}, {"ratio", 0.5}}}}}),
@@ -336,12 +261,7 @@ TEST(TrainingLoop, TellsWhatItIsAt) {
 TEST(Agreement, NamesTheRanksAndTheTensorThatDiffer) {
   const TrainingConfig config = configured(3);
   run_in_process(3, [&](Collective& network) {
-    static std::mutex making;
-    std::shared_ptr<Model> model;
-    {
-      const std::lock_guard lock(making);
-      model = make_model(config, {.channels = 1, .height = 8, .width = 8, .classes = 10});
-    }
+    const auto model = make_model(config, {.channels = 1, .height = 8, .width = 8, .classes = 10});
     check_parameters_agree(*model, network);
     if (network.rank() == 2) {
       const torch::NoGradGuard no_grad;

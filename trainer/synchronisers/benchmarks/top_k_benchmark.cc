@@ -1,6 +1,6 @@
 // Selection and packing against what PyTorch and memcpy take for the same, in one run: 25 million entries,
 // the size of ResNet-50's gradient.
-#include "trainer/synchronisers/top_k.hh"
+#include "trainer/synchronisers/sparse/top_k.hh"
 
 #include <chrono>
 #include <cstring>
@@ -8,7 +8,7 @@
 #include <benchmark/benchmark.h>
 
 #include "trainer/philox.hh"
-#include "trainer/synchronisers/packed_entries.hh"
+#include "trainer/synchronisers/packed/packed_entries.hh"
 #include "trainer/tensor_span.hh"
 
 namespace thinpipe::trainer {

@@ -1,10 +1,42 @@
-#include "trainer/synchronisers/kept_entries.hh"
+#include "trainer/synchronisers/packed/kept_entries.hh"
 
 #include <algorithm>
+#include <bit>
 
 #include "trainer/tensor_span.hh"
 
 namespace thinpipe::trainer {
+namespace {
+
+// The loops below do not branch on whether an entry is kept: pruning leaves no pattern that a processor could
+// foretell.
+
+// `value`, or 0 where it is not kept.
+float kept_or_zero(float value, bool kept) {
+  const std::uint32_t all_bits = 0U - std::uint32_t{kept};
+  return std::bit_cast<float>(std::bit_cast<std::uint32_t>(value) & all_bits);
+}
+
+// packed: as many as are kept.
+void pack_kept(std::span<const float> values, std::span<const bool> kept, std::span<float> packed) {
+  std::size_t next = 0;
+  for (std::size_t i = 0; next < packed.size(); ++i) {
+    packed[next] = values[i];
+    next += std::size_t{kept[i]};
+  }
+}
+
+void unpack_kept(std::span<const float> packed, std::span<const bool> kept, std::span<float> values) {
+  std::size_t next = 0;
+  std::size_t i = 0;
+  for (; next < packed.size(); ++i) {
+    values[i] = kept_or_zero(packed[next], kept[i]);
+    next += std::size_t{kept[i]};
+  }
+  std::ranges::fill(values.subspan(i), 0.0F);
+}
+
+}  // namespace
 
 void KeptEntries::adopt(const std::vector<torch::Tensor>& kept) {
   kept_.clear();
@@ -38,28 +70,58 @@ std::vector<std::int64_t> KeptEntries::counts(const Slice& slice, std::int64_t p
   return counts;
 }
 
-torch::Tensor KeptEntries::pack(const Bucket& bucket) const {
-  std::vector<torch::Tensor> parts;
+torch::Tensor KeptEntries::mask(const Bucket& bucket) const {
+  torch::Tensor all = torch::ones({bucket.size}, torch::kBool);
   for (const Slice& slice : bucket.slices) {
     const torch::Tensor& mask = kept_[slice.parameter];
-    parts.push_back(mask.defined() ? bucket.view(slice).masked_select(mask) : bucket.view(slice));
+    if (mask.defined()) all.narrow(0, slice.offset, slice.size).copy_(mask);
   }
-  return torch::cat(parts);
+  return all;
+}
+
+torch::Tensor KeptEntries::pack(const Bucket& bucket) const {
+  const std::int64_t size = count(bucket);
+  if (size == bucket.size) return bucket.gradient;
+  torch::Tensor packed = torch::empty({size});
+  std::span<float> unfilled = floats(packed);
+  for (const Slice& slice : bucket.slices) {
+    const std::span<const float> values = floats(bucket.view(slice));
+    const std::span<float> part = unfilled.first(static_cast<std::size_t>(count(slice)));
+    unfilled = unfilled.subspan(part.size());
+    const torch::Tensor& mask = kept_[slice.parameter];
+    if (mask.defined()) {
+      pack_kept(values, elements<bool>(mask), part);
+    } else {
+      std::ranges::copy(values, part.begin());
+    }
+  }
+  return packed;
 }
 
 void KeptEntries::unpack(const torch::Tensor& packed, const Bucket& bucket,
                          const torch::Tensor& dense) const {
-  std::int64_t begin = 0;
+  if (packed.data_ptr() == dense.data_ptr()) return;
+  std::span<const float> unread = floats(packed);
+  for (const Slice& slice : bucket.slices) {
+    const std::span<float> values = floats(dense.narrow(0, slice.offset, slice.size));
+    const std::span<const float> part = unread.first(static_cast<std::size_t>(count(slice)));
+    unread = unread.subspan(part.size());
+    const torch::Tensor& mask = kept_[slice.parameter];
+    if (mask.defined()) {
+      unpack_kept(part, elements<bool>(mask), values);
+    } else {
+      std::ranges::copy(part, values.begin());
+    }
+  }
+}
+
+void KeptEntries::clear_pruned(const Bucket& bucket, const torch::Tensor& values) const {
   for (const Slice& slice : bucket.slices) {
     const torch::Tensor& mask = kept_[slice.parameter];
-    const torch::Tensor part = packed.narrow(0, begin, count(slice));
-    const torch::Tensor out = dense.narrow(0, slice.offset, slice.size);
-    if (mask.defined()) {
-      out.zero_().masked_scatter_(mask, part);
-    } else {
-      out.copy_(part);
-    }
-    begin += count(slice);
+    if (!mask.defined()) continue;
+    const std::span<float> part = floats(values.narrow(0, slice.offset, slice.size));
+    const std::span<const bool> kept = elements<bool>(mask);
+    for (std::size_t i = 0; i < part.size(); ++i) part[i] = kept_or_zero(part[i], kept[i]);
   }
 }
 

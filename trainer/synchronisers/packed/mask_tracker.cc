@@ -1,8 +1,9 @@
-#include "trainer/synchronisers/mask_tracker.hh"
+#include "trainer/synchronisers/packed/mask_tracker.hh"
 
 #include "trainer/agreement.hh"
 
 namespace thinpipe::trainer {
+
 MaskTracker::MaskTracker(State state, std::optional<Stability> stability, bool packs_whole)
     : stability_(stability), packs_whole_(packs_whole) {
   restore(std::move(state));

@@ -19,7 +19,7 @@
 // A local gradient cannot lead it: a channel may be dead on one worker and alive on another.
 #pragma once
 
-#include "trainer/synchronisers/packed_entries.hh"
+#include "trainer/synchronisers/packed/packed_entries.hh"
 
 namespace thinpipe::trainer {
 

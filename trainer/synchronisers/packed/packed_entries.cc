@@ -1,4 +1,4 @@
-#include "trainer/synchronisers/packed_entries.hh"
+#include "trainer/synchronisers/packed/packed_entries.hh"
 
 #include <algorithm>
 
@@ -21,11 +21,13 @@ PackedEntries::PackedEntries(const torch::Tensor& kept) : size_(kept.numel()) {
 
 std::int64_t PackedEntries::gather(std::span<const float> dense, float divisor,
                                    std::span<float> packed) const {
-  for (std::size_t i = 0; i < indices_.size(); ++i) packed[i] = dense[indices_[i]];
-  // Counted before the division, which may round to zero.
-  const std::int64_t outside = count_non_zero(dense) - count_non_zero(packed.first(indices_.size()));
-  for (std::size_t i = 0; i < indices_.size(); ++i) packed[i] /= divisor;
-  return outside;
+  std::int64_t inside = 0;
+  for (std::size_t i = 0; i < indices_.size(); ++i) {
+    const float value = dense[indices_[i]];
+    inside += value != 0.0F ? 1 : 0;  // before the division, which may round to zero
+    packed[i] = value / divisor;
+  }
+  return count_non_zero(dense) - inside;
 }
 
 void PackedEntries::scatter(std::span<const float> packed, std::span<float> dense) const {

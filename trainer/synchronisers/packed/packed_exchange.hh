@@ -1,7 +1,7 @@
 // How the values of a packed bucket travel: the part of PacTrain that its variants do not share.
 #pragma once
 
-#include "trainer/synchronisers/packed_entries.hh"
+#include "trainer/synchronisers/packed/packed_entries.hh"
 #include "trainer/synchronisers/synchroniser.hh"
 #include "trainer/tensor_span.hh"
 
@@ -37,7 +37,7 @@ class PackedExchange {
   // worker, leaves the gradient as it was and returns false, on every worker alike.
   virtual bool exchange(Bucket& bucket, const PackedLayout& layout, Collective& network) = 0;
 
-  // After a full exchange: nothing was held back.
+  // After a full exchange, be it that exchange() returned false: nothing was held back.
   virtual void hold_nothing_back(const Bucket& /*bucket*/) {}
 
   virtual ExpectedTraffic traffic(const PackedLayout& layout, int world_size) const = 0;

@@ -1,4 +1,4 @@
-#include "trainer/synchronisers/packed_exchange.hh"
+#include "trainer/synchronisers/packed/packed_exchange.hh"
 
 namespace thinpipe::trainer {
 namespace {

@@ -1,9 +1,9 @@
 #include <limits>
 
-#include "trainer/philox.hh"
-#include "trainer/synchronisers/packed_exchange.hh"
+#include "trainer/synchronisers/packed/packed_exchange.hh"
+#include "trainer/synchronisers/quantised/bucket_draws.hh"
+#include "trainer/synchronisers/quantised/ternary.hh"
 #include "trainer/synchronisers/residual.hh"
-#include "trainer/synchronisers/ternary.hh"
 
 namespace thinpipe::trainer {
 namespace {
@@ -29,26 +29,25 @@ class TernaryExchange : public PackedExchange {
     if (network.world_size() > std::numeric_limits<std::int8_t>::max()) {
       throw Error("pactrain sums ternary values in int8 and can serve at most 127 workers");
     }
-    torch::Tensor packed = torch::empty({layout.entries.packed_size()});
+    const torch::Tensor packed = torch::empty({layout.entries.packed_size()});
     const std::span<float> values = floats(packed);
     const bool escaped = layout.entries.gather(floats(bucket.gradient), 1.0F, values) > 0;
 
-    torch::Tensor scales = torch::empty({std::ssize(layout.layer_ends)});
+    const torch::Tensor scales = torch::empty({std::ssize(layout.layer_ends)});
     const std::span<float> scale = floats(scales);
     for_each_layer(layout, [&](std::size_t l, std::size_t begin, std::size_t size) {
       scale[l] = ternary_scale(values.subspan(begin, size));
     });
     network.all_reduce(scales, Reduction::max);
 
-    torch::Tensor codes = torch::empty({layout.entries.packed_size() + 1}, torch::kChar);
-    const std::span<std::int8_t> code(codes.data_ptr<std::int8_t>(), values.size() + 1);
-    encode(bucket, layout, scale, values, network.rank(), code);
-    const torch::Tensor own = codes.clone();
+    const torch::Tensor codes = torch::empty({layout.entries.packed_size() + 1}, torch::kChar);
+    const std::span<std::int8_t> code = elements<std::int8_t>(codes);
+    encode(bucket, layout, scale, values, network.rank(), code.first(values.size()));
+    hold_back(bucket, layout, scale, values, code.first(values.size()));
     code.back() = escaped ? 1 : 0;
     network.all_reduce(codes, Reduction::sum);
     if (code.back() != 0) return false;
 
-    hold_back(bucket, layout, scale, values, {own.data_ptr<std::int8_t>(), values.size()});
     for_each_layer(layout, [&](std::size_t l, std::size_t begin, std::size_t size) {
       const float unit = scale[l] / static_cast<float>(network.world_size());
       expand_ternary(code.subspan(begin, size), unit, values.subspan(begin, size));
@@ -63,11 +62,12 @@ class TernaryExchange : public PackedExchange {
   }
 
  protected:
-  // Writes the code of every value; codes has one more element.
+  // Writes the code of every value.
   virtual void encode(const Bucket& bucket, const PackedLayout& layout, std::span<const float> scales,
                       std::span<const float> values, int rank, std::span<std::int8_t> codes) const = 0;
 
-  // What the codes did not say of the values.
+  // What the codes do not say of the values: before they are summed, and to no effect where an entry escapes,
+  // as then hold_nothing_back() follows.
   virtual void hold_back(const Bucket& /*bucket*/, const PackedLayout& /*layout*/,
                          std::span<const float> /*scales*/, std::span<const float> /*values*/,
                          std::span<const std::int8_t> /*codes*/) {}
@@ -77,22 +77,17 @@ class TernaryExchange : public PackedExchange {
 // the paper.
 class StochasticTernary : public TernaryExchange {
  public:
-  explicit StochasticTernary(std::uint64_t seed) : seed_(seed) {}
+  explicit StochasticTernary(std::uint64_t seed) : draws_(seed) {}
 
   Estimate estimate() const override { return Estimate::unbiased; }
 
-  void begin_step(std::uint64_t step) override { step_ = step; }
+  void begin_step(std::uint64_t step) override { draws_.begin_step(step); }
 
  protected:
   void encode(const Bucket& bucket, const PackedLayout& layout, std::span<const float> scales,
               std::span<const float> values, int rank, std::span<std::int8_t> codes) const override {
-    std::vector<float> random(values.size());
-    const std::span<float> uniform(random);
-    fill_uniform({.seed = seed_,
-                  .step = static_cast<std::uint32_t>(step_),
-                  .bucket = static_cast<std::uint32_t>(bucket.index),
-                  .rank = static_cast<std::uint32_t>(rank)},
-                 uniform);
+    const torch::Tensor random = draws_.uniform(bucket, rank, std::ssize(values));
+    const std::span<const float> uniform = floats(random);
     for_each_layer(layout, [&](std::size_t l, std::size_t begin, std::size_t size) {
       draw_ternary(values.subspan(begin, size), scales[l], uniform.subspan(begin, size),
                    codes.subspan(begin, size));
@@ -100,17 +95,15 @@ class StochasticTernary : public TernaryExchange {
   }
 
  private:
-  std::uint64_t seed_;
-  std::uint64_t step_ = 0;
+  BucketDraws draws_;
 };
 
 // An extension to the paper: what the codes leave unsaid is added to the next gradient.
 //   q = g + e;  c_i = the nearest of {-1, 0, 1} to q_i / s_l;  e' = q - s_l·c
 // Rounds to nearest, because with feedback no draw need be unbiased, and a draw's error can be as large as s:
-// then |e|
-// <= s <= max|g| + max|e| bounds nothing. Rounded, |e'| <= s/2, so |e| never exceeds the largest |g| of any
-// worker and step, and the sum of all results stays within that of the sum of all means. A full exchange
-// takes e along. State: e, float32 [n].
+// then |e| <= s <= max|g| + max|e| bounds nothing. Rounded, |e'| <= s/2, so |e| never exceeds the largest |g|
+// of any worker and step, and the sum of all results stays within that of the sum of all means. A full
+// exchange takes e along. State: e, float32 [n].
 class FeedbackTernary : public TernaryExchange {
  public:
   explicit FeedbackTernary(const std::vector<ParameterInfo>& parameters) : residual_(parameters) {}
@@ -139,11 +132,13 @@ class FeedbackTernary : public TernaryExchange {
 
   void hold_back(const Bucket& bucket, const PackedLayout& layout, std::span<const float> scales,
                  std::span<const float> values, std::span<const std::int8_t> codes) override {
-    std::vector<float> left(values.begin(), values.end());
+    std::vector<float> left(values.size());
     for_each_layer(layout, [&](std::size_t l, std::size_t begin, std::size_t size) {
-      for (std::size_t i = begin; i < begin + size; ++i) left[i] -= scales[l] * static_cast<float>(codes[i]);
+      for (std::size_t i = begin; i < begin + size; ++i) {
+        left[i] = values[i] - scales[l] * static_cast<float>(codes[i]);
+      }
     });
-    torch::Tensor remainder = torch::empty({bucket.size});
+    const torch::Tensor remainder = torch::empty({bucket.size});
     layout.entries.scatter(left, floats(remainder));
     residual_.stage(bucket, remainder);
   }

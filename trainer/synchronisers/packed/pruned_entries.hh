@@ -19,7 +19,7 @@ class PrunedEntries {
   }
 
   // values, float32 [bucket.size], become 0 there: by selection, so that an infinity cannot become NaN.
-  void clear(const Bucket& bucket, torch::Tensor values) const {
+  void clear(const Bucket& bucket, const torch::Tensor& values) const {
     for (const Slice& slice : bucket.slices) {
       const torch::Tensor& pruned = pruned_[slice.parameter];
       if (pruned.defined()) values.narrow(0, slice.offset, slice.size).masked_fill_(pruned, 0);

@@ -1,4 +1,4 @@
-#include "trainer/synchronisers/block_streams.hh"
+#include "trainer/synchronisers/quantised/block_streams.hh"
 
 #include <algorithm>
 #include <cstring>

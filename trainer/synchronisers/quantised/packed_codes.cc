@@ -1,4 +1,4 @@
-#include "trainer/synchronisers/packed_codes.hh"
+#include "trainer/synchronisers/quantised/packed_codes.hh"
 
 #include <algorithm>
 #include <array>

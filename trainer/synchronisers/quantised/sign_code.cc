@@ -1,6 +1,8 @@
-#include "trainer/synchronisers/sign_code.hh"
+#include "trainer/synchronisers/quantised/sign_code.hh"
 
 #include <algorithm>
+#include <array>
+#include <cstring>
 #include <vector>
 
 namespace thinpipe::trainer {
@@ -8,7 +10,19 @@ namespace {
 
 constexpr std::size_t signs_per_byte = 8;
 
-std::uint8_t byte_of_signs(std::span<const float> values) {
+using ByteOfSigns = std::array<std::int8_t, signs_per_byte>;
+
+// The signs that each byte stands for.
+constexpr std::array<ByteOfSigns, 256> signs_of_byte = [] {
+  std::array<ByteOfSigns, 256> all{};
+  for (std::size_t byte = 0; byte < all.size(); ++byte) {
+    for (std::size_t b = 0; b < signs_per_byte; ++b) all[byte][b] = ((byte >> b) & 1U) != 0 ? 1 : -1;
+  }
+  return all;
+}();
+
+// values: a span of a byte's signs or, at the end, of fewer.
+std::uint8_t byte_of_signs(const auto& values) {
   std::uint32_t byte = 0;
   for (std::size_t b = 0; b < values.size(); ++b) {
     byte |= static_cast<std::uint32_t>(values[b] >= 0 ? 1 : 0) << b;
@@ -16,27 +30,23 @@ std::uint8_t byte_of_signs(std::span<const float> values) {
   return static_cast<std::uint8_t>(byte);
 }
 
-void signs_of_byte(std::uint8_t byte, std::span<std::int8_t> signs) {
-  for (std::size_t b = 0; b < signs.size(); ++b) {
-    const std::int32_t bit = (std::int32_t{byte} >> b) & 1;
-    signs[b] = static_cast<std::int8_t>(2 * bit - 1);
-  }
-}
-
 }  // namespace
 
 void pack_signs(std::span<const float> values, std::span<std::uint8_t> packed) {
-  for (std::size_t i = 0; i < packed.size(); ++i) {
-    const std::span<const float> rest = values.subspan(i * signs_per_byte);
-    packed[i] = byte_of_signs(rest.first(std::min(rest.size(), signs_per_byte)));
+  const std::size_t whole = values.size() / signs_per_byte;
+  for (std::size_t i = 0; i < whole; ++i) {
+    packed[i] = byte_of_signs(values.subspan(i * signs_per_byte).first<signs_per_byte>());
   }
+  if (whole < packed.size()) packed[whole] = byte_of_signs(values.subspan(whole * signs_per_byte));
 }
 
 void unpack_signs(std::span<const std::uint8_t> packed, std::span<std::int8_t> signs) {
-  for (std::size_t i = 0; i < packed.size(); ++i) {
-    const std::span<std::int8_t> rest = signs.subspan(i * signs_per_byte);
-    signs_of_byte(packed[i], rest.first(std::min(rest.size(), signs_per_byte)));
+  const std::size_t whole = signs.size() / signs_per_byte;
+  for (std::size_t i = 0; i < whole; ++i) {
+    std::memcpy(&signs[i * signs_per_byte], signs_of_byte[packed[i]].data(), signs_per_byte);
   }
+  const std::span<std::int8_t> rest = signs.subspan(whole * signs_per_byte);
+  if (!rest.empty()) std::copy_n(signs_of_byte[packed[whole]].begin(), rest.size(), rest.begin());
 }
 
 void add_signs(std::span<const std::uint8_t> packed, std::span<const std::int64_t> group_sizes,

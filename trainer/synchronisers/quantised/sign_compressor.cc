@@ -1,4 +1,4 @@
-#include "trainer/synchronisers/sign_compressor.hh"
+#include "trainer/synchronisers/quantised/sign_compressor.hh"
 
 #include <algorithm>
 #include <cstring>

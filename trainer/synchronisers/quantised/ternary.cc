@@ -1,4 +1,4 @@
-#include "trainer/synchronisers/ternary.hh"
+#include "trainer/synchronisers/quantised/ternary.hh"
 
 #include <bit>
 #include <cmath>
@@ -21,7 +21,7 @@ float ternary_scale(std::span<const float> values) {
 void draw_ternary(std::span<const float> values, float scale, std::span<const float> uniform,
                   std::span<std::int8_t> codes) {
   for (std::size_t i = 0; i < values.size(); ++i) {
-    const bool fires = uniform[i] * scale < std::abs(values[i]);
+    const bool fires = uniform[i] < std::abs(values[i]) / scale;
     const std::int32_t sign = values[i] < 0 ? -1 : 1;
     codes[i] = static_cast<std::int8_t>(fires ? sign : 0);
   }

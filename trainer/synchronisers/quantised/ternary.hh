@@ -10,8 +10,8 @@ namespace thinpipe::trainer {
 // s = max|q|; infinity where an entry is not finite; 0 of nothing.
 float ternary_scale(std::span<const float> values);
 
-// codes[i] = sign(q_i) where uniform[i]·s < |q_i|, else 0. With uniform on [0, 1), |q| = s always fires and s
-// = 0 never. All spans have one size.
+// codes[i] = sign(q_i) where uniform[i] < |q_i|/s, else 0. With uniform on [0, 1), |q| = s always fires, and
+// nothing does where s is 0 or infinite. All spans have one size.
 void draw_ternary(std::span<const float> values, float scale, std::span<const float> uniform,
                   std::span<std::int8_t> codes);
 

@@ -1,4 +1,4 @@
-#include "trainer/synchronisers/thc_exchange.hh"
+#include "trainer/synchronisers/quantised/thc_exchange.hh"
 
 #include <algorithm>
 #include <bit>

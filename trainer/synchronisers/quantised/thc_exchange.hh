@@ -8,7 +8,7 @@
 
 #include "trainer/collectives/collective.hh"
 #include "trainer/synchronisers/expected_traffic.hh"
-#include "trainer/synchronisers/thc_table.hh"
+#include "trainer/synchronisers/quantised/thc_table.hh"
 
 namespace thinpipe::trainer {
 

@@ -1,4 +1,4 @@
-#include "trainer/synchronisers/thc_table.hh"
+#include "trainer/synchronisers/quantised/thc_table.hh"
 
 #include <algorithm>
 #include <cmath>

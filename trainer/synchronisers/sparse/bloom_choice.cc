@@ -1,9 +1,9 @@
-#include "trainer/synchronisers/bloom_choice.hh"
+#include "trainer/synchronisers/sparse/bloom_choice.hh"
 
 #include <algorithm>
 #include <numeric>
 
-#include "trainer/synchronisers/random_index.hh"
+#include "trainer/synchronisers/quantised/random_index.hh"
 
 namespace thinpipe::trainer {
 namespace {

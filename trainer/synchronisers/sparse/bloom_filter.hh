@@ -30,9 +30,8 @@ class BloomFilter {
   std::size_t bit_of(std::uint32_t key, int hash) const;
 
   void insert(std::uint32_t key);
-  bool may_hold(std::uint32_t key) const;
 
-  // Of 0 to n - 1 those that it may hold, ascending.
+  // Of 0 to n - 1 those that it may hold: all members and some others. Ascending.
   std::vector<std::uint32_t> positives(std::uint32_t n) const;
 
  private:

@@ -1,4 +1,4 @@
-#include "trainer/synchronisers/deepreduce_code.hh"
+#include "trainer/synchronisers/sparse/deepreduce_code.hh"
 
 #include <algorithm>
 #include <bit>
@@ -9,9 +9,10 @@
 #include <fmt/format.h>
 
 #include "trainer/collectives/collective.hh"
-#include "trainer/synchronisers/bit_stream.hh"
-#include "trainer/synchronisers/place_code.hh"
-#include "trainer/synchronisers/value_code.hh"
+#include "trainer/synchronisers/messages.hh"
+#include "trainer/synchronisers/sparse/bit_stream.hh"
+#include "trainer/synchronisers/sparse/place_code.hh"
+#include "trainer/synchronisers/sparse/value_code.hh"
 #include "trainer/tensor_span.hh"
 
 namespace thinpipe::trainer {
@@ -38,6 +39,7 @@ std::vector<std::uint32_t> append_order(std::span<const std::uint32_t> places, s
   std::ranges::stable_sort(order, std::greater(), [&](std::uint32_t at) { return dense[places[at]]; });
   BitWriter bits(out);
   std::vector<std::uint32_t> sorted;
+  sorted.reserve(places.size());
   for (const std::uint32_t at : order) {
     bits.append(at, order_bits(places.size()));
     sorted.push_back(places[at]);
@@ -52,6 +54,7 @@ std::vector<std::uint32_t> read_order(std::span<const std::uint8_t>& in,
   BitReader bits(in);
   std::vector<bool> is_taken(places.size());
   std::vector<std::uint32_t> sorted;
+  sorted.reserve(places.size());
   for (std::size_t i = 0; i < places.size(); ++i) {
     const std::uint32_t at = bits.read(order_bits(places.size()));
     if (at >= places.size() || is_taken[at]) {
@@ -95,7 +98,7 @@ class DeepReduceCode : public SparseCode {
     }
     if (has_fixed_size())
       bytes.resize(static_cast<std::size_t>(message_bytes(header.n, std::ssize(indices))));
-    return torch::tensor(bytes, torch::kByte);
+    return message_of(std::move(bytes));
   }
 
   void add(const torch::Tensor& message, const SparseHeader& expected, std::uint32_t sender, float factor,
@@ -141,6 +144,7 @@ class DeepReduceCode : public SparseCode {
     if (!std::ranges::all_of(places, is_finite)) return false;
     if (sends_order()) places = append_order(places, dense, out);
     std::vector<float> values;
+    values.reserve(places.size());
     for (const std::uint32_t place : places) values.push_back(dense[place]);
     RandomStream stream = stream_of_places(header, sender);
     stream.seed = ~stream.seed;  // other draws than those of places

@@ -8,7 +8,7 @@
 // its indices 4 bytes each, as in the reference code.
 #pragma once
 
-#include "trainer/synchronisers/sparse_code.hh"
+#include "trainer/synchronisers/sparse/sparse_code.hh"
 
 namespace thinpipe::trainer {
 

@@ -1,4 +1,4 @@
-#include "trainer/synchronisers/hashed_owners.hh"
+#include "trainer/synchronisers/sparse/hashed_owners.hh"
 
 #include <numeric>
 

@@ -1,4 +1,4 @@
-#include "trainer/synchronisers/index_code.hh"
+#include "trainer/synchronisers/sparse/index_code.hh"
 
 #include <algorithm>
 #include <bit>
@@ -7,10 +7,11 @@
 #include <functional>
 #include <map>
 #include <numbers>
+#include <numeric>
 
 #include <fmt/format.h>
 
-#include "trainer/synchronisers/bit_stream.hh"
+#include "trainer/synchronisers/sparse/bit_stream.hh"
 
 namespace thinpipe::trainer {
 namespace {
@@ -25,15 +26,15 @@ std::span<const std::uint8_t> take(std::span<const std::uint8_t> in, std::size_t
 }
 
 void check_ascending(std::span<const std::uint32_t> indices, std::uint32_t n) {
-  if (!std::ranges::is_sorted(indices, std::less_equal()) || (!indices.empty() && indices.back() >= n)) {
+  const bool ascend = std::ranges::adjacent_find(indices, std::greater_equal()) == indices.end();
+  if (!ascend || (!indices.empty() && indices.back() >= n)) {
     throw CollectiveError(fmt::format("indices of a sparse message must ascend and stay below {}", n));
   }
 }
 
 void append_bytes(std::vector<std::uint8_t>& out, const void* from, std::size_t bytes) {
-  const std::size_t end = out.size();
-  out.resize(end + bytes);
-  if (bytes > 0) std::memcpy(&out[end], from, bytes);
+  const auto* const begin = static_cast<const std::uint8_t*>(from);
+  out.insert(out.end(), begin, begin + bytes);
 }
 
 class PlainIndices : public IndexCode {
@@ -77,16 +78,19 @@ class BlockIndices : public IndexCode {
     const auto own = take(in, static_cast<std::size_t>(bytes(n, count)));
     std::vector<std::uint32_t> counts(static_cast<std::size_t>(blocks(n)));
     if (!counts.empty()) std::memcpy(counts.data(), own.data(), 4 * counts.size());
+    if (std::accumulate(counts.begin(), counts.end(), std::uint64_t{0}) != count) {
+      throw CollectiveError("blocks of a sparse message do not add up");
+    }
     auto rest = own.subspan(4 * counts.size());
     indices.clear();
+    indices.reserve(count);
     for (std::uint32_t block = 0; block < counts.size(); ++block) {
-      for (std::uint32_t i = 0; i < counts[block] && !rest.empty(); ++i, rest = rest.subspan(2)) {
+      for (std::uint32_t i = 0; i < counts[block]; ++i, rest = rest.subspan(2)) {
         std::uint16_t within = 0;
         std::memcpy(&within, rest.data(), sizeof within);
         indices.push_back((block << block_bits) | within);
       }
     }
-    if (indices.size() != count) throw CollectiveError("blocks of a sparse message do not add up");
     check_ascending(indices, n);
     return own.size();
   }

@@ -1,4 +1,4 @@
-#include "trainer/synchronisers/nonzero_blocks.hh"
+#include "trainer/synchronisers/sparse/nonzero_blocks.hh"
 
 #include <algorithm>
 #include <bit>
@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 
 #include "trainer/collectives/collective.hh"
-#include "trainer/synchronisers/index_code.hh"
+#include "trainer/synchronisers/sparse/index_code.hh"
 #include "trainer/tensor_span.hh"
 
 namespace thinpipe::trainer {
@@ -24,11 +24,37 @@ constexpr std::int64_t block_count(std::int64_t n, std::int64_t block_size) {
   return (n + block_size - 1) / block_size;
 }
 
+template <class Value>
+std::span<Value> block_at(std::span<Value> vector, std::uint32_t place, std::int64_t block_size) {
+  const std::size_t begin = std::size_t{place} * static_cast<std::size_t>(block_size);
+  return vector.subspan(begin, std::min(static_cast<std::size_t>(block_size), vector.size() - begin));
+}
+
 // By bits, all but the sign: an OR of integers is associative, so the compiler may use vectors.
 bool is_zero_block(std::span<const float> block) {
   std::uint32_t bits = 0;
   for (const float value : block) bits |= std::bit_cast<std::uint32_t>(value) << 1U;
   return bits == 0;
+}
+
+// Ascending. Without a branch on whether a block is zero, which nobody can predict.
+std::vector<std::uint32_t> nonzero_places(std::span<const float> vector, std::int64_t block_size) {
+  const auto blocks = static_cast<std::uint32_t>(block_count(std::ssize(vector), block_size));
+  std::vector<std::uint32_t> places(std::size_t{blocks} + 1);  // each is written down, after the last taken
+  std::uint32_t* next = places.data();
+  for (std::uint32_t place = 0; place < blocks; ++place) {
+    *next = place;
+    next += is_zero_block(block_at(vector, place, block_size)) ? 0 : 1;
+  }
+  places.resize(static_cast<std::size_t>(next - places.data()));
+  return places;
+}
+
+// How many are in the blocks at these places. Only the last block can be shorter, and it comes last.
+std::int64_t values_at(std::span<const std::uint32_t> places, std::span<const float> vector,
+                       std::int64_t block_size) {
+  if (places.empty()) return 0;
+  return (std::ssize(places) - 1) * block_size + std::ssize(block_at(vector, places.back(), block_size));
 }
 
 }  // namespace
@@ -38,52 +64,45 @@ std::int64_t nonzero_blocks_bytes(std::int64_t n, std::int64_t block_size, std::
 }
 
 torch::Tensor write_nonzero_blocks(std::span<const float> vector, std::int64_t block_size) {
-  const auto size = static_cast<std::size_t>(block_size);
-  std::vector<std::uint32_t> places;
-  std::vector<float> values;
-  for (std::size_t begin = 0; begin < vector.size(); begin += size) {
-    const auto block = vector.subspan(begin, std::min(size, vector.size() - begin));
-    if (is_zero_block(block)) continue;
-    places.push_back(static_cast<std::uint32_t>(begin / size));
-    values.insert(values.end(), block.begin(), block.end());
-  }
+  const std::int64_t n = std::ssize(vector);
+  const std::vector<std::uint32_t> places = nonzero_places(vector, block_size);
   std::vector<std::uint8_t> bitmap;
-  block_bitmap().append(places, static_cast<std::uint32_t>(block_count(std::ssize(vector), block_size)),
-                        bitmap);
-  const std::size_t value_bytes = sizeof(float) * values.size();
-  torch::Tensor message =
-      torch::empty({static_cast<std::int64_t>(bitmap.size() + value_bytes)}, torch::kByte);
-  const auto bytes = elements<std::uint8_t>(message);
-  std::ranges::copy(bitmap, bytes.begin());
-  if (!values.empty()) std::memcpy(&bytes[bitmap.size()], values.data(), value_bytes);
+  block_bitmap().append(places, static_cast<std::uint32_t>(block_count(n, block_size)), bitmap);
+  const std::int64_t values = values_at(places, vector, block_size);
+  torch::Tensor message = torch::empty({nonzero_blocks_bytes(n, block_size, values)}, torch::kByte);
+  std::uint8_t* next = std::ranges::copy(bitmap, message.data_ptr<std::uint8_t>()).out;
+  for (const std::uint32_t place : places) {
+    for (const float value : block_at(vector, place, block_size)) {
+      std::memcpy(next, &value, sizeof value);
+      next += sizeof value;
+    }
+  }
   return message;
 }
 
 void add_nonzero_blocks(const torch::Tensor& message, std::int64_t block_size, std::span<float> vector) {
   const auto bytes = elements<std::uint8_t>(message);
-  const auto size = static_cast<std::size_t>(block_size);
-  const auto bitmap_bytes = static_cast<std::size_t>(nonzero_blocks_bytes(std::ssize(vector), block_size, 0));
-  std::vector<float> values((std::max(bytes.size(), bitmap_bytes) - bitmap_bytes) / sizeof(float));
-  // Only the last block can be shorter, and it comes last.
-  const auto count = static_cast<std::uint32_t>(block_count(std::ssize(values), block_size));
+  const std::int64_t n = std::ssize(vector);
+  const std::int64_t bitmap_bytes = nonzero_blocks_bytes(n, block_size, 0);
+  const std::int64_t values = std::max<std::int64_t>(0, std::ssize(bytes) - bitmap_bytes) / 4;
+  const auto count = static_cast<std::uint32_t>(block_count(values, block_size));
   std::vector<std::uint32_t> places;
-  block_bitmap().read(bytes, static_cast<std::uint32_t>(block_count(std::ssize(vector), block_size)), count,
-                      places);
+  block_bitmap().read(bytes, static_cast<std::uint32_t>(block_count(n, block_size)), count, places);
 
-  std::size_t announced = 0;
-  for (const std::uint32_t place : places) announced += std::min(size, vector.size() - place * size);
-  if (bytes.size() != bitmap_bytes + sizeof(float) * announced) {
+  const std::int64_t announced = values_at(places, std::span<const float>(vector), block_size);
+  if (std::ssize(bytes) != nonzero_blocks_bytes(n, block_size, announced)) {
     throw CollectiveError(
         fmt::format("a message of non-zero blocks has {} bytes for a bitmap of {} and {} values",
                     bytes.size(), bitmap_bytes, announced));
   }
-  if (!values.empty()) std::memcpy(values.data(), &bytes[bitmap_bytes], sizeof(float) * values.size());
-  std::size_t next = 0;
+  const std::uint8_t* next = bytes.data() + bitmap_bytes;
   for (const std::uint32_t place : places) {
-    const std::size_t begin = place * size;
-    const std::size_t length = std::min(size, vector.size() - begin);
-    for (std::size_t i = 0; i < length; ++i) vector[begin + i] += values[next + i];
-    next += length;
+    for (float& sum : block_at(vector, place, block_size)) {
+      float value = 0;
+      std::memcpy(&value, next, sizeof value);
+      sum += value;
+      next += sizeof value;
+    }
   }
 }
 

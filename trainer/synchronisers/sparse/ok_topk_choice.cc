@@ -1,10 +1,10 @@
-#include "trainer/synchronisers/ok_topk_choice.hh"
+#include "trainer/synchronisers/sparse/ok_topk_choice.hh"
 
 #include <algorithm>
 
 #include <fmt/format.h>
 
-#include "trainer/synchronisers/threshold_choice.hh"
+#include "trainer/synchronisers/sparse/threshold_choice.hh"
 #include "trainer/tensor_span.hh"
 
 namespace thinpipe::trainer {
@@ -41,6 +41,10 @@ void OkTopkChoice::divide_anew(std::span<const std::uint32_t> own, std::int64_t 
   network.all_reduce(sums, Reduction::sum);
   std::ranges::transform(elements<std::int64_t>(sums), inner.begin(),
                          [&](std::int64_t sum) { return sum / workers; });
+  if (!std::ranges::is_sorted(boundaries)) {
+    throw CollectiveError(
+        fmt::format("regions of {} entries have the boundaries {}", n, fmt::join(boundaries, ", ")));
+  }
 }
 
 std::vector<SparseEntry> OkTopkChoice::choose_of_region(std::span<const float> sums, std::int64_t k,

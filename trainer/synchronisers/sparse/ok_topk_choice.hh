@@ -3,7 +3,7 @@
 #pragma once
 
 #include "trainer/collectives/collective.hh"
-#include "trainer/synchronisers/sparse_entries.hh"
+#include "trainer/synchronisers/sparse/sparse_entries.hh"
 #include "trainer/tensor_map.hh"
 
 namespace thinpipe::trainer {

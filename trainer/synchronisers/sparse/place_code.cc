@@ -1,4 +1,4 @@
-#include "trainer/synchronisers/place_code.hh"
+#include "trainer/synchronisers/sparse/place_code.hh"
 
 #include <algorithm>
 #include <cmath>
@@ -9,7 +9,7 @@
 #include <fmt/format.h>
 
 #include "trainer/collectives/collective.hh"
-#include "trainer/synchronisers/bloom_choice.hh"
+#include "trainer/synchronisers/sparse/bloom_choice.hh"
 
 namespace thinpipe::trainer {
 namespace {
@@ -44,10 +44,12 @@ class ListedPlaces : public PlaceCode {
     const auto own = take_places(in, std::size_t{4} * count);
     std::vector<std::uint32_t> places(count);
     if (count > 0) std::memcpy(places.data(), own.data(), own.size());
-    std::vector<std::uint32_t> sorted = places;
-    std::ranges::sort(sorted);
-    if (std::ranges::adjacent_find(sorted) != sorted.end() || (count > 0 && sorted.back() >= n)) {
-      throw CollectiveError(fmt::format("places of a sparse message must be different and below {}", n));
+    std::vector<bool> is_taken(n);
+    for (const std::uint32_t place : places) {
+      if (place >= n || is_taken[place]) {
+        throw CollectiveError(fmt::format("places of a sparse message must be different and below {}", n));
+      }
+      is_taken[place] = true;
     }
     return places;
   }

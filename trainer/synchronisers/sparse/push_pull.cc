@@ -1,4 +1,4 @@
-#include "trainer/synchronisers/push_pull.hh"
+#include "trainer/synchronisers/sparse/push_pull.hh"
 
 #include <algorithm>
 #include <numeric>
@@ -26,7 +26,7 @@ ExpectedTraffic push_pull_at_most(const PushPullBytes& bytes) {
     sent = std::max(sent, pushed - bytes.pushed[rank] + ring_all_gather_v_sent_bytes(bytes.pulled, rank));
   }
   const ExpectedTraffic messages{static_cast<double>(pushed + std::ranges::max(bytes.pulled)),
-                                 static_cast<double>(sent)};
+                                 static_cast<double>(sent), static_cast<double>(pushed)};
   return push_pull_sizes(world_size) + messages;
 }
 
@@ -35,7 +35,8 @@ ExpectedTraffic push_pull_mean(const PushPullBytes& bytes) {
   const auto pushed = static_cast<double>(total_of(bytes.pushed));
   const auto pulled = static_cast<double>(total_of(bytes.pulled));
   const ExpectedTraffic messages{pushed + pulled / world_size,
-                                 (pushed + pulled) * (world_size - 1) / world_size};
+                                 (pushed + pulled) * (world_size - 1) / world_size,
+                                 pushed * (world_size - 1) / world_size};
   return push_pull_sizes(world_size) + messages;
 }
 

@@ -1,13 +1,13 @@
-#include "trainer/synchronisers/sampled_top_k.hh"
+#include "trainer/synchronisers/sparse/sampled_top_k.hh"
 
 #include <algorithm>
 #include <bit>
 #include <cmath>
 #include <functional>
 
-#include "trainer/synchronisers/kept_count.hh"
-#include "trainer/synchronisers/random_index.hh"
-#include "trainer/synchronisers/top_k.hh"
+#include "trainer/synchronisers/quantised/random_index.hh"
+#include "trainer/synchronisers/sparse/kept_count.hh"
+#include "trainer/synchronisers/sparse/top_k.hh"
 
 namespace thinpipe::trainer {
 namespace {
@@ -48,8 +48,11 @@ std::size_t count_from(std::span<const float> values, std::uint32_t threshold) {
   return count;
 }
 
-std::vector<std::uint32_t> indices_from(std::span<const float> values, std::uint32_t threshold) {
+// `count` of them.
+std::vector<std::uint32_t> indices_from(std::span<const float> values, std::uint32_t threshold,
+                                        std::size_t count) {
   std::vector<std::uint32_t> indices;
+  indices.reserve(count);
   for (std::size_t i = 0; i < values.size(); ++i) {
     if (magnitude_bits(values[i]) >= threshold) indices.push_back(static_cast<std::uint32_t>(i));
   }
@@ -66,13 +69,15 @@ std::vector<std::uint32_t> sampled_top_k_indices(std::span<const float> values,
 
   std::uint32_t threshold =
       sampled_threshold(values, random_index(selection.start, stride), stride, selection.ratio);
-  const auto too_few = [&] {
-    return static_cast<double>(count_from(values, threshold)) < fewest_found * static_cast<double>(k);
-  };
+  std::size_t count = count_from(values, threshold);
+  const auto too_few = [&] { return static_cast<double>(count) < fewest_found * static_cast<double>(k); };
   for (int i = 0; i < most_lowerings && threshold < bits_of_infinity && too_few(); ++i) {
     threshold = magnitude_bits(lowering * std::bit_cast<float>(threshold));
+    count = count_from(values, threshold);
   }
-  const std::vector<std::uint32_t> found = indices_from(values, threshold);
+  // A threshold of zero, as where most entries are zero, leaves nothing out.
+  if (count == values.size()) return top_k_indices(values, k);
+  const std::vector<std::uint32_t> found = indices_from(values, threshold, count);
   if (found.size() <= k) return found;
 
   std::vector<float> candidates;

@@ -1,4 +1,4 @@
-#include "trainer/synchronisers/sparse_code.hh"
+#include "trainer/synchronisers/sparse/sparse_code.hh"
 
 #include <bit>
 #include <cstring>
@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "trainer/collectives/collective.hh"
+#include "trainer/synchronisers/messages.hh"
 #include "trainer/tensor_span.hh"
 
 namespace thinpipe::trainer {
@@ -36,6 +37,7 @@ class PlainSparseCode : public SparseCode {
   }
 
   bool has_fixed_size() const override { return indices_->has_fixed_size(); }
+  bool is_lossless() const override { return true; }
 
   torch::Tensor encode(const SparseHeader& header, std::uint32_t /*sender*/,
                        std::span<const std::uint32_t> indices, std::span<const float> dense) const override {
@@ -43,13 +45,14 @@ class PlainSparseCode : public SparseCode {
     bytes.reserve(static_cast<std::size_t>(message_bytes(header.n, std::ssize(indices))));
     append_sparse_header(header, static_cast<std::uint32_t>(indices.size()), bytes);
     indices_->append(indices, header.n, bytes);
-    std::size_t end = bytes.size();
+    const std::size_t end = bytes.size();
     bytes.resize(end + 4 * indices.size());
+    std::uint8_t* next = bytes.data() + end;
     for (const std::uint32_t index : indices) {
-      std::memcpy(&bytes[end], &dense[index], sizeof(float));
-      end += sizeof(float);
+      std::memcpy(next, &dense[index], sizeof(float));
+      next += sizeof(float);
     }
-    return torch::tensor(bytes, torch::kByte);
+    return message_of(std::move(bytes));
   }
 
   void add(const torch::Tensor& message, const SparseHeader& expected, std::uint32_t /*sender*/, float factor,

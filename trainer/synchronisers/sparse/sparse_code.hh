@@ -8,7 +8,7 @@
 #include <memory>
 #include <span>
 
-#include "trainer/synchronisers/index_code.hh"
+#include "trainer/synchronisers/sparse/index_code.hh"
 #include "trainer/torch.hh"
 
 namespace thinpipe::trainer {
@@ -37,6 +37,9 @@ class SparseCode {
   // Of a message with `count` of n entries: exact where has_fixed_size(), else at most.
   virtual std::int64_t message_bytes(std::int64_t n, std::int64_t count) const = 0;
   virtual bool has_fixed_size() const = 0;
+
+  // Whether add() of a message adds what encode() was given, bit for bit, and nothing else.
+  virtual bool is_lossless() const { return false; }
 
   // What a plan goes by.
   virtual std::int64_t expected_bytes(std::int64_t n, std::int64_t count) const {

@@ -1,4 +1,4 @@
-#include "trainer/synchronisers/sparse_entries.hh"
+#include "trainer/synchronisers/sparse/sparse_entries.hh"
 
 #include <algorithm>
 #include <bit>

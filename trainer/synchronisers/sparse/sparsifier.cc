@@ -1,4 +1,4 @@
-#include "trainer/synchronisers/sparsifier.hh"
+#include "trainer/synchronisers/sparse/sparsifier.hh"
 
 #include "trainer/synchronisers/messages.hh"
 #include "trainer/tensor_span.hh"
@@ -28,7 +28,11 @@ void Sparsifier::synchronise(Bucket& bucket, Collective& network) {
   const std::vector<std::uint32_t> indices = choose(bucket);
   const torch::Tensor message = code_->encode(header, own, indices, values);
   // Less what the others will read, which a lossy code may have changed.
-  code_->add(message, header, own, -1, values);
+  if (code_->is_lossless()) {
+    for (const std::uint32_t index : indices) values[index] = 0;
+  } else {
+    code_->add(message, header, own, -1, values);
+  }
   hold_back(bucket, indices);
 
   const Messages messages = has_fixed_size() ? gather_equal(message, network) : gather_any(message, network);

@@ -5,7 +5,7 @@
 // SparseCode, which `deepreduce` replaces.
 #pragma once
 
-#include "trainer/synchronisers/sparse_code.hh"
+#include "trainer/synchronisers/sparse/sparse_code.hh"
 #include "trainer/synchronisers/synchroniser.hh"
 
 namespace thinpipe::trainer {

@@ -1,10 +1,10 @@
-#include "trainer/synchronisers/threshold_choice.hh"
+#include "trainer/synchronisers/sparse/threshold_choice.hh"
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
 
-#include "trainer/synchronisers/top_k.hh"
+#include "trainer/synchronisers/sparse/top_k.hh"
 
 namespace thinpipe::trainer {
 

@@ -1,4 +1,4 @@
-#include "trainer/synchronisers/top_k.hh"
+#include "trainer/synchronisers/sparse/top_k.hh"
 
 #include <array>
 #include <bit>
@@ -11,51 +11,98 @@ std::uint32_t magnitude(float value) {
   return std::bit_cast<std::uint32_t>(value) & 0x7fffffffU;
 }
 
+// The digits of a magnitude from the top: 11 + 10 + 10 bits make its 31.
+struct Digit {
+  int shift;
+  std::uint32_t mask;
+};
+constexpr std::array<Digit, 3> digits = {{{20, 0x7ff}, {10, 0x3ff}, {0, 0x3ff}}};
+using DigitCounts = std::array<std::uint32_t, 2048>;
+
+// The digit of the `wanted`-th largest; `wanted` becomes its rank among those that have the same.
+std::uint32_t digit_of(const DigitCounts& counts, std::uint32_t largest, std::size_t& wanted) {
+  std::uint32_t digit = largest;
+  while (counts[digit] < wanted) wanted -= counts[digit--];
+  return digit;
+}
+
 struct Threshold {
   std::uint32_t magnitude = 0;  // of the k-th largest entry
   std::size_t ties = 0;         // how many entries of exactly this magnitude belong to the k
 };
 
-// The digits of the threshold from the top: 11 + 10 + 10 bits make the 31 of a magnitude.
-Threshold kth_largest(std::span<const float> values, std::size_t k) {
-  struct Digit {
-    int shift;
-    std::uint32_t mask;
-  };
-  constexpr std::array<Digit, 3> kDigits = {{{20, 0x7ff}, {10, 0x3ff}, {0, 0x3ff}}};
-  std::uint32_t prefix = 0;
-  std::uint32_t prefix_mask = 0;
-  std::size_t wanted = k;
-  for (const auto& [shift, mask] : kDigits) {
-    std::array<std::size_t, 2048> count{};
-    for (const float value : values) {
-      const std::uint32_t bits = magnitude(value);
-      if ((bits & prefix_mask) == prefix) ++count[(bits >> shift) & mask];
+// magnitude_of(i): of entry i of n.
+Threshold kth_largest(std::size_t n, std::size_t k, const auto& magnitude_of) {
+  Threshold threshold{.magnitude = 0, .ties = k};
+  std::uint32_t known = 0;  // the bits of the digits found so far
+  for (const auto& [shift, mask] : digits) {
+    DigitCounts counts{};
+    for (std::size_t i = 0; i < n; ++i) {
+      const std::uint32_t bits = magnitude_of(i);
+      if ((bits & known) == threshold.magnitude) ++counts[(bits >> shift) & mask];
     }
-    std::uint32_t digit = mask;
-    while (count[digit] < wanted) wanted -= count[digit--];
-    prefix |= digit << shift;
-    prefix_mask |= mask << shift;
+    threshold.magnitude |= digit_of(counts, mask, threshold.ties) << shift;
+    known |= mask << shift;
   }
-  return {prefix, wanted};
+  return threshold;
+}
+
+// Without branches on what is taken, which nobody can predict.
+std::vector<std::uint32_t> select_largest(std::size_t n, std::size_t k, const auto& magnitude_of) {
+  auto [threshold, ties] = kth_largest(n, k, magnitude_of);
+  std::vector<std::uint32_t> indices(k + 1);  // every entry is written down, after the last one taken
+  std::uint32_t* next = indices.data();
+  for (std::size_t i = 0; i < n; ++i) {
+    const std::uint32_t bits = magnitude_of(i);
+    const bool is_tie = bits == threshold && ties > 0;
+    ties -= is_tie ? 1 : 0;
+    *next = static_cast<std::uint32_t>(i);
+    next += bits > threshold || is_tie ? 1 : 0;
+  }
+  indices.resize(k);
+  return indices;
+}
+
+// Where more of the entries than one in so many may be among the k, as where most are zero, noting them down
+// takes more memory than it saves time.
+constexpr std::size_t entries_per_candidate = 4;
+
+struct Candidate {
+  std::uint32_t magnitude;
+  std::uint32_t index;
+};
+
+// The `count` entries of at least that magnitude, ascending by index.
+std::vector<Candidate> candidates_from(std::span<const float> values, std::uint32_t least,
+                                       std::size_t count) {
+  std::vector<Candidate> candidates(count + 1);
+  Candidate* next = candidates.data();
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const std::uint32_t bits = magnitude(values[i]);
+    *next = {bits, static_cast<std::uint32_t>(i)};
+    next += bits >= least ? 1 : 0;
+  }
+  candidates.resize(count);
+  return candidates;
 }
 
 }  // namespace
 
 std::vector<std::uint32_t> top_k_indices(std::span<const float> values, std::size_t k) {
-  std::vector<std::uint32_t> indices;
-  if (k == 0) return indices;
-  indices.reserve(k);
-  auto [threshold, ties] = kth_largest(values, k);
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    const std::uint32_t bits = magnitude(values[i]);
-    if (bits > threshold) {
-      indices.push_back(static_cast<std::uint32_t>(i));
-    } else if (bits == threshold && ties > 0) {
-      indices.push_back(static_cast<std::uint32_t>(i));
-      --ties;
-    }
-  }
+  if (k == 0) return {};
+  const auto select_among_all = [&] {
+    return select_largest(values.size(), k, [values](std::size_t i) { return magnitude(values[i]); });
+  };
+  if (k > values.size() / entries_per_candidate) return select_among_all();
+  DigitCounts counts{};
+  for (const float value : values) ++counts[magnitude(value) >> digits.front().shift];
+  std::size_t among_equals = k;
+  const std::uint32_t digit = digit_of(counts, digits.front().mask, among_equals);
+  const std::size_t count = k - among_equals + counts[digit];
+  if (count > values.size() / entries_per_candidate) return select_among_all();
+  const auto candidates = candidates_from(values, digit << digits.front().shift, count);
+  auto indices = select_largest(candidates.size(), k, [&](std::size_t i) { return candidates[i].magnitude; });
+  for (std::uint32_t& index : indices) index = candidates[index].index;
   return indices;
 }
 

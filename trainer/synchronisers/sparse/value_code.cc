@@ -1,4 +1,4 @@
-#include "trainer/synchronisers/value_code.hh"
+#include "trainer/synchronisers/sparse/value_code.hh"
 
 #include <algorithm>
 #include <cmath>
@@ -11,10 +11,10 @@
 #include <fmt/format.h>
 
 #include "trainer/collectives/collective.hh"
-#include "trainer/synchronisers/bit_stream.hh"
-#include "trainer/synchronisers/packed_codes.hh"
-#include "trainer/synchronisers/polynomial_fit.hh"
-#include "trainer/synchronisers/ternary.hh"
+#include "trainer/synchronisers/quantised/packed_codes.hh"
+#include "trainer/synchronisers/quantised/ternary.hh"
+#include "trainer/synchronisers/sparse/bit_stream.hh"
+#include "trainer/synchronisers/sparse/polynomial_fit.hh"
 
 namespace thinpipe::trainer {
 namespace {

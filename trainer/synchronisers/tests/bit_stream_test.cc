@@ -1,6 +1,6 @@
-#include "trainer/synchronisers/bit_stream.hh"
+#include "trainer/synchronisers/sparse/bit_stream.hh"
 
-#include <random>
+#include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -29,33 +29,6 @@ TEST(BitStream, NothingIsNoByte) {
   bits.finish();
   EXPECT_THAT(bytes, IsEmpty());
   EXPECT_EQ(BitReader(bytes).read(0), 0U);
-}
-
-TEST(BitStream, GivesBackNumbersOfEveryWidthAndRunsOfOnes) {
-  struct Item {
-    int bits;  // -1: unary
-    std::uint32_t value;
-  };
-  std::mt19937 random(3);
-  std::vector<Item> items;
-  for (int i = 0; i < 5000; ++i) {
-    const int bits = static_cast<int>(random() % 34) - 1;
-    const std::uint64_t values = bits < 0 ? 200 : std::uint64_t{1} << bits;
-    items.push_back({bits, static_cast<std::uint32_t>(random() % values)});
-  }
-  std::vector<std::uint8_t> bytes;
-  BitWriter writer(bytes);
-  for (const Item& item : items) {
-    item.bits < 0 ? writer.append_unary(item.value) : writer.append(item.value, item.bits);
-  }
-  writer.finish();
-  const std::size_t written = bytes.size();
-  bytes.resize(written + 20);  // of somebody else
-  BitReader reader(bytes);
-  for (const Item& item : items) {
-    ASSERT_EQ(item.bits < 0 ? reader.read_unary() : reader.read(item.bits), item.value);
-  }
-  EXPECT_EQ(reader.bytes_read(), written);
 }
 
 TEST(BitStream, RefusesToReadBeyondItsEnd) {

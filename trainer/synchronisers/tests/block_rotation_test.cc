@@ -1,4 +1,4 @@
-#include "trainer/synchronisers/block_rotation.hh"
+#include "trainer/synchronisers/transforms/block_rotation.hh"
 
 #include <cmath>
 #include <numeric>

@@ -1,4 +1,4 @@
-#include "trainer/synchronisers/bloom_filter.hh"
+#include "trainer/synchronisers/sparse/bloom_filter.hh"
 
 #include <algorithm>
 #include <cmath>
@@ -8,7 +8,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "trainer/synchronisers/bloom_choice.hh"
+#include "trainer/synchronisers/sparse/bloom_choice.hh"
 
 namespace thinpipe::trainer {
 namespace {
@@ -42,6 +42,7 @@ TEST(BloomFilter, HasTheBitsAndHashesOfItsEquations) {
   EXPECT_EQ(filter.hashes(), 10);
   EXPECT_EQ(BloomFilter::bytes_for(1000, 0.001), 1798);
   EXPECT_EQ(BloomFilter(1, 0.5).hashes(), 1);
+  EXPECT_EQ(BloomFilter(1, 1e-310).hashes(), 1030) << "of a rate whose inverse is no number";
 }
 
 TEST(BloomFilter, OfNothingHoldsNothing) {

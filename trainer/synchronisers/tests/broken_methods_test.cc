@@ -7,10 +7,10 @@
 #include <gtest/gtest.h>
 
 #include "trainer/philox.hh"
+#include "trainer/synchronisers/quantised/ternary.hh"
 #include "trainer/synchronisers/residual.hh"
-#include "trainer/synchronisers/ternary.hh"
+#include "trainer/synchronisers/sparse/top_k.hh"
 #include "trainer/synchronisers/tests/conformance.hh"
-#include "trainer/synchronisers/top_k.hh"
 #include "trainer/tensor_span.hh"
 
 namespace thinpipe::trainer {
@@ -34,6 +34,7 @@ enum class Fault {
   forgets_its_state,
   counts_its_steps,
   moves_pruned_weights,
+  keeps_newly_pruned,
   rounds_down,
   gathers_what_should_be_summed,
 };
@@ -82,6 +83,10 @@ class FaultyTopK : public Synchroniser {
 
   void prepare(const std::vector<Bucket>& layout) override {
     if (by_position_.size() != layout.size()) by_position_.resize(layout.size());
+  }
+
+  void adopt_masks(const std::vector<torch::Tensor>& kept) override {
+    if (fault_ != Fault::keeps_newly_pruned) residual_.drop_pruned(kept);
   }
 
   void add_held_back(Bucket& bucket) const override {
@@ -211,6 +216,7 @@ INSTANTIATE_TEST_SUITE_P(
         BrokenMethod{"SkippedStepKept", Kind::top_k, Fault::keeps_a_skipped_step,
                      "ANanIsSeenByAllAndForgotten"},
         BrokenMethod{"StateByPosition", Kind::top_k, Fault::state_by_position, "NothingIsLost"},
+        BrokenMethod{"KeptPruned", Kind::top_k, Fault::keeps_newly_pruned, "NewlyPrunedEntriesGoToZero"},
         BrokenMethod{"LostCheckpoint", Kind::top_k, Fault::forgets_its_state, "TheSameAgain"},
         BrokenMethod{"BiasedRounding", Kind::ternary, Fault::rounds_down, "DrawsAroundTheMean"}),
     [](const auto& info) { return info.param.name; });

@@ -123,6 +123,37 @@ void pruned_entries_stay_zero(Examination& of, Collective& network) {
   }
 }
 
+// A mask that comes between two steps. What a method kept of entries that are pruned now would move them.
+void newly_pruned_entries_go_to_zero(Examination& of, Collective& network) {
+  const World before = make_world(300, false);
+  const World after = make_world(300, true);
+  const torch::Tensor pruned = after.kept[0].logical_not();
+  const auto moves_pruned = [&](const torch::Tensor& values) {
+    return !is_zero(values.narrow(0, 0, pruned.numel()).masked_select(pruned));
+  };
+  MeteredCollective metered(std::make_unique<Borrowed>(network));
+  Session session = of.begin(before, metered);
+  for (int step = 1; step <= 3; ++step) session.step(real_gradient(before, network.rank(), step), step);
+  before.weights[0].masked_fill_(pruned, 0);
+  session.method().adopt_masks(after.kept);
+  session.method().prepare({after.bucket});
+  for (int step = 4; step <= 6; ++step) {
+    const std::string where = fmt::format("step {} after a new mask: ", step);
+    Bucket held_back = after.bucket;
+    held_back.gradient = torch::zeros({300});
+    session.method().add_held_back(held_back);
+    of.expect(!moves_pruned(held_back.gradient), where + "something is held back of pruned entries");
+    const ExpectedTraffic expected = session.method().traffic(after.bucket, network.world_size());
+    metered.begin_section();
+    const torch::Tensor out = session.step(real_gradient(after, network.rank(), step), step);
+    const Section section = metered.end_section();
+    of.expect(!moves_pruned(out), where + "pruned entries move");
+    of.expect(identical_on_all(network, out), where + "the result differs between workers");
+    check_bytes(of, fmt::format("{}sent {} bytes", where, section.sent_bytes),
+                session.method().promises().traffic_depends_on_data, section.sent_bytes, expected.sent_bytes);
+  }
+}
+
 }  // namespace
 
 Promises Examination::promises() const {
@@ -143,6 +174,7 @@ std::vector<Property> common_properties() {
       {"ANanIsSeenByAllAndForgotten", always, a_nan_is_seen_by_all_and_forgotten},
       {"TheSameAgain", always, the_same_again},
       {"PrunedEntriesStayZero", always, pruned_entries_stay_zero},
+      {"NewlyPrunedEntriesGoToZero", always, newly_pruned_entries_go_to_zero},
   };
 }
 

@@ -56,6 +56,10 @@ class OnlyReduces : public Borrowed {
     of_.expect(false, "exchanges messages");
     return Borrowed::all_to_all_v(input, send_counts, receive_counts);
   }
+  std::unique_ptr<Mailbox> open_mailbox(std::int64_t message_bytes) override {
+    of_.expect(false, "sends letters");
+    return Borrowed::open_mailbox(message_bytes);
+  }
 
  private:
   Examination& of_;

@@ -1,4 +1,4 @@
-#include "trainer/synchronisers/deepreduce_code.hh"
+#include "trainer/synchronisers/sparse/deepreduce_code.hh"
 
 #include <algorithm>
 #include <cmath>
@@ -9,9 +9,9 @@
 #include <gtest/gtest.h>
 
 #include "trainer/collectives/collective.hh"
-#include "trainer/synchronisers/place_code.hh"
-#include "trainer/synchronisers/top_k.hh"
-#include "trainer/synchronisers/value_code.hh"
+#include "trainer/synchronisers/sparse/place_code.hh"
+#include "trainer/synchronisers/sparse/top_k.hh"
+#include "trainer/synchronisers/sparse/value_code.hh"
 #include "trainer/tensor_span.hh"
 
 namespace thinpipe::trainer {
@@ -126,6 +126,17 @@ TEST(DeepReduceCode, TakesTheBytesOfItsEquations) {
   // 17 pieces at most; 10 bits tell the place of each of a thousand values, and a list tells it anyway.
   EXPECT_EQ(bytes("plain", "fit_poly"), 21 + 4000 + 4 + 17 * (4 + 24));
   EXPECT_EQ(bytes("bloom_p1", "fit_poly"), 21 + 1798 + 1250 + 4 + 17 * (4 + 24));
+}
+
+TEST(PlaceCode, RefusesPlacesThatAreNone) {
+  const auto read = [](const char* code, const std::vector<std::uint8_t>& bytes, std::uint32_t count) {
+    std::span<const std::uint8_t> in = bytes;
+    return make_place_code(code, 0.5)->read(in, 8, count, {});
+  };
+  EXPECT_THAT(read("plain", {5, 0, 0, 0, 4, 0, 0, 0}, 2), ::testing::ElementsAre(5, 4));
+  EXPECT_THROW(read("plain", {5, 0, 0, 0, 5, 0, 0, 0}, 2), CollectiveError) << "twice";
+  EXPECT_THROW(read("plain", {5, 0, 0, 0, 8, 0, 0, 0}, 2), CollectiveError) << "not below n";
+  EXPECT_THROW(read("bloom_p1", {0}, 1), CollectiveError) << "a filter that holds nothing";
 }
 
 TEST(DeepReduceCode, ARandomChoiceGoesByTheSender) {

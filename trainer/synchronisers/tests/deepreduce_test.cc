@@ -4,14 +4,15 @@
 
 #include "trainer/collectives/in_process.hh"
 #include "trainer/collectives/tests/world.hh"
-#include "trainer/synchronisers/place_code.hh"
-#include "trainer/synchronisers/tests/session.hh"
-#include "trainer/synchronisers/value_code.hh"
+#include "trainer/synchronisers/sparse/place_code.hh"
+#include "trainer/synchronisers/sparse/value_code.hh"
+#include "trainer/synchronisers/tests/conservation.hh"
 
 namespace thinpipe::trainer {
 namespace {
 
 using ::testing::HasSubstr;
+using trainer::testing::balanced_step;
 using trainer::testing::make_world;
 using trainer::testing::real_gradient;
 using trainer::testing::Session;
@@ -31,26 +32,15 @@ class DeepReduce : public ::testing::TestWithParam<std::pair<std::string, std::s
   static Json method(double ratio) { return deepreduce(GetParam().first, GetParam().second, ratio); }
 };
 
-torch::Tensor held_back_by(Session& session, const World& world) {
-  trainer::Bucket bucket = world.bucket;
-  bucket.gradient = torch::zeros({bucket.size});
-  session.method().add_held_back(bucket);
-  return bucket.gradient;
-}
-
 TEST_P(DeepReduce, HoldsBackWhatWasNotDecoded) {
   const World world = make_world(2500, true);
   run_in_process(3, [&](Collective& network) {
     Session session(method(0.05), world, network);
     for (int step = 1; step <= 3; ++step) {
-      const torch::Tensor gradient = real_gradient(world, network.rank(), step);
-      torch::Tensor in = gradient + held_back_by(session, world);
-      const torch::Tensor out = session.step(gradient, step);
+      const auto [out, lost] =
+          balanced_step(session, world, network, real_gradient(world, network.rank(), step), step);
       EXPECT_TRUE(testing::identical_on_all(network, out));
-      torch::Tensor left = held_back_by(session, world);
-      network.all_reduce(in, Reduction::sum);
-      network.all_reduce(left, Reduction::sum);
-      EXPECT_LE((in - left - 3 * out).abs().max().item<double>(), 1e-5);
+      EXPECT_LE(lost, 1e-5);
     }
   });
 }
@@ -134,6 +124,9 @@ TEST(DeepReduceMethod, RefusesWhatItCannotServe) {
   options["inner"] = {{"name", "qsgd"}};
   EXPECT_THAT(deepreduce_refusal(options),
               HasSubstr("/synchroniser/inner/name: must be a method that sends entries"));
+  options["inner"] = deepreduce("bloom_p1", "qsgd", 0.1);
+  EXPECT_THAT(deepreduce_refusal(options),
+              HasSubstr("/synchroniser/inner/name: must be a method that sends"));
   options["inner"] = {{"name", "topk"}, {"ratio", 2}};
   EXPECT_THAT(deepreduce_refusal(options), HasSubstr("/synchroniser/inner/ratio: must be"));
   options.erase("inner");

@@ -3,8 +3,8 @@
 #include <gtest/gtest.h>
 
 #include "trainer/collectives/in_process.hh"
-#include "trainer/synchronisers/block_transform.hh"
 #include "trainer/synchronisers/tests/session.hh"
+#include "trainer/synchronisers/transforms/block_transform.hh"
 
 namespace thinpipe::trainer {
 namespace {

@@ -26,5 +26,39 @@ TEST(Fp16, HalvesItsScaleAfterAnOverflowAndSaysSoInItsState) {
   });
 }
 
+TEST(Fp16, DoublesItsScaleAfterTwoThousandGoodStepsUpToALimit) {
+  const World world = make_world(1, false);
+  run_in_process(1, [&](Collective& network) {
+    Session session({{"name", "fp16"}, {"scale", 16384}}, world, network);
+    const auto scale = [&] {
+      TensorMap state;
+      session.method().save(state, "");
+      return state.at("scale")[0].item<double>();
+    };
+    std::uint64_t step = 0;
+    const auto take_good_steps = [&](int count) {
+      for (int i = 0; i < count; ++i) session.step(torch::ones({1}), ++step);
+    };
+    take_good_steps(1999);
+    EXPECT_EQ(scale(), 16384);
+    take_good_steps(1);
+    EXPECT_EQ(scale(), 32768);
+    take_good_steps(2000);
+    EXPECT_EQ(scale(), 32768);
+  });
+}
+
+// Multiples of 2^-24 are all that half has near 0: 1e-7 becomes 2^-23, and a half of it 2^-24.
+TEST(Fp16, AsPyTorchsHookDoesItRoundsBeforeItDivides) {
+  const World world = make_world(2, false);
+  const torch::Tensor gradient = torch::tensor({1e-7F, 3.0F});
+  run_in_process(2, [&](Collective& network) {
+    Session pytorch({{"name", "fp16"}, {"variant", "pytorch"}}, world, network);
+    EXPECT_TRUE(pytorch.step(gradient, 1).equal(torch::tensor({0x1p-23F, 3.0F})));
+    Session scaled({{"name", "fp16"}}, world, network);
+    EXPECT_TRUE(scaled.step(gradient, 1).allclose(gradient, 1e-3, 0));
+  });
+}
+
 }  // namespace
 }  // namespace thinpipe::trainer

@@ -1,4 +1,4 @@
-#include "trainer/synchronisers/mask_tracker.hh"
+#include "trainer/synchronisers/packed/mask_tracker.hh"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -12,7 +12,9 @@ namespace thinpipe::trainer {
 namespace {
 
 using ::testing::Each;
+using ::testing::HasSubstr;
 using ::testing::SizeIs;
+using ::testing::ThrowsMessage;
 
 // `size` bytes that say who sent them to whom.
 torch::Tensor letter(int from, int to, std::int64_t size) {
@@ -66,6 +68,31 @@ TEST(Messages, AreExchangedInAnySize) {
     EXPECT_EQ(metered.traffic().payload_bytes, 3 * 4 + network.rank() * (1 + 2 + 3));
     EXPECT_EQ(exchanged_sizes_traffic(3).payload_bytes, 3 * 4);
   });
+}
+
+// A collective would take it for where to write.
+TEST(Messages, OfFewerBytesThanNoneAreRefused) {
+  run_in_process(2, [](Collective& network) {
+    const std::vector<std::int64_t> ones = {1, 1};
+    if (network.rank() == 0) {
+      network.all_gather_v(torch::full({1}, -8, torch::kInt), ones);
+      network.all_to_all_v(torch::full({2}, -8, torch::kInt), ones, ones);
+    } else {
+      const auto refused =
+          ThrowsMessage<CollectiveError>(HasSubstr("rank 0 announces a message of -8 bytes"));
+      EXPECT_THAT([&] { gather_any(letter(1, everyone, 9), network); }, refused);
+      EXPECT_THAT([&] { exchange_any({letter(1, 0, 9), letter(1, 1, 9)}, network); }, refused);
+    }
+  });
+}
+
+TEST(Messages, TakeBytesOver) {
+  std::vector<std::uint8_t> bytes = {0x13, 0x13};
+  const std::uint8_t* const memory = bytes.data();
+  const torch::Tensor message = message_of(std::move(bytes));
+  EXPECT_EQ(message.data_ptr<std::uint8_t>(), memory);
+  expect_letter(message, 1, 3, 2);
+  EXPECT_EQ(message_of({}).numel(), 0);
 }
 
 TEST(Messages, OfOneWorkerComeBack) {

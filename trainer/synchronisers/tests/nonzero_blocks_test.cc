@@ -1,4 +1,4 @@
-#include "trainer/synchronisers/nonzero_blocks.hh"
+#include "trainer/synchronisers/sparse/nonzero_blocks.hh"
 
 #include <cmath>
 

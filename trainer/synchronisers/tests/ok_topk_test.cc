@@ -1,24 +1,20 @@
 #include <gtest/gtest.h>
 
 #include "trainer/collectives/in_process.hh"
-#include "trainer/synchronisers/ok_topk_choice.hh"
-#include "trainer/synchronisers/tests/session.hh"
+#include "trainer/synchronisers/sparse/ok_topk_choice.hh"
+#include "trainer/synchronisers/tests/conservation.hh"
 #include "trainer/tensor_span.hh"
 
 namespace thinpipe::trainer {
 namespace {
 
+using trainer::testing::balanced_step;
+using trainer::testing::Borrowed;
+using trainer::testing::held_back_by;
 using trainer::testing::integer_gradient;
 using trainer::testing::make_world;
 using trainer::testing::Session;
 using trainer::testing::World;
-
-torch::Tensor left_in(Session& session, const World& world) {
-  Bucket bucket = world.bucket;
-  bucket.gradient = torch::zeros({world.bucket.size});
-  session.method().add_held_back(bucket);
-  return bucket.gradient;
-}
 
 std::int64_t nonzero_count(const torch::Tensor& tensor) {
   return tensor.count_nonzero().item<std::int64_t>();
@@ -39,9 +35,9 @@ TEST(OkTopk, ByHand) {
     EXPECT_TRUE(session.step(gradient, 1).equal(torch::tensor({2.0F, 0.0F, 0.0F, 0.0F})));
     const torch::Tensor left =
         first ? torch::tensor({0.0F, 1.0F, 0.0F, 0.0F}) : torch::tensor({0.0F, 3.0F, 0.0F, 2.0F});
-    EXPECT_TRUE(left_in(session, world).equal(left));
+    EXPECT_TRUE(held_back_by(session, world).equal(left));
     EXPECT_EQ(nonzero_count(session.step(torch::zeros({4}), 2)), 0);
-    EXPECT_TRUE(left_in(session, world).equal(left));
+    EXPECT_TRUE(held_back_by(session, world).equal(left));
   });
 }
 
@@ -55,8 +51,8 @@ TEST(OkTopk, EstimatesWhenDue) {
     session.step(first ? torch::tensor({4.0F, 1.0F, 0.0F, 0.0F}) : torch::tensor({0.0F, 3.0F, 0.0F, 2.0F}),
                  1);
     EXPECT_TRUE(session.step(torch::zeros({4}), 2).equal(torch::tensor({0.0F, 2.0F, 0.0F, 0.0F})));
-    EXPECT_TRUE(
-        left_in(session, world).equal(first ? torch::zeros({4}) : torch::tensor({0.0F, 0.0F, 0.0F, 2.0F})));
+    EXPECT_TRUE(held_back_by(session, world)
+                    .equal(first ? torch::zeros({4}) : torch::tensor({0.0F, 0.0F, 0.0F, 2.0F})));
   });
 }
 
@@ -87,12 +83,8 @@ TEST(OkTopk, ConservesIntegersWhateverItsThresholds) {
       for (int step = 1; step <= 8; ++step) {
         // Thresholds are soon too low, and then too high.
         const torch::Tensor gradient = integer_gradient(world, network.rank(), step).mul(step < 5 ? step : 0);
-        torch::Tensor in = gradient + left_in(session, world);
-        const torch::Tensor out = session.step(gradient, step);
-        torch::Tensor left = left_in(session, world);
-        network.all_reduce(in, Reduction::sum);
-        network.all_reduce(left, Reduction::sum);
-        EXPECT_TRUE((left + out.mul(workers).round()).equal(in)) << workers << " workers, step " << step;
+        EXPECT_LT(balanced_step(session, world, network, gradient, step).lost, 1e-3)
+            << workers << " workers, step " << step;
       }
     });
   }
@@ -155,6 +147,30 @@ TEST(OkTopkChoice, RegionsAreTheMeanOfWhatIsBestForEach) {
                                                                : std::vector<std::uint32_t>{0, 30, 41, 90};
     choice.divide_anew(own, 100, network);
     EXPECT_EQ(choice.boundaries, (std::vector<std::int64_t>{0, (10 + 41) / 2, 100}));
+  });
+}
+
+// Adds to every sum that a worker is given.
+class AddingToSums : public Borrowed {
+ public:
+  AddingToSums(Collective& inner, std::int64_t more) : Borrowed(inner), more_(more) {}
+  void all_reduce(torch::Tensor tensor, Reduction reduction) override {
+    Borrowed::all_reduce(tensor, reduction);
+    tensor.add_(more_);
+  }
+
+ private:
+  std::int64_t more_;
+};
+
+TEST(OkTopkChoice, RegionsThatReachBeyondTheBucketAreRefused) {
+  run_in_process(2, [&](Collective& network) {
+    OkTopkChoice choice;
+    for (const std::int64_t more : {-1000, 1000}) {
+      AddingToSums adding(network, more);
+      EXPECT_THROW(choice.divide_anew(std::vector<std::uint32_t>{1, 2, 10, 11}, 100, adding),
+                   CollectiveError);
+    }
   });
 }
 

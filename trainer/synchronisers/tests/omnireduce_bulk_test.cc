@@ -1,3 +1,5 @@
+#include <limits>
+
 #include <gtest/gtest.h>
 
 #include "trainer/collectives/in_process.hh"
@@ -36,6 +38,16 @@ TEST(OmniReduceBulk, GivesTheMeanWhateverTheDensity) {
           << zero_blocks;
     });
   }
+}
+
+TEST(OmniReduceBulk, TakesABlockLongerThanAnyBucket) {
+  const World world = make_world(10, false);
+  run_in_process(2, [&](Collective& network) {
+    Session session({{"name", "omnireduce_bulk"}, {"block_size", std::numeric_limits<std::int64_t>::max()}},
+                    world, network);
+    EXPECT_TRUE(session.step(torch::ones({10}), 1).equal(torch::ones({10})));
+    EXPECT_EQ(session.method().traffic(world.bucket, 2).payload_bytes, 2 * 4 + 4 + 2 * (1 + 4 * 10));
+  });
 }
 
 // n = 10: blocks of 4, 4 and 2, the first and the last owned by worker 0. Only the last is not zero, on

@@ -1,3 +1,5 @@
+#include <cmath>
+
 #include <gtest/gtest.h>
 
 #include "trainer/collectives/in_process.hh"
@@ -43,6 +45,21 @@ TEST(OneBit, EachRowHasMeansOfItsOwn) {
     EXPECT_TRUE(by_tensor.step(gradient, 1)
                     .equal(torch::tensor({3.0F, -5.0F, 3.0F, -5.0F, 18.25F, 18.25F, 18.25F, 18.25F})));
     EXPECT_EQ(by_tensor.method().traffic(world.bucket, 1).payload_bytes, 2 * 8 + 1);
+  });
+}
+
+// A NaN is in no order: whatever its bits and its company, it must not go by.
+TEST(OneBit, WhatIsNotFiniteShows) {
+  const World world = make_world(8, false);
+  run_in_process(1, [&](Collective& network) {
+    for (const float poison : {std::nanf(""), -std::nanf(""), INFINITY, -INFINITY}) {
+      for (const float company : {-1.0F, 1.0F, 0.0F}) {
+        Session session(one_bit_by_tensor, world, network);
+        torch::Tensor gradient = torch::full({8}, company);
+        gradient[5] = poison;
+        EXPECT_FALSE(std::isfinite(session.step(gradient, 1).sum().item<float>())) << poison << company;
+      }
+    }
   });
 }
 

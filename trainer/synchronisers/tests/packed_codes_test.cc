@@ -1,4 +1,4 @@
-#include "trainer/synchronisers/packed_codes.hh"
+#include "trainer/synchronisers/quantised/packed_codes.hh"
 
 #include <vector>
 
@@ -22,24 +22,6 @@ TEST(PackedCodes, LieInTheOrderThatTheWireFormatSays) {
   EXPECT_THAT(packed({-7, 7, 0}, 4), ElementsAre(0xe0, 0x77));
   EXPECT_THAT(packed({-127, 127, 0}, 8), ElementsAre(0x00, 0xfe, 0x7f));
 }
-
-class CodesOfEveryWidth : public ::testing::TestWithParam<int> {};
-
-TEST_P(CodesOfEveryWidth, ComeBackWhateverTheirNumber) {
-  const int bits = GetParam();
-  const int levels = 2 * largest_code(bits) + 1;
-  for (std::size_t n = 0; n < 70; ++n) {
-    std::vector<std::int8_t> codes(n);
-    for (std::size_t i = 0; i < n; ++i) {
-      codes[i] = static_cast<std::int8_t>(static_cast<int>(i * 37 + n) % levels - largest_code(bits));
-    }
-    std::vector<std::int8_t> back(n, 99);
-    unpack_codes(packed(codes, bits), bits, back);
-    EXPECT_EQ(back, codes) << n << " codes";
-  }
-}
-
-INSTANTIATE_TEST_SUITE_P(All, CodesOfEveryWidth, ::testing::Values(2, 4, 8));
 
 }  // namespace
 }  // namespace thinpipe::trainer

@@ -1,8 +1,8 @@
 #include <gtest/gtest.h>
 
 #include "trainer/collectives/in_process.hh"
-#include "trainer/synchronisers/low_rank.hh"
 #include "trainer/synchronisers/tests/session.hh"
+#include "trainer/synchronisers/transforms/low_rank.hh"
 #include "trainer/tensor_span.hh"
 
 namespace thinpipe::trainer {

@@ -1,4 +1,4 @@
-#include "trainer/synchronisers/push_pull.hh"
+#include "trainer/synchronisers/sparse/push_pull.hh"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,5 @@
 #include <cmath>
+#include <limits>
 
 #include <gtest/gtest.h>
 
@@ -34,6 +35,19 @@ TEST(Qsgd, ErrsByLessThanALevelOfItsBlock) {
       EXPECT_TRUE(error.le(level.mul(1 + 1e-6)).all().item<bool>()) << bits << " bits";
     });
   }
+}
+
+TEST(Qsgd, ABlockMayBeLargerThanAnyBucket) {
+  const World world = make_world(6, false);
+  const Json whole = {{"name", "qsgd"}, {"block_size", 6}};
+  const Json larger = {{"name", "qsgd"}, {"block_size", std::numeric_limits<std::int64_t>::max()}};
+  run_in_process(1, [&](Collective& network) {
+    Session one(whole, world, network);
+    Session other(larger, world, network);
+    EXPECT_EQ(other.method().traffic(world.bucket, 1).payload_bytes, 4 + 3);
+    const torch::Tensor gradient = real_gradient(world, 0, 1);
+    EXPECT_TRUE(other.step(gradient, 1).equal(one.step(gradient, 1)));
+  });
 }
 
 // The paper's bound for the Euclidean norm: E‖x̂ - x‖² <= min(n/s², √n/s)·‖x‖².

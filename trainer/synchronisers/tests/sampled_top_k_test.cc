@@ -1,4 +1,4 @@
-#include "trainer/synchronisers/sampled_top_k.hh"
+#include "trainer/synchronisers/sparse/sampled_top_k.hh"
 
 #include <cmath>
 #include <limits>
@@ -7,7 +7,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "trainer/synchronisers/top_k.hh"
+#include "trainer/synchronisers/sparse/top_k.hh"
 
 namespace thinpipe::trainer {
 namespace {

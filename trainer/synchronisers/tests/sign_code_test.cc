@@ -1,4 +1,4 @@
-#include "trainer/synchronisers/sign_code.hh"
+#include "trainer/synchronisers/quantised/sign_code.hh"
 
 #include <cmath>
 #include <vector>
@@ -16,23 +16,6 @@ TEST(SignCode, LiesInTheOrderThatTheWireFormatSays) {
   std::vector<std::uint8_t> packed(2);
   pack_signs(values, packed);
   EXPECT_THAT(packed, ElementsAre(0b10001101, 0b00000010));
-}
-
-TEST(SignCode, ComesBackWhateverItsLength) {
-  for (std::size_t n = 0; n < 40; ++n) {
-    std::vector<float> values(n);
-    std::vector<std::int8_t> expected(n);
-    for (std::size_t i = 0; i < n; ++i) {
-      const bool positive = (i * i + n) % 3 == 0;
-      values[i] = positive ? 2.0F : -2.0F;
-      expected[i] = positive ? 1 : -1;
-    }
-    std::vector<std::uint8_t> packed(static_cast<std::size_t>(sign_bytes(std::ssize(values))));
-    pack_signs(values, packed);
-    std::vector<std::int8_t> signs(n, 99);
-    unpack_signs(packed, signs);
-    EXPECT_EQ(signs, expected) << n << " values";
-  }
 }
 
 TEST(SignCode, AddsTheLevelsOfEachGroup) {

@@ -4,8 +4,8 @@
 #include <gtest/gtest.h>
 
 #include "trainer/collectives/in_process.hh"
+#include "trainer/synchronisers/quantised/vote_code.hh"
 #include "trainer/synchronisers/tests/session.hh"
-#include "trainer/synchronisers/vote_code.hh"
 
 namespace thinpipe::trainer {
 namespace {

@@ -1,4 +1,4 @@
-#include "trainer/synchronisers/sparse_code.hh"
+#include "trainer/synchronisers/sparse/sparse_code.hh"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

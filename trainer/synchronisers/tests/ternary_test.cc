@@ -1,6 +1,6 @@
-#include "trainer/synchronisers/ternary.hh"
+#include "trainer/synchronisers/quantised/ternary.hh"
 
-#include <array>
+#include <cmath>
 #include <limits>
 #include <vector>
 
@@ -27,11 +27,23 @@ TEST(Ternary, RoundsZeroToZeroAtAScaleOfZero) {
   EXPECT_THAT(rounded({0, -0.0F}, 0), ElementsAre(0, 0));
 }
 
-TEST(Ternary, RoundingIsOffByAtMostHalfTheScale) {
-  for (float value = -3; value <= 3; value += 0.01F) {
-    const auto code = static_cast<float>(rounded({value}, 3)[0]);
-    EXPECT_LE(std::abs(value - 3 * code), 1.5F + 1e-6F) << value;
+TEST(Ternary, TheLargestIsDrawnForCertainHoweverSmall) {
+  constexpr float highest_uniform = 1 - 0x1p-24F;
+  for (const float largest : {std::numeric_limits<float>::denorm_min(), 1e-40F, 1.999F, 3e38F}) {
+    std::vector<std::int8_t> codes(3);
+    draw_ternary(std::vector{largest, -largest, 0.0F}, largest, std::vector(3, highest_uniform), codes);
+    EXPECT_THAT(codes, ElementsAre(1, -1, 0)) << largest;
   }
+}
+
+TEST(Ternary, NothingIsDrawnAtAScaleOfZeroOrInfinity) {
+  constexpr float infinity = std::numeric_limits<float>::infinity();
+  std::vector<std::int8_t> codes(2, 9);
+  draw_ternary(std::vector{0.0F, -0.0F}, 0, std::vector{0.0F, 0.5F}, codes);
+  EXPECT_THAT(codes, ElementsAre(0, 0));
+  codes.assign(3, 9);
+  draw_ternary(std::vector{1.0F, infinity, std::nanf("")}, infinity, std::vector(3, 0.0F), codes);
+  EXPECT_THAT(codes, ElementsAre(0, 0, 0));
 }
 
 TEST(Ternary, AnInfiniteScaleMakesEveryCodeZero) {

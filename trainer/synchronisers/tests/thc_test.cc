@@ -4,8 +4,8 @@
 #include <gtest/gtest.h>
 
 #include "trainer/collectives/in_process.hh"
+#include "trainer/synchronisers/quantised/thc_exchange.hh"
 #include "trainer/synchronisers/tests/session.hh"
-#include "trainer/synchronisers/thc_exchange.hh"
 
 namespace thinpipe::trainer {
 namespace {

@@ -1,4 +1,4 @@
-#include "trainer/synchronisers/threshold_choice.hh"
+#include "trainer/synchronisers/sparse/threshold_choice.hh"
 
 #include <cmath>
 

@@ -2,7 +2,7 @@
 
 #include "trainer/collectives/in_process.hh"
 #include "trainer/collectives/metered.hh"
-#include "trainer/synchronisers/hashed_owners.hh"
+#include "trainer/synchronisers/sparse/hashed_owners.hh"
 #include "trainer/synchronisers/tests/session.hh"
 
 namespace thinpipe::trainer {

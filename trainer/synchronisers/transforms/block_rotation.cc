@@ -1,14 +1,30 @@
-#include "trainer/synchronisers/block_rotation.hh"
+#include "trainer/synchronisers/transforms/block_rotation.hh"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 
-#include "trainer/synchronisers/walsh_hadamard.hh"
+#include "trainer/synchronisers/transforms/walsh_hadamard.hh"
 
 namespace thinpipe::trainer {
 namespace {
 
 constexpr std::size_t signs_per_word = 32;
+
+// Each bit of a word, so that vectors can test several at once.
+constexpr std::array<std::uint32_t, signs_per_word> bits_of_word = [] {
+  std::array<std::uint32_t, signs_per_word> bits{};
+  for (std::size_t i = 0; i < bits.size(); ++i) bits[i] = 1U << i;
+  return bits;
+}();
+
+// values: a span of a word's signs or, at the end, of fewer.
+void flip_signs(std::uint32_t word, const auto& values) {
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const std::uint32_t sign = (word & bits_of_word[i]) != 0 ? 0x80000000U : 0U;
+    values[i] = std::bit_cast<float>(std::bit_cast<std::uint32_t>(values[i]) ^ sign);
+  }
+}
 
 }  // namespace
 
@@ -30,8 +46,11 @@ std::int64_t BlockRotation::padded_size(std::int64_t n, std::int64_t block_size)
 }
 
 std::vector<float> BlockRotation::rotate(std::span<const float> values) const {
-  std::vector<float> rotated(values.begin(), values.end());
-  rotated.resize(blocks_.empty() ? 0 : blocks_.back().begin + blocks_.back().padded);
+  const std::size_t size = blocks_.empty() ? 0 : blocks_.back().begin + blocks_.back().padded;
+  std::vector<float> rotated;
+  rotated.reserve(size);
+  rotated.assign(values.begin(), values.end());
+  rotated.resize(size);
   flip(rotated);
   transform(rotated);
   return rotated;
@@ -45,14 +64,11 @@ void BlockRotation::rotate_back(std::span<float> rotated, std::span<float> value
 }
 
 void BlockRotation::flip(std::span<float> rotated) const {
-  for (std::size_t begin = 0; begin < rotated.size(); begin += signs_per_word) {
-    const std::uint32_t word = signs_[begin / signs_per_word];
-    const std::size_t count = std::min(signs_per_word, rotated.size() - begin);
-    for (std::size_t i = 0; i < count; ++i) {
-      const std::uint32_t sign = (word << (signs_per_word - 1 - i)) & 0x80000000U;
-      rotated[begin + i] = std::bit_cast<float>(std::bit_cast<std::uint32_t>(rotated[begin + i]) ^ sign);
-    }
+  const std::size_t whole = rotated.size() / signs_per_word;
+  for (std::size_t w = 0; w < whole; ++w) {
+    flip_signs(signs_[w], rotated.subspan(w * signs_per_word).first<signs_per_word>());
   }
+  if (whole < signs_.size()) flip_signs(signs_[whole], rotated.subspan(whole * signs_per_word));
 }
 
 void BlockRotation::transform(std::span<float> rotated) const {

@@ -1,4 +1,4 @@
-#include "trainer/synchronisers/block_transform.hh"
+#include "trainer/synchronisers/transforms/block_transform.hh"
 
 #include <cmath>
 #include <numbers>

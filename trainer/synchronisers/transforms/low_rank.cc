@@ -1,4 +1,4 @@
-#include "trainer/synchronisers/low_rank.hh"
+#include "trainer/synchronisers/transforms/low_rank.hh"
 
 #include <algorithm>
 #include <cmath>

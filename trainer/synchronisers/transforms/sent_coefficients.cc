@@ -1,4 +1,4 @@
-#include "trainer/synchronisers/sent_coefficients.hh"
+#include "trainer/synchronisers/transforms/sent_coefficients.hh"
 
 #include <algorithm>
 #include <span>

@@ -1,4 +1,4 @@
-#include "trainer/synchronisers/walsh_hadamard.hh"
+#include "trainer/synchronisers/transforms/walsh_hadamard.hh"
 
 #include <algorithm>
 #include <array>

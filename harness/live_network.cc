@@ -1,0 +1,70 @@
+#include "harness/live_network.hh"
+
+#include <thread>
+
+#include <fmt/format.h>
+
+namespace thinpipe {
+
+LiveNetwork::LiveNetwork(const Run& run)
+    : network_(run.topology, run.schedule),
+      conductor_(network_, run.schedule),
+      links_(network_, conductor_),
+      machine_before_(read_processor_time()) {
+  if (run.needs_network()) monitor_.emplace(network_);
+}
+
+const netem::Host& LiveNetwork::host(std::int64_t rank) const {
+  return network_.hosts().at(static_cast<std::size_t>(rank));
+}
+
+std::optional<std::chrono::milliseconds> LiveNetwork::tick_period() const {
+  return monitor_ ? std::optional<std::chrono::milliseconds>(netem::Monitor::sampling_period) : std::nullopt;
+}
+
+void LiveNetwork::begin(double now_s) {
+  links_.begin();
+  conductor_.begin(now_s);
+}
+
+Json LiveNetwork::tick(double now_s) {
+  Json changes = Json::array();
+  if (!monitor_) return changes;
+  if (conductor_.is_due(now_s)) changes = make_changes(now_s);
+  monitor_->sample();
+  return changes;
+}
+
+Json LiveNetwork::make_changes(double now_s) {
+  std::size_t changed = 0;
+  try {
+    monitor_->around([&] { changed = conductor_.apply_due(now_s); });
+  } catch (const std::exception& error) {
+    throw Error(fmt::format("change the network during the run: {}", error.what()));
+  }
+  Json out = Json::array();
+  const std::vector<netem::NetworkChange>& changes = conductor_.changes();
+  for (std::size_t i = changes.size() - changed; i < changes.size(); ++i) {
+    out.push_back(netem::to_json(changes[i]));
+  }
+  return out;
+}
+
+std::optional<double> LiveNetwork::use_since_last() {
+  return monitor_ ? links_.use_since_last() : std::nullopt;
+}
+
+void LiveNetwork::end() {
+  if (!ended_) links_.end();
+  ended_ = true;
+}
+
+Json LiveNetwork::fidelity() {
+  if (!monitor_) return nullptr;
+  std::vector<netem::Check> checks = monitor_->verdict().checks;
+  checks.push_back(check_other_programs(
+      share_of_others(machine_before_, read_processor_time(), std::thread::hardware_concurrency())));
+  return netem::to_json(netem::judge(std::move(checks)));
+}
+
+}  // namespace thinpipe

@@ -1,0 +1,64 @@
+// The emulated network of one run: built before its workers start, changed and watched while they train, and
+// judged afterwards.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "harness/link_meter.hh"
+#include "harness/processor_time.hh"
+#include "harness/run_plan.hh"
+#include "netem/conductor.hh"
+#include "netem/monitor.hh"
+#include "netem/network.hh"
+
+namespace thinpipe {
+
+class LiveNetwork {
+ public:
+  // Builds it. `run` must outlive this.
+  explicit LiveNetwork(const Run& run);
+
+  const netem::Host& host(std::int64_t rank) const;
+  std::string congestion_control() const { return network_.congestion_control(); }
+
+  // How often tick() is to be called; nothing where there is no need to.
+  std::optional<std::chrono::milliseconds> tick_period() const;
+
+  // Training begins at this moment of the monotonic clock; from now on links are metered, and changed as the
+  // run's schedule says.
+  void begin(double now_s);
+
+  // Makes the changes that are due, and samples the links. Returns what was changed, as it is recorded but
+  // for how far training was. Throws Error where a change cannot be made.
+  Json tick(double now_s);
+
+  // The share of its cap that the busiest direction uses; see LinkMeter.
+  std::optional<double> use_since_last();
+
+  // Training is over: the links' bytes count no further. Once.
+  void end();
+
+  // What the schedule has that did not happen.
+  std::vector<netem::NetworkChange> missed() const { return conductor_.missed(); }
+
+  double measured_s() const { return links_.measured_s(); }
+  Json wire_bytes() const { return links_.wire_bytes(); }
+  Json utilisation(double train_time_s) const { return links_.utilisation(train_time_s); }
+
+  // Of the time since it was built; null where no network is emulated.
+  Json fidelity();
+
+ private:
+  Json make_changes(double now_s);
+
+  netem::Network network_;
+  netem::Conductor conductor_;
+  LinkMeter links_;
+  std::optional<netem::Monitor> monitor_;  // none where no network is emulated
+  ProcessorTime machine_before_;
+  bool ended_ = false;
+};
+
+}  // namespace thinpipe

@@ -1,0 +1,110 @@
+// Runs of mode "converge": all workers in one process of the real trainer.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "harness/support/file_descriptor.hh"
+#include "harness/tests/program.hh"
+
+namespace thinpipe {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
+
+// Eight steps of three workers.
+Json small_run(const Json& more = Json::object()) {
+  Json base = {{"mode", "converge"},
+               {"workers", 3},
+               {"model", {{"name", "mlp"}}},
+               {"dataset", {{"name", "synthetic"}, {"train_examples", 192}, {"test_examples", 50}}},
+               {"training", {{"batch_size_per_worker", 8}, {"evaluate_every_iterations", 4}}},
+               {"targets", {0.999, 0.2}}};
+  base.update(more, true);
+  return base;
+}
+
+TEST(ConvergenceRun, RecordsWhatIsLearntAndSentAndNothingOfTime) {
+  const Program program(THINPIPE_BINARY_DIR "/thinpipe-trainer");
+  const std::string experiment =
+      program.experiment(small_run({{"synchroniser", {{"name", "topk"}, {"ratio", 0.1}}}}));
+  const auto result = program.run(program.run_arguments(experiment));
+  ASSERT_EQ(result.status.code, 0) << result.errors;
+  EXPECT_THAT(result.errors, HasSubstr("0.999 not reached, 0.2 after 4 iterations"));
+  EXPECT_THAT(result.output, AllOf(HasSubstr("iterations to it"), HasSubstr("vNMSE")));
+
+  const Json record = program.record("base");
+  EXPECT_EQ(record.at("mode"), "converge");
+  EXPECT_EQ(record.at("status"), "completed");
+  EXPECT_EQ(record.at("iterations"), 8);
+  for (const char* field : {"train_time_s", "iteration_time_s", "predicted", "fidelity"}) {
+    EXPECT_TRUE(record.at(field).is_null()) << field;
+  }
+  EXPECT_EQ(record.at("curve").size(), 3);
+  for (const Json& point : record.at("curve")) EXPECT_TRUE(point.at("train_time_s").is_null());
+  EXPECT_FALSE(record.at("targets").at(0).at("reached").get<bool>());
+  const Json& reached = record.at("targets").at(1);
+  EXPECT_TRUE(reached.at("reached").get<bool>());
+  EXPECT_EQ(reached.at("iteration"), 4);
+  EXPECT_GT(record.at("traffic").at("payload_bytes_per_worker"), 0);
+  EXPECT_EQ(record.at("traffic").at("wire_bytes"), Json::object());
+  const auto vnmse = record.at("compression").at("vnmse").get<double>();
+  EXPECT_TRUE(vnmse > 0.05 && vnmse < 2) << vnmse;
+  EXPECT_FALSE(record.at("plan").at("all_reduce_compatible").get<bool>());
+  EXPECT_FALSE(record.at("config").contains("topology"));
+  const auto log = program.results() / record.at("experiment").get<std::string>() /
+                   record.at("run_id").get<std::string>() / "iterations.jsonl";
+  EXPECT_THAT(read_file(log), AllOf(HasSubstr("payload_bytes"), Not(HasSubstr("iteration_time_s"))));
+}
+
+TEST(ConvergenceRun, OfADenseMethodLosesOnlyRounding) {
+  const Program program(THINPIPE_BINARY_DIR "/thinpipe-trainer");
+  const auto result = program.run(program.run_arguments(program.experiment(small_run())));
+  ASSERT_EQ(result.status.code, 0) << result.errors;
+  EXPECT_LT(program.record("base").at("compression").at("vnmse").get<double>(), 1e-12);
+}
+
+// The trajectory does not depend on where the workers are.
+TEST(ConvergenceRun, EndsWithTheWeightsOfTheLiveRun) {
+  const auto hash = [](const Json& base) {
+    const Program program(THINPIPE_BINARY_DIR "/thinpipe-trainer");
+    const auto result = program.run(program.run_arguments(program.experiment(base)));
+    EXPECT_EQ(result.status.code, 0) << result.errors;
+    return program.record("base").at("parameters_hash").get<std::string>();
+  };
+  // Two workers: the sum of two is the same in any order.
+  const Json method = {{"workers", 2}, {"synchroniser", {{"name", "topk"}, {"ratio", 0.1}}}};
+  Json live = small_run(method);
+  live["mode"] = "live";
+  live["topology"] = "loopback";
+  EXPECT_EQ(hash(small_run(method)), hash(live));
+}
+
+TEST(ConvergenceRun, RefusesWhatNeedsANetworkOrAProcessEach) {
+  const Program program(THINPIPE_BINARY_DIR "/thinpipe-trainer");
+  const auto refused = [&](const Json& more) {
+    const auto result = program.run({"plan", program.experiment(small_run(more)), "--no-measuring"});
+    EXPECT_EQ(result.status.code, 2);
+    return result.errors;
+  };
+  EXPECT_THAT(refused({{"topology", "loopback"}}),
+              AllOf(HasSubstr("/base/topology"), HasSubstr("is for mode \"live\"")));
+  EXPECT_THAT(refused({{"bottleneck", {{"rate", "100 Mbit/s"}}}}), HasSubstr("/base/bottleneck"));
+  EXPECT_THAT(refused({{"worker_events", {{{"worker", 0}, {"slowdown", 2}}}}}),
+              HasSubstr("/base/worker_events"));
+}
+
+TEST(ConvergenceRun, AFailureNamesItsKind) {
+  const Program program(THINPIPE_BINARY_DIR "/thinpipe-trainer");
+  const auto result = program.run(program.run_arguments(
+      program.experiment(small_run({{"optimiser", {{"name", "sgd"}, {"learning_rate", 1e30}}},
+                                    {"training", {{"max_skipped_steps", 2}}}}))));
+  EXPECT_EQ(result.status.code, 1);
+  const Json record = program.record("base");
+  EXPECT_EQ(record.at("status"), "failed");
+  EXPECT_EQ(record.at("error").at("kind"), "non_finite");
+  EXPECT_TRUE(record.at("train_time_s").is_null());
+}
+
+}  // namespace
+}  // namespace thinpipe

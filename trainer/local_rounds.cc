@@ -1,0 +1,95 @@
+#include "trainer/local_rounds.hh"
+
+#include <limits>
+
+#include <fmt/format.h>
+
+#include "trainer/optimisers/state.hh"
+
+namespace thinpipe::trainer {
+namespace {
+
+std::string start_key(std::size_t parameter) {
+  return fmt::format("rounds.start.{}", parameter);
+}
+
+}  // namespace
+
+LocalRounds::LocalRounds(Model& model, GradientExchange& exchange)
+    : parameters_(model.parameters()),
+      exchange_(exchange),
+      length_(exchange.synchroniser().local_steps().value()) {
+  for (const torch::Tensor& parameter : parameters_) start_.push_back(parameter.detach().clone());
+}
+
+void LocalRounds::begin_step() {
+  for (torch::Tensor& parameter : parameters_) parameter.mutable_grad().reset();
+}
+
+bool LocalRounds::admits_step() {
+  const torch::NoGradGuard no_grad;
+  for (std::size_t p = 0; p < parameters_.size(); ++p) {
+    torch::Tensor& gradient = parameters_[p].mutable_grad();
+    if (!gradient.defined()) continue;
+    if (const torch::Tensor& pruned = exchange_.pruned(p); pruned.defined()) {
+      gradient.masked_fill_(pruned.to(gradient.device()), 0);
+    }
+    if (!std::isfinite(gradient.sum().item<float>())) {
+      if (!lost_) first_non_finite_ = p;
+      lost_ = true;
+      return false;
+    }
+  }
+  return true;
+}
+
+StepReport LocalRounds::exchange_changes(torch::optim::Optimizer& optimiser) {
+  const torch::NoGradGuard no_grad;
+  const Stopwatch stopwatch;
+  exchange_.begin_step();
+  // Backwards, as gradients come: the layout stays as it was planned.
+  for (std::size_t p = parameters_.size(); p-- > 0;) {
+    const torch::Tensor change = parameters_[p] - start_[p];
+    // What is not finite reaches every worker, so that all give the round up.
+    exchange_.hand_over(p, lost_ ? change.fill_(std::numeric_limits<float>::quiet_NaN()) : change);
+  }
+  StepReport report = exchange_.finish_step();
+  report.exposed_exchange_s = stopwatch.elapsed_s();
+  for (std::size_t p = 0; p < parameters_.size(); ++p) {
+    if (report.applied) {
+      start_[p].add_(parameters_[p].grad());
+      const torch::Tensor forgotten = exchange_.synchroniser().forgotten_momentum(p);
+      if (const torch::Tensor momentum = momentum_of(optimiser, parameters_[p]);
+          forgotten.defined() && momentum.defined()) {
+        momentum.masked_fill_(forgotten.view(momentum.sizes()).to(momentum.device()), 0);
+      }
+    }
+    parameters_[p].copy_(start_[p]);
+  }
+  if (!lost_) first_non_finite_.reset();
+  lost_ = false;
+  return report;
+}
+
+void LocalRounds::adopt_mask() {
+  for (std::size_t p = 0; p < start_.size(); ++p) {
+    if (const torch::Tensor& pruned = exchange_.pruned(p); pruned.defined()) {
+      start_[p].masked_fill_(pruned.to(start_[p].device()), 0);
+    }
+  }
+}
+
+void LocalRounds::save(TensorMap& state) const {
+  for (std::size_t p = 0; p < start_.size(); ++p) state[start_key(p)] = start_[p].cpu();
+  state["rounds.lost"] = torch::tensor({lost_ ? 1 : 0}, torch::kLong);
+}
+
+void LocalRounds::load(const TensorMap& state) {
+  for (std::size_t p = 0; p < start_.size(); ++p) {
+    start_[p].copy_(expect_tensor(state, start_key(p), start_[p], "checkpoint"));
+  }
+  lost_ = expect_tensor(state, "rounds.lost", torch::empty({1}, torch::kLong), "checkpoint")
+              .item<std::int64_t>() != 0;
+}
+
+}  // namespace thinpipe::trainer

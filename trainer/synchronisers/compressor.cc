@@ -1,0 +1,23 @@
+#include "trainer/synchronisers/compressor.hh"
+
+#include <fmt/format.h>
+
+namespace thinpipe::trainer {
+
+std::unique_ptr<Compressor> make_compressor(const Json& description, const Place& place,
+                                            const std::string& user, const SynchroniserContext& context) {
+  std::unique_ptr<Synchroniser> made = SynchroniserRegistry::instance().make(description, place, context);
+  auto* compressor = dynamic_cast<Compressor*>(made.get());
+  if (compressor == nullptr) {
+    throw InputError(
+        place / "name",
+        fmt::format(
+            "{} cannot be put inside {}, because it does not tell what its own message leaves out, or "
+            "makes up for that itself; a compressor can, such as \"scaled_sign\" or \"qsgd\"",
+            description.at("name").dump(), user));
+  }
+  static_cast<void>(made.release());
+  return std::unique_ptr<Compressor>(compressor);
+}
+
+}  // namespace thinpipe::trainer

@@ -1,0 +1,104 @@
+#include "harness/support/options.hh"
+#include "trainer/synchronisers/compressor.hh"
+#include "trainer/synchronisers/residual.hh"
+
+namespace thinpipe::trainer {
+namespace {
+
+struct DilocoOptions {
+  std::int64_t local_steps = 20;
+  double learning_rate = 0.7;
+  double momentum = 0.9;
+  Json inner = {{"name", "dense"}};
+
+  void visit(auto& field) {
+    field("local_steps", local_steps,
+          Rule{.effect = "steps of each worker's own optimiser between two exchanges", .at_least = 1});
+    field("learning_rate", learning_rate, Rule{.effect = "step size of the outer optimiser", .above = 0});
+    field("momentum", momentum,
+          Rule{.effect = "share of the outer optimiser's last step kept", .at_least = 0, .below = 1});
+    field("inner", inner,
+          Rule{.effect = "how the changes of weights are averaged: a compressor, with its options"});
+  }
+};
+
+// Local steps with an outer optimiser: the mean change of the weights since the last exchange is a gradient
+// for Nesterov's momentum. With c = W - W0 of each worker, and C the inner method's mean over workers:
+//   u' = μ·u + C(c);  W = W0 + η·(C(c) + μ·u')
+// which is the paper's with Δ = -c. There local_steps is 500, for a training of many thousands; a short one
+// sees little of it. Inner methods that draw or round do so here without error feedback. Douillard et al.,
+// DiLoCo: Distributed Low-Communication Training of Language Models (2023).
+//
+// State: u, float32 [n], the same on every worker; and the inner method's. Payload: the inner method's, every
+// local_steps steps.
+class Diloco : public Synchroniser {
+ public:
+  Diloco(const DilocoOptions& options, std::unique_ptr<Compressor> inner, const SynchroniserContext& context)
+      : options_(options), inner_(std::move(inner)), momentum_(context.parameters) {}
+
+  Promises promises() const override {
+    Promises promises = inner_->promises();
+    promises.estimate = Estimate::biased;
+    promises.relative_rounding = 0;
+    return promises;
+  }
+
+  std::optional<std::int64_t> local_steps() const override { return options_.local_steps; }
+  bool needs_one_bucket() const override { return inner_->needs_one_bucket(); }
+  void prepare(const std::vector<Bucket>& layout) override { inner_->prepare(layout); }
+  void begin_step(std::uint64_t step) override { inner_->begin_step(step); }
+
+  void adopt_masks(const std::vector<torch::Tensor>& kept) override {
+    inner_->adopt_masks(kept);
+    momentum_.drop_pruned(kept);
+  }
+
+  void synchronise(Bucket& bucket, Collective& network) override {
+    inner_->synchronise(bucket, network);
+    torch::Tensor momentum = bucket.gradient.clone();
+    for (const Slice& slice : bucket.slices) {
+      momentum.narrow(0, slice.offset, slice.size).add_(momentum_.of(slice.parameter), options_.momentum);
+    }
+    bucket.gradient.add_(momentum, options_.momentum).mul_(options_.learning_rate);
+    momentum_.stage(bucket, momentum);
+  }
+
+  void finish_step(bool applied) override {
+    inner_->finish_step(applied);
+    applied ? momentum_.commit() : momentum_.discard();
+  }
+
+  ExpectedTraffic traffic(const Bucket& bucket, int world_size) const override {
+    return inner_->traffic(bucket, world_size);
+  }
+  ExpectedTraffic settled_traffic(const Bucket& bucket, int world_size) const override {
+    return inner_->settled_traffic(bucket, world_size);
+  }
+
+  Json state() const override { return inner_->state(); }
+
+  void save(TensorMap& state, const std::string& prefix) const override {
+    inner_->save(state, prefix + "inner.");
+    momentum_.save(state, prefix + "momentum.");
+  }
+  void load(const TensorMap& state, const std::string& prefix) override {
+    inner_->load(state, prefix + "inner.");
+    momentum_.load(state, prefix + "momentum.");
+  }
+
+ private:
+  DilocoOptions options_;
+  std::unique_ptr<Compressor> inner_;
+  Residual momentum_;  // u: staged, committed and saved as a residual is
+};
+
+const Registration<Synchroniser, const SynchroniserContext&> diloco_registration{
+    "diloco", "DiLoCo: many local steps, then an outer optimiser on the mean change of the weights",
+    describe_options<DilocoOptions>(), [](JsonObject& object, const SynchroniserContext& context) {
+      const auto options = read_options<DilocoOptions>(object);
+      return std::make_unique<Diloco>(
+          options, make_compressor(options.inner, object.place_of("inner"), "diloco", context), context);
+    }};
+
+}  // namespace
+}  // namespace thinpipe::trainer

@@ -1,0 +1,35 @@
+// The random numbers that a method draws for a bucket in a step: each worker's own, or the same on all.
+#pragma once
+
+#include "trainer/bucket.hh"
+#include "trainer/philox.hh"
+#include "trainer/tensor_span.hh"
+
+namespace thinpipe::trainer {
+
+class BucketDraws {
+ public:
+  explicit BucketDraws(std::uint64_t seed) : seed_(seed) {}
+
+  void begin_step(std::uint64_t step) { step_ = static_cast<std::uint32_t>(step); }
+
+  // float32 [count], uniform on [0, 1), of this worker alone.
+  torch::Tensor uniform(const Bucket& bucket, int rank, std::int64_t count) const {
+    torch::Tensor out = torch::empty({count});
+    fill_uniform(stream(bucket, static_cast<std::uint32_t>(rank)), floats(out));
+    return out;
+  }
+
+  // Of all workers alike.
+  RandomStream shared(const Bucket& bucket) const { return stream(bucket, shared_rank); }
+
+ private:
+  RandomStream stream(const Bucket& bucket, std::uint32_t rank) const {
+    return {.seed = seed_, .step = step_, .bucket = static_cast<std::uint32_t>(bucket.index), .rank = rank};
+  }
+
+  std::uint64_t seed_;
+  std::uint32_t step_ = 0;
+};
+
+}  // namespace thinpipe::trainer

@@ -1,0 +1,113 @@
+#include <limits>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "trainer/collectives/in_process.hh"
+#include "trainer/collectives/metered.hh"
+#include "trainer/synchronisers/tests/session.hh"
+
+namespace thinpipe::trainer {
+namespace {
+
+using trainer::testing::Borrowed;
+using trainer::testing::exact_mean;
+using trainer::testing::integer_gradient;
+using trainer::testing::make_world;
+using trainer::testing::Session;
+using trainer::testing::World;
+
+Json omnireduce(std::int64_t block_size, std::int64_t blocks_per_message, std::int64_t streams) {
+  return {{"name", "omnireduce"},
+          {"block_size", block_size},
+          {"blocks_per_message", blocks_per_message},
+          {"streams", streams}};
+}
+
+// Of one worker alone entry 20 is not zero, in the sixth of eight blocks of four; each worker has one stream
+// of one column, so that its aggregator sums every second block. The first block of a column goes whatever it
+// holds, others where they are not zero: worker 0 sends blocks 1 and 5, which are worker 1's, and worker 1
+// sends block 0. What they have for themselves does not travel.
+TEST(OmniReduce, SendsFirstAndNonZeroBlocksOnly) {
+  const World world = make_world(32, false);
+  run_in_process(2, [&](Collective& network) {
+    MeteredCollective metered(std::make_unique<Borrowed>(network));
+    Session session(omnireduce(4, 1, 1), world, metered);
+    torch::Tensor gradient = torch::zeros({32});
+    if (network.rank() == 0) gradient[20] = 6;
+    metered.begin_section();
+    const torch::Tensor out = session.step(gradient, 1);
+    const std::int64_t payload = metered.end_section().payload_bytes;
+    EXPECT_EQ(out[20].item<float>(), 3);
+    EXPECT_EQ(out.count_nonzero().item<std::int64_t>(), 1);
+    constexpr std::int64_t message = 8 + 8 + 4 * 4;
+    // Sums: of block 0 by worker 0, of blocks 1 and 5 by worker 1.
+    EXPECT_EQ(payload, network.rank() == 0 ? (2 + 1) * message : (1 + 2) * message);
+  });
+}
+
+TEST(OmniReduce, GivesTheMeanWithNumbersBeyondAnyBucket) {
+  constexpr auto huge = std::numeric_limits<std::int64_t>::max();
+  const World world = make_world(100, false);
+  for (const Json& options : {omnireduce(huge, 64, 4), omnireduce(8, huge, 4), omnireduce(8, 64, huge)}) {
+    run_in_process(4, [&](Collective& network) {
+      Session session(options, world, network);
+      const torch::Tensor out = session.step(integer_gradient(world, network.rank(), 1), 1);
+      EXPECT_TRUE(out.to(torch::kDouble).equal(exact_mean(world, 4, 1))) << options;
+      EXPECT_GT(session.method().traffic(world.bucket, 4).sent_bytes, 0) << options;
+      network.barrier();  // nobody may leave before all have what was sent to them
+    });
+  }
+}
+
+// What others send, whoever they are sent to: this letter, again and again.
+class ForgedMailbox : public Mailbox {
+ public:
+  explicit ForgedMailbox(Letter letter) : letter_(std::move(letter)) {}
+  void send(int /*to*/, const torch::Tensor& /*message*/) override {}
+  Letter receive() override { return letter_; }
+  void close() override {}
+
+ private:
+  Letter letter_;
+};
+
+class Forging : public Borrowed {
+ public:
+  Forging(Collective& inner, Letter letter) : Borrowed(inner), letter_(std::move(letter)) {}
+  std::unique_ptr<Mailbox> open_mailbox(std::int64_t /*message_bytes*/) override {
+    return std::make_unique<ForgedMailbox>(letter_);
+  }
+
+ private:
+  Letter letter_;
+};
+
+std::string omnireduce_failure(Collective& network, int from, std::uint8_t stream, bool is_result) {
+  const World world = make_world(32, false);
+  torch::Tensor message = torch::zeros({1024}, torch::kByte);
+  message[0] = stream;
+  if (is_result) message[3] = 0x80;
+  Forging forging(network, {from, message});
+  Session session(omnireduce(4, 1, 1), world, forging);
+  try {
+    session.step(torch::ones({32}), 1);
+  } catch (const CollectiveError& error) {
+    return error.what();
+  }
+  return "accepted";
+}
+
+// Stream s is worker s's, of three.
+TEST(OmniReduce, RefusesMessagesOfStreamsThatAreNotTheirs) {
+  run_in_process(3, [](Collective& network) {
+    if (network.rank() != 0) return;
+    const auto refused = ::testing::HasSubstr("is not for rank 0");
+    EXPECT_THAT(omnireduce_failure(network, 1, 1, false), refused) << "blocks for another to sum";
+    EXPECT_THAT(omnireduce_failure(network, 2, 1, true), refused) << "sums of whom they are not from";
+    EXPECT_THAT(omnireduce_failure(network, 1, 3, false), refused) << "there is no such stream";
+  });
+}
+
+}  // namespace
+}  // namespace thinpipe::trainer

@@ -1,0 +1,76 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "trainer/collectives/in_process.hh"
+#include "trainer/synchronisers/tests/session.hh"
+
+namespace thinpipe::trainer {
+namespace {
+
+using trainer::testing::integer_gradient;
+using trainer::testing::make_world;
+using trainer::testing::Session;
+using trainer::testing::World;
+
+Json sbc(double ratio) {
+  return {{"name", "sbc"}, {"ratio", ratio}, {"local_steps", 1}};
+}
+
+torch::Tensor held_back(Session& session, const World& world) {
+  Bucket bucket = world.bucket;
+  bucket.gradient = torch::zeros({bucket.size});
+  session.method().add_held_back(bucket);
+  return bucket.gradient;
+}
+
+TEST(Sbc, SendsTheMeanOfTheStrongerSign) {
+  const World world = make_world(8, false);  // two tensors of four: two entries of each
+  run_in_process(1, [&](Collective& network) {
+    Session session(sbc(0.5), world, network);
+    const torch::Tensor change = torch::tensor({3.0F, 1.0F, -1.0F, 2.0F, -4.0F, 5.0F, -2.0F, 0.0F});
+    // 2.5 against 1; -3 against 5: the mean is that of the positive entries there are.
+    EXPECT_TRUE(
+        session.step(change, 1).equal(torch::tensor({2.5F, 0.0F, 0.0F, 2.5F, 0.0F, 5.0F, 0.0F, 0.0F})));
+    EXPECT_TRUE(
+        held_back(session, world).equal(torch::tensor({0.5F, 1.0F, -1.0F, -0.5F, -4.0F, 0.0F, -2.0F, 0.0F})));
+    EXPECT_TRUE(session.method().forgotten_momentum(0).equal(torch::tensor({true, false, false, true})));
+    EXPECT_TRUE(session.method().forgotten_momentum(1).equal(torch::tensor({false, true, false, false})));
+  });
+}
+
+TEST(Sbc, TakesThePositiveSideOfATie) {
+  const World world = make_world(4, false);
+  run_in_process(1, [&](Collective& network) {
+    Session session(sbc(0.5), world, network);
+    EXPECT_TRUE(session.step(torch::tensor({-1.0F, 1.0F, -3.0F, -1.0F}), 1)
+                    .equal(torch::tensor({0.0F, 1.0F, -3.0F, 0.0F})));
+  });
+}
+
+TEST(Sbc, EachTensorOfAMessageHasOneSign) {
+  const World world = make_world(1000, false);
+  run_in_process(1, [&](Collective& network) {
+    Session session(sbc(0.1), world, network);
+    for (int step = 1; step <= 5; ++step) {
+      const torch::Tensor sent = session.step(integer_gradient(world, 0, step), step);
+      for (const Slice& slice : world.bucket.slices) {
+        const torch::Tensor part = sent.narrow(0, slice.offset, slice.size);
+        const torch::Tensor values = part.masked_select(part.ne(0));
+        EXPECT_EQ(values.numel(), 50);
+        EXPECT_TRUE(values.eq(values[0]).all().item<bool>());
+      }
+    }
+  });
+}
+
+TEST(Sbc, AChangeOfOneSignThatIsAllSentIsItsMean) {
+  const World world = make_world(4, false);
+  run_in_process(2, [&](Collective& network) {
+    Session session(sbc(1), world, network);
+    const torch::Tensor change = torch::tensor({1.0F, 3.0F, -2.0F, -2.0F}).mul(network.rank() + 1);
+    EXPECT_TRUE(session.step(change, 1).equal(torch::tensor({3.0F, 3.0F, -3.0F, -3.0F})));
+  });
+}
+
+}  // namespace
+}  // namespace thinpipe::trainer

@@ -1,0 +1,215 @@
+// Methods with local steps: what happens between two exchanges, and at them.
+#include "trainer/local_rounds.hh"
+
+#include <limits>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "trainer/check.hh"
+#include "trainer/collectives/tests/borrowed.hh"
+#include "trainer/collectives/tests/world.hh"
+#include "trainer/tests/training.hh"
+
+namespace thinpipe::trainer {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using trainer::testing::base_config;
+using trainer::testing::configured;
+using trainer::testing::largest_difference;
+using trainer::testing::Result;
+using trainer::testing::train;
+
+Json diloco(std::int64_t local_steps, double learning_rate = 0.7, double momentum = 0.9) {
+  return {{"name", "diloco"},
+          {"local_steps", local_steps},
+          {"learning_rate", learning_rate},
+          {"momentum", momentum}};
+}
+
+const Json plain_sgd = {{"name", "sgd"}, {"learning_rate", 0.05}, {"momentum", 0.0}};
+
+// As far as float sums in another order go in 16 steps; see training_loop_test.cc.
+constexpr double tolerance = 1e-5;
+
+std::vector<int> exchanges_of(const Result& result) {
+  std::vector<int> out;
+  for (const Json& iteration : result.iterations) {
+    if (iteration["payload_bytes"] > 0) out.push_back(iteration["iteration"]);
+  }
+  return out;
+}
+
+TEST(LocalRounds, OfOneStepOuterSgdOfRateOneIsDense) {
+  const Result dense = train(configured(3, {{"optimiser", plain_sgd}}));
+  const Result local = train(configured(3, {{"optimiser", plain_sgd}, {"synchroniser", diloco(1, 1, 0)}}));
+  EXPECT_LT(largest_difference(dense, local), tolerance);
+}
+
+TEST(LocalRounds, OfOneWorkerThatTakesEachChangeAsItIsAreTheOptimisersOwnSteps) {
+  const Result dense = train(configured(1));
+  const Result local = train(configured(1, {{"synchroniser", diloco(4, 1, 0)}}));
+  EXPECT_LT(largest_difference(dense, local), tolerance);
+  EXPECT_THAT(exchanges_of(local), ElementsAre(4, 8, 12, 16));
+}
+
+// One round: u = c, and W = W0 + 0.5·(c + 0.8·c).
+TEST(LocalRounds, TheOuterOptimiserStepsWithItsMomentum) {
+  const auto one_round = [](const Json& optimiser, const Json& method) {
+    return train(configured(1, {{"optimiser", optimiser},
+                                {"synchroniser", method},
+                                {"training", {{"epochs", 1}, {"evaluate_every_iterations", 8}}}}))
+        .parameters;
+  };
+  const Json frozen = {{"name", "sgd"}, {"learning_rate", 1e-30}, {"momentum", 0.0}, {"weight_decay", 0.0}};
+  const auto start = one_round(frozen, diloco(8, 1, 0));
+  const auto plain = one_round(plain_sgd, diloco(8, 1, 0));
+  const auto outer = one_round(plain_sgd, diloco(8, 0.5, 0.8));
+  for (std::size_t p = 0; p < start.size(); ++p) {
+    const torch::Tensor change = plain[p] - start[p];
+    EXPECT_GT(change.abs().max().item<float>(), 1e-3);
+    EXPECT_TRUE(torch::allclose(outer[p] - start[p], 0.9 * change, 1e-3, 1e-6));
+  }
+}
+
+TEST(LocalRounds, TheLastRoundEndsWithTheTraining) {
+  const Result result =
+      train(configured(2, {{"synchroniser", diloco(6)}, {"training", {{"evaluate_every_iterations", 6}}}}));
+  EXPECT_THAT(exchanges_of(result), ElementsAre(6, 12, 16));
+}
+
+class LocalMethods : public ::testing::TestWithParam<Json> {};
+
+TEST_P(LocalMethods, GoOnInTheMiddleOfARoundAsIfNothingHadHappened) {
+  const TrainingConfig config = configured(3, {{"synchroniser", GetParam()}});
+  const Result whole = train(config);
+  const trainer::testing::TemporaryDirectory folder;
+  const CheckpointOptions checkpoints{.directory = folder.path(), .every_iterations = 5};
+  train(config, checkpoints);
+  for (const char* rank : {"0", "1", "2"}) {
+    std::filesystem::remove(folder.path() + "/rank-" + rank + ".iteration-15.pt");
+  }
+  const Result resumed = train(config, checkpoints);
+  EXPECT_EQ(resumed.resumed["iteration"], 10);
+  EXPECT_EQ(resumed.summary["parameters_hash"], whole.summary["parameters_hash"]);
+}
+
+TEST_P(LocalMethods, KeepPrunedWeightsAtZeroAndWorkersAlike) {
+  Json changes = {{"synchroniser", GetParam()}, {"pruning", {{"ratio", 0.5}, {"at_iteration", 6}}}};
+  changes["training"]["check_agreement_every_iterations"] = 4;
+  const Result result = train(configured(3, changes));
+  std::int64_t zeros = 0;
+  for (const torch::Tensor& parameter : result.parameters)
+    zeros += parameter.eq(0).sum().item<std::int64_t>();
+  EXPECT_GT(zeros, 0.4 * result.summary["parameters"].get<double>());
+}
+
+INSTANTIATE_TEST_SUITE_P(All, LocalMethods,
+                         ::testing::Values(diloco(4),
+                                           Json{{"name", "sbc"}, {"ratio", 0.05}, {"local_steps", 4}}),
+                         [](const auto& test) { return test.param["name"].template get<std::string>(); });
+
+// Two workers with one weight each, whose gradients the test makes.
+struct OneWeight : Model {
+  OneWeight() : weight(register_parameter("weight", torch::zeros({2, 1}))) {}
+  torch::Tensor forward(const torch::Tensor& inputs) override { return inputs * weight; }
+  std::string head() const override { return "weight"; }
+  torch::Tensor weight;
+};
+
+SynchroniserContext context_of(const Model& model) {
+  return {.parameters = parameter_infos(model), .kept = {}, .weights = model.parameters()};
+}
+
+TEST(LocalRounds, OneWorkersNaNTakesAllBackToWhereTheRoundBegan) {
+  run_in_process(2, [](Collective& network) {
+    OneWeight model;
+    MeteredCollective metered(std::make_unique<trainer::testing::Borrowed>(network));
+    GradientExchange exchange(model, Mask::keep_all(model),
+                              SynchroniserRegistry::instance().make(diloco(2, 1, 0), {}, context_of(model)),
+                              metered, {});
+    LocalRounds rounds(model, exchange);
+    torch::optim::SGD optimiser(model.parameters(), torch::optim::SGDOptions(1));
+    const auto step = [&](float gradient) {
+      rounds.begin_step();
+      model.weight.mutable_grad() = torch::full({2, 1}, gradient);
+      const bool admitted = rounds.admits_step();
+      if (admitted) optimiser.step();
+      return admitted;
+    };
+    const float own = network.rank() == 0 ? 1 : 3;
+    EXPECT_TRUE(step(own));
+    EXPECT_TRUE(step(own));
+    EXPECT_TRUE(rounds.ends_with(2));
+    EXPECT_TRUE(rounds.exchange_changes(optimiser).applied);
+    EXPECT_TRUE(model.weight.equal(torch::full({2, 1}, -4.0F))) << "the mean of -2 and -6";
+
+    const bool is_hit = network.rank() == 1;
+    EXPECT_TRUE(step(own));
+    EXPECT_EQ(step(is_hit ? std::numeric_limits<float>::quiet_NaN() : own), !is_hit);
+    EXPECT_FALSE(rounds.exchange_changes(optimiser).applied);
+    EXPECT_TRUE(model.weight.equal(torch::full({2, 1}, -4.0F)));
+    EXPECT_EQ(rounds.first_non_finite().has_value(), is_hit);
+
+    EXPECT_TRUE(step(own));
+    EXPECT_TRUE(rounds.exchange_changes(optimiser).applied);
+    EXPECT_TRUE(model.weight.equal(torch::full({2, 1}, -6.0F)));
+  });
+}
+
+TEST(LocalRounds, AWorkerForgetsTheMomentumOfWhatItSent) {
+  run_in_process(1, [](Collective& network) {
+    OneWeight model;
+    MeteredCollective metered(std::make_unique<trainer::testing::Borrowed>(network));
+    const Json half = {{"name", "sbc"}, {"ratio", 0.5}, {"local_steps", 1}};  // one of two entries
+    GradientExchange exchange(model, Mask::keep_all(model),
+                              SynchroniserRegistry::instance().make(half, {}, context_of(model)), metered,
+                              {});
+    LocalRounds rounds(model, exchange);
+    torch::optim::SGD optimiser(model.parameters(), torch::optim::SGDOptions(1).momentum(0.5));
+    const auto step = [&] {
+      rounds.begin_step();
+      model.weight.mutable_grad() = torch::tensor({{1.0F}, {2.0F}});
+      EXPECT_TRUE(rounds.admits_step());
+      optimiser.step();
+      rounds.exchange_changes(optimiser);
+    };
+    step();  // -2 is sent, -1 held back; the second entry's momentum is gone
+    EXPECT_TRUE(model.weight.equal(torch::tensor({{0.0F}, {-2.0F}})));
+    step();  // changes of -1.5 and, without momentum, -2; with what was held back -2.5 and -2
+    EXPECT_TRUE(model.weight.equal(torch::tensor({{-2.5F}, {-2.0F}})));
+  });
+}
+
+Json answer(const Json& changes) {
+  Json config = base_config(2);
+  config.update(changes, true);
+  return check_configurations(Json::array({config})).front();
+}
+
+TEST(LocalRounds, EvaluationsFallOnTheirEnds) {
+  const Json refused = answer({{"synchroniser", diloco(3)}});
+  EXPECT_EQ(refused["pointer"], "/training/evaluate_every_iterations");
+  EXPECT_THAT(refused["message"].get<std::string>(),
+              HasSubstr("a multiple of 3, the local steps of the synchroniser diloco"));
+  const Json checks =
+      answer({{"synchroniser", diloco(4)}, {"training", {{"check_agreement_every_iterations", 2}}}});
+  EXPECT_EQ(checks["pointer"], "/training/check_agreement_every_iterations");
+}
+
+TEST(LocalRounds, PlansCountAnExchangeARound) {
+  const Json dense = answer(Json::object())["plan"];
+  const Json local = answer({{"synchroniser", diloco(4)}})["plan"];
+  EXPECT_EQ(local["payload_bytes_per_iteration"].get<double>(),
+            dense["payload_bytes_per_iteration"].get<double>() / 4);
+  EXPECT_EQ(local["bucket_bytes"], Json::array({dense["gradient_bytes"]}));
+  EXPECT_TRUE(local["all_reduce_compatible"].get<bool>());
+  EXPECT_FALSE(
+      answer({{"synchroniser", {{"name", "sbc"}, {"local_steps", 4}}}})["plan"]["all_reduce_compatible"]
+          .get<bool>());
+}
+
+}  // namespace
+}  // namespace thinpipe::trainer

@@ -1,0 +1,73 @@
+// What tests of whole trainings share: synthetic data, workers as threads.
+#pragma once
+
+#include "trainer/collectives/in_process.hh"
+#include "trainer/training_loop.hh"
+#include "trainer/training_setup.hh"
+
+namespace thinpipe::trainer::testing {
+
+// 16 steps.
+inline Json base_config(int workers) {
+  return {
+      {"seed", 3},
+      {"workers", workers},
+      {"model", {{"name", "small_cnn"}, {"width", 2}, {"hidden", 16}}},
+      {"dataset",
+       {{"name", "synthetic"}, {"height", 8}, {"width", 8}, {"train_examples", 192}, {"test_examples", 50}}},
+      {"optimiser", {{"name", "sgd"}, {"learning_rate", 0.05}}},
+      {"training",
+       {{"epochs", 2}, {"batch_size_per_worker", 24 / workers}, {"evaluate_every_iterations", 4}}},
+      {"buckets", {{"first_size", "1 kB"}, {"size", "4 kB"}}}};
+}
+
+inline TrainingConfig configured(int workers, const Json& changes = Json::object()) {
+  Json config = base_config(workers);
+  config.update(changes, true);
+  return parse_training_config(config, {"test", ""});
+}
+
+struct Result {
+  std::vector<Json> iterations;  // rank 0's events
+  std::vector<Json> evaluations;
+  Json summary;
+  Json resumed;                           // the event, where training went on from a checkpoint
+  std::vector<torch::Tensor> parameters;  // rank 0's
+};
+
+// What a worker trains on instead of the data set; null: the data set itself.
+using Replacement = std::function<std::unique_ptr<Dataset>(const Dataset& dataset, int rank)>;
+
+inline Result train(const TrainingConfig& config, const CheckpointOptions& checkpoints = {},
+                    const Replacement& replace = nullptr) {
+  const auto dataset = make_dataset(config);
+  Result result;
+  run_in_process(static_cast<int>(config.workers), [&](std::unique_ptr<Collective> member) {
+    const int rank = member->rank();
+    const EventSink sink = [&, rank](const Json& event) {
+      if (rank != 0) return;
+      if (event["event"] == "iteration") result.iterations.push_back(event);
+      if (event["event"] == "evaluation") result.evaluations.push_back(event);
+      if (event["event"] == "summary") result.summary = event;
+      if (event["event"] == "resumed") result.resumed = event;
+    };
+    const std::unique_ptr<Dataset> other = replace ? replace(*dataset, rank) : nullptr;
+    TrainingLoop loop(config, other ? *other : *dataset, std::move(member), {}, checkpoints, sink);
+    loop.run();
+    if (rank != 0) return;
+    for (const auto& parameter : loop.model().parameters()) {
+      result.parameters.push_back(parameter.detach().clone());
+    }
+  });
+  return result;
+}
+
+inline double largest_difference(const Result& a, const Result& b) {
+  double largest = 0;
+  for (std::size_t i = 0; i < a.parameters.size(); ++i) {
+    largest = std::max(largest, (a.parameters[i] - b.parameters[i]).abs().max().item<double>());
+  }
+  return largest;
+}
+
+}  // namespace thinpipe::trainer::testing
