@@ -11,8 +11,9 @@ namespace thinpipe::trainer {
 //   {"ok": false, "pointer": "/model/width", "message": "…"}
 // plan: parameters, gradient_bytes, bucket_bytes (of the gradient, by bucket, in the order of their
 // exchange), iterations, evaluations, all_reduce_compatible (see Promises), payload_bytes_per_iteration,
-// sent_bytes_per_iteration (of one worker, by formula), pairwise_bytes_per_iteration (of these). content: hashes of what the paths in the configuration lead to, each under the pointer to its
-// path, such as "/dataset/directory".
+// sent_bytes_per_iteration (of one worker, by formula), pairwise_bytes_per_iteration (of these). content:
+// hashes of what the paths in the configuration lead to, each under the pointer to its path, such as
+// "/dataset/directory".
 Json check_configurations(const Json& configurations);
 
 // Every registry with each entry's summary and options, the keys of the configuration itself
