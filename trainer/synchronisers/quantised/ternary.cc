@@ -1,5 +1,6 @@
 #include "trainer/synchronisers/quantised/ternary.hh"
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <limits>
@@ -28,8 +29,10 @@ void draw_ternary(std::span<const float> values, float scale, std::span<const fl
 }
 
 void round_ternary(std::span<const float> values, float scale, std::span<std::int8_t> codes) {
+  // At least the smallest of all numbers, so that zero is below it.
+  const float nearest_far = std::max(0.5F * scale, std::numeric_limits<float>::denorm_min());
   for (std::size_t i = 0; i < values.size(); ++i) {
-    const bool far = values[i] != 0 && std::abs(values[i]) >= 0.5F * scale;
+    const bool far = std::abs(values[i]) >= nearest_far;
     const std::int32_t sign = values[i] < 0 ? -1 : 1;
     codes[i] = static_cast<std::int8_t>(far ? sign : 0);
   }

@@ -16,7 +16,7 @@ struct Digit {
   int shift;
   std::uint32_t mask;
 };
-constexpr std::array<Digit, 3> digits = {{{20, 0x7ff}, {10, 0x3ff}, {0, 0x3ff}}};
+constexpr std::array<Digit, 3> magnitude_digits = {{{20, 0x7ff}, {10, 0x3ff}, {0, 0x3ff}}};
 using DigitCounts = std::array<std::uint32_t, 2048>;
 
 // The digit of the `wanted`-th largest; `wanted` becomes its rank among those that have the same.
@@ -35,7 +35,7 @@ struct Threshold {
 Threshold kth_largest(std::size_t n, std::size_t k, const auto& magnitude_of) {
   Threshold threshold{.magnitude = 0, .ties = k};
   std::uint32_t known = 0;  // the bits of the digits found so far
-  for (const auto& [shift, mask] : digits) {
+  for (const auto& [shift, mask] : magnitude_digits) {
     DigitCounts counts{};
     for (std::size_t i = 0; i < n; ++i) {
       const std::uint32_t bits = magnitude_of(i);
@@ -95,12 +95,12 @@ std::vector<std::uint32_t> top_k_indices(std::span<const float> values, std::siz
   };
   if (k > values.size() / entries_per_candidate) return select_among_all();
   DigitCounts counts{};
-  for (const float value : values) ++counts[magnitude(value) >> digits.front().shift];
-  std::size_t among_equals = k;
-  const std::uint32_t digit = digit_of(counts, digits.front().mask, among_equals);
-  const std::size_t count = k - among_equals + counts[digit];
+  for (const float value : values) ++counts[magnitude(value) >> magnitude_digits.front().shift];
+  std::size_t rank_in_digit = k;
+  const std::uint32_t digit = digit_of(counts, magnitude_digits.front().mask, rank_in_digit);
+  const std::size_t count = k - rank_in_digit + counts[digit];
   if (count > values.size() / entries_per_candidate) return select_among_all();
-  const auto candidates = candidates_from(values, digit << digits.front().shift, count);
+  const auto candidates = candidates_from(values, digit << magnitude_digits.front().shift, count);
   auto indices = select_largest(candidates.size(), k, [&](std::size_t i) { return candidates[i].magnitude; });
   for (std::uint32_t& index : indices) index = candidates[index].index;
   return indices;
