@@ -1,12 +1,9 @@
 #include "harness/record.hh"
 
 #include <algorithm>
-#include <cstdio>
 #include <map>
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include "harness/support/file_descriptor.hh"
 
@@ -14,33 +11,6 @@ namespace thinpipe {
 namespace {
 
 namespace fs = std::filesystem;
-
-// A file that disappears unless it is renamed in time.
-class TemporaryFile {
- public:
-  explicit TemporaryFile(fs::path path)
-      : path_(std::move(path)), fd_(FileDescriptor::open(path_, O_WRONLY | O_CREAT | O_TRUNC)) {}
-  ~TemporaryFile() {
-    if (!path_.empty()) ::unlink(path_.c_str());
-  }
-  TemporaryFile(const TemporaryFile&) = delete;
-  TemporaryFile& operator=(const TemporaryFile&) = delete;
-
-  void write(const std::string& text) {
-    write_all(fd_, text, "write " + path_.string());
-    system_call("flush " + path_.string(), ::fsync(fd_.get()));
-  }
-
-  void rename(const fs::path& target) {
-    system_call(fmt::format("rename {} to {}", path_.string(), target.string()),
-                ::rename(path_.c_str(), target.c_str()));
-    path_.clear();
-  }
-
- private:
-  fs::path path_;
-  FileDescriptor fd_;
-};
 
 // What every record has, by type: a file that lacks any of it is something else.
 bool is_record(const Json& value) {
@@ -94,15 +64,6 @@ std::string started_at(const Json& record) {
 }
 
 }  // namespace
-
-void write_atomically(const fs::path& path, const std::string& text) {
-  TemporaryFile temporary(path.parent_path() /
-                          fmt::format(".{}.{}.tmp", path.filename().string(), ::getpid()));
-  temporary.write(text);
-  temporary.rename(path);
-  const FileDescriptor folder = FileDescriptor::open(path.parent_path(), O_RDONLY | O_DIRECTORY);
-  system_call("flush " + path.parent_path().string(), ::fsync(folder.get()));
-}
 
 std::string record_text(const Json& record) {
   return record.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";

@@ -7,15 +7,12 @@
 #include <string>
 #include <vector>
 
+#include "harness/support/atomic_file.hh"
 #include "harness/support/json_object.hh"
 
 namespace thinpipe {
 
 inline constexpr int record_schema_version = 1;
-
-// Replaces `path` by `text` so that no reader, and no crash at any moment, sees anything but the old or the
-// new whole: temporary file beside it, fsync, rename, fsync of the folder.
-void write_atomically(const std::filesystem::path& path, const std::string& text);
 
 // The text of a record; bytes that are not UTF-8, as a log may hold, are replaced.
 std::string record_text(const Json& record);

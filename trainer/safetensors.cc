@@ -7,8 +7,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "harness/support/atomic_file.hh"
 #include "harness/support/json_object.hh"
-#include "trainer/atomic_file.hh"
 #include "trainer/input_file.hh"
 #include "trainer/safetensors_header.hh"
 
@@ -17,21 +17,21 @@ namespace {
 
 static_assert(std::endian::native == std::endian::little, "elements are read and written as they lie");
 
-struct ElementType {
+struct StoredType {
   std::string_view name;
   torch::ScalarType type;
 };
 
-constexpr std::array<ElementType, 10> element_types = {{{"F64", torch::kDouble},
-                                                        {"F32", torch::kFloat},
-                                                        {"F16", torch::kHalf},
-                                                        {"BF16", torch::kBFloat16},
-                                                        {"I64", torch::kLong},
-                                                        {"I32", torch::kInt},
-                                                        {"I16", torch::kShort},
-                                                        {"I8", torch::kChar},
-                                                        {"U8", torch::kByte},
-                                                        {"BOOL", torch::kBool}}};
+constexpr std::array<StoredType, 10> element_types = {{{"F64", torch::kDouble},
+                                                       {"F32", torch::kFloat},
+                                                       {"F16", torch::kHalf},
+                                                       {"BF16", torch::kBFloat16},
+                                                       {"I64", torch::kLong},
+                                                       {"I32", torch::kInt},
+                                                       {"I16", torch::kShort},
+                                                       {"I8", torch::kChar},
+                                                       {"U8", torch::kByte},
+                                                       {"BOOL", torch::kBool}}};
 
 torch::ScalarType type_of(std::string_view dtype) {
   for (const auto& [name, type] : element_types) {

@@ -123,7 +123,7 @@ TEST(Resume, WhatAKilledWriterLeftGoesWithTheNextAttempt) {
   const fs::path weights = record.at("starting_weights").at("path").get<std::string>();
   const fs::path name = weights.stem();
   const std::vector<fs::path> leftovers = {record_path(program, "base").parent_path() / ".run.json.4711.tmp",
-                                           weights.parent_path() / (name.string() + ".pt.4711.tmp"),
+                                           weights.parent_path() / ("." + name.string() + ".pt.4711.tmp"),
                                            weights.parent_path() / ("." + name.string() + ".json.4711.tmp")};
   for (const fs::path& leftover : leftovers) std::ofstream(leftover) << "half a fi";
   auto fresh = arguments;

@@ -1,17 +1,17 @@
-// A file that appears whole or not at all: at no moment does a reader see half of it.
+// A file that appears whole or not at all: at no moment, and after no crash, does a reader see half of it.
 #pragma once
 
-#include <string>
+#include <filesystem>
 #include <string_view>
 
 #include "harness/support/file_descriptor.hh"
 
-namespace thinpipe::trainer {
+namespace thinpipe {
 
 class AtomicFile {
  public:
-  // Opens a temporary file beside `path`. Throws SystemError naming it, as do the others.
-  explicit AtomicFile(std::string path);
+  // Opens a temporary file, .NAME.PID.tmp, beside `path`. Throws SystemError naming it, as do the others.
+  explicit AtomicFile(std::filesystem::path path);
   // Without commit() nothing is left behind.
   ~AtomicFile();
   AtomicFile(const AtomicFile&) = delete;
@@ -26,9 +26,12 @@ class AtomicFile {
   void commit();
 
  private:
-  std::string path_;
-  std::string temporary_;
+  std::filesystem::path path_;
+  std::filesystem::path temporary_;  // empty once it has its name
   FileDescriptor file_;
 };
 
-}  // namespace thinpipe::trainer
+// Replaces `path` by `text`.
+void write_atomically(const std::filesystem::path& path, std::string_view text);
+
+}  // namespace thinpipe
