@@ -54,7 +54,8 @@ struct DgcOptions {
 // lowest indices; we keep the largest. They clip by the norm of the whole gradient, ‖g‖ <= clip·N^(-1/2),
 // which is not known when its first bucket goes; ours is the norm of each bucket. The warm-up is the paper's:
 // kept fractions of 1/4, 1/16 and so on as long as they are above `ratio`, for equally many steps each; their
-// code's comes down more slowly. What travels densely beside (leaves_dense) has no momentum from here.
+// code's comes down more slowly. What is left dense has the same momentum, of the mean over workers, as in
+// their code.
 //
 // With momentum or clipping the result estimates something else than the gradients' mean: it is `delayed`
 // without either only.
@@ -76,6 +77,11 @@ class Dgc : public Sparsifier {
     if (options_.momentum > 0 || options_.clip > 0) promises.estimate = Estimate::biased;
     promises.applies_momentum = true;
     return promises;
+  }
+
+  void finish_dense(Bucket& bucket) override {
+    accumulate_momentum(bucket);
+    momentum_.stage(bucket, momentum_in_hand_);
   }
 
   void finish_step(bool applied) override {
@@ -101,19 +107,8 @@ class Dgc : public Sparsifier {
 
  protected:
   void accumulate(Bucket& bucket) override {
-    const torch::Tensor& gradient = bucket.gradient;
-    if (options_.clip > 0) clip(gradient);
-    momentum_in_hand_ = torch::empty({bucket.size});
-    for (const Slice& slice : bucket.slices) {
-      momentum_in_hand_.narrow(0, slice.offset, slice.size).copy_(momentum_.of(slice.parameter));
-    }
-    if (options_.nesterov) {
-      momentum_in_hand_.add_(gradient).mul_(options_.momentum);
-      gradient.add_(momentum_in_hand_);
-    } else {
-      momentum_in_hand_.mul_(options_.momentum).add_(gradient);
-      gradient.copy_(momentum_in_hand_);
-    }
+    if (options_.clip > 0) clip(bucket.gradient);
+    accumulate_momentum(bucket);
     held_back_.add_to(bucket);
   }
 
@@ -153,6 +148,22 @@ class Dgc : public Sparsifier {
 
  private:
   static constexpr double stage_factor = 0.25;
+
+  // bucket.gradient becomes the step that momentum makes of it, momentum_in_hand_ the momentum after it.
+  void accumulate_momentum(Bucket& bucket) {
+    const torch::Tensor& gradient = bucket.gradient;
+    momentum_in_hand_ = torch::empty({bucket.size});
+    for (const Slice& slice : bucket.slices) {
+      momentum_in_hand_.narrow(0, slice.offset, slice.size).copy_(momentum_.of(slice.parameter));
+    }
+    if (options_.nesterov) {
+      momentum_in_hand_.add_(gradient).mul_(options_.momentum);
+      gradient.add_(momentum_in_hand_);
+    } else {
+      momentum_in_hand_.mul_(options_.momentum).add_(gradient);
+      gradient.copy_(momentum_in_hand_);
+    }
+  }
 
   // Of the step in hand; never below a later one's.
   double ratio() const {

@@ -1,5 +1,5 @@
 #include "harness/support/options.hh"
-#include "trainer/synchronisers/packed/pruned_entries.hh"
+#include "trainer/synchronisers/packed/kept_entries.hh"
 #include "trainer/synchronisers/residual.hh"
 #include "trainer/synchronisers/sparse/kept_count.hh"
 #include "trainer/synchronisers/sparse/sparsifier.hh"
@@ -31,7 +31,7 @@ struct GmcOptions {
 // has it, whatever becomes of the rate, and a warm-up from a tiny rate does not blow the movement up. There
 // is no such term in the first step, nor after a step with a rate of 0. It carries the rounding of the
 // weights, 2^-24·|w|·μ/η_{t-1}. Weight decay and whatever else moves the weights is in it, except what
-// pruning took. What travels densely beside (leaves_dense) has no momentum from here. The result estimates
+// pruning took. What is left dense has it too, subtracted from the mean over workers. The result estimates
 // the mean of g less the movement, and what it misses of that is held back. Zhao et al., Global Momentum
 // Compression for Sparse Communication in Distributed SGD (2019).
 // State: e and w_{t-1}, float32 [n]; η_{t-1}. Each worker contributes 20 + 4k bytes and the indices' to an
@@ -42,7 +42,7 @@ class Gmc : public Sparsifier {
       : Sparsifier(make_plain_sparse_code(options.indices)),
         options_(options),
         weights_(context.weights),
-        pruned_(context.kept),
+        kept_(context.kept),
         residual_(context.parameters),
         last_weights_(context.parameters) {}
 
@@ -54,6 +54,8 @@ class Gmc : public Sparsifier {
 
   void set_learning_rate(double learning_rate) override { learning_rate_ = learning_rate; }
 
+  void finish_dense(Bucket& bucket) override { subtract_movement(bucket); }
+
   void finish_step(bool applied) override {
     for (Residual* state : {&residual_, &last_weights_}) applied ? state->commit() : state->discard();
     if (applied) last_learning_rate_ = learning_rate_;
@@ -63,7 +65,7 @@ class Gmc : public Sparsifier {
 
   void adopt_masks(const std::vector<torch::Tensor>& kept) override {
     residual_.drop_pruned(kept);
-    pruned_.adopt(kept);
+    kept_.adopt(kept);
   }
 
   void save(TensorMap& state, const std::string& prefix) const override {
@@ -82,18 +84,8 @@ class Gmc : public Sparsifier {
 
  protected:
   void accumulate(Bucket& bucket) override {
-    const torch::Tensor weights = copy_of_weights(bucket);
-    if (last_learning_rate_ > 0) {
-      const torch::Tensor movement = torch::empty({bucket.size});
-      for (const Slice& slice : bucket.slices) {
-        torch::Tensor moved = movement.narrow(0, slice.offset, slice.size);
-        torch::sub_out(moved, weights.narrow(0, slice.offset, slice.size), last_weights_.of(slice.parameter));
-      }
-      pruned_.clear(bucket, movement);
-      bucket.gradient.sub_(movement, options_.momentum / last_learning_rate_);
-    }
+    subtract_movement(bucket);
     residual_.add_to(bucket);
-    last_weights_.stage(bucket, weights);
   }
 
   std::vector<std::uint32_t> choose(const Bucket& bucket) override {
@@ -109,6 +101,20 @@ class Gmc : public Sparsifier {
   }
 
  private:
+  void subtract_movement(Bucket& bucket) {
+    const torch::Tensor weights = copy_of_weights(bucket);
+    if (last_learning_rate_ > 0) {
+      const torch::Tensor movement = torch::empty({bucket.size});
+      for (const Slice& slice : bucket.slices) {
+        torch::Tensor moved = movement.narrow(0, slice.offset, slice.size);
+        torch::sub_out(moved, weights.narrow(0, slice.offset, slice.size), last_weights_.of(slice.parameter));
+      }
+      kept_.clear_pruned(bucket, movement);
+      bucket.gradient.sub_(movement, options_.momentum / last_learning_rate_);
+    }
+    last_weights_.stage(bucket, weights);
+  }
+
   torch::Tensor copy_of_weights(const Bucket& bucket) const {
     if (weights_.empty())
       throw Error("gmc: it was made without the model's weights, which its momentum comes from");
@@ -121,7 +127,7 @@ class Gmc : public Sparsifier {
 
   GmcOptions options_;
   std::vector<torch::Tensor> weights_;
-  PrunedEntries pruned_;
+  KeptEntries kept_;
   Residual residual_;
   Residual last_weights_;  // not a residual: staged and committed like one
   double learning_rate_ = 0;

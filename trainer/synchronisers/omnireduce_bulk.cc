@@ -2,7 +2,7 @@
 
 #include "harness/support/options.hh"
 #include "trainer/synchronisers/messages.hh"
-#include "trainer/synchronisers/packed/bucket_mask.hh"
+#include "trainer/synchronisers/packed/kept_entries.hh"
 #include "trainer/synchronisers/sparse/nonzero_blocks.hh"
 #include "trainer/synchronisers/sparse/push_pull.hh"
 #include "trainer/synchronisers/synchroniser.hh"
@@ -40,7 +40,7 @@ class OmniReduceBulk : public Synchroniser {
     return {.estimate = Estimate::exact, .traffic_depends_on_data = true};
   }
 
-  void adopt_masks(const std::vector<torch::Tensor>& kept) override { kept_ = kept; }
+  void adopt_masks(const std::vector<torch::Tensor>& kept) override { kept_.adopt(kept); }
 
   void synchronise(Bucket& bucket, Collective& network) override {
     const int world_size = network.world_size();
@@ -108,7 +108,7 @@ class OmniReduceBulk : public Synchroniser {
   }
 
   PushPullBytes bytes_of_kept(const Bucket& bucket, int world_size) const {
-    const torch::Tensor mask = bucket_mask(bucket, kept_);
+    const torch::Tensor mask = kept_.mask(bucket);
     const std::span<const bool> kept = elements<bool>(mask);
     PushPullBytes bytes;
     for (int owner = 0; owner < world_size; ++owner) {
@@ -125,7 +125,7 @@ class OmniReduceBulk : public Synchroniser {
   }
 
   std::int64_t block_size_;
-  std::vector<torch::Tensor> kept_;
+  KeptEntries kept_;
 };
 
 const Registration<Synchroniser, const SynchroniserContext&> omnireduce_bulk_registration{

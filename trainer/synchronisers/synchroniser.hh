@@ -70,6 +70,10 @@ class Synchroniser {
   // gives a non-finite result on every worker.
   virtual void synchronise(Bucket& bucket, Collective& network) = 0;
 
+  // A bucket of what it leaves dense, in its turn: on entry the mean over workers; on return what the
+  // optimiser is to use, the same on every worker. One that applies momentum does so here too.
+  virtual void finish_dense(Bucket& /*bucket*/) {}
+
   // applied: every worker's optimiser uses the step's result (false: the step is skipped everywhere).
   virtual void finish_step(bool /*applied*/) {}
 

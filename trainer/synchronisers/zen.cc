@@ -3,7 +3,7 @@
 
 #include "harness/support/options.hh"
 #include "trainer/synchronisers/messages.hh"
-#include "trainer/synchronisers/packed/bucket_mask.hh"
+#include "trainer/synchronisers/packed/kept_entries.hh"
 #include "trainer/synchronisers/sparse/hashed_owners.hh"
 #include "trainer/synchronisers/sparse/nonzero_blocks.hh"
 #include "trainer/synchronisers/sparse/push_pull.hh"
@@ -40,7 +40,7 @@ class Zen : public Synchroniser {
   // Lists are made when a bucket first comes: how many workers there are is not known before.
   void prepare(const std::vector<Bucket>& /*layout*/) override { owners_.clear(); }
 
-  void adopt_masks(const std::vector<torch::Tensor>& kept) override { kept_ = kept; }
+  void adopt_masks(const std::vector<torch::Tensor>& kept) override { kept_.adopt(kept); }
 
   void synchronise(Bucket& bucket, Collective& network) override {
     const int world_size = network.world_size();
@@ -102,7 +102,7 @@ class Zen : public Synchroniser {
 
   PushPullBytes bytes_of_kept(const Bucket& bucket, int world_size) const {
     const HashedOwners owners(bucket.size, world_size, seed_);
-    const torch::Tensor mask = bucket_mask(bucket, kept_);
+    const torch::Tensor mask = kept_.mask(bucket);
     const std::span<const bool> kept = elements<bool>(mask);
     PushPullBytes bytes;
     for (int owner = 0; owner < world_size; ++owner) {
@@ -114,7 +114,7 @@ class Zen : public Synchroniser {
     return bytes;
   }
 
-  std::vector<torch::Tensor> kept_;
+  KeptEntries kept_;
   std::uint64_t seed_;
   std::map<std::pair<std::int64_t, int>, HashedOwners> owners_;  // by n and the number of workers
 };
