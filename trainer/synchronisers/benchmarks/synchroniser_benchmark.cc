@@ -1,10 +1,11 @@
-// What a method computes for one bucket on one thread, without a network: a world of one, whose collectives
-// return at once, so that one message is encoded and one decoded. Beside each figure stands how many times as
-// long as copying the bucket it takes, the least that any method can do, measured in the same run.
+// What a method computes for one bucket on one thread: one worker of eight encodes its message and decodes
+// those of all eight, which are like its own (echoing_peers.hh); what collectives take is left out. Beside
+// each figure stands how many times as long as copying the bucket it takes, the least that any method can do,
+// measured in the same run.
 //
-// "wire_s" is what dense ring all-reduce among 8 workers would take over 1 Gbit/s for so many entries less
+// "saved_s" is what dense ring all-reduce among the eight would take over 1 Gbit/s for so many entries less
 // what the method would, by the bytes both claim; where "share_of_saving" is above 1, computing costs more
-// than is saved there.
+// than is saved there. Where nothing is saved there is no such share.
 #include "trainer/synchronisers/synchroniser.hh"
 
 #include <algorithm>
@@ -15,14 +16,18 @@
 #include <fmt/format.h>
 
 #include "trainer/collectives/in_process.hh"
+#include "trainer/collectives/metered.hh"
 #include "trainer/philox.hh"
+#include "trainer/synchronisers/benchmarks/echoing_peers.hh"
 #include "trainer/tensor_span.hh"
 
 namespace thinpipe::trainer {
 namespace {
 
 constexpr std::int64_t smaller = std::int64_t{1} << 20;
+constexpr std::int64_t resnet50 = 25'000'000;
 constexpr std::int64_t larger = std::int64_t{1} << 26;
+constexpr int workers = 8;
 constexpr double gbit_per_s_in_bytes = 1e9 / 8;
 
 torch::Tensor uniform_numbers(std::uint64_t seed, std::int64_t n) {
@@ -66,14 +71,18 @@ class OneBucket {
 
   void renew() { bucket_.gradient.copy_(gradient_); }
 
-  void step(Collective& network) {
+  // Time outside collectives only.
+  Section step(MeteredCollective& network) {
     method_->set_learning_rate(0.1);
     method_->begin_step(++step_);
+    network.begin_section();
     method_->synchronise(bucket_, network);
+    const Section section = network.end_section();
     method_->finish_step(true);
+    return section;
   }
 
-  double sent_bytes(int workers) const { return method_->settled_traffic(bucket_, workers).sent_bytes; }
+  double sent_bytes() const { return method_->settled_traffic(bucket_, workers).sent_bytes; }
 
  private:
   torch::Tensor mask_;
@@ -83,37 +92,40 @@ class OneBucket {
   std::uint64_t step_ = 0;
 };
 
-void synchronise(benchmark::State& state, const Json& method, bool pruned) {
-  at::set_num_threads(1);
-  const std::int64_t n = state.range(0);
-  InProcessGroup alone(1);
-  const std::unique_ptr<Collective> network = alone.join(0);
-  OneBucket bucket(method, n, pruned);
-  const double memcpy_s = copy_s(n);
-  double total_s = 0;
-  for (auto _ : state) {
-    bucket.renew();
-    const auto began = std::chrono::steady_clock::now();
-    bucket.step(*network);
-    const double step_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
-    state.SetIterationTime(step_s);
-    total_s += step_s;
-  }
-  state.SetBytesProcessed(state.iterations() * n * 4);
-  const double step_s = total_s / static_cast<double>(state.iterations());
-  state.counters["times_memcpy"] = step_s / memcpy_s;
-  constexpr int workers = 8;
-  const double wire_s =
-      (all_reduce_traffic(4 * n, workers).sent_bytes - bucket.sent_bytes(workers)) / gbit_per_s_in_bytes;
-  state.counters["wire_s"] = wire_s;
-  if (wire_s > 0) state.counters["share_of_saving"] = step_s / wire_s;
-}
-
 struct Measured {
   const char* name;
   Json method;
   bool pruned = false;
+  bool alone = false;  // answers decide what it sends next, so that no echo serves: a world of one
 };
+
+void synchronise(benchmark::State& state, const Measured& measured) {
+  at::set_num_threads(1);
+  const std::int64_t n = state.range(0);
+  InProcessGroup alone(1);
+  MeteredCollective network(measured.alone ? alone.join(0) : std::make_unique<EchoingPeers>(workers));
+  OneBucket bucket(measured.method, n, measured.pruned);
+  const double memcpy_s = copy_s(n);
+  bucket.renew();
+  bucket.step(network);  // the first touches memory that later ones find in place
+  Section total;
+  for (auto _ : state) {
+    bucket.renew();
+    const Section section = bucket.step(network);
+    state.SetIterationTime(section.encode_s + section.decode_s);
+    total += section;
+  }
+  state.SetBytesProcessed(state.iterations() * n * 4);
+  const double encode_s = total.encode_s / static_cast<double>(state.iterations());
+  const double decode_s = total.decode_s / static_cast<double>(state.iterations());
+  const double saved_s =
+      (all_reduce_traffic(4 * n, workers).sent_bytes - bucket.sent_bytes()) / gbit_per_s_in_bytes;
+  state.counters["encode_ms"] = 1e3 * encode_s;
+  state.counters["decode_ms"] = 1e3 * decode_s;
+  state.counters["times_memcpy"] = (encode_s + decode_s) / memcpy_s;
+  state.counters["saved_s"] = saved_s;
+  if (saved_s > 0) state.counters["share_of_saving"] = (encode_s + decode_s) / saved_s;
+}
 
 const std::vector<Measured>& measured() {
   static const std::vector<Measured> all = {
@@ -126,6 +138,7 @@ const std::vector<Measured>& measured() {
       {"pactrain", {{"name", "pactrain"}}, true},
       {"pactrain_ternary", {{"name", "pactrain"}, {"values", "ternary"}}, true},
       {"terngrad", {{"name", "terngrad"}}},
+      {"terngrad_int8", {{"name", "terngrad"}, {"exchange", "all_reduce"}}},
       {"qsgd_4", {{"name", "qsgd"}, {"bits", 4}}},
       {"thc", {{"name", "thc"}}},
       {"signsgd", {{"name", "signsgd"}}},
@@ -139,20 +152,22 @@ const std::vector<Measured>& measured() {
       {"ok_topk_0.01", {{"name", "ok_topk"}, {"ratio", 0.01}}},
       {"deepreduce_bloom_p0", {{"name", "deepreduce"}, {"inner", {{"name", "topk"}, {"ratio", 0.01}}}}},
       {"zen", {{"name", "zen"}}, true},
-      {"omnireduce", {{"name", "omnireduce"}}, true},
+      {"omnireduce", {{"name", "omnireduce"}}, true, true},
       {"omnireduce_bulk", {{"name", "omnireduce_bulk"}}, true},
       {"powersgd", {{"name", "powersgd"}}},
       {"demo", {{"name", "demo"}}},
+      {"sbc", {{"name", "sbc"}}},
+      {"diloco", {{"name", "diloco"}}},
   };
   return all;
 }
 
 const bool registered = [] {
   for (const Measured& each : measured()) {
-    benchmark::RegisterBenchmark(
-        fmt::format("synchronise/{}", each.name).c_str(),
-        [&each](benchmark::State& state) { synchronise(state, each.method, each.pruned); })
+    benchmark::RegisterBenchmark(fmt::format("synchronise/{}", each.name).c_str(),
+                                 [&each](benchmark::State& state) { synchronise(state, each); })
         ->Arg(smaller)
+        ->Arg(resnet50)
         ->Arg(larger)
         ->UseManualTime()
         ->Unit(benchmark::kMillisecond);

@@ -1,0 +1,130 @@
+#!/usr/bin/env python3
+"""How fast each method encodes and decodes, and whether that costs more than it saves: a table."""
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+from typing import Any, Mapping, Sequence
+
+from load import InputError
+from markdown_table import UNKNOWN, in_markdown, replace_between, three_digits, write_whole
+
+BEGIN, END = "<!-- speed: begin -->", "<!-- speed: end -->"
+SMALL, RESNET50, LARGE = 1 << 20, 25_000_000, 1 << 26
+HEADINGS = [
+    "method",
+    "GB/s, 1 Mi",
+    "times memcpy, 1 Mi",
+    "GB/s, 64 Mi",
+    "times memcpy, 64 Mi",
+    "encode (ms), 25 M",
+    "decode (ms), 25 M",
+    "saves (ms), 25 M",
+    "share of saving",
+]
+NOTES = [
+    "One worker of eight on one thread: it encodes its gradient and decodes the messages of all eight; time in collectives "
+    "is left out. GB/s are of float32 gradient.",
+    "Saves: time that dense ring all-reduce among eight workers takes over 1 Gbit/s for 25 million entries, less what the "
+    "method's bytes take. A share above 1, in bold, costs more than it saves; below, it may still not overlap.",
+]
+
+Runs = Mapping[tuple[str, int], Mapping[str, Any]]
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(
+        prog="speed_table.py",
+        description="Tabulate how fast methods encode and decode, from what synchroniser_benchmarks wrote.",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        epilog="example, which makes the file as well:\n  scripts/encode_speed.sh\n\n"
+        "exit codes: 0 made, 1 the table could not be written, 2 wrong input",
+    )
+    parser.add_argument("file", type=Path, help="of synchroniser_benchmarks --benchmark_out=FILE, JSON")
+    parser.add_argument(
+        "--update", type=Path, metavar="FILE", help=f"put the table between the lines '{BEGIN}' and '{END}' of FILE"
+    )
+    parser.add_argument("--output", type=Path, metavar="FILE", help="write it there (default: to standard output)")
+    options = parser.parse_args(arguments)
+    if options.update and options.output:
+        parser.error("--update and --output exclude each other")
+    try:
+        text = table(read(options.file))
+        if options.update:
+            replace_between(options.update, BEGIN, END, text)
+        elif options.output:
+            write_whole(options.output, text)
+        else:
+            sys.stdout.write(text)
+    except InputError as error:
+        print(f"speed_table: {error}", file=sys.stderr)
+        return 2
+    except OSError as error:
+        print(f"speed_table: cannot write the table: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+def read(path: Path) -> dict[str, Any]:
+    try:
+        result = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise InputError(f"{path}: cannot be read: {error}") from error
+    if not isinstance(result, dict) or "benchmarks" not in result or "context" not in result:
+        raise InputError(f"{path}: is not what a benchmark writes with --benchmark_out=FILE")
+    return result
+
+
+def table(result: Mapping[str, Any]) -> str:
+    runs = runs_of(result)
+    methods = list(dict.fromkeys(method for method, _ in runs))
+    if not methods:
+        raise InputError("there is no benchmark of synchronise/ in the file")
+    lines = [HEADINGS, [":---"] + ["---:"] * (len(HEADINGS) - 1)]
+    lines += [[in_markdown(method), *row(method, runs)] for method in methods]
+    rows = "".join(f"| {' | '.join(line)} |\n" for line in lines)
+    return "\n".join([rows, "".join(f"{note}\n" for note in NOTES), in_markdown(origin(result["context"])) + "\n"])
+
+
+def runs_of(result: Mapping[str, Any]) -> Runs:
+    """By method and number of entries: "synchronise/topk_0.01/1048576/manual_time"."""
+    runs = {}
+    for run in result["benchmarks"]:
+        parts = run["name"].split("/")
+        if parts[0] == "synchronise":
+            if run.get("error_occurred"):
+                raise InputError(f"{run['name']} failed: {run.get('error_message')}")
+            runs[parts[1], int(parts[2])] = run
+    return runs
+
+
+def row(method: str, runs: Runs) -> list[str]:
+    cells = []
+    for size in (SMALL, LARGE):
+        run = runs.get((method, size))
+        cells += [three_digits(run["bytes_per_second"] / 1e9), three_digits(run["times_memcpy"])] if run else [UNKNOWN] * 2
+    run = runs.get((method, RESNET50))
+    if not run:
+        return [*cells, *[UNKNOWN] * 4]
+    share = run.get("share_of_saving")
+    return [
+        *cells,
+        three_digits(run["encode_ms"]),
+        three_digits(run["decode_ms"]),
+        three_digits(1e3 * run["saved_s"]) if run["saved_s"] > 0 else "nothing",
+        UNKNOWN if share is None else (f"**{three_digits(share)}**" if share > 1 else three_digits(share)),
+    ]
+
+
+def origin(context: Mapping[str, Any]) -> str:
+    cpu = context.get("cpu", "unknown cpu")
+    return (
+        f"synchroniser_benchmarks · cpu {cpu} ({context['num_cpus']} cores), one used · "
+        f"commit {context.get('commit', 'unknown')} · run on {context['date'][:10]}"
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,12 @@
+#!/usr/bin/env bash
+# How fast methods encode and decode, measured here: the table in docs/methods.md, and what it is made from.
+# Takes about ten minutes and most of 8 GB; nothing else should run.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+cmake --preset release -DTHINPIPE_BENCHMARKS=ON --log-level=WARNING
+cmake --build --preset release --target synchroniser_benchmarks
+commit=$(git describe --always --dirty --abbrev=10)
+cpu=$(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -1)
+build/release/synchroniser_benchmarks --benchmark_out=results/reference/encode-decode.json --benchmark_out_format=json \
+  --benchmark_context="commit=$commit" --benchmark_context="cpu=$cpu"
+/usr/bin/python3 plotting/speed_table.py results/reference/encode-decode.json --update docs/methods.md
