@@ -14,9 +14,9 @@ ComputeCost MeasuredCosts::of(const Run& run) {
   const auto [entry, is_new] = measured_.try_emplace(decisive.dump());
   if (is_new) {
     before_measuring_(fmt::format("measuring what computing takes: {}", decisive["model"].dump()));
-    const Json profile = trainer_.profile(config);
-    entry->second = {.compute_s = profile.at("compute_s").get<double>(),
-                     .memory_bytes = profile.at("memory_bytes").get<double>()};
+    const Json cost = trainer_.cost(config);
+    entry->second = {.compute_s = cost.at("compute_s").get<double>(),
+                     .memory_bytes = cost.at("memory_bytes").get<double>()};
   }
   return entry->second;
 }

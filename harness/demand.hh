@@ -15,7 +15,7 @@ struct Machine {
 };
 Machine this_machine();
 
-// Of one worker that computes where nothing else runs; what thinpipe-trainer's "profile" measures.
+// Of one worker that computes where nothing else runs; what thinpipe-trainer's "cost" measures.
 struct ComputeCost {
   double compute_s = 0;
   double memory_bytes = 0;

@@ -110,7 +110,7 @@ Axis read_repetitions(std::int64_t count, const Experiment& experiment, const Pl
 
 }  // namespace
 
-std::string Point::label() const {
+std::string label_of(const Labels& labels) {
   std::string out;
   for (const auto& [axis, value] : labels) out += (out.empty() ? "" : ", ") + value;
   return labels.empty() ? "base" : out;

@@ -37,14 +37,16 @@ struct Experiment {
 
 using Labels = std::vector<std::pair<std::string, std::string>>;  // axis name, value's label
 
+// The labels' values joined with ", "; "base" where there are none.
+std::string label_of(const Labels& labels);
+
 // One run as the user described it, before defaults are filled in.
 struct Point {
   Labels labels;
   Json config;
   std::vector<Layer> layers;  // in the order they were applied
 
-  // The labels' values joined with ", "; "base" for an experiment without axes.
-  std::string label() const;
+  std::string label() const { return label_of(labels); }
   // Where the user wrote what is found at `pointer` of the merged configuration.
   Place place_of(std::string_view pointer) const;
 };

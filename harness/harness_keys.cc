@@ -94,6 +94,7 @@ struct WorkerEventOptions {
 
 struct HarnessOptions {
   std::string mode = "live";
+  std::string compute_profile = "measured";
   std::optional<BottleneckOptions> bottleneck;
   std::optional<std::int64_t> workers;
   std::vector<NetworkEventOptions> network_events;
@@ -104,8 +105,17 @@ struct HarnessOptions {
     field(
         "mode", mode,
         Rule{.effect = "live: train over the emulated network, by the clock; converge: all workers in one "
-                       "process, without a network and without times, to see what a method does to learning",
-             .one_of = {"live", "converge"}});
+                       "process, without a network and without times, to see what a method does to learning; "
+                       "replay: such a training's communication over the emulated network, by the clock; "
+                       "simulate: the same over a model of the network, by arithmetic",
+             .one_of = {"live", "converge", "replay", "simulate"}});
+    field(
+        "compute_profile", compute_profile,
+        Rule{
+            .effect =
+                "of modes replay and simulate, how long computing takes: \"measured\" here, before the first "
+                "replay, or the "
+                "path of a compute profile from the experiment's folder"});
     field("bottleneck", bottleneck,
           Rule{.effect = "what the topology's bottlenecks have instead of their own; null: their own"});
     field("workers", workers,

@@ -30,7 +30,7 @@ double quantile(std::vector<double> values, double p) {
 
 void Measurements::add(const Json& event) {
   const auto kind = event.at("event").get<std::string>();
-  if (kind == "iteration") {
+  if (kind == "iteration" || kind == "replayed_iteration") {
     iterations_ = event.at("iteration").get<std::int64_t>();
     payload_bytes_ += event.at("payload_bytes").get<std::int64_t>();
     sent_bytes_ += event.at("sent_bytes").get<double>();

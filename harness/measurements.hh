@@ -14,7 +14,7 @@ double quantile(std::vector<double> values, double p);
 
 class Measurements {
  public:
-  // An iteration, evaluation or summary event; others are ignored. Iterations whose train_time_s is null tell
+  // An iteration (of a replay too), evaluation or summary event; others are ignored. Iterations whose train_time_s is null tell
   // nothing of time. Throws Json::exception where a field is
   // missing or of another type.
   void add(const Json& event);

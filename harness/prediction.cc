@@ -71,4 +71,16 @@ double predict_iteration_s(const std::vector<double>& bucket_bytes, double compu
   return exchanged_at_s;
 }
 
+Json describe_prediction(const Run& run, const Json& measured) {
+  const auto exchange = predict_exchange(run);
+  const double exchange_s = exchange ? exchange->time_s : 0;
+  Json out = {{"exchange_time_s", exchange_s}, {"iteration_time_s", nullptr}};
+  if (measured.is_null() || !run.schedule.empty()) return out;
+  const auto part = [&measured](const char* name) { return measured.at(name).get<double>(); };
+  out["iteration_time_s"] =
+      predict_iteration_s(run.plan.at("bucket_bytes").get<std::vector<double>>(),
+                          part("load") + part("compute"), part("encode") + exchange_s + part("decode"));
+  return out;
+}
+
 }  // namespace thinpipe

@@ -34,4 +34,10 @@ std::optional<ExchangePrediction> predict_exchange(const Run& run);
 // thirds of the computing, and gradients come in proportion to their bytes. At least one bucket.
 double predict_iteration_s(const std::vector<double>& bucket_bytes, double compute_s, double exchange_s);
 
+// For the record: {"exchange_time_s", "iteration_time_s"}, the least time of an iteration's exchange, and
+// what an iteration would take with it, the computing there was, and the encoding and decoding, which the
+// communication thread does between exchanges: null without `measured` (Measurements::iteration_time_s), or
+// where the network changes.
+Json describe_prediction(const Run& run, const Json& measured);
+
 }  // namespace thinpipe

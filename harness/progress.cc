@@ -58,6 +58,10 @@ void Progress::hear(const Json& event) {
                          event.value("iterations", std::int64_t{0}));
   } else if (kind == "pretrained") {
     stage_ = "starting";
+  } else if (kind == "replayed_iteration") {
+    stage_ = fmt::format("replaying, {} iterations so far, {:.0f} ms/iteration",
+                         event.at("iteration").get<std::int64_t>(),
+                         1000 * event.at("iteration_time_s").get<double>());
   } else if (kind == "evaluation") {
     if (iteration_ == 0) trained_since_ = Clock::now();
     const Json& accuracy = event.at("test_accuracy");

@@ -13,8 +13,10 @@
 #include "harness/prediction.hh"
 #include "harness/provenance.hh"
 #include "harness/record.hh"
+#include "harness/replayed_training.hh"
 #include "harness/restarts.hh"
 #include "harness/support/file_descriptor.hh"
+#include "harness/worker_inputs.hh"
 
 namespace thinpipe {
 namespace {
@@ -53,6 +55,7 @@ class RunInProgress {
       : run_(run),
         context_(context),
         folder_(fs::absolute(context.results / run.id)),
+        inputs_(run, folder_, context.log_level),
         faults_(run.worker_events),
         restarts_(run.on_worker_failure),
         peak_memory_bytes_(Json::array_t(static_cast<std::size_t>(run.workers))) {}
@@ -72,16 +75,13 @@ class RunInProgress {
     Json written = record(outcome);
     if (log_) log_outcome(outcome);
     network_.reset();
-    fs::remove_all(rendezvous());
-    fs::remove_all(checkpoints());
+    fs::remove_all(inputs_.rendezvous());
+    fs::remove_all(inputs_.checkpoints());
     write_atomically(folder_ / "run.json", record_text(written));
     return written;
   }
 
  private:
-  fs::path rendezvous() const { return folder_ / "rendezvous"; }
-  fs::path checkpoints() const { return folder_ / "checkpoints"; }
-
   // An earlier attempt's files would mislead; its record goes only when the new one replaces it.
   void prepare_folder() {
     fs::create_directories(folder_);
@@ -99,7 +99,16 @@ class RunInProgress {
         context_.weights.obtain(run_, context_.executor, context_.progress, context_.stall_timeout);
     if (auto* const untrained = std::get_if<Outcome>(&weights)) return *untrained;
     starting_weights_ = std::get<Json>(weights);
-    if (run_.mode == Mode::live) build_network();
+    if (!starting_weights_.is_null()) inputs_.start_from(starting_weights_.at("path"));
+    if (run_.is_replay()) {
+      replayed_.emplace(context_.results / run_.convergence_run);
+      auto profile = context_.profiles.obtain(run_, inputs_.starting_weights(), context_.executor,
+                                              context_.progress, context_.stall_timeout);
+      if (auto* const unmeasured = std::get_if<Outcome>(&profile)) return *unmeasured;
+      profile_ = std::get<Json>(profile);
+    }
+    if (run_.mode == Mode::simulate) return simulate();
+    if (run_.mode != Mode::converge) build_network();
     Outcome outcome = attempt();
     while (restarts_.follow(outcome)) {
       log_outcome(outcome);
@@ -115,6 +124,12 @@ class RunInProgress {
     return outcome;
   }
 
+  Outcome simulate() {
+    for (const Json& event : replayed_->simulate(run_.topology, load_profile(profile_.at("path"))))
+      hear(0, event);
+    return {};
+  }
+
   void build_network() {
     network_.emplace(run_);
     provenance_["congestion_control"] = network_->congestion_control();
@@ -123,12 +138,12 @@ class RunInProgress {
 
   // All workers, from the start or from a checkpoint to their end.
   Outcome attempt() {
-    fs::remove_all(rendezvous());
-    fs::create_directory(rendezvous());
+    fs::remove_all(inputs_.rendezvous());
+    fs::create_directory(inputs_.rendezvous());
     Job job{.workers = {}, .stall_timeout = context_.stall_timeout};
     if (network_) job.tick_period = network_->tick_period().value_or(job.tick_period);
     if (run_.mode == Mode::converge) {
-      job.workers.push_back(all_workers_in_one());
+      job.workers.push_back(inputs_.converging());
     } else {
       for (std::int64_t rank = 0; rank < run_.workers; ++rank) job.workers.push_back(worker(rank));
     }
@@ -156,40 +171,8 @@ class RunInProgress {
 
   WorkerCommand worker(std::int64_t rank) {
     const netem::Host& host = network_->host(rank);
-    const fs::path input = folder_ / fmt::format("worker-{}.json", rank);
-    const Json checkpoint =
-        run_.on_worker_failure.restarts()
-            ? Json{{"directory", checkpoints().string()},
-                   {"every_iterations", run_.on_worker_failure.checkpoint_every_iterations}}
-            : Json(nullptr);
-    write_atomically(input, record_text({{"schema_version", record_schema_version},
-                                         {"rank", rank},
-                                         {"world_size", run_.workers},
-                                         {"address", host.address},
-                                         {"rendezvous_directory", rendezvous().string()},
-                                         {"starting_weights", starting_weights_path()},
-                                         {"checkpoint", checkpoint},
-                                         {"slowdowns", slowdowns_of(run_.worker_events, rank)},
-                                         {"log_level", context_.log_level},
-                                         {"config", run_.training_config}}));
-    return {.rank = rank,
-            .command = "work",
-            .input = input,
-            .log = folder_ / fmt::format("worker-{}.log", rank),
-            .before_exec = [&host] { host.enter(); }};
-  }
-
-  WorkerCommand all_workers_in_one() {
-    const fs::path input = folder_ / "converge.json";
-    write_atomically(input, record_text({{"schema_version", record_schema_version},
-                                         {"starting_weights", starting_weights_path()},
-                                         {"log_level", context_.log_level},
-                                         {"config", run_.training_config}}));
-    return {.rank = 0, .command = "converge", .input = input, .log = folder_ / "workers.log"};
-  }
-
-  Json starting_weights_path() const {
-    return starting_weights_.is_null() ? Json(nullptr) : starting_weights_.at("path");
+    if (run_.mode == Mode::live) return inputs_.training(rank, host);
+    return inputs_.replaying(rank, host, replayed_->trace_path(), profile_.at("path").get<std::string>());
   }
 
   void hear(std::int64_t rank, Json event) {
@@ -207,14 +190,15 @@ class RunInProgress {
     if (const auto time = event.find("train_time_s"); time != event.end() && time->is_number()) {
       *time = time->get<double>() + restarts_.lost_train_time_s();
     }
-    if (kind == "iteration" || kind == "evaluation" || kind == "resumed") {
+    if (kind == "iteration" || kind == "evaluation" || kind == "resumed" || kind == "replayed_iteration") {
       write_all(iterations_, event.dump() + "\n", "write " + (folder_ / "iterations.jsonl").string());
     }
-    if (kind == "evaluation" && !began_) begin();
+    if ((kind == "evaluation" || kind == "replaying") && !began_) begin();
     measurements_.add(event);
-    if (network_ && kind == "iteration" && event.at("iteration") == run_.plan.at("iterations")) {
-      network_->end();
-    }
+    if (kind == "replayed") replayed_->hear(event);
+    const bool is_last =
+        kind == "replayed" || (kind == "iteration" && event.at("iteration") == run_.plan.at("iterations"));
+    if (network_ && is_last) network_->end();
   }
 
   void begin() {
@@ -282,18 +266,47 @@ class RunInProgress {
     return out;
   }
 
+  bool network_runs() const { return run_.mode != Mode::converge; }
+
+  Json train_time_s() const {
+    if (replayed_) return replayed_->train_time_s();
+    return run_.mode == Mode::live ? Json(measurements_.train_time_s()) : Json(nullptr);
+  }
+
+  Json curve() const { return replayed_ ? replayed_->curve() : measurements_.curve(); }
+
+  // What the workers' summary says; of a replayed training, its convergence run's record.
+  Json summarised(const char* field) const {
+    if (replayed_) return replayed_->at(field);
+    const Json& summary = measurements_.summary();
+    return summary.is_object() && summary.contains(field) ? summary[field] : Json(nullptr);
+  }
+
+  Json compression() const {
+    if (replayed_) return replayed_->at("compression");
+    return {{"effective_density", summarised("effective_density")}, {"vnmse", summarised("vnmse")}};
+  }
+
+  Json replay() const {
+    if (!replayed_) return nullptr;
+    Json out = replayed_->about();
+    out["compute_profile"] = profile_;
+    return out;
+  }
+
+  // Of a replayed training, what its convergence run handed to collectives, and what links carried in the
+  // replay.
   Json traffic() const {
-    return {{"payload_bytes_per_worker", measurements_.payload_bytes()},
-            {"sent_bytes_per_worker", std::llround(measurements_.sent_bytes())},
-            {"wire_bytes", network_ ? network_->wire_bytes() : Json::object()},
-            {"utilisation", network_ ? network_->utilisation(measurements_.train_time_s()) : Json::object()}};
+    Json out = replayed_ ? replayed_->at("traffic")
+                         : Json{{"payload_bytes_per_worker", measurements_.payload_bytes()},
+                                {"sent_bytes_per_worker", std::llround(measurements_.sent_bytes())}};
+    const double time_s = replayed_ && network_ ? network_->measured_s() : measurements_.train_time_s();
+    out["wire_bytes"] = network_ ? network_->wire_bytes() : Json::object();
+    out["utilisation"] = network_ ? network_->utilisation(time_s) : Json::object();
+    return out;
   }
 
   Json record(const Outcome& outcome) const {
-    const Json& summary = measurements_.summary();
-    const auto summarised = [&summary](const char* field) {
-      return summary.is_object() && summary.contains(field) ? summary[field] : Json(nullptr);
-    };
     return {{"schema_version", record_schema_version},
             {"run_id", run_.id},
             {"experiment", context_.experiment},
@@ -307,15 +320,15 @@ class RunInProgress {
             {"provenance", provenance_},
             {"limits", {{"stall_timeout_s", context_.stall_timeout.count()}}},
             {"starting_weights", starting_weights_},
-            {"train_time_s", run_.mode == Mode::live ? Json(measurements_.train_time_s()) : Json(nullptr)},
-            {"iterations", measurements_.iterations()},
-            {"curve", measurements_.curve()},
-            {"targets", reach_targets(measurements_.curve(), targets_of(run_.config))},
+            {"train_time_s", train_time_s()},
+            {"iterations", replayed_ ? replayed_->at("iterations") : Json(measurements_.iterations())},
+            {"curve", curve()},
+            {"targets", reach_targets(curve(), targets_of(run_.config))},
             {"iteration_time_s", measurements_.iteration_time_s()},
-            {"predicted", predicted()},
+            {"predicted",
+             network_runs() ? describe_prediction(run_, measurements_.iteration_time_s()) : Json(nullptr)},
             {"traffic", traffic()},
-            {"compression",
-             {{"effective_density", summarised("effective_density")}, {"vnmse", summarised("vnmse")}}},
+            {"compression", compression()},
             {"pruning", summarised("pruning")},
             {"synchroniser", summarised("synchroniser")},
             {"skipped_steps", summarised("skipped_steps")},
@@ -325,23 +338,8 @@ class RunInProgress {
             {"network_events", network_events()},
             {"worker_events", faults_.to_json()},
             {"restarts", restarts_.to_json()},
+            {"replay", replay()},
             {"fidelity", fidelity_}};
-  }
-
-  // The least time of an iteration's exchange, and what an iteration would take with it, the computing there
-  // was, and the encoding and decoding, which the communication thread does between exchanges.
-  Json predicted() const {
-    if (run_.mode != Mode::live) return nullptr;
-    const auto exchange = predict_exchange(run_);
-    const double exchange_s = exchange ? exchange->time_s : 0;
-    Json out = {{"exchange_time_s", exchange_s}, {"iteration_time_s", nullptr}};
-    const Json measured = measurements_.iteration_time_s();
-    if (measured.is_null() || !run_.schedule.empty()) return out;
-    const auto part = [&measured](const char* name) { return measured.at(name).get<double>(); };
-    out["iteration_time_s"] =
-        predict_iteration_s(run_.plan.at("bucket_bytes").get<std::vector<double>>(),
-                            part("load") + part("compute"), part("encode") + exchange_s + part("decode"));
-    return out;
   }
 
   Json labels_object() const {
@@ -353,8 +351,11 @@ class RunInProgress {
   const Run& run_;
   const RunContext& context_;
   fs::path folder_;
+  WorkerInputs inputs_;
   Json provenance_;
   Json starting_weights_ = nullptr;
+  std::optional<ReplayedTraining> replayed_;
+  Json profile_ = nullptr;   // of a replay
   Json fidelity_ = nullptr;  // stays so where no network is emulated
   FileDescriptor iterations_;
   Measurements measurements_;

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "harness/compute_profiles.hh"
 #include "harness/executors/executor.hh"
 #include "harness/progress.hh"
 #include "harness/run_plan.hh"
@@ -27,6 +28,7 @@ struct RunContext {
   std::string log_level;  // of support/log.hh
   Executor& executor;
   StartingWeights& weights;
+  ComputeProfiles& profiles;
   Progress& progress;
 };
 

@@ -92,7 +92,11 @@ void read_faults(JsonObject& object, Run& run) {
   }
 }
 
-void read_live_part(JsonObject& object, Topologies& topologies, Run& run) {
+void refuse(JsonObject& object, const std::string& key, const char* why) {
+  if (object.find(key) != nullptr) throw InputError(object.place_of(key), why);
+}
+
+void read_network_part(JsonObject& object, Topologies& topologies, const std::string& mode, Run& run) {
   std::string topology = "three-switch";
   object.read("topology", topology);
   run.topology = topologies.load(topology, object.place_of("topology"));
@@ -107,24 +111,48 @@ void read_live_part(JsonObject& object, Topologies& topologies, Run& run) {
                      fmt::format("must be at most {}, the number of hosts of the topology \"{}\", but is {}",
                                  hosts, run.topology.name, run.workers));
   }
-  run.config = {{"mode", "live"},
+  run.config = {{"mode", mode},
                 {"topology", netem::to_json(run.topology)},
                 {"bottleneck", common_bottleneck(run.topology)},
                 {"workers", run.workers}};
+}
+
+void read_live_part(JsonObject& object, Topologies& topologies, Run& run) {
+  refuse(object, "compute_profile", "is for modes \"replay\" and \"simulate\": a live run computes");
+  read_network_part(object, topologies, "live", run);
   read_changes(object, topologies, run);
   read_faults(object, run);
 }
 
+// What comes by the clock, or befalls workers, has no place in a training that is replayed in samples.
+void read_replay_part(JsonObject& object, Topologies& topologies, const std::string& mode, Run& run) {
+  run.mode = mode == "replay" ? Mode::replay : Mode::simulate;
+  for (const char* key : {"network_events", "rate_trace", "worker_events", "on_worker_failure"}) {
+    refuse(object, key, "is for mode \"live\": a replay goes through samples of a training's steps");
+  }
+  read_network_part(object, topologies, mode, run);
+  std::string profile = "measured";
+  object.read("compute_profile", profile);
+  run.config["compute_profile"] = profile;
+  if (profile == "measured") return;
+  run.profile = topologies.folder() / profile;
+  if (!std::filesystem::is_regular_file(*run.profile)) {
+    throw InputError(object.place_of("compute_profile"),
+                     fmt::format("the compute profile {} does not exist; \"measured\" measures one here",
+                                 run.profile->string()));
+  }
+}
+
 // What a network or the clock would have to be there for is refused: it would do nothing.
 void read_convergence_part(JsonObject& object, Run& run) {
+  run.mode = Mode::converge;
   run.topology.kind = netem::TopologyKind::loopback;
   run.workers = default_convergence_workers;
   object.read("workers", run.workers, {.at_least = 1});
   for (const std::string& key : harness_keys()) {
-    if (key == "mode" || key == "workers" || object.find(key) == nullptr) continue;
-    throw InputError(
-        object.place_of(key),
-        "is for mode \"live\": a convergence run has no network, and its workers are one process");
+    if (key == "mode" || key == "workers") continue;
+    refuse(object, key,
+           "is for mode \"live\": a convergence run has no network, and its workers are one process");
   }
   run.config = {{"mode", "converge"}, {"workers", run.workers}};
 }
@@ -136,13 +164,10 @@ Run read_harness_part(const Point& point, Topologies& topologies) {
   run.label = point.label();
   JsonObject object(point.config, {"", ""});
   std::string mode = "live";
-  object.read("mode", mode, {.one_of = {"live", "converge"}});
-  if (mode == "live") {
-    read_live_part(object, topologies, run);
-  } else {
-    run.mode = Mode::converge;
-    read_convergence_part(object, run);
-  }
+  object.read("mode", mode, {.one_of = {"live", "converge", "replay", "simulate"}});
+  if (mode == "live") read_live_part(object, topologies, run);
+  if (mode == "converge") read_convergence_part(object, run);
+  if (mode == "replay" || mode == "simulate") read_replay_part(object, topologies, mode, run);
   for (netem::NetworkEvent& event : run.schedule.events) event.place = point.place_of(event.place.pointer);
   for (WorkerEvent& event : run.worker_events) event.place = point.place_of(event.place.pointer);
   run.training_config = point.config;
@@ -150,6 +175,74 @@ Run read_harness_part(const Point& point, Topologies& topologies) {
   run.training_config["workers"] = run.workers;
   return run;
 }
+
+// Sets what a run is known by, its configuration being whole.
+void identify(Run& run, const Json& content) {
+  run.decisive = decisive_part(run.config, content);
+  run.id = run_id(run.config, content);
+}
+
+// The same training without a network, its communication recorded.
+Run convergence_run_of(const Run& replay, const Json& content) {
+  Run run;
+  run.mode = Mode::converge;
+  run.topology.kind = netem::TopologyKind::loopback;
+  std::ranges::copy_if(replay.labels, std::back_inserter(run.labels),
+                       [](const auto& label) { return label.first != "mode"; });
+  run.label = label_of(run.labels);
+  run.workers = replay.workers;
+  run.training_config = replay.training_config;
+  run.plan = replay.plan;
+  run.leaves_trace = true;
+  run.config = {{"mode", "converge"}, {"workers", run.workers}};
+  run.config.update(run.training_config);
+  identify(run, content);
+  return run;
+}
+
+// The runs of a plan, each once.
+class DistinctRuns {
+ public:
+  // A point of the experiment.
+  void add(Run run) {
+    if (!named_.insert(run.id).second) return;
+    if (Run* const former = find(run.id)) {
+      former->labels = run.labels;
+      former->label = run.label;
+    } else {
+      append(std::move(run));
+    }
+  }
+
+  // What a replay needs. Labels that tell replays of one training apart say nothing of it.
+  void add_convergence(Run run) {
+    Run* const former = find(run.id);
+    if (former == nullptr) return append(std::move(run));
+    former->leaves_trace = true;
+    if (named_.contains(run.id)) return;
+    std::erase_if(former->labels, [&run](const auto& label) {
+      return std::ranges::find(run.labels, label) == run.labels.end();
+    });
+    former->label = label_of(former->labels);
+  }
+
+  std::vector<Run> take() { return std::move(runs_); }
+
+ private:
+  Run* find(const std::string& id) {
+    const auto found = places_.find(id);
+    return found == places_.end() ? nullptr : &runs_[found->second];
+  }
+
+  void append(Run run) {
+    places_.emplace(run.id, runs_.size());
+    runs_.push_back(std::move(run));
+  }
+
+  std::vector<Run> runs_;
+  std::map<std::string, std::size_t> places_;
+  std::set<std::string> named_;  // by the experiment
+};
 
 // The trainer knows nothing of the harness's keys: a misspelt one of those gets its suggestion here.
 std::string with_harness_keys(const CheckedConfig& checked) {
@@ -183,7 +276,7 @@ auto located(const Point& point, const Action& action) {
 }  // namespace
 
 bool Run::needs_network() const {
-  return mode == Mode::live && topology.kind != netem::TopologyKind::loopback;
+  return (mode == Mode::live || mode == Mode::replay) && topology.kind != netem::TopologyKind::loopback;
 }
 
 std::vector<Run> plan_runs(const Experiment& experiment, const TrainerProgram& trainer) {
@@ -196,8 +289,7 @@ std::vector<Run> plan_runs(const Experiment& experiment, const TrainerProgram& t
     training_configs.push_back(runs.back().training_config);
   }
   const std::vector<CheckedConfig> checked = trainer.check(training_configs);
-  std::set<std::string> seen;
-  std::vector<Run> distinct;
+  DistinctRuns distinct;
   for (std::size_t i = 0; i < runs.size(); ++i) {
     if (!checked[i].ok) {
       throw InputError(points[i].place_of(checked[i].pointer), with_harness_keys(checked[i]));
@@ -206,11 +298,17 @@ std::vector<Run> plan_runs(const Experiment& experiment, const TrainerProgram& t
     run.training_config = checked[i].config;
     run.plan = checked[i].plan;
     run.config.update(run.training_config);
-    run.decisive = decisive_part(run.config, checked[i].content);
-    run.id = run_id(run.config, checked[i].content);
-    if (seen.insert(run.id).second) distinct.push_back(std::move(run));
+    Json content = checked[i].content;
+    if (run.is_replay()) {
+      Run convergence = convergence_run_of(run, content);
+      run.convergence_run = convergence.id;
+      distinct.add_convergence(std::move(convergence));
+      if (run.profile) content["/compute_profile"] = content_hash_of_file(*run.profile);
+    }
+    identify(run, content);
+    distinct.add(std::move(run));
   }
-  return distinct;
+  return distinct.take();
 }
 
 std::vector<Run> matching(std::vector<Run> runs, const std::string& pattern) {
@@ -218,13 +316,18 @@ std::vector<Run> matching(std::vector<Run> runs, const std::string& pattern) {
   const auto matches = [&pattern](const std::string& text) {
     return ::fnmatch(pattern.c_str(), text.c_str(), 0) == 0;
   };
+  const auto is_meant = [&matches](const Run& run) {
+    return matches(run.label) || std::ranges::any_of(run.labels, matches, &Labels::value_type::second);
+  };
   std::vector<std::string> labels;
+  std::set<std::string> needed;
+  for (const Run& run : runs) {
+    labels.push_back(run.label);
+    if (is_meant(run)) needed.insert({run.id, run.convergence_run});
+  }
   std::vector<Run> out;
   for (Run& run : runs) {
-    labels.push_back(run.label);
-    if (matches(run.label) || std::ranges::any_of(run.labels, matches, &Labels::value_type::second)) {
-      out.push_back(std::move(run));
-    }
+    if (needed.contains(run.id)) out.push_back(std::move(run));
   }
   if (out.empty()) {
     throw InputError({"--only " + pattern, ""},

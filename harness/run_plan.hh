@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -19,35 +20,45 @@ namespace thinpipe {
 enum class Mode {
   live,      // a process for each worker, over an emulated network, by the clock
   converge,  // all workers in one process, without a network and without times
+  replay,    // a convergence run's communication over an emulated network, by the clock
+  simulate,  // the same over a model of the network, by arithmetic
 };
 
 struct Run {
   std::string id;
   Labels labels;
   std::string label;
-  Json config;  // normalised: mode, workers, and the trainer's part; of a live run also topology (resolved,
-                // caps applied), bottleneck; network_events, rate_trace, worker_events and on_worker_failure
-                // where there are any
-  Json decisive;         // what the id is a hash of; see decisive_part()
+  Json config;    // normalised: mode, workers, and the trainer's part; where there is a network also topology
+                  // (resolved, caps applied) and bottleneck; of a live run network_events, rate_trace,
+                  // worker_events and on_worker_failure where there are any; of a replay or simulation
+                  // compute_profile
+  Json decisive;  // what the id is a hash of; see decisive_part()
   Json training_config;  // the trainer's part alone, as it goes into worker.json
   Json plan;             // the trainer's prediction; see CheckedConfig
   Mode mode = Mode::live;
-  netem::Topology topology;  // of a live run
+  netem::Topology topology;  // but of a convergence run
   netem::Schedule schedule;  // what changes during the run; places are the user's
   std::int64_t workers = 0;
   std::vector<WorkerEvent> worker_events;  // places are the user's
   FailurePolicy on_worker_failure;
+  std::string convergence_run = {};                   // of a replay or simulation: the run that it is of
+  std::optional<std::filesystem::path> profile = {};  // likewise; nothing: measured here
+  bool leaves_trace = false;  // a convergence run for a replay: no use without its trace
 
-  // False of a convergence run, and where the topology is the loopback: no namespaces, no caps.
+  // Of a convergence run's communication.
+  bool is_replay() const { return mode == Mode::replay || mode == Mode::simulate; }
+
+  // False without an emulated network, or where the topology is the loopback: no namespaces, no caps.
   bool needs_network() const;
 };
 
-// Identical points become one run, under the labels of the first. Throws InputError naming the place in the
+// Identical points become one run, under the labels of the first. Before the first replay of a training comes
+// its convergence run, under the labels that all its replays share. Throws InputError naming the place in the
 // experiment (or topology) file.
 std::vector<Run> plan_runs(const Experiment& experiment, const TrainerProgram& trainer);
 
-// Those whose label matches the shell pattern, as does any one of their labels' values; an empty pattern
-// matches all. Throws InputError when none does.
+// Those whose label matches the shell pattern, as does any one of their labels' values, and the convergence
+// runs that these replay; an empty pattern matches all. Throws InputError when none does.
 std::vector<Run> matching(std::vector<Run> runs, const std::string& pattern);
 
 // Where topologies are found by name, and traces in the folder "traces" below.

@@ -4,14 +4,11 @@
 
 #include <chrono>
 #include <filesystem>
-#include <set>
 #include <string>
 #include <variant>
 
-#include "harness/executors/executor.hh"
-#include "harness/progress.hh"
+#include "harness/made_once.hh"
 #include "harness/run_plan.hh"
-#include "harness/signals.hh"
 
 namespace thinpipe {
 
@@ -19,7 +16,7 @@ class StartingWeights {
  public:
   // `fresh`: make them anew, once, even where they are kept from earlier.
   StartingWeights(std::filesystem::path folder, bool fresh, StopSignals& stop)
-      : folder_(std::move(folder)), fresh_(fresh), stop_(stop) {}
+      : weights_(std::move(folder), "starting weights", fresh, stop) {}
 
   // {"path", "hash" (of the file), "test_accuracy"} of the pre-trained weights, or without pre-training of
   // the file of weights that the configuration names, whose accuracy is not known; null where it names none;
@@ -28,10 +25,7 @@ class StartingWeights {
                                      std::chrono::duration<double> stall_timeout);
 
  private:
-  std::filesystem::path folder_;
-  bool fresh_;
-  StopSignals& stop_;
-  std::set<std::string> made_;
+  MadeOnce weights_;
 };
 
 }  // namespace thinpipe

@@ -8,6 +8,7 @@
 #include "harness/lock_file.hh"
 #include "harness/progress.hh"
 #include "harness/record.hh"
+#include "harness/replay/trace.hh"
 #include "harness/run.hh"
 #include "harness/starting_weights.hh"
 #include "netem/network.hh"
@@ -39,6 +40,7 @@ class Sweep {
         stop_(stop),
         executor_(trainer.path(), stop),
         weights_(options.results / "starting-weights", options.fresh, stop),
+        profiles_(options.results / "compute-profiles", options.fresh, stop),
         progress_(runs.size()) {}
 
   SweepResult run() {
@@ -117,6 +119,7 @@ class Sweep {
                                              .log_level = options_.log_level,
                                              .executor = executor_,
                                              .weights = weights_,
+                                             .profiles = profiles_,
                                              .progress = progress_});
     progress_.end(record);
     interrupted_ = status_of(record) == "interrupted";
@@ -150,6 +153,7 @@ class Sweep {
   StopSignals& stop_;
   LocalExecutor executor_;
   StartingWeights weights_;
+  ComputeProfiles profiles_;
   Progress progress_;
   std::map<std::size_t, Json> records_;  // by the index of the run
   bool interrupted_ = false;
@@ -161,6 +165,8 @@ std::optional<Json> kept_record(const Run& run, const SweepOptions& options) {
   if (options.fresh) return std::nullopt;
   std::optional<Json> record = existing_record(run, options);
   if (!record) return std::nullopt;
+  if (run.leaves_trace && !std::filesystem::exists(options.results / run.id / trace_file_name))
+    return std::nullopt;
   const std::string status = status_of(*record);
   const bool degraded = record->value("/fidelity/verdict"_json_pointer, "") == "degraded";
   const bool kept = (status == "completed" && !(degraded && options.retry_degraded)) ||

@@ -45,8 +45,8 @@ std::vector<CheckedConfig> TrainerProgram::check(const std::vector<Json>& config
   return out;
 }
 
-Json TrainerProgram::profile(const Json& config) const {
-  return ask("profile", config.dump());
+Json TrainerProgram::cost(const Json& config) const {
+  return ask("cost", config.dump());
 }
 
 Json TrainerProgram::describe() const {

@@ -31,7 +31,7 @@ class TrainerProgram {
   std::vector<CheckedConfig> check(const std::vector<Json>& configs) const;
 
   // {"compute_s", "memory_bytes"}: what an iteration of one worker takes where nothing else runs, measured.
-  Json profile(const Json& config) const;
+  Json cost(const Json& config) const;
 
   // {"synchronisers": {name: {"summary", "options"}}, "models": …, "datasets": …, "collectives": …,
   // "libraries": …}

@@ -12,6 +12,8 @@ from load import MODES_WITHOUT_TIME, InputError, Results
 from target import Target, hardest
 
 MOST_PANELS = 9
+# Their runs stand beside the convergence runs that they are of, so that there is no doubt which are meant.
+MODES_OF_CONVERGENCE_RUNS = ("replay", "simulate")
 
 
 @dataclass(frozen=True)
@@ -74,10 +76,12 @@ def of_one_mode(results: Results, mode: str | None, needs_time: bool = True) -> 
     modes = sorted(results.runs["mode"].unique())
     if mode is None and len(modes) > 1:
         fitting = [each for each in modes if (each in MODES_WITHOUT_TIME) != needs_time]
-        raise InputError(
-            f"{results.directory}: holds runs of the modes {' and '.join(modes)}, which measure time "
-            f"differently or not at all; choose one, for example with --mode {(fitting or modes)[0]}"
-        )
+        if len(fitting) != 1 or fitting[0] not in MODES_OF_CONVERGENCE_RUNS:
+            raise InputError(
+                f"{results.directory}: holds runs of the modes {' and '.join(modes)}, which measure time "
+                f"differently or not at all; choose one, for example with --mode {(fitting or modes)[0]}"
+            )
+        mode = fitting[0]
     if mode is not None and mode not in modes:
         raise InputError(f"--mode {mode}: {results.directory} holds runs of mode {', '.join(modes)} only")
     return results.only(results.runs["mode"] == (mode or modes[0]))

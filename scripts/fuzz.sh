@@ -15,7 +15,7 @@ if ! [[ $seconds =~ ^[1-9][0-9]*$ ]]; then
   exit 2
 fi
 shift || true
-known=(experiment topology trace record safetensors idx cifar)
+known=(experiment topology trace record communication_trace safetensors idx cifar)
 targets=("${@:-${known[@]}}")
 if [ $# -eq 0 ]; then targets=("${known[@]}"); fi
 for target in "${targets[@]}"; do

@@ -1,22 +1,21 @@
-// A convergence run: all workers as threads of one process, so that it takes no network to see what a method
-// does to the trajectory, and what it would send. It tells nothing of time: threads share the processor.
+// A convergence run: what a method does to the trajectory, and what it would send, without a network. It
+// tells nothing of time: threads share the processor.
 #pragma once
 
-#include "trainer/training_loop.hh"
+#include "trainer/in_process_training.hh"
 
 namespace thinpipe::trainer {
 
 struct ConvergenceFile {
-  std::optional<std::string> starting_weights;  // path
-  std::string log_level = "info";
-  TrainingConfig config;
+  InProcessTraining training;
+  std::optional<std::string> communication_trace;  // path: where it is written
 };
 
 // Strict; throws InputError.
 ConvergenceFile read_convergence_file(const std::string& path);
 
-// Trains, and logs to standard error. Events are those that a worker of rank 0 has (worker.hh), and the
-// summary says how far results were from the mean. Returns whether it finished.
+// Trains and writes the trace; the summary says how far results were from the mean. Returns whether it
+// finished.
 bool converge(const ConvergenceFile& file, const EventSink& events);
 
 }  // namespace thinpipe::trainer

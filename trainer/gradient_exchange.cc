@@ -15,6 +15,15 @@ torch::Tensor order_tensor(const std::vector<std::size_t>& order) {
   return torch::tensor(std::vector<std::int64_t>(order.begin(), order.end()), torch::kLong);
 }
 
+TracedLayout traced(const std::vector<Bucket>& buckets) {
+  TracedLayout layout;
+  for (const Bucket& bucket : buckets) {
+    TracedBucket& out = layout.emplace_back();
+    for (const Slice& slice : bucket.slices) out.parameters.push_back(slice.parameter);
+  }
+  return layout;
+}
+
 std::vector<std::size_t> order_from(const torch::Tensor& tensor) {
   const auto* begin = tensor.data_ptr<std::int64_t>();
   return {begin, begin + tensor.numel()};
@@ -59,6 +68,7 @@ GradientExchange::GradientExchange(Model& model, const Mask& mask, std::unique_p
     }
     parameters_.push_back(std::move(parameter));
   }
+  ready_s_.resize(parameters_.size());
   prune_gradients(mask);
   // Until arrival is known: the last parameter of the model is the first whose gradient is ready.
   std::vector<std::size_t> order(parameters_.size());
@@ -115,6 +125,7 @@ void GradientExchange::hand_over(std::size_t p, const torch::Tensor& value) {
   // NaN.
   if (parameter.pruned.defined()) parameter.view.masked_fill_(parameter.pruned, 0);
   parameter.arrived = true;
+  ready_s_[p] = step_.elapsed_s();
   if (steps_ == 1) arrival_order_.push_back(p);
   complete(parameter.bucket);
 }
@@ -131,12 +142,27 @@ void GradientExchange::synchronise(std::size_t b) {
   const torch::NoGradGuard no_grad;
   Bucket& bucket = buckets_[b];
   if (error_meter_) error_meter_->before(bucket);
+  if (recorder_ != nullptr) {
+    recorder_->begin_bucket(b);
+    collective_.listen([this](CollectiveCall call) { recorder_->add(std::move(call)); });
+  }
   collective_.begin_section();
-  (bucket.side ? side_synchroniser_ : synchroniser_)->synchronise(bucket, collective_);
+  if (bucket.side) {
+    side_synchroniser_->synchronise(bucket, collective_);
+    synchroniser_->finish_dense(bucket);
+  } else {
+    synchroniser_->synchronise(bucket, collective_);
+  }
   section_ += collective_.end_section();
+  collective_.listen(nullptr);
   if (error_meter_) error_meter_->after(bucket);
   // The result is the same on every worker, and so is this decision.
   finite_ = finite_ && std::isfinite(bucket.gradient.sum().item<float>());
+}
+
+void GradientExchange::record_calls(TraceRecorder& recorder) {
+  recorder_ = &recorder;
+  recorder_->lay_out(traced(buckets_));
 }
 
 StepReport GradientExchange::finish_step() {
@@ -180,6 +206,7 @@ void GradientExchange::adopt_order(const std::vector<std::size_t>& order) {
       parameter.view = bucket.view(slice).view(parameter.tensor.sizes());
     }
   }
+  if (recorder_ != nullptr) recorder_->lay_out(traced(buckets_));
   check_agreement("bucket layout", layout_hash(infos_, buckets_), collective_);
   synchroniser_->prepare(buckets_);
   side_synchroniser_->prepare(buckets_);

@@ -17,6 +17,7 @@
 #include <memory>
 #include <optional>
 
+#include "harness/replay/recorder.hh"
 #include "trainer/bucket_layout.hh"
 #include "trainer/collectives/metered.hh"
 #include "trainer/communication_thread.hh"
@@ -65,6 +66,9 @@ class GradientExchange {
   void hand_over(std::size_t p, const torch::Tensor& value);
   StepReport finish_step();
 
+  // Of the last step, per parameter: from begin_step() until it was handed over.
+  const std::vector<double>& ready_s() const { return ready_s_; }
+
   // Whether coming steps look into every gradient of this worker before it is synchronised, to find out which
   // one is not finite: for when a step has been skipped, because it costs a pass over all of them.
   void inspect_gradients(bool inspect) { inspects_ = inspect; }
@@ -75,6 +79,9 @@ class GradientExchange {
   void measure_error() { error_meter_.emplace(collective_.unmetered()); }
   // So far; nothing where it is not measured.
   std::optional<double> vnmse() const { return error_meter_ ? error_meter_->vnmse() : std::nullopt; }
+
+  // Before the first step: tells `recorder`, which must outlive this, of layouts and of each bucket's calls.
+  void record_calls(TraceRecorder& recorder);
 
   // A new mask, from the next step on: between steps, on every worker alike. Pruned gradients are zero from
   // then on; weights and optimiser are the caller's to bring in line, as enforce() does.
@@ -113,6 +120,7 @@ class GradientExchange {
   std::unique_ptr<Synchroniser> synchroniser_;
   std::unique_ptr<Synchroniser> side_synchroniser_;
   std::optional<ErrorMeter> error_meter_;
+  TraceRecorder* recorder_ = nullptr;
   std::vector<Bucket> buckets_;
   std::vector<std::size_t> missing_;        // per bucket, gradients still to come this step
   std::vector<std::size_t> arrival_order_;  // of the first step
@@ -120,6 +128,7 @@ class GradientExchange {
   std::uint64_t steps_ = 0;
   std::function<void()> before_release_ = [] {};
   Stopwatch step_;  // since begin_step()
+  std::vector<double> ready_s_;
   double first_bucket_s_ = 0;
   bool inspects_ = false;
   std::optional<std::size_t> first_non_finite_;

@@ -10,11 +10,13 @@
 
 #include "harness/support/log.hh"
 #include "trainer/check.hh"
-#include "trainer/compute_profile.hh"
+#include "trainer/compute_cost.hh"
 #include "trainer/convergence.hh"
 #include "trainer/convert.hh"
 #include "trainer/forward.hh"
 #include "trainer/pretraining.hh"
+#include "trainer/profiling.hh"
+#include "trainer/replay/replay_worker.hh"
 #include "trainer/worker.hh"
 
 namespace {
@@ -38,11 +40,11 @@ int check() {
   return kSuccess;
 }
 
-int profile() {
+int cost() {
   const std::string text(std::istreambuf_iterator<char>(std::cin), {});
   const auto config = thinpipe::trainer::parse_training_config(thinpipe::parse_json(text, "standard input"),
                                                                {"standard input", ""});
-  const thinpipe::trainer::ComputeProfile measured = thinpipe::trainer::measure_compute(config);
+  const thinpipe::trainer::ComputeCost measured = thinpipe::trainer::measure_compute_cost(config);
   std::cout << Json{{"compute_s", measured.compute_s}, {"memory_bytes", measured.memory_bytes}} << '\n';
   return kSuccess;
 }
@@ -66,6 +68,14 @@ int converge(const std::string& path) {
                                                                                            : kFailure;
 }
 
+int profile(const std::string& path) {
+  return thinpipe::trainer::profile(thinpipe::trainer::read_profile_file(path), emit) ? kSuccess : kFailure;
+}
+
+int replay(const std::string& path) {
+  return thinpipe::trainer::replay(thinpipe::trainer::read_replay_file(path), emit) ? kSuccess : kFailure;
+}
+
 int work(const std::string& path) {
   return thinpipe::trainer::work(thinpipe::trainer::read_worker_file(path), emit) ? kSuccess : kFailure;
 }
@@ -87,10 +97,10 @@ int main(int argc, char** argv) {
   app.add_subcommand("describe",
                      "print every model, data set, method and collective with its options, as JSON")
       ->callback([] { std::cout << thinpipe::trainer::describe().dump(2) << '\n'; });
-  app.add_subcommand("profile",
+  app.add_subcommand("cost",
                      "measure what an iteration of the training configuration on standard input takes one "
                      "worker alone, in time and memory")
-      ->callback([&] { exit_code = profile(); });
+      ->callback([&] { exit_code = cost(); });
   auto* pretraining = app.add_subcommand("pretrain", "make the starting weights that a file asks for");
   pretraining->add_option("FILE", file, "pretrain.json")->required();
   pretraining->callback([&] { exit_code = pretrain(file); });
@@ -112,6 +122,18 @@ int main(int argc, char** argv) {
       "converge", "train all of a file's workers in this process, without a network and without the clock");
   converging->add_option("FILE", file, "converge.json")->required();
   converging->callback([&] { exit_code = converge(file); });
+  auto* profiling = app.add_subcommand("profile",
+                                       "measure what the parts of an iteration take here, for replays: FILE "
+                                       "is {\"schema_version\": 1, \"config\": "
+                                       "{the training's}, \"iterations\": 20, \"output\": PATH}; as many "
+                                       "workers as the configuration has compute at "
+                                       "the same time");
+  profiling->add_option("FILE", file, "profile.json")->required();
+  profiling->callback([&] { exit_code = profile(file); });
+  auto* replaying =
+      app.add_subcommand("replay", "be the worker that a file describes, waiting where it would compute");
+  replaying->add_option("FILE", file, "replay-worker.json")->required();
+  replaying->callback([&] { exit_code = replay(file); });
   std::string output;
   auto* converting = app.add_subcommand(
       "convert", "copy named tensors from one file format to another, by the ending of OUT");

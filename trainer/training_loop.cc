@@ -62,6 +62,11 @@ TrainingLoop::TrainingLoop(const TrainingConfig& config, const Dataset& dataset,
   resume();
 }
 
+void TrainingLoop::record_calls(TraceRecorder& recorder) {
+  recorder_ = &recorder;
+  exchange_->record_calls(recorder);
+}
+
 void TrainingLoop::run() {
   if (iteration_ == 0) evaluate_now();
   while (iteration_ < last_iteration()) {
@@ -76,16 +81,22 @@ void TrainingLoop::run() {
   report_summary();
 }
 
-void TrainingLoop::step() {
+void TrainingLoop::take_steps(std::int64_t count, const std::function<void(const StepTimes&)>& observe) {
+  for (std::int64_t i = 0; i < count; ++i) observe(step());
+}
+
+StepTimes TrainingLoop::step() {
   const Stopwatch stopwatch;
   enter(Pulse::Phase::computing);
   const Batch batch = loader_.load(iteration_);
   const double load_s = stopwatch.elapsed_s();
   begin_step();
   const torch::Tensor loss = compute_gradients(batch.to(device_));
+  const double compute_s = stopwatch.elapsed_s() - load_s;
   enter(Pulse::Phase::exchanging);
   const StepReport report = finish_step();
   const double iteration_time_s = stopwatch.elapsed_s();
+  if (recorder_ != nullptr) recorder_->end_step();
 
   train_time_s_ += iteration_time_s;
   ++iteration_;
@@ -113,6 +124,12 @@ void TrainingLoop::step() {
   if (!report.applied) spdlog::warn("iteration {}: skipped, a gradient was not finite", iteration_);
   spdlog::debug("iteration {}: {:.6f} s, loss {:.6g}", iteration_, iteration_time_s, loss.item<double>());
   give_up_if_never_finite();
+  return {.load_s = load_s,
+          .compute_s = compute_s,
+          .finish_s = iteration_time_s - load_s - compute_s - report.exposed_exchange_s,
+          .exchanged = report.exchanged,
+          .section = report.section,
+          .ready_s = exchange_->ready_s()};
 }
 
 void TrainingLoop::begin_step() {

@@ -25,6 +25,16 @@ class NonFiniteError : public Error {
   using Error::Error;
 };
 
+// What the parts of an iteration took one worker; between compute_s and finish_s it waited for the exchange.
+struct StepTimes {
+  double load_s = 0;                   // until the batch was there
+  double compute_s = 0;                // forward and backward
+  double finish_s = 0;                 // up to new weights
+  bool exchanged = true;               // false: a local step, without the two below
+  Section section = {};                // of all buckets
+  const std::vector<double>& ready_s;  // GradientExchange's
+};
+
 struct CheckpointOptions {
   std::string directory;  // empty: no checkpoints
   std::int64_t every_iterations = 0;
@@ -43,7 +53,13 @@ class TrainingLoop {
   // Before run(), on every worker: for the summary. See GradientExchange::measure_error().
   void measure_error() { exchange_->measure_error(); }
 
+  // Likewise: tells `recorder`, which must outlive this, what each step asks of collectives.
+  void record_calls(TraceRecorder& recorder);
+
   void run();
+
+  // Instead of run(): so many iterations without evaluations, checks or pruning. `observe` is told of each.
+  void take_steps(std::int64_t count, const std::function<void(const StepTimes&)>& observe);
 
   const Model& model() const { return *model_; }
   // Of all steps so far: what the method handed to collectives and what this worker sent.
@@ -55,7 +71,7 @@ class TrainingLoop {
   void prune_if_due();
   void check_mask_if_due();
   void resume();
-  void step();
+  StepTimes step();
   void begin_step();
   StepReport finish_step();
   void evaluate_now();
@@ -94,6 +110,7 @@ class TrainingLoop {
   double loss_sum_ = 0;  // of this worker's batches since the last evaluation
   std::int64_t loss_count_ = 0;
   Section total_;
+  TraceRecorder* recorder_ = nullptr;
 };
 
 }  // namespace thinpipe::trainer

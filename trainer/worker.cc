@@ -37,18 +37,24 @@ std::vector<Slowdown> read_slowdowns(const Json& value, const Place& place) {
 
 }  // namespace
 
+void read_membership(JsonObject& object, Membership& membership) {
+  std::int64_t rank = 0;
+  std::int64_t world_size = 0;
+  object.read("rank", rank, {.at_least = 0, .required = true});
+  object.read("world_size", world_size, {.above = static_cast<double>(rank), .required = true});
+  object.read("address", membership.address, {.required = true});
+  object.read("rendezvous_directory", membership.rendezvous_directory, {.required = true});
+  membership.rank = static_cast<int>(rank);
+  membership.world_size = static_cast<int>(world_size);
+}
+
 WorkerFile read_worker_file(const std::string& path) {
   const Json json = parse_json_file(path);
   JsonObject object(json, {path, ""});
   std::int64_t schema_version = 0;
-  std::int64_t rank = 0;
-  std::int64_t world_size = 0;
   WorkerFile worker;
   object.read("schema_version", schema_version, {.at_least = 1, .at_most = 1, .required = true});
-  object.read("rank", rank, {.at_least = 0, .required = true});
-  object.read("world_size", world_size, {.above = static_cast<double>(rank), .required = true});
-  object.read("address", worker.membership.address, {.required = true});
-  object.read("rendezvous_directory", worker.membership.rendezvous_directory, {.required = true});
+  read_membership(object, worker.membership);
   object.read("starting_weights", worker.starting_weights);
   if (const Json* checkpoint = object.find("checkpoint"); checkpoint != nullptr && !checkpoint->is_null()) {
     JsonObject options(*checkpoint, object.place_of("checkpoint"));
@@ -62,8 +68,6 @@ WorkerFile read_worker_file(const std::string& path) {
   object.read("log_level", worker.log_level, {.one_of = log_levels()});
   worker.config = parse_training_config(object.get("config"), object.place_of("config"));
   object.finish();
-  worker.membership.rank = static_cast<int>(rank);
-  worker.membership.world_size = static_cast<int>(world_size);
   return worker;
 }
 

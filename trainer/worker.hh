@@ -14,6 +14,9 @@ struct WorkerFile {
   TrainingConfig config;
 };
 
+// The members of an input file that say who a worker is among which others. Throws InputError.
+void read_membership(JsonObject& object, Membership& membership);
+
 // Strict; throws InputError.
 WorkerFile read_worker_file(const std::string& path);
 

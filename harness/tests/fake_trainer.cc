@@ -148,7 +148,7 @@ int describe() {
   return 0;
 }
 
-int profile() {
+int cost() {
   const auto config = thinpipe::read_options<Config>(Json::parse(std::cin), {"", ""});
   std::cout << Json{{"compute_s", config.iteration_time_s}, {"memory_bytes", 1000000}};
   return 0;
@@ -297,7 +297,7 @@ int main(int argc, char** argv) {
   const std::string command = argc > 1 ? argv[1] : "";
   if (command == "check") return check();
   if (command == "describe") return describe();
-  if (command == "profile") return profile();
+  if (command == "cost") return cost();
   if (argc != 3) return 2;
   const Json input = thinpipe::parse_json_file(argv[2]);
   return command == "pretrain" ? pretrain(input) : work(input);

@@ -10,12 +10,12 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-const netem::Topology topology = {.name = "t", .hosts = {"w0", "w1", "w2"}};
+const netem::Topology three_hosts = {.name = "t", .hosts = {"w0", "w1", "w2"}};
 
 void expect_refusal(const std::string& first_host, const std::vector<std::string>& words,
                     const std::string& place, const std::string& part_of_message) {
   try {
-    read_host_commands(topology, first_host, words);
+    read_host_commands(three_hosts, first_host, words);
     ADD_FAILURE() << "accepted";
   } catch (const InputError& error) {
     EXPECT_EQ(error.place().file, place);
@@ -24,14 +24,14 @@ void expect_refusal(const std::string& first_host, const std::vector<std::string
 }
 
 TEST(HostCommandsTest, WithoutWordsIsAShellInTheFirstHost) {
-  const auto commands = read_host_commands(topology, "", {});
+  const auto commands = read_host_commands(three_hosts, "", {});
   ASSERT_EQ(commands.size(), 1U);
   EXPECT_EQ(commands[0].host, "w0");
   EXPECT_THAT(commands[0].arguments, IsEmpty());
 }
 
 TEST(HostCommandsTest, WordsAreTakenAsTheyAre) {
-  const auto commands = read_host_commands(topology, "w2", {"echo", "[a,b]", "--", "", "--host"});
+  const auto commands = read_host_commands(three_hosts, "w2", {"echo", "[a,b]", "--", "", "--host"});
   ASSERT_EQ(commands.size(), 1U);
   EXPECT_EQ(commands[0].host, "w2");
   EXPECT_THAT(commands[0].arguments, ElementsAre("echo", "[a,b]", "--", "", "--host"));
@@ -39,7 +39,8 @@ TEST(HostCommandsTest, WordsAreTakenAsTheyAre) {
 
 TEST(HostCommandsTest, AndBeginsAnotherHostsCommand) {
   const auto commands = read_host_commands(
-      topology, "", {"a", "1", "--and", "--host", "w1", "--", "b", "--and", "--host", "w1", "--", "c", "2"});
+      three_hosts, "",
+      {"a", "1", "--and", "--host", "w1", "--", "b", "--and", "--host", "w1", "--", "c", "2"});
   ASSERT_EQ(commands.size(), 3U);
   EXPECT_THAT(commands[0].arguments, ElementsAre("a", "1"));
   EXPECT_EQ(commands[1].host, "w1");

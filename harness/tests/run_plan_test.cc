@@ -46,6 +46,57 @@ TEST(PlanRuns, FillsInEveryDefaultAndResolvesTheTopology) {
   EXPECT_TRUE(runs[0].needs_network());
 }
 
+TEST(PlanRuns, BeforeTheReplaysOfATrainingComesItsConvergenceRun) {
+  const auto runs = plan(R"({"base": {"mode": "replay"},
+                             "sweep": {"m": {"a": {}, "b": {"seed": 2}}, "bottleneck.rate": ["100 Mbit/s", "1 Gbit/s"]}})");
+  ASSERT_EQ(runs.size(), 6);
+  EXPECT_EQ(runs[0].mode, Mode::converge);
+  EXPECT_EQ(runs[0].label, "a");  // what its replays have in common
+  EXPECT_TRUE(runs[0].leaves_trace);
+  EXPECT_FALSE(runs[0].needs_network());
+  EXPECT_EQ(runs[0].config.at("workers"), 8);
+  EXPECT_EQ(runs[1].label, "a, 100 Mbit/s");
+  EXPECT_TRUE(runs[1].needs_network());
+  EXPECT_EQ(runs[1].convergence_run, runs[0].id);
+  EXPECT_EQ(runs[2].convergence_run, runs[0].id);
+  EXPECT_EQ(runs[3].label, "b");
+  EXPECT_EQ(runs[5].convergence_run, runs[3].id);
+}
+
+TEST(PlanRuns, APatternThatMeansAReplayKeepsItsConvergenceRun) {
+  const auto runs = matching(plan(R"({"base": {"mode": "replay"},
+                                      "sweep": {"m": {"a": {}, "b": {"seed": 2}},
+                                                "bottleneck.rate": ["100 Mbit/s", "1 Gbit/s"]}})"),
+                             "b, 1 Gbit/s");
+  ASSERT_EQ(runs.size(), 2);
+  EXPECT_EQ(runs[0].mode, Mode::converge);
+  EXPECT_EQ(runs[0].label, "b");
+  EXPECT_EQ(runs[1].label, "b, 1 Gbit/s");
+}
+
+TEST(PlanRuns, AReplaysConvergenceRunIsTheOneOfModeConverge) {
+  const auto runs = plan(R"({"base": {}, "sweep": {"mode": ["replay", "live", "converge"]}})");
+  ASSERT_EQ(runs.size(), 3);
+  EXPECT_EQ(runs[0].mode, Mode::converge);
+  EXPECT_EQ(runs[0].label, "converge");
+  EXPECT_TRUE(runs[0].leaves_trace);
+  EXPECT_EQ(runs[1].label, "replay");
+  EXPECT_EQ(runs[1].convergence_run, runs[0].id);
+  EXPECT_EQ(runs[2].mode, Mode::live);
+  EXPECT_NE(runs[1].id, runs[2].id);
+}
+
+TEST(PlanRuns, RefusesWhatAModeCannotDo) {
+  EXPECT_THAT(failure(R"({"base": {"compute_profile": "a.json"}})"),
+              HasSubstr("/base/compute_profile: is for modes \"replay\" and \"simulate\""));
+  EXPECT_THAT(failure(R"({"base": {"mode": "replay", "compute_profile": "a.json"}})"),
+              HasSubstr("the compute profile a.json does not exist"));
+  EXPECT_THAT(failure(R"({"base": {"mode": "replay", "worker_events": [{"worker": 0, "slowdown": 2}]}})"),
+              HasSubstr("/base/worker_events: is for mode \"live\""));
+  EXPECT_THAT(failure(R"({"base": {"mode": "converge", "topology": "pair"}})"),
+              HasSubstr("/base/topology: is for mode \"live\""));
+}
+
 TEST(PlanRuns, WritingADefaultOutDoesNotChangeTheIdentity) {
   EXPECT_EQ(plan(R"({"base": {"topology": "loopback"}})")[0].id,
             plan(R"({"base": {"workers": 2, "seed": 1, "mode": "live", "topology": "loopback"}})")[0].id);

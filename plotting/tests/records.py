@@ -136,6 +136,7 @@ def make_record(
         "labels": {**(axes or {}), "method": method},
         "config": config,
         "plan": {"all_reduce_compatible": not method.startswith("topk")},
+        "train_time_s": curve[-1]["train_time_s"] if curve else 0.0,
         "iterations": curve[-1]["iteration"] if curve else 0,
         "provenance": {
             "git_commit": "8991000f2c1d4e5a6b7c8d9e0f1a2b3c4d5e6f70",

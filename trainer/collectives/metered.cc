@@ -1,5 +1,6 @@
 #include "trainer/collectives/metered.hh"
 
+#include "trainer/collectives/element_type.hh"
 #include "trainer/collectives/ring_formula.hh"
 
 namespace thinpipe::trainer {
@@ -14,6 +15,10 @@ std::int64_t byte_count(const torch::Tensor& tensor) {
   return tensor.numel() * static_cast<std::int64_t>(tensor.element_size());
 }
 
+std::vector<std::int64_t> copy_of(std::span<const std::int64_t> counts) {
+  return {counts.begin(), counts.end()};
+}
+
 }  // namespace
 
 MeteredCollective::MeteredCollective(std::unique_ptr<Collective> inner) : inner_(std::move(inner)) {}
@@ -21,8 +26,13 @@ MeteredCollective::MeteredCollective(std::unique_ptr<Collective> inner) : inner_
 void MeteredCollective::all_reduce(torch::Tensor tensor, Reduction reduction) {
   const std::int64_t bytes = byte_count(tensor);
   const auto began = Clock::now();
-  inner_->all_reduce(std::move(tensor), reduction);
+  inner_->all_reduce(tensor, reduction);
   count(began, bytes, ring_all_reduce_sent_bytes(static_cast<double>(bytes), world_size()));
+  tell([&] {
+    return AllReduceCall{.type = element_type_of(tensor),
+                         .elements = tensor.numel(),
+                         .takes_maximum = reduction == Reduction::max};
+  });
 }
 
 torch::Tensor MeteredCollective::all_gather_v(const torch::Tensor& input,
@@ -32,6 +42,7 @@ torch::Tensor MeteredCollective::all_gather_v(const torch::Tensor& input,
   const auto element_size = static_cast<std::int64_t>(input.element_size());
   count(began, byte_count(input),
         static_cast<double>(ring_all_gather_v_sent_bytes(counts, rank()) * element_size));
+  tell([&] { return AllGatherCall{.type = element_type_of(input), .counts = copy_of(counts)}; });
   return gathered;
 }
 
@@ -42,33 +53,42 @@ torch::Tensor MeteredCollective::all_to_all_v(const torch::Tensor& input,
   torch::Tensor received = inner_->all_to_all_v(input, send_counts, receive_counts);
   const auto element_size = static_cast<std::int64_t>(input.element_size());
   count(began, byte_count(input), static_cast<double>((input.numel() - send_counts[rank()]) * element_size));
+  tell([&] {
+    return AllToAllCall{
+        .type = element_type_of(input), .sent = copy_of(send_counts), .received = copy_of(receive_counts)};
+  });
   return received;
 }
 
 void MeteredCollective::broadcast(torch::Tensor tensor, int root) {
   const std::int64_t bytes = byte_count(tensor);
   const auto began = Clock::now();
-  inner_->broadcast(std::move(tensor), root);
+  inner_->broadcast(tensor, root);
   count(began, rank() == root ? bytes : 0,
         static_cast<double>(binomial_broadcast_sent_bytes(bytes, rank(), root, world_size())));
+  tell([&] {
+    return BroadcastCall{.type = element_type_of(tensor), .elements = tensor.numel(), .root = root};
+  });
 }
 
 class MeteredCollective::MeteredMailbox : public Mailbox {
  public:
-  MeteredMailbox(MeteredCollective& meter, std::unique_ptr<Mailbox> inner)
-      : meter_(meter), inner_(std::move(inner)) {}
+  MeteredMailbox(MeteredCollective& meter, std::unique_ptr<Mailbox> inner, std::int64_t message_bytes)
+      : meter_(meter), inner_(std::move(inner)), call_{.message_bytes = message_bytes} {}
 
   void send(int to, const torch::Tensor& message) override {
     const auto began = Clock::now();
     inner_->send(to, message);
     const std::int64_t bytes = byte_count(message);
     meter_.count(began, bytes, static_cast<double>(bytes), 0);
+    note({.to = to, .bytes = bytes});
   }
 
   Letter receive() override {
     const auto began = Clock::now();
     Letter letter = inner_->receive();
     meter_.count(began, 0, 0, 0);
+    note({});
     return letter;
   }
 
@@ -76,16 +96,28 @@ class MeteredCollective::MeteredMailbox : public Mailbox {
     const auto began = Clock::now();
     inner_->close();
     meter_.count(began, 0, 0, 0);
+    meter_.tell([this] { return std::move(call_); });
   }
 
  private:
+  void note(Post post) {
+    if (!meter_.listener_) return;
+    std::vector<Post>& posts = call_.posts;
+    if (!posts.empty() && posts.back().to == post.to && posts.back().bytes == post.bytes) {
+      ++posts.back().repeat;
+    } else {
+      posts.push_back(post);
+    }
+  }
+
   MeteredCollective& meter_;
   std::unique_ptr<Mailbox> inner_;
+  MailboxCall call_;
 };
 
 std::unique_ptr<Mailbox> MeteredCollective::open_mailbox(std::int64_t message_bytes) {
   const auto began = Clock::now();
-  auto mailbox = std::make_unique<MeteredMailbox>(*this, inner_->open_mailbox(message_bytes));
+  auto mailbox = std::make_unique<MeteredMailbox>(*this, inner_->open_mailbox(message_bytes), message_bytes);
   count(began, 0, 0);
   return mailbox;
 }
@@ -94,6 +126,7 @@ void MeteredCollective::barrier() {
   const auto began = Clock::now();
   inner_->barrier();
   count(began, 0, 0);
+  tell([] { return BarrierCall{}; });
 }
 
 void MeteredCollective::count(Clock::time_point began, std::int64_t payload_bytes, double sent_bytes,

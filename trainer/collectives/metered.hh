@@ -7,8 +7,10 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <memory>
 
+#include "harness/replay/call.hh"
 #include "trainer/collectives/collective.hh"
 
 namespace thinpipe::trainer {
@@ -62,6 +64,10 @@ class MeteredCollective : public Collective {
   // For what is not the method's: calls on it are not counted.
   Collective& unmetered() { return *inner_; }
 
+  // Told of each call that is counted, once it has returned; of a mailbox, when it is closed. Null: nobody.
+  using Listener = std::function<void(CollectiveCall call)>;
+  void listen(Listener listener) { listener_ = std::move(listener); }
+
   const Traffic& traffic() const { return traffic_; }
 
   void begin_section();
@@ -74,8 +80,13 @@ class MeteredCollective : public Collective {
 
   void count(Clock::time_point began, std::int64_t payload_bytes, double sent_bytes,
              std::int64_t collectives = 1);
+  // make: what the listener is told; only made where there is one.
+  void tell(const auto& make) const {
+    if (listener_) listener_(make());
+  }
 
   std::unique_ptr<Collective> inner_;
+  Listener listener_;
   Traffic traffic_;
   Traffic section_start_;
   Clock::time_point section_began_ = Clock::now();

@@ -1,7 +1,11 @@
 // Runs of mode "converge": all workers in one process of the real trainer.
+#include <numeric>
+#include <utility>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "harness/replay/trace.hh"
 #include "harness/support/file_descriptor.hh"
 #include "harness/tests/program.hh"
 
@@ -56,6 +60,65 @@ TEST(ConvergenceRun, RecordsWhatIsLearntAndSentAndNothingOfTime) {
                    record.at("run_id").get<std::string>() / "iterations.jsonl";
   EXPECT_THAT(read_file(log), AllOf(HasSubstr("payload_bytes"), Not(HasSubstr("iteration_time_s"))));
 }
+
+// What a worker hands to collectives in an exchange, by the trace.
+std::int64_t payload_bytes(const Exchange& exchange, std::size_t rank) {
+  struct Payload {
+    std::size_t rank;
+    std::int64_t operator()(const AllReduceCall& call) const { return call.elements * bytes_of(call.type); }
+    std::int64_t operator()(const AllGatherCall& call) const {
+      return call.counts[rank] * bytes_of(call.type);
+    }
+    std::int64_t operator()(const AllToAllCall& call) const {
+      return std::accumulate(call.sent.begin(), call.sent.end(), std::int64_t{0}) * bytes_of(call.type);
+    }
+    std::int64_t operator()(const BroadcastCall& call) const {
+      return std::cmp_equal(call.root, rank) ? call.elements * bytes_of(call.type) : 0;
+    }
+    std::int64_t operator()(const BarrierCall& /*call*/) const { return 0; }
+    std::int64_t operator()(const MailboxCall& call) const {
+      std::int64_t bytes = 0;
+      for (const Post& post : call.posts) bytes += post.bytes * post.repeat;
+      return bytes;
+    }
+  };
+  std::int64_t bytes = 0;
+  for (const auto& calls : exchange.buckets) {
+    for (const CollectiveCall& call : calls) bytes += std::visit(Payload{rank}, call);
+  }
+  return bytes;
+}
+
+class TracedMethod : public ::testing::TestWithParam<Json> {};
+
+TEST_P(TracedMethod, IsTracedWithAllThatItHandsToCollectives) {
+  const Program program(THINPIPE_BINARY_DIR "/thinpipe-trainer");
+  const auto result =
+      program.run(program.run_arguments(program.experiment(small_run({{"synchroniser", GetParam()}}))));
+  ASSERT_EQ(result.status.code, 0) << result.errors;
+  const Json record = program.record("base");
+  const CommunicationTrace trace =
+      load_trace(program.results() / record.at("experiment").get<std::string>() /
+                 record.at("run_id").get<std::string>() / "communication-trace.json");
+  EXPECT_EQ(trace.world_size, 3);
+  EXPECT_EQ(trace.steps(), 8);
+  EXPECT_EQ(trace.configuration.at("synchroniser").at("name"), GetParam().at("name"));
+  std::int64_t elements = 0;
+  for (const TracedParameter& parameter : trace.parameters) elements += parameter.elements;
+  EXPECT_EQ(elements, record.at("parameters"));
+  std::int64_t bytes = 0;
+  for (const StepRun& run : trace.workers.front()) {
+    if (run.exchange) bytes += run.steps * payload_bytes(trace.exchanges[*run.exchange], 0);
+  }
+  EXPECT_EQ(bytes, record.at("traffic").at("payload_bytes_per_worker"));
+}
+
+INSTANTIATE_TEST_SUITE_P(OfEveryOperation, TracedMethod,
+                         testing::Values(Json{{"name", "dense"}}, Json{{"name", "topk"}, {"ratio", 0.1}},
+                                         Json{{"name", "zen"}}, Json{{"name", "iwp"}},
+                                         Json{{"name", "omnireduce"}},
+                                         Json{{"name", "diloco"}, {"local_steps", 4}}),
+                         [](const auto& test) { return test.param.at("name").template get<std::string>(); });
 
 TEST(ConvergenceRun, OfADenseMethodLosesOnlyRounding) {
   const Program program(THINPIPE_BINARY_DIR "/thinpipe-trainer");

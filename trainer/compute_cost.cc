@@ -1,4 +1,4 @@
-#include "trainer/compute_profile.hh"
+#include "trainer/compute_cost.hh"
 
 #include <algorithm>
 
@@ -19,7 +19,7 @@ constexpr double kEnough_s = 5;
 
 }  // namespace
 
-ComputeProfile measure_compute(const TrainingConfig& config) {
+ComputeCost measure_compute_cost(const TrainingConfig& config) {
   compute_on_one_thread();
   const std::unique_ptr<Dataset> dataset = make_dataset(config);
   const std::shared_ptr<Model> model = make_model(config, dataset->shape());

@@ -6,12 +6,12 @@
 
 namespace thinpipe::trainer {
 
-struct ComputeProfile {
+struct ComputeCost {
   double compute_s = 0;  // forward, backward and the optimiser's step: the median of a few iterations
   std::int64_t memory_bytes = 0;  // the most this process has held, with the buckets that it would have had
 };
 
 // Uses this process's own peak of memory: measure one configuration a process.
-ComputeProfile measure_compute(const TrainingConfig& config);
+ComputeCost measure_compute_cost(const TrainingConfig& config);
 
 }  // namespace thinpipe::trainer

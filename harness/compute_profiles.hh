@@ -1,0 +1,29 @@
+// How long computing takes, for replays: measured here once for all runs that compute the same, and kept in
+// <experiment's results>/compute-profiles/, or taken from a file.
+#pragma once
+
+#include <chrono>
+#include <filesystem>
+#include <variant>
+
+#include "harness/made_once.hh"
+#include "harness/run_plan.hh"
+
+namespace thinpipe {
+
+class ComputeProfiles {
+ public:
+  // `fresh`: measure anew, once, even where a profile is kept from earlier.
+  ComputeProfiles(std::filesystem::path folder, bool fresh, StopSignals& stop)
+      : profiles_(std::move(folder), "a compute profile", fresh, stop) {}
+
+  // {"path", "hash" (of the file), "origin", "device", "concurrent_workers"}; or the outcome of a measurement
+  // that did not complete. `starting_weights`: a path, or null.
+  std::variant<Json, Outcome> obtain(const Run& run, const Json& starting_weights, Executor& executor,
+                                     Progress& progress, std::chrono::duration<double> stall_timeout);
+
+ private:
+  MadeOnce profiles_;
+};
+
+}  // namespace thinpipe

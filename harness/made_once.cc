@@ -1,0 +1,45 @@
+#include "harness/made_once.hh"
+
+#include "harness/lock_file.hh"
+
+namespace thinpipe {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+// What a writer that was killed left: its temporary files, ".NAME…PID.tmp".
+void remove_leftovers(const fs::path& folder, const std::string& name) {
+  for (const auto& entry : fs::directory_iterator(folder)) {
+    const std::string file = entry.path().filename();
+    if (file.ends_with(".tmp") && file.starts_with("." + name)) fs::remove(entry.path());
+  }
+}
+
+}  // namespace
+
+std::variant<Json, Outcome> MadeOnce::obtain(const std::string& name, Progress& progress, const Kept& kept,
+                                             const Make& make) {
+  const std::optional<Json> before = kept();
+  const bool trusted = !fresh_ || made_.contains(name);
+  if (trusted && before) return *before;
+
+  fs::create_directories(folder_);
+  const fs::path lock_path = folder_ / (name + ".lock");
+  const auto lock = LockFile::wait_for(lock_path, [&] {
+    progress.wait("waiting for " + what_ + " from " + LockFile::holder(lock_path));
+    return stop_.requested();
+  });
+  if (!lock) return Outcome{Outcome::Status::interrupted};
+  // Whoever held it may have made it.
+  if (const auto now = kept(); now && now != before) {
+    made_.insert(name);
+    return *now;
+  }
+  remove_leftovers(folder_, name);
+  auto made = make();
+  if (std::holds_alternative<Json>(made)) made_.insert(name);
+  return made;
+}
+
+}  // namespace thinpipe

@@ -1,0 +1,192 @@
+#include "harness/replay/call.hh"
+
+#include <algorithm>
+#include <array>
+#include <functional>
+#include <map>
+#include <string>
+
+#include <fmt/format.h>
+
+namespace thinpipe {
+namespace {
+
+struct TypeEntry {
+  std::string_view name;
+  std::int64_t bytes;
+};
+
+// In the order of ElementType.
+constexpr std::array<TypeEntry, 9> types = {{{"float32", 4},
+                                             {"float64", 8},
+                                             {"float16", 2},
+                                             {"bfloat16", 2},
+                                             {"int8", 1},
+                                             {"uint8", 1},
+                                             {"int32", 4},
+                                             {"int64", 8},
+                                             {"boolean", 1}}};
+
+const TypeEntry& entry_of(ElementType type) {
+  return types.at(static_cast<std::size_t>(type));
+}
+
+ElementType read_type(JsonObject& object) {
+  std::vector<std::string> names;
+  for (const TypeEntry& type : types) names.emplace_back(type.name);
+  std::string name;
+  object.read("type", name, {.one_of = names, .required = true});
+  return static_cast<ElementType>(std::ranges::find(names, name) - names.begin());
+}
+
+std::int64_t read_count(JsonObject& object, std::string_view key) {
+  std::int64_t count = 0;
+  object.read(key, count, {.at_least = 0, .required = true});
+  return count;
+}
+
+int read_rank(const Json& value, const Place& place, int world_size) {
+  std::int64_t rank = 0;
+  read_value(value, place, {.at_least = 0, .below = static_cast<double>(world_size)}, rank);
+  return static_cast<int>(rank);
+}
+
+// One for each worker.
+std::vector<std::int64_t> read_counts(JsonObject& object, std::string_view key, int world_size) {
+  std::vector<std::int64_t> counts;
+  object.read(key, counts, {.at_least = 0, .required = true});
+  if (std::ssize(counts) != world_size) {
+    throw InputError(object.place_of(key), fmt::format("must have {} counts, one for each worker, but has {}",
+                                                       world_size, counts.size()));
+  }
+  return counts;
+}
+
+// ["send", to, bytes, repeat] or ["receive", repeat].
+Json post_to_json(const Post& post) {
+  if (post.to < 0) return {"receive", post.repeat};
+  return {"send", post.to, post.bytes, post.repeat};
+}
+
+Post parse_post(const Json& value, const Place& place, int world_size) {
+  const bool receives = value.is_array() && value.size() == 2 && value[0] == "receive";
+  const bool sends = value.is_array() && value.size() == 4 && value[0] == "send";
+  if (!receives && !sends) {
+    throw InputError(
+        place, "must be [\"send\", to, bytes, repeat] or [\"receive\", repeat], but is " + value.dump());
+  }
+  Post post;
+  read_value(value.back(), place / (value.size() - 1), {.at_least = 1, .at_most = most_repeats}, post.repeat);
+  if (sends) {
+    post.to = read_rank(value[1], place / 1U, world_size);
+    read_value(value[2], place / 2U, {.at_least = 0}, post.bytes);
+  }
+  return post;
+}
+
+Json typed(const char* operation, ElementType type) {
+  return {{"operation", operation}, {"type", name_of(type)}};
+}
+
+struct Writer {
+  Json operator()(const AllReduceCall& call) const {
+    Json out = typed("all_reduce", call.type);
+    out["elements"] = call.elements;
+    out["reduction"] = call.takes_maximum ? "max" : "sum";
+    return out;
+  }
+  Json operator()(const AllGatherCall& call) const {
+    Json out = typed("all_gather_v", call.type);
+    out["counts"] = call.counts;
+    return out;
+  }
+  Json operator()(const AllToAllCall& call) const {
+    Json out = typed("all_to_all_v", call.type);
+    out["sent"] = call.sent;
+    out["received"] = call.received;
+    return out;
+  }
+  Json operator()(const BroadcastCall& call) const {
+    Json out = typed("broadcast", call.type);
+    out["elements"] = call.elements;
+    out["root"] = call.root;
+    return out;
+  }
+  Json operator()(const BarrierCall& /*call*/) const { return {{"operation", "barrier"}}; }
+  Json operator()(const MailboxCall& call) const {
+    Json posts = Json::array();
+    for (const Post& post : call.posts) posts.push_back(post_to_json(post));
+    return {{"operation", "mailbox"}, {"message_bytes", call.message_bytes}, {"posts", std::move(posts)}};
+  }
+};
+
+using Parse = std::function<CollectiveCall(JsonObject& object, int world_size)>;
+
+const std::map<std::string, Parse>& parsers() {
+  static const std::map<std::string, Parse> all = {
+      {"all_reduce",
+       [](JsonObject& object, int /*world_size*/) {
+         AllReduceCall call{.type = read_type(object), .elements = read_count(object, "elements")};
+         std::string reduction;
+         object.read("reduction", reduction, {.one_of = {"sum", "max"}, .required = true});
+         call.takes_maximum = reduction == "max";
+         return call;
+       }},
+      {"all_gather_v",
+       [](JsonObject& object, int world_size) {
+         return AllGatherCall{.type = read_type(object), .counts = read_counts(object, "counts", world_size)};
+       }},
+      {"all_to_all_v",
+       [](JsonObject& object, int world_size) {
+         return AllToAllCall{.type = read_type(object),
+                             .sent = read_counts(object, "sent", world_size),
+                             .received = read_counts(object, "received", world_size)};
+       }},
+      {"broadcast",
+       [](JsonObject& object, int world_size) {
+         return BroadcastCall{.type = read_type(object),
+                              .elements = read_count(object, "elements"),
+                              .root = read_rank(object.get("root"), object.place_of("root"), world_size)};
+       }},
+      {"barrier", [](JsonObject& /*object*/, int /*world_size*/) { return BarrierCall{}; }},
+      {"mailbox",
+       [](JsonObject& object, int world_size) {
+         MailboxCall call{.message_bytes = read_count(object, "message_bytes")};
+         const Json& posts = object.get("posts");
+         const Place place = object.place_of("posts");
+         if (!posts.is_array()) throw InputError(place, "must be a list, but is " + posts.dump());
+         for (std::size_t i = 0; i < posts.size(); ++i) {
+           call.posts.push_back(parse_post(posts[i], place / i, world_size));
+         }
+         return call;
+       }},
+  };
+  return all;
+}
+
+}  // namespace
+
+std::string_view name_of(ElementType type) {
+  return entry_of(type).name;
+}
+
+std::int64_t bytes_of(ElementType type) {
+  return entry_of(type).bytes;
+}
+
+Json to_json(const CollectiveCall& call) {
+  return std::visit(Writer{}, call);
+}
+
+CollectiveCall parse_call(const Json& value, const Place& place, int world_size) {
+  JsonObject object(value, place);
+  std::vector<std::string> names;
+  for (const auto& [name, parse] : parsers()) names.push_back(name);
+  std::string operation;
+  object.read("operation", operation, {.one_of = names, .required = true});
+  CollectiveCall call = parsers().at(operation)(object, world_size);
+  object.finish();
+  return call;
+}
+
+}  // namespace thinpipe

@@ -1,0 +1,82 @@
+// One worker's call of a collective, as far as it takes to make it again without the data: its operation,
+// sizes and element type. As JSON: docs/results.md, communication-trace.json.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "harness/support/json_object.hh"
+
+namespace thinpipe {
+
+// Of anything in a row: more is no trace of a training, and its sums would not fit.
+inline constexpr double most_repeats = 1e9;
+
+enum class ElementType { float32, float64, float16, bfloat16, int8, uint8, int32, int64, boolean };
+
+std::string_view name_of(ElementType type);
+std::int64_t bytes_of(ElementType type);
+
+struct AllReduceCall {
+  ElementType type = ElementType::float32;
+  std::int64_t elements = 0;
+  bool takes_maximum = false;  // else the sum
+
+  auto operator<=>(const AllReduceCall&) const = default;
+};
+
+struct AllGatherCall {
+  ElementType type = ElementType::uint8;
+  std::vector<std::int64_t> counts = {};  // elements of each worker
+
+  auto operator<=>(const AllGatherCall&) const = default;
+};
+
+struct AllToAllCall {
+  ElementType type = ElementType::uint8;
+  std::vector<std::int64_t> sent = {};      // elements to each worker
+  std::vector<std::int64_t> received = {};  // elements from each worker
+
+  auto operator<=>(const AllToAllCall&) const = default;
+};
+
+struct BroadcastCall {
+  ElementType type = ElementType::float32;
+  std::int64_t elements = 0;
+  int root = 0;
+
+  auto operator<=>(const BroadcastCall&) const = default;
+};
+
+struct BarrierCall {
+  auto operator<=>(const BarrierCall&) const = default;
+};
+
+// A letter sent, or one received, so many times in a row.
+struct Post {
+  int to = -1;             // -1: received
+  std::int64_t bytes = 0;  // of one sent
+  std::int64_t repeat = 1;
+
+  auto operator<=>(const Post&) const = default;
+};
+
+// A mailbox from its opening to its closing.
+struct MailboxCall {
+  std::int64_t message_bytes = 0;  // at most
+  std::vector<Post> posts = {};    // in the order in which this worker sent and received
+
+  auto operator<=>(const MailboxCall&) const = default;
+};
+
+using CollectiveCall =
+    std::variant<AllReduceCall, AllGatherCall, AllToAllCall, BroadcastCall, BarrierCall, MailboxCall>;
+
+Json to_json(const CollectiveCall& call);
+
+// Strict: throws InputError for what no worker among `world_size` can call.
+CollectiveCall parse_call(const Json& value, const Place& place, int world_size);
+
+}  // namespace thinpipe

@@ -1,0 +1,40 @@
+// How long the parts of an iteration take that are not the network's: what a replay waits for instead of
+// computing. Measured by thinpipe-trainer's "profile". Format: docs/results.md, compute-profile.json. Pure.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "harness/replay/trace.hh"
+
+namespace thinpipe {
+
+inline constexpr int profile_schema_version = 1;
+
+struct ComputeProfile {
+  std::string origin = "measured";  // or "estimated"
+  Json device = nullptr;            // what it was measured on, and with
+  Json configuration = nullptr;     // the training's, normalised
+  std::int64_t concurrent_workers = 1;
+  std::int64_t iterations = 1;  // that the times are means of
+
+  double load_s = 0;                 // until the batch is there
+  std::vector<double> ready_s = {};  // from then until each parameter's gradient is, in the model's order
+  double compute_s = 0;              // from then until forward and backward are done
+  double finish_s = 0;               // from the end of the last exchange to new weights
+  double encode_s = 0;               // of the whole gradient, by the method
+  double decode_s = 0;
+};
+
+Json to_json(const ComputeProfile& profile);
+
+// Strict; throws InputError.
+ComputeProfile parse_profile(const Json& value, const std::string& file);
+ComputeProfile load_profile(const std::string& path);
+
+// Throws InputError, naming `file` as the profile's, where it was made for another model, batch or number of
+// parameters than the trace.
+void check_profile_fits(const ComputeProfile& profile, const std::string& file,
+                        const CommunicationTrace& trace);
+
+}  // namespace thinpipe

@@ -1,0 +1,67 @@
+#include "harness/replay/recorder.hh"
+
+#include <utility>
+
+namespace thinpipe {
+namespace {
+
+void append(std::vector<StepRun>& runs, const StepRun& run) {
+  if (!runs.empty() && runs.back().exchange == run.exchange) {
+    runs.back().steps += run.steps;
+  } else {
+    runs.push_back(run);
+  }
+}
+
+}  // namespace
+
+std::size_t ExchangeTable::number_of(Exchange exchange) {
+  return numbers_.try_emplace(std::move(exchange), numbers_.size()).first->second;
+}
+
+std::vector<Exchange> ExchangeTable::by_number() const {
+  std::vector<Exchange> out(numbers_.size());
+  for (const auto& [exchange, number] : numbers_) out[number] = exchange;
+  return out;
+}
+
+void TraceRecorder::lay_out(TracedLayout layout) {
+  layouts_.push_back(std::move(layout));
+}
+
+void TraceRecorder::begin_bucket(std::size_t bucket) {
+  if (!current_) {
+    current_.emplace(Exchange{.layout = layouts_.size() - 1});
+    current_->buckets.resize(layouts_.back().size());
+  }
+  bucket_ = bucket;
+}
+
+void TraceRecorder::add(CollectiveCall call) {
+  current_->buckets[bucket_].push_back(std::move(call));
+}
+
+void TraceRecorder::end_step() {
+  StepRun run;
+  if (current_) run.exchange = exchanges_.number_of(*std::exchange(current_, std::nullopt));
+  append(steps_, run);
+}
+
+void TraceRecorder::finish(const std::vector<TraceRecorder>& recorders, CommunicationTrace& trace) {
+  ExchangeTable table;
+  trace.layouts = recorders.front().layouts_;
+  trace.workers.clear();
+  for (const TraceRecorder& recorder : recorders) {
+    std::vector<std::size_t> numbers;
+    for (Exchange& exchange : recorder.exchanges_.by_number()) {
+      numbers.push_back(table.number_of(std::move(exchange)));
+    }
+    std::vector<StepRun>& steps = trace.workers.emplace_back(recorder.steps_);
+    for (StepRun& run : steps) {
+      if (run.exchange) run.exchange = numbers[*run.exchange];
+    }
+  }
+  trace.exchanges = table.by_number();
+}
+
+}  // namespace thinpipe

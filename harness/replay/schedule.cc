@@ -1,0 +1,134 @@
+#include "harness/replay/schedule.hh"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <numeric>
+#include <set>
+
+namespace thinpipe {
+namespace {
+
+constexpr std::size_t most_samples = 16;
+constexpr double alike = 1.25;  // ratio of bytes
+
+struct Bytes {
+  std::int64_t operator()(const AllReduceCall& call) const { return call.elements * bytes_of(call.type); }
+  std::int64_t operator()(const AllGatherCall& call) const { return sum(call.counts) * bytes_of(call.type); }
+  std::int64_t operator()(const AllToAllCall& call) const { return sum(call.sent) * bytes_of(call.type); }
+  std::int64_t operator()(const BroadcastCall& call) const { return call.elements * bytes_of(call.type); }
+  std::int64_t operator()(const BarrierCall& /*call*/) const { return 0; }
+  std::int64_t operator()(const MailboxCall& call) const {
+    std::int64_t bytes = 0;
+    for (const Post& post : call.posts) bytes += post.bytes * post.repeat;
+    return bytes;
+  }
+
+  static std::int64_t sum(const std::vector<std::int64_t>& counts) {
+    return std::accumulate(counts.begin(), counts.end(), std::int64_t{0});
+  }
+};
+
+// What steps of a class have in common.
+struct Kind {
+  bool exchanges = false;
+  std::size_t layout = 0;
+  std::vector<std::size_t> operations = {};  // of worker 0
+  int size = 0;                              // logarithm of all workers' bytes
+
+  auto operator<=>(const Kind&) const = default;
+};
+
+Kind kind_of(const JointStep& step, const CommunicationTrace& trace) {
+  if (!step.front()) return {};
+  const Exchange& first = trace.exchanges[*step.front()];
+  Kind kind{.exchanges = true, .layout = first.layout};
+  for (const auto& calls : first.buckets) {
+    for (const CollectiveCall& call : calls) kind.operations.push_back(call.index());
+  }
+  std::int64_t bytes = 0;
+  for (const auto& exchange : step) {
+    if (!exchange) continue;
+    for (const auto& calls : trace.exchanges[*exchange].buckets) {
+      for (const CollectiveCall& call : calls) bytes += std::visit(Bytes{}, call);
+    }
+  }
+  if (bytes > 0) kind.size = 1 + static_cast<int>(std::log(static_cast<double>(bytes)) / std::log(alike));
+  return kind;
+}
+
+struct JointRun {
+  JointStep step;
+  std::int64_t steps = 0;
+};
+
+// All workers' runs side by side: as long as nobody changes.
+std::vector<JointRun> joint_runs(const CommunicationTrace& trace) {
+  struct Cursor {
+    std::size_t run = 0;
+    std::int64_t done = 0;  // of it
+  };
+  std::vector<Cursor> cursors(trace.workers.size());
+  std::vector<JointRun> out;
+  for (std::int64_t left = trace.steps(); left > 0; left -= out.back().steps) {
+    JointRun& joint = out.emplace_back(JointRun{.step = {}, .steps = left});
+    for (std::size_t rank = 0; rank < cursors.size(); ++rank) {
+      const StepRun& run = trace.workers[rank][cursors[rank].run];
+      joint.step.push_back(run.exchange);
+      joint.steps = std::min(joint.steps, run.steps - cursors[rank].done);
+    }
+    for (std::size_t rank = 0; rank < cursors.size(); ++rank) {
+      cursors[rank].done += joint.steps;
+      if (cursors[rank].done == trace.workers[rank][cursors[rank].run].steps)
+        cursors[rank] = {cursors[rank].run + 1, 0};
+    }
+  }
+  return out;
+}
+
+// Evenly from all, each once.
+std::vector<JointStep> spread(const std::vector<JointStep>& all) {
+  if (all.size() <= most_samples) return all;
+  std::vector<JointStep> out;
+  for (std::size_t i = 0; i < most_samples; ++i) out.push_back(all[i * all.size() / most_samples]);
+  return out;
+}
+
+}  // namespace
+
+double Schedule::train_time_s(std::int64_t steps, const std::vector<double>& class_times_s) const {
+  double time_s = 0;
+  for (const Run& run : runs) {
+    const std::int64_t taken = std::min(run.steps, steps);
+    time_s += static_cast<double>(taken) * class_times_s[run.step_class];
+    steps -= taken;
+  }
+  return time_s;
+}
+
+Schedule schedule_of(const CommunicationTrace& trace) {
+  Schedule schedule;
+  std::map<Kind, std::size_t> numbers;
+  std::vector<std::vector<JointStep>> members;  // of each class, in the order of training
+  std::vector<std::set<JointStep>> seen;
+  for (const JointRun& joint : joint_runs(trace)) {
+    const auto [entry, is_new] = numbers.try_emplace(kind_of(joint.step, trace), numbers.size());
+    const std::size_t number = entry->second;
+    if (is_new) {
+      schedule.classes.emplace_back();
+      members.emplace_back();
+      seen.emplace_back();
+    }
+    schedule.classes[number].steps += joint.steps;
+    if (seen[number].insert(joint.step).second) members[number].push_back(joint.step);
+    if (!schedule.runs.empty() && schedule.runs.back().step_class == number) {
+      schedule.runs.back().steps += joint.steps;
+    } else {
+      schedule.runs.push_back({number, joint.steps});
+    }
+  }
+  for (std::size_t c = 0; c < members.size(); ++c) schedule.classes[c].samples = spread(members[c]);
+  return schedule;
+}
+
+}  // namespace thinpipe

@@ -1,0 +1,89 @@
+#include "harness/replay/compute_profile.hh"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace thinpipe {
+namespace {
+
+using ::testing::HasSubstr;
+
+Json a_configuration() {
+  return {{"model", {{"name", "mlp"}}},
+          {"dataset", {{"name", "synthetic"}}},
+          {"training", {{"batch_size_per_worker", 32}}}};
+}
+
+ComputeProfile a_profile() {
+  return {.device = {{"name", "A CPU"}},
+          .configuration = a_configuration(),
+          .concurrent_workers = 8,
+          .iterations = 20,
+          .load_s = 0.001,
+          .ready_s = {0.5, 0.4},
+          .compute_s = 0.51,
+          .finish_s = 0.02,
+          .encode_s = 0.003,
+          .decode_s = 0.004};
+}
+
+CommunicationTrace a_trace() {
+  return {.configuration = a_configuration(), .parameters = {{"weight", 10}, {"bias", 1}}};
+}
+
+std::string refusal_of(const ComputeProfile& profile) {
+  try {
+    check_profile_fits(profile, "profile.json", a_trace());
+  } catch (const InputError& error) {
+    return error.what();
+  }
+  return "it was taken";
+}
+
+TEST(ComputeProfile, ReadsBackAsItWasWritten) {
+  const Json written = to_json(a_profile());
+  EXPECT_EQ(to_json(parse_profile(written, "profile.json")), written);
+  EXPECT_EQ(written["ready_s"], (Json{0.5, 0.4}));
+}
+
+TEST(ComputeProfile, ThatIsNewerOrIncompleteIsRefused) {
+  Json newer = to_json(a_profile());
+  newer["schema_version"] = 2;
+  EXPECT_THROW(
+      {
+        try {
+          parse_profile(newer, "profile.json");
+        } catch (const InputError& error) {
+          EXPECT_THAT(error.what(), HasSubstr("profile.json at /schema_version: is 2"));
+          throw;
+        }
+      },
+      InputError);
+  Json without_time = to_json(a_profile());
+  without_time.erase("finish_s");
+  EXPECT_THROW(parse_profile(without_time, "profile.json"), InputError);
+  Json negative = to_json(a_profile());
+  negative["load_s"] = -1;
+  EXPECT_THROW(parse_profile(negative, "profile.json"), InputError);
+}
+
+TEST(ComputeProfile, FitsTheTraceOfItsTraining) {
+  EXPECT_EQ(refusal_of(a_profile()), "it was taken");
+}
+
+TEST(ComputeProfile, OfAnotherModelOrBatchIsRefusedByName) {
+  ComputeProfile other_model = a_profile();
+  other_model.configuration["model"]["name"] = "vgg19";
+  EXPECT_THAT(refusal_of(other_model),
+              HasSubstr(R"(/configuration/model: the profile was made for {"name":"vgg19"})"));
+  ComputeProfile other_batch = a_profile();
+  other_batch.configuration["training"]["batch_size_per_worker"] = 16;
+  EXPECT_THAT(refusal_of(other_batch),
+              HasSubstr("batch_size_per_worker: the profile was made for 16, the trace for 32"));
+  ComputeProfile fewer = a_profile();
+  fewer.ready_s.pop_back();
+  EXPECT_THAT(refusal_of(fewer), HasSubstr("has 1 parameters where the trace has 2"));
+}
+
+}  // namespace
+}  // namespace thinpipe

@@ -1,0 +1,76 @@
+#include "harness/replay/schedule.hh"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace thinpipe {
+namespace {
+
+using ::testing::SizeIs;
+
+Exchange gather_of(std::int64_t first, std::int64_t second, std::size_t layout = 0) {
+  return {.layout = layout,
+          .buckets = {{AllGatherCall{.type = ElementType::uint8, .counts = {first, second}}}}};
+}
+
+// Of two workers that do the same.
+CommunicationTrace trace_of(std::vector<Exchange> exchanges, const std::vector<StepRun>& steps) {
+  return {.world_size = 2,
+          .parameters = {{"weight", 10}},
+          .layouts = {{{.parameters = {0}}}, {{.parameters = {0}}}},
+          .exchanges = std::move(exchanges),
+          .workers = {steps, steps}};
+}
+
+TEST(Schedule, OfEqualStepsHasOneClassWithOneSample) {
+  const Schedule schedule = schedule_of(trace_of({gather_of(100, 100)}, {{0, 40}}));
+  ASSERT_THAT(schedule.classes, SizeIs(1));
+  EXPECT_EQ(schedule.classes[0].steps, 40);
+  EXPECT_THAT(schedule.classes[0].samples, SizeIs(1));
+  EXPECT_DOUBLE_EQ(schedule.train_time_s(40, {0.5}), 20);
+}
+
+TEST(Schedule, TellsLayoutsAndLocalStepsApart) {
+  const Schedule schedule = schedule_of(trace_of({gather_of(9, 9), gather_of(9, 9, 1)},
+                                                 {{0, 1}, {std::nullopt, 3}, {1, 1}, {std::nullopt, 3}}));
+  ASSERT_THAT(schedule.classes, SizeIs(3));
+  EXPECT_EQ(schedule.classes[1].steps, 6);
+  EXPECT_FALSE(schedule.classes[1].samples[0][0]);
+  EXPECT_DOUBLE_EQ(schedule.train_time_s(5, {10, 1, 100}), 10 + 3 + 100);
+  EXPECT_DOUBLE_EQ(schedule.train_time_s(8, {10, 1, 100}), 10 + 6 + 100);
+  EXPECT_DOUBLE_EQ(schedule.train_time_s(2, {10, 1, 100}), 11);
+}
+
+TEST(Schedule, PutsStepsOfAboutAsManyBytesTogether) {
+  const Schedule schedule = schedule_of(trace_of(
+      {gather_of(1000, 1000), gather_of(1010, 1005), gather_of(4000, 4000)}, {{0, 5}, {1, 5}, {2, 5}}));
+  ASSERT_THAT(schedule.classes, SizeIs(2));
+  EXPECT_THAT(schedule.classes[0].samples, SizeIs(2));
+  EXPECT_EQ(schedule.classes[1].steps, 5);
+}
+
+TEST(Schedule, SpreadsItsSamplesOverTheTraining) {
+  std::vector<Exchange> exchanges;
+  std::vector<StepRun> steps;
+  for (std::size_t i = 0; i < 160; ++i) {
+    exchanges.push_back(gather_of(100'000 + static_cast<std::int64_t>(i), 100'000));
+    steps.push_back({i, 1});
+  }
+  const Schedule schedule = schedule_of(trace_of(std::move(exchanges), steps));
+  ASSERT_THAT(schedule.classes, SizeIs(1));
+  ASSERT_THAT(schedule.classes[0].samples, SizeIs(16));
+  EXPECT_EQ(schedule.classes[0].samples[0][0], 0U);
+  EXPECT_EQ(schedule.classes[0].samples[15][1], 150U);
+}
+
+TEST(Schedule, KeepsWhatEachWorkerDoes) {
+  CommunicationTrace trace = trace_of({gather_of(100, 101), gather_of(101, 100)}, {});
+  trace.workers = {{{0, 3}, {1, 1}}, {{0, 1}, {1, 3}}};
+  const Schedule schedule = schedule_of(trace);
+  ASSERT_THAT(schedule.classes, SizeIs(1));
+  EXPECT_EQ(schedule.classes[0].steps, 4);
+  EXPECT_EQ(schedule.classes[0].samples, (std::vector<JointStep>{{0, 0}, {0, 1}, {1, 1}}));
+}
+
+}  // namespace
+}  // namespace thinpipe

@@ -1,0 +1,105 @@
+#include "harness/replay/trace.hh"
+
+#include <string>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "harness/support/file_descriptor.hh"
+
+namespace thinpipe {
+namespace {
+
+using ::testing::HasSubstr;
+
+// With every operation, two layouts and local steps.
+Json every_operation() {
+  return parse_json_file(THINPIPE_SOURCE_DIR "/harness/fuzz/corpus/communication_trace/every-operation.json");
+}
+
+CommunicationTrace parsed(const Json& value) {
+  return parse_trace(value, "trace.json");
+}
+
+std::string refusal(const Json& value) {
+  try {
+    parsed(value);
+  } catch (const InputError& error) {
+    return error.what();
+  }
+  return "nothing was refused";
+}
+
+std::string refusal_after(const char* pointer, const Json& replacement) {
+  Json value = every_operation();
+  value[Json::json_pointer(pointer)] = replacement;
+  return refusal(value);
+}
+
+TEST(CommunicationTrace, ReadsBackAsItWasWritten) {
+  EXPECT_EQ(to_json(parsed(every_operation())), every_operation());
+}
+
+TEST(CommunicationTrace, KeepsWhatACallTakesToBeMadeAgain) {
+  const CommunicationTrace trace = parsed(every_operation());
+  const auto& calls = trace.exchanges.at(1).buckets.at(0);
+  EXPECT_EQ(calls.at(0), CollectiveCall(AllGatherCall{.type = ElementType::uint8, .counts = {12, 20}}));
+  EXPECT_EQ(calls.at(1),
+            CollectiveCall(AllToAllCall{.type = ElementType::int8, .sent = {1, 2}, .received = {1, 3}}));
+  const MailboxCall letters{.message_bytes = 64,
+                            .posts = {{.to = 1, .bytes = 64, .repeat = 3}, {.repeat = 2}}};
+  EXPECT_EQ(trace.exchanges.at(1).buckets.at(1).at(1), CollectiveCall(letters));
+}
+
+TEST(CommunicationTrace, CountsItsSteps) {
+  EXPECT_EQ(parsed(every_operation()).steps(), 8);
+}
+
+TEST(CommunicationTrace, ElementsHaveTheirSizes) {
+  EXPECT_EQ(bytes_of(ElementType::float32), 4);
+  EXPECT_EQ(bytes_of(ElementType::bfloat16), 2);
+  EXPECT_EQ(bytes_of(ElementType::boolean), 1);
+  EXPECT_EQ(name_of(ElementType::int64), "int64");
+}
+
+TEST(CommunicationTrace, OfANewerVersionIsRefused) {
+  EXPECT_THAT(refusal_after("/schema_version", 2),
+              HasSubstr("trace.json at /schema_version: is 2: the trace was made by a newer thinpipe"));
+}
+
+TEST(CommunicationTrace, ThatPointsNowhereIsRefused) {
+  EXPECT_THAT(refusal_after("/workers/0/1/0", 2),
+              HasSubstr("must be below 2, the number of exchanges, but is 2"));
+  EXPECT_THAT(refusal_after("/exchanges/1/layout", 2), HasSubstr("the number of layouts"));
+  EXPECT_THAT(refusal_after("/layouts/0/0/1", 2), HasSubstr("the number of parameters"));
+  EXPECT_THAT(refusal_after("/exchanges/1/buckets/1/0/root", 2), HasSubstr("must be at least 0 and below 2"));
+}
+
+TEST(CommunicationTrace, WhosePartsDoNotFitTogetherIsRefused) {
+  Json another_worker = every_operation();
+  another_worker["workers"].push_back(another_worker["workers"][0]);
+  EXPECT_THAT(refusal(another_worker), HasSubstr("must have 2 entries, one for each worker, but has 3"));
+  EXPECT_THAT(refusal_after("/workers/1/1/1", 6), HasSubstr("has 9 steps where worker 0 has 8"));
+  EXPECT_THAT(refusal_after("/exchanges/0/layout", 1),
+              HasSubstr("must have 2 entries, one for each of its layout's"));
+  EXPECT_THAT(refusal_after("/exchanges/1/buckets/0/0/counts", Json{1}),
+              HasSubstr("must have 2 counts, one for each worker, but has 1"));
+}
+
+TEST(CommunicationTrace, OfNonsenseIsRefusedByName) {
+  EXPECT_THAT(refusal_after("/exchanges/0/buckets/0/0/operation", "all_redduce"), HasSubstr("all_reduce"));
+  EXPECT_THAT(refusal_after("/exchanges/0/buckets/0/0/type", "float8"), HasSubstr("float8"));
+  EXPECT_THAT(refusal_after("/exchanges/1/buckets/1/1/posts/0", Json{"post", 1}),
+              HasSubstr("must be [\"send\", to, bytes, repeat] or [\"receive\", repeat]"));
+  EXPECT_THAT(refusal_after("/exchanges/0/buckets", 3), HasSubstr("must be a list"));
+  EXPECT_THAT(refusal_after("/world_size", 0), HasSubstr("/world_size"));
+  EXPECT_THAT(refusal(Json::array()), HasSubstr("trace.json"));
+}
+
+TEST(CommunicationTrace, CutShortIsRefused) {
+  const std::string text = to_json(parsed(every_operation())).dump();
+  EXPECT_THROW(parse_json(text.substr(0, text.size() / 2), "trace.json"), InputError);
+}
+
+}  // namespace
+}  // namespace thinpipe

@@ -1,0 +1,24 @@
+#include "harness/replay/timed_layout.hh"
+
+#include <algorithm>
+
+namespace thinpipe {
+
+std::vector<TimedBucket> timed_layout(const TracedLayout& layout, const CommunicationTrace& trace,
+                                      const ComputeProfile& profile) {
+  std::vector<TimedBucket> out;
+  std::int64_t all = 0;
+  for (const TracedParameter& parameter : trace.parameters) all += parameter.elements;
+  for (const TracedBucket& bucket : layout) {
+    TimedBucket& timed = out.emplace_back();
+    std::int64_t elements = 0;
+    for (const std::size_t p : bucket.parameters) {
+      elements += trace.parameters[p].elements;
+      timed.ready_s = std::max(timed.ready_s, profile.ready_s[p]);
+    }
+    timed.share = static_cast<double>(elements) / static_cast<double>(std::max<std::int64_t>(all, 1));
+  }
+  return out;
+}
+
+}  // namespace thinpipe

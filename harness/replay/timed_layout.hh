@@ -1,0 +1,17 @@
+// When the buckets of a layout can be exchanged, by a compute profile. Pure.
+#pragma once
+
+#include "harness/replay/compute_profile.hh"
+
+namespace thinpipe {
+
+struct TimedBucket {
+  double ready_s = 0;  // after the batch was there
+  double share = 0;    // of the gradient's elements
+};
+
+// In the order of exchange.
+std::vector<TimedBucket> timed_layout(const TracedLayout& layout, const CommunicationTrace& trace,
+                                      const ComputeProfile& profile);
+
+}  // namespace thinpipe

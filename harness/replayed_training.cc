@@ -1,0 +1,88 @@
+#include "harness/replayed_training.hh"
+
+#include <fmt/format.h>
+
+#include "harness/record.hh"
+#include "harness/replay/sample_mean.hh"
+#include "harness/simulation/simulator.hh"
+
+namespace thinpipe {
+
+ReplayedTraining::ReplayedTraining(const std::filesystem::path& folder)
+    : trace_path_(std::filesystem::absolute(folder / trace_file_name)) {
+  const auto record = find_record(folder / "run.json");
+  if (!record || record->at("status") != "completed" || !std::filesystem::exists(trace_path_)) {
+    throw Error(
+        fmt::format("cannot replay without the convergence run in {}: it is not complete{}", folder.string(),
+                    record && record->at("status") == "failed" ? "; --retry-failed runs it again" : ""));
+  }
+  record_ = *record;
+  trace_ = load_trace(trace_path_.string());
+  schedule_ = schedule_of(trace_);
+}
+
+std::vector<Json> ReplayedTraining::simulate(const netem::Topology& topology,
+                                             const ComputeProfile& profile) const {
+  check_profile_fits(profile, "the compute profile", trace_);
+  const Simulator simulator(topology, trace_, profile);
+  std::vector<Json> events;
+  double train_time_s = 0;
+  Json classes = Json::array();
+  for (const StepClass& each : schedule_.classes) {
+    SampleMean times;
+    for (const JointStep& sample : each.samples) {
+      const SimulatedIteration iteration = simulator.iterate(sample);
+      times.add(iteration.iteration_time_s);
+      train_time_s += iteration.iteration_time_s;
+      events.push_back({{"event", "replayed_iteration"},
+                        {"iteration", std::ssize(events) + 1},
+                        {"train_time_s", train_time_s},
+                        {"iteration_time_s", iteration.iteration_time_s},
+                        {"load_s", profile.load_s},
+                        {"compute_s", profile.compute_s + profile.finish_s},
+                        {"encode_s", profile.encode_s},
+                        {"exchange_s", iteration.exchange_s},
+                        {"decode_s", profile.decode_s},
+                        {"exposed_exchange_s", iteration.exposed_exchange_s},
+                        {"payload_bytes", 0},
+                        {"sent_bytes", 0.0}});
+    }
+    classes.push_back({{"steps", each.steps},
+                       {"iterations", times.count()},
+                       {"mean_s", times.mean()},
+                       {"half_width_s", nullptr}});
+  }
+  events.push_back({{"event", "replayed"}, {"classes", std::move(classes)}});
+  return events;
+}
+
+void ReplayedTraining::hear(const Json& event) {
+  classes_ = event.at("classes");
+  class_times_s_.clear();
+  for (const Json& each : classes_) class_times_s_.push_back(each.at("mean_s").get<double>());
+  if (class_times_s_.size() != schedule_.classes.size()) {
+    throw Error(fmt::format("the workers replayed {} classes of steps, the trace has {}",
+                            class_times_s_.size(), schedule_.classes.size()));
+  }
+}
+
+Json ReplayedTraining::train_time_s() const {
+  if (classes_.is_null()) return nullptr;
+  return schedule_.train_time_s(record_.at("iterations").get<std::int64_t>(), class_times_s_);
+}
+
+Json ReplayedTraining::curve() const {
+  Json curve = Json::array();
+  if (classes_.is_null()) return curve;
+  for (Json point : record_.at("curve")) {
+    point["train_time_s"] = schedule_.train_time_s(point.at("iteration").get<std::int64_t>(), class_times_s_);
+    curve.push_back(std::move(point));
+  }
+  return curve;
+}
+
+Json ReplayedTraining::about() const {
+  return {{"convergence_run", record_.at("run_id")}, {"classes", classes_}};
+}
+
+}  // namespace thinpipe

@@ -1,0 +1,118 @@
+#include "harness/simulation/fluid_network.hh"
+
+#include <algorithm>
+
+#include "harness/prediction.hh"
+#include "netem/routes.hh"
+
+namespace thinpipe {
+namespace {
+
+constexpr double frame_bits = 8 * 1514;
+constexpr double infinity = std::numeric_limits<double>::infinity();
+// Of a message of any length: sums of levels are not exact.
+constexpr double negligible_bytes = 1e-6;
+
+const netem::Direction& direction_of(const netem::Topology& topology, const netem::Crossing& crossing) {
+  const netem::Link& link = topology.links[crossing.link];
+  return crossing.forward ? link.forward : link.backward;
+}
+
+}  // namespace
+
+FluidNetwork::FluidNetwork(const netem::Topology& topology)
+    : hosts_(topology.hosts.size()), pairs_(hosts_ * hosts_) {
+  classes_.push_back({.caps = {}});  // of what no cap holds up
+  if (topology.kind == netem::TopologyKind::loopback) return;
+  const netem::Routes routes(topology);
+  std::map<std::pair<std::size_t, bool>, std::size_t> caps;
+  std::map<std::vector<std::size_t>, std::size_t> class_of = {{{}, 0}};
+  for (std::size_t from = 0; from < hosts_; ++from) {
+    for (std::size_t to = 0; to < hosts_; ++to) {
+      Pair& pair = pairs_[from * hosts_ + to];
+      std::vector<std::size_t> own;
+      for (const netem::Crossing& crossing : routes.path(from, to)) {
+        const netem::Direction& direction = direction_of(topology, crossing);
+        pair.latency_s += direction.impairments.delay_s;
+        if (!direction.rate_bit_per_s) continue;
+        pair.latency_s += frame_bits / *direction.rate_bit_per_s;
+        const auto [cap, is_new] = caps.try_emplace({crossing.link, crossing.forward}, capacities_.size());
+        if (is_new) capacities_.push_back(*direction.rate_bit_per_s / 8 * goodput_share);
+        own.push_back(cap->second);
+      }
+      std::ranges::sort(own);
+      const auto [entry, is_new] = class_of.try_emplace(own, classes_.size());
+      if (is_new) classes_.push_back({.caps = std::move(own)});
+      pair.message_class = entry->second;
+    }
+  }
+}
+
+void FluidNetwork::start(std::size_t from, std::size_t to, double payload_bytes, std::size_t id) {
+  Class& own = classes_[pair(from, to).message_class];
+  own.messages.push({own.level + payload_bytes, id});
+  is_shared_ = false;
+}
+
+double FluidNetwork::next_completion_s() {
+  if (!is_shared_) share();
+  double next_s = infinity;
+  for (const Class& each : classes_) {
+    if (each.messages.empty()) continue;
+    const double left = each.messages.top().level - each.level;
+    next_s = std::min(next_s, left <= negligible_bytes || each.caps.empty() ? 0 : left / each.rate);
+  }
+  return next_s;
+}
+
+std::vector<std::size_t> FluidNetwork::advance(double time_s) {
+  if (!is_shared_) share();
+  std::vector<std::size_t> sent;
+  for (Class& each : classes_) {
+    if (each.messages.empty()) continue;
+    if (!each.caps.empty()) each.level += time_s * each.rate;
+    while (!each.messages.empty() &&
+           (each.caps.empty() || each.messages.top().level <= each.level + negligible_bytes)) {
+      sent.push_back(each.messages.top().id);
+      each.messages.pop();
+      is_shared_ = false;
+    }
+    if (each.messages.empty()) each.level = 0;
+  }
+  return sent;
+}
+
+// Progressive filling: the cap that has least for each of its messages decides for these; then the next.
+void FluidNetwork::share() {
+  is_shared_ = true;
+  std::vector<double> left = capacities_;
+  std::vector<double> messages(capacities_.size());
+  std::vector<Class*> open;
+  for (Class& each : classes_) {
+    if (each.messages.empty() || each.caps.empty()) continue;
+    open.push_back(&each);
+    for (const std::size_t cap : each.caps) messages[cap] += static_cast<double>(each.messages.size());
+  }
+  while (!open.empty()) {
+    std::size_t tightest = 0;
+    double least = infinity;
+    for (std::size_t cap = 0; cap < left.size(); ++cap) {
+      if (messages[cap] > 0 && left[cap] / messages[cap] < least) {
+        least = left[cap] / messages[cap];
+        tightest = cap;
+      }
+    }
+    std::erase_if(open, [&](Class* each) {
+      if (std::ranges::find(each->caps, tightest) == each->caps.end()) return false;
+      each->rate = least;
+      const auto count = static_cast<double>(each->messages.size());
+      for (const std::size_t cap : each->caps) {
+        left[cap] -= least * count;
+        messages[cap] -= count;
+      }
+      return true;
+    });
+  }
+}
+
+}  // namespace thinpipe

@@ -1,0 +1,114 @@
+#include "harness/simulation/script.hh"
+
+#include <bit>
+#include <numeric>
+
+namespace thinpipe {
+namespace {
+
+// As trainer/collectives/gloo.cc has it.
+constexpr double hops_matter_bytes = 32 << 10;
+
+using Kind = ScriptLine::Kind;
+
+class Writer {
+ public:
+  Writer(int rank, int world_size) : rank_(rank), size_(world_size) {}
+
+  Script take() { return std::move(lines_); }
+
+  void operator()(const AllReduceCall& call) {
+    const auto bytes = static_cast<double>(call.elements * bytes_of(call.type));
+    if (bytes == 0) return;
+    const bool halves = bytes < hops_matter_bytes && std::has_single_bit(static_cast<unsigned>(size_));
+    halves ? halve_and_double(bytes) : ring(2 * (size_ - 1), bytes / size_);
+  }
+
+  void operator()(const AllGatherCall& call) {
+    for (int round = 0; round + 1 < size_; ++round) {
+      const int block = (rank_ - round + size_) % size_;
+      send(next(), static_cast<double>(call.counts[static_cast<std::size_t>(block)] * bytes_of(call.type)));
+      receive(former());
+    }
+  }
+
+  void operator()(const AllToAllCall& call) {
+    for (int distance = 1; distance < size_; ++distance) {
+      const int peer = (rank_ + distance) % size_;
+      const std::int64_t count = call.sent[static_cast<std::size_t>(peer)];
+      if (count > 0) send(peer, static_cast<double>(count * bytes_of(call.type)));
+    }
+    for (int distance = 1; distance < size_; ++distance) {
+      const int peer = (rank_ - distance + size_) % size_;
+      if (call.received[static_cast<std::size_t>(peer)] > 0) receive(peer);
+    }
+  }
+
+  void operator()(const BroadcastCall& call) {
+    const auto bytes = static_cast<double>(call.elements * bytes_of(call.type));
+    const int own = (rank_ - call.root + size_) % size_;
+    const auto rank_of = [&](int place) { return (place + call.root) % size_; };
+    if (own > 0) receive(rank_of(own - static_cast<int>(std::bit_floor(static_cast<unsigned>(own)))));
+    for (int step = static_cast<int>(std::bit_ceil(static_cast<unsigned>(own) + 1)); own + step < size_;
+         step *= 2) {
+      send(rank_of(own + step), bytes);
+    }
+  }
+
+  void operator()(const BarrierCall& /*call*/) {
+    for (int distance = 1; distance < size_; distance *= 2) {
+      send((rank_ + distance) % size_, 1);
+      receive((rank_ - distance + size_) % size_);
+    }
+  }
+
+  void operator()(const MailboxCall& call) {
+    for (const Post& post : call.posts) {
+      for (std::int64_t i = 0; i < post.repeat; ++i) {
+        if (post.to < 0) {
+          lines_.push_back({.kind = Kind::take_letter});
+        } else {
+          lines_.push_back({.peer = post.to, .bytes = static_cast<double>(post.bytes), .is_letter = true});
+        }
+      }
+    }
+  }
+
+ private:
+  int next() const { return (rank_ + 1) % size_; }
+  int former() const { return (rank_ - 1 + size_) % size_; }
+
+  void send(int peer, double bytes) { lines_.push_back({.peer = peer, .bytes = bytes}); }
+  void receive(int peer) { lines_.push_back({.kind = Kind::receive, .peer = peer}); }
+
+  void ring(int rounds, double bytes) {
+    for (int round = 0; round < rounds; ++round) {
+      send(next(), bytes);
+      receive(former());
+    }
+  }
+
+  void halve_and_double(double bytes) {
+    const auto exchange = [this](int distance, double part) {
+      send(rank_ ^ distance, part);
+      receive(rank_ ^ distance);
+    };
+    double part = bytes / 2;
+    for (int distance = 1; distance < size_; distance *= 2, part /= 2) exchange(distance, part);
+    for (int distance = size_ / 2; distance > 0; distance /= 2) exchange(distance, part *= 2);
+  }
+
+  int rank_;
+  int size_;
+  Script lines_;
+};
+
+}  // namespace
+
+Script script_of(const CollectiveCall& call, int rank, int world_size) {
+  Writer writer(rank, world_size);
+  if (world_size > 1) std::visit(writer, call);
+  return writer.take();
+}
+
+}  // namespace thinpipe

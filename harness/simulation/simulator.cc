@@ -1,0 +1,207 @@
+#include "harness/simulation/simulator.hh"
+
+#include <algorithm>
+#include <deque>
+#include <functional>
+#include <map>
+#include <queue>
+
+#include <fmt/format.h>
+
+#include "harness/replay/timed_layout.hh"
+#include "harness/simulation/fluid_network.hh"
+#include "harness/simulation/script.hh"
+
+namespace thinpipe {
+namespace {
+
+// One worker's communication thread: buckets in order, of each its calls, of each call its script.
+struct Worker {
+  const Exchange* exchange = nullptr;
+  std::size_t bucket = 0;
+  std::size_t call = 0;
+  Script script = {};
+  std::size_t line = 0;
+  bool begun = false;           // the bucket
+  bool awaits_message = false;  // for the script's line
+  double call_began_s = 0;
+  double exchange_s = 0;
+  double done_s = 0;
+  std::map<int, std::size_t> arrived = {};  // messages by sender, not yet received
+  std::size_t letters = 0;                  // not yet taken
+};
+
+// A message, from its sending to its arrival.
+struct Message {
+  std::size_t from = 0;
+  std::size_t to = 0;
+  double bytes = 0;
+  bool is_letter = false;
+};
+
+class Iteration {
+ public:
+  Iteration(const netem::Topology& topology, const CommunicationTrace& trace, const ComputeProfile& profile,
+            const JointStep& step)
+      : network_(topology), profile_(profile), workers_(step.size()) {
+    for (std::size_t rank = 0; rank < step.size(); ++rank) {
+      workers_[rank].exchange = &trace.exchanges[step[rank].value()];
+    }
+    layout_ = timed_layout(trace.layouts[workers_.front().exchange->layout], trace, profile);
+  }
+
+  SimulatedIteration run() {
+    for (std::size_t rank = 0; rank < workers_.size(); ++rank) wake_at(0, rank);
+    while (!timers_.empty() || network_.next_completion_s() < infinity) {
+      const double timer_s = timers_.empty() ? infinity : timers_.top().at_s - now_s_;
+      const double passes_s = std::max(0.0, std::min(timer_s, network_.next_completion_s()));
+      now_s_ += passes_s;
+      for (const std::size_t id : network_.advance(passes_s)) sent(id);
+      while (!timers_.empty() && timers_.top().at_s <= now_s_) {
+        const auto action = timers_.top().action;
+        timers_.pop();
+        action();
+      }
+    }
+    return result();
+  }
+
+ private:
+  static constexpr double infinity = std::numeric_limits<double>::infinity();
+
+  struct Timer {
+    double at_s = 0;
+    std::size_t number = 0;  // of equal times, the first set goes first
+    std::function<void()> action;
+    bool operator>(const Timer& other) const {
+      return at_s > other.at_s || (at_s == other.at_s && number > other.number);
+    }
+  };
+
+  void set_timer(double at_s, std::function<void()> action) {
+    timers_.push({at_s, timers_set_++, std::move(action)});
+  }
+  void wake_at(double at_s, std::size_t rank) {
+    set_timer(at_s, [this, rank] { go_on(rank); });
+  }
+
+  // As far as the worker gets without waiting.
+  void go_on(std::size_t rank) {
+    Worker& worker = workers_[rank];
+    while (worker.bucket < layout_.size()) {
+      const TimedBucket& bucket = layout_[worker.bucket];
+      if (!worker.begun) {
+        worker.begun = true;
+        const double ready_s = profile_.load_s + bucket.ready_s;
+        begin_call(rank);
+        return wake_at(std::max(now_s_, ready_s) + bucket.share * profile_.encode_s, rank);
+      }
+      const auto& calls = worker.exchange->buckets[worker.bucket];
+      if (worker.call < calls.size()) {
+        if (worker.line == 0 && !worker.awaits_message) worker.call_began_s = now_s_;
+        if (!follow_script(rank)) return;
+        worker.exchange_s += now_s_ - worker.call_began_s;
+        ++worker.call;
+        begin_call(rank);
+        continue;
+      }
+      ++worker.bucket;
+      worker.call = 0;
+      worker.begun = false;
+      if (bucket.share * profile_.decode_s > 0) {
+        return wake_at(now_s_ + bucket.share * profile_.decode_s, rank);
+      }
+    }
+    worker.done_s = now_s_;
+  }
+
+  void begin_call(std::size_t rank) {
+    Worker& worker = workers_[rank];
+    const auto& calls = worker.exchange->buckets[worker.bucket];
+    worker.line = 0;
+    worker.script.clear();
+    if (worker.call < calls.size()) {
+      worker.script =
+          script_of(calls[worker.call], static_cast<int>(rank), static_cast<int>(workers_.size()));
+    }
+  }
+
+  // False where it has to wait.
+  bool follow_script(std::size_t rank) {
+    Worker& worker = workers_[rank];
+    for (; worker.line < worker.script.size(); ++worker.line) {
+      const ScriptLine& line = worker.script[worker.line];
+      if (line.kind == ScriptLine::Kind::send) {
+        send({rank, static_cast<std::size_t>(line.peer), line.bytes, line.is_letter});
+      } else {
+        std::size_t& waiting =
+            line.kind == ScriptLine::Kind::take_letter ? worker.letters : worker.arrived[line.peer];
+        worker.awaits_message = waiting == 0;
+        if (waiting == 0) return false;
+        --waiting;
+      }
+    }
+    return true;
+  }
+
+  // A pair's messages go one after the other, as over one connection.
+  void send(const Message& message) {
+    std::deque<Message>& queue = queues_[{message.from, message.to}];
+    queue.push_back(message);
+    if (queue.size() == 1) set_out(message);
+  }
+
+  void set_out(const Message& message) {
+    const std::size_t id = message.from * workers_.size() + message.to;
+    network_.start(message.from, message.to, message.bytes, id);
+  }
+
+  void sent(std::size_t id) {
+    const std::pair pair(id / workers_.size(), id % workers_.size());
+    std::deque<Message>& queue = queues_.at(pair);
+    const Message message = queue.front();
+    queue.pop_front();
+    if (!queue.empty()) set_out(queue.front());
+    set_timer(now_s_ + network_.latency_s(pair.first, pair.second), [this, message] { arrive(message); });
+  }
+
+  void arrive(const Message& message) {
+    Worker& worker = workers_[message.to];
+    ++(message.is_letter ? worker.letters : worker.arrived[static_cast<int>(message.from)]);
+    if (worker.awaits_message) go_on(message.to);
+  }
+
+  SimulatedIteration result() const {
+    double last_s = 0;
+    for (std::size_t rank = 0; rank < workers_.size(); ++rank) {
+      if (workers_[rank].bucket < layout_.size()) {
+        throw Error(fmt::format("the trace's calls wait for each other for ever: worker {} at bucket {}",
+                                rank, workers_[rank].bucket));
+      }
+      last_s = std::max(last_s, workers_[rank].done_s);
+    }
+    const double computed_s = profile_.load_s + profile_.compute_s;
+    return {.iteration_time_s = std::max(last_s, computed_s) + profile_.finish_s,
+            .exposed_exchange_s = std::max(0.0, workers_.front().done_s - computed_s),
+            .exchange_s = workers_.front().exchange_s};
+  }
+
+  FluidNetwork network_;
+  const ComputeProfile& profile_;
+  std::vector<Worker> workers_;
+  std::vector<TimedBucket> layout_;
+  std::map<std::pair<std::size_t, std::size_t>, std::deque<Message>> queues_;
+  std::priority_queue<Timer, std::vector<Timer>, std::greater<>> timers_;
+  std::size_t timers_set_ = 0;
+  double now_s_ = 0;
+};
+
+}  // namespace
+
+SimulatedIteration Simulator::iterate(const JointStep& step) const {
+  const bool exchanges = step.front().has_value();
+  if (!exchanges) return {.iteration_time_s = profile_.load_s + profile_.compute_s + profile_.finish_s};
+  return Iteration(topology_, trace_, profile_, step).run();
+}
+
+}  // namespace thinpipe

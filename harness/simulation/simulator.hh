@@ -1,0 +1,33 @@
+// How long an iteration of a traced training takes over a network, by computing it: a discrete-event model of
+// the workers, their computing from a profile, their communication through FluidNetwork. Calibrated by
+// nothing but topology and profile. Pure.
+#pragma once
+
+#include "harness/replay/compute_profile.hh"
+#include "harness/replay/schedule.hh"
+#include "netem/topology.hh"
+
+namespace thinpipe {
+
+struct SimulatedIteration {
+  double iteration_time_s = 0;    // until the last worker has new weights
+  double exposed_exchange_s = 0;  // of rank 0
+  double exchange_s = 0;          // of rank 0, inside collectives
+};
+
+class Simulator {
+ public:
+  // All must outlive this, and fit together. The trace's workers are on the topology's first hosts.
+  Simulator(const netem::Topology& topology, const CommunicationTrace& trace, const ComputeProfile& profile)
+      : topology_(topology), trace_(trace), profile_(profile) {}
+
+  // Throws Error where the step's calls wait for each other for ever.
+  SimulatedIteration iterate(const JointStep& step) const;
+
+ private:
+  const netem::Topology& topology_;
+  const CommunicationTrace& trace_;
+  const ComputeProfile& profile_;
+};
+
+}  // namespace thinpipe

@@ -1,0 +1,96 @@
+#include "harness/simulation/fluid_network.hh"
+
+#include <limits>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "harness/prediction.hh"
+
+namespace thinpipe {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::UnorderedElementsAre;
+
+constexpr double rate_bit_per_s = 100e6;
+constexpr double bytes_per_s = rate_bit_per_s / 8 * goodput_share;
+constexpr double frame_s = 8 * 1514 / rate_bit_per_s;
+
+netem::Link capped(const std::string& a, const std::string& b, double rate = rate_bit_per_s) {
+  return {.a = a, .b = b, .forward = {.rate_bit_per_s = rate}, .backward = {.rate_bit_per_s = rate}};
+}
+
+// Two hosts on the left, one in the middle, two on the right; both links between switches are capped.
+netem::Topology row_of_switches(double right_rate = rate_bit_per_s) {
+  return {.name = "row",
+          .switches = {"left", "middle", "right"},
+          .hosts = {"a", "b", "c", "d", "e"},
+          .links = {{.a = "a", .b = "left"},
+                    {.a = "b", .b = "left"},
+                    {.a = "c", .b = "middle"},
+                    {.a = "d", .b = "right"},
+                    {.a = "e", .b = "right"},
+                    capped("left", "middle"),
+                    capped("middle", "right", right_rate)}};
+}
+
+TEST(FluidNetwork, AMessageTakesItsBytesAtTheCapsGoodput) {
+  FluidNetwork network(row_of_switches());
+  network.start(0, 2, 1e6, 7);
+  EXPECT_DOUBLE_EQ(network.next_completion_s(), 1e6 / bytes_per_s);
+  EXPECT_THAT(network.advance(0.5 * 1e6 / bytes_per_s), ElementsAre());
+  EXPECT_NEAR(network.next_completion_s(), 0.5 * 1e6 / bytes_per_s, 1e-12);
+  EXPECT_THAT(network.advance(network.next_completion_s()), ElementsAre(7));
+  EXPECT_EQ(network.next_completion_s(), std::numeric_limits<double>::infinity());
+}
+
+TEST(FluidNetwork, WhatNoCapHoldsUpIsThereAtOnce) {
+  FluidNetwork network(row_of_switches());
+  network.start(0, 1, 1e9, 3);
+  EXPECT_EQ(network.next_completion_s(), 0);
+  EXPECT_THAT(network.advance(0), ElementsAre(3));
+  EXPECT_EQ(network.latency_s(0, 1), 0);
+}
+
+TEST(FluidNetwork, AFrameWaitsAtEachCap) {
+  const FluidNetwork network(row_of_switches());
+  EXPECT_DOUBLE_EQ(network.latency_s(0, 2), frame_s);
+  EXPECT_DOUBLE_EQ(network.latency_s(0, 4), 2 * frame_s);
+}
+
+TEST(FluidNetwork, DelaysOfLinksAddUp) {
+  netem::Topology topology = row_of_switches();
+  topology.links[5].forward.impairments.delay_s = 0.01;
+  topology.links[6].forward.impairments.delay_s = 0.02;
+  const FluidNetwork network(topology);
+  EXPECT_DOUBLE_EQ(network.latency_s(0, 4), 0.03 + 2 * frame_s);
+  EXPECT_DOUBLE_EQ(network.latency_s(4, 0), 2 * frame_s);
+}
+
+TEST(FluidNetwork, MessagesShareACapAndTheOtherDirectionIsItsOwn) {
+  FluidNetwork network(row_of_switches());
+  network.start(0, 2, 1e6, 1);
+  network.start(1, 2, 3e6, 2);
+  network.start(2, 0, 1e6, 3);
+  EXPECT_DOUBLE_EQ(network.next_completion_s(), 1e6 / bytes_per_s);  // the one back, alone
+  EXPECT_THAT(network.advance(1e6 / bytes_per_s), ElementsAre(3));
+  EXPECT_NEAR(network.next_completion_s(), 1e6 / bytes_per_s,
+              1e-12);  // half of the first was left, at half rate
+  EXPECT_THAT(network.advance(network.next_completion_s()), ElementsAre(1));
+  EXPECT_NEAR(network.next_completion_s(), 2e6 / bytes_per_s, 1e-12);  // then the other has all
+}
+
+// Bertsekas and Gallager's kind of example: one message crosses both caps and shares the slower one with
+// another; what it leaves of the faster one is the third's.
+TEST(FluidNetwork, SharesAreMaxMinFair) {
+  FluidNetwork network(row_of_switches(rate_bit_per_s / 2));
+  network.start(0, 4, 0.25e6, 1);  // through both: a quarter
+  network.start(2, 4, 0.25e6, 2);  // through the slower: a quarter
+  network.start(0, 2, 0.75e6, 3);  // through the faster: three quarters
+  EXPECT_NEAR(network.next_completion_s(), 1e6 / bytes_per_s, 1e-12);
+  EXPECT_THAT(network.advance(network.next_completion_s()), UnorderedElementsAre(1, 2, 3));
+}
+
+}  // namespace
+}  // namespace thinpipe

@@ -1,0 +1,125 @@
+#include "harness/simulation/simulator.hh"
+
+#include <gtest/gtest.h>
+
+#include "harness/prediction.hh"
+#include "harness/run_plan.hh"
+
+namespace thinpipe {
+namespace {
+
+constexpr double rate_bit_per_s = 100e6;
+constexpr double bytes_per_s = rate_bit_per_s / 8 * goodput_share;
+
+netem::Topology three_switch() {
+  return netem::load_topology(find_topology("three-switch", {}, {}).string());
+}
+
+// Of workers that all make the same call for one bucket; `call_of` says which, by rank.
+CommunicationTrace trace_of(int workers, const std::function<CollectiveCall(int rank)>& call_of) {
+  CommunicationTrace trace{
+      .world_size = workers, .parameters = {{"weight", 1000}}, .layouts = {{{.parameters = {0}}}}};
+  for (int rank = 0; rank < workers; ++rank) {
+    trace.exchanges.push_back({.buckets = {{call_of(rank)}}});
+    trace.workers.push_back({{static_cast<std::size_t>(rank), 1}});
+  }
+  return trace;
+}
+
+const ComputeProfile no_computing = {.ready_s = {0}};
+
+SimulatedIteration simulated(const CommunicationTrace& trace, const ComputeProfile& profile = no_computing,
+                             const netem::Topology& topology = three_switch()) {
+  return Simulator(topology, trace, profile).iterate(schedule_of(trace).classes.at(0).samples.at(0));
+}
+
+CollectiveCall sum_of(std::int64_t elements) {
+  return AllReduceCall{.elements = elements};
+}
+
+// 7/4 of the tensor cross each link between switches in each direction: algorithms of a flat ring can do no
+// better, and a fluid one does no worse but for the frames on the way.
+TEST(Simulator, ARingTakesWhatItsBytesTakeOverTheBottleneck) {
+  constexpr std::int64_t elements = 6'250'000;
+  const double bound_s = 1.75 * 4 * elements / bytes_per_s;
+  const double time_s = simulated(trace_of(8, [](int) { return sum_of(elements); })).iteration_time_s;
+  EXPECT_GE(time_s, bound_s);
+  EXPECT_LE(time_s, 1.01 * bound_s);
+}
+
+TEST(Simulator, ASmallSumTakesHops) {
+  const double time_s = simulated(trace_of(8, [](int) { return sum_of(16); })).iteration_time_s;
+  const double frame_s = 8 * 1514 / rate_bit_per_s;
+  EXPECT_GT(time_s, 4 * frame_s);
+  EXPECT_LT(time_s, 14 * 2 * frame_s);
+}
+
+// Of 8 workers in 3 + 2 + 3, each sends 5 others a message over the nearer cut; 15 cross it each way.
+TEST(Simulator, AllToAllFillsTheCut) {
+  static constexpr std::int64_t bytes = 100'000;
+  const auto call = [](int) {
+    const std::vector<std::int64_t> counts(8, bytes);
+    return AllToAllCall{.sent = counts, .received = counts};
+  };
+  const double bound_s = 15.0 * bytes / bytes_per_s;
+  const double time_s = simulated(trace_of(8, call)).iteration_time_s;
+  EXPECT_GE(time_s, bound_s);
+  EXPECT_LE(time_s, 1.01 * bound_s);
+}
+
+// Every block crosses each cut once in each direction, but those that end their way before it.
+TEST(Simulator, AnAllGatherTakesAboutItsBlocks) {
+  static constexpr std::int64_t bytes = 400'000;
+  const auto call = [](int) { return AllGatherCall{.counts = std::vector<std::int64_t>(8, bytes)}; };
+  const double time_s = simulated(trace_of(8, call)).iteration_time_s;
+  EXPECT_NEAR(time_s, 7.0 * bytes / bytes_per_s, 0.02 * 7.0 * bytes / bytes_per_s);
+}
+
+// Along the tree from w6 four copies of a megabyte leave the right switch for the middle one.
+TEST(Simulator, ABroadcastReachesAll) {
+  const auto call = [](int) { return BroadcastCall{.elements = 250'000, .root = 6}; };
+  const double time_s = simulated(trace_of(8, call)).iteration_time_s;
+  EXPECT_GT(time_s, 4e6 / bytes_per_s);
+  EXPECT_LT(time_s, 7e6 / bytes_per_s);  // all copies, one after the other
+}
+
+TEST(Simulator, LettersAreTakenWhoeverSentThem) {
+  const auto call = [](int rank) {
+    if (rank == 0) return MailboxCall{.message_bytes = 1000, .posts = {{.repeat = 7}}};
+    return MailboxCall{.message_bytes = 1000, .posts = {{.to = 0, .bytes = 1000}}};
+  };
+  EXPECT_NEAR(simulated(trace_of(8, call)).iteration_time_s, 5 * 1000 / bytes_per_s, 1e-3);
+}
+
+TEST(Simulator, CallsThatWaitForEverAreRefused) {
+  const auto call = [](int rank) {
+    return MailboxCall{.message_bytes = 1,
+                       .posts = {{.to = rank == 0 ? -1 : 0, .bytes = 1, .repeat = rank == 0 ? 9 : 1}}};
+  };
+  EXPECT_THROW(simulated(trace_of(8, call)), Error);
+}
+
+TEST(Simulator, ComputingHidesWhatFitsBesideIt) {
+  const CommunicationTrace trace = trace_of(8, [](int) { return sum_of(1'000'000); });
+  const double exchange_s = simulated(trace).iteration_time_s;
+  const ComputeProfile slow = {.load_s = 1, .ready_s = {2}, .compute_s = 10, .finish_s = 0.5};
+  const SimulatedIteration hidden = simulated(trace, slow);
+  EXPECT_DOUBLE_EQ(hidden.iteration_time_s, 11.5);
+  EXPECT_EQ(hidden.exposed_exchange_s, 0);
+  const ComputeProfile late = {
+      .load_s = 1, .ready_s = {10}, .compute_s = 10, .finish_s = 0.5, .encode_s = 0.2, .decode_s = 0.3};
+  const SimulatedIteration exposed = simulated(trace, late);
+  EXPECT_NEAR(exposed.iteration_time_s, 11.5 + 0.2 + exchange_s + 0.3, 1e-9);
+  EXPECT_NEAR(exposed.exposed_exchange_s, 0.5 + exchange_s, 1e-9);
+}
+
+TEST(Simulator, OneWorkerAndLocalStepsTakeTheirComputing) {
+  const ComputeProfile profile = {.load_s = 0.1, .ready_s = {0.2}, .compute_s = 0.3, .finish_s = 0.4};
+  EXPECT_DOUBLE_EQ(simulated(trace_of(1, [](int) { return sum_of(1000); }), profile).iteration_time_s, 0.8);
+  CommunicationTrace local = trace_of(2, [](int) { return sum_of(1000); });
+  local.workers = {{{std::nullopt, 1}}, {{std::nullopt, 1}}};
+  EXPECT_DOUBLE_EQ(simulated(local, profile).iteration_time_s, 0.8);
+}
+
+}  // namespace
+}  // namespace thinpipe

@@ -1,0 +1,148 @@
+// Runs of mode "replay": a convergence run's communication, made again by real workers.
+#include <algorithm>
+
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "harness/record.hh"
+#include "harness/replay/compute_profile.hh"
+#include "harness/support/file_descriptor.hh"
+#include "harness/tests/program.hh"
+
+namespace thinpipe {
+namespace {
+
+using testing::HasSubstr;
+
+// Twelve steps of two workers on loopback.
+Json small_replay(const Json& more = Json::object()) {
+  Json base = {{"mode", "replay"},
+               {"topology", "loopback"},
+               {"model", {{"name", "mlp"}}},
+               {"dataset", {{"name", "synthetic"}, {"train_examples", 192}, {"test_examples", 50}}},
+               {"training", {{"batch_size_per_worker", 8}, {"evaluate_every_iterations", 4}}},
+               {"targets", {0.999, 0.2}}};
+  base.update(more, true);
+  return base;
+}
+
+class ReplayRun : public ::testing::Test {
+ protected:
+  Program::Ended run(const Json& base, const Json& sweep = Json::object(),
+                     const std::vector<std::string>& more = {}) const {
+    return program_.run(program_.run_arguments(program_.experiment(base, sweep), more));
+  }
+
+  std::vector<Json> records(const std::string& mode) const {
+    std::vector<Json> out;
+    for (Json& record : load_records(program_.results())) {
+      if (record.at("mode") == mode) out.push_back(std::move(record));
+    }
+    return out;
+  }
+
+  std::filesystem::path folder_of(const Json& record) const {
+    return program_.results() / record.at("experiment").get<std::string>() /
+           record.at("run_id").get<std::string>();
+  }
+
+  Program program_ = Program(THINPIPE_BINARY_DIR "/thinpipe-trainer");
+};
+
+TEST_F(ReplayRun, HasTheConvergenceRunsCurveWithTimesOfItsOwn) {
+  const auto result = run(small_replay());
+  ASSERT_EQ(result.status.code, 0) << result.errors;
+  ASSERT_EQ(records("converge").size(), 1U);
+  ASSERT_EQ(records("replay").size(), 1U);
+  const Json trained = records("converge").front();
+  const Json replayed = records("replay").front();
+
+  EXPECT_EQ(replayed.at("replay").at("convergence_run"), trained.at("run_id"));
+  EXPECT_EQ(replayed.at("iterations"), 12);
+  EXPECT_EQ(replayed.at("parameters_hash"), trained.at("parameters_hash"));
+  EXPECT_EQ(replayed.at("traffic").at("payload_bytes_per_worker"),
+            trained.at("traffic").at("payload_bytes_per_worker"));
+  ASSERT_EQ(replayed.at("curve").size(), trained.at("curve").size());
+  for (std::size_t i = 0; i < replayed.at("curve").size(); ++i) {
+    EXPECT_EQ(replayed["curve"][i]["test_accuracy"], trained["curve"][i]["test_accuracy"]);
+  }
+  EXPECT_EQ(replayed.at("curve").at(0).at("train_time_s"), 0);
+  EXPECT_EQ(replayed.at("curve").back().at("train_time_s"), replayed.at("train_time_s"));
+  EXPECT_GT(replayed.at("train_time_s").get<double>(), 0);
+  EXPECT_EQ(replayed.at("targets").at(1).at("iteration"), trained.at("targets").at(1).at("iteration"));
+  EXPECT_GT(replayed.at("targets").at(1).at("train_time_s").get<double>(), 0);
+
+  // The first step has the first layout of buckets, the others have the second.
+  const Json& classes = replayed.at("replay").at("classes");
+  double train_time_s = 0;
+  std::int64_t steps = 0;
+  for (const Json& each : classes) {
+    EXPECT_GE(each.at("iterations").get<std::int64_t>(), 3);
+    steps += each.at("steps").get<std::int64_t>();
+    train_time_s += each.at("steps").get<double>() * each.at("mean_s").get<double>();
+  }
+  EXPECT_EQ(steps, 12);
+  EXPECT_NEAR(train_time_s, replayed.at("train_time_s").get<double>(), 1e-9);
+}
+
+TEST_F(ReplayRun, IsNotMadeAgain) {
+  ASSERT_EQ(run(small_replay()).status.code, 0);
+  const Json before = records("replay").front();
+  const auto again = run(small_replay());
+  EXPECT_EQ(again.status.code, 0) << again.errors;
+  EXPECT_THAT(again.errors, HasSubstr("[2/2] base: completed earlier"));
+  EXPECT_EQ(records("replay").front(), before);
+}
+
+TEST_F(ReplayRun, TakesTheTimesOfAProfileThatIsGiven) {
+  ASSERT_EQ(run(small_replay()).status.code, 0);
+  const Json replayed = records("replay").front();
+  ComputeProfile profile = load_profile(replayed.at("replay").at("compute_profile").at("path"));
+  EXPECT_EQ(profile.concurrent_workers, 2);
+  EXPECT_GT(profile.compute_s, 0);
+  for (const double ready_s : profile.ready_s) EXPECT_LE(ready_s, profile.compute_s);
+
+  profile.compute_s = 0.25;
+  write_all(FileDescriptor::open(program_.folder() / "slow.json", O_WRONLY | O_CREAT),
+            to_json(profile).dump(), "write a profile");
+  const auto result = run(small_replay({{"compute_profile", "slow.json"}}));
+  ASSERT_EQ(result.status.code, 0) << result.errors;
+  EXPECT_EQ(records("converge").size(), 1U);
+  double slowest_s = 0;
+  for (const Json& record : records("replay"))
+    slowest_s = std::max(slowest_s, record.at("train_time_s").get<double>());
+  EXPECT_GE(slowest_s, 12 * 0.25);
+}
+
+TEST_F(ReplayRun, WithAProfileOfAnotherModelFailsNamingIt) {
+  ASSERT_EQ(run(small_replay()).status.code, 0);
+  const std::string path = records("replay").front().at("replay").at("compute_profile").at("path");
+  const auto result =
+      run(small_replay({{"compute_profile", path}, {"model", {{"hidden", Json::array({10})}}}}));
+  EXPECT_EQ(result.status.code, 1);
+  EXPECT_THAT(result.errors, HasSubstr("/configuration/model: the profile was made for"));
+}
+
+TEST_F(ReplayRun, OfATraceCutShortFailsNamingIt) {
+  ASSERT_EQ(run(small_replay()).status.code, 0);
+  const auto trace = folder_of(records("converge").front()) / "communication-trace.json";
+  const std::string whole = read_file(trace);
+  std::filesystem::resize_file(trace, whole.size() / 2);
+  std::filesystem::remove(folder_of(records("replay").front()) / "run.json");
+  const auto result = run(small_replay());
+  EXPECT_EQ(result.status.code, 1);
+  EXPECT_THAT(result.errors, HasSubstr("communication-trace.json"));
+}
+
+TEST_F(ReplayRun, WhoseTraceIsGoneMakesItAgain) {
+  ASSERT_EQ(run(small_replay()).status.code, 0);
+  std::filesystem::remove(folder_of(records("converge").front()) / "communication-trace.json");
+  std::filesystem::remove(folder_of(records("replay").front()) / "run.json");
+  const auto result = run(small_replay());
+  EXPECT_EQ(result.status.code, 0) << result.errors;
+  EXPECT_EQ(records("replay").size(), 1U);
+}
+
+}  // namespace
+}  // namespace thinpipe

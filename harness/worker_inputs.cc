@@ -1,0 +1,61 @@
+#include "harness/worker_inputs.hh"
+
+#include <fmt/format.h>
+
+#include "harness/record.hh"
+#include "harness/replay/trace.hh"
+#include "harness/worker_events.hh"
+
+namespace thinpipe {
+
+namespace fs = std::filesystem;
+
+WorkerCommand WorkerInputs::training(std::int64_t rank, const netem::Host& host) const {
+  const Json checkpoint = run_.on_worker_failure.restarts()
+                              ? Json{{"directory", checkpoints().string()},
+                                     {"every_iterations", run_.on_worker_failure.checkpoint_every_iterations}}
+                              : Json(nullptr);
+  return at_host(rank, host, "work",
+                 {{"starting_weights", starting_weights_},
+                  {"checkpoint", checkpoint},
+                  {"slowdowns", slowdowns_of(run_.worker_events, rank)},
+                  {"config", run_.training_config}});
+}
+
+WorkerCommand WorkerInputs::replaying(std::int64_t rank, const netem::Host& host, const fs::path& trace,
+                                      const fs::path& profile) const {
+  return at_host(rank, host, "replay",
+                 {{"communication_trace", trace.string()},
+                  {"compute_profile", profile.string()},
+                  {"collective", run_.training_config.at("collective")}});
+}
+
+WorkerCommand WorkerInputs::converging() const {
+  const fs::path input = folder_ / "converge.json";
+  write_atomically(input, record_text({{"schema_version", record_schema_version},
+                                       {"starting_weights", starting_weights_},
+                                       {"communication_trace", (folder_ / trace_file_name).string()},
+                                       {"log_level", log_level_},
+                                       {"config", run_.training_config}}));
+  return {.rank = 0, .command = "converge", .input = input, .log = folder_ / "workers.log"};
+}
+
+// Told who it is among which others, and `more`.
+WorkerCommand WorkerInputs::at_host(std::int64_t rank, const netem::Host& host, const char* command,
+                                    Json more) const {
+  const fs::path input = folder_ / fmt::format("worker-{}.json", rank);
+  more.update({{"schema_version", record_schema_version},
+               {"rank", rank},
+               {"world_size", run_.workers},
+               {"address", host.address},
+               {"rendezvous_directory", rendezvous().string()},
+               {"log_level", log_level_}});
+  write_atomically(input, record_text(more));
+  return {.rank = rank,
+          .command = command,
+          .input = input,
+          .log = folder_ / fmt::format("worker-{}.log", rank),
+          .before_exec = [&host] { host.enter(); }};
+}
+
+}  // namespace thinpipe

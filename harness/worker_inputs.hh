@@ -1,0 +1,45 @@
+// What a run's worker processes are told: the input files in the run's folder, and the commands that read
+// them.
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+#include "harness/executors/executor.hh"
+#include "harness/run_plan.hh"
+#include "netem/host.hh"
+
+namespace thinpipe {
+
+class WorkerInputs {
+ public:
+  // `run` must outlive this. Files go to `folder`, the run's.
+  WorkerInputs(const Run& run, std::filesystem::path folder, std::string log_level)
+      : run_(run), folder_(std::move(folder)), log_level_(std::move(log_level)) {}
+
+  // Where workers find each other, and where they keep checkpoints; both only while the run lasts.
+  std::filesystem::path rendezvous() const { return folder_ / "rendezvous"; }
+  std::filesystem::path checkpoints() const { return folder_ / "checkpoints"; }
+
+  // The weights that training starts from, a path; null: random ones.
+  void start_from(Json weights) { starting_weights_ = std::move(weights); }
+  const Json& starting_weights() const { return starting_weights_; }
+
+  // Each writes a file. A worker that trains, on its host, which must outlive the command.
+  WorkerCommand training(std::int64_t rank, const netem::Host& host) const;
+  // One that makes a trace's communication again.
+  WorkerCommand replaying(std::int64_t rank, const netem::Host& host, const std::filesystem::path& trace,
+                          const std::filesystem::path& profile) const;
+  // All workers in one process.
+  WorkerCommand converging() const;
+
+ private:
+  WorkerCommand at_host(std::int64_t rank, const netem::Host& host, const char* command, Json more) const;
+
+  const Run& run_;
+  std::filesystem::path folder_;
+  std::string log_level_;
+  Json starting_weights_ = nullptr;
+};
+
+}  // namespace thinpipe

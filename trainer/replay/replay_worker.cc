@@ -1,0 +1,176 @@
+#include "trainer/replay/replay_worker.hh"
+
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+#include <unistd.h>
+
+#include "harness/replay/sample_mean.hh"
+#include "harness/replay/schedule.hh"
+#include "harness/support/log.hh"
+#include "trainer/heartbeat.hh"
+#include "trainer/process.hh"
+#include "trainer/replay/replayer.hh"
+#include "trainer/training_setup.hh"
+#include "trainer/worker.hh"
+
+namespace thinpipe::trainer {
+namespace {
+
+constexpr std::int64_t least_iterations = 3;
+constexpr std::int64_t most_iterations = 200;
+constexpr double wanted_precision = 0.02;  // of the mean: half of its 95 % confidence interval
+
+// Goes through the schedule together with the other workers.
+class Replay {
+ public:
+  Replay(const CommunicationTrace& trace, const ComputeProfile& profile, MeteredCollective& collective,
+         const EventSink& events, Pulse& pulse)
+      : schedule_(schedule_of(trace)),
+        load_s_(profile.load_s),
+        collective_(collective),
+        replayer_(trace, profile, collective),
+        events_(events),
+        pulse_(pulse) {}
+
+  void run() {
+    Json classes = Json::array();
+    events_({{"event", "replaying"}});
+    for (const StepClass& each : schedule_.classes) {
+      const SampleMean times = measure(each);
+      const auto half_width_s = times.half_width();
+      classes.push_back({{"steps", each.steps},
+                         {"iterations", times.count()},
+                         {"mean_s", times.mean()},
+                         {"half_width_s", half_width_s ? Json(*half_width_s) : Json(nullptr)}});
+    }
+    events_({{"event", "replayed"}, {"classes", std::move(classes)}});
+  }
+
+  const Section& total() const { return total_; }
+
+ private:
+  SampleMean measure(const StepClass& steps) {
+    SampleMean times;
+    iterate(steps.samples.front());  // memory and connections that later ones find ready
+    do {
+      const auto next = static_cast<std::size_t>(times.count()) % steps.samples.size();
+      const ReplayedIteration iteration = iterate(steps.samples[next]);
+      times.add(iteration.iteration_time_s);
+      report(iteration);
+    } while (!is_enough(times, std::ssize(steps.samples)));
+    return times;
+  }
+
+  ReplayedIteration iterate(const JointStep& step) {
+    collective_.unmetered().barrier();  // as the last exchange leaves workers
+    pulse_.enter(Pulse::Phase::exchanging);
+    return replayer_.iterate(step[static_cast<std::size_t>(collective_.rank())]);
+  }
+
+  void report(const ReplayedIteration& iteration) {
+    ++iterations_;
+    pulse_.count(iterations_);
+    train_time_s_ += iteration.iteration_time_s;
+    total_ += iteration.section;
+    events_({{"event", "replayed_iteration"},
+             {"iteration", iterations_},
+             {"train_time_s", train_time_s_},
+             {"iteration_time_s", iteration.iteration_time_s},
+             {"encode_s", iteration.section.encode_s},
+             {"exchange_s", iteration.section.exchange_s},
+             {"decode_s", iteration.section.decode_s},
+             {"exposed_exchange_s", iteration.exposed_exchange_s},
+             {"load_s", load_s_},
+             {"compute_s", iteration.iteration_time_s - load_s_ - iteration.exposed_exchange_s},
+             {"first_bucket_s", iteration.first_bucket_s},
+             {"payload_bytes", iteration.section.payload_bytes},
+             {"sent_bytes", iteration.section.sent_bytes}});
+  }
+
+  // Rank 0's clock decides for all.
+  bool is_enough(const SampleMean& times, std::int64_t samples) {
+    const bool tried_all = times.count() >= std::max(least_iterations, samples);
+    const auto half_width_s = times.half_width();
+    const bool known = half_width_s && *half_width_s <= wanted_precision * times.mean();
+    const torch::Tensor decision =
+        torch::tensor({tried_all && (known || times.count() >= most_iterations) ? 1 : 0}, torch::kLong);
+    collective_.unmetered().broadcast(decision, 0);
+    return decision.item<std::int64_t>() == 1;
+  }
+
+  Schedule schedule_;
+  double load_s_;
+  MeteredCollective& collective_;
+  Replayer replayer_;
+  const EventSink& events_;
+  Pulse& pulse_;
+  std::int64_t iterations_ = 0;
+  double train_time_s_ = 0;
+  Section total_;
+};
+
+CommunicationTrace load_fitting_trace(const ReplayFile& file) {
+  CommunicationTrace trace = load_trace(file.communication_trace);
+  if (trace.world_size != file.membership.world_size) {
+    throw InputError({file.communication_trace, "/world_size"},
+                     fmt::format("the trace is of {} workers, the replay has {}", trace.world_size,
+                                 file.membership.world_size));
+  }
+  return trace;
+}
+
+}  // namespace
+
+ReplayFile read_replay_file(const std::string& path) {
+  const Json json = parse_json_file(path);
+  JsonObject object(json, {path, ""});
+  std::int64_t schema_version = 0;
+  ReplayFile file;
+  object.read("schema_version", schema_version, {.at_least = 1, .at_most = 1, .required = true});
+  read_membership(object, file.membership);
+  object.read("communication_trace", file.communication_trace, {.required = true});
+  object.read("compute_profile", file.compute_profile, {.required = true});
+  object.read("collective", file.collective, {.required = true});
+  object.read("log_level", file.log_level, {.one_of = log_levels()});
+  object.finish();
+  return file;
+}
+
+bool replay(const ReplayFile& file, const EventSink& events) {
+  const int rank = file.membership.rank;
+  spdlog::set_default_logger(make_log_to_standard_error(file.log_level));
+  Pulse pulse;
+  const Heartbeat heartbeat(pulse, events);
+  events({{"event", "started"}, {"rank", rank}, {"pid", ::getpid()}, {"libraries", library_versions()}});
+  try {
+    compute_on_one_thread();
+    const CommunicationTrace trace = load_fitting_trace(file);
+    const ComputeProfile profile = load_profile(file.compute_profile);
+    check_profile_fits(profile, file.compute_profile, trace);
+    MeteredCollective collective(CollectiveRegistry::instance().make(
+        file.collective, kConfigurationPlace / "collective", file.membership));
+    const EventSink rank_0_only = rank == 0 ? events : [](const Json&) {};
+    Replay replay(trace, profile, collective, rank_0_only, pulse);
+    try {
+      replay.run();
+      collective.unmetered().barrier();
+    } catch (const std::exception& error) {
+      // At once, before the end waits for an exchange that may be stuck.
+      report_failure(events, rank, error);
+      return false;
+    }
+    events({{"event", "finished"},
+            {"rank", rank},
+            {"peak_memory_bytes", peak_memory_bytes()},
+            {"traffic",
+             {{"payload_bytes", replay.total().payload_bytes},
+              {"sent_bytes", replay.total().sent_bytes},
+              {"collectives", replay.total().collectives}}}});
+    return true;
+  } catch (const std::exception& error) {
+    report_failure(events, rank, error);
+    return false;
+  }
+}
+
+}  // namespace thinpipe::trainer

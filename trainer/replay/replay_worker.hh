@@ -1,0 +1,26 @@
+// One worker of a replay: what `thinpipe-trainer replay` does with a replay-worker.json.
+#pragma once
+
+#include "trainer/training_loop.hh"
+
+namespace thinpipe::trainer {
+
+struct ReplayFile {
+  Membership membership;
+  std::string communication_trace;  // path
+  std::string compute_profile;      // path
+  Json collective;                  // {"name": …}
+  std::string log_level = "info";
+};
+
+// Strict; throws InputError.
+ReplayFile read_replay_file(const std::string& path);
+
+// Replays iterations of each class of steps (harness/replay/schedule.hh) until the mean time of them is known
+// to 2 %, and logs to standard error. Events "started", of rank 0 an "iteration" each and in the end
+// "replayed":
+//   {"classes": [{"steps", "iterations", "mean_s", "half_width_s"}]}
+// then "finished" or "failed". Returns whether it finished.
+bool replay(const ReplayFile& file, const EventSink& events);
+
+}  // namespace thinpipe::trainer

@@ -1,0 +1,123 @@
+#include "trainer/replay/replayer.hh"
+
+#include <algorithm>
+#include <chrono>
+#include <numeric>
+#include <thread>
+
+#include "trainer/collectives/element_type.hh"
+#include "trainer/stopwatch.hh"
+
+namespace thinpipe::trainer {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+Clock::duration seconds(double time_s) {
+  return std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(time_s));
+}
+
+std::int64_t sum(const std::vector<std::int64_t>& counts) {
+  return std::accumulate(counts.begin(), counts.end(), std::int64_t{0});
+}
+
+}  // namespace
+
+Replayer::Replayer(const CommunicationTrace& trace, const ComputeProfile& profile,
+                   MeteredCollective& collective)
+    : trace_(trace),
+      profile_(profile),
+      collective_(collective),
+      thread_([this](std::size_t bucket) { exchange_bucket(bucket); }) {
+  for (const TracedLayout& layout : trace.layouts) {
+    layouts_.push_back(timed_layout(layout, trace, profile));
+  }
+}
+
+ReplayedIteration Replayer::iterate(const std::optional<std::size_t>& exchange) {
+  const auto began = Clock::now();
+  const auto sleep_until = [began](double time_s) { std::this_thread::sleep_until(began + seconds(time_s)); };
+  const double computed_s = profile_.load_s + profile_.compute_s;
+  ReplayedIteration iteration;
+  section_ = {};
+  if (exchange) {
+    current_ = &trace_.exchanges[*exchange];
+    const std::vector<TimedBucket>& layout = layouts_[current_->layout];
+    std::vector<std::size_t> order(layout.size());
+    std::iota(order.begin(), order.end(), 0U);
+    std::ranges::stable_sort(order, {}, [&](std::size_t b) { return layout[b].ready_s; });
+    thread_.begin(layout.size());
+    for (const std::size_t b : order) {
+      sleep_until(profile_.load_s + layout[b].ready_s);
+      thread_.release(b);
+      if (b == 0) iteration.first_bucket_s = layout[b].ready_s;
+    }
+    sleep_until(computed_s);
+    const Stopwatch waiting;
+    thread_.drain();
+    iteration.exposed_exchange_s = waiting.elapsed_s();
+  } else {
+    sleep_until(computed_s);
+  }
+  std::this_thread::sleep_for(seconds(profile_.finish_s));
+  iteration.section = section_;
+  iteration.iteration_time_s = std::chrono::duration<double>(Clock::now() - began).count();
+  return iteration;
+}
+
+void Replayer::exchange_bucket(std::size_t b) {
+  const double share = layouts_[current_->layout][b].share;
+  collective_.begin_section();
+  std::this_thread::sleep_for(seconds(share * profile_.encode_s));
+  for (const CollectiveCall& each : current_->buckets[b]) call(each);
+  std::this_thread::sleep_for(seconds(share * profile_.decode_s));
+  section_ += collective_.end_section();
+}
+
+void Replayer::call(const CollectiveCall& call) {
+  struct Caller {
+    Replayer& replayer;
+    Collective& network;
+
+    void operator()(const AllReduceCall& each) const {
+      network.all_reduce(replayer.elements(each.type, each.elements),
+                         each.takes_maximum ? Reduction::max : Reduction::sum);
+    }
+    void operator()(const AllGatherCall& each) const {
+      const std::int64_t own = each.counts[static_cast<std::size_t>(network.rank())];
+      network.all_gather_v(replayer.elements(each.type, own), each.counts);
+    }
+    void operator()(const AllToAllCall& each) const {
+      network.all_to_all_v(replayer.elements(each.type, sum(each.sent)), each.sent, each.received);
+    }
+    void operator()(const BroadcastCall& each) const {
+      network.broadcast(replayer.elements(each.type, each.elements), each.root);
+    }
+    void operator()(const BarrierCall& /*each*/) const { network.barrier(); }
+    void operator()(const MailboxCall& each) const {
+      const std::unique_ptr<Mailbox> mailbox = network.open_mailbox(each.message_bytes);
+      for (const Post& post : each.posts) {
+        for (std::int64_t i = 0; i < post.repeat; ++i) {
+          if (post.to < 0) {
+            mailbox->receive();
+          } else {
+            mailbox->send(post.to, replayer.elements(ElementType::uint8, post.bytes));
+          }
+        }
+      }
+      mailbox->close();
+    }
+  };
+  std::visit(Caller{*this, collective_}, call);
+}
+
+// What is lent may be written to, as sums are: nobody asks what it holds.
+torch::Tensor Replayer::elements(ElementType type, std::int64_t count) {
+  torch::Tensor& storage = storage_[type];
+  if (!storage.defined() || storage.numel() < count) {
+    storage = torch::zeros({count}, scalar_type_of(type));
+  }
+  return storage.narrow(0, 0, count);
+}
+
+}  // namespace thinpipe::trainer

@@ -1,0 +1,44 @@
+// Goes through iterations of a communication trace as a training would: waits where the training computes,
+// and makes the same calls of collectives, with data of no meaning, on a communication thread.
+#pragma once
+
+#include <map>
+
+#include "harness/replay/timed_layout.hh"
+#include "trainer/collectives/metered.hh"
+#include "trainer/communication_thread.hh"
+
+namespace thinpipe::trainer {
+
+struct ReplayedIteration {
+  double iteration_time_s = 0;
+  double exposed_exchange_s = 0;  // waited for after computing
+  double first_bucket_s = 0;      // after which it was released
+  Section section = {};
+};
+
+class Replayer {
+ public:
+  // All must outlive this. The trace and the profile fit together (check_profile_fits), and the collective
+  // has as many workers as the trace.
+  Replayer(const CommunicationTrace& trace, const ComputeProfile& profile, MeteredCollective& collective);
+
+  // One iteration with this worker's exchange, or a local step; all workers at the same time.
+  ReplayedIteration iterate(const std::optional<std::size_t>& exchange);
+
+ private:
+  void exchange_bucket(std::size_t bucket);
+  void call(const CollectiveCall& call);
+  torch::Tensor elements(ElementType type, std::int64_t count);
+
+  const CommunicationTrace& trace_;
+  const ComputeProfile& profile_;
+  MeteredCollective& collective_;
+  std::vector<std::vector<TimedBucket>> layouts_;
+  std::map<ElementType, torch::Tensor> storage_;  // zeros, as many as were needed so far
+  const Exchange* current_ = nullptr;
+  Section section_;             // of the iteration; written by the communication thread until it is drained
+  CommunicationThread thread_;  // last: it uses all of the above
+};
+
+}  // namespace thinpipe::trainer

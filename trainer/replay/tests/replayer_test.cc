@@ -1,0 +1,92 @@
+#include "trainer/replay/replayer.hh"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "trainer/collectives/in_process.hh"
+
+namespace thinpipe::trainer {
+namespace {
+
+// Two workers, two parameters in a bucket each; every operation there is.
+CommunicationTrace trace_of_every_operation() {
+  CommunicationTrace trace{.world_size = 2, .configuration = Json::object()};
+  trace.parameters = {{"first", 30}, {"last", 10}};
+  trace.layouts = {{{.parameters = {1}}, {.parameters = {0}}}};
+  const auto exchange_of = [](int rank) {
+    const std::int64_t own = rank == 0 ? 3 : 5;
+    return Exchange{
+        .buckets = {{AllReduceCall{.type = ElementType::float16, .elements = 10},
+                     AllGatherCall{.type = ElementType::uint8, .counts = {3, 5}}},
+                    {AllToAllCall{.type = ElementType::int32, .sent = {own, own}, .received = {3, 5}},
+                     BroadcastCall{.type = ElementType::int8, .elements = 7, .root = 1},
+                     MailboxCall{.message_bytes = 16,
+                                 .posts = {{.to = 1 - rank, .bytes = 16, .repeat = 2}, {.repeat = 2}}},
+                     AllReduceCall{.elements = 4, .takes_maximum = true}, BarrierCall{}}}};
+  };
+  trace.exchanges = {exchange_of(0), exchange_of(1)};
+  trace.workers = {{{0, 4}}, {{1, 4}}};
+  return trace;
+}
+
+ComputeProfile profile_of(double load_s, std::vector<double> ready_s, double compute_s, double finish_s) {
+  return {.load_s = load_s, .ready_s = std::move(ready_s), .compute_s = compute_s, .finish_s = finish_s};
+}
+
+TEST(Replayer, MakesTheCallsOfTheTraceAgain) {
+  const CommunicationTrace trace = trace_of_every_operation();
+  const ComputeProfile profile = profile_of(0, {0, 0}, 0, 0);
+  run_in_process(2, [&](std::unique_ptr<Collective> member) {
+    const auto rank = static_cast<std::size_t>(member->rank());
+    MeteredCollective metered(std::move(member));
+    std::vector<CollectiveCall> calls;
+    metered.listen([&](CollectiveCall call) { calls.push_back(std::move(call)); });
+    Replayer replayer(trace, profile, metered);
+    replayer.iterate(rank);
+    std::vector<CollectiveCall> expected = trace.exchanges[rank].buckets[0];
+    for (const CollectiveCall& call : trace.exchanges[rank].buckets[1]) expected.push_back(call);
+    EXPECT_EQ(calls, expected) << "rank " << rank;
+    metered.unmetered().barrier();
+  });
+}
+
+TEST(Replayer, CountsWhatItSends) {
+  const CommunicationTrace trace = trace_of_every_operation();
+  const ComputeProfile profile = profile_of(0, {0, 0}, 0, 0);
+  run_in_process(2, [&](std::unique_ptr<Collective> member) {
+    const auto rank = static_cast<std::size_t>(member->rank());
+    MeteredCollective metered(std::move(member));
+    Replayer replayer(trace, profile, metered);
+    const Section section = replayer.iterate(rank).section;
+    const std::int64_t own = rank == 0 ? 3 : 5;
+    EXPECT_EQ(section.payload_bytes, 10 * 2 + own + 2 * own * 4 + (rank == 1 ? 7 : 0) + 32 + 4 * 4);
+    metered.unmetered().barrier();
+  });
+}
+
+// The order and the least duration of what is waited for; how exact clocks are is not for a test to say.
+TEST(Replayer, WaitsWhereTheTrainingComputes) {
+  CommunicationTrace trace{.world_size = 1, .configuration = Json::object()};
+  trace.parameters = {{"first", 30}, {"last", 10}};
+  trace.layouts = {{{.parameters = {1}}, {.parameters = {0}}}};
+  trace.exchanges = {{.buckets = {{BarrierCall{}}, {BarrierCall{}}}}};
+  trace.workers = {{{0, 1}}};
+  ComputeProfile profile = profile_of(0.01, {0.03, 0.02}, 0.04, 0.005);
+  profile.encode_s = 0.004;
+  profile.decode_s = 0.008;
+  run_in_process(1, [&](std::unique_ptr<Collective> member) {
+    MeteredCollective metered(std::move(member));
+    Replayer replayer(trace, profile, metered);
+    const ReplayedIteration exchanged = replayer.iterate(0U);
+    EXPECT_GE(exchanged.iteration_time_s, 0.01 + 0.04 + 0.005);
+    EXPECT_DOUBLE_EQ(exchanged.first_bucket_s, 0.02);
+    EXPECT_GE(exchanged.section.encode_s, 0.004);
+    EXPECT_GE(exchanged.section.decode_s, 0.006);  // of the last bucket, three quarters of the gradient
+    const ReplayedIteration local = replayer.iterate(std::nullopt);
+    EXPECT_GE(local.iteration_time_s, 0.01 + 0.04 + 0.005);
+    EXPECT_EQ(local.section.collectives, 0);
+  });
+}
+
+}  // namespace
+}  // namespace thinpipe::trainer
