@@ -21,8 +21,12 @@ struct MomentumCase {
 class OwnMomentum : public ::testing::TestWithParam<MomentumCase> {};
 
 Result trained(const Json& method, double momentum, bool nesterov) {
-  const Json optimiser = {
-      {"name", "sgd"}, {"learning_rate", 0.05}, {"momentum", momentum}, {"nesterov", nesterov}};
+  // The optimiser decays weights in its momentum, dgc after its own.
+  const Json optimiser = {{"name", "sgd"},
+                          {"learning_rate", 0.05},
+                          {"momentum", momentum},
+                          {"nesterov", nesterov},
+                          {"weight_decay", 0.0}};
   return train(configured(3, {{"optimiser", optimiser}, {"synchroniser", method}}));
 }
 
