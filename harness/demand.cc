@@ -26,11 +26,12 @@ Demand demand_of(const Json& plan, std::int64_t workers, const ComputeCost& cost
                  const Machine& machine) {
   const auto all = static_cast<double>(workers);
   const double sent_bytes = all * plan.at("sent_bytes_per_iteration").get<double>();
-  // What the network takes, computing lacks.
-  const double shared_compute_s =
-      std::max(cost.compute_s, (all * cost.compute_s + sent_bytes * core_s_per_byte) / machine.cores);
-  const double iteration_s =
+  const double shared_compute_s = std::max(cost.compute_s, all * cost.compute_s / machine.cores);
+  const double waits_s =
       predict_iteration_s(plan.at("bucket_bytes").get<std::vector<double>>(), shared_compute_s, exchange_s);
+  // However the two overlap, the cores have all of the computing and all of the network's work to do.
+  const double work_s = (all * cost.compute_s + sent_bytes * core_s_per_byte) / machine.cores;
+  const double iteration_s = std::max(waits_s, work_s);
   return {.iteration_s = iteration_s,
           .network_cores = iteration_s > 0 ? sent_bytes * core_s_per_byte / iteration_s : 0,
           .memory_bytes = all * cost.memory_bytes};

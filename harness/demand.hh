@@ -27,9 +27,11 @@ struct Demand {
   double memory_bytes = 0;   // of all workers
 };
 
-// Processor time to send a byte from one host of a virtual network, through its switches, and to receive it
-// at another: an estimate. netem_benchmark measures it, as core_s_per_GB.
-inline constexpr double core_s_per_byte = 1.0e-9;
+// Processor time to send a byte from one host of a virtual network, through its switches and caps, and to
+// receive it at another: what netem_benchmark measures as core_s_per_GB, 3.6 at 1 Gbit/s on two 2.5 GHz
+// cores. Slower caps cost more a byte, 9 to 12, as frames then leave one at a time; but there time is the
+// wire's.
+inline constexpr double core_s_per_byte = 3.6e-9;
 
 // `exchange_s`: the least time of an iteration's exchange; 0 where no link is capped.
 Demand demand_of(const Json& plan, std::int64_t workers, const ComputeCost& cost, double exchange_s,

@@ -26,7 +26,8 @@ HEADINGS = [
 ]
 NOTES = [
     "One worker of eight on one thread: it encodes its gradient and decodes the messages of all eight; time in collectives "
-    "is left out. GB/s are of float32 gradient.",
+    "is left out. ok_topk, zen and both omnireduce, in which peers send different things, have one worker alone. Of sbc and "
+    "diloco it is an exchange, which comes every so many steps. GB/s are of float32 gradient.",
     "Saves: time that dense ring all-reduce among eight workers takes over 1 Gbit/s for 25 million entries, less what the "
     "method's bytes take. A share above 1, in bold, costs more than it saves; below, it may still not overlap.",
 ]

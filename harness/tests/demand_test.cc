@@ -10,14 +10,21 @@ using testing::HasSubstr;
 
 const Json one_bucket = {{"sent_bytes_per_iteration", 1e6}, {"bucket_bytes", {100}}};
 
-TEST(Demand, WorkersShareTheCoresAndTheNetworkTakesItsPart) {
+TEST(Demand, WorkersShareTheCores) {
   const ComputeCost cost{.compute_s = 0.01, .memory_bytes = 1e8};
   const Demand shared = demand_of(one_bucket, 8, cost, 0.08, {.cores = 2, .free_memory_bytes = 1e9});
-  EXPECT_DOUBLE_EQ(shared.iteration_s, (8 * 0.01 + 8e6 * core_s_per_byte) / 2 + 0.08);
+  EXPECT_DOUBLE_EQ(shared.iteration_s, 8 * 0.01 / 2 + 0.08);
   EXPECT_DOUBLE_EQ(shared.network_cores, 8e6 * core_s_per_byte / shared.iteration_s);
   EXPECT_DOUBLE_EQ(shared.memory_bytes, 8e8);
   const Demand alone = demand_of(one_bucket, 8, cost, 0.08, {.cores = 64, .free_memory_bytes = 1e9});
   EXPECT_DOUBLE_EQ(alone.iteration_s, 0.09);
+}
+
+TEST(Demand, WhereTheWireIsFastTheCoresWorkDecides) {
+  const ComputeCost cost{.compute_s = 0.01, .memory_bytes = 1e8};
+  const Json many_bytes = {{"sent_bytes_per_iteration", 1e7}, {"bucket_bytes", {100}}};
+  const Demand demand = demand_of(many_bytes, 8, cost, 0.001, {.cores = 2, .free_memory_bytes = 1e9});
+  EXPECT_DOUBLE_EQ(demand.iteration_s, (8 * 0.01 + 8e7 * core_s_per_byte) / 2);
 }
 
 TEST(Demand, SaysWhatTheMachineLacks) {
