@@ -14,9 +14,9 @@ double quantile(std::vector<double> values, double p);
 
 class Measurements {
  public:
-  // An iteration (of a replay too), evaluation or summary event; others are ignored. Iterations whose train_time_s is null tell
-  // nothing of time. Throws Json::exception where a field is
-  // missing or of another type.
+  // An iteration (of a replay too), evaluation or summary event; others are ignored. Iterations whose
+  // train_time_s is null tell nothing of time. Throws Json::exception where a field is missing or of another
+  // type.
   void add(const Json& event);
 
   // Training goes on after this iteration, from a checkpoint: what the curve holds of later ones is gone with
