@@ -5,6 +5,7 @@
 #include <functional>
 #include <map>
 #include <string>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -41,7 +42,7 @@ ElementType read_type(JsonObject& object) {
 
 std::int64_t read_count(JsonObject& object, std::string_view key) {
   std::int64_t count = 0;
-  object.read(key, count, {.at_least = 0, .required = true});
+  object.read(key, count, {.at_least = 0, .at_most = most_elements, .required = true});
   return count;
 }
 
@@ -54,7 +55,7 @@ int read_rank(const Json& value, const Place& place, int world_size) {
 // One for each worker.
 std::vector<std::int64_t> read_counts(JsonObject& object, std::string_view key, int world_size) {
   std::vector<std::int64_t> counts;
-  object.read(key, counts, {.at_least = 0, .required = true});
+  object.read(key, counts, {.at_least = 0, .at_most = most_elements, .required = true});
   if (std::ssize(counts) != world_size) {
     throw InputError(object.place_of(key), fmt::format("must have {} counts, one for each worker, but has {}",
                                                        world_size, counts.size()));
@@ -79,7 +80,7 @@ Post parse_post(const Json& value, const Place& place, int world_size) {
   read_value(value.back(), place / (value.size() - 1), {.at_least = 1, .at_most = most_repeats}, post.repeat);
   if (sends) {
     post.to = read_rank(value[1], place / 1U, world_size);
-    read_value(value[2], place / 2U, {.at_least = 0}, post.bytes);
+    read_value(value[2], place / 2U, {.at_least = 0, .at_most = most_elements}, post.bytes);
   }
   return post;
 }
@@ -117,6 +118,32 @@ struct Writer {
     Json posts = Json::array();
     for (const Post& post : call.posts) posts.push_back(post_to_json(post));
     return {{"operation", "mailbox"}, {"message_bytes", call.message_bytes}, {"posts", std::move(posts)}};
+  }
+};
+
+struct PayloadBytes {
+  std::size_t rank;
+
+  double operator()(const AllReduceCall& call) const { return bytes(call.elements, call.type); }
+  double operator()(const AllGatherCall& call) const { return bytes(call.counts[rank], call.type); }
+  double operator()(const AllToAllCall& call) const {
+    double all = 0;
+    for (const std::int64_t count : call.sent) all += bytes(count, call.type);
+    return all;
+  }
+  double operator()(const BroadcastCall& call) const {
+    return std::cmp_equal(call.root, rank) ? bytes(call.elements, call.type) : 0;
+  }
+  double operator()(const BarrierCall& /*call*/) const { return 0; }
+  double operator()(const MailboxCall& call) const {
+    double all = 0;
+    for (const Post& post : call.posts)
+      all += static_cast<double>(post.bytes) * static_cast<double>(post.repeat);
+    return all;
+  }
+
+  static double bytes(std::int64_t elements, ElementType type) {
+    return static_cast<double>(elements) * static_cast<double>(bytes_of(type));
   }
 };
 
@@ -172,6 +199,10 @@ std::string_view name_of(ElementType type) {
 
 std::int64_t bytes_of(ElementType type) {
   return entry_of(type).bytes;
+}
+
+double payload_bytes(const CollectiveCall& call, std::size_t rank) {
+  return std::visit(PayloadBytes{rank}, call);
 }
 
 Json to_json(const CollectiveCall& call) {

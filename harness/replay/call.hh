@@ -13,6 +13,8 @@ namespace thinpipe {
 
 // Of anything in a row: more is no trace of a training, and its sums would not fit.
 inline constexpr double most_repeats = 1e9;
+// Likewise, of elements or bytes in one message.
+inline constexpr double most_elements = 1e15;
 
 enum class ElementType { float32, float64, float16, bfloat16, int8, uint8, int32, int64, boolean };
 
@@ -73,6 +75,9 @@ struct MailboxCall {
 
 using CollectiveCall =
     std::variant<AllReduceCall, AllGatherCall, AllToAllCall, BroadcastCall, BarrierCall, MailboxCall>;
+
+// What worker `rank` hands to the collective.
+double payload_bytes(const CollectiveCall& call, std::size_t rank);
 
 Json to_json(const CollectiveCall& call);
 

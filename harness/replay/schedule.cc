@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
-#include <numeric>
 #include <set>
 
 namespace thinpipe {
@@ -11,23 +10,6 @@ namespace {
 
 constexpr std::size_t most_samples = 16;
 constexpr double alike = 1.25;  // ratio of bytes
-
-struct Bytes {
-  std::int64_t operator()(const AllReduceCall& call) const { return call.elements * bytes_of(call.type); }
-  std::int64_t operator()(const AllGatherCall& call) const { return sum(call.counts) * bytes_of(call.type); }
-  std::int64_t operator()(const AllToAllCall& call) const { return sum(call.sent) * bytes_of(call.type); }
-  std::int64_t operator()(const BroadcastCall& call) const { return call.elements * bytes_of(call.type); }
-  std::int64_t operator()(const BarrierCall& /*call*/) const { return 0; }
-  std::int64_t operator()(const MailboxCall& call) const {
-    std::int64_t bytes = 0;
-    for (const Post& post : call.posts) bytes += post.bytes * post.repeat;
-    return bytes;
-  }
-
-  static std::int64_t sum(const std::vector<std::int64_t>& counts) {
-    return std::accumulate(counts.begin(), counts.end(), std::int64_t{0});
-  }
-};
 
 // What steps of a class have in common.
 struct Kind {
@@ -46,14 +28,14 @@ Kind kind_of(const JointStep& step, const CommunicationTrace& trace) {
   for (const auto& calls : first.buckets) {
     for (const CollectiveCall& call : calls) kind.operations.push_back(call.index());
   }
-  std::int64_t bytes = 0;
-  for (const auto& exchange : step) {
-    if (!exchange) continue;
-    for (const auto& calls : trace.exchanges[*exchange].buckets) {
-      for (const CollectiveCall& call : calls) bytes += std::visit(Bytes{}, call);
+  double bytes = 0;
+  for (std::size_t rank = 0; rank < step.size(); ++rank) {
+    if (!step[rank]) continue;
+    for (const auto& calls : trace.exchanges[*step[rank]].buckets) {
+      for (const CollectiveCall& call : calls) bytes += payload_bytes(call, rank);
     }
   }
-  if (bytes > 0) kind.size = 1 + static_cast<int>(std::log(static_cast<double>(bytes)) / std::log(alike));
+  if (bytes > 0) kind.size = 1 + static_cast<int>(std::log(bytes) / std::log(alike));
   return kind;
 }
 
