@@ -4,6 +4,7 @@
 #include <array>
 #include <numeric>
 
+#include "netem/frame.hh"
 #include "netem/routes.hh"
 
 namespace thinpipe {
@@ -38,7 +39,7 @@ std::optional<ExchangePrediction> predict_exchange(const netem::Topology& topolo
   const auto consider = [&](const std::string& from, const std::string& to, const netem::Direction& direction,
                             double sent_bytes) {
     if (!direction.rate_bit_per_s) return;
-    const double wire_bytes = sent_bytes / goodput_share;
+    const double wire_bytes = sent_bytes / netem::goodput_of_cap;
     const double time_s = 8 * wire_bytes / *direction.rate_bit_per_s;
     if (wire_bytes > 0 && (!slowest || time_s > slowest->time_s)) {
       slowest = {from + "->" + to, wire_bytes, time_s};

@@ -9,9 +9,6 @@
 
 namespace thinpipe {
 
-// Of TCP over Ethernet with full-size frames, the share that is payload: 1448 of 1514 bytes.
-inline constexpr double goodput_share = 1448.0 / 1514.0;
-
 struct ExchangePrediction {
   std::string link;                     // the direction that takes longest, "left->middle"
   double wire_bytes_per_iteration = 0;  // across it

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "harness/support/file_descriptor.hh"
+#include "netem/frame.hh"
 #include "netem/host.hh"
 
 namespace thinpipe::netem {
@@ -60,8 +61,5 @@ double jain_index(const std::vector<double>& rates);
 
 // The least time of a message of payload bytes through a cap, in seconds.
 double ideal_message_s(double bytes, double rate_bit_per_s);
-
-// Payload of a full TCP frame with timestamps over the bytes that a shaper counts for it.
-inline constexpr double goodput_of_cap = 1448.0 / 1514.0;
 
 }  // namespace thinpipe::netem

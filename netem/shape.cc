@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "harness/support/units.hh"
+#include "netem/frame.hh"
 
 namespace thinpipe::netem {
 namespace {

@@ -21,8 +21,6 @@ struct Shape {
 // "duplication" and "reordering" where they are not 0.
 Json to_json(const Shape& shape);
 
-inline constexpr double full_frame_bytes = 1514;  // MTU 1500 and the Ethernet header
-
 // The shape of a direction that has a rate: burst and queue as it asks, or by the rate.
 //   burst = max(4000 bytes, 100 us of the rate): the smallest that keeps the link busy, because burst is free
 //           credit after every pause (4 kB at 100 Mbit/s, 6.25 kB at 500, 12.5 kB at 1000)

@@ -11,6 +11,7 @@
 #include "harness/support/exception.hh"
 #include "harness/support/file_descriptor.hh"
 #include "harness/support/units.hh"
+#include "netem/frame.hh"
 #include "netem/shape.hh"
 
 namespace thinpipe::netem {

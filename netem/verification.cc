@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "netem/frame.hh"
 #include "netem/paths.hh"
 #include "netem/probe.hh"
 #include "netem/route.hh"

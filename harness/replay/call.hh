@@ -73,6 +73,11 @@ struct MailboxCall {
   auto operator<=>(const MailboxCall&) const = default;
 };
 
+// A smaller all-reduce goes by halving and doubling instead of around the ring, which takes 11 ms for next to
+// nothing with eight workers on two cores and 100 Mbit/s between the islands. Backend and simulation take the
+// same way.
+inline constexpr std::int64_t hops_matter_bytes = std::int64_t{32} << 10;
+
 using CollectiveCall =
     std::variant<AllReduceCall, AllGatherCall, AllToAllCall, BroadcastCall, BarrierCall, MailboxCall>;
 

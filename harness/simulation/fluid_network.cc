@@ -2,13 +2,12 @@
 
 #include <algorithm>
 
-#include "harness/prediction.hh"
+#include "netem/frame.hh"
 #include "netem/routes.hh"
 
 namespace thinpipe {
 namespace {
 
-constexpr double frame_bits = 8 * 1514;
 constexpr double infinity = std::numeric_limits<double>::infinity();
 // Of a message of any length: sums of levels are not exact.
 constexpr double negligible_bytes = 1e-6;
@@ -35,9 +34,9 @@ FluidNetwork::FluidNetwork(const netem::Topology& topology)
         const netem::Direction& direction = direction_of(topology, crossing);
         pair.latency_s += direction.impairments.delay_s;
         if (!direction.rate_bit_per_s) continue;
-        pair.latency_s += frame_bits / *direction.rate_bit_per_s;
+        pair.latency_s += 8 * netem::full_frame_bytes / *direction.rate_bit_per_s;
         const auto [cap, is_new] = caps.try_emplace({crossing.link, crossing.forward}, capacities_.size());
-        if (is_new) capacities_.push_back(*direction.rate_bit_per_s / 8 * goodput_share);
+        if (is_new) capacities_.push_back(*direction.rate_bit_per_s / 8 * netem::goodput_of_cap);
         own.push_back(cap->second);
       }
       std::ranges::sort(own);

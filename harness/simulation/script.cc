@@ -6,9 +6,6 @@
 namespace thinpipe {
 namespace {
 
-// As trainer/collectives/gloo.cc has it.
-constexpr double hops_matter_bytes = 32 << 10;
-
 using Kind = ScriptLine::Kind;
 
 class Writer {
@@ -20,7 +17,8 @@ class Writer {
   void operator()(const AllReduceCall& call) {
     const auto bytes = static_cast<double>(call.elements * bytes_of(call.type));
     if (bytes == 0) return;
-    const bool halves = bytes < hops_matter_bytes && std::has_single_bit(static_cast<unsigned>(size_));
+    const bool halves = call.elements * bytes_of(call.type) < hops_matter_bytes &&
+                        std::has_single_bit(static_cast<unsigned>(size_));
     halves ? halve_and_double(bytes) : ring(2 * (size_ - 1), bytes / size_);
   }
 

@@ -5,7 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "harness/prediction.hh"
+#include "netem/frame.hh"
 
 namespace thinpipe {
 namespace {
@@ -14,8 +14,8 @@ using ::testing::ElementsAre;
 using ::testing::UnorderedElementsAre;
 
 constexpr double rate_bit_per_s = 100e6;
-constexpr double bytes_per_s = rate_bit_per_s / 8 * goodput_share;
-constexpr double frame_s = 8 * 1514 / rate_bit_per_s;
+constexpr double bytes_per_s = rate_bit_per_s / 8 * netem::goodput_of_cap;
+constexpr double frame_s = 8 * netem::full_frame_bytes / rate_bit_per_s;
 
 netem::Link capped(const std::string& a, const std::string& b, double rate = rate_bit_per_s) {
   return {.a = a, .b = b, .forward = {.rate_bit_per_s = rate}, .backward = {.rate_bit_per_s = rate}};

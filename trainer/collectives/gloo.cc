@@ -12,6 +12,7 @@
 #include <chrono>
 #include <cstring>
 #include <numeric>
+#include <utility>
 
 #include <dlfcn.h>
 #include <fmt/format.h>
@@ -25,6 +26,7 @@
 #include <gloo/rendezvous/file_store.h>
 #include <gloo/transport/tcp/device.h>
 
+#include "harness/replay/call.hh"
 #include "trainer/collectives/arguments.hh"
 #include "trainer/collectives/gloo_mailbox.hh"
 #include "trainer/collectives/local_address.hh"
@@ -38,9 +40,6 @@ namespace {
 // A broadcast goes in pieces, so that the tree's levels overlap and the timeout is for a piece, not for a
 // model.
 constexpr std::int64_t broadcast_piece_bytes = std::int64_t{4} << 20;
-
-// Eight workers on two cores, 100 Mbit/s between the islands: a ring takes 11 ms for next to nothing.
-constexpr std::size_t hops_matter_bytes = std::size_t{32} << 10;
 
 class GlooCollective : public Collective {
  public:
@@ -144,7 +143,8 @@ void GlooCollective::all_reduce(torch::Tensor tensor, Reduction reduction) {
     gloo::AllreduceOptions options(context_);
     set_output_by_size(options, tensor);
     using Algorithm = gloo::AllreduceOptions::Algorithm;
-    options.setAlgorithm(tensor.nbytes() < hops_matter_bytes ? Algorithm::BCUBE : Algorithm::RING);
+    options.setAlgorithm(std::cmp_less(tensor.nbytes(), hops_matter_bytes) ? Algorithm::BCUBE
+                                                                           : Algorithm::RING);
     options.setTag(next_tag_++);
     options.setReduceFunction([accumulate, element_size = tensor.element_size()](
                                   void* into, const void* a, const void* b, std::size_t count) {

@@ -2,8 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "harness/prediction.hh"
 #include "harness/tests/program.hh"
+#include "netem/frame.hh"
 
 namespace thinpipe {
 namespace {
@@ -24,7 +24,8 @@ TEST(PlanCommand, PredictsEachRunAndWritesNothing) {
   ASSERT_EQ(rows.size(), 2);
   for (const Json& row : rows) {
     const Json& prediction = row.at("prediction");
-    const double exchange_s = 8 * 1000.0 / goodput_share / (row.at("label") == "1 Gbit/s" ? 1e9 : 1e8);
+    const double exchange_s =
+        8 * 1000.0 / netem::goodput_of_cap / (row.at("label") == "1 Gbit/s" ? 1e9 : 1e8);
     EXPECT_NEAR(prediction.at("exchange_time_per_iteration_s").get<double>(), exchange_s, 1e-12);
     EXPECT_EQ(prediction.at("compute_time_alone_s"), 0.02);
     const auto iteration_s = prediction.at("iteration_time_s").get<double>();
