@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""Whether replays predict what live runs of the same training take: a table."""
+"""Whether replays predict what live runs of the same training take, and simulations what replays do: a table."""
 from __future__ import annotations
 
 import argparse
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Sequence
 
@@ -13,36 +14,43 @@ from comparison import quantity_key
 from load import InputError, Results, load
 from markdown_table import UNKNOWN, in_markdown, three_digits, write_whole
 
-HEADINGS = (
-    "method",
-    "live, time to target (s)",
-    "replay, time to target (s)",
-    "replay / live",
-    "live, iteration (ms)",
-    "replay, iteration (ms)",
-    "replay / live",
-    "fidelity",
-)
+# Each is held against the one before it.
+MODES = ("live", "replay", "simulate")
+TOLERANCES = {"time to target": 0.05, "iteration": 0.1}
 ABOUT = (
-    "Time to target: train time until the first of the run's targets was reached. Iteration: mean time; of a replay, over "
-    "the training's steps. Fidelity: of the live run and of the replay."
+    "Time to target: train time until the first of the run's targets was reached. Iteration: mean time; of a replay or "
+    "simulation, over the training's steps. Exchange: time inside collectives; its least is what their bytes take over "
+    "the most loaded link. Fidelity: of the emulated network."
 )
+
+
+@dataclass(frozen=True)
+class Pair:
+    """A run, and another of the same labels but for the mode that is held against it."""
+
+    title: str
+    reference: pd.Series
+    other: pd.Series
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         prog="replay_table.py",
-        description="Hold replays against live runs of the same trainings over the same networks.",
+        description="Hold replays against live runs of the same trainings over the same networks, or simulations against "
+        "replays.",
         formatter_class=argparse.RawDescriptionHelpFormatter,
         epilog="example:\n  thinpipe run experiments/replay-against-live.json\n"
         "  python3 plotting/replay_table.py results/replay-against-live\n\n"
         "exit codes: 0 made, 1 the table could not be written, 2 wrong input",
     )
     parser.add_argument("results", type=Path, help="folder of the experiment's results")
+    parser.add_argument(
+        "--of", choices=MODES[1:], help="the mode to judge (default: replay where there are live runs, else simulate)"
+    )
     parser.add_argument("--output", type=Path, metavar="FILE", help="write it there (default: to standard output)")
     options = parser.parse_args(arguments)
     try:
-        text = table(load(options.results))
+        text = table(load(options.results), options.of)
         if options.output:
             write_whole(options.output, text)
         else:
@@ -56,41 +64,40 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
-def table(results: Results) -> str:
-    pairs = pairs_of(results)
+def table(results: Results, judged: str | None = None) -> str:
+    if judged is None:
+        judged = "replay" if (results.runs["mode"] == "live").any() else "simulate"
+    pairs = pairs_of(results, MODES[MODES.index(judged) - 1], judged)
     if not pairs:
         raise InputError(
-            f"{results.directory}: no training was run both live and as a replay; sweep \"mode\": "
-            '["live", "replay"], as experiments/replay-against-live.json does'
+            f'{results.directory}: no training was run in both of two modes to compare; sweep "mode": ["live", "replay"] '
+            'or ["replay", "simulate"], as experiments/replay-against-live.json does'
         )
-    parts, deviations = [], []
-    for title in sorted({title for title, _, _ in pairs}, key=quantity_key):
+    parts, deviations = [], {name: [] for name in TOLERANCES}
+    for title in sorted({pair.title for pair in pairs}, key=quantity_key):
         if title:
             parts.append(f"**{in_markdown(title)}**\n")
-        lines = [list(HEADINGS), [":---"] + ["---:"] * (len(HEADINGS) - 1)]
-        for each, live, replay in pairs:
-            if each != title:
-                continue
-            cells, deviation = row(results, live, replay)
-            lines.append(cells)
-            deviations += [deviation] if deviation is not None else []
+        rows = [row(results, pair, deviations) for pair in pairs if pair.title == title]
+        headings = list(rows[0])
+        lines = [headings, [":---"] + ["---:"] * (len(headings) - 1), *(list(each.values()) for each in rows)]
         parts.append("".join(f"| {' | '.join(line)} |\n" for line in lines))
-    parts.append(f"{ABOUT}\n{summary(deviations)}\n")
+    summaries = [summary(name, deviations[name], judged) for name in TOLERANCES]
+    parts.append("".join(f"{line}\n" for line in [ABOUT, *summaries]))
     parts.append(in_markdown(origin(pairs)) + "\n")
     return "\n".join(parts)
 
 
-def pairs_of(results: Results) -> list[tuple[str, pd.Series, pd.Series]]:
-    """Panel title, live run and replay with the same labels but for the mode, in order of method."""
+def pairs_of(results: Results, reference: str, judged: str) -> list[Pair]:
+    """In order of method."""
     completed = results.runs[results.runs.status == "completed"]
     by_mode = {
         mode: {key_of(run): run for _, run in completed[completed["mode"] == mode].iterrows()}
-        for mode in ("live", "replay")
+        for mode in (reference, judged)
     }
     return [
-        (title_of(run), run, by_mode["replay"][key])
-        for key, run in by_mode["live"].items()
-        if key in by_mode["replay"]
+        Pair(title_of(run), run, by_mode[judged][key])
+        for key, run in by_mode[reference].items()
+        if key in by_mode[judged]
     ]
 
 
@@ -106,20 +113,32 @@ def title_of(run: pd.Series) -> str:
     return ", ".join(f"{axis} = {value}" for axis, value in axes_of(run).items())
 
 
-def row(results: Results, live: pd.Series, replay: pd.Series) -> tuple[list[str], float | None]:
-    """The cells, and the replay's time to the target over the live run's, less 1."""
-    times = [time_to_target(results, run) for run in (live, replay)]
-    iterations = [1e3 * mean_iteration_s(run) for run in (live, replay)]
-    ratio = times[1] / times[0] if None not in times else None
-    cells = [
-        in_markdown(live.method),
-        *(UNKNOWN if time is None else three_digits(time) for time in times),
-        UNKNOWN if ratio is None else f"{ratio:.3f}",
-        *(three_digits(time) for time in iterations),
-        f"{iterations[1] / iterations[0]:.3f}",
-        " / ".join(str(run["fidelity.verdict"]) for run in (live, replay)),
-    ]
-    return cells, None if ratio is None else ratio - 1
+def row(results: Results, pair: Pair, deviations: dict[str, list[float]]) -> dict[str, str]:
+    """The cells by heading; `deviations` gets what the judged run's times differ by, as shares."""
+    modes = (pair.reference["mode"], pair.other["mode"])
+    ratio_heading = f"{modes[1]} / {modes[0]}"
+    cells = {"method": in_markdown(pair.reference.method)}
+    for name, unit, times in (
+        ("time to target", "s", [time_to_target(results, run) for run in (pair.reference, pair.other)]),
+        ("iteration", "ms", [1e3 * mean_iteration_s(run) for run in (pair.reference, pair.other)]),
+    ):
+        for mode, time in zip(modes, times):
+            cells[f"{mode}, {name} ({unit})"] = UNKNOWN if time is None else three_digits(time)
+        cells[f"{name}, {ratio_heading}"] = UNKNOWN
+        if None not in times:
+            cells[f"{name}, {ratio_heading}"] = f"{times[1] / times[0]:.3f}"
+            deviations[name].append(times[1] / times[0] - 1)
+    for run in (pair.reference, pair.other):
+        cells[f"{run['mode']}, exchange over its least"] = exchange_over_least(run)
+    verdicts = [run["fidelity.verdict"] for run in (pair.reference, pair.other)]
+    return cells | {"fidelity": " / ".join(UNKNOWN if pd.isna(each) else str(each) for each in verdicts)}
+
+
+def exchange_over_least(run: pd.Series) -> str:
+    least_s = run.get("predicted.exchange_time_s")
+    if least_s is None or pd.isna(least_s) or least_s == 0:
+        return UNKNOWN
+    return f"{run['iteration_time_s.exchange'] / least_s:.2f}"
 
 
 def time_to_target(results: Results, run: pd.Series) -> float | None:
@@ -132,25 +151,25 @@ def mean_iteration_s(run: pd.Series) -> float:
     return float(run.train_time_s) / float(run.iterations)
 
 
-def summary(deviations: Sequence[float]) -> str:
+def summary(name: str, deviations: Sequence[float], judged: str) -> str:
     if not deviations:
-        return "No target was reached by both of a pair."
+        return f"{name.capitalize()}: no pair has one."
     largest = max(deviations, key=abs)
-    within = sum(abs(each) <= 0.05 for each in deviations)
+    within = sum(abs(each) <= TOLERANCES[name] for each in deviations)
     return (
-        f"Times to the target of {within} of {len(deviations)} replays are within 5 % of the live run's; "
+        f"{name.capitalize()}: {within} of {len(deviations)} of mode {judged} are within {100 * TOLERANCES[name]:.0f} %; "
         f"the largest deviation is {100 * largest:+.1f} %."
     )
 
 
-def origin(pairs: Sequence[tuple[str, pd.Series, pd.Series]]) -> str:
-    runs = [run for _, *both in pairs for run in both]
+def origin(pairs: Sequence[Pair]) -> str:
+    runs = [run for pair in pairs for run in (pair.reference, pair.other)]
 
     def listed(column: str, digits: int | None = None) -> str:
         return ", ".join(sorted({str(run[column])[:digits] for run in runs}))
 
     return (
-        f"modes live and replay · data {listed('config.dataset.name')} · {listed('config.workers')} workers · "
+        f"modes {listed('mode')} · data {listed('config.dataset.name')} · {listed('config.workers')} workers · "
         f"cpu {listed('provenance.cpu')} ({listed('provenance.cores')} cores) · "
         f"commit {listed('provenance.git_commit', 10)} · run on {listed('provenance.started_at', 10)}"
     )

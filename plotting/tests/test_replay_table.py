@@ -20,6 +20,12 @@ def pair(method: str, factor: float, **axes: str) -> list[dict[str, Any]]:
     return [live, replay]
 
 
+def rows_of(text: str) -> list[dict[str, str]]:
+    """Of the first table, by heading."""
+    lines = [line.strip("| ").split(" | ") for line in text.splitlines() if line.startswith("|")]
+    return [dict(zip(lines[0], line)) for line in lines[2:]]
+
+
 class ReplayTableTest(unittest.TestCase):
     def setUp(self) -> None:
         self.folder = Path(self.enterContext(tempfile.TemporaryDirectory()))
@@ -35,15 +41,33 @@ class ReplayTableTest(unittest.TestCase):
     def test_a_row_for_each_training_that_was_run_both_ways(self) -> None:
         code, text, err = self.call(*pair("dense", 1.02), make_record("fp16", axes={"mode": "live"}))
         self.assertEqual((code, err), (0, ""))
-        rows = [line for line in text.splitlines() if line.startswith("| dense") or line.startswith("| fp16")]
-        self.assertEqual(len(rows), 1)
-        cells = [cell.strip() for cell in rows[0].strip("|").split("|")]
-        self.assertEqual((cells[3], cells[6]), ("1.020", "1.020"))
-        self.assertEqual(cells[4:6], ["800", "816"])
+        rows = rows_of(text)
+        self.assertEqual([row["method"] for row in rows], ["dense"])
+        self.assertEqual(rows[0]["time to target, replay / live"], "1.020")
+        self.assertEqual(rows[0]["iteration, replay / live"], "1.020")
+        self.assertEqual((rows[0]["live, iteration (ms)"], rows[0]["replay, iteration (ms)"]), ("800", "816"))
+        self.assertEqual(rows[0]["live, exchange over its least"], "-")
+
+    def test_an_exchange_is_held_against_its_least_time(self) -> None:
+        runs = [{**run, "predicted": {"exchange_time_s": 0.5}} for run in pair("dense", 1.0)]
+        _, text, _ = self.call(*runs)
+        self.assertEqual(rows_of(text)[0]["replay, exchange over its least"], "1.20")
+
+    def test_simulations_are_held_against_replays(self) -> None:
+        replay = pair("dense", 1.0)[1]
+        faster = make_curve(0.9 * ITERATION_TIME_S["dense"], BEST_ACCURACY["dense"])
+        simulation = make_record(
+            "dense", axes={"mode": "simulate"}, mode="simulate", curve=faster, fidelity=None
+        )
+        code, text, err = self.call(replay, simulation)
+        self.assertEqual((code, err), (0, ""))
+        self.assertEqual(rows_of(text)[0]["iteration, simulate / replay"], "0.900")
+        self.assertEqual(rows_of(text)[0]["fidelity"], "faithful / -")
+        self.assertIn("Iteration: 1 of 1 of mode simulate are within 10 %", text)
 
     def test_the_summary_counts_replays_within_five_percent(self) -> None:
         _, text, _ = self.call(*pair("dense", 1.02), *pair("topk 0.1", 0.9))
-        self.assertIn("of 1 of 2 replays are within 5 %", text)
+        self.assertIn("Time to target: 1 of 2 of mode replay are within 5 %", text)
         self.assertIn("largest deviation is -10.0 %", text)
 
     def test_other_axes_make_tables_of_their_own(self) -> None:
