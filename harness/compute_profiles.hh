@@ -1,5 +1,5 @@
-// How long computing takes, for replays: measured here once for all runs that compute the same, and kept in
-// <experiment's results>/compute-profiles/, or taken from a file.
+// How long computing takes, for replays: measured here, or estimated for a device, once for all runs that
+// compute the same, and kept in <experiment's results>/compute-profiles/; or taken from a file.
 #pragma once
 
 #include <chrono>
@@ -18,7 +18,7 @@ class ComputeProfiles {
       : profiles_(std::move(folder), "a compute profile", fresh, stop) {}
 
   // {"path", "hash" (of the file), "origin", "device", "concurrent_workers"}; or the outcome of a measurement
-  // that did not complete. `starting_weights`: a path, or null.
+  // or an estimate that did not complete. `starting_weights`: a path, or null.
   std::variant<Json, Outcome> obtain(const Run& run, const Json& starting_weights, Executor& executor,
                                      Progress& progress, std::chrono::duration<double> stall_timeout);
 

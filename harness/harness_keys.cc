@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "harness/run_plan.hh"
-#include "harness/support/options.hh"
+#include "harness/shipped_files.hh"
 
 namespace thinpipe {
 namespace {
@@ -94,7 +94,6 @@ struct WorkerEventOptions {
 
 struct HarnessOptions {
   std::string mode = "live";
-  std::string compute_profile = "measured";
   std::optional<BottleneckOptions> bottleneck;
   std::optional<std::int64_t> workers;
   std::vector<NetworkEventOptions> network_events;
@@ -109,13 +108,6 @@ struct HarnessOptions {
                        "replay: such a training's communication over the emulated network, by the clock; "
                        "simulate: the same over a model of the network, by arithmetic",
              .one_of = {"live", "converge", "replay", "simulate"}});
-    field(
-        "compute_profile", compute_profile,
-        Rule{
-            .effect =
-                "of modes replay and simulate, how long computing takes: \"measured\" here, before the first "
-                "replay, or the "
-                "path of a compute profile from the experiment's folder"});
     field("bottleneck", bottleneck,
           Rule{.effect = "what the topology's bottlenecks have instead of their own; null: their own"});
     field("workers", workers,
@@ -169,12 +161,23 @@ Json describe_harness_keys() {
       describe_file("topology",
                     "the network: a shipped one by its name, or the path of a .json file from the "
                     "experiment's folder",
-                    topology_names(), R"(\.json$)");
+                    shipped_topologies().names(), R"(\.json$)");
   topology["default"] = "three-switch";
   out.insert(out.begin() + 1, std::move(topology));
+  std::vector<std::string> profiles = shipped_compute_profiles().names();
+  profiles.insert(profiles.begin(), "measured");
+  Json profile =
+      describe_file("compute_profile",
+                    "of modes replay and simulate, how long computing takes: \"measured\" here, before "
+                    "the first replay; a shipped profile or device by its name; or the path of a .json "
+                    "file from the experiment's folder. For a device it is estimated",
+                    profiles, R"(\.json$)");
+  profile["any_of"].push_back({{"options", describe_options<EstimateOptions>()}});
+  profile["default"] = profiles.front();
+  out.insert(out.begin() + 2, std::move(profile));
   Json trace =
       describe_file("file", "a shipped trace by its name, or the path of a file from the experiment's folder",
-                    trace_names(), R"([^/]\.[^/]*$)");
+                    shipped_rate_traces().names(), R"([^/]\.[^/]*$)");
   trace["required"] = true;
   entry_of(out, "rate_trace")["options"].push_back(std::move(trace));
   entry_of(out, "network_events")["constraint"] = constraint_of_network_events();

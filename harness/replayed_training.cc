@@ -24,32 +24,33 @@ ReplayedTraining::ReplayedTraining(const std::filesystem::path& folder)
 std::vector<Json> ReplayedTraining::simulate(const netem::Topology& topology,
                                              const ComputeProfile& profile) const {
   check_profile_fits(profile, "the compute profile", trace_);
-  const Simulator simulator(topology, trace_, profile);
+  const ComputeTimes& times = profile.elapsed;
+  const Simulator simulator(topology, trace_, times);
   std::vector<Json> events;
   double train_time_s = 0;
   Json classes = Json::array();
   for (const StepClass& each : schedule_.classes) {
-    SampleMean times;
+    SampleMean durations;
     for (const JointStep& sample : each.samples) {
       const SimulatedIteration iteration = simulator.iterate(sample);
-      times.add(iteration.iteration_time_s);
+      durations.add(iteration.iteration_time_s);
       train_time_s += iteration.iteration_time_s;
       events.push_back({{"event", "replayed_iteration"},
                         {"iteration", std::ssize(events) + 1},
                         {"train_time_s", train_time_s},
                         {"iteration_time_s", iteration.iteration_time_s},
-                        {"load_s", profile.load_s},
-                        {"compute_s", profile.compute_s + profile.finish_s},
-                        {"encode_s", profile.encode_s},
+                        {"load_s", times.load_s},
+                        {"compute_s", times.compute_s + times.finish_s},
+                        {"encode_s", times.encode_s},
                         {"exchange_s", iteration.exchange_s},
-                        {"decode_s", profile.decode_s},
+                        {"decode_s", times.decode_s},
                         {"exposed_exchange_s", iteration.exposed_exchange_s},
                         {"payload_bytes", 0},
                         {"sent_bytes", 0.0}});
     }
     classes.push_back({{"steps", each.steps},
-                       {"iterations", times.count()},
-                       {"mean_s", times.mean()},
+                       {"iterations", durations.count()},
+                       {"mean_s", durations.mean()},
                        {"half_width_s", nullptr}});
   }
   events.push_back({{"event", "replayed"}, {"classes", std::move(classes)}});

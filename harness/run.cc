@@ -291,6 +291,7 @@ class RunInProgress {
     if (!replayed_) return nullptr;
     Json out = replayed_->about();
     out["compute_profile"] = profile_;
+    out["computing"] = run_.mode == Mode::replay ? Json(run_.computing()) : Json(nullptr);
     return out;
   }
 

@@ -11,7 +11,9 @@
 
 #include "harness/harness_keys.hh"
 #include "harness/merge.hh"
+#include "harness/replay/device.hh"
 #include "harness/run_id.hh"
+#include "harness/shipped_files.hh"
 #include "harness/support/nearest.hh"
 
 namespace thinpipe {
@@ -29,7 +31,8 @@ class Topologies {
   const netem::Topology& load(const std::string& name, const Place& place) {
     const auto cached = loaded_.find(name);
     if (cached != loaded_.end()) return cached->second;
-    return loaded_.emplace(name, netem::load_topology(find_topology(name, folder_, place))).first->second;
+    const std::filesystem::path path = shipped_topologies().find(name, folder_, place);
+    return loaded_.emplace(name, netem::load_topology(path)).first->second;
   }
 
   // Where files that an experiment names by a path are sought.
@@ -66,7 +69,7 @@ void apply_bottleneck(netem::Topology& topology, const Json& value, const Place&
 // without changes keep the identity they always had.
 void read_changes(JsonObject& object, const Topologies& topologies, Run& run) {
   run.schedule = netem::read_schedule(object, run.topology, [&](const std::string& name, const Place& place) {
-    return find_trace(name, topologies.folder(), place).string();
+    return shipped_rate_traces().find(name, topologies.folder(), place).string();
   });
   if (Json events = netem::events_to_json(run.schedule); !events.is_null()) {
     run.config["network_events"] = std::move(events);
@@ -124,6 +127,30 @@ void read_live_part(JsonObject& object, Topologies& topologies, Run& run) {
   read_faults(object, run);
 }
 
+void read_profile(JsonObject& object, const std::filesystem::path& folder, Run& run) {
+  const Json* const value = object.find("compute_profile");
+  const Place place = object.place_of("compute_profile");
+  if (value == nullptr || *value == "measured") {
+    run.config["compute_profile"] = "measured";
+    return;
+  }
+  EstimateOptions options;
+  if (value->is_object()) {
+    options = read_options<EstimateOptions>(*value, place);
+  } else {
+    read_value(*value, place, {}, options.device);
+  }
+  run.profile = shipped_compute_profiles().find(options.device, folder, place);
+  run.estimated_batch_size = options.batch_size_per_worker;
+  if (run.estimated_batch_size && !is_device(parse_json_file(run.profile->string()))) {
+    throw InputError(place / "batch_size_per_worker",
+                     fmt::format("is for estimates: {} is no description of a device, but a profile with a "
+                                 "batch of its own",
+                                 run.profile->string()));
+  }
+  run.config["compute_profile"] = *value;
+}
+
 // What comes by the clock, or befalls workers, has no place in a training that is replayed in samples.
 void read_replay_part(JsonObject& object, Topologies& topologies, const std::string& mode, Run& run) {
   run.mode = mode == "replay" ? Mode::replay : Mode::simulate;
@@ -131,16 +158,7 @@ void read_replay_part(JsonObject& object, Topologies& topologies, const std::str
     refuse(object, key, "is for mode \"live\": a replay goes through samples of a training's steps");
   }
   read_network_part(object, topologies, mode, run);
-  std::string profile = "measured";
-  object.read("compute_profile", profile);
-  run.config["compute_profile"] = profile;
-  if (profile == "measured") return;
-  run.profile = topologies.folder() / profile;
-  if (!std::filesystem::is_regular_file(*run.profile)) {
-    throw InputError(object.place_of("compute_profile"),
-                     fmt::format("the compute profile {} does not exist; \"measured\" measures one here",
-                                 run.profile->string()));
-  }
+  read_profile(object, topologies.folder(), run);
 }
 
 // What a network or the clock would have to be there for is refused: it would do nothing.
@@ -253,15 +271,6 @@ std::string with_harness_keys(const CheckedConfig& checked) {
                      suggestion(keys[0], harness_keys()), checked.message);
 }
 
-std::vector<std::string> names_in(const std::filesystem::path& folder, const std::string& extension) {
-  std::vector<std::string> names;
-  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
-    if (entry.path().extension() == extension) names.push_back(entry.path().stem());
-  }
-  std::ranges::sort(names);
-  return names;
-}
-
 // An InputError about the merged configuration becomes one about the user's file.
 template <class Action>
 auto located(const Point& point, const Action& action) {
@@ -303,7 +312,11 @@ std::vector<Run> plan_runs(const Experiment& experiment, const TrainerProgram& t
       Run convergence = convergence_run_of(run, content);
       run.convergence_run = convergence.id;
       distinct.add_convergence(std::move(convergence));
-      if (run.profile) content["/compute_profile"] = content_hash_of_file(*run.profile);
+      if (run.profile) {
+        const Json& written = run.config.at("compute_profile");
+        content[written.is_object() ? "/compute_profile/device" : "/compute_profile"] =
+            content_hash_of_file(*run.profile);
+      }
     }
     identify(run, content);
     distinct.add(std::move(run));
@@ -334,52 +347,6 @@ std::vector<Run> matching(std::vector<Run> runs, const std::string& pattern) {
                      fmt::format("matches no run; the runs are: {}", fmt::join(labels, "; ")));
   }
   return out;
-}
-
-std::filesystem::path topology_folder() {
-  return std::filesystem::path(THINPIPE_DATA_DIR) / "topologies";
-}
-
-std::filesystem::path find_topology(const std::string& name, const std::filesystem::path& folder,
-                                    const Place& place) {
-  if (name.ends_with(".json")) {
-    const std::filesystem::path path = folder / name;
-    if (!std::filesystem::exists(path)) {
-      throw InputError(place, fmt::format("the topology file {} does not exist", path.string()));
-    }
-    return path;
-  }
-  const std::vector<std::string> names = topology_names();
-  if (std::ranges::find(names, name) == names.end()) {
-    throw InputError(place, fmt::format("unknown topology \"{}\"{}, or the path of a .json file", name,
-                                        suggestion(name, names)));
-  }
-  return topology_folder() / (name + ".json");
-}
-
-std::filesystem::path find_trace(const std::string& name, const std::filesystem::path& folder,
-                                 const Place& place) {
-  if (std::filesystem::path(name).has_extension()) {
-    const std::filesystem::path path = folder / name;
-    if (!std::filesystem::is_regular_file(path)) {
-      throw InputError(place, fmt::format("the trace {} does not exist", path.string()));
-    }
-    return path;
-  }
-  const std::vector<std::string> names = trace_names();
-  if (std::ranges::find(names, name) == names.end()) {
-    throw InputError(place, fmt::format("unknown trace \"{}\"{}, or the path of a file with an extension",
-                                        name, suggestion(name, names)));
-  }
-  return topology_folder() / "traces" / (name + ".csv");
-}
-
-std::vector<std::string> topology_names() {
-  return names_in(topology_folder(), ".json");
-}
-
-std::vector<std::string> trace_names() {
-  return names_in(topology_folder() / "traces", ".csv");
 }
 
 }  // namespace thinpipe

@@ -41,12 +41,17 @@ struct Run {
   std::int64_t workers = 0;
   std::vector<WorkerEvent> worker_events;  // places are the user's
   FailurePolicy on_worker_failure;
-  std::string convergence_run = {};                   // of a replay or simulation: the run that it is of
-  std::optional<std::filesystem::path> profile = {};  // likewise; nothing: measured here
+  std::string convergence_run = {};                       // of a replay or simulation: the run that it is of
+  std::optional<std::filesystem::path> profile = {};      // likewise, or a device's; nothing: measured here
+  std::optional<std::int64_t> estimated_batch_size = {};  // per worker; nothing: the training's
   bool leaves_trace = false;  // a convergence run for a replay: no use without its trace
 
   // Of a convergence run's communication.
   bool is_replay() const { return mode == Mode::replay || mode == Mode::simulate; }
+
+  // What a replaying worker does where the training computes (trainer/replay/computing.hh): it keeps this
+  // machine as busy as the training would where the profile is this machine's.
+  const char* computing() const { return profile ? "waits" : "works"; }
 
   // False without an emulated network, or where the topology is the loopback: no namespaces, no caps.
   bool needs_network() const;
@@ -60,20 +65,5 @@ std::vector<Run> plan_runs(const Experiment& experiment, const TrainerProgram& t
 // Those whose label matches the shell pattern, as does any one of their labels' values, and the convergence
 // runs that these replay; an empty pattern matches all. Throws InputError when none does.
 std::vector<Run> matching(std::vector<Run> runs, const std::string& pattern);
-
-// Where topologies are found by name, and traces in the folder "traces" below.
-std::filesystem::path topology_folder();
-std::vector<std::string> topology_names();
-std::vector<std::string> trace_names();
-
-// The file of a topology that is named as users name it: a short name, or a path that ends in .json, from
-// `folder`. Throws InputError at `place`.
-std::filesystem::path find_topology(const std::string& name, const std::filesystem::path& folder,
-                                    const Place& place);
-
-// The file of a rate trace that is named as users name it: a short name of a shipped one, or a path with an
-// extension, from `folder`. Throws InputError at `place`.
-std::filesystem::path find_trace(const std::string& name, const std::filesystem::path& folder,
-                                 const Place& place);
 
 }  // namespace thinpipe

@@ -27,6 +27,7 @@ WorkerCommand WorkerInputs::replaying(std::int64_t rank, const netem::Host& host
   return at_host(rank, host, "replay",
                  {{"communication_trace", trace.string()},
                   {"compute_profile", profile.string()},
+                  {"computing", run_.computing()},
                   {"collective", run_.training_config.at("collective")}});
 }
 

@@ -68,7 +68,7 @@ GradientExchange::GradientExchange(Model& model, const Mask& mask, std::unique_p
     }
     parameters_.push_back(std::move(parameter));
   }
-  ready_s_.resize(parameters_.size());
+  ready_.resize(parameters_.size());
   prune_gradients(mask);
   // Until arrival is known: the last parameter of the model is the first whose gradient is ready.
   std::vector<std::size_t> order(parameters_.size());
@@ -125,7 +125,7 @@ void GradientExchange::hand_over(std::size_t p, const torch::Tensor& value) {
   // NaN.
   if (parameter.pruned.defined()) parameter.view.masked_fill_(parameter.pruned, 0);
   parameter.arrived = true;
-  ready_s_[p] = step_.elapsed_s();
+  ready_[p] = step_.read();
   if (steps_ == 1) arrival_order_.push_back(p);
   complete(parameter.bucket);
 }

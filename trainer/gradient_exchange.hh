@@ -67,7 +67,7 @@ class GradientExchange {
   StepReport finish_step();
 
   // Of the last step, per parameter: from begin_step() until it was handed over.
-  const std::vector<double>& ready_s() const { return ready_s_; }
+  const std::vector<Durations>& ready() const { return ready_; }
 
   // Whether coming steps look into every gradient of this worker before it is synchronised, to find out which
   // one is not finite: for when a step has been skipped, because it costs a pass over all of them.
@@ -128,7 +128,7 @@ class GradientExchange {
   std::uint64_t steps_ = 0;
   std::function<void()> before_release_ = [] {};
   Stopwatch step_;  // since begin_step()
-  std::vector<double> ready_s_;
+  std::vector<Durations> ready_;
   double first_bucket_s_ = 0;
   bool inspects_ = false;
   std::optional<std::size_t> first_non_finite_;

@@ -13,6 +13,7 @@
 #include "trainer/compute_cost.hh"
 #include "trainer/convergence.hh"
 #include "trainer/convert.hh"
+#include "trainer/estimation.hh"
 #include "trainer/forward.hh"
 #include "trainer/pretraining.hh"
 #include "trainer/profiling.hh"
@@ -70,6 +71,11 @@ int converge(const std::string& path) {
 
 int profile(const std::string& path) {
   return thinpipe::trainer::profile(thinpipe::trainer::read_profile_file(path), emit) ? kSuccess : kFailure;
+}
+
+int estimate(const std::string& path) {
+  return thinpipe::trainer::estimate(thinpipe::trainer::read_estimation_file(path), emit) ? kSuccess
+                                                                                          : kFailure;
 }
 
 int replay(const std::string& path) {
@@ -130,8 +136,15 @@ int main(int argc, char** argv) {
                                        "the same time");
   profiling->add_option("FILE", file, "profile.json")->required();
   profiling->callback([&] { exit_code = profile(file); });
+  auto* estimating = app.add_subcommand(
+      "estimate",
+      "estimate what the parts of an iteration would take on a device that is not here: FILE is "
+      "{\"schema_version\": 1, \"config\": {the training's}, \"device\": {as trainer/profiles/a40.json}, "
+      "\"output\": PATH}");
+  estimating->add_option("FILE", file, "estimate.json")->required();
+  estimating->callback([&] { exit_code = estimate(file); });
   auto* replaying =
-      app.add_subcommand("replay", "be the worker that a file describes, waiting where it would compute");
+      app.add_subcommand("replay", "be the worker that a file describes, which has nothing to compute");
   replaying->add_option("FILE", file, "replay-worker.json")->required();
   replaying->callback([&] { exit_code = replay(file); });
   std::string output;

@@ -28,32 +28,42 @@ class Sums {
   void add(const StepTimes& step) {
     const std::lock_guard lock(mutex_);
     ++steps_;
-    sums_.load_s += step.load_s;
-    sums_.compute_s += step.compute_s;
-    sums_.finish_s += step.finish_s;
-    if (!step.exchanged) return;
-    ++exchanges_;
-    sums_.encode_s += step.section.encode_s;
-    sums_.decode_s += step.section.decode_s;
-    sums_.ready_s.resize(step.ready_s.size());
-    for (std::size_t p = 0; p < step.ready_s.size(); ++p) sums_.ready_s[p] += step.ready_s[p];
+    exchanges_ += step.exchanged ? 1 : 0;
+    add(step, &Durations::elapsed_s, step.section.encode_s, step.section.decode_s, elapsed_);
+    add(step, &Durations::processor_s, step.section.encode_processor_s, step.section.decode_processor_s,
+        processor_);
   }
 
-  ComputeProfile mean() const {
-    ComputeProfile mean = sums_;
-    const auto steps = static_cast<double>(steps_);
-    const auto exchanges = static_cast<double>(std::max<std::int64_t>(exchanges_, 1));
-    for (double* each : {&mean.load_s, &mean.compute_s, &mean.finish_s}) *each /= steps;
-    for (double* each : {&mean.encode_s, &mean.decode_s}) *each /= exchanges;
-    for (double& each : mean.ready_s) each /= exchanges;
-    return mean;
-  }
+  ComputeTimes mean_elapsed() const { return mean(elapsed_); }
+  ComputeTimes mean_processor() const { return mean(processor_); }
 
  private:
+  static void add(const StepTimes& step, double Durations::*kind, double encode_s, double decode_s,
+                  ComputeTimes& sums) {
+    sums.load_s += step.load.*kind;
+    sums.compute_s += step.compute.*kind;
+    sums.finish_s += step.finish.*kind;
+    if (!step.exchanged) return;
+    sums.encode_s += encode_s;
+    sums.decode_s += decode_s;
+    sums.ready_s.resize(step.ready.size());
+    for (std::size_t p = 0; p < step.ready.size(); ++p) sums.ready_s[p] += step.ready[p].*kind;
+  }
+
+  ComputeTimes mean(ComputeTimes sums) const {
+    const auto steps = static_cast<double>(steps_);
+    const auto exchanges = static_cast<double>(std::max<std::int64_t>(exchanges_, 1));
+    for (double* each : {&sums.load_s, &sums.compute_s, &sums.finish_s}) *each /= steps;
+    for (double* each : {&sums.encode_s, &sums.decode_s}) *each /= exchanges;
+    for (double& each : sums.ready_s) each /= exchanges;
+    return sums;
+  }
+
   std::mutex mutex_;
   std::int64_t steps_ = 0;
   std::int64_t exchanges_ = 0;
-  ComputeProfile sums_;
+  ComputeTimes elapsed_;
+  ComputeTimes processor_;
 };
 
 }  // namespace
@@ -78,7 +88,7 @@ bool profile(const ProfileFile& file, const EventSink& events) {
     loop.take_steps(file.iterations, [&sums](const StepTimes& step) { sums.add(step); });
   };
   const auto write = [&] {
-    ComputeProfile profile = sums.mean();
+    ComputeProfile profile{.elapsed = sums.mean_elapsed(), .processor = sums.mean_processor()};
     profile.device = {{"name", config.compute.device == "cpu" ? processor_name() : config.compute.device},
                       {"precision", config.compute.precision},
                       {"libraries", library_versions()}};

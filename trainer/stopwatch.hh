@@ -1,18 +1,39 @@
-// Elapsed time, by the steady clock.
+// Time that passes, and what of it the calling thread has a processor core for.
 #pragma once
 
-#include <chrono>
+#include <ctime>
 
 namespace thinpipe::trainer {
 
+struct Durations {
+  double elapsed_s = 0;    // by the steady clock
+  double processor_s = 0;  // of the thread
+
+  Durations& operator+=(const Durations& other) {
+    elapsed_s += other.elapsed_s;
+    processor_s += other.processor_s;
+    return *this;
+  }
+  friend Durations operator-(const Durations& a, const Durations& b) {
+    return {a.elapsed_s - b.elapsed_s, a.processor_s - b.processor_s};
+  }
+};
+
+// For the thread that made it; elapsed_s() for all.
 class Stopwatch {
  public:
-  double elapsed_s() const {
-    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
-  }
+  double elapsed_s() const { return now_s(CLOCK_MONOTONIC) - start_.elapsed_s; }
+  double processor_s() const { return now_s(CLOCK_THREAD_CPUTIME_ID) - start_.processor_s; }
+  Durations read() const { return {elapsed_s(), processor_s()}; }
 
  private:
-  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+  static double now_s(clockid_t clock) {
+    timespec now{};
+    ::clock_gettime(clock, &now);  // of clocks that exist, it cannot fail
+    return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
+  }
+
+  Durations start_ = {now_s(CLOCK_MONOTONIC), now_s(CLOCK_THREAD_CPUTIME_ID)};
 };
 
 }  // namespace thinpipe::trainer

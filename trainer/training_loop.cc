@@ -89,13 +89,14 @@ StepTimes TrainingLoop::step() {
   const Stopwatch stopwatch;
   enter(Pulse::Phase::computing);
   const Batch batch = loader_.load(iteration_);
-  const double load_s = stopwatch.elapsed_s();
+  const Durations load = stopwatch.read();
   begin_step();
   const torch::Tensor loss = compute_gradients(batch.to(device_));
-  const double compute_s = stopwatch.elapsed_s() - load_s;
+  const Durations compute = stopwatch.read() - load;
   enter(Pulse::Phase::exchanging);
   const StepReport report = finish_step();
-  const double iteration_time_s = stopwatch.elapsed_s();
+  const Durations whole = stopwatch.read();
+  const double iteration_time_s = whole.elapsed_s;
   if (recorder_ != nullptr) recorder_->end_step();
 
   train_time_s_ += iteration_time_s;
@@ -112,8 +113,8 @@ StepTimes TrainingLoop::step() {
            {"train_loss", loss.item<double>()},
            {"applied", report.applied},
            {"iteration_time_s", iteration_time_s},
-           {"load_s", load_s},
-           {"compute_s", iteration_time_s - load_s - report.exposed_exchange_s},
+           {"load_s", load.elapsed_s},
+           {"compute_s", iteration_time_s - load.elapsed_s - report.exposed_exchange_s},
            {"encode_s", report.section.encode_s},
            {"exchange_s", report.section.exchange_s},
            {"decode_s", report.section.decode_s},
@@ -124,12 +125,12 @@ StepTimes TrainingLoop::step() {
   if (!report.applied) spdlog::warn("iteration {}: skipped, a gradient was not finite", iteration_);
   spdlog::debug("iteration {}: {:.6f} s, loss {:.6g}", iteration_, iteration_time_s, loss.item<double>());
   give_up_if_never_finite();
-  return {.load_s = load_s,
-          .compute_s = compute_s,
-          .finish_s = iteration_time_s - load_s - compute_s - report.exposed_exchange_s,
+  return {.load = load,
+          .compute = compute,
+          .finish = whole - load - compute - Durations{.elapsed_s = report.exposed_exchange_s},
           .exchanged = report.exchanged,
           .section = report.section,
-          .ready_s = exchange_->ready_s()};
+          .ready = exchange_->ready()};
 }
 
 void TrainingLoop::begin_step() {

@@ -25,14 +25,14 @@ class NonFiniteError : public Error {
   using Error::Error;
 };
 
-// What the parts of an iteration took one worker; between compute_s and finish_s it waited for the exchange.
+// What the parts of an iteration took one worker; between compute and finish it waited for the exchange.
 struct StepTimes {
-  double load_s = 0;                   // until the batch was there
-  double compute_s = 0;                // forward and backward
-  double finish_s = 0;                 // up to new weights
-  bool exchanged = true;               // false: a local step, without the two below
-  Section section = {};                // of all buckets
-  const std::vector<double>& ready_s;  // GradientExchange's
+  Durations load;                       // until the batch was there
+  Durations compute;                    // forward and backward
+  Durations finish;                     // up to new weights
+  bool exchanged = true;                // false: a local step, without the two below
+  Section section = {};                 // of all buckets
+  const std::vector<Durations>& ready;  // GradientExchange's
 };
 
 struct CheckpointOptions {

@@ -5,14 +5,19 @@
 #include <fmt/ranges.h>
 
 #include "harness/commands/command.hh"
-#include "harness/run_plan.hh"
+#include "harness/replay/compute_profile.hh"
+#include "harness/replay/device.hh"
+#include "harness/shipped_files.hh"
 #include "harness/support/nearest.hh"
+#include "harness/trainer_program.hh"
+#include "netem/topology.hh"
 
 namespace thinpipe {
 namespace {
 
-const std::vector<std::string> listed_kinds = {"synchronisers", "models",     "datasets",    "optimisers",
-                                               "pruning",       "topologies", "collectives", "settings"};
+const std::vector<std::string> listed_kinds = {"synchronisers", "models",      "datasets",
+                                               "optimisers",    "pruning",     "topologies",
+                                               "profiles",      "collectives", "settings"};
 
 struct ListOptions {
   std::string kind;
@@ -21,9 +26,24 @@ struct ListOptions {
 
 Json describe_topologies() {
   Json out = Json::object();
-  for (const std::string& name : topology_names()) {
-    const netem::Topology topology = netem::load_topology(topology_folder() / (name + ".json"));
+  for (const std::string& name : shipped_topologies().names()) {
+    const netem::Topology topology = netem::load_topology(shipped_topologies().find(name, {}, {}));
     out[name] = {{"summary", topology.description}, {"topology", netem::to_json(topology)}};
+  }
+  return out;
+}
+
+Json describe_profiles() {
+  Json out = Json::object();
+  for (const std::string& name : shipped_compute_profiles().names()) {
+    const std::string path = shipped_compute_profiles().find(name, {}, {}).string();
+    const Json file = parse_json_file(path);
+    if (is_device(file)) {
+      const Device device = parse_device(file, {path, ""});
+      out[name] = {{"summary", fmt::format("estimated for {}; {}", device.name, device.source)}};
+    } else {
+      out[name] = {{"summary", fmt::format("measured on {}", parse_profile(file, path).device.dump())}};
+    }
   }
   return out;
 }
@@ -41,6 +61,7 @@ Json describe_settings(const Json& configuration) {
 
 Json describe_kind(const std::string& kind) {
   if (kind == "topologies") return describe_topologies();
+  if (kind == "profiles") return describe_profiles();
   const Json described = TrainerProgram::find().describe();
   return kind == "settings" ? describe_settings(described.at("configuration")) : described.at(kind);
 }

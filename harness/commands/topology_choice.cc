@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "harness/run_plan.hh"
+#include "harness/shipped_files.hh"
 #include "harness/support/nearest.hh"
 
 namespace thinpipe {
@@ -41,7 +41,7 @@ void TopologyChoice::add_to(CLI::App& command) {
 
 netem::Topology TopologyChoice::load() const {
   const Place place{"TOPOLOGY " + name, ""};
-  netem::Topology topology = netem::load_topology(find_topology(name, "", place));
+  netem::Topology topology = netem::load_topology(shipped_topologies().find(name, "", place));
   if (topology.kind == netem::TopologyKind::loopback) {
     throw InputError(place, "is of kind \"loopback\", which has no virtual network; name another");
   }

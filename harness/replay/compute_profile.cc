@@ -9,18 +9,28 @@ namespace {
 
 struct Time {
   const char* name;
-  double ComputeProfile::*member;
+  double ComputeTimes::*member;
 };
 
-constexpr std::array<Time, 5> times = {{{"load_s", &ComputeProfile::load_s},
-                                        {"compute_s", &ComputeProfile::compute_s},
-                                        {"finish_s", &ComputeProfile::finish_s},
-                                        {"encode_s", &ComputeProfile::encode_s},
-                                        {"decode_s", &ComputeProfile::decode_s}}};
+constexpr std::array<Time, 5> times = {{{"load_s", &ComputeTimes::load_s},
+                                        {"compute_s", &ComputeTimes::compute_s},
+                                        {"finish_s", &ComputeTimes::finish_s},
+                                        {"encode_s", &ComputeTimes::encode_s},
+                                        {"decode_s", &ComputeTimes::decode_s}}};
 
 // What decides how long computing takes; the exchange's own parts do not.
 constexpr std::array<const char*, 3> decisive = {"/model", "/training/batch_size_per_worker",
                                                  "/dataset/name"};
+
+void write_times(const ComputeTimes& all, Json& out) {
+  out["ready_s"] = all.ready_s;
+  for (const Time& time : times) out[time.name] = all.*time.member;
+}
+
+void read_times(JsonObject& object, ComputeTimes& all) {
+  object.read("ready_s", all.ready_s, {.at_least = 0, .required = true});
+  for (const Time& time : times) object.read(time.name, all.*time.member, {.at_least = 0, .required = true});
+}
 
 }  // namespace
 
@@ -31,8 +41,9 @@ Json to_json(const ComputeProfile& profile) {
               {"configuration", profile.configuration},
               {"concurrent_workers", profile.concurrent_workers},
               {"iterations", profile.iterations},
-              {"ready_s", profile.ready_s}};
-  for (const Time& time : times) out[time.name] = profile.*time.member;
+              {"processor", nullptr}};
+  write_times(profile.elapsed, out);
+  if (profile.processor) write_times(*profile.processor, out["processor"]);
   return out;
 }
 
@@ -51,9 +62,12 @@ ComputeProfile parse_profile(const Json& value, const std::string& file) {
   object.read("configuration", profile.configuration, {.required = true});
   object.read("concurrent_workers", profile.concurrent_workers, {.at_least = 1, .required = true});
   object.read("iterations", profile.iterations, {.at_least = 1, .required = true});
-  object.read("ready_s", profile.ready_s, {.at_least = 0, .required = true});
-  for (const Time& time : times)
-    object.read(time.name, profile.*time.member, {.at_least = 0, .required = true});
+  read_times(object, profile.elapsed);
+  if (const Json* processor = object.find("processor"); processor != nullptr && !processor->is_null()) {
+    JsonObject of_processor(*processor, object.place_of("processor"));
+    read_times(of_processor, profile.processor.emplace());
+    of_processor.finish();
+  }
   object.finish();
   return profile;
 }
@@ -74,10 +88,13 @@ void check_profile_fits(const ComputeProfile& profile, const std::string& file,
           fmt::format("the profile was made for {}, the trace for {}", ours.dump(), theirs.dump()));
     }
   }
-  if (profile.ready_s.size() != trace.parameters.size()) {
-    throw InputError({file, "/ready_s"}, fmt::format("has {} parameters where the trace has {}",
-                                                     profile.ready_s.size(), trace.parameters.size()));
-  }
+  const auto check_parameters = [&](const ComputeTimes& times_of, const char* name) {
+    if (times_of.ready_s.size() == trace.parameters.size()) return;
+    throw InputError({file, name}, fmt::format("has {} parameters where the trace has {}",
+                                               times_of.ready_s.size(), trace.parameters.size()));
+  };
+  check_parameters(profile.elapsed, "/ready_s");
+  if (profile.processor) check_parameters(*profile.processor, "/processor/ready_s");
 }
 
 }  // namespace thinpipe

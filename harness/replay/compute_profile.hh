@@ -1,5 +1,6 @@
-// How long the parts of an iteration take that are not the network's: what a replay waits for instead of
-// computing. Measured by thinpipe-trainer's "profile". Format: docs/results.md, compute-profile.json. Pure.
+// How long the parts of an iteration take that are not the network's: what a replay does instead of
+// computing. Measured by thinpipe-trainer's "profile", or estimated by its "estimate". Format:
+// docs/results.md, compute-profile.json. Pure.
 #pragma once
 
 #include <string>
@@ -11,6 +12,15 @@ namespace thinpipe {
 
 inline constexpr int profile_schema_version = 1;
 
+struct ComputeTimes {
+  double load_s = 0;                 // until the batch is there
+  std::vector<double> ready_s = {};  // from then until each parameter's gradient is, in the model's order
+  double compute_s = 0;              // from then until forward and backward are done
+  double finish_s = 0;               // from the end of the last exchange to new weights
+  double encode_s = 0;               // of the whole gradient, by the method
+  double decode_s = 0;
+};
+
 struct ComputeProfile {
   std::string origin = "measured";  // or "estimated"
   Json device = nullptr;            // what it was measured on, and with
@@ -18,12 +28,9 @@ struct ComputeProfile {
   std::int64_t concurrent_workers = 1;
   std::int64_t iterations = 1;  // that the times are means of
 
-  double load_s = 0;                 // until the batch is there
-  std::vector<double> ready_s = {};  // from then until each parameter's gradient is, in the model's order
-  double compute_s = 0;              // from then until forward and backward are done
-  double finish_s = 0;               // from the end of the last exchange to new weights
-  double encode_s = 0;               // of the whole gradient, by the method
-  double decode_s = 0;
+  ComputeTimes elapsed = {};
+  // Of a processor core, which workers that are more than the cores share; where that was measured.
+  std::optional<ComputeTimes> processor = {};
 };
 
 Json to_json(const ComputeProfile& profile);

@@ -5,7 +5,7 @@
 namespace thinpipe {
 
 std::vector<TimedBucket> timed_layout(const TracedLayout& layout, const CommunicationTrace& trace,
-                                      const ComputeProfile& profile) {
+                                      const ComputeTimes& times) {
   std::vector<TimedBucket> out;
   std::int64_t all = 0;
   for (const TracedParameter& parameter : trace.parameters) all += parameter.elements;
@@ -14,7 +14,7 @@ std::vector<TimedBucket> timed_layout(const TracedLayout& layout, const Communic
     std::int64_t elements = 0;
     for (const std::size_t p : bucket.parameters) {
       elements += trace.parameters[p].elements;
-      timed.ready_s = std::max(timed.ready_s, profile.ready_s[p]);
+      timed.ready_s = std::max(timed.ready_s, times.ready_s[p]);
     }
     timed.share = static_cast<double>(elements) / static_cast<double>(std::max<std::int64_t>(all, 1));
   }

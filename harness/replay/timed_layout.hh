@@ -1,4 +1,4 @@
-// When the buckets of a layout can be exchanged, by a compute profile. Pure.
+// When the buckets of a layout can be exchanged, by the times of a compute profile. Pure.
 #pragma once
 
 #include "harness/replay/compute_profile.hh"
@@ -12,6 +12,6 @@ struct TimedBucket {
 
 // In the order of exchange.
 std::vector<TimedBucket> timed_layout(const TracedLayout& layout, const CommunicationTrace& trace,
-                                      const ComputeProfile& profile);
+                                      const ComputeTimes& times);
 
 }  // namespace thinpipe

@@ -41,13 +41,13 @@ struct Message {
 
 class Iteration {
  public:
-  Iteration(const netem::Topology& topology, const CommunicationTrace& trace, const ComputeProfile& profile,
+  Iteration(const netem::Topology& topology, const CommunicationTrace& trace, const ComputeTimes& times,
             const JointStep& step)
-      : network_(topology), profile_(profile), workers_(step.size()) {
+      : network_(topology), times_(times), workers_(step.size()) {
     for (std::size_t rank = 0; rank < step.size(); ++rank) {
       workers_[rank].exchange = &trace.exchanges[step[rank].value()];
     }
-    layout_ = timed_layout(trace.layouts[workers_.front().exchange->layout], trace, profile);
+    layout_ = timed_layout(trace.layouts[workers_.front().exchange->layout], trace, times);
   }
 
   SimulatedIteration run() {
@@ -92,9 +92,9 @@ class Iteration {
       const TimedBucket& bucket = layout_[worker.bucket];
       if (!worker.begun) {
         worker.begun = true;
-        const double ready_s = profile_.load_s + bucket.ready_s;
+        const double ready_s = times_.load_s + bucket.ready_s;
         begin_call(rank);
-        return wake_at(std::max(now_s_, ready_s) + bucket.share * profile_.encode_s, rank);
+        return wake_at(std::max(now_s_, ready_s) + bucket.share * times_.encode_s, rank);
       }
       const auto& calls = worker.exchange->buckets[worker.bucket];
       if (worker.call < calls.size()) {
@@ -108,8 +108,8 @@ class Iteration {
       ++worker.bucket;
       worker.call = 0;
       worker.begun = false;
-      if (bucket.share * profile_.decode_s > 0) {
-        return wake_at(now_s_ + bucket.share * profile_.decode_s, rank);
+      if (bucket.share * times_.decode_s > 0) {
+        return wake_at(now_s_ + bucket.share * times_.decode_s, rank);
       }
     }
     worker.done_s = now_s_;
@@ -180,14 +180,14 @@ class Iteration {
       }
       last_s = std::max(last_s, workers_[rank].done_s);
     }
-    const double computed_s = profile_.load_s + profile_.compute_s;
-    return {.iteration_time_s = std::max(last_s, computed_s) + profile_.finish_s,
+    const double computed_s = times_.load_s + times_.compute_s;
+    return {.iteration_time_s = std::max(last_s, computed_s) + times_.finish_s,
             .exposed_exchange_s = std::max(0.0, workers_.front().done_s - computed_s),
             .exchange_s = workers_.front().exchange_s};
   }
 
   FluidNetwork network_;
-  const ComputeProfile& profile_;
+  const ComputeTimes& times_;
   std::vector<Worker> workers_;
   std::vector<TimedBucket> layout_;
   std::map<std::pair<std::size_t, std::size_t>, std::deque<Message>> queues_;
@@ -200,8 +200,8 @@ class Iteration {
 
 SimulatedIteration Simulator::iterate(const JointStep& step) const {
   const bool exchanges = step.front().has_value();
-  if (!exchanges) return {.iteration_time_s = profile_.load_s + profile_.compute_s + profile_.finish_s};
-  return Iteration(topology_, trace_, profile_, step).run();
+  if (!exchanges) return {.iteration_time_s = times_.load_s + times_.compute_s + times_.finish_s};
+  return Iteration(topology_, trace_, times_, step).run();
 }
 
 }  // namespace thinpipe

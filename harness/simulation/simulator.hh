@@ -18,8 +18,8 @@ struct SimulatedIteration {
 class Simulator {
  public:
   // All must outlive this, and fit together. The trace's workers are on the topology's first hosts.
-  Simulator(const netem::Topology& topology, const CommunicationTrace& trace, const ComputeProfile& profile)
-      : topology_(topology), trace_(trace), profile_(profile) {}
+  Simulator(const netem::Topology& topology, const CommunicationTrace& trace, const ComputeTimes& times)
+      : topology_(topology), trace_(trace), times_(times) {}
 
   // Throws Error where the step's calls wait for each other for ever.
   SimulatedIteration iterate(const JointStep& step) const;
@@ -27,7 +27,7 @@ class Simulator {
  private:
   const netem::Topology& topology_;
   const CommunicationTrace& trace_;
-  const ComputeProfile& profile_;
+  const ComputeTimes& times_;
 };
 
 }  // namespace thinpipe

@@ -91,6 +91,10 @@ TEST(PlanRuns, RefusesWhatAModeCannotDo) {
               HasSubstr("/base/compute_profile: is for modes \"replay\" and \"simulate\""));
   EXPECT_THAT(failure(R"({"base": {"mode": "replay", "compute_profile": "a.json"}})"),
               HasSubstr("the compute profile a.json does not exist"));
+  EXPECT_THAT(failure(R"({"base": {"mode": "replay", "compute_profile": "a4"}})"),
+              HasSubstr("/base/compute_profile: unknown compute profile \"a4\"; did you mean \"a40\"?"));
+  EXPECT_THAT(failure(R"({"base": {"mode": "replay", "compute_profile": {"batch_size_per_worker": 32}}})"),
+              HasSubstr("/base/compute_profile/device"));
   EXPECT_THAT(failure(R"({"base": {"mode": "replay", "worker_events": [{"worker": 0, "slowdown": 2}]}})"),
               HasSubstr("/base/worker_events: is for mode \"live\""));
   EXPECT_THAT(failure(R"({"base": {"mode": "converge", "topology": "pair"}})"),
@@ -201,7 +205,7 @@ TEST_F(ChangingRuns, WhatChangesIsPartOfTheIdentityAndNothingElseIs) {
 TEST_F(ChangingRuns, MistakesAreFoundWhereTheUserWroteThem) {
   const std::string file = (folder_.path() / "e.json").string();
   EXPECT_THAT(refusal(R"({"rate_trace": {"link": "bottlenecks", "file": "100-to-100"}})"),
-              AllOf(StartsWith(file + " at /base/rate_trace/file: unknown trace \"100-to-100\""),
+              AllOf(StartsWith(file + " at /base/rate_trace/file: unknown rate trace \"100-to-100\""),
                     HasSubstr("did you mean \"100-to-1000\"?")));
   EXPECT_THAT(refusal(R"({"rate_trace": {"link": "bottlenecks", "file": "mine.csv"}})"),
               HasSubstr("mine.csv does not exist"));

@@ -2,17 +2,17 @@
 
 #include <gtest/gtest.h>
 
-#include "harness/prediction.hh"
-#include "harness/run_plan.hh"
+#include "harness/shipped_files.hh"
+#include "netem/frame.hh"
 
 namespace thinpipe {
 namespace {
 
 constexpr double rate_bit_per_s = 100e6;
-constexpr double bytes_per_s = rate_bit_per_s / 8 * goodput_share;
+constexpr double bytes_per_s = rate_bit_per_s / 8 * netem::goodput_of_cap;
 
 netem::Topology three_switch() {
-  return netem::load_topology(find_topology("three-switch", {}, {}).string());
+  return netem::load_topology(shipped_topologies().find("three-switch", {}, {}).string());
 }
 
 // Of workers that all make the same call for one bucket; `call_of` says which, by rank.
@@ -26,11 +26,11 @@ CommunicationTrace trace_of(int workers, const std::function<CollectiveCall(int 
   return trace;
 }
 
-const ComputeProfile no_computing = {.ready_s = {0}};
+const ComputeTimes no_computing = {.ready_s = {0}};
 
-SimulatedIteration simulated(const CommunicationTrace& trace, const ComputeProfile& profile = no_computing,
+SimulatedIteration simulated(const CommunicationTrace& trace, const ComputeTimes& times = no_computing,
                              const netem::Topology& topology = three_switch()) {
-  return Simulator(topology, trace, profile).iterate(schedule_of(trace).classes.at(0).samples.at(0));
+  return Simulator(topology, trace, times).iterate(schedule_of(trace).classes.at(0).samples.at(0));
 }
 
 CollectiveCall sum_of(std::int64_t elements) {
@@ -49,7 +49,7 @@ TEST(Simulator, ARingTakesWhatItsBytesTakeOverTheBottleneck) {
 
 TEST(Simulator, ASmallSumTakesHops) {
   const double time_s = simulated(trace_of(8, [](int) { return sum_of(16); })).iteration_time_s;
-  const double frame_s = 8 * 1514 / rate_bit_per_s;
+  const double frame_s = 8 * netem::full_frame_bytes / rate_bit_per_s;
   EXPECT_GT(time_s, 4 * frame_s);
   EXPECT_LT(time_s, 14 * 2 * frame_s);
 }
@@ -102,11 +102,11 @@ TEST(Simulator, CallsThatWaitForEverAreRefused) {
 TEST(Simulator, ComputingHidesWhatFitsBesideIt) {
   const CommunicationTrace trace = trace_of(8, [](int) { return sum_of(1'000'000); });
   const double exchange_s = simulated(trace).iteration_time_s;
-  const ComputeProfile slow = {.load_s = 1, .ready_s = {2}, .compute_s = 10, .finish_s = 0.5};
+  const ComputeTimes slow = {.load_s = 1, .ready_s = {2}, .compute_s = 10, .finish_s = 0.5};
   const SimulatedIteration hidden = simulated(trace, slow);
   EXPECT_DOUBLE_EQ(hidden.iteration_time_s, 11.5);
   EXPECT_EQ(hidden.exposed_exchange_s, 0);
-  const ComputeProfile late = {
+  const ComputeTimes late = {
       .load_s = 1, .ready_s = {10}, .compute_s = 10, .finish_s = 0.5, .encode_s = 0.2, .decode_s = 0.3};
   const SimulatedIteration exposed = simulated(trace, late);
   EXPECT_NEAR(exposed.iteration_time_s, 11.5 + 0.2 + exchange_s + 0.3, 1e-9);
@@ -114,11 +114,11 @@ TEST(Simulator, ComputingHidesWhatFitsBesideIt) {
 }
 
 TEST(Simulator, OneWorkerAndLocalStepsTakeTheirComputing) {
-  const ComputeProfile profile = {.load_s = 0.1, .ready_s = {0.2}, .compute_s = 0.3, .finish_s = 0.4};
-  EXPECT_DOUBLE_EQ(simulated(trace_of(1, [](int) { return sum_of(1000); }), profile).iteration_time_s, 0.8);
+  const ComputeTimes times = {.load_s = 0.1, .ready_s = {0.2}, .compute_s = 0.3, .finish_s = 0.4};
+  EXPECT_DOUBLE_EQ(simulated(trace_of(1, [](int) { return sum_of(1000); }), times).iteration_time_s, 0.8);
   CommunicationTrace local = trace_of(2, [](int) { return sum_of(1000); });
   local.workers = {{{std::nullopt, 1}}, {{std::nullopt, 1}}};
-  EXPECT_DOUBLE_EQ(simulated(local, profile).iteration_time_s, 0.8);
+  EXPECT_DOUBLE_EQ(simulated(local, times).iteration_time_s, 0.8);
 }
 
 }  // namespace

@@ -6,12 +6,12 @@
 // ended.
 #pragma once
 
-#include <chrono>
 #include <functional>
 #include <memory>
 
 #include "harness/replay/call.hh"
 #include "trainer/collectives/collective.hh"
+#include "trainer/stopwatch.hh"
 
 namespace thinpipe::trainer {
 
@@ -20,7 +20,7 @@ struct Traffic {
   std::int64_t payload_bytes = 0;
   double sent_bytes = 0;  // not a whole number where an all-reduce does not divide evenly among the workers
   std::int64_t collectives = 0;
-  double time_s = 0;  // inside collectives
+  Durations time = {};  // inside collectives
 };
 
 // One synchronisation, from begin_section() to end_section(): the three times add up to the time between the
@@ -29,6 +29,8 @@ struct Section {
   double encode_s = 0;    // outside collectives, until the last one began; all of it where there was none
   double exchange_s = 0;  // inside collectives
   double decode_s = 0;    // after the last collective returned
+  double encode_processor_s = 0;  // of this thread, in encode_s
+  double decode_processor_s = 0;
   std::int64_t payload_bytes = 0;
   double sent_bytes = 0;
   std::int64_t collectives = 0;
@@ -37,6 +39,8 @@ struct Section {
     encode_s += other.encode_s;
     exchange_s += other.exchange_s;
     decode_s += other.decode_s;
+    encode_processor_s += other.encode_processor_s;
+    decode_processor_s += other.decode_processor_s;
     payload_bytes += other.payload_bytes;
     sent_bytes += other.sent_bytes;
     collectives += other.collectives;
@@ -75,10 +79,9 @@ class MeteredCollective : public Collective {
   Section end_section() const;
 
  private:
-  using Clock = std::chrono::steady_clock;
   class MeteredMailbox;
 
-  void count(Clock::time_point began, std::int64_t payload_bytes, double sent_bytes,
+  void count(const Stopwatch& call, std::int64_t payload_bytes, double sent_bytes,
              std::int64_t collectives = 1);
   // make: what the listener is told; only made where there is one.
   void tell(const auto& make) const {
@@ -89,9 +92,8 @@ class MeteredCollective : public Collective {
   Listener listener_;
   Traffic traffic_;
   Traffic section_start_;
-  Clock::time_point section_began_ = Clock::now();
-  Clock::time_point last_returned_ =
-      section_began_;  // of the section's last collective; its beginning if none
+  Stopwatch section_;        // since it began
+  Durations last_returned_;  // of it, the last collective
 };
 
 }  // namespace thinpipe::trainer

@@ -17,24 +17,25 @@ namespace thinpipe::trainer {
 namespace {
 
 constexpr std::int64_t least_iterations = 3;
-constexpr std::int64_t most_iterations = 200;
+constexpr std::int64_t most_iterations = 192;
 constexpr double wanted_precision = 0.02;  // of the mean: half of its 95 % confidence interval
 
 // Goes through the schedule together with the other workers.
 class Replay {
  public:
-  Replay(const CommunicationTrace& trace, const ComputeProfile& profile, MeteredCollective& collective,
-         const EventSink& events, Pulse& pulse)
+  Replay(const CommunicationTrace& trace, const ComputeTimes& times, Computing computing,
+         MeteredCollective& collective, const EventSink& events, Pulse& pulse)
       : schedule_(schedule_of(trace)),
-        load_s_(profile.load_s),
+        load_s_(times.load_s),
         collective_(collective),
-        replayer_(trace, profile, collective),
+        replayer_(trace, times, computing, collective),
         events_(events),
         pulse_(pulse) {}
 
   void run() {
     Json classes = Json::array();
     events_({{"event", "replaying"}});
+    iterate(schedule_.classes.front().samples.front());  // memory and connections that later ones find ready
     for (const StepClass& each : schedule_.classes) {
       const SampleMean times = measure(each);
       const auto half_width_s = times.half_width();
@@ -49,20 +50,24 @@ class Replay {
   const Section& total() const { return total_; }
 
  private:
+  // Iterations follow each other without a break, as in training: that a worker is late shows in the time of
+  // the next one. Only now and then rank 0 tells whether it is enough.
   SampleMean measure(const StepClass& steps) {
     SampleMean times;
-    iterate(steps.samples.front());  // memory and connections that later ones find ready
+    std::int64_t until = std::max(least_iterations, std::ssize(steps.samples));
     do {
-      const auto next = static_cast<std::size_t>(times.count()) % steps.samples.size();
-      const ReplayedIteration iteration = iterate(steps.samples[next]);
-      times.add(iteration.iteration_time_s);
-      report(iteration);
-    } while (!is_enough(times, std::ssize(steps.samples)));
+      while (times.count() < until) {
+        const auto next = static_cast<std::size_t>(times.count()) % steps.samples.size();
+        const ReplayedIteration iteration = iterate(steps.samples[next]);
+        times.add(iteration.iteration_time_s);
+        report(iteration);
+      }
+      until *= 2;
+    } while (!is_enough(times));
     return times;
   }
 
   ReplayedIteration iterate(const JointStep& step) {
-    collective_.unmetered().barrier();  // as the last exchange leaves workers
     pulse_.enter(Pulse::Phase::exchanging);
     return replayer_.iterate(step[static_cast<std::size_t>(collective_.rank())]);
   }
@@ -88,12 +93,11 @@ class Replay {
   }
 
   // Rank 0's clock decides for all.
-  bool is_enough(const SampleMean& times, std::int64_t samples) {
-    const bool tried_all = times.count() >= std::max(least_iterations, samples);
+  bool is_enough(const SampleMean& times) {
     const auto half_width_s = times.half_width();
     const bool known = half_width_s && *half_width_s <= wanted_precision * times.mean();
     const torch::Tensor decision =
-        torch::tensor({tried_all && (known || times.count() >= most_iterations) ? 1 : 0}, torch::kLong);
+        torch::tensor({known || times.count() >= most_iterations ? 1 : 0}, torch::kLong);
     collective_.unmetered().broadcast(decision, 0);
     return decision.item<std::int64_t>() == 1;
   }
@@ -130,6 +134,9 @@ ReplayFile read_replay_file(const std::string& path) {
   read_membership(object, file.membership);
   object.read("communication_trace", file.communication_trace, {.required = true});
   object.read("compute_profile", file.compute_profile, {.required = true});
+  std::string computing;
+  object.read("computing", computing, {.one_of = {"waits", "works"}, .required = true});
+  file.computing = computing == "works" ? Computing::works : Computing::waits;
   object.read("collective", file.collective, {.required = true});
   object.read("log_level", file.log_level, {.one_of = log_levels()});
   object.finish();
@@ -150,7 +157,14 @@ bool replay(const ReplayFile& file, const EventSink& events) {
     MeteredCollective collective(CollectiveRegistry::instance().make(
         file.collective, kConfigurationPlace / "collective", file.membership));
     const EventSink rank_0_only = rank == 0 ? events : [](const Json&) {};
-    Replay replay(trace, profile, collective, rank_0_only, pulse);
+    const bool works = file.computing == Computing::works;
+    if (works && !profile.processor) {
+      throw InputError({file.compute_profile, "/processor"},
+                       "is missing: how long computing keeps a processor core busy was not measured");
+    }
+    Replay replay(trace, works ? *profile.processor : profile.elapsed, file.computing, collective,
+                  rank_0_only, pulse);
+    if (works) lower_this_threads_priority();  // as training workers do
     try {
       replay.run();
       collective.unmetered().barrier();

@@ -1,6 +1,7 @@
 // One worker of a replay: what `thinpipe-trainer replay` does with a replay-worker.json.
 #pragma once
 
+#include "trainer/replay/computing.hh"
 #include "trainer/training_loop.hh"
 
 namespace thinpipe::trainer {
@@ -9,7 +10,8 @@ struct ReplayFile {
   Membership membership;
   std::string communication_trace;  // path
   std::string compute_profile;      // path
-  Json collective;                  // {"name": …}
+  Computing computing = Computing::waits;
+  Json collective;  // {"name": …}
   std::string log_level = "info";
 };
 
@@ -17,8 +19,8 @@ struct ReplayFile {
 ReplayFile read_replay_file(const std::string& path);
 
 // Replays iterations of each class of steps (harness/replay/schedule.hh) until the mean time of them is known
-// to 2 %, and logs to standard error. Events "started", of rank 0 an "iteration" each and in the end
-// "replayed":
+// to 2 %, or there are very many, and logs to standard error. Events "started", of rank 0 an "iteration" each
+// and in the end "replayed":
 //   {"classes": [{"steps", "iterations", "mean_s", "half_width_s"}]}
 // then "finished" or "failed". Returns whether it finished.
 bool replay(const ReplayFile& file, const EventSink& events);

@@ -1,21 +1,12 @@
 #include "trainer/replay/replayer.hh"
 
 #include <algorithm>
-#include <chrono>
 #include <numeric>
-#include <thread>
 
 #include "trainer/collectives/element_type.hh"
-#include "trainer/stopwatch.hh"
 
 namespace thinpipe::trainer {
 namespace {
-
-using Clock = std::chrono::steady_clock;
-
-Clock::duration seconds(double time_s) {
-  return std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(time_s));
-}
 
 std::int64_t sum(const std::vector<std::int64_t>& counts) {
   return std::accumulate(counts.begin(), counts.end(), std::int64_t{0});
@@ -23,21 +14,22 @@ std::int64_t sum(const std::vector<std::int64_t>& counts) {
 
 }  // namespace
 
-Replayer::Replayer(const CommunicationTrace& trace, const ComputeProfile& profile,
+Replayer::Replayer(const CommunicationTrace& trace, const ComputeTimes& times, Computing computing,
                    MeteredCollective& collective)
     : trace_(trace),
-      profile_(profile),
+      times_(times),
+      computing_(computing),
       collective_(collective),
       thread_([this](std::size_t bucket) { exchange_bucket(bucket); }) {
   for (const TracedLayout& layout : trace.layouts) {
-    layouts_.push_back(timed_layout(layout, trace, profile));
+    layouts_.push_back(timed_layout(layout, trace, times));
   }
 }
 
 ReplayedIteration Replayer::iterate(const std::optional<std::size_t>& exchange) {
-  const auto began = Clock::now();
-  const auto sleep_until = [began](double time_s) { std::this_thread::sleep_until(began + seconds(time_s)); };
-  const double computed_s = profile_.load_s + profile_.compute_s;
+  const Stopwatch stopwatch;
+  const ComputingTime computing(computing_);
+  const double computed_s = times_.load_s + times_.compute_s;
   ReplayedIteration iteration;
   section_ = {};
   if (exchange) {
@@ -48,29 +40,29 @@ ReplayedIteration Replayer::iterate(const std::optional<std::size_t>& exchange) 
     std::ranges::stable_sort(order, {}, [&](std::size_t b) { return layout[b].ready_s; });
     thread_.begin(layout.size());
     for (const std::size_t b : order) {
-      sleep_until(profile_.load_s + layout[b].ready_s);
+      computing.reach(times_.load_s + layout[b].ready_s);
       thread_.release(b);
       if (b == 0) iteration.first_bucket_s = layout[b].ready_s;
     }
-    sleep_until(computed_s);
+    computing.reach(computed_s);
     const Stopwatch waiting;
     thread_.drain();
     iteration.exposed_exchange_s = waiting.elapsed_s();
   } else {
-    sleep_until(computed_s);
+    computing.reach(computed_s);
   }
-  std::this_thread::sleep_for(seconds(profile_.finish_s));
+  ComputingTime(computing_).reach(times_.finish_s);
   iteration.section = section_;
-  iteration.iteration_time_s = std::chrono::duration<double>(Clock::now() - began).count();
+  iteration.iteration_time_s = stopwatch.elapsed_s();
   return iteration;
 }
 
 void Replayer::exchange_bucket(std::size_t b) {
   const double share = layouts_[current_->layout][b].share;
   collective_.begin_section();
-  std::this_thread::sleep_for(seconds(share * profile_.encode_s));
+  ComputingTime(computing_).reach(share * times_.encode_s);
   for (const CollectiveCall& each : current_->buckets[b]) call(each);
-  std::this_thread::sleep_for(seconds(share * profile_.decode_s));
+  ComputingTime(computing_).reach(share * times_.decode_s);
   section_ += collective_.end_section();
 }
 

@@ -1,4 +1,4 @@
-// Goes through iterations of a communication trace as a training would: waits where the training computes,
+// Goes through iterations of a communication trace as a training would: lets the time of its computing pass,
 // and makes the same calls of collectives, with data of no meaning, on a communication thread.
 #pragma once
 
@@ -7,21 +7,24 @@
 #include "harness/replay/timed_layout.hh"
 #include "trainer/collectives/metered.hh"
 #include "trainer/communication_thread.hh"
+#include "trainer/replay/computing.hh"
 
 namespace thinpipe::trainer {
 
 struct ReplayedIteration {
   double iteration_time_s = 0;
   double exposed_exchange_s = 0;  // waited for after computing
-  double first_bucket_s = 0;      // after which it was released
+  double first_bucket_s = 0;      // of computing, after which it was released
   Section section = {};
 };
 
 class Replayer {
  public:
-  // All must outlive this. The trace and the profile fit together (check_profile_fits), and the collective
-  // has as many workers as the trace.
-  Replayer(const CommunicationTrace& trace, const ComputeProfile& profile, MeteredCollective& collective);
+  // All must outlive this. The trace and the times fit together (check_profile_fits), and the collective has
+  // as many workers as the trace. Starts the communication thread with the caller's priority; the caller may
+  // lower its own afterwards.
+  Replayer(const CommunicationTrace& trace, const ComputeTimes& times, Computing computing,
+           MeteredCollective& collective);
 
   // One iteration with this worker's exchange, or a local step; all workers at the same time.
   ReplayedIteration iterate(const std::optional<std::size_t>& exchange);
@@ -32,7 +35,8 @@ class Replayer {
   torch::Tensor elements(ElementType type, std::int64_t count);
 
   const CommunicationTrace& trace_;
-  const ComputeProfile& profile_;
+  const ComputeTimes& times_;
+  Computing computing_;
   MeteredCollective& collective_;
   std::vector<std::vector<TimedBucket>> layouts_;
   std::map<ElementType, torch::Tensor> storage_;  // zeros, as many as were needed so far

@@ -19,12 +19,13 @@ ComputeProfile a_profile() {
           .configuration = a_configuration(),
           .concurrent_workers = 8,
           .iterations = 20,
-          .load_s = 0.001,
-          .ready_s = {0.5, 0.4},
-          .compute_s = 0.51,
-          .finish_s = 0.02,
-          .encode_s = 0.003,
-          .decode_s = 0.004};
+          .elapsed = {.load_s = 0.001,
+                      .ready_s = {0.5, 0.4},
+                      .compute_s = 0.51,
+                      .finish_s = 0.02,
+                      .encode_s = 0.003,
+                      .decode_s = 0.004},
+          .processor = ComputeTimes{.ready_s = {0.12, 0.1}, .compute_s = 0.13}};
 }
 
 CommunicationTrace a_trace() {
@@ -44,6 +45,10 @@ TEST(ComputeProfile, ReadsBackAsItWasWritten) {
   const Json written = to_json(a_profile());
   EXPECT_EQ(to_json(parse_profile(written, "profile.json")), written);
   EXPECT_EQ(written["ready_s"], (Json{0.5, 0.4}));
+  EXPECT_EQ(written["processor"]["ready_s"], (Json{0.12, 0.1}));
+  Json without_processor = written;
+  without_processor.erase("processor");
+  EXPECT_FALSE(parse_profile(without_processor, "profile.json").processor);
 }
 
 TEST(ComputeProfile, ThatIsNewerOrIncompleteIsRefused) {
@@ -81,8 +86,11 @@ TEST(ComputeProfile, OfAnotherModelOrBatchIsRefusedByName) {
   EXPECT_THAT(refusal_of(other_batch),
               HasSubstr("batch_size_per_worker: the profile was made for 16, the trace for 32"));
   ComputeProfile fewer = a_profile();
-  fewer.ready_s.pop_back();
+  fewer.elapsed.ready_s.pop_back();
   EXPECT_THAT(refusal_of(fewer), HasSubstr("has 1 parameters where the trace has 2"));
+  ComputeProfile fewer_measured = a_profile();
+  fewer_measured.processor->ready_s.pop_back();
+  EXPECT_THAT(refusal_of(fewer_measured), HasSubstr("/processor/ready_s: has 1 parameters"));
 }
 
 }  // namespace

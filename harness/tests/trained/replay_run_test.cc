@@ -86,6 +86,20 @@ TEST_F(ReplayRun, HasTheConvergenceRunsCurveWithTimesOfItsOwn) {
   EXPECT_NEAR(train_time_s, replayed.at("train_time_s").get<double>(), 1e-9);
 }
 
+TEST_F(ReplayRun, KeepsThisMachineBusyOnlyWithAProfileMeasuredHere) {
+  ASSERT_EQ(run(small_replay(), {{"compute_profile", {"measured", "a40"}}}).status.code, 0);
+  const std::vector<Json> replayed = records("replay");
+  ASSERT_EQ(replayed.size(), 2U);
+  for (const Json& record : replayed) {
+    const Json& replay = record.at("replay");
+    const bool estimated = record.at("config").at("compute_profile") == "a40";
+    EXPECT_EQ(replay.at("computing"), estimated ? "waits" : "works");
+    EXPECT_EQ(replay.at("compute_profile").at("origin"), estimated ? "estimated" : "measured");
+    if (estimated) EXPECT_EQ(replay.at("compute_profile").at("device").at("name"), "NVIDIA A40");
+    EXPECT_GT(record.at("train_time_s").get<double>(), 0);
+  }
+}
+
 TEST_F(ReplayRun, IsNotMadeAgain) {
   ASSERT_EQ(run(small_replay()).status.code, 0);
   const Json before = records("replay").front();
@@ -100,10 +114,10 @@ TEST_F(ReplayRun, TakesTheTimesOfAProfileThatIsGiven) {
   const Json replayed = records("replay").front();
   ComputeProfile profile = load_profile(replayed.at("replay").at("compute_profile").at("path"));
   EXPECT_EQ(profile.concurrent_workers, 2);
-  EXPECT_GT(profile.compute_s, 0);
-  for (const double ready_s : profile.ready_s) EXPECT_LE(ready_s, profile.compute_s);
+  EXPECT_GT(profile.elapsed.compute_s, 0);
+  for (const double ready_s : profile.elapsed.ready_s) EXPECT_LE(ready_s, profile.elapsed.compute_s);
 
-  profile.compute_s = 0.25;
+  profile.elapsed.compute_s = 0.25;
   write_all(FileDescriptor::open(program_.folder() / "slow.json", O_WRONLY | O_CREAT),
             to_json(profile).dump(), "write a profile");
   const auto result = run(small_replay({{"compute_profile", "slow.json"}}));

@@ -29,19 +29,19 @@ CommunicationTrace trace_of_every_operation() {
   return trace;
 }
 
-ComputeProfile profile_of(double load_s, std::vector<double> ready_s, double compute_s, double finish_s) {
+ComputeTimes times_of(double load_s, std::vector<double> ready_s, double compute_s, double finish_s) {
   return {.load_s = load_s, .ready_s = std::move(ready_s), .compute_s = compute_s, .finish_s = finish_s};
 }
 
 TEST(Replayer, MakesTheCallsOfTheTraceAgain) {
   const CommunicationTrace trace = trace_of_every_operation();
-  const ComputeProfile profile = profile_of(0, {0, 0}, 0, 0);
+  const ComputeTimes times = times_of(0, {0, 0}, 0, 0);
   run_in_process(2, [&](std::unique_ptr<Collective> member) {
     const auto rank = static_cast<std::size_t>(member->rank());
     MeteredCollective metered(std::move(member));
     std::vector<CollectiveCall> calls;
     metered.listen([&](CollectiveCall call) { calls.push_back(std::move(call)); });
-    Replayer replayer(trace, profile, metered);
+    Replayer replayer(trace, times, Computing::waits, metered);
     replayer.iterate(rank);
     std::vector<CollectiveCall> expected = trace.exchanges[rank].buckets[0];
     for (const CollectiveCall& call : trace.exchanges[rank].buckets[1]) expected.push_back(call);
@@ -52,11 +52,11 @@ TEST(Replayer, MakesTheCallsOfTheTraceAgain) {
 
 TEST(Replayer, CountsWhatItSends) {
   const CommunicationTrace trace = trace_of_every_operation();
-  const ComputeProfile profile = profile_of(0, {0, 0}, 0, 0);
+  const ComputeTimes times = times_of(0, {0, 0}, 0, 0);
   run_in_process(2, [&](std::unique_ptr<Collective> member) {
     const auto rank = static_cast<std::size_t>(member->rank());
     MeteredCollective metered(std::move(member));
-    Replayer replayer(trace, profile, metered);
+    Replayer replayer(trace, times, Computing::waits, metered);
     const Section section = replayer.iterate(rank).section;
     const std::int64_t own = rank == 0 ? 3 : 5;
     EXPECT_EQ(section.payload_bytes, 10 * 2 + own + 2 * own * 4 + (rank == 1 ? 7 : 0) + 32 + 4 * 4);
@@ -71,12 +71,12 @@ TEST(Replayer, WaitsWhereTheTrainingComputes) {
   trace.layouts = {{{.parameters = {1}}, {.parameters = {0}}}};
   trace.exchanges = {{.buckets = {{BarrierCall{}}, {BarrierCall{}}}}};
   trace.workers = {{{0, 1}}};
-  ComputeProfile profile = profile_of(0.01, {0.03, 0.02}, 0.04, 0.005);
-  profile.encode_s = 0.004;
-  profile.decode_s = 0.008;
+  ComputeTimes times = times_of(0.01, {0.03, 0.02}, 0.04, 0.005);
+  times.encode_s = 0.004;
+  times.decode_s = 0.008;
   run_in_process(1, [&](std::unique_ptr<Collective> member) {
     MeteredCollective metered(std::move(member));
-    Replayer replayer(trace, profile, metered);
+    Replayer replayer(trace, times, Computing::waits, metered);
     const ReplayedIteration exchanged = replayer.iterate(0U);
     EXPECT_GE(exchanged.iteration_time_s, 0.01 + 0.04 + 0.005);
     EXPECT_DOUBLE_EQ(exchanged.first_bucket_s, 0.02);
@@ -85,6 +85,24 @@ TEST(Replayer, WaitsWhereTheTrainingComputes) {
     const ReplayedIteration local = replayer.iterate(std::nullopt);
     EXPECT_GE(local.iteration_time_s, 0.01 + 0.04 + 0.005);
     EXPECT_EQ(local.section.collectives, 0);
+  });
+}
+
+TEST(Replayer, WorksWhereItIsTo) {
+  CommunicationTrace trace{.world_size = 1, .configuration = Json::object()};
+  trace.parameters = {{"weight", 30}};
+  trace.layouts = {{{.parameters = {0}}}};
+  trace.exchanges = {{.buckets = {{BarrierCall{}}}}};
+  trace.workers = {{{0, 1}}};
+  ComputeTimes times = times_of(0.01, {0.03}, 0.04, 0.005);
+  times.encode_s = 0.004;
+  run_in_process(1, [&](std::unique_ptr<Collective> member) {
+    MeteredCollective metered(std::move(member));
+    Replayer replayer(trace, times, Computing::works, metered);
+    const Stopwatch stopwatch;
+    const Section section = replayer.iterate(0U).section;
+    EXPECT_GE(stopwatch.processor_s(), 0.01 + 0.04 + 0.005);
+    EXPECT_GE(section.encode_processor_s, 0.004);
   });
 }
 

@@ -1,0 +1,94 @@
+#include "trainer/estimation.hh"
+
+#include <thread>
+
+#include <unistd.h>
+
+#include "harness/support/atomic_file.hh"
+#include "trainer/datasets/batch_loader.hh"
+#include "trainer/heartbeat.hh"
+#include "trainer/kernel_clock.hh"
+#include "trainer/optimisers/optimiser.hh"
+#include "trainer/training_setup.hh"
+#include "trainer/worker.hh"
+
+namespace thinpipe::trainer {
+namespace {
+
+constexpr double passes_of_a_code = 4;
+
+// Examples come again where there are too few: what they show does not matter.
+Batch batch_of(const Dataset& dataset, std::int64_t size) {
+  const std::int64_t some = std::min(size, dataset.train().size());
+  const Batch batch = prepare_batch(dataset, dataset.train(), 0, some);
+  const torch::Tensor places = torch::arange(size).remainder(some);
+  return {batch.inputs.index_select(0, places), batch.labels.index_select(0, places)};
+}
+
+}  // namespace
+
+EstimationFile read_estimation_file(const std::string& path) {
+  const Json json = parse_json_file(path);
+  JsonObject object(json, {path, ""});
+  std::int64_t schema_version = 0;
+  EstimationFile file;
+  object.read("schema_version", schema_version, {.at_least = 1, .at_most = 1, .required = true});
+  file.config = parse_training_config(object.get("config"), object.place_of("config"));
+  file.device = parse_device(object.get("device"), object.place_of("device"));
+  object.read("batch_size_per_worker", file.batch_size_per_worker, {.at_least = 1});
+  object.read("output", file.output, {.required = true});
+  object.finish();
+  return file;
+}
+
+ComputeProfile estimate_profile(const TrainingConfig& config, const Device& device, std::int64_t batch_size) {
+  at::set_num_threads(static_cast<int>(std::thread::hardware_concurrency()));
+  const std::unique_ptr<Dataset> dataset = make_dataset(config);
+  const std::shared_ptr<Model> model = make_model(config, dataset->shape());
+  const auto optimiser = OptimiserRegistry::instance().make(
+      config.optimiser, kConfigurationPlace / "optimiser", model->parameters());
+  const Batch batch = batch_of(*dataset, batch_size);
+
+  const std::vector<torch::Tensor> parameters = model->parameters();
+  ComputeProfile profile{.origin = "estimated", .device = to_json(device), .configuration = to_json(config)};
+  ComputeTimes& times = profile.elapsed;
+  times.ready_s.resize(parameters.size());
+  double gradient_bytes = 0;
+  const KernelClock clock(device);
+  for (std::size_t p = 0; p < parameters.size(); ++p) {
+    gradient_bytes += static_cast<double>(parameters[p].nbytes());
+    parameters[p].register_hook(
+        [&times, &clock, p](const torch::Tensor&) { times.ready_s[p] = clock.elapsed_s(); });
+  }
+  training_loss(config, *model, batch).backward();
+  times.compute_s = clock.elapsed_s();
+  // Of a parameter that the loss does not depend on.
+  for (std::size_t p = 0; p < parameters.size(); ++p) {
+    if (!parameters[p].grad().defined()) times.ready_s[p] = times.compute_s;
+  }
+  optimiser->step();
+  times.finish_s = clock.elapsed_s() - times.compute_s;
+  times.encode_s = times.decode_s = device.time_of_pass_s(passes_of_a_code * gradient_bytes);
+  profile.device["flops"] = clock.flops();
+  profile.device["batch_size_per_worker"] = batch_size;
+  return profile;
+}
+
+bool estimate(const EstimationFile& file, const EventSink& events) {
+  const Pulse pulse;
+  const Heartbeat heartbeat(pulse, events);
+  events({{"event", "started"}, {"rank", 0}, {"pid", ::getpid()}, {"libraries", library_versions()}});
+  try {
+    const std::int64_t batch_size =
+        file.batch_size_per_worker.value_or(file.config.training.batch_size_per_worker);
+    write_atomically(file.output,
+                     to_json(estimate_profile(file.config, file.device, batch_size)).dump(2) + "\n");
+    events({{"event", "finished"}, {"rank", 0}});
+    return true;
+  } catch (const std::exception& error) {
+    report_failure(events, 0, error);
+    return false;
+  }
+}
+
+}  // namespace thinpipe::trainer

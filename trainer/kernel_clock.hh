@@ -1,0 +1,42 @@
+// How long the tensor operations of a thread would take on a device that is not here: each is taken for one
+// kernel, timed by Device's roofline. Products and convolutions have arithmetic; everything else is a pass
+// over its operands, and views are free.
+#pragma once
+
+#include <vector>
+
+#include "harness/replay/device.hh"
+#include "trainer/torch.hh"
+
+namespace thinpipe::trainer {
+
+// Counts the operations of the thread that made it, backward's included, until it goes.
+class KernelClock {
+ public:
+  // `device` must outlive this. One at a time in a thread.
+  explicit KernelClock(const Device& device);
+  ~KernelClock();
+  KernelClock(const KernelClock&) = delete;
+  KernelClock& operator=(const KernelClock&) = delete;
+  KernelClock(KernelClock&&) = delete;
+  KernelClock& operator=(KernelClock&&) = delete;
+
+  double elapsed_s() const { return elapsed_s_; }
+  double flops() const { return flops_; }
+
+  // Called at the beginning and the end of each operation, those within others too.
+  void begin();
+  void end(const std::string& name, const std::vector<torch::IValue>& inputs,
+           const std::vector<torch::IValue>& outputs);
+
+ private:
+  void add(double flops, double bytes);
+
+  const Device& device_;
+  double elapsed_s_ = 0;
+  double flops_ = 0;
+  std::vector<bool> open_;  // operations that have begun; whether a part of it has been counted
+  std::uint64_t callback_;
+};
+
+}  // namespace thinpipe::trainer
