@@ -39,10 +39,13 @@ def write_figure(
     options: argparse.Namespace,
     draw: Callable[[Comparison], Figure],
     panels: Callable[[pd.DataFrame], tuple[Panel, ...]] = panels_of,
+    needs_time: bool = True,
 ) -> int:
     """Draw what the command line asks for; returns the exit code: 0 drawn, 1 not written, 2 wrong input."""
     try:
-        comparison = compare(load(options.results), options.target, options.mode, dict(options.where), panels)
+        comparison = compare(
+            load(options.results), options.target, options.mode, dict(options.where), panels, needs_time
+        )
         output = output_stem(options.output or options.results / f"{name}.png")
         for line in [*comparison.results.superseded, *incomplete_runs(comparison)]:
             print(f"{name}: {line}", file=sys.stderr)
@@ -124,12 +127,18 @@ def output_stem(output: Path) -> Path:
     return output.with_suffix("")
 
 
-def new_figure(panels: int, panel_height_in: float, share_x: bool = False) -> tuple[Figure, list[Axes]]:
-    """A figure at printed size: one column for one panel, the page's width for more; y axes are shared."""
-    rows = -(-panels // PANELS_A_ROW)
-    columns = min(panels, PANELS_A_ROW)
+def new_figure(
+    panels: int,
+    panel_height_in: float,
+    share_x: bool = False,
+    share_y: bool = True,
+    panels_a_row: int = PANELS_A_ROW,
+) -> tuple[Figure, list[Axes]]:
+    """A figure at printed size: one column for one panel, the page's width for more."""
+    rows = -(-panels // panels_a_row)
+    columns = min(panels, panels_a_row)
     figure = Figure(figsize=(COLUMN_WIDTH_IN if panels == 1 else PAGE_WIDTH_IN, rows * panel_height_in))
-    axes = list(figure.subplots(rows, columns, sharex=share_x, sharey=True, squeeze=False).flat)
+    axes = list(figure.subplots(rows, columns, sharex=share_x, sharey=share_y, squeeze=False).flat)
     for unused in axes[panels:]:
         unused.remove()
     return figure, axes[:panels]

@@ -47,10 +47,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def draw(comparison: Comparison) -> Figure:
     figure, axes = new_figure(len(comparison.panels), panel_height_in=3.1)
-    curves = comparison.results.curves
-    curves = curves.assign(level=comparison.target.measured(curves))
-    if comparison.target.is_loss and diverges(curves):
-        curves = curves.assign(level=leave_at_the_top(axes[0], curves, comparison.target))
+    curves = levels_to_draw(comparison, axes[0])
     for panel, panel_axes in zip(comparison.panels, axes):
         draw_panel(panel_axes, panel, comparison, curves, legend_columns=2 if len(axes) == 1 else 1)
     for first_in_row in axes[::PANELS_A_ROW]:
@@ -89,6 +86,15 @@ def draw_panel(
         color="0.25",
     )
     legend_below(axes, ncols=legend_columns if fits_two_columns(axes) else 1)
+
+
+def levels_to_draw(comparison: Comparison, axes: Axes) -> pd.DataFrame:
+    """The curves with their level; of axes on which a loss diverges, the limits are set."""
+    curves = comparison.results.curves
+    curves = curves.assign(level=comparison.target.measured(curves))
+    if comparison.target.is_loss and diverges(curves):
+        curves = curves.assign(level=leave_at_the_top(axes, curves, comparison.target))
+    return curves
 
 
 def diverges(curves: pd.DataFrame) -> bool:

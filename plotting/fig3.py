@@ -1,0 +1,115 @@
+#!/usr/bin/env python3
+"""Figure 3 of the PacTrain paper: time to the target relative to dense, bars by cap and method, a panel a model."""
+from __future__ import annotations
+
+import math
+import sys
+from dataclasses import dataclass
+from functools import partial
+from typing import Sequence
+
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from comparison import Comparison, Panel
+from figure import add_origin, method_styles, name_of, new_figure, parser_of, state_of, write_figure
+from heat_map import at, axis_values, check_axes, panel_a_value
+from load import InputError
+from speedup import baseline_runs, pairs_of
+
+MODELS, CAPS = "model", "bottleneck.rate"
+GROUP_WIDTH = 0.86  # of the distance between caps
+PANELS_A_ROW = 2
+PANEL_HEIGHT_IN = 1.9
+
+
+@dataclass(frozen=True)
+class Bar:
+    """Mean and ends over seeds of the method's time over dense's; NaN where there is none, as `words` say."""
+
+    ratio: float = math.nan
+    low: float = math.nan
+    high: float = math.nan
+    words: str = ""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    parser = parser_of(
+        "fig3",
+        "Draw the time to the target of each method relative to dense, for each model and cap, as in the PacTrain\n"
+        "paper's Figure 3.",
+        "results/paper-fig3",
+    )
+    parser.add_argument("--models", default=MODELS, metavar="AXIS", help=f"the panels' axis (default: {MODELS})")
+    options = parser.parse_args(arguments)
+    return write_figure(
+        "fig3", options, partial(draw, models=options.models), partial(panel_a_value, axis=options.models)
+    )
+
+
+def draw(comparison: Comparison, models: str = MODELS) -> Figure:
+    check_axes(comparison, models, CAPS)
+    caps = axis_values(comparison.runs, CAPS)
+    figure, axes = new_figure(len(comparison.panels), PANEL_HEIGHT_IN, panels_a_row=PANELS_A_ROW)
+    styles = method_styles(comparison.methods)
+    shown = [method for method in comparison.methods if (comparison.runs.method == method).any()]
+    for panel, panel_axes in zip(comparison.panels, axes):
+        draw_panel(panel_axes, panel, caps, shown, styles)
+    for panel_axes in axes[::PANELS_A_ROW]:
+        panel_axes.set_ylabel(f"Time to {comparison.target.phrase},\nrelative to dense")
+    names = [name_of(method, comparison.runs[comparison.runs.method == method]) for method in shown]
+    handles, _ = axes[0].get_legend_handles_labels()
+    axes[0].legend(handles, names, loc="lower left", bbox_to_anchor=(0.0, 1.12), ncols=min(len(names), 6))
+    add_origin(figure, comparison)
+    return figure
+
+
+def draw_panel(
+    axes: Axes, panel: Panel, caps: list[str], methods: list[str], styles: dict[str, dict[str, str]]
+) -> None:
+    width = GROUP_WIDTH / len(methods)
+    for place, method in enumerate(methods):
+        left = [group - GROUP_WIDTH / 2 + (place + 0.5) * width for group in range(len(caps))]
+        bars = [bar_of(panel, method, cap) for cap in caps]
+        heights = [0.0 if math.isnan(bar.ratio) else bar.ratio for bar in bars]
+        axes.bar(left, heights, width=0.92 * width, color=styles[method]["color"], label=method)
+        for x, bar in zip(left, bars):
+            annotate(axes, x, bar)
+    axes.axhline(1.0, color="0.35", linewidth=0.7, zorder=1.5)
+    axes.set_xticks(range(len(caps)), caps)
+    axes.tick_params(axis="x", length=0)
+    axes.grid(visible=False, axis="x")
+    axes.set_title(panel.title)
+
+
+def annotate(axes: Axes, x: float, bar: Bar) -> None:
+    if math.isnan(bar.ratio):
+        axes.text(x, 0.02, bar.words, rotation=90, ha="center", va="bottom", fontsize="x-small", style="italic")
+        return
+    if bar.high > bar.low:
+        axes.plot([x, x], [bar.low, bar.high], color="0.2", linewidth=0.8, marker="_", markersize=3, markeredgewidth=0.8)
+    axes.annotate(
+        bar.words, (x, bar.high), xytext=(0, 1.5), textcoords="offset points", ha="center", va="bottom",
+        fontsize="x-small",
+    )  # fmt: skip
+
+
+def bar_of(panel: Panel, method: str, cap: str) -> Bar:
+    here = at(panel.runs, {CAPS: cap})
+    runs = here[here.method == method]
+    if runs.empty:
+        return Bar(words="not run")
+    baseline = baseline_runs(Panel(panel.title, here), "dense")
+    if baseline.empty:
+        raise InputError(f"{panel.title}, {cap}: there is no dense run to compare with")
+    pairs = pairs_of(baseline, runs)
+    if pairs.empty:
+        return Bar(words=state_of(runs) or "no seed of dense's")
+    ratios: pd.Series = pairs.target_time_s / pairs.baseline_s
+    bound = "" if pairs.reached_baseline.all() else "≤ "
+    return Bar(ratios.mean(), ratios.min(), ratios.max(), f"{bound}{ratios.mean():.2f}")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

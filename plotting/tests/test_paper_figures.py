@@ -1,0 +1,124 @@
+import math
+from typing import Any
+
+import fig3
+import fig5
+import fig6
+from comparison import Comparison, compare
+from load import InputError, load
+from matplotlib.figure import Figure
+
+from .records import failed_record, make_converge_record, make_curve, make_record, write
+from .test_figures import FigureTest, legend_texts, small_print
+
+CAPS = ("100 Mbit/s", "1 Gbit/s")
+MODELS = ("resnet", "small_cnn")
+
+
+def run(method: str, model: str, cap: str, factor: float = 1.0, **changes: Any) -> dict[str, Any]:
+    """Iterations of 0.8 s times `factor`, ten times faster at 1 Gbit/s."""
+    iteration_s = 0.8 * factor * (0.1 if cap == "1 Gbit/s" else 1.0)
+    changes.setdefault("curve", make_curve(iteration_s, 0.868))
+    return make_record(method, axes={"model": model, "bottleneck.rate": cap}, model=model, **changes)
+
+
+class Fig3Test(FigureTest):
+    def compared_by_model(self, *records: dict[str, Any]) -> Comparison:
+        panels = lambda runs: fig3.panel_a_value(runs, fig3.MODELS)
+        return compare(load(write(self.directory, *records)), panels=panels)
+
+    def grid(self) -> list[dict[str, Any]]:
+        return [
+            run(method, model, cap, factor)
+            for model in MODELS
+            for cap in CAPS
+            for method, factor in (("dense", 1.0), ("fp16", 0.5))
+        ]
+
+    def heights(self, figure: Figure, panel: int) -> list[list[float]]:
+        return [[bar.get_height() for bar in bars] for bars in figure.axes[panel].containers]
+
+    def test_bars_are_times_over_denses_of_the_same_model_and_cap(self) -> None:
+        figure = fig3.draw(self.compared_by_model(*self.grid()))
+        self.assertEqual([axes.get_title() for axes in figure.axes], list(MODELS))
+        for panel in range(2):
+            dense, fp16 = self.heights(figure, panel)
+            self.assertEqual(dense, [1.0, 1.0])
+            for height in fp16:
+                self.assertAlmostEqual(height, 0.5)
+        self.assertEqual([text.get_text() for text in figure.axes[0].get_xticklabels()], list(CAPS))
+        self.assertEqual(legend_texts(figure), ["dense", "fp16"])
+
+    def test_what_has_no_time_says_why(self) -> None:
+        never = run("topk 0.01", "resnet", CAPS[0], curve=make_curve(0.1, 0.7))
+        figure = fig3.draw(self.compared_by_model(*self.grid(), never))
+        words = [text.get_text() for text in figure.axes[0].texts]
+        self.assertIn("not reached", words)
+        self.assertIn("not run", words)
+        self.assertIn("0.50", words)
+
+    def test_a_baseline_that_did_not_get_there_gives_a_bound(self) -> None:
+        records = [record for record in self.grid() if record["labels"]["method"] != "dense"]
+        slow = [run("dense", model, cap, curve=make_curve(0.8, 0.7)) for model in MODELS for cap in CAPS]
+        figure = fig3.draw(self.compared_by_model(*records, *slow))
+        self.assertTrue(any(text.get_text().startswith("≤ ") for text in figure.axes[0].texts))
+
+    def test_without_dense_it_says_so(self) -> None:
+        write(self.directory, run("fp16", "resnet", CAPS[0]))
+        code, said = self.program(fig3)
+        self.assertEqual(code, 2)
+        self.assertIn("no dense run to compare with", said)
+
+    def test_the_program_writes_both_files(self) -> None:
+        write(self.directory, *self.grid())
+        self.assertEqual(self.program(fig3), (0, ""))
+        self.assertTrue((self.directory / "fig3.png").exists())
+        self.assertTrue((self.directory / "fig3.pdf").exists())
+
+
+class Fig5Test(FigureTest):
+    def test_curves_and_speeds_of_the_same_runs(self) -> None:
+        figure = fig5.draw(self.compared(make_record("dense"), make_record("fp16")))
+        curves, speeds = figure.axes
+        self.assertEqual(legend_texts(figure), ["dense: 160 s", "fp16: 86 s"])
+        self.assertEqual([round(bar[0].get_width(), 6) for bar in speeds.containers], [1.25, round(1 / 0.43, 6)])
+        self.assertEqual([text.get_text() for text in speeds.get_yticklabels()], ["dense", "fp16"])
+        self.assertEqual(curves.get_ylabel(), "Test accuracy")
+
+    def test_a_run_without_iterations_has_words_for_a_bar(self) -> None:
+        figure = fig5.draw(self.compared(make_record("dense"), failed_record("fp16")))
+        self.assertEqual([text.get_text() for text in figure.axes[1].texts], ["1.25", "no iterations"])
+
+    def test_more_than_methods_is_refused(self) -> None:
+        write(self.directory, *(run("dense", "resnet", cap) for cap in CAPS))
+        code, said = self.program(fig5)
+        self.assertEqual(code, 2)
+        self.assertIn("--where", said)
+
+
+class Fig6Test(FigureTest):
+    def compared_by_model(self, *records: dict[str, Any]) -> Comparison:
+        panels = lambda runs: fig6.panel_a_value(runs, fig6.MODELS)
+        return compare(load(write(self.directory, *records)), panels=panels, needs_time=False)
+
+    def pruned(self, ratio: str, best: float, seed: int = 1) -> dict[str, Any]:
+        axes = {"model": "resnet", "pruning.ratio": ratio}
+        return make_converge_record("pactrain", curve=make_curve(1.0, best), seed=seed, axes=axes, model="resnet")
+
+    def test_final_accuracies_by_ratio_with_their_spread(self) -> None:
+        records = [self.pruned("0.5", 0.86), self.pruned("0.5", 0.84, seed=2), self.pruned("0.9", 0.8)]
+        dense = make_converge_record("dense", axes={"model": "resnet"}, model="resnet")
+        figure = fig6.draw(self.compared_by_model(*records, dense))
+        line = next(line for line in figure.axes[0].get_lines() if line.get_label() == "pactrain")
+        self.assertEqual(list(line.get_xdata()), [0.5, 0.9])
+        ends = [record["curve"][-1]["test_accuracy"] for record in records]
+        self.assertAlmostEqual(line.get_ydata()[0], (ends[0] + ends[1]) / 2)
+        self.assertAlmostEqual(line.get_ydata()[1], ends[2])
+        band = figure.axes[0].collections[0].get_paths()[0].vertices
+        self.assertTrue(any(math.isclose(y, min(ends[:2])) for _, y in band))
+        self.assertIn("dense, not pruned", legend_texts(figure))
+        self.assertIn("mode converge", small_print(figure))
+
+    def test_a_ratio_must_be_a_number(self) -> None:
+        with self.assertRaisesRegex(InputError, "'half', which is no number"):
+            fig6.draw(self.compared_by_model(self.pruned("half", 0.8)))

@@ -1,0 +1,55 @@
+#!/usr/bin/env bash
+# Makes a figure or table of the PacTrain paper, from the runs to the picture. Run again, it does only what is missing.
+#
+#   scripts/reproduce.sh fig3 --small    time to the target relative to dense, by model, cap and method
+#   scripts/reproduce.sh fig5 --small    accuracy over time and iterations a second, at 1 Gbit/s
+#   scripts/reproduce.sh fig6 --small    accuracy at the end of training, by prune ratio
+#   scripts/reproduce.sh table1          what each method needs, and when it reaches the target
+#
+# Without --small at the paper's scale, which takes CIFAR-10 (docs/data.md) and a build with CUDA. What comes after the
+# figure's name and --small goes to thinpipe run: --dry-run shows the plan. docs/reproducing-pactrain.md has the results.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+if [ $# -eq 0 ] || [ "$1" = --help ]; then
+  sed -n '2,/^set/{/^set/d;s/^# \{0,1\}//;p}' "$0"
+  exit $(($# == 0 ? 2 : 0))
+fi
+figure=$1
+shift
+size=
+if [ "${1:-}" = --small ]; then
+  size=-small
+  shift
+fi
+
+thinpipe=build/release/thinpipe
+if [ ! -x "$thinpipe" ]; then
+  echo "reproduce: there is no $thinpipe; ./quickstart.sh builds it" >&2
+  exit 2
+fi
+
+only=()
+selection=()
+case $figure in
+  fig3 | fig6) experiment=paper-$figure$size ;;
+  # One model and one cap of the grid.
+  fig5)
+    experiment=paper-fig3$size
+    model=ResNet152
+    [ -z "$size" ] || model='narrow ResNet'
+    only=(--only "$model, *1 Gbit/s*")
+    selection=(--where "model=$model" --where 'bottleneck.rate=1 Gbit/s' --output results/$experiment/fig5.png)
+    ;;
+  table1) experiment=paper-table1 ;;
+  *)
+    echo "reproduce: unknown figure \"$figure\"; known: fig3, fig5, fig6, table1" >&2
+    exit 2
+    ;;
+esac
+
+"$thinpipe" run "experiments/$experiment.json" "${only[@]}" "$@"
+for argument in "$@"; do
+  [ "$argument" != --dry-run ] || exit 0
+done
+/usr/bin/python3 "plotting/$figure.py" "results/$experiment" "${selection[@]}"
