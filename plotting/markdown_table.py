@@ -68,18 +68,32 @@ def write_table(
 
     `update`, where given, takes the text instead of --output or the standard output.
     """
-    try:
-        if options.output and not options.output.parent.is_dir():
-            raise InputError(f"--output {options.output}: the folder {options.output.parent} does not exist")
+
+    def make() -> str:
         results = load(options.results)
         comparison = compare(results, options.target, options.mode, dict(options.where), needs_time=needs_time)
         for line in [*comparison.results.superseded, *incomplete_runs(comparison)]:
             print(f"{name}: {line}", file=sys.stderr)
-        text = as_csv(comparison, row) if options.csv else as_markdown(comparison, row, notes(comparison))
+        return as_csv(comparison, row) if options.csv else as_markdown(comparison, row, notes(comparison))
+
+    return write_text(name, make, options.output, update)
+
+
+def write_text(
+    name: str, make: Callable[[], str], output: Path | None, update: Callable[[str], None] | None = None
+) -> int:
+    """Write what `make` gives; returns the exit code: 0 made, 1 not written, 2 wrong input.
+
+    `update`, where given, takes the text instead of `output` or, where that is None, the standard output.
+    """
+    try:
+        if output and not output.parent.is_dir():
+            raise InputError(f"--output {output}: the folder {output.parent} does not exist")
+        text = make()
         if update:
             update(text)
-        elif options.output:
-            write_whole(options.output, text)
+        elif output:
+            write_whole(output, text)
         else:
             sys.stdout.write(text)
     except InputError as error:
@@ -101,13 +115,18 @@ def as_markdown(comparison: Comparison, row: Row, notes: Iterable[str]) -> str:
             {"method": Cell(name_of(method, runs)), **row(runs, panel, comparison)}
             for method, runs in methods_of(panel, comparison)
         ]
-        headings = list(rows[0])
-        lines = [headings, [":---"] + ["---:"] * (len(headings) - 1)]
-        lines += [[in_markdown(each[heading].text) for heading in headings] for each in rows]
-        parts.append("".join(f"| {' | '.join(line)} |\n" for line in lines))
+        parts.append(grid([{heading: cell.text for heading, cell in each.items()} for each in rows]))
     parts.append("".join(f"{note}\n" for note in notes))
     parts.append(in_markdown(table_origin(comparison)) + "\n")
     return "\n".join(parts)
+
+
+def grid(rows: Sequence[dict[str, str]]) -> str:
+    """Rows of cells by heading, all with the same headings; the first column is of names."""
+    headings = list(rows[0])
+    lines = [headings, [":---"] + ["---:"] * (len(headings) - 1)]
+    lines += [[in_markdown(each[heading]) for heading in headings] for each in rows]
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
 
 
 def as_csv(comparison: Comparison, row: Row) -> str:

@@ -12,7 +12,7 @@ import pandas as pd
 
 from comparison import quantity_key
 from load import InputError, Results, load
-from markdown_table import UNKNOWN, in_markdown, three_digits, write_whole
+from markdown_table import UNKNOWN, grid, in_markdown, three_digits, write_text
 
 # Each is held against the one before it.
 MODES = ("live", "replay", "simulate")
@@ -49,19 +49,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("--output", type=Path, metavar="FILE", help="write it there (default: to standard output)")
     options = parser.parse_args(arguments)
-    try:
-        text = table(load(options.results), options.of)
-        if options.output:
-            write_whole(options.output, text)
-        else:
-            sys.stdout.write(text)
-    except InputError as error:
-        print(f"replay_table: {error}", file=sys.stderr)
-        return 2
-    except OSError as error:
-        print(f"replay_table: cannot write the table: {error}", file=sys.stderr)
-        return 1
-    return 0
+    return write_text("replay_table", lambda: table(load(options.results), options.of), options.output)
 
 
 def table(results: Results, judged: str | None = None) -> str:
@@ -77,10 +65,7 @@ def table(results: Results, judged: str | None = None) -> str:
     for title in sorted({pair.title for pair in pairs}, key=quantity_key):
         if title:
             parts.append(f"**{in_markdown(title)}**\n")
-        rows = [row(results, pair, deviations) for pair in pairs if pair.title == title]
-        headings = list(rows[0])
-        lines = [headings, [":---"] + ["---:"] * (len(headings) - 1), *(list(each.values()) for each in rows)]
-        parts.append("".join(f"| {' | '.join(line)} |\n" for line in lines))
+        parts.append(grid([row(results, pair, deviations) for pair in pairs if pair.title == title]))
     summaries = [summary(name, deviations[name], judged) for name in TOLERANCES]
     parts.append("".join(f"{line}\n" for line in [ABOUT, *summaries]))
     parts.append(in_markdown(origin(pairs)) + "\n")
@@ -117,7 +102,7 @@ def row(results: Results, pair: Pair, deviations: dict[str, list[float]]) -> dic
     """The cells by heading; `deviations` gets what the judged run's times differ by, as shares."""
     modes = (pair.reference["mode"], pair.other["mode"])
     ratio_heading = f"{modes[1]} / {modes[0]}"
-    cells = {"method": in_markdown(pair.reference.method)}
+    cells = {"method": pair.reference.method}
     for name, unit, times in (
         ("time to target", "s", [time_to_target(results, run) for run in (pair.reference, pair.other)]),
         ("iteration", "ms", [1e3 * mean_iteration_s(run) for run in (pair.reference, pair.other)]),

@@ -5,11 +5,12 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Any, Mapping, Sequence
 
 from load import InputError
-from markdown_table import UNKNOWN, in_markdown, replace_between, three_digits, write_whole
+from markdown_table import UNKNOWN, in_markdown, replace_between, three_digits, write_text
 
 BEGIN, END = "<!-- speed: begin -->", "<!-- speed: end -->"
 SMALL, RESNET50, LARGE = 1 << 20, 25_000_000, 1 << 26
@@ -51,21 +52,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     if options.update and options.output:
         parser.error("--update and --output exclude each other")
-    try:
-        text = table(read(options.file))
-        if options.update:
-            replace_between(options.update, BEGIN, END, text)
-        elif options.output:
-            write_whole(options.output, text)
-        else:
-            sys.stdout.write(text)
-    except InputError as error:
-        print(f"speed_table: {error}", file=sys.stderr)
-        return 2
-    except OSError as error:
-        print(f"speed_table: cannot write the table: {error}", file=sys.stderr)
-        return 1
-    return 0
+    update = partial(replace_between, options.update, BEGIN, END) if options.update else None
+    return write_text("speed_table", lambda: table(read(options.file)), options.output, update)
 
 
 def read(path: Path) -> dict[str, Any]:
