@@ -10,7 +10,8 @@ namespace thinpipe {
 
 struct ProcessorTime {
   double clock_s = 0;    // the monotonic clock
-  double machine_s = 0;  // all processors' busy time since the machine started: programs, kernel, interrupts
+  double machine_s = 0;  // all processors' time since the machine started that was not there for the asking:
+                         // programs, kernel, interrupts, and what a virtual machine's host gave to others
   double own_s = 0;      // this process's, and its ended children's
 };
 
@@ -20,6 +21,7 @@ ProcessorTime read_processor_time();
 struct MachineTime {
   double busy_s = 0;             // programs, kernel, interrupts
   double soft_interrupts_s = 0;  // of it, among others, the network's
+  double stolen_s = 0;           // beside it: of a virtual machine, what its host gave to others
 };
 // Throws Error when it is no such line.
 MachineTime parse_machine_time(const std::string& proc_stat, double ticks_per_s);

@@ -14,7 +14,7 @@ packages=(
 )
 if [ "${1:-}" = check ]; then
   packages+=(libgtest-dev libgmock-dev librapidcheck-dev libbenchmark-dev libvalijson-dev clang libclang-rt-14-dev clang-format clang-tidy
-    python3-torch python3-venv iperf3 iproute2 procps qemu-system-x86 busybox-static chromium)
+    python3-torch python3-torchvision python3-venv iperf3 iproute2 procps qemu-system-x86 busybox-static chromium)
 fi
 
 if ! command -v dpkg-query >/dev/null; then

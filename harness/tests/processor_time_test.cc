@@ -11,6 +11,7 @@ TEST(ProcessorTime, OfTheMachineIsAllButIdlingAndWaiting) {
   const MachineTime time = parse_machine_time("cpu  100 200 300 9000 500 40 60 7 0 0\ncpu0 1 2 3\n", 100);
   EXPECT_DOUBLE_EQ(time.busy_s, 7);
   EXPECT_DOUBLE_EQ(time.soft_interrupts_s, 0.6);
+  EXPECT_DOUBLE_EQ(time.stolen_s, 0.07);
   EXPECT_THROW(parse_machine_time("intr 1 2 3", 100), Error);
 }
 

@@ -19,7 +19,7 @@ except ImportError as error:
     print(f"SKIPPED: {error}; install python3-torch")
     sys.exit(77)
 try:
-    import torchvision
+    import torchvision.models  # "import torchvision" alone would find the folder of that name beside this file
 except ImportError:
     torchvision = None
 
