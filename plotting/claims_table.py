@@ -1,0 +1,133 @@
+#!/usr/bin/env python3
+"""What the PacTrain paper claims of PacTrain, beside the same from measurements: a table."""
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import Sequence
+
+import pandas as pd
+
+from comparison import Comparison, Panel, compare
+from heat_map import COLUMNS as CAPS
+from heat_map import ROWS as RATIOS
+from heat_map import at, axis_values, check_axes, panel_a_value
+from load import InputError, load
+from markdown_table import UNKNOWN, grid, in_markdown, replace_between, table_origin, write_text
+from speedup import baseline_runs, ratio_text, speedup_over
+
+BEGIN, END = "<!-- claims: begin -->", "<!-- claims: end -->"
+USUAL_RATIO = "0.5"
+FIG5_CAP = "1 Gbit/s"
+PRUNED_SHARE = "0.8"
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(
+        prog="claims_table.py",
+        description="Tabulate the PacTrain paper's claims beside measurements over caps and prune ratios.",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        epilog="example:\n  python3 plotting/claims_table.py results/reference/bandwidth-by-prune-ratio\n\n"
+        "exit codes: 0 made, 1 the table could not be written, 2 wrong input",
+    )
+    parser.add_argument("results", type=Path, help="folder of records that sweep method, cap and prune ratio")
+    parser.add_argument(
+        "--update", type=Path, metavar="FILE", help=f"put the table between the lines '{BEGIN}' and '{END}' of FILE"
+    )
+    parser.add_argument("--output", type=Path, metavar="FILE", help="write it there (default: to standard output)")
+    options = parser.parse_args(arguments)
+    if options.update and options.output:
+        parser.error("--update and --output exclude each other")
+
+    def update(text: str) -> None:
+        replace_between(options.update, BEGIN, END, text)
+
+    return write_text(
+        "claims_table", lambda: table(options.results), options.output, update if options.update else None
+    )
+
+
+def table(results: Path) -> str:
+    comparison = compare(load(results), panels=lambda runs: panel_a_value(runs, CAPS))
+    check_axes(comparison, RATIOS, CAPS)
+    methods = pactrain_methods(comparison)
+    rows = [
+        {"claim": claim, "claimed": claimed, **{name: measure(comparison, runs) for name, runs in methods.items()}}
+        for claim, claimed, measure in (
+            ("least time to the target, all-reduce's over PacTrain's, of all caps and ratios", "8.72×", most_over_dense),
+            (f"the same over FP16's, {percent(USUAL_RATIO)} pruned, over all caps", "1.25× to 7.05×", range_over_fp16),
+            (f"all-reduce's over PacTrain's at {FIG5_CAP}, {percent(USUAL_RATIO)} pruned", "5.64×", fig5_over_dense),
+            (f"FP16's over PacTrain's at {FIG5_CAP}, {percent(USUAL_RATIO)} pruned", "3.28×", fig5_over_fp16),
+            (f"accuracy lost with {percent(PRUNED_SHARE)} pruned, in points", "under 2", accuracy_lost),
+        )
+    ]
+    notes = [
+        f"Target: {comparison.target.phrase}. Claimed: over the paper's four models and two data sets; 1.25× to 7.05× is over "
+        "FP16 and TopK together."
+    ]
+    return "\n".join([grid(rows), "\n".join(notes) + "\n", in_markdown(table_origin(comparison)) + "\n"])
+
+
+def percent(ratio: str) -> str:
+    return f"{100 * float(ratio):g} %"
+
+
+def pactrain_methods(comparison: Comparison) -> dict[str, pd.DataFrame]:
+    of_pactrain = comparison.runs[comparison.runs["config.synchroniser.name"] == "pactrain"]
+    if of_pactrain.empty:
+        raise InputError(f"{comparison.results.directory}: no run synchronises by pactrain")
+    return {method: runs for method, runs in of_pactrain.groupby("method", sort=False)}
+
+
+def ratios_over(
+    baseline: str, comparison: Comparison, runs: pd.DataFrame, ratios: Sequence[str], caps: Sequence[str] | None = None
+) -> list[tuple[float, bool, str]]:
+    """Speed-up over the baseline at each cap and prune ratio that has one, whether it is a bound, and where."""
+    out = []
+    for panel in comparison.panels:
+        if caps is not None and panel.title not in caps:
+            continue
+        for ratio in ratios:
+            here = at(runs, {CAPS: panel.title, RATIOS: ratio})
+            speedup = speedup_over(baseline_runs(Panel(panel.title, panel.runs), baseline), here)
+            if speedup is not None:
+                out.append((speedup.mean, speedup.at_least, f"{panel.title}, {percent(ratio)} pruned"))
+    return out
+
+
+def most_over_dense(comparison: Comparison, runs: pd.DataFrame) -> str:
+    found = ratios_over("dense", comparison, runs, axis_values(comparison.runs, RATIOS))
+    if not found:
+        return UNKNOWN
+    ratio, at_least, where = max(found)
+    return f"{ratio_text(ratio, at_least)} ({where})"
+
+
+def range_over_fp16(comparison: Comparison, runs: pd.DataFrame) -> str:
+    found = sorted(ratios_over("fp16", comparison, runs, [USUAL_RATIO]))
+    if not found:
+        return UNKNOWN
+    return " to ".join(ratio_text(ratio, at_least) for ratio, at_least, _ in (found[0], found[-1]))
+
+
+def fig5_over_dense(comparison: Comparison, runs: pd.DataFrame) -> str:
+    return only(ratios_over("dense", comparison, runs, [USUAL_RATIO], [FIG5_CAP]))
+
+
+def fig5_over_fp16(comparison: Comparison, runs: pd.DataFrame) -> str:
+    return only(ratios_over("fp16", comparison, runs, [USUAL_RATIO], [FIG5_CAP]))
+
+
+def only(found: list[tuple[float, bool, str]]) -> str:
+    return ratio_text(*found[0][:2]) if found else UNKNOWN
+
+
+def accuracy_lost(comparison: Comparison, runs: pd.DataFrame) -> str:
+    dense = comparison.runs[comparison.runs["config.synchroniser.name"] == "dense"].final_level.mean()
+    pruned = at(runs, {RATIOS: PRUNED_SHARE}).final_level.mean()
+    return UNKNOWN if pd.isna(dense) or pd.isna(pruned) else f"{100 * (dense - pruned):.1f}"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,64 @@
+import contextlib
+import io
+from typing import Any
+
+import claims_table
+
+from .records import make_curve, write
+from .test_figures import FigureTest
+from .test_heat_map import CAPS_MBIT_PER_S, swept
+from .test_replay_table import rows_of
+
+
+def sweep() -> list[dict[str, Any]]:
+    """As test_heat_map's, with the ratios that the paper speaks of; 80 % pruned costs two points."""
+    records = []
+    for cap in CAPS_MBIT_PER_S:
+        records += [swept("dense", cap, "0", share=1.0), swept("fp16", cap, "0", share=0.5)]
+        for ratio in ("0.5", "0.8"):
+            share = 1.0 - float(ratio)
+            records.append(swept("pactrain", cap, ratio, share=share))
+            records.append(swept("pactrain ternary", cap, ratio, share=0.25 * share))
+    return records
+
+
+class ClaimsTableTest(FigureTest):
+    def table(self, *records: dict[str, Any]) -> list[dict[str, str]]:
+        write(self.directory, *records)
+        out = io.StringIO()
+        with contextlib.redirect_stdout(out):
+            self.assertEqual(claims_table.main([str(self.directory)]), 0)
+        return rows_of(out.getvalue())
+
+    def test_ratios_are_of_the_same_cap(self) -> None:
+        most, over_fp16, fig5_dense, fig5_fp16, _ = self.table(*sweep())
+        self.assertEqual(most["pactrain"], "3.46× (100 Mbit/s, 80 % pruned)")
+        self.assertEqual(most["pactrain ternary"], "6.43× (100 Mbit/s, 80 % pruned)")
+        self.assertEqual(over_fp16["pactrain"], "1.00× to 1.00×")
+        self.assertEqual(over_fp16["pactrain ternary"], "1.27× to 2.50×")
+        self.assertEqual((fig5_dense["pactrain"], fig5_dense["claimed"]), ("1.29×", "5.64×"))
+        self.assertEqual((fig5_fp16["pactrain"], fig5_fp16["claimed"]), ("1.00×", "3.28×"))
+
+    def test_lost_accuracy_is_in_points(self) -> None:
+        records = [record for record in sweep() if record["labels"]["pruning.ratio"] != "0.8"]
+        records += [swept("pactrain", cap, "0.8", curve=make_curve(0.1, 0.846)) for cap in CAPS_MBIT_PER_S]
+        ends = [make_curve(0.1, best)[-1]["test_accuracy"] for best in (0.866, 0.846)]
+        lost = self.table(*records)[-1]
+        self.assertEqual(lost["pactrain"], f"{100 * (ends[0] - ends[1]):.1f}")
+        self.assertEqual(lost["pactrain ternary"], "-")
+
+    def test_without_pactrain_there_is_nothing_to_say(self) -> None:
+        write(self.directory, *(record for record in sweep() if "pactrain" not in record["labels"]["method"]))
+        code, said = self.program(claims_table)
+        self.assertEqual(code, 2)
+        self.assertIn("no run synchronises by pactrain", said)
+
+    def test_it_updates_a_page(self) -> None:
+        write(self.directory, *sweep())
+        page = self.directory / "page.md"
+        page.write_text("before\n<!-- claims: begin -->\n\nold\n\n<!-- claims: end -->\nafter\n", encoding="utf-8")
+        self.assertEqual(self.program(claims_table, "--update", str(page)), (0, ""))
+        text = page.read_text(encoding="utf-8")
+        self.assertIn("8.72×", text)
+        self.assertNotIn("old", text)
+        self.assertTrue(text.startswith("before\n") and text.endswith("after\n"))
