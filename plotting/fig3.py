@@ -12,9 +12,9 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from comparison import Comparison, Panel
+from comparison import Comparison, Panel, check_comparable
 from figure import add_origin, method_styles, name_of, new_figure, parser_of, state_of, write_figure
-from heat_map import at, axis_values, check_axes, panel_a_value
+from heat_map import at, axis_values, check_axes
 from load import InputError
 from speedup import baseline_runs, pairs_of
 
@@ -22,6 +22,7 @@ MODELS, CAPS = "model", "bottleneck.rate"
 GROUP_WIDTH = 0.86  # of the distance between caps
 PANELS_A_ROW = 2
 PANEL_HEIGHT_IN = 1.9
+LEGEND_COLUMNS, LEGEND_LINE_IN = 6, 0.18
 
 
 @dataclass(frozen=True)
@@ -44,43 +45,59 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--models", default=MODELS, metavar="AXIS", help=f"the panels' axis (default: {MODELS})")
     options = parser.parse_args(arguments)
     return write_figure(
-        "fig3", options, partial(draw, models=options.models), partial(panel_a_value, axis=options.models)
+        "fig3", options, partial(draw, models=options.models), partial(panel_a_cell, models=options.models)
     )
+
+
+def panel_a_cell(runs: pd.DataFrame, models: str) -> tuple[Panel, ...]:
+    """Runs of the same model and cap, within which times are compared."""
+    cells = [
+        Panel(f"{model}, {cap}", at(runs, {models: model, CAPS: cap}))
+        for model in axis_values(runs, models)
+        for cap in axis_values(runs, CAPS)
+    ]
+    panels = tuple(cell for cell in cells if len(cell.runs))
+    for panel in panels:
+        check_comparable(panel)
+    return panels
 
 
 def draw(comparison: Comparison, models: str = MODELS) -> Figure:
     check_axes(comparison, models, CAPS)
-    caps = axis_values(comparison.runs, CAPS)
-    figure, axes = new_figure(len(comparison.panels), PANEL_HEIGHT_IN, panels_a_row=PANELS_A_ROW)
+    caps, names = axis_values(comparison.runs, CAPS), axis_values(comparison.runs, models)
+    figure, axes = new_figure(len(names), PANEL_HEIGHT_IN, panels_a_row=PANELS_A_ROW)
     styles = method_styles(comparison.methods)
     shown = [method for method in comparison.methods if (comparison.runs.method == method).any()]
-    for panel, panel_axes in zip(comparison.panels, axes):
-        draw_panel(panel_axes, panel, caps, shown, styles)
+    for name, panel_axes in zip(names, axes):
+        draw_panel(panel_axes, at(comparison.runs, {models: name}), caps, shown, styles)
+        panel_axes.set_title(name)
     for panel_axes in axes[::PANELS_A_ROW]:
         panel_axes.set_ylabel(f"Time to {comparison.target.phrase},\nrelative to dense")
-    names = [name_of(method, comparison.runs[comparison.runs.method == method]) for method in shown]
+    labels = [name_of(method, comparison.runs[comparison.runs.method == method]) for method in shown]
     handles, _ = axes[0].get_legend_handles_labels()
-    axes[0].legend(handles, names, loc="lower left", bbox_to_anchor=(0.0, 1.12), ncols=min(len(names), 6))
+    figure.legend(handles, labels, loc="upper left", ncols=LEGEND_COLUMNS)
+    lines = -(-len(labels) // LEGEND_COLUMNS)
+    figure.get_layout_engine().set(rect=(0, 0, 1, 1 - lines * LEGEND_LINE_IN / figure.get_figheight()))
     add_origin(figure, comparison)
     return figure
 
 
 def draw_panel(
-    axes: Axes, panel: Panel, caps: list[str], methods: list[str], styles: dict[str, dict[str, str]]
+    axes: Axes, runs: pd.DataFrame, caps: list[str], methods: list[str], styles: dict[str, dict[str, str]]
 ) -> None:
     width = GROUP_WIDTH / len(methods)
     for place, method in enumerate(methods):
         left = [group - GROUP_WIDTH / 2 + (place + 0.5) * width for group in range(len(caps))]
-        bars = [bar_of(panel, method, cap) for cap in caps]
+        bars = [bar_of(at(runs, {CAPS: cap}), method, cap) for cap in caps]
         heights = [0.0 if math.isnan(bar.ratio) else bar.ratio for bar in bars]
         axes.bar(left, heights, width=0.92 * width, color=styles[method]["color"], label=method)
         for x, bar in zip(left, bars):
             annotate(axes, x, bar)
     axes.axhline(1.0, color="0.35", linewidth=0.7, zorder=1.5)
+    axes.margins(y=0.16)  # for the numbers over the highest bars
     axes.set_xticks(range(len(caps)), caps)
     axes.tick_params(axis="x", length=0)
     axes.grid(visible=False, axis="x")
-    axes.set_title(panel.title)
 
 
 def annotate(axes: Axes, x: float, bar: Bar) -> None:
@@ -91,18 +108,17 @@ def annotate(axes: Axes, x: float, bar: Bar) -> None:
         axes.plot([x, x], [bar.low, bar.high], color="0.2", linewidth=0.8, marker="_", markersize=3, markeredgewidth=0.8)
     axes.annotate(
         bar.words, (x, bar.high), xytext=(0, 1.5), textcoords="offset points", ha="center", va="bottom",
-        fontsize="x-small",
+        fontsize="x-small", rotation=90,
     )  # fmt: skip
 
 
-def bar_of(panel: Panel, method: str, cap: str) -> Bar:
-    here = at(panel.runs, {CAPS: cap})
-    runs = here[here.method == method]
+def bar_of(cell: pd.DataFrame, method: str, cap: str) -> Bar:
+    runs = cell[cell.method == method]
     if runs.empty:
         return Bar(words="not run")
-    baseline = baseline_runs(Panel(panel.title, here), "dense")
+    baseline = baseline_runs(Panel(cap, cell), "dense")
     if baseline.empty:
-        raise InputError(f"{panel.title}, {cap}: there is no dense run to compare with")
+        raise InputError(f"{', '.join(runs.other_axes.iloc[0].values())}: there is no dense run to compare with")
     pairs = pairs_of(baseline, runs)
     if pairs.empty:
         return Bar(words=state_of(runs) or "no seed of dense's")

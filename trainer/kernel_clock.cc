@@ -79,8 +79,9 @@ std::unique_ptr<at::ObserverContext> begun(const at::RecordFunction& /*operation
 
 void ended(const at::RecordFunction& operation, at::ObserverContext* /*context*/) {
   if (clock_of_thread == nullptr) return;
-  const auto inputs = operation.inputs();
-  clock_of_thread->end(operation.name(), {inputs.begin(), inputs.end()}, operation.outputs());
+  const auto given = operation.inputs();
+  const Values inputs(given.begin(), given.end());
+  clock_of_thread->end(operation.name(), inputs, operation.outputs());
 }
 
 }  // namespace

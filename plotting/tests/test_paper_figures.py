@@ -24,7 +24,7 @@ def run(method: str, model: str, cap: str, factor: float = 1.0, **changes: Any) 
 
 class Fig3Test(FigureTest):
     def compared_by_model(self, *records: dict[str, Any]) -> Comparison:
-        panels = lambda runs: fig3.panel_a_value(runs, fig3.MODELS)
+        panels = lambda runs: fig3.panel_a_cell(runs, fig3.MODELS)
         return compare(load(write(self.directory, *records)), panels=panels)
 
     def grid(self) -> list[dict[str, Any]]:
@@ -47,7 +47,8 @@ class Fig3Test(FigureTest):
             for height in fp16:
                 self.assertAlmostEqual(height, 0.5)
         self.assertEqual([text.get_text() for text in figure.axes[0].get_xticklabels()], list(CAPS))
-        self.assertEqual(legend_texts(figure), ["dense", "fp16"])
+        self.assertEqual([text.get_text() for text in figure.legends[0].get_texts()], ["dense", "fp16"])
+        self.assertNotIn("also differ", small_print(figure))
 
     def test_what_has_no_time_says_why(self) -> None:
         never = run("topk 0.01", "resnet", CAPS[0], curve=make_curve(0.1, 0.7))
