@@ -72,16 +72,15 @@ bool is_view(const std::string& name, const std::vector<torch::Tensor>& inputs,
   });
 }
 
-std::unique_ptr<at::ObserverContext> begun(const at::RecordFunction& /*operation*/) {
-  if (clock_of_thread != nullptr) clock_of_thread->begin();
+std::unique_ptr<at::ObserverContext> begun(const at::RecordFunction& operation) {
+  if (clock_of_thread == nullptr) return nullptr;
+  const auto inputs = operation.inputs();
+  clock_of_thread->begin(Values(inputs.begin(), inputs.end()));
   return nullptr;
 }
 
 void ended(const at::RecordFunction& operation, at::ObserverContext* /*context*/) {
-  if (clock_of_thread == nullptr) return;
-  const auto given = operation.inputs();
-  const Values inputs(given.begin(), given.end());
-  clock_of_thread->end(operation.name(), inputs, operation.outputs());
+  if (clock_of_thread != nullptr) clock_of_thread->end(operation.name(), operation.outputs());
 }
 
 }  // namespace
@@ -100,12 +99,12 @@ KernelClock::~KernelClock() {
   at::removeCallback(callback_);
 }
 
-void KernelClock::begin() {
-  open_.push_back(false);
+void KernelClock::begin(Values inputs) {
+  open_.push_back({std::move(inputs)});
 }
 
-void KernelClock::end(const std::string& name, const Values& inputs, const Values& outputs) {
-  bool counted = open_.back();
+void KernelClock::end(const std::string& name, const Values& outputs) {
+  auto [inputs, counted] = std::move(open_.back());
   open_.pop_back();
   if (!counted) {
     const std::vector<torch::Tensor> read = tensors_among(inputs);
@@ -118,7 +117,7 @@ void KernelClock::end(const std::string& name, const Values& inputs, const Value
       add(0, bytes_of(read) + bytes_of(written));
     }
   }
-  if (counted && !open_.empty()) open_.back() = true;
+  if (counted && !open_.empty()) open_.back().counted = true;
 }
 
 void KernelClock::add(double flops, double bytes) {

@@ -25,9 +25,8 @@ class KernelClock {
   double flops() const { return flops_; }
 
   // Called at the beginning and the end of each operation, those within others too.
-  void begin();
-  void end(const std::string& name, const std::vector<torch::IValue>& inputs,
-           const std::vector<torch::IValue>& outputs);
+  void begin(std::vector<torch::IValue> inputs);
+  void end(const std::string& name, const std::vector<torch::IValue>& outputs);
 
  private:
   void add(double flops, double bytes);
@@ -35,7 +34,12 @@ class KernelClock {
   const Device& device_;
   double elapsed_s_ = 0;
   double flops_ = 0;
-  std::vector<bool> open_;  // operations that have begun; whether a part of it has been counted
+  struct Operation {
+    std::vector<torch::IValue> inputs;  // at its end they may be gone
+    bool counted = false;               // a part of it has been
+  };
+
+  std::vector<Operation> open_;  // that have begun, outermost first
   std::uint64_t callback_;
 };
 
