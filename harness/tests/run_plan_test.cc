@@ -94,7 +94,7 @@ TEST(PlanRuns, RefusesWhatAModeCannotDo) {
   EXPECT_THAT(failure(R"({"base": {"mode": "replay", "compute_profile": "a4"}})"),
               HasSubstr("/base/compute_profile: unknown compute profile \"a4\"; did you mean \"a40\"?"));
   EXPECT_THAT(failure(R"({"base": {"mode": "replay", "compute_profile": {"batch_size_per_worker": 32}}})"),
-              HasSubstr("/base/compute_profile/device"));
+              HasSubstr("/base/compute_profile: \"device\" is missing"));
   EXPECT_THAT(failure(R"({"base": {"mode": "replay", "worker_events": [{"worker": 0, "slowdown": 2}]}})"),
               HasSubstr("/base/worker_events: is for mode \"live\""));
   EXPECT_THAT(failure(R"({"base": {"mode": "converge", "topology": "pair"}})"),
