@@ -1,0 +1,70 @@
+// Another chance for measurements whose bounds hold on a machine that is not overloaded at that moment.
+#pragma once
+
+#include <chrono>
+#include <fstream>
+#include <string>
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+namespace thinpipe::netem {
+
+// Of a virtual machine: what its host has given to others, of all its processors' time since construction.
+class StolenTime {
+ public:
+  double share() const {
+    const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - began_;
+    const double capacity_s = passed.count() * static_cast<double>(::sysconf(_SC_NPROCESSORS_ONLN));
+    return (stolen_s() - before_s_) / capacity_s;
+  }
+
+ private:
+  // The ninth word of the first line, "cpu user nice system idle iowait irq softirq steal ...".
+  static double stolen_s() {
+    std::ifstream file("/proc/stat");
+    std::string word;
+    for (int i = 0; i < 9; ++i) file >> word;
+    return std::stod(word) / static_cast<double>(::sysconf(_SC_CLK_TCK));
+  }
+
+  std::chrono::steady_clock::time_point began_ = std::chrono::steady_clock::now();
+  double before_s_ = stolen_s();
+};
+
+//   Chances chances;
+//   while (is_off(value) && chances.left()) value = measure();
+//   if (chances.undecided()) GTEST_SKIP() << chances.reason();
+//
+// There are four, and more where the host of a virtual machine took its processors away meanwhile, which no
+// test can help: what is off then is not judged.
+class Chances {
+ public:
+  // Ends the chance before and begins another.
+  bool left() {
+    if (is_running_) ++(stolen_.share() > disturbing_share ? disturbed_ : judged_);
+    is_running_ = true;
+    stolen_ = {};
+    return judged_ < most_judged && disturbed_ < most_disturbed;
+  }
+
+  bool undecided() const { return disturbed_ >= most_disturbed && judged_ < most_judged; }
+  std::string reason() const {
+    return fmt::format(
+        "not judged: the host of this virtual machine took more than {} % of its processors in {} of {} "
+        "attempts",
+        100 * disturbing_share, disturbed_, disturbed_ + judged_);
+  }
+
+ private:
+  static constexpr int most_judged = 4;
+  static constexpr int most_disturbed = 12;
+  static constexpr double disturbing_share = 0.01;
+
+  bool is_running_ = false;
+  int judged_ = 0;
+  int disturbed_ = 0;
+  StolenTime stolen_;
+};
+
+}  // namespace thinpipe::netem
