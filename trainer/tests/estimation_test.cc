@@ -31,8 +31,8 @@ TEST(Estimation, CountsForwardAndBackward) {
   EXPECT_NEAR(profile.elapsed.compute_s, (2 * first + 3 * last) / 1e9, 1e-12);
   EXPECT_EQ(profile.device.at("flops"), 2 * first + 3 * last);
   ASSERT_EQ(profile.elapsed.ready_s.size(), 4U);
-  EXPECT_NEAR(profile.elapsed.ready_s[3], (first + last) / 1e9, 1e-12)
-      << "the bias of the last layer is first";
+  EXPECT_NEAR(profile.elapsed.ready_s[3], (first + 3 * last) / 1e9, 1e-12)
+      << "a layer's gradients come together";
   EXPECT_NEAR(profile.elapsed.ready_s[0], profile.elapsed.compute_s, 1e-12)
       << "the first layer's weight is last";
 }
