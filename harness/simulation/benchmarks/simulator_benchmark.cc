@@ -61,7 +61,8 @@ void ring_all_gather(benchmark::State& state) {
   const std::int64_t own = elements / 100;
   const auto workers = static_cast<double>(state.range(0));
   const std::vector<std::int64_t> counts(static_cast<std::size_t>(state.range(0)), own);
-  simulate(state, AllGatherCall{.type = ElementType::float32, .counts = counts}, (workers - 1) * 4 * static_cast<double>(own));
+  simulate(state, AllGatherCall{.type = ElementType::float32, .counts = counts},
+           (workers - 1) * 4 * static_cast<double>(own));
 }
 
 BENCHMARK(ring_all_reduce)->Arg(8)->Arg(64)->Arg(256)->Arg(1024)->Unit(benchmark::kMillisecond);
