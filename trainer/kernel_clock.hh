@@ -29,16 +29,16 @@ class KernelClock {
   void end(const std::string& name, const std::vector<torch::IValue>& outputs);
 
  private:
-  void add(double flops, double bytes);
-
-  const Device& device_;
-  double elapsed_s_ = 0;
-  double flops_ = 0;
   struct Operation {
     std::vector<torch::IValue> inputs;  // at its end they may be gone
     bool counted = false;               // a part of it has been
   };
 
+  void add(double flops, double bytes);
+
+  const Device& device_;
+  double elapsed_s_ = 0;
+  double flops_ = 0;
   std::vector<Operation> open_;  // that have begun, outermost first
   std::uint64_t callback_;
 };

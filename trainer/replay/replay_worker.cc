@@ -62,7 +62,7 @@ class Replay {
         times.add(iteration.iteration_time_s);
         report(iteration);
       }
-      until *= 2;
+      until = std::min(2 * until, most_iterations);
     } while (!is_enough(times));
     return times;
   }
