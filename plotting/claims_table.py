@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Sequence
 
@@ -14,7 +15,7 @@ from heat_map import COLUMNS as CAPS
 from heat_map import ROWS as RATIOS
 from heat_map import at, axis_values, check_axes, panel_a_value
 from load import InputError, load
-from markdown_table import UNKNOWN, grid, in_markdown, replace_between, table_origin, write_text
+from markdown_table import UNKNOWN, add_destination, grid, in_markdown, replace_between, table_origin, write_text
 from speedup import baseline_runs, ratio_text, speedup_over
 
 BEGIN, END = "<!-- claims: begin -->", "<!-- claims: end -->"
@@ -32,20 +33,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "exit codes: 0 made, 1 the table could not be written, 2 wrong input",
     )
     parser.add_argument("results", type=Path, help="folder of records that sweep method, cap and prune ratio")
-    parser.add_argument(
-        "--update", type=Path, metavar="FILE", help=f"put the table between the lines '{BEGIN}' and '{END}' of FILE"
-    )
-    parser.add_argument("--output", type=Path, metavar="FILE", help="write it there (default: to standard output)")
+    add_destination(parser, BEGIN, END)
     options = parser.parse_args(arguments)
-    if options.update and options.output:
-        parser.error("--update and --output exclude each other")
-
-    def update(text: str) -> None:
-        replace_between(options.update, BEGIN, END, text)
-
-    return write_text(
-        "claims_table", lambda: table(options.results), options.output, update if options.update else None
-    )
+    update = partial(replace_between, options.update, BEGIN, END) if options.update else None
+    return write_text("claims_table", lambda: table(options.results), options.output, update)
 
 
 def table(results: Path) -> str:

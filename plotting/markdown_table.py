@@ -266,6 +266,15 @@ def in_csv(value: Any) -> Any:
     return str(value).lower() if isinstance(value, bool) else value
 
 
+def add_destination(parser: argparse.ArgumentParser, begin: str, end: str) -> None:
+    """Where a table goes that has a place of its own in a page, between two lines."""
+    group = parser.add_mutually_exclusive_group()
+    group.add_argument(
+        "--update", type=Path, metavar="FILE", help=f"put the table between the lines '{begin}' and '{end}' of FILE"
+    )
+    group.add_argument("--output", type=Path, metavar="FILE", help="write it there (default: to standard output)")
+
+
 def replace_between(path: Path, begin: str, end: str, text: str) -> None:
     """Replace what stands between two lines of a file, by `text` with an empty line before and after it."""
     if not path.is_file():

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Mapping, Sequence
 
 from load import InputError
-from markdown_table import UNKNOWN, in_markdown, replace_between, three_digits, write_text
+from markdown_table import UNKNOWN, add_destination, in_markdown, replace_between, three_digits, write_text
 
 BEGIN, END = "<!-- speed: begin -->", "<!-- speed: end -->"
 SMALL, RESNET50, LARGE = 1 << 20, 25_000_000, 1 << 26
@@ -45,13 +45,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "exit codes: 0 made, 1 the table could not be written, 2 wrong input",
     )
     parser.add_argument("file", type=Path, help="of synchroniser_benchmarks --benchmark_out=FILE, JSON")
-    parser.add_argument(
-        "--update", type=Path, metavar="FILE", help=f"put the table between the lines '{BEGIN}' and '{END}' of FILE"
-    )
-    parser.add_argument("--output", type=Path, metavar="FILE", help="write it there (default: to standard output)")
+    add_destination(parser, BEGIN, END)
     options = parser.parse_args(arguments)
-    if options.update and options.output:
-        parser.error("--update and --output exclude each other")
     update = partial(replace_between, options.update, BEGIN, END) if options.update else None
     return write_text("speed_table", lambda: table(read(options.file)), options.output, update)
 
