@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include "netem/frame.hh"
+#include "netem/paths.hh"
 #include "netem/routes.hh"
 
 namespace thinpipe::netem {
@@ -56,7 +58,7 @@ Network::Fabric::Fabric(const Topology& topology, const Schedule& schedule, cons
                });
   add_switches(topology);
   for (const Link& link : topology.links) add_link(link);
-  if (forwarding_ == Forwarding::routed) add_routes(topology);
+  forwarding_ == Forwarding::routed ? add_routes(topology) : add_large_packets(topology);
 }
 
 Network::Fabric::~Fabric() {
@@ -97,11 +99,13 @@ void Network::Fabric::add_switches(const Topology& topology) {
   }
 }
 
-Network::Fabric::End Network::Fabric::make_end(const std::string& node) {
+Network::Fabric::End Network::Fabric::make_end(const std::string& node, bool uncapped) {
+  std::optional<unsigned> largest_packet_bytes;
+  if (uncapped && forwarding_ == Forwarding::bridged) largest_packet_bytes = uncapped_packet_bytes;
   if (const auto found = place_of_.find(node); found != place_of_.end()) {
     const Place& place = *found->second;
     const int ifindex = next_ifindex_++;
-    DeviceSettings settings;
+    DeviceSettings settings{.largest_packet_bytes = largest_packet_bytes};
     if (forwarding_ == Forwarding::bridged) settings.bridge = bridges_.at(node);
     return {{place.network_namespace, fmt::format("{}.{}", node, ports_[node]++), ifindex,
              port_hardware_address(ifindex)},
@@ -114,13 +118,13 @@ Network::Fabric::End Network::Fabric::make_end(const std::string& node) {
   host_sockets_[index] = std::make_unique<NetlinkSocket>(socket_in(place));
   return {{place, "eth0", first_ifindex, host_hardware_address(index)},
           host_sockets_[index].get(),
-          {.largest_segment_bytes = largest_segment_bytes_},
+          {.largest_segment_bytes = largest_segment_bytes_, .largest_packet_bytes = largest_packet_bytes},
           index};
 }
 
 void Network::Fabric::add_link(const Link& link) {
-  const End a = make_end(link.a);
-  const End b = make_end(link.b);
+  const End a = make_end(link.a, is_uncapped(link));
+  const End b = make_end(link.b, is_uncapped(link));
   add_veth(workshop_.socket, a.endpoint, b.endpoint);
   const std::size_t index = link_ends_.size();
   const auto port = [](const End& end, const End& peer) {
@@ -189,6 +193,21 @@ void Network::Fabric::finish(const End& end, const End& peer, bool shaped) {
   add_address_and_route(*end.socket, end.endpoint.ifindex, *end.host, forwarding_);
   if (forwarding_ == Forwarding::bridged) neighbours_.add(*end.socket, *end.host);
   if (!shaped) host_sockets_[*end.host].reset();
+}
+
+void Network::Fabric::add_large_packets(const Topology& topology) {
+  for (const std::vector<std::string>& group : uncapped_groups(topology)) {
+    if (group.size() == 1) continue;
+    std::vector<std::size_t> members;
+    for (const std::string& host : group) members.push_back(host_index_.at(host));
+    for (const std::size_t own : members) {
+      const NetlinkSocket socket = socket_in(*hosts_[own].network_namespace);
+      for (std::size_t begin = 0, end = 0; begin < members.size(); begin = end) {
+        while (end < members.size() && members[end] - members[begin] == end - begin) ++end;
+        add_routes_of_large_packets(socket, first_ifindex, own, members[begin], end - begin);
+      }
+    }
+  }
 }
 
 void Network::Fabric::add_routes(const Topology& topology) {

@@ -64,7 +64,9 @@ class Network::Fabric {
   static Place make_place();
   void add_switches(const Topology& topology);
   void add_link(const Link& link);
-  End make_end(const std::string& node);
+  End make_end(const std::string& node, bool uncapped);
+  // Hosts between which no cap lies send each other large packets.
+  void add_large_packets(const Topology& topology);
   // Returns its place in shaping_.
   std::size_t shape(const std::string& from, const std::string& to, const End& sender, const Shape& asked,
                     bool impaired);

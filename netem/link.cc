@@ -66,6 +66,7 @@ void raise_device(const NetlinkSocket& socket, int ifindex, const DeviceSettings
   // Here and not when a pair is made: the kernel ignores the group of the second end.
   if (ifindex != loopback_ifindex) rtnl_link_set_group(changes.get(), device_group);
   if (settings.bridge) rtnl_link_set_master(changes.get(), *settings.bridge);
+  if (settings.largest_packet_bytes) rtnl_link_set_mtu(changes.get(), *settings.largest_packet_bytes);
   const OwnedMessage message =
       build_message(attempt, rtnl_link_build_change_request, device.get(), changes.get(), 0);
   if (settings.largest_segment_bytes) {

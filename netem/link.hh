@@ -31,6 +31,7 @@ void add_veth(const NetlinkSocket& socket, const Endpoint& a, const Endpoint& b)
 struct DeviceSettings {
   std::optional<int> bridge = {};                      // the bridge to become a port of
   std::optional<unsigned> largest_segment_bytes = {};  // gso_max_size
+  std::optional<unsigned> largest_packet_bytes = {};   // the MTU
 };
 
 // Applies the settings and brings the device up. Throws when the kernel holds another largest segment than

@@ -43,6 +43,24 @@ std::vector<std::string> candidates(const Topology& topology, const Hop& hop) {
   return out;
 }
 
+// The hosts that reach each other over links that may be used.
+std::vector<std::vector<std::string>> groups(const Topology& topology,
+                                             const std::function<bool(const Link&)>& may_use) {
+  std::vector<std::vector<std::string>> out;
+  std::set<std::string> placed;
+  for (const std::string& host : topology.hosts) {
+    if (placed.contains(host)) continue;
+    const auto reached = reach(topology, host, may_use);
+    std::vector<std::string>& group = out.emplace_back();
+    for (const std::string& other : topology.hosts) {
+      if (!reached.contains(other)) continue;
+      group.push_back(other);
+      placed.insert(other);
+    }
+  }
+  return out;
+}
+
 }  // namespace
 
 std::vector<Hop> capped_hops(const Topology& topology) {
@@ -83,19 +101,11 @@ Impairments impairments_of(const std::vector<Hop>& path) {
 }
 
 std::vector<std::vector<std::string>> islands(const Topology& topology) {
-  std::vector<std::vector<std::string>> out;
-  std::set<std::string> placed;
-  for (const std::string& host : topology.hosts) {
-    if (placed.contains(host)) continue;
-    const auto reached = reach(topology, host, [](const Link& link) { return !link.bottleneck; });
-    std::vector<std::string>& island = out.emplace_back();
-    for (const std::string& other : topology.hosts) {
-      if (!reached.contains(other)) continue;
-      island.push_back(other);
-      placed.insert(other);
-    }
-  }
-  return out;
+  return groups(topology, [](const Link& link) { return !link.bottleneck; });
+}
+
+std::vector<std::vector<std::string>> uncapped_groups(const Topology& topology) {
+  return groups(topology, is_uncapped);
 }
 
 Paths::Paths(const Topology& topology) : topology_(topology), routes_(topology) {}

@@ -36,6 +36,9 @@ Impairments impairments_of(const std::vector<Hop>& path);
 // The hosts that reach each other without crossing a bottleneck, in the topology's order.
 std::vector<std::vector<std::string>> islands(const Topology& topology);
 
+// The hosts that reach each other without crossing a cap in either direction, likewise.
+std::vector<std::vector<std::string>> uncapped_groups(const Topology& topology);
+
 // The ways between the hosts of a topology of kind network, which must outlive them.
 class Paths {
  public:

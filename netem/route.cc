@@ -1,8 +1,13 @@
 #include "netem/route.hh"
 
+#include <bit>
+#include <optional>
+
 #include <fmt/format.h>
 #include <linux/if_addr.h>
 #include <linux/rtnetlink.h>
+
+#include "netem/frame.hh"
 
 namespace thinpipe::netem {
 namespace {
@@ -45,11 +50,14 @@ OwnedRoute make_route(const std::string& attempt, int ifindex, const std::string
   return route;
 }
 
-void add_subnet_route(const NetlinkSocket& socket, int ifindex, const std::string& address,
-                      Forwarding forwarding) {
-  const std::string attempt = fmt::format("add a route from {} with {}", address, route_congestion_control);
-  const OwnedRoute route = make_route(attempt, ifindex, subnet, forwarding);
-  const OwnedBytes source = parse_address(address, AF_INET);
+// A host's own, which names the congestion control. largest_packet_bytes: none, whatever the device takes.
+void add_metric_route(const NetlinkSocket& socket, int ifindex, const std::string& destination,
+                      const std::string& source_address, Forwarding forwarding,
+                      std::optional<unsigned> largest_packet_bytes) {
+  const std::string attempt = fmt::format("add the route from {} to {} with {}", source_address, destination,
+                                          route_congestion_control);
+  const OwnedRoute route = make_route(attempt, ifindex, destination, forwarding);
+  const OwnedBytes source = parse_address(source_address, AF_INET);
   netlink_call(attempt, rtnl_route_set_pref_src(route.get(), source.get()));
   const OwnedMessage message =
       build_message(attempt, rtnl_route_build_add_request, route.get(), NLM_F_CREATE | NLM_F_EXCL);
@@ -57,6 +65,8 @@ void add_subnet_route(const NetlinkSocket& socket, int ifindex, const std::strin
   nlattr* metrics = nla_nest_start(message.get(), RTA_METRICS);
   netlink_call(attempt, metrics == nullptr ? -NLE_NOMEM : 0);
   netlink_call(attempt, nla_put_string(message.get(), RTAX_CC_ALGO, route_congestion_control));
+  if (largest_packet_bytes)
+    netlink_call(attempt, nla_put_u32(message.get(), RTAX_MTU, *largest_packet_bytes));
   nla_nest_end(message.get(), metrics);
   socket.send(attempt, message);
 }
@@ -88,7 +98,20 @@ std::string host_hardware_address(std::size_t index) {
 void add_address_and_route(const NetlinkSocket& socket, int ifindex, std::size_t index,
                            Forwarding forwarding) {
   add_address(socket, ifindex, host_address(index));
-  add_subnet_route(socket, ifindex, host_address(index), forwarding);
+  add_metric_route(socket, ifindex, subnet, host_address(index), forwarding, packet_bytes);
+}
+
+void add_routes_of_large_packets(const NetlinkSocket& socket, int ifindex, std::size_t own, std::size_t first,
+                                 std::size_t count) {
+  // Host addresses are numbered from 1 on: each route takes the largest block of addresses that begins there.
+  for (std::size_t number = first + 1; number < first + 1 + count;) {
+    std::size_t block = std::bit_floor(first + 1 + count - number);
+    while (number % block != 0) block /= 2;
+    const int length = 32 - std::countr_zero(block);
+    add_metric_route(socket, ifindex, fmt::format("{}/{}", host_address(number - 1), length),
+                     host_address(own), Forwarding::bridged, {});
+    number += block;
+  }
 }
 
 Neighbours::Neighbours(int ifindex, std::size_t hosts) {

@@ -19,9 +19,14 @@ std::string host_address(std::size_t index);
 std::string host_hardware_address(std::size_t index);
 
 // Gives the device the address of host `index` and a route to the whole subnet: to neighbours on the wire, or
-// to the gateway.
+// to the gateway. Packets are of packet_bytes at most (frame.hh).
 void add_address_and_route(const NetlinkSocket& socket, int ifindex, std::size_t index,
                            Forwarding forwarding);
+
+// Lets host `own` send packets as large as its device takes to these hosts: a range of their indices, in as
+// few routes as addresses allow. For bridged networks.
+void add_routes_of_large_packets(const NetlinkSocket& socket, int ifindex, std::size_t own, std::size_t first,
+                                 std::size_t count);
 
 // Permanent entries for every host, so that no ARP is ever sent; for bridged networks.
 class Neighbours {

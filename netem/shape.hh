@@ -21,8 +21,11 @@ struct Shape {
 // "duplication" and "reordering" where they are not 0.
 Json to_json(const Shape& shape);
 
+inline constexpr double shortest_burst_bytes = 4000;  // two full frames, and room for one to come
+
 // The shape of a direction that has a rate: burst and queue as it asks, or by the rate.
-//   burst = max(4000 bytes, 100 us of the rate): the smallest that keeps the link busy, because burst is free
+//   burst = max(shortest_burst_bytes, 100 us of the rate): the smallest that keeps the link busy, because
+//   burst is free
 //           credit after every pause (4 kB at 100 Mbit/s, 6.25 kB at 500, 12.5 kB at 1000)
 //   queue = max(16 full frames, 10 ms of the rate)
 Shape shape_of(const Direction& direction);

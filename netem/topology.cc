@@ -221,4 +221,15 @@ void set_bottleneck_rate(Topology& topology, double rate_bit_per_s, const Place&
   }
 }
 
+void set_bottleneck_burst(Topology& topology, double burst_s, const Place& place) {
+  for (Link& link : topology.links) {
+    if (!link.bottleneck) continue;
+    for (Direction* direction : {&link.forward, &link.backward}) {
+      if (!direction->rate_bit_per_s) continue;
+      direction->burst_bytes = std::max(shortest_burst_bytes, burst_s * *direction->rate_bit_per_s / 8);
+      check_direction(*direction, place);
+    }
+  }
+}
+
 }  // namespace thinpipe::netem

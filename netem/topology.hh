@@ -60,6 +60,11 @@ struct Link {
   bool bottleneck = false;  // an experiment's "bottleneck.rate" overrides this link's caps
 };
 
+// Whether neither direction has a cap.
+inline bool is_uncapped(const Link& link) {
+  return !link.forward.rate_bit_per_s && !link.backward.rate_bit_per_s;
+}
+
 struct Topology {
   std::string name;
   std::string description = {};
@@ -93,5 +98,9 @@ Json to_json(const Topology& topology);
 // Caps every bottleneck link, in each direction that has a cap, at `rate_bit_per_s`. Throws InputError at
 // `place` (where the rate was asked for) when the topology has no bottleneck or the rate does not fit one.
 void set_bottleneck_rate(Topology& topology, double rate_bit_per_s, const Place& place);
+
+// Lets every bottleneck direction that has a cap send at once, after idling, what the cap sends in burst_s,
+// but shortest_burst_bytes at least (shape.hh). Throws InputError at `place` where that does not fit.
+void set_bottleneck_burst(Topology& topology, double burst_s, const Place& place);
 
 }  // namespace thinpipe::netem

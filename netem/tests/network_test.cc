@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <netinet/tcp.h>
 #include <sched.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -53,6 +54,33 @@ std::string in_host(const Host& host, const std::string& command) {
   std::string text = read_to_end(output.read_end, "hear from a shell");
   EXPECT_TRUE(shell.wait().ok()) << command;
   return text;
+}
+
+int largest_tcp_segment(const FileDescriptor& socket) {
+  int bytes = 0;
+  socklen_t length = sizeof bytes;
+  system_call("read TCP_MAXSEG", getsockopt(socket.get(), IPPROTO_TCP, TCP_MAXSEG, &bytes, &length));
+  return bytes;
+}
+
+// Islands of three, two and three hosts: blocks of addresses of every kind.
+TEST(NetworkTest, PacketsAreLargeWhereNoCapIsOnTheWayAndFullFramesElsewhere) {
+  const Network network(three_switch());
+  const auto island = [](std::size_t host) { return host < 3 ? 0 : host < 5 ? 1 : 2; };
+  for (std::size_t from = 0; from < 8; ++from) {
+    for (std::size_t to = 0; to < 8; ++to) {
+      if (from == to) continue;
+      const Connection connection = connect_hosts(network.hosts()[from], network.hosts()[to]);
+      for (const FileDescriptor* socket : {&connection.client, &connection.server}) {
+        if (island(from) == island(to)) {
+          // At first TCP sends no more at once than half the window, of 64 KiB.
+          EXPECT_GE(largest_tcp_segment(*socket), 32000) << from << " to " << to;
+        } else {
+          EXPECT_EQ(largest_tcp_segment(*socket), 1448) << from << " to " << to;
+        }
+      }
+    }
+  }
 }
 
 TEST(NetworkTest, HostsFollowTheTopologysOrder) {

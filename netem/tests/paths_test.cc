@@ -126,5 +126,15 @@ TEST(HostNamesTest, NamesAreLookedUpInTheFileAlone) {
             "passwd: files\nservices: files\nhosts: files\n");
 }
 
+TEST(PathsTest, UncappedGroupsEndAtEveryCap) {
+  using testing::ElementsAre;
+  EXPECT_THAT(
+      uncapped_groups(three_switch()),
+      ElementsAre(ElementsAre("w0", "w1", "w2"), ElementsAre("w3", "w4"), ElementsAre("w5", "w6", "w7")));
+  const Topology half = parsed(R"({"name": "n", "switches": ["s"], "hosts": ["a", "b", "c"], "links": [
+      {"between": ["a", "s"]}, {"between": ["b", "s"], "backward": {"rate": "1 Mbit/s"}}, {"between": ["c", "s"]}]})");
+  EXPECT_THAT(uncapped_groups(half), ElementsAre(ElementsAre("a", "c"), ElementsAre("b")));
+}
+
 }  // namespace
 }  // namespace thinpipe::netem

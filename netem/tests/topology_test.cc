@@ -82,7 +82,7 @@ TEST(TopologyTest, ReadsTheLoopbackTopology) {
 }
 
 // The names of the shipped topologies' files.
-std::vector<std::string> shipped() {
+std::vector<std::string> shipped_names() {
   std::vector<std::string> names;
   for (const auto& entry : std::filesystem::directory_iterator(folder)) {
     if (entry.path().extension() == ".json") names.push_back(entry.path().stem());
@@ -91,10 +91,10 @@ std::vector<std::string> shipped() {
 }
 
 TEST(ShippedTopologiesTest, AreTheseAndFollowTheSchema) {
-  EXPECT_THAT(shipped(),
+  EXPECT_THAT(shipped_names(),
               testing::UnorderedElementsAre("three-switch", "pair", "star", "two-rack", "dumbbell",
                                             "fat-tree", "ring-of-sites", "wan-4-sites", "loopback"));
-  for (const std::string& name : shipped()) {
+  for (const std::string& name : shipped_names()) {
     const Json text = parse_json_file(folder + name + ".json");
     EXPECT_THAT(schema_violations(text), testing::IsEmpty()) << name;
     EXPECT_EQ(text["$schema"], "../harness/schema/topology.schema.json") << name;
@@ -105,7 +105,7 @@ TEST(ShippedTopologiesTest, AreTheseAndFollowTheSchema) {
 }
 
 TEST(ShippedTopologiesTest, NormalFormReadsBackAsItselfAndFollowsTheSchema) {
-  for (const std::string& name : shipped()) {
+  for (const std::string& name : shipped_names()) {
     const Json normal = to_json(load_topology(folder + name + ".json"));
     EXPECT_EQ(to_json(parse_topology(normal, {name, ""})), normal);
     EXPECT_THAT(schema_violations(normal), testing::IsEmpty()) << name;

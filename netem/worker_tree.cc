@@ -1,0 +1,135 @@
+#include "netem/worker_tree.hh"
+
+#include <algorithm>
+#include <limits>
+#include <map>
+#include <string>
+#include <tuple>
+
+#include "netem/paths.hh"
+
+namespace thinpipe::netem {
+namespace {
+
+constexpr double infinity = std::numeric_limits<double>::infinity();
+
+using Table = std::vector<std::vector<double>>;
+
+// The ranks in each island, ascending; islands without workers are left out.
+std::vector<std::vector<int>> ranks_of_islands(const Topology& topology, std::size_t workers) {
+  std::map<std::string, int> rank_of;
+  for (std::size_t rank = 0; rank < workers; ++rank)
+    rank_of[topology.hosts.at(rank)] = static_cast<int>(rank);
+  std::vector<std::vector<int>> out;
+  for (const std::vector<std::string>& hosts : islands(topology)) {
+    std::vector<int> ranks;
+    for (const std::string& host : hosts) {
+      if (const auto found = rank_of.find(host); found != rank_of.end()) ranks.push_back(found->second);
+    }
+    std::ranges::sort(ranks);
+    if (!ranks.empty()) out.push_back(std::move(ranks));
+  }
+  std::ranges::sort(out);
+  return out;
+}
+
+// Seconds a bit takes over the bottlenecks between islands.
+Table distances(const Topology& topology, const std::vector<std::vector<int>>& islands) {
+  const Paths paths(topology);
+  Table out(islands.size(), std::vector<double>(islands.size(), 0));
+  for (std::size_t i = 0; i < islands.size(); ++i) {
+    for (std::size_t j = 0; j < islands.size(); ++j) {
+      for (const Hop& hop : paths.between(topology.hosts[static_cast<std::size_t>(islands[i].front())],
+                                          topology.hosts[static_cast<std::size_t>(islands[j].front())])) {
+        if (hop.link->bottleneck) out[i][j] += 1 / hop.rate_bit_per_s().value_or(infinity);
+      }
+    }
+  }
+  return out;
+}
+
+// The neighbours of each island in a minimum spanning tree (Prim, "Shortest connection networks", 1957).
+std::vector<std::vector<std::size_t>> spanning_tree(const Table& distance) {
+  std::vector<std::vector<std::size_t>> neighbours(distance.size());
+  std::vector<std::size_t> reached = {0};
+  std::vector<bool> is_reached(distance.size(), false);
+  is_reached[0] = true;
+  while (reached.size() < distance.size()) {
+    std::tuple<double, std::size_t, std::size_t, std::size_t> best = {infinity, 0, 0, 0};
+    for (const std::size_t i : reached) {
+      for (std::size_t j = 0; j < distance.size(); ++j) {
+        if (!is_reached[j]) best = std::min(best, {distance[i][j], neighbours[i].size(), i, j});
+      }
+    }
+    const auto [unused_distance, unused_degree, i, j] = best;
+    neighbours[i].push_back(j);
+    neighbours[j].push_back(i);
+    is_reached[j] = true;
+    reached.push_back(j);
+  }
+  return neighbours;
+}
+
+struct Island {
+  std::size_t index = 0;
+  std::size_t parent = 0;  // its own at the root
+  double from_root = 0;
+};
+
+// Every island from the root on, parents first.
+std::vector<Island> from_root(std::size_t root, const std::vector<std::vector<std::size_t>>& neighbours,
+                              const Table& distance) {
+  std::vector<Island> order = {{.index = root, .parent = root}};
+  for (std::size_t next = 0; next < order.size(); ++next) {
+    const Island island = order[next];
+    for (const std::size_t neighbour : neighbours[island.index]) {
+      if (neighbour == island.parent) continue;
+      order.push_back({.index = neighbour,
+                       .parent = island.index,
+                       .from_root = island.from_root + distance[island.index][neighbour]});
+    }
+  }
+  return order;
+}
+
+std::vector<Island> from_best_root(const Table& distance) {
+  const std::vector<std::vector<std::size_t>> neighbours = spanning_tree(distance);
+  std::vector<Island> best;
+  double best_height = infinity;
+  for (std::size_t root = 0; root < distance.size(); ++root) {
+    std::vector<Island> order = from_root(root, neighbours, distance);
+    const double height = std::ranges::max_element(order, {}, &Island::from_root)->from_root;
+    if (height < best_height) {
+      best_height = height;
+      best = std::move(order);
+    }
+  }
+  return best;
+}
+
+}  // namespace
+
+std::vector<int> worker_tree(const Topology& topology, std::size_t workers) {
+  std::vector<int> parents(workers, -1);
+  std::vector<int> children(workers, 0);
+  const auto hang = [&](int child, int parent) {
+    parents[static_cast<std::size_t>(child)] = parent;
+    ++children[static_cast<std::size_t>(parent)];
+  };
+  if (topology.kind == TopologyKind::loopback) {
+    for (int rank = 1; rank < static_cast<int>(workers); ++rank) hang(rank, (rank - 1) / 2);
+    return parents;
+  }
+  const std::vector<std::vector<int>> islands = ranks_of_islands(topology, workers);
+  for (const std::vector<int>& ranks : islands) {
+    for (std::size_t place = 1; place < ranks.size(); ++place) hang(ranks[place], ranks[(place - 1) / 2]);
+  }
+  for (const Island& island : from_best_root(distances(topology, islands))) {
+    if (island.index == island.parent) continue;
+    const auto children_of = [&](int rank) { return children[static_cast<std::size_t>(rank)]; };
+    hang(islands[island.index].front(), *std::ranges::min_element(islands[island.parent], {}, children_of));
+  }
+  return parents;
+}
+
+}  // namespace thinpipe::netem
