@@ -240,27 +240,32 @@ Json describe_registry() {
   return out;
 }
 
+Json check_configuration(const Json& value, Cache& cache) {
+  try {
+    const TrainingConfig config = parse_training_config(value, {});
+    const Json expected = plan(config, cache.dataset(config), cache.model(config));
+    cache.check_pretraining(config);
+    return {
+        {"ok", true}, {"config", to_json(config)}, {"plan", expected}, {"content", cache.content(config)}};
+  } catch (const InputError& error) {
+    return {{"ok", false}, {"pointer", error.place().pointer}, {"message", error.message()}};
+  } catch (const std::exception& error) {
+    // A combination that no single option's rule forbids: a batch larger than the data set, an image too
+    // small.
+    return {{"ok", false}, {"pointer", ""}, {"message", error.what()}};
+  }
+}
+
 }  // namespace
 
 Json check_configurations(const Json& configurations) {
   Cache cache;
+  std::map<Json, Json> known;  // a sweep over caps or modes repeats its trainings
   Json answers = Json::array();
   for (const Json& value : configurations) {
-    try {
-      const TrainingConfig config = parse_training_config(value, {});
-      const Json expected = plan(config, cache.dataset(config), cache.model(config));
-      cache.check_pretraining(config);
-      answers.push_back({{"ok", true},
-                         {"config", to_json(config)},
-                         {"plan", expected},
-                         {"content", cache.content(config)}});
-    } catch (const InputError& error) {
-      answers.push_back({{"ok", false}, {"pointer", error.place().pointer}, {"message", error.message()}});
-    } catch (const std::exception& error) {
-      // A combination that no single option's rule forbids: a batch larger than the data set, an image too
-      // small.
-      answers.push_back({{"ok", false}, {"pointer", ""}, {"message", error.what()}});
-    }
+    auto found = known.find(value);
+    if (found == known.end()) found = known.emplace(value, check_configuration(value, cache)).first;
+    answers.push_back(found->second);
   }
   return answers;
 }
