@@ -267,10 +267,14 @@ void GlooCollective::barrier() {
 const Registration<Collective, const Membership&> gloo_registration{
     "gloo", "TCP between the workers' addresses: ring all-reduce and all-gather, binomial broadcast",
     describe_options<GlooOptions>(), [](JsonObject& options, const Membership& membership) {
-      return std::make_unique<GlooCollective>(read_options<GlooOptions>(options), membership);
+      return make_gloo(read_options<GlooOptions>(options), membership);
     }};
 
 }  // namespace
+
+std::unique_ptr<Collective> make_gloo(const GlooOptions& options, const Membership& membership) {
+  return std::make_unique<GlooCollective>(options, membership);
+}
 
 std::string gloo_version() {
   return fmt::format("{}.{}.{}", GLOO_VERSION_MAJOR, GLOO_VERSION_MINOR, GLOO_VERSION_PATCH);

@@ -6,6 +6,7 @@
 #pragma once
 
 #include "harness/support/options.hh"
+#include "trainer/collectives/collective.hh"
 
 namespace thinpipe::trainer {
 
@@ -19,6 +20,9 @@ struct GlooOptions {
                .at_least = 0.001});
   }
 };
+
+// Connects with all other workers. Throws CollectiveError.
+std::unique_ptr<Collective> make_gloo(const GlooOptions& options, const Membership& membership);
 
 // The version of the headers it was built with, as "0.5.0".
 std::string gloo_version();

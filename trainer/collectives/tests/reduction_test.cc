@@ -60,6 +60,41 @@ TEST(Reduction, BrainFloatTiesGoToEven) {
   EXPECT_EQ(static_cast<float>(into[3]), std::numeric_limits<float>::infinity());
 }
 
+// Each added on its own would be lost: between 2048 and 4096 halves are 2 apart, between 256 and 512
+// bfloat16s.
+TEST(Reduction, ASumOfSeveralRoundsOnce) {
+  for (const std::size_t place : {0, 9, 4100}) {
+    std::vector<c10::Half> halves(4101, 1.F);
+    std::vector<c10::BFloat16> brain_floats(4101, 1.F);
+    const std::vector<c10::Half> half_part = halves;
+    const std::vector<c10::BFloat16> brain_float_part = brain_floats;
+    halves[place] = 2048.F;
+    brain_floats[place] = 256.F;
+    sum_up_function(torch::kFloat16, Reduction::sum)(
+        halves.data(), std::vector<const void*>{half_part.data(), half_part.data()}, halves.size());
+    sum_up_function(torch::kBFloat16, Reduction::sum)(
+        brain_floats.data(), std::vector<const void*>{brain_float_part.data(), brain_float_part.data()},
+        brain_floats.size());
+    for (std::size_t i = 0; i < halves.size(); ++i) {
+      ASSERT_EQ(static_cast<float>(halves[i]), i == place ? 2050.F : 3.F) << i;
+      ASSERT_EQ(static_cast<float>(brain_floats[i]), i == place ? 258.F : 3.F) << i;
+    }
+  }
+}
+
+TEST(Reduction, SeveralAreTakenInTheirOrder) {
+  std::vector<float> sum = {1e8F};
+  const float first = -1e8F;
+  const float second = 1.F;
+  sum_up_function(torch::kFloat32, Reduction::sum)(sum.data(), std::vector<const void*>{&first, &second}, 1);
+  EXPECT_EQ(sum[0], 1.F);
+  sum = {1e8F};
+  sum_up_function(torch::kFloat32, Reduction::sum)(sum.data(), std::vector<const void*>{&second, &first}, 1);
+  EXPECT_EQ(sum[0], 0.F);
+  sum_up_function(torch::kFloat32, Reduction::max)(sum.data(), std::vector<const void*>{&first, &second}, 1);
+  EXPECT_EQ(sum[0], 1.F);
+}
+
 TEST(Reduction, IntegerSumsWrap) {
   std::int8_t bytes[] = {127, -128, 100};
   const std::int8_t more_bytes[] = {1, -1, 27};

@@ -36,14 +36,24 @@ class TemporaryDirectory {
   std::string path_;
 };
 
-// The "gloo" backend; `options` replaces some of its defaults.
-inline std::unique_ptr<Collective> join_gloo(const Membership& membership, Json options = Json::object()) {
-  options["name"] = "gloo";
+// A network backend; `options` replaces some of its defaults.
+inline std::unique_ptr<Collective> join(const std::string& backend, const Membership& membership,
+                                        Json options = Json::object()) {
+  options["name"] = backend;
   return CollectiveRegistry::instance().make(options, Place{"test", ""}, membership);
+}
+inline std::unique_ptr<Collective> join_gloo(const Membership& membership, Json options = Json::object()) {
+  return join("gloo", membership, std::move(options));
+}
+
+// The paper's 3 + 2 + 3 as netem/worker_tree.hh makes a tree of it; of other sizes, as of an unknown network.
+inline std::vector<int> parents_for(int world_size) {
+  return world_size == 8 ? std::vector{4, 0, 0, -1, 3, 3, 5, 5} : std::vector<int>{};
 }
 
 // run_in_process, over 127.0.0.1. Throws what the first worker to fail threw.
-inline void run_gloo(int world_size, const std::function<void(Collective&)>& worker) {
+inline void run_over_network(const std::string& backend, int world_size,
+                             const std::function<void(Collective&)>& worker) {
   const TemporaryDirectory directory;
   std::mutex mutex;
   std::exception_ptr first_failure;
@@ -52,7 +62,11 @@ inline void run_gloo(int world_size, const std::function<void(Collective&)>& wor
     for (int rank = 0; rank < world_size; ++rank) {
       threads.emplace_back([&, rank] {
         try {
-          worker(*join_gloo({rank, world_size, "127.0.0.1", directory.path()}));
+          worker(*join(backend, {.rank = rank,
+                                 .world_size = world_size,
+                                 .address = "127.0.0.1",
+                                 .rendezvous_directory = directory.path(),
+                                 .parents = parents_for(world_size)}));
         } catch (...) {
           const std::lock_guard lock(mutex);
           if (!first_failure) first_failure = std::current_exception();
@@ -63,13 +77,13 @@ inline void run_gloo(int world_size, const std::function<void(Collective&)>& wor
   if (first_failure) std::rethrow_exception(first_failure);
 }
 
-// `backend`: "in_process" or "gloo".
+// `backend`: "in_process", or a network backend's name.
 inline void run_world(const std::string& backend, int world_size,
                       const std::function<void(Collective&)>& worker) {
   if (backend == "in_process") {
     run_in_process(world_size, worker);
   } else {
-    run_gloo(world_size, worker);
+    run_over_network(backend, world_size, worker);
   }
 }
 

@@ -40,7 +40,7 @@ TEST(PacTrain, PT1_PackedIsBitForBitDenseOfTheMaskedGradient) {
 
 TEST(PacTrain, PT1_OverANetworkPackedIsDenseWhereSumsAreExact) {
   const World world = make_world(1025, true);
-  testing::run_gloo(4, [&](Collective& network) {
+  testing::run_over_network("gloo", 4, [&](Collective& network) {
     Session packed(pactrain(), world, network);
     Session dense({{"name", "dense"}}, world, network);
     const torch::Tensor gradient = integer_gradient(world, network.rank(), 1);

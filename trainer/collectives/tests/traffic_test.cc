@@ -1,4 +1,5 @@
-// What Gloo really sends, counted by the kernel at the process's TCP connections, against ring_formula.hh.
+// What the network backends really send, counted by the kernel at the process's TCP connections, against
+// ring_formula.hh.
 #include <atomic>
 #include <cstddef>
 #include <filesystem>
@@ -34,10 +35,11 @@ std::int64_t tcp_sent_bytes() {
 }
 
 // What all workers together send while each runs `operation` once.
-std::int64_t measure(int world_size, const std::function<void(Collective&)>& operation) {
+std::int64_t measure(const std::string& backend, int world_size,
+                     const std::function<void(Collective&)>& operation) {
   std::atomic<std::int64_t> before = 0;
   std::atomic<std::int64_t> after = 0;
-  run_world("gloo", world_size, [&](Collective& net) {
+  run_world(backend, world_size, [&](Collective& net) {
     net.barrier();
     if (net.rank() == 0) before = tcp_sent_bytes();
     net.barrier();
@@ -50,7 +52,8 @@ std::int64_t measure(int world_size, const std::function<void(Collective&)>& ope
 }
 
 // Gloo adds 144 bytes to a message: a header, and a notification from each end. A message is at most 1 MiB,
-// and an all-reduce is of at least 4 N (N-1) messages. The barriers of the measurement count as well.
+// and an all-reduce is of at least 4 N (N-1) messages. Streams add nothing. The barriers of the measurement
+// count as well.
 void expect_formula(std::int64_t measured, double formula, int world_size, const char* what) {
   const double overhead = static_cast<double>(measured) / formula - 1;
   ::testing::Test::RecordProperty(fmt::format("{}_of_{}_overhead", what, world_size),
@@ -63,44 +66,55 @@ void expect_formula(std::int64_t measured, double formula, int world_size, const
 
 constexpr std::int64_t elements = (1 << 20) + 7;
 
-class GlooTrafficOf : public ::testing::TestWithParam<int> {};
+struct TrafficWorld {
+  std::string backend;
+  int size;
+};
 
-TEST_P(GlooTrafficOf, AllReduceSendsItsFormula) {
-  const int n = GetParam();
+// All workers together send the same, around a ring and along a tree.
+class TrafficOf : public ::testing::TestWithParam<TrafficWorld> {
+ protected:
+  static std::int64_t measure(const std::function<void(Collective&)>& operation) {
+    return trainer::measure(GetParam().backend, GetParam().size, operation);
+  }
+};
+
+TEST_P(TrafficOf, AllReduceSendsItsFormula) {
+  const int n = GetParam().size;
   for (const torch::ScalarType type : {torch::kFloat32, torch::kFloat16}) {
     const torch::Tensor tensor = torch::zeros(elements, type);
     const std::int64_t measured =
-        measure(n, [&](Collective& net) { net.all_reduce(tensor.clone(), Reduction::sum); });
+        measure([&](Collective& net) { net.all_reduce(tensor.clone(), Reduction::sum); });
     const double formula = n * ring_all_reduce_sent_bytes(static_cast<double>(tensor.nbytes()), n);
     expect_formula(measured, formula, n,
                    type == torch::kFloat32 ? "all_reduce_float32" : "all_reduce_float16");
   }
 }
 
-TEST_P(GlooTrafficOf, AllGatherSendsItsFormula) {
-  const int n = GetParam();
+TEST_P(TrafficOf, AllGatherSendsItsFormula) {
+  const int n = GetParam().size;
   std::vector<std::int64_t> counts(n);
   for (int r = 0; r < n; ++r) counts[r] = r % 3 == 1 ? 0 : elements * (r + 1) / n;
   const std::int64_t measured =
-      measure(n, [&](Collective& net) { net.all_gather_v(torch::zeros(counts[net.rank()]), counts); });
+      measure([&](Collective& net) { net.all_gather_v(torch::zeros(counts[net.rank()]), counts); });
   std::int64_t formula = 0;
   for (int r = 0; r < n; ++r) formula += 4 * ring_all_gather_v_sent_bytes(counts, r);
   expect_formula(measured, static_cast<double>(formula), n, "all_gather_v");
 }
 
-TEST_P(GlooTrafficOf, AllToAllSendsWhatIsForOthers) {
-  const int n = GetParam();
+TEST_P(TrafficOf, AllToAllSendsWhatIsForOthers) {
+  const int n = GetParam().size;
   const std::vector<std::int64_t> counts(n, elements / n);
   const std::int64_t measured =
-      measure(n, [&](Collective& net) { net.all_to_all_v(torch::zeros(elements / n * n), counts, counts); });
+      measure([&](Collective& net) { net.all_to_all_v(torch::zeros(elements / n * n), counts, counts); });
   const auto formula = static_cast<double>(4 * (elements / n) * n * (n - 1));
   expect_formula(measured, formula, n, "all_to_all_v");
 }
 
-TEST_P(GlooTrafficOf, BroadcastSendsItsFormula) {
-  const int n = GetParam();
+TEST_P(TrafficOf, BroadcastSendsItsFormula) {
+  const int n = GetParam().size;
   const std::int64_t measured =
-      measure(n, [&](Collective& net) { net.broadcast(torch::zeros(elements), n - 1); });
+      measure([&](Collective& net) { net.broadcast(torch::zeros(elements), n - 1); });
   std::int64_t formula = 0;
   for (int r = 0; r < n; ++r) formula += binomial_broadcast_sent_bytes(4 * elements, r, n - 1, n);
   expect_formula(measured, static_cast<double>(formula), n, "broadcast");
@@ -112,7 +126,7 @@ TEST(GlooTraffic, ASmallAllReduceTakesFewMessages) {
   constexpr int calls = 20;  // the messages of the measurement's barriers become few beside theirs
   constexpr std::int64_t message_overhead_bytes = 144;
   const torch::Tensor tensor = torch::ones(1024);
-  const std::int64_t measured = measure(n, [&](Collective& net) {
+  const std::int64_t measured = measure("gloo", n, [&](Collective& net) {
     for (int call = 0; call < calls; ++call) {
       const torch::Tensor sum = tensor.clone();
       net.all_reduce(sum, Reduction::sum);
@@ -125,7 +139,17 @@ TEST(GlooTraffic, ASmallAllReduceTakesFewMessages) {
   EXPECT_LE(messages, n * (n - 1));
 }
 
-INSTANTIATE_TEST_SUITE_P(Worlds, GlooTrafficOf, ::testing::Values(2, 3, 5, 8));
+std::vector<TrafficWorld> traffic_worlds() {
+  std::vector<TrafficWorld> out;
+  for (const char* backend : {"gloo", "ring", "island"}) {
+    for (const int size : {2, 3, 5, 8}) out.push_back({backend, size});
+  }
+  return out;
+}
+
+INSTANTIATE_TEST_SUITE_P(Worlds, TrafficOf, ::testing::ValuesIn(traffic_worlds()), [](const auto& world) {
+  return fmt::format("{}_of_{}", world.param.backend, world.param.size);
+});
 
 }  // namespace
 }  // namespace thinpipe::trainer

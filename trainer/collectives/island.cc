@@ -1,0 +1,118 @@
+// The "island" backend: along a tree of the workers that crosses each bottleneck between their islands once
+// (netem/worker_tree.hh). So an all-reduce puts the vector once on each bottleneck in each direction, which
+// is the least there is for vectors about which nothing is known; an all-gather or a broadcast puts every
+// block there once and one way.
+#include <algorithm>
+#include <cstring>
+#include <numeric>
+
+#include "trainer/collectives/arguments.hh"
+#include "trainer/collectives/streamed.hh"
+
+namespace thinpipe::trainer {
+namespace {
+
+using Neighbours = std::vector<std::vector<int>>;  // of each rank, ascending
+
+std::vector<int> parents_of(const Membership& membership) {
+  if (!membership.parents.empty()) return membership.parents;
+  std::vector<int> parents(static_cast<std::size_t>(membership.world_size), -1);
+  for (int rank = 1; rank < membership.world_size; ++rank) {
+    parents[static_cast<std::size_t>(rank)] = (rank - 1) / 2;
+  }
+  return parents;
+}
+
+Neighbours neighbours_of(const std::vector<int>& parents) {
+  Neighbours out(parents.size());
+  for (std::size_t rank = 0; rank < parents.size(); ++rank) {
+    if (parents[rank] < 0) continue;
+    out[rank].push_back(parents[rank]);
+    out.at(static_cast<std::size_t>(parents[rank])).push_back(static_cast<int>(rank));
+  }
+  for (std::vector<int>& ranks : out) std::ranges::sort(ranks);
+  return out;
+}
+
+// Whoever is nearer to `through` than to `rank`, its neighbour, in the order in which `through` sends their
+// blocks: its own, then each other branch's.
+std::vector<std::size_t> ranks_behind(const Neighbours& neighbours, int through, int rank) {
+  std::vector<std::size_t> out = {static_cast<std::size_t>(through)};
+  for (const int next : neighbours[static_cast<std::size_t>(through)]) {
+    if (next == rank) continue;
+    const std::vector<std::size_t> behind = ranks_behind(neighbours, next, through);
+    out.insert(out.end(), behind.begin(), behind.end());
+  }
+  return out;
+}
+
+class IslandCollective : public StreamedCollective {
+ public:
+  IslandCollective(const GlooOptions& options, const Membership& membership)
+      : IslandCollective(options, membership, parents_of(membership)) {}
+
+  torch::Tensor all_gather_v(const torch::Tensor& input, std::span<const std::int64_t> counts) override {
+    const std::string call = describe_all_gather_v(input, counts);
+    check_tensor(call, input);
+    check_counts(call, input, counts, rank(), world_size());
+    if (world_size() == 1) return input.clone();
+    torch::Tensor gathered =
+        torch::empty(std::accumulate(counts.begin(), counts.end(), std::int64_t{0}), input.options());
+    gathered.slice(0, std::accumulate(counts.begin(), counts.begin() + rank(), std::int64_t{0}))
+        .slice(0, 0, input.numel())
+        .copy_(input);
+    std::vector<std::size_t> block_bytes;
+    for (const std::int64_t count : counts) block_bytes.push_back(count * input.element_size());
+    attempt(call, [&] { gather(gathered, block_bytes); });
+    return gathered;
+  }
+
+  // A gathering to which the root alone contributes.
+  void broadcast(torch::Tensor tensor, int root) override {
+    const std::string call = describe_broadcast(tensor, root);
+    check_tensor(call, tensor);
+    check_root(call, root, world_size());
+    if (world_size() == 1) return;
+    std::vector<std::size_t> block_bytes(static_cast<std::size_t>(world_size()), 0);
+    block_bytes[static_cast<std::size_t>(root)] = tensor.nbytes();
+    attempt(call, [&] { gather(tensor, block_bytes); });
+  }
+
+ private:
+  IslandCollective(const GlooOptions& options, const Membership& membership, const std::vector<int>& parents)
+      : IslandCollective(options, membership, parents[static_cast<std::size_t>(membership.rank)],
+                         neighbours_of(parents)) {}
+
+  IslandCollective(const GlooOptions& options, const Membership& membership, int parent,
+                   const Neighbours& neighbours)
+      : StreamedCollective(options, membership, neighbours[static_cast<std::size_t>(membership.rank)]) {
+    for (const int neighbour : neighbours[static_cast<std::size_t>(membership.rank)]) {
+      branches_.push_back(
+          {.peer = &peer(neighbour), .ranks = ranks_behind(neighbours, neighbour, membership.rank)});
+      if (neighbour == parent) {
+        place_.parent = &peer(neighbour);
+      } else {
+        place_.children.push_back(&peer(neighbour));
+      }
+    }
+  }
+
+  void stream_all_reduce(const Reducible& vector) override { tree_all_reduce(vector, place_, timeout_s()); }
+
+  void gather(const torch::Tensor& tensor, std::span<const std::size_t> block_bytes) {
+    tree_all_gather({static_cast<std::byte*>(tensor.data_ptr()), tensor.nbytes()}, block_bytes,
+                    static_cast<std::size_t>(rank()), branches_, timeout_s());
+  }
+
+  TreePlace place_;
+  std::vector<Branch> branches_;
+};
+
+const Registration<Collective, const Membership&> island_registration{
+    "island", "TCP: along a tree that crosses each bottleneck once, as streams; the rest as gloo",
+    describe_options<GlooOptions>(), [](JsonObject& options, const Membership& membership) {
+      return std::make_unique<IslandCollective>(read_options<GlooOptions>(options), membership);
+    }};
+
+}  // namespace
+}  // namespace thinpipe::trainer

@@ -1,0 +1,53 @@
+// All-reduce and all-gather as streams of bytes: each worker passes on what it has as soon as it has it, so
+// that every link on the way is busy from nearly the first byte to the last, whatever the number of hops.
+// One thread, no copies but those into and out of sockets, and of memory a chunk for each child.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <vector>
+
+#include "trainer/collectives/peer.hh"
+#include "trainer/collectives/reduction.hh"
+
+namespace thinpipe::trainer {
+
+// A vector that is reduced in place.
+struct Reducible {
+  std::span<std::byte> bytes;
+  std::size_t element_bytes = 1;
+  SumUp sum_up = nullptr;
+};
+
+// The workers around one of a tree.
+struct TreePlace {
+  Peer* parent = nullptr;       // null at the root
+  std::vector<Peer*> children;  // by ascending rank
+};
+
+// Sums go up the tree, the result comes down: each edge carries the vector once in each direction, and both
+// at a time. Every element is summed in the same order, wherever it stands in the vector: a worker's own,
+// then its children's by rank.
+void tree_all_reduce(const Reducible& vector, const TreePlace& place, double timeout_s);
+
+// The ring of Patarasu and Yuan (2009), in which a block is passed on while it still comes in. 2 (N-1) / N of
+// the vector go to the next worker. The order in which an element is summed depends on its block.
+void ring_all_reduce(const Reducible& vector, int rank, int world_size, Peer& next, Peer& previous,
+                     double timeout_s);
+
+// A neighbour in a tree, and whose blocks come from there.
+struct Branch {
+  Peer* peer = nullptr;
+  std::vector<std::size_t> ranks;  // in the order in which they come, which the peer knows too
+};
+
+// Every worker's block in `bytes`, of which this worker's own is there, at every worker: each edge carries
+// each block once, one way. Block r is the block_bytes[r] bytes after those of lower ranks.
+void tree_all_gather(std::span<std::byte> bytes, std::span<const std::size_t> block_bytes, std::size_t rank,
+                     const std::vector<Branch>& branches, double timeout_s);
+
+// How many bytes to wait for at a time: a 256th of all, so that filling and draining a pipe of a few hops
+// costs about a hundredth, within what is worth a wake-up and what stays in a cache.
+std::size_t chunk_of(std::size_t bytes);
+
+}  // namespace thinpipe::trainer

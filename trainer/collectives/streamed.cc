@@ -1,0 +1,67 @@
+#include "trainer/collectives/streamed.hh"
+
+#include <fmt/format.h>
+
+#include "trainer/collectives/arguments.hh"
+
+namespace thinpipe::trainer {
+
+StreamedCollective::StreamedCollective(const GlooOptions& options, const Membership& membership,
+                                       const std::vector<int>& peers)
+    : gloo_(make_gloo(options, membership)), timeout_s_(options.timeout_s) {
+  if (membership.world_size == 1) return;
+  attempt(fmt::format("connect at {} with neighbours", membership.address),
+          [&] { peers_ = connect_peers(*gloo_, membership.address, peers, timeout_s_); });
+}
+
+void StreamedCollective::attempt(const std::string& call, const std::function<void()>& operation) {
+  const auto fail = [&](const std::string& reason) {
+    throw CollectiveError(fmt::format("{} on rank {} of {}: {}", call, rank(), world_size(), reason));
+  };
+  if (!failure_.empty()) fail("an earlier call failed: " + failure_);
+  try {
+    operation();
+  } catch (const std::exception& error) {
+    failure_ = error.what();
+  }
+  if (failure_.empty()) return;
+  peers_.clear();
+  fail(failure_);
+}
+
+void StreamedCollective::all_reduce(torch::Tensor tensor, Reduction reduction) {
+  const std::string call = describe_all_reduce(tensor, reduction);
+  check_tensor(call, tensor);
+  const SumUp sum_up = sum_up_function(tensor.scalar_type(), reduction);
+  if (tensor.numel() == 0 || world_size() == 1) return;
+  attempt(call, [&] {
+    stream_all_reduce({.bytes = {static_cast<std::byte*>(tensor.data_ptr()), tensor.nbytes()},
+                       .element_bytes = static_cast<std::size_t>(tensor.element_size()),
+                       .sum_up = sum_up});
+  });
+}
+
+torch::Tensor StreamedCollective::all_gather_v(const torch::Tensor& input,
+                                               std::span<const std::int64_t> counts) {
+  return gloo_->all_gather_v(input, counts);
+}
+
+torch::Tensor StreamedCollective::all_to_all_v(const torch::Tensor& input,
+                                               std::span<const std::int64_t> send_counts,
+                                               std::span<const std::int64_t> receive_counts) {
+  return gloo_->all_to_all_v(input, send_counts, receive_counts);
+}
+
+void StreamedCollective::broadcast(torch::Tensor tensor, int root) {
+  gloo_->broadcast(tensor, root);
+}
+
+std::unique_ptr<Mailbox> StreamedCollective::open_mailbox(std::int64_t message_bytes) {
+  return gloo_->open_mailbox(message_bytes);
+}
+
+void StreamedCollective::barrier() {
+  gloo_->barrier();
+}
+
+}  // namespace thinpipe::trainer

@@ -1,0 +1,48 @@
+// What the streaming backends share: connections of their own to some workers, and Gloo for whatever they do
+// not stream.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <string>
+
+#include "trainer/collectives/gloo.hh"
+#include "trainer/collectives/peer.hh"
+#include "trainer/collectives/pipelined.hh"
+
+namespace thinpipe::trainer {
+
+class StreamedCollective : public Collective {
+ public:
+  int rank() const override { return gloo_->rank(); }
+  int world_size() const override { return gloo_->world_size(); }
+  void all_reduce(torch::Tensor tensor, Reduction reduction) override;
+  torch::Tensor all_gather_v(const torch::Tensor& input, std::span<const std::int64_t> counts) override;
+  torch::Tensor all_to_all_v(const torch::Tensor& input, std::span<const std::int64_t> send_counts,
+                             std::span<const std::int64_t> receive_counts) override;
+  void broadcast(torch::Tensor tensor, int root) override;
+  std::unique_ptr<Mailbox> open_mailbox(std::int64_t message_bytes) override;
+  void barrier() override;
+
+ protected:
+  // peers: the other ends of the connections; they name this worker too.
+  StreamedCollective(const GlooOptions& options, const Membership& membership, const std::vector<int>& peers);
+
+  virtual void stream_all_reduce(const Reducible& vector) = 0;
+
+  // Runs `operation`. What it throws becomes a CollectiveError that names `call`; the connections are closed
+  // then, so that whoever waits for this worker fails at once too.
+  void attempt(const std::string& call, const std::function<void()>& operation);
+
+  Collective& gloo() { return *gloo_; }
+  Peer& peer(int rank) { return peers_.at(rank); }
+  double timeout_s() const { return timeout_s_; }
+
+ private:
+  std::unique_ptr<Collective> gloo_;
+  double timeout_s_;
+  std::map<int, Peer> peers_;  // by rank
+  std::string failure_;        // of an earlier call
+};
+
+}  // namespace thinpipe::trainer
