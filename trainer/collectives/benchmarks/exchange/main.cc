@@ -1,0 +1,177 @@
+// How long an all-reduce takes over the paper's emulated network, over the least that its bytes allow, by way
+// of exchange, cap and size: our backends, and PyTorch's own all_reduce, in the same network and the same
+// run. Workers are programs of their own (worker.cc, peer.py) in the network's hosts.
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <unistd.h>
+
+#include "harness/processor_time.hh"
+#include "harness/support/child_process.hh"
+#include "harness/support/json_object.hh"
+#include "netem/frame.hh"
+#include "netem/network.hh"
+#include "netem/sandbox.hh"
+#include "netem/worker_tree.hh"
+
+namespace thinpipe {
+namespace {
+
+constexpr const char* pytorch = "pytorch";
+
+struct Options {
+  std::vector<double> rates_mbit_per_s = {100, 500, 1000};
+  std::vector<double> sizes_mb = {25, 100};
+  std::vector<std::string> ways = {"island", "ring", "gloo", pytorch};
+  double burst_us = 256;
+  int repetitions = 3;
+  std::string topology = THINPIPE_SOURCE_DIR "/topologies/three-switch.json";
+};
+
+// Of one worker, over all repetitions.
+struct Timing {
+  std::vector<double> seconds;
+  double machine_busy_s = 0;
+};
+
+ChildProcess start_worker(const std::string& way, const netem::Network& network, int rank,
+                          const std::vector<std::string>& more, int output) {
+  const netem::Host& host = network.hosts()[static_cast<std::size_t>(rank)];
+  const std::vector<int> parents = netem::worker_tree(network.topology(), network.hosts().size());
+  std::vector<std::string> arguments;
+  if (way == pytorch) {
+    arguments = {"/usr/bin/python3", "-B",
+                 THINPIPE_SOURCE_DIR "/trainer/collectives/benchmarks/exchange/peer.py"};
+  } else {
+    const std::filesystem::path own = std::filesystem::read_symlink("/proc/self/exe");
+    arguments = {own.parent_path() / "exchange_worker", "--way", way, "--parents",
+                 fmt::format("{}", fmt::join(parents, ","))};
+  }
+  arguments.insert(arguments.end(), {"--rank", std::to_string(rank), "--world-size",
+                                     std::to_string(network.hosts().size()), "--address", host.address});
+  arguments.insert(arguments.end(), more.begin(), more.end());
+  return ChildProcess({.arguments = arguments,
+                       .standard_output = output,
+                       .environment = {{"GLOO_SOCKET_IFNAME", "eth0"}, {"OMP_NUM_THREADS", "1"}},
+                       .before_exec = [&host] { host.enter(); }});
+}
+
+// Of each worker.
+std::vector<Timing> measure(const netem::Network& network, const std::string& way, std::int64_t elements,
+                            int repetitions) {
+  std::string directory = std::filesystem::temp_directory_path() / "thinpipe-exchange-XXXXXX";
+  if (mkdtemp(directory.data()) == nullptr) throw SystemError("make directory " + directory, errno);
+  const std::vector<std::string> more = {"--rendezvous",  directory,
+                                         "--elements",    std::to_string(elements),
+                                         "--repetitions", std::to_string(repetitions)};
+  std::vector<ChildProcess> workers;
+  std::vector<Pipe> outputs;
+  for (int rank = 0; std::cmp_less(rank, network.hosts().size()); ++rank) {
+    outputs.push_back(Pipe::create());
+    workers.push_back(start_worker(way, network, rank, more, outputs.back().write_end.get()));
+    outputs.back().write_end.reset();
+  }
+  std::vector<Timing> timings;
+  for (std::size_t rank = 0; rank < workers.size(); ++rank) {
+    const std::string output = read_to_end(outputs[rank].read_end, "read a worker's times");
+    const ExitStatus status = workers[rank].wait();
+    if (!status.ok()) throw Error(fmt::format("{}: worker {} ended with {}", way, rank, status.describe()));
+    const Json json = Json::parse(output);
+    timings.push_back({.seconds = json.at("seconds").get<std::vector<double>>(),
+                       .machine_busy_s = json.at("busy_s").get<double>()});
+  }
+  std::filesystem::remove_all(directory);
+  return timings;
+}
+
+double median(std::vector<double> values) {
+  std::ranges::sort(values);
+  const std::size_t middle = values.size() / 2;
+  return values.size() % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
+}
+
+// Until the last worker has the sum: the median over repetitions.
+double time_s(const std::vector<Timing>& timings) {
+  std::vector<double> slowest = timings.front().seconds;
+  for (const Timing& timing : timings) {
+    for (std::size_t i = 0; i < slowest.size(); ++i) slowest[i] = std::max(slowest[i], timing.seconds[i]);
+  }
+  return median(slowest);
+}
+
+void print_table(const Options& options) {
+  fmt::print("| cap (Mbit/s) | vector (MB) | least (s) | {} |\n", fmt::join(options.ways, " | "));
+  fmt::print("| ---: | ---: | ---: |{}\n", [&] {
+    std::string out;
+    for (std::size_t i = 0; i < options.ways.size(); ++i) out += " ---: |";
+    return out;
+  }());
+  const double stolen_before_s = read_machine_time().stolen_s;
+  for (const double rate_mbit_per_s : options.rates_mbit_per_s) {
+    netem::Topology topology = netem::load_topology(options.topology);
+    netem::set_bottleneck_rate(topology, 1e6 * rate_mbit_per_s, Place{"--rates", ""});
+    if (options.burst_us > 0)
+      netem::set_bottleneck_burst(topology, 1e-6 * options.burst_us, Place{"--burst", ""});
+    const netem::Network network(topology);
+    for (const double size_mb : options.sizes_mb) {
+      const auto elements = static_cast<std::int64_t>(1e6 * size_mb / 4);
+      const double least_s =
+          8 * 4 * static_cast<double>(elements) / (1e6 * rate_mbit_per_s * netem::goodput_of_cap);
+      std::string row;
+      for (const std::string& way : options.ways) {
+        const std::vector<Timing> timings = measure(network, way, elements, options.repetitions);
+        const double gigabytes = 4e-9 * static_cast<double>(elements) * options.repetitions;
+        row += fmt::format(" {:.2f} ({:.1f} s/GB) |", time_s(timings) / least_s,
+                           timings.front().machine_busy_s / gigabytes);
+      }
+      fmt::print("| {:.0f} | {:.0f} | {:.2f} |{}\n", rate_mbit_per_s, size_mb, least_s, row);
+      std::fflush(stdout);
+    }
+  }
+  fmt::print(
+      "\nTime until the last worker has the sum, over the least in which the vector crosses a bottleneck "
+      "once, and in "
+      "brackets the processor time of the whole machine for a gigabyte of vector. Medians of {} repetitions. "
+      "{} workers, {}; the host kept {:.1f} s of processor time from this machine.\n",
+      options.repetitions, netem::load_topology(options.topology).hosts.size(),
+      std::filesystem::path(options.topology).stem().string(),
+      read_machine_time().stolen_s - stolen_before_s);
+}
+
+int run(int argc, char** argv) {
+  CLI::App program(
+      "How long an all-reduce takes over the emulated network, over the least that its bytes allow");
+  Options options;
+  program.add_option("--rates", options.rates_mbit_per_s, "Caps of the bottlenecks, in Mbit/s")
+      ->capture_default_str();
+  program.add_option("--sizes", options.sizes_mb, "Vectors of float32, in MB")->capture_default_str();
+  program.add_option("--ways", options.ways, "Backends, and pytorch: torch.distributed's, of python3-torch")
+      ->capture_default_str();
+  program
+      .add_option("--burst", options.burst_us, "Bursts in us of the cap, of at least 4 kB; 0: the topology's")
+      ->capture_default_str();
+  program.add_option("--repetitions", options.repetitions)->capture_default_str()->check(CLI::PositiveNumber);
+  program.add_option("--topology", options.topology, "A topology's file")->capture_default_str();
+  CLI11_PARSE(program, argc, argv);
+  if (!netem::inside_sandbox()) return netem::run_in_sandbox({argv, argv + argc});
+  print_table(options);
+  return 0;
+}
+
+}  // namespace
+}  // namespace thinpipe
+
+int main(int argc, char** argv) {
+  try {
+    return thinpipe::run(argc, argv);
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "exchange_benchmark: {}\n", error.what());
+    return 1;
+  }
+}
