@@ -10,6 +10,7 @@ namespace {
 
 struct BottleneckOptions {
   double rate_bit_per_s = 0;
+  std::optional<double> burst_s;
 
   void visit(auto& field) {
     field("rate", rate_bit_per_s,
@@ -17,6 +18,13 @@ struct BottleneckOptions {
                .quantity = Quantity::rate,
                .above = 0,
                .required = true});
+    field(
+        "burst", burst_s,
+        Rule{.effect = "what may pass at once after idling, as a time at the cap, but at least 4000 bytes: a "
+                       "longer one takes less processor time, and makes short messages early; null: the "
+                       "topology's",
+             .quantity = Quantity::duration,
+             .above = 0});
   }
 };
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <numeric>
+#include <utility>
 
 #include "netem/frame.hh"
 #include "netem/routes.hh"
@@ -11,18 +12,32 @@ namespace thinpipe {
 
 namespace {
 
+// What one worker sends another.
+double bytes_between(std::size_t from, std::size_t to, std::size_t workers, const SentBytes& sent,
+                     const std::vector<int>& parents) {
+  const auto others = static_cast<double>(workers - 1);
+  double bytes = sent.pairwise / others;
+  if (parents.empty()) {
+    if (to == (from + 1) % workers) bytes += sent.around_ring;
+  } else if (std::cmp_equal(parents[from], to) || std::cmp_equal(parents[to], from)) {
+    // Over N-1 edges, each in both directions.
+    bytes += sent.around_ring * static_cast<double>(workers) / (2 * others);
+  }
+  return bytes;
+}
+
 // Bytes that cross each link, forward and backward.
 std::vector<std::array<double, 2>> crossing_bytes(const netem::Topology& topology, std::size_t workers,
-                                                  const SentBytes& sent) {
+                                                  const SentBytes& sent, const std::vector<int>& parents) {
   const netem::Routes routes(topology);
   std::vector<std::array<double, 2>> bytes(topology.links.size());
   for (std::size_t from = 0; from < workers; ++from) {
     for (std::size_t to = 0; to < workers; ++to) {
       if (from == to) continue;
-      const double around_ring = to == (from + 1) % workers ? sent.around_ring : 0;
-      const double both = around_ring + sent.pairwise / static_cast<double>(workers - 1);
+      const double between = bytes_between(from, to, workers, sent, parents);
+      if (between == 0) continue;
       for (const netem::Crossing& crossing : routes.path(from, to)) {
-        bytes[crossing.link][crossing.forward ? 0 : 1] += both;
+        bytes[crossing.link][crossing.forward ? 0 : 1] += between;
       }
     }
   }
@@ -32,9 +47,9 @@ std::vector<std::array<double, 2>> crossing_bytes(const netem::Topology& topolog
 }  // namespace
 
 std::optional<ExchangePrediction> predict_exchange(const netem::Topology& topology, std::int64_t workers,
-                                                   const SentBytes& sent) {
+                                                   const SentBytes& sent, const std::vector<int>& parents) {
   if (topology.kind == netem::TopologyKind::loopback) return {};
-  const auto bytes = crossing_bytes(topology, static_cast<std::size_t>(workers), sent);
+  const auto bytes = crossing_bytes(topology, static_cast<std::size_t>(workers), sent, parents);
   std::optional<ExchangePrediction> slowest;
   const auto consider = [&](const std::string& from, const std::string& to, const netem::Direction& direction,
                             double sent_bytes) {
@@ -56,7 +71,8 @@ std::optional<ExchangePrediction> predict_exchange(const netem::Topology& topolo
 std::optional<ExchangePrediction> predict_exchange(const Run& run) {
   const auto pairwise = run.plan.at("pairwise_bytes_per_iteration").get<double>();
   const auto all = run.plan.at("sent_bytes_per_iteration").get<double>();
-  return predict_exchange(run.topology, run.workers, {.around_ring = all - pairwise, .pairwise = pairwise});
+  return predict_exchange(run.topology, run.workers, {.around_ring = all - pairwise, .pairwise = pairwise},
+                          run.tree());
 }
 
 double predict_iteration_s(const std::vector<double>& bucket_bytes, double compute_s, double exchange_s) {

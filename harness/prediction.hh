@@ -21,9 +21,11 @@ struct SentBytes {
   double pairwise = 0;     // to all others, in equal parts
 };
 
-// Nothing where no capped link lies on the way.
+// parents: of the tree along which goes what else went around the ring; empty: it does. All workers together
+// send as much along the one as around the other. Nothing where no capped link lies on the way.
 std::optional<ExchangePrediction> predict_exchange(const netem::Topology& topology, std::int64_t workers,
-                                                   const SentBytes& sent);
+                                                   const SentBytes& sent,
+                                                   const std::vector<int>& parents = {});
 std::optional<ExchangePrediction> predict_exchange(const Run& run);
 
 // How long an iteration takes in which computing takes compute_s, and exchanging the buckets exchange_s one

@@ -21,11 +21,11 @@ ReplayedTraining::ReplayedTraining(const std::filesystem::path& folder)
   schedule_ = schedule_of(trace_);
 }
 
-std::vector<Json> ReplayedTraining::simulate(const netem::Topology& topology,
-                                             const ComputeProfile& profile) const {
+std::vector<Json> ReplayedTraining::simulate(const netem::Topology& topology, const ComputeProfile& profile,
+                                             const std::vector<int>& parents) const {
   check_profile_fits(profile, "the compute profile", trace_);
   const ComputeTimes& times = profile.elapsed;
-  const Simulator simulator(topology, trace_, times);
+  const Simulator simulator(topology, trace_, times, parents);
   std::vector<Json> events;
   double train_time_s = 0;
   Json classes = Json::array();

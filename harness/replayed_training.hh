@@ -20,7 +20,8 @@ class ReplayedTraining {
 
   // Iterations over a model of the network: the events that replaying workers would send, "iteration" and
   // "replayed". Throws InputError where the profile does not fit the training.
-  std::vector<Json> simulate(const netem::Topology& topology, const ComputeProfile& profile) const;
+  std::vector<Json> simulate(const netem::Topology& topology, const ComputeProfile& profile,
+                             const std::vector<int>& parents) const;
 
   // Takes the workers' "replayed" event.
   void hear(const Json& event);

@@ -125,8 +125,8 @@ class RunInProgress {
   }
 
   Outcome simulate() {
-    for (const Json& event : replayed_->simulate(run_.topology, load_profile(profile_.at("path"))))
-      hear(0, event);
+    const ComputeProfile profile = load_profile(profile_.at("path"));
+    for (const Json& event : replayed_->simulate(run_.topology, profile, run_.tree())) hear(0, event);
     return {};
   }
 

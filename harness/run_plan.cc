@@ -15,6 +15,7 @@
 #include "harness/run_id.hh"
 #include "harness/shipped_files.hh"
 #include "harness/support/nearest.hh"
+#include "netem/worker_tree.hh"
 
 namespace thinpipe {
 namespace {
@@ -61,8 +62,11 @@ void apply_bottleneck(netem::Topology& topology, const Json& value, const Place&
   JsonObject object(value, place);
   double rate_bit_per_s = 0;
   object.read("rate", rate_bit_per_s, {.quantity = Quantity::rate, .above = 0, .required = true});
+  std::optional<double> burst_s;
+  object.read("burst", burst_s, {.quantity = Quantity::duration, .above = 0});
   object.finish();
   netem::set_bottleneck_rate(topology, rate_bit_per_s, object.place_of("rate"));
+  if (burst_s) netem::set_bottleneck_burst(topology, *burst_s, object.place_of("burst"));
 }
 
 // Reads what is to change during the run, and adds it to the configuration where there is something: runs
@@ -283,6 +287,12 @@ auto located(const Point& point, const Action& action) {
 }
 
 }  // namespace
+
+std::vector<int> Run::tree() const {
+  static const Json::json_pointer name("/collective/name");
+  if (training_config.value(name, "") != "island") return {};
+  return netem::worker_tree(topology, static_cast<std::size_t>(workers));
+}
 
 bool Run::needs_network() const {
   return (mode == Mode::live || mode == Mode::replay) && topology.kind != netem::TopologyKind::loopback;

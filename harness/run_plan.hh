@@ -53,6 +53,10 @@ struct Run {
   // machine as busy as the training would where the profile is this machine's.
   const char* computing() const { return profile ? "waits" : "works"; }
 
+  // The parents of its workers in the tree that its collectives go along (netem/worker_tree.hh); empty: they
+  // go along none.
+  std::vector<int> tree() const;
+
   // False without an emulated network, or where the topology is the loopback: no namespaces, no caps.
   bool needs_network() const;
 };

@@ -3,6 +3,8 @@
 #include <bit>
 #include <numeric>
 
+#include "harness/simulation/tree_script.hh"
+
 namespace thinpipe {
 namespace {
 
@@ -12,7 +14,10 @@ class Writer {
  public:
   Writer(int rank, int world_size) : rank_(rank), size_(world_size) {}
 
-  Script take() { return std::move(lines_); }
+  Script take() {
+    if (lines_.empty()) return {};
+    return {Track{.lines = std::move(lines_)}};
+  }
 
   void operator()(const AllReduceCall& call) {
     const auto bytes = static_cast<double>(call.elements * bytes_of(call.type));
@@ -98,14 +103,18 @@ class Writer {
 
   int rank_;
   int size_;
-  Script lines_;
+  std::vector<ScriptLine> lines_;
 };
 
 }  // namespace
 
-Script script_of(const CollectiveCall& call, int rank, int world_size) {
+Script script_of(const CollectiveCall& call, int rank, int world_size, const std::vector<int>& parents) {
+  if (world_size == 1) return {};
+  if (!parents.empty()) {
+    if (std::optional<Script> script = tree_script_of(call, rank, parents)) return *script;
+  }
   Writer writer(rank, world_size);
-  if (world_size > 1) std::visit(writer, call);
+  std::visit(writer, call);
   return writer.take();
 }
 

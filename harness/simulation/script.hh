@@ -9,6 +9,11 @@
 //   broadcast     a binomial tree
 //   barrier       log2(N) rounds of a byte
 //   mailbox       as it was recorded
+//
+// Along a tree of the workers, in pieces, so that all edges carry them at a time:
+//   all_reduce    sums up the tree, the result down it
+//   all_gather_v  every worker's to all others
+//   broadcast     the root's to all others
 #pragma once
 
 #include <vector>
@@ -29,8 +34,15 @@ struct ScriptLine {
   double bytes = 0;        // of one sent
   bool is_letter = false;  // of one sent
 };
-using Script = std::vector<ScriptLine>;
 
-Script script_of(const CollectiveCall& call, int rank, int world_size);
+// What follows one after the other; a worker's tracks go on beside each other.
+struct Track {
+  std::vector<ScriptLine> lines = {};
+  std::vector<int> passes_on_to = {};  // what it receives goes to these peers too
+};
+using Script = std::vector<Track>;
+
+// parents: of each worker in the tree, -1 at its root; empty: without one.
+Script script_of(const CollectiveCall& call, int rank, int world_size, const std::vector<int>& parents = {});
 
 }  // namespace thinpipe

@@ -4,6 +4,7 @@
 #include <deque>
 #include <functional>
 #include <map>
+#include <optional>
 #include <queue>
 
 #include <fmt/format.h>
@@ -21,14 +22,13 @@ struct Worker {
   std::size_t bucket = 0;
   std::size_t call = 0;
   Script script = {};
-  std::size_t line = 0;
-  bool begun = false;           // the bucket
-  bool awaits_message = false;  // for the script's line
-  double call_began_s = 0;
+  std::vector<std::size_t> lines = {};      // where each of the script's tracks is
+  bool begun = false;                       // the bucket
+  std::optional<double> call_began_s = {};  // none: it waits for its bucket
   double exchange_s = 0;
   double done_s = 0;
-  std::map<int, std::size_t> arrived = {};  // messages by sender, not yet received
-  std::size_t letters = 0;                  // not yet taken
+  std::map<int, std::deque<double>> arrived = {};  // bytes of messages not yet received, by sender
+  std::size_t letters = 0;                         // not yet taken
 };
 
 // A message, from its sending to its arrival.
@@ -42,8 +42,8 @@ struct Message {
 class Iteration {
  public:
   Iteration(const netem::Topology& topology, const CommunicationTrace& trace, const ComputeTimes& times,
-            const JointStep& step)
-      : network_(topology), times_(times), workers_(step.size()) {
+            const std::vector<int>& parents, const JointStep& step)
+      : network_(topology), times_(times), parents_(parents), workers_(step.size()) {
     for (std::size_t rank = 0; rank < step.size(); ++rank) {
       workers_[rank].exchange = &trace.exchanges[step[rank].value()];
     }
@@ -98,9 +98,9 @@ class Iteration {
       }
       const auto& calls = worker.exchange->buckets[worker.bucket];
       if (worker.call < calls.size()) {
-        if (worker.line == 0 && !worker.awaits_message) worker.call_began_s = now_s_;
+        if (!worker.call_began_s) worker.call_began_s = now_s_;
         if (!follow_script(rank)) return;
-        worker.exchange_s += now_s_ - worker.call_began_s;
+        worker.exchange_s += now_s_ - *worker.call_began_s;
         ++worker.call;
         begin_call(rank);
         continue;
@@ -118,27 +118,44 @@ class Iteration {
   void begin_call(std::size_t rank) {
     Worker& worker = workers_[rank];
     const auto& calls = worker.exchange->buckets[worker.bucket];
-    worker.line = 0;
+    worker.call_began_s.reset();
     worker.script.clear();
     if (worker.call < calls.size()) {
       worker.script =
-          script_of(calls[worker.call], static_cast<int>(rank), static_cast<int>(workers_.size()));
+          script_of(calls[worker.call], static_cast<int>(rank), static_cast<int>(workers_.size()), parents_);
     }
+    worker.lines.assign(worker.script.size(), 0);
   }
 
   // False where it has to wait.
   bool follow_script(std::size_t rank) {
     Worker& worker = workers_[rank];
-    for (; worker.line < worker.script.size(); ++worker.line) {
-      const ScriptLine& line = worker.script[worker.line];
-      if (line.kind == ScriptLine::Kind::send) {
-        send({rank, static_cast<std::size_t>(line.peer), line.bytes, line.is_letter});
-      } else {
-        std::size_t& waiting =
-            line.kind == ScriptLine::Kind::take_letter ? worker.letters : worker.arrived[line.peer];
-        worker.awaits_message = waiting == 0;
-        if (waiting == 0) return false;
-        --waiting;
+    bool ended = true;
+    for (std::size_t i = 0; i < worker.script.size(); ++i) {
+      ended = follow_track(rank, worker.script[i], worker.lines[i]) && ended;
+    }
+    return ended;
+  }
+
+  bool follow_track(std::size_t rank, const Track& track, std::size_t& next) {
+    Worker& worker = workers_[rank];
+    for (; next < track.lines.size(); ++next) {
+      const ScriptLine& line = track.lines[next];
+      switch (line.kind) {
+        case ScriptLine::Kind::send:
+          send({rank, static_cast<std::size_t>(line.peer), line.bytes, line.is_letter});
+          break;
+        case ScriptLine::Kind::take_letter:
+          if (worker.letters == 0) return false;
+          --worker.letters;
+          break;
+        case ScriptLine::Kind::receive:
+          std::deque<double>& arrived = worker.arrived[line.peer];
+          if (arrived.empty()) return false;
+          for (const int peer : track.passes_on_to)
+            send({rank, static_cast<std::size_t>(peer), arrived.front()});
+          arrived.pop_front();
+          break;
       }
     }
     return true;
@@ -167,8 +184,12 @@ class Iteration {
 
   void arrive(const Message& message) {
     Worker& worker = workers_[message.to];
-    ++(message.is_letter ? worker.letters : worker.arrived[static_cast<int>(message.from)]);
-    if (worker.awaits_message) go_on(message.to);
+    if (message.is_letter) {
+      ++worker.letters;
+    } else {
+      worker.arrived[static_cast<int>(message.from)].push_back(message.bytes);
+    }
+    if (worker.call_began_s) go_on(message.to);
   }
 
   SimulatedIteration result() const {
@@ -188,6 +209,7 @@ class Iteration {
 
   FluidNetwork network_;
   const ComputeTimes& times_;
+  const std::vector<int>& parents_;
   std::vector<Worker> workers_;
   std::vector<TimedBucket> layout_;
   std::map<std::pair<std::size_t, std::size_t>, std::deque<Message>> queues_;
@@ -201,7 +223,7 @@ class Iteration {
 SimulatedIteration Simulator::iterate(const JointStep& step) const {
   const bool exchanges = step.front().has_value();
   if (!exchanges) return {.iteration_time_s = times_.load_s + times_.compute_s + times_.finish_s};
-  return Iteration(topology_, trace_, times_, step).run();
+  return Iteration(topology_, trace_, times_, parents_, step).run();
 }
 
 }  // namespace thinpipe

@@ -3,6 +3,9 @@
 // nothing but topology and profile. Pure.
 #pragma once
 
+#include <utility>
+#include <vector>
+
 #include "harness/replay/compute_profile.hh"
 #include "harness/replay/schedule.hh"
 #include "netem/topology.hh"
@@ -17,9 +20,11 @@ struct SimulatedIteration {
 
 class Simulator {
  public:
-  // All must outlive this, and fit together. The trace's workers are on the topology's first hosts.
-  Simulator(const netem::Topology& topology, const CommunicationTrace& trace, const ComputeTimes& times)
-      : topology_(topology), trace_(trace), times_(times) {}
+  // All references must outlive this, and fit together. The trace's workers are on the topology's first
+  // hosts. parents: of the tree that their collectives go along (script.hh); empty: without one.
+  Simulator(const netem::Topology& topology, const CommunicationTrace& trace, const ComputeTimes& times,
+            std::vector<int> parents = {})
+      : topology_(topology), trace_(trace), times_(times), parents_(std::move(parents)) {}
 
   // Throws Error where the step's calls wait for each other for ever.
   SimulatedIteration iterate(const JointStep& step) const;
@@ -28,6 +33,7 @@ class Simulator {
   const netem::Topology& topology_;
   const CommunicationTrace& trace_;
   const ComputeTimes& times_;
+  std::vector<int> parents_;
 };
 
 }  // namespace thinpipe

@@ -38,6 +38,14 @@ TEST(PredictExchange, ASlowDirectionDecides) {
   EXPECT_DOUBLE_EQ(prediction->time_s, 0.8 * 1514 / 1448);
 }
 
+// 2 (N-1) / N of a vector from each worker around the ring are the whole of it over each edge of a tree.
+TEST(PredictExchange, ATreeCrossesEachBottleneckOnce) {
+  const std::vector<int> parents = {4, 0, 0, -1, 3, 3, 5, 5};
+  const auto prediction = predict_exchange(three_switch(), 8, {.around_ring = 1.75e6}, parents);
+  ASSERT_TRUE(prediction);
+  EXPECT_DOUBLE_EQ(prediction->wire_bytes_per_iteration, 1e6 * 1514 / 1448);
+}
+
 TEST(PredictExchange, PairsCrossABottleneckAsOftenAsTheyLieOnBothSides) {
   netem::Topology topology = three_switch();
   const auto prediction = predict_exchange(topology, 8, {.pairwise = 7e6});

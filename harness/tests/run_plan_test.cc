@@ -2,6 +2,7 @@
 
 #include <fstream>
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -30,6 +31,18 @@ std::string failure(const std::string& text) {
     return error.what();
   }
   return "accepted";
+}
+
+TEST(PlanRuns, ABottlenecksBurstIsATimeAtItsCap) {
+  const auto burst = [](const char* rate, const char* burst_time) {
+    const auto runs =
+        plan(fmt::format(R"({{"base": {{"bottleneck": {{"rate": "{}", "burst": {}}}}}}})", rate, burst_time)
+                 .c_str());
+    return runs[0].config.at("topology").at("links").back().at("burst").get<std::string>();
+  };
+  EXPECT_EQ(burst("500 Mbit/s", R"("256 us")"), "15.625 KiB");
+  EXPECT_EQ(burst("100 Mbit/s", R"("256 us")"), "4 kB");
+  EXPECT_EQ(burst("500 Mbit/s", "null"), "6.25 kB");
 }
 
 TEST(PlanRuns, FillsInEveryDefaultAndResolvesTheTopology) {
@@ -143,6 +156,10 @@ TEST(PlanRuns, TheHarnesssOwnRules) {
               StartsWith("e.json at /sweep/bottleneck.rate/0: unknown unit \"Mbps\""));
   EXPECT_THAT(failure(R"({"base": {"bottleneck": {"rat": "1 Gbit/s"}}})"),
               StartsWith("e.json at /base/bottleneck: \"rate\" is missing"));
+  EXPECT_THAT(failure(R"({"base": {"bottleneck": {"rate": "1 Gbit/s", "burst": "32 kB"}}})"),
+              StartsWith("e.json at /base/bottleneck/burst: "));
+  EXPECT_THAT(failure(R"({"base": {"bottleneck": {"rate": "1 Gbit/s", "burst": "1 s"}}})"),
+              StartsWith("e.json at /base/bottleneck/burst: "));
   EXPECT_THAT(failure(R"({"base": {"topology": "loopback", "bottleneck": {"rate": "1 Gbit/s"}}})"),
               StartsWith("e.json at /base/bottleneck/rate: "));
 }

@@ -4,6 +4,7 @@
 
 #include "harness/shipped_files.hh"
 #include "netem/frame.hh"
+#include "netem/worker_tree.hh"
 
 namespace thinpipe {
 namespace {
@@ -29,8 +30,14 @@ CommunicationTrace trace_of(int workers, const std::function<CollectiveCall(int 
 const ComputeTimes no_computing = {.ready_s = {0}};
 
 SimulatedIteration simulated(const CommunicationTrace& trace, const ComputeTimes& times = no_computing,
-                             const netem::Topology& topology = three_switch()) {
-  return Simulator(topology, trace, times).iterate(schedule_of(trace).classes.at(0).samples.at(0));
+                             const netem::Topology& topology = three_switch(),
+                             const std::vector<int>& parents = {}) {
+  return Simulator(topology, trace, times, parents).iterate(schedule_of(trace).classes.at(0).samples.at(0));
+}
+
+double time_along_tree(const std::function<CollectiveCall(int rank)>& call_of, int workers = 8) {
+  const std::vector<int> parents = netem::worker_tree(three_switch(), static_cast<std::size_t>(workers));
+  return simulated(trace_of(workers, call_of), no_computing, three_switch(), parents).iteration_time_s;
 }
 
 CollectiveCall sum_of(std::int64_t elements) {
@@ -45,6 +52,35 @@ TEST(Simulator, ARingTakesWhatItsBytesTakeOverTheBottleneck) {
   const double time_s = simulated(trace_of(8, [](int) { return sum_of(elements); })).iteration_time_s;
   EXPECT_GE(time_s, bound_s);
   EXPECT_LE(time_s, 1.01 * bound_s);
+}
+
+// Along the tree each link between switches carries the tensor once in each direction, both at a time.
+TEST(Simulator, ATreeTakesTheTensorOnceOverEachBottleneck) {
+  constexpr std::int64_t elements = 6'250'000;
+  const double bound_s = 4.0 * elements / bytes_per_s;
+  const double time_s = time_along_tree([](int) { return sum_of(elements); });
+  EXPECT_GE(time_s, bound_s);
+  EXPECT_LE(time_s, 1.03 * bound_s);
+  EXPECT_EQ(time_along_tree([](int) { return sum_of(0); }), 0);
+  EXPECT_EQ(time_along_tree([](int) { return sum_of(elements); }, 1), 0);
+}
+
+// The blocks of five workers go into the left island, those of three out of it.
+TEST(Simulator, AnAllGatherAlongTheTreeBringsEachBlockOnce) {
+  static constexpr std::int64_t bytes = 400'000;
+  const double time_s =
+      time_along_tree([](int) { return AllGatherCall{.counts = std::vector<std::int64_t>(8, bytes)}; });
+  EXPECT_GE(time_s, 5.0 * bytes / bytes_per_s);
+  EXPECT_LE(time_s, 1.03 * 5.0 * bytes / bytes_per_s);
+}
+
+TEST(Simulator, ABroadcastAlongTheTreeCrossesEachBottleneckOnce) {
+  for (int root = 0; root < 8; ++root) {
+    const double time_s =
+        time_along_tree([root](int) { return BroadcastCall{.elements = 250'000, .root = root}; });
+    EXPECT_GE(time_s, 1e6 / bytes_per_s) << root;
+    EXPECT_LE(time_s, 1.06 * 1e6 / bytes_per_s) << root;
+  }
 }
 
 TEST(Simulator, ASmallSumTakesHops) {

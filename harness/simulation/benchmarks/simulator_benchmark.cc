@@ -1,11 +1,12 @@
 // How long it takes to simulate an iteration, by the number of workers: a dense all-reduce of 25 MiB around a
-// ring, and an all-gather of a hundredth of it from each worker.
+// ring and along a tree of the islands, and an all-gather of a hundredth of it from each worker.
 #include "harness/simulation/simulator.hh"
 
 #include <benchmark/benchmark.h>
 #include <fmt/format.h>
 
 #include "netem/frame.hh"
+#include "netem/worker_tree.hh"
 
 namespace thinpipe {
 namespace {
@@ -33,7 +34,8 @@ netem::Topology three_switch(int hosts) {
   return netem::parse_topology(value, {"benchmark", ""});
 }
 
-void simulate(benchmark::State& state, const CollectiveCall& call, double least_bytes_over_cut) {
+void simulate(benchmark::State& state, const CollectiveCall& call, double least_bytes_over_cut,
+              bool along_tree = false) {
   const auto workers = static_cast<int>(state.range(0));
   const netem::Topology topology = three_switch(workers);
   CommunicationTrace trace{
@@ -41,7 +43,9 @@ void simulate(benchmark::State& state, const CollectiveCall& call, double least_
   trace.exchanges.push_back({.buckets = {{call}}});
   for (int rank = 0; rank < workers; ++rank) trace.workers.push_back({{0, 1}});
   const ComputeTimes times = {.ready_s = {0}};
-  const Simulator simulator(topology, trace, times);
+  const Simulator simulator(
+      topology, trace, times,
+      along_tree ? netem::worker_tree(topology, static_cast<std::size_t>(workers)) : std::vector<int>{});
   const JointStep step(static_cast<std::size_t>(workers), 0U);
   double iteration_time_s = 0;
   for (auto _ : state) iteration_time_s = simulator.iterate(step).iteration_time_s;
@@ -56,6 +60,11 @@ void ring_all_reduce(benchmark::State& state) {
   simulate(state, AllReduceCall{.elements = elements}, 2 * (workers - 1) / workers * 4 * elements);
 }
 
+// Each link between switches carries the tensor once in each direction.
+void tree_all_reduce(benchmark::State& state) {
+  simulate(state, AllReduceCall{.elements = elements}, 4 * static_cast<double>(elements), true);
+}
+
 // Each link of the ring carries all blocks but one.
 void ring_all_gather(benchmark::State& state) {
   const std::int64_t own = elements / 100;
@@ -66,6 +75,7 @@ void ring_all_gather(benchmark::State& state) {
 }
 
 BENCHMARK(ring_all_reduce)->Arg(8)->Arg(64)->Arg(256)->Arg(1024)->Unit(benchmark::kMillisecond);
+BENCHMARK(tree_all_reduce)->Arg(8)->Arg(64)->Arg(256)->Arg(1024)->Unit(benchmark::kMillisecond);
 BENCHMARK(ring_all_gather)->Arg(8)->Arg(64)->Arg(256)->Arg(1024)->Unit(benchmark::kMillisecond);
 
 }  // namespace

@@ -1,0 +1,113 @@
+#include "harness/simulation/tree_script.hh"
+
+#include <algorithm>
+#include <cmath>
+
+namespace thinpipe {
+namespace {
+
+using Kind = ScriptLine::Kind;
+
+// Workers stream; here a message goes in pieces, of which a 128th is the last to arrive at the next worker
+// before it can pass it on.
+int pieces_of(double bytes) {
+  constexpr double least_bytes = 4096;
+  return static_cast<int>(std::clamp(std::ceil(bytes / least_bytes), 1.0, 128.0));
+}
+
+class TreeWriter {
+ public:
+  TreeWriter(int rank, const std::vector<int>& parents)
+      : rank_(rank), parents_(parents), parent_(parents[static_cast<std::size_t>(rank)]) {
+    for (int other = 0; std::cmp_less(other, parents.size()); ++other) {
+      if (parents[static_cast<std::size_t>(other)] == rank_) children_.push_back(other);
+    }
+    neighbours_ = children_;
+    if (parent_ >= 0) neighbours_.push_back(parent_);
+  }
+
+  std::optional<Script> operator()(const AllReduceCall& call) {
+    const auto bytes = static_cast<double>(call.elements * bytes_of(call.type));
+    if (bytes == 0) return Script{};
+    const int pieces = pieces_of(bytes);
+    Track up;
+    Track down{.passes_on_to = children_};
+    for (int i = 0; i < pieces; ++i) {
+      for (const int child : children_) up.lines.push_back({.kind = Kind::receive, .peer = child});
+      if (parent_ >= 0) {
+        up.lines.push_back({.peer = parent_, .bytes = bytes / pieces});
+        down.lines.push_back({.kind = Kind::receive, .peer = parent_});
+      } else {
+        for (const int child : children_) up.lines.push_back({.peer = child, .bytes = bytes / pieces});
+      }
+    }
+    return Script{std::move(up), std::move(down)};
+  }
+
+  std::optional<Script> operator()(const AllGatherCall& call) {
+    std::vector<double> bytes;
+    for (const std::int64_t count : call.counts)
+      bytes.push_back(static_cast<double>(count * bytes_of(call.type)));
+    return gather(bytes);
+  }
+
+  std::optional<Script> operator()(const BroadcastCall& call) {
+    std::vector<double> bytes(parents_.size(), 0);
+    bytes[static_cast<std::size_t>(call.root)] = static_cast<double>(call.elements * bytes_of(call.type));
+    return gather(bytes);
+  }
+
+  std::optional<Script> operator()(const auto& /*call*/) { return {}; }
+
+ private:
+  // bytes: of each worker's block.
+  Script gather(const std::vector<double>& bytes) const {
+    const auto pieces = [&](int rank) {
+      const double block = bytes[static_cast<std::size_t>(rank)];
+      return block == 0 ? 0 : pieces_of(block);
+    };
+    Track own;
+    for (int i = 0; i < pieces(rank_); ++i) {
+      for (const int neighbour : neighbours_) {
+        own.lines.push_back(
+            {.peer = neighbour, .bytes = bytes[static_cast<std::size_t>(rank_)] / pieces(rank_)});
+      }
+    }
+    Script script = {std::move(own)};
+    for (const int neighbour : neighbours_) {
+      Track& track = script.emplace_back();
+      std::ranges::remove_copy(neighbours_, std::back_inserter(track.passes_on_to), neighbour);
+      for (int origin = 0; std::cmp_less(origin, bytes.size()); ++origin) {
+        if (!comes_through(neighbour, origin)) continue;
+        track.lines.insert(track.lines.end(), static_cast<std::size_t>(pieces(origin)),
+                           {.kind = Kind::receive, .peer = neighbour});
+      }
+    }
+    return script;
+  }
+
+  // Whether the way from `origin` to this worker ends with the edge from `neighbour`.
+  bool comes_through(int neighbour, int origin) const {
+    if (origin == rank_) return false;
+    int below = origin;  // where the way up from the origin enters this worker, if it does
+    for (int next = origin; next >= 0; next = parents_[static_cast<std::size_t>(next)]) {
+      if (next == rank_) return below == neighbour;
+      below = next;
+    }
+    return neighbour == parent_;
+  }
+
+  int rank_;
+  const std::vector<int>& parents_;
+  int parent_;
+  std::vector<int> children_;
+  std::vector<int> neighbours_;
+};
+
+}  // namespace
+
+std::optional<Script> tree_script_of(const CollectiveCall& call, int rank, const std::vector<int>& parents) {
+  return std::visit(TreeWriter(rank, parents), call);
+}
+
+}  // namespace thinpipe
