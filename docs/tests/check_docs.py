@@ -35,6 +35,7 @@ NOT_EXECUTED = {
     "./quickstart.sh": "installs packages, builds and trains",
     "./check.sh": "runs this",
     "scripts/encode_speed.sh": "builds and measures for minutes",
+    "scripts/exchange_speed.sh": "builds and measures for minutes",
     "scripts/reproduce.sh": "trains for hours",
     "curl": "downloads",
     "tar": "unpacks what was downloaded",
