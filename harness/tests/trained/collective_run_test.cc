@@ -1,0 +1,66 @@
+// Runs over the network with each collective: what it puts on the links, and what plans and simulations say
+// of it.
+#include <map>
+#include <string>
+
+#include <gtest/gtest.h>
+
+#include "harness/record.hh"
+#include "harness/tests/program.hh"
+
+namespace thinpipe {
+namespace {
+
+// Eight workers on three switches, six steps of half a megabyte.
+Json small_training(const char* mode) {
+  return {{"mode", mode},
+          {"model", {{"name", "mlp"}, {"hidden", Json::array({160})}}},
+          {"dataset", {{"name", "synthetic"}, {"train_examples", 384}, {"test_examples", 50}}},
+          {"training", {{"batch_size_per_worker", 8}, {"evaluate_every_iterations", 6}}},
+          {"targets", {0.999}}};
+}
+
+// By the collective's name.
+std::map<std::string, Json> records_of(const char* mode) {
+  const Program program(THINPIPE_BINARY_DIR "/thinpipe-trainer");
+  const Json sweep = {{"collective.name", {"gloo", "ring", "island"}}};
+  const auto result = program.run(program.run_arguments(program.experiment(small_training(mode), sweep), {}));
+  EXPECT_EQ(result.status.code, 0) << result.errors;
+  std::map<std::string, Json> out;
+  for (Json& record : load_records(program.results())) {
+    if (record.at("mode") != mode) continue;
+    const std::string name = record.at("config").at("collective").at("name");
+    out[name] = std::move(record);
+  }
+  return out;
+}
+
+TEST(CollectiveRun, ATreeCrossesEachBottleneckOnceAndARingAlmostTwice) {
+  const std::map<std::string, Json> live = records_of("live");
+  ASSERT_EQ(live.size(), 3U);
+  for (const char* direction : {"left->middle", "middle->left", "middle->right", "right->middle"}) {
+    const auto bytes = [&](const char* name) {
+      return live.at(name).at("traffic").at("wire_bytes").at(direction).get<double>();
+    };
+    // Acknowledgements and evaluations are small beside it.
+    EXPECT_NEAR(bytes("ring") / bytes("gloo"), 1, 0.1) << direction;
+    EXPECT_NEAR(bytes("island") / bytes("ring"), 4.0 / 7, 0.1) << direction;
+  }
+  const auto predicted_s = [&](const char* name) {
+    return live.at(name).at("predicted").at("exchange_time_s").get<double>();
+  };
+  EXPECT_DOUBLE_EQ(predicted_s("island"), predicted_s("ring") * 4 / 7);
+}
+
+TEST(CollectiveRun, SimulationsGoAlongTheTreeToo) {
+  const std::map<std::string, Json> simulated = records_of("simulate");
+  ASSERT_EQ(simulated.size(), 3U);
+  const auto exchange_s = [&](const char* name) {
+    return simulated.at(name).at("iteration_time_s").at("exchange").get<double>();
+  };
+  EXPECT_DOUBLE_EQ(exchange_s("ring"), exchange_s("gloo"));
+  EXPECT_LT(exchange_s("island"), 0.75 * exchange_s("ring"));
+}
+
+}  // namespace
+}  // namespace thinpipe
