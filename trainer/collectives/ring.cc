@@ -1,5 +1,7 @@
 // The "ring" backend: around all workers by rank, as one stream of bytes. Where ranks follow the network, it
 // crosses every cut once in each direction.
+#include <utility>
+
 #include "harness/replay/call.hh"
 #include "trainer/collectives/streamed.hh"
 
@@ -28,8 +30,11 @@ class RingCollective : public StreamedCollective {
 
   // A small one costs hops, of which a ring has most.
   void all_reduce(torch::Tensor tensor, Reduction reduction) override {
-    if (std::cmp_less(tensor.nbytes(), hops_matter_bytes)) return gloo().all_reduce(tensor, reduction);
-    StreamedCollective::all_reduce(tensor, reduction);
+    if (std::cmp_less(tensor.nbytes(), hops_matter_bytes)) {
+      gloo().all_reduce(tensor, reduction);
+    } else {
+      StreamedCollective::all_reduce(tensor, reduction);
+    }
   }
 
  private:

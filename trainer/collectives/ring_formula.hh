@@ -1,6 +1,6 @@
 // What one worker sends in each collective, in bytes, without protocol headers. With ranks in the network's
 // order a ring crosses every cut once per direction, so these are also the bytes on each bottleneck in each
-// direction.
+// direction. Along a tree (pipelined.hh) all workers together send as much.
 //
 // The equations are those of Patarasu and Yuan, "Bandwidth optimal all-reduce algorithms for clusters of
 // workstations" (2009), for the ring, and of the binomial tree that Gloo broadcasts along.
