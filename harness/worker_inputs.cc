@@ -50,7 +50,7 @@ WorkerCommand WorkerInputs::at_host(std::int64_t rank, const netem::Host& host, 
                {"world_size", run_.workers},
                {"address", host.address},
                {"rendezvous_directory", rendezvous().string()},
-               {"parents", run_.tree()},
+               {"parents", tree_},
                {"log_level", log_level_}});
   write_atomically(input, record_text(more));
   return {.rank = rank,

@@ -15,7 +15,7 @@ class WorkerInputs {
  public:
   // `run` must outlive this. Files go to `folder`, the run's.
   WorkerInputs(const Run& run, std::filesystem::path folder, std::string log_level)
-      : run_(run), folder_(std::move(folder)), log_level_(std::move(log_level)) {}
+      : run_(run), folder_(std::move(folder)), log_level_(std::move(log_level)), tree_(run.tree()) {}
 
   // Where workers find each other, and where they keep checkpoints; both only while the run lasts.
   std::filesystem::path rendezvous() const { return folder_ / "rendezvous"; }
@@ -39,6 +39,7 @@ class WorkerInputs {
   const Run& run_;
   std::filesystem::path folder_;
   std::string log_level_;
+  std::vector<int> tree_;
   Json starting_weights_ = nullptr;
 };
 

@@ -44,6 +44,7 @@ Network::Fabric::Fabric(const Topology& topology, const Schedule& schedule, cons
     : hosts_(hosts),
       forwarding_(topology.forwarding),
       neighbours_(first_ifindex, forwarding_ == Forwarding::bridged ? hosts.size() : 0),
+      large_packet_routes_(hosts.size()),
       largest_segment_bytes_(largest_segment_of(topology, schedule)),
       workshop_(make_place()),
       host_sockets_(hosts.size()) {
@@ -56,9 +57,10 @@ Network::Fabric::Fabric(const Topology& topology, const Schedule& schedule, cons
                [&](const Crossing& crossing, const Direction& direction, const thinpipe::Place&) {
                  if (direction.impairments.any()) impaired_.insert({crossing.link, crossing.forward});
                });
+  if (forwarding_ == Forwarding::bridged) prepare_large_packet_routes(topology);
   add_switches(topology);
   for (const Link& link : topology.links) add_link(link);
-  forwarding_ == Forwarding::routed ? add_routes(topology) : add_large_packets(topology);
+  if (forwarding_ == Forwarding::routed) add_routes(topology);
 }
 
 Network::Fabric::~Fabric() {
@@ -192,21 +194,17 @@ void Network::Fabric::finish(const End& end, const End& peer, bool shaped) {
   raise_device(*end.socket, loopback_ifindex);
   add_address_and_route(*end.socket, end.endpoint.ifindex, *end.host, forwarding_);
   if (forwarding_ == Forwarding::bridged) neighbours_.add(*end.socket, *end.host);
+  if (const auto& routes = large_packet_routes_[*end.host]) routes->add(*end.socket);
   if (!shaped) host_sockets_[*end.host].reset();
 }
 
-void Network::Fabric::add_large_packets(const Topology& topology) {
+void Network::Fabric::prepare_large_packet_routes(const Topology& topology) {
   for (const std::vector<std::string>& group : uncapped_groups(topology)) {
     if (group.size() == 1) continue;
     std::vector<std::size_t> members;
     for (const std::string& host : group) members.push_back(host_index_.at(host));
-    for (const std::size_t own : members) {
-      const NetlinkSocket socket = socket_in(*hosts_[own].network_namespace);
-      for (std::size_t begin = 0, end = 0; begin < members.size(); begin = end) {
-        while (end < members.size() && members[end] - members[begin] == end - begin) ++end;
-        add_routes_of_large_packets(socket, first_ifindex, own, members[begin], end - begin);
-      }
-    }
+    const auto routes = std::make_shared<LargePacketRoutes>(first_ifindex, members);
+    for (const std::size_t member : members) large_packet_routes_[member] = routes;
   }
 }
 

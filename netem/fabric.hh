@@ -63,10 +63,9 @@ class Network::Fabric {
 
   static Place make_place();
   void add_switches(const Topology& topology);
+  void prepare_large_packet_routes(const Topology& topology);
   void add_link(const Link& link);
   End make_end(const std::string& node, bool uncapped);
-  // Hosts between which no cap lies send each other large packets.
-  void add_large_packets(const Topology& topology);
   // Returns its place in shaping_.
   std::size_t shape(const std::string& from, const std::string& to, const End& sender, const Shape& asked,
                     bool impaired);
@@ -91,6 +90,8 @@ class Network::Fabric {
   Forwarding forwarding_;
   std::map<std::string, std::size_t> host_index_;
   Neighbours neighbours_;
+  // By host: to those with no cap on the way. Null in a routed network, and where there are none.
+  std::vector<std::shared_ptr<const LargePacketRoutes>> large_packet_routes_;
   unsigned largest_segment_bytes_;
   // Links are made from here, straight into other namespaces. It has no device but the loopback device:
   // kernels before 6.12 or so refuse an interface index that is taken where the request comes from.

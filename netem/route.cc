@@ -50,25 +50,29 @@ OwnedRoute make_route(const std::string& attempt, int ifindex, const std::string
   return route;
 }
 
-// A host's own, which names the congestion control. largest_packet_bytes: none, whatever the device takes.
-void add_metric_route(const NetlinkSocket& socket, int ifindex, const std::string& destination,
-                      const std::string& source_address, Forwarding forwarding,
-                      std::optional<unsigned> largest_packet_bytes) {
-  const std::string attempt = fmt::format("add the route from {} to {} with {}", source_address, destination,
-                                          route_congestion_control);
+// A host's own route, which names the congestion control. largest_packet_bytes: none, whatever the device
+// takes.
+OwnedMessage host_route_request(const std::string& attempt, int ifindex, const std::string& destination,
+                                Forwarding forwarding, std::optional<unsigned> largest_packet_bytes) {
   const OwnedRoute route = make_route(attempt, ifindex, destination, forwarding);
-  const OwnedBytes source = parse_address(source_address, AF_INET);
-  netlink_call(attempt, rtnl_route_set_pref_src(route.get(), source.get()));
-  const OwnedMessage message =
+  OwnedMessage message =
       build_message(attempt, rtnl_route_build_add_request, route.get(), NLM_F_CREATE | NLM_F_EXCL);
   // By hand: libnl writes every metric as a number, and this one is a string.
   nlattr* metrics = nla_nest_start(message.get(), RTA_METRICS);
   netlink_call(attempt, metrics == nullptr ? -NLE_NOMEM : 0);
   netlink_call(attempt, nla_put_string(message.get(), RTAX_CC_ALGO, route_congestion_control));
-  if (largest_packet_bytes)
+  if (largest_packet_bytes) {
     netlink_call(attempt, nla_put_u32(message.get(), RTAX_MTU, *largest_packet_bytes));
+  }
   nla_nest_end(message.get(), metrics);
-  socket.send(attempt, message);
+  return message;
+}
+
+void append(std::vector<char>& requests, const OwnedMessage& message) {
+  const nlmsghdr* const request = nlmsg_hdr(message.get());
+  const auto* const bytes = reinterpret_cast<const char*>(request);
+  requests.insert(requests.end(), bytes, bytes + request->nlmsg_len);
+  requests.resize(NLMSG_ALIGN(requests.size()));
 }
 
 OwnedMessage neighbour_request(const std::string& attempt, int ifindex, const std::string& address,
@@ -98,31 +102,37 @@ std::string host_hardware_address(std::size_t index) {
 void add_address_and_route(const NetlinkSocket& socket, int ifindex, std::size_t index,
                            Forwarding forwarding) {
   add_address(socket, ifindex, host_address(index));
-  add_metric_route(socket, ifindex, subnet, host_address(index), forwarding, packet_bytes);
+  const std::string attempt =
+      fmt::format("add a route from {} with {}", host_address(index), route_congestion_control);
+  socket.send(attempt, host_route_request(attempt, ifindex, subnet, forwarding, packet_bytes));
 }
 
-void add_routes_of_large_packets(const NetlinkSocket& socket, int ifindex, std::size_t own, std::size_t first,
-                                 std::size_t count) {
-  // Host addresses are numbered from 1 on: each route takes the largest block of addresses that begins there.
-  for (std::size_t number = first + 1; number < first + 1 + count;) {
-    std::size_t block = std::bit_floor(first + 1 + count - number);
-    while (number % block != 0) block /= 2;
-    const int length = 32 - std::countr_zero(block);
-    add_metric_route(socket, ifindex, fmt::format("{}/{}", host_address(number - 1), length),
-                     host_address(own), Forwarding::bridged, {});
-    number += block;
+LargePacketRoutes::LargePacketRoutes(int ifindex, const std::vector<std::size_t>& hosts) {
+  for (std::size_t i = 0; i < hosts.size();) {
+    const auto number = hosts[i] + 1;  // of the address; a block of them begins at a multiple of its size
+    std::size_t block = 1;
+    while (number % (2 * block) == 0 && i + 2 * block <= hosts.size() &&
+           hosts[i + 2 * block - 1] == hosts[i] + 2 * block - 1) {
+      block *= 2;
+    }
+    const std::string destination =
+        fmt::format("{}/{}", host_address(hosts[i]), 32 - std::countr_zero(block));
+    append(requests_, host_route_request("prepare a route of large packets", ifindex, destination,
+                                         Forwarding::bridged, {}));
+    i += block;
   }
+}
+
+void LargePacketRoutes::add(const NetlinkSocket& socket) const {
+  socket.send_together("add routes of large packets", requests_);
 }
 
 Neighbours::Neighbours(int ifindex, std::size_t hosts) {
   for (std::size_t i = 0; i < hosts; ++i) {
     const OwnedMessage message =
         neighbour_request("prepare a neighbour", ifindex, host_address(i), host_hardware_address(i));
-    const nlmsghdr* const request = nlmsg_hdr(message.get());
-    request_bytes_ = NLMSG_ALIGN(request->nlmsg_len);  // the same for all: so are their parts
-    const auto* const bytes = reinterpret_cast<const char*>(request);
-    requests_.insert(requests_.end(), bytes, bytes + request->nlmsg_len);
-    requests_.resize(request_bytes_ * (i + 1));
+    append(requests_, message);
+    request_bytes_ = requests_.size() / (i + 1);  // the same for all: so are their parts
   }
 }
 

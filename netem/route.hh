@@ -23,10 +23,19 @@ std::string host_hardware_address(std::size_t index);
 void add_address_and_route(const NetlinkSocket& socket, int ifindex, std::size_t index,
                            Forwarding forwarding);
 
-// Lets host `own` send packets as large as its device takes to these hosts: a range of their indices, in as
-// few routes as addresses allow. For bridged networks.
-void add_routes_of_large_packets(const NetlinkSocket& socket, int ifindex, std::size_t own, std::size_t first,
-                                 std::size_t count);
+// Lets hosts send packets as large as their devices take to each other, in as few routes as addresses allow;
+// for bridged networks.
+class LargePacketRoutes {
+ public:
+  // On devices with this index, to hosts with these indices, ascending.
+  LargePacketRoutes(int ifindex, const std::vector<std::size_t>& hosts);
+
+  // Adds them to one of the hosts, whose socket it is.
+  void add(const NetlinkSocket& socket) const;
+
+ private:
+  std::vector<char> requests_;
+};
 
 // Permanent entries for every host, so that no ARP is ever sent; for bridged networks.
 class Neighbours {

@@ -120,6 +120,8 @@ StepTimes TrainingLoop::step() {
            {"decode_s", report.section.decode_s},
            {"exposed_exchange_s", report.exposed_exchange_s},
            {"first_bucket_s", report.first_bucket_s},
+           {"processor_s",
+            whole.processor_s + report.section.encode_processor_s + report.section.decode_processor_s},
            {"payload_bytes", report.section.payload_bytes},
            {"sent_bytes", report.section.sent_bytes}});
   if (!report.applied) spdlog::warn("iteration {}: skipped, a gradient was not finite", iteration_);

@@ -51,7 +51,7 @@ std::vector<int> read_parents(JsonObject& object, std::int64_t world_size) {
     std::int64_t steps = 0;
     for (std::int64_t next = parents[rank]; next >= 0; next = parents[static_cast<std::size_t>(next)]) {
       if (++steps == world_size)
-        throw InputError(place / rank, "is the parent of its own parents: the tree has a loop");
+        throw InputError(place / rank, "does not come to the root: the tree has a loop");
     }
   }
   if (std::ranges::count(parents, -1) > 1) throw InputError(place, "has several roots, which are -1");

@@ -63,17 +63,21 @@ double binomial_bound(double n, double probability) {
   return deviations * std::sqrt(n * probability * (1 - probability));
 }
 
-// The median of the delays; another attempt where it is off.
+// The shortest of the delays: a busy machine only makes frames later, and none may be early. Another attempt
+// where it is off.
 double settled_delay_s(const Host& from, const Host& to, double asked_s) {
-  double median_s = 0;
+  constexpr std::size_t count = 60;
+  double shortest_s = 0;
   for (int attempt = 0; attempt < attempts; ++attempt) {
-    const std::vector<double> delays = delays_of(send_datagrams(from, to, {.count = 60, .gap_s = 0.004}));
-    if (delays.size() != 60) return 0;
-    median_s = delays[30];
-    if (std::abs(median_s - asked_s) <= tolerance_s(asked_s)) break;
+    const std::vector<double> delays = delays_of(send_datagrams(from, to, {.count = count, .gap_s = 0.004}));
+    EXPECT_EQ(delays.size(), count);
+    if (delays.empty()) return 0;
+    shortest_s = delays.front();
+    if (std::abs(shortest_s - asked_s) <= tolerance_s(asked_s)) break;
     std::this_thread::sleep_for(std::chrono::seconds(1));  // a busy moment may last
   }
-  return median_s;
+  EXPECT_GE(shortest_s, asked_s - 1e-4) << "no frame is early";
+  return shortest_s;
 }
 
 TEST_F(NetemTest, TheKernelHoldsEveryOption) {

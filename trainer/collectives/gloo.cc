@@ -83,7 +83,7 @@ GlooCollective::GlooCollective(const GlooOptions& options, const Membership& mem
 
 void GlooCollective::connect(const GlooOptions& options, const Membership& membership) {
   // Gloo finds it out too, but leaks the looked-up address then.
-  check_local_address(membership.address);
+  bind_to(membership.address);
   gloo::transport::tcp::attr attributes;
   attributes.hostname = membership.address;
   auto device = gloo::transport::tcp::CreateDevice(attributes);
@@ -137,7 +137,7 @@ void set_output_by_size(gloo::AllreduceOptions& options, const torch::Tensor& te
 void GlooCollective::all_reduce(torch::Tensor tensor, Reduction reduction) {
   const std::string call = describe_all_reduce(tensor, reduction);
   check_tensor(call, tensor);
-  const Accumulate accumulate = accumulate_function(tensor.scalar_type(), reduction);
+  const Reduce reduce = reduce_function(tensor.scalar_type(), reduction);
   if (tensor.numel() == 0 || world_size_ == 1) return;
   attempt(call, [&] {
     gloo::AllreduceOptions options(context_);
@@ -146,10 +146,10 @@ void GlooCollective::all_reduce(torch::Tensor tensor, Reduction reduction) {
     options.setAlgorithm(std::cmp_less(tensor.nbytes(), hops_matter_bytes) ? Algorithm::BCUBE
                                                                            : Algorithm::RING);
     options.setTag(next_tag_++);
-    options.setReduceFunction([accumulate, element_size = tensor.element_size()](
+    options.setReduceFunction([reduce, element_size = tensor.element_size()](
                                   void* into, const void* a, const void* b, std::size_t count) {
       if (into != a) std::memcpy(into, a, count * element_size);
-      accumulate(into, b, count);
+      reduce(into, std::span(&b, 1), count);
     });
     gloo::allreduce(options);
   });

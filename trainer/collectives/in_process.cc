@@ -126,7 +126,7 @@ class InProcessGroup::Member : public Collective {
   void all_reduce(torch::Tensor tensor, Reduction reduction) override {
     if (tensor.numel() == 0) return;
     const std::string call = describe_all_reduce(tensor, reduction);
-    together(call, {tensor}, [&] { reduce_own_part(accumulate_function(tensor.scalar_type(), reduction)); });
+    together(call, {tensor}, [&] { reduce_own_part(reduce_function(tensor.scalar_type(), reduction)); });
   }
 
   torch::Tensor all_gather_v(const torch::Tensor& input, std::span<const std::int64_t> counts) override {
@@ -232,7 +232,7 @@ class InProcessGroup::Member : public Collective {
   }
 
   // Worker r reduces the r-th part of everyone's tensor, into rank 0's and from there into the others'.
-  void reduce_own_part(Accumulate accumulate) const {
+  void reduce_own_part(Reduce reduce) const {
     const std::vector<Contribution>& all = state_->contributions;
     const torch::Tensor& result = all.front().tensor;
     const std::size_t element_size = result.element_size();
@@ -242,7 +242,8 @@ class InProcessGroup::Member : public Collective {
     if (count == 0) return;
     std::byte* const target = bytes_of(result) + begin * element_size;
     for (int r = 1; r < world_size(); ++r) {
-      accumulate(target, bytes_of(all[r].tensor) + begin * element_size, count);
+      const void* const part = bytes_of(all[r].tensor) + begin * element_size;
+      reduce(target, std::span(&part, 1), count);
     }
     for (int r = 1; r < world_size(); ++r) {
       std::memcpy(bytes_of(all[r].tensor) + begin * element_size, target, count * element_size);

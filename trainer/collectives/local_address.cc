@@ -7,11 +7,10 @@
 #include <sys/socket.h>
 
 #include "harness/support/exception.hh"
-#include "harness/support/file_descriptor.hh"
 
 namespace thinpipe::trainer {
 
-void check_local_address(const std::string& address) {
+FileDescriptor bind_to(const std::string& address) {
   addrinfo hints{};
   hints.ai_socktype = SOCK_STREAM;
   addrinfo* found = nullptr;
@@ -20,8 +19,8 @@ void check_local_address(const std::string& address) {
   const std::unique_ptr<addrinfo, decltype(&freeaddrinfo)> owned(found, freeaddrinfo);
   int error_number = 0;
   for (const addrinfo* candidate = found; candidate != nullptr; candidate = candidate->ai_next) {
-    const FileDescriptor fd(socket(candidate->ai_family, candidate->ai_socktype | SOCK_CLOEXEC, 0));
-    if (fd && bind(fd.get(), candidate->ai_addr, candidate->ai_addrlen) == 0) return;
+    FileDescriptor fd(socket(candidate->ai_family, candidate->ai_socktype | SOCK_CLOEXEC, 0));
+    if (fd && bind(fd.get(), candidate->ai_addr, candidate->ai_addrlen) == 0) return fd;
     error_number = errno;
   }
   throw SystemError("bind to " + address, error_number);

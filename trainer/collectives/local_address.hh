@@ -2,9 +2,12 @@
 
 #include <string>
 
+#include "harness/support/file_descriptor.hh"
+
 namespace thinpipe::trainer {
 
-// Throws Error naming the address unless it is one of this host's, to which a socket can be bound.
-void check_local_address(const std::string& address);
+// A stream socket bound to this address, at any port. Throws Error naming the address unless it is one of
+// this host's.
+FileDescriptor bind_to(const std::string& address);
 
 }  // namespace thinpipe::trainer

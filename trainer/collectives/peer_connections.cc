@@ -7,10 +7,10 @@
 
 #include <arpa/inet.h>
 #include <fmt/format.h>
-#include <netdb.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "trainer/collectives/local_address.hh"
 #include "trainer/collectives/peer.hh"
 
 namespace thinpipe::trainer {
@@ -47,19 +47,8 @@ void set_timeouts(const FileDescriptor& socket, double timeout_s) {
 }
 
 Listener listen_at(const std::string& address, double timeout_s) {
-  addrinfo hints{};
-  hints.ai_socktype = SOCK_STREAM;
-  hints.ai_flags = AI_NUMERICHOST;
-  addrinfo* found = nullptr;
-  const int result = getaddrinfo(address.c_str(), nullptr, &hints, &found);
-  if (result != 0) throw Error("read address " + address + ": " + gai_strerror(result));
-  const std::unique_ptr<addrinfo, decltype(&freeaddrinfo)> owned(found, freeaddrinfo);
-  Listener listener;
-  listener.socket = FileDescriptor(socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  if (!listener.socket || bind(listener.socket.get(), found->ai_addr, found->ai_addrlen) != 0 ||
-      listen(listener.socket.get(), SOMAXCONN) != 0) {
-    throw SystemError("listen at " + address, errno);
-  }
+  Listener listener{.socket = bind_to(address), .notice = {}};
+  if (listen(listener.socket.get(), SOMAXCONN) != 0) throw SystemError("listen at " + address, errno);
   set_timeouts(listener.socket, timeout_s);
   Notice& notice = listener.notice;
   notice.address_bytes = sizeof notice.address;

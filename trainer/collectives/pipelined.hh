@@ -3,6 +3,7 @@
 // One thread, no copies but those into and out of sockets, and of memory a chunk for each child.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <span>
 #include <vector>
@@ -16,7 +17,7 @@ namespace thinpipe::trainer {
 struct Reducible {
   std::span<std::byte> bytes;
   std::size_t element_bytes = 1;
-  SumUp sum_up = nullptr;
+  Reduce reduce = nullptr;
 };
 
 // The workers around one of a tree.
@@ -48,6 +49,20 @@ void tree_all_gather(std::span<std::byte> bytes, std::span<const std::size_t> bl
 
 // How many bytes to wait for at a time: a 256th of all, so that filling and draining a pipe of a few hops
 // costs about a hundredth, within what is worth a wake-up and what stays in a cache.
-std::size_t chunk_of(std::size_t bytes);
+constexpr std::size_t chunk_of(std::size_t bytes) {
+  return std::clamp(bytes / 256, std::size_t{4} << 10, std::size_t{256} << 10);
+}
+
+// Has one of them done as far as it goes, and sleeps wherever it has to wait.
+template <class Exchange>
+void run_to_its_end(Exchange exchange, double timeout_s) {
+  PeerWait wait(timeout_s);
+  while (true) {
+    exchange.go_on(wait);
+    if (exchange.done()) return;
+    exchange.await(wait);
+    wait.sleep();
+  }
+}
 
 }  // namespace thinpipe::trainer

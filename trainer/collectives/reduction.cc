@@ -38,35 +38,11 @@ void accumulate(void* into, const void* from, std::size_t count) {
   for (std::size_t i = 0; i < count; ++i) target[i] = Operation::apply(target[i], source[i]);
 }
 
-#if defined(__x86_64__)
-// A float holds the sum of two halves closely enough that rounding it to half rounds the exact sum (Figueroa,
-// "When is double rounding innocuous?", 1995: 24 >= 2 * 11 + 2).
-__attribute__((target("avx,f16c"))) void add_halves_f16c(void* into, const void* from, std::size_t count) {
-  auto* target = static_cast<c10::Half*>(into);
-  const auto* source = static_cast<const c10::Half*>(from);
-  std::size_t i = 0;
-  for (; i + 8 <= count; i += 8) {
-    auto* halves = reinterpret_cast<__m128i*>(target + i);
-    const __m256 a = _mm256_cvtph_ps(_mm_loadu_si128(halves));
-    const __m256 b = _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(source + i)));
-    _mm_storeu_si128(halves, _mm256_cvtps_ph(_mm256_add_ps(a, b), _MM_FROUND_TO_NEAREST_INT));
-  }
-  accumulate<c10::Half, Sum>(target + i, source + i, count - i);
-}
-#endif
-
-Accumulate half_sum() {
-#if defined(__x86_64__)
-  if (__builtin_cpu_supports("avx") && __builtin_cpu_supports("f16c")) return add_halves_f16c;
-#endif
-  return accumulate<c10::Half, Sum>;
-}
-
 // Few enough for the first cache, beside their parts.
 constexpr std::size_t block_elements = 2048;
 
 template <class T, class Operation>
-void sum_up(void* into, std::span<const void* const> parts, std::size_t count) {
+void reduce(void* into, std::span<const void* const> parts, std::size_t count) {
   auto* target = static_cast<T*>(into);
   for (std::size_t done = 0; done < count; done += block_elements) {
     const std::size_t block = std::min(block_elements, count - done);
@@ -87,7 +63,7 @@ void narrow(T* __restrict into, const float* __restrict from, std::size_t count)
 
 template <class T, void (*to_float)(float*, const T*, std::size_t),
           void (*from_float)(T*, const float*, std::size_t)>
-void sum_up_in_float(void* into, std::span<const void* const> parts, std::size_t count) {
+void sum_in_float(void* into, std::span<const void* const> parts, std::size_t count) {
   std::array<float, block_elements> sum;
   std::array<float, block_elements> part_of_it;
   auto* target = static_cast<T*>(into);
@@ -120,41 +96,32 @@ __attribute__((target("avx,f16c"))) void narrow_f16c(c10::Half* into, const floa
 }
 #endif
 
-SumUp half_sum_up() {
+Reduce half_sum() {
 #if defined(__x86_64__)
   if (__builtin_cpu_supports("avx") && __builtin_cpu_supports("f16c")) {
-    return sum_up_in_float<c10::Half, widen_f16c, narrow_f16c>;
+    return sum_in_float<c10::Half, widen_f16c, narrow_f16c>;
   }
 #endif
-  return sum_up_in_float<c10::Half, widen<c10::Half>, narrow<c10::Half>>;
+  return sum_in_float<c10::Half, widen<c10::Half>, narrow<c10::Half>>;
 }
 
 template <class T>
-SumUp select_sum_up(Reduction reduction) {
-  return reduction == Reduction::sum ? sum_up<T, Sum> : sum_up<T, Max>;
-}
-
-template <class T>
-Accumulate select(Reduction reduction) {
-  return reduction == Reduction::sum ? accumulate<T, Sum> : accumulate<T, Max>;
-}
-
-[[noreturn]] void refuse(torch::ScalarType type) {
-  throw Error(
-      fmt::format("all_reduce takes float32, float16, bfloat16, int8, int32 or int64, but was given {}",
-                  c10::toString(type)));
+Reduce select(Reduction reduction) {
+  return reduction == Reduction::sum ? reduce<T, Sum> : reduce<T, Max>;
 }
 
 }  // namespace
 
-Accumulate accumulate_function(torch::ScalarType type, Reduction reduction) {
+Reduce reduce_function(torch::ScalarType type, Reduction reduction) {
+  const bool sum = reduction == Reduction::sum;
   switch (type) {
     case torch::kFloat32:
       return select<float>(reduction);
     case torch::kFloat16:
-      return reduction == Reduction::sum ? half_sum() : accumulate<c10::Half, Max>;
+      return sum ? half_sum() : reduce<c10::Half, Max>;
     case torch::kBFloat16:
-      return select<c10::BFloat16>(reduction);
+      return sum ? sum_in_float<c10::BFloat16, widen<c10::BFloat16>, narrow<c10::BFloat16>>
+                 : reduce<c10::BFloat16, Max>;
     case torch::kInt8:
       return select<std::int8_t>(reduction);
     case torch::kInt32:
@@ -162,28 +129,9 @@ Accumulate accumulate_function(torch::ScalarType type, Reduction reduction) {
     case torch::kInt64:
       return select<std::int64_t>(reduction);
     default:
-      refuse(type);
-  }
-}
-
-SumUp sum_up_function(torch::ScalarType type, Reduction reduction) {
-  switch (type) {
-    case torch::kFloat32:
-      return select_sum_up<float>(reduction);
-    case torch::kFloat16:
-      return reduction == Reduction::sum ? half_sum_up() : sum_up<c10::Half, Max>;
-    case torch::kBFloat16:
-      return reduction == Reduction::sum
-                 ? sum_up_in_float<c10::BFloat16, widen<c10::BFloat16>, narrow<c10::BFloat16>>
-                 : sum_up<c10::BFloat16, Max>;
-    case torch::kInt8:
-      return select_sum_up<std::int8_t>(reduction);
-    case torch::kInt32:
-      return select_sum_up<std::int32_t>(reduction);
-    case torch::kInt64:
-      return select_sum_up<std::int64_t>(reduction);
-    default:
-      refuse(type);
+      throw Error(
+          fmt::format("all_reduce takes float32, float16, bfloat16, int8, int32 or int64, but was given {}",
+                      c10::toString(type)));
   }
 }
 

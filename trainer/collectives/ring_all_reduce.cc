@@ -15,7 +15,7 @@ class RingAllReduce {
         finals_(vector.bytes),
         out_(vector.bytes),
         own_block_bytes_(block_bytes(rank, world_size)),
-        chunk_(chunk_of(vector.bytes.size(), world_size)),
+        chunk_(chunk_in_blocks(vector.bytes.size(), world_size)),
         incoming_(previous, add_blocks(sums_, rank - 1, world_size - 1, world_size), chunk_) {
     add_blocks(finals_, rank, world_size - 1, world_size);
     add_blocks(out_, rank, 2 * (world_size - 1), world_size);
@@ -45,9 +45,9 @@ class RingAllReduce {
 
  private:
   // With fewer bytes in a block than two chunks, each might wait for the rest of another's chunk.
-  static std::size_t chunk_of(std::size_t bytes, int world_size) {
+  static std::size_t chunk_in_blocks(std::size_t bytes, int world_size) {
     const std::size_t half_a_block = bytes / static_cast<std::size_t>(2 * world_size);
-    return std::max<std::size_t>(1, std::min(trainer::chunk_of(bytes), half_a_block));
+    return std::max<std::size_t>(1, std::min(chunk_of(bytes), half_a_block));
   }
 
   std::size_t boundary(int block, int world_size) const {
@@ -78,7 +78,7 @@ class RingAllReduce {
     const std::size_t elements = place.size() / vector_.element_bytes;
     if (elements == 0) return false;
     const void* part = incoming_.data();
-    vector_.sum_up(place.data(), std::span(&part, 1), elements);
+    vector_.reduce(place.data(), std::span(&part, 1), elements);
     incoming_.take(elements * vector_.element_bytes);
     sums_.pass(elements * vector_.element_bytes);
     return true;
@@ -99,14 +99,7 @@ class RingAllReduce {
 
 void ring_all_reduce(const Reducible& vector, int rank, int world_size, Peer& next, Peer& previous,
                      double timeout_s) {
-  RingAllReduce all_reduce(vector, rank, world_size, next, previous);
-  PeerWait wait(timeout_s);
-  while (true) {
-    all_reduce.go_on(wait);
-    if (all_reduce.done()) return;
-    all_reduce.await(wait);
-    wait.sleep();
-  }
+  run_to_its_end(RingAllReduce(vector, rank, world_size, next, previous), timeout_s);
 }
 
 }  // namespace thinpipe::trainer

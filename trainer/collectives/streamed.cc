@@ -32,12 +32,12 @@ void StreamedCollective::attempt(const std::string& call, const std::function<vo
 void StreamedCollective::all_reduce(torch::Tensor tensor, Reduction reduction) {
   const std::string call = describe_all_reduce(tensor, reduction);
   check_tensor(call, tensor);
-  const SumUp sum_up = sum_up_function(tensor.scalar_type(), reduction);
+  const Reduce reduce = reduce_function(tensor.scalar_type(), reduction);
   if (tensor.numel() == 0 || world_size() == 1) return;
   attempt(call, [&] {
     stream_all_reduce({.bytes = {static_cast<std::byte*>(tensor.data_ptr()), tensor.nbytes()},
                        .element_bytes = static_cast<std::size_t>(tensor.element_size()),
-                       .sum_up = sum_up});
+                       .reduce = reduce});
   });
 }
 

@@ -76,14 +76,7 @@ class TreeAllGather {
 
 void tree_all_gather(std::span<std::byte> bytes, std::span<const std::size_t> block_bytes, std::size_t rank,
                      const std::vector<Branch>& branches, double timeout_s) {
-  TreeAllGather all_gather(bytes, block_bytes, rank, branches);
-  PeerWait wait(timeout_s);
-  while (true) {
-    all_gather.go_on(wait);
-    if (all_gather.done()) return;
-    all_gather.await(wait);
-    wait.sleep();
-  }
+  run_to_its_end(TreeAllGather(bytes, block_bytes, rank, branches), timeout_s);
 }
 
 }  // namespace thinpipe::trainer

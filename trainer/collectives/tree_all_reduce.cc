@@ -62,7 +62,7 @@ class TreeAllReduce {
     if (bytes == 0) return;
     std::vector<const void*> parts;
     for (const Incoming& child : incoming_) parts.push_back(child.data());
-    vector_.sum_up(vector_.bytes.data() + summed_, parts, bytes / vector_.element_bytes);
+    vector_.reduce(vector_.bytes.data() + summed_, parts, bytes / vector_.element_bytes);
     for (Incoming& child : incoming_) child.take(bytes);
     summed_ += bytes;
   }
@@ -85,14 +85,7 @@ class TreeAllReduce {
 }  // namespace
 
 void tree_all_reduce(const Reducible& vector, const TreePlace& place, double timeout_s) {
-  TreeAllReduce all_reduce(vector, place);
-  PeerWait wait(timeout_s);
-  while (true) {
-    all_reduce.go_on(wait);
-    if (all_reduce.done()) return;
-    all_reduce.await(wait);
-    wait.sleep();
-  }
+  run_to_its_end(TreeAllReduce(vector, place), timeout_s);
 }
 
 }  // namespace thinpipe::trainer

@@ -26,7 +26,6 @@ class Replay {
   Replay(const CommunicationTrace& trace, const ComputeTimes& times, Computing computing,
          MeteredCollective& collective, const EventSink& events, Pulse& pulse)
       : schedule_(schedule_of(trace)),
-        load_s_(times.load_s),
         collective_(collective),
         replayer_(trace, times, computing, collective),
         events_(events),
@@ -85,9 +84,10 @@ class Replay {
              {"exchange_s", iteration.section.exchange_s},
              {"decode_s", iteration.section.decode_s},
              {"exposed_exchange_s", iteration.exposed_exchange_s},
-             {"load_s", load_s_},
-             {"compute_s", iteration.iteration_time_s - load_s_ - iteration.exposed_exchange_s},
+             {"load_s", iteration.load_s},
+             {"compute_s", iteration.iteration_time_s - iteration.load_s - iteration.exposed_exchange_s},
              {"first_bucket_s", iteration.first_bucket_s},
+             {"processor_s", iteration.processor_s},
              {"payload_bytes", iteration.section.payload_bytes},
              {"sent_bytes", iteration.section.sent_bytes}});
   }
@@ -103,7 +103,6 @@ class Replay {
   }
 
   Schedule schedule_;
-  double load_s_;
   MeteredCollective& collective_;
   Replayer replayer_;
   const EventSink& events_;

@@ -32,6 +32,8 @@ ReplayedIteration Replayer::iterate(const std::optional<std::size_t>& exchange) 
   const double computed_s = times_.load_s + times_.compute_s;
   ReplayedIteration iteration;
   section_ = {};
+  computing.reach(times_.load_s);
+  iteration.load_s = stopwatch.elapsed_s();
   if (exchange) {
     current_ = &trace_.exchanges[*exchange];
     const std::vector<TimedBucket>& layout = layouts_[current_->layout];
@@ -42,7 +44,7 @@ ReplayedIteration Replayer::iterate(const std::optional<std::size_t>& exchange) 
     for (const std::size_t b : order) {
       computing.reach(times_.load_s + layout[b].ready_s);
       thread_.release(b);
-      if (b == 0) iteration.first_bucket_s = layout[b].ready_s;
+      if (b == 0) iteration.first_bucket_s = stopwatch.elapsed_s() - iteration.load_s;
     }
     computing.reach(computed_s);
     const Stopwatch waiting;
@@ -54,6 +56,7 @@ ReplayedIteration Replayer::iterate(const std::optional<std::size_t>& exchange) 
   ComputingTime(computing_).reach(times_.finish_s);
   iteration.section = section_;
   iteration.iteration_time_s = stopwatch.elapsed_s();
+  iteration.processor_s = stopwatch.processor_s() + section_.encode_processor_s + section_.decode_processor_s;
   return iteration;
 }
 

@@ -13,8 +13,10 @@ namespace thinpipe::trainer {
 
 struct ReplayedIteration {
   double iteration_time_s = 0;
+  double load_s = 0;
   double exposed_exchange_s = 0;  // waited for after computing
-  double first_bucket_s = 0;      // of computing, after which it was released
+  double first_bucket_s = 0;      // from the batch to its release
+  double processor_s = 0;         // of a core, in place of computing
   Section section = {};
 };
 

@@ -13,17 +13,20 @@ c10::Half half_of_bits(unsigned bits) {
   return std::bit_cast<c10::Half>(static_cast<std::uint16_t>(bits));
 }
 
+void sum_up(torch::ScalarType type, void* into, std::vector<const void*> parts, std::size_t count) {
+  reduce_function(type, Reduction::sum)(into, parts, count);
+}
+
 // Every half against every 97th, in vectors and in the tail: the sum is the half nearest to the exact sum.
 TEST(Reduction, HalfSumsRoundToNearestEven) {
   constexpr unsigned values = 1U << 16U;
-  const Accumulate add = accumulate_function(torch::kFloat16, Reduction::sum);
   std::vector<c10::Half> left(values);
   std::vector<c10::Half> right(values);
   for (unsigned second = 0; second < values; second += 97) {
     for (unsigned i = 0; i < values; ++i) left[i] = half_of_bits(i);
     std::fill(right.begin(), right.end(), half_of_bits(second));
     // An odd count leaves a tail.
-    add(left.data(), right.data(), values - 1);
+    sum_up(torch::kFloat16, left.data(), {right.data()}, values - 1);
     for (unsigned i = 0; i < values - 1; ++i) {
       const float exact = static_cast<float>(half_of_bits(i)) + static_cast<float>(half_of_bits(second));
       const c10::Half expected(exact);
@@ -38,22 +41,20 @@ TEST(Reduction, HalfSumsRoundToNearestEven) {
 }
 
 TEST(Reduction, HalfTiesGoToEven) {
-  const Accumulate add = accumulate_function(torch::kFloat16, Reduction::sum);
   // Between 2048 and 4096 halves are 2 apart.
   c10::Half into[] = {2048.F, 2050.F, 65504.F};
   const c10::Half from[] = {1.F, 1.F, 16.F};
-  add(into, from, 3);
+  sum_up(torch::kFloat16, into, {from}, 3);
   EXPECT_EQ(static_cast<float>(into[0]), 2048.F);
   EXPECT_EQ(static_cast<float>(into[1]), 2052.F);
   EXPECT_EQ(static_cast<float>(into[2]), std::numeric_limits<float>::infinity());
 }
 
 TEST(Reduction, BrainFloatTiesGoToEven) {
-  const Accumulate add = accumulate_function(torch::kBFloat16, Reduction::sum);
   // Between 256 and 512 bfloat16s are 2 apart.
   c10::BFloat16 into[] = {256.F, 258.F, 1e38F, 3.3e38F};
   const c10::BFloat16 from[] = {1.F, 1.F, 1.F, 3.3e38F};
-  add(into, from, 4);
+  sum_up(torch::kBFloat16, into, {from}, 4);
   EXPECT_EQ(static_cast<float>(into[0]), 256.F);
   EXPECT_EQ(static_cast<float>(into[1]), 260.F);
   EXPECT_EQ(into[2], c10::BFloat16(1e38F));
@@ -70,11 +71,9 @@ TEST(Reduction, ASumOfSeveralRoundsOnce) {
     const std::vector<c10::BFloat16> brain_float_part = brain_floats;
     halves[place] = 2048.F;
     brain_floats[place] = 256.F;
-    sum_up_function(torch::kFloat16, Reduction::sum)(
-        halves.data(), std::vector<const void*>{half_part.data(), half_part.data()}, halves.size());
-    sum_up_function(torch::kBFloat16, Reduction::sum)(
-        brain_floats.data(), std::vector<const void*>{brain_float_part.data(), brain_float_part.data()},
-        brain_floats.size());
+    sum_up(torch::kFloat16, halves.data(), {half_part.data(), half_part.data()}, halves.size());
+    sum_up(torch::kBFloat16, brain_floats.data(), {brain_float_part.data(), brain_float_part.data()},
+           brain_floats.size());
     for (std::size_t i = 0; i < halves.size(); ++i) {
       ASSERT_EQ(static_cast<float>(halves[i]), i == place ? 2050.F : 3.F) << i;
       ASSERT_EQ(static_cast<float>(brain_floats[i]), i == place ? 258.F : 3.F) << i;
@@ -86,31 +85,31 @@ TEST(Reduction, SeveralAreTakenInTheirOrder) {
   std::vector<float> sum = {1e8F};
   const float first = -1e8F;
   const float second = 1.F;
-  sum_up_function(torch::kFloat32, Reduction::sum)(sum.data(), std::vector<const void*>{&first, &second}, 1);
+  sum_up(torch::kFloat32, sum.data(), {&first, &second}, 1);
   EXPECT_EQ(sum[0], 1.F);
   sum = {1e8F};
-  sum_up_function(torch::kFloat32, Reduction::sum)(sum.data(), std::vector<const void*>{&second, &first}, 1);
+  sum_up(torch::kFloat32, sum.data(), {&second, &first}, 1);
   EXPECT_EQ(sum[0], 0.F);
-  sum_up_function(torch::kFloat32, Reduction::max)(sum.data(), std::vector<const void*>{&first, &second}, 1);
+  reduce_function(torch::kFloat32, Reduction::max)(sum.data(), std::vector<const void*>{&first, &second}, 1);
   EXPECT_EQ(sum[0], 1.F);
 }
 
 TEST(Reduction, IntegerSumsWrap) {
   std::int8_t bytes[] = {127, -128, 100};
   const std::int8_t more_bytes[] = {1, -1, 27};
-  accumulate_function(torch::kInt8, Reduction::sum)(bytes, more_bytes, 3);
+  sum_up(torch::kInt8, bytes, {more_bytes}, 3);
   EXPECT_EQ(bytes[0], -128);
   EXPECT_EQ(bytes[1], 127);
   EXPECT_EQ(bytes[2], 127);
   std::int64_t wide[] = {std::numeric_limits<std::int64_t>::max()};
   const std::int64_t one[] = {1};
-  accumulate_function(torch::kInt64, Reduction::sum)(wide, one, 1);
+  sum_up(torch::kInt64, wide, {one}, 1);
   EXPECT_EQ(wide[0], std::numeric_limits<std::int64_t>::min());
 }
 
 TEST(Reduction, NamesTheTypesItTakes) {
   try {
-    accumulate_function(torch::kFloat64, Reduction::sum);
+    reduce_function(torch::kFloat64, Reduction::sum);
     FAIL() << "took float64";
   } catch (const Error& error) {
     EXPECT_STREQ(error.what(),

@@ -1,0 +1,46 @@
+#include "trainer/worker.hh"
+
+#include <gtest/gtest.h>
+
+namespace thinpipe::trainer {
+namespace {
+
+Membership member_with(const Json& parents) {
+  const Json json = {{"rank", 1},
+                     {"world_size", 4},
+                     {"address", "127.0.0.1"},
+                     {"rendezvous_directory", "/tmp/rendezvous"},
+                     {"parents", parents}};
+  JsonObject object(json, {"worker.json", ""});
+  Membership membership;
+  read_membership(object, membership);
+  object.finish();
+  return membership;
+}
+
+std::string refusal_of(const Json& parents) {
+  try {
+    member_with(parents);
+    return "none";
+  } catch (const InputError& error) {
+    return error.what();
+  }
+}
+
+TEST(ReadMembership, TakesATreeOrNone) {
+  EXPECT_EQ(member_with({2, 2, -1, 1}).parents, (std::vector<int>{2, 2, -1, 1}));
+  EXPECT_TRUE(member_with(Json::array()).parents.empty());
+}
+
+TEST(ReadMembership, RefusesWhatIsNoTreeOfTheWorkers) {
+  EXPECT_EQ(refusal_of({-1, 0, 0}), "worker.json: parents: must name 4 workers' parents, but names 3");
+  EXPECT_EQ(refusal_of({-1, 0, -1, 2}), "worker.json: parents: has several roots, which are -1");
+  EXPECT_EQ(refusal_of({-1, 2, 3, 1}),
+            "worker.json: parents[1]: does not come to the root: the tree has a loop");
+  EXPECT_EQ(refusal_of({1, 2, 3, 3}),
+            "worker.json: parents[0]: does not come to the root: the tree has a loop");
+  EXPECT_NE(refusal_of({-1, 0, 0, 4}).find("parents[3]"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace thinpipe::trainer
