@@ -45,6 +45,52 @@ Json decisive_for(const Run& run, const Json& device) {
   return out;
 }
 
+fs::path with_suffix(fs::path beside, const std::string& suffix) {
+  return beside += suffix;
+}
+
+fs::path rendezvous_of(const fs::path& beside) {
+  return with_suffix(beside, ".rendezvous");
+}
+
+// Files whose names begin with `beside` are the job's.
+std::vector<WorkerCommand> estimating(const Run& run, const Json& device, const fs::path& output,
+                                      const fs::path& beside) {
+  Json order = {{"schema_version", record_schema_version},
+                {"config", run.training_config},
+                {"device", device},
+                {"output", output.string()}};
+  if (run.estimated_batch_size) order["batch_size_per_worker"] = *run.estimated_batch_size;
+  const fs::path input = with_suffix(beside, ".input.json");
+  write_atomically(input, record_text(order));
+  return {{.command = "estimate", .input = input, .log = with_suffix(beside, ".log")}};
+}
+
+// As many processes as in the run, on the loopback device: what they compute takes as long as over a network.
+std::vector<WorkerCommand> measuring(const Run& run, const Json& starting_weights, const fs::path& output,
+                                     const fs::path& beside) {
+  const fs::path rendezvous = rendezvous_of(beside);
+  fs::remove_all(rendezvous);
+  fs::create_directory(rendezvous);
+  std::vector<WorkerCommand> workers;
+  for (std::int64_t rank = 0; rank < run.workers; ++rank) {
+    const fs::path input = with_suffix(beside, fmt::format(".worker-{}.json", rank));
+    write_atomically(input, record_text({{"schema_version", record_schema_version},
+                                         {"rank", rank},
+                                         {"world_size", run.workers},
+                                         {"address", "127.0.0.1"},
+                                         {"rendezvous_directory", rendezvous.string()},
+                                         {"starting_weights", starting_weights},
+                                         {"config", without_network(run.training_config)},
+                                         {"output", output.string()}}));
+    workers.push_back({.rank = rank,
+                       .command = "profile",
+                       .input = input,
+                       .log = with_suffix(beside, fmt::format(".worker-{}.log", rank))});
+  }
+  return workers;
+}
+
 }  // namespace
 
 std::variant<Json, Outcome> ComputeProfiles::obtain(const Run& run, const Json& starting_weights,
@@ -60,27 +106,18 @@ std::variant<Json, Outcome> ComputeProfiles::obtain(const Run& run, const Json& 
     return fs::exists(output) ? std::optional(about(output)) : std::nullopt;
   };
   const auto make = [&]() -> std::variant<Json, Outcome> {
-    const fs::path input = fs::absolute(folder / (name + ".input.json"));
     const bool estimates = !device.is_null();
     const std::string what = fmt::format("{} what computing takes", estimates ? "estimating" : "measuring");
-    Json order = {{"schema_version", record_schema_version},
-                  {"config", run.training_config},
-                  {"output", output.string()}};
-    if (estimates) {
-      order["device"] = device;
-      if (run.estimated_batch_size) order["batch_size_per_worker"] = *run.estimated_batch_size;
-    } else {
-      order["starting_weights"] = starting_weights;
-    }
-    write_atomically(input, record_text(order));
+    const fs::path beside = fs::absolute(folder / name);
     progress.wait(what);
     const JobObserver observer{.event = [](std::int64_t /*rank*/, const Json& /*event*/) {},
                                .tick = [&](WorkerControl&) { progress.tick(); }};
-    const fs::path log = folder / (name + ".log");
-    Outcome outcome = executor.execute(
-        {.workers = {{.command = estimates ? "estimate" : "profile", .input = input, .log = log}},
-         .stall_timeout = stall_timeout},
-        observer);
+    Outcome outcome =
+        executor.execute({.workers = estimates ? estimating(run, device, output, beside)
+                                               : measuring(run, starting_weights, output, beside),
+                          .stall_timeout = stall_timeout},
+                         observer);
+    fs::remove_all(rendezvous_of(beside));
     if (outcome.status == Outcome::Status::failed) {
       outcome.failure->message = what + ": " + outcome.failure->message;
     }

@@ -11,6 +11,7 @@
 
 #include "harness/harness_keys.hh"
 #include "harness/merge.hh"
+#include "harness/prediction.hh"
 #include "harness/replay/device.hh"
 #include "harness/run_id.hh"
 #include "harness/shipped_files.hh"
@@ -22,6 +23,9 @@ namespace {
 
 // As the shipped topologies have hosts.
 constexpr std::int64_t default_convergence_workers = 8;
+// What the configuration of a convergence run names, whatever its replays go over: it is one run for all.
+// Workers without an emulated network go over it, on the loopback.
+constexpr const char* collective_without_network = "gloo";
 
 // Loads each topology once, whatever the number of runs that use it.
 class Topologies {
@@ -176,6 +180,7 @@ void read_convergence_part(JsonObject& object, Run& run) {
     refuse(object, key,
            "is for mode \"live\": a convergence run has no network, and its workers are one process");
   }
+  refuse(object, "collective", "is for modes with a network: a convergence run's workers are one process");
   run.config = {{"mode", "converge"}, {"workers", run.workers}};
 }
 
@@ -195,6 +200,7 @@ Run read_harness_part(const Point& point, Topologies& topologies) {
   run.training_config = point.config;
   for (const std::string& key : harness_keys()) run.training_config.erase(key);
   run.training_config["workers"] = run.workers;
+  if (run.mode == Mode::converge) run.training_config["collective"] = {{"name", collective_without_network}};
   return run;
 }
 
@@ -213,7 +219,7 @@ Run convergence_run_of(const Run& replay, const Json& content) {
                        [](const auto& label) { return label.first != "mode"; });
   run.label = label_of(run.labels);
   run.workers = replay.workers;
-  run.training_config = replay.training_config;
+  run.training_config = without_network(replay.training_config);
   run.plan = replay.plan;
   run.leaves_trace = true;
   run.config = {{"mode", "converge"}, {"workers", run.workers}};
@@ -275,6 +281,15 @@ std::string with_harness_keys(const CheckedConfig& checked) {
                      suggestion(keys[0], harness_keys()), checked.message);
 }
 
+// Whether an all-reduce takes less of the most loaded link's time along the tree than around the ring; also
+// where no link is capped, since a tree has fewer hops.
+bool tree_takes_less_time(const netem::Topology& topology, std::int64_t workers) {
+  const SentBytes sent{.around_ring = 1};
+  const auto around_ring = predict_exchange(topology, workers, sent);
+  const std::vector<int> tree = netem::worker_tree(topology, static_cast<std::size_t>(workers));
+  return !around_ring || predict_exchange(topology, workers, sent, tree)->time_s < around_ring->time_s;
+}
+
 // An InputError about the merged configuration becomes one about the user's file.
 template <class Action>
 auto located(const Point& point, const Action& action) {
@@ -288,10 +303,22 @@ auto located(const Point& point, const Action& action) {
 
 }  // namespace
 
+std::string Run::collective() const {
+  static const Json::json_pointer place("/collective/name");
+  const std::string name = training_config.value(place, collective_without_network);
+  if (name != "auto") return name;
+  return tree_takes_less_time(topology, workers) ? "island" : "ring";
+}
+
 std::vector<int> Run::tree() const {
-  static const Json::json_pointer name("/collective/name");
-  if (training_config.value(name, "") != "island") return {};
+  if (collective() != "island") return {};
   return netem::worker_tree(topology, static_cast<std::size_t>(workers));
+}
+
+Json without_network(Json training_config) {
+  const auto collective = training_config.find("collective");
+  if (collective != training_config.end()) (*collective)["name"] = collective_without_network;
+  return training_config;
 }
 
 bool Run::needs_network() const {
@@ -328,6 +355,7 @@ std::vector<Run> plan_runs(const Experiment& experiment, const TrainerProgram& t
             content_hash_of_file(*run.profile);
       }
     }
+    if (run.mode != Mode::converge) run.plan["collective"] = run.collective();
     identify(run, content);
     distinct.add(std::move(run));
   }

@@ -53,6 +53,9 @@ struct Run {
   // machine as busy as the training would where the profile is this machine's.
   const char* computing() const { return profile ? "waits" : "works"; }
 
+  // The collective's name; of "auto" the one that it stands for on this topology.
+  std::string collective() const;
+
   // The parents of its workers in the tree that its collectives go along (netem/worker_tree.hh); empty: they
   // go along none.
   std::vector<int> tree() const;
@@ -60,6 +63,10 @@ struct Run {
   // False without an emulated network, or where the topology is the loopback: no namespaces, no caps.
   bool needs_network() const;
 };
+
+// A training's configuration where the experiment's network is not there: what would carry its bytes over that
+// says nothing.
+Json without_network(Json training_config);
 
 // Identical points become one run, under the labels of the first. Before the first replay of a training comes
 // its convergence run, under the labels that all its replays share. Throws InputError naming the place in the

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Sequence
 
@@ -12,7 +13,7 @@ import pandas as pd
 
 from comparison import quantity_key
 from load import InputError, Results, load
-from markdown_table import UNKNOWN, grid, in_markdown, three_digits, write_text
+from markdown_table import UNKNOWN, add_destination, grid, in_markdown, replace_between, three_digits, write_text
 
 # Each is held against the one before it.
 MODES = ("live", "replay", "simulate")
@@ -47,9 +48,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "--of", choices=MODES[1:], help="the mode to judge (default: replay where there are live runs, else simulate)"
     )
-    parser.add_argument("--output", type=Path, metavar="FILE", help="write it there (default: to standard output)")
+    add_destination(parser, *markers("NAME"))
     options = parser.parse_args(arguments)
-    return write_text("replay_table", lambda: table(load(options.results), options.of), options.output)
+    update = None
+    if options.update:
+        update = partial(replace_between, options.update, *markers(options.results.resolve().name))
+    return write_text("replay_table", lambda: table(load(options.results), options.of), options.output, update)
+
+
+def markers(folder: str) -> tuple[str, str]:
+    """Between which lines of a page the table of a folder of results goes."""
+    return f"<!-- {folder}: begin -->", f"<!-- {folder}: end -->"
 
 
 def table(results: Results, judged: str | None = None) -> str:

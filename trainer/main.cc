@@ -128,12 +128,11 @@ int main(int argc, char** argv) {
       "converge", "train all of a file's workers in this process, without a network and without the clock");
   converging->add_option("FILE", file, "converge.json")->required();
   converging->callback([&] { exit_code = converge(file); });
-  auto* profiling = app.add_subcommand("profile",
-                                       "measure what the parts of an iteration take here, for replays: FILE "
-                                       "is {\"schema_version\": 1, \"config\": "
-                                       "{the training's}, \"iterations\": 20, \"output\": PATH}; as many "
-                                       "workers as the configuration has compute at "
-                                       "the same time");
+  auto* profiling =
+      app.add_subcommand("profile",
+                         "measure, as one of the workers that compute at the same time, what "
+                         "the parts of an iteration take here, for replays: FILE is a worker's, "
+                         "and has \"output\": PATH");
   profiling->add_option("FILE", file, "profile.json")->required();
   profiling->callback([&] { exit_code = profile(file); });
   auto* estimating = app.add_subcommand(

@@ -1,17 +1,21 @@
 #include "trainer/profiling.hh"
 
 #include <fstream>
-#include <mutex>
 
+#include "harness/replay/sample_mean.hh"
 #include "harness/support/atomic_file.hh"
-#include "trainer/process.hh"
-#include "trainer/worker.hh"
 
 namespace thinpipe::trainer {
 namespace {
 
 // The first iterations make what later ones find ready; the second has a new layout of buckets.
 constexpr std::int64_t warm_up_iterations = 3;
+
+// A machine's speed changes within seconds: longer than one such change takes.
+constexpr std::int64_t iterations_at_a_time = 10;
+constexpr std::int64_t least_iterations = 50;
+constexpr double longest_s = 15;
+constexpr double wanted_precision = 0.01;  // of the mean: half of its 95 % confidence interval
 
 std::string processor_name() {
   std::ifstream file("/proc/cpuinfo");  // "model name\t: Intel(R) Xeon(R) …"
@@ -22,16 +26,34 @@ std::string processor_name() {
   return "unknown";
 }
 
-// The sum of what all workers' iterations took.
+void for_each_time(ComputeTimes& times, const auto& action) {
+  for (double* each : {&times.load_s, &times.compute_s, &times.finish_s, &times.encode_s, &times.decode_s}) {
+    action(*each);
+  }
+  for (double& each : times.ready_s) action(each);
+}
+
+// What iterations took, summed up.
 class Sums {
  public:
   void add(const StepTimes& step) {
-    const std::lock_guard lock(mutex_);
     ++steps_;
     exchanges_ += step.exchanged ? 1 : 0;
     add(step, &Durations::elapsed_s, step.section.encode_s, step.section.decode_s, elapsed_);
     add(step, &Durations::processor_s, step.section.encode_processor_s, step.section.decode_processor_s,
         processor_);
+  }
+
+  // All workers' together; all of them call it.
+  void sum_over(Collective& network) {
+    std::vector<double> own;
+    for_each_sum([&own](double sum) { own.push_back(sum); });
+    const std::vector<std::int64_t> counts(static_cast<std::size_t>(network.world_size()), std::ssize(own));
+    const torch::Tensor all = network.all_gather_v(torch::tensor(own, torch::kDouble), counts)
+                                  .view({network.world_size(), -1})
+                                  .sum(0);
+    const double* next = all.data_ptr<double>();
+    for_each_sum([&next](double& sum) { sum = *next++; });
   }
 
   ComputeTimes mean_elapsed() const { return mean(elapsed_); }
@@ -51,20 +73,51 @@ class Sums {
   }
 
   ComputeTimes mean(ComputeTimes sums) const {
-    const auto steps = static_cast<double>(steps_);
-    const auto exchanges = static_cast<double>(std::max<std::int64_t>(exchanges_, 1));
-    for (double* each : {&sums.load_s, &sums.compute_s, &sums.finish_s}) *each /= steps;
+    const double exchanges = std::max(exchanges_, 1.0);
+    for (double* each : {&sums.load_s, &sums.compute_s, &sums.finish_s}) *each /= steps_;
     for (double* each : {&sums.encode_s, &sums.decode_s}) *each /= exchanges;
     for (double& each : sums.ready_s) each /= exchanges;
     return sums;
   }
 
-  std::mutex mutex_;
-  std::int64_t steps_ = 0;
-  std::int64_t exchanges_ = 0;
+  void for_each_sum(const auto& action) {
+    action(steps_);
+    action(exchanges_);
+    for_each_time(elapsed_, action);
+    for_each_time(processor_, action);
+  }
+
+  double steps_ = 0;
+  double exchanges_ = 0;
   ComputeTimes elapsed_;
   ComputeTimes processor_;
 };
+
+// Rank 0's clock and mean decide for all.
+bool rank_0_has_enough(const SampleMean& mean, double elapsed_s, Collective& network) {
+  const auto half_width = mean.half_width();
+  const bool known = mean.count() * iterations_at_a_time >= least_iterations && half_width &&
+                     *half_width <= wanted_precision * mean.mean();
+  const torch::Tensor decision = torch::tensor({known || elapsed_s >= longest_s ? 1 : 0}, torch::kLong);
+  network.broadcast(decision, 0);
+  return decision.item<std::int64_t>() == 1;
+}
+
+// Returns how many iterations each worker took.
+std::int64_t measure(TrainingLoop& loop, Sums& sums) {
+  loop.take_steps(warm_up_iterations, [](const StepTimes&) {});
+  SampleMean mean;  // of a few iterations' processor time
+  const Stopwatch stopwatch;
+  do {
+    double processor_s = 0;
+    loop.take_steps(iterations_at_a_time, [&](const StepTimes& step) {
+      sums.add(step);
+      processor_s += step.load.processor_s + step.compute.processor_s + step.finish.processor_s;
+    });
+    mean.add(processor_s);
+  } while (!rank_0_has_enough(mean, stopwatch.elapsed_s(), loop.network()));
+  return mean.count() * iterations_at_a_time;
+}
 
 }  // namespace
 
@@ -72,32 +125,28 @@ ProfileFile read_profile_file(const std::string& path) {
   const Json json = parse_json_file(path);
   JsonObject object(json, {path, ""});
   ProfileFile file;
-  read_training(object, file.training);
-  object.read("iterations", file.iterations, {.at_least = 1});
+  read_worker(object, file.worker);
   object.read("output", file.output, {.required = true});
   object.finish();
   return file;
 }
 
 bool profile(const ProfileFile& file, const EventSink& events) {
-  const TrainingConfig& config = file.training.config;
-  Sums sums;
-  const auto work = [&](int /*rank*/, TrainingLoop& loop) {
-    lower_this_threads_priority();  // as workers do
-    loop.take_steps(warm_up_iterations, [](const StepTimes&) {});
-    loop.take_steps(file.iterations, [&sums](const StepTimes& step) { sums.add(step); });
-  };
-  const auto write = [&] {
+  return work(file.worker, events, [&file](TrainingLoop& loop) {
+    Sums sums;
+    const std::int64_t iterations = measure(loop, sums);
+    sums.sum_over(loop.network());
+    if (file.worker.membership.rank != 0) return;
+    const TrainingConfig& config = file.worker.config;
     ComputeProfile profile{.elapsed = sums.mean_elapsed(), .processor = sums.mean_processor()};
     profile.device = {{"name", config.compute.device == "cpu" ? processor_name() : config.compute.device},
                       {"precision", config.compute.precision},
                       {"libraries", library_versions()}};
     profile.configuration = to_json(config);
     profile.concurrent_workers = config.workers;
-    profile.iterations = file.iterations;
+    profile.iterations = iterations;
     write_atomically(file.output, to_json(profile).dump(2) + "\n");
-  };
-  return train_in_process(file.training, events, work, write);
+  });
 }
 
 }  // namespace thinpipe::trainer

@@ -1,23 +1,23 @@
 // Measures a compute profile: what each part of an iteration takes on this machine, with so many workers at
-// once as it will have at its work. They are threads of one process, which exchange what they compute through
-// memory.
+// once as it will have at its work. They are processes, as at their work: threads of one process get in each
+// other's way, by a quarter of the time in models of many small operations.
 #pragma once
 
 #include "harness/replay/compute_profile.hh"
-#include "trainer/in_process_training.hh"
+#include "trainer/worker.hh"
 
 namespace thinpipe::trainer {
 
 struct ProfileFile {
-  InProcessTraining training;  // its "workers" compute at the same time
-  std::int64_t iterations = 20;
-  std::string output;  // path
+  WorkerFile worker;
+  std::string output;  // path; rank 0 writes it
 };
 
 // Strict; throws InputError.
 ProfileFile read_profile_file(const std::string& path);
 
-// Trains for a few iterations and writes the profile. Returns whether it finished.
+// Trains until the mean is known well, or for some seconds, together with the other workers. Returns whether
+// it finished.
 bool profile(const ProfileFile& file, const EventSink& events);
 
 }  // namespace thinpipe::trainer

@@ -17,7 +17,7 @@ const Json kDefaultModel = {{"name", "small_cnn"}};
 const Json kDefaultDataset = {{"name", "fashion_mnist"}};
 const Json kDefaultOptimiser = {{"name", "sgd"}};
 const Json kDefaultSynchroniser = {{"name", "dense"}};
-const Json kDefaultCollective = {{"name", "gloo"}};
+const Json kDefaultCollective = {{"name", "auto"}};
 constexpr const char* kDefaultCriterion = "magnitude";
 
 // A member {"name": …, options…}, or `fallback` when absent, with the registry's defaults filled in.

@@ -62,6 +62,8 @@ class TrainingLoop {
   void take_steps(std::int64_t count, const std::function<void(const StepTimes&)>& observe);
 
   const Model& model() const { return *model_; }
+  // For what is no part of a training.
+  Collective& network() { return collective_->unmetered(); }
   // Of all steps so far: what the method handed to collectives and what this worker sent.
   const Section& total() const { return total_; }
 

@@ -72,14 +72,20 @@ void read_membership(JsonObject& object, Membership& membership) {
   membership.world_size = static_cast<int>(world_size);
 }
 
-WorkerFile read_worker_file(const std::string& path) {
-  const Json json = parse_json_file(path);
-  JsonObject object(json, {path, ""});
+void read_worker(JsonObject& object, WorkerFile& worker) {
   std::int64_t schema_version = 0;
-  WorkerFile worker;
   object.read("schema_version", schema_version, {.at_least = 1, .at_most = 1, .required = true});
   read_membership(object, worker.membership);
   object.read("starting_weights", worker.starting_weights);
+  object.read("log_level", worker.log_level, {.one_of = log_levels()});
+  worker.config = parse_training_config(object.get("config"), object.place_of("config"));
+}
+
+WorkerFile read_worker_file(const std::string& path) {
+  const Json json = parse_json_file(path);
+  JsonObject object(json, {path, ""});
+  WorkerFile worker;
+  read_worker(object, worker);
   if (const Json* checkpoint = object.find("checkpoint"); checkpoint != nullptr && !checkpoint->is_null()) {
     JsonObject options(*checkpoint, object.place_of("checkpoint"));
     options.read("directory", worker.checkpoint.directory, {.required = true});
@@ -89,8 +95,6 @@ WorkerFile read_worker_file(const std::string& path) {
   if (const Json* slowdowns = object.find("slowdowns")) {
     worker.slowdowns = read_slowdowns(*slowdowns, object.place_of("slowdowns"));
   }
-  object.read("log_level", worker.log_level, {.one_of = log_levels()});
-  worker.config = parse_training_config(object.get("config"), object.place_of("config"));
   object.finish();
   return worker;
 }
@@ -100,7 +104,8 @@ void report_failure(const EventSink& events, int rank, const std::exception& err
   events({{"event", "failed"}, {"rank", rank}, {"kind", kind_of(error)}, {"message", error.what()}});
 }
 
-bool work(const WorkerFile& worker, const EventSink& events) {
+bool work(const WorkerFile& worker, const EventSink& events,
+          const std::function<void(TrainingLoop&)>& train) {
   const int rank = worker.membership.rank;
   spdlog::set_default_logger(make_log_to_standard_error(worker.log_level));
   spdlog::info("worker {} of {}, process {}, at {}", rank, worker.membership.world_size, ::getpid(),
@@ -124,7 +129,7 @@ bool work(const WorkerFile& worker, const EventSink& events) {
     // Only now: the threads that communicate have started, and keep the priority they started with.
     lower_this_threads_priority();
     try {
-      loop.run();
+      train(loop);
     } catch (const std::exception& error) {
       // At once, before the loop's end waits for an exchange that may be stuck.
       report_failure(events, rank, error);

@@ -1,4 +1,4 @@
-// One worker process: what `thinpipe-trainer work` does with a worker.json.
+// One worker process: what `thinpipe-trainer work` does with a worker.json, and "profile" with its own.
 #pragma once
 
 #include "trainer/training_loop.hh"
@@ -17,12 +17,17 @@ struct WorkerFile {
 // The members of an input file that say who a worker is among which others. Throws InputError.
 void read_membership(JsonObject& object, Membership& membership);
 
+// The members that every such file has. Throws InputError.
+void read_worker(JsonObject& object, WorkerFile& worker);
+
 // Strict; throws InputError.
 WorkerFile read_worker_file(const std::string& path);
 
-// Trains, and logs to standard error. Events "started", those of the loop if this is rank 0, then "finished"
-// or "failed". Returns whether it finished.
-bool work(const WorkerFile& worker, const EventSink& events);
+// Has `train` go through the loop, and logs to standard error. Events "started", those of the loop if this is
+// rank 0, then "finished" or "failed". Returns whether it finished.
+bool work(
+    const WorkerFile& worker, const EventSink& events,
+    const std::function<void(TrainingLoop&)>& train = [](TrainingLoop& loop) { loop.run(); });
 
 // For an EventSink: {"event": "failed", "rank", "kind", "message"}; and to the log.
 void report_failure(const EventSink& events, int rank, const std::exception& error);

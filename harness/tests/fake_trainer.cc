@@ -51,6 +51,12 @@ struct Synchroniser {
   }
 };
 
+struct Collective {
+  std::string name = "gloo";
+
+  void visit(auto& field) { field("name", name, Rule{.one_of = {"auto", "gloo", "island", "ring"}}); }
+};
+
 struct Pretraining {
   std::int64_t iterations = 0;
 
@@ -76,6 +82,7 @@ struct Config {
   std::string model = "m";
   Dataset dataset;
   Synchroniser synchroniser;
+  Collective collective;
   Pretraining pretraining;
   Fault fault;
 
@@ -88,6 +95,7 @@ struct Config {
     field("model", model, Rule{});
     field("dataset", dataset, Rule{});
     field("synchroniser", synchroniser, Rule{});
+    field("collective", collective, Rule{});
     field("pretraining", pretraining, Rule{});
     field("fault", fault, Rule{});
   }

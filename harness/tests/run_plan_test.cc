@@ -59,6 +59,22 @@ TEST(PlanRuns, FillsInEveryDefaultAndResolvesTheTopology) {
   EXPECT_TRUE(runs[0].needs_network());
 }
 
+TEST(PlanRuns, AutoGoesAlongTheTreeWhereThatTakesLessTimeThanARing) {
+  const auto chosen = [](const std::string& base) {
+    const auto runs = plan(R"({"base": {"collective": {"name": "auto"}, )" + base + "}}");
+    EXPECT_EQ(runs[0].tree().empty(), runs[0].collective() != "island");
+    EXPECT_EQ(runs[0].plan.at("collective"), runs[0].collective());
+    return runs[0].collective();
+  };
+  EXPECT_EQ(chosen(R"("topology": "three-switch")"), "island");
+  EXPECT_EQ(chosen(R"("topology": "two-rack")"), "island");
+  EXPECT_EQ(chosen(R"("topology": "wan-4-sites")"), "island");
+  EXPECT_EQ(chosen(R"("topology": "loopback", "workers": 2)"), "island");
+  // Every host's own link is capped, and those that others hang on send and receive the most.
+  EXPECT_EQ(chosen(R"("topology": "star")"), "ring");
+  EXPECT_EQ(chosen(R"("topology": "pair")"), "ring");
+}
+
 TEST(PlanRuns, BeforeTheReplaysOfATrainingComesItsConvergenceRun) {
   const auto runs = plan(R"({"base": {"mode": "replay"},
                              "sweep": {"m": {"a": {}, "b": {"seed": 2}}, "bottleneck.rate": ["100 Mbit/s", "1 Gbit/s"]}})");
@@ -99,7 +115,17 @@ TEST(PlanRuns, AReplaysConvergenceRunIsTheOneOfModeConverge) {
   EXPECT_NE(runs[1].id, runs[2].id);
 }
 
+TEST(PlanRuns, ReplaysOverDifferentCollectivesShareTheirConvergenceRun) {
+  const auto runs = plan(R"({"base": {"mode": "replay"}, "sweep": {"collective.name": ["gloo", "auto"]}})");
+  ASSERT_EQ(runs.size(), 3);
+  EXPECT_EQ(runs[1].convergence_run, runs[0].id);
+  EXPECT_EQ(runs[2].convergence_run, runs[0].id);
+  EXPECT_FALSE(runs[0].plan.contains("collective"));
+}
+
 TEST(PlanRuns, RefusesWhatAModeCannotDo) {
+  EXPECT_THAT(failure(R"({"base": {"mode": "converge", "collective": {"name": "ring"}}})"),
+              AllOf(StartsWith("e.json: base.collective: "), HasSubstr("workers are one process")));
   EXPECT_THAT(failure(R"({"base": {"compute_profile": "a.json"}})"),
               HasSubstr("/base/compute_profile: is for modes \"replay\" and \"simulate\""));
   EXPECT_THAT(failure(R"({"base": {"mode": "replay", "compute_profile": "a.json"}})"),

@@ -48,6 +48,18 @@ class ReplayTableTest(unittest.TestCase):
         self.assertEqual((rows[0]["live, iteration (ms)"], rows[0]["replay, iteration (ms)"]), ("800", "816"))
         self.assertEqual(rows[0]["live, exchange over its least"], "-")
 
+    def test_a_page_has_the_table_of_each_folder_in_its_place(self) -> None:
+        for record in pair("dense", 1.02):
+            write(self.folder / "half", record)
+        page = self.folder / "page.md"
+        before = "<!-- full: begin -->\nkept\n<!-- full: end -->\n<!-- half: begin -->\n"
+        page.write_text(f"{before}lost\n<!-- half: end -->\n")
+        self.assertEqual(replay_table.main([str(self.folder / "half"), "--update", str(page)]), 0)
+        text = page.read_text()
+        self.assertTrue(text.startswith(f"{before}\n| method |"), text)
+        self.assertTrue(text.endswith("\n\n<!-- half: end -->\n"), text)
+        self.assertNotIn("lost", text)
+
     def test_an_exchange_is_held_against_its_least_time(self) -> None:
         runs = [{**run, "predicted": {"exchange_time_s": 0.5}} for run in pair("dense", 1.0)]
         _, text, _ = self.call(*runs)

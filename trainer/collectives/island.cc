@@ -1,7 +1,8 @@
-// The "island" backend: along a tree of the workers that crosses each bottleneck between their islands once
-// (netem/worker_tree.hh). So an all-reduce puts the vector once on each bottleneck in each direction, which
+// The tree is the harness's (netem/worker_tree.hh). So an all-reduce puts the vector once on each bottleneck in each direction, which
 // is the least there is for vectors about which nothing is known; an all-gather or a broadcast puts every
 // block there once and one way.
+#include "trainer/collectives/island.hh"
+
 #include <algorithm>
 #include <cstring>
 #include <numeric>
@@ -111,8 +112,13 @@ class IslandCollective : public StreamedCollective {
 const Registration<Collective, const Membership&> island_registration{
     "island", "TCP: along a tree that crosses each bottleneck once, as streams; the rest as gloo",
     describe_options<GlooOptions>(), [](JsonObject& options, const Membership& membership) {
-      return std::make_unique<IslandCollective>(read_options<GlooOptions>(options), membership);
+      return make_island(read_options<GlooOptions>(options), membership);
     }};
 
 }  // namespace
+
+std::unique_ptr<Collective> make_island(const GlooOptions& options, const Membership& membership) {
+  return std::make_unique<IslandCollective>(options, membership);
+}
+
 }  // namespace thinpipe::trainer

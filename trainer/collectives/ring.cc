@@ -1,5 +1,6 @@
-// The "ring" backend: around all workers by rank, as one stream of bytes. Where ranks follow the network, it
-// crosses every cut once in each direction.
+// Where ranks follow the network, it crosses every cut once in each direction.
+#include "trainer/collectives/ring.hh"
+
 #include <utility>
 
 #include "harness/replay/call.hh"
@@ -49,8 +50,13 @@ class RingCollective : public StreamedCollective {
 const Registration<Collective, const Membership&> ring_registration{
     "ring", "TCP: all-reduce around the ranks as one stream, the rest as gloo",
     describe_options<GlooOptions>(), [](JsonObject& options, const Membership& membership) {
-      return std::make_unique<RingCollective>(read_options<GlooOptions>(options), membership);
+      return make_ring(read_options<GlooOptions>(options), membership);
     }};
 
 }  // namespace
+
+std::unique_ptr<Collective> make_ring(const GlooOptions& options, const Membership& membership) {
+  return std::make_unique<RingCollective>(options, membership);
+}
+
 }  // namespace thinpipe::trainer

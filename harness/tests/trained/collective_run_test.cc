@@ -23,7 +23,7 @@ Json small_training(const char* mode) {
 // By the collective's name.
 std::map<std::string, Json> records_of(const char* mode) {
   const Program program(THINPIPE_BINARY_DIR "/thinpipe-trainer");
-  const Json sweep = {{"collective.name", {"gloo", "ring", "island"}}};
+  const Json sweep = {{"collective.name", {"gloo", "ring", "island", "auto"}}};
   const auto result = program.run(program.run_arguments(program.experiment(small_training(mode), sweep), {}));
   EXPECT_EQ(result.status.code, 0) << result.errors;
   std::map<std::string, Json> out;
@@ -37,7 +37,7 @@ std::map<std::string, Json> records_of(const char* mode) {
 
 TEST(CollectiveRun, ATreeCrossesEachBottleneckOnceAndARingAlmostTwice) {
   const std::map<std::string, Json> live = records_of("live");
-  ASSERT_EQ(live.size(), 3U);
+  ASSERT_EQ(live.size(), 4U);
   for (const char* direction : {"left->middle", "middle->left", "middle->right", "right->middle"}) {
     const auto bytes = [&](const char* name) {
       return live.at(name).at("traffic").at("wire_bytes").at(direction).get<double>();
@@ -45,20 +45,23 @@ TEST(CollectiveRun, ATreeCrossesEachBottleneckOnceAndARingAlmostTwice) {
     // Acknowledgements and evaluations are small beside it.
     EXPECT_NEAR(bytes("ring") / bytes("gloo"), 1, 0.1) << direction;
     EXPECT_NEAR(bytes("island") / bytes("ring"), 4.0 / 7, 0.1) << direction;
+    EXPECT_NEAR(bytes("auto") / bytes("island"), 1, 0.1) << direction;
   }
   const auto predicted_s = [&](const char* name) {
     return live.at(name).at("predicted").at("exchange_time_s").get<double>();
   };
   EXPECT_DOUBLE_EQ(predicted_s("island"), predicted_s("ring") * 4 / 7);
+  EXPECT_EQ(live.at("auto").at("plan").at("collective"), "island");
 }
 
 TEST(CollectiveRun, SimulationsGoAlongTheTreeToo) {
   const std::map<std::string, Json> simulated = records_of("simulate");
-  ASSERT_EQ(simulated.size(), 3U);
+  ASSERT_EQ(simulated.size(), 4U);
   const auto exchange_s = [&](const char* name) {
     return simulated.at(name).at("iteration_time_s").at("exchange").get<double>();
   };
   EXPECT_DOUBLE_EQ(exchange_s("ring"), exchange_s("gloo"));
+  EXPECT_DOUBLE_EQ(exchange_s("auto"), exchange_s("island"));
   EXPECT_LT(exchange_s("island"), 0.75 * exchange_s("ring"));
 }
 

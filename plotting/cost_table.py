@@ -1,0 +1,84 @@
+#!/usr/bin/env python3
+"""What replays and simulations cost, and how long the trainings would have taken that they stand for: a table."""
+from __future__ import annotations
+
+import argparse
+import sys
+from functools import partial
+from pathlib import Path
+from typing import Sequence
+
+import pandas as pd
+
+from comparison import quantity_key
+from load import InputError, Results, load
+from markdown_table import UNKNOWN, add_destination, grid, in_markdown, replace_between, three_digits, write_text
+
+BEGIN, END = "<!-- cost: begin -->", "<!-- cost: end -->"
+MODES = ("replay", "simulate")
+CAP = "config.bottleneck.rate"
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(
+        prog="cost_table.py",
+        description="Tabulate by cap how long replays and simulations took to run, and how long the trainings would take.",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        epilog="example:\n  thinpipe run experiments/full-size.json\n"
+        "  python3 plotting/cost_table.py results/full-size --iterations 19532\n\n"
+        "exit codes: 0 made, 1 the table could not be written, 2 wrong input",
+    )
+    parser.add_argument("results", type=Path, help="folder of records with mode replay, simulate or both")
+    parser.add_argument("--iterations", type=positive, required=True, help="of a training, whatever the records' have")
+    add_destination(parser, BEGIN, END)
+    options = parser.parse_args(arguments)
+    update = partial(replace_between, options.update, BEGIN, END) if options.update else None
+    return write_text(
+        "cost_table", lambda: table(load(options.results), options.iterations), options.output, update
+    )
+
+
+def positive(text: str) -> int:
+    value = int(text)
+    if value < 1:
+        raise ValueError
+    return value
+
+
+def table(results: Results, iterations: int) -> str:
+    runs = results.runs[(results.runs.status == "completed") & results.runs["mode"].isin(MODES)]
+    if runs.empty:
+        raise InputError(f"{results.directory}: no run of mode {' or '.join(MODES)} is complete")
+    caps = sorted(runs[CAP].unique(), key=quantity_key)
+    rows = [row(cap, runs[runs[CAP] == cap], iterations) for cap in caps]
+    if len(caps) > 1:
+        rows.append(row("all", runs, iterations))
+    about = (
+        f"To run: from the start to the end of each run, one after the other, without convergence runs. To train: with "
+        f"{iterations} iterations a training of the times that the replays, or else the simulations, had.\n"
+    )
+    cpus = ", ".join(sorted({f"{cpu} ({cores} cores)" for cpu, cores in zip(runs["provenance.cpu"], runs["provenance.cores"])}))
+    commits = ", ".join(sorted({str(commit)[:10] for commit in runs["provenance.git_commit"]}))
+    return "\n".join([grid(rows), about, in_markdown(f"cpu {cpus} · commit {commits}") + "\n"])
+
+
+def row(cap: str, runs: pd.DataFrame, iterations: int) -> dict[str, str]:
+    by_mode = {mode: runs[runs["mode"] == mode] for mode in MODES}
+    cells = {"cap": cap}
+    for mode, unit, seconds in (("replay", "min", 60), ("simulate", "s", 1)):
+        own = by_mode[mode]
+        cells[f"{mode}: runs"] = str(len(own))
+        cells[f"{mode}: to run ({unit})"] = three_digits(wall_time_s(own) / seconds) if len(own) else UNKNOWN
+    trained = by_mode["replay"] if len(by_mode["replay"]) else by_mode["simulate"]
+    per_iteration_s = trained.train_time_s.astype(float) / trained.iterations.astype(float)
+    cells["to train (days)"] = three_digits(iterations * per_iteration_s.sum() / 86400)
+    return cells
+
+
+def wall_time_s(runs: pd.DataFrame) -> float:
+    began, ended = (pd.to_datetime(runs[f"provenance.{each}_at"]) for each in ("started", "ended"))
+    return (ended - began).dt.total_seconds().sum()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
