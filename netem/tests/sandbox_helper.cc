@@ -83,6 +83,14 @@ int build_network() {
   return 0;
 }
 
+// Says whether a connection over the loopback device comes about.
+int use_loopback() {
+  const Connection connection =
+      connect_hosts({.name = "a", .address = "127.0.0.1"}, {.name = "b", .address = "127.0.0.1"});
+  say("connected");
+  return 0;
+}
+
 int act(const std::vector<std::string>& arguments) {
   const std::string& action = arguments.at(1);
   if (action == "exit") return std::stoi(arguments.at(2));
@@ -94,6 +102,7 @@ int act(const std::vector<std::string>& arguments) {
   if (action == "leave-orphans") return leave_orphans();
   if (action == "count-zombies") return count_zombies();
   if (action == "build-network") return build_network();
+  if (action == "use-loopback") return use_loopback();
   throw Error("unknown action " + action);
 }
 

@@ -106,6 +106,12 @@ TEST(SandboxTest, WorksForTheCaller) {
   EXPECT_TRUE(helper.process.wait().ok());
 }
 
+TEST(SandboxTest, HasALoopbackDevice) {
+  Helper helper({"use-loopback"});
+  EXPECT_EQ(helper.line(), "connected");
+  EXPECT_TRUE(helper.process.wait().ok());
+}
+
 TEST(SandboxTest, WorksForAnOrdinaryUser) {
   if (::geteuid() != 0) GTEST_SKIP() << "the caller is an ordinary user: WorksForTheCaller has shown it";
   constexpr unsigned nobody = 65534;

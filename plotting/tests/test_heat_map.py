@@ -7,7 +7,7 @@ from load import InputError, load
 from matplotlib.figure import Figure
 
 from .records import failed_record, make_curve, make_record, write
-from .test_figures import FigureTest, small_print
+from .figure_test import FigureTest, small_print
 
 CAPS_MBIT_PER_S = {"100 Mbit/s": 100, "500 Mbit/s": 500, "1 Gbit/s": 1000}
 RATIOS = ("0", "0.5", "0.9")

@@ -9,7 +9,7 @@ from load import InputError, load
 from matplotlib.figure import Figure
 
 from .records import failed_record, make_converge_record, make_curve, make_record, write
-from .test_figures import FigureTest, legend_texts, small_print
+from .figure_test import FigureTest, legend_texts, small_print
 
 CAPS = ("100 Mbit/s", "1 Gbit/s")
 MODELS = ("resnet", "small_cnn")

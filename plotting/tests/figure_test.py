@@ -1,0 +1,47 @@
+"""What tests of figures share."""
+import contextlib
+import io
+import tempfile
+import unittest
+from pathlib import Path
+from typing import Any
+
+import matplotlib.style
+from matplotlib.figure import Figure
+
+from comparison import Comparison, compare
+from figure import STYLE_FILE
+from load import load
+
+from .records import write
+
+
+class FigureTest(unittest.TestCase):
+    def setUp(self) -> None:
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.directory = Path(folder.name) / "quickstart"
+        style = matplotlib.style.context(STYLE_FILE)
+        style.__enter__()
+        self.addCleanup(style.__exit__, None, None, None)
+
+    def compared(self, *records: dict[str, Any], **options: Any) -> Comparison:
+        return compare(load(write(self.directory, *records)), **options)
+
+    def program(self, script: Any, *arguments: str) -> tuple[int, str]:
+        """Exit code and what was said on the standard error."""
+        said = io.StringIO()
+        with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(said):
+            try:
+                code = script.main([str(self.directory), *arguments])
+            except SystemExit as leaving:
+                code = leaving.code
+        return code, said.getvalue()
+
+
+def legend_texts(figure: Figure, panel: int = 0) -> list[str]:
+    return [text.get_text() for text in figure.axes[panel].get_legend().get_texts()]
+
+
+def small_print(figure: Figure) -> str:
+    return " ".join(text.get_text() for text in figure.texts).replace("\n", " ")

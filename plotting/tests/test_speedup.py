@@ -1,0 +1,72 @@
+from matplotlib.figure import Figure
+
+import speedup
+from load import InputError
+
+from .figure_test import FigureTest, legend_texts
+from .records import failed_record, make_curve, make_record
+
+
+class SpeedupTest(FigureTest):
+    def bars(self, figure: Figure, baseline: str, panel: int = 0) -> list[float]:
+        return [
+            round(bar.patches[0].get_width(), 6)
+            for bar in figure.axes[panel].containers
+            if bar.get_label() == f"_{baseline}"
+        ]
+
+    def words(self, figure: Figure) -> list[str]:
+        return [text.get_text() for text in figure.axes[0].texts]
+
+    def test_bars_are_ratios_of_times_to_the_target(self) -> None:
+        figure = speedup.draw(
+            self.compared(*[make_record(name) for name in ("dense", "fp16", "pactrain ternary")])
+        )
+        self.assertEqual(self.bars(figure, "dense"), [1.0, round(160 / 86, 6), round(160 / 29.4, 6)])
+        self.assertEqual(self.bars(figure, "fp16"), [round(86 / 160, 6), 1.0, round(86 / 29.4, 6)])
+        self.assertEqual(legend_texts(figure), ["over dense", "over fp16"])
+        names = [text.get_text() for text in figure.axes[0].get_yticklabels()]
+        self.assertEqual(names[2], "pactrain ternary\n29.4 s, 280 iterations")
+
+    def test_methods_without_a_time_keep_their_place_with_words(self) -> None:
+        figure = speedup.draw(
+            self.compared(make_record("dense"), make_record("topk 0.01"), failed_record("topk 0.1"))
+        )
+        self.assertEqual(len(figure.axes[0].get_yticklabels()), 3)
+        self.assertEqual(self.words(figure), ["1.00×", "not reached (best 83.2 %)", "failed"])
+
+    def test_a_baseline_that_never_arrives_gives_lower_bounds(self) -> None:
+        dense = make_record("dense", curve=make_curve(0.8, 0.80))
+        figure = speedup.draw(self.compared(dense, make_record("fp16")))
+        self.assertEqual(self.bars(figure, "dense"), [round(384 / 86, 6)])
+        self.assertIn("≥ 4.47×", self.words(figure))
+        self.assertEqual(legend_texts(figure)[0], "over dense (it did not reach the target: ≥)")
+
+    def test_seeds_are_paired_and_their_spread_drawn(self) -> None:
+        records = [make_record("dense", seed=seed, curve=make_curve(0.8 * seed, 0.868)) for seed in (1, 2)]
+        records += [make_record("fp16", seed=seed, curve=make_curve(0.4, 0.868)) for seed in (1, 2)]
+        figure = speedup.draw(self.compared(*records))
+        self.assertEqual(self.bars(figure, "dense"), [1.0, 3.0])
+        self.assertIn(
+            [2.0, 4.0], [[round(x, 6) for x in line.get_xdata()] for line in figure.axes[0].get_lines()]
+        )
+
+    def test_a_failed_dense_run_leaves_the_bars_over_fp16(self) -> None:
+        figure = speedup.draw(self.compared(failed_record("dense"), make_record("fp16")))
+        self.assertEqual(legend_texts(figure), ["over fp16"])
+        self.assertEqual(self.words(figure), ["failed", "1.00×"])
+
+    def test_the_synchroniser_decides_what_dense_is(self) -> None:
+        record = make_record("dense", labels={"method": "all-reduce"})
+        figure = speedup.draw(self.compared(record, make_record("pactrain")))
+        self.assertEqual(self.bars(figure, "dense"), [1.0, round(160 / 84, 6)])
+
+    def test_no_baseline_at_all_is_an_error(self) -> None:
+        with self.assertRaisesRegex(InputError, "neither a dense nor an fp16 run"):
+            speedup.draw(self.compared(make_record("pactrain")))
+
+    def test_two_kinds_of_dense_are_ambiguous(self) -> None:
+        records = [make_record("dense", seed=1, labels={"method": name}) for name in ("ring", "tree")]
+        records[1]["run_id"] = "tree"
+        with self.assertRaisesRegex(InputError, r"several methods synchronise by dense \(ring, tree\)"):
+            speedup.draw(self.compared(*records))

@@ -1,0 +1,143 @@
+from matplotlib.colors import to_hex
+from matplotlib.figure import Figure
+
+import time_to_accuracy
+from comparison import compare
+from load import load
+from target import Target
+
+from .figure_test import FigureTest, legend_texts, small_print
+from .records import METHODS, TARGET, failed_record, make_curve, make_record
+
+
+class TimeToAccuracyTest(FigureTest):
+    def test_one_curve_a_method_with_its_time_in_the_legend(self) -> None:
+        records = [make_record(method) for method in METHODS]
+        figure = time_to_accuracy.draw(self.compared(*records))
+        self.assertEqual(
+            legend_texts(figure),
+            [
+                "dense: 160 s",
+                "fp16: 86 s",
+                "pactrain: 84 s",
+                "pactrain ternary: 29.4 s",
+                "topk 0.01: not reached",
+                "topk 0.1: 172 s",
+            ],
+        )
+        lines = {line.get_label(): line for line in figure.axes[0].get_lines()}
+        dense = lines["dense: 160 s"]
+        self.assertEqual(figure.axes[0].get_xscale(), "log")
+        self.assertEqual(
+            dense.get_xdata().tolist(), [point["train_time_s"] for point in records[0]["curve"][1:]]
+        )
+        self.assertEqual(
+            dense.get_ydata().tolist(), [point["test_accuracy"] for point in records[0]["curve"][1:]]
+        )
+
+    def test_stars_stand_where_the_target_is_reached_and_nowhere_else(self) -> None:
+        record = make_record("dense")
+        figure = time_to_accuracy.draw(self.compared(record, make_record("topk 0.01")))
+        stars = [line for line in figure.axes[0].get_lines() if line.get_marker() == "*"]
+        self.assertEqual([star.get_xdata()[0] for star in stars], [record["targets"][0]["train_time_s"]])
+        self.assertGreaterEqual(stars[0].get_ydata()[0], TARGET)
+
+    def test_the_target_is_a_line_with_its_value(self) -> None:
+        figure = time_to_accuracy.draw(self.compared(make_record("dense")))
+        self.assertIn([TARGET, TARGET], [list(line.get_ydata()) for line in figure.axes[0].get_lines()])
+        self.assertIn("target 84 %", [text.get_text() for text in figure.axes[0].texts])
+
+    def test_like_speeds_are_drawn_on_a_linear_axis_from_zero(self) -> None:
+        figure = time_to_accuracy.draw(self.compared(make_record("dense"), make_record("fp16")))
+        self.assertEqual(figure.axes[0].get_xscale(), "linear")
+        self.assertEqual(figure.axes[0].get_xlim()[0], 0.0)
+        self.assertIn(0.0, figure.axes[0].get_lines()[1].get_xdata())
+
+    def test_long_runs_are_in_hours_throughout(self) -> None:
+        slow = make_record("dense", curve=make_curve(90.0, 0.868))
+        figure = time_to_accuracy.draw(self.compared(slow, make_record("fp16")))
+        self.assertEqual(legend_texts(figure), ["dense: 5 h", "fp16: 0.0239 h"])
+        self.assertEqual(figure.axes[0].get_xlabel(), "Train time (h)")
+
+    def test_failed_runs_are_in_the_legend_and_their_reason_in_the_small_print(self) -> None:
+        figure = time_to_accuracy.draw(self.compared(make_record("dense"), failed_record("topk 0.1")))
+        self.assertEqual(legend_texts(figure), ["dense: 160 s", "topk 0.1: failed"])
+        self.assertIn("topk 0.1: failed (rank 3 exited with status 139)", small_print(figure))
+
+    def test_an_incomplete_run_has_not_reached_what_its_curve_touched(self) -> None:
+        partial = make_record("fp16", status="interrupted", error={"message": "stopped by the user"})
+        figure = time_to_accuracy.draw(self.compared(make_record("dense"), partial))
+        self.assertEqual(legend_texts(figure)[1], "fp16: interrupted")
+
+    def test_colours_do_not_depend_on_which_runs_are_shown(self) -> None:
+        def colour(figure: Figure, label: str) -> str:
+            lines = figure.axes[0].get_lines()
+            return next(to_hex(line.get_color()) for line in lines if line.get_label().startswith(label))
+
+        axes = {"bottleneck.rate": "1 Gbit/s"}
+        shared = [make_record(method) for method in METHODS]
+        for record in shared:
+            record["labels"]["bottleneck.rate"] = "100 Mbit/s"
+        few = [make_record(method, axes=axes) for method in ("dense", "topk 0.1")]
+        everything = time_to_accuracy.draw(self.compared(*shared, *few))
+        filtered = time_to_accuracy.draw(compare(load(self.directory), where={"bottleneck.rate": "1 Gbit/s"}))
+        self.assertEqual(colour(everything, "topk 0.1:"), colour(filtered, "topk 0.1:"))
+        self.assertEqual(colour(filtered, "dense:"), "#000000")
+
+    def test_other_axes_get_panels_in_order_of_quantity(self) -> None:
+        rates = ("1 Gbit/s", "100 Mbit/s", "500 Mbit/s")
+        records = [make_record("dense", axes={"bottleneck.rate": rate}) for rate in rates]
+        figure = time_to_accuracy.draw(self.compared(*records))
+        self.assertEqual(
+            [axes.get_title() for axes in figure.axes],
+            ["bottleneck.rate = 100 Mbit/s", "bottleneck.rate = 500 Mbit/s", "bottleneck.rate = 1 Gbit/s"],
+        )
+
+    def test_small_print_names_the_origin(self) -> None:
+        records = [make_record("dense"), make_record("fp16")]
+        records[1]["provenance"]["dirty"] = True
+        records[1]["fidelity"]["verdict"] = "degraded"
+        figure = time_to_accuracy.draw(self.compared(*records))
+        for words in (
+            "mode live",
+            "data fashion_mnist",
+            "cpu Intel Xeon Platinum 8358P (2 cores)",
+            "commit 8991000f2c,",
+            "8991000f2c + uncommitted changes",
+            "† network emulation degraded",
+        ):
+            self.assertIn(words, small_print(figure))
+        self.assertEqual(legend_texts(figure)[1], "fp16†: 86 s")
+
+    def test_small_print_says_that_links_changed(self) -> None:
+        def note_on(*events: dict[str, object]) -> str:
+            record = make_record("dense", network_events=list(events))
+            return small_print(time_to_accuracy.draw(self.compared(record, make_record("fp16"))))
+
+        self.assertIn("links changed during the runs", note_on({"confirmed_s": 2.5}))
+        self.assertNotIn("links changed", note_on({"confirmed_s": None}))
+        self.assertNotIn("links changed", note_on())
+        old = make_record("dense")
+        del old["network_events"]
+        self.assertNotIn("links changed", small_print(time_to_accuracy.draw(self.compared(old))))
+
+    def test_settings_that_differ_beside_the_method_are_named(self) -> None:
+        records = [make_record("dense"), make_record("fp16", seed=2)]
+        self.assertNotIn("also differ", small_print(time_to_accuracy.draw(self.compared(*records))))
+        records[0]["config"]["optimiser"] = {"name": "sgd", "learning_rate": 0.05}
+        records[1]["config"]["optimiser"] = {"name": "sgd", "learning_rate": 0.1}
+        figure = time_to_accuracy.draw(self.compared(*records))
+        self.assertIn("methods also differ in optimiser.learning_rate", small_print(figure))
+
+    def test_another_target_is_judged_from_the_curve_and_said_so(self) -> None:
+        record = make_record("dense")
+        comparison = self.compared(record, target=Target("accuracy", 0.8))
+        expected = next(point for point in record["curve"] if point["test_accuracy"] >= 0.8)
+        self.assertEqual(comparison.runs.target_time_s.tolist(), [expected["train_time_s"]])
+        self.assertIn("target chosen after the runs", small_print(time_to_accuracy.draw(comparison)))
+
+    def test_seeds_share_a_colour_and_a_legend_entry(self) -> None:
+        records = [make_record("dense", seed=seed) for seed in (1, 2, 3)]
+        figure = time_to_accuracy.draw(self.compared(*records))
+        self.assertEqual(legend_texts(figure), ["dense: 160 s"])
+        self.assertIn("3 seeds", small_print(figure))
