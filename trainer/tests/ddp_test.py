@@ -228,6 +228,8 @@ def thinpipe_losses(trainer, case, weights, folder):
             "weight_decay": WEIGHT_DECAY,
         },
         "synchroniser": case.synchroniser,
+        # As theirs: the residual network magnifies what another order of summing rounds.
+        "collective": {"name": "gloo"},
         "training": {"batch_size_per_worker": BATCH},
         "buckets": case.buckets,
     }
