@@ -64,8 +64,8 @@ struct Run {
   bool needs_network() const;
 };
 
-// A training's configuration where the experiment's network is not there: what would carry its bytes over that
-// says nothing.
+// A training's configuration where the experiment's network is not there: what would carry its bytes over
+// that says nothing.
 Json without_network(Json training_config);
 
 // Identical points become one run, under the labels of the first. Before the first replay of a training comes

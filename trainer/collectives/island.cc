@@ -1,6 +1,6 @@
-// The tree is the harness's (netem/worker_tree.hh). So an all-reduce puts the vector once on each bottleneck in each direction, which
-// is the least there is for vectors about which nothing is known; an all-gather or a broadcast puts every
-// block there once and one way.
+// The tree is the harness's (netem/worker_tree.hh). So an all-reduce puts the vector once on each bottleneck
+// in each direction, which is the least there is for vectors about which nothing is known; an all-gather or a
+// broadcast puts every block there once and one way.
 #include "trainer/collectives/island.hh"
 
 #include <algorithm>
