@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import sys
-from functools import partial
 from pathlib import Path
 from typing import Sequence
 
@@ -15,7 +14,7 @@ from heat_map import COLUMNS as CAPS
 from heat_map import ROWS as RATIOS
 from heat_map import at, axis_values, check_axes, panel_a_value
 from load import InputError, load
-from markdown_table import UNKNOWN, add_destination, grid, in_markdown, replace_between, table_origin, write_text
+from markdown_table import UNKNOWN, add_destination, grid, in_markdown, table_origin, write_to_destination
 from speedup import baseline_runs, ratio_text, speedup_over
 
 BEGIN, END = "<!-- claims: begin -->", "<!-- claims: end -->"
@@ -35,8 +34,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("results", type=Path, help="folder of records that sweep method, cap and prune ratio")
     add_destination(parser, BEGIN, END)
     options = parser.parse_args(arguments)
-    update = partial(replace_between, options.update, BEGIN, END) if options.update else None
-    return write_text("claims_table", lambda: table(options.results), options.output, update)
+    return write_to_destination("claims_table", lambda: table(options.results), options, BEGIN, END)
 
 
 def table(results: Path) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import sys
-from functools import partial
 from pathlib import Path
 from typing import Sequence
 
@@ -12,7 +11,7 @@ import pandas as pd
 
 from comparison import quantity_key
 from load import InputError, Results, load
-from markdown_table import UNKNOWN, add_destination, grid, in_markdown, replace_between, three_digits, write_text
+from markdown_table import UNKNOWN, add_destination, grid, in_markdown, three_digits, write_to_destination
 
 BEGIN, END = "<!-- cost: begin -->", "<!-- cost: end -->"
 MODES = ("replay", "simulate")
@@ -32,9 +31,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--iterations", type=positive, required=True, help="of a training, whatever the records' have")
     add_destination(parser, BEGIN, END)
     options = parser.parse_args(arguments)
-    update = partial(replace_between, options.update, BEGIN, END) if options.update else None
-    return write_text(
-        "cost_table", lambda: table(load(options.results), options.iterations), options.output, update
+    return write_to_destination(
+        "cost_table", lambda: table(load(options.results), options.iterations), options, BEGIN, END
     )
 
 

@@ -11,6 +11,7 @@ import re
 import shutil
 import sys
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, Callable, Iterable, Sequence
 
@@ -273,6 +274,14 @@ def add_destination(parser: argparse.ArgumentParser, begin: str, end: str) -> No
         "--update", type=Path, metavar="FILE", help=f"put the table between the lines '{begin}' and '{end}' of FILE"
     )
     group.add_argument("--output", type=Path, metavar="FILE", help="write it there (default: to standard output)")
+
+
+def write_to_destination(
+    name: str, make: Callable[[], str], options: argparse.Namespace, begin: str, end: str
+) -> int:
+    """As write_text(), to where the options of add_destination() say."""
+    update = partial(replace_between, options.update, begin, end) if options.update else None
+    return write_text(name, make, options.output, update)
 
 
 def replace_between(path: Path, begin: str, end: str, text: str) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import sys
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Sequence
 
@@ -13,7 +12,7 @@ import pandas as pd
 
 from comparison import quantity_key
 from load import InputError, Results, load
-from markdown_table import UNKNOWN, add_destination, grid, in_markdown, replace_between, three_digits, write_text
+from markdown_table import UNKNOWN, add_destination, grid, in_markdown, three_digits, write_to_destination
 
 # Each is held against the one before it.
 MODES = ("live", "replay", "simulate")
@@ -50,10 +49,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     add_destination(parser, *markers("NAME"))
     options = parser.parse_args(arguments)
-    update = None
-    if options.update:
-        update = partial(replace_between, options.update, *markers(options.results.resolve().name))
-    return write_text("replay_table", lambda: table(load(options.results), options.of), options.output, update)
+    return write_to_destination(
+        "replay_table",
+        lambda: table(load(options.results), options.of),
+        options,
+        *markers(options.results.resolve().name),
+    )
 
 
 def markers(folder: str) -> tuple[str, str]:

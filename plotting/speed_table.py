@@ -5,12 +5,11 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from functools import partial
 from pathlib import Path
 from typing import Any, Mapping, Sequence
 
 from load import InputError
-from markdown_table import UNKNOWN, add_destination, in_markdown, replace_between, three_digits, write_text
+from markdown_table import UNKNOWN, add_destination, in_markdown, three_digits, write_to_destination
 
 BEGIN, END = "<!-- speed: begin -->", "<!-- speed: end -->"
 SMALL, RESNET50, LARGE = 1 << 20, 25_000_000, 1 << 26
@@ -47,8 +46,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("file", type=Path, help="of synchroniser_benchmarks --benchmark_out=FILE, JSON")
     add_destination(parser, BEGIN, END)
     options = parser.parse_args(arguments)
-    update = partial(replace_between, options.update, BEGIN, END) if options.update else None
-    return write_text("speed_table", lambda: table(read(options.file)), options.output, update)
+    return write_to_destination("speed_table", lambda: table(read(options.file)), options, BEGIN, END)
 
 
 def read(path: Path) -> dict[str, Any]:
