@@ -34,7 +34,7 @@ Json decisive_for(const Run& run, const Json& device) {
   Json out = {{"device", device}};
   std::vector<const char*> keys = {"model", "dataset", "optimiser", "compute"};
   if (device.is_null()) {
-    out["workers"] = run.workers;
+    out["processes"] = run.workers;
     keys.insert(keys.end(), {"pruning", "synchroniser", "buckets"});
   }
   for (const char* key : keys) out[key] = run.decisive.at(key);

@@ -111,7 +111,7 @@ int supervise(pid_t child, pid_t reaped, const PassedSignals& signals, Terminal 
     system_call("make mounts private", ::mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr));
     system_call("mount a new /proc",
                 ::mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, nullptr));
-    raise_device(NetlinkSocket(), loopback_ifindex);  // which some programs need, as anywhere else
+    raise_device(NetlinkSocket(), loopback_ifindex);  // workers that need no hosts talk over it
     const pid_t program = system_call("fork inside the sandbox", ::fork());
     if (program == 0) execute(arguments, terminal, signals);
     report.write_end.reset();

@@ -1,6 +1,6 @@
 // Measures a compute profile: what each part of an iteration takes on this machine, with so many workers at
 // once as it will have at its work. They are processes, as at their work: threads of one process get in each
-// other's way, by a quarter of the time in models of many small operations.
+// other's way, most so in models of many small operations.
 #pragma once
 
 #include "harness/replay/compute_profile.hh"
