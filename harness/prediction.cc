@@ -5,36 +5,58 @@
 #include <numeric>
 #include <utility>
 
+#include "harness/replay/call.hh"
 #include "netem/frame.hh"
 #include "netem/routes.hh"
+#include "netem/worker_tree.hh"
 
 namespace thinpipe {
 
 namespace {
 
-// What one worker sends another.
-double bytes_between(std::size_t from, std::size_t to, std::size_t workers, const SentBytes& sent,
-                     const std::vector<int>& parents) {
-  const auto others = static_cast<double>(workers - 1);
-  double bytes = sent.pairwise / others;
-  if (parents.empty()) {
-    if (to == (from + 1) % workers) bytes += sent.around_ring;
-  } else if (std::cmp_equal(parents[from], to) || std::cmp_equal(parents[to], from)) {
-    // Over N-1 edges, each in both directions.
-    bytes += sent.around_ring * static_cast<double>(workers) / (2 * others);
-  }
-  return bytes;
+// What goes once around a ring in an all-reduce of so many bytes, from each worker.
+double around_ring(double bytes, std::size_t workers) {
+  return 2 * bytes * static_cast<double>(workers - 1) / static_cast<double>(workers);
 }
+
+// What workers send each other.
+class BytesBetween {
+ public:
+  BytesBetween(std::size_t workers, const SentBytes& sent, const std::vector<int>& parents)
+      : workers_(workers), sent_(sent), parents_(parents), below_(netem::workers_below(parents)) {}
+
+  double operator()(std::size_t from, std::size_t to) const {
+    const auto others = static_cast<double>(workers_ - 1);
+    const double pairwise = sent_.pairwise / others;
+    if (parents_.empty()) {
+      if (to != (from + 1) % workers_) return pairwise;
+      return pairwise + sent_.around_ring + around_ring(sent_.codes, workers_);
+    }
+    const bool upwards = std::cmp_equal(parents_[from], to);
+    if (!upwards && !std::cmp_equal(parents_[to], from)) return pairwise;
+    const std::int64_t behind = upwards ? below_[from] : static_cast<std::int64_t>(workers_) - below_[to];
+    // What went around the ring goes over N-1 edges, over each in both directions.
+    return pairwise + sent_.around_ring * static_cast<double>(workers_) / (2 * others) +
+           sent_.codes * bits_of_code_sum(behind, sent_.largest_code) / 8;
+  }
+
+ private:
+  std::size_t workers_;
+  const SentBytes& sent_;
+  const std::vector<int>& parents_;
+  std::vector<std::int64_t> below_;
+};
 
 // Bytes that cross each link, forward and backward.
 std::vector<std::array<double, 2>> crossing_bytes(const netem::Topology& topology, std::size_t workers,
                                                   const SentBytes& sent, const std::vector<int>& parents) {
   const netem::Routes routes(topology);
+  const BytesBetween bytes_between(workers, sent, parents);
   std::vector<std::array<double, 2>> bytes(topology.links.size());
   for (std::size_t from = 0; from < workers; ++from) {
     for (std::size_t to = 0; to < workers; ++to) {
       if (from == to) continue;
-      const double between = bytes_between(from, to, workers, sent, parents);
+      const double between = bytes_between(from, to);
       if (between == 0) continue;
       for (const netem::Crossing& crossing : routes.path(from, to)) {
         bytes[crossing.link][crossing.forward ? 0 : 1] += between;
@@ -70,8 +92,14 @@ std::optional<ExchangePrediction> predict_exchange(const netem::Topology& topolo
 
 std::optional<ExchangePrediction> predict_exchange(const Run& run) {
   const auto pairwise = run.plan.at("pairwise_bytes_per_iteration").get<double>();
-  const auto all = run.plan.at("sent_bytes_per_iteration").get<double>();
-  return predict_exchange(run.topology, run.workers, {.around_ring = all - pairwise, .pairwise = pairwise},
+  const auto codes = run.plan.at("codes_per_iteration").get<double>();
+  const double around = run.plan.at("sent_bytes_per_iteration").get<double>() - pairwise -
+                        around_ring(codes, static_cast<std::size_t>(run.workers));
+  return predict_exchange(run.topology, run.workers,
+                          {.around_ring = around,
+                           .pairwise = pairwise,
+                           .codes = codes,
+                           .largest_code = run.plan.at("largest_code").get<std::int64_t>()},
                           run.tree());
 }
 
@@ -93,6 +121,9 @@ Json describe_prediction(const Run& run, const Json& measured) {
   const double exchange_s = exchange ? exchange->time_s : 0;
   Json out = {{"exchange_time_s", exchange_s}, {"iteration_time_s", nullptr}};
   if (measured.is_null() || !run.schedule.empty()) return out;
+  for (const char* needed : {"load", "compute", "encode", "decode"}) {
+    if (measured.at(needed).is_null()) return out;  // another's trainer does not tell
+  }
   const auto part = [&measured](const char* name) { return measured.at(name).get<double>(); };
   out["iteration_time_s"] =
       predict_iteration_s(run.plan.at("bucket_bytes").get<std::vector<double>>(),

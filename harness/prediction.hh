@@ -17,12 +17,15 @@ struct ExchangePrediction {
 
 // What one worker sends an iteration.
 struct SentBytes {
-  double around_ring = 0;  // to the next rank
-  double pairwise = 0;     // to all others, in equal parts
+  double around_ring = 0;         // to the next rank
+  double pairwise = 0;            // to all others, in equal parts
+  double codes = 0;               // besides: in sums of codes (AllReduceCall::largest_code)
+  std::int64_t largest_code = 1;  // of them
 };
 
 // parents: of the tree along which goes what else went around the ring; empty: it does. All workers together
-// send as much along the one as around the other. Nothing where no capped link lies on the way.
+// send as much along the one as around the other, but for codes, which need fewer bits along a tree. Nothing
+// where no capped link lies on the way.
 std::optional<ExchangePrediction> predict_exchange(const netem::Topology& topology, std::int64_t workers,
                                                    const SentBytes& sent,
                                                    const std::vector<int>& parents = {});

@@ -132,4 +132,15 @@ std::vector<int> worker_tree(const Topology& topology, std::size_t workers) {
   return parents;
 }
 
+std::vector<std::int64_t> workers_below(const std::vector<int>& parents) {
+  std::vector<std::int64_t> below(parents.size(), 0);
+  for (std::size_t worker = 0; worker < parents.size(); ++worker) {
+    for (auto on_way_up = static_cast<int>(worker); on_way_up >= 0;
+         on_way_up = parents[static_cast<std::size_t>(on_way_up)]) {
+      ++below[static_cast<std::size_t>(on_way_up)];
+    }
+  }
+  return below;
+}
+
 }  // namespace thinpipe::netem

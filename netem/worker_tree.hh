@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <vector>
 
 #include "netem/topology.hh"
@@ -15,5 +16,8 @@ namespace thinpipe::netem {
 // what all others say. The root's island is the one from which the farthest is nearest. Inside an island the
 // tree is binary, and an island hangs on a worker with the fewest children.
 std::vector<int> worker_tree(const Topology& topology, std::size_t workers);
+
+// Of each worker, how many its branch has, itself among them. parents: as above, or empty.
+std::vector<std::int64_t> workers_below(const std::vector<int>& parents);
 
 }  // namespace thinpipe::netem

@@ -181,9 +181,12 @@ std::int64_t exchanges_in(std::int64_t iterations, const Synchroniser& synchroni
 }
 
 ExpectedTraffic weighted(const ExpectedTraffic& a, double share, const ExpectedTraffic& b) {
-  return {share * a.payload_bytes + (1 - share) * b.payload_bytes,
-          share * a.sent_bytes + (1 - share) * b.sent_bytes,
-          share * a.pairwise_bytes + (1 - share) * b.pairwise_bytes};
+  const auto mean = [&](double ExpectedTraffic::*part) { return share * a.*part + (1 - share) * b.*part; };
+  return {.payload_bytes = mean(&ExpectedTraffic::payload_bytes),
+          .sent_bytes = mean(&ExpectedTraffic::sent_bytes),
+          .pairwise_bytes = mean(&ExpectedTraffic::pairwise_bytes),
+          .codes = mean(&ExpectedTraffic::codes),
+          .largest_code = std::max(a.largest_code, b.largest_code)};
 }
 
 // The mean over a run's steps. Traffic goes with the number of weights kept, and that with the schedule's
@@ -228,7 +231,9 @@ Json plan(const TrainingConfig& config, const Dataset& dataset, Model& model) {
           {"all_reduce_compatible", synchroniser->promises().sums_of_messages_are_messages},
           {"payload_bytes_per_iteration", exchanges_per_iteration * traffic.payload_bytes},
           {"sent_bytes_per_iteration", exchanges_per_iteration * traffic.sent_bytes},
-          {"pairwise_bytes_per_iteration", exchanges_per_iteration * traffic.pairwise_bytes}};
+          {"pairwise_bytes_per_iteration", exchanges_per_iteration * traffic.pairwise_bytes},
+          {"codes_per_iteration", exchanges_per_iteration * traffic.codes},
+          {"largest_code", traffic.largest_code}};
 }
 
 template <class SomeRegistry>

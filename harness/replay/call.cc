@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <functional>
+#include <limits>
 #include <map>
 #include <string>
 #include <utility>
@@ -94,6 +95,7 @@ struct Writer {
     Json out = typed("all_reduce", call.type);
     out["elements"] = call.elements;
     out["reduction"] = call.takes_maximum ? "max" : "sum";
+    if (call.largest_code > 0) out["largest_code"] = call.largest_code;
     return out;
   }
   Json operator()(const AllGatherCall& call) const {
@@ -152,11 +154,16 @@ using Parse = std::function<CollectiveCall(JsonObject& object, int world_size)>;
 const std::map<std::string, Parse>& parsers() {
   static const std::map<std::string, Parse> all = {
       {"all_reduce",
-       [](JsonObject& object, int /*world_size*/) {
+       [](JsonObject& object, int world_size) {
          AllReduceCall call{.type = read_type(object), .elements = read_count(object, "elements")};
          std::string reduction;
          object.read("reduction", reduction, {.one_of = {"sum", "max"}, .required = true});
          call.takes_maximum = reduction == "max";
+         object.read("largest_code", call.largest_code,
+                     {.at_least = 1, .at_most = std::numeric_limits<std::int8_t>::max() / world_size});
+         if (call.largest_code > 0 && (call.takes_maximum || call.type != ElementType::int8)) {
+           throw InputError(object.place_of("largest_code"), "is of sums of int8 only");
+         }
          return call;
        }},
       {"all_gather_v",

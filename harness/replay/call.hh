@@ -2,6 +2,7 @@
 // sizes and element type. As JSON: docs/results.md, communication-trace.json.
 #pragma once
 
+#include <bit>
 #include <cstdint>
 #include <string_view>
 #include <variant>
@@ -24,10 +25,17 @@ std::int64_t bytes_of(ElementType type);
 struct AllReduceCall {
   ElementType type = ElementType::float32;
   std::int64_t elements = 0;
-  bool takes_maximum = false;  // else the sum
+  bool takes_maximum = false;     // else the sum
+  std::int64_t largest_code = 0;  // of a sum of int8 codes: none of a worker's is larger; 0: not such a sum
 
   auto operator<=>(const AllReduceCall&) const = default;
 };
+
+// Enough bits for any sum of so many workers' codes, of which none is larger than `largest_code`, at least 1:
+// ⌈log2(2jc + 1)⌉.
+constexpr int bits_of_code_sum(std::int64_t workers, std::int64_t largest_code) {
+  return static_cast<int>(std::bit_width(static_cast<std::uint64_t>(2 * workers * largest_code)));
+}
 
 struct AllGatherCall {
   ElementType type = ElementType::uint8;

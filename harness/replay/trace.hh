@@ -12,7 +12,8 @@
 
 namespace thinpipe {
 
-inline constexpr int trace_schema_version = 1;
+// 2: all_reduce has largest_code.
+inline constexpr int trace_schema_version = 2;
 
 // In a run's folder.
 inline constexpr const char* trace_file_name = "communication-trace.json";

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "netem/worker_tree.hh"
+
 namespace thinpipe {
 namespace {
 
@@ -30,16 +32,23 @@ class TreeWriter {
     const auto bytes = static_cast<double>(call.elements * bytes_of(call.type));
     if (bytes == 0) return Script{};
     const int pieces = pieces_of(bytes);
+    // Of one piece.
+    std::vector<ScriptLine> to_parent;
+    std::vector<ScriptLine> to_children;
+    for (const int neighbour : neighbours_) {
+      std::vector<ScriptLine>& lines = neighbour == parent_ ? to_parent : to_children;
+      lines.push_back({.peer = neighbour, .bytes = bytes_to(neighbour, call) / pieces});
+    }
+    const auto append = [](Track& track, const std::vector<ScriptLine>& lines) {
+      track.lines.insert(track.lines.end(), lines.begin(), lines.end());
+    };
     Track up;
-    Track down{.passes_on_to = children_};
+    Track down;
     for (int i = 0; i < pieces; ++i) {
       for (const int child : children_) up.lines.push_back({.kind = Kind::receive, .peer = child});
-      if (parent_ >= 0) {
-        up.lines.push_back({.peer = parent_, .bytes = bytes / pieces});
-        down.lines.push_back({.kind = Kind::receive, .peer = parent_});
-      } else {
-        for (const int child : children_) up.lines.push_back({.peer = child, .bytes = bytes / pieces});
-      }
+      append(up, to_parent);
+      if (parent_ >= 0) down.lines.push_back({.kind = Kind::receive, .peer = parent_});
+      append(parent_ >= 0 ? down : up, to_children);
     }
     return Script{std::move(up), std::move(down)};
   }
@@ -60,6 +69,17 @@ class TreeWriter {
   std::optional<Script> operator()(const auto& /*call*/) { return {}; }
 
  private:
+  // What the edge to a neighbour carries of a reduced vector.
+  double bytes_to(int neighbour, const AllReduceCall& call) const {
+    const auto elements = static_cast<double>(call.elements);
+    if (call.largest_code == 0) return elements * static_cast<double>(bytes_of(call.type));
+    const bool upwards = neighbour == parent_;
+    const std::int64_t below =
+        netem::workers_below(parents_)[static_cast<std::size_t>(upwards ? rank_ : neighbour)];
+    const std::int64_t behind = upwards ? below : std::ssize(parents_) - below;
+    return elements * bits_of_code_sum(behind, call.largest_code) / 8;
+  }
+
   // bytes: of each worker's block.
   Script gather(const std::vector<double>& bytes) const {
     const auto pieces = [&](int rank) {

@@ -131,6 +131,8 @@ int check() {
                            {"evaluations", config.iterations + 1},
                            {"sent_bytes_per_iteration", 1000.0},
                            {"pairwise_bytes_per_iteration", 0.0},
+                           {"codes_per_iteration", 0.0},
+                           {"largest_code", 1},
                            {"payload_bytes_per_iteration", 400.0}}}});
     } catch (const thinpipe::InputError& error) {
       answers.push_back({{"ok", false}, {"pointer", error.place().pointer}, {"message", error.message()}});

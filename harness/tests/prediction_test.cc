@@ -46,6 +46,17 @@ TEST(PredictExchange, ATreeCrossesEachBottleneckOnce) {
   EXPECT_DOUBLE_EQ(prediction->wire_bytes_per_iteration, 1e6 * 1514 / 1448);
 }
 
+// Three workers' codes in three bits one way and five workers' in four the other, where a ring has bytes.
+TEST(PredictExchange, SumsOfCodesCrossABottleneckInAsFewBitsAsTheyNeed) {
+  const std::vector<int> parents = {4, 0, 0, -1, 3, 3, 5, 5};
+  const auto along_tree = predict_exchange(three_switch(), 8, {.codes = 1e6}, parents);
+  ASSERT_TRUE(along_tree);
+  EXPECT_DOUBLE_EQ(along_tree->wire_bytes_per_iteration, 0.5e6 * 1514 / 1448);
+  const auto around_ring = predict_exchange(three_switch(), 8, {.codes = 1e6});
+  ASSERT_TRUE(around_ring);
+  EXPECT_DOUBLE_EQ(around_ring->wire_bytes_per_iteration, 1.75e6 * 1514 / 1448);
+}
+
 TEST(PredictExchange, PairsCrossABottleneckAsOftenAsTheyLieOnBothSides) {
   netem::Topology topology = three_switch();
   const auto prediction = predict_exchange(topology, 8, {.pairwise = 7e6});

@@ -65,6 +65,19 @@ TEST(Simulator, ATreeTakesTheTensorOnceOverEachBottleneck) {
   EXPECT_EQ(time_along_tree([](int) { return sum_of(elements); }, 1), 0);
 }
 
+// Five workers' codes go into the left island in four bits, those of three out of it in three.
+TEST(Simulator, CodesAreSummedAlongTheTreeInAsFewBitsAsTheyNeed) {
+  static constexpr std::int64_t codes = 25'000'000;
+  const auto call = [](int) {
+    return AllReduceCall{.type = ElementType::int8, .elements = codes, .largest_code = 1};
+  };
+  const double bound_s = 0.5 * codes / bytes_per_s;
+  const double time_s = time_along_tree(call);
+  EXPECT_GE(time_s, bound_s);
+  EXPECT_LE(time_s, 1.03 * bound_s);
+  EXPECT_GE(simulated(trace_of(8, call)).iteration_time_s, 1.75 * codes / bytes_per_s);
+}
+
 // The blocks of five workers go into the left island, those of three out of it.
 TEST(Simulator, AnAllGatherAlongTheTreeBringsEachBlockOnce) {
   static constexpr std::int64_t bytes = 400'000;

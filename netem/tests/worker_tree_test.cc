@@ -69,6 +69,11 @@ TEST(WorkerTree, OfEveryShippedTopologyIsATree) {
   }
 }
 
+TEST(WorkerTree, CountsTheWorkersOfEachBranch) {
+  EXPECT_THAT(workers_below({4, 0, 0, -1, 3, 3, 5, 5}), ElementsAre(3, 1, 1, 8, 4, 3, 1, 1));
+  EXPECT_THAT(workers_below({}), ElementsAre());
+}
+
 // A switch that joins islands and has no hosts: a worker to whom all others went would need three times the
 // bytes over its island's link.
 TEST(WorkerTree, IslandsAroundASwitchFormAChain) {

@@ -1,5 +1,6 @@
 #include "trainer/collectives/arguments.hh"
 
+#include <limits>
 #include <numeric>
 
 #include <fmt/format.h>
@@ -37,6 +38,16 @@ std::string describe_broadcast(const torch::Tensor& tensor, int root) {
 void check_tensor(const std::string& call, const torch::Tensor& tensor) {
   if (tensor.dim() != 1 || !tensor.is_contiguous() || !tensor.device().is_cpu()) {
     throw CollectiveError(call + ": the tensor must have one dimension, be contiguous and be on the CPU");
+  }
+}
+
+void check_codes(const std::string& call, const torch::Tensor& codes, int largest, int world_size) {
+  check_tensor(call, codes);
+  if (codes.scalar_type() != torch::kInt8) throw CollectiveError(call + ": codes are int8");
+  constexpr int most = std::numeric_limits<std::int8_t>::max();
+  if (largest < 1 || largest > most / world_size) {
+    throw CollectiveError(fmt::format("{}: sums of {} workers' codes of up to {} must be within 1 and {}",
+                                      call, world_size, largest, most));
   }
 }
 

@@ -13,6 +13,7 @@ std::string describe_broadcast(const torch::Tensor& tensor, int root);
 
 // Throw CollectiveError naming `call` and the rule.
 void check_tensor(const std::string& call, const torch::Tensor& tensor);
+void check_codes(const std::string& call, const torch::Tensor& codes, int largest, int world_size);
 void check_counts(const std::string& call, const torch::Tensor& input, std::span<const std::int64_t> counts,
                   int rank, int world_size);
 void check_all_to_all(const std::string& call, const torch::Tensor& input,

@@ -39,6 +39,11 @@ class Collective {
   // caller keeps world_size x |value| <= 127. Zero elements: no communication.
   virtual void all_reduce(torch::Tensor tensor, Reduction reduction) = 0;
 
+  // The sum, in place, of int8 codes of which no worker has a larger one than `largest`: world_size x largest
+  // <= 127. A backend may carry a sum of j workers' in ⌈log2(2 j largest + 1)⌉ bits; this one takes
+  // all_reduce's eight.
+  virtual void all_reduce_codes(torch::Tensor codes, int largest);
+
   // The concatenation of every worker's `input` in rank order. counts[r] is the number of elements of worker
   // r's input, the same list on every worker. Any dtype, the same on every worker.
   virtual torch::Tensor all_gather_v(const torch::Tensor& input, std::span<const std::int64_t> counts) = 0;

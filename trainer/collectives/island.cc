@@ -1,6 +1,7 @@
 // The tree is the harness's (netem/worker_tree.hh). So an all-reduce puts the vector once on each bottleneck
-// in each direction, which is the least there is for vectors about which nothing is known; an all-gather or a
-// broadcast puts every block there once and one way.
+// in each direction, which is the least there is for vectors about which nothing is known; sums of small
+// integers go in as few bits as hold them; an all-gather or a broadcast puts every block there once and one
+// way.
 #include "trainer/collectives/island.hh"
 
 #include <algorithm>
@@ -9,6 +10,7 @@
 
 #include "trainer/collectives/arguments.hh"
 #include "trainer/collectives/streamed.hh"
+#include "trainer/tensor_span.hh"
 
 namespace thinpipe::trainer {
 namespace {
@@ -51,6 +53,13 @@ class IslandCollective : public StreamedCollective {
  public:
   IslandCollective(const GlooOptions& options, const Membership& membership)
       : IslandCollective(options, membership, parents_of(membership)) {}
+
+  void all_reduce_codes(torch::Tensor codes, int largest) override {
+    const std::string call = describe_all_reduce(codes, Reduction::sum);
+    check_codes(call, codes, largest, world_size());
+    if (codes.numel() == 0 || world_size() == 1) return;
+    attempt(call, [&] { tree_code_sum(elements<std::int8_t>(codes), largest, branches_, timeout_s()); });
+  }
 
   torch::Tensor all_gather_v(const torch::Tensor& input, std::span<const std::int64_t> counts) override {
     const std::string call = describe_all_gather_v(input, counts);

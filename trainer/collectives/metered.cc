@@ -31,6 +31,16 @@ void MeteredCollective::all_reduce(torch::Tensor tensor, Reduction reduction) {
   });
 }
 
+void MeteredCollective::all_reduce_codes(torch::Tensor codes, int largest) {
+  const std::int64_t bytes = byte_count(codes);
+  const Stopwatch stopwatch;
+  inner_->all_reduce_codes(codes, largest);
+  count(stopwatch, bytes, ring_all_reduce_sent_bytes(static_cast<double>(bytes), world_size()));
+  tell([&] {
+    return AllReduceCall{.type = element_type_of(codes), .elements = codes.numel(), .largest_code = largest};
+  });
+}
+
 torch::Tensor MeteredCollective::all_gather_v(const torch::Tensor& input,
                                               std::span<const std::int64_t> counts) {
   const Stopwatch stopwatch;

@@ -48,9 +48,9 @@ struct Section {
   }
 };
 
-// Payload bytes: all_reduce, the tensor's; all_gather_v and all_to_all_v, this worker's own input's;
-// broadcast, the tensor's at the root and 0 elsewhere; barrier, 0; a mailbox is one collective, and all that
-// is sent through it its payload. Calls that fail are not counted.
+// Payload bytes: all_reduce and all_reduce_codes, the tensor's; all_gather_v and all_to_all_v, this worker's
+// own input's; broadcast, the tensor's at the root and 0 elsewhere; barrier, 0; a mailbox is one collective,
+// and all that is sent through it its payload. Calls that fail are not counted.
 class MeteredCollective : public Collective {
  public:
   explicit MeteredCollective(std::unique_ptr<Collective> inner);
@@ -58,6 +58,7 @@ class MeteredCollective : public Collective {
   int rank() const override { return inner_->rank(); }
   int world_size() const override { return inner_->world_size(); }
   void all_reduce(torch::Tensor tensor, Reduction reduction) override;
+  void all_reduce_codes(torch::Tensor codes, int largest) override;
   torch::Tensor all_gather_v(const torch::Tensor& input, std::span<const std::int64_t> counts) override;
   torch::Tensor all_to_all_v(const torch::Tensor& input, std::span<const std::int64_t> send_counts,
                              std::span<const std::int64_t> receive_counts) override;

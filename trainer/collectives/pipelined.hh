@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <span>
 #include <vector>
 
@@ -46,6 +47,13 @@ struct Branch {
 // each block once, one way. Block r is the block_bytes[r] bytes after those of lower ranks.
 void tree_all_gather(std::span<std::byte> bytes, std::span<const std::size_t> block_bytes, std::size_t rank,
                      const std::vector<Branch>& branches, double timeout_s);
+
+// The sums, in place, of codes of which no worker has a larger one than `largest`. Each edge carries, in each
+// direction and both at a time, the sum of the workers behind it, in as few bits as that may need
+// (bits_of_code_sum): integers have the same sum in every order, so that nobody need be the root and nothing
+// is carried back to those it came from. Of memory, what comes in.
+void tree_code_sum(std::span<std::int8_t> codes, int largest, const std::vector<Branch>& branches,
+                   double timeout_s);
 
 // How many bytes to wait for at a time: a 256th of all, so that filling and draining a pipe of a few hops
 // costs about a hundredth, within what is worth a wake-up and what stays in a cache.

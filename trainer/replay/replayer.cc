@@ -75,8 +75,12 @@ void Replayer::call(const CollectiveCall& call) {
     Collective& network;
 
     void operator()(const AllReduceCall& each) const {
-      network.all_reduce(replayer.elements(each.type, each.elements),
-                         each.takes_maximum ? Reduction::max : Reduction::sum);
+      const torch::Tensor tensor = replayer.elements(each.type, each.elements);
+      if (each.largest_code > 0) {
+        network.all_reduce_codes(tensor, static_cast<int>(each.largest_code));
+      } else {
+        network.all_reduce(tensor, each.takes_maximum ? Reduction::max : Reduction::sum);
+      }
     }
     void operator()(const AllGatherCall& each) const {
       const std::int64_t own = each.counts[static_cast<std::size_t>(network.rank())];

@@ -2,6 +2,7 @@
 // method to the bytes it claims.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
 #include "trainer/collectives/ring_formula.hh"
@@ -12,11 +13,15 @@ struct ExpectedTraffic {
   double payload_bytes = 0;   // handed to collectives
   double sent_bytes = 0;      // by one worker, mean over workers; headers of the network excluded
   double pairwise_bytes = 0;  // of them, to all others in equal parts; the rest goes around the ring
+  double codes = 0;           // of the rest, summed as codes, a byte each
+  int largest_code = 1;       // of any of them
 
   ExpectedTraffic& operator+=(const ExpectedTraffic& other) {
     payload_bytes += other.payload_bytes;
     sent_bytes += other.sent_bytes;
     pairwise_bytes += other.pairwise_bytes;
+    codes += other.codes;
+    largest_code = std::max(largest_code, other.largest_code);
     return *this;
   }
   friend ExpectedTraffic operator+(ExpectedTraffic a, const ExpectedTraffic& b) { return a += b; }
@@ -25,6 +30,13 @@ struct ExpectedTraffic {
 inline ExpectedTraffic all_reduce_traffic(std::int64_t payload_bytes, int world_size) {
   const auto bytes = static_cast<double>(payload_bytes);
   return {bytes, ring_all_reduce_sent_bytes(bytes, world_size)};
+}
+
+inline ExpectedTraffic code_sum_traffic(std::int64_t codes, int largest_code, int world_size) {
+  ExpectedTraffic traffic = all_reduce_traffic(codes, world_size);
+  traffic.codes = static_cast<double>(codes);
+  traffic.largest_code = largest_code;
+  return traffic;
 }
 
 // Every worker contributes `contribution_bytes`.

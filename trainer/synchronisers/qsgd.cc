@@ -5,10 +5,10 @@
 #include <fmt/format.h>
 
 #include "harness/support/options.hh"
+#include "trainer/packed_codes.hh"
 #include "trainer/synchronisers/compressor.hh"
 #include "trainer/synchronisers/messages.hh"
 #include "trainer/synchronisers/quantised/bucket_draws.hh"
-#include "trainer/synchronisers/quantised/packed_codes.hh"
 #include "trainer/synchronisers/quantised/sums.hh"
 #include "trainer/synchronisers/quantised/ternary.hh"
 #include "trainer/tensor_span.hh"

@@ -146,13 +146,13 @@ class SignSgd : public Synchroniser {
     const torch::Tensor votes = torch::empty({std::ssize(values) + 1}, torch::kChar);
     const std::span<std::int8_t> sums = elements<std::int8_t>(votes);
     sums.back() = signs_of(values, sums.first(values.size())) ? 0 : 1;
-    network.all_reduce(votes, Reduction::sum);
+    network.all_reduce_codes(votes, 1);
     decide(sums.first(values.size()), sums.back() == 0, values);
   }
 
   ExpectedTraffic traffic_of(const Bucket& bucket, int world_size,
                              std::int64_t (*vote_bytes)(std::int64_t values)) const {
-    if (!gathers()) return all_reduce_traffic(kept_.count(bucket) + 1, world_size);
+    if (!gathers()) return code_sum_traffic(kept_.count(bucket) + 1, 1, world_size);
     std::int64_t bytes = 0;
     for (const Slice& slice : bucket.slices) bytes += vote_bytes(kept_.count(slice));
     return gathered_sizes_traffic(world_size) + all_gather_traffic(bytes, world_size);

@@ -3,10 +3,10 @@
 #include <limits>
 
 #include "harness/support/options.hh"
+#include "trainer/packed_codes.hh"
 #include "trainer/synchronisers/compressor.hh"
 #include "trainer/synchronisers/messages.hh"
 #include "trainer/synchronisers/quantised/bucket_draws.hh"
-#include "trainer/synchronisers/quantised/packed_codes.hh"
 #include "trainer/synchronisers/quantised/sums.hh"
 #include "trainer/synchronisers/quantised/ternary.hh"
 #include "trainer/tensor_span.hh"
@@ -75,7 +75,7 @@ class TernGrad : public Compressor {
     const ExpectedTraffic scales = all_reduce_traffic(4 * std::ssize(bucket.slices), world_size);
     if (gathers())
       return scales + all_gather_traffic(packed_code_bytes(bucket.size, ternary_bits), world_size);
-    return scales + all_reduce_traffic(bucket.size, world_size);
+    return scales + code_sum_traffic(bucket.size, 1, world_size);
   }
 
  private:
@@ -125,7 +125,7 @@ class TernGrad : public Compressor {
 
   torch::Tensor sum_over_workers(const torch::Tensor& codes, Collective& network) const {
     if (!gathers()) {
-      network.all_reduce(codes, Reduction::sum);
+      network.all_reduce_codes(codes, 1);
       return codes;
     }
     const std::int64_t bytes = packed_code_bytes(codes.numel(), ternary_bits);

@@ -63,8 +63,8 @@ TEST(CommunicationTrace, ElementsHaveTheirSizes) {
 }
 
 TEST(CommunicationTrace, OfANewerVersionIsRefused) {
-  EXPECT_THAT(refusal_after("/schema_version", 2),
-              HasSubstr("trace.json at /schema_version: is 2: the trace was made by a newer thinpipe"));
+  EXPECT_THAT(refusal_after("/schema_version", 3),
+              HasSubstr("trace.json at /schema_version: is 3: the trace was made by a newer thinpipe"));
 }
 
 TEST(CommunicationTrace, ThatPointsNowhereIsRefused) {
@@ -94,6 +94,30 @@ TEST(CommunicationTrace, OfNonsenseIsRefusedByName) {
   EXPECT_THAT(refusal_after("/exchanges/0/buckets", 3), HasSubstr("must be a list"));
   EXPECT_THAT(refusal_after("/world_size", 0), HasSubstr("/world_size"));
   EXPECT_THAT(refusal(Json::array()), HasSubstr("trace.json"));
+}
+
+TEST(CommunicationTrace, OfAnOlderVersionIsRead) {
+  Json value = every_operation();
+  value["schema_version"] = 1;
+  value["exchanges"][1]["buckets"][0].erase(2);
+  EXPECT_EQ(parsed(value).steps(), 8);
+}
+
+TEST(CommunicationTrace, OfCodesWhoseSumsDoNotFitIsRefused) {
+  const std::string call = "/exchanges/1/buckets/0/2";
+  EXPECT_THAT(refusal_after((call + "/largest_code").c_str(), 64),
+              HasSubstr("must be at least 1 and at most 63"));
+  EXPECT_THAT(refusal_after((call + "/type").c_str(), "int32"), HasSubstr("is of sums of int8 only"));
+  EXPECT_THAT(refusal_after((call + "/reduction").c_str(), "max"), HasSubstr("is of sums of int8 only"));
+}
+
+TEST(CommunicationTrace, ASumOfCodesTakesTheBitsThatItsWorkersMayNeed) {
+  EXPECT_EQ(bits_of_code_sum(1, 1), 2);
+  EXPECT_EQ(bits_of_code_sum(3, 1), 3);
+  EXPECT_EQ(bits_of_code_sum(4, 1), 4);
+  EXPECT_EQ(bits_of_code_sum(5, 1), 4);
+  EXPECT_EQ(bits_of_code_sum(8, 1), 5);
+  EXPECT_EQ(bits_of_code_sum(1, 127), 8);
 }
 
 TEST(CommunicationTrace, CutShortIsRefused) {

@@ -83,6 +83,38 @@ TEST_P(CollectiveTest, AllReduceTakesTheMaximum) {
   });
 }
 
+// Among them the extremes on all workers at once, whose sums need all the bits there are.
+TEST_P(CollectiveTest, SumsOfCodesAreExact) {
+  run([](Collective& net) {
+    for (const int largest : {1, 2, 127 / net.world_size()}) {
+      for (const std::int64_t elements : {0, 1, 7, 8, 9, 257, 65535, 200'003}) {
+        const auto codes_of = [&](int rank) {
+          const torch::Tensor i = torch::arange(elements, torch::kInt64);
+          const torch::Tensor codes =
+              torch::remainder(i * (3 * rank + 5) + i.div(11, "floor"), 2 * largest + 1) - largest;
+          return torch::where(i.remainder(5) == 0, largest,
+                              torch::where(i.remainder(5) == 1, -largest, codes))
+              .to(torch::kInt8);
+        };
+        torch::Tensor expected = torch::zeros(elements, torch::kInt8);
+        for (int r = 0; r < net.world_size(); ++r) expected += codes_of(r);
+        torch::Tensor codes = codes_of(net.rank());
+        net.all_reduce_codes(codes, largest);
+        EXPECT_TRUE(torch::equal(codes, expected)) << name("sum of codes", elements, torch::kInt8) << largest;
+      }
+    }
+  });
+}
+
+TEST_P(CollectiveTest, RefusesCodesWhoseSumsWouldNotFit) {
+  run([](Collective& net) {
+    EXPECT_THROW(net.all_reduce_codes(torch::zeros(3, torch::kInt32), 1), CollectiveError);
+    EXPECT_THROW(net.all_reduce_codes(torch::zeros(3, torch::kInt8), 0), CollectiveError);
+    EXPECT_THROW(net.all_reduce_codes(torch::zeros(3, torch::kInt8), 127 / net.world_size() + 1),
+                 CollectiveError);
+  });
+}
+
 // Inputs whose sum depends on the order of summation.
 TEST_P(CollectiveTest, RoundedSumsAreIdenticalOnAllWorkers) {
   run([](Collective& net) {

@@ -120,6 +120,20 @@ TEST_P(TrafficOf, BroadcastSendsItsFormula) {
   expect_formula(measured, static_cast<double>(formula), n, "broadcast");
 }
 
+// Each edge of the tree of eight (world.hh) has so many workers on its two sides, whose sums go in so many
+// bits.
+TEST(IslandTraffic, SumsOfCodesTakeTheBitsThatTheyNeed) {
+  constexpr int n = 8;
+  const torch::Tensor codes = torch::zeros(8 * elements, torch::kInt8);
+  const std::int64_t measured =
+      measure("island", n, [&](Collective& net) { net.all_reduce_codes(codes.clone(), 1); });
+  constexpr int leaves = 4;         // 1 and 7
+  constexpr int between = 2;        // 3 and 5, over the bottlenecks
+  constexpr int in_the_middle = 1;  // 4 and 4
+  constexpr int bits = leaves * (2 + 4) + between * (3 + 4) + in_the_middle * (4 + 4);
+  expect_formula(measured, static_cast<double>(bits * elements), n, "all_reduce_codes");
+}
+
 // Small messages are bound by hops: fewer of them than the 4 N (N-1) of a ring.
 TEST(GlooTraffic, ASmallAllReduceTakesFewMessages) {
   constexpr int n = 8;

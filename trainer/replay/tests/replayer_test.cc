@@ -16,13 +16,15 @@ CommunicationTrace trace_of_every_operation() {
   const auto exchange_of = [](int rank) {
     const std::int64_t own = rank == 0 ? 3 : 5;
     return Exchange{
-        .buckets = {{AllReduceCall{.type = ElementType::float16, .elements = 10},
-                     AllGatherCall{.type = ElementType::uint8, .counts = {3, 5}}},
-                    {AllToAllCall{.type = ElementType::int32, .sent = {own, own}, .received = {3, 5}},
-                     BroadcastCall{.type = ElementType::int8, .elements = 7, .root = 1},
-                     MailboxCall{.message_bytes = 16,
-                                 .posts = {{.to = 1 - rank, .bytes = 16, .repeat = 2}, {.repeat = 2}}},
-                     AllReduceCall{.elements = 4, .takes_maximum = true}, BarrierCall{}}}};
+        .buckets = {
+            {AllReduceCall{.type = ElementType::float16, .elements = 10},
+             AllGatherCall{.type = ElementType::uint8, .counts = {3, 5}}},
+            {AllToAllCall{.type = ElementType::int32, .sent = {own, own}, .received = {3, 5}},
+             BroadcastCall{.type = ElementType::int8, .elements = 7, .root = 1},
+             MailboxCall{.message_bytes = 16,
+                         .posts = {{.to = 1 - rank, .bytes = 16, .repeat = 2}, {.repeat = 2}}},
+             AllReduceCall{.elements = 4, .takes_maximum = true},
+             AllReduceCall{.type = ElementType::int8, .elements = 6, .largest_code = 63}, BarrierCall{}}}};
   };
   trace.exchanges = {exchange_of(0), exchange_of(1)};
   trace.workers = {{{0, 4}}, {{1, 4}}};
@@ -59,7 +61,7 @@ TEST(Replayer, CountsWhatItSends) {
     Replayer replayer(trace, times, Computing::waits, metered);
     const Section section = replayer.iterate(rank).section;
     const std::int64_t own = rank == 0 ? 3 : 5;
-    EXPECT_EQ(section.payload_bytes, 10 * 2 + own + 2 * own * 4 + (rank == 1 ? 7 : 0) + 32 + 4 * 4);
+    EXPECT_EQ(section.payload_bytes, 10 * 2 + own + 2 * own * 4 + (rank == 1 ? 7 : 0) + 32 + 4 * 4 + 6);
     metered.unmetered().barrier();
   });
 }

@@ -19,8 +19,8 @@ void for_each_layer(const PackedLayout& layout, const auto& layer) {
 
 // Of the packed entries q, per layer l:
 //   s_l = max over workers of max|q|;  c_i in {-1, 0, 1};  out_i = s_l·(Σ_w c_i)/N
-// The maxima take an all-reduce of their own, L floats. Codes are summed as int8, so N <= 127; one more code
-// is the flag of an escape.
+// The maxima take an all-reduce of their own, L floats. N <= 127, as sums of codes are within int8; one more
+// code is the flag of an escape.
 class TernaryExchange : public PackedExchange {
  public:
   bool packs_whole() const override { return true; }
@@ -45,7 +45,7 @@ class TernaryExchange : public PackedExchange {
     encode(bucket, layout, scale, values, network.rank(), code.first(values.size()));
     hold_back(bucket, layout, scale, values, code.first(values.size()));
     code.back() = escaped ? 1 : 0;
-    network.all_reduce(codes, Reduction::sum);
+    network.all_reduce_codes(codes, 1);
     if (code.back() != 0) return false;
 
     for_each_layer(layout, [&](std::size_t l, std::size_t begin, std::size_t size) {
@@ -57,7 +57,7 @@ class TernaryExchange : public PackedExchange {
   }
 
   ExpectedTraffic traffic(const PackedLayout& layout, int world_size) const override {
-    return all_reduce_traffic(layout.entries.packed_size() + 1, world_size) +
+    return code_sum_traffic(layout.entries.packed_size() + 1, 1, world_size) +
            all_reduce_traffic(4 * std::ssize(layout.layer_ends), world_size);
   }
 

@@ -127,8 +127,8 @@ class AllReduceThc : public ThcExchange {
 
   std::vector<std::uint16_t> sum(std::span<const std::uint8_t> codes, Collective& network) const override {
     const int world_size = network.world_size();
-    const int offset = table_.granularity() / 2;
-    const int largest = table_.granularity() - offset;
+    const int offset = level_offset();
+    const int largest = largest_level();
     if (world_size * largest > std::numeric_limits<std::int8_t>::max()) {
       throw Error(fmt::format(
           "thc with a granularity of {} sums levels of up to {} in int8 and can serve at most {} "
@@ -140,7 +140,7 @@ class AllReduceThc : public ThcExchange {
     for (std::size_t i = 0; i < codes.size(); ++i) {
       own[i] = static_cast<std::int8_t>(table_.levels()[codes[i]] - offset);
     }
-    network.all_reduce(levels, Reduction::sum);
+    network.all_reduce_codes(levels, largest);
     std::vector<std::uint16_t> sums(codes.size());
     for (std::size_t i = 0; i < sums.size(); ++i) {
       sums[i] = static_cast<std::uint16_t>(own[i] + world_size * offset);
@@ -149,12 +149,16 @@ class AllReduceThc : public ThcExchange {
   }
 
   ExpectedTraffic traffic(std::int64_t codes, int world_size) const override {
-    return all_reduce_traffic(codes, world_size);
+    return code_sum_traffic(codes, largest_level(), world_size);
   }
 
   bool sums_of_messages_are_messages() const override { return true; }
 
  private:
+  // Levels are centred, so that sums stay small.
+  int level_offset() const { return table_.granularity() / 2; }
+  int largest_level() const { return table_.granularity() - level_offset(); }
+
   ThcTable table_;
 };
 

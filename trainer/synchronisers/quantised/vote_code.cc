@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 
 #include "trainer/collectives/collective.hh"
-#include "trainer/synchronisers/quantised/packed_codes.hh"
+#include "trainer/packed_codes.hh"
 #include "trainer/synchronisers/quantised/sign_code.hh"
 
 namespace thinpipe::trainer {

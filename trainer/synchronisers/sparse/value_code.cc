@@ -11,7 +11,7 @@
 #include <fmt/format.h>
 
 #include "trainer/collectives/collective.hh"
-#include "trainer/synchronisers/quantised/packed_codes.hh"
+#include "trainer/packed_codes.hh"
 #include "trainer/synchronisers/quantised/ternary.hh"
 #include "trainer/synchronisers/sparse/bit_stream.hh"
 #include "trainer/synchronisers/sparse/polynomial_fit.hh"

@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
-#include "trainer/synchronisers/quantised/packed_codes.hh"
+#include "trainer/packed_codes.hh"
 #include "trainer/synchronisers/quantised/sign_code.hh"
 #include "trainer/synchronisers/quantised/ternary.hh"
 #include "trainer/synchronisers/tests/generators.hh"
@@ -30,7 +30,7 @@ std::vector<std::uint8_t> codes_in_bytes(const Codes& codes, int bits) {
 }
 
 RC_GTEST_PROP(PackedCodesProperty, ComeBackAndLeaveZerosBehind, ()) {
-  for (const int bits : {2, 4, 8}) {
+  for (int bits = 2; bits <= 8; ++bits) {
     const int largest = largest_code(bits);
     auto codes = *up_to(300, rc::gen::inRange(-largest, largest + 1));
     const auto packed = codes_in_bytes({codes.begin(), codes.end()}, bits);

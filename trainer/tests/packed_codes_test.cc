@@ -1,4 +1,4 @@
-#include "trainer/synchronisers/quantised/packed_codes.hh"
+#include "trainer/packed_codes.hh"
 
 #include <vector>
 

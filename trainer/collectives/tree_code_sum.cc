@@ -1,0 +1,153 @@
+#include <numeric>
+
+#include "harness/replay/call.hh"
+#include "trainer/collectives/pipelined.hh"
+#include "trainer/packed_codes.hh"
+
+namespace thinpipe::trainer {
+namespace {
+
+// Codes that are packed at a time: what a few calls to send take, and what stays in a cache.
+constexpr std::size_t block_codes = std::size_t{1} << 16;
+static_assert(block_codes % codes_in_group == 0);
+
+class TreeCodeSum {
+ public:
+  TreeCodeSum(std::span<std::int8_t> codes, int largest, const std::vector<Branch>& branches)
+      : codes_(codes), sum_(std::min(codes.size(), block_codes)), part_(sum_.size()) {
+    const auto world_size =
+        std::accumulate(branches.begin(), branches.end(), std::size_t{1},
+                        [](std::size_t n, const Branch& b) { return n + b.ranks.size(); });
+    for (const Branch& branch : branches) {
+      const auto behind = static_cast<std::int64_t>(branch.ranks.size());
+      Way& way = ways_.emplace_back(
+          Way{.peer = branch.peer,
+              .bits_in = bits_of_code_sum(behind, largest),
+              .bits_out = bits_of_code_sum(static_cast<std::int64_t>(world_size) - behind, largest)});
+      way.in.resize(packed_bytes(codes.size(), way.bits_in));
+      way.chunk = chunk_of(way.in.size());
+    }
+  }
+
+  bool done() const { return final_ == codes_.size() && std::ranges::all_of(ways_, &Way::all_sent); }
+
+  // As far as it goes without waiting.
+  void go_on(const PeerWait& wait) {
+    for (Way& way : ways_) {
+      if (!wait.can_receive(*way.peer)) continue;
+      way.received += way.peer->receive(std::as_writable_bytes(std::span(way.in).subspan(way.received)));
+    }
+    for (Way& way : ways_) send(way);
+    finish();
+  }
+
+  void await(PeerWait& wait) {
+    for (Way& way : ways_) {
+      if (const std::size_t to_come = way.in.size() - way.received; to_come > 0) {
+        way.peer->wake_at(std::min(to_come, way.chunk));
+        wait.to_receive(*way.peer);
+      }
+      if (!way.unsent().empty()) wait.to_send(*way.peer);
+    }
+  }
+
+ private:
+  struct Way {
+    Peer* peer;
+    int bits_in;
+    int bits_out;
+    std::vector<std::uint8_t> in = {};  // the packed sums of those behind the peer
+    std::size_t received = 0;           // bytes of it
+    std::size_t chunk = 0;
+    std::vector<std::uint8_t> out = {};  // a packed block of the sums of all others
+    std::size_t sent = 0;                // bytes of it
+    std::size_t packed = 0;              // codes, up to the end of that block
+    bool all_sent = false;
+
+    std::span<const std::uint8_t> unsent() const { return std::span(out).subspan(sent); }
+  };
+
+  static std::size_t packed_bytes(std::size_t codes, int bits) {
+    return static_cast<std::size_t>(packed_code_bytes(static_cast<std::int64_t>(codes), bits));
+  }
+
+  // Codes that have come in whole groups.
+  std::size_t arrived(const Way& way) const {
+    if (way.received == way.in.size()) return codes_.size();
+    return way.received / static_cast<std::size_t>(way.bits_in) * codes_in_group;
+  }
+
+  // How many codes have come from everyone but the peer of `but`.
+  std::size_t summable(const Way* but) const {
+    std::size_t least = codes_.size();
+    for (const Way& way : ways_) {
+      if (&way != but) least = std::min(least, arrived(way));
+    }
+    return least;
+  }
+
+  // This worker's codes and those from everyone but the peer of `but`.
+  std::span<std::int8_t> sum(std::size_t begin, std::size_t count, const Way* but) {
+    const std::span<std::int8_t> sum = std::span(sum_).first(count);
+    const std::span<std::int8_t> part = std::span(part_).first(count);
+    std::ranges::copy(codes_.subspan(begin, count), sum.begin());
+    for (const Way& way : ways_) {
+      if (&way == but) continue;
+      unpack_codes(
+          std::span(way.in).subspan(packed_bytes(begin, way.bits_in), packed_bytes(count, way.bits_in)),
+          way.bits_in, part);
+      add(sum, part);
+    }
+    return sum;
+  }
+
+  static void add(std::span<std::int8_t> sum, std::span<const std::int8_t> part) {
+    std::int8_t* __restrict into = sum.data();
+    const std::int8_t* __restrict from = part.data();
+    for (std::size_t i = 0; i < sum.size(); ++i) into[i] = static_cast<std::int8_t>(into[i] + from[i]);
+  }
+
+  void send(Way& way) {
+    const std::size_t ready = summable(&way);
+    while (true) {
+      if (way.unsent().empty()) {
+        way.all_sent = way.packed == codes_.size();
+        if (way.packed == ready) return;
+        const std::size_t count = std::min(block_codes, ready - way.packed);
+        way.out.resize(packed_bytes(count, way.bits_out));
+        pack_codes(sum(way.packed, count, &way), way.bits_out, way.out);
+        way.packed += count;
+        way.sent = 0;
+      }
+      const std::size_t sent = way.peer->send(std::as_bytes(way.unsent()));
+      if (sent == 0) return;
+      way.sent += sent;
+    }
+  }
+
+  // What everyone has contributed to and nobody needs this worker's own part of any more.
+  void finish() {
+    std::size_t until = summable(nullptr);
+    for (const Way& way : ways_) until = std::min(until, way.packed);
+    while (final_ < until) {
+      const std::size_t count = std::min(block_codes, until - final_);
+      std::ranges::copy(sum(final_, count, nullptr), codes_.subspan(final_).begin());
+      final_ += count;
+    }
+  }
+
+  std::span<std::int8_t> codes_;
+  std::vector<std::int8_t> sum_;
+  std::vector<std::int8_t> part_;
+  std::vector<Way> ways_;
+  std::size_t final_ = 0;
+};
+
+}  // namespace
+
+void tree_code_sum(std::span<std::int8_t> codes, int largest, const std::vector<Branch>& branches,
+                   double timeout_s) {
+  run_to_its_end(TreeCodeSum(codes, largest, branches), timeout_s);
+}
+
+}  // namespace thinpipe::trainer
