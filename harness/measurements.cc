@@ -10,13 +10,14 @@ namespace thinpipe {
 namespace {
 
 // The event's field and the record's name for it.
-constexpr std::array<std::pair<const char*, const char*>, 6> parts = {
+constexpr std::array<std::pair<const char*, const char*>, 7> parts = {
     {{"load_s", "load"},
      {"compute_s", "compute"},
      {"encode_s", "encode"},
      {"exchange_s", "exchange"},
      {"decode_s", "decode"},
-     {"exposed_exchange_s", "exposed_exchange"}}};
+     {"exposed_exchange_s", "exposed_exchange"},
+     {"processor_s", "processor"}}};
 
 }  // namespace
 
@@ -38,7 +39,11 @@ void Measurements::add(const Json& event) {
     train_time_s_ = event.at("train_time_s").get<double>();
     iteration_times_s_.push_back(event.at("iteration_time_s").get<double>());
     for (const auto& [field, name] : parts) {
-      parts_s_[name] = parts_s_.value(name, 0.0) + event.at(field).get<double>();
+      // A trainer other than ours may not know a part; a simulation takes no processor.
+      const Json part_s = event.value(field, Json(nullptr));
+      Json& all_s = *parts_s_.emplace(name, 0.0).first;
+      if (part_s.is_null()) all_s = nullptr;
+      if (!all_s.is_null()) all_s = all_s.get<double>() + part_s.get<double>();
     }
   } else if (kind == "evaluation") {
     Json point;
@@ -63,7 +68,10 @@ Json Measurements::iteration_time_s() const {
   Json out = {{"p50", quantile(iteration_times_s_, 0.5)},
               {"p90", quantile(iteration_times_s_, 0.9)},
               {"mean", std::accumulate(iteration_times_s_.begin(), iteration_times_s_.end(), 0.0) / count}};
-  for (const auto& [field, name] : parts) out[name] = parts_s_.at(name).get<double>() / count;
+  for (const auto& [field, name] : parts) {
+    const Json& all_s = parts_s_.at(name);
+    out[name] = all_s.is_null() ? Json(nullptr) : Json(all_s.get<double>() / count);
+  }
   return out;
 }
 

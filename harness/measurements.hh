@@ -38,7 +38,7 @@ class Measurements {
  private:
   std::int64_t iterations_ = 0;
   std::vector<double> iteration_times_s_;
-  Json parts_s_ = Json::object();  // part: sum over iterations
+  Json parts_s_ = Json::object();  // part: sum over iterations; null where one did not tell
   double train_time_s_ = 0;
   std::int64_t payload_bytes_ = 0;
   double sent_bytes_ = 0;

@@ -16,11 +16,17 @@ from markdown_table import UNKNOWN, add_destination, grid, in_markdown, three_di
 
 # Each is held against the one before it.
 MODES = ("live", "replay", "simulate")
-TOLERANCES = {"time to target": 0.05, "iteration": 0.1}
+SAME_SPEED = "time to target at the same speed"
+TOLERANCES = {"time to target": 0.05, SAME_SPEED: 0.05, "iteration": 0.1}
 ABOUT = (
     "Time to target: train time until the first of the run's targets was reached. Iteration: mean time; of a replay or "
     "simulation, over the training's steps. Exchange: time inside collectives; its least is what their bytes take over "
     "the most loaded link. Fidelity: of the emulated network."
+)
+ABOUT_SAME_SPEED = (
+    "Processor: of a core, what a worker's computing took, or what stood for it. Computing that was profiled minutes after "
+    "the live run may be as much faster or slower as the machine has become; at the same speed: had the replay's computing "
+    "taken the processor time of the live run's, shared by as many workers a core."
 )
 
 
@@ -76,8 +82,9 @@ def table(results: Results, judged: str | None = None) -> str:
         if title:
             parts.append(f"**{in_markdown(title)}**\n")
         parts.append(grid([row(results, pair, deviations) for pair in pairs if pair.title == title]))
-    summaries = [summary(name, deviations[name], judged) for name in TOLERANCES]
-    parts.append("".join(f"{line}\n" for line in [ABOUT, *summaries]))
+    about = [ABOUT, ABOUT_SAME_SPEED] if deviations[SAME_SPEED] else [ABOUT]
+    summaries = [summary(name, each, judged) for name, each in deviations.items() if each or name != SAME_SPEED]
+    parts.append("".join(f"{line}\n" for line in [*about, *summaries]))
     parts.append(in_markdown(origin(pairs)) + "\n")
     return "\n".join(parts)
 
@@ -123,6 +130,12 @@ def row(results: Results, pair: Pair, deviations: dict[str, list[float]]) -> dic
         if None not in times:
             cells[f"{name}, {ratio_heading}"] = f"{times[1] / times[0]:.3f}"
             deviations[name].append(times[1] / times[0] - 1)
+    if (time_s := time_at_same_speed(results, pair)) is not None:
+        ratio = time_s / time_to_target(results, pair.reference)
+        for run in (pair.reference, pair.other):
+            cells[f"{run['mode']}, processor (ms)"] = three_digits(1e3 * run["iteration_time_s.processor"])
+        cells[f"{SAME_SPEED}, {ratio_heading}"] = f"{ratio:.3f}"
+        deviations[SAME_SPEED].append(ratio - 1)
     for run in (pair.reference, pair.other):
         cells[f"{run['mode']}, exchange over its least"] = exchange_over_least(run)
     verdicts = [run["fidelity.verdict"] for run in (pair.reference, pair.other)]
@@ -140,6 +153,17 @@ def time_to_target(results: Results, run: pd.Series) -> float | None:
     """Of the first target, where it was reached."""
     own = results.targets[results.targets.run_id == run.run_id]
     return float(own.train_time_s.iloc[0]) if len(own) and bool(own.reached.iloc[0]) else None
+
+
+def time_at_same_speed(results: Results, pair: Pair) -> float | None:
+    """The judged run's time to the target, had its workers' processors been as fast as the other run's."""
+    processor_s = [run.get("iteration_time_s.processor") for run in (pair.reference, pair.other)]
+    times = [time_to_target(results, run) for run in (pair.reference, pair.other)]
+    if None in times or any(each is None or pd.isna(each) for each in processor_s):
+        return None
+    own = results.targets[results.targets.run_id == pair.other.run_id]
+    workers_a_core = max(1.0, pair.other["config.workers"] / pair.other["provenance.cores"])
+    return times[1] + own.iteration.iloc[0] * workers_a_core * (processor_s[0] - processor_s[1])
 
 
 def mean_iteration_s(run: pd.Series) -> float:

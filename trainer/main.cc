@@ -16,6 +16,7 @@
 #include "trainer/estimation.hh"
 #include "trainer/forward.hh"
 #include "trainer/pretraining.hh"
+#include "trainer/process.hh"
 #include "trainer/profiling.hh"
 #include "trainer/replay/replay_worker.hh"
 #include "trainer/worker.hh"
@@ -93,6 +94,7 @@ int main(int argc, char** argv) {
   spdlog::set_default_logger(thinpipe::make_log_to_standard_error("info"));
   // A controller that has gone must show as a failed write, not as a silent death.
   std::signal(SIGPIPE, SIG_IGN);
+  thinpipe::trainer::keep_freed_memory();
   CLI::App app{"The worker program of thinpipe: trains one replica and synchronises its gradients."};
   app.require_subcommand(1);
   std::string file;

@@ -1,6 +1,7 @@
 #include "trainer/process.hh"
 
 #include <dlfcn.h>
+#include <malloc.h>
 #include <sys/resource.h>
 
 #include "harness/support/exception.hh"
@@ -18,6 +19,18 @@ void compute_on_one_thread() {
 void lower_this_threads_priority() {
   system_call("lower the priority of the computing thread", ::setpriority(PRIO_PROCESS, 0, 19));
 }
+
+#if defined(__SANITIZE_ADDRESS__)
+void keep_freed_memory() {}  // the sanitizer's allocator takes no such settings
+#else
+void keep_freed_memory() {
+  constexpr int largest_from_the_heap = 32 << 20;  // the most that glibc lets be set
+  constexpr int kept = 1 << 30;
+  if (::mallopt(M_MMAP_THRESHOLD, largest_from_the_heap) != 1 || ::mallopt(M_TRIM_THRESHOLD, kept) != 1) {
+    throw Error("set the allocator's thresholds: glibc refuses them");
+  }
+}
+#endif
 
 std::int64_t peak_memory_bytes() {
   rusage usage{};

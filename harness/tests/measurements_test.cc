@@ -48,6 +48,18 @@ TEST(Measurements, SumsBytesAndAveragesTimes) {
   EXPECT_EQ(measurements.curve().size(), 1);
 }
 
+// What a trainer other than ours cannot tell apart.
+TEST(Measurements, AnUnknownPartStaysUnknown) {
+  Measurements measurements;
+  measurements.add(iteration(1, 1, 1));
+  Json untold = iteration(2, 3, 4);
+  untold["exchange_s"] = nullptr;
+  measurements.add(untold);
+  measurements.add(iteration(3, 1, 5));
+  EXPECT_TRUE(measurements.iteration_time_s().at("exchange").is_null());
+  EXPECT_DOUBLE_EQ(measurements.iteration_time_s().at("load"), 0.25 / 3);
+}
+
 TEST(Measurements, GoingBackDropsTheCurvesEndButNotWhatWasDone) {
   Measurements measurements;
   measurements.add(evaluation(0, 0, 0.1));

@@ -65,6 +65,19 @@ class ReplayTableTest(unittest.TestCase):
         _, text, _ = self.call(*runs)
         self.assertEqual(rows_of(text)[0]["replay, exchange over its least"], "1.20")
 
+    def test_what_the_machine_computed_slower_meanwhile_is_taken_off(self) -> None:
+        live, replay = pair("dense", 1.0)
+        live["iteration_time_s"]["processor"], replay["iteration_time_s"]["processor"] = 0.01, 0.02
+        workers_a_core = live["config"]["workers"] / live["provenance"]["cores"]
+        _, text, _ = self.call(live, replay)
+        (row,) = rows_of(text)
+        iterations, time_s = 200, 160
+        expected = 1 - iterations * workers_a_core * 0.01 / time_s
+        self.assertLess(expected, 1)
+        self.assertEqual(row["time to target at the same speed, replay / live"], f"{expected:.3f}")
+        self.assertEqual((row["live, processor (ms)"], row["replay, processor (ms)"]), ("10.0", "20.0"))
+        self.assertIn("had the replay's computing taken the processor time of the live run's", text)
+
     def test_simulations_are_held_against_replays(self) -> None:
         replay = pair("dense", 1.0)[1]
         faster = make_curve(0.9 * ITERATION_TIME_S["dense"], BEST_ACCURACY["dense"])
