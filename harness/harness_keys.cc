@@ -183,6 +183,13 @@ Json describe_harness_keys() {
   profile["any_of"].push_back({{"options", describe_options<EstimateOptions>()}});
   profile["default"] = profiles.front();
   out.insert(out.begin() + 2, std::move(profile));
+  Json trainer =
+      describe_file("trainer",
+                    "of mode live, a program that trains in thinpipe-trainer's place: a shipped one by its "
+                    "name, or the path of one from the experiment's folder (docs/trainers.md); null: none",
+                    shipped_trainers().names(), R"([^/]\.[^/]*$)");
+  trainer["default"] = nullptr;
+  out.insert(out.begin() + 3, std::move(trainer));
   Json trace =
       describe_file("file", "a shipped trace by its name, or the path of a file from the experiment's folder",
                     shipped_rate_traces().names(), R"([^/]\.[^/]*$)");

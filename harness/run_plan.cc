@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <fnmatch.h>
+#include <unistd.h>
 
 #include "harness/harness_keys.hh"
 #include "harness/merge.hh"
@@ -128,9 +129,26 @@ void read_network_part(JsonObject& object, Topologies& topologies, const std::st
                 {"workers", run.workers}};
 }
 
+// A program that trains in thinpipe-trainer's place.
+void read_trainer(JsonObject& object, const std::filesystem::path& folder, Run& run) {
+  std::optional<std::string> name;
+  object.read("trainer", name);
+  if (!name) return;
+  const Place place = object.place_of("trainer");
+  run.trainer = std::filesystem::absolute(shipped_trainers().find(*name, folder, place));
+  if (::access(run.trainer->c_str(), X_OK) != 0) {
+    throw InputError(place,
+                     fmt::format("the trainer {} cannot be executed: chmod +x, and a first line such as "
+                                 "#!/usr/bin/env python3",
+                                 run.trainer->string()));
+  }
+  run.config["trainer"] = *name;
+}
+
 void read_live_part(JsonObject& object, Topologies& topologies, Run& run) {
   refuse(object, "compute_profile", "is for modes \"replay\" and \"simulate\": a live run computes");
   read_network_part(object, topologies, "live", run);
+  read_trainer(object, topologies.folder(), run);
   read_changes(object, topologies, run);
   read_faults(object, run);
 }
@@ -162,6 +180,7 @@ void read_profile(JsonObject& object, const std::filesystem::path& folder, Run& 
 // What comes by the clock, or befalls workers, has no place in a training that is replayed in samples.
 void read_replay_part(JsonObject& object, Topologies& topologies, const std::string& mode, Run& run) {
   run.mode = mode == "replay" ? Mode::replay : Mode::simulate;
+  refuse(object, "trainer", "is for mode \"live\": what others hand to their collectives is not recorded");
   for (const char* key : {"network_events", "rate_trace", "worker_events", "on_worker_failure"}) {
     refuse(object, key, "is for mode \"live\": a replay goes through samples of a training's steps");
   }
@@ -304,6 +323,7 @@ auto located(const Point& point, const Action& action) {
 }  // namespace
 
 std::string Run::collective() const {
+  if (trainer) return collective_without_network;
   static const Json::json_pointer place("/collective/name");
   const std::string name = training_config.value(place, collective_without_network);
   if (name != "auto") return name;
@@ -345,6 +365,7 @@ std::vector<Run> plan_runs(const Experiment& experiment, const TrainerProgram& t
     run.plan = checked[i].plan;
     run.config.update(run.training_config);
     Json content = checked[i].content;
+    if (run.trainer) content["/trainer"] = content_hash_of_file(*run.trainer);
     if (run.is_replay()) {
       Run convergence = convergence_run_of(run, content);
       run.convergence_run = convergence.id;

@@ -41,6 +41,7 @@ struct Run {
   std::int64_t workers = 0;
   std::vector<WorkerEvent> worker_events;  // places are the user's
   FailurePolicy on_worker_failure;
+  std::optional<std::filesystem::path> trainer = {};      // of a live run: in thinpipe-trainer's place
   std::string convergence_run = {};                       // of a replay or simulation: the run that it is of
   std::optional<std::filesystem::path> profile = {};      // likewise, or a device's; nothing: measured here
   std::optional<std::int64_t> estimated_batch_size = {};  // per worker; nothing: the training's
@@ -53,7 +54,8 @@ struct Run {
   // machine as busy as the training would where the profile is this machine's.
   const char* computing() const { return profile ? "waits" : "works"; }
 
-  // The collective's name; of "auto" the one that it stands for on this topology.
+  // The collective's name; of "auto" the one that it stands for on this topology; of another trainer, whose
+  // way nobody told, a ring.
   std::string collective() const;
 
   // The parents of its workers in the tree that its collectives go along (netem/worker_tree.hh); empty: they

@@ -48,6 +48,11 @@ const ShippedFiles& shipped_rate_traces() {
   return files;
 }
 
+const ShippedFiles& shipped_trainers() {
+  static const ShippedFiles files("trainer", "trainer/programs", ".py");
+  return files;
+}
+
 const ShippedFiles& shipped_compute_profiles() {
   static const ShippedFiles files("compute profile", "trainer/profiles", ".json");
   return files;

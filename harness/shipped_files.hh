@@ -29,6 +29,8 @@ class ShippedFiles {
 
 const ShippedFiles& shipped_topologies();
 const ShippedFiles& shipped_rate_traces();
+// Programs that train in thinpipe-trainer's place.
+const ShippedFiles& shipped_trainers();
 // And descriptions of devices (harness/replay/device.hh), for which profiles are estimated.
 const ShippedFiles& shipped_compute_profiles();
 

@@ -15,11 +15,13 @@ WorkerCommand WorkerInputs::training(std::int64_t rank, const netem::Host& host)
                               ? Json{{"directory", checkpoints().string()},
                                      {"every_iterations", run_.on_worker_failure.checkpoint_every_iterations}}
                               : Json(nullptr);
-  return at_host(rank, host, "work",
-                 {{"starting_weights", starting_weights_},
-                  {"checkpoint", checkpoint},
-                  {"slowdowns", slowdowns_of(run_.worker_events, rank)},
-                  {"config", run_.training_config}});
+  WorkerCommand command = at_host(rank, host, "work",
+                                  {{"starting_weights", starting_weights_},
+                                   {"checkpoint", checkpoint},
+                                   {"slowdowns", slowdowns_of(run_.worker_events, rank)},
+                                   {"config", run_.training_config}});
+  command.program = run_.trainer.value_or(fs::path());
+  return command;
 }
 
 WorkerCommand WorkerInputs::replaying(std::int64_t rank, const netem::Host& host, const fs::path& trace,

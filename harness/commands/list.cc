@@ -8,6 +8,7 @@
 #include "harness/replay/compute_profile.hh"
 #include "harness/replay/device.hh"
 #include "harness/shipped_files.hh"
+#include "harness/support/file_descriptor.hh"
 #include "harness/support/nearest.hh"
 #include "harness/trainer_program.hh"
 #include "netem/topology.hh"
@@ -15,9 +16,9 @@
 namespace thinpipe {
 namespace {
 
-const std::vector<std::string> listed_kinds = {"synchronisers", "models",      "datasets",
-                                               "optimisers",    "pruning",     "topologies",
-                                               "profiles",      "collectives", "settings"};
+const std::vector<std::string> listed_kinds = {"synchronisers", "models",     "datasets", "optimisers",
+                                               "pruning",       "topologies", "profiles", "collectives",
+                                               "trainers",      "settings"};
 
 struct ListOptions {
   std::string kind;
@@ -48,6 +49,19 @@ Json describe_profiles() {
   return out;
 }
 
+// What a program says of itself first.
+Json describe_trainers() {
+  constexpr std::string_view quotes = R"(""")";
+  Json out = Json::object();
+  for (const std::string& name : shipped_trainers().names()) {
+    const std::string text = read_file(shipped_trainers().find(name, {}, {}));
+    const std::size_t quoted = text.find(quotes);
+    const std::size_t begin = quoted == std::string::npos ? text.size() : quoted + quotes.size();
+    out[name] = {{"summary", text.substr(begin, text.find('\n', begin) - begin)}};
+  }
+  return out;
+}
+
 // What a configuration has beside things that are named: training, buckets and so on.
 Json describe_settings(const Json& configuration) {
   Json out = Json::object();
@@ -62,6 +76,7 @@ Json describe_settings(const Json& configuration) {
 Json describe_kind(const std::string& kind) {
   if (kind == "topologies") return describe_topologies();
   if (kind == "profiles") return describe_profiles();
+  if (kind == "trainers") return describe_trainers();
   const Json described = TrainerProgram::find().describe();
   return kind == "settings" ? describe_settings(described.at("configuration")) : described.at(kind);
 }

@@ -16,11 +16,12 @@ namespace thinpipe {
 
 struct WorkerCommand {
   std::int64_t rank = 0;
-  std::string command;          // thinpipe-trainer's: "work" or "pretrain"
+  std::string command;          // thinpipe-trainer's: "work", "pretrain" and so on
   std::filesystem::path input;  // its FILE
   std::filesystem::path log;    // where its standard error goes
   std::function<void()> before_exec =
       {};  // in the new process: enters the worker's host. May throw, may be empty
+  std::filesystem::path program = {};  // in thinpipe-trainer's place; empty: thinpipe-trainer
 };
 
 struct Job {

@@ -18,7 +18,8 @@ constexpr std::size_t longest_line_bytes = std::size_t{1} << 20;
 
 ChildProcess start(const std::string& trainer, const WorkerCommand& command, const FileDescriptor& reports) {
   const FileDescriptor log = FileDescriptor::open(command.log, O_WRONLY | O_CREAT | O_APPEND);
-  return ChildProcess({.arguments = {trainer, command.command, command.input},
+  const std::string program = command.program.empty() ? trainer : command.program.string();
+  return ChildProcess({.arguments = {program, command.command, command.input},
                        .standard_output = reports.get(),
                        .standard_error = log.get(),
                        .before_exec = [&command] {

@@ -147,13 +147,15 @@ function drawIterationTimes() {
   const rows = runs.filter((run) => shown.includes(run) && run.iteration_time_s !== null).map((run) => {
     const {mean, compute, load = 0, exposed_exchange: exposed} = run.iteration_time_s;
     const predicted = run.predicted?.iteration_time_s ?? null;
+    // A trainer other than Thinpipe's may not know what it computed and what it waited for.
+    const known = compute !== null && exposed !== null;
     return {
       name: run.name, total: mean,
-      parts: [
+      parts: known ? [
         {value: compute, kind: "compute"},
         {value: load, kind: "load"},
         {value: exposed, kind: "exposed-exchange"},
-      ],
+      ] : [{value: mean, kind: "undivided"}],
       mark: predicted === null ? undefined : {value: predicted, text: `predicted ${milliseconds(predicted)}`},
     };
   });
@@ -161,6 +163,9 @@ function drawIterationTimes() {
   if (rows.length === 0) return;
   drawBars(byId("bars"), rows, milliseconds);
   const kinds = {compute: "computing", load: "waiting for its batch", "exposed-exchange": "waiting for communication"};
+  if (rows.some((row) => row.parts.some((part) => part.kind === "undivided"))) {
+    kinds.undivided = "not told apart by its trainer";
+  }
   if (rows.some((row) => row.mark)) kinds.predicted = "predicted";
   const keys = Object.entries(kinds).map(([kind, text]) => element("span", {class: `key ${kind}`}, text));
   byId("bars-note").replaceChildren(...keys);

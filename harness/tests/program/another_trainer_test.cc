@@ -1,0 +1,72 @@
+// thinpipe run with a program of the user's in the trainer's place.
+#include <fstream>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "harness/support/file_descriptor.hh"
+#include "harness/tests/program.hh"
+
+namespace thinpipe {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::AllOf;
+using testing::HasSubstr;
+
+// Beside the experiment. It is the stand-in, but for what it says on the way.
+void write_trainer(const Program& program, const std::string& name,
+                   fs::perms permissions = fs::perms::owner_all) {
+  const fs::path path = program.folder() / name;
+  std::ofstream(path) << "#!/bin/sh\necho \"asked to $1\" >&2\nexec " THINPIPE_FAKE_TRAINER " \"$@\"\n";
+  fs::permissions(path, permissions);
+}
+
+Json with_trainer(const std::string& name) {
+  return {{"topology", "loopback"}, {"workers", 2}, {"iterations", 3}, {"trainer", name}};
+}
+
+TEST(AnotherTrainer, TrainsInOurTrainersPlace) {
+  const Program program;
+  write_trainer(program, "mine.sh");
+  const auto ended = program.run(program.run_arguments(program.experiment(with_trainer("mine.sh"))));
+  EXPECT_EQ(ended.status.code, 0) << ended.errors;
+  const Json record = program.record("base");
+  EXPECT_EQ(record.at("status"), "completed");
+  EXPECT_EQ(record.at("iterations"), 3);
+  EXPECT_EQ(record.at("config").at("trainer"), "mine.sh");
+  const fs::path log = program.results() / "test" / record.at("run_id").get<std::string>() / "worker-1.log";
+  EXPECT_THAT(read_file(log), HasSubstr("asked to work"));
+}
+
+TEST(AnotherTrainer, ThatChangesMakesAnotherRun) {
+  const Program program;
+  write_trainer(program, "mine.sh");
+  const std::string experiment = program.experiment(with_trainer("mine.sh"));
+  ASSERT_EQ(program.run(program.run_arguments(experiment)).status.code, 0);
+  const Json first = program.record("base").at("run_id");
+  fs::remove_all(program.results());
+  std::ofstream(program.folder() / "mine.sh", std::ios::app) << "# changed\n";
+  ASSERT_EQ(program.run(program.run_arguments(experiment)).status.code, 0);
+  EXPECT_NE(program.record("base").at("run_id"), first);
+}
+
+TEST(AnotherTrainer, ThatCannotBeStartedIsRefusedBeforeAnythingRuns) {
+  const Program program;
+  write_trainer(program, "mine.sh", fs::perms::owner_read);
+  const auto refused = [&program](const Json& base) {
+    const auto ended = program.run(program.run_arguments(program.experiment(base)));
+    EXPECT_EQ(ended.status.code, 2);
+    return ended.errors;
+  };
+  EXPECT_THAT(refused(with_trainer("mine.sh")), HasSubstr("cannot be executed: chmod +x"));
+  EXPECT_THAT(refused(with_trainer("yours.sh")),
+              AllOf(HasSubstr("/base/trainer"), HasSubstr("does not exist")));
+  EXPECT_THAT(refused(with_trainer("pytorch-dpd")), HasSubstr("did you mean \"pytorch-ddp\"?"));
+  Json replayed = with_trainer("mine.sh");
+  replayed["mode"] = "replay";
+  EXPECT_THAT(refused(replayed), AllOf(HasSubstr("/base/trainer"), HasSubstr("is for mode \"live\"")));
+}
+
+}  // namespace
+}  // namespace thinpipe

@@ -1,0 +1,62 @@
+// The shipped trainer of PyTorch's, beside ours: the same training.
+#include <gtest/gtest.h>
+
+#include "harness/tests/program.hh"
+
+namespace thinpipe {
+namespace {
+
+bool python_has_torch() {
+  return ChildProcess({.arguments = {"/usr/bin/python3", "-c", "import torch"}}).wait().ok();
+}
+
+TEST(PyTorchTrainer, TrainsAsOursDoes) {
+  if (!python_has_torch()) GTEST_SKIP() << "/usr/bin/python3 has no torch; install python3-torch";
+  const Program program(THINPIPE_BINARY_DIR "/thinpipe-trainer");
+  const std::string experiment = program.experiment(
+      {{"topology", "loopback"},
+       {"model", {{"name", "small_cnn"}, {"width", 4}, {"hidden", 32}}},
+       {"dataset", {{"name", "fashion_mnist"}, {"train_examples", 640}, {"test_examples", 200}}},
+       {"pretraining", {{"iterations", 5}}},
+       {"collective", {{"name", "gloo"}}},
+       {"training", {{"epochs", 1}, {"batch_size_per_worker", 16}, {"evaluate_every_iterations", 10}}}},
+      {{"trainer", {{"ours", {{"trainer", nullptr}}}, {"pytorch", {{"trainer", "pytorch-ddp"}}}}},
+       {"method",
+        {{"dense", {{"synchroniser", {{"name", "dense"}}}}},
+         {"fp16", {{"synchroniser", {{"name", "fp16"}, {"variant", "pytorch"}}}}}}}});
+  const auto ended = program.run(program.run_arguments(experiment));
+  ASSERT_EQ(ended.status.code, 0) << ended.errors;
+  for (const std::string method : {"dense", "fp16"}) {
+    const Json ours = program.record(method + ", ours");
+    const Json theirs = program.record(method + ", pytorch");
+    ASSERT_EQ(ours.at("curve").size(), theirs.at("curve").size());
+    for (std::size_t i = 0; i < ours.at("curve").size(); ++i) {
+      const auto loss = [i](const Json& record) {
+        return record.at("curve").at(i).at("test_loss").get<double>();
+      };
+      EXPECT_NEAR(loss(theirs), loss(ours), 1e-3 * loss(ours)) << method << ", evaluation " << i;
+    }
+    EXPECT_EQ(theirs.at("iterations"), ours.at("iterations"));
+    EXPECT_EQ(theirs.at("parameters"), ours.at("parameters"));
+    EXPECT_EQ(theirs.at("traffic").at("payload_bytes_per_worker"),
+              ours.at("traffic").at("payload_bytes_per_worker"));
+    EXPECT_TRUE(theirs.at("iteration_time_s").at("exchange").is_null());
+    EXPECT_GT(theirs.at("iteration_time_s").at("mean"), 0);
+    EXPECT_TRUE(theirs.at("predicted").at("iteration_time_s").is_null());
+  }
+}
+
+TEST(PyTorchTrainer, RefusesWhatItDoesNotDo) {
+  if (!python_has_torch()) GTEST_SKIP() << "/usr/bin/python3 has no torch; install python3-torch";
+  const Program program(THINPIPE_BINARY_DIR "/thinpipe-trainer");
+  const auto ended = program.run(program.run_arguments(program.experiment(
+      {{"topology", "loopback"}, {"trainer", "pytorch-ddp"}, {"synchroniser", {{"name", "signsgd"}}}})));
+  EXPECT_EQ(ended.status.code, 1);
+  const Json error = program.record("base").at("error");
+  EXPECT_EQ(error.at("kind"), "input");
+  EXPECT_EQ(error.at("message"),
+            "the synchroniser signsgd is not among pytorch-ddp's: dense, fp16, powersgd");
+}
+
+}  // namespace
+}  // namespace thinpipe

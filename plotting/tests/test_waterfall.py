@@ -1,0 +1,38 @@
+from __future__ import annotations
+
+from matplotlib.figure import Figure
+
+import waterfall
+from load import InputError
+
+from .figure_test import FigureTest
+from .records import failed_record, make_record
+
+
+class WaterfallTest(FigureTest):
+    def words(self, figure: Figure) -> list[str]:
+        return [text.get_text() for text in figure.axes[0].texts]
+
+    def test_each_step_is_held_against_the_former_and_the_first(self) -> None:
+        names = ("dense", "fp16", "pactrain ternary")
+        figure = waterfall.draw(self.compared(*[make_record(name) for name in names]))
+        self.assertEqual([label.get_text() for label in figure.axes[0].get_yticklabels()], list(names))
+        self.assertEqual(
+            self.words(figure),
+            ["160 s", "86 s, 1.86× the former", "29.4 s, 2.93× the former, 5.44× in all"],
+        )
+
+    def test_steps_are_chosen_and_ordered_by_the_user(self) -> None:
+        compared = self.compared(*[make_record(name) for name in ("dense", "fp16", "pactrain ternary")])
+        figure = waterfall.draw(compared, ["pactrain ternary", "dense"])
+        self.assertEqual(self.words(figure), ["29.4 s", "160 s, 0.184× the former"])
+        with self.assertRaisesRegex(InputError, "--steps topk: no such method; there are dense, fp16"):
+            waterfall.draw(compared, ["topk"])
+
+    def test_what_has_no_time_says_why(self) -> None:
+        figure = waterfall.draw(self.compared(make_record("dense"), failed_record("fp16"), make_record("topk 0.01")))
+        self.assertEqual(self.words(figure), ["160 s", "failed", "not reached (best 83.2 %)"])
+
+    def test_runs_that_all_missed_the_target_are_an_error(self) -> None:
+        with self.assertRaisesRegex(InputError, "no run of topk 0.01 reached 84 % accuracy"):
+            waterfall.draw(self.compared(make_record("topk 0.01")))

@@ -1,0 +1,113 @@
+#!/usr/bin/env python3
+"""From one way of training to the next: what each step takes off the time to the target."""
+from __future__ import annotations
+
+import sys
+import textwrap
+from typing import Sequence
+
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from comparison import Comparison, panels_of
+from figure import add_origin, method_styles, name_of, new_figure, parser_of, state_of, time_unit, write_figure
+from load import InputError
+
+LABEL_CHARACTERS = 30
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    parser = parser_of(
+        "waterfall",
+        "Draw the time to the target of one method after the other, and what each saves over the one before.",
+        "results/against-pytorch",
+    )
+    parser.add_argument(
+        "--steps",
+        nargs="+",
+        metavar="METHOD",
+        help="the methods to go through, in this order (default: all, in the experiment's order)",
+    )
+    options = parser.parse_args(arguments)
+    return write_figure("waterfall", options, lambda comparison: draw(comparison, options.steps), panels_of)
+
+
+def draw(comparison: Comparison, steps: Sequence[str] | None = None) -> Figure:
+    if len(comparison.panels) > 1:
+        titles = "; ".join(panel.title for panel in comparison.panels)
+        raise InputError(f"{comparison.results.directory}: a waterfall is of one panel ({titles}); choose with --where")
+    by_method = dict(list(comparison.runs.groupby("method", sort=False)))
+    shown = chosen(comparison, by_method, steps)
+    figure, (axes,) = new_figure(1, panel_height_in=1.0 + 0.42 * len(shown))
+    draw_steps(axes, comparison, [by_method[method] for method in shown])
+    axes.set_yticks(range(len(shown)), [label_of(method, by_method[method]) for method in shown])
+    axes.set_ylim(len(shown) - 0.5, -0.6)
+    axes.tick_params(axis="y", length=0)
+    add_origin(figure, comparison)
+    return figure
+
+
+def chosen(comparison: Comparison, by_method: dict[str, pd.DataFrame], steps: Sequence[str] | None) -> list[str]:
+    if steps is None:
+        steps = [method for method in comparison.methods if method in by_method]
+    for step in steps:
+        if step not in by_method:
+            raise InputError(f"--steps {step}: no such method; there are {', '.join(by_method)}")
+    if not any(by_method[step].reached.any() for step in steps):
+        raise InputError(f"{comparison.results.directory}: no run of {', '.join(steps)} reached {comparison.target.phrase}")
+    return list(steps)
+
+
+def label_of(method: str, runs: pd.DataFrame) -> str:
+    return textwrap.fill(name_of(method, runs), LABEL_CHARACTERS)
+
+
+def draw_steps(axes: Axes, comparison: Comparison, methods: list[pd.DataFrame]) -> None:
+    """Times on a logarithmic axis, so that equal factors are equal lengths."""
+    styles, unit, target = method_styles(comparison.methods), time_unit(comparison.runs), comparison.target
+    times = [runs.target_time_s[runs.reached].median() for runs in methods]
+    known = [time for time in times if time > 0]
+    left = min(known) / 2 / unit.seconds
+    first, former = None, None
+    for row, (runs, time_s) in enumerate(zip(methods, times)):
+        if not time_s > 0:
+            best = target.level_text(target.best(runs.best_level)) if runs.best_level.notna().any() else ""
+            words = state_of(runs) + (f" (best {best})" if best else "")
+            axes.annotate(words, (left, row), xytext=(3, 0), textcoords="offset points", va="center", style="italic")
+            continue
+        width = time_s / unit.seconds
+        colour = styles[runs.method.iloc[0]]["color"]
+        axes.barh(row, width - left, left=left, height=0.55, color=colour)
+        if former is not None and former > time_s:
+            axes.barh(row, (former - time_s) / unit.seconds, left=width, height=0.55, color=colour, alpha=0.18)
+        reached = runs.target_time_s[runs.reached] / unit.seconds
+        if len(reached) > 1:
+            axes.plot([reached.min(), reached.max()], [row, row], color="0.2", linewidth=0.8, marker="|", markersize=4)
+        axes.annotate(
+            words_for(runs, unit.text(time_s), time_s, former, first),
+            (max(width, (former or time_s) / unit.seconds), row),
+            xytext=(4, 0),
+            textcoords="offset points",
+            va="center",
+        )
+        first, former = first or time_s, time_s
+    axes.set_xscale("log")
+    axes.set_xlim(left, 12 * max(known) / unit.seconds)
+    axes.grid(visible=False, axis="y")
+    axes.set_xlabel(f"Time to {target.phrase} ({unit.symbol})")
+
+
+def words_for(runs: pd.DataFrame, time: str, time_s: float, former: float | None, first: float | None) -> str:
+    """The time; over the step before and, from the second on, over the first; and what it ends at."""
+    words = time
+    if former is not None:
+        words += f", {former / time_s:.3g}× the former"
+    if first is not None and first != former:
+        words += f", {first / time_s:.3g}× in all"
+    missed = state_of(runs)
+    return words + (f", {missed}" if missed else "")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,291 @@
+#!/usr/bin/python3
+"""A worker that PyTorch makes: DistributedDataParallel over its own Gloo, in thinpipe-trainer's place.
+
+An experiment with {"trainer": "pytorch-ddp"} starts `pytorch-ddp.py work FILE` for each worker. docs/trainers.md says
+what such a program reads and reports. Of the synchronisers it knows dense, fp16 (fp16_compress_hook) and powersgd
+(powerSGD_hook); of the models those in pytorch_parts/models.py.
+"""
+from __future__ import annotations
+
+import fcntl
+import json
+import math
+import os
+import resource
+import socket
+import struct
+import sys
+import threading
+import time
+import warnings
+from pathlib import Path
+
+RANK = 0
+
+
+def report(event: str, /, **more) -> None:
+    print(json.dumps({"event": event, "rank": RANK, **more}), flush=True)
+
+
+def fail(kind: str, message: str) -> int:
+    report("failed", kind=kind, message=message)
+    print(f"{kind}: {message}", file=sys.stderr)
+    return 1
+
+
+# One core's worth of computing each, as thinpipe-trainer's workers: OpenBLAS reads it as it is loaded, and its idle
+# threads would take the processor from those that communicate.
+os.environ.update(OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1")
+try:
+    import torch
+    import torch.distributed as dist
+    from torch import nn
+    from torch.distributed.algorithms.ddp_comm_hooks.default_hooks import fp16_compress_hook
+    from torch.distributed.algorithms.ddp_comm_hooks.powerSGD_hook import PowerSGDState, powerSGD_hook
+
+    from pytorch_parts import models
+    from pytorch_parts.training_data import FashionMnist, epoch_order
+except ImportError as error:
+    sys.exit(fail("input", f"{error}; install python3-torch and python3-numpy"))
+
+UNITS = {"B": 1, "kB": 1000, "MB": 1000**2, "KiB": 1024, "MiB": 1024**2, "GiB": 1024**3}
+
+
+class Refusal(Exception):
+    """What a configuration asks for and this program does not do."""
+
+
+def interface_of(address: str) -> str:
+    get_address = 0x8915  # SIOCGIFADDR
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
+        for _, name in socket.if_nameindex():
+            request = struct.pack("256s", name.encode())
+            try:
+                answer = fcntl.ioctl(any_socket, get_address, request)
+            except OSError:
+                continue  # it has no address
+            if socket.inet_ntoa(answer[20:24]) == address:
+                return name
+    raise RuntimeError(f"no interface has the address {address}")
+
+
+def size_in_bytes(text: str) -> float:
+    number, unit = text.split()
+    return float(number) * UNITS[unit]
+
+
+def refuse_what_is_not_done(config: dict) -> None:
+    """Rather than train something else than what the record says."""
+    done = {
+        "/dataset/name": "fashion_mnist",
+        "/optimiser/name": "sgd",
+        "/schedule/shape": "constant",
+        "/schedule/warmup_iterations": 0,
+        "/pruning/ratio": 0,
+        "/training/clip_norm": None,
+        "/training/label_smoothing": 0,
+        "/compute/device": "cpu",
+        "/weights/head": "keep",
+    }
+    for pointer, value in done.items():
+        found = config
+        for key in pointer.strip("/").split("/"):
+            found = found[key]
+        if found != value:
+            raise Refusal(f"{pointer} is {json.dumps(found)}, but pytorch-ddp does only {json.dumps(value)}")
+
+
+class Method:
+    """What a synchroniser is in DistributedDataParallel's words, and what it hands to collectives."""
+
+    def __init__(self, options: dict, model: nn.parallel.DistributedDataParallel, first_bucket_bytes: int) -> None:
+        self.gradient_bytes = 4 * sum(parameter.numel() for parameter in model.parameters())
+        self.name, self.state, self.sent_before = options["name"], None, 0
+        if self.name == "fp16":
+            if options["variant"] != "pytorch":
+                raise Refusal('fp16 needs {"variant": "pytorch"}, which is what the hook does')
+            model.register_comm_hook(None, fp16_compress_hook)
+        elif self.name == "powersgd":
+            if options["start_step"] < 2:
+                raise Refusal("powersgd needs a start_step of at least 2: the hook's first two steps are dense")
+            self.state = PowerSGDState(
+                process_group=None,
+                matrix_approximation_rank=options["rank"],
+                start_powerSGD_iter=options["start_step"],
+                min_compression_rate=options["min_compression"],
+            )
+            if self.gradient_bytes > first_bucket_bytes:
+                # The hook begins collectives from callbacks, which Gloo runs in another order on each worker: with
+                # several buckets they wait for each other for ever.
+                raise Refusal(
+                    f"PyTorch's powerSGD_hook over Gloo needs the gradient in one bucket; make buckets.first_size at "
+                    f"least {self.gradient_bytes} B"
+                )
+            model.register_comm_hook(self.state, powerSGD_hook)
+        elif self.name != "dense":
+            raise Refusal(f"the synchroniser {self.name} is not among pytorch-ddp's: dense, fp16, powersgd")
+
+    def payload_bytes(self) -> int:
+        """Of the step that has just ended; of PowerSGD as its hook counts it."""
+        if self.name == "fp16":
+            return self.gradient_bytes // 2
+        if self.state is None:
+            return self.gradient_bytes
+        sent = self.state.compression_stats()[2]
+        of_step, self.sent_before = sent - self.sent_before, sent
+        return 4 * of_step if of_step > 0 else self.gradient_bytes
+
+
+class Worker:
+    def __init__(self, description: dict) -> None:
+        self.config = config = description["config"]
+        self.rank, self.workers = description["rank"], description["world_size"]
+        refuse_what_is_not_done(config)
+        training = config["training"]
+        self.batch_size, self.evaluate_every = training["batch_size_per_worker"], training["evaluate_every_iterations"]
+        dataset, folder = config["dataset"], Path(config["dataset"]["directory"])
+        self.train = FashionMnist("train", dataset["train_examples"], folder)
+        self.test = FashionMnist("t10k", dataset["test_examples"], folder)
+        self.per_epoch = len(self.train) // (self.batch_size * self.workers)
+        self.orders = [epoch_order(len(self.train), config["seed"], epoch) for epoch in range(training["epochs"])]
+        os.environ["GLOO_SOCKET_IFNAME"] = interface_of(description["address"])
+        dist.init_process_group(
+            "gloo", f"file://{description['rendezvous_directory']}/pytorch", rank=self.rank, world_size=self.workers
+        )
+        torch.manual_seed(config["seed"])
+        self.bare = models.make(config["model"])
+        if description["starting_weights"] is not None:
+            self.bare.load_state_dict(torch.load(description["starting_weights"]))
+        first_bucket_bytes = int(size_in_bytes(config["buckets"]["first_size"]))
+        dist._DEFAULT_FIRST_BUCKET_BYTES = first_bucket_bytes
+        self.model = nn.parallel.DistributedDataParallel(
+            self.bare, bucket_cap_mb=size_in_bytes(config["buckets"]["size"]) / UNITS["MiB"]
+        )
+        self.method = Method(config["synchroniser"], self.model, first_bucket_bytes)
+        optimiser = config["optimiser"]
+        self.optimiser = torch.optim.SGD(
+            self.bare.parameters(),
+            optimiser["learning_rate"],
+            optimiser["momentum"],
+            weight_decay=optimiser["weight_decay"],
+            nesterov=optimiser["nesterov"],
+        )
+        self.iteration, self.train_time_s, self.losses, self.payload_bytes = 0, 0.0, [], 0
+
+    def run(self) -> None:
+        self.evaluate()
+        last = len(self.orders) * self.per_epoch
+        while self.iteration < last:
+            self.step()
+            if self.iteration % self.evaluate_every == 0 or self.iteration == last:
+                self.evaluate()
+        if self.rank == 0:
+            self.summarise()
+        dist.barrier()
+
+    def step(self) -> None:
+        began, began_working = time.monotonic(), time.thread_time()
+        epoch, place = divmod(self.iteration, self.per_epoch)
+        first = (place * self.workers + self.rank) * self.batch_size
+        images, labels = self.train.batch(self.orders[epoch][first : first + self.batch_size])
+        load_s = time.monotonic() - began
+        self.optimiser.zero_grad()
+        loss = nn.functional.cross_entropy(self.model(images), labels)
+        loss.backward()
+        self.optimiser.step()
+        iteration_time_s = time.monotonic() - began
+        self.iteration += 1
+        self.train_time_s += iteration_time_s
+        self.losses.append(loss.item())
+        payload_bytes = self.method.payload_bytes()
+        self.payload_bytes += payload_bytes
+        if self.rank > 0:
+            return
+        # How long exchanging took beside the backward pass, only the inside of DistributedDataParallel knows.
+        unknown = dict.fromkeys(
+            ("compute_s", "encode_s", "exchange_s", "decode_s", "exposed_exchange_s", "first_bucket_s")
+        )
+        report(
+            "iteration",
+            iteration=self.iteration,
+            epoch=self.iteration / self.per_epoch,
+            train_time_s=self.train_time_s,
+            train_loss=self.losses[-1],
+            applied=True,
+            iteration_time_s=iteration_time_s,
+            load_s=load_s,
+            processor_s=time.thread_time() - began_working,
+            payload_bytes=payload_bytes,
+            sent_bytes=2 * payload_bytes * (self.workers - 1) / self.workers,
+            **unknown,
+        )
+
+    @torch.no_grad()
+    def evaluate(self) -> None:
+        """Each worker a part of the test set; everyone has rank 0's statistics."""
+        for buffer in self.bare.buffers():
+            dist.broadcast(buffer, 0)
+        self.bare.eval()
+        begin, end = (len(self.test) * rank // self.workers for rank in (self.rank, self.rank + 1))
+        loss = correct = 0.0
+        for first in range(begin, end, 500):
+            images, labels = self.test.batch(torch.arange(first, min(first + 500, end)))
+            logits = self.bare(images)
+            loss += nn.functional.cross_entropy(logits, labels, reduction="sum").item()
+            correct += (logits.argmax(-1) == labels).sum().item()
+        self.bare.train()
+        sums = torch.tensor([loss, correct, sum(self.losses), len(self.losses)], dtype=torch.float64)
+        self.losses = []
+        dist.all_reduce(sums)
+        loss, correct, train_loss, steps = sums.tolist()
+        if not math.isfinite(loss):
+            raise RuntimeError(f"the test loss after iteration {self.iteration} is {loss}: a lower learning rate may help")
+        if self.rank == 0:
+            report(
+                "evaluation",
+                iteration=self.iteration,
+                epoch=self.iteration / self.per_epoch,
+                train_time_s=self.train_time_s,
+                train_loss=train_loss / steps if steps else None,
+                test_loss=loss / len(self.test),
+                test_accuracy=correct / len(self.test),
+            )
+
+    def summarise(self) -> None:
+        elements = sum(parameter.numel() for parameter in self.bare.parameters())
+        report(
+            "summary",
+            parameters=elements,
+            pruning={"density": 1.0, "layers": []},
+            synchroniser={},
+            effective_density=self.payload_bytes / (4 * elements * self.iteration),
+            vnmse=None,
+            skipped_steps=0,
+            parameters_hash=None,
+        )
+
+
+def work(path: str) -> int:
+    global RANK
+    description = json.loads(Path(path).read_text(encoding="utf-8"))
+    RANK = description["rank"]
+    report("started", pid=os.getpid(), libraries={"torch": torch.__version__, "numpy": sys.modules["numpy"].__version__})
+    try:
+        torch.set_num_threads(1)
+        worker = Worker(description)
+        # As thinpipe-trainer's: the network, and the threads that communicate, come before computing.
+        os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), 19)
+        worker.run()
+    except Refusal as refusal:
+        return fail("input", str(refusal))
+    except Exception as error:  # whatever it is, the record says it
+        return fail("internal", f"{type(error).__name__}: {error}")
+    report("finished", peak_memory_bytes=1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+    return 0
+
+
+if __name__ == "__main__":
+    if len(sys.argv) != 3 or sys.argv[1] != "work":
+        sys.exit(__doc__)
+    warnings.filterwarnings("ignore")  # PyTorch's about itself would fill the log
+    sys.exit(work(sys.argv[2]))
