@@ -9,9 +9,20 @@ from typing import Sequence
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import ScalarFormatter
 
 from comparison import Comparison, panels_of
-from figure import add_origin, method_styles, name_of, new_figure, parser_of, state_of, time_unit, write_figure
+from figure import (
+    PAGE_WIDTH_IN,
+    add_origin,
+    method_styles,
+    name_of,
+    new_figure,
+    parser_of,
+    state_of,
+    time_unit,
+    write_figure,
+)
 from load import InputError
 
 LABEL_CHARACTERS = 30
@@ -39,7 +50,8 @@ def draw(comparison: Comparison, steps: Sequence[str] | None = None) -> Figure:
         raise InputError(f"{comparison.results.directory}: a waterfall is of one panel ({titles}); choose with --where")
     by_method = dict(list(comparison.runs.groupby("method", sort=False)))
     shown = chosen(comparison, by_method, steps)
-    figure, (axes,) = new_figure(1, panel_height_in=1.0 + 0.42 * len(shown))
+    figure, (axes,) = new_figure(1, panel_height_in=1.0 + 0.3 * len(shown))
+    figure.set_figwidth(PAGE_WIDTH_IN)
     draw_steps(axes, comparison, [by_method[method] for method in shown])
     axes.set_yticks(range(len(shown)), [label_of(method, by_method[method]) for method in shown])
     axes.set_ylim(len(shown) - 0.5, -0.6)
@@ -68,7 +80,7 @@ def draw_steps(axes: Axes, comparison: Comparison, methods: list[pd.DataFrame]) 
     styles, unit, target = method_styles(comparison.methods), time_unit(comparison.runs), comparison.target
     times = [runs.target_time_s[runs.reached].median() for runs in methods]
     known = [time for time in times if time > 0]
-    left = min(known) / 2 / unit.seconds
+    left, longest = min(known) / 2 / unit.seconds, max(known) / unit.seconds
     first, former = None, None
     for row, (runs, time_s) in enumerate(zip(methods, times)):
         if not time_s > 0:
@@ -93,7 +105,8 @@ def draw_steps(axes: Axes, comparison: Comparison, methods: list[pd.DataFrame]) 
         )
         first, former = first or time_s, time_s
     axes.set_xscale("log")
-    axes.set_xlim(left, 12 * max(known) / unit.seconds)
+    axes.set_xlim(left, longest * (longest / left) ** 0.9)  # room for words
+    axes.xaxis.set_major_formatter(ScalarFormatter())
     axes.grid(visible=False, axis="y")
     axes.set_xlabel(f"Time to {target.phrase} ({unit.symbol})")
 
@@ -102,11 +115,15 @@ def words_for(runs: pd.DataFrame, time: str, time_s: float, former: float | None
     """The time; over the step before and, from the second on, over the first; and what it ends at."""
     words = time
     if former is not None:
-        words += f", {former / time_s:.3g}× the former"
+        words += ", " + times_sooner(former / time_s)
     if first is not None and first != former:
-        words += f", {first / time_s:.3g}× in all"
+        words += f"; than the first {times_sooner(first / time_s)}"
     missed = state_of(runs)
     return words + (f", {missed}" if missed else "")
+
+
+def times_sooner(ratio: float) -> str:
+    return f"{ratio:.3g}× sooner" if ratio >= 1 else f"{1 / ratio:.3g}× later"
 
 
 if __name__ == "__main__":
