@@ -365,7 +365,10 @@ std::vector<Run> plan_runs(const Experiment& experiment, const TrainerProgram& t
     run.plan = checked[i].plan;
     run.config.update(run.training_config);
     Json content = checked[i].content;
-    if (run.trainer) content["/trainer"] = content_hash_of_file(*run.trainer);
+    // A shipped one goes by its name, as our own code does; a path has an ending.
+    if (run.trainer && std::filesystem::path(run.config.at("trainer").get<std::string>()).has_extension()) {
+      content["/trainer"] = content_hash_of_file(*run.trainer);
+    }
     if (run.is_replay()) {
       Run convergence = convergence_run_of(run, content);
       run.convergence_run = convergence.id;
