@@ -74,8 +74,13 @@ def size_in_bytes(text: str) -> float:
     return float(number) * UNITS[unit]
 
 
-def refuse_what_is_not_done(config: dict) -> None:
+def refuse_what_is_not_done(description: dict) -> None:
     """Rather than train something else than what the record says."""
+    config = description["config"]
+    if description["slowdowns"] or description["checkpoint"] is not None:
+        raise Refusal("pytorch-ddp neither slows down (worker_events) nor makes checkpoints (on_worker_failure)")
+    if config["collective"]["name"] not in ("auto", "gloo"):
+        raise Refusal(f"/collective/name is {config['collective']['name']}, but DistributedDataParallel has its own Gloo")
     done = {
         "/dataset/name": "fashion_mnist",
         "/optimiser/name": "sgd",
@@ -84,6 +89,7 @@ def refuse_what_is_not_done(config: dict) -> None:
         "/pruning/ratio": 0,
         "/training/clip_norm": None,
         "/training/label_smoothing": 0,
+        "/training/check_agreement_every_iterations": 0,
         "/compute/device": "cpu",
         "/weights/head": "keep",
     }
@@ -140,7 +146,7 @@ class Worker:
     def __init__(self, description: dict) -> None:
         self.config = config = description["config"]
         self.rank, self.workers = description["rank"], description["world_size"]
-        refuse_what_is_not_done(config)
+        refuse_what_is_not_done(description)
         training = config["training"]
         self.batch_size, self.evaluate_every = training["batch_size_per_worker"], training["evaluate_every_iterations"]
         dataset, folder = config["dataset"], Path(config["dataset"]["directory"])
