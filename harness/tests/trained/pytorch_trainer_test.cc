@@ -48,14 +48,21 @@ TEST(PyTorchTrainer, TrainsAsOursDoes) {
 
 TEST(PyTorchTrainer, RefusesWhatItDoesNotDo) {
   if (!python_has_torch()) GTEST_SKIP() << "/usr/bin/python3 has no torch; install python3-torch";
-  const Program program(THINPIPE_BINARY_DIR "/thinpipe-trainer");
-  const auto ended = program.run(program.run_arguments(program.experiment(
-      {{"topology", "loopback"}, {"trainer", "pytorch-ddp"}, {"synchroniser", {{"name", "signsgd"}}}})));
-  EXPECT_EQ(ended.status.code, 1);
-  const Json error = program.record("base").at("error");
-  EXPECT_EQ(error.at("kind"), "input");
-  EXPECT_EQ(error.at("message"),
+  const auto refusal = [](const Json& more) {
+    const Program program(THINPIPE_BINARY_DIR "/thinpipe-trainer");
+    Json base = {{"topology", "loopback"}, {"trainer", "pytorch-ddp"}};
+    base.update(more);
+    EXPECT_EQ(program.run(program.run_arguments(program.experiment(base))).status.code, 1);
+    const Json error = program.record("base").at("error");
+    EXPECT_EQ(error.at("kind"), "input");
+    return error.at("message").get<std::string>();
+  };
+  EXPECT_EQ(refusal({{"synchroniser", {{"name", "signsgd"}}}}),
             "the synchroniser signsgd is not among pytorch-ddp's: dense, fp16, powersgd");
+  EXPECT_EQ(refusal({{"collective", {{"name", "ring"}}}}),
+            "/collective/name is ring, but DistributedDataParallel has its own Gloo");
+  EXPECT_EQ(refusal({{"worker_events", {{{"worker", 1}, {"slowdown", 2}}}}}),
+            "pytorch-ddp neither slows down (worker_events) nor makes checkpoints (on_worker_failure)");
 }
 
 }  // namespace
