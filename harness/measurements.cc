@@ -32,19 +32,10 @@ double quantile(std::vector<double> values, double p) {
 void Measurements::add(const Json& event) {
   const auto kind = event.at("event").get<std::string>();
   if (kind == "iteration" || kind == "replayed_iteration") {
+    if (!event.at("train_time_s").is_null()) add_times(event);
     iterations_ = event.at("iteration").get<std::int64_t>();
     payload_bytes_ += event.at("payload_bytes").get<std::int64_t>();
     sent_bytes_ += event.at("sent_bytes").get<double>();
-    if (event.at("train_time_s").is_null()) return;
-    train_time_s_ = event.at("train_time_s").get<double>();
-    iteration_times_s_.push_back(event.at("iteration_time_s").get<double>());
-    for (const auto& [field, name] : parts) {
-      // A trainer other than ours may not know a part; a simulation takes no processor.
-      const Json part_s = event.value(field, Json(nullptr));
-      Json& all_s = *parts_s_.emplace(name, 0.0).first;
-      if (part_s.is_null()) all_s = nullptr;
-      if (!all_s.is_null()) all_s = all_s.get<double>() + part_s.get<double>();
-    }
   } else if (kind == "evaluation") {
     Json point;
     for (const char* field :
@@ -55,6 +46,21 @@ void Measurements::add(const Json& event) {
   } else if (kind == "summary") {
     summary_ = event;
   }
+}
+
+// All or nothing, as a record is made of what came before a broken event.
+void Measurements::add_times(const Json& event) {
+  Json parts_s = parts_s_;
+  for (const auto& [field, name] : parts) {
+    const Json& part_s = event.at(field);
+    Json& all_s = *parts_s.emplace(name, 0.0).first;
+    if (part_s.is_null()) all_s = nullptr;
+    if (!all_s.is_null()) all_s = all_s.get<double>() + part_s.get<double>();
+  }
+  const auto train_time_s = event.at("train_time_s").get<double>();
+  iteration_times_s_.push_back(event.at("iteration_time_s").get<double>());
+  train_time_s_ = train_time_s;
+  parts_s_ = std::move(parts_s);
 }
 
 void Measurements::go_back_to(std::int64_t iteration) {

@@ -15,8 +15,8 @@ double quantile(std::vector<double> values, double p);
 class Measurements {
  public:
   // An iteration (of a replay too), evaluation or summary event; others are ignored. Iterations whose
-  // train_time_s is null tell nothing of time. Throws Json::exception where a field is missing or of another
-  // type.
+  // train_time_s is null tell nothing of time; a part of an iteration's time is null where it is not known.
+  // Throws Json::exception where a field is missing or of another type, and has then added no time.
   void add(const Json& event);
 
   // Training goes on after this iteration, from a checkpoint: what the curve holds of later ones is gone with
@@ -36,6 +36,8 @@ class Measurements {
   Json iteration_time_s() const;
 
  private:
+  void add_times(const Json& event);
+
   std::int64_t iterations_ = 0;
   std::vector<double> iteration_times_s_;
   Json parts_s_ = Json::object();  // part: sum over iterations; null where one did not tell

@@ -45,6 +45,7 @@ std::vector<Json> ReplayedTraining::simulate(const netem::Topology& topology, co
                         {"exchange_s", iteration.exchange_s},
                         {"decode_s", times.decode_s},
                         {"exposed_exchange_s", iteration.exposed_exchange_s},
+                        {"processor_s", nullptr},
                         {"payload_bytes", 0},
                         {"sent_bytes", 0.0}});
     }

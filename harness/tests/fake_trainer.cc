@@ -285,6 +285,7 @@ int work(const Json& input) {
          {"exchange_s", config.iteration_time_s / 2},
          {"decode_s", 0.0},
          {"exposed_exchange_s", config.iteration_time_s / 4},
+         {"processor_s", nullptr},
          {"payload_bytes", 400},
          {"sent_bytes", 1000}});
     evaluate(i, train_time_s);

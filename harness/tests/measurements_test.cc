@@ -11,7 +11,8 @@ Json iteration(int number, double time_s, double train_time_s) {
           {"compute_s", 0.5 * time_s},    {"encode_s", 0.1 * time_s},
           {"load_s", 0.05 * time_s},      {"exchange_s", 0.3 * time_s},
           {"decode_s", 0.1 * time_s},     {"exposed_exchange_s", 0.2 * time_s},
-          {"payload_bytes", 100},         {"sent_bytes", 175.5}};
+          {"payload_bytes", 100},         {"sent_bytes", 175.5},
+          {"processor_s", 0.4 * time_s}};
 }
 
 Json evaluation(int number, double train_time_s, const Json& accuracy) {
@@ -58,6 +59,18 @@ TEST(Measurements, AnUnknownPartStaysUnknown) {
   measurements.add(iteration(3, 1, 5));
   EXPECT_TRUE(measurements.iteration_time_s().at("exchange").is_null());
   EXPECT_DOUBLE_EQ(measurements.iteration_time_s().at("load"), 0.25 / 3);
+}
+
+TEST(Measurements, AMisspeltPartIsNotAnUnknownOne) {
+  Json misspelt = iteration(1, 1, 1);
+  misspelt["exchange_time_s"] = misspelt["exchange_s"];
+  misspelt.erase("exchange_s");
+  Measurements measurements;
+  EXPECT_THROW(measurements.add(misspelt), Json::exception);
+  EXPECT_TRUE(measurements.iteration_time_s().is_null());
+  measurements.add(iteration(1, 1, 1));
+  EXPECT_THROW(measurements.add(misspelt), Json::exception);
+  EXPECT_DOUBLE_EQ(measurements.iteration_time_s().at("exchange"), 0.3);
 }
 
 TEST(Measurements, GoingBackDropsTheCurvesEndButNotWhatWasDone) {

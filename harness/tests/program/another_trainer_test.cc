@@ -14,13 +14,16 @@ namespace fs = std::filesystem;
 using testing::AllOf;
 using testing::HasSubstr;
 
-// Beside the experiment. It is the stand-in, but for what it says on the way.
-void write_trainer(const Program& program, const std::string& name,
+// A shell script beside the experiment.
+void write_trainer(const Program& program, const std::string& name, const std::string& script,
                    fs::perms permissions = fs::perms::owner_all) {
   const fs::path path = program.folder() / name;
-  std::ofstream(path) << "#!/bin/sh\necho \"asked to $1\" >&2\nexec " THINPIPE_FAKE_TRAINER " \"$@\"\n";
+  std::ofstream(path) << "#!/bin/sh\n" << script << "\n";
   fs::permissions(path, permissions);
 }
+
+// The stand-in, which says something on the way.
+constexpr const char* talkative = "echo \"asked to $1\" >&2; exec " THINPIPE_FAKE_TRAINER " \"$@\"";
 
 Json with_trainer(const std::string& name) {
   return {{"topology", "loopback"}, {"workers", 2}, {"iterations", 3}, {"trainer", name}};
@@ -28,7 +31,7 @@ Json with_trainer(const std::string& name) {
 
 TEST(AnotherTrainer, TrainsInOurTrainersPlace) {
   const Program program;
-  write_trainer(program, "mine.sh");
+  write_trainer(program, "mine.sh", talkative);
   const auto ended = program.run(program.run_arguments(program.experiment(with_trainer("mine.sh"))));
   EXPECT_EQ(ended.status.code, 0) << ended.errors;
   const Json record = program.record("base");
@@ -41,7 +44,7 @@ TEST(AnotherTrainer, TrainsInOurTrainersPlace) {
 
 TEST(AnotherTrainer, ThatChangesMakesAnotherRun) {
   const Program program;
-  write_trainer(program, "mine.sh");
+  write_trainer(program, "mine.sh", talkative);
   const std::string experiment = program.experiment(with_trainer("mine.sh"));
   ASSERT_EQ(program.run(program.run_arguments(experiment)).status.code, 0);
   const Json first = program.record("base").at("run_id");
@@ -51,9 +54,19 @@ TEST(AnotherTrainer, ThatChangesMakesAnotherRun) {
   EXPECT_NE(program.record("base").at("run_id"), first);
 }
 
+TEST(AnotherTrainer, ThatMisspellsAPartOfTimeFails) {
+  const Program program;
+  write_trainer(program, "mine.sh", THINPIPE_FAKE_TRAINER " \"$@\" | sed 's/decode_s/decoding_s/'");
+  const auto ended = program.run(program.run_arguments(program.experiment(with_trainer("mine.sh"))));
+  EXPECT_EQ(ended.status.code, 1) << ended.errors;
+  const Json record = program.record("base");
+  EXPECT_EQ(record.at("status"), "failed");
+  EXPECT_THAT(record.at("error").at("message").get<std::string>(), HasSubstr("decode_s"));
+}
+
 TEST(AnotherTrainer, ThatCannotBeStartedIsRefusedBeforeAnythingRuns) {
   const Program program;
-  write_trainer(program, "mine.sh", fs::perms::owner_read);
+  write_trainer(program, "mine.sh", talkative, fs::perms::owner_read);
   const auto refused = [&program](const Json& base) {
     const auto ended = program.run(program.run_arguments(program.experiment(base)));
     EXPECT_EQ(ended.status.code, 2);
