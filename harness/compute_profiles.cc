@@ -6,6 +6,8 @@
 #include "harness/replay/compute_profile.hh"
 #include "harness/replay/device.hh"
 #include "harness/run_id.hh"
+#include "harness/worker_inputs.hh"
+#include "netem/network.hh"
 
 namespace thinpipe {
 
@@ -29,13 +31,14 @@ Json device_of(const Run& run) {
   return is_device(file) ? to_json(parse_device(file, {run.profile->string(), ""})) : Json(nullptr);
 }
 
-// An estimate is one worker's, whatever is exchanged.
+// An estimate is one worker's, whatever is exchanged; measured computing shares the machine with its
+// exchange.
 Json decisive_for(const Run& run, const Json& device) {
   Json out = {{"device", device}};
   std::vector<const char*> keys = {"model", "dataset", "optimiser", "compute"};
   if (device.is_null()) {
     out["processes"] = run.workers;
-    keys.insert(keys.end(), {"pruning", "synchroniser", "buckets"});
+    keys.insert(keys.end(), {"pruning", "synchroniser", "buckets", "topology", "collective"});
   }
   for (const char* key : keys) out[key] = run.decisive.at(key);
   for (const char* key : {"batch_size_per_worker", "clip_norm", "label_smoothing"}) {
@@ -45,48 +48,30 @@ Json decisive_for(const Run& run, const Json& device) {
   return out;
 }
 
-fs::path with_suffix(fs::path beside, const std::string& suffix) {
-  return beside += suffix;
-}
-
-fs::path rendezvous_of(const fs::path& beside) {
-  return with_suffix(beside, ".rendezvous");
-}
-
-// Files whose names begin with `beside` are the job's.
+// `folder` is the job's.
 std::vector<WorkerCommand> estimating(const Run& run, const Json& device, const fs::path& output,
-                                      const fs::path& beside) {
+                                      const fs::path& folder) {
   Json order = {{"schema_version", record_schema_version},
                 {"config", run.training_config},
                 {"device", device},
                 {"output", output.string()}};
   if (run.estimated_batch_size) order["batch_size_per_worker"] = *run.estimated_batch_size;
-  const fs::path input = with_suffix(beside, ".input.json");
+  const fs::path input = folder / "estimate.json";
   write_atomically(input, record_text(order));
-  return {{.command = "estimate", .input = input, .log = with_suffix(beside, ".log")}};
+  return {{.command = "estimate", .input = input, .log = folder / "estimate.log"}};
 }
 
-// As many processes as in the run, on the loopback device: what they compute takes as long as over a network.
-std::vector<WorkerCommand> measuring(const Run& run, const Json& starting_weights, const fs::path& output,
-                                     const fs::path& beside) {
-  const fs::path rendezvous = rendezvous_of(beside);
-  fs::remove_all(rendezvous);
-  fs::create_directory(rendezvous);
+// As many workers as in the run, over its network: elsewhere the exchange would leave them more or less of
+// the processors and of their caches.
+std::vector<WorkerCommand> measuring(const Run& run, const netem::Network& network,
+                                     const Json& starting_weights, const fs::path& output,
+                                     const fs::path& folder) {
+  WorkerInputs inputs(run, folder, "info");
+  inputs.start_from(starting_weights);
+  fs::create_directory(inputs.rendezvous());
   std::vector<WorkerCommand> workers;
   for (std::int64_t rank = 0; rank < run.workers; ++rank) {
-    const fs::path input = with_suffix(beside, fmt::format(".worker-{}.json", rank));
-    write_atomically(input, record_text({{"schema_version", record_schema_version},
-                                         {"rank", rank},
-                                         {"world_size", run.workers},
-                                         {"address", "127.0.0.1"},
-                                         {"rendezvous_directory", rendezvous.string()},
-                                         {"starting_weights", starting_weights},
-                                         {"config", without_network(run.training_config)},
-                                         {"output", output.string()}}));
-    workers.push_back({.rank = rank,
-                       .command = "profile",
-                       .input = input,
-                       .log = with_suffix(beside, fmt::format(".worker-{}.log", rank))});
+    workers.push_back(inputs.profiling(rank, network.hosts().at(static_cast<std::size_t>(rank)), output));
   }
   return workers;
 }
@@ -108,20 +93,24 @@ std::variant<Json, Outcome> ComputeProfiles::obtain(const Run& run, const Json& 
   const auto make = [&]() -> std::variant<Json, Outcome> {
     const bool estimates = !device.is_null();
     const std::string what = fmt::format("{} what computing takes", estimates ? "estimating" : "measuring");
-    const fs::path beside = fs::absolute(folder / name);
+    const fs::path work = fs::absolute(folder / name);
+    fs::remove_all(work);
+    fs::create_directory(work);
     progress.wait(what);
+    std::optional<netem::Network> network;
+    if (!estimates) network.emplace(run.topology);
     const JobObserver observer{.event = [](std::int64_t /*rank*/, const Json& /*event*/) {},
                                .tick = [&](WorkerControl&) { progress.tick(); }};
     Outcome outcome =
-        executor.execute({.workers = estimates ? estimating(run, device, output, beside)
-                                               : measuring(run, starting_weights, output, beside),
+        executor.execute({.workers = estimates ? estimating(run, device, output, work)
+                                               : measuring(run, *network, starting_weights, output, work),
                           .stall_timeout = stall_timeout},
                          observer);
-    fs::remove_all(rendezvous_of(beside));
     if (outcome.status == Outcome::Status::failed) {
-      outcome.failure->message = what + ": " + outcome.failure->message;
+      outcome.failure->message = fmt::format("{} in {}: {}", what, work.string(), outcome.failure->message);
     }
     if (outcome.status != Outcome::Status::completed) return outcome;
+    fs::remove_all(work);
     return about(output);
   };
   return profiles_.obtain(name, progress, kept, make);

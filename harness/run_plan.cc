@@ -342,7 +342,9 @@ Json without_network(Json training_config) {
 }
 
 bool Run::needs_network() const {
-  return (mode == Mode::live || mode == Mode::replay) && topology.kind != netem::TopologyKind::loopback;
+  const bool measures_computing = mode == Mode::simulate && !profile;
+  return (mode == Mode::live || mode == Mode::replay || measures_computing) &&
+         topology.kind != netem::TopologyKind::loopback;
 }
 
 std::vector<Run> plan_runs(const Experiment& experiment, const TrainerProgram& trainer) {

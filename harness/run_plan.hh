@@ -62,7 +62,8 @@ struct Run {
   // go along none.
   std::vector<int> tree() const;
 
-  // False without an emulated network, or where the topology is the loopback: no namespaces, no caps.
+  // False without an emulated network, or where the topology is the loopback: no namespaces, no caps. A
+  // simulation needs it where what computing takes is measured.
   bool needs_network() const;
 };
 

@@ -33,6 +33,14 @@ WorkerCommand WorkerInputs::replaying(std::int64_t rank, const netem::Host& host
                   {"collective", run_.training_config.at("collective")}});
 }
 
+WorkerCommand WorkerInputs::profiling(std::int64_t rank, const netem::Host& host,
+                                      const fs::path& output) const {
+  return at_host(rank, host, "profile",
+                 {{"starting_weights", starting_weights_},
+                  {"config", run_.training_config},
+                  {"output", output.string()}});
+}
+
 WorkerCommand WorkerInputs::converging() const {
   const fs::path input = folder_ / "converge.json";
   write_atomically(input, record_text({{"schema_version", record_schema_version},

@@ -13,7 +13,7 @@ namespace thinpipe {
 
 class WorkerInputs {
  public:
-  // `run` must outlive this. Files go to `folder`, the run's.
+  // `run` must outlive this. Files go to `folder`.
   WorkerInputs(const Run& run, std::filesystem::path folder, std::string log_level)
       : run_(run), folder_(std::move(folder)), log_level_(std::move(log_level)), tree_(run.tree()) {}
 
@@ -30,6 +30,9 @@ class WorkerInputs {
   // One that makes a trace's communication again.
   WorkerCommand replaying(std::int64_t rank, const netem::Host& host, const std::filesystem::path& trace,
                           const std::filesystem::path& profile) const;
+  // One that measures what computing takes; the first writes it to `output`.
+  WorkerCommand profiling(std::int64_t rank, const netem::Host& host,
+                          const std::filesystem::path& output) const;
   // All workers in one process.
   WorkerCommand converging() const;
 

@@ -21,14 +21,14 @@ Json small_training(const char* mode) {
 }
 
 // By the collective's name.
-std::map<std::string, Json> records_of(const char* mode) {
+std::map<std::string, Json> records_of(const Json& training) {
   const Program program(THINPIPE_BINARY_DIR "/thinpipe-trainer");
   const Json sweep = {{"collective.name", {"gloo", "ring", "island", "auto"}}};
-  const auto result = program.run(program.run_arguments(program.experiment(small_training(mode), sweep), {}));
+  const auto result = program.run(program.run_arguments(program.experiment(training, sweep), {}));
   EXPECT_EQ(result.status.code, 0) << result.errors;
   std::map<std::string, Json> out;
   for (Json& record : load_records(program.results())) {
-    if (record.at("mode") != mode) continue;
+    if (record.at("mode") != training.at("mode")) continue;
     const std::string name = record.at("config").at("collective").at("name");
     out[name] = std::move(record);
   }
@@ -36,7 +36,7 @@ std::map<std::string, Json> records_of(const char* mode) {
 }
 
 TEST(CollectiveRun, ATreeCrossesEachBottleneckOnceAndARingAlmostTwice) {
-  const std::map<std::string, Json> live = records_of("live");
+  const std::map<std::string, Json> live = records_of(small_training("live"));
   ASSERT_EQ(live.size(), 4U);
   for (const char* direction : {"left->middle", "middle->left", "middle->right", "right->middle"}) {
     const auto bytes = [&](const char* name) {
@@ -55,7 +55,9 @@ TEST(CollectiveRun, ATreeCrossesEachBottleneckOnceAndARingAlmostTwice) {
 }
 
 TEST(CollectiveRun, SimulationsGoAlongTheTreeToo) {
-  const std::map<std::string, Json> simulated = records_of("simulate");
+  Json training = small_training("simulate");
+  training["compute_profile"] = "a40";
+  const std::map<std::string, Json> simulated = records_of(training);
   ASSERT_EQ(simulated.size(), 4U);
   const auto exchange_s = [&](const char* name) {
     return simulated.at(name).at("iteration_time_s").at("exchange").get<double>();

@@ -1,5 +1,6 @@
 // Runs of mode "replay": a convergence run's communication, made again by real workers.
 #include <algorithm>
+#include <set>
 
 #include <fcntl.h>
 #include <gmock/gmock.h>
@@ -99,6 +100,23 @@ TEST_F(ReplayRun, KeepsThisMachineBusyOnlyWithAProfileMeasuredHere) {
     EXPECT_EQ(device.at("name") == "NVIDIA A40", estimated) << device;
     EXPECT_GT(record.at("train_time_s").get<double>(), 0);
   }
+}
+
+// Where the exchange takes as much of the processors as in the replay.
+TEST_F(ReplayRun, MeasuresWhatComputingTakesOverItsOwnNetwork) {
+  const auto result =
+      run(small_replay({{"topology", "pair"}}),
+          {{"bottleneck.rate", {"100 Mbit/s", "200 Mbit/s"}}, {"mode", {"replay", "simulate"}}});
+  ASSERT_EQ(result.status.code, 0) << result.errors;
+  const auto profiles = [&](const char* mode) {
+    std::set<std::string> paths;
+    for (const Json& record : records(mode))
+      paths.insert(record.at("replay").at("compute_profile").at("path"));
+    return paths;
+  };
+  EXPECT_EQ(profiles("replay").size(), 2U);
+  EXPECT_EQ(profiles("simulate"), profiles("replay"));
+  for (const std::string& path : profiles("replay")) EXPECT_EQ(load_profile(path).concurrent_workers, 2);
 }
 
 TEST_F(ReplayRun, IsNotMadeAgain) {
