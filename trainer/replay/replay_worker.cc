@@ -19,6 +19,7 @@ namespace {
 constexpr std::int64_t least_iterations = 3;
 constexpr std::int64_t most_iterations = 192;
 constexpr double wanted_precision = 0.02;  // of the mean: half of its 95 % confidence interval
+constexpr double longest_s = 60;           // after which a class of steps gets no iterations beyond the least
 
 // Goes through the schedule together with the other workers.
 class Replay {
@@ -34,7 +35,8 @@ class Replay {
   void run() {
     Json classes = Json::array();
     events_({{"event", "replaying"}});
-    iterate(schedule_.classes.front().samples.front());  // memory and connections that later ones find ready
+    pulse_.enter(Pulse::Phase::exchanging);
+    replayer_.warm_up(own_part(schedule_.classes.front().samples.front()));
     for (const StepClass& each : schedule_.classes) {
       const SampleMean times = measure(each);
       const auto half_width_s = times.half_width();
@@ -68,7 +70,11 @@ class Replay {
 
   ReplayedIteration iterate(const JointStep& step) {
     pulse_.enter(Pulse::Phase::exchanging);
-    return replayer_.iterate(step[static_cast<std::size_t>(collective_.rank())]);
+    return replayer_.iterate(own_part(step));
+  }
+
+  const std::optional<std::size_t>& own_part(const JointStep& step) const {
+    return step[static_cast<std::size_t>(collective_.rank())];
   }
 
   void report(const ReplayedIteration& iteration) {
@@ -96,8 +102,9 @@ class Replay {
   bool is_enough(const SampleMean& times) {
     const auto half_width_s = times.half_width();
     const bool known = half_width_s && *half_width_s <= wanted_precision * times.mean();
-    const torch::Tensor decision =
-        torch::tensor({known || times.count() >= most_iterations ? 1 : 0}, torch::kLong);
+    const bool most =
+        times.count() >= most_iterations || static_cast<double>(times.count()) * times.mean() >= longest_s;
+    const torch::Tensor decision = torch::tensor({known || most ? 1 : 0}, torch::kLong);
     collective_.unmetered().broadcast(decision, 0);
     return decision.item<std::int64_t>() == 1;
   }

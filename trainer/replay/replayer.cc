@@ -8,6 +8,9 @@
 namespace thinpipe::trainer {
 namespace {
 
+// Enough for connections to have found their pace, and soon over where a whole gradient takes a minute.
+constexpr std::int64_t warm_up_elements = std::int64_t{1} << 22;
+
 std::int64_t sum(const std::vector<std::int64_t>& counts) {
   return std::accumulate(counts.begin(), counts.end(), std::int64_t{0});
 }
@@ -24,6 +27,19 @@ Replayer::Replayer(const CommunicationTrace& trace, const ComputeTimes& times, C
   for (const TracedLayout& layout : trace.layouts) {
     layouts_.push_back(timed_layout(layout, trace, times));
   }
+}
+
+void Replayer::warm_up(const std::optional<std::size_t>& exchange) {
+  if (!exchange) return;
+  current_ = &trace_.exchanges[*exchange];
+  const TracedLayout& layout = trace_.layouts[current_->layout];
+  std::size_t buckets = 0;
+  for (std::int64_t elements = 0; buckets < layout.size() && elements < warm_up_elements; ++buckets) {
+    for (const std::size_t p : layout[buckets].parameters) elements += trace_.parameters[p].elements;
+  }
+  thread_.begin(buckets);
+  for (std::size_t b = 0; b < buckets; ++b) thread_.release(b);
+  thread_.drain();
 }
 
 ReplayedIteration Replayer::iterate(const std::optional<std::size_t>& exchange) {

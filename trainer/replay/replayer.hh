@@ -28,6 +28,10 @@ class Replayer {
   Replayer(const CommunicationTrace& trace, const ComputeTimes& times, Computing computing,
            MeteredCollective& collective);
 
+  // Exchanges as many of the first buckets as hold some megabytes of gradient, so that memory and connections
+  // are there for what is timed; of a local step, none. All workers at the same time.
+  void warm_up(const std::optional<std::size_t>& exchange);
+
   // One iteration with this worker's exchange, or a local step; all workers at the same time.
   ReplayedIteration iterate(const std::optional<std::size_t>& exchange);
 

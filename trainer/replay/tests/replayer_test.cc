@@ -52,6 +52,28 @@ TEST(Replayer, MakesTheCallsOfTheTraceAgain) {
   });
 }
 
+// Both buckets of a small gradient; of a large one those until there is enough.
+TEST(Replayer, WarmsUpWithTheFirstBuckets) {
+  CommunicationTrace trace = trace_of_every_operation();
+  const ComputeTimes times = times_of(0, {0, 0}, 0, 0);
+  const auto calls_of_a_warm_up = [&times](const CommunicationTrace& of) {
+    std::size_t calls = 0;
+    run_in_process(2, [&](std::unique_ptr<Collective> member) {
+      const auto rank = static_cast<std::size_t>(member->rank());
+      MeteredCollective metered(std::move(member));
+      if (rank == 0) metered.listen([&](const CollectiveCall& /*call*/) { ++calls; });
+      Replayer replayer(of, times, Computing::waits, metered);
+      replayer.warm_up(rank);
+      replayer.warm_up(std::nullopt);
+      metered.unmetered().barrier();
+    });
+    return calls;
+  };
+  EXPECT_EQ(calls_of_a_warm_up(trace), 2U + 6U);
+  trace.parameters[1].elements = std::int64_t{1} << 30;  // of the first bucket
+  EXPECT_EQ(calls_of_a_warm_up(trace), 2U);
+}
+
 TEST(Replayer, CountsWhatItSends) {
   const CommunicationTrace trace = trace_of_every_operation();
   const ComputeTimes times = times_of(0, {0, 0}, 0, 0);
