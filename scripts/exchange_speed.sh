@@ -1,16 +1,51 @@
 #!/usr/bin/env bash
-# How near all-reduces come to what the network allows, measured here: the table in docs/performance.md. Arguments go to
-# exchange_benchmark; without them it takes about ten minutes. Nothing else should run.
+# How near all-reduces come to what the network allows, measured here: the tables in docs/performance.md. Nothing else
+# should run.
+#
+#   scripts/exchange_speed.sh             both tables
+#   scripts/exchange_speed.sh exchange    by cap and size, beside PyTorch's: about ten minutes
+#   scripts/exchange_speed.sh scaling     by the number of workers, to 64 measured and to 1024 simulated
 set -euo pipefail
 cd "$(dirname "$0")/.."
+
+if [ "${1:-}" = --help ]; then
+  sed -n '2,/^set/{/^set/d;s/^# \{0,1\}//;p}' "$0"
+  exit
+fi
+
+# Measures, and puts the table between its two marks.
+update() {
+  local name=$1 table
+  shift
+  table=$(mktemp)
+  build/release/exchange_benchmark "$@" | tee "$table"
+  printf '\nexchange_benchmark · cpu %s (%s cores) · commit %s · run on %s\n' \
+    "$(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -1)" "$(nproc)" \
+    "$(git describe --always --dirty --abbrev=10)" "$(date -u +%F)" >> "$table"
+  sed -i -e "/<!-- $name: begin -->/,/<!-- $name: end -->/{//!d}" -e "/<!-- $name: begin -->/r $table" docs/performance.md
+  rm "$table"
+}
+
+exchange() {
+  update exchange
+}
+
+scaling() {
+  update scaling --crowds 1 2 4 8 128 --rates 100 --sizes 4 --ways island simulated
+}
+
+case ${1:-all} in
+  all | exchange | scaling) ;;
+  *)
+    echo "exchange_speed: unknown table \"$1\"; known: exchange, scaling" >&2
+    exit 2
+    ;;
+esac
 cmake --preset release -DTHINPIPE_BENCHMARKS=ON --log-level=WARNING
 cmake --build --preset release --target exchange_benchmark
-table=$(mktemp)
-trap 'rm -f "$table"' EXIT
-build/release/exchange_benchmark "$@" > "$table"
-commit=$(git describe --always --dirty --abbrev=10)
-cpu=$(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -1)
-printf '\nexchange_benchmark · cpu %s (%s cores) · commit %s · run on %s\n' "$cpu" "$(nproc)" "$commit" "$(date -u +%F)" >> "$table"
-# Between the two marks.
-sed -i -e "/<!-- exchange: begin -->/,/<!-- exchange: end -->/{//!d}" -e "/<!-- exchange: begin -->/r $table" docs/performance.md
-cat "$table"
+if [ $# -eq 0 ]; then
+  exchange
+  scaling
+else
+  "$1"
+fi

@@ -1,11 +1,13 @@
 // How long an all-reduce takes over the paper's emulated network, over the least that its bytes allow, by way
-// of exchange, cap and size: our backends, and PyTorch's own all_reduce, in the same network and the same
-// run. Workers are programs of their own (worker.cc, peer.py) in the network's hosts.
+// of exchange, cap, size and number of workers: our backends, and PyTorch's own all_reduce, in the same
+// network and the same run, and what the simulation says. Workers are programs of their own (worker.cc,
+// peer.py) in the network's hosts.
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <optional>
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -19,16 +21,21 @@
 #include "netem/network.hh"
 #include "netem/sandbox.hh"
 #include "netem/worker_tree.hh"
+#include "trainer/collectives/benchmarks/exchange/crowd.hh"
+#include "trainer/collectives/benchmarks/exchange/simulated.hh"
 
 namespace thinpipe {
 namespace {
 
 constexpr const char* pytorch = "pytorch";
+constexpr const char* simulated = "simulated";
 
 struct Options {
   std::vector<double> rates_mbit_per_s = {100, 500, 1000};
   std::vector<double> sizes_mb = {25, 100};
   std::vector<std::string> ways = {"island", "ring", "gloo", pytorch};
+  std::vector<int> crowds = {1};
+  int most_workers = 64;
   double burst_us = 256;
   int repetitions = 3;
   std::string topology = THINPIPE_SOURCE_DIR "/topologies/three-switch.json";
@@ -105,42 +112,57 @@ double time_s(const std::vector<Timing>& timings) {
   return median(slowest);
 }
 
+// The networks of a table, one after another.
+void for_each_network(const Options& options, const auto& visit) {
+  for (const int crowd : options.crowds) {
+    for (const double rate_mbit_per_s : options.rates_mbit_per_s) {
+      netem::Topology topology = crowded(netem::load_topology(options.topology), crowd);
+      netem::set_bottleneck_rate(topology, 1e6 * rate_mbit_per_s, Place{"--rates", ""});
+      if (options.burst_us > 0)
+        netem::set_bottleneck_burst(topology, 1e-6 * options.burst_us, Place{"--burst", ""});
+      visit(topology, rate_mbit_per_s);
+    }
+  }
+}
+
+// Time over the least, and the processor time that it took. network: the topology's; none: it has too many
+// workers to start.
+std::string cell(const Options& options, const netem::Topology& topology,
+                 const std::optional<netem::Network>& network, const std::string& way, std::int64_t elements,
+                 double least_s) {
+  if (way == simulated) return fmt::format("{:.2f}", simulated_time_s(topology, elements) / least_s);
+  if (!network) return "–";
+  const std::vector<Timing> timings = measure(*network, way, elements, options.repetitions);
+  const double gigabytes = 4e-9 * static_cast<double>(elements) * options.repetitions;
+  return fmt::format("{:.2f} ({:.1f} s/GB)", time_s(timings) / least_s,
+                     timings.front().machine_busy_s / gigabytes);
+}
+
 void print_table(const Options& options) {
-  fmt::print("| cap (Mbit/s) | vector (MB) | least (s) | {} |\n", fmt::join(options.ways, " | "));
-  fmt::print("| ---: | ---: | ---: |{}\n", [&] {
-    std::string out;
-    for (std::size_t i = 0; i < options.ways.size(); ++i) out += " ---: |";
-    return out;
-  }());
+  fmt::print("| workers | cap (Mbit/s) | vector (MB) | least (s) | {} |\n", fmt::join(options.ways, " | "));
+  fmt::print("|{}\n", fmt::join(std::vector<std::string>(4 + options.ways.size(), " ---: |"), ""));
   const double stolen_before_s = read_machine_time().stolen_s;
-  for (const double rate_mbit_per_s : options.rates_mbit_per_s) {
-    netem::Topology topology = netem::load_topology(options.topology);
-    netem::set_bottleneck_rate(topology, 1e6 * rate_mbit_per_s, Place{"--rates", ""});
-    if (options.burst_us > 0)
-      netem::set_bottleneck_burst(topology, 1e-6 * options.burst_us, Place{"--burst", ""});
-    const netem::Network network(topology);
+  for_each_network(options, [&](const netem::Topology& topology, double rate_mbit_per_s) {
+    std::optional<netem::Network> network;
+    if (std::cmp_less_equal(topology.hosts.size(), options.most_workers)) network.emplace(topology);
     for (const double size_mb : options.sizes_mb) {
       const auto elements = static_cast<std::int64_t>(1e6 * size_mb / 4);
       const double least_s =
           8 * 4 * static_cast<double>(elements) / (1e6 * rate_mbit_per_s * netem::goodput_of_cap);
-      std::string row;
+      fmt::print("| {} | {:.0f} | {:.0f} | {:.2f} |", topology.hosts.size(), rate_mbit_per_s, size_mb,
+                 least_s);
       for (const std::string& way : options.ways) {
-        const std::vector<Timing> timings = measure(network, way, elements, options.repetitions);
-        const double gigabytes = 4e-9 * static_cast<double>(elements) * options.repetitions;
-        row += fmt::format(" {:.2f} ({:.1f} s/GB) |", time_s(timings) / least_s,
-                           timings.front().machine_busy_s / gigabytes);
+        fmt::print(" {} |", cell(options, topology, network, way, elements, least_s));
+        std::fflush(stdout);
       }
-      fmt::print("| {:.0f} | {:.0f} | {:.2f} |{}\n", rate_mbit_per_s, size_mb, least_s, row);
-      std::fflush(stdout);
+      fmt::print("\n");
     }
-  }
+  });
   fmt::print(
       "\nTime until the last worker has the sum, over the least in which the vector crosses a bottleneck "
-      "once, and in "
-      "brackets the processor time of the whole machine for a gigabyte of vector. Medians of {} repetitions. "
-      "{} workers, {}; the host kept {:.1f} s of processor time from this machine.\n",
-      options.repetitions, netem::load_topology(options.topology).hosts.size(),
-      std::filesystem::path(options.topology).stem().string(),
+      "once, and in brackets the processor time of the whole machine for a gigabyte of vector. Medians of {} "
+      "repetitions; {}; the host kept {:.1f} s of processor time from this machine.\n",
+      options.repetitions, std::filesystem::path(options.topology).stem().string(),
       read_machine_time().stolen_s - stolen_before_s);
 }
 
@@ -151,7 +173,15 @@ int run(int argc, char** argv) {
   program.add_option("--rates", options.rates_mbit_per_s, "Caps of the bottlenecks, in Mbit/s")
       ->capture_default_str();
   program.add_option("--sizes", options.sizes_mb, "Vectors of float32, in MB")->capture_default_str();
-  program.add_option("--ways", options.ways, "Backends, and pytorch: torch.distributed's, of python3-torch")
+  program
+      .add_option("--ways", options.ways,
+                  "Backends; pytorch: torch.distributed's, of python3-torch; simulated: no run at all")
+      ->capture_default_str();
+  program
+      .add_option("--crowds", options.crowds, "How many workers are in the place of each of the topology's")
+      ->capture_default_str()
+      ->check(CLI::PositiveNumber);
+  program.add_option("--most-workers", options.most_workers, "Networks with more are only simulated")
       ->capture_default_str();
   program
       .add_option("--burst", options.burst_us, "Bursts in us of the cap, of at least 4 kB; 0: the topology's")
