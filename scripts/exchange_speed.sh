@@ -31,7 +31,7 @@ exchange() {
 }
 
 scaling() {
-  update scaling --crowds 1 2 4 8 128 --rates 100 --sizes 4 --ways island simulated
+  update scaling --crowds 1 2 4 8 128 --rates 50 100 --sizes 4 --ways island simulated
 }
 
 case ${1:-all} in
