@@ -13,17 +13,18 @@ if [ "${1:-}" = --help ]; then
   exit
 fi
 
+table=$(mktemp)
+trap 'rm -f "$table"' EXIT
+
 # Measures, and puts the table between its two marks.
 update() {
-  local name=$1 table
+  local name=$1
   shift
-  table=$(mktemp)
   build/release/exchange_benchmark "$@" | tee "$table"
   printf '\nexchange_benchmark · cpu %s (%s cores) · commit %s · run on %s\n' \
     "$(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -1)" "$(nproc)" \
     "$(git describe --always --dirty --abbrev=10)" "$(date -u +%F)" >> "$table"
   sed -i -e "/<!-- $name: begin -->/,/<!-- $name: end -->/{//!d}" -e "/<!-- $name: begin -->/r $table" docs/performance.md
-  rm "$table"
 }
 
 exchange() {
@@ -34,8 +35,8 @@ scaling() {
   update scaling --crowds 1 2 4 8 128 --rates 50 100 --sizes 4 --ways island simulated
 }
 
-case ${1:-all} in
-  all | exchange | scaling) ;;
+case ${1:-} in
+  '' | exchange | scaling) ;;
   *)
     echo "exchange_speed: unknown table \"$1\"; known: exchange, scaling" >&2
     exit 2
