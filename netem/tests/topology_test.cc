@@ -2,66 +2,21 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <functional>
 #include <sstream>
 
-#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "netem/shape.hh"
+#include "netem/tests/small_topology.hh"
 #include "netem/tests/topology_schema.hh"
 
 namespace thinpipe::netem {
 namespace {
 
 using testing::ElementsAre;
-using testing::HasSubstr;
 
 const std::string folder = THINPIPE_SOURCE_DIR "/topologies/";
-
-// A small correct topology for tests to spoil.
-Json two_switches() {
-  return {{"name", "small"},
-          {"switches", {"left", "right"}},
-          {"hosts", {"a", "b", "c"}},
-          {"links",
-           {{{"between", {Json::array({"a", "b"}), "left"}}},
-            {{"between", {"c", "right"}}},
-            {{"between", {"left", "right"}}, {"rate", "100 Mbit/s"}, {"bottleneck", true}}}}};
-}
-
-// Whether the mistake shows in one value, so that the published schema must refuse it too, or only in the
-// relation of several.
-enum class Mistake { in_form, in_relation };
-
-void expect_refusal(const Json& value, const std::string& pointer, const std::string& part_of_message,
-                    Mistake mistake = Mistake::in_relation) {
-  const std::vector<std::string> schema_says = schema_violations(value);
-  if (mistake == Mistake::in_form) {
-    EXPECT_FALSE(schema_says.empty()) << "the schema accepts " << value;
-  } else {
-    EXPECT_THAT(schema_says, testing::IsEmpty()) << "the schema refuses " << value;
-  }
-  try {
-    parse_topology(value, {"t.json", ""});
-    ADD_FAILURE() << "accepted " << value;
-  } catch (const InputError& error) {
-    EXPECT_EQ(error.place().pointer, pointer) << error.what();
-    EXPECT_THAT(error.message(), HasSubstr(part_of_message));
-  }
-}
-
-void expect_refusal_of_form(const Json& value, const std::string& pointer,
-                            const std::string& part_of_message) {
-  expect_refusal(value, pointer, part_of_message, Mistake::in_form);
-}
-
-Json spoiled(const std::function<void(Json&)>& spoil) {
-  Json value = two_switches();
-  spoil(value);
-  return value;
-}
 
 TEST(TopologyTest, ReadsTheThreeSwitchTopology) {
   const Topology topology = load_topology(folder + "three-switch.json");
@@ -170,28 +125,6 @@ TEST(TopologyTest, GroupsAndRangesNameNodesInOrder) {
   EXPECT_EQ(topology.links[5].b, "z");
 }
 
-TEST(TopologyTest, RefusesGroupsAndRanges) {
-  const auto with_hosts = [](const Json& hosts) { return spoiled([&](Json& t) { t["hosts"] = hosts; }); };
-  expect_refusal_of_form(with_hosts({{"a", 1}, {"b", 1}}), "/hosts", "write a list of groups");
-  expect_refusal_of_form(with_hosts(3), "/hosts", "a list of names, or a group");
-  expect_refusal_of_form(with_hosts({{"w", 0}}), "/hosts/w", "at least 1");
-  expect_refusal_of_form(with_hosts({{"w", 2.5}}), "/hosts/w", "a whole number");
-  expect_refusal_of_form(with_hosts({{"w", 65535}}), "/hosts/w", "at most 65534");
-  expect_refusal_of_form(with_hosts({{"0w", 2}}), "/hosts/0w", "unfit as a device's name");
-  expect_refusal(with_hosts({{"ninechars", 11}}), "/hosts/ninechars", "\"ninechars10\" is unfit");
-  expect_refusal(with_hosts({"w1", {{"w", 2}}}), "/hosts/1/w", "\"w1\" is named twice");
-  expect_refusal(with_hosts({"a", "b", "c", {{"left", 2}}}), "", "the group \"left\" has the name");
-  const auto with_end = [](const char* end) {
-    return spoiled([&](Json& t) { t["links"][1]["between"][0] = end; });
-  };
-  expect_refusal(with_end("c0..d4"), "/links/1/between/0", "differ in their numbers alone");
-  expect_refusal(with_end("c4..c0"), "/links/1/between/0", "the smaller first");
-  expect_refusal_of_form(with_end("c..c4"), "/links/1/between/0", "is no range");
-  expect_refusal_of_form(with_end("c0..c4x"), "/links/1/between/0", "is no range");
-  expect_refusal(with_end("c0..c99999999"), "/links/1/between/0", "is no range");
-  expect_refusal(with_end("c0..c4"), "/links/1/between/0", "no switch or host is named \"c0\"");
-}
-
 TEST(TopologyTest, ADirectionMaySayOtherwise) {
   const Topology topology = parse_topology(spoiled([](Json& t) {
                                              t["links"][2]["delay"] = "20 ms";
@@ -223,58 +156,6 @@ TEST(TopologyTest, BottleneckRateLeavesADirectionWithoutACapAlone) {
   EXPECT_FALSE(topology.links.back().backward.rate_bit_per_s);
 }
 
-TEST(TopologyTest, RefusesImpairments) {
-  const auto with = [](const char* key, const Json& value) {
-    return spoiled([&](Json& t) { t["links"][2][key] = value; });
-  };
-  expect_refusal_of_form(with("delay", "-1 ms"), "/links/2/delay", "at least 0 s");
-  expect_refusal_of_form(with("delay", "20 mbit"), "/links/2/delay", "unknown unit");
-  expect_refusal_of_form(with("jitter", 5), "/links/2/jitter", "with a unit");
-  expect_refusal(with("delay", "11 s"), "/links/2/delay", "at most 10 s");
-  expect_refusal(with("jitter", "1 ms"), "/links/2/jitter", "at most the delay of 0 s");
-  expect_refusal(with("reordering", 0.1), "/links/2/reordering", "needs a \"delay\"");
-  for (const char* const key : {"loss", "duplication", "reordering"}) {
-    for (const Json& share : {Json(-0.1), Json(1), Json("1 %")}) {
-      expect_refusal_of_form(with(key, share), std::string("/links/2/") + key, "must be");
-    }
-  }
-  for (const auto& [key, value] : {std::pair<std::string, Json>{"delay", "1 ms"},
-                                   {"jitter", "1 ms"},
-                                   {"loss", 0.1},
-                                   {"duplication", 0.1},
-                                   {"reordering", 0.1}}) {
-    expect_refusal(spoiled([&](Json& t) { t["links"][1][key] = value; }), "/links/1/" + key,
-                   "needs a \"rate\" beside it");
-  }
-  expect_refusal_of_form(with("forward", 3), "/links/2/forward", "must be an object");
-  expect_refusal(with("backward", {{"burst", "1000 bytes"}}), "/links/2/backward", "holds no full frame");
-}
-
-TEST(TopologyTest, LoopsAreForRoutersAlone) {
-  const Json ring = {{"name", "ring"},
-                     {"switches", {{"s", 4}}},
-                     {"hosts", {{"w", 4}}},
-                     {"links",
-                      {{{"between", {"w0", "s0"}}},
-                       {{"between", {"w1", "s1"}}},
-                       {{"between", {"w2", "s2"}}},
-                       {{"between", {"w3", "s3"}}},
-                       {{"between", {"s0", "s1"}}},
-                       {{"between", {"s1", "s2"}}},
-                       {{"between", {"s2", "s3"}}},
-                       {{"between", {"s3", "s0"}}}}}};
-  expect_refusal(ring, "/links/7/between/1", "closes the loop s3 - s2 - s1 - s0 - s3");
-  Json routed = ring;
-  routed["forwarding"] = "routed";
-  const Topology topology = parse_topology(routed, {"t.json", ""});
-  EXPECT_EQ(topology.forwarding, Forwarding::routed);
-  EXPECT_EQ(to_json(topology)["forwarding"], "routed");
-  routed["forwarding"] = "route";
-  expect_refusal_of_form(routed, "/forwarding", "did you mean \"routed\"");
-  expect_refusal({{"name", "l"}, {"kind", "loopback"}, {"hosts", {"a"}}, {"forwarding", "routed"}},
-                 "/forwarding", "nothing to forward");
-}
-
 TEST(TopologyTest, BottleneckRateReplacesEveryBottlenecksCap) {
   Topology topology = load_topology(folder + "three-switch.json");
   set_bottleneck_rate(topology, 1e9, {"e.json", "/base/bottleneck/rate"});
@@ -292,111 +173,6 @@ TEST(TopologyTest, BottleneckRateNeedsABottleneckAndAFittingRate) {
   for (const double rate : {-1.0, 0.0, 99e3, 17e9}) {
     EXPECT_THROW(set_bottleneck_rate(topology, rate, place), InputError) << rate;
   }
-}
-
-TEST(TopologyTest, RefusesUnknownKeysAndKinds) {
-  expect_refusal_of_form(spoiled([](Json& t) { t["swiches"] = 1; }), "/swiches", "did you mean \"switches\"");
-  expect_refusal_of_form(spoiled([](Json& t) { t["links"][2]["rates"] = 1; }), "/links/2/rates",
-                         "did you mean \"rate\"");
-  expect_refusal_of_form(spoiled([](Json& t) { t["kind"] = "lopback"; }), "/kind",
-                         "did you mean \"loopback\"");
-  expect_refusal_of_form(spoiled([](Json& t) { t.erase("hosts"); }), "", "\"hosts\" is missing");
-  expect_refusal_of_form(spoiled([](Json& t) { t["links"] = 3; }), "/links", "must be a list");
-}
-
-TEST(TopologyTest, RefusesNames) {
-  expect_refusal(spoiled([](Json& t) { t["hosts"][2] = "a"; }), "/hosts/2", "named twice");
-  expect_refusal(spoiled([](Json& t) { t["hosts"][2] = "left"; }), "/hosts/2", "named twice");
-  for (const char* const name : {"", "elevenchars", "a.b", "a/b", "a b", "0a", "-a"}) {
-    expect_refusal_of_form(spoiled([&](Json& t) { t["hosts"][2] = name; }), "/hosts/2",
-                           "unfit as a device's name");
-  }
-  expect_refusal_of_form(spoiled([](Json& t) { t["switches"][0] = "much-too-long"; }), "/switches/0",
-                         "1 to 10 letters");
-}
-
-TEST(TopologyTest, RefusesLinkEnds) {
-  expect_refusal_of_form(spoiled([](Json& t) { t["links"][1]["between"] = "c"; }), "/links/1/between",
-                         "a list of two ends");
-  expect_refusal_of_form(spoiled([](Json& t) { t["links"][1]["between"] = Json::array({"c"}); }),
-                         "/links/1/between", "a list of two ends");
-  expect_refusal(
-      spoiled([](Json& t) {
-        t["links"][1]["between"] = Json::array({Json::array({"c", "a"}), Json::array({"right", "left"})});
-      }),
-      "/links/1/between", "only one of the two ends");
-  expect_refusal(spoiled([](Json& t) { t["links"][1]["between"][1] = "rigth"; }), "/links/1/between/1",
-                 "did you mean \"right\"");
-  expect_refusal(spoiled([](Json& t) { t["links"][0]["between"][0][1] = "bb"; }), "/links/0/between/0/1",
-                 "no switch or host is named \"bb\"");
-}
-
-TEST(TopologyTest, RefusesGraphs) {
-  expect_refusal(spoiled([](Json& t) { t["links"].erase(1); }), "/hosts/2", "c has no link");
-  expect_refusal(spoiled([](Json& t) { t["links"].erase(2); }), "/switches/1", "right cannot reach left");
-  expect_refusal(spoiled([](Json& t) { t["hosts"].push_back("d"); }), "/hosts/3", "d has no link");
-  expect_refusal(spoiled([](Json& t) {
-                   t["links"].push_back({{"between", {"a", "right"}}});
-                 }),
-                 "/links/3/between/0", "the host a has a link already");
-  expect_refusal(spoiled([](Json& t) {
-                   t["links"].push_back({{"between", {"right", "left"}}});
-                 }),
-                 "/links/3/between/1", "closes the loop right - left - right");
-  expect_refusal(spoiled([](Json& t) {
-                   t["links"].push_back({{"between", {"left", "left"}}});
-                 }),
-                 "/links/3/between/1", "from left to itself");
-  expect_refusal({{"name", "lone"}, {"hosts", {"a"}}}, "/links", "use kind \"loopback\"");
-  expect_refusal_of_form({{"name", "none"}, {"hosts", Json::array()}}, "/hosts", "names no host");
-  expect_refusal({{"name", "l"}, {"kind", "loopback"}, {"hosts", {"a"}}, {"switches", {"s"}}}, "/switches",
-                 "has no switches");
-  expect_refusal(
-      {{"name", "l"}, {"kind", "loopback"}, {"hosts", {"a", "b"}}, {"links", {{{"between", {"a", "b"}}}}}},
-      "/links", "has no links");
-}
-
-TEST(TopologyTest, RefusesMoreHostsThanTheSubnetHolds) {
-  Json hosts = Json::array();
-  for (std::size_t i = 0; i <= most_hosts; ++i) hosts.push_back(fmt::format("w{}", i));
-  expect_refusal_of_form({{"name", "big"}, {"kind", "loopback"}, {"hosts", hosts}}, "/hosts", "holds 65534");
-}
-
-TEST(TopologyTest, RefusesMoreLinksThanASwitchHasPorts) {
-  Json hosts = Json::array();
-  for (std::size_t i = 0; i <= most_links_of_a_switch; ++i) hosts.push_back(fmt::format("w{}", i));
-  expect_refusal(
-      {{"name", "star"}, {"switches", {"s"}}, {"hosts", hosts}, {"links", {{{"between", {hosts, "s"}}}}}},
-      "/links/0/between/1", "1023 links already");
-}
-
-TEST(TopologyTest, RefusesCaps) {
-  for (const char* const rate : {"0 Mbit/s", "-5 Mbit/s"}) {
-    expect_refusal_of_form(spoiled([&](Json& t) { t["links"][2]["rate"] = rate; }), "/links/2/rate",
-                           "at least 100 kbit/s");
-  }
-  for (const char* const rate : {"99 kbit/s", "17 Gbit/s"}) {
-    expect_refusal(spoiled([&](Json& t) { t["links"][2]["rate"] = rate; }), "/links/2/rate",
-                   "at least 100 kbit/s");
-  }
-  expect_refusal_of_form(spoiled([](Json& t) { t["links"][2]["rate"] = "100 MB"; }), "/links/2/rate",
-                         "unknown unit");
-  expect_refusal_of_form(spoiled([](Json& t) { t["links"][2]["rate"] = 100; }), "/links/2/rate",
-                         "with a unit");
-  expect_refusal(spoiled([](Json& t) { t["links"][2]["burst"] = "1514 bytes"; }), "/links/2",
-                 "holds no full frame of 1514 bytes");
-  expect_refusal(spoiled([](Json& t) { t["links"][2]["queue"] = "3 kB"; }), "/links/2",
-                 "holds no burst of 4 kB");
-  for (const char* const key : {"burst", "queue"}) {
-    expect_refusal(spoiled([&](Json& t) { t["links"][1][key] = "9 kB"; }), std::string("/links/1/") + key,
-                   "needs a \"rate\" beside it");
-  }
-  expect_refusal(spoiled([](Json& t) { t["links"][1]["queueing"] = "fair"; }), "/links/1/queueing",
-                 "needs a \"rate\" beside it");
-  expect_refusal_of_form(spoiled([](Json& t) { t["links"][2]["queueing"] = "fare"; }), "/links/2/queueing",
-                         "fair");
-  expect_refusal(spoiled([](Json& t) { t["links"][1]["bottleneck"] = true; }), "/links/1/bottleneck",
-                 "needs a \"rate\" beside it");
 }
 
 }  // namespace
