@@ -24,6 +24,12 @@ TracedLayout traced(const std::vector<Bucket>& buckets) {
   return layout;
 }
 
+// Masks are laid over these, in one pass without branches: neither can an infinity become NaN, as under
+// multiplication, nor does what is taken at random cost mispredictions, as under masked_fill.
+torch::Tensor bits_of(const torch::Tensor& floats) {
+  return floats.view(torch::kInt);
+}
+
 std::vector<std::size_t> order_from(const torch::Tensor& tensor) {
   const auto* begin = tensor.data_ptr<std::int64_t>();
   return {begin, begin + tensor.numel()};
@@ -93,10 +99,15 @@ std::vector<torch::Tensor> GradientExchange::prune_gradients(const Mask& mask) {
   for (std::size_t p = 0; p < parameters_.size(); ++p) {
     kept.push_back(mask.flat_mask_for(infos_[p].name).value_or(torch::Tensor()));
     const bool prunes = kept[p].defined() && !kept[p].all().item<bool>();
-    parameters_[p].pruned =
-        prunes ? kept[p].logical_not().view(parameters_[p].tensor.sizes()) : torch::Tensor();
+    parameters_[p].kept =
+        prunes ? kept[p].to(torch::kInt).neg_().view(parameters_[p].tensor.sizes()) : torch::Tensor();
   }
   return kept;
+}
+
+void GradientExchange::clear_pruned(std::size_t p, const torch::Tensor& values) const {
+  const torch::Tensor& kept = parameters_[p].kept;
+  if (kept.defined()) bits_of(values).bitwise_and_(kept.to(values.device()));
 }
 
 void GradientExchange::begin_step() {
@@ -119,11 +130,14 @@ void GradientExchange::begin_step() {
 void GradientExchange::hand_over(std::size_t p, const torch::Tensor& value) {
   const torch::NoGradGuard no_grad;
   Parameter& parameter = parameters_[p];
-  parameter.view.copy_(value);
-  if (inspects_ && !first_non_finite_ && !parameter.view.isfinite().all().item<bool>()) first_non_finite_ = p;
-  // Pruned weights stay at zero because their gradient is: by selection, so that an infinity cannot become
-  // NaN.
-  if (parameter.pruned.defined()) parameter.view.masked_fill_(parameter.pruned, 0);
+  if (inspects_ && !first_non_finite_ && !value.isfinite().all().item<bool>()) first_non_finite_ = p;
+  // Pruned weights stay at zero because their gradient is.
+  if (parameter.kept.defined()) {
+    torch::Tensor bits = bits_of(parameter.view);
+    torch::bitwise_and_out(bits, bits_of(value.to(parameter.view.device())), parameter.kept);
+  } else {
+    parameter.view.copy_(value);
+  }
   parameter.arrived = true;
   ready_[p] = step_.read();
   if (steps_ == 1) arrival_order_.push_back(p);

@@ -87,8 +87,8 @@ class GradientExchange {
   // then on; weights and optimiser are the caller's to bring in line, as enforce() does.
   void adopt_mask(const Mask& mask);
 
-  // bool, of parameter p's shape: what pruning took; undefined where nothing of it.
-  const torch::Tensor& pruned(std::size_t p) const { return parameters_[p].pruned; }
+  // float32, of parameter p's shape: zero where pruning took a weight, whatever stood there.
+  void clear_pruned(std::size_t p, const torch::Tensor& values) const;
 
   const std::vector<Bucket>& layout() const { return buckets_; }
   const Synchroniser& synchroniser() const { return *synchroniser_; }
@@ -106,7 +106,7 @@ class GradientExchange {
 
   struct Parameter {
     torch::Tensor tensor;
-    torch::Tensor pruned = {};  // bool [size], the complement of kept; undefined where nothing is pruned
+    torch::Tensor kept = {};  // int32, its shape: all bits of what pruning kept; undefined: it kept all
     std::optional<unsigned> hook = {};
     std::size_t bucket = 0;
     torch::Tensor view = {};  // float32, the parameter's shape, into its bucket

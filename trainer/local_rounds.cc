@@ -31,9 +31,7 @@ bool LocalRounds::admits_step() {
   for (std::size_t p = 0; p < parameters_.size(); ++p) {
     torch::Tensor& gradient = parameters_[p].mutable_grad();
     if (!gradient.defined()) continue;
-    if (const torch::Tensor& pruned = exchange_.pruned(p); pruned.defined()) {
-      gradient.masked_fill_(pruned.to(gradient.device()), 0);
-    }
+    exchange_.clear_pruned(p, gradient);
     if (!std::isfinite(gradient.sum().item<float>())) {
       if (!lost_) first_non_finite_ = p;
       lost_ = true;
@@ -72,11 +70,7 @@ StepReport LocalRounds::exchange_changes(torch::optim::Optimizer& optimiser) {
 }
 
 void LocalRounds::adopt_mask() {
-  for (std::size_t p = 0; p < start_.size(); ++p) {
-    if (const torch::Tensor& pruned = exchange_.pruned(p); pruned.defined()) {
-      start_[p].masked_fill_(pruned.to(start_[p].device()), 0);
-    }
-  }
+  for (std::size_t p = 0; p < start_.size(); ++p) exchange_.clear_pruned(p, start_[p]);
 }
 
 void LocalRounds::save(TensorMap& state) const {
