@@ -15,14 +15,25 @@ std::int64_t sum(const std::vector<std::int64_t>& counts) {
   return std::accumulate(counts.begin(), counts.end(), std::int64_t{0});
 }
 
+// As many as a training's weights, gradients, momentum and, for a batch of small images, activations.
+std::vector<float> training_memory(Computing computing, const CommunicationTrace& trace) {
+  if (computing == Computing::waits) return {};
+  std::size_t elements = std::size_t{1} << 22;
+  for (const TracedParameter& each : trace.parameters)
+    elements += 3 * static_cast<std::size_t>(each.elements);
+  return std::vector<float>(elements);
+}
+
 }  // namespace
 
 Replayer::Replayer(const CommunicationTrace& trace, const ComputeTimes& times, Computing computing,
                    MeteredCollective& collective)
     : trace_(trace),
       times_(times),
-      computing_(computing),
       collective_(collective),
+      memory_(training_memory(computing, trace)),
+      computing_(computing, memory_),
+      coding_(computing, memory_),
       thread_([this](std::size_t bucket) { exchange_bucket(bucket); }) {
   for (const TracedLayout& layout : trace.layouts) {
     layouts_.push_back(timed_layout(layout, trace, times));
@@ -44,11 +55,11 @@ void Replayer::warm_up(const std::optional<std::size_t>& exchange) {
 
 ReplayedIteration Replayer::iterate(const std::optional<std::size_t>& exchange) {
   const Stopwatch stopwatch;
-  const ComputingTime computing(computing_);
+  computing_.begin();
   const double computed_s = times_.load_s + times_.compute_s;
   ReplayedIteration iteration;
   section_ = {};
-  computing.reach(times_.load_s);
+  computing_.reach(times_.load_s);
   iteration.load_s = stopwatch.elapsed_s();
   if (exchange) {
     current_ = &trace_.exchanges[*exchange];
@@ -58,18 +69,18 @@ ReplayedIteration Replayer::iterate(const std::optional<std::size_t>& exchange) 
     std::ranges::stable_sort(order, {}, [&](std::size_t b) { return layout[b].ready_s; });
     thread_.begin(layout.size());
     for (const std::size_t b : order) {
-      computing.reach(times_.load_s + layout[b].ready_s);
+      computing_.reach(times_.load_s + layout[b].ready_s);
       thread_.release(b);
       if (b == 0) iteration.first_bucket_s = stopwatch.elapsed_s() - iteration.load_s;
     }
-    computing.reach(computed_s);
+    computing_.reach(computed_s);
     const Stopwatch waiting;
     thread_.drain();
     iteration.exposed_exchange_s = waiting.elapsed_s();
   } else {
-    computing.reach(computed_s);
+    computing_.reach(computed_s);
   }
-  ComputingTime(computing_).reach(times_.finish_s);
+  computing_.spend(times_.finish_s);
   iteration.section = section_;
   iteration.iteration_time_s = stopwatch.elapsed_s();
   iteration.processor_s = stopwatch.processor_s() + section_.encode_processor_s + section_.decode_processor_s;
@@ -79,9 +90,9 @@ ReplayedIteration Replayer::iterate(const std::optional<std::size_t>& exchange) 
 void Replayer::exchange_bucket(std::size_t b) {
   const double share = layouts_[current_->layout][b].share;
   collective_.begin_section();
-  ComputingTime(computing_).reach(share * times_.encode_s);
+  coding_.spend(share * times_.encode_s);
   for (const CollectiveCall& each : current_->buckets[b]) call(each);
-  ComputingTime(computing_).reach(share * times_.decode_s);
+  coding_.spend(share * times_.decode_s);
   section_ += collective_.end_section();
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <map>
+#include <vector>
 
 #include "harness/replay/timed_layout.hh"
 #include "trainer/collectives/metered.hh"
@@ -42,8 +43,10 @@ class Replayer {
 
   const CommunicationTrace& trace_;
   const ComputeTimes& times_;
-  Computing computing_;
   MeteredCollective& collective_;
+  std::vector<float> memory_;  // that computing goes through
+  ComputingTime computing_;
+  ComputingTime coding_;  // on the communication thread
   std::vector<std::vector<TimedBucket>> layouts_;
   std::map<ElementType, torch::Tensor> storage_;  // zeros, as many as were needed so far
   const Exchange* current_ = nullptr;
