@@ -8,220 +8,17 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <fnmatch.h>
-#include <unistd.h>
 
 #include "harness/harness_keys.hh"
 #include "harness/merge.hh"
 #include "harness/prediction.hh"
-#include "harness/replay/device.hh"
 #include "harness/run_id.hh"
-#include "harness/shipped_files.hh"
+#include "harness/run_reading.hh"
 #include "harness/support/nearest.hh"
 #include "netem/worker_tree.hh"
 
 namespace thinpipe {
 namespace {
-
-// As the shipped topologies have hosts.
-constexpr std::int64_t default_convergence_workers = 8;
-// What the configuration of a convergence run names, whatever its replays go over: it is one run for all.
-// Workers without an emulated network go over it, on the loopback.
-constexpr const char* collective_without_network = "gloo";
-
-// Loads each topology once, whatever the number of runs that use it.
-class Topologies {
- public:
-  explicit Topologies(const std::string& experiment_file)
-      : folder_(std::filesystem::path(experiment_file).parent_path()) {}
-
-  const netem::Topology& load(const std::string& name, const Place& place) {
-    const auto cached = loaded_.find(name);
-    if (cached != loaded_.end()) return cached->second;
-    const std::filesystem::path path = shipped_topologies().find(name, folder_, place);
-    return loaded_.emplace(name, netem::load_topology(path)).first->second;
-  }
-
-  // Where files that an experiment names by a path are sought.
-  const std::filesystem::path& folder() const { return folder_; }
-
- private:
-  std::filesystem::path folder_;
-  std::map<std::string, netem::Topology> loaded_;
-};
-
-// {"rate": …} where all bottlenecks share one cap; null otherwise.
-Json common_bottleneck(const netem::Topology& topology) {
-  std::optional<double> rate_bit_per_s;
-  for (const netem::Link& link : topology.links) {
-    if (!link.bottleneck) continue;
-    for (const netem::Direction& direction : {link.forward, link.backward}) {
-      if (!direction.rate_bit_per_s) continue;
-      if (rate_bit_per_s && *rate_bit_per_s != *direction.rate_bit_per_s) return nullptr;
-      rate_bit_per_s = direction.rate_bit_per_s;
-    }
-  }
-  return rate_bit_per_s ? Json{{"rate", format_quantity(Quantity::rate, *rate_bit_per_s)}} : Json(nullptr);
-}
-
-void apply_bottleneck(netem::Topology& topology, const Json& value, const Place& place) {
-  JsonObject object(value, place);
-  double rate_bit_per_s = 0;
-  object.read("rate", rate_bit_per_s, {.quantity = Quantity::rate, .above = 0, .required = true});
-  std::optional<double> burst_s;
-  object.read("burst", burst_s, {.quantity = Quantity::duration, .above = 0});
-  object.finish();
-  netem::set_bottleneck_rate(topology, rate_bit_per_s, object.place_of("rate"));
-  if (burst_s) netem::set_bottleneck_burst(topology, *burst_s, object.place_of("burst"));
-}
-
-// Reads what is to change during the run, and adds it to the configuration where there is something: runs
-// without changes keep the identity they always had.
-void read_changes(JsonObject& object, const Topologies& topologies, Run& run) {
-  run.schedule = netem::read_schedule(object, run.topology, [&](const std::string& name, const Place& place) {
-    return shipped_rate_traces().find(name, topologies.folder(), place).string();
-  });
-  if (Json events = netem::events_to_json(run.schedule); !events.is_null()) {
-    run.config["network_events"] = std::move(events);
-  }
-  Json trace = netem::trace_to_json(run.schedule);
-  if (trace.is_null()) return;
-  Json steps = Json::array();
-  for (const netem::RateStep& step : run.schedule.trace->trace.steps) {
-    steps.push_back({step.at_s, step.rate_bit_per_s});
-  }
-  const auto& period_s = run.schedule.trace->trace.period_s;
-  trace["steps_hash"] = content_hash(Json{steps, period_s ? Json(*period_s) : Json(nullptr)}.dump());
-  run.config["rate_trace"] = std::move(trace);
-}
-
-// Likewise what is to befall workers, and what happens then.
-void read_faults(JsonObject& object, Run& run) {
-  run.worker_events = read_worker_events(object, run.workers);
-  run.on_worker_failure = read_failure_policy(object);
-  for (const WorkerEvent& event : run.worker_events) run.config["worker_events"].push_back(to_json(event));
-  if (run.on_worker_failure.restarts()) {
-    run.config["on_worker_failure"] = write_options(run.on_worker_failure);
-  }
-}
-
-void refuse(JsonObject& object, const std::string& key, const char* why) {
-  if (object.find(key) != nullptr) throw InputError(object.place_of(key), why);
-}
-
-void read_network_part(JsonObject& object, Topologies& topologies, const std::string& mode, Run& run) {
-  std::string topology = "three-switch";
-  object.read("topology", topology);
-  run.topology = topologies.load(topology, object.place_of("topology"));
-  if (const Json* bottleneck = object.find("bottleneck")) {
-    apply_bottleneck(run.topology, *bottleneck, object.place_of("bottleneck"));
-  }
-  const auto hosts = static_cast<std::int64_t>(run.topology.hosts.size());
-  run.workers = hosts;
-  object.read("workers", run.workers, {.at_least = 1});
-  if (run.workers > hosts) {
-    throw InputError(object.place_of("workers"),
-                     fmt::format("must be at most {}, the number of hosts of the topology \"{}\", but is {}",
-                                 hosts, run.topology.name, run.workers));
-  }
-  run.config = {{"mode", mode},
-                {"topology", netem::to_json(run.topology)},
-                {"bottleneck", common_bottleneck(run.topology)},
-                {"workers", run.workers}};
-}
-
-// A program that trains in thinpipe-trainer's place.
-void read_trainer(JsonObject& object, const std::filesystem::path& folder, Run& run) {
-  std::optional<std::string> name;
-  object.read("trainer", name);
-  if (!name) return;
-  const Place place = object.place_of("trainer");
-  run.trainer = std::filesystem::absolute(shipped_trainers().find(*name, folder, place));
-  if (::access(run.trainer->c_str(), X_OK) != 0) {
-    throw InputError(place,
-                     fmt::format("the trainer {} cannot be executed: chmod +x, and a first line such as "
-                                 "#!/usr/bin/env python3",
-                                 run.trainer->string()));
-  }
-  run.config["trainer"] = *name;
-}
-
-void read_live_part(JsonObject& object, Topologies& topologies, Run& run) {
-  refuse(object, "compute_profile", "is for modes \"replay\" and \"simulate\": a live run computes");
-  read_network_part(object, topologies, "live", run);
-  read_trainer(object, topologies.folder(), run);
-  read_changes(object, topologies, run);
-  read_faults(object, run);
-}
-
-void read_profile(JsonObject& object, const std::filesystem::path& folder, Run& run) {
-  const Json* const value = object.find("compute_profile");
-  const Place place = object.place_of("compute_profile");
-  if (value == nullptr || *value == "measured") {
-    run.config["compute_profile"] = "measured";
-    return;
-  }
-  EstimateOptions options;
-  if (value->is_object()) {
-    options = read_options<EstimateOptions>(*value, place);
-  } else {
-    read_value(*value, place, {}, options.device);
-  }
-  run.profile = shipped_compute_profiles().find(options.device, folder, place);
-  run.estimated_batch_size = options.batch_size_per_worker;
-  if (run.estimated_batch_size && !is_device(parse_json_file(run.profile->string()))) {
-    throw InputError(place / "batch_size_per_worker",
-                     fmt::format("is for estimates: {} is no description of a device, but a profile with a "
-                                 "batch of its own",
-                                 run.profile->string()));
-  }
-  run.config["compute_profile"] = *value;
-}
-
-// What comes by the clock, or befalls workers, has no place in a training that is replayed in samples.
-void read_replay_part(JsonObject& object, Topologies& topologies, const std::string& mode, Run& run) {
-  run.mode = mode == "replay" ? Mode::replay : Mode::simulate;
-  refuse(object, "trainer", "is for mode \"live\": what others hand to their collectives is not recorded");
-  for (const char* key : {"network_events", "rate_trace", "worker_events", "on_worker_failure"}) {
-    refuse(object, key, "is for mode \"live\": a replay goes through samples of a training's steps");
-  }
-  read_network_part(object, topologies, mode, run);
-  read_profile(object, topologies.folder(), run);
-}
-
-// What a network or the clock would have to be there for is refused: it would do nothing.
-void read_convergence_part(JsonObject& object, Run& run) {
-  run.mode = Mode::converge;
-  run.topology.kind = netem::TopologyKind::loopback;
-  run.workers = default_convergence_workers;
-  object.read("workers", run.workers, {.at_least = 1});
-  for (const std::string& key : harness_keys()) {
-    if (key == "mode" || key == "workers") continue;
-    refuse(object, key,
-           "is for mode \"live\": a convergence run has no network, and its workers are one process");
-  }
-  refuse(object, "collective", "is for modes with a network: a convergence run's workers are one process");
-  run.config = {{"mode", "converge"}, {"workers", run.workers}};
-}
-
-// The harness's part of a configuration; places are pointers into the merged configuration.
-Run read_harness_part(const Point& point, Topologies& topologies) {
-  Run run;
-  run.labels = point.labels;
-  run.label = point.label();
-  JsonObject object(point.config, {"", ""});
-  std::string mode = "live";
-  object.read("mode", mode, {.one_of = {"live", "converge", "replay", "simulate"}});
-  if (mode == "live") read_live_part(object, topologies, run);
-  if (mode == "converge") read_convergence_part(object, run);
-  if (mode == "replay" || mode == "simulate") read_replay_part(object, topologies, mode, run);
-  for (netem::NetworkEvent& event : run.schedule.events) event.place = point.place_of(event.place.pointer);
-  for (WorkerEvent& event : run.worker_events) event.place = point.place_of(event.place.pointer);
-  run.training_config = point.config;
-  for (const std::string& key : harness_keys()) run.training_config.erase(key);
-  run.training_config["workers"] = run.workers;
-  if (run.mode == Mode::converge) run.training_config["collective"] = {{"name", collective_without_network}};
-  return run;
-}
 
 // Sets what a run is known by, its configuration being whole.
 void identify(Run& run, const Json& content) {
@@ -229,7 +26,15 @@ void identify(Run& run, const Json& content) {
   run.id = run_id(run.config, content);
 }
 
-// The same training without a network, its communication recorded.
+// Where the experiment's network is not there, what would carry its bytes over that says nothing.
+Json without_network(Json training_config) {
+  const auto collective = training_config.find("collective");
+  if (collective != training_config.end()) (*collective)["name"] = collective_without_network;
+  return training_config;
+}
+
+// The same training without a network, its communication recorded. Where its collectives go along a tree, it
+// is the same to the bit.
 Run convergence_run_of(const Run& replay, const Json& content) {
   Run run;
   run.mode = Mode::converge;
@@ -241,7 +46,9 @@ Run convergence_run_of(const Run& replay, const Json& content) {
   run.training_config = without_network(replay.training_config);
   run.plan = replay.plan;
   run.leaves_trace = true;
+  run.sum_tree = replay.tree();
   run.config = {{"mode", "converge"}, {"workers", run.workers}};
+  if (!run.sum_tree.empty()) run.config["sum_tree"] = run.sum_tree;
   run.config.update(run.training_config);
   identify(run, content);
   return run;
@@ -331,14 +138,9 @@ std::string Run::collective() const {
 }
 
 std::vector<int> Run::tree() const {
+  if (mode == Mode::converge) return sum_tree;
   if (collective() != "island") return {};
   return netem::worker_tree(topology, static_cast<std::size_t>(workers));
-}
-
-Json without_network(Json training_config) {
-  const auto collective = training_config.find("collective");
-  if (collective != training_config.end()) (*collective)["name"] = collective_without_network;
-  return training_config;
 }
 
 bool Run::needs_network() const {

@@ -31,7 +31,7 @@ struct Run {
   Json config;    // normalised: mode, workers, and the trainer's part; where there is a network also topology
                   // (resolved, caps applied) and bottleneck; of a live run network_events, rate_trace,
                   // worker_events and on_worker_failure where there are any; of a replay or simulation
-                  // compute_profile
+                  // compute_profile; of a convergence run for replays along a tree, sum_tree
   Json decisive;  // what the id is a hash of; see decisive_part()
   Json training_config;  // the trainer's part alone, as it goes into worker.json
   Json plan;             // the trainer's prediction; see CheckedConfig
@@ -45,7 +45,8 @@ struct Run {
   std::string convergence_run = {};                       // of a replay or simulation: the run that it is of
   std::optional<std::filesystem::path> profile = {};      // likewise, or a device's; nothing: measured here
   std::optional<std::int64_t> estimated_batch_size = {};  // per worker; nothing: the training's
-  bool leaves_trace = false;  // a convergence run for a replay: no use without its trace
+  std::vector<int> sum_tree = {};  // of a convergence run: the tree of its replays' workers
+  bool leaves_trace = false;       // a convergence run for a replay: no use without its trace
 
   // Of a convergence run's communication.
   bool is_replay() const { return mode == Mode::replay || mode == Mode::simulate; }
@@ -58,18 +59,14 @@ struct Run {
   // way nobody told, a ring.
   std::string collective() const;
 
-  // The parents of its workers in the tree that its collectives go along (netem/worker_tree.hh); empty: they
-  // go along none.
+  // The parents of its workers in the tree that its collectives go along (netem/worker_tree.hh), or of a
+  // convergence run its sums; empty: they go along none.
   std::vector<int> tree() const;
 
   // False without an emulated network, or where the topology is the loopback: no namespaces, no caps. A
   // simulation needs it where what computing takes is measured.
   bool needs_network() const;
 };
-
-// A training's configuration where the experiment's network is not there: what would carry its bytes over
-// that says nothing.
-Json without_network(Json training_config);
 
 // Identical points become one run, under the labels of the first. Before the first replay of a training comes
 // its convergence run, under the labels that all its replays share. Throws InputError naming the place in the

@@ -46,6 +46,7 @@ WorkerCommand WorkerInputs::converging() const {
   write_atomically(input, record_text({{"schema_version", record_schema_version},
                                        {"starting_weights", starting_weights_},
                                        {"communication_trace", (folder_ / trace_file_name).string()},
+                                       {"parents", tree_},
                                        {"log_level", log_level_},
                                        {"config", run_.training_config}}));
   return {.rank = 0, .command = "converge", .input = input, .log = folder_ / "workers.log"};

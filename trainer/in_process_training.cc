@@ -7,6 +7,7 @@
 #include "trainer/collectives/in_process.hh"
 #include "trainer/content_hash.hh"
 #include "trainer/heartbeat.hh"
+#include "trainer/parents.hh"
 #include "trainer/process.hh"
 #include "trainer/training_setup.hh"
 #include "trainer/weights.hh"
@@ -20,6 +21,7 @@ void read_training(JsonObject& object, InProcessTraining& training) {
   object.read("starting_weights", training.starting_weights);
   object.read("log_level", training.log_level, {.one_of = log_levels()});
   training.config = parse_training_config(object.get("config"), object.place_of("config"));
+  training.parents = read_parents(object, training.config.workers);
 }
 
 bool train_in_process(const InProcessTraining& training, const EventSink& events,
@@ -35,13 +37,14 @@ bool train_in_process(const InProcessTraining& training, const EventSink& events
     events({{"event", "dataset"}, {"hash", content_hash(*dataset)}});
     const TensorMap weights =
         training.starting_weights ? load_tensors(*training.starting_weights) : TensorMap{};
-    run_in_process(static_cast<int>(training.config.workers), [&](std::unique_ptr<Collective> member) {
+    const auto work_as = [&](std::unique_ptr<Collective> member) {
       const int rank = member->rank();
       const EventSink rank_0_only = rank == 0 ? events : [](const Json&) {};
       TrainingLoop loop(training.config, *dataset, std::move(member), weights, {}, rank_0_only,
                         rank == 0 ? &pulse : nullptr);
       work(rank, loop);
-    });
+    };
+    run_in_process(static_cast<int>(training.config.workers), training.parents, work_as);
     finish();
     events({{"event", "finished"}, {"rank", 0}});
     return true;

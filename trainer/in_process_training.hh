@@ -9,6 +9,7 @@ struct InProcessTraining {
   std::optional<std::string> starting_weights;  // path
   std::string log_level = "info";
   TrainingConfig config;
+  std::vector<int> parents;  // of the tree that sums go along; empty: in rank order
 };
 
 // The members of an input file that every such training has. Throws InputError.

@@ -1,7 +1,5 @@
 #include "trainer/worker.hh"
 
-#include <algorithm>
-
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 #include <torch/version.h>
@@ -12,6 +10,7 @@
 #include "trainer/collectives/gloo.hh"
 #include "trainer/content_hash.hh"
 #include "trainer/heartbeat.hh"
+#include "trainer/parents.hh"
 #include "trainer/process.hh"
 #include "trainer/training_setup.hh"
 
@@ -36,26 +35,6 @@ std::vector<Slowdown> read_slowdowns(const Json& value, const Place& place) {
     object.finish();
   }
   return slowdowns;
-}
-
-// Of each worker in a tree: every one comes to the root.
-std::vector<int> read_parents(JsonObject& object, std::int64_t world_size) {
-  std::vector<std::int64_t> parents;
-  object.read("parents", parents, {.at_least = -1, .below = static_cast<double>(world_size)});
-  const Place place = object.place_of("parents");
-  if (!parents.empty() && std::cmp_not_equal(parents.size(), world_size)) {
-    throw InputError(place,
-                     fmt::format("must name {} workers' parents, but names {}", world_size, parents.size()));
-  }
-  for (std::size_t rank = 0; rank < parents.size(); ++rank) {
-    std::int64_t steps = 0;
-    for (std::int64_t next = parents[rank]; next >= 0; next = parents[static_cast<std::size_t>(next)]) {
-      if (++steps == world_size)
-        throw InputError(place / rank, "does not come to the root: the tree has a loop");
-    }
-  }
-  if (std::ranges::count(parents, -1) > 1) throw InputError(place, "has several roots, which are -1");
-  return {parents.begin(), parents.end()};
 }
 
 }  // namespace

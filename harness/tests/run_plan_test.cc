@@ -104,7 +104,9 @@ TEST(PlanRuns, APatternThatMeansAReplayKeepsItsConvergenceRun) {
 }
 
 TEST(PlanRuns, AReplaysConvergenceRunIsTheOneOfModeConverge) {
-  const auto runs = plan(R"({"base": {}, "sweep": {"mode": ["replay", "live", "converge"]}})");
+  const auto runs =
+      plan(R"({"base": {}, "sweep": {"mode": {"replay": {"mode": "replay", "collective": {"name": "ring"}},
+                                                     "live": {}, "converge": {"mode": "converge"}}}})");
   ASSERT_EQ(runs.size(), 3);
   EXPECT_EQ(runs[0].mode, Mode::converge);
   EXPECT_EQ(runs[0].label, "converge");
@@ -116,11 +118,28 @@ TEST(PlanRuns, AReplaysConvergenceRunIsTheOneOfModeConverge) {
 }
 
 TEST(PlanRuns, ReplaysOverDifferentCollectivesShareTheirConvergenceRun) {
-  const auto runs = plan(R"({"base": {"mode": "replay"}, "sweep": {"collective.name": ["gloo", "auto"]}})");
+  const auto runs = plan(R"({"base": {"mode": "replay"}, "sweep": {"collective.name": ["gloo", "ring"]}})");
   ASSERT_EQ(runs.size(), 3);
   EXPECT_EQ(runs[1].convergence_run, runs[0].id);
   EXPECT_EQ(runs[2].convergence_run, runs[0].id);
   EXPECT_FALSE(runs[0].plan.contains("collective"));
+  EXPECT_FALSE(runs[0].config.contains("sum_tree"));
+}
+
+TEST(PlanRuns, ReplaysAlongATreeHaveAConvergenceRunThatSumsAlongIt) {
+  const auto runs = plan(R"({"base": {"mode": "replay"},
+                             "sweep": {"collective.name": ["island", "auto", "gloo"],
+                                       "bottleneck.rate": ["100 Mbit/s", "1 Gbit/s"]}})");
+  ASSERT_EQ(runs.size(), 8);
+  const auto& along_the_tree = runs[0];
+  EXPECT_EQ(along_the_tree.mode, Mode::converge);
+  EXPECT_EQ(along_the_tree.tree(), runs[1].tree());
+  EXPECT_EQ(along_the_tree.config.at("sum_tree"), Json(runs[1].tree()));
+  EXPECT_EQ(runs[4].label, "auto, 1 Gbit/s");
+  for (std::size_t i = 1; i <= 4; ++i) EXPECT_EQ(runs[i].convergence_run, along_the_tree.id);
+  EXPECT_EQ(runs[5].mode, Mode::converge);
+  EXPECT_TRUE(runs[5].tree().empty());
+  EXPECT_EQ(runs[7].convergence_run, runs[5].id);
 }
 
 TEST(PlanRuns, RefusesWhatAModeCannotDo) {

@@ -1,5 +1,6 @@
 #include "trainer/collectives/in_process.hh"
 
+#include <algorithm>
 #include <condition_variable>
 #include <cstring>
 #include <deque>
@@ -8,6 +9,7 @@
 #include <mutex>
 #include <numeric>
 #include <thread>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -29,12 +31,56 @@ std::byte* bytes_of(const torch::Tensor& tensor) {
   return static_cast<std::byte*>(tensor.data_ptr());
 }
 
+// Of the tensors of some workers, in that of another.
+struct Sum {
+  int into = 0;
+  std::vector<int> from;
+};
+
+// In their order; the last one is the whole.
+using Sums = std::vector<Sum>;
+
+Sums sums_by_rank(int world_size) {
+  Sums out = {{.into = 0, .from = {}}};
+  for (int rank = 1; rank < world_size; ++rank) out.push_back({.into = 0, .from = {rank}});
+  return out;
+}
+
+// Children before their parents.
+Sums sums_along(const std::vector<int>& parents) {
+  std::vector<std::vector<int>> children(parents.size());
+  std::vector<int> order;
+  for (std::size_t rank = 0; rank < parents.size(); ++rank) {
+    std::vector<int>& siblings =
+        parents[rank] < 0 ? order : children.at(static_cast<std::size_t>(parents[rank]));
+    siblings.push_back(static_cast<int>(rank));
+  }
+  const std::size_t roots = order.size();
+  Sums out;
+  for (std::size_t next = 0; next < order.size(); ++next) {
+    const std::vector<int>& from = children[static_cast<std::size_t>(order[next])];
+    if (next == 0 || !from.empty()) out.push_back({.into = order[next], .from = from});
+    order.insert(order.end(), from.begin(), from.end());
+  }
+  if (roots != 1 || order.size() != parents.size()) {
+    throw Error("a group's tree has to come to every worker from one root");
+  }
+  std::ranges::reverse(out);
+  return out;
+}
+
 }  // namespace
 
 class InProcessGroup::State {
  public:
-  explicit State(int world_size) : contributions(world_size), joined_(world_size, false) {
+  State(int world_size, const std::vector<int>& parents)
+      : contributions(world_size),
+        sums(parents.empty() ? sums_by_rank(world_size) : sums_along(parents)),
+        joined_(world_size, false) {
     if (world_size < 1) throw Error(fmt::format("a group needs at least one worker, not {}", world_size));
+    if (!parents.empty() && std::cmp_not_equal(parents.size(), world_size)) {
+      throw Error(fmt::format("a group of {} workers has a tree of {}", world_size, parents.size()));
+    }
   }
 
   int world_size() const { return static_cast<int>(contributions.size()); }
@@ -98,6 +144,7 @@ class InProcessGroup::State {
 
   // contributions[r] is written by worker r before a meeting and read by all after it.
   std::vector<Contribution> contributions;
+  const Sums sums;
 
  private:
   void throw_if_aborted(const std::string& call) const {
@@ -231,22 +278,23 @@ class InProcessGroup::Member : public Collective {
     }
   }
 
-  // Worker r reduces the r-th part of everyone's tensor, into rank 0's and from there into the others'.
+  // Worker r reduces the r-th part of everyone's tensor; what the last sum holds goes to all.
   void reduce_own_part(Reduce reduce) const {
     const std::vector<Contribution>& all = state_->contributions;
-    const torch::Tensor& result = all.front().tensor;
-    const std::size_t element_size = result.element_size();
-    const auto elements = static_cast<std::size_t>(result.numel());
+    const std::size_t element_size = all.front().tensor.element_size();
+    const auto elements = static_cast<std::size_t>(all.front().tensor.numel());
     const std::size_t begin = elements * rank_ / world_size();
     const std::size_t count = elements * (rank_ + 1) / world_size() - begin;
     if (count == 0) return;
-    std::byte* const target = bytes_of(result) + begin * element_size;
-    for (int r = 1; r < world_size(); ++r) {
-      const void* const part = bytes_of(all[r].tensor) + begin * element_size;
-      reduce(target, std::span(&part, 1), count);
+    const auto part_of = [&](int rank) { return bytes_of(all[rank].tensor) + begin * element_size; };
+    for (const Sum& sum : state_->sums) {
+      std::vector<const void*> parts;
+      for (const int rank : sum.from) parts.push_back(part_of(rank));
+      reduce(part_of(sum.into), parts, count);
     }
-    for (int r = 1; r < world_size(); ++r) {
-      std::memcpy(bytes_of(all[r].tensor) + begin * element_size, target, count * element_size);
+    const int whole = state_->sums.back().into;
+    for (int r = 0; r < world_size(); ++r) {
+      if (r != whole) std::memcpy(part_of(r), part_of(whole), count * element_size);
     }
   }
 
@@ -256,7 +304,8 @@ class InProcessGroup::Member : public Collective {
   std::string farewell_;  // made beforehand: the destructor must not fail
 };
 
-InProcessGroup::InProcessGroup(int world_size) : state_(std::make_shared<State>(world_size)) {}
+InProcessGroup::InProcessGroup(int world_size, const std::vector<int>& parents)
+    : state_(std::make_shared<State>(world_size, parents)) {}
 
 std::unique_ptr<Collective> InProcessGroup::join(int rank) {
   state_->join(rank);
@@ -272,11 +321,16 @@ int InProcessGroup::culprit() const {
 }
 
 void run_in_process(int world_size, const std::function<void(Collective&)>& worker) {
-  run_in_process(world_size, [&](std::unique_ptr<Collective> member) { worker(*member); });
+  run_in_process(world_size, {}, [&](std::unique_ptr<Collective> member) { worker(*member); });
 }
 
 void run_in_process(int world_size, const std::function<void(std::unique_ptr<Collective>)>& worker) {
-  InProcessGroup group(world_size);
+  run_in_process(world_size, {}, worker);
+}
+
+void run_in_process(int world_size, const std::vector<int>& parents,
+                    const std::function<void(std::unique_ptr<Collective>)>& worker) {
+  InProcessGroup group(world_size, parents);
   std::vector<std::exception_ptr> failures(world_size);
   {
     std::vector<std::jthread> threads;

@@ -87,6 +87,29 @@ TEST_F(ReplayRun, HasTheConvergenceRunsCurveWithTimesOfItsOwn) {
   EXPECT_NEAR(train_time_s, replayed.at("train_time_s").get<double>(), 1e-9);
 }
 
+// So whatever a replay's time to a target differs by from the live run's is the network's and computing's.
+TEST_F(ReplayRun, OfATrainingAlongATreeHasTheLiveOnesWeightsToTheBit) {
+  const Json methods = {{"dense", Json::object()},
+                        {"fp16", {{"synchroniser", {{"name", "fp16"}}}}},
+                        {"topk", {{"synchroniser", {{"name", "topk"}, {"ratio", 0.05}}}}}};
+  const Json ways = {{"live", Json::object()},
+                     {"simulated", {{"mode", "simulate"}, {"compute_profile", "a40"}}}};
+  const Json base = {
+      {"mode", "live"}, {"topology", "three-switch"}, {"workers", 6}, {"collective", {{"name", "island"}}}};
+  const auto result = run(small_replay(base), {{"method", methods}, {"way", ways}});
+  ASSERT_EQ(result.status.code, 0) << result.errors;
+  ASSERT_EQ(records("live").size(), 3U);
+  for (const Json& live : records("live")) {
+    const std::vector<Json> simulated = records("simulate");
+    const auto same_method = [&](const Json& other) {
+      return other.at("labels").at("method") == live.at("labels").at("method");
+    };
+    const auto other = std::ranges::find_if(simulated, same_method);
+    ASSERT_NE(other, simulated.end()) << live.at("labels");
+    EXPECT_EQ(other->at("parameters_hash"), live.at("parameters_hash")) << live.at("labels");
+  }
+}
+
 TEST_F(ReplayRun, KeepsThisMachineBusyOnlyWithAProfileMeasuredHere) {
   ASSERT_EQ(run(small_replay(), {{"compute_profile", {"measured", "a40"}}}).status.code, 0);
   const std::vector<Json> replayed = records("replay");

@@ -45,6 +45,22 @@ TEST(InProcessGroup, RoundsHalfSumsAtEveryAddition) {
   });
 }
 
+TEST(InProcessGroup, RefusesATreeThatIsNone) {
+  const auto refusal = [](int world_size, const std::vector<int>& parents) -> std::string {
+    try {
+      InProcessGroup(world_size, parents);
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return "";
+  };
+  EXPECT_EQ(refusal(3, {1, -1, 1}), "");
+  EXPECT_EQ(refusal(1, {-1}), "");
+  EXPECT_THAT(refusal(2, {1, -1, 1}), HasSubstr("a group of 2 workers has a tree of 3"));
+  EXPECT_THAT(refusal(3, {-1, -1, 1}), HasSubstr("from one root"));
+  EXPECT_THAT(refusal(3, {-1, 2, 1}), HasSubstr("from one root"));
+}
+
 TEST(InProcessGroup, DifferentCallsAreAnErrorOnEveryWorker) {
   run_in_process(3, [](Collective& net) {
     const std::string message = error_of([&] {

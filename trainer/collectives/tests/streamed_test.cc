@@ -15,6 +15,7 @@ using ::testing::AllOf;
 using ::testing::Contains;
 using ::testing::HasSubstr;
 using testing::join;
+using testing::parents_for;
 using testing::run_over_network;
 using testing::TemporaryDirectory;
 
@@ -48,6 +49,27 @@ TEST(Island, SumsInTheOrderOfTheTree) {
     const torch::Tensor right = own(5) + own(6) + own(7);
     EXPECT_TRUE(torch::equal(sum, own(3) + (own(4) + left) + right));
   });
+}
+
+// So a convergence run can be the same training, bit for bit.
+TEST(Island, HasTheBitsOfAGroupInOneProcessAlongTheSameTree) {
+  for (const auto type : {torch::kFloat32, torch::kFloat16, torch::kBFloat16}) {
+    torch::Tensor in_process;
+    torch::Tensor by_rank;
+    torch::Tensor over_the_network;
+    const auto sum_into = [type](torch::Tensor& result) {
+      return [&result, type](Collective& net) {
+        torch::Tensor sum = noise(net.rank(), 300'007).to(type);
+        net.all_reduce(sum, Reduction::sum);
+        if (net.rank() == 6) result = sum;
+      };
+    };
+    run_in_process(8, parents_for(8), [&](std::unique_ptr<Collective> net) { sum_into(in_process)(*net); });
+    run_in_process(8, sum_into(by_rank));
+    run_over_network("island", 8, sum_into(over_the_network));
+    EXPECT_TRUE(torch::equal(in_process, over_the_network)) << type;
+    EXPECT_FALSE(torch::equal(by_rank, over_the_network)) << type;
+  }
 }
 
 class Streamed : public ::testing::TestWithParam<const char*> {};
