@@ -84,6 +84,7 @@ def table(results: Results, judged: str | None = None) -> str:
         parts.append(grid([row(results, pair, deviations) for pair in pairs if pair.title == title]))
     about = [ABOUT, ABOUT_SAME_SPEED] if deviations[SAME_SPEED] else [ABOUT]
     summaries = [summary(name, each, judged) for name, each in deviations.items() if each or name != SAME_SPEED]
+    summaries += weights(pairs)
     parts.append("".join(f"{line}\n" for line in [*about, *summaries]))
     parts.append(in_markdown(origin(pairs)) + "\n")
     return "\n".join(parts)
@@ -179,6 +180,20 @@ def summary(name: str, deviations: Sequence[float], judged: str) -> str:
         f"{name.capitalize()}: {within} of {len(deviations)} of mode {judged} are within {100 * TOLERANCES[name]:.0f} %; "
         f"the largest deviation is {100 * largest:+.1f} %."
     )
+
+
+def weights(pairs: Sequence[Pair]) -> list[str]:
+    """Whether live runs and those that were replayed are one training, or the same but for rounding."""
+    hashes = [
+        tuple(run.get("parameters_hash") for run in (pair.reference, pair.other))
+        for pair in pairs
+        if pair.reference["mode"] == "live"
+    ]
+    hashes = [each for each in hashes if all(isinstance(one, str) for one in each)]
+    if not hashes:
+        return []
+    same = sum(live == replayed for live, replayed in hashes)
+    return [f"Weights at the end, of live runs and of the trainings that were replayed: {same} of {len(hashes)} are equal to the bit."]
 
 
 def origin(pairs: Sequence[Pair]) -> str:

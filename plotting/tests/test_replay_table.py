@@ -95,6 +95,13 @@ class ReplayTableTest(unittest.TestCase):
         self.assertIn("Time to target: 1 of 2 of mode replay are within 5 %", text)
         self.assertIn("largest deviation is -10.0 %", text)
 
+    def test_the_summary_counts_equal_weights(self) -> None:
+        runs = [*pair("dense", 1.0), *pair("topk 0.1", 1.0)]
+        for run, weights in zip(runs, ("a", "a", "b", "c")):
+            run["parameters_hash"] = weights
+        _, text, _ = self.call(*runs)
+        self.assertIn("Weights at the end, of live runs and of the trainings that were replayed: 1 of 2 are equal", text)
+
     def test_other_axes_make_tables_of_their_own(self) -> None:
         _, text, _ = self.call(
             *pair("dense", 1.0, **{"bottleneck.rate": "500 Mbit/s"}),
