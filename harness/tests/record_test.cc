@@ -3,6 +3,7 @@
 #include <atomic>
 #include <csignal>
 #include <fstream>
+#include <map>
 #include <random>
 #include <thread>
 
@@ -141,9 +142,17 @@ TEST(FindRecord, NestingThatNothingOfOursHasIsLeftOut) {
 }
 
 TEST(FindRecord, TheReferenceResultsAreRecordsAndKeepTheirNames) {
-  for (const Json& record : load_records(THINPIPE_SOURCE_DIR "/results/reference")) {
-    const Json content = {{"/dataset/directory", record.at("provenance").at("dataset_hash")}};
-    EXPECT_EQ(run_id(record.at("config"), content), record.at("run_id"));
+  std::map<std::string, Json> records;  // by id
+  for (Json& record : load_records(THINPIPE_SOURCE_DIR "/results/reference")) {
+    const std::string id = record.at("run_id");
+    records[id] = std::move(record);
+  }
+  for (const auto& [id, record] : records) {
+    // Of replays and simulations, the training's record has it.
+    const Json replay = record.value("replay", Json());
+    const Json& training = replay.is_null() ? record : records.at(replay.at("convergence_run"));
+    const Json content = {{"/dataset/directory", training.at("provenance").at("dataset_hash")}};
+    EXPECT_EQ(run_id(record.at("config"), content), id);
   }
 }
 

@@ -43,7 +43,7 @@ try:
     from torch.distributed.algorithms.ddp_comm_hooks.default_hooks import fp16_compress_hook
     from torch.distributed.algorithms.ddp_comm_hooks.powerSGD_hook import PowerSGDState, powerSGD_hook
 
-    from pytorch_parts import models
+    from pytorch_parts import learning_rate, models
     from pytorch_parts.training_data import FashionMnist, epoch_order
 except ImportError as error:
     sys.exit(fail("input", f"{error}; install python3-torch and python3-numpy"))
@@ -84,8 +84,6 @@ def refuse_what_is_not_done(description: dict) -> None:
     done = {
         "/dataset/name": "fashion_mnist",
         "/optimiser/name": "sgd",
-        "/schedule/shape": "constant",
-        "/schedule/warmup_iterations": 0,
         "/pruning/ratio": 0,
         "/training/clip_norm": None,
         "/training/label_smoothing": 0,
@@ -176,14 +174,18 @@ class Worker:
             weight_decay=optimiser["weight_decay"],
             nesterov=optimiser["nesterov"],
         )
+        self.last = len(self.orders) * self.per_epoch
+        self.schedule = torch.optim.lr_scheduler.LambdaLR(
+            self.optimiser,
+            lambda iteration: learning_rate.share(config["schedule"], iteration, self.last, self.per_epoch),
+        )
         self.iteration, self.train_time_s, self.losses, self.payload_bytes = 0, 0.0, [], 0
 
     def run(self) -> None:
         self.evaluate()
-        last = len(self.orders) * self.per_epoch
-        while self.iteration < last:
+        while self.iteration < self.last:
             self.step()
-            if self.iteration % self.evaluate_every == 0 or self.iteration == last:
+            if self.iteration % self.evaluate_every == 0 or self.iteration == self.last:
                 self.evaluate()
         if self.rank == 0:
             self.summarise()
@@ -199,6 +201,7 @@ class Worker:
         loss = nn.functional.cross_entropy(self.model(images), labels)
         loss.backward()
         self.optimiser.step()
+        self.schedule.step()
         iteration_time_s = time.monotonic() - began
         self.iteration += 1
         self.train_time_s += iteration_time_s

@@ -22,8 +22,12 @@ TEST(PyTorchTrainer, TrainsAsOursDoes) {
        {"training", {{"epochs", 1}, {"batch_size_per_worker", 16}, {"evaluate_every_iterations", 10}}}},
       {{"trainer", {{"ours", {{"trainer", nullptr}}}, {"pytorch", {{"trainer", "pytorch-ddp"}}}}},
        {"method",
-        {{"dense", {{"synchroniser", {{"name", "dense"}}}}},
-         {"fp16", {{"synchroniser", {{"name", "fp16"}, {"variant", "pytorch"}}}}}}}});
+        {{"dense",
+          {{"synchroniser", {{"name", "dense"}}},
+           {"schedule", {{"shape", "cosine"}, {"warmup_iterations", 3}, {"final_share", 0.1}}}}},
+         {"fp16",
+          {{"synchroniser", {{"name", "fp16"}, {"variant", "pytorch"}}},
+           {"schedule", {{"shape", "step"}, {"step_epochs", {0.3, 0.6}}}}}}}}});
   const auto ended = program.run(program.run_arguments(experiment));
   ASSERT_EQ(ended.status.code, 0) << ended.errors;
   for (const std::string method : {"dense", "fp16"}) {
