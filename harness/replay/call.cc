@@ -86,6 +86,29 @@ Post parse_post(const Json& value, const Place& place, int world_size) {
   return post;
 }
 
+// [neighbour, sent, received].
+EdgeBytes parse_edge(const Json& value, const Place& place, int world_size) {
+  if (!value.is_array() || value.size() != 3) {
+    throw InputError(place, "must be [neighbour, sent, received], but is " + value.dump());
+  }
+  EdgeBytes edge{.neighbour = read_rank(value[0], place / 0U, world_size)};
+  read_value(value[1], place / 1U, {.at_least = 0, .at_most = most_elements}, edge.sent);
+  read_value(value[2], place / 2U, {.at_least = 0, .at_most = most_elements}, edge.received);
+  return edge;
+}
+
+// What `parse` makes of each item of a list.
+template <class Item>
+std::vector<Item> read_list(JsonObject& object, std::string_view key, int world_size,
+                            Item (*parse)(const Json&, const Place&, int)) {
+  const Json& list = object.get(key);
+  const Place place = object.place_of(key);
+  if (!list.is_array()) throw InputError(place, "must be a list, but is " + list.dump());
+  std::vector<Item> out;
+  for (std::size_t i = 0; i < list.size(); ++i) out.push_back(parse(list[i], place / i, world_size));
+  return out;
+}
+
 Json typed(const char* operation, ElementType type) {
   return {{"operation", operation}, {"type", name_of(type)}};
 }
@@ -121,6 +144,14 @@ struct Writer {
     for (const Post& post : call.posts) posts.push_back(post_to_json(post));
     return {{"operation", "mailbox"}, {"message_bytes", call.message_bytes}, {"posts", std::move(posts)}};
   }
+  Json operator()(const EntrySumCall& call) const {
+    Json edges = Json::array();
+    for (const EdgeBytes& edge : call.edges) edges.push_back({edge.neighbour, edge.sent, edge.received});
+    return {{"operation", "sum_entries"},
+            {"elements", call.elements},
+            {"payload_bytes", call.payload_bytes},
+            {"edges", std::move(edges)}};
+  }
 };
 
 struct PayloadBytes {
@@ -143,6 +174,8 @@ struct PayloadBytes {
       all += static_cast<double>(post.bytes) * static_cast<double>(post.repeat);
     return all;
   }
+
+  double operator()(const EntrySumCall& call) const { return static_cast<double>(call.payload_bytes); }
 
   static double bytes(std::int64_t elements, ElementType type) {
     return static_cast<double>(elements) * static_cast<double>(bytes_of(type));
@@ -185,13 +218,18 @@ const std::map<std::string, Parse>& parsers() {
       {"barrier", [](JsonObject& /*object*/, int /*world_size*/) { return BarrierCall{}; }},
       {"mailbox",
        [](JsonObject& object, int world_size) {
-         MailboxCall call{.message_bytes = read_count(object, "message_bytes")};
-         const Json& posts = object.get("posts");
-         const Place place = object.place_of("posts");
-         if (!posts.is_array()) throw InputError(place, "must be a list, but is " + posts.dump());
-         for (std::size_t i = 0; i < posts.size(); ++i) {
-           call.posts.push_back(parse_post(posts[i], place / i, world_size));
-         }
+         return MailboxCall{.message_bytes = read_count(object, "message_bytes"),
+                            .posts = read_list(object, "posts", world_size, parse_post)};
+       }},
+      {"sum_entries",
+       [](JsonObject& object, int world_size) {
+         EntrySumCall call{.elements = read_count(object, "elements"),
+                           .payload_bytes = read_count(object, "payload_bytes"),
+                           .edges = read_list(object, "edges", world_size, parse_edge)};
+         const auto same =
+             std::ranges::adjacent_find(call.edges, std::greater_equal(), &EdgeBytes::neighbour);
+         if (same != call.edges.end())
+           throw InputError(object.place_of("edges"), "must have each neighbour once, ascending");
          return call;
        }},
   };

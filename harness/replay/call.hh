@@ -64,6 +64,25 @@ struct BarrierCall {
   auto operator<=>(const BarrierCall&) const = default;
 };
 
+// What passed between a worker and a neighbour of its in the tree.
+struct EdgeBytes {
+  int neighbour = 0;
+  std::int64_t sent = 0;
+  std::int64_t received = 0;
+
+  auto operator<=>(const EdgeBytes&) const = default;
+};
+
+// A sum of vectors with few entries along a tree of the workers, of which each edge carries what entries the
+// data had.
+struct EntrySumCall {
+  std::int64_t elements = 0;
+  std::int64_t payload_bytes = 0;     // of this worker's own entries
+  std::vector<EdgeBytes> edges = {};  // of its neighbours, each once
+
+  auto operator<=>(const EntrySumCall&) const = default;
+};
+
 // A letter sent, or one received, so many times in a row.
 struct Post {
   int to = -1;             // -1: received
@@ -86,8 +105,8 @@ struct MailboxCall {
 // same way.
 inline constexpr std::int64_t hops_matter_bytes = std::int64_t{32} << 10;
 
-using CollectiveCall =
-    std::variant<AllReduceCall, AllGatherCall, AllToAllCall, BroadcastCall, BarrierCall, MailboxCall>;
+using CollectiveCall = std::variant<AllReduceCall, AllGatherCall, AllToAllCall, BroadcastCall, BarrierCall,
+                                    MailboxCall, EntrySumCall>;
 
 // What worker `rank` hands to the collective.
 double payload_bytes(const CollectiveCall& call, std::size_t rank);

@@ -12,8 +12,8 @@
 
 namespace thinpipe {
 
-// 2: all_reduce has largest_code.
-inline constexpr int trace_schema_version = 2;
+// 2: all_reduce has largest_code. 3: sum_entries.
+inline constexpr int trace_schema_version = 3;
 
 // In a run's folder.
 inline constexpr const char* trace_file_name = "communication-trace.json";

@@ -77,6 +77,10 @@ class Writer {
     }
   }
 
+  void operator()(const EntrySumCall& /*call*/) {
+    throw Error("simulate: sums of entries go along a tree, which these workers have not");
+  }
+
  private:
   int next() const { return (rank_ + 1) % size_; }
   int former() const { return (rank_ - 1 + size_) % size_; }

@@ -2,8 +2,7 @@
 // backend takes, as far as time is concerned. Pure.
 //
 //   all_reduce    a ring in 2(N-1) rounds of 1/N of the tensor; below 32 KiB, where N is a power of two,
-//   halving and
-//                 doubling in 2 log2(N) rounds
+//                 halving and doubling in 2 log2(N) rounds
 //   all_gather_v  a ring in N-1 rounds, towards higher ranks
 //   all_to_all_v  to each at once
 //   broadcast     a binomial tree
@@ -12,6 +11,7 @@
 //
 // Along a tree of the workers, in pieces, so that all edges carry them at a time:
 //   all_reduce    sums up the tree, the result down it
+//   sum_entries   likewise, as much over each edge as was recorded
 //   all_gather_v  every worker's to all others
 //   broadcast     the root's to all others
 #pragma once

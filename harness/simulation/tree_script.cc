@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include <fmt/format.h>
+
 #include "netem/worker_tree.hh"
 
 namespace thinpipe {
@@ -30,27 +32,19 @@ class TreeWriter {
 
   std::optional<Script> operator()(const AllReduceCall& call) {
     const auto bytes = static_cast<double>(call.elements * bytes_of(call.type));
-    if (bytes == 0) return Script{};
-    const int pieces = pieces_of(bytes);
-    // Of one piece.
-    std::vector<ScriptLine> to_parent;
-    std::vector<ScriptLine> to_children;
-    for (const int neighbour : neighbours_) {
-      std::vector<ScriptLine>& lines = neighbour == parent_ ? to_parent : to_children;
-      lines.push_back({.peer = neighbour, .bytes = bytes_to(neighbour, call) / pieces});
-    }
-    const auto append = [](Track& track, const std::vector<ScriptLine>& lines) {
-      track.lines.insert(track.lines.end(), lines.begin(), lines.end());
-    };
-    Track up;
-    Track down;
-    for (int i = 0; i < pieces; ++i) {
-      for (const int child : children_) up.lines.push_back({.kind = Kind::receive, .peer = child});
-      append(up, to_parent);
-      if (parent_ >= 0) down.lines.push_back({.kind = Kind::receive, .peer = parent_});
-      append(parent_ >= 0 ? down : up, to_children);
-    }
-    return Script{std::move(up), std::move(down)};
+    return up_and_down(bytes, [&](int neighbour) { return bytes_to(neighbour, call); });
+  }
+
+  std::optional<Script> operator()(const EntrySumCall& call) {
+    // By what all workers know, as their pieces have to be each other's.
+    return up_and_down(static_cast<double>(call.elements), [&](int neighbour) {
+      const auto edge = std::ranges::find(call.edges, neighbour, &EdgeBytes::neighbour);
+      if (edge == call.edges.end()) {
+        throw Error(
+            fmt::format("simulate: by the trace, worker {} has no edge to worker {}", rank_, neighbour));
+      }
+      return static_cast<double>(edge->sent);
+    });
   }
 
   std::optional<Script> operator()(const AllGatherCall& call) {
@@ -69,6 +63,32 @@ class TreeWriter {
   std::optional<Script> operator()(const auto& /*call*/) { return {}; }
 
  private:
+  // Sums up the tree and the result down it, in pieces as of so many bytes. bytes_to(neighbour): what goes
+  // there in all.
+  Script up_and_down(double bytes, const auto& bytes_to) const {
+    if (bytes == 0) return {};
+    const int pieces = pieces_of(bytes);
+    // Of one piece.
+    std::vector<ScriptLine> to_parent;
+    std::vector<ScriptLine> to_children;
+    for (const int neighbour : neighbours_) {
+      std::vector<ScriptLine>& lines = neighbour == parent_ ? to_parent : to_children;
+      lines.push_back({.peer = neighbour, .bytes = bytes_to(neighbour) / pieces});
+    }
+    const auto append = [](Track& track, const std::vector<ScriptLine>& lines) {
+      track.lines.insert(track.lines.end(), lines.begin(), lines.end());
+    };
+    Track up;
+    Track down;
+    for (int i = 0; i < pieces; ++i) {
+      for (const int child : children_) up.lines.push_back({.kind = Kind::receive, .peer = child});
+      append(up, to_parent);
+      if (parent_ >= 0) down.lines.push_back({.kind = Kind::receive, .peer = parent_});
+      append(parent_ >= 0 ? down : up, to_children);
+    }
+    return {std::move(up), std::move(down)};
+  }
+
   // What the edge to a neighbour carries of a reduced vector.
   double bytes_to(int neighbour, const AllReduceCall& call) const {
     const auto elements = static_cast<double>(call.elements);

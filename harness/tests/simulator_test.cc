@@ -78,6 +78,28 @@ TEST(Simulator, CodesAreSummedAlongTheTreeInAsFewBitsAsTheyNeed) {
   EXPECT_GE(simulated(trace_of(8, call)).iteration_time_s, 1.75 * codes / bytes_per_s);
 }
 
+// As much over each edge as was recorded: here into the left island most.
+TEST(Simulator, SumsOfEntriesTakeWhatTheirEdgesCarry) {
+  constexpr std::int64_t into_left = 1'500'000;
+  constexpr std::int64_t elsewhere = 1'000'000;
+  // parents: 4 0 0 -1 3 3 5 5.
+  const auto call = [](int rank) {
+    const std::vector<std::vector<int>> neighbours = {{1, 2, 4}, {0},       {0}, {4, 5},
+                                                      {0, 3},    {3, 6, 7}, {5}, {5}};
+    EntrySumCall sum{.elements = 10'000'000};
+    for (const int other : neighbours[static_cast<std::size_t>(rank)]) {
+      sum.edges.push_back({.neighbour = other,
+                           .sent = rank == 4 && other == 0 ? into_left : elsewhere,
+                           .received = rank == 0 && other == 4 ? into_left : elsewhere});
+    }
+    return sum;
+  };
+  const double time_s = time_along_tree(call);
+  EXPECT_GE(time_s, into_left / bytes_per_s);
+  EXPECT_LE(time_s, 1.03 * into_left / bytes_per_s);
+  EXPECT_THROW(simulated(trace_of(8, call)), Error);
+}
+
 // The blocks of five workers go into the left island, those of three out of it.
 TEST(Simulator, AnAllGatherAlongTheTreeBringsEachBlockOnce) {
   static constexpr std::int64_t bytes = 400'000;

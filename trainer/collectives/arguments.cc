@@ -1,7 +1,10 @@
 #include "trainer/collectives/arguments.hh"
 
+#include <algorithm>
+#include <functional>
 #include <limits>
 #include <numeric>
+#include <utility>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -20,6 +23,10 @@ std::string describe(const torch::Tensor& tensor) {
 
 std::string describe_all_reduce(const torch::Tensor& tensor, Reduction reduction) {
   return fmt::format("all_reduce {} of {}", name_of(reduction), describe(tensor));
+}
+
+std::string describe_sum_entries(const torch::Tensor& tensor) {
+  return fmt::format("sum_entries of {}", describe(tensor));
 }
 
 std::string describe_all_gather_v(const torch::Tensor& input, std::span<const std::int64_t> counts) {
@@ -48,6 +55,16 @@ void check_codes(const std::string& call, const torch::Tensor& codes, int larges
   if (largest < 1 || largest > most / world_size) {
     throw CollectiveError(fmt::format("{}: sums of {} workers' codes of up to {} must be within 1 and {}",
                                       call, world_size, largest, most));
+  }
+}
+
+void check_places(const std::string& call, const torch::Tensor& tensor,
+                  std::span<const std::uint32_t> places) {
+  check_tensor(call, tensor);
+  if (tensor.scalar_type() != torch::kFloat) throw CollectiveError(call + ": entries are float32");
+  if (std::ranges::adjacent_find(places, std::greater_equal()) != places.end() ||
+      (!places.empty() && std::cmp_greater_equal(places.back(), tensor.numel()))) {
+    throw CollectiveError(call + ": places must ascend within the tensor");
   }
 }
 

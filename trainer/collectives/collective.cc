@@ -9,4 +9,13 @@ void Collective::all_reduce_codes(torch::Tensor codes, int largest) {
   all_reduce(std::move(codes), Reduction::sum);
 }
 
+std::vector<EdgeBytes> Collective::sum_entries(torch::Tensor tensor,
+                                               std::span<const std::uint32_t> /*places*/) {
+  throw CollectiveError(describe_sum_entries(tensor) + ": these workers have no tree");
+}
+
+void Collective::repeat_entry_sum(const EntrySumCall& /*call*/) {
+  throw CollectiveError("repeat a sum of entries: these workers have no tree");
+}
+
 }  // namespace thinpipe::trainer

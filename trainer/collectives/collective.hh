@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <span>
 
+#include "harness/replay/call.hh"
 #include "harness/support/exception.hh"
 #include "harness/support/registry.hh"
 #include "trainer/collectives/mailbox.hh"
@@ -43,6 +44,17 @@ class Collective {
   // <= 127. A backend may carry a sum of j workers' in ⌈log2(2 j largest + 1)⌉ bits; this one takes
   // all_reduce's eight.
   virtual void all_reduce_codes(torch::Tensor codes, int largest);
+
+  // Whether sums of entries go along a tree of the workers, on which what some have passes each edge as one
+  // sum. Where they do not, all_gather_v brings all entries to everyone.
+  virtual bool sums_entries() const { return false; }
+
+  // Where sums_entries(). The sum, in place, of float32 tensors of which each worker has entries at `places`,
+  // ascending, and zeros elsewhere. Returns what went over this worker's edges, its neighbours ascending.
+  virtual std::vector<EdgeBytes> sum_entries(torch::Tensor tensor, std::span<const std::uint32_t> places);
+
+  // Where sums_entries(): as many bytes as in that call once more, of whatever entries.
+  virtual void repeat_entry_sum(const EntrySumCall& call);
 
   // The concatenation of every worker's `input` in rank order. counts[r] is the number of elements of worker
   // r's input, the same list on every worker. Any dtype, the same on every worker.

@@ -15,6 +15,8 @@
 
 #include "trainer/collectives/arguments.hh"
 #include "trainer/collectives/reduction.hh"
+#include "trainer/collectives/tree_sums.hh"
+#include "trainer/tensor_span.hh"
 
 namespace thinpipe::trainer {
 
@@ -24,49 +26,13 @@ namespace {
 struct Contribution {
   std::string call;
   torch::Tensor tensor;
-  std::span<const std::int64_t> send_counts = {};  // of all_to_all_v; the caller's own, until it returns
+  // The caller's own, until it returns.
+  std::span<const std::int64_t> send_counts = {};  // of all_to_all_v
+  std::span<const std::uint32_t> places = {};      // of sum_entries
 };
 
 std::byte* bytes_of(const torch::Tensor& tensor) {
   return static_cast<std::byte*>(tensor.data_ptr());
-}
-
-// Of the tensors of some workers, in that of another.
-struct Sum {
-  int into = 0;
-  std::vector<int> from;
-};
-
-// In their order; the last one is the whole.
-using Sums = std::vector<Sum>;
-
-Sums sums_by_rank(int world_size) {
-  Sums out = {{.into = 0, .from = {}}};
-  for (int rank = 1; rank < world_size; ++rank) out.push_back({.into = 0, .from = {rank}});
-  return out;
-}
-
-// Children before their parents.
-Sums sums_along(const std::vector<int>& parents) {
-  std::vector<std::vector<int>> children(parents.size());
-  std::vector<int> order;
-  for (std::size_t rank = 0; rank < parents.size(); ++rank) {
-    std::vector<int>& siblings =
-        parents[rank] < 0 ? order : children.at(static_cast<std::size_t>(parents[rank]));
-    siblings.push_back(static_cast<int>(rank));
-  }
-  const std::size_t roots = order.size();
-  Sums out;
-  for (std::size_t next = 0; next < order.size(); ++next) {
-    const std::vector<int>& from = children[static_cast<std::size_t>(order[next])];
-    if (next == 0 || !from.empty()) out.push_back({.into = order[next], .from = from});
-    order.insert(order.end(), from.begin(), from.end());
-  }
-  if (roots != 1 || order.size() != parents.size()) {
-    throw Error("a group's tree has to come to every worker from one root");
-  }
-  std::ranges::reverse(out);
-  return out;
 }
 
 }  // namespace
@@ -75,7 +41,8 @@ class InProcessGroup::State {
  public:
   State(int world_size, const std::vector<int>& parents)
       : contributions(world_size),
-        sums(parents.empty() ? sums_by_rank(world_size) : sums_along(parents)),
+        has_tree(!parents.empty()),
+        sums(has_tree ? sums_along(parents) : sums_by_rank(world_size)),
         joined_(world_size, false) {
     if (world_size < 1) throw Error(fmt::format("a group needs at least one worker, not {}", world_size));
     if (!parents.empty() && std::cmp_not_equal(parents.size(), world_size)) {
@@ -144,6 +111,7 @@ class InProcessGroup::State {
 
   // contributions[r] is written by worker r before a meeting and read by all after it.
   std::vector<Contribution> contributions;
+  const bool has_tree;
   const Sums sums;
 
  private:
@@ -176,6 +144,24 @@ class InProcessGroup::Member : public Collective {
     together(call, {tensor}, [&] { reduce_own_part(reduce_function(tensor.scalar_type(), reduction)); });
   }
 
+  bool sums_entries() const override { return state_->has_tree; }
+
+  std::vector<EdgeBytes> sum_entries(torch::Tensor tensor, std::span<const std::uint32_t> places) override {
+    if (!state_->has_tree) return Collective::sum_entries(std::move(tensor), places);
+    const std::string call = describe_sum_entries(tensor);
+    check_places(call, tensor, places);
+    const torch::Tensor bytes = torch::zeros({2 * world_size()}, torch::kLong);
+    together(call, {.tensor = tensor, .places = places},
+             [&] { sum_own_blocks(elements<std::int64_t>(bytes)); });
+    all_reduce(bytes, Reduction::sum);
+    return edges_of(rank_, state_->sums, elements<std::int64_t>(bytes));
+  }
+
+  void repeat_entry_sum(const EntrySumCall& call) override {
+    if (!state_->has_tree) return Collective::repeat_entry_sum(call);
+    together(fmt::format("repeat sum_entries of {}", call.elements), {}, [] {});
+  }
+
   torch::Tensor all_gather_v(const torch::Tensor& input, std::span<const std::int64_t> counts) override {
     torch::Tensor gathered;
     const std::string call = describe_all_gather_v(input, counts);
@@ -198,7 +184,7 @@ class InProcessGroup::Member : public Collective {
     together(call, {input, send_counts}, [&] {
       std::vector<torch::Tensor> parts;
       for (int r = 0; r < world_size(); ++r) {
-        const auto& [_, tensor, counts] = state_->contributions[r];
+        const auto& [_, tensor, counts, places] = state_->contributions[r];
         if (counts[rank_] != receive_counts[r]) {
           throw CollectiveError(fmt::format("{}: rank {} has {} elements for rank {}, which expects {}", call,
                                             r, counts[rank_], rank_, receive_counts[r]));
@@ -249,13 +235,14 @@ class InProcessGroup::Member : public Collective {
   struct Brought {
     torch::Tensor tensor;
     std::span<const std::int64_t> send_counts = {};
+    std::span<const std::uint32_t> places = {};
   };
 
   // Hands what it brings to the others, does `work` with everyone's, and returns when everyone has done so.
   void together(const std::string& call, const Brought& own, const std::function<void()>& work) {
     try {
       if (own.tensor.defined()) check_tensor(call, own.tensor);
-      state_->contributions[rank_] = {call, own.tensor, own.send_counts};
+      state_->contributions[rank_] = {call, own.tensor, own.send_counts, own.places};
       state_->meet(call);
       check_agreement();
       work();
@@ -296,6 +283,16 @@ class InProcessGroup::Member : public Collective {
     for (int r = 0; r < world_size(); ++r) {
       if (r != whole) std::memcpy(part_of(r), part_of(whole), count * element_size);
     }
+  }
+
+  // Worker r's part of the blocks; bytes: EntrySums'.
+  void sum_own_blocks(std::span<std::int64_t> bytes) const {
+    std::vector<EntrySums::Entries> workers;
+    for (const Contribution& each : state_->contributions)
+      workers.push_back({.vector = floats(each.tensor), .places = each.places});
+    EntrySums sums(state_->sums, std::move(workers), bytes);
+    const std::size_t end = sums.blocks() * (rank_ + 1) / world_size();
+    for (std::size_t b = sums.blocks() * rank_ / world_size(); b < end; ++b) sums.sum(b);
   }
 
   std::shared_ptr<State> state_;

@@ -8,8 +8,8 @@
 // all_reduce combines workers in ascending rank order, whatever the element's position, so that results
 // depend neither on timing nor on packing: float16 sums are ((h0 + h1) + h2) + ..., each addition rounded to
 // half as a network's would be. Or along a tree, and then with the very bits that "island" has over a
-// network: each worker's sum is its own tensor's and its children's, rounded once. Arguments that differ
-// among the workers are errors on every worker.
+// network: each worker's sum is its own tensor's and its children's, rounded once; only then it sums entries.
+// Arguments that differ among the workers are errors on every worker.
 //
 // No worker waits for one that will not come: an error in one worker's collective, a worker that destroys its
 // Collective, and abort() end every pending and later call of the others with a CollectiveError that says

@@ -1,12 +1,13 @@
 // The tree is the harness's (netem/worker_tree.hh). So an all-reduce puts the vector once on each bottleneck
 // in each direction, which is the least there is for vectors about which nothing is known; sums of small
-// integers go in as few bits as hold them; an all-gather or a broadcast puts every block there once and one
-// way.
+// integers go in as few bits as hold them; of vectors with few entries only those that somebody has pass; an
+// all-gather or a broadcast puts every block there once and one way.
 #include "trainer/collectives/island.hh"
 
 #include <algorithm>
 #include <cstring>
-#include <numeric>
+
+#include <fmt/format.h>
 
 #include "trainer/collectives/arguments.hh"
 #include "trainer/collectives/streamed.hh"
@@ -61,20 +62,20 @@ class IslandCollective : public StreamedCollective {
     attempt(call, [&] { tree_code_sum(elements<std::int8_t>(codes), largest, branches_, timeout_s()); });
   }
 
-  torch::Tensor all_gather_v(const torch::Tensor& input, std::span<const std::int64_t> counts) override {
-    const std::string call = describe_all_gather_v(input, counts);
-    check_tensor(call, input);
-    check_counts(call, input, counts, rank(), world_size());
-    if (world_size() == 1) return input.clone();
-    torch::Tensor gathered =
-        torch::empty(std::accumulate(counts.begin(), counts.end(), std::int64_t{0}), input.options());
-    gathered.slice(0, std::accumulate(counts.begin(), counts.begin() + rank(), std::int64_t{0}))
-        .slice(0, 0, input.numel())
-        .copy_(input);
-    std::vector<std::size_t> block_bytes;
-    for (const std::int64_t count : counts) block_bytes.push_back(count * input.element_size());
-    attempt(call, [&] { gather(gathered, block_bytes); });
-    return gathered;
+  bool sums_entries() const override { return true; }
+
+  std::vector<EdgeBytes> sum_entries(torch::Tensor tensor, std::span<const std::uint32_t> places) override {
+    const std::string call = describe_sum_entries(tensor);
+    check_places(call, tensor, places);
+    std::vector<EdgeBytes> edges;
+    attempt(call, [&] { edges = tree_entry_sum(floats(tensor), places, place_, timeout_s()); });
+    return edges;
+  }
+
+  void repeat_entry_sum(const EntrySumCall& call) override {
+    attempt(fmt::format("repeat sum_entries of {}", call.elements), [&] {
+      tree_entry_pass(static_cast<std::size_t>(call.elements), call.edges, place_, timeout_s());
+    });
   }
 
   // A gathering to which the root alone contributes.
@@ -85,7 +86,7 @@ class IslandCollective : public StreamedCollective {
     if (world_size() == 1) return;
     std::vector<std::size_t> block_bytes(static_cast<std::size_t>(world_size()), 0);
     block_bytes[static_cast<std::size_t>(root)] = tensor.nbytes();
-    attempt(call, [&] { gather(tensor, block_bytes); });
+    attempt(call, [&] { stream_all_gather(bytes_of(tensor), block_bytes); });
   }
 
  private:
@@ -109,9 +110,8 @@ class IslandCollective : public StreamedCollective {
 
   void stream_all_reduce(const Reducible& vector) override { tree_all_reduce(vector, place_, timeout_s()); }
 
-  void gather(const torch::Tensor& tensor, std::span<const std::size_t> block_bytes) {
-    tree_all_gather({static_cast<std::byte*>(tensor.data_ptr()), tensor.nbytes()}, block_bytes,
-                    static_cast<std::size_t>(rank()), branches_, timeout_s());
+  void stream_all_gather(std::span<std::byte> bytes, std::span<const std::size_t> block_bytes) override {
+    tree_all_gather(bytes, block_bytes, static_cast<std::size_t>(rank()), branches_, timeout_s());
   }
 
   TreePlace place_;

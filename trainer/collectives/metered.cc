@@ -2,6 +2,7 @@
 
 #include "trainer/collectives/element_type.hh"
 #include "trainer/collectives/ring_formula.hh"
+#include "trainer/collectives/sparse_block.hh"
 
 namespace thinpipe::trainer {
 
@@ -39,6 +40,24 @@ void MeteredCollective::all_reduce_codes(torch::Tensor codes, int largest) {
   tell([&] {
     return AllReduceCall{.type = element_type_of(codes), .elements = codes.numel(), .largest_code = largest};
   });
+}
+
+std::vector<EdgeBytes> MeteredCollective::sum_entries(torch::Tensor tensor,
+                                                      std::span<const std::uint32_t> places) {
+  const Stopwatch stopwatch;
+  EntrySumCall call{.elements = tensor.numel(), .edges = inner_->sum_entries(tensor, places)};
+  const Blocks blocks{static_cast<std::size_t>(tensor.numel())};
+  call.payload_bytes = static_cast<std::int64_t>(sparse_bytes(blocks, EntryMap(blocks, places)));
+  count(stopwatch, call);
+  tell([&] { return call; });
+  return call.edges;
+}
+
+void MeteredCollective::repeat_entry_sum(const EntrySumCall& call) {
+  const Stopwatch stopwatch;
+  inner_->repeat_entry_sum(call);
+  count(stopwatch, call);
+  tell([&] { return call; });
 }
 
 torch::Tensor MeteredCollective::all_gather_v(const torch::Tensor& input,
@@ -134,6 +153,12 @@ void MeteredCollective::barrier() {
   inner_->barrier();
   count(stopwatch, 0, 0);
   tell([] { return BarrierCall{}; });
+}
+
+void MeteredCollective::count(const Stopwatch& stopwatch, const EntrySumCall& call) {
+  std::int64_t sent_bytes = 0;
+  for (const EdgeBytes& edge : call.edges) sent_bytes += edge.sent;
+  count(stopwatch, call.payload_bytes, static_cast<double>(sent_bytes));
 }
 
 void MeteredCollective::count(const Stopwatch& call, std::int64_t payload_bytes, double sent_bytes,

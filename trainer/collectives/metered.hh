@@ -1,6 +1,6 @@
 // Counts what goes through a collective: payload bytes as the caller hands them over, the bytes this worker
-// sends by ring_formula.hh, calls, and time. Splits the time around collectives into encode, exchange and
-// decode.
+// sends by ring_formula.hh, or of sums of entries, as it did, calls, and time. Splits the time around
+// collectives into encode, exchange and decode.
 //
 // Not synchronised: the thread that calls the collectives reads the counts, or another one after it has
 // ended.
@@ -49,8 +49,9 @@ struct Section {
 };
 
 // Payload bytes: all_reduce and all_reduce_codes, the tensor's; all_gather_v and all_to_all_v, this worker's
-// own input's; broadcast, the tensor's at the root and 0 elsewhere; barrier, 0; a mailbox is one collective,
-// and all that is sent through it its payload. Calls that fail are not counted.
+// own input's; sum_entries, what this worker's own entries take; broadcast, the tensor's at the root and 0
+// elsewhere; barrier, 0; a mailbox is one collective, and all that is sent through it its payload. Calls that
+// fail are not counted.
 class MeteredCollective : public Collective {
  public:
   explicit MeteredCollective(std::unique_ptr<Collective> inner);
@@ -59,6 +60,9 @@ class MeteredCollective : public Collective {
   int world_size() const override { return inner_->world_size(); }
   void all_reduce(torch::Tensor tensor, Reduction reduction) override;
   void all_reduce_codes(torch::Tensor codes, int largest) override;
+  bool sums_entries() const override { return inner_->sums_entries(); }
+  std::vector<EdgeBytes> sum_entries(torch::Tensor tensor, std::span<const std::uint32_t> places) override;
+  void repeat_entry_sum(const EntrySumCall& call) override;
   torch::Tensor all_gather_v(const torch::Tensor& input, std::span<const std::int64_t> counts) override;
   torch::Tensor all_to_all_v(const torch::Tensor& input, std::span<const std::int64_t> send_counts,
                              std::span<const std::int64_t> receive_counts) override;
@@ -82,6 +86,7 @@ class MeteredCollective : public Collective {
  private:
   class MeteredMailbox;
 
+  void count(const Stopwatch& stopwatch, const EntrySumCall& call);
   void count(const Stopwatch& call, std::int64_t payload_bytes, double sent_bytes,
              std::int64_t collectives = 1);
   // make: what the listener is told; only made where there is one.

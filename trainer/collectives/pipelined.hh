@@ -9,6 +9,7 @@
 #include <span>
 #include <vector>
 
+#include "harness/replay/call.hh"
 #include "trainer/collectives/peer.hh"
 #include "trainer/collectives/reduction.hh"
 
@@ -37,6 +38,11 @@ void tree_all_reduce(const Reducible& vector, const TreePlace& place, double tim
 void ring_all_reduce(const Reducible& vector, int rank, int world_size, Peer& next, Peer& previous,
                      double timeout_s);
 
+// Every worker's block in `bytes`, of which this worker's own is there, at every worker: all but the next
+// worker's go on to it. Block r is the block_bytes[r] bytes after those of lower ranks.
+void ring_all_gather(std::span<std::byte> bytes, std::span<const std::size_t> block_bytes, std::size_t rank,
+                     Peer& next, Peer& previous, double timeout_s);
+
 // A neighbour in a tree, and whose blocks come from there.
 struct Branch {
   Peer* peer = nullptr;
@@ -55,6 +61,17 @@ void tree_all_gather(std::span<std::byte> bytes, std::span<const std::size_t> bl
 void tree_code_sum(std::span<std::int8_t> codes, int largest, const std::vector<Branch>& branches,
                    double timeout_s);
 
+// The sum, in place, of vectors of which each worker has entries at `places`, ascending, and zeros elsewhere.
+// Up the tree each edge carries the sums of the entries below it, and down, of those that others have, the
+// sums of all (sparse_block.hh), both at a time and block by block. An element is summed in tree_all_reduce's
+// order. Of memory, a bit for each element and neighbour.
+std::vector<EdgeBytes> tree_entry_sum(std::span<float> vector, std::span<const std::uint32_t> places,
+                                      const TreePlace& place, double timeout_s);
+
+// As many bytes over the same edges, in a vector of so many elements, for who has not the entries.
+void tree_entry_pass(std::size_t elements, std::span<const EdgeBytes> edges, const TreePlace& place,
+                     double timeout_s);
+
 // How many bytes to wait for at a time: a 256th of all, so that filling and draining a pipe of a few hops
 // costs about a hundredth, within what is worth a wake-up and what stays in a cache.
 constexpr std::size_t chunk_of(std::size_t bytes) {
@@ -63,7 +80,7 @@ constexpr std::size_t chunk_of(std::size_t bytes) {
 
 // Has one of them done as far as it goes, and sleeps wherever it has to wait.
 template <class Exchange>
-void run_to_its_end(Exchange exchange, double timeout_s) {
+void run_to_its_end(Exchange&& exchange, double timeout_s) {
   PeerWait wait(timeout_s);
   while (true) {
     exchange.go_on(wait);

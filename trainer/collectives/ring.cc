@@ -43,12 +43,17 @@ class RingCollective : public StreamedCollective {
     ring_all_reduce(vector, rank(), world_size(), peer(next_), peer(previous_), timeout_s());
   }
 
+  void stream_all_gather(std::span<std::byte> bytes, std::span<const std::size_t> block_bytes) override {
+    ring_all_gather(bytes, block_bytes, static_cast<std::size_t>(rank()), peer(next_), peer(previous_),
+                    timeout_s());
+  }
+
   int next_;
   int previous_;
 };
 
 const Registration<Collective, const Membership&> ring_registration{
-    "ring", "TCP: all-reduce around the ranks as one stream, the rest as gloo",
+    "ring", "TCP: all-reduce and all-gather around the ranks as streams, the rest as gloo",
     describe_options<GlooOptions>(), [](JsonObject& options, const Membership& membership) {
       return make_ring(read_options<GlooOptions>(options), membership);
     }};

@@ -1,5 +1,7 @@
 #include "trainer/collectives/streamed.hh"
 
+#include <numeric>
+
 #include <fmt/format.h>
 
 #include "trainer/collectives/arguments.hh"
@@ -35,7 +37,7 @@ void StreamedCollective::all_reduce(torch::Tensor tensor, Reduction reduction) {
   const Reduce reduce = reduce_function(tensor.scalar_type(), reduction);
   if (tensor.numel() == 0 || world_size() == 1) return;
   attempt(call, [&] {
-    stream_all_reduce({.bytes = {static_cast<std::byte*>(tensor.data_ptr()), tensor.nbytes()},
+    stream_all_reduce({.bytes = bytes_of(tensor),
                        .element_bytes = static_cast<std::size_t>(tensor.element_size()),
                        .reduce = reduce});
   });
@@ -43,7 +45,18 @@ void StreamedCollective::all_reduce(torch::Tensor tensor, Reduction reduction) {
 
 torch::Tensor StreamedCollective::all_gather_v(const torch::Tensor& input,
                                                std::span<const std::int64_t> counts) {
-  return gloo_->all_gather_v(input, counts);
+  const std::string call = describe_all_gather_v(input, counts);
+  check_tensor(call, input);
+  check_counts(call, input, counts, rank(), world_size());
+  if (world_size() == 1) return input.clone();
+  const std::int64_t all = std::accumulate(counts.begin(), counts.end(), std::int64_t{0});
+  torch::Tensor gathered = torch::empty(all, input.options());
+  const std::int64_t before = std::accumulate(counts.begin(), counts.begin() + rank(), std::int64_t{0});
+  gathered.narrow(0, before, input.numel()).copy_(input);
+  std::vector<std::size_t> block_bytes;
+  for (const std::int64_t count : counts) block_bytes.push_back(count * input.element_size());
+  attempt(call, [&] { stream_all_gather(bytes_of(gathered), block_bytes); });
+  return gathered;
 }
 
 torch::Tensor StreamedCollective::all_to_all_v(const torch::Tensor& input,

@@ -29,6 +29,12 @@ class StreamedCollective : public Collective {
   StreamedCollective(const GlooOptions& options, const Membership& membership, const std::vector<int>& peers);
 
   virtual void stream_all_reduce(const Reducible& vector) = 0;
+  // bytes: as tree_all_gather's and ring_all_gather's (pipelined.hh).
+  virtual void stream_all_gather(std::span<std::byte> bytes, std::span<const std::size_t> block_bytes) = 0;
+
+  static std::span<std::byte> bytes_of(const torch::Tensor& tensor) {
+    return {static_cast<std::byte*>(tensor.data_ptr()), tensor.nbytes()};
+  }
 
   // Runs `operation`. What it throws becomes a CollectiveError that names `call`; the connections are closed
   // then, so that whoever waits for this worker fails at once too.

@@ -120,6 +120,7 @@ void Replayer::call(const CollectiveCall& call) {
       network.broadcast(replayer.elements(each.type, each.elements), each.root);
     }
     void operator()(const BarrierCall& /*each*/) const { network.barrier(); }
+    void operator()(const EntrySumCall& each) const { network.repeat_entry_sum(each); }
     void operator()(const MailboxCall& each) const {
       const std::unique_ptr<Mailbox> mailbox = network.open_mailbox(each.message_bytes);
       for (const Post& post : each.posts) {

@@ -40,7 +40,7 @@ struct DgcOptions {
           Rule{.effect = "steps in which the kept fraction comes down: 1/4, a quarter of that and so on",
                .at_least = 0});
     field("indices", indices,
-          Rule{.effect = "how places are written, as topk's indices", .one_of = index_code_names()});
+          Rule{.effect = "how places are written, as topk's indices", .one_of = Sparsifier::places_names()});
   }
 };
 
@@ -64,7 +64,7 @@ struct DgcOptions {
 class Dgc : public Sparsifier {
  public:
   Dgc(const DgcOptions& options, const SynchroniserContext& context)
-      : Sparsifier(make_plain_sparse_code(options.indices)),
+      : Sparsifier(options.indices),
         options_(options),
         seed_(context.seed),
         momentum_(context.parameters),

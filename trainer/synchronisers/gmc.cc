@@ -18,7 +18,7 @@ struct GmcOptions {
     field("ratio", ratio, Rule{.effect = "kept fraction of a bucket's entries", .above = 0, .at_most = 1});
     field("momentum", momentum, Rule{.effect = "share of the last step kept", .at_least = 0, .below = 1});
     field("indices", indices,
-          Rule{.effect = "how places are written, as topk's indices", .one_of = index_code_names()});
+          Rule{.effect = "how places are written, as topk's indices", .one_of = Sparsifier::places_names()});
   }
 };
 
@@ -39,7 +39,7 @@ struct GmcOptions {
 class Gmc : public Sparsifier {
  public:
   Gmc(const GmcOptions& options, const SynchroniserContext& context)
-      : Sparsifier(make_plain_sparse_code(options.indices)),
+      : Sparsifier(options.indices),
         options_(options),
         weights_(context.weights),
         kept_(context.kept),

@@ -20,24 +20,27 @@ struct TopKOptions {
           Rule{.effect = "the largest of what are kept: of each bucket, of each tensor as in the reference "
                          "codes, or of all the model, in one bucket, so that nothing overlaps with computing",
                .one_of = {"bucket", "tensor", "global"}});
-    field("indices", indices,
-          Rule{.effect =
-                   "how places are written: u32, 4 bytes each; u16, 2 bytes within blocks; bitmap, a bit for "
-                   "every entry; golomb, near the entropy",
-               .one_of = index_code_names()});
+    field(
+        "indices", indices,
+        Rule{
+            .effect =
+                "how places are written: u32, 4 bytes each; u16, 2 bytes within blocks; bitmap, a bit for "
+                "every entry; golomb, near the entropy; merged, 2 bytes or a bit within blocks, entries that "
+                "several workers have being added up on the way where collectives go along a tree, elsewhere "
+                "as u16",
+            .one_of = Sparsifier::places_names()});
   }
 };
 
 // Sparsification with error feedback (Aji & Heafield, 2017). Of each bucket or tensor of n entries:
 //   acc = g + e;  I = the k largest |acc|, k = max(1, floor(ratio·n));  send acc[I];  e' = acc off I, 0 on I
 // Their threshold is of a sample, of each layer or of all; ours is exact.
-// State: e, float32 [n]. Each worker contributes 20 + 4k bytes and the indices' to an all-gather.
+// State: e, float32 [n]. Each worker contributes 20 + 4k bytes and the indices' to an all-gather; merged, 4k
+// and at most 2k to a sum, and 4 for each 16384 entries.
 class TopK : public Sparsifier {
  public:
   TopK(const TopKOptions& options, const SynchroniserContext& context)
-      : Sparsifier(make_plain_sparse_code(options.indices)),
-        options_(options),
-        residual_(context.parameters) {}
+      : Sparsifier(options.indices), options_(options), residual_(context.parameters) {}
 
   bool needs_one_bucket() const override { return options_.scope == "global"; }
 

@@ -46,6 +46,10 @@ TEST(CommunicationTrace, KeepsWhatACallTakesToBeMadeAgain) {
   EXPECT_EQ(calls.at(0), CollectiveCall(AllGatherCall{.type = ElementType::uint8, .counts = {12, 20}}));
   EXPECT_EQ(calls.at(1),
             CollectiveCall(AllToAllCall{.type = ElementType::int8, .sent = {1, 2}, .received = {1, 3}}));
+  EXPECT_EQ(
+      calls.at(3),
+      CollectiveCall(EntrySumCall{
+          .elements = 40000, .payload_bytes = 72, .edges = {{.neighbour = 1, .sent = 72, .received = 96}}}));
   const MailboxCall letters{.message_bytes = 64,
                             .posts = {{.to = 1, .bytes = 64, .repeat = 3}, {.repeat = 2}}};
   EXPECT_EQ(trace.exchanges.at(1).buckets.at(1).at(1), CollectiveCall(letters));
@@ -63,8 +67,8 @@ TEST(CommunicationTrace, ElementsHaveTheirSizes) {
 }
 
 TEST(CommunicationTrace, OfANewerVersionIsRefused) {
-  EXPECT_THAT(refusal_after("/schema_version", 3),
-              HasSubstr("trace.json at /schema_version: is 3: the trace was made by a newer thinpipe"));
+  EXPECT_THAT(refusal_after("/schema_version", 4),
+              HasSubstr("trace.json at /schema_version: is 4: the trace was made by a newer thinpipe"));
 }
 
 TEST(CommunicationTrace, ThatPointsNowhereIsRefused) {
@@ -99,6 +103,7 @@ TEST(CommunicationTrace, OfNonsenseIsRefusedByName) {
 TEST(CommunicationTrace, OfAnOlderVersionIsRead) {
   Json value = every_operation();
   value["schema_version"] = 1;
+  value["exchanges"][1]["buckets"][0].erase(3);
   value["exchanges"][1]["buckets"][0].erase(2);
   EXPECT_EQ(parsed(value).steps(), 8);
 }
@@ -109,6 +114,16 @@ TEST(CommunicationTrace, OfCodesWhoseSumsDoNotFitIsRefused) {
               HasSubstr("must be at least 1 and at most 63"));
   EXPECT_THAT(refusal_after((call + "/type").c_str(), "int32"), HasSubstr("is of sums of int8 only"));
   EXPECT_THAT(refusal_after((call + "/reduction").c_str(), "max"), HasSubstr("is of sums of int8 only"));
+}
+
+TEST(CommunicationTrace, OfEdgesThatAreNoneIsRefused) {
+  const std::string edges = "/exchanges/1/buckets/0/3/edges";
+  EXPECT_THAT(refusal_after((edges + "/0").c_str(), Json{1, 72}),
+              HasSubstr("must be [neighbour, sent, received], but is [1,72]"));
+  EXPECT_THAT(refusal_after((edges + "/0/0").c_str(), 2), HasSubstr("must be at least 0 and below 2"));
+  EXPECT_THAT(refusal_after((edges + "/0/1").c_str(), -1), HasSubstr("must be at least 0"));
+  EXPECT_THAT(refusal_after(edges.c_str(), Json{{1, 72, 96}, {1, 72, 96}}),
+              HasSubstr("must have each neighbour once, ascending"));
 }
 
 TEST(CommunicationTrace, ASumOfCodesTakesTheBitsThatItsWorkersMayNeed) {

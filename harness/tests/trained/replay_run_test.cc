@@ -1,5 +1,6 @@
 // Runs of mode "replay": a convergence run's communication, made again by real workers.
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include <fcntl.h>
@@ -107,6 +108,40 @@ TEST_F(ReplayRun, OfATrainingAlongATreeHasTheLiveOnesWeightsToTheBit) {
     const auto other = std::ranges::find_if(simulated, same_method);
     ASSERT_NE(other, simulated.end()) << live.at("labels");
     EXPECT_EQ(other->at("parameters_hash"), live.at("parameters_hash")) << live.at("labels");
+  }
+}
+
+// What edges carry depends on the workers' entries, of which the trace knows only their sum.
+TEST_F(ReplayRun, OfMergedEntriesPutsOnTheLinksWhatTheLiveRunDid) {
+  const Json entries = {{"gathered", {{"synchroniser", {{"indices", "u16"}}}}},
+                        {"merged", {{"synchroniser", {{"indices", "merged"}}}}}};
+  const Json ways = {{"live", Json::object()},
+                     {"replayed", {{"mode", "replay"}, {"compute_profile", "a40"}}},
+                     {"simulated", {{"mode", "simulate"}, {"compute_profile", "a40"}}}};
+  const Json base = {{"mode", "live"},
+                     {"topology", "three-switch"},
+                     {"workers", 8},
+                     {"model", {{"name", "mlp"}, {"hidden", Json::array({640})}}},
+                     {"dataset", {{"train_examples", 768}}},
+                     {"synchroniser", {{"name", "topk"}, {"ratio", 0.1}}},
+                     {"collective", {{"name", "island"}}}};
+  const auto result = run(small_replay(base), {{"entries", entries}, {"way", ways}});
+  ASSERT_EQ(result.status.code, 0) << result.errors;
+  std::map<std::string, Json> by_label;
+  for (const Json& record : load_records(program_.results())) by_label[record.at("label")] = record;
+  const Json& live = by_label.at("merged, live");
+  const Json& replayed = by_label.at("merged, replayed");
+  const Json& simulated = by_label.at("merged, simulated");
+  EXPECT_EQ(replayed.at("parameters_hash"), live.at("parameters_hash"));
+  EXPECT_EQ(replayed.at("traffic").at("payload_bytes_per_worker"),
+            live.at("traffic").at("payload_bytes_per_worker"));
+  for (const char* direction : {"left->middle", "middle->left", "middle->right", "right->middle"}) {
+    const auto bytes = [&](const Json& record) {
+      return record.at("traffic").at("wire_bytes").at(direction).get<double>();
+    };
+    EXPECT_NEAR(bytes(replayed) / bytes(live), 1, 0.1) << direction;
+    EXPECT_NEAR(bytes(simulated) / bytes(live), 1, 0.1) << direction;
+    EXPECT_LT(bytes(live), 0.9 * bytes(by_label.at("gathered, live"))) << direction;
   }
 }
 

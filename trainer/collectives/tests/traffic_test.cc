@@ -134,6 +134,21 @@ TEST(IslandTraffic, SumsOfCodesTakeTheBitsThatTheyNeed) {
   expect_formula(measured, static_cast<double>(bits * elements), n, "all_reduce_codes");
 }
 
+// What the workers say that they sent is what they did.
+TEST(IslandTraffic, SumsOfEntriesSendWhatTheySay) {
+  constexpr int n = 8;
+  std::atomic<std::int64_t> said = 0;
+  const auto sum_entries = [&said](Collective& net) {
+    torch::Tensor tensor = torch::zeros({elements});
+    std::vector<std::uint32_t> places;
+    for (std::uint32_t i = 0; i < elements; i += static_cast<std::uint32_t>(net.rank()) + 3)
+      places.push_back(i);
+    for (const EdgeBytes& edge : net.sum_entries(tensor, places)) said += edge.sent;
+  };
+  const std::int64_t measured = measure("island", n, sum_entries);
+  expect_formula(measured, static_cast<double>(said), n, "sum_entries");
+}
+
 // Small messages are bound by hops: fewer of them than the 4 N (N-1) of a ring.
 TEST(GlooTraffic, ASmallAllReduceTakesFewMessages) {
   constexpr int n = 8;

@@ -8,6 +8,8 @@
 namespace thinpipe::trainer {
 namespace {
 
+const std::vector<int> parents = {-1, 0};
+
 // Two workers, two parameters in a bucket each; every operation there is.
 CommunicationTrace trace_of_every_operation() {
   CommunicationTrace trace{.world_size = 2, .configuration = Json::object()};
@@ -16,15 +18,18 @@ CommunicationTrace trace_of_every_operation() {
   const auto exchange_of = [](int rank) {
     const std::int64_t own = rank == 0 ? 3 : 5;
     return Exchange{
-        .buckets = {
-            {AllReduceCall{.type = ElementType::float16, .elements = 10},
-             AllGatherCall{.type = ElementType::uint8, .counts = {3, 5}}},
-            {AllToAllCall{.type = ElementType::int32, .sent = {own, own}, .received = {3, 5}},
-             BroadcastCall{.type = ElementType::int8, .elements = 7, .root = 1},
-             MailboxCall{.message_bytes = 16,
-                         .posts = {{.to = 1 - rank, .bytes = 16, .repeat = 2}, {.repeat = 2}}},
-             AllReduceCall{.elements = 4, .takes_maximum = true},
-             AllReduceCall{.type = ElementType::int8, .elements = 6, .largest_code = 63}, BarrierCall{}}}};
+        .buckets = {{AllReduceCall{.type = ElementType::float16, .elements = 10},
+                     AllGatherCall{.type = ElementType::uint8, .counts = {3, 5}}},
+                    {AllToAllCall{.type = ElementType::int32, .sent = {own, own}, .received = {3, 5}},
+                     BroadcastCall{.type = ElementType::int8, .elements = 7, .root = 1},
+                     MailboxCall{.message_bytes = 16,
+                                 .posts = {{.to = 1 - rank, .bytes = 16, .repeat = 2}, {.repeat = 2}}},
+                     AllReduceCall{.elements = 4, .takes_maximum = true},
+                     AllReduceCall{.type = ElementType::int8, .elements = 6, .largest_code = 63},
+                     EntrySumCall{.elements = 100,
+                                  .payload_bytes = 46,
+                                  .edges = {{.neighbour = 1 - rank, .sent = 46, .received = 40}}},
+                     BarrierCall{}}}};
   };
   trace.exchanges = {exchange_of(0), exchange_of(1)};
   trace.workers = {{{0, 4}}, {{1, 4}}};
@@ -38,7 +43,7 @@ ComputeTimes times_of(double load_s, std::vector<double> ready_s, double compute
 TEST(Replayer, MakesTheCallsOfTheTraceAgain) {
   const CommunicationTrace trace = trace_of_every_operation();
   const ComputeTimes times = times_of(0, {0, 0}, 0, 0);
-  run_in_process(2, [&](std::unique_ptr<Collective> member) {
+  run_in_process(2, parents, [&](std::unique_ptr<Collective> member) {
     const auto rank = static_cast<std::size_t>(member->rank());
     MeteredCollective metered(std::move(member));
     std::vector<CollectiveCall> calls;
@@ -58,7 +63,7 @@ TEST(Replayer, WarmsUpWithTheFirstBuckets) {
   const ComputeTimes times = times_of(0, {0, 0}, 0, 0);
   const auto calls_of_a_warm_up = [&times](const CommunicationTrace& of) {
     std::size_t calls = 0;
-    run_in_process(2, [&](std::unique_ptr<Collective> member) {
+    run_in_process(2, parents, [&](std::unique_ptr<Collective> member) {
       const auto rank = static_cast<std::size_t>(member->rank());
       MeteredCollective metered(std::move(member));
       if (rank == 0) metered.listen([&](const CollectiveCall& /*call*/) { ++calls; });
@@ -69,7 +74,7 @@ TEST(Replayer, WarmsUpWithTheFirstBuckets) {
     });
     return calls;
   };
-  EXPECT_EQ(calls_of_a_warm_up(trace), 2U + 6U);
+  EXPECT_EQ(calls_of_a_warm_up(trace), 2U + 7U);
   trace.parameters[1].elements = std::int64_t{1} << 30;  // of the first bucket
   EXPECT_EQ(calls_of_a_warm_up(trace), 2U);
 }
@@ -77,13 +82,13 @@ TEST(Replayer, WarmsUpWithTheFirstBuckets) {
 TEST(Replayer, CountsWhatItSends) {
   const CommunicationTrace trace = trace_of_every_operation();
   const ComputeTimes times = times_of(0, {0, 0}, 0, 0);
-  run_in_process(2, [&](std::unique_ptr<Collective> member) {
+  run_in_process(2, parents, [&](std::unique_ptr<Collective> member) {
     const auto rank = static_cast<std::size_t>(member->rank());
     MeteredCollective metered(std::move(member));
     Replayer replayer(trace, times, Computing::waits, metered);
     const Section section = replayer.iterate(rank).section;
     const std::int64_t own = rank == 0 ? 3 : 5;
-    EXPECT_EQ(section.payload_bytes, 10 * 2 + own + 2 * own * 4 + (rank == 1 ? 7 : 0) + 32 + 4 * 4 + 6);
+    EXPECT_EQ(section.payload_bytes, 10 * 2 + own + 2 * own * 4 + (rank == 1 ? 7 : 0) + 32 + 4 * 4 + 6 + 46);
     metered.unmetered().barrier();
   });
 }

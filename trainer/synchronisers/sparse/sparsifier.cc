@@ -1,5 +1,9 @@
 #include "trainer/synchronisers/sparse/sparsifier.hh"
 
+#include <algorithm>
+#include <utility>
+
+#include "trainer/collectives/sparse_block.hh"
 #include "trainer/synchronisers/messages.hh"
 #include "trainer/tensor_span.hh"
 
@@ -9,23 +13,60 @@ namespace {
 // One number for all: a worker with another method is refused when the layout is agreed on.
 constexpr std::uint8_t sparsifier_on_the_wire = 1;
 
+constexpr const char* merged = "merged";
+
 }  // namespace
 
 Promises Sparsifier::promises() const {
-  return {.estimate = Estimate::delayed, .traffic_depends_on_data = !has_fixed_size()};
+  return {.estimate = Estimate::delayed, .traffic_depends_on_data = merges_ || !has_fixed_size()};
+}
+
+Sparsifier::Sparsifier(const std::string& indices)
+    : code_(make_plain_sparse_code(indices == merged ? "u16" : indices)), merges_(indices == merged) {}
+
+std::vector<std::string> Sparsifier::places_names() {
+  std::vector<std::string> names = index_code_names();
+  names.emplace_back(merged);
+  return names;
+}
+
+void Sparsifier::use_code(std::unique_ptr<SparseCode> code) {
+  code_ = std::move(code);
+  merges_ = false;
 }
 
 void Sparsifier::synchronise(Bucket& bucket, Collective& network) {
+  rank_ = network.rank();
+  world_size_ = network.world_size();
+  accumulate(bucket);
+  const std::vector<std::uint32_t> indices = choose(bucket);
+  if (merges_ && network.sums_entries()) {
+    merge(bucket, indices, network);
+  } else {
+    gather(bucket, indices, network);
+  }
+  bucket.gradient.div_(network.world_size());
+}
+
+void Sparsifier::merge(Bucket& bucket, std::span<const std::uint32_t> indices, Collective& network) {
+  const std::span<float> values = floats(bucket.gradient);
+  std::vector<float> chosen;
+  chosen.reserve(indices.size());
+  for (const std::uint32_t index : indices) chosen.push_back(std::exchange(values[index], 0.0F));
+  hold_back(bucket, indices);
+
+  bucket.gradient.zero_();
+  for (std::size_t i = 0; i < indices.size(); ++i) values[indices[i]] = chosen[i];
+  network.sum_entries(bucket.gradient, indices);
+}
+
+void Sparsifier::gather(Bucket& bucket, std::span<const std::uint32_t> indices, Collective& network) {
   const SparseHeader header{.method = sparsifier_on_the_wire,
                             .bucket = static_cast<std::uint32_t>(bucket.index),
                             .step = static_cast<std::uint32_t>(step_),
                             .n = static_cast<std::uint32_t>(bucket.size)};
   const auto own = static_cast<std::uint32_t>(network.rank());
   const std::span<float> values = floats(bucket.gradient);
-  rank_ = network.rank();
-  world_size_ = network.world_size();
-  accumulate(bucket);
-  const std::vector<std::uint32_t> indices = choose(bucket);
   const torch::Tensor message = code_->encode(header, own, indices, values);
   // Less what the others will read, which a lossy code may have changed.
   if (code_->is_lossless()) {
@@ -40,15 +81,22 @@ void Sparsifier::synchronise(Bucket& bucket, Collective& network) {
   for (std::uint32_t sender = 0; sender < messages.size(); ++sender) {
     code_->add(messages[sender], header, sender, 1, values);
   }
-  bucket.gradient.div_(network.world_size());
 }
 
 ExpectedTraffic Sparsifier::traffic(const Bucket& bucket, int world_size) const {
-  return gathered_traffic(code_->message_bytes(bucket.size, count_for(bucket)), world_size);
+  const std::int64_t gathered = code_->message_bytes(bucket.size, count_for(bucket));
+  return gathered_traffic(merges_ ? std::max(gathered, merged_bytes(bucket)) : gathered, world_size);
 }
 
 ExpectedTraffic Sparsifier::settled_traffic(const Bucket& bucket, int world_size) const {
   return gathered_traffic(code_->expected_bytes(bucket.size, settled_count_for(bucket)), world_size);
+}
+
+// At most: as if no two workers had an entry in common.
+std::int64_t Sparsifier::merged_bytes(const Bucket& bucket) const {
+  const auto heads = static_cast<std::int64_t>(Blocks{static_cast<std::size_t>(bucket.size)}.count() *
+                                               sparse_block_head_bytes);
+  return heads + count_for(bucket) * static_cast<std::int64_t>(sizeof(std::uint16_t) + sizeof(float));
 }
 
 ExpectedTraffic Sparsifier::gathered_traffic(std::int64_t message_bytes, int world_size) const {

@@ -2,8 +2,12 @@
 // ascending, so that every worker adds in the same order:
 //   out = (1/N) Σ_w scatter(I_w, acc_w[I_w])
 // Which entries, out of what, and what becomes of the rest is for each to say; how they travel is a
-// SparseCode, which `deepreduce` replaces.
+// SparseCode, which `deepreduce` replaces. Or, where collectives go along a tree of the workers, they are
+// added up on the way: an edge carries an entry once, whoever has it, and the order of additions is the
+// tree's.
 #pragma once
+
+#include <string>
 
 #include "trainer/synchronisers/sparse/sparse_code.hh"
 #include "trainer/synchronisers/synchroniser.hh"
@@ -12,9 +16,15 @@ namespace thinpipe::trainer {
 
 class Sparsifier : public Synchroniser {
  public:
-  explicit Sparsifier(std::unique_ptr<SparseCode> code) : code_(std::move(code)) {}
+  // indices: one of places_names().
+  explicit Sparsifier(const std::string& indices);
 
-  void use_code(std::unique_ptr<SparseCode> code) { code_ = std::move(code); }
+  // Of index codes (index_code.hh), or "merged": in two bytes each, and added up on the way where they can
+  // be.
+  static std::vector<std::string> places_names();
+
+  // For every message; nothing is added up on the way any more.
+  void use_code(std::unique_ptr<SparseCode> code);
 
   Promises promises() const override;
 
@@ -51,10 +61,14 @@ class Sparsifier : public Synchroniser {
   int world_size() const { return world_size_; }
 
  private:
+  void merge(Bucket& bucket, std::span<const std::uint32_t> indices, Collective& network);
+  void gather(Bucket& bucket, std::span<const std::uint32_t> indices, Collective& network);
   bool has_fixed_size() const { return chooses_a_fixed_count() && code_->has_fixed_size(); }
+  std::int64_t merged_bytes(const Bucket& bucket) const;
   ExpectedTraffic gathered_traffic(std::int64_t message_bytes, int world_size) const;
 
   std::unique_ptr<SparseCode> code_;
+  bool merges_;
   std::uint64_t step_ = 0;
   int rank_ = 0;
   int world_size_ = 1;

@@ -1,6 +1,9 @@
+#include <mutex>
+
 #include <gtest/gtest.h>
 
 #include "trainer/collectives/in_process.hh"
+#include "trainer/collectives/metered.hh"
 #include "trainer/synchronisers/tests/session.hh"
 
 namespace thinpipe::trainer {
@@ -50,6 +53,58 @@ TEST(TopK, ResidualFollowsItsParameterIntoAnotherLayout) {
     session.method().synchronise(swapped, network);
     EXPECT_TRUE(torch::equal(swapped.gradient, torch::tensor({3.0F, 0.0F, 0.0F, 0.0F})));
   });
+}
+
+constexpr int workers = 8;
+const std::vector<int> parents = {4, 0, 0, -1, 3, 3, 5, 5};
+
+// What rank 0 has after three steps, and what all sent for it.
+struct ThreeSteps {
+  torch::Tensor result;
+  double sent_bytes = 0;
+};
+
+ThreeSteps three_steps(const Json& method, const std::vector<int>& along) {
+  const World world = make_world(40'000, false);
+  ThreeSteps out;
+  std::mutex mutex;
+  run_in_process(workers, along, [&](std::unique_ptr<Collective> member) {
+    const int rank = member->rank();
+    MeteredCollective network(std::move(member));
+    Session session(method, world, network);
+    torch::Tensor result;
+    for (int step = 1; step <= 3; ++step)
+      result = session.step(integer_gradient(world, rank / 2, step), step);
+    const std::lock_guard lock(mutex);
+    out.sent_bytes += network.traffic().sent_bytes;
+    if (rank == 0) out.result = result;
+  });
+  return out;
+}
+
+// Two workers each have the same gradient, so that half of all entries meet another on their way.
+TEST(TopK, MergedOnTheWayComesToTheSameForFewerBytes) {
+  for (const Json& method : {Json{{"name", "topk"}, {"ratio", 0.02}}, Json{{"name", "topk"}, {"ratio", 0.3}},
+                             Json{{"name", "dgc"}, {"ratio", 0.02}, {"momentum", 0.5}}}) {
+    Json merged = method;
+    merged["indices"] = "merged";
+    Json gathered = method;
+    gathered["indices"] = "u16";
+    const ThreeSteps expected = three_steps(gathered, parents);
+    const ThreeSteps by_tree = three_steps(merged, parents);
+    EXPECT_TRUE(torch::equal(by_tree.result, expected.result)) << method;
+    EXPECT_LT(by_tree.sent_bytes, 0.8 * expected.sent_bytes) << method;
+    // Where there is no tree, it is gathered.
+    const ThreeSteps without = three_steps(merged, {});
+    EXPECT_TRUE(torch::equal(without.result, expected.result)) << method;
+    EXPECT_EQ(without.sent_bytes, expected.sent_bytes) << method;
+  }
+}
+
+TEST(TopK, InsideDeepReduceIsNotMerged) {
+  const Json inner = {{"name", "topk"}, {"ratio", 0.1}, {"indices", "merged"}};
+  const ThreeSteps expected = three_steps({{"name", "deepreduce"}, {"inner", inner}}, {});
+  EXPECT_EQ(three_steps({{"name", "deepreduce"}, {"inner", inner}}, parents).sent_bytes, expected.sent_bytes);
 }
 
 TEST(TopK, ForgetsWhatItHeldBackOfWeightsThatArePruned) {

@@ -1,0 +1,94 @@
+#!/usr/bin/env python3
+"""What each method puts on the busiest link, and how long its iterations take: a table."""
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import Sequence
+
+import pandas as pd
+
+from comparison import quantity_key
+from load import InputError, Results, load
+from markdown_table import add_destination, grid, in_markdown, three_digits, write_to_destination
+from replay_table import title_of
+
+BEGIN, END = "<!-- links: begin -->", "<!-- links: end -->"
+WIRE = "traffic.wire_bytes."
+MODES = ("live", "replay")
+ABOUT = (
+    "Busiest link: in the direction that carried most, an iteration's bytes as the kernel counted them, with headers, "
+    "acknowledgements and, spread over all iterations, evaluations. In brackets: over the first row's.\n"
+)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(
+        prog="links_table.py",
+        description="Tabulate, method by method, the bytes on the busiest link and the times of an iteration.",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        epilog="example:\n  thinpipe run experiments/merged-entries.json\n"
+        "  python3 plotting/links_table.py results/merged-entries\n\n"
+        "exit codes: 0 made, 1 the table could not be written, 2 wrong input",
+    )
+    parser.add_argument("results", type=Path, help="folder of records with mode live or replay")
+    add_destination(parser, BEGIN, END)
+    options = parser.parse_args(arguments)
+    return write_to_destination("links_table", lambda: table(load(options.results)), options, BEGIN, END)
+
+
+def table(results: Results) -> str:
+    runs = results.runs[(results.runs.status == "completed") & results.runs["mode"].isin(MODES)]
+    runs = runs.assign(panel=[title_of(run) for _, run in runs.iterrows()], busiest=[busiest_bytes(run) for _, run in runs.iterrows()])
+    runs = runs.dropna(subset="busiest")
+    if runs.empty:
+        raise InputError(f"{results.directory}: no run of mode {' or '.join(MODES)} over an emulated network is complete")
+    parts = []
+    for panel in sorted(runs.panel.unique(), key=quantity_key):
+        if panel:
+            parts.append(f"**{in_markdown(panel)}**\n")
+        own = runs[runs.panel == panel]
+        parts.append(grid([row(run, own.iloc[0]) for _, run in own.iterrows()]))
+    return "\n".join([*parts, ABOUT, in_markdown(origin(runs)) + "\n"])
+
+
+def row(run: pd.Series, first: pd.Series) -> dict[str, str]:
+    cells = {"method": run.method}
+    for heading, value, of_first in (
+        ("busiest link (kB)", run.busiest / 1e3, first.busiest / 1e3),
+        ("exchange (ms)", exchange_ms(run), exchange_ms(first)),
+        ("iteration (ms)", iteration_ms(run), iteration_ms(first)),
+    ):
+        cells[heading] = f"{three_digits(value)} ({value / of_first:.2f})"
+    cells["network"] = str(run["fidelity.verdict"])
+    return cells
+
+
+def busiest_bytes(run: pd.Series) -> float | None:
+    counts = pd.to_numeric(run[[column for column in run.index if str(column).startswith(WIRE)]]).dropna()
+    return None if counts.empty else counts.max() / run.iterations
+
+
+def exchange_ms(run: pd.Series) -> float:
+    return 1e3 * run["iteration_time_s.exchange"]
+
+
+def iteration_ms(run: pd.Series) -> float:
+    return 1e3 * run["iteration_time_s.mean"]
+
+
+def origin(runs: pd.DataFrame) -> str:
+    cpus = sorted({f"{cpu} ({cores} cores)" for cpu, cores in zip(runs["provenance.cpu"], runs["provenance.cores"])})
+    parts = {
+        "": sorted(set(runs.experiment)),
+        "mode ": sorted(set(runs["mode"])),
+        "data ": sorted(set(runs["config.dataset.name"])),
+        "cpu ": cpus,
+        "commit ": sorted({str(commit)[:10] for commit in runs["provenance.git_commit"]}),
+    }
+    return " · ".join(prefix + ", ".join(values) for prefix, values in parts.items())
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,48 @@
+import contextlib
+import io
+import tempfile
+import unittest
+from pathlib import Path
+from typing import Any
+
+import links_table
+
+from .records import make_converge_record, make_record, write
+from .test_replay_table import rows_of
+
+
+def run(method: str, busiest_bytes: int, verdict: str = "faithful") -> dict[str, Any]:
+    record = make_record(method, axes={"ratio": 0.1})
+    record["traffic"]["wire_bytes"] = {"left->middle": busiest_bytes * record["iterations"], "middle->left": 1}
+    record["fidelity"]["verdict"] = verdict
+    return record
+
+
+class LinksTableTest(unittest.TestCase):
+    def setUp(self) -> None:
+        self.folder = Path(self.enterContext(tempfile.TemporaryDirectory()))
+
+    def call(self, *records: dict[str, Any]) -> tuple[int, str, str]:
+        write(self.folder, *records)
+        out, err = io.StringIO(), io.StringIO()
+        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+            code = links_table.main([str(self.folder)])
+        return code, out.getvalue(), err.getvalue()
+
+    def test_bytes_are_an_iterations_in_the_busiest_direction(self) -> None:
+        code, text, err = self.call(run("dense", 4_000_000), run("fp16", 2_000_000, "degraded"))
+        self.assertEqual((code, err), (0, ""))
+        rows = {row["method"]: row for row in rows_of(text)}
+        self.assertEqual(rows["dense"]["busiest link (kB)"], "4000 (1.00)")
+        self.assertEqual(rows["fp16"]["busiest link (kB)"], "2000 (0.50)")
+        self.assertEqual(rows["fp16"]["network"], "degraded")
+        self.assertIn("ratio = 0.1", text)
+
+    def test_runs_without_a_network_are_wrong_input(self) -> None:
+        code, _, err = self.call(make_converge_record("dense"))
+        self.assertEqual(code, 2)
+        self.assertIn("no run of mode live or replay over an emulated network is complete", err)
+
+
+if __name__ == "__main__":
+    unittest.main()

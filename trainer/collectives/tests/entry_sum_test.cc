@@ -1,0 +1,143 @@
+// Sums of vectors with few entries, along the tree.
+#include <cmath>
+#include <cstring>
+#include <map>
+#include <mutex>
+#include <numeric>
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "trainer/collectives/sparse_block.hh"
+#include "trainer/collectives/tests/world.hh"
+#include "trainer/tensor_span.hh"
+
+namespace thinpipe::trainer {
+namespace {
+
+using ::testing::HasSubstr;
+using testing::identical_on_all;
+using testing::parents_for;
+using testing::run_over_network;
+
+// Of worker `rank`: places and values that have something in common with others', and a -0 at the first.
+struct Entries {
+  Entries(int rank, std::int64_t elements, std::int64_t distance) : tensor(torch::zeros({elements})) {
+    for (std::int64_t i = rank % 3; i < elements; i += distance + rank % 2) {
+      places.push_back(static_cast<std::uint32_t>(i));
+      floats(tensor)[static_cast<std::size_t>(i)] =
+          i < 3 ? -0.0F : static_cast<float>(std::sin(static_cast<double>(i * (rank + 1))));
+    }
+  }
+
+  torch::Tensor tensor;
+  std::vector<std::uint32_t> places;
+};
+
+struct Shape {
+  std::int64_t elements;
+  std::int64_t distance;
+};
+constexpr Shape shapes[] = {{0, 1}, {1, 1}, {100, 7}, {16384, 1}, {16385, 3}, {300'007, 5}, {300'007, 997}};
+
+// The same workers over the network and in one process.
+void in_both_worlds(int world_size, const std::function<void(Collective&, const char* world)>& worker) {
+  run_over_network("island", world_size, [&](Collective& net) { worker(net, "network"); });
+  std::vector<int> parents = parents_for(world_size);
+  if (parents.empty()) {
+    for (int rank = 0; rank < world_size; ++rank) parents.push_back(rank == 0 ? -1 : (rank - 1) / 2);
+  }
+  run_in_process(world_size, parents, [&](std::unique_ptr<Collective> net) { worker(*net, "process"); });
+}
+
+TEST(EntrySum, IsTheSumOfAllWithTheSameBitsEverywhere) {
+  for (const int world_size : {1, 2, 3, 5, 8}) {
+    in_both_worlds(world_size, [world_size](Collective& net, const char* world) {
+      for (const Shape& shape : shapes) {
+        Entries own(net.rank(), shape.elements, shape.distance);
+        net.sum_entries(own.tensor, own.places);
+        torch::Tensor expected = torch::zeros({shape.elements}, torch::kDouble);
+        for (int rank = 0; rank < world_size; ++rank)
+          expected += Entries(rank, shape.elements, shape.distance).tensor;
+        EXPECT_TRUE(torch::allclose(own.tensor.to(torch::kDouble), expected, 1e-5, 1e-6))
+            << world << " of " << world_size << ", " << shape.elements;
+        EXPECT_TRUE(identical_on_all(net, own.tensor)) << world << " of " << world_size;
+      }
+    });
+  }
+}
+
+// So a convergence run is the live run's training, and knows what it would put on each edge.
+TEST(EntrySum, InOneProcessHasTheNetworksBitsAndBytes) {
+  for (const Shape& shape : shapes) {
+    std::mutex mutex;
+    std::map<std::string, torch::Tensor> sums;
+    std::map<std::string, std::map<int, std::vector<EdgeBytes>>> edges;
+    in_both_worlds(8, [&](Collective& net, const std::string& world) {
+      Entries own(net.rank(), shape.elements, shape.distance);
+      const std::vector<EdgeBytes> passed = net.sum_entries(own.tensor, own.places);
+      const std::lock_guard lock(mutex);
+      edges[world][net.rank()] = passed;
+      if (net.rank() == 0) sums[world] = own.tensor;
+    });
+    EXPECT_EQ(0,
+              std::memcmp(sums["network"].data_ptr(), sums["process"].data_ptr(), sums["process"].nbytes()));
+    EXPECT_EQ(edges["network"], edges["process"]) << shape.elements << " elements";
+    EXPECT_EQ(edges["process"][3].size(), 3U) << "the root has three neighbours";
+  }
+}
+
+// An edge carries what is behind it once: here the same ten entries of everybody.
+TEST(EntrySum, CarriesAnEntryOnceWhoeverHasIt) {
+  in_both_worlds(8, [](Collective& net, const char* world) {
+    torch::Tensor tensor = torch::zeros({1000});
+    std::vector<std::uint32_t> places(10);
+    std::iota(places.begin(), places.end(), 500U);
+    tensor.narrow(0, 500, 10).fill_(1);
+    for (const EdgeBytes& edge : net.sum_entries(tensor, places)) {
+      EXPECT_EQ(edge.sent, 4 + 10 * (2 + 4)) << world;
+      EXPECT_EQ(edge.received, edge.sent) << world;
+    }
+    EXPECT_EQ(tensor.sum().item<float>(), 80);
+  });
+}
+
+TEST(EntrySum, CanBePassedOnceMoreWithoutTheEntries) {
+  in_both_worlds(8, [](Collective& net, const char* /*world*/) {
+    for (int i = 0; i < 3; ++i) {
+      Entries own(net.rank(), 300'007, 5);
+      const EntrySumCall call{.elements = 300'007, .edges = net.sum_entries(own.tensor, own.places)};
+      net.repeat_entry_sum(call);
+      torch::Tensor one = torch::ones({1});
+      net.all_reduce(one, Reduction::sum);  // nothing of it is left on the way
+      EXPECT_EQ(one.item<float>(), 8);
+    }
+  });
+}
+
+TEST(EntrySum, NeedsATree) {
+  run_in_process(2, [](Collective& net) {
+    EXPECT_FALSE(net.sums_entries());
+    EXPECT_THROW(net.sum_entries(torch::zeros({4}), {}), CollectiveError);
+  });
+}
+
+TEST(EntrySum, RefusesPlacesThatAreNone) {
+  const auto refusal = [](const std::vector<std::uint32_t>& places) {
+    std::string message;
+    run_over_network("island", 1, [&](Collective& net) {
+      try {
+        net.sum_entries(torch::zeros({4}), places);
+      } catch (const CollectiveError& error) {
+        message = error.what();
+      }
+    });
+    return message;
+  };
+  for (const std::vector<std::uint32_t>& places : {std::vector<std::uint32_t>{4}, {2, 1}, {1, 1}})
+    EXPECT_THAT(refusal(places), HasSubstr("places must ascend within the tensor"));
+}
+
+}  // namespace
+}  // namespace thinpipe::trainer
