@@ -66,9 +66,10 @@ class IncomingBlocks {
     if (whole_ == blocks_.count()) return 0;
     const std::size_t rest = bytes_of(whole_, whole_end_) - (end_ - whole_end_);
     const std::size_t heads = (blocks_.count() - whole_ - 1) * sparse_block_head_bytes;
-    return std::min(rest + heads, room_.size() - end_);
+    return std::min(rest + heads, room_.size() - (end_ - begin_));
   }
 
+  // Moves what is there to the beginning, so that all room is behind it.
   void make_room() {
     std::memmove(room_.data(), room_.data() + begin_, end_ - begin_);
     whole_end_ -= begin_;
