@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "harness/run_id.hh"
+#include "harness/shipped_files.hh"
 #include "harness/support/file_descriptor.hh"
 #include "harness/tests/temporary_folder.hh"
 
@@ -148,10 +149,18 @@ TEST(FindRecord, TheReferenceResultsAreRecordsAndKeepTheirNames) {
     records[id] = std::move(record);
   }
   for (const auto& [id, record] : records) {
-    // Of replays and simulations, the training's record has it.
-    const Json replay = record.value("replay", Json());
-    const Json& training = replay.is_null() ? record : records.at(replay.at("convergence_run"));
-    const Json content = {{"/dataset/directory", training.at("provenance").at("dataset_hash")}};
+    Json content = Json::object();
+    if (record.at("config").at("dataset").contains("directory")) {
+      // Of replays and simulations, the training's record has it.
+      const Json replay = record.value("replay", Json());
+      const Json& training = replay.is_null() ? record : records.at(replay.at("convergence_run"));
+      content["/dataset/directory"] = training.at("provenance").at("dataset_hash");
+    }
+    const Json profile = record.at("config").value("compute_profile", Json());
+    if (profile.is_object()) {
+      content["/compute_profile/device"] =
+          content_hash_of_file(shipped_compute_profiles().find(profile.at("device"), {}, {}));
+    }
     EXPECT_EQ(run_id(record.at("config"), content), id);
   }
 }
