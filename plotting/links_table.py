@@ -11,15 +11,24 @@ import pandas as pd
 
 from comparison import quantity_key
 from load import InputError, Results, load
-from markdown_table import add_destination, grid, in_markdown, three_digits, write_to_destination
+from markdown_table import (
+    MARKERS_OF_NAME,
+    UNKNOWN,
+    add_destination,
+    grid,
+    in_markdown,
+    markers_of,
+    three_digits,
+    write_to_destination,
+)
 from replay_table import title_of
 
-BEGIN, END = "<!-- links: begin -->", "<!-- links: end -->"
 WIRE = "traffic.wire_bytes."
 MODES = ("live", "replay")
 ABOUT = (
     "Busiest link: in the direction that carried most, an iteration's bytes as the kernel counted them, with headers, "
-    "acknowledgements and, spread over all iterations, evaluations. In brackets: over the first row's.\n"
+    "acknowledgements and, spread over all iterations, evaluations; unknown of replays, which count what warms them up "
+    "too. In brackets: over the first row's.\n"
 )
 
 
@@ -33,15 +42,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "exit codes: 0 made, 1 the table could not be written, 2 wrong input",
     )
     parser.add_argument("results", type=Path, help="folder of records with mode live or replay")
-    add_destination(parser, BEGIN, END)
+    add_destination(parser, *MARKERS_OF_NAME)
     options = parser.parse_args(arguments)
-    return write_to_destination("links_table", lambda: table(load(options.results)), options, BEGIN, END)
+    return write_to_destination(
+        "links_table", lambda: table(load(options.results)), options, *markers_of(options.results)
+    )
 
 
 def table(results: Results) -> str:
-    runs = results.runs[(results.runs.status == "completed") & results.runs["mode"].isin(MODES)]
-    runs = runs.assign(panel=[title_of(run) for _, run in runs.iterrows()], busiest=[busiest_bytes(run) for _, run in runs.iterrows()])
-    runs = runs.dropna(subset="busiest")
+    runs = results.runs[
+        (results.runs.status == "completed")
+        & results.runs["mode"].isin(MODES)
+        & results.runs["fidelity.verdict"].notna()
+    ]
+    runs = runs.assign(panel=[title_of(run) for _, run in runs.iterrows()])
     if runs.empty:
         raise InputError(f"{results.directory}: no run of mode {' or '.join(MODES)} over an emulated network is complete")
     parts = []
@@ -55,19 +69,22 @@ def table(results: Results) -> str:
 
 def row(run: pd.Series, first: pd.Series) -> dict[str, str]:
     cells = {"method": run.method}
-    for heading, value, of_first in (
-        ("busiest link (kB)", run.busiest / 1e3, first.busiest / 1e3),
-        ("exchange (ms)", exchange_ms(run), exchange_ms(first)),
-        ("iteration (ms)", iteration_ms(run), iteration_ms(first)),
+    for heading, quantity in (
+        ("busiest link (kB)", busiest_kb),
+        ("exchange (ms)", exchange_ms),
+        ("iteration (ms)", iteration_ms),
     ):
-        cells[heading] = f"{three_digits(value)} ({value / of_first:.2f})"
+        value, of_first = quantity(run), quantity(first)
+        cells[heading] = UNKNOWN if value is None else f"{three_digits(value)} ({three_digits(value / of_first)})"
     cells["network"] = str(run["fidelity.verdict"])
     return cells
 
 
-def busiest_bytes(run: pd.Series) -> float | None:
+def busiest_kb(run: pd.Series) -> float | None:
+    if run["mode"] == "replay":
+        return None
     counts = pd.to_numeric(run[[column for column in run.index if str(column).startswith(WIRE)]]).dropna()
-    return None if counts.empty else counts.max() / run.iterations
+    return counts.max() / run.iterations / 1e3
 
 
 def exchange_ms(run: pd.Series) -> float:

@@ -22,6 +22,7 @@ from figure import add_selection, incomplete_runs, listed, name_of, origin, whol
 from load import MODES_WITHOUT_TIME, InputError, load
 
 UNKNOWN = "-"
+MARKERS_OF_NAME = ("<!-- NAME: begin -->", "<!-- NAME: end -->")
 SPREAD_NOTE = "±: standard deviation over seeds; (2 of 3): over as many of them, as the others have no value."
 
 
@@ -265,6 +266,11 @@ def in_csv(value: Any) -> Any:
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return ""
     return str(value).lower() if isinstance(value, bool) else value
+
+
+def markers_of(results: Path) -> tuple[str, str]:
+    """Between which lines of a page the table of a folder of results goes, where a page has several."""
+    return tuple(marker.replace("NAME", results.resolve().name) for marker in MARKERS_OF_NAME)
 
 
 def add_destination(parser: argparse.ArgumentParser, begin: str, end: str) -> None:

@@ -67,7 +67,7 @@ def row_of(runs: pd.DataFrame, panel: Panel, comparison: Comparison) -> dict[str
     share = payload_bytes / dense_bytes if payload_bytes is not None and dense_bytes else None
     vnmse = pd.to_numeric(completed(runs)["compression.vnmse"]).dropna()
     return {
-        f"final {target.noun}{'' if target.is_loss else ' (%)'}": final_level(runs, target),
+        final_heading(target): final_level(runs, target),
         "iterations to target": iterations_cell(runs),
         "payload per iteration": Cell(
             UNKNOWN if payload_bytes is None else bytes_text(payload_bytes),
@@ -80,6 +80,10 @@ def row_of(runs: pd.DataFrame, panel: Panel, comparison: Comparison) -> dict[str
         "vNMSE": spread_cell("vnmse", vnmse, three_digits),
         "all-reduce compatible": all_reduce_cell(runs),
     }
+
+
+def final_heading(target: Target) -> str:
+    return f"final {target.noun}{'' if target.is_loss else ' (%)'}"
 
 
 def final_level(runs: pd.DataFrame, target: Target) -> Cell:

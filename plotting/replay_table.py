@@ -12,7 +12,16 @@ import pandas as pd
 
 from comparison import quantity_key
 from load import InputError, Results, load
-from markdown_table import UNKNOWN, add_destination, grid, in_markdown, three_digits, write_to_destination
+from markdown_table import (
+    MARKERS_OF_NAME,
+    UNKNOWN,
+    add_destination,
+    grid,
+    in_markdown,
+    markers_of,
+    three_digits,
+    write_to_destination,
+)
 
 # Each is held against the one before it.
 MODES = ("live", "replay", "simulate")
@@ -53,22 +62,24 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "--of", choices=MODES[1:], help="the mode to judge (default: replay where there are live runs, else simulate)"
     )
-    add_destination(parser, *markers("NAME"))
+    parser.add_argument(
+        "--again",
+        type=Path,
+        metavar="DIR",
+        help="folder of results in which the runs that are the measure were made a second time: how far they are from "
+        "themselves is then told",
+    )
+    add_destination(parser, *MARKERS_OF_NAME)
     options = parser.parse_args(arguments)
     return write_to_destination(
         "replay_table",
-        lambda: table(load(options.results), options.of),
+        lambda: table(load(options.results), options.of, load(options.again) if options.again else None),
         options,
-        *markers(options.results.resolve().name),
+        *markers_of(options.results),
     )
 
 
-def markers(folder: str) -> tuple[str, str]:
-    """Between which lines of a page the table of a folder of results goes."""
-    return f"<!-- {folder}: begin -->", f"<!-- {folder}: end -->"
-
-
-def table(results: Results, judged: str | None = None) -> str:
+def table(results: Results, judged: str | None = None, again: Results | None = None) -> str:
     if judged is None:
         judged = "replay" if (results.runs["mode"] == "live").any() else "simulate"
     pairs = pairs_of(results, MODES[MODES.index(judged) - 1], judged)
@@ -85,6 +96,8 @@ def table(results: Results, judged: str | None = None) -> str:
     about = [ABOUT, ABOUT_SAME_SPEED] if deviations[SAME_SPEED] else [ABOUT]
     summaries = [summary(name, each, judged) for name, each in deviations.items() if each or name != SAME_SPEED]
     summaries += weights(pairs)
+    if again is not None:
+        summaries += repeatability(results, again, pairs)
     parts.append("".join(f"{line}\n" for line in [*about, *summaries]))
     parts.append(in_markdown(origin(pairs)) + "\n")
     return "\n".join(parts)
@@ -92,16 +105,18 @@ def table(results: Results, judged: str | None = None) -> str:
 
 def pairs_of(results: Results, reference: str, judged: str) -> list[Pair]:
     """In order of method."""
-    completed = results.runs[results.runs.status == "completed"]
-    by_mode = {
-        mode: {key_of(run): run for _, run in completed[completed["mode"] == mode].iterrows()}
-        for mode in (reference, judged)
-    }
+    others = runs_by_key(results, judged)
     return [
-        Pair(title_of(run), run, by_mode[judged][key])
-        for key, run in by_mode[reference].items()
-        if key in by_mode[judged]
+        Pair(title_of(run), run, others[key])
+        for key, run in runs_by_key(results, reference).items()
+        if key in others
     ]
+
+
+def runs_by_key(results: Results, mode: str) -> dict[tuple[str, str, str], pd.Series]:
+    """The completed ones of that mode."""
+    runs = results.runs[(results.runs.status == "completed") & (results.runs["mode"] == mode)]
+    return {key_of(run): run for _, run in runs.iterrows()}
 
 
 def axes_of(run: pd.Series) -> dict[str, str]:
@@ -171,13 +186,13 @@ def mean_iteration_s(run: pd.Series) -> float:
     return float(run.train_time_s) / float(run.iterations)
 
 
-def summary(name: str, deviations: Sequence[float], judged: str) -> str:
+def summary(name: str, deviations: Sequence[float], judged: str, how: str = "") -> str:
     if not deviations:
         return f"{name.capitalize()}: no pair has one."
     largest = max(deviations, key=abs)
     within = sum(abs(each) <= TOLERANCES[name] for each in deviations)
     return (
-        f"{name.capitalize()}: {within} of {len(deviations)} of mode {judged} are within {100 * TOLERANCES[name]:.0f} %; "
+        f"{name.capitalize()}: {within} of {len(deviations)} of mode {judged}{how} are within {100 * TOLERANCES[name]:.0f} %; "
         f"the largest deviation is {100 * largest:+.1f} %."
     )
 
@@ -194,6 +209,24 @@ def weights(pairs: Sequence[Pair]) -> list[str]:
         return []
     same = sum(live == replayed for live, replayed in hashes)
     return [f"Weights at the end, of live runs and of the trainings that were replayed: {same} of {len(hashes)} are equal to the bit."]
+
+
+def repeatability(results: Results, again: Results, pairs: Sequence[Pair]) -> list[str]:
+    """How far the reference runs are from themselves, which no prediction of them can be expected to undercut."""
+    mode = pairs[0].reference["mode"]
+    second = runs_by_key(again, mode)
+    both = [(pair.reference, second[key]) for pair in pairs if (key := key_of(pair.reference)) in second]
+    if not both:
+        raise InputError(f"{again.directory}: no run of mode {mode} is also in {results.directory}")
+    lines = []
+    for name, time_of in (
+        ("time to target", time_to_target),
+        ("iteration", lambda _, run: mean_iteration_s(run)),
+    ):
+        times = [(time_of(results, first), time_of(again, other)) for first, other in both]
+        deviations = [other / first - 1 for first, other in times if None not in (first, other)]
+        lines.append(summary(name, deviations, mode, ", run a second time,"))
+    return lines
 
 
 def origin(pairs: Sequence[Pair]) -> str:

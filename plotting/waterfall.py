@@ -38,7 +38,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "--steps",
         nargs="+",
         metavar="METHOD",
-        help="the methods to go through, in this order (default: all, in the experiment's order)",
+        help="the methods to go through, in this order (default: all)",
     )
     options = parser.parse_args(arguments)
     return write_figure("waterfall", options, lambda comparison: draw(comparison, options.steps), panels_of)
@@ -98,7 +98,7 @@ def draw_steps(axes: Axes, comparison: Comparison, methods: list[pd.DataFrame]) 
             axes.plot([reached.min(), reached.max()], [row, row], color="0.2", linewidth=0.8, marker="|", markersize=4)
         axes.annotate(
             words_for(runs, unit.text(time_s), time_s, former, first),
-            (max(width, (former or time_s) / unit.seconds), row),
+            (max(width, (former or time_s) / unit.seconds, reached.max()), row),
             xytext=(4, 0),
             textcoords="offset points",
             va="center",

@@ -34,9 +34,16 @@ class LinksTableTest(unittest.TestCase):
         self.assertEqual((code, err), (0, ""))
         rows = {row["method"]: row for row in rows_of(text)}
         self.assertEqual(rows["dense"]["busiest link (kB)"], "4000 (1.00)")
-        self.assertEqual(rows["fp16"]["busiest link (kB)"], "2000 (0.50)")
+        self.assertEqual(rows["fp16"]["busiest link (kB)"], "2000 (0.500)")
         self.assertEqual(rows["fp16"]["network"], "degraded")
         self.assertIn("ratio = 0.1", text)
+
+    def test_what_a_replay_warms_up_with_is_no_iterations_bytes(self) -> None:
+        code, text, _ = self.call({**run("dense", 4_000_000), "mode": "replay"})
+        self.assertEqual(code, 0)
+        (row,) = rows_of(text)
+        self.assertEqual(row["busiest link (kB)"], "-")
+        self.assertEqual(row["iteration (ms)"].split()[1], "(1.00)")
 
     def test_runs_without_a_network_are_wrong_input(self) -> None:
         code, _, err = self.call(make_converge_record("dense"))

@@ -3,7 +3,7 @@ import io
 import tempfile
 import unittest
 from pathlib import Path
-from typing import Any
+from typing import Any, Sequence
 
 import replay_table
 from comparison import compare
@@ -30,12 +30,12 @@ class ReplayTableTest(unittest.TestCase):
     def setUp(self) -> None:
         self.folder = Path(self.enterContext(tempfile.TemporaryDirectory()))
 
-    def call(self, *records: dict[str, Any]) -> tuple[int, str, str]:
+    def call(self, *records: dict[str, Any], options: Sequence[str] = ()) -> tuple[int, str, str]:
         for record in records:
             write(self.folder, record)
         out, err = io.StringIO(), io.StringIO()
         with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-            code = replay_table.main([str(self.folder)])
+            code = replay_table.main([str(self.folder), *options])
         return code, out.getvalue(), err.getvalue()
 
     def test_a_row_for_each_training_that_was_run_both_ways(self) -> None:
@@ -101,6 +101,25 @@ class ReplayTableTest(unittest.TestCase):
             run["parameters_hash"] = weights
         _, text, _ = self.call(*runs)
         self.assertIn("Weights at the end, of live runs and of the trainings that were replayed: 1 of 2 are equal", text)
+
+    def test_live_runs_are_held_against_themselves(self) -> None:
+        again = Path(self.enterContext(tempfile.TemporaryDirectory()))
+        for method, factor in (("dense", 1.03), ("fp16", 1.2)):
+            slower = make_curve(factor * ITERATION_TIME_S[method], BEST_ACCURACY[method])
+            write(again, make_record(method, axes={"mode": "live"}, curve=slower))
+        runs = [*pair("dense", 1.0), *pair("fp16", 1.0), *pair("topk 0.1", 1.0)]
+        code, text, err = self.call(*runs, options=["--again", str(again)])
+        self.assertEqual((code, err), (0, ""))
+        self.assertIn("Time to target: 1 of 2 of mode live, run a second time, are within 5 %", text)
+        self.assertIn("Iteration: 1 of 2 of mode live, run a second time, are within 10 %", text)
+        self.assertIn("largest deviation is +20.0 %", text)
+
+    def test_live_runs_of_something_else_are_no_second_time(self) -> None:
+        again = Path(self.enterContext(tempfile.TemporaryDirectory()))
+        write(again, make_record("fp16", axes={"mode": "live"}))
+        code, _, err = self.call(*pair("dense", 1.0), options=["--again", str(again)])
+        self.assertEqual(code, 2)
+        self.assertIn(f"{again}: no run of mode live is also in {self.folder}", err)
 
     def test_other_axes_make_tables_of_their_own(self) -> None:
         _, text, _ = self.call(
