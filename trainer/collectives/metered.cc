@@ -44,10 +44,11 @@ void MeteredCollective::all_reduce_codes(torch::Tensor codes, int largest) {
 
 std::vector<EdgeBytes> MeteredCollective::sum_entries(torch::Tensor tensor,
                                                       std::span<const std::uint32_t> places) {
-  const Stopwatch stopwatch;
-  EntrySumCall call{.elements = tensor.numel(), .edges = inner_->sum_entries(tensor, places)};
   const Blocks blocks{static_cast<std::size_t>(tensor.numel())};
-  call.payload_bytes = static_cast<std::int64_t>(sparse_bytes(blocks, EntryMap(blocks, places)));
+  EntrySumCall call{.elements = tensor.numel(),
+                    .payload_bytes = static_cast<std::int64_t>(sparse_bytes(blocks, places))};
+  const Stopwatch stopwatch;
+  call.edges = inner_->sum_entries(tensor, places);
   count(stopwatch, call);
   tell([&] { return call; });
   return call.edges;

@@ -76,10 +76,14 @@ std::size_t sparse_block_bytes(std::size_t elements, std::span<const std::byte> 
   return sparse_block_bytes(elements, read_head(elements, message).entries);
 }
 
-std::size_t sparse_bytes(Blocks blocks, const EntryMap& entries) {
+std::size_t sparse_bytes(Blocks blocks, std::span<const std::uint32_t> places) {
   std::size_t bytes = 0;
+  auto begin = places.begin();
   for (std::size_t b = 0; b < blocks.count(); ++b) {
-    bytes += sparse_block_bytes(blocks.elements_of(b), entry_count(entries.of(b)));
+    const std::size_t elements = blocks.elements_of(b);
+    const auto end = std::lower_bound(begin, places.end(), blocks.begin_of(b) + elements);
+    bytes += sparse_block_bytes(elements, static_cast<std::size_t>(end - begin));
+    begin = end;
   }
   return bytes;
 }

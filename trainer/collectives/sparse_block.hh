@@ -79,8 +79,8 @@ std::size_t sparse_block_bytes(std::size_t elements, std::size_t entries);
 // The same by a message's head. Throws Error where no block of so many elements begins so.
 std::size_t sparse_block_bytes(std::size_t elements, std::span<const std::byte> message);
 
-// Of all blocks of a vector.
-std::size_t sparse_bytes(Blocks blocks, const EntryMap& entries);
+// Of all blocks of a vector with entries at `places`, ascending.
+std::size_t sparse_bytes(Blocks blocks, std::span<const std::uint32_t> places);
 
 // values: of all elements of the block.
 void append_sparse_block(BlockBits bits, std::span<const float> values, std::vector<std::byte>& out);

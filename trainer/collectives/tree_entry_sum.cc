@@ -16,7 +16,7 @@ class TreeEntrySum {
       : vector_(vector), blocks_{vector.size()}, own_(blocks_, places) {
     // -0 would become 0 where someone adds to it, and stay what it is where nobody does.
     for (const std::uint32_t at : places) vector_[at] += 0.0F;
-    const std::size_t chunk = chunk_of(sparse_bytes(blocks_, own_));
+    const std::size_t chunk = chunk_of(sparse_bytes(blocks_, places));
     for (Peer* const child : place.children) ways_.emplace_back(*child, blocks_, chunk);
     children_ = ways_.size();
     if (place.parent != nullptr) ways_.emplace_back(*place.parent, blocks_, chunk);

@@ -16,7 +16,6 @@ using ::testing::HasSubstr;
 // A vector whose entries are at every `distance`-th place, with the places for values.
 struct Vector {
   Vector(std::size_t elements, std::size_t distance) : blocks{elements}, values(elements), entries(blocks) {
-    std::vector<std::uint32_t> places;
     for (std::size_t i = 0; i < elements; i += distance) places.push_back(static_cast<std::uint32_t>(i));
     entries = EntryMap(blocks, places);
     std::iota(values.begin(), values.end(), 0.0F);
@@ -24,6 +23,7 @@ struct Vector {
 
   Blocks blocks;
   std::vector<float> values;
+  std::vector<std::uint32_t> places;
   EntryMap entries;
 };
 
@@ -37,8 +37,10 @@ TEST(SparseBlock, ReadsBackWhatWasWritten) {
   for (const std::size_t elements : {1, 63, 64, 72, 1000, 16384, 40000}) {
     for (const std::size_t distance : {1, 2, 15, 17, 1000}) {
       const Vector vector(elements, distance);
+      std::size_t bytes = 0;
       for (std::size_t b = 0; b < vector.blocks.count(); ++b) {
         const std::vector<std::byte> message = message_of(vector, b);
+        bytes += message.size();
         EXPECT_EQ(message.size(),
                   sparse_block_bytes(vector.blocks.elements_of(b), entry_count(vector.entries.of(b))));
         EXPECT_EQ(message.size(), sparse_block_bytes(vector.blocks.elements_of(b), message));
@@ -53,6 +55,7 @@ TEST(SparseBlock, ReadsBackWhatWasWritten) {
         });
         EXPECT_EQ(values.size(), 4 * next);
       }
+      EXPECT_EQ(bytes, sparse_bytes(vector.blocks, vector.places));
     }
   }
 }
