@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 from pathlib import Path
-from typing import Sequence
+from typing import Callable, Sequence
 
 import pandas as pd
 
@@ -23,13 +23,17 @@ from markdown_table import (
 )
 from replay_table import title_of
 
+# Of a run; None where it has none.
+Quantity = Callable[[pd.Series], float | None]
+
 WIRE = "traffic.wire_bytes."
 MODES = ("live", "replay")
-ABOUT = (
+LINK = "busiest link (kB)"
+ABOUT_LINK = (
     "Busiest link: in the direction that carried most, an iteration's bytes as the kernel counted them, with headers, "
-    "acknowledgements and, spread over all iterations, evaluations; unknown of replays, which count what warms them up "
-    "too. In brackets: over the first row's.\n"
+    "acknowledgements and, spread over all iterations, evaluations. "
 )
+ABOUT_BRACKETS = "In brackets: over the first row's.\n"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -58,22 +62,21 @@ def table(results: Results) -> str:
     runs = runs.assign(panel=[title_of(run) for _, run in runs.iterrows()])
     if runs.empty:
         raise InputError(f"{results.directory}: no run of mode {' or '.join(MODES)} over an emulated network is complete")
+    quantities = {LINK: busiest_kb} if (runs["mode"] == "live").any() else {}
+    quantities |= {"exchange (ms)": exchange_ms, "iteration (ms)": iteration_ms}
     parts = []
     for panel in sorted(runs.panel.unique(), key=quantity_key):
         if panel:
             parts.append(f"**{in_markdown(panel)}**\n")
         own = runs[runs.panel == panel]
-        parts.append(grid([row(run, own.iloc[0]) for _, run in own.iterrows()]))
-    return "\n".join([*parts, ABOUT, in_markdown(origin(runs)) + "\n"])
+        parts.append(grid([row(run, own.iloc[0], quantities) for _, run in own.iterrows()]))
+    about = (ABOUT_LINK if LINK in quantities else "") + ABOUT_BRACKETS
+    return "\n".join([*parts, about, in_markdown(origin(runs)) + "\n"])
 
 
-def row(run: pd.Series, first: pd.Series) -> dict[str, str]:
+def row(run: pd.Series, first: pd.Series, quantities: dict[str, Quantity]) -> dict[str, str]:
     cells = {"method": run.method}
-    for heading, quantity in (
-        ("busiest link (kB)", busiest_kb),
-        ("exchange (ms)", exchange_ms),
-        ("iteration (ms)", iteration_ms),
-    ):
+    for heading, quantity in quantities.items():
         value, of_first = quantity(run), quantity(first)
         cells[heading] = UNKNOWN if value is None else f"{three_digits(value)} ({three_digits(value / of_first)})"
     cells["network"] = str(run["fidelity.verdict"])
@@ -81,8 +84,8 @@ def row(run: pd.Series, first: pd.Series) -> dict[str, str]:
 
 
 def busiest_kb(run: pd.Series) -> float | None:
-    if run["mode"] == "replay":
-        return None
+    if run["mode"] != "live":
+        return None  # a replay's bytes are those that warm it up too
     counts = pd.to_numeric(run[[column for column in run.index if str(column).startswith(WIRE)]]).dropna()
     return counts.max() / run.iterations / 1e3
 
