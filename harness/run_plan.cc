@@ -9,12 +9,14 @@
 #include <fmt/ranges.h>
 #include <fnmatch.h>
 
+#include "harness/bucket_sizes.hh"
 #include "harness/harness_keys.hh"
 #include "harness/merge.hh"
 #include "harness/prediction.hh"
 #include "harness/run_id.hh"
 #include "harness/run_reading.hh"
 #include "harness/support/nearest.hh"
+#include "harness/support/units.hh"
 #include "netem/worker_tree.hh"
 
 namespace thinpipe {
@@ -127,6 +129,46 @@ auto located(const Point& point, const Action& action) {
   }
 }
 
+// The trainer's answer about each run, where it takes what the run asks for; becomes the run's.
+std::vector<CheckedConfig> check(std::vector<Run>& runs, const std::vector<Point>& points,
+                                 const TrainerProgram& trainer) {
+  std::vector<Json> training_configs;
+  for (const Run& run : runs) training_configs.push_back(run.training_config);
+  std::vector<CheckedConfig> checked = trainer.check(training_configs);
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    if (!checked[i].ok) {
+      throw InputError(points[i].place_of(checked[i].pointer), with_harness_keys(checked[i]));
+    }
+    runs[i].training_config = checked[i].config;
+    runs[i].plan = checked[i].plan;
+  }
+  return checked;
+}
+
+// Sizes that the configuration leaves to the network take a plan to choose. Returns whether there were any.
+bool choose_bucket_sizes(std::vector<Run>& runs) {
+  static const Json::json_pointer place("/buckets/size");
+  bool any = false;
+  for (Run& run : runs) {
+    if (!run.training_config.contains(place) || run.training_config.at(place) != "auto") continue;
+    if (const auto bytes = suitable_bucket_bytes(run)) {
+      run.training_config[place] = format_quantity(Quantity::size, static_cast<double>(*bytes));
+      any = true;
+    }
+  }
+  return any;
+}
+
+// Fills in the trainer's part of each run, and its plan. Returns CheckedConfig::content of each.
+std::vector<Json> complete(std::vector<Run>& runs, const std::vector<Point>& points,
+                           const TrainerProgram& trainer) {
+  std::vector<CheckedConfig> checked = check(runs, points, trainer);
+  if (choose_bucket_sizes(runs)) checked = check(runs, points, trainer);
+  std::vector<Json> contents;
+  for (CheckedConfig& each : checked) contents.push_back(std::move(each.content));
+  return contents;
+}
+
 }  // namespace
 
 std::string Run::collective() const {
@@ -153,22 +195,15 @@ std::vector<Run> plan_runs(const Experiment& experiment, const TrainerProgram& t
   const std::vector<Point> points = expand(experiment);
   Topologies topologies(experiment.file);
   std::vector<Run> runs;
-  std::vector<Json> training_configs;
   for (const Point& point : points) {
     runs.push_back(located(point, [&] { return read_harness_part(point, topologies); }));
-    training_configs.push_back(runs.back().training_config);
   }
-  const std::vector<CheckedConfig> checked = trainer.check(training_configs);
+  const std::vector<Json> contents = complete(runs, points, trainer);
   DistinctRuns distinct;
   for (std::size_t i = 0; i < runs.size(); ++i) {
-    if (!checked[i].ok) {
-      throw InputError(points[i].place_of(checked[i].pointer), with_harness_keys(checked[i]));
-    }
     Run& run = runs[i];
-    run.training_config = checked[i].config;
-    run.plan = checked[i].plan;
+    Json content = contents[i];
     run.config.update(run.training_config);
-    Json content = checked[i].content;
     // A shipped one goes by its name, as our own code does; a path has an ending.
     if (run.trainer && std::filesystem::path(run.config.at("trainer").get<std::string>()).has_extension()) {
       content["/trainer"] = content_hash_of_file(*run.trainer);

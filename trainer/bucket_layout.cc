@@ -13,7 +13,9 @@ constexpr std::int64_t kBytesPerElement = 4;
 void append_buckets(std::vector<Bucket>& buckets, const std::vector<ParameterInfo>& parameters,
                     const std::vector<std::size_t>& order, bool side, const BucketOptions& options) {
   const auto is_full = [&](const Bucket& bucket) {
-    const std::int64_t limit = bucket.index == 0 ? options.first_size_bytes : options.size_bytes;
+    const std::int64_t limit = bucket.index == 0
+                                   ? options.first_size_bytes
+                                   : options.size_bytes.value_or(BucketOptions::default_size_bytes);
     return bucket.size * kBytesPerElement >= limit;
   };
   const std::size_t before = buckets.size();

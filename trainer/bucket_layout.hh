@@ -3,6 +3,8 @@
 // bucket is closed when it has reached its size, and no parameter is split.
 #pragma once
 
+#include <optional>
+
 #include "harness/support/json_object.hh"
 #include "trainer/bucket.hh"
 #include "trainer/synchronisers/synchroniser.hh"
@@ -11,7 +13,8 @@ namespace thinpipe::trainer {
 
 struct BucketOptions {
   std::int64_t first_size_bytes = 1 << 20;
-  std::int64_t size_bytes = 25 << 20;
+  static constexpr std::int64_t default_size_bytes = 25 << 20;
+  std::optional<std::int64_t> size_bytes = default_size_bytes;
 
   void visit(auto& field) {
     field("first_size", first_size_bytes,
@@ -19,9 +22,12 @@ struct BucketOptions {
                .quantity = Quantity::size,
                .at_least = 1});
     field("size", size_bytes,
-          Rule{.effect = "every further bucket is closed when it holds this much",
+          Rule{.effect =
+                   "every further bucket is closed when it holds this much; \"auto\": what suits the cap, "
+                   "the latency and the method, or 25 MiB where no link is capped",
                .quantity = Quantity::size,
-               .at_least = 1});
+               .at_least = 1,
+               .none = "auto"});
   }
 };
 

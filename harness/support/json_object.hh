@@ -36,6 +36,7 @@ struct Rule {
   std::optional<double> below = {};       // value <  below
   std::optional<double> at_most = {};     // value <= at_most
   std::vector<std::string> one_of = {};   // the valid names
+  std::string_view none = {};             // of an optional value: the word for no value; empty: null
   bool required = false;
 };
 
@@ -56,10 +57,16 @@ void read_value(const Json& value, const Place& place, const Rule& rule, std::ve
 
 template <class T>
 void read_value(const Json& value, const Place& place, const Rule& rule, std::optional<T>& out) {
-  if (value.is_null()) {
+  if (rule.none.empty() ? value.is_null() : value == rule.none) {
     out.reset();
-  } else {
+    return;
+  }
+  try {
     read_value(value, place, rule, out.emplace());
+  } catch (const InputError& error) {
+    if (rule.none.empty()) throw;
+    throw InputError(error.place(),
+                     std::string(error.message()).append("; or \"").append(rule.none).append("\""));
   }
 }
 

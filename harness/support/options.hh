@@ -10,6 +10,8 @@
 //   };
 #pragma once
 
+#include <fmt/format.h>
+
 #include "harness/support/json_object.hh"
 
 namespace thinpipe {
@@ -106,7 +108,8 @@ Json write_value(const T& value, const Rule& rule) {
     if (rule.quantity) return format_quantity(*rule.quantity, static_cast<double>(value));
     return value;
   } else if constexpr (requires { value.has_value(); }) {
-    return value ? write_value(*value, rule) : Json(nullptr);
+    if (value) return write_value(*value, rule);
+    return rule.none.empty() ? Json(nullptr) : Json(rule.none);
   } else if constexpr (requires(T list) { list.push_back(value[0]); }) {
     if constexpr (std::is_same_v<T, std::string> || std::is_same_v<T, Json>) {
       return value;
@@ -147,9 +150,11 @@ inline void describe_quantity(Json& entry, const Rule& rule) {
   const bool positive = rule.above.value_or(-1) >= 0 || rule.at_least.value_or(-1) > 0;
   entry["type"] = "string";
   entry["unit"] = base_unit(*rule.quantity);
-  entry["pattern"] = quantity_pattern(*rule.quantity, positive                          ? Range::positive
-                                                      : rule.at_least.value_or(-1) >= 0 ? Range::not_negative
-                                                                                        : Range::any);
+  const Range range = positive                          ? Range::positive
+                      : rule.at_least.value_or(-1) >= 0 ? Range::not_negative
+                                                        : Range::any;
+  const std::string pattern = quantity_pattern(*rule.quantity, range);
+  entry["pattern"] = rule.none.empty() ? pattern : fmt::format("^{}$|{}", rule.none, pattern);
 }
 
 }  // namespace detail
@@ -177,6 +182,7 @@ void OptionDescriber::operator()(std::string_view key, const T& member, const Ru
     if (!rule.required) entry["default"] = detail::write_value(member, rule);
   }
   if (rule.quantity) detail::describe_quantity(entry, rule);
+  if (!rule.none.empty()) entry.erase("nullable");
   if (rule.above) entry["above"] = *rule.above;
   if (rule.at_least) entry["at_least"] = *rule.at_least;
   if (rule.below) entry["below"] = *rule.below;

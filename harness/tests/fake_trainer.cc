@@ -57,6 +57,14 @@ struct Collective {
   void visit(auto& field) { field("name", name, Rule{.one_of = {"auto", "gloo", "island", "ring"}}); }
 };
 
+struct Buckets {
+  std::optional<std::int64_t> size_bytes = 25 << 20;
+
+  void visit(auto& field) {
+    field("size", size_bytes, Rule{.quantity = thinpipe::Quantity::size, .none = "auto"});
+  }
+};
+
 struct Pretraining {
   std::int64_t iterations = 0;
 
@@ -83,6 +91,7 @@ struct Config {
   Dataset dataset;
   Synchroniser synchroniser;
   Collective collective;
+  Buckets buckets;
   Pretraining pretraining;
   Fault fault;
 
@@ -96,6 +105,7 @@ struct Config {
     field("dataset", dataset, Rule{});
     field("synchroniser", synchroniser, Rule{});
     field("collective", collective, Rule{});
+    field("buckets", buckets, Rule{});
     field("pretraining", pretraining, Rule{});
     field("fault", fault, Rule{});
   }

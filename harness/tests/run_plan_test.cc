@@ -75,6 +75,26 @@ TEST(PlanRuns, AutoGoesAlongTheTreeWhereThatTakesLessTimeThanARing) {
   EXPECT_EQ(chosen(R"("topology": "pair")"), "ring");
 }
 
+TEST(PlanRuns, BucketSizesLeftToTheNetworkAreChosenBeforeARunHasItsName) {
+  const auto planned = [](const char* size, const char* topology) {
+    return plan(fmt::format(R"({{"base": {{"topology": "{}", "workers": 2, "buckets": {{"size": {}}}}}}})",
+                            topology, size))[0];
+  };
+  const auto chosen = planned(R"("auto")", "pair");
+  EXPECT_EQ(chosen.config.at("buckets").at("size"), "1 MiB");  // a gradient of 400 bytes
+  EXPECT_EQ(chosen.training_config.at("buckets").at("size"), "1 MiB");
+  EXPECT_EQ(chosen.id, planned(R"("1 MiB")", "pair").id);
+  EXPECT_EQ(planned(R"("auto")", "loopback").config.at("buckets").at("size"), "auto");
+}
+
+TEST(PlanRuns, AReplaysConvergenceRunHasTheReplaysBuckets) {
+  const auto runs = plan(R"({"base": {"mode": "simulate", "topology": "pair", "workers": 2,
+                                      "compute_profile": "a40", "buckets": {"size": "auto"}}})");
+  ASSERT_EQ(runs.size(), 2);
+  EXPECT_EQ(runs[0].mode, Mode::converge);
+  EXPECT_EQ(runs[0].config.at("buckets").at("size"), "1 MiB");
+}
+
 TEST(PlanRuns, BeforeTheReplaysOfATrainingComesItsConvergenceRun) {
   const auto runs = plan(R"({"base": {"mode": "replay"},
                              "sweep": {"m": {"a": {}, "b": {"seed": 2}}, "bottleneck.rate": ["100 Mbit/s", "1 Gbit/s"]}})");

@@ -162,8 +162,9 @@ class Worker:
             self.bare.load_state_dict(torch.load(description["starting_weights"]))
         first_bucket_bytes = int(size_in_bytes(config["buckets"]["first_size"]))
         dist._DEFAULT_FIRST_BUCKET_BYTES = first_bucket_bytes
+        size = config["buckets"]["size"]  # "auto" only where no link is capped
         self.model = nn.parallel.DistributedDataParallel(
-            self.bare, bucket_cap_mb=size_in_bytes(config["buckets"]["size"]) / UNITS["MiB"]
+            self.bare, bucket_cap_mb=25 if size == "auto" else size_in_bytes(size) / UNITS["MiB"]
         )
         self.method = Method(config["synchroniser"], self.model, first_bucket_bytes)
         optimiser = config["optimiser"]

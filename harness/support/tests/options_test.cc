@@ -1,5 +1,7 @@
 #include "harness/support/options.hh"
 
+#include <regex>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -101,6 +103,38 @@ TEST(Options, ElementsOfListsAreWrittenAsTheyAreRead) {
   EXPECT_EQ(write_options(Route{}),
             Json({{"delays", {"20 ms", "1 s"}}, {"stops", {{{"count", 3}}, {{"count", 4}}}}}));
   EXPECT_EQ(describe_options<Route>()[1]["options"], describe_options<Inner>());
+}
+
+struct Piece {
+  std::optional<std::int64_t> size_bytes = 1 << 20;
+
+  void visit(auto& field) {
+    field("size", size_bytes, Rule{.quantity = Quantity::size, .at_least = 1, .none = "auto"});
+  }
+};
+
+TEST(Options, AWordMayStandForNoValue) {
+  const Json none = {{"size", "auto"}};
+  EXPECT_EQ(read_options<Piece>(none, place).size_bytes, std::nullopt);
+  EXPECT_EQ(write_options(read_options<Piece>(none, place)), none);
+  EXPECT_EQ(read_options<Piece>({{"size", "2 MiB"}}, place).size_bytes, 2 << 20);
+  const auto refusal = [](const Json& size) {
+    try {
+      read_options<Piece>({{"size", size}}, place);
+    } catch (const InputError& error) {
+      return std::string(error.what());
+    }
+    return std::string("accepted");
+  };
+  EXPECT_THAT(refusal("atuo"),
+              testing::AllOf(testing::HasSubstr("/base/size"), testing::EndsWith("or \"auto\"")));
+  EXPECT_THAT(refusal(nullptr), testing::EndsWith("or \"auto\""));
+  const Json described = describe_options<Piece>()[0];
+  EXPECT_FALSE(described.contains("nullable"));
+  const std::regex pattern(described["pattern"].get<std::string>());
+  EXPECT_TRUE(std::regex_search("auto", pattern));
+  EXPECT_TRUE(std::regex_search("1 MiB", pattern));
+  EXPECT_FALSE(std::regex_search("automatic", pattern));
 }
 
 TEST(Options, DescriptionCarriesTheType) {

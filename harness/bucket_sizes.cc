@@ -1,0 +1,59 @@
+#include "harness/bucket_sizes.hh"
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "harness/prediction.hh"
+#include "harness/simulation/fluid_network.hh"
+
+namespace thinpipe {
+namespace {
+
+// What it takes a worker to be woken, and to pass a message on, where several share a core: measured with
+// experiments/bucket-sizes.json, as docs/performance.md tells.
+constexpr double hop_s = 200e-6;
+
+constexpr double collectives_of_bucket = 2;
+
+// Up the tree and down it again.
+double along_tree_s(const FluidNetwork& network, const std::vector<int>& parents) {
+  double longest_s = 0;
+  for (std::size_t worker = 0; worker < parents.size(); ++worker) {
+    double to_root_s = 0;
+    for (auto at = static_cast<int>(worker); parents[at] >= 0; at = parents[at]) {
+      to_root_s += hop_s + network.latency_s(at, parents[at]);
+    }
+    longest_s = std::max(longest_s, to_root_s);
+  }
+  return 2 * longest_s;
+}
+
+// Around it to be summed, and again for all to have the sum.
+double around_ring_s(const FluidNetwork& network, std::size_t workers) {
+  double time_s = 0;
+  for (std::size_t round = 0; round < 2 * (workers - 1); ++round) {
+    time_s += hop_s + network.latency_s(round % workers, (round + 1) % workers);
+  }
+  return time_s;
+}
+
+}  // namespace
+
+double least_bucket_s(const Run& run) {
+  const FluidNetwork network(run.topology);
+  const std::vector<int> tree = run.tree();
+  return collectives_of_bucket * (tree.empty() ? around_ring_s(network, static_cast<std::size_t>(run.workers))
+                                               : along_tree_s(network, tree));
+}
+
+std::optional<std::int64_t> suitable_bucket_bytes(const Run& run) {
+  const auto exchange = predict_exchange(run);
+  if (!exchange) return {};
+  const double buckets = std::max(1.0, std::sqrt(exchange->time_s / least_bucket_s(run)));
+  constexpr double mebibyte = 1 << 20;
+  const auto gradient_bytes = run.plan.at("gradient_bytes").get<double>();
+  return static_cast<std::int64_t>(std::ceil(gradient_bytes / buckets / mebibyte) * mebibyte);
+}
+
+}  // namespace thinpipe

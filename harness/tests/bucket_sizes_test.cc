@@ -1,0 +1,84 @@
+#include "harness/bucket_sizes.hh"
+
+#include <gtest/gtest.h>
+
+namespace thinpipe {
+namespace {
+
+constexpr double mebibyte = 1 << 20;
+
+// All-reduces whole gradients of 400 MB over the three switches.
+Run run_at(double rate_bit_per_s, const char* collective = "island") {
+  Run run;
+  run.workers = 8;
+  run.topology = netem::load_topology(THINPIPE_SOURCE_DIR "/topologies/three-switch.json");
+  netem::set_bottleneck_rate(run.topology, rate_bit_per_s, {});
+  run.training_config = {{"collective", {{"name", collective}}}};
+  run.plan = {{"gradient_bytes", 400e6},
+              {"sent_bytes_per_iteration", 700e6},
+              {"pairwise_bytes_per_iteration", 0},
+              {"codes_per_iteration", 0},
+              {"largest_code", 1}};
+  return run;
+}
+
+double buckets_of(const Run& run) {
+  return run.plan.at("gradient_bytes").get<double>() /
+         static_cast<double>(suitable_bucket_bytes(run).value());
+}
+
+void delay_bottlenecks(Run& run, double delay_s) {
+  for (netem::Link& link : run.topology.links) {
+    if (!link.forward.rate_bit_per_s) continue;
+    link.forward.impairments.delay_s = delay_s;
+    link.backward.impairments.delay_s = delay_s;
+  }
+}
+
+// 32 s of exchange. Buckets cost as much together as the last one takes.
+TEST(SuitableBucketBytes, WhatBucketsCostIsWhatTheLastOneTakes) {
+  const auto run = run_at(100e6);
+  const double exchange_s = 8 * 400e6 / 100e6 * 1514 / 1448;
+  const double buckets = buckets_of(run);
+  EXPECT_NEAR(buckets * least_bucket_s(run), exchange_s / buckets, 0.2 * exchange_s / buckets);
+}
+
+TEST(SuitableBucketBytes, AreWholeMebibytesAndAtLeastOne) {
+  EXPECT_EQ(*suitable_bucket_bytes(run_at(100e6)) % (1 << 20), 0);
+  EXPECT_EQ(*suitable_bucket_bytes(run_at(1e3)), 1 << 20);
+}
+
+TEST(SuitableBucketBytes, FasterLinksAndLongerDelaysTakeFewerBuckets) {
+  EXPECT_LT(buckets_of(run_at(1e9)), 0.5 * buckets_of(run_at(100e6)));
+  auto far = run_at(100e6);
+  const double near_s = least_bucket_s(far);
+  delay_bottlenecks(far, 0.01);
+  // Both bottlenecks' delays, or one's where the root is between them, up and down, twice.
+  EXPECT_NEAR(least_bucket_s(far) - near_s, 0.04, 1e-6);
+  EXPECT_LT(buckets_of(far), 0.6 * buckets_of(run_at(100e6)));
+}
+
+TEST(SuitableBucketBytes, LessTrafficTakesFewerBuckets) {
+  auto thin = run_at(100e6);
+  thin.plan["sent_bytes_per_iteration"] = 700e6 / 100;
+  EXPECT_NEAR(buckets_of(thin), buckets_of(run_at(100e6)) / 10, 0.3);
+}
+
+TEST(SuitableBucketBytes, AnExchangeThatTakesNoTimeGoesAtOnce) {
+  auto run = run_at(1e9);
+  run.plan["sent_bytes_per_iteration"] = 1;
+  EXPECT_DOUBLE_EQ(static_cast<double>(*suitable_bucket_bytes(run)), std::ceil(400e6 / mebibyte) * mebibyte);
+}
+
+TEST(SuitableBucketBytes, ARingHasMoreHopsThanATree) {
+  EXPECT_GT(least_bucket_s(run_at(1e9, "ring")), 2 * least_bucket_s(run_at(1e9)));
+}
+
+TEST(SuitableBucketBytes, NothingWhereNoLinkIsCapped) {
+  auto run = run_at(1e9);
+  run.topology.kind = netem::TopologyKind::loopback;
+  EXPECT_FALSE(suitable_bucket_bytes(run));
+}
+
+}  // namespace
+}  // namespace thinpipe
