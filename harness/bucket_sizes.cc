@@ -50,7 +50,7 @@ double least_bucket_s(const Run& run) {
 std::optional<std::int64_t> suitable_bucket_bytes(const Run& run) {
   const auto exchange = predict_exchange(run);
   if (!exchange) return {};
-  const double buckets = std::max(1.0, std::sqrt(exchange->time_s / least_bucket_s(run)));
+  const double buckets = std::max(1.0, std::sqrt(exchange->time_s / least_bucket_s(run)) / 2);
   constexpr double mebibyte = 1 << 20;
   const auto gradient_bytes = run.plan.at("gradient_bytes").get<double>();
   return static_cast<std::int64_t>(std::ceil(gradient_bytes / buckets / mebibyte) * mebibyte);

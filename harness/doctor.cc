@@ -243,12 +243,13 @@ std::vector<Finding> examine_trainer() {
                                 ? fmt::format("{} from {}", library("gloo"), library("gloo_file"))
                                 : "the worker program has no collective of this name",
                    .remedy = "install libgloo-dev and build thinpipe-trainer"});
-    out.push_back(
-        {.name = "NCCL",
-         .ok = collectives.contains("nccl"),
-         .found = collectives.contains("nccl") ? "the worker program has it among its collectives"
-                                               : "the worker program has no collective of this name",
-         .remedy = "workers use Gloo; thinpipe list collectives shows what this program was built with"});
+    out.push_back({.name = "NCCL",
+                   .ok = !library("nccl").empty(),
+                   .found = library("nccl").empty()
+                                ? "the worker program was built without it"
+                                : fmt::format("{}, for workers with a GPU each", library("nccl")),
+                   .remedy = "build thinpipe-trainer with a LibTorch for CUDA and NCCL's header beside it "
+                             "(docs/training.md); without, gradients go through main memory"});
     const std::int64_t devices = described.value("cuda_devices", std::int64_t{0});
     out.push_back(
         {.name = "CUDA",

@@ -31,7 +31,10 @@ void identify(Run& run, const Json& content) {
 // Where the experiment's network is not there, what would carry its bytes over that says nothing.
 Json without_network(Json training_config) {
   const auto collective = training_config.find("collective");
-  if (collective != training_config.end()) (*collective)["name"] = collective_without_network;
+  if (collective != training_config.end()) {
+    (*collective)["name"] = collective_without_network;
+    collective->erase("all_reduce");  // nccl's alone
+  }
   return training_config;
 }
 
@@ -181,7 +184,9 @@ std::string Run::collective() const {
 
 std::vector<int> Run::tree() const {
   if (mode == Mode::converge) return sum_tree;
-  if (collective() != "island") return {};
+  static const Json::json_pointer all_reduce("/collective/all_reduce");
+  const bool along_tree = collective() == "island" || training_config.value(all_reduce, "") == "tree";
+  if (!along_tree) return {};
   return netem::worker_tree(topology, static_cast<std::size_t>(workers));
 }
 

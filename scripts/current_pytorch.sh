@@ -7,11 +7,14 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-# The newest that has been tried, and one whose plain wheel is for processors alone.
+# The newest that have been tried. Where there is a CUDA compiler, one for CUDA, which takes 6 GB; else one whose plain wheel is for
+# processors alone.
 version=2.13.0
+if command -v nvcc >/dev/null; then version=2.14.1; fi
 longest_s=900
 
 has_pytorch_2() { "$1" -c 'import torch, sys; sys.exit(torch.__version__ < "2")' 2>/dev/null; }
+has_version() { "$1" -c 'import sys, tensorboard, torch; sys.exit(torch.__version__.split("+")[0] != sys.argv[1])' "$version" 2>/dev/null; }
 
 if [ -n "${THINPIPE_PYTHON:-}" ]; then
   has_pytorch_2 "$THINPIPE_PYTHON" || { echo "current_pytorch: $THINPIPE_PYTHON has no PyTorch 2.x" >&2; exit 1; }
@@ -21,7 +24,7 @@ fi
 
 folder=$PWD/build/pytorch-venv
 # TensorBoard, because its own reader reads what `thinpipe report --tensorboard` wrote in a test.
-if ! { has_pytorch_2 "$folder/bin/python" && "$folder/bin/python" -c 'import tensorboard' 2>/dev/null; }; then
+if ! has_version "$folder/bin/python"; then
   rm -rf "$folder"
   /usr/bin/python3 -m venv "$folder" >&2
   timeout "$longest_s" "$folder/bin/pip" install --quiet --disable-pip-version-check "torch==$version" numpy tensorboard >&2 || {

@@ -1,6 +1,10 @@
 #include "trainer/device.hh"
 
+#include <chrono>
+#include <thread>
+
 #include <ATen/autocast_mode.h>
+#include <c10/core/impl/VirtualGuardImpl.h>
 #include <torch/version.h>
 
 #include "harness/support/exception.hh"
@@ -36,6 +40,21 @@ Autocast::~Autocast() {
   if (!enabled_) return;
   switch_autocast(false);
   at::autocast::clear_cache();
+}
+
+void DeviceMark::set(const torch::Device& device) {
+  if (!device.is_cuda()) return;
+  if (!event_) event_.emplace(device.type());
+  event_->record(c10::impl::VirtualGuardImpl(device.type()).getStream(device));
+}
+
+void DeviceMark::wait() const {
+  constexpr auto nap = std::chrono::microseconds(50);
+  while (event_ && !event_->query()) std::this_thread::sleep_for(nap);
+}
+
+torch::TensorOptions main_memory_for(const torch::Device& device) {
+  return torch::TensorOptions().pinned_memory(device.is_cuda());
 }
 
 }  // namespace thinpipe::trainer

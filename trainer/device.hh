@@ -1,5 +1,7 @@
-// Where forward and backward run. Gradients are synchronised in main memory, wherever they were computed.
+// Where forward and backward run, and how far a GPU is that goes on by itself.
 #pragma once
+
+#include <c10/core/Event.h>
 
 #include "trainer/torch.hh"
 
@@ -22,5 +24,22 @@ class Autocast {
  private:
   bool enabled_;
 };
+
+// How far the work is that a GPU has been given: it goes on by itself, and what follows may have to wait. On
+// a processor, where everything is done when its call returns, neither does anything.
+class DeviceMark {
+ public:
+  // After what the calling thread has given that device so far.
+  void set(const torch::Device& device);
+
+  // Until all before the last set() is done, without keeping a processor busy.
+  void wait() const;
+
+ private:
+  std::optional<c10::Event> event_;  // none before a GPU was marked
+};
+
+// Memory that a GPU copies into and out of by itself, where it is to be shared with one.
+torch::TensorOptions main_memory_for(const torch::Device& device);
 
 }  // namespace thinpipe::trainer

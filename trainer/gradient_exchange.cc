@@ -99,15 +99,18 @@ std::vector<torch::Tensor> GradientExchange::prune_gradients(const Mask& mask) {
   for (std::size_t p = 0; p < parameters_.size(); ++p) {
     kept.push_back(mask.flat_mask_for(infos_[p].name).value_or(torch::Tensor()));
     const bool prunes = kept[p].defined() && !kept[p].all().item<bool>();
-    parameters_[p].kept =
-        prunes ? kept[p].to(torch::kInt).neg_().view(parameters_[p].tensor.sizes()) : torch::Tensor();
+    parameters_[p].kept = prunes ? kept[p]
+                                       .to(parameters_[p].tensor.device(), torch::kInt)
+                                       .neg_()
+                                       .view(parameters_[p].tensor.sizes())
+                                 : torch::Tensor();
   }
   return kept;
 }
 
 void GradientExchange::clear_pruned(std::size_t p, const torch::Tensor& values) const {
   const torch::Tensor& kept = parameters_[p].kept;
-  if (kept.defined()) bits_of(values).bitwise_and_(kept.to(values.device()));
+  if (kept.defined()) bits_of(values).bitwise_and_(kept);
 }
 
 void GradientExchange::begin_step() {
@@ -131,30 +134,46 @@ void GradientExchange::hand_over(std::size_t p, const torch::Tensor& value) {
   const torch::NoGradGuard no_grad;
   Parameter& parameter = parameters_[p];
   if (inspects_ && !first_non_finite_ && !value.isfinite().all().item<bool>()) first_non_finite_ = p;
-  // Pruned weights stay at zero because their gradient is.
-  if (parameter.kept.defined()) {
-    torch::Tensor bits = bits_of(parameter.view);
-    torch::bitwise_and_out(bits, bits_of(value.to(parameter.view.device())), parameter.kept);
-  } else {
-    parameter.view.copy_(value);
-  }
+  collect(parameter, value);
   parameter.arrived = true;
+  if (awaits_) {
+    DeviceMark there;
+    there.set(value.device());
+    there.wait();
+  }
   ready_[p] = step_.read();
   if (steps_ == 1) arrival_order_.push_back(p);
   complete(parameter.bucket);
 }
 
+// Pruned weights stay at zero because their gradient is.
+void GradientExchange::collect(Parameter& parameter, const torch::Tensor& value) const {
+  constexpr bool without_waiting = true;
+  if (!parameter.kept.defined()) {
+    parameter.view.copy_(value, without_waiting);
+    return;
+  }
+  torch::Tensor bits = bits_of(parameter.view);
+  if (value.device() == bits.device()) {
+    torch::bitwise_and_out(bits, bits_of(value), parameter.kept);
+  } else {
+    bits.copy_(bits_of(value).bitwise_and(parameter.kept), without_waiting);
+  }
+}
+
 void GradientExchange::complete(std::size_t bucket) {
   if (--missing_[bucket] > 0) return;
   before_release_();
-  // Buckets are exchanged in order, so none goes before this one.
-  if (bucket == 0) first_bucket_s_ = step_.elapsed_s();
+  collected_[bucket].set(parameters_.front().tensor.device());
   thread_.release(bucket);
 }
 
 void GradientExchange::synchronise(std::size_t b) {
   const torch::NoGradGuard no_grad;
   Bucket& bucket = buckets_[b];
+  collected_[b].wait();
+  // Buckets are exchanged in order, so none goes before this one.
+  if (b == 0) first_bucket_s_ = step_.elapsed_s();
   if (error_meter_) error_meter_->before(bucket);
   if (recorder_ != nullptr) {
     recorder_->begin_bucket(b);
@@ -184,20 +203,30 @@ StepReport GradientExchange::finish_step() {
   for (std::size_t p = 0; p < parameters_.size(); ++p) {
     if (!parameters_[p].arrived) hand_over(p, torch::zeros_like(parameters_[p].tensor));
   }
+  for (const DeviceMark& bucket : collected_)
+    bucket.wait();  // a GPU's computing is no waiting for the network
   const Stopwatch waiting;
   thread_.drain();
   const double exposed_s = waiting.elapsed_s();
   synchroniser_->finish_step(finite_);
   side_synchroniser_->finish_step(finite_);
   if (error_meter_) error_meter_->finish_step(finite_);
-  for (Parameter& parameter : parameters_) {
-    parameter.tensor.mutable_grad() = parameter.view.to(parameter.tensor.device());
-  }
+  give_back();
   if (steps_ == 1) adopt_order(order_of_rank_0());
   return {.applied = finite_,
           .exposed_exchange_s = exposed_s,
           .first_bucket_s = first_bucket_s_,
           .section = section_};
+}
+
+// Where they have one memory, a parameter's gradient is its part of the bucket.
+void GradientExchange::give_back() {
+  for (const Bucket& bucket : buckets_) {
+    for (const Slice& slice : bucket.slices) {
+      torch::Tensor& tensor = parameters_[slice.parameter].tensor;
+      tensor.mutable_grad() = bucket.view(slice).view(tensor.sizes()).to(tensor.device());
+    }
+  }
 }
 
 std::vector<std::size_t> GradientExchange::order_of_rank_0() const {
@@ -206,14 +235,22 @@ std::vector<std::size_t> GradientExchange::order_of_rank_0() const {
   return order_from(order);
 }
 
+// Beside the model where the method and the network take buckets there.
+torch::TensorOptions GradientExchange::bucket_memory() const {
+  const torch::Device device = parameters_.front().tensor.device();
+  if (synchroniser_->works_on_gpus() && collective_.takes(device)) return torch::TensorOptions(device);
+  return main_memory_for(device);
+}
+
 // The gradients of the step just finished stay where they are: parameter.grad() holds on to the former
 // buckets.
 void GradientExchange::adopt_order(const std::vector<std::size_t>& order) {
   order_ = order;
   buckets_ = lay_out_buckets(infos_, order, *synchroniser_, options_);
   missing_.assign(buckets_.size(), 0);
+  collected_ = std::vector<DeviceMark>(buckets_.size());
   for (Bucket& bucket : buckets_) {
-    bucket.gradient = torch::zeros({bucket.size});
+    bucket.gradient = torch::zeros({bucket.size}, bucket_memory());
     for (const Slice& slice : bucket.slices) {
       Parameter& parameter = parameters_[slice.parameter];
       parameter.bucket = bucket.index;

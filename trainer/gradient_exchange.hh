@@ -21,6 +21,7 @@
 #include "trainer/bucket_layout.hh"
 #include "trainer/collectives/metered.hh"
 #include "trainer/communication_thread.hh"
+#include "trainer/device.hh"
 #include "trainer/error_meter.hh"
 #include "trainer/models/model.hh"
 #include "trainer/pruning/mask.hh"
@@ -80,6 +81,10 @@ class GradientExchange {
   // So far; nothing where it is not measured.
   std::optional<double> vnmse() const { return error_meter_ ? error_meter_->vnmse() : std::nullopt; }
 
+  // Whether gradients are waited for as they are handed over, so that ready() says when a GPU had them and
+  // not when it was given the work: for when that is measured, because nothing overlaps on a GPU then.
+  void await_gradients(bool await) { awaits_ = await; }
+
   // Before the first step: tells `recorder`, which must outlive this, of layouts and of each bucket's calls.
   void record_calls(TraceRecorder& recorder);
 
@@ -98,20 +103,23 @@ class GradientExchange {
   void load(const TensorMap& state);
 
  private:
-  void complete(std::size_t bucket);
-  std::vector<torch::Tensor> prune_gradients(const Mask& mask);
-  void adopt_order(const std::vector<std::size_t>& order);
-  std::vector<std::size_t> order_of_rank_0() const;
-  void synchronise(std::size_t bucket);
-
   struct Parameter {
     torch::Tensor tensor;
-    torch::Tensor kept = {};  // int32, its shape: all bits of what pruning kept; undefined: it kept all
+    torch::Tensor kept = {};  // int32, beside it: all bits of what pruning kept; undefined: it kept all
     std::optional<unsigned> hook = {};
     std::size_t bucket = 0;
     torch::Tensor view = {};  // float32, the parameter's shape, into its bucket
     bool arrived = false;
   };
+
+  torch::TensorOptions bucket_memory() const;
+  void collect(Parameter& parameter, const torch::Tensor& value) const;
+  void complete(std::size_t bucket);
+  std::vector<torch::Tensor> prune_gradients(const Mask& mask);
+  void adopt_order(const std::vector<std::size_t>& order);
+  std::vector<std::size_t> order_of_rank_0() const;
+  void synchronise(std::size_t bucket);
+  void give_back();
 
   MeteredCollective& collective_;
   BucketOptions options_;
@@ -122,6 +130,7 @@ class GradientExchange {
   std::optional<ErrorMeter> error_meter_;
   TraceRecorder* recorder_ = nullptr;
   std::vector<Bucket> buckets_;
+  std::vector<DeviceMark> collected_;       // per bucket: once passed, its gradients are in it
   std::vector<std::size_t> missing_;        // per bucket, gradients still to come this step
   std::vector<std::size_t> arrival_order_;  // of the first step
   std::vector<std::size_t> order_;          // what the layout was made from
@@ -129,11 +138,12 @@ class GradientExchange {
   std::function<void()> before_release_ = [] {};
   Stopwatch step_;  // since begin_step()
   std::vector<Durations> ready_;
-  double first_bucket_s_ = 0;
   bool inspects_ = false;
+  bool awaits_ = false;
   std::optional<std::size_t> first_non_finite_;
   bool finite_ = true;          // of this step; written by the communication thread until it is drained
   Section section_;             // likewise
+  double first_bucket_s_ = 0;   // likewise
   CommunicationThread thread_;  // last: it uses all of the above, so it must go first
 };
 

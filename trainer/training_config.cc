@@ -1,6 +1,6 @@
 #include "trainer/training_config.hh"
 
-#include "trainer/collectives/collective.hh"
+#include "trainer/collectives/nccl.hh"
 #include "trainer/datasets/dataset.hh"
 #include "trainer/models/model.hh"
 #include "trainer/optimisers/optimiser.hh"
@@ -70,6 +70,11 @@ void check_compute(const ComputeOptions& compute, const Place& place) {
   }
 }
 
+void check_collective(const TrainingConfig& config, const Place& place) {
+  if (config.collective.at("name") != "nccl") return;
+  if (const auto obstacle = obstacle_to_nccl(config.workers)) throw InputError(place / "name", *obstacle);
+}
+
 // Makes everything that can be made without data or peers: each maker checks its own options. A model needs
 // the shape of the data.
 void check_by_making(const TrainingConfig& config, const Place& place) {
@@ -109,6 +114,7 @@ TrainingConfig parse_training_config(const Json& value, const Place& place) {
   object.finish();
   check_schedule(config.schedule, place / "schedule");
   check_compute(config.compute, place / "compute");
+  check_collective(config, place / "collective");
   check_by_making(config, place);
   return config;
 }

@@ -82,6 +82,7 @@ void TrainingLoop::run() {
 }
 
 void TrainingLoop::take_steps(std::int64_t count, const std::function<void(const StepTimes&)>& observe) {
+  exchange_->await_gradients(true);
   for (std::int64_t i = 0; i < count; ++i) observe(step());
 }
 

@@ -8,6 +8,7 @@
 #include "harness/support/log.hh"
 #include "trainer/agreement.hh"
 #include "trainer/collectives/gloo.hh"
+#include "trainer/collectives/nccl/nccl_group.hh"
 #include "trainer/content_hash.hh"
 #include "trainer/heartbeat.hh"
 #include "trainer/parents.hh"
@@ -130,7 +131,9 @@ bool work(const WorkerFile& worker, const EventSink& events,
 }
 
 Json library_versions() {
-  return {{"libtorch", TORCH_VERSION}, {"gloo", gloo_version()}, {"gloo_file", gloo_library_path()}};
+  Json versions = {{"libtorch", TORCH_VERSION}, {"gloo", gloo_version()}, {"gloo_file", gloo_library_path()}};
+  if (const auto nccl = nccl_version()) versions["nccl"] = *nccl;
+  return versions;
 }
 
 }  // namespace thinpipe::trainer

@@ -42,10 +42,15 @@ std::string describe_broadcast(const torch::Tensor& tensor, int root) {
   return fmt::format("broadcast of {} from rank {}", describe(tensor), root);
 }
 
-void check_tensor(const std::string& call, const torch::Tensor& tensor) {
-  if (tensor.dim() != 1 || !tensor.is_contiguous() || !tensor.device().is_cpu()) {
-    throw CollectiveError(call + ": the tensor must have one dimension, be contiguous and be on the CPU");
+void check_layout(const std::string& call, const torch::Tensor& tensor) {
+  if (tensor.dim() != 1 || !tensor.is_contiguous()) {
+    throw CollectiveError(call + ": the tensor must have one dimension and be contiguous");
   }
+}
+
+void check_tensor(const std::string& call, const torch::Tensor& tensor) {
+  check_layout(call, tensor);
+  if (!tensor.device().is_cpu()) throw CollectiveError(call + ": the tensor must be on the CPU");
 }
 
 void check_codes(const std::string& call, const torch::Tensor& codes, int largest, int world_size) {

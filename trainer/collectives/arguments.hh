@@ -13,7 +13,8 @@ std::string describe_all_to_all_v(const torch::Tensor& input);
 std::string describe_broadcast(const torch::Tensor& tensor, int root);
 
 // Throw CollectiveError naming `call` and the rule.
-void check_tensor(const std::string& call, const torch::Tensor& tensor);
+void check_layout(const std::string& call, const torch::Tensor& tensor);
+void check_tensor(const std::string& call, const torch::Tensor& tensor);  // and that it is on the CPU
 void check_codes(const std::string& call, const torch::Tensor& codes, int largest, int world_size);
 void check_places(const std::string& call, const torch::Tensor& tensor,
                   std::span<const std::uint32_t> places);

@@ -1,8 +1,8 @@
 // Collective operations among the workers. Every worker makes the same calls in the same order; each call
 // blocks until this worker's part is done. Results are bit-identical on every worker.
 //
-// Tensors are one-dimensional, contiguous and on the CPU. A failure of the network or of a peer is a
-// CollectiveError that names the operation; afterwards the object is unusable.
+// Tensors are one-dimensional, contiguous and on the CPU, or where takes() says. A failure of the network or
+// of a peer is a CollectiveError that names the operation; afterwards the object is unusable.
 #pragma once
 
 #include <cstdint>
@@ -34,6 +34,9 @@ class Collective {
 
   virtual int rank() const = 0;
   virtual int world_size() const = 0;
+
+  // Whether tensors may be there.
+  virtual bool takes(const torch::Device& device) const { return device.is_cpu(); }
 
   // In place, elementwise over workers. float32, float16, bfloat16, int8, int32 or int64. A NaN in any
   // worker's float input gives NaN under sum; max is defined for inputs without NaN. int8 sums wrap: the
@@ -85,6 +88,9 @@ struct Membership {
   // Of each worker in a tree that crosses the network's bottlenecks as seldom as can be; -1 at the root.
   // Empty: nothing is known of the network.
   std::vector<int> parents = {};
+
+  // Those, or where nothing is known a binary tree's.
+  std::vector<int> tree() const;
 };
 
 // Network backends: {"name": "gloo", …}.

@@ -18,15 +18,6 @@ namespace {
 
 using Neighbours = std::vector<std::vector<int>>;  // of each rank, ascending
 
-std::vector<int> parents_of(const Membership& membership) {
-  if (!membership.parents.empty()) return membership.parents;
-  std::vector<int> parents(static_cast<std::size_t>(membership.world_size), -1);
-  for (int rank = 1; rank < membership.world_size; ++rank) {
-    parents[static_cast<std::size_t>(rank)] = (rank - 1) / 2;
-  }
-  return parents;
-}
-
 Neighbours neighbours_of(const std::vector<int>& parents) {
   Neighbours out(parents.size());
   for (std::size_t rank = 0; rank < parents.size(); ++rank) {
@@ -53,7 +44,7 @@ std::vector<std::size_t> ranks_behind(const Neighbours& neighbours, int through,
 class IslandCollective : public StreamedCollective {
  public:
   IslandCollective(const GlooOptions& options, const Membership& membership)
-      : IslandCollective(options, membership, parents_of(membership)) {}
+      : IslandCollective(options, membership, membership.tree()) {}
 
   void all_reduce_codes(torch::Tensor codes, int largest) override {
     const std::string call = describe_all_reduce(codes, Reduction::sum);

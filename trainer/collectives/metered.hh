@@ -58,6 +58,7 @@ class MeteredCollective : public Collective {
 
   int rank() const override { return inner_->rank(); }
   int world_size() const override { return inner_->world_size(); }
+  bool takes(const torch::Device& device) const override { return inner_->takes(device); }
   void all_reduce(torch::Tensor tensor, Reduction reduction) override;
   void all_reduce_codes(torch::Tensor codes, int largest) override;
   bool sums_entries() const override { return inner_->sums_entries(); }

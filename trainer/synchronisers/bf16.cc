@@ -18,6 +18,8 @@ class Bf16 : public Synchroniser {
         .estimate = Estimate::rounded, .relative_rounding = 0x1p-8, .sums_of_messages_are_messages = true};
   }
 
+  bool works_on_gpus() const override { return true; }
+
   void synchronise(Bucket& bucket, Collective& network) override {
     const torch::Tensor rounded = bucket.gradient.div_(network.world_size()).to(torch::kBFloat16);
     network.all_reduce(rounded, Reduction::sum);

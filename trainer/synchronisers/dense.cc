@@ -14,6 +14,8 @@ class Dense : public Compressor {
  public:
   Promises promises() const override { return {.sums_of_messages_are_messages = true}; }
 
+  bool works_on_gpus() const override { return true; }
+
   // Its message stands for the gradient itself: the division's rounding is not for others to make up for.
   void exchange(Bucket& bucket, Collective& network, torch::Tensor* own) override {
     if (own != nullptr) *own = bucket.gradient.clone();

@@ -42,6 +42,8 @@ class Fp16 : public Synchroniser {
 
   Promises promises() const override { return fp16_promises; }
 
+  bool works_on_gpus() const override { return true; }
+
   void synchronise(Bucket& bucket, Collective& network) override {
     const torch::Tensor half = bucket.gradient.mul_(scale_ / network.world_size()).to(torch::kHalf);
     network.all_reduce(half, Reduction::sum);
@@ -85,6 +87,8 @@ class Fp16 : public Synchroniser {
 class PyTorchFp16 : public Synchroniser {
  public:
   Promises promises() const override { return fp16_promises; }
+
+  bool works_on_gpus() const override { return true; }
 
   void synchronise(Bucket& bucket, Collective& network) override {
     const torch::Tensor half = bucket.gradient.to(torch::kHalf).div_(network.world_size());

@@ -47,6 +47,9 @@ class Synchroniser {
   // layers.
   virtual bool leaves_dense(const ParameterInfo& /*parameter*/) const { return false; }
 
+  // Whether it takes buckets wherever they are, and works there; to the others they come in main memory.
+  virtual bool works_on_gpus() const { return false; }
+
   // Whether all parameters that it does not leave dense are to lie in one bucket.
   virtual bool needs_one_bucket() const { return false; }
 

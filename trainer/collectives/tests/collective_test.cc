@@ -328,7 +328,8 @@ TEST_P(CollectiveTest, RefusesCountsAndRootsThatCannotBe) {
 
 std::vector<World> worlds() {
   std::vector<World> out;
-  for (const char* backend : {"in_process", "gloo", "ring", "island"}) {
+  for (const char* backend :
+       {"in_process", "gloo", "ring", "island", "nccl_stand_in", "nccl_tree_stand_in"}) {
     for (const int size : {1, 2, 3, 5, 8}) out.push_back({backend, size});
   }
   return out;

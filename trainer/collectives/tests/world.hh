@@ -12,6 +12,7 @@
 #include <xxhash.h>
 
 #include "trainer/collectives/in_process.hh"
+#include "trainer/collectives/tests/nccl_stand_in.hh"
 
 namespace thinpipe::trainer::testing {
 
@@ -77,11 +78,17 @@ inline void run_over_network(const std::string& backend, int world_size,
   if (first_failure) std::rethrow_exception(first_failure);
 }
 
-// `backend`: "in_process", or a network backend's name.
+// `backend`: "in_process", a network backend's name, or "nccl_stand_in": the "nccl" backend over main memory,
+// or "nccl_tree_stand_in": along a tree.
 inline void run_world(const std::string& backend, int world_size,
                       const std::function<void(Collective&)>& worker) {
   if (backend == "in_process") {
     run_in_process(world_size, worker);
+  } else if (backend == "nccl_stand_in" || backend == "nccl_tree_stand_in") {
+    const Membership membership{.world_size = world_size, .parents = parents_for(world_size)};
+    const bool along_tree = backend == "nccl_tree_stand_in";
+    run_nccl_stand_in(world_size, along_tree ? membership.tree() : std::vector<int>(),
+                      [&](Collective& net, NcclStandIn& /*gpu*/) { worker(net); });
   } else {
     run_over_network(backend, world_size, worker);
   }
