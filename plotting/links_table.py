@@ -21,13 +21,14 @@ from markdown_table import (
     three_digits,
     write_to_destination,
 )
-from replay_table import title_of
+from replay_table import axes_of
 
 # Of a run; None where it has none.
 Quantity = Callable[[pd.Series], float | None]
 
 WIRE = "traffic.wire_bytes."
-MODES = ("live", "replay")
+MODES = ("live", "replay", "simulate")
+METHOD = "method"
 LINK = "busiest link (kB)"
 ABOUT_LINK = (
     "Busiest link: in the direction that carried most, an iteration's bytes as the kernel counted them, with headers, "
@@ -42,26 +43,35 @@ def main(arguments: Sequence[str] | None = None) -> int:
         description="Tabulate, method by method, the bytes on the busiest link and the times of an iteration.",
         formatter_class=argparse.RawDescriptionHelpFormatter,
         epilog="example:\n  thinpipe run experiments/merged-entries.json\n"
-        "  python3 plotting/links_table.py results/merged-entries\n\n"
+        "  python3 plotting/links_table.py results/merged-entries\n"
+        "  python3 plotting/links_table.py results/bucket-sizes --rows buckets.size\n\n"
         "exit codes: 0 made, 1 the table could not be written, 2 wrong input",
     )
-    parser.add_argument("results", type=Path, help="folder of records with mode live or replay")
+    parser.add_argument("results", type=Path, help="folder of records with mode live, replay or simulate")
+    parser.add_argument("--rows", default=METHOD, metavar="AXIS", help="what each row is one of (default: %(default)s)")
     add_destination(parser, *MARKERS_OF_NAME)
     options = parser.parse_args(arguments)
     return write_to_destination(
-        "links_table", lambda: table(load(options.results)), options, *markers_of(options.results)
+        "links_table", lambda: table(load(options.results), options.rows), options, *markers_of(options.results)
     )
 
 
-def table(results: Results) -> str:
+def table(results: Results, rows: str = METHOD) -> str:
     runs = results.runs[
         (results.runs.status == "completed")
         & results.runs["mode"].isin(MODES)
-        & results.runs["fidelity.verdict"].notna()
+        & (results.runs["fidelity.verdict"].notna() | (results.runs["mode"] == "simulate"))
     ]
-    runs = runs.assign(panel=[title_of(run) for _, run in runs.iterrows()])
     if runs.empty:
-        raise InputError(f"{results.directory}: no run of mode {' or '.join(MODES)} over an emulated network is complete")
+        raise InputError(f"{results.directory}: no run of mode {', '.join(MODES)} over a network is complete")
+    axes = [{**axes_of(run), METHOD: run.method} for _, run in runs.iterrows()]
+    if any(rows not in each for each in axes):
+        known = ", ".join(sorted(set().union(*axes)))
+        raise InputError(f"{results.directory}: not every run has an axis {rows}; the axes are {known}")
+    runs = runs.assign(
+        row=[each.pop(rows) for each in axes],
+        panel=[", ".join(f"{axis} = {value}" for axis, value in each.items()) for each in axes],
+    )
     quantities = {LINK: busiest_kb} if (runs["mode"] == "live").any() else {}
     quantities |= {"exchange (ms)": exchange_ms, "iteration (ms)": iteration_ms}
     parts = []
@@ -69,17 +79,17 @@ def table(results: Results) -> str:
         if panel:
             parts.append(f"**{in_markdown(panel)}**\n")
         own = runs[runs.panel == panel]
-        parts.append(grid([row(run, own.iloc[0], quantities) for _, run in own.iterrows()]))
+        parts.append(grid([row(rows, run, own.iloc[0], quantities) for _, run in own.iterrows()]))
     about = (ABOUT_LINK if LINK in quantities else "") + ABOUT_BRACKETS
     return "\n".join([*parts, about, in_markdown(origin(runs)) + "\n"])
 
 
-def row(run: pd.Series, first: pd.Series, quantities: dict[str, Quantity]) -> dict[str, str]:
-    cells = {"method": run.method}
+def row(heading_of_rows: str, run: pd.Series, first: pd.Series, quantities: dict[str, Quantity]) -> dict[str, str]:
+    cells = {heading_of_rows: run.row}
     for heading, quantity in quantities.items():
         value, of_first = quantity(run), quantity(first)
         cells[heading] = UNKNOWN if value is None else f"{three_digits(value)} ({three_digits(value / of_first)})"
-    cells["network"] = str(run["fidelity.verdict"])
+    cells["network"] = "simulated" if run["mode"] == "simulate" else str(run["fidelity.verdict"])
     return cells
 
 

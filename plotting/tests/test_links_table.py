@@ -22,11 +22,11 @@ class LinksTableTest(unittest.TestCase):
     def setUp(self) -> None:
         self.folder = Path(self.enterContext(tempfile.TemporaryDirectory()))
 
-    def call(self, *records: dict[str, Any]) -> tuple[int, str, str]:
+    def call(self, *records: dict[str, Any], rows: str = "method") -> tuple[int, str, str]:
         write(self.folder, *records)
         out, err = io.StringIO(), io.StringIO()
         with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-            code = links_table.main([str(self.folder)])
+            code = links_table.main([str(self.folder), "--rows", rows])
         return code, out.getvalue(), err.getvalue()
 
     def test_bytes_are_an_iterations_in_the_busiest_direction(self) -> None:
@@ -46,10 +46,28 @@ class LinksTableTest(unittest.TestCase):
         self.assertNotIn("Busiest link", text)
         self.assertEqual(row["iteration (ms)"].split()[1], "(1.00)")
 
+    def test_rows_may_be_of_another_axis(self) -> None:
+        sizes = [make_record("dense", axes={"size": size}) for size in ("1 MiB", "25 MiB")]
+        code, text, err = self.call(*sizes, rows="size")
+        self.assertEqual((code, err), (0, ""))
+        self.assertEqual([row["size"] for row in rows_of(text)], ["1 MiB", "25 MiB"])
+        self.assertIn("**method = dense**", text)
+        code, _, err = self.call(rows="sise")
+        self.assertEqual(code, 2)
+        self.assertIn("not every run has an axis sise; the axes are method, size", err)
+
+    def test_a_simulated_network_says_so(self) -> None:
+        record = {**run("dense", 1), "mode": "simulate"}
+        record["fidelity"] = None
+        code, text, _ = self.call(record)
+        self.assertEqual(code, 0)
+        (row,) = rows_of(text)
+        self.assertEqual(row["network"], "simulated")
+
     def test_runs_without_a_network_are_wrong_input(self) -> None:
         code, _, err = self.call(make_converge_record("dense"))
         self.assertEqual(code, 2)
-        self.assertIn("no run of mode live or replay over an emulated network is complete", err)
+        self.assertIn("no run of mode live, replay, simulate over a network is complete", err)
 
 
 if __name__ == "__main__":
