@@ -3,7 +3,8 @@
 #
 #   ./check.sh               format, sanitised build and its tests, ThreadSanitizer build of the threaded parts,
 #                            optimised build with benchmarks and smoke run, the worker program and the smoke run
-#                            with a current LibTorch where one can be had, fuzzing of the parsers (each for FUZZ_SECONDS, 60 unless set)
+#                            with a current LibTorch where one can be had, for CUDA and with NCCL where there is nvcc,
+#                            fuzzing of the parsers (each for FUZZ_SECONDS, 60 unless set)
 #   ./check.sh -R network    the arguments go to ctest: only the sanitised tests whose names match
 set -euo pipefail
 cd "$(dirname "$0")"
@@ -32,7 +33,7 @@ cmake --build --preset release --target thinpipe thinpipe-trainer benchmarks
 rm -rf build/smoke
 build/release/thinpipe run experiments/smoke-loopback.json --results build/smoke
 
-step "the worker program with a current LibTorch; all other builds have Debian's"
+step "the worker program with a current LibTorch, and CUDA where there is nvcc; all other builds have Debian's"
 if python=$(scripts/current_pytorch.sh); then
   export THINPIPE_TENSORBOARD_PYTHON=$python
   scripts/check_pytorch.sh --smoke "$python"

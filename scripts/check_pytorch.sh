@@ -24,23 +24,26 @@ prefix=$("$python" -c 'import torch; print(torch.utils.cmake_prefix_path)') || {
 }
 scripts/setup.sh check
 
-# LibTorch's configuration asks for more of CUDA's libraries than we link. Where the toolkit lacks them, the wheel has them, though
-# not by the names that linkers look for.
-cuda=$("$python" -c 'import torch; print(torch.version.cuda or "")')
-libraries=()
-if [ -n "$cuda" ]; then
-  folder=$("$python" -c 'import pathlib, torch; print(pathlib.Path(torch.__file__).parent.parent / "nvidia")')
-  for file in "$folder"/cu*/lib/lib*.so.*; do
-    [ -e "$file" ] || continue
-    name=$(basename "$file")
-    name=${name#lib}
-    libraries+=("-DCUDA_${name%%.so*}_LIBRARY=$file")
+# LibTorch's configuration asks for more of CUDA than we use. Libraries that a toolkit may lack are in the wheel, though not by the
+# names that linkers look for; and without architectures named it would look for this machine's GPUs.
+has_cuda=$("$python" -c 'import torch; print(torch.version.cuda is not None)')
+cuda=()
+if [ "$has_cuda" = True ]; then
+  toolkit=$(nvcc -x cu --dryrun /dev/null 2>&1 | sed -n 's/^#\$ TOP=//p')
+  toolkit=$(realpath "${toolkit:?check_pytorch: nvcc does not say where its toolkit is}")
+  export CUDACXX=$toolkit/bin/nvcc
+  cuda=("-DCUDA_TOOLKIT_ROOT_DIR=$toolkit" -DTORCH_CUDA_ARCH_LIST=8.0)
+  wheel=$("$python" -c 'import pathlib, torch; print(pathlib.Path(torch.__file__).parent.parent / "nvidia")')
+  for library in cublas cublasLt cufft curand nvrtc; do
+    for file in "$wheel"/cu*/lib/lib$library.so.*; do
+      if [ -e "$file" ]; then cuda+=("-DCUDA_${library}_LIBRARY=$file"); fi
+    done
   done
 fi
 
 tests=(trainer_tests model_tests dataset_tests pruning_tests collective_tests synchroniser_tests)
 cmake -S . -B build/pytorch -G Ninja -DCMAKE_BUILD_TYPE=Release -DCMAKE_CXX_FLAGS_RELEASE="-O1 -DNDEBUG" \
-  -DCMAKE_PREFIX_PATH="$prefix" "${libraries[@]}" --log-level=WARNING
+  -DCMAKE_PREFIX_PATH="$prefix" "${cuda[@]}" --log-level=WARNING
 echo "LibTorch $("$python" -c 'import torch; print(torch.__version__)')"
 if $smoke; then
   cmake --build build/pytorch --target thinpipe thinpipe-trainer
@@ -48,6 +51,11 @@ else
   cmake --build build/pytorch --target thinpipe thinpipe-trainer benchmarks "${tests[@]}"
 fi
 build/pytorch/thinpipe run experiments/smoke-loopback.json --fresh --results build/pytorch/smoke
+if [ "$has_cuda" = True ]; then
+  build/pytorch/thinpipe doctor | grep -A1 -E 'NCCL|CUDA'
+  cmake --build build/pytorch --target gpu_tests
+  build/pytorch/gpu_tests --gtest_brief=1
+fi
 $smoke && exit
 pattern=$(IFS='|'; echo "${tests[*]}|resume_test")
 ctest --test-dir build/pytorch --output-on-failure -R "^($pattern)\$" --no-tests=error

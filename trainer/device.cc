@@ -53,6 +53,10 @@ void DeviceMark::wait() const {
   while (event_ && !event_->query()) std::this_thread::sleep_for(nap);
 }
 
+DeviceQueue::DeviceQueue(const torch::Device& device) {
+  if (device.is_cuda()) stream_ = c10::impl::VirtualGuardImpl(device.type()).getStreamFromGlobalPool(device);
+}
+
 torch::TensorOptions main_memory_for(const torch::Device& device) {
   return torch::TensorOptions().pinned_memory(device.is_cuda());
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <c10/core/Event.h>
+#include <c10/core/StreamGuard.h>
 
 #include "trainer/torch.hh"
 
@@ -37,6 +38,20 @@ class DeviceMark {
 
  private:
   std::optional<c10::Event> event_;  // none before a GPU was marked
+};
+
+// A thread's own line of work on a device, beside other threads' and not behind it.
+class DeviceQueue {
+ public:
+  explicit DeviceQueue(const torch::Device& device);
+
+  // While what it returns lives, what the calling thread gives the device goes there.
+  c10::OptionalStreamGuard enter() const {
+    return stream_ ? c10::OptionalStreamGuard(*stream_) : c10::OptionalStreamGuard();
+  }
+
+ private:
+  std::optional<c10::Stream> stream_;  // none on a processor
 };
 
 // Memory that a GPU copies into and out of by itself, where it is to be shared with one.

@@ -62,6 +62,7 @@ GradientExchange::GradientExchange(Model& model, const Mask& mask, std::unique_p
     : collective_(collective),
       options_(options),
       infos_(parameter_infos(model)),
+      communication_queue_(model.parameters().front().device()),
       synchroniser_(std::move(synchroniser)),
       side_synchroniser_(SynchroniserRegistry::instance().make({{"name", "dense"}}, {}, {})),
       thread_([this](std::size_t bucket) { synchronise(bucket); }) {
@@ -172,6 +173,7 @@ void GradientExchange::synchronise(std::size_t b) {
   const torch::NoGradGuard no_grad;
   Bucket& bucket = buckets_[b];
   collected_[b].wait();
+  const auto beside_computing = communication_queue_.enter();
   // Buckets are exchanged in order, so none goes before this one.
   if (b == 0) first_bucket_s_ = step_.elapsed_s();
   if (error_meter_) error_meter_->before(bucket);

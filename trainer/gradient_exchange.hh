@@ -124,6 +124,7 @@ class GradientExchange {
   MeteredCollective& collective_;
   BucketOptions options_;
   std::vector<ParameterInfo> infos_;
+  DeviceQueue communication_queue_;
   std::vector<Parameter> parameters_;
   std::unique_ptr<Synchroniser> synchroniser_;
   std::unique_ptr<Synchroniser> side_synchroniser_;

@@ -83,8 +83,8 @@ class Collective {
 struct Membership {
   int rank = 0;
   int world_size = 1;
-  std::string address;               // this worker's address: all traffic is bound to it
-  std::string rendezvous_directory;  // an empty directory that all workers share
+  std::string address = {};               // this worker's address: all traffic is bound to it
+  std::string rendezvous_directory = {};  // an empty directory that all workers share
   // Of each worker in a tree that crosses the network's bottlenecks as seldom as can be; -1 at the root.
   // Empty: nothing is known of the network.
   std::vector<int> parents = {};
