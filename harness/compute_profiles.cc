@@ -38,6 +38,7 @@ Json decisive_for(const Run& run, const Json& device) {
   std::vector<const char*> keys = {"model", "dataset", "optimiser", "compute"};
   if (device.is_null()) {
     out["processes"] = run.workers;
+    out["profile_version"] = profile_schema_version;
     keys.insert(keys.end(), {"pruning", "synchroniser", "buckets", "topology", "collective"});
   }
   for (const char* key : keys) out[key] = run.decisive.at(key);

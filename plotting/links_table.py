@@ -79,6 +79,8 @@ def table(results: Results, rows: str = METHOD) -> str:
         if panel:
             parts.append(f"**{in_markdown(panel)}**\n")
         own = runs[runs.panel == panel]
+        if rows != METHOD:
+            own = own.sort_values("row", key=lambda values: values.map(quantity_key), kind="stable")
         parts.append(grid([row(rows, run, own.iloc[0], quantities) for _, run in own.iterrows()]))
     about = (ABOUT_LINK if LINK in quantities else "") + ABOUT_BRACKETS
     return "\n".join([*parts, about, in_markdown(origin(runs)) + "\n"])

@@ -27,7 +27,8 @@ std::string processor_name() {
 }
 
 void for_each_time(ComputeTimes& times, const auto& action) {
-  for (double* each : {&times.load_s, &times.compute_s, &times.finish_s, &times.encode_s, &times.decode_s}) {
+  for (double* each : {&times.load_s, &times.compute_s, &times.finish_s, &times.encode_s, &times.decode_s,
+                       &times.between_s}) {
     action(*each);
   }
   for (double& each : times.ready_s) action(each);
@@ -39,9 +40,16 @@ class Sums {
   void add(const StepTimes& step) {
     ++steps_;
     exchanges_ += step.exchanged ? 1 : 0;
-    add(step, &Durations::elapsed_s, step.section.encode_s, step.section.decode_s, elapsed_);
-    add(step, &Durations::processor_s, step.section.encode_processor_s, step.section.decode_processor_s,
-        processor_);
+    const Section& section = step.section;
+    add(step, &Durations::elapsed_s, elapsed_);
+    add(step, &Durations::processor_s, processor_);
+    if (!step.exchanged) return;
+    elapsed_.encode_s += section.encode_s;
+    elapsed_.decode_s += section.decode_s;
+    elapsed_.between_s += section.between_s;
+    processor_.encode_s += section.encode_processor_s;
+    processor_.decode_s += section.decode_processor_s;
+    processor_.between_s += section.between_processor_s;
   }
 
   // All workers' together; all of them call it.
@@ -60,14 +68,11 @@ class Sums {
   ComputeTimes mean_processor() const { return mean(processor_); }
 
  private:
-  static void add(const StepTimes& step, double Durations::*kind, double encode_s, double decode_s,
-                  ComputeTimes& sums) {
+  static void add(const StepTimes& step, double Durations::*kind, ComputeTimes& sums) {
     sums.load_s += step.load.*kind;
     sums.compute_s += step.compute.*kind;
     sums.finish_s += step.finish.*kind;
     if (!step.exchanged) return;
-    sums.encode_s += encode_s;
-    sums.decode_s += decode_s;
     sums.ready_s.resize(step.ready.size());
     for (std::size_t p = 0; p < step.ready.size(); ++p) sums.ready_s[p] += step.ready[p].*kind;
   }
@@ -75,7 +80,7 @@ class Sums {
   ComputeTimes mean(ComputeTimes sums) const {
     const double exchanges = std::max(exchanges_, 1.0);
     for (double* each : {&sums.load_s, &sums.compute_s, &sums.finish_s}) *each /= steps_;
-    for (double* each : {&sums.encode_s, &sums.decode_s}) *each /= exchanges;
+    for (double* each : {&sums.encode_s, &sums.decode_s, &sums.between_s}) *each /= exchanges;
     for (double& each : sums.ready_s) each /= exchanges;
     return sums;
   }

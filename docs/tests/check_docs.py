@@ -34,6 +34,7 @@ ROOT = Path(__file__).resolve().parents[2]
 NOT_EXECUTED = {
     "./quickstart.sh": "installs packages, builds and trains",
     "./check.sh": "runs this",
+    "scripts/check_pytorch.sh": "installs a PyTorch and builds",
     "scripts/encode_speed.sh": "builds and measures for minutes",
     "scripts/exchange_speed.sh": "builds and measures for minutes",
     "scripts/reproduce.sh": "trains for hours",

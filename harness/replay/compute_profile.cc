@@ -25,11 +25,14 @@ constexpr std::array<const char*, 3> decisive = {"/model", "/training/batch_size
 void write_times(const ComputeTimes& all, Json& out) {
   out["ready_s"] = all.ready_s;
   for (const Time& time : times) out[time.name] = all.*time.member;
+  out["between_s"] = all.between_s;
 }
 
-void read_times(JsonObject& object, ComputeTimes& all) {
+void read_times(JsonObject& object, std::int64_t schema_version, ComputeTimes& all) {
   object.read("ready_s", all.ready_s, {.at_least = 0, .required = true});
   for (const Time& time : times) object.read(time.name, all.*time.member, {.at_least = 0, .required = true});
+  if (schema_version == 1) return;
+  object.read("between_s", all.between_s, {.at_least = 0, .at_most = all.encode_s, .required = true});
 }
 
 }  // namespace
@@ -62,10 +65,10 @@ ComputeProfile parse_profile(const Json& value, const std::string& file) {
   object.read("configuration", profile.configuration, {.required = true});
   object.read("concurrent_workers", profile.concurrent_workers, {.at_least = 1, .required = true});
   object.read("iterations", profile.iterations, {.at_least = 1, .required = true});
-  read_times(object, profile.elapsed);
+  read_times(object, schema_version, profile.elapsed);
   if (const Json* processor = object.find("processor"); processor != nullptr && !processor->is_null()) {
     JsonObject of_processor(*processor, object.place_of("processor"));
-    read_times(of_processor, profile.processor.emplace());
+    read_times(of_processor, schema_version, profile.processor.emplace());
     of_processor.finish();
   }
   object.finish();

@@ -10,7 +10,7 @@
 
 namespace thinpipe {
 
-inline constexpr int profile_schema_version = 1;
+inline constexpr int profile_schema_version = 2;  // 1 had no between_s
 
 struct ComputeTimes {
   double load_s = 0;                 // until the batch is there
@@ -19,6 +19,7 @@ struct ComputeTimes {
   double finish_s = 0;               // from the end of the last exchange to new weights
   double encode_s = 0;               // of the whole gradient, by the method
   double decode_s = 0;
+  double between_s = 0;  // of encode_s, what comes between a bucket's collectives and not before them
 };
 
 struct ComputeProfile {

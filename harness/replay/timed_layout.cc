@@ -4,6 +4,13 @@
 
 namespace thinpipe {
 
+double TimedBucket::encode_before_s(const ComputeTimes& times, std::size_t collective,
+                                    std::size_t collectives) const {
+  if (collectives < 2) return share * times.encode_s;
+  const double others_s = times.between_s / static_cast<double>(collectives - 1);
+  return share * (collective == 0 ? times.encode_s - times.between_s : others_s);
+}
+
 std::vector<TimedBucket> timed_layout(const TracedLayout& layout, const CommunicationTrace& trace,
                                       const ComputeTimes& times) {
   std::vector<TimedBucket> out;

@@ -8,6 +8,9 @@ namespace thinpipe {
 struct TimedBucket {
   double ready_s = 0;  // after the batch was there
   double share = 0;    // of the gradient's elements
+
+  // What encoding takes right before the bucket's collective of that number, of so many.
+  double encode_before_s(const ComputeTimes& times, std::size_t collective, std::size_t collectives) const;
 };
 
 // In the order of exchange.

@@ -90,19 +90,22 @@ class Iteration {
     Worker& worker = workers_[rank];
     while (worker.bucket < layout_.size()) {
       const TimedBucket& bucket = layout_[worker.bucket];
+      const auto& calls = worker.exchange->buckets[worker.bucket];
       if (!worker.begun) {
         worker.begun = true;
         const double ready_s = times_.load_s + bucket.ready_s;
         begin_call(rank);
-        return wake_at(std::max(now_s_, ready_s) + bucket.share * times_.encode_s, rank);
+        return wake_at(std::max(now_s_, ready_s) + bucket.encode_before_s(times_, 0, calls.size()), rank);
       }
-      const auto& calls = worker.exchange->buckets[worker.bucket];
       if (worker.call < calls.size()) {
         if (!worker.call_began_s) worker.call_began_s = now_s_;
         if (!follow_script(rank)) return;
         worker.exchange_s += now_s_ - *worker.call_began_s;
         ++worker.call;
         begin_call(rank);
+        if (worker.call == calls.size()) continue;
+        const double encode_s = bucket.encode_before_s(times_, worker.call, calls.size());
+        if (encode_s > 0) return wake_at(now_s_ + encode_s, rank);
         continue;
       }
       ++worker.bucket;

@@ -184,6 +184,16 @@ TEST(Simulator, ComputingHidesWhatFitsBesideIt) {
   EXPECT_NEAR(exposed.exposed_exchange_s, 0.5 + exchange_s, 1e-9);
 }
 
+TEST(Simulator, EncodesBetweenCollectivesToo) {
+  CommunicationTrace trace = trace_of(8, [](int) { return sum_of(1'000'000); });
+  for (Exchange& each : trace.exchanges) each.buckets[0].push_back(sum_of(1'000'000));
+  const double exchange_s = simulated(trace).iteration_time_s;
+  const ComputeTimes times = {.ready_s = {0}, .encode_s = 0.2, .between_s = 0.15};
+  const SimulatedIteration iteration = simulated(trace, times);
+  EXPECT_NEAR(iteration.iteration_time_s, exchange_s + 0.2, 1e-9);
+  EXPECT_NEAR(iteration.exchange_s, exchange_s, 1e-9);
+}
+
 TEST(Simulator, OneWorkerAndLocalStepsTakeTheirComputing) {
   const ComputeTimes times = {.load_s = 0.1, .ready_s = {0.2}, .compute_s = 0.3, .finish_s = 0.4};
   EXPECT_DOUBLE_EQ(simulated(trace_of(1, [](int) { return sum_of(1000); }), times).iteration_time_s, 0.8);

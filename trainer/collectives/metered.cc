@@ -1,5 +1,7 @@
 #include "trainer/collectives/metered.hh"
 
+#include <algorithm>
+
 #include "trainer/collectives/element_type.hh"
 #include "trainer/collectives/ring_formula.hh"
 #include "trainer/collectives/sparse_block.hh"
@@ -164,8 +166,10 @@ void MeteredCollective::count(const Stopwatch& stopwatch, const EntrySumCall& ca
 
 void MeteredCollective::count(const Stopwatch& call, std::int64_t payload_bytes, double sent_bytes,
                               std::int64_t collectives) {
-  traffic_.time += call.read();
+  const Durations took = call.read();
+  traffic_.time += took;
   last_returned_ = section_.read();
+  if (traffic_.collectives == section_start_.collectives) first_began_ = last_returned_ - took;
   traffic_.payload_bytes += payload_bytes;
   traffic_.sent_bytes += sent_bytes;
   traffic_.collectives += collectives;
@@ -183,10 +187,13 @@ Section MeteredCollective::end_section() const {
   const Durations exchange = traffic_.time - section_start_.time;
   const Durations decode = has_collectives ? whole - last_returned_ : Durations{};
   const Durations encode = whole - exchange - decode;
+  const Durations between = has_collectives ? encode - first_began_ : Durations{};
   return {.encode_s = encode.elapsed_s,
           .exchange_s = exchange.elapsed_s,
           .decode_s = decode.elapsed_s,
+          .between_s = std::max(0.0, between.elapsed_s),  // of one collective nothing, but for rounding
           .encode_processor_s = encode.processor_s,
+          .between_processor_s = std::max(0.0, between.processor_s),
           .decode_processor_s = decode.processor_s,
           .payload_bytes = traffic_.payload_bytes - section_start_.payload_bytes,
           .sent_bytes = traffic_.sent_bytes - section_start_.sent_bytes,

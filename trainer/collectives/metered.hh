@@ -29,7 +29,9 @@ struct Section {
   double encode_s = 0;    // outside collectives, until the last one began; all of it where there was none
   double exchange_s = 0;  // inside collectives
   double decode_s = 0;    // after the last collective returned
+  double between_s = 0;   // of encode_s, after the first collective had begun
   double encode_processor_s = 0;  // of this thread, in encode_s
+  double between_processor_s = 0;
   double decode_processor_s = 0;
   std::int64_t payload_bytes = 0;
   double sent_bytes = 0;
@@ -37,9 +39,11 @@ struct Section {
 
   Section& operator+=(const Section& other) {
     encode_s += other.encode_s;
+    between_s += other.between_s;
     exchange_s += other.exchange_s;
     decode_s += other.decode_s;
     encode_processor_s += other.encode_processor_s;
+    between_processor_s += other.between_processor_s;
     decode_processor_s += other.decode_processor_s;
     payload_bytes += other.payload_bytes;
     sent_bytes += other.sent_bytes;
@@ -100,7 +104,8 @@ class MeteredCollective : public Collective {
   Traffic traffic_;
   Traffic section_start_;
   Stopwatch section_;        // since it began
-  Durations last_returned_;  // of it, the last collective
+  Durations first_began_;    // of it, the first collective
+  Durations last_returned_;  // and the last
 };
 
 }  // namespace thinpipe::trainer

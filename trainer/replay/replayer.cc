@@ -88,11 +88,15 @@ ReplayedIteration Replayer::iterate(const std::optional<std::size_t>& exchange) 
 }
 
 void Replayer::exchange_bucket(std::size_t b) {
-  const double share = layouts_[current_->layout][b].share;
+  const TimedBucket& bucket = layouts_[current_->layout][b];
+  const std::vector<CollectiveCall>& calls = current_->buckets[b];
   collective_.begin_section();
-  coding_.spend(share * times_.encode_s);
-  for (const CollectiveCall& each : current_->buckets[b]) call(each);
-  coding_.spend(share * times_.decode_s);
+  if (calls.empty()) coding_.spend(bucket.share * times_.encode_s);
+  for (std::size_t i = 0; i < calls.size(); ++i) {
+    coding_.spend(bucket.encode_before_s(times_, i, calls.size()));
+    call(calls[i]);
+  }
+  coding_.spend(bucket.share * times_.decode_s);
   section_ += collective_.end_section();
 }
 

@@ -24,7 +24,8 @@ ComputeProfile a_profile() {
                       .compute_s = 0.51,
                       .finish_s = 0.02,
                       .encode_s = 0.003,
-                      .decode_s = 0.004},
+                      .decode_s = 0.004,
+                      .between_s = 0.001},
           .processor = ComputeTimes{.ready_s = {0.12, 0.1}, .compute_s = 0.13}};
 }
 
@@ -53,13 +54,13 @@ TEST(ComputeProfile, ReadsBackAsItWasWritten) {
 
 TEST(ComputeProfile, ThatIsNewerOrIncompleteIsRefused) {
   Json newer = to_json(a_profile());
-  newer["schema_version"] = 2;
+  newer["schema_version"] = profile_schema_version + 1;
   EXPECT_THROW(
       {
         try {
           parse_profile(newer, "profile.json");
         } catch (const InputError& error) {
-          EXPECT_THAT(error.what(), HasSubstr("profile.json at /schema_version: is 2"));
+          EXPECT_THAT(error.what(), HasSubstr("profile.json at /schema_version: is 3"));
           throw;
         }
       },
@@ -67,9 +68,20 @@ TEST(ComputeProfile, ThatIsNewerOrIncompleteIsRefused) {
   Json without_time = to_json(a_profile());
   without_time.erase("finish_s");
   EXPECT_THROW(parse_profile(without_time, "profile.json"), InputError);
+  Json between_more_than_there_is = to_json(a_profile());
+  between_more_than_there_is["between_s"] = 0.0031;
+  EXPECT_THROW(parse_profile(between_more_than_there_is, "profile.json"), InputError);
   Json negative = to_json(a_profile());
   negative["load_s"] = -1;
   EXPECT_THROW(parse_profile(negative, "profile.json"), InputError);
+}
+
+TEST(ComputeProfile, OfTheFirstVersionHasAllEncodingBeforeCollectives) {
+  Json first = to_json(a_profile());
+  first["schema_version"] = 1;
+  first.erase("between_s");
+  first["processor"].erase("between_s");
+  EXPECT_EQ(parse_profile(first, "profile.json").elapsed.between_s, 0);
 }
 
 TEST(ComputeProfile, FitsTheTraceOfItsTraining) {

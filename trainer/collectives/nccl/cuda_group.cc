@@ -19,6 +19,7 @@
 #include <nccl.h>
 #include <netinet/in.h>
 
+#include "trainer/collectives/nccl/cuda_handles.hh"
 #include "trainer/collectives/nccl/nccl_group.hh"
 
 namespace thinpipe::trainer {
@@ -27,10 +28,6 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr auto longest_nap = std::chrono::microseconds(200);
-
-void cuda_call(std::string_view attempt, cudaError_t result) {
-  if (result != cudaSuccess) throw Error(fmt::format("{}: {}", attempt, cudaGetErrorString(result)));
-}
 
 // The name of the interface that has this IPv4 address.
 std::string interface_of(const std::string& address) {
@@ -80,73 +77,6 @@ ncclDataType_t nccl_type(torch::ScalarType type) {
       throw Error(fmt::format("NCCL is given no sums of {}", c10::toString(type)));
   }
 }
-
-class Stream {
- public:
-  Stream() { cuda_call("create a CUDA stream", cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking)); }
-  ~Stream() { cudaStreamDestroy(stream_); }
-  Stream(const Stream&) = delete;
-  Stream& operator=(const Stream&) = delete;
-  Stream(Stream&&) = delete;
-  Stream& operator=(Stream&&) = delete;
-
-  cudaStream_t get() const { return stream_; }
-
- private:
-  cudaStream_t stream_ = nullptr;
-};
-
-class Event {
- public:
-  Event() { cuda_call("create a CUDA event", cudaEventCreateWithFlags(&event_, cudaEventDisableTiming)); }
-  ~Event() { cudaEventDestroy(event_); }
-  Event(const Event&) = delete;
-  Event& operator=(const Event&) = delete;
-  Event(Event&&) = delete;
-  Event& operator=(Event&&) = delete;
-
-  void record(cudaStream_t stream) { cuda_call("record a CUDA event", cudaEventRecord(event_, stream)); }
-
-  void hold_up(cudaStream_t stream) {
-    cuda_call("let a CUDA stream wait", cudaStreamWaitEvent(stream, event_, 0));
-  }
-
-  bool has_happened() const {
-    const cudaError_t result = cudaEventQuery(event_);
-    if (result == cudaErrorNotReady) return false;
-    cuda_call("run what is queued on the GPU", result);
-    return true;
-  }
-
- private:
-  cudaEvent_t event_ = nullptr;
-};
-
-class DeviceMemory {
- public:
-  DeviceMemory() = default;
-  ~DeviceMemory() { cudaFree(data_); }
-  DeviceMemory(const DeviceMemory&) = delete;
-  DeviceMemory& operator=(const DeviceMemory&) = delete;
-  DeviceMemory(DeviceMemory&&) = delete;
-  DeviceMemory& operator=(DeviceMemory&&) = delete;
-
-  std::byte* of_at_least(std::size_t bytes) {
-    if (bytes <= bytes_) return data_;
-    cudaFree(data_);
-    data_ = nullptr;
-    bytes_ = 0;
-    void* fresh = nullptr;
-    cuda_call(fmt::format("allocate {} bytes on the GPU", bytes), cudaMalloc(&fresh, bytes));
-    data_ = static_cast<std::byte*>(fresh);
-    bytes_ = bytes;
-    return data_;
-  }
-
- private:
-  std::byte* data_ = nullptr;
-  std::size_t bytes_ = 0;
-};
 
 // Which GPU a thread's calls are about is the thread's.
 void use(int device) {
@@ -282,9 +212,9 @@ class CudaGroup : public NcclGroup {
 
   int device_;
   // The communicator is ended first: its work is on the stream, in the memory.
-  Stream stream_;
-  Event ready_;
-  Event done_;
+  CudaStream stream_;
+  CudaEvent ready_;
+  CudaEvent done_;
   DeviceMemory memory_;
   ncclComm_t communicator_ = nullptr;
 };

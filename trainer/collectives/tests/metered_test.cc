@@ -86,11 +86,24 @@ TEST(MeteredCollective, SectionSplitsTheTimeAroundCollectives) {
     EXPECT_NEAR(section.sent_bytes, 1204 * 4 / 3., 1e-9);
     EXPECT_EQ(section.collectives, 2);
     EXPECT_GE(section.encode_s, 0.004);
+    EXPECT_GE(section.between_s, 0.002);
+    EXPECT_GE(section.encode_s - section.between_s, 0.002);
+    EXPECT_LE(section.between_processor_s, section.between_s);
     EXPECT_GE(section.decode_s, 0.002);
     EXPECT_NEAR(section.exchange_s, net.traffic().time.elapsed_s - time_before_s, 1e-12);
     EXPECT_LE(section.encode_s + section.exchange_s + section.decode_s, whole.count());
     EXPECT_LE(section.encode_processor_s, section.encode_s);
     EXPECT_LE(section.decode_processor_s, section.decode_s);
+  });
+}
+
+TEST(MeteredCollective, NothingIsBetweenOneCollective) {
+  run_metered([](MeteredCollective& net) {
+    net.begin_section();
+    pause();
+    net.all_reduce(torch::zeros(300), Reduction::sum);
+    pause();
+    EXPECT_NEAR(net.end_section().between_s, 0, 1e-9);
   });
 }
 

@@ -119,6 +119,25 @@ TEST(Replayer, WaitsWhereTheTrainingComputes) {
   });
 }
 
+TEST(Replayer, EncodesBeforeEachCollectiveWhatTheTrainingDidThere) {
+  CommunicationTrace trace{.world_size = 1, .configuration = Json::object()};
+  trace.parameters = {{"weight", 30}};
+  trace.layouts = {{{.parameters = {0}}}};
+  trace.exchanges = {{.buckets = {{BarrierCall{}, BarrierCall{}, BarrierCall{}}}}};
+  trace.workers = {{{0, 1}}};
+  ComputeTimes times = times_of(0, {0}, 0, 0);
+  times.encode_s = 0.01;
+  times.between_s = 0.008;
+  run_in_process(1, [&](std::unique_ptr<Collective> member) {
+    MeteredCollective metered(std::move(member));
+    Replayer replayer(trace, times, Computing::waits, metered);
+    const Section section = replayer.iterate(0U).section;
+    EXPECT_GE(section.encode_s, 0.01);
+    EXPECT_GE(section.between_s, 0.008);
+    EXPECT_GE(section.encode_s - section.between_s, 0.002);
+  });
+}
+
 TEST(Replayer, WorksWhereItIsTo) {
   CommunicationTrace trace{.world_size = 1, .configuration = Json::object()};
   trace.parameters = {{"weight", 30}};
