@@ -53,7 +53,10 @@ std::optional<std::int64_t> suitable_bucket_bytes(const Run& run) {
   const double buckets = std::max(1.0, std::sqrt(exchange->time_s / least_bucket_s(run)) / 2);
   constexpr double mebibyte = 1 << 20;
   const auto gradient_bytes = run.plan.at("gradient_bytes").get<double>();
-  return static_cast<std::int64_t>(std::ceil(gradient_bytes / buckets / mebibyte) * mebibyte);
+  const double mebibytes = gradient_bytes / buckets / mebibyte;
+  // A single one has to hold all.
+  return static_cast<std::int64_t>(
+      (buckets > 1 ? std::max(1.0, std::round(mebibytes)) : std::ceil(mebibytes)) * mebibyte);
 }
 
 }  // namespace thinpipe

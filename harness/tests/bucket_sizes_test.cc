@@ -54,7 +54,9 @@ TEST(SuitableBucketBytes, CostLittleMoreThanTheBestHoweverLongComputingTakes) {
 
 TEST(SuitableBucketBytes, AreWholeMebibytesAndAtLeastOne) {
   EXPECT_EQ(*suitable_bucket_bytes(run_at(100e6)) % (1 << 20), 0);
-  EXPECT_EQ(*suitable_bucket_bytes(run_at(1e3)), 1 << 20);
+  auto small = run_at(100e6);
+  small.plan["gradient_bytes"] = 10e6;
+  EXPECT_EQ(*suitable_bucket_bytes(small), 1 << 20);
 }
 
 TEST(SuitableBucketBytes, FasterLinksAndLongerDelaysTakeFewerBuckets) {

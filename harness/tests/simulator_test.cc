@@ -184,14 +184,17 @@ TEST(Simulator, ComputingHidesWhatFitsBesideIt) {
   EXPECT_NEAR(exposed.exposed_exchange_s, 0.5 + exchange_s, 1e-9);
 }
 
+// Two workers, which end each sum together.
 TEST(Simulator, EncodesBetweenCollectivesToo) {
-  CommunicationTrace trace = trace_of(8, [](int) { return sum_of(1'000'000); });
+  const netem::Topology pair = netem::load_topology(shipped_topologies().find("pair", {}, {}).string());
+  CommunicationTrace trace = trace_of(2, [](int) { return sum_of(1'000'000); });
+  const double sum_s = simulated(trace, no_computing, pair).iteration_time_s;
+  EXPECT_GT(sum_s, 0);
   for (Exchange& each : trace.exchanges) each.buckets[0].push_back(sum_of(1'000'000));
-  const double exchange_s = simulated(trace).iteration_time_s;
   const ComputeTimes times = {.ready_s = {0}, .encode_s = 0.2, .between_s = 0.15};
-  const SimulatedIteration iteration = simulated(trace, times);
-  EXPECT_NEAR(iteration.iteration_time_s, exchange_s + 0.2, 1e-9);
-  EXPECT_NEAR(iteration.exchange_s, exchange_s, 1e-9);
+  const SimulatedIteration iteration = simulated(trace, times, pair);
+  EXPECT_NEAR(iteration.iteration_time_s, 2 * sum_s + 0.2, 1e-9);
+  EXPECT_NEAR(iteration.exchange_s, 2 * sum_s, 1e-9);
 }
 
 TEST(Simulator, OneWorkerAndLocalStepsTakeTheirComputing) {
