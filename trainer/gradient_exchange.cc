@@ -188,11 +188,11 @@ void GradientExchange::synchronise(std::size_t b) {
   } else {
     synchroniser_->synchronise(bucket, collective_);
   }
+  // The result is the same on every worker, and so is this decision.
+  finite_ = finite_ && std::isfinite(bucket.gradient.sum().item<float>());
   section_ += collective_.end_section();
   collective_.listen(nullptr);
   if (error_meter_) error_meter_->after(bucket);
-  // The result is the same on every worker, and so is this decision.
-  finite_ = finite_ && std::isfinite(bucket.gradient.sum().item<float>());
 }
 
 void GradientExchange::record_calls(TraceRecorder& recorder) {

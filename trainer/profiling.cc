@@ -28,7 +28,7 @@ std::string processor_name() {
 
 void for_each_time(ComputeTimes& times, const auto& action) {
   for (double* each : {&times.load_s, &times.compute_s, &times.finish_s, &times.encode_s, &times.decode_s,
-                       &times.between_s}) {
+                       &times.between_s, &times.prepare_s}) {
     action(*each);
   }
   for (double& each : times.ready_s) action(each);
@@ -43,6 +43,7 @@ class Sums {
     const Section& section = step.section;
     add(step, &Durations::elapsed_s, elapsed_);
     add(step, &Durations::processor_s, processor_);
+    processor_.prepare_s += step.prepare_processor_s;
     if (!step.exchanged) return;
     elapsed_.encode_s += section.encode_s;
     elapsed_.decode_s += section.decode_s;
@@ -79,7 +80,7 @@ class Sums {
 
   ComputeTimes mean(ComputeTimes sums) const {
     const double exchanges = std::max(exchanges_, 1.0);
-    for (double* each : {&sums.load_s, &sums.compute_s, &sums.finish_s}) *each /= steps_;
+    for (double* each : {&sums.load_s, &sums.compute_s, &sums.finish_s, &sums.prepare_s}) *each /= steps_;
     for (double* each : {&sums.encode_s, &sums.decode_s, &sums.between_s}) *each /= exchanges;
     for (double& each : sums.ready_s) each /= exchanges;
     return sums;

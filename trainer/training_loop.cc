@@ -121,14 +121,15 @@ StepTimes TrainingLoop::step() {
            {"decode_s", report.section.decode_s},
            {"exposed_exchange_s", report.exposed_exchange_s},
            {"first_bucket_s", report.first_bucket_s},
-           {"processor_s",
-            whole.processor_s + report.section.encode_processor_s + report.section.decode_processor_s},
+           {"processor_s", loader_.made_ahead_processor_s() + whole.processor_s +
+                               report.section.encode_processor_s + report.section.decode_processor_s},
            {"payload_bytes", report.section.payload_bytes},
            {"sent_bytes", report.section.sent_bytes}});
   if (!report.applied) spdlog::warn("iteration {}: skipped, a gradient was not finite", iteration_);
   spdlog::debug("iteration {}: {:.6f} s, loss {:.6g}", iteration_, iteration_time_s, loss.item<double>());
   give_up_if_never_finite();
   return {.load = load,
+          .prepare_processor_s = loader_.made_ahead_processor_s(),
           .compute = compute,
           .finish = whole - load - compute - Durations{.elapsed_s = report.exposed_exchange_s},
           .exchanged = report.exchanged,

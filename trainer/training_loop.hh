@@ -28,6 +28,7 @@ class NonFiniteError : public Error {
 // What the parts of an iteration took one worker; between compute and finish it waited for the exchange.
 struct StepTimes {
   Durations load;                       // until the batch was there
+  double prepare_processor_s = 0;       // of the thread that had made it meanwhile
   Durations compute;                    // forward and backward
   Durations finish;                     // up to new weights
   bool exchanged = true;                // false: a local step, without the two below

@@ -26,13 +26,15 @@ void write_times(const ComputeTimes& all, Json& out) {
   out["ready_s"] = all.ready_s;
   for (const Time& time : times) out[time.name] = all.*time.member;
   out["between_s"] = all.between_s;
+  out["prepare_s"] = all.prepare_s;
 }
 
 void read_times(JsonObject& object, std::int64_t schema_version, ComputeTimes& all) {
   object.read("ready_s", all.ready_s, {.at_least = 0, .required = true});
   for (const Time& time : times) object.read(time.name, all.*time.member, {.at_least = 0, .required = true});
-  if (schema_version == 1) return;
-  object.read("between_s", all.between_s, {.at_least = 0, .at_most = all.encode_s, .required = true});
+  if (schema_version >= 2)
+    object.read("between_s", all.between_s, {.at_least = 0, .at_most = all.encode_s, .required = true});
+  if (schema_version >= 3) object.read("prepare_s", all.prepare_s, {.at_least = 0, .required = true});
 }
 
 }  // namespace

@@ -10,7 +10,7 @@
 
 namespace thinpipe {
 
-inline constexpr int profile_schema_version = 2;  // 1 had no between_s
+inline constexpr int profile_schema_version = 3;  // 1 had no between_s, 2 no prepare_s
 
 struct ComputeTimes {
   double load_s = 0;                 // until the batch is there
@@ -20,6 +20,7 @@ struct ComputeTimes {
   double encode_s = 0;               // of the whole gradient, by the method
   double decode_s = 0;
   double between_s = 0;  // of encode_s, what comes between a bucket's collectives and not before them
+  double prepare_s = 0;  // meanwhile, by a thread of its own, for the next batch; 0 where nobody waits for it
 };
 
 struct ComputeProfile {

@@ -1,6 +1,10 @@
 #include "trainer/datasets/batch_loader.hh"
 
+#include <boost/asio/post.hpp>
+#include <boost/asio/use_future.hpp>
+
 #include "trainer/datasets/augmentation.hh"
+#include "trainer/stopwatch.hh"
 
 namespace thinpipe::trainer {
 
@@ -13,16 +17,21 @@ BatchLoader::BatchLoader(const Dataset& dataset, const BatchSampler::Options& op
     : dataset_(dataset), seed_(options.seed), sampler_(options) {}
 
 BatchLoader::~BatchLoader() {
-  if (next_.valid()) next_.wait();
+  thread_.join();
 }
 
 Batch BatchLoader::load(std::int64_t iteration) {
-  Batch batch = next_.valid() && ahead_ == iteration ? next_.get() : Batch{};
+  MadeAhead made = next_.valid() && ahead_ == iteration ? next_.get() : MadeAhead{};
   if (next_.valid()) next_.wait();  // another iteration than was expected: the sampler must be free
-  if (!batch.inputs.defined()) batch = make(iteration);
+  if (!made.batch.inputs.defined()) made.batch = make(iteration);
+  made_ahead_processor_s_ = made.processor_s;
   ahead_ = iteration + 1;
-  next_ = std::async(std::launch::async, [this, ahead = ahead_] { return make(ahead); });
-  return batch;
+  next_ = boost::asio::post(thread_, boost::asio::use_future([this, ahead = ahead_] {
+                              const Stopwatch stopwatch;
+                              Batch batch = make(ahead);
+                              return MadeAhead{std::move(batch), stopwatch.processor_s()};
+                            }));
+  return made.batch;
 }
 
 Batch BatchLoader::make(std::int64_t iteration) {

@@ -3,6 +3,8 @@
 
 #include <future>
 
+#include <boost/asio/thread_pool.hpp>
+
 #include "trainer/datasets/batch_sampler.hh"
 #include "trainer/datasets/dataset.hh"
 
@@ -35,14 +37,27 @@ class BatchLoader {
   // the next one.
   Batch load(std::int64_t iteration);
 
+  // Of a processor core, what that thread took for the batch that was loaded last; 0 where the caller made
+  // it.
+  double made_ahead_processor_s() const { return made_ahead_processor_s_; }
+
  private:
+  struct MadeAhead {
+    Batch batch;
+    double processor_s = 0;
+  };
+
   Batch make(std::int64_t iteration);
 
   const Dataset& dataset_;
   std::uint64_t seed_;
   BatchSampler sampler_;
   std::int64_t ahead_ = -1;  // the iteration that next_ is for
-  std::future<Batch> next_;
+  std::future<MadeAhead> next_;
+  double made_ahead_processor_s_ = 0;
+  // Started here, it has the priority of whoever makes the loader, which may lower its own afterwards: a
+  // batch that is late keeps all workers waiting.
+  boost::asio::thread_pool thread_{1};
 };
 
 }  // namespace thinpipe::trainer

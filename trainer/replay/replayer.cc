@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <numeric>
 
+#include <boost/asio/post.hpp>
+#include <boost/asio/use_future.hpp>
+
 #include "trainer/collectives/element_type.hh"
 
 namespace thinpipe::trainer {
@@ -34,10 +37,15 @@ Replayer::Replayer(const CommunicationTrace& trace, const ComputeTimes& times, C
       memory_(training_memory(computing, trace)),
       computing_(computing, memory_),
       coding_(computing, memory_),
+      preparing_(computing, memory_),
       thread_([this](std::size_t bucket) { exchange_bucket(bucket); }) {
   for (const TracedLayout& layout : trace.layouts) {
     layouts_.push_back(timed_layout(layout, trace, times));
   }
+}
+
+Replayer::~Replayer() {
+  preparing_thread_.join();
 }
 
 void Replayer::warm_up(const std::optional<std::size_t>& exchange) {
@@ -59,7 +67,7 @@ ReplayedIteration Replayer::iterate(const std::optional<std::size_t>& exchange) 
   const double computed_s = times_.load_s + times_.compute_s;
   ReplayedIteration iteration;
   section_ = {};
-  computing_.reach(times_.load_s);
+  load();
   iteration.load_s = stopwatch.elapsed_s();
   if (exchange) {
     current_ = &trace_.exchanges[*exchange];
@@ -83,8 +91,17 @@ ReplayedIteration Replayer::iterate(const std::optional<std::size_t>& exchange) 
   computing_.spend(times_.finish_s);
   iteration.section = section_;
   iteration.iteration_time_s = stopwatch.elapsed_s();
-  iteration.processor_s = stopwatch.processor_s() + section_.encode_processor_s + section_.decode_processor_s;
+  iteration.processor_s =
+      times_.prepare_s + stopwatch.processor_s() + section_.encode_processor_s + section_.decode_processor_s;
   return iteration;
+}
+
+void Replayer::load() {
+  if (prepared_.valid()) prepared_.get();
+  computing_.reach(times_.load_s);
+  if (times_.prepare_s == 0) return;
+  prepared_ = boost::asio::post(preparing_thread_,
+                                boost::asio::use_future([this] { preparing_.spend(times_.prepare_s); }));
 }
 
 void Replayer::exchange_bucket(std::size_t b) {

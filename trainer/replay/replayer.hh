@@ -2,8 +2,11 @@
 // and makes the same calls of collectives, with data of no meaning, on a communication thread.
 #pragma once
 
+#include <future>
 #include <map>
 #include <vector>
+
+#include <boost/asio/thread_pool.hpp>
 
 #include "harness/replay/timed_layout.hh"
 #include "trainer/collectives/metered.hh"
@@ -24,10 +27,15 @@ struct ReplayedIteration {
 class Replayer {
  public:
   // All must outlive this. The trace and the times fit together (check_profile_fits), and the collective has
-  // as many workers as the trace. Starts the communication thread with the caller's priority; the caller may
-  // lower its own afterwards.
+  // as many workers as the trace. Starts its threads with the caller's priority; the caller may lower its own
+  // afterwards.
   Replayer(const CommunicationTrace& trace, const ComputeTimes& times, Computing computing,
            MeteredCollective& collective);
+  ~Replayer();
+  Replayer(const Replayer&) = delete;
+  Replayer& operator=(const Replayer&) = delete;
+  Replayer(Replayer&&) = delete;
+  Replayer& operator=(Replayer&&) = delete;
 
   // Exchanges as many of the first buckets as hold some megabytes of gradient, so that memory and connections
   // are there for what is timed; of a local step, none. All workers at the same time.
@@ -37,6 +45,7 @@ class Replayer {
   ReplayedIteration iterate(const std::optional<std::size_t>& exchange);
 
  private:
+  void load();
   void exchange_bucket(std::size_t bucket);
   void call(const CollectiveCall& call);
   torch::Tensor elements(ElementType type, std::int64_t count);
@@ -46,7 +55,10 @@ class Replayer {
   MeteredCollective& collective_;
   std::vector<float> memory_;  // that computing goes through
   ComputingTime computing_;
-  ComputingTime coding_;  // on the communication thread
+  ComputingTime coding_;     // on the communication thread
+  ComputingTime preparing_;  // on its own
+  boost::asio::thread_pool preparing_thread_{1};
+  std::future<void> prepared_;  // the batch of the iteration to come
   std::vector<std::vector<TimedBucket>> layouts_;
   std::map<ElementType, torch::Tensor> storage_;  // zeros, as many as were needed so far
   const Exchange* current_ = nullptr;

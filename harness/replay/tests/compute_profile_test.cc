@@ -26,7 +26,7 @@ ComputeProfile a_profile() {
                       .encode_s = 0.003,
                       .decode_s = 0.004,
                       .between_s = 0.001},
-          .processor = ComputeTimes{.ready_s = {0.12, 0.1}, .compute_s = 0.13}};
+          .processor = ComputeTimes{.ready_s = {0.12, 0.1}, .compute_s = 0.13, .prepare_s = 0.01}};
 }
 
 CommunicationTrace a_trace() {
@@ -60,7 +60,7 @@ TEST(ComputeProfile, ThatIsNewerOrIncompleteIsRefused) {
         try {
           parse_profile(newer, "profile.json");
         } catch (const InputError& error) {
-          EXPECT_THAT(error.what(), HasSubstr("profile.json at /schema_version: is 3"));
+          EXPECT_THAT(error.what(), HasSubstr("profile.json at /schema_version: is 4"));
           throw;
         }
       },
@@ -79,9 +79,20 @@ TEST(ComputeProfile, ThatIsNewerOrIncompleteIsRefused) {
 TEST(ComputeProfile, OfTheFirstVersionHasAllEncodingBeforeCollectives) {
   Json first = to_json(a_profile());
   first["schema_version"] = 1;
-  first.erase("between_s");
-  first["processor"].erase("between_s");
+  for (Json* times : {&first, &first["processor"]}) {
+    times->erase("between_s");
+    times->erase("prepare_s");
+  }
   EXPECT_EQ(parse_profile(first, "profile.json").elapsed.between_s, 0);
+}
+
+TEST(ComputeProfile, OfTheSecondVersionPreparesNoBatches) {
+  Json second = to_json(a_profile());
+  second["schema_version"] = 2;
+  EXPECT_THROW(parse_profile(second, "profile.json"), InputError);
+  second.erase("prepare_s");
+  second["processor"].erase("prepare_s");
+  EXPECT_EQ(parse_profile(second, "profile.json").processor->prepare_s, 0);
 }
 
 TEST(ComputeProfile, FitsTheTraceOfItsTraining) {

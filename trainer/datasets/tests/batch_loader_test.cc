@@ -1,12 +1,15 @@
 #include "trainer/datasets/batch_loader.hh"
 
 #include <atomic>
+#include <thread>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
 #include "harness/support/exception.hh"
 #include "trainer/datasets/augmentation.hh"
+#include "trainer/process.hh"
 
 namespace thinpipe::trainer {
 namespace {
@@ -30,6 +33,7 @@ class Numbered : public Dataset {
   const Examples& test() const override { return examples_; }
   torch::Tensor prepare(const torch::Tensor& inputs) const override {
     EXPECT_FALSE(torch::GradMode::is_enabled() && loading_);
+    niceness_ = this_threads_niceness();
     if (++calls_ == failing_call_) throw Error("cannot prepare");
     return inputs.to(torch::kFloat32) / 2;
   }
@@ -42,10 +46,15 @@ class Numbered : public Dataset {
   }
   void expect_no_gradients() { loading_ = true; }
 
+  static int this_threads_niceness() { return ::getpriority(PRIO_PROCESS, 0); }
+  // Of the thread that prepared last.
+  int niceness() const { return niceness_; }
+
  private:
   Augmentation augmentation_;
   Examples examples_;
   mutable std::atomic<int> calls_ = 0;
+  mutable std::atomic<int> niceness_ = 0;
   int failing_call_ = 0;
   bool loading_ = false;
 };
@@ -108,6 +117,31 @@ TEST(BatchLoader, RecordsNoGradients) {
   for (std::int64_t iteration = 0; iteration < 3; ++iteration) {
     EXPECT_FALSE(loader.load(iteration).inputs.requires_grad());
   }
+}
+
+TEST(BatchLoader, TellsWhatTheBatchThatWasMadeAheadTook) {
+  Numbered dataset(40);
+  BatchLoader loader(dataset, options);
+  loader.load(0);
+  EXPECT_EQ(loader.made_ahead_processor_s(), 0);
+  loader.load(1);
+  EXPECT_GT(loader.made_ahead_processor_s(), 0);
+  loader.load(4);
+  EXPECT_EQ(loader.made_ahead_processor_s(), 0);
+}
+
+// Where workers are more than the cores, a batch would otherwise wait for the computing of the others.
+TEST(BatchLoader, MakesBatchesAtThePriorityThatItsMakerHad) {
+  Numbered dataset(40);
+  std::thread([&] {
+    const int before = Numbered::this_threads_niceness();
+    BatchLoader loader(dataset, options);
+    lower_this_threads_priority();
+    loader.load(0);
+    loader.load(1);
+    loader.load(2);
+    EXPECT_EQ(dataset.niceness(), before);
+  }).join();
 }
 
 TEST(BatchLoader, RefusesADataSetSmallerThanAGlobalBatch) {

@@ -158,5 +158,25 @@ TEST(Replayer, WorksWhereItIsTo) {
   });
 }
 
+// Of three iterations the second and the third wait for their batches, which a thread of its own makes.
+TEST(Replayer, PreparesBatchesMeanwhile) {
+  CommunicationTrace trace{.world_size = 1, .configuration = Json::object()};
+  trace.parameters = {{"weight", 30}};
+  trace.layouts = {{{.parameters = {0}}}};
+  trace.exchanges = {{.buckets = {{BarrierCall{}}}}};
+  trace.workers = {{{0, 1}}};
+  ComputeTimes times = times_of(0, {0}, 0, 0);
+  times.prepare_s = 0.01;
+  run_in_process(1, [&](std::unique_ptr<Collective> member) {
+    MeteredCollective metered(std::move(member));
+    Replayer replayer(trace, times, Computing::works, metered);
+    EXPECT_GE(replayer.iterate(0U).processor_s, 0.01);
+    const Stopwatch stopwatch;
+    replayer.iterate(0U);
+    replayer.iterate(0U);
+    EXPECT_GE(stopwatch.elapsed_s(), 0.01);
+  });
+}
+
 }  // namespace
 }  // namespace thinpipe::trainer
