@@ -102,24 +102,55 @@ class ReplayTableTest(unittest.TestCase):
         _, text, _ = self.call(*runs)
         self.assertIn("Weights at the end, of live runs and of the trainings that were replayed: 1 of 2 are equal", text)
 
-    def test_live_runs_are_held_against_themselves(self) -> None:
+    def test_of_runs_that_took_turns_means_are_compared(self) -> None:
         again = Path(self.enterContext(tempfile.TemporaryDirectory()))
-        for method, factor in (("dense", 1.03), ("fp16", 1.2)):
-            slower = make_curve(factor * ITERATION_TIME_S[method], BEST_ACCURACY[method])
-            write(again, make_record(method, axes={"mode": "live"}, curve=slower))
-        runs = [*pair("dense", 1.0), *pair("fp16", 1.0), *pair("topk 0.1", 1.0)]
-        code, text, err = self.call(*runs, options=["--again", str(again)])
+        for method, factor in (("dense", 1.08), ("fp16", 1.0)):
+            for record in pair(method, factor):
+                write(again, record)
+        code, text, err = self.call(*pair("dense", 1.0), *pair("fp16", 1.0), options=[str(again)])
         self.assertEqual((code, err), (0, ""))
-        self.assertIn("Time to target: 1 of 2 of mode live, run a second time, are within 5 %", text)
-        self.assertIn("Iteration: 1 of 2 of mode live, run a second time, are within 10 %", text)
-        self.assertIn("largest deviation is +20.0 %", text)
+        dense = next(row for row in rows_of(text) if row["method"] == "dense")
+        self.assertEqual(dense["time to target, replay / live"], "1.040")
+        self.assertEqual(dense["fidelity"], "faithful / faithful")
+        self.assertIn("Times are means over 2 runs", text)
+        self.assertIn("Time to target: 2 of 2 of mode replay are within 5 %; the largest deviation is +4.0 %", text)
+        self.assertIn(
+            "Time to target: 3 of 4 of the single runs of mode replay, by the run of mode live beside them, are within 5 %; "
+            "the largest deviation is +8.0 %",
+            text,
+        )
 
-    def test_live_runs_of_something_else_are_no_second_time(self) -> None:
+    def test_live_runs_are_held_against_their_repetitions(self) -> None:
         again = Path(self.enterContext(tempfile.TemporaryDirectory()))
-        write(again, make_record("fp16", axes={"mode": "live"}))
-        code, _, err = self.call(*pair("dense", 1.0), options=["--again", str(again)])
+        live, replay = pair("dense", 1.0)
+        slower = make_curve(1.2 * ITERATION_TIME_S["dense"], BEST_ACCURACY["dense"])
+        for record in (make_record("dense", axes={"mode": "live"}, curve=slower), replay):
+            write(again, record)
+        _, text, _ = self.call(live, replay, options=[str(again)])
+        self.assertIn(
+            "Time to target: 0 of 2 of the single runs of mode live, by the mean of their repetitions, are within 5 %; "
+            "the largest deviation is +20.0 %",
+            text,
+        )
+
+    def test_a_run_that_a_folder_lacks_is_named(self) -> None:
+        again = Path(self.enterContext(tempfile.TemporaryDirectory()))
+        for record in pair("fp16", 1.0):
+            write(again, record)
+        code, _, err = self.call(*pair("dense", 1.0), *pair("fp16", 1.0), options=[str(again)])
         self.assertEqual(code, 2)
-        self.assertIn(f"{again}: no run of mode live is also in {self.folder}", err)
+        self.assertIn("dense", err)
+        self.assertIn(str(again), err)
+
+    def test_verdicts_that_differ_are_all_told(self) -> None:
+        again = Path(self.enterContext(tempfile.TemporaryDirectory()))
+        live, replay = pair("dense", 1.0)
+        worse = make_record("dense", axes={"mode": "live"})
+        worse["fidelity"]["verdict"] = "degraded"
+        for record in (worse, replay):
+            write(again, record)
+        _, text, _ = self.call(live, replay, options=[str(again)])
+        self.assertEqual(rows_of(text)[0]["fidelity"], "faithful, degraded / faithful")
 
     def test_other_axes_make_tables_of_their_own(self) -> None:
         _, text, _ = self.call(
