@@ -22,10 +22,10 @@ ReplayedTraining::ReplayedTraining(const std::filesystem::path& folder)
 }
 
 std::vector<Json> ReplayedTraining::simulate(const netem::Topology& topology, const ComputeProfile& profile,
-                                             const std::vector<int>& parents) const {
+                                             const Ways& ways) const {
   check_profile_fits(profile, "the compute profile", trace_);
   const ComputeTimes& times = profile.elapsed;
-  const Simulator simulator(topology, trace_, times, parents);
+  const Simulator simulator(topology, trace_, times, ways);
   std::vector<Json> events;
   double train_time_s = 0;
   Json classes = Json::array();

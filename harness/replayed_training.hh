@@ -8,6 +8,7 @@
 #include "harness/replay/compute_profile.hh"
 #include "harness/replay/schedule.hh"
 #include "harness/run_plan.hh"
+#include "harness/simulation/script.hh"
 
 namespace thinpipe {
 
@@ -21,7 +22,7 @@ class ReplayedTraining {
   // Iterations over a model of the network: the events that replaying workers would send, "iteration" and
   // "replayed". Throws InputError where the profile does not fit the training.
   std::vector<Json> simulate(const netem::Topology& topology, const ComputeProfile& profile,
-                             const std::vector<int>& parents) const;
+                             const Ways& ways) const;
 
   // Takes the workers' "replayed" event.
   void hear(const Json& event);

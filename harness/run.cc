@@ -126,7 +126,8 @@ class RunInProgress {
 
   Outcome simulate() {
     const ComputeProfile profile = load_profile(profile_.at("path"));
-    for (const Json& event : replayed_->simulate(run_.topology, profile, run_.tree())) hear(0, event);
+    const Ways ways{.parents = run_.tree(), .swaps_least = run_.collective() == "ring"};
+    for (const Json& event : replayed_->simulate(run_.topology, profile, ways)) hear(0, event);
     return {};
   }
 

@@ -104,6 +104,8 @@ struct MailboxCall {
 // nothing with eight workers on two cores and 100 Mbit/s between the islands. Backend and simulation take the
 // same way.
 inline constexpr std::int64_t hops_matter_bytes = std::int64_t{32} << 10;
+// A still smaller one a ring's workers swap whole, across a hypercube, in half as many hops.
+inline constexpr std::int64_t only_hops_matter_bytes = std::int64_t{4} << 10;
 
 using CollectiveCall = std::variant<AllReduceCall, AllGatherCall, AllToAllCall, BroadcastCall, BarrierCall,
                                     MailboxCall, EntrySumCall>;

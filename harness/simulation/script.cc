@@ -12,7 +12,8 @@ using Kind = ScriptLine::Kind;
 
 class Writer {
  public:
-  Writer(int rank, int world_size) : rank_(rank), size_(world_size) {}
+  Writer(int rank, int world_size, bool swaps_least)
+      : rank_(rank), size_(world_size), swaps_least_(swaps_least) {}
 
   Script take() {
     if (lines_.empty()) return {};
@@ -20,11 +21,16 @@ class Writer {
   }
 
   void operator()(const AllReduceCall& call) {
-    const auto bytes = static_cast<double>(call.elements * bytes_of(call.type));
+    const std::int64_t bytes = call.elements * bytes_of(call.type);
     if (bytes == 0) return;
-    const bool halves = call.elements * bytes_of(call.type) < hops_matter_bytes &&
-                        std::has_single_bit(static_cast<unsigned>(size_));
-    halves ? halve_and_double(bytes) : ring(2 * (size_ - 1), bytes / size_);
+    const bool hypercube = std::has_single_bit(static_cast<unsigned>(size_));
+    if (hypercube && swaps_least_ && bytes < only_hops_matter_bytes) {
+      swap(static_cast<double>(bytes));
+    } else if (hypercube && bytes < hops_matter_bytes) {
+      halve_and_double(static_cast<double>(bytes));
+    } else {
+      ring(2 * (size_ - 1), static_cast<double>(bytes) / size_);
+    }
   }
 
   void operator()(const AllGatherCall& call) {
@@ -95,11 +101,16 @@ class Writer {
     }
   }
 
+  void exchange(int distance, double bytes) {
+    send(rank_ ^ distance, bytes);
+    receive(rank_ ^ distance);
+  }
+
+  void swap(double bytes) {
+    for (int distance = 1; distance < size_; distance *= 2) exchange(distance, bytes);
+  }
+
   void halve_and_double(double bytes) {
-    const auto exchange = [this](int distance, double part) {
-      send(rank_ ^ distance, part);
-      receive(rank_ ^ distance);
-    };
     double part = bytes / 2;
     for (int distance = 1; distance < size_; distance *= 2, part /= 2) exchange(distance, part);
     for (int distance = size_ / 2; distance > 0; distance /= 2) exchange(distance, part *= 2);
@@ -107,17 +118,18 @@ class Writer {
 
   int rank_;
   int size_;
+  bool swaps_least_;
   std::vector<ScriptLine> lines_;
 };
 
 }  // namespace
 
-Script script_of(const CollectiveCall& call, int rank, int world_size, const std::vector<int>& parents) {
+Script script_of(const CollectiveCall& call, int rank, int world_size, const Ways& ways) {
   if (world_size == 1) return {};
-  if (!parents.empty()) {
-    if (std::optional<Script> script = tree_script_of(call, rank, parents)) return *script;
+  if (!ways.parents.empty()) {
+    if (std::optional<Script> script = tree_script_of(call, rank, ways.parents)) return *script;
   }
-  Writer writer(rank, world_size);
+  Writer writer(rank, world_size, ways.swaps_least);
   std::visit(writer, call);
   return writer.take();
 }

@@ -2,7 +2,8 @@
 // backend takes, as far as time is concerned. Pure.
 //
 //   all_reduce    a ring in 2(N-1) rounds of 1/N of the tensor; below 32 KiB, where N is a power of two,
-//                 halving and doubling in 2 log2(N) rounds
+//                 halving and doubling in 2 log2(N) rounds, or below 4 KiB, with a backend that has its own
+//                 connections for it, swapping in log2(N)
 //   all_gather_v  a ring in N-1 rounds, towards higher ranks
 //   all_to_all_v  to each at once
 //   broadcast     a binomial tree
@@ -42,7 +43,12 @@ struct Track {
 };
 using Script = std::vector<Track>;
 
-// parents: of each worker in the tree, -1 at its root; empty: without one.
-Script script_of(const CollectiveCall& call, int rank, int world_size, const std::vector<int>& parents = {});
+// Which ways a backend's collectives go.
+struct Ways {
+  std::vector<int> parents = {};  // of each worker in the tree, -1 at its root; empty: around a ring
+  bool swaps_least = false;       // all-reduces of less than only_hops_matter_bytes, where there is no tree
+};
+
+Script script_of(const CollectiveCall& call, int rank, int world_size, const Ways& ways = {});
 
 }  // namespace thinpipe

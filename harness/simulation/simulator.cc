@@ -11,7 +11,6 @@
 
 #include "harness/replay/timed_layout.hh"
 #include "harness/simulation/fluid_network.hh"
-#include "harness/simulation/script.hh"
 
 namespace thinpipe {
 namespace {
@@ -42,8 +41,8 @@ struct Message {
 class Iteration {
  public:
   Iteration(const netem::Topology& topology, const CommunicationTrace& trace, const ComputeTimes& times,
-            const std::vector<int>& parents, const JointStep& step)
-      : network_(topology), times_(times), parents_(parents), workers_(step.size()) {
+            const Ways& ways, const JointStep& step)
+      : network_(topology), times_(times), ways_(ways), workers_(step.size()) {
     for (std::size_t rank = 0; rank < step.size(); ++rank) {
       workers_[rank].exchange = &trace.exchanges[step[rank].value()];
     }
@@ -125,7 +124,7 @@ class Iteration {
     worker.script.clear();
     if (worker.call < calls.size()) {
       worker.script =
-          script_of(calls[worker.call], static_cast<int>(rank), static_cast<int>(workers_.size()), parents_);
+          script_of(calls[worker.call], static_cast<int>(rank), static_cast<int>(workers_.size()), ways_);
     }
     worker.lines.assign(worker.script.size(), 0);
   }
@@ -212,7 +211,7 @@ class Iteration {
 
   FluidNetwork network_;
   const ComputeTimes& times_;
-  const std::vector<int>& parents_;
+  const Ways& ways_;
   std::vector<Worker> workers_;
   std::vector<TimedBucket> layout_;
   std::map<std::pair<std::size_t, std::size_t>, std::deque<Message>> queues_;
@@ -226,7 +225,7 @@ class Iteration {
 SimulatedIteration Simulator::iterate(const JointStep& step) const {
   const bool exchanges = step.front().has_value();
   if (!exchanges) return {.iteration_time_s = times_.load_s + times_.compute_s + times_.finish_s};
-  return Iteration(topology_, trace_, times_, parents_, step).run();
+  return Iteration(topology_, trace_, times_, ways_, step).run();
 }
 
 }  // namespace thinpipe

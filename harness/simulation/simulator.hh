@@ -8,6 +8,7 @@
 
 #include "harness/replay/compute_profile.hh"
 #include "harness/replay/schedule.hh"
+#include "harness/simulation/script.hh"
 #include "netem/topology.hh"
 
 namespace thinpipe {
@@ -21,10 +22,10 @@ struct SimulatedIteration {
 class Simulator {
  public:
   // All references must outlive this, and fit together. The trace's workers are on the topology's first
-  // hosts. parents: of the tree that their collectives go along (script.hh); empty: without one.
+  // hosts.
   Simulator(const netem::Topology& topology, const CommunicationTrace& trace, const ComputeTimes& times,
-            std::vector<int> parents = {})
-      : topology_(topology), trace_(trace), times_(times), parents_(std::move(parents)) {}
+            Ways ways = {})
+      : topology_(topology), trace_(trace), times_(times), ways_(std::move(ways)) {}
 
   // Throws Error where the step's calls wait for each other for ever.
   SimulatedIteration iterate(const JointStep& step) const;
@@ -33,7 +34,7 @@ class Simulator {
   const netem::Topology& topology_;
   const CommunicationTrace& trace_;
   const ComputeTimes& times_;
-  std::vector<int> parents_;
+  Ways ways_;
 };
 
 }  // namespace thinpipe

@@ -30,14 +30,14 @@ CommunicationTrace trace_of(int workers, const std::function<CollectiveCall(int 
 const ComputeTimes no_computing = {.ready_s = {0}};
 
 SimulatedIteration simulated(const CommunicationTrace& trace, const ComputeTimes& times = no_computing,
-                             const netem::Topology& topology = three_switch(),
-                             const std::vector<int>& parents = {}) {
-  return Simulator(topology, trace, times, parents).iterate(schedule_of(trace).classes.at(0).samples.at(0));
+                             const netem::Topology& topology = three_switch(), const Ways& ways = {}) {
+  return Simulator(topology, trace, times, ways).iterate(schedule_of(trace).classes.at(0).samples.at(0));
 }
 
 double time_along_tree(const std::function<CollectiveCall(int rank)>& call_of, int workers = 8) {
   const std::vector<int> parents = netem::worker_tree(three_switch(), static_cast<std::size_t>(workers));
-  return simulated(trace_of(workers, call_of), no_computing, three_switch(), parents).iteration_time_s;
+  return simulated(trace_of(workers, call_of), no_computing, three_switch(), {.parents = parents})
+      .iteration_time_s;
 }
 
 CollectiveCall sum_of(std::int64_t elements) {
@@ -123,6 +123,15 @@ TEST(Simulator, ASmallSumTakesHops) {
   const double frame_s = 8 * netem::full_frame_bytes / rate_bit_per_s;
   EXPECT_GT(time_s, 4 * frame_s);
   EXPECT_LT(time_s, 14 * 2 * frame_s);
+}
+
+TEST(Simulator, SwappingTakesTheLeastHops) {
+  const auto time_s = [](std::int64_t elements, bool swaps_least) {
+    const CommunicationTrace trace = trace_of(8, [elements](int) { return sum_of(elements); });
+    return simulated(trace, no_computing, three_switch(), {.swaps_least = swaps_least}).iteration_time_s;
+  };
+  EXPECT_LT(time_s(16, true), 0.6 * time_s(16, false));
+  EXPECT_EQ(time_s(1024, true), time_s(1024, false));
 }
 
 // Of 8 workers in 3 + 2 + 3, each sends 5 others a message over the nearer cut; 15 cross it each way.

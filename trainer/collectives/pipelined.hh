@@ -38,6 +38,12 @@ void tree_all_reduce(const Reducible& vector, const TreePlace& place, double tim
 void ring_all_reduce(const Reducible& vector, int rank, int world_size, Peer& next, Peer& previous,
                      double timeout_s);
 
+// In each of log2(N) hops two workers swap what they have, and both sum it up: the fewest hops there are, and
+// log2(N) times the vector. partners: those of this worker, whose ranks differ from its own in the first bit,
+// in the second and so on; N is a power of two. Every element is summed in the same order at every worker.
+void hypercube_all_reduce(const Reducible& vector, int rank, std::span<Peer* const> partners,
+                          double timeout_s);
+
 // Every worker's block in `bytes`, of which this worker's own is there, at every worker: all but the next
 // worker's go on to it. Block r is the block_bytes[r] bytes after those of lower ranks.
 void ring_all_gather(std::span<std::byte> bytes, std::span<const std::size_t> block_bytes, std::size_t rank,

@@ -43,9 +43,9 @@ void simulate(benchmark::State& state, const CollectiveCall& call, double least_
   trace.exchanges.push_back({.buckets = {{call}}});
   for (int rank = 0; rank < workers; ++rank) trace.workers.push_back({{0, 1}});
   const ComputeTimes times = {.ready_s = {0}};
-  const Simulator simulator(
-      topology, trace, times,
-      along_tree ? netem::worker_tree(topology, static_cast<std::size_t>(workers)) : std::vector<int>{});
+  Ways ways;
+  if (along_tree) ways.parents = netem::worker_tree(topology, static_cast<std::size_t>(workers));
+  const Simulator simulator(topology, trace, times, ways);
   const JointStep step(static_cast<std::size_t>(workers), 0U);
   double iteration_time_s = 0;
   for (auto _ : state) iteration_time_s = simulator.iterate(step).iteration_time_s;

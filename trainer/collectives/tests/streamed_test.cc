@@ -72,6 +72,20 @@ TEST(Island, HasTheBitsOfAGroupInOneProcessAlongTheSameTree) {
   }
 }
 
+// Two that swap sum up in the same order.
+TEST(Ring, SumsLittleAcrossTheHypercube) {
+  run_over_network("ring", 8, [](Collective& net) {
+    constexpr std::int64_t elements = 1000;
+    torch::Tensor sum = noise(net.rank(), elements);
+    net.all_reduce(sum, Reduction::sum);
+    const auto pair = [](int rank) { return noise(rank, elements) + noise(rank + 1, elements); };
+    EXPECT_TRUE(torch::equal(sum, (pair(0) + pair(2)) + (pair(4) + pair(6))));
+    torch::Tensor largest = torch::tensor({net.rank(), -net.rank()});
+    net.all_reduce(largest, Reduction::max);
+    EXPECT_TRUE(torch::equal(largest, torch::tensor({7, 0})));
+  });
+}
+
 class Streamed : public ::testing::TestWithParam<const char*> {};
 
 // What each of several workers says when one does not take part: `absent` is what that one does instead.
