@@ -2,9 +2,10 @@
 # How near all-reduces come to what the network allows, measured here: the tables in docs/performance.md. Nothing else
 # should run.
 #
-#   scripts/exchange_speed.sh             both tables
+#   scripts/exchange_speed.sh             all tables
 #   scripts/exchange_speed.sh exchange    by cap and size, beside PyTorch's: about ten minutes
 #   scripts/exchange_speed.sh scaling     by the number of workers, to 64 measured and to 1024 simulated
+#   scripts/exchange_speed.sh hops        of 64 bytes, which take hops and no time on the links: a minute
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -35,10 +36,14 @@ scaling() {
   update scaling --crowds 1 2 4 8 128 --rates 50 100 --sizes 4 --ways island simulated
 }
 
+hops() {
+  update hops --milliseconds --sizes 0.000064 --repetitions 101 --ways ring island gloo pytorch
+}
+
 case ${1:-} in
-  '' | exchange | scaling) ;;
+  '' | exchange | scaling | hops) ;;
   *)
-    echo "exchange_speed: unknown table \"$1\"; known: exchange, scaling" >&2
+    echo "exchange_speed: unknown table \"$1\"; known: exchange, scaling, hops" >&2
     exit 2
     ;;
 esac
@@ -47,6 +52,7 @@ cmake --build --preset release --target exchange_benchmark
 if [ $# -eq 0 ]; then
   exchange
   scaling
+  hops
 else
   "$1"
 fi

@@ -1,6 +1,8 @@
 #include "trainer/profiling.hh"
 
+#include <cmath>
 #include <fstream>
+#include <optional>
 
 #include "harness/replay/sample_mean.hh"
 #include "harness/support/atomic_file.hh"
@@ -34,11 +36,16 @@ void for_each_time(ComputeTimes& times, const auto& action) {
   for (double& each : times.ready_s) action(each);
 }
 
+double processor_s(const StepTimes& step) {
+  return step.load.processor_s + step.compute.processor_s + step.finish.processor_s;
+}
+
 // What iterations took, summed up.
 class Sums {
  public:
   void add(const StepTimes& step) {
     ++steps_;
+    count_change(processor_s(step));
     exchanges_ += step.exchanged ? 1 : 0;
     const Section& section = step.section;
     add(step, &Durations::elapsed_s, elapsed_);
@@ -68,7 +75,22 @@ class Sums {
   ComputeTimes mean_elapsed() const { return mean(elapsed_); }
   ComputeTimes mean_processor() const { return mean(processor_); }
 
+  // From one iteration to the next, so that a machine's becoming slower or faster meanwhile is no part of it.
+  double variation() const {
+    const ComputeTimes means = mean_processor();
+    return std::sqrt(squared_changes_ / 2 / std::max(changes_, 1.0)) /
+           (means.load_s + means.compute_s + means.finish_s);
+  }
+
  private:
+  void count_change(double processor_s) {
+    if (last_processor_s_) {
+      ++changes_;
+      squared_changes_ += std::pow(processor_s - *last_processor_s_, 2);
+    }
+    last_processor_s_ = processor_s;
+  }
+
   static void add(const StepTimes& step, double Durations::*kind, ComputeTimes& sums) {
     sums.load_s += step.load.*kind;
     sums.compute_s += step.compute.*kind;
@@ -89,12 +111,17 @@ class Sums {
   void for_each_sum(const auto& action) {
     action(steps_);
     action(exchanges_);
+    action(changes_);
+    action(squared_changes_);
     for_each_time(elapsed_, action);
     for_each_time(processor_, action);
   }
 
   double steps_ = 0;
   double exchanges_ = 0;
+  std::optional<double> last_processor_s_;
+  double changes_ = 0;
+  double squared_changes_ = 0;
   ComputeTimes elapsed_;
   ComputeTimes processor_;
 };
@@ -115,12 +142,12 @@ std::int64_t measure(TrainingLoop& loop, Sums& sums) {
   SampleMean mean;  // of a few iterations' processor time
   const Stopwatch stopwatch;
   do {
-    double processor_s = 0;
+    double together_s = 0;
     loop.take_steps(iterations_at_a_time, [&](const StepTimes& step) {
       sums.add(step);
-      processor_s += step.load.processor_s + step.compute.processor_s + step.finish.processor_s;
+      together_s += processor_s(step);
     });
-    mean.add(processor_s);
+    mean.add(together_s);
   } while (!rank_0_has_enough(mean, stopwatch.elapsed_s(), loop.network()));
   return mean.count() * iterations_at_a_time;
 }
@@ -144,7 +171,8 @@ bool profile(const ProfileFile& file, const EventSink& events) {
     sums.sum_over(loop.network());
     if (file.worker.membership.rank != 0) return;
     const TrainingConfig& config = file.worker.config;
-    ComputeProfile profile{.elapsed = sums.mean_elapsed(), .processor = sums.mean_processor()};
+    ComputeProfile profile{
+        .elapsed = sums.mean_elapsed(), .processor = sums.mean_processor(), .variation = sums.variation()};
     profile.device = {{"name", config.compute.device == "cpu" ? processor_name() : config.compute.device},
                       {"precision", config.compute.precision},
                       {"libraries", library_versions()}};

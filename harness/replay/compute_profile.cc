@@ -49,6 +49,7 @@ Json to_json(const ComputeProfile& profile) {
               {"processor", nullptr}};
   write_times(profile.elapsed, out);
   if (profile.processor) write_times(*profile.processor, out["processor"]);
+  out["variation"] = profile.variation;
   return out;
 }
 
@@ -73,6 +74,7 @@ ComputeProfile parse_profile(const Json& value, const std::string& file) {
     read_times(of_processor, schema_version, profile.processor.emplace());
     of_processor.finish();
   }
+  if (schema_version >= 3) object.read("variation", profile.variation, {.at_least = 0, .required = true});
   object.finish();
   return profile;
 }

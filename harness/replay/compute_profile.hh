@@ -10,7 +10,7 @@
 
 namespace thinpipe {
 
-inline constexpr int profile_schema_version = 3;  // 1 had no between_s, 2 no prepare_s
+inline constexpr int profile_schema_version = 3;  // 1 had no between_s, 2 neither prepare_s nor variation
 
 struct ComputeTimes {
   double load_s = 0;                 // until the batch is there
@@ -33,6 +33,9 @@ struct ComputeProfile {
   ComputeTimes elapsed = {};
   // Of a processor core, which workers that are more than the cores share; where that was measured.
   std::optional<ComputeTimes> processor = {};
+  // Standard deviation of a worker's iterations' processor time from one to the next, as a share of the mean.
+  // Whoever is slow keeps all waiting: iterations that vary take longer than ones that do not.
+  double variation = 0;
 };
 
 Json to_json(const ComputeProfile& profile);

@@ -12,6 +12,7 @@ void ComputingTime::begin() {
 }
 
 void ComputingTime::reach(double time_s) {
+  time_s *= pace_;
   if (computing_ == Computing::waits) {
     std::this_thread::sleep_until(began_ + std::chrono::duration_cast<std::chrono::steady_clock::duration>(
                                                std::chrono::duration<double>(time_s)));

@@ -24,6 +24,9 @@ class ComputingTime {
   ComputingTime(Computing computing, std::span<const float> memory)
       : computing_(computing), memory_(memory) {}
 
+  // What all times are multiplied by from now on.
+  void set_pace(double pace) { pace_ = pace; }
+
   // What reach() counts from.
   void begin();
 
@@ -41,6 +44,7 @@ class ComputingTime {
 
   Computing computing_;
   std::span<const float> memory_;
+  double pace_ = 1;
   std::size_t next_ = 0;  // of the memory
   std::chrono::steady_clock::time_point began_ = std::chrono::steady_clock::now();
   Stopwatch stopwatch_;

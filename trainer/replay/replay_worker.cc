@@ -24,11 +24,11 @@ constexpr double longest_s = 60;           // after which a class of steps gets 
 // Goes through the schedule together with the other workers.
 class Replay {
  public:
-  Replay(const CommunicationTrace& trace, const ComputeTimes& times, Computing computing,
+  Replay(const CommunicationTrace& trace, const ComputeTimes& times, Computing computing, double variation,
          MeteredCollective& collective, const EventSink& events, Pulse& pulse)
       : schedule_(schedule_of(trace)),
         collective_(collective),
-        replayer_(trace, times, computing, collective),
+        replayer_(trace, times, computing, collective, variation),
         events_(events),
         pulse_(pulse) {}
 
@@ -168,8 +168,8 @@ bool replay(const ReplayFile& file, const EventSink& events) {
       throw InputError({file.compute_profile, "/processor"},
                        "is missing: how long computing keeps a processor core busy was not measured");
     }
-    Replay replay(trace, works ? *profile.processor : profile.elapsed, file.computing, collective,
-                  rank_0_only, pulse);
+    Replay replay(trace, works ? *profile.processor : profile.elapsed, file.computing,
+                  works ? profile.variation : 0, collective, rank_0_only, pulse);
     if (works) lower_this_threads_priority();  // as training workers do
     try {
       replay.run();

@@ -30,11 +30,13 @@ std::vector<float> training_memory(Computing computing, const CommunicationTrace
 }  // namespace
 
 Replayer::Replayer(const CommunicationTrace& trace, const ComputeTimes& times, Computing computing,
-                   MeteredCollective& collective)
+                   MeteredCollective& collective, double variation)
     : trace_(trace),
       times_(times),
       collective_(collective),
       memory_(training_memory(computing, trace)),
+      variation_(variation),
+      random_(static_cast<std::uint64_t>(collective.rank())),
       computing_(computing, memory_),
       coding_(computing, memory_),
       preparing_(computing, memory_),
@@ -63,6 +65,7 @@ void Replayer::warm_up(const std::optional<std::size_t>& exchange) {
 
 ReplayedIteration Replayer::iterate(const std::optional<std::size_t>& exchange) {
   const Stopwatch stopwatch;
+  computing_.set_pace(next_pace());
   computing_.begin();
   const double computed_s = times_.load_s + times_.compute_s;
   ReplayedIteration iteration;
@@ -94,6 +97,12 @@ ReplayedIteration Replayer::iterate(const std::optional<std::size_t>& exchange) 
   iteration.processor_s =
       times_.prepare_s + stopwatch.processor_s() + section_.encode_processor_s + section_.decode_processor_s;
   return iteration;
+}
+
+double Replayer::next_pace() {
+  constexpr double farthest = 3;
+  std::normal_distribution<double> normal;
+  return std::max(0.0, 1 + variation_ * std::clamp(normal(random_), -farthest, farthest));
 }
 
 void Replayer::load() {

@@ -4,6 +4,7 @@
 
 #include <future>
 #include <map>
+#include <random>
 #include <vector>
 
 #include <boost/asio/thread_pool.hpp>
@@ -28,9 +29,9 @@ class Replayer {
  public:
   // All must outlive this. The trace and the times fit together (check_profile_fits), and the collective has
   // as many workers as the trace. Starts its threads with the caller's priority; the caller may lower its own
-  // afterwards.
+  // afterwards. variation: of what an iteration computes, a compute profile's.
   Replayer(const CommunicationTrace& trace, const ComputeTimes& times, Computing computing,
-           MeteredCollective& collective);
+           MeteredCollective& collective, double variation = 0);
   ~Replayer();
   Replayer(const Replayer&) = delete;
   Replayer& operator=(const Replayer&) = delete;
@@ -45,6 +46,7 @@ class Replayer {
   ReplayedIteration iterate(const std::optional<std::size_t>& exchange);
 
  private:
+  double next_pace();
   void load();
   void exchange_bucket(std::size_t bucket);
   void call(const CollectiveCall& call);
@@ -54,6 +56,8 @@ class Replayer {
   const ComputeTimes& times_;
   MeteredCollective& collective_;
   std::vector<float> memory_;  // that computing goes through
+  double variation_;
+  std::mt19937_64 random_;  // another on each worker, the same in each run
   ComputingTime computing_;
   ComputingTime coding_;     // on the communication thread
   ComputingTime preparing_;  // on its own

@@ -26,7 +26,8 @@ ComputeProfile a_profile() {
                       .encode_s = 0.003,
                       .decode_s = 0.004,
                       .between_s = 0.001},
-          .processor = ComputeTimes{.ready_s = {0.12, 0.1}, .compute_s = 0.13, .prepare_s = 0.01}};
+          .processor = ComputeTimes{.ready_s = {0.12, 0.1}, .compute_s = 0.13, .prepare_s = 0.01},
+          .variation = 0.05};
 }
 
 CommunicationTrace a_trace() {
@@ -83,16 +84,20 @@ TEST(ComputeProfile, OfTheFirstVersionHasAllEncodingBeforeCollectives) {
     times->erase("between_s");
     times->erase("prepare_s");
   }
+  first.erase("variation");
   EXPECT_EQ(parse_profile(first, "profile.json").elapsed.between_s, 0);
 }
 
-TEST(ComputeProfile, OfTheSecondVersionPreparesNoBatches) {
+TEST(ComputeProfile, OfTheSecondVersionPreparesNoBatchesAndDoesNotVary) {
   Json second = to_json(a_profile());
   second["schema_version"] = 2;
   EXPECT_THROW(parse_profile(second, "profile.json"), InputError);
   second.erase("prepare_s");
   second["processor"].erase("prepare_s");
-  EXPECT_EQ(parse_profile(second, "profile.json").processor->prepare_s, 0);
+  second.erase("variation");
+  const ComputeProfile profile = parse_profile(second, "profile.json");
+  EXPECT_EQ(profile.processor->prepare_s, 0);
+  EXPECT_EQ(profile.variation, 0);
 }
 
 TEST(ComputeProfile, FitsTheTraceOfItsTraining) {

@@ -1,5 +1,7 @@
 #include "trainer/replay/replayer.hh"
 
+#include <algorithm>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -155,6 +157,24 @@ TEST(Replayer, WorksWhereItIsTo) {
     EXPECT_GE(iteration.processor_s, 0.01 + 0.04 + 0.005 + 0.004);
     EXPECT_GE(stopwatch.processor_s(), 0.01 + 0.04 + 0.005);
     EXPECT_GE(section.encode_processor_s, 0.004);
+  });
+}
+
+// Among twenty draws of the same generator in every run are slow ones and fast ones.
+TEST(Replayer, VariesWhatIterationsCompute) {
+  CommunicationTrace trace{.world_size = 1, .configuration = Json::object()};
+  trace.parameters = {{"weight", 30}};
+  trace.layouts = {{{.parameters = {0}}}};
+  trace.exchanges = {{.buckets = {{BarrierCall{}}}}};
+  trace.workers = {{{0, 1}}};
+  const ComputeTimes times = times_of(0, {0}, 0.01, 0);
+  run_in_process(1, [&](std::unique_ptr<Collective> member) {
+    MeteredCollective metered(std::move(member));
+    Replayer replayer(trace, times, Computing::works, metered, 0.3);
+    std::vector<double> computed_s;
+    for (int i = 0; i < 20; ++i) computed_s.push_back(replayer.iterate(0U).processor_s);
+    EXPECT_LT(std::ranges::min(computed_s), 0.01);
+    EXPECT_GT(std::ranges::max(computed_s), 0.012);
   });
 }
 

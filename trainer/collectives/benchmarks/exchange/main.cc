@@ -36,6 +36,7 @@ struct Options {
   std::vector<std::string> ways = {"island", "ring", "gloo", pytorch};
   std::vector<int> crowds = {1};
   int most_workers = 64;
+  bool in_ms = false;
   double burst_us = 256;
   int repetitions = 3;
   std::string topology = THINPIPE_SOURCE_DIR "/topologies/three-switch.json";
@@ -125,17 +126,23 @@ void for_each_network(const Options& options, const auto& visit) {
   }
 }
 
-// Time over the least, and the processor time that it took. network: the topology's; none: it has too many
+// As the table tells it.
+std::string told(const Options& options, double time_s, double least_s) {
+  return options.in_ms ? fmt::format("{:.2f}", 1e3 * time_s) : fmt::format("{:.2f}", time_s / least_s);
+}
+
+// The time, and the processor time that it took. network: the topology's; none: it has too many
 // workers to start.
 std::string cell(const Options& options, const netem::Topology& topology,
                  const std::optional<netem::Network>& network, const std::string& way, std::int64_t elements,
                  double least_s) {
-  if (way == simulated) return fmt::format("{:.2f}", simulated_time_s(topology, elements) / least_s);
+  if (way == simulated) return told(options, simulated_time_s(topology, elements), least_s);
   if (!network) return "–";
   const std::vector<Timing> timings = measure(*network, way, elements, options.repetitions);
+  const std::string time = told(options, time_s(timings), least_s);
+  if (options.in_ms) return time;
   const double gigabytes = 4e-9 * static_cast<double>(elements) * options.repetitions;
-  return fmt::format("{:.2f} ({:.1f} s/GB)", time_s(timings) / least_s,
-                     timings.front().machine_busy_s / gigabytes);
+  return fmt::format("{} ({:.1f} s/GB)", time, timings.front().machine_busy_s / gigabytes);
 }
 
 void print_table(const Options& options) {
@@ -149,8 +156,7 @@ void print_table(const Options& options) {
       const auto elements = static_cast<std::int64_t>(1e6 * size_mb / 4);
       const double least_s =
           8 * 4 * static_cast<double>(elements) / (1e6 * rate_mbit_per_s * netem::goodput_of_cap);
-      fmt::print("| {} | {:.0f} | {:.0f} | {:.2f} |", topology.hosts.size(), rate_mbit_per_s, size_mb,
-                 least_s);
+      fmt::print("| {} | {:.0f} | {:g} | {:.3g} |", topology.hosts.size(), rate_mbit_per_s, size_mb, least_s);
       for (const std::string& way : options.ways) {
         fmt::print(" {} |", cell(options, topology, network, way, elements, least_s));
         std::fflush(stdout);
@@ -159,9 +165,11 @@ void print_table(const Options& options) {
     }
   });
   fmt::print(
-      "\nTime until the last worker has the sum, over the least in which the vector crosses a bottleneck "
-      "once, and in brackets the processor time of the whole machine for a gigabyte of vector. Medians of {} "
+      "\nTime until the last worker has the sum, {}. Medians of {} "
       "repetitions; {}; the host kept {:.1f} s of processor time from this machine.\n",
+      options.in_ms ? "in ms"
+                    : "over the least in which the vector crosses a bottleneck once, and in brackets the "
+                      "processor time of the whole machine for a gigabyte of vector",
       options.repetitions, std::filesystem::path(options.topology).stem().string(),
       read_machine_time().stolen_s - stolen_before_s);
 }
@@ -186,6 +194,8 @@ int run(int argc, char** argv) {
   program
       .add_option("--burst", options.burst_us, "Bursts in us of the cap, of at least 4 kB; 0: the topology's")
       ->capture_default_str();
+  program.add_flag("--milliseconds", options.in_ms,
+                   "Tell times in ms and not over the least: of vectors that are next to nothing");
   program.add_option("--repetitions", options.repetitions)->capture_default_str()->check(CLI::PositiveNumber);
   program.add_option("--topology", options.topology, "A topology's file")->capture_default_str();
   CLI11_PARSE(program, argc, argv);
