@@ -14,7 +14,8 @@ double simulated_time_s(const netem::Topology& topology, std::int64_t elements) 
       .exchanges = {{.buckets = {{AllReduceCall{.elements = elements}}}}},
       .workers = std::vector<std::vector<StepRun>>(workers, {{.exchange = 0, .steps = 1}})};
   const ComputeTimes no_computing = {.ready_s = {0}};
-  const Simulator simulator(topology, trace, no_computing, netem::worker_tree(topology, workers));
+  const Simulator simulator(topology, trace, no_computing,
+                            {.parents = netem::worker_tree(topology, workers)});
   return simulator.iterate(JointStep(workers, 0)).iteration_time_s;
 }
 
