@@ -77,8 +77,9 @@ class Judge:
 
     def run(self, command: list[str], given: str = "") -> subprocess.CompletedProcess[str]:
         environment = {**os.environ, "MPLCONFIGDIR": str(self.workspace / ".matplotlib")}
+        # Against hanging: plans of large models, which a sanitised trainer computes, take minutes.
         return subprocess.run(
-            command, cwd=self.workspace, env=environment, input=given, capture_output=True, text=True, timeout=300
+            command, cwd=self.workspace, env=environment, input=given, capture_output=True, text=True, timeout=900
         )
 
     def help_of(self, command: tuple[str, ...]) -> str:
