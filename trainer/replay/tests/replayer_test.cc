@@ -38,6 +38,16 @@ CommunicationTrace trace_of_every_operation() {
   return trace;
 }
 
+// Of one worker and one parameter.
+CommunicationTrace trace_of_one_bucket(const std::vector<CollectiveCall>& calls) {
+  CommunicationTrace trace{.world_size = 1, .configuration = Json::object()};
+  trace.parameters = {{"weight", 30}};
+  trace.layouts = {{{.parameters = {0}}}};
+  trace.exchanges = {{.buckets = {calls}}};
+  trace.workers = {{{0, 1}}};
+  return trace;
+}
+
 ComputeTimes times_of(double load_s, std::vector<double> ready_s, double compute_s, double finish_s) {
   return {.load_s = load_s, .ready_s = std::move(ready_s), .compute_s = compute_s, .finish_s = finish_s};
 }
@@ -122,11 +132,7 @@ TEST(Replayer, WaitsWhereTheTrainingComputes) {
 }
 
 TEST(Replayer, EncodesBeforeEachCollectiveWhatTheTrainingDidThere) {
-  CommunicationTrace trace{.world_size = 1, .configuration = Json::object()};
-  trace.parameters = {{"weight", 30}};
-  trace.layouts = {{{.parameters = {0}}}};
-  trace.exchanges = {{.buckets = {{BarrierCall{}, BarrierCall{}, BarrierCall{}}}}};
-  trace.workers = {{{0, 1}}};
+  const CommunicationTrace trace = trace_of_one_bucket({BarrierCall{}, BarrierCall{}, BarrierCall{}});
   ComputeTimes times = times_of(0, {0}, 0, 0);
   times.encode_s = 0.01;
   times.between_s = 0.008;
@@ -141,11 +147,7 @@ TEST(Replayer, EncodesBeforeEachCollectiveWhatTheTrainingDidThere) {
 }
 
 TEST(Replayer, WorksWhereItIsTo) {
-  CommunicationTrace trace{.world_size = 1, .configuration = Json::object()};
-  trace.parameters = {{"weight", 30}};
-  trace.layouts = {{{.parameters = {0}}}};
-  trace.exchanges = {{.buckets = {{BarrierCall{}}}}};
-  trace.workers = {{{0, 1}}};
+  const CommunicationTrace trace = trace_of_one_bucket({BarrierCall{}});
   ComputeTimes times = times_of(0.01, {0.03}, 0.04, 0.005);
   times.encode_s = 0.004;
   run_in_process(1, [&](std::unique_ptr<Collective> member) {
@@ -162,11 +164,7 @@ TEST(Replayer, WorksWhereItIsTo) {
 
 // Among twenty draws of the same generator in every run are slow ones and fast ones.
 TEST(Replayer, VariesWhatIterationsCompute) {
-  CommunicationTrace trace{.world_size = 1, .configuration = Json::object()};
-  trace.parameters = {{"weight", 30}};
-  trace.layouts = {{{.parameters = {0}}}};
-  trace.exchanges = {{.buckets = {{BarrierCall{}}}}};
-  trace.workers = {{{0, 1}}};
+  const CommunicationTrace trace = trace_of_one_bucket({BarrierCall{}});
   const ComputeTimes times = times_of(0, {0}, 0.01, 0);
   run_in_process(1, [&](std::unique_ptr<Collective> member) {
     MeteredCollective metered(std::move(member));
@@ -180,11 +178,7 @@ TEST(Replayer, VariesWhatIterationsCompute) {
 
 // Of three iterations the second and the third wait for their batches, which a thread of its own makes.
 TEST(Replayer, PreparesBatchesMeanwhile) {
-  CommunicationTrace trace{.world_size = 1, .configuration = Json::object()};
-  trace.parameters = {{"weight", 30}};
-  trace.layouts = {{{.parameters = {0}}}};
-  trace.exchanges = {{.buckets = {{BarrierCall{}}}}};
-  trace.workers = {{{0, 1}}};
+  const CommunicationTrace trace = trace_of_one_bucket({BarrierCall{}});
   ComputeTimes times = times_of(0, {0}, 0, 0);
   times.prepare_s = 0.01;
   run_in_process(1, [&](std::unique_ptr<Collective> member) {
