@@ -38,6 +38,13 @@ class ReplayTableTest(unittest.TestCase):
             code = replay_table.main([str(self.folder), *options])
         return code, out.getvalue(), err.getvalue()
 
+    def again(self, *records: dict[str, Any]) -> str:
+        """A folder of its own with another turn's records."""
+        folder = self.enterContext(tempfile.TemporaryDirectory())
+        for record in records:
+            write(Path(folder), record)
+        return folder
+
     def test_a_row_for_each_training_that_was_run_both_ways(self) -> None:
         code, text, err = self.call(*pair("dense", 1.02), make_record("fp16", axes={"mode": "live"}))
         self.assertEqual((code, err), (0, ""))
@@ -103,11 +110,8 @@ class ReplayTableTest(unittest.TestCase):
         self.assertIn("Weights at the end, of live runs and of the trainings that were replayed: 1 of 2 are equal", text)
 
     def test_of_runs_that_took_turns_means_are_compared(self) -> None:
-        again = Path(self.enterContext(tempfile.TemporaryDirectory()))
-        for method, factor in (("dense", 1.08), ("fp16", 1.0)):
-            for record in pair(method, factor):
-                write(again, record)
-        code, text, err = self.call(*pair("dense", 1.0), *pair("fp16", 1.0), options=[str(again)])
+        again = self.again(*pair("dense", 1.08), *pair("fp16", 1.0))
+        code, text, err = self.call(*pair("dense", 1.0), *pair("fp16", 1.0), options=[again])
         self.assertEqual((code, err), (0, ""))
         dense = next(row for row in rows_of(text) if row["method"] == "dense")
         self.assertEqual(dense["time to target, replay / live"], "1.040")
@@ -121,12 +125,10 @@ class ReplayTableTest(unittest.TestCase):
         )
 
     def test_live_runs_are_held_against_their_repetitions(self) -> None:
-        again = Path(self.enterContext(tempfile.TemporaryDirectory()))
         live, replay = pair("dense", 1.0)
         slower = make_curve(1.2 * ITERATION_TIME_S["dense"], BEST_ACCURACY["dense"])
-        for record in (make_record("dense", axes={"mode": "live"}, curve=slower), replay):
-            write(again, record)
-        _, text, _ = self.call(live, replay, options=[str(again)])
+        again = self.again(make_record("dense", axes={"mode": "live"}, curve=slower), replay)
+        _, text, _ = self.call(live, replay, options=[again])
         self.assertIn(
             "Time to target: 0 of 2 of the single runs of mode live, by the mean of their repetitions, are within 5 %; "
             "the largest deviation is +20.0 %",
@@ -134,22 +136,17 @@ class ReplayTableTest(unittest.TestCase):
         )
 
     def test_a_run_that_a_folder_lacks_is_named(self) -> None:
-        again = Path(self.enterContext(tempfile.TemporaryDirectory()))
-        for record in pair("fp16", 1.0):
-            write(again, record)
-        code, _, err = self.call(*pair("dense", 1.0), *pair("fp16", 1.0), options=[str(again)])
+        again = self.again(*pair("fp16", 1.0))
+        code, _, err = self.call(*pair("dense", 1.0), *pair("fp16", 1.0), options=[again])
         self.assertEqual(code, 2)
         self.assertIn("dense", err)
-        self.assertIn(str(again), err)
+        self.assertIn(again, err)
 
     def test_verdicts_that_differ_are_all_told(self) -> None:
-        again = Path(self.enterContext(tempfile.TemporaryDirectory()))
         live, replay = pair("dense", 1.0)
         worse = make_record("dense", axes={"mode": "live"})
         worse["fidelity"]["verdict"] = "degraded"
-        for record in (worse, replay):
-            write(again, record)
-        _, text, _ = self.call(live, replay, options=[str(again)])
+        _, text, _ = self.call(live, replay, options=[self.again(worse, replay)])
         self.assertEqual(rows_of(text)[0]["fidelity"], "faithful, degraded / faithful")
 
     def test_other_axes_make_tables_of_their_own(self) -> None:
