@@ -30,17 +30,19 @@ std::vector<Json> ReplayedTraining::simulate(const netem::Topology& topology, co
   double train_time_s = 0;
   Json classes = Json::array();
   for (const StepClass& each : schedule_.classes) {
+    const double start_s = &each == &schedule_.classes.front() ? times.start_s : 0;
     SampleMean durations;
     for (const JointStep& sample : each.samples) {
       const SimulatedIteration iteration = simulator.iterate(sample);
-      durations.add(iteration.iteration_time_s);
-      train_time_s += iteration.iteration_time_s;
+      const double iteration_time_s = start_s + iteration.iteration_time_s;
+      durations.add(iteration_time_s);
+      train_time_s += iteration_time_s;
       events.push_back({{"event", "replayed_iteration"},
                         {"iteration", std::ssize(events) + 1},
                         {"train_time_s", train_time_s},
-                        {"iteration_time_s", iteration.iteration_time_s},
+                        {"iteration_time_s", iteration_time_s},
                         {"load_s", times.load_s},
-                        {"compute_s", times.compute_s + times.finish_s},
+                        {"compute_s", start_s + times.compute_s + times.finish_s},
                         {"encode_s", times.encode_s},
                         {"exchange_s", iteration.exchange_s},
                         {"decode_s", times.decode_s},

@@ -55,6 +55,13 @@ Evaluation evaluate(Model& model, const Dataset& dataset, Collective& collective
           .accuracy = static_cast<double>(sums[1].item<std::int64_t>()) / labels};
 }
 
+void evaluate_one_example(Model& model, const Dataset& dataset) {
+  const torch::NoGradGuard no_grad;
+  model.eval();
+  model.forward(prepare_batch(dataset, dataset.test(), 0, 1).to(model.parameters().front().device()).inputs);
+  model.train();
+}
+
 double mean_over_workers(double sum, std::int64_t count, Collective& collective) {
   const torch::Tensor sums = torch::tensor({in_millionths(sum), count}, torch::kLong);
   collective.all_reduce(sums, Reduction::sum);

@@ -17,6 +17,9 @@ struct Evaluation {
 // everywhere.
 Evaluation evaluate(Model& model, const Dataset& dataset, Collective& collective);
 
+// What evaluating makes a process do for the first time, for the price of one example. By this worker alone.
+void evaluate_one_example(Model& model, const Dataset& dataset);
+
 // The mean over all workers of quantities each has a sum and a count of; exact to 1e-6 of the sum, the same
 // on every worker. Collective.
 double mean_over_workers(double sum, std::int64_t count, Collective& collective);

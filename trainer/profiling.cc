@@ -10,8 +10,8 @@
 namespace thinpipe::trainer {
 namespace {
 
-// The first iterations make what later ones find ready; the second has a new layout of buckets.
-constexpr std::int64_t warm_up_iterations = 3;
+// After the first, which makes what later ones find ready; the second has a new layout of buckets.
+constexpr std::int64_t warm_up_iterations = 2;
 
 // A machine's speed changes within seconds: longer than one such change takes.
 constexpr std::int64_t iterations_at_a_time = 10;
@@ -30,7 +30,7 @@ std::string processor_name() {
 
 void for_each_time(ComputeTimes& times, const auto& action) {
   for (double* each : {&times.load_s, &times.compute_s, &times.finish_s, &times.encode_s, &times.decode_s,
-                       &times.between_s, &times.prepare_s}) {
+                       &times.between_s, &times.prepare_s, &times.start_s}) {
     action(*each);
   }
   for (double& each : times.ready_s) action(each);
@@ -43,6 +43,15 @@ double processor_s(const StepTimes& step) {
 // What iterations took, summed up.
 class Sums {
  public:
+  // The first of all, which is not among those that add() counts.
+  void start(const StepTimes& step) {
+    const Section& section = step.section;
+    elapsed_.start_s = step.load.elapsed_s + step.compute.elapsed_s + step.finish.elapsed_s +
+                       section.encode_s + section.decode_s;
+    processor_.start_s = processor_s(step) + step.prepare_processor_s + section.encode_processor_s +
+                         section.decode_processor_s;
+  }
+
   void add(const StepTimes& step) {
     ++steps_;
     count_change(processor_s(step));
@@ -105,10 +114,14 @@ class Sums {
     for (double* each : {&sums.load_s, &sums.compute_s, &sums.finish_s, &sums.prepare_s}) *each /= steps_;
     for (double* each : {&sums.encode_s, &sums.decode_s, &sums.between_s}) *each /= exchanges;
     for (double& each : sums.ready_s) each /= exchanges;
+    const double later_s =
+        sums.load_s + sums.compute_s + sums.finish_s + sums.prepare_s + sums.encode_s + sums.decode_s;
+    sums.start_s = std::max(0.0, sums.start_s / workers_ - later_s);
     return sums;
   }
 
   void for_each_sum(const auto& action) {
+    action(workers_);
     action(steps_);
     action(exchanges_);
     action(changes_);
@@ -117,6 +130,7 @@ class Sums {
     for_each_time(processor_, action);
   }
 
+  double workers_ = 1;
   double steps_ = 0;
   double exchanges_ = 0;
   std::optional<double> last_processor_s_;
@@ -138,6 +152,7 @@ bool rank_0_has_enough(const SampleMean& mean, double elapsed_s, Collective& net
 
 // Returns how many iterations each worker took.
 std::int64_t measure(TrainingLoop& loop, Sums& sums) {
+  loop.take_steps(1, [&sums](const StepTimes& step) { sums.start(step); });
   loop.take_steps(warm_up_iterations, [](const StepTimes&) {});
   SampleMean mean;  // of a few iterations' processor time
   const Stopwatch stopwatch;

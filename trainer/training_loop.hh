@@ -59,7 +59,8 @@ class TrainingLoop {
 
   void run();
 
-  // Instead of run(): so many iterations without evaluations, checks or pruning. `observe` is told of each.
+  // Instead of run(): so many iterations without checks or pruning, and of evaluations what makes the first
+  // iteration take no longer than after one. `observe` is told of each.
   void take_steps(std::int64_t count, const std::function<void(const StepTimes&)>& observe);
 
   const Model& model() const { return *model_; }

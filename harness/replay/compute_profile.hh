@@ -10,7 +10,8 @@
 
 namespace thinpipe {
 
-inline constexpr int profile_schema_version = 3;  // 1 had no between_s, 2 neither prepare_s nor variation
+// 1 had no between_s, 2 neither prepare_s nor variation, 3 no start_s.
+inline constexpr int profile_schema_version = 4;
 
 struct ComputeTimes {
   double load_s = 0;                 // until the batch is there
@@ -21,6 +22,7 @@ struct ComputeTimes {
   double decode_s = 0;
   double between_s = 0;  // of encode_s, what comes between a bucket's collectives and not before them
   double prepare_s = 0;  // meanwhile, by a thread of its own, for the next batch; 0 where nobody waits for it
+  double start_s = 0;    // by how much longer all of a training's first iteration takes than of later ones
 };
 
 struct ComputeProfile {

@@ -13,6 +13,7 @@ constexpr double alike = 1.25;  // ratio of bytes
 
 // What steps of a class have in common.
 struct Kind {
+  bool starts = false;
   bool exchanges = false;
   std::size_t layout = 0;
   std::vector<std::size_t> operations = {};  // of worker 0
@@ -44,7 +45,7 @@ struct JointRun {
   std::int64_t steps = 0;
 };
 
-// All workers' runs side by side: as long as nobody changes.
+// All workers' runs side by side: as long as nobody changes; the first step by itself.
 std::vector<JointRun> joint_runs(const CommunicationTrace& trace) {
   struct Cursor {
     std::size_t run = 0;
@@ -53,7 +54,8 @@ std::vector<JointRun> joint_runs(const CommunicationTrace& trace) {
   std::vector<Cursor> cursors(trace.workers.size());
   std::vector<JointRun> out;
   for (std::int64_t left = trace.steps(); left > 0; left -= out.back().steps) {
-    JointRun& joint = out.emplace_back(JointRun{.step = {}, .steps = left});
+    const bool starts = out.empty();
+    JointRun& joint = out.emplace_back(JointRun{.step = {}, .steps = starts ? 1 : left});
     for (std::size_t rank = 0; rank < cursors.size(); ++rank) {
       const StepRun& run = trace.workers[rank][cursors[rank].run];
       joint.step.push_back(run.exchange);
@@ -94,7 +96,9 @@ Schedule schedule_of(const CommunicationTrace& trace) {
   std::vector<std::vector<JointStep>> members;  // of each class, in the order of training
   std::vector<std::set<JointStep>> seen;
   for (const JointRun& joint : joint_runs(trace)) {
-    const auto [entry, is_new] = numbers.try_emplace(kind_of(joint.step, trace), numbers.size());
+    Kind kind = kind_of(joint.step, trace);
+    kind.starts = schedule.runs.empty();
+    const auto [entry, is_new] = numbers.try_emplace(std::move(kind), numbers.size());
     const std::size_t number = entry->second;
     if (is_new) {
       schedule.classes.emplace_back();

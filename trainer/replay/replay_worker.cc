@@ -38,7 +38,7 @@ class Replay {
     pulse_.enter(Pulse::Phase::exchanging);
     replayer_.warm_up(own_part(schedule_.classes.front().samples.front()));
     for (const StepClass& each : schedule_.classes) {
-      const SampleMean times = measure(each);
+      const SampleMean times = measure(each, &each == &schedule_.classes.front());
       const auto half_width_s = times.half_width();
       classes.push_back({{"steps", each.steps},
                          {"iterations", times.count()},
@@ -52,25 +52,27 @@ class Replay {
 
  private:
   // Iterations follow each other without a break, as in training: that a worker is late shows in the time of
-  // the next one. Only now and then rank 0 tells whether it is enough.
-  SampleMean measure(const StepClass& steps) {
+  // the next one. Only now and then rank 0 tells whether it is enough. A first step that others follow gets
+  // the least: it is to be neither most of what a record says of iterations nor most of the replay.
+  SampleMean measure(const StepClass& steps, bool starts) {
     SampleMean times;
+    const bool is_one_of_many = starts && schedule_.classes.size() > 1;
     std::int64_t until = std::max(least_iterations, std::ssize(steps.samples));
     do {
       while (times.count() < until) {
         const auto next = static_cast<std::size_t>(times.count()) % steps.samples.size();
-        const ReplayedIteration iteration = iterate(steps.samples[next]);
+        const ReplayedIteration iteration = iterate(steps.samples[next], starts);
         times.add(iteration.iteration_time_s);
         report(iteration);
       }
       until = std::min(2 * until, most_iterations);
-    } while (!is_enough(times));
+    } while (!is_one_of_many && !is_enough(times));
     return times;
   }
 
-  ReplayedIteration iterate(const JointStep& step) {
+  ReplayedIteration iterate(const JointStep& step, bool starts) {
     pulse_.enter(Pulse::Phase::exchanging);
-    return replayer_.iterate(own_part(step));
+    return replayer_.iterate(own_part(step), starts);
   }
 
   const std::optional<std::size_t>& own_part(const JointStep& step) const {

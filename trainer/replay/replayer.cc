@@ -63,9 +63,10 @@ void Replayer::warm_up(const std::optional<std::size_t>& exchange) {
   thread_.drain();
 }
 
-ReplayedIteration Replayer::iterate(const std::optional<std::size_t>& exchange) {
+ReplayedIteration Replayer::iterate(const std::optional<std::size_t>& exchange, bool starts) {
   const Stopwatch stopwatch;
   computing_.set_pace(next_pace());
+  if (starts) computing_.spend(times_.start_s);
   computing_.begin();
   const double computed_s = times_.load_s + times_.compute_s;
   ReplayedIteration iteration;

@@ -42,8 +42,9 @@ class Replayer {
   // are there for what is timed; of a local step, none. All workers at the same time.
   void warm_up(const std::optional<std::size_t>& exchange);
 
-  // One iteration with this worker's exchange, or a local step; all workers at the same time.
-  ReplayedIteration iterate(const std::optional<std::size_t>& exchange);
+  // One iteration with this worker's exchange, or a local step; all workers at the same time. starts: as long
+  // as a training's first.
+  ReplayedIteration iterate(const std::optional<std::size_t>& exchange, bool starts = false);
 
  private:
   double next_pace();

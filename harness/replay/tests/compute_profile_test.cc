@@ -26,7 +26,8 @@ ComputeProfile a_profile() {
                       .encode_s = 0.003,
                       .decode_s = 0.004,
                       .between_s = 0.001},
-          .processor = ComputeTimes{.ready_s = {0.12, 0.1}, .compute_s = 0.13, .prepare_s = 0.01},
+          .processor =
+              ComputeTimes{.ready_s = {0.12, 0.1}, .compute_s = 0.13, .prepare_s = 0.01, .start_s = 0.02},
           .variation = 0.05};
 }
 
@@ -61,7 +62,7 @@ TEST(ComputeProfile, ThatIsNewerOrIncompleteIsRefused) {
         try {
           parse_profile(newer, "profile.json");
         } catch (const InputError& error) {
-          EXPECT_THAT(error.what(), HasSubstr("profile.json at /schema_version: is 4"));
+          EXPECT_THAT(error.what(), HasSubstr("profile.json at /schema_version: is 5"));
           throw;
         }
       },
@@ -83,6 +84,7 @@ TEST(ComputeProfile, OfTheFirstVersionHasAllEncodingBeforeCollectives) {
   for (Json* times : {&first, &first["processor"]}) {
     times->erase("between_s");
     times->erase("prepare_s");
+    times->erase("start_s");
   }
   first.erase("variation");
   EXPECT_EQ(parse_profile(first, "profile.json").elapsed.between_s, 0);
@@ -92,12 +94,24 @@ TEST(ComputeProfile, OfTheSecondVersionPreparesNoBatchesAndDoesNotVary) {
   Json second = to_json(a_profile());
   second["schema_version"] = 2;
   EXPECT_THROW(parse_profile(second, "profile.json"), InputError);
-  second.erase("prepare_s");
-  second["processor"].erase("prepare_s");
+  for (Json* times : {&second, &second["processor"]}) {
+    times->erase("prepare_s");
+    times->erase("start_s");
+  }
   second.erase("variation");
   const ComputeProfile profile = parse_profile(second, "profile.json");
   EXPECT_EQ(profile.processor->prepare_s, 0);
   EXPECT_EQ(profile.variation, 0);
+}
+
+TEST(ComputeProfile, OfTheThirdVersionStartsLikeEveryIteration) {
+  Json third = to_json(a_profile());
+  third["schema_version"] = 3;
+  EXPECT_THROW(parse_profile(third, "profile.json"), InputError);
+  for (Json* times : {&third, &third["processor"]}) times->erase("start_s");
+  const ComputeProfile profile = parse_profile(third, "profile.json");
+  EXPECT_EQ(profile.processor->start_s, 0);
+  EXPECT_EQ(profile.variation, 0.05);
 }
 
 TEST(ComputeProfile, FitsTheTraceOfItsTraining) {

@@ -22,12 +22,18 @@ CommunicationTrace trace_of(std::vector<Exchange> exchanges, const std::vector<S
           .workers = {steps, steps}};
 }
 
-TEST(Schedule, OfEqualStepsHasOneClassWithOneSample) {
+TEST(Schedule, OfEqualStepsHasTheFirstAndOneClassWithOneSample) {
   const Schedule schedule = schedule_of(trace_of({gather_of(100, 100)}, {{0, 40}}));
-  ASSERT_THAT(schedule.classes, SizeIs(1));
-  EXPECT_EQ(schedule.classes[0].steps, 40);
-  EXPECT_THAT(schedule.classes[0].samples, SizeIs(1));
-  EXPECT_DOUBLE_EQ(schedule.train_time_s(40, {0.5}), 20);
+  ASSERT_THAT(schedule.classes, SizeIs(2));
+  EXPECT_EQ(schedule.classes[0].steps, 1);
+  EXPECT_EQ(schedule.classes[1].steps, 39);
+  EXPECT_THAT(schedule.classes[1].samples, SizeIs(1));
+  EXPECT_EQ(schedule.classes[1].samples, schedule.classes[0].samples);
+  EXPECT_DOUBLE_EQ(schedule.train_time_s(40, {2, 0.5}), 2 + 39 * 0.5);
+}
+
+TEST(Schedule, OfOneStepHasOneClass) {
+  EXPECT_THAT(schedule_of(trace_of({gather_of(100, 100)}, {{0, 1}})).classes, SizeIs(1));
 }
 
 TEST(Schedule, TellsLayoutsAndLocalStepsApart) {
@@ -44,9 +50,9 @@ TEST(Schedule, TellsLayoutsAndLocalStepsApart) {
 TEST(Schedule, PutsStepsOfAboutAsManyBytesTogether) {
   const Schedule schedule = schedule_of(trace_of(
       {gather_of(1000, 1000), gather_of(1010, 1005), gather_of(4000, 4000)}, {{0, 5}, {1, 5}, {2, 5}}));
-  ASSERT_THAT(schedule.classes, SizeIs(2));
-  EXPECT_THAT(schedule.classes[0].samples, SizeIs(2));
-  EXPECT_EQ(schedule.classes[1].steps, 5);
+  ASSERT_THAT(schedule.classes, SizeIs(3));
+  EXPECT_THAT(schedule.classes[1].samples, SizeIs(2));
+  EXPECT_EQ(schedule.classes[2].steps, 5);
 }
 
 TEST(Schedule, SpreadsItsSamplesOverTheTraining) {
@@ -57,19 +63,20 @@ TEST(Schedule, SpreadsItsSamplesOverTheTraining) {
     steps.push_back({i, 1});
   }
   const Schedule schedule = schedule_of(trace_of(std::move(exchanges), steps));
-  ASSERT_THAT(schedule.classes, SizeIs(1));
-  ASSERT_THAT(schedule.classes[0].samples, SizeIs(16));
-  EXPECT_EQ(schedule.classes[0].samples[0][0], 0U);
-  EXPECT_EQ(schedule.classes[0].samples[15][1], 150U);
+  ASSERT_THAT(schedule.classes, SizeIs(2));
+  ASSERT_THAT(schedule.classes[1].samples, SizeIs(16));
+  EXPECT_EQ(schedule.classes[1].samples[0][0], 1U);
+  EXPECT_EQ(schedule.classes[1].samples[15][1], 150U);
 }
 
 TEST(Schedule, KeepsWhatEachWorkerDoes) {
   CommunicationTrace trace = trace_of({gather_of(100, 101), gather_of(101, 100)}, {});
   trace.workers = {{{0, 3}, {1, 1}}, {{0, 1}, {1, 3}}};
   const Schedule schedule = schedule_of(trace);
-  ASSERT_THAT(schedule.classes, SizeIs(1));
-  EXPECT_EQ(schedule.classes[0].steps, 4);
-  EXPECT_EQ(schedule.classes[0].samples, (std::vector<JointStep>{{0, 0}, {0, 1}, {1, 1}}));
+  ASSERT_THAT(schedule.classes, SizeIs(2));
+  EXPECT_EQ(schedule.classes[0].samples, (std::vector<JointStep>{{0, 0}}));
+  EXPECT_EQ(schedule.classes[1].steps, 3);
+  EXPECT_EQ(schedule.classes[1].samples, (std::vector<JointStep>{{0, 1}, {1, 1}}));
 }
 
 }  // namespace

@@ -176,6 +176,23 @@ TEST(Replayer, VariesWhatIterationsCompute) {
   });
 }
 
+TEST(Replayer, TakesLongerForTheFirstIterationOfATraining) {
+  const CommunicationTrace trace = trace_of_one_bucket({BarrierCall{}});
+  for (const Computing computing : {Computing::works, Computing::waits}) {
+    ComputeTimes times = times_of(0, {0}, 0.001, 0);
+    times.start_s = 0.03;
+    run_in_process(1, [&](std::unique_ptr<Collective> member) {
+      MeteredCollective metered(std::move(member));
+      Replayer replayer(trace, times, computing, metered);
+      EXPECT_GE(replayer.iterate(0U, true).iteration_time_s, 0.031);
+      const ReplayedIteration later = replayer.iterate(0U);
+      if (computing == Computing::works) {
+        EXPECT_LT(later.processor_s, 0.03);
+      }
+    });
+  }
+}
+
 // Of three iterations the second and the third wait for their batches, which a thread of its own makes.
 TEST(Replayer, PreparesBatchesMeanwhile) {
   const CommunicationTrace trace = trace_of_one_bucket({BarrierCall{}});
