@@ -29,8 +29,8 @@ SAME_SPEED = "time to target at the same speed"
 TOLERANCES = {"time to target": 0.05, SAME_SPEED: 0.05, "iteration": 0.1}
 ABOUT = (
     "Time to target: train time until the first of the run's targets was reached. Iteration: mean time; of a replay or "
-    "simulation, over the training's steps. Exchange: time inside collectives; its least is what their bytes take over "
-    "the most loaded link. Fidelity: of the emulated network."
+    "simulation, over the training's steps. Exchange: time inside collectives, but for codes that are made "
+    "meanwhile; its least is what their bytes take over the most loaded link. Fidelity: of the emulated network."
 )
 ABOUT_REPETITIONS = "Times are means over {} runs of each training and mode, which took turns."
 ABOUT_SAME_SPEED = (

@@ -6,6 +6,7 @@
 #   scripts/exchange_speed.sh exchange    by cap and size, beside PyTorch's: about ten minutes
 #   scripts/exchange_speed.sh scaling     by the number of workers, to 64 measured and to 1024 simulated
 #   scripts/exchange_speed.sh hops        of 64 bytes, which take hops and no time on the links: a minute
+#   scripts/exchange_speed.sh pieces      of ternary codes, made before and while they are under way: two minutes
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -40,10 +41,14 @@ hops() {
   update hops --milliseconds --sizes 0.000064 --repetitions 101 --ways ring island gloo pytorch
 }
 
+pieces() {
+  update pieces --milliseconds --sizes 25 --repetitions 9 --ways ternary ternary-pieces
+}
+
 case ${1:-} in
-  '' | exchange | scaling | hops) ;;
+  '' | exchange | scaling | hops | pieces) ;;
   *)
-    echo "exchange_speed: unknown table \"$1\"; known: exchange, scaling, hops" >&2
+    echo "exchange_speed: unknown table \"$1\"; known: exchange, scaling, hops, pieces" >&2
     exit 2
     ;;
 esac
@@ -53,6 +58,7 @@ if [ $# -eq 0 ]; then
   exchange
   scaling
   hops
+  pieces
 else
   "$1"
 fi

@@ -29,15 +29,15 @@ PhiloxBlock philox(PhiloxKey key, PhiloxBlock counter) {
 
 namespace {
 
-// Calls take(first, words) for each lane: the stream's words from index `first` on, as many as are still
-// wanted.
+// Calls take(first, words) for each lane from `lane` on: the words from index `first` on after that lane's
+// beginning, as many as are still wanted.
 template <class Take>
-void for_each_lane(const RandomStream& stream, std::size_t count, Take take) {
+void for_each_lane(const RandomStream& stream, std::uint32_t lane, std::size_t count, Take take) {
   const PhiloxKey key{static_cast<std::uint32_t>(stream.seed),
                       static_cast<std::uint32_t>(stream.seed >> 32U)};
   for (std::size_t first = 0; first < count; first += 4) {
     const PhiloxBlock words =
-        philox(key, {stream.step, stream.bucket, stream.rank, static_cast<std::uint32_t>(first / 4)});
+        philox(key, {stream.step, stream.bucket, stream.rank, lane + static_cast<std::uint32_t>(first / 4)});
     take(first, std::span(words).first(std::min<std::size_t>(words.size(), count - first)));
   }
 }
@@ -45,13 +45,13 @@ void for_each_lane(const RandomStream& stream, std::size_t count, Take take) {
 }  // namespace
 
 void fill_words(const RandomStream& stream, std::span<std::uint32_t> out) {
-  for_each_lane(stream, out.size(), [out](std::size_t first, std::span<const std::uint32_t> words) {
+  for_each_lane(stream, 0, out.size(), [out](std::size_t first, std::span<const std::uint32_t> words) {
     std::copy(words.begin(), words.end(), out.begin() + static_cast<std::ptrdiff_t>(first));
   });
 }
 
-void fill_uniform(const RandomStream& stream, std::span<float> out) {
-  for_each_lane(stream, out.size(), [out](std::size_t first, std::span<const std::uint32_t> words) {
+void fill_uniform(const RandomStream& stream, std::span<float> out, std::uint32_t lane) {
+  for_each_lane(stream, lane, out.size(), [out](std::size_t first, std::span<const std::uint32_t> words) {
     for (std::size_t i = 0; i < words.size(); ++i) {
       // 24 bits fit a signed int, which converts faster than an unsigned one.
       out[first + i] = static_cast<float>(static_cast<std::int32_t>(words[i] >> 8U)) * 0x1p-24F;

@@ -39,7 +39,7 @@ struct RandomStream {
 // Word i of the result is word i of the stream. At most 2^34 words: the lane has 32 bits.
 void fill_words(const RandomStream& stream, std::span<std::uint32_t> out);
 
-// Uniform on [0, 1): multiples of 2^-24, from the upper 24 bits of the stream's words.
-void fill_uniform(const RandomStream& stream, std::span<float> out);
+// Uniform on [0, 1): multiples of 2^-24, from the upper 24 bits of the stream's words, from that lane's on.
+void fill_uniform(const RandomStream& stream, std::span<float> out, std::uint32_t lane = 0);
 
 }  // namespace thinpipe::trainer

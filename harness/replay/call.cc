@@ -119,6 +119,7 @@ struct Writer {
     out["elements"] = call.elements;
     out["reduction"] = call.takes_maximum ? "max" : "sum";
     if (call.largest_code > 0) out["largest_code"] = call.largest_code;
+    if (call.in_pieces) out["in_pieces"] = true;
     return out;
   }
   Json operator()(const AllGatherCall& call) const {
@@ -194,6 +195,10 @@ const std::map<std::string, Parse>& parsers() {
          call.takes_maximum = reduction == "max";
          object.read("largest_code", call.largest_code,
                      {.at_least = 1, .at_most = std::numeric_limits<std::int8_t>::max() / world_size});
+         object.read("in_pieces", call.in_pieces);
+         if (call.in_pieces && call.largest_code == 0) {
+           throw InputError(object.place_of("in_pieces"), "is of sums of codes only");
+         }
          if (call.largest_code > 0 && (call.takes_maximum || call.type != ElementType::int8)) {
            throw InputError(object.place_of("largest_code"), "is of sums of int8 only");
          }
@@ -244,6 +249,11 @@ std::string_view name_of(ElementType type) {
 
 std::int64_t bytes_of(ElementType type) {
   return entry_of(type).bytes;
+}
+
+const AllReduceCall* sum_in_pieces(const CollectiveCall& call) {
+  const auto* const sum = std::get_if<AllReduceCall>(&call);
+  return sum != nullptr && sum->in_pieces ? sum : nullptr;
 }
 
 double payload_bytes(const CollectiveCall& call, std::size_t rank) {

@@ -27,6 +27,7 @@ struct AllReduceCall {
   std::int64_t elements = 0;
   bool takes_maximum = false;     // else the sum
   std::int64_t largest_code = 0;  // of a sum of int8 codes: none of a worker's is larger; 0: not such a sum
+  bool in_pieces = false;         // codes are made while others of them are under way
 
   auto operator<=>(const AllReduceCall&) const = default;
 };
@@ -109,6 +110,9 @@ inline constexpr std::int64_t only_hops_matter_bytes = std::int64_t{4} << 10;
 
 using CollectiveCall = std::variant<AllReduceCall, AllGatherCall, AllToAllCall, BroadcastCall, BarrierCall,
                                     MailboxCall, EntrySumCall>;
+
+// The call where it is a sum of codes in pieces, otherwise null.
+const AllReduceCall* sum_in_pieces(const CollectiveCall& call);
 
 // What worker `rank` hands to the collective.
 double payload_bytes(const CollectiveCall& call, std::size_t rank);

@@ -4,11 +4,15 @@
 
 namespace thinpipe {
 
-double TimedBucket::encode_before_s(const ComputeTimes& times, std::size_t collective,
-                                    std::size_t collectives) const {
-  if (collectives < 2) return share * times.encode_s;
-  const double others_s = times.between_s / static_cast<double>(collectives - 1);
-  return share * (collective == 0 ? times.encode_s - times.between_s : others_s);
+CallCoding TimedBucket::coding(const ComputeTimes& times, const std::vector<CollectiveCall>& calls,
+                               std::size_t call, bool overlaps) const {
+  const auto others = static_cast<double>(calls.size()) - 1;
+  const double between_s = others > 0 ? times.between_s : 0;
+  const double encode_s = share * (call == 0 ? times.encode_s - between_s : between_s / others);
+  const double decode_s = call + 1 >= calls.size() ? share * times.decode_s : 0;
+  if (overlaps && call < calls.size() && sum_in_pieces(calls[call]) != nullptr)
+    return {.making_s = encode_s, .taking_s = decode_s};
+  return {.before_s = encode_s, .after_s = decode_s};
 }
 
 std::vector<TimedBucket> timed_layout(const TracedLayout& layout, const CommunicationTrace& trace,

@@ -12,8 +12,8 @@
 
 namespace thinpipe {
 
-// 2: all_reduce has largest_code. 3: sum_entries.
-inline constexpr int trace_schema_version = 3;
+// 2: all_reduce has largest_code. 3: sum_entries. 4: all_reduce has in_pieces.
+inline constexpr int trace_schema_version = 4;
 
 // In a run's folder.
 inline constexpr const char* trace_file_name = "communication-trace.json";

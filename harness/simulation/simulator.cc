@@ -24,6 +24,8 @@ struct Worker {
   std::vector<std::size_t> lines = {};      // where each of the script's tracks is
   bool begun = false;                       // the bucket
   std::optional<double> call_began_s = {};  // none: it waits for its bucket
+  CallCoding coding = {};                   // around the call
+  bool waits_for_coding = false;            // and for nothing else
   double exchange_s = 0;
   double done_s = 0;
   std::map<int, std::deque<double>> arrived = {};  // bytes of messages not yet received, by sender
@@ -88,31 +90,31 @@ class Iteration {
   void go_on(std::size_t rank) {
     Worker& worker = workers_[rank];
     while (worker.bucket < layout_.size()) {
-      const TimedBucket& bucket = layout_[worker.bucket];
       const auto& calls = worker.exchange->buckets[worker.bucket];
       if (!worker.begun) {
         worker.begun = true;
-        const double ready_s = times_.load_s + bucket.ready_s;
+        const double ready_s = times_.load_s + layout_[worker.bucket].ready_s;
         begin_call(rank);
-        return wake_at(std::max(now_s_, ready_s) + bucket.encode_before_s(times_, 0, calls.size()), rank);
+        return wake_at(std::max(now_s_, ready_s) + worker.coding.before_s, rank);
       }
+      const double after_s = worker.coding.after_s;
       if (worker.call < calls.size()) {
         if (!worker.call_began_s) worker.call_began_s = now_s_;
-        if (!follow_script(rank)) return;
-        worker.exchange_s += now_s_ - *worker.call_began_s;
+        if (!follow_script(rank) || !is_coded(rank)) return;
+        worker.exchange_s += now_s_ - *worker.call_began_s - worker.coding.within_s();
+        worker.call_began_s.reset();
+        worker.waits_for_coding = false;
         ++worker.call;
-        begin_call(rank);
-        if (worker.call == calls.size()) continue;
-        const double encode_s = bucket.encode_before_s(times_, worker.call, calls.size());
-        if (encode_s > 0) return wake_at(now_s_ + encode_s, rank);
-        continue;
+        if (worker.call < calls.size()) {
+          begin_call(rank);
+          if (worker.coding.before_s > 0) return wake_at(now_s_ + worker.coding.before_s, rank);
+          continue;
+        }
       }
       ++worker.bucket;
       worker.call = 0;
       worker.begun = false;
-      if (bucket.share * times_.decode_s > 0) {
-        return wake_at(now_s_ + bucket.share * times_.decode_s, rank);
-      }
+      if (after_s > 0) return wake_at(now_s_ + after_s, rank);
     }
     worker.done_s = now_s_;
   }
@@ -120,13 +122,29 @@ class Iteration {
   void begin_call(std::size_t rank) {
     Worker& worker = workers_[rank];
     const auto& calls = worker.exchange->buckets[worker.bucket];
-    worker.call_began_s.reset();
+    worker.coding = layout_[worker.bucket].coding(times_, calls, worker.call, !ways_.parents.empty());
     worker.script.clear();
     if (worker.call < calls.size()) {
       worker.script =
           script_of(calls[worker.call], static_cast<int>(rank), static_cast<int>(workers_.size()), ways_);
     }
     worker.lines.assign(worker.script.size(), 0);
+  }
+
+  // Of a call in pieces, whose end may be nearer than that of making and taking them; false where it has to
+  // wait.
+  bool is_coded(std::size_t rank) {
+    Worker& worker = workers_[rank];
+    const double coded_at_s = *worker.call_began_s + worker.coding.within_s();
+    if (now_s_ >= coded_at_s) return true;
+    if (!worker.waits_for_coding) {
+      // A message that arrives at that very time may have been the first to wake it.
+      set_timer(coded_at_s, [this, rank] {
+        if (workers_[rank].waits_for_coding) go_on(rank);
+      });
+    }
+    worker.waits_for_coding = true;
+    return false;
   }
 
   // False where it has to wait.

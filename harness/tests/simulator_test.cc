@@ -206,6 +206,26 @@ TEST(Simulator, EncodesBetweenCollectivesToo) {
   EXPECT_NEAR(iteration.exchange_s, 2 * sum_s, 1e-9);
 }
 
+// Along a tree the longer of coding and exchange, elsewhere one after the other.
+TEST(Simulator, CodesWhilePiecesAreUnderWay) {
+  const netem::Topology pair = netem::load_topology(shipped_topologies().find("pair", {}, {}).string());
+  const Ways tree = {.parents = {-1, 0}};
+  AllReduceCall codes = {.type = ElementType::int8, .elements = 8'000'000, .largest_code = 1};
+  const SimulatedIteration sum = simulated(trace_of(2, [&](int) { return codes; }), no_computing, pair, tree);
+  const double sum_s = sum.iteration_time_s;
+  codes.in_pieces = true;
+  const CommunicationTrace trace = trace_of(2, [&](int) { return codes; });
+  const auto coded = [&](double encode_s, double decode_s, const Ways& ways) {
+    return simulated(trace, {.ready_s = {0}, .encode_s = encode_s, .decode_s = decode_s}, pair, ways);
+  };
+  EXPECT_NEAR(coded(0.4 * sum_s, 0.5 * sum_s, tree).iteration_time_s, sum_s, 1e-9);
+  EXPECT_NEAR(coded(0.4 * sum_s, 0.5 * sum_s, tree).exchange_s, sum.exchange_s - 0.9 * sum_s, 1e-9);
+  EXPECT_NEAR(coded(2 * sum_s, sum_s, tree).iteration_time_s, 3 * sum_s, 1e-9);
+  EXPECT_NEAR(coded(2 * sum_s, sum_s, tree).exchange_s, 0, 1e-9);
+  const double ring_s = coded(0, 0, {}).iteration_time_s;
+  EXPECT_NEAR(coded(2 * sum_s, sum_s, {}).iteration_time_s, ring_s + 3 * sum_s, 1e-9);
+}
+
 TEST(Simulator, OneWorkerAndLocalStepsTakeTheirComputing) {
   const ComputeTimes times = {.load_s = 0.1, .ready_s = {0.2}, .compute_s = 0.3, .finish_s = 0.4};
   EXPECT_DOUBLE_EQ(simulated(trace_of(1, [](int) { return sum_of(1000); }), times).iteration_time_s, 0.8);

@@ -4,9 +4,12 @@
 
 namespace thinpipe::trainer {
 
-void Collective::all_reduce_codes(torch::Tensor codes, int largest) {
+void Collective::all_reduce_codes(torch::Tensor codes, int largest, const CodePieces& pieces) {
   check_codes(describe_all_reduce(codes, Reduction::sum), codes, largest, world_size());
+  const auto all = static_cast<std::size_t>(codes.numel());
+  if (pieces.make && all > 0) pieces.make(0, all);
   all_reduce(std::move(codes), Reduction::sum);
+  if (pieces.take && all > 0) pieces.take(0, all);
 }
 
 std::vector<EdgeBytes> Collective::sum_entries(torch::Tensor tensor,

@@ -11,6 +11,7 @@
 #include "harness/replay/call.hh"
 #include "harness/support/exception.hh"
 #include "harness/support/registry.hh"
+#include "trainer/collectives/code_pieces.hh"
 #include "trainer/collectives/mailbox.hh"
 #include "trainer/torch.hh"
 
@@ -45,8 +46,8 @@ class Collective {
 
   // The sum, in place, of int8 codes of which no worker has a larger one than `largest`: world_size x largest
   // <= 127. A backend may carry a sum of j workers' in ⌈log2(2 j largest + 1)⌉ bits; this one takes
-  // all_reduce's eight.
-  virtual void all_reduce_codes(torch::Tensor codes, int largest);
+  // all_reduce's eight, and no pieces: all are made before, and taken after it.
+  virtual void all_reduce_codes(torch::Tensor codes, int largest, const CodePieces& pieces);
 
   // Whether sums of entries go along a tree of the workers, on which what some have passes each edge as one
   // sum. Where they do not, all_gather_v brings all entries to everyone.

@@ -46,11 +46,11 @@ class IslandCollective : public StreamedCollective {
   IslandCollective(const GlooOptions& options, const Membership& membership)
       : IslandCollective(options, membership, membership.tree()) {}
 
-  void all_reduce_codes(torch::Tensor codes, int largest) override {
+  void all_reduce_codes(torch::Tensor codes, int largest, const CodePieces& pieces) override {
     const std::string call = describe_all_reduce(codes, Reduction::sum);
     check_codes(call, codes, largest, world_size());
-    if (codes.numel() == 0 || world_size() == 1) return;
-    attempt(call, [&] { tree_code_sum(elements<std::int8_t>(codes), largest, branches_, timeout_s()); });
+    attempt(call,
+            [&] { tree_code_sum(elements<std::int8_t>(codes), largest, pieces, branches_, timeout_s()); });
   }
 
   bool sums_entries() const override { return true; }

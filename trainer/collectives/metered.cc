@@ -34,14 +34,31 @@ void MeteredCollective::all_reduce(torch::Tensor tensor, Reduction reduction) {
   });
 }
 
-void MeteredCollective::all_reduce_codes(torch::Tensor codes, int largest) {
+void MeteredCollective::all_reduce_codes(torch::Tensor codes, int largest, const CodePieces& pieces) {
   const std::int64_t bytes = byte_count(codes);
+  Durations made;
+  Durations taken;
   const Stopwatch stopwatch;
-  inner_->all_reduce_codes(codes, largest);
+  inner_->all_reduce_codes(codes, largest,
+                           {.make = timed(pieces.make, made), .take = timed(pieces.take, taken)});
   count(stopwatch, bytes, ring_all_reduce_sent_bytes(static_cast<double>(bytes), world_size()));
+  traffic_.time = traffic_.time - made - taken;
+  taken_ += taken;
   tell([&] {
-    return AllReduceCall{.type = element_type_of(codes), .elements = codes.numel(), .largest_code = largest};
+    return AllReduceCall{.type = element_type_of(codes),
+                         .elements = codes.numel(),
+                         .largest_code = largest,
+                         .in_pieces = static_cast<bool>(pieces.make)};
   });
+}
+
+CodePieces::Piece MeteredCollective::timed(const CodePieces::Piece& piece, Durations& time) {
+  if (!piece) return {};
+  return [&piece, &time](std::size_t begin, std::size_t end) {
+    const Stopwatch stopwatch;
+    piece(begin, end);
+    time += stopwatch.read();
+  };
 }
 
 std::vector<EdgeBytes> MeteredCollective::sum_entries(torch::Tensor tensor,
@@ -179,13 +196,15 @@ void MeteredCollective::begin_section() {
   section_start_ = traffic_;
   section_ = Stopwatch();
   last_returned_ = {};
+  taken_ = {};
 }
 
 Section MeteredCollective::end_section() const {
   const Durations whole = section_.read();
   const bool has_collectives = traffic_.collectives > section_start_.collectives;
   const Durations exchange = traffic_.time - section_start_.time;
-  const Durations decode = has_collectives ? whole - last_returned_ : Durations{};
+  Durations decode = taken_;
+  if (has_collectives) decode += whole - last_returned_;
   const Durations encode = whole - exchange - decode;
   const Durations between = has_collectives ? encode - first_began_ : Durations{};
   return {.encode_s = encode.elapsed_s,

@@ -20,16 +20,17 @@ struct Traffic {
   std::int64_t payload_bytes = 0;
   double sent_bytes = 0;  // not a whole number where an all-reduce does not divide evenly among the workers
   std::int64_t collectives = 0;
-  Durations time = {};  // inside collectives
+  Durations time = {};  // inside collectives, but for pieces of codes
 };
 
 // One synchronisation, from begin_section() to end_section(): the three times add up to the time between the
 // two.
 struct Section {
-  double encode_s = 0;    // outside collectives, until the last one began; all of it where there was none
-  double exchange_s = 0;  // inside collectives
-  double decode_s = 0;    // after the last collective returned
-  double between_s = 0;   // of encode_s, after the first collective had begun
+  double encode_s = 0;  // outside collectives, until the last one began; all of it where there was none; and
+                        // pieces of codes being made
+  double exchange_s = 0;          // inside collectives, but for pieces of codes
+  double decode_s = 0;            // after the last collective returned, and sums of pieces being taken
+  double between_s = 0;           // of encode_s, after the first collective had begun
   double encode_processor_s = 0;  // of this thread, in encode_s
   double between_processor_s = 0;
   double decode_processor_s = 0;
@@ -64,7 +65,7 @@ class MeteredCollective : public Collective {
   int world_size() const override { return inner_->world_size(); }
   bool takes(const torch::Device& device) const override { return inner_->takes(device); }
   void all_reduce(torch::Tensor tensor, Reduction reduction) override;
-  void all_reduce_codes(torch::Tensor codes, int largest) override;
+  void all_reduce_codes(torch::Tensor codes, int largest, const CodePieces& pieces) override;
   bool sums_entries() const override { return inner_->sums_entries(); }
   std::vector<EdgeBytes> sum_entries(torch::Tensor tensor, std::span<const std::uint32_t> places) override;
   void repeat_entry_sum(const EntrySumCall& call) override;
@@ -94,6 +95,8 @@ class MeteredCollective : public Collective {
   void count(const Stopwatch& stopwatch, const EntrySumCall& call);
   void count(const Stopwatch& call, std::int64_t payload_bytes, double sent_bytes,
              std::int64_t collectives = 1);
+  // The same that also adds to `time` what it takes.
+  static CodePieces::Piece timed(const CodePieces::Piece& piece, Durations& time);
   // make: what the listener is told; only made where there is one.
   void tell(const auto& make) const {
     if (listener_) listener_(make());
@@ -106,6 +109,7 @@ class MeteredCollective : public Collective {
   Stopwatch section_;        // since it began
   Durations first_began_;    // of it, the first collective
   Durations last_returned_;  // and the last
+  Durations taken_;          // of it, sums of pieces of codes being taken
 };
 
 }  // namespace thinpipe::trainer

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "harness/replay/call.hh"
+#include "trainer/collectives/code_pieces.hh"
 #include "trainer/collectives/peer.hh"
 #include "trainer/collectives/reduction.hh"
 
@@ -60,12 +61,13 @@ struct Branch {
 void tree_all_gather(std::span<std::byte> bytes, std::span<const std::size_t> block_bytes, std::size_t rank,
                      const std::vector<Branch>& branches, double timeout_s);
 
-// The sums, in place, of codes of which no worker has a larger one than `largest`. Each edge carries, in each
-// direction and both at a time, the sum of the workers behind it, in as few bits as that may need
-// (bits_of_code_sum): integers have the same sum in every order, so that nobody need be the root and nothing
-// is carried back to those it came from. Of memory, what comes in.
-void tree_code_sum(std::span<std::int8_t> codes, int largest, const std::vector<Branch>& branches,
-                   double timeout_s);
+// The sums, in place, of codes of which no worker has a larger one than `largest`: pieces are made right
+// before their first way out has room for them, and taken once they have come from everyone. Each edge
+// carries, in each direction and both at a time, the sum of the workers behind it, in as few bits as that may
+// need (bits_of_code_sum): integers have the same sum in every order, so that nobody need be the root and
+// nothing is carried back to those it came from. Of memory, what comes in.
+void tree_code_sum(std::span<std::int8_t> codes, int largest, const CodePieces& pieces,
+                   const std::vector<Branch>& branches, double timeout_s);
 
 // The sum, in place, of vectors of which each worker has entries at `places`, ascending, and zeros elsewhere.
 // Up the tree each edge carries the sums of the entries below it, and down, of those that others have, the

@@ -9,12 +9,17 @@ namespace {
 
 // Codes that are packed at a time: what a few calls to send take, and what stays in a cache.
 constexpr std::size_t block_codes = std::size_t{1} << 16;
-static_assert(block_codes % codes_in_group == 0);
+static_assert(block_codes % codes_in_group == 0 && block_codes % CodePieces::granule == 0);
 
 class TreeCodeSum {
  public:
-  TreeCodeSum(std::span<std::int8_t> codes, int largest, const std::vector<Branch>& branches)
-      : codes_(codes), sum_(std::min(codes.size(), block_codes)), part_(sum_.size()) {
+  TreeCodeSum(std::span<std::int8_t> codes, int largest, const CodePieces& pieces,
+              const std::vector<Branch>& branches)
+      : codes_(codes),
+        pieces_(pieces),
+        sum_(std::min(codes.size(), block_codes)),
+        part_(sum_.size()),
+        made_(pieces.make ? 0 : codes.size()) {
     const auto world_size =
         std::accumulate(branches.begin(), branches.end(), std::size_t{1},
                         [](std::size_t n, const Branch& b) { return n + b.ranks.size(); });
@@ -114,6 +119,7 @@ class TreeCodeSum {
         way.all_sent = way.packed == codes_.size();
         if (way.packed == ready) return;
         const std::size_t count = std::min(block_codes, ready - way.packed);
+        make_until(way.packed + count);
         way.out.resize(packed_bytes(count, way.bits_out));
         pack_codes(sum(way.packed, count, &way), way.bits_out, way.out);
         way.packed += count;
@@ -125,29 +131,40 @@ class TreeCodeSum {
     }
   }
 
+  void make_until(std::size_t end) {
+    for (std::size_t begin = made_; begin < end; begin = made_) {
+      made_ = std::min(begin + block_codes, codes_.size());
+      pieces_.make(begin, made_);
+    }
+  }
+
   // What everyone has contributed to and nobody needs this worker's own part of any more.
   void finish() {
     std::size_t until = summable(nullptr);
     for (const Way& way : ways_) until = std::min(until, way.packed);
     while (final_ < until) {
       const std::size_t count = std::min(block_codes, until - final_);
+      make_until(final_ + count);
       std::ranges::copy(sum(final_, count, nullptr), codes_.subspan(final_).begin());
+      if (pieces_.take) pieces_.take(final_, final_ + count);
       final_ += count;
     }
   }
 
   std::span<std::int8_t> codes_;
+  const CodePieces& pieces_;
   std::vector<std::int8_t> sum_;
   std::vector<std::int8_t> part_;
   std::vector<Way> ways_;
+  std::size_t made_;  // codes
   std::size_t final_ = 0;
 };
 
 }  // namespace
 
-void tree_code_sum(std::span<std::int8_t> codes, int largest, const std::vector<Branch>& branches,
-                   double timeout_s) {
-  run_to_its_end(TreeCodeSum(codes, largest, branches), timeout_s);
+void tree_code_sum(std::span<std::int8_t> codes, int largest, const CodePieces& pieces,
+                   const std::vector<Branch>& branches, double timeout_s) {
+  run_to_its_end(TreeCodeSum(codes, largest, pieces, branches), timeout_s);
 }
 
 }  // namespace thinpipe::trainer

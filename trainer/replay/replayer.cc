@@ -118,24 +118,28 @@ void Replayer::exchange_bucket(std::size_t b) {
   const TimedBucket& bucket = layouts_[current_->layout][b];
   const std::vector<CollectiveCall>& calls = current_->buckets[b];
   collective_.begin_section();
-  if (calls.empty()) coding_.spend(bucket.share * times_.encode_s);
-  for (std::size_t i = 0; i < calls.size(); ++i) {
-    coding_.spend(bucket.encode_before_s(times_, i, calls.size()));
-    call(calls[i]);
+  for (std::size_t i = 0; i < std::max<std::size_t>(calls.size(), 1); ++i) {
+    const CallCoding coding = bucket.coding(times_, calls, i);
+    coding_.spend(coding.before_s);
+    if (i < calls.size()) call(calls[i], coding);
+    coding_.spend(coding.after_s);
   }
-  coding_.spend(bucket.share * times_.decode_s);
   section_ += collective_.end_section();
 }
 
-void Replayer::call(const CollectiveCall& call) {
+void Replayer::call(const CollectiveCall& call, const CallCoding& coding) {
   struct Caller {
     Replayer& replayer;
+    const CallCoding& coding;
     Collective& network;
 
     void operator()(const AllReduceCall& each) const {
       const torch::Tensor tensor = replayer.elements(each.type, each.elements);
       if (each.largest_code > 0) {
-        network.all_reduce_codes(tensor, static_cast<int>(each.largest_code));
+        const CodePieces pieces{.make = replayer.spend_by_pieces(coding.making_s, each.elements),
+                                .take = replayer.spend_by_pieces(coding.taking_s, each.elements)};
+        network.all_reduce_codes(tensor, static_cast<int>(each.largest_code),
+                                 each.in_pieces ? pieces : CodePieces{});
       } else {
         network.all_reduce(tensor, each.takes_maximum ? Reduction::max : Reduction::sum);
       }
@@ -166,7 +170,14 @@ void Replayer::call(const CollectiveCall& call) {
       mailbox->close();
     }
   };
-  std::visit(Caller{*this, collective_}, call);
+  std::visit(Caller{*this, coding, collective_}, call);
+}
+
+// Each piece its share of the time.
+CodePieces::Piece Replayer::spend_by_pieces(double time_s, std::int64_t elements) {
+  return [this, time_s, elements](std::size_t begin, std::size_t end) {
+    coding_.spend(time_s * static_cast<double>(end - begin) / static_cast<double>(elements));
+  };
 }
 
 // What is lent may be written to, as sums are: nobody asks what it holds.

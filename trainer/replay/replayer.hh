@@ -50,7 +50,8 @@ class Replayer {
   double next_pace();
   void load();
   void exchange_bucket(std::size_t bucket);
-  void call(const CollectiveCall& call);
+  void call(const CollectiveCall& call, const CallCoding& coding);
+  CodePieces::Piece spend_by_pieces(double time_s, std::int64_t elements);
   torch::Tensor elements(ElementType type, std::int64_t count);
 
   const CommunicationTrace& trace_;

@@ -107,12 +107,14 @@ class SignSgd : public Synchroniser {
     momentum.stage(bucket, bucket.gradient);
   }
 
-  // values become what the vote has decided; NaN where some worker's are not finite.
-  static void decide(std::span<const std::int8_t> votes, bool finite, std::span<float> values) {
+  // What values become where some worker's are not.
+  static constexpr float not_finite = std::numeric_limits<float>::quiet_NaN();
+
+  // values become what the vote has decided.
+  static void decide(std::span<const std::int8_t> votes, std::span<float> values) {
     for (std::size_t i = 0; i < values.size(); ++i) {
       values[i] = static_cast<float>((votes[i] > 0 ? 1 : 0) - (votes[i] < 0 ? 1 : 0));
     }
-    if (!finite) std::ranges::fill(values, std::numeric_limits<float>::quiet_NaN());
   }
 
   // Calls tensor(part) for what is kept of each of the bucket's tensors.
@@ -134,7 +136,8 @@ class SignSgd : public Synchroniser {
       std::vector<std::int8_t> votes(part.size());
       bool finite = true;
       for (std::span<const std::uint8_t>& message : unread) finite = add_votes(message, votes) && finite;
-      decide(votes, finite, part);
+      decide(votes, part);
+      if (!finite) std::ranges::fill(part, not_finite);
     });
     for (const std::span<const std::uint8_t>& message : unread) {
       if (message.empty()) continue;
@@ -142,12 +145,25 @@ class SignSgd : public Synchroniser {
     }
   }
 
+  // The last vote is whether some value is not finite, which is known once all others are made.
   static void vote_by_reducing(std::span<float> values, Collective& network) {
-    const torch::Tensor votes = torch::empty({std::ssize(values) + 1}, torch::kChar);
-    const std::span<std::int8_t> sums = elements<std::int8_t>(votes);
-    sums.back() = signs_of(values, sums.first(values.size())) ? 0 : 1;
-    network.all_reduce_codes(votes, 1);
-    decide(sums.first(values.size()), sums.back() == 0, values);
+    const torch::Tensor tensor = torch::empty({std::ssize(values) + 1}, torch::kChar);
+    const std::span<std::int8_t> votes = elements<std::int8_t>(tensor);
+    const auto size_of = [&](std::size_t begin, std::size_t end) {
+      return std::min(end, values.size()) - begin;
+    };
+    bool finite = true;
+    const auto make = [&](std::size_t begin, std::size_t end) {
+      const std::size_t size = size_of(begin, end);
+      finite = signs_of(values.subspan(begin, size), votes.subspan(begin, size)) && finite;
+      if (end == votes.size()) votes.back() = finite ? 0 : 1;
+    };
+    const auto take = [&](std::size_t begin, std::size_t end) {
+      const std::size_t size = size_of(begin, end);
+      decide(votes.subspan(begin, size), values.subspan(begin, size));
+    };
+    network.all_reduce_codes(tensor, 1, {.make = make, .take = take});
+    if (votes.back() != 0) std::ranges::fill(values, not_finite);
   }
 
   ExpectedTraffic traffic_of(const Bucket& bucket, int world_size,

@@ -1,12 +1,14 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <vector>
 
 #include "harness/support/options.hh"
 #include "trainer/packed_codes.hh"
 #include "trainer/synchronisers/compressor.hh"
 #include "trainer/synchronisers/messages.hh"
 #include "trainer/synchronisers/quantised/bucket_draws.hh"
+#include "trainer/synchronisers/quantised/layer_parts.hh"
 #include "trainer/synchronisers/quantised/sums.hh"
 #include "trainer/synchronisers/quantised/ternary.hh"
 #include "trainer/tensor_span.hh"
@@ -62,13 +64,30 @@ class TernGrad : public Compressor {
     }
     network.all_reduce(scales, Reduction::max);
 
+    const std::vector<std::size_t> layer_ends = layer_ends_of(bucket);
     const torch::Tensor codes = torch::empty({bucket.size}, torch::kChar);
-    draw(bucket, scales, network.rank(), codes);
-    if (own != nullptr) {
-      *own = torch::empty({bucket.size});
-      expand(bucket, codes, scales, 1, *own);
+    if (own != nullptr) *own = torch::empty({bucket.size});
+    const auto make = [&](std::size_t begin, std::size_t end) {
+      std::vector<float> uniform(end - begin);
+      draws_.fill_uniform_from(bucket, network.rank(), begin, uniform);
+      for_each_layer_part(layer_ends, begin, end, [&](std::size_t l, std::size_t from, std::size_t size) {
+        draw_ternary(floats(bucket.gradient).subspan(from, size), floats(scales)[l],
+                     std::span(uniform).subspan(from - begin, size),
+                     elements<std::int8_t>(codes).subspan(from, size));
+      });
+      if (own != nullptr) expand({layer_ends, begin, end}, codes, scales, 1, *own);
+    };
+    const auto take = [&](std::size_t begin, std::size_t end) {
+      expand({layer_ends, begin, end}, codes, scales, network.world_size(), bucket.gradient);
+    };
+    if (gathers()) {
+      const auto all = static_cast<std::size_t>(bucket.size);
+      make(0, all);
+      sum_by_gathering(codes, network);
+      take(0, all);
+    } else {
+      network.all_reduce_codes(codes, 1, {.make = make, .take = take});
     }
-    expand(bucket, sum_over_workers(codes, network), scales, network.world_size(), bucket.gradient);
   }
 
   ExpectedTraffic traffic(const Bucket& bucket, int world_size) const override {
@@ -100,43 +119,42 @@ class TernGrad : public Compressor {
     return static_cast<float>(bound);
   }
 
-  void draw(const Bucket& bucket, const torch::Tensor& scales, int rank, const torch::Tensor& codes) const {
-    const torch::Tensor random = draws_.uniform(bucket, rank, bucket.size);
-    const std::span<const float> uniform = floats(random);
-    for (std::size_t l = 0; l < bucket.slices.size(); ++l) {
-      const Slice& slice = bucket.slices[l];
-      const auto begin = static_cast<std::size_t>(slice.offset);
-      const auto size = static_cast<std::size_t>(slice.size);
-      draw_ternary(floats(bucket.view(slice)), floats(scales)[l], uniform.subspan(begin, size),
-                   elements<std::int8_t>(codes).subspan(begin, size));
-    }
+  static std::vector<std::size_t> layer_ends_of(const Bucket& bucket) {
+    std::vector<std::size_t> ends;
+    for (const Slice& slice : bucket.slices)
+      ends.push_back(static_cast<std::size_t>(slice.offset + slice.size));
+    return ends;
   }
 
-  // values become (s/divisor)·codes, with each layer's s.
-  static void expand(const Bucket& bucket, const torch::Tensor& codes, const torch::Tensor& scales,
-                     int divisor, const torch::Tensor& values) {
-    for (std::size_t l = 0; l < bucket.slices.size(); ++l) {
-      const Slice& slice = bucket.slices[l];
-      const float unit = floats(scales)[l] / static_cast<float>(divisor);
-      expand_ternary(elements<std::int8_t>(codes.narrow(0, slice.offset, slice.size)), unit,
-                     floats(values.narrow(0, slice.offset, slice.size)));
-    }
+  // Of a bucket's entries, those in [begin, end).
+  struct Piece {
+    std::span<const std::size_t> layer_ends;
+    std::size_t begin = 0;
+    std::size_t end = 0;
+  };
+
+  // Values of the piece become (s/divisor)·codes, with each layer's s.
+  static void expand(const Piece& piece, const torch::Tensor& codes, const torch::Tensor& scales, int divisor,
+                     const torch::Tensor& values) {
+    for_each_layer_part(piece.layer_ends, piece.begin, piece.end,
+                        [&](std::size_t l, std::size_t begin, std::size_t size) {
+                          expand_ternary(elements<std::int8_t>(codes).subspan(begin, size),
+                                         floats(scales)[l] / static_cast<float>(divisor),
+                                         floats(values).subspan(begin, size));
+                        });
   }
 
-  torch::Tensor sum_over_workers(const torch::Tensor& codes, Collective& network) const {
-    if (!gathers()) {
-      network.all_reduce_codes(codes, 1);
-      return codes;
-    }
+  // Codes become their sums over workers.
+  static void sum_by_gathering(const torch::Tensor& codes, Collective& network) {
     const std::int64_t bytes = packed_code_bytes(codes.numel(), ternary_bits);
     const torch::Tensor packed = torch::empty({bytes}, torch::kByte);
     pack_codes(elements<std::int8_t>(codes), ternary_bits, elements<std::uint8_t>(packed));
-    torch::Tensor sums = torch::zeros_like(codes);
+    codes.zero_();
+    const torch::Tensor part = torch::empty_like(codes);
     for (const torch::Tensor& message : gather_equal(packed, network)) {
-      unpack_codes(elements<std::uint8_t>(message), ternary_bits, elements<std::int8_t>(codes));
-      sums += codes;
+      unpack_codes(elements<std::uint8_t>(message), ternary_bits, elements<std::int8_t>(part));
+      codes.add_(part);
     }
-    return sums;
   }
 
   TernGradOptions options_;

@@ -1,5 +1,6 @@
 #include "trainer/philox.hh"
 
+#include <algorithm>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -32,6 +33,15 @@ TEST(Philox, FillsWithTheWordsOfConsecutiveLanes) {
       EXPECT_EQ(uniform[i], static_cast<float>(expected >> 8U) / 16777216.0F);
     }
   }
+}
+
+TEST(Philox, FillsFromALaneOn) {
+  const RandomStream stream{.seed = 5, .step = 7, .bucket = 3, .rank = 5};
+  std::vector<float> whole(100);
+  fill_uniform(stream, whole);
+  std::vector<float> rest(100 - 64);
+  fill_uniform(stream, rest, 64 / 4);
+  EXPECT_TRUE(std::ranges::equal(rest, std::span(whole).subspan(64)));
 }
 
 TEST(Philox, UniformsLieInTheUnitIntervalWithTheRightMoments) {

@@ -67,8 +67,8 @@ TEST(CommunicationTrace, ElementsHaveTheirSizes) {
 }
 
 TEST(CommunicationTrace, OfANewerVersionIsRefused) {
-  EXPECT_THAT(refusal_after("/schema_version", 4),
-              HasSubstr("trace.json at /schema_version: is 4: the trace was made by a newer thinpipe"));
+  EXPECT_THAT(refusal_after("/schema_version", 5),
+              HasSubstr("trace.json at /schema_version: is 5: the trace was made by a newer thinpipe"));
 }
 
 TEST(CommunicationTrace, ThatPointsNowhereIsRefused) {
@@ -114,6 +114,13 @@ TEST(CommunicationTrace, OfCodesWhoseSumsDoNotFitIsRefused) {
               HasSubstr("must be at least 1 and at most 63"));
   EXPECT_THAT(refusal_after((call + "/type").c_str(), "int32"), HasSubstr("is of sums of int8 only"));
   EXPECT_THAT(refusal_after((call + "/reduction").c_str(), "max"), HasSubstr("is of sums of int8 only"));
+}
+
+TEST(CommunicationTrace, OfPiecesOfWhatHasNoneIsRefused) {
+  EXPECT_EQ(sum_in_pieces(parsed(every_operation()).exchanges.at(1).buckets.at(0).at(2))->elements, 9);
+  EXPECT_EQ(sum_in_pieces(parsed(every_operation()).exchanges.at(0).buckets.at(0).at(0)), nullptr);
+  EXPECT_THAT(refusal_after("/exchanges/0/buckets/0/0/in_pieces", true),
+              HasSubstr("is of sums of codes only"));
 }
 
 TEST(CommunicationTrace, OfEdgesThatAreNoneIsRefused) {

@@ -99,18 +99,57 @@ TEST_P(CollectiveTest, SumsOfCodesAreExact) {
         torch::Tensor expected = torch::zeros(elements, torch::kInt8);
         for (int r = 0; r < net.world_size(); ++r) expected += codes_of(r);
         torch::Tensor codes = codes_of(net.rank());
-        net.all_reduce_codes(codes, largest);
+        net.all_reduce_codes(codes, largest, {});
         EXPECT_TRUE(torch::equal(codes, expected)) << name("sum of codes", elements, torch::kInt8) << largest;
       }
     }
   });
 }
 
+// More than one block of the tree's, and ends within one.
+TEST_P(CollectiveTest, MakesAndTakesCodesInPieces) {
+  run([](Collective& net) {
+    for (const std::int64_t elements : {0, 1, 64, 65'536, 65'537, 200'003}) {
+      const auto code_of = [](std::size_t i, int rank) {
+        return static_cast<int>((i * static_cast<std::size_t>(2 * rank + 1) + i / 7) % 3) - 1;
+      };
+      const auto sum_at = [&](std::size_t i) {
+        int sum = 0;
+        for (int r = 0; r < net.world_size(); ++r) sum += code_of(i, r);
+        return sum;
+      };
+      torch::Tensor tensor = torch::full(elements, 100, torch::kInt8);  // until made, no code
+      auto* const codes = tensor.data_ptr<std::int8_t>();
+      std::size_t made = 0;
+      std::size_t taken = 0;
+      std::size_t wrong = 0;
+      const auto make = [&](std::size_t begin, std::size_t end) {
+        EXPECT_EQ(begin, made);
+        EXPECT_EQ(begin % CodePieces::granule, 0U);
+        EXPECT_LT(begin, end);
+        made = end;
+        for (std::size_t i = begin; i < end; ++i) codes[i] = static_cast<std::int8_t>(code_of(i, net.rank()));
+      };
+      const auto take = [&](std::size_t begin, std::size_t end) {
+        EXPECT_EQ(begin, taken);
+        EXPECT_LE(end, made);
+        EXPECT_LT(begin, end);
+        taken = end;
+        for (std::size_t i = begin; i < end; ++i) wrong += codes[i] == sum_at(i) ? 0 : 1;
+      };
+      net.all_reduce_codes(tensor, 1, {.make = make, .take = take});
+      EXPECT_EQ(made, static_cast<std::size_t>(elements));
+      EXPECT_EQ(taken, static_cast<std::size_t>(elements));
+      EXPECT_EQ(wrong, 0U) << elements;
+    }
+  });
+}
+
 TEST_P(CollectiveTest, RefusesCodesWhoseSumsWouldNotFit) {
   run([](Collective& net) {
-    EXPECT_THROW(net.all_reduce_codes(torch::zeros(3, torch::kInt32), 1), CollectiveError);
-    EXPECT_THROW(net.all_reduce_codes(torch::zeros(3, torch::kInt8), 0), CollectiveError);
-    EXPECT_THROW(net.all_reduce_codes(torch::zeros(3, torch::kInt8), 127 / net.world_size() + 1),
+    EXPECT_THROW(net.all_reduce_codes(torch::zeros(3, torch::kInt32), 1, {}), CollectiveError);
+    EXPECT_THROW(net.all_reduce_codes(torch::zeros(3, torch::kInt8), 0, {}), CollectiveError);
+    EXPECT_THROW(net.all_reduce_codes(torch::zeros(3, torch::kInt8), 127 / net.world_size() + 1, {}),
                  CollectiveError);
   });
 }

@@ -97,6 +97,29 @@ TEST(MeteredCollective, SectionSplitsTheTimeAroundCollectives) {
   });
 }
 
+TEST(MeteredCollective, PiecesOfCodesAreEncodingAndDecoding) {
+  run_metered([](MeteredCollective& net) {
+    CollectiveCall told;
+    net.listen([&](CollectiveCall call) { told = std::move(call); });
+    const auto wait = [](std::size_t /*begin*/, std::size_t /*end*/) { pause(); };
+    const auto began = std::chrono::steady_clock::now();
+    net.begin_section();
+    pause();
+    net.all_reduce_codes(torch::zeros(300, torch::kInt8), 1, {.make = wait, .take = wait});
+    pause();
+    const Section section = net.end_section();
+    const std::chrono::duration<double> whole = std::chrono::steady_clock::now() - began;
+    EXPECT_GE(section.encode_s, 0.004);
+    EXPECT_GE(section.between_s, 0.002);
+    EXPECT_GE(section.decode_s, 0.004);
+    EXPECT_GE(section.exchange_s, 0);
+    EXPECT_LE(section.encode_s + section.exchange_s + section.decode_s, whole.count());
+    EXPECT_NEAR(section.exchange_s, net.traffic().time.elapsed_s, 1e-12);
+    ASSERT_NE(sum_in_pieces(told), nullptr);
+    EXPECT_EQ(sum_in_pieces(told)->elements, 300);
+  });
+}
+
 TEST(MeteredCollective, NothingIsBetweenOneCollective) {
   run_metered([](MeteredCollective& net) {
     net.begin_section();

@@ -126,7 +126,7 @@ TEST(IslandTraffic, SumsOfCodesTakeTheBitsThatTheyNeed) {
   constexpr int n = 8;
   const torch::Tensor codes = torch::zeros(8 * elements, torch::kInt8);
   const std::int64_t measured =
-      measure("island", n, [&](Collective& net) { net.all_reduce_codes(codes.clone(), 1); });
+      measure("island", n, [&](Collective& net) { net.all_reduce_codes(codes.clone(), 1, {}); });
   constexpr int leaves = 4;         // 1 and 7
   constexpr int between = 2;        // 3 and 5, over the bottlenecks
   constexpr int in_the_middle = 1;  // 4 and 4

@@ -20,18 +20,20 @@ CommunicationTrace trace_of_every_operation() {
   const auto exchange_of = [](int rank) {
     const std::int64_t own = rank == 0 ? 3 : 5;
     return Exchange{
-        .buckets = {{AllReduceCall{.type = ElementType::float16, .elements = 10},
-                     AllGatherCall{.type = ElementType::uint8, .counts = {3, 5}}},
-                    {AllToAllCall{.type = ElementType::int32, .sent = {own, own}, .received = {3, 5}},
-                     BroadcastCall{.type = ElementType::int8, .elements = 7, .root = 1},
-                     MailboxCall{.message_bytes = 16,
-                                 .posts = {{.to = 1 - rank, .bytes = 16, .repeat = 2}, {.repeat = 2}}},
-                     AllReduceCall{.elements = 4, .takes_maximum = true},
-                     AllReduceCall{.type = ElementType::int8, .elements = 6, .largest_code = 63},
-                     EntrySumCall{.elements = 100,
-                                  .payload_bytes = 46,
-                                  .edges = {{.neighbour = 1 - rank, .sent = 46, .received = 40}}},
-                     BarrierCall{}}}};
+        .buckets = {
+            {AllReduceCall{.type = ElementType::float16, .elements = 10},
+             AllGatherCall{.type = ElementType::uint8, .counts = {3, 5}}},
+            {AllToAllCall{.type = ElementType::int32, .sent = {own, own}, .received = {3, 5}},
+             BroadcastCall{.type = ElementType::int8, .elements = 7, .root = 1},
+             MailboxCall{.message_bytes = 16,
+                         .posts = {{.to = 1 - rank, .bytes = 16, .repeat = 2}, {.repeat = 2}}},
+             AllReduceCall{.elements = 4, .takes_maximum = true},
+             AllReduceCall{.type = ElementType::int8, .elements = 6, .largest_code = 63},
+             AllReduceCall{.type = ElementType::int8, .elements = 6, .largest_code = 63, .in_pieces = true},
+             EntrySumCall{.elements = 100,
+                          .payload_bytes = 46,
+                          .edges = {{.neighbour = 1 - rank, .sent = 46, .received = 40}}},
+             BarrierCall{}}}};
   };
   trace.exchanges = {exchange_of(0), exchange_of(1)};
   trace.workers = {{{0, 4}}, {{1, 4}}};
@@ -86,7 +88,7 @@ TEST(Replayer, WarmsUpWithTheFirstBuckets) {
     });
     return calls;
   };
-  EXPECT_EQ(calls_of_a_warm_up(trace), 2U + 7U);
+  EXPECT_EQ(calls_of_a_warm_up(trace), 2U + 8U);
   trace.parameters[1].elements = std::int64_t{1} << 30;  // of the first bucket
   EXPECT_EQ(calls_of_a_warm_up(trace), 2U);
 }
@@ -100,7 +102,7 @@ TEST(Replayer, CountsWhatItSends) {
     Replayer replayer(trace, times, Computing::waits, metered);
     const Section section = replayer.iterate(rank).section;
     const std::int64_t own = rank == 0 ? 3 : 5;
-    EXPECT_EQ(section.payload_bytes, 10 * 2 + own + 2 * own * 4 + (rank == 1 ? 7 : 0) + 32 + 4 * 4 + 6 + 46);
+    EXPECT_EQ(section.payload_bytes, 10 * 2 + own + 2 * own * 4 + (rank == 1 ? 7 : 0) + 32 + 4 * 4 + 2 * 6 + 46);
     metered.unmetered().barrier();
   });
 }
@@ -143,6 +145,22 @@ TEST(Replayer, EncodesBeforeEachCollectiveWhatTheTrainingDidThere) {
     EXPECT_GE(section.encode_s, 0.01);
     EXPECT_GE(section.between_s, 0.008);
     EXPECT_GE(section.encode_s - section.between_s, 0.002);
+  });
+}
+
+TEST(Replayer, EncodesAndDecodesPiecesWhileTheirSumIsUnderWay) {
+  const CommunicationTrace trace = trace_of_one_bucket(
+      {AllReduceCall{.type = ElementType::int8, .elements = 100'000, .largest_code = 1, .in_pieces = true}});
+  ComputeTimes times = times_of(0, {0}, 0, 0);
+  times.encode_s = 0.01;
+  times.decode_s = 0.008;
+  run_in_process(1, [&](std::unique_ptr<Collective> member) {
+    MeteredCollective metered(std::move(member));
+    Replayer replayer(trace, times, Computing::waits, metered);
+    const Section section = replayer.iterate(0U).section;
+    EXPECT_GE(section.between_s, 0.01);
+    EXPECT_GE(section.encode_s, 0.01);
+    EXPECT_GE(section.decode_s, 0.008);
   });
 }
 

@@ -1,26 +1,32 @@
+#include <algorithm>
 #include <limits>
+#include <vector>
 
 #include "trainer/synchronisers/packed/packed_exchange.hh"
 #include "trainer/synchronisers/quantised/bucket_draws.hh"
+#include "trainer/synchronisers/quantised/layer_parts.hh"
 #include "trainer/synchronisers/quantised/ternary.hh"
 #include "trainer/synchronisers/residual.hh"
 
 namespace thinpipe::trainer {
 namespace {
 
-// Calls layer(l, begin, size) for each layer's part of the packed entries.
-void for_each_layer(const PackedLayout& layout, const auto& layer) {
+// s_l of each layer l.
+torch::Tensor scales_of(std::span<const float> values, const PackedLayout& layout) {
+  const torch::Tensor scales = torch::empty({std::ssize(layout.layer_ends)});
   std::size_t begin = 0;
   for (std::size_t l = 0; l < layout.layer_ends.size(); ++l) {
-    layer(l, begin, layout.layer_ends[l] - begin);
+    floats(scales)[l] = ternary_scale(values.subspan(begin, layout.layer_ends[l] - begin));
     begin = layout.layer_ends[l];
   }
+  return scales;
 }
 
 // Of the packed entries q, per layer l:
 //   s_l = max over workers of max|q|;  c_i in {-1, 0, 1};  out_i = s_l·(Σ_w c_i)/N
 // The maxima take an all-reduce of their own, L floats. N <= 127, as sums of codes are within int8; one more
-// code is the flag of an escape.
+// code, the last, is the flag of an escape. Codes are drawn, and sums expanded, piece by piece while others
+// are under way.
 class TernaryExchange : public PackedExchange {
  public:
   bool packs_whole() const override { return true; }
@@ -33,25 +39,35 @@ class TernaryExchange : public PackedExchange {
     const std::span<float> values = floats(packed);
     const bool escaped = layout.entries.gather(floats(bucket.gradient), 1.0F, values) > 0;
 
-    const torch::Tensor scales = torch::empty({std::ssize(layout.layer_ends)});
-    const std::span<float> scale = floats(scales);
-    for_each_layer(layout, [&](std::size_t l, std::size_t begin, std::size_t size) {
-      scale[l] = ternary_scale(values.subspan(begin, size));
-    });
+    const torch::Tensor scales = scales_of(values, layout);
+    const std::span<const float> scale = floats(scales);
     network.all_reduce(scales, Reduction::max);
 
     const torch::Tensor codes = torch::empty({layout.entries.packed_size() + 1}, torch::kChar);
     const std::span<std::int8_t> code = elements<std::int8_t>(codes);
-    encode(bucket, layout, scale, values, network.rank(), code.first(values.size()));
-    hold_back(bucket, layout, scale, values, code.first(values.size()));
-    code.back() = escaped ? 1 : 0;
-    network.all_reduce_codes(codes, 1);
+    begin_encoding(values.size());
+    const auto make = [&](std::size_t begin, std::size_t end) {
+      const std::size_t last = std::min(end, values.size());
+      encode({.bucket = bucket,
+              .rank = network.rank(),
+              .layer_ends = layout.layer_ends,
+              .scales = scale,
+              .begin = begin,
+              .values = values.subspan(begin, last - begin)},
+             code.subspan(begin, last - begin));
+      if (end == code.size()) code.back() = escaped ? 1 : 0;
+    };
+    const auto take = [&](std::size_t begin, std::size_t end) {
+      const auto expand = [&](std::size_t l, std::size_t from, std::size_t size) {
+        const float unit = scale[l] / static_cast<float>(network.world_size());
+        expand_ternary(code.subspan(from, size), unit, values.subspan(from, size));
+      };
+      for_each_layer_part(layout.layer_ends, begin, end, expand);
+    };
+    network.all_reduce_codes(codes, 1, {.make = make, .take = take});
     if (code.back() != 0) return false;
 
-    for_each_layer(layout, [&](std::size_t l, std::size_t begin, std::size_t size) {
-      const float unit = scale[l] / static_cast<float>(network.world_size());
-      expand_ternary(code.subspan(begin, size), unit, values.subspan(begin, size));
-    });
+    hold_back(bucket, layout);
     layout.entries.scatter(values, floats(bucket.gradient));
     return true;
   }
@@ -62,15 +78,32 @@ class TernaryExchange : public PackedExchange {
   }
 
  protected:
-  // Writes the code of every value.
-  virtual void encode(const Bucket& bucket, const PackedLayout& layout, std::span<const float> scales,
-                      std::span<const float> values, int rank, std::span<std::int8_t> codes) const = 0;
+  // Some of the packed values in a row.
+  struct Piece {
+    const Bucket& bucket;
+    int rank = 0;
+    std::span<const std::size_t> layer_ends;
+    std::span<const float> scales;  // of the layers
+    std::size_t begin = 0;          // among the packed values; a multiple of CodePieces::granule
+    std::span<const float> values;
+  };
 
-  // What the codes do not say of the values: before they are summed, and to no effect where an entry escapes,
-  // as then hold_nothing_back() follows.
-  virtual void hold_back(const Bucket& /*bucket*/, const PackedLayout& /*layout*/,
-                         std::span<const float> /*scales*/, std::span<const float> /*values*/,
-                         std::span<const std::int8_t> /*codes*/) {}
+  // Before the pieces of so many values.
+  virtual void begin_encoding(std::size_t /*size*/) {}
+
+  // Writes the code of every value.
+  virtual void encode(const Piece& piece, std::span<std::int8_t> codes) = 0;
+
+  // What the codes did not say of the values; where an entry has escaped, hold_nothing_back() comes instead.
+  virtual void hold_back(const Bucket& /*bucket*/, const PackedLayout& /*layout*/) {}
+
+  // Calls layer(scale, begin, size) for each layer's part of the piece, whose first value is at 0.
+  static void for_each_layer(const Piece& piece, const auto& layer) {
+    for_each_layer_part(piece.layer_ends, piece.begin, piece.begin + piece.values.size(),
+                        [&](std::size_t l, std::size_t begin, std::size_t size) {
+                          layer(piece.scales[l], begin - piece.begin, size);
+                        });
+  }
 };
 
 // TernGrad's codes: c_i = sign(q_i)·Bernoulli(|q_i| / s_l). Unbiased for the masked mean; no residual, as in
@@ -84,18 +117,18 @@ class StochasticTernary : public TernaryExchange {
   void begin_step(std::uint64_t step) override { draws_.begin_step(step); }
 
  protected:
-  void encode(const Bucket& bucket, const PackedLayout& layout, std::span<const float> scales,
-              std::span<const float> values, int rank, std::span<std::int8_t> codes) const override {
-    const torch::Tensor random = draws_.uniform(bucket, rank, std::ssize(values));
-    const std::span<const float> uniform = floats(random);
-    for_each_layer(layout, [&](std::size_t l, std::size_t begin, std::size_t size) {
-      draw_ternary(values.subspan(begin, size), scales[l], uniform.subspan(begin, size),
+  void encode(const Piece& piece, std::span<std::int8_t> codes) override {
+    uniform_.resize(piece.values.size());
+    draws_.fill_uniform_from(piece.bucket, piece.rank, piece.begin, uniform_);
+    for_each_layer(piece, [&](float scale, std::size_t begin, std::size_t size) {
+      draw_ternary(piece.values.subspan(begin, size), scale, std::span(uniform_).subspan(begin, size),
                    codes.subspan(begin, size));
     });
   }
 
  private:
   BucketDraws draws_;
+  std::vector<float> uniform_;  // for one piece
 };
 
 // An extension to the paper: what the codes leave unsaid is added to the next gradient.
@@ -123,28 +156,27 @@ class FeedbackTernary : public TernaryExchange {
   void load(const TensorMap& state, const std::string& prefix) override { residual_.load(state, prefix); }
 
  protected:
-  void encode(const Bucket& /*bucket*/, const PackedLayout& layout, std::span<const float> scales,
-              std::span<const float> values, int /*rank*/, std::span<std::int8_t> codes) const override {
-    for_each_layer(layout, [&](std::size_t l, std::size_t begin, std::size_t size) {
-      round_ternary(values.subspan(begin, size), scales[l], codes.subspan(begin, size));
+  void begin_encoding(std::size_t size) override { left_.resize(size); }
+
+  void encode(const Piece& piece, std::span<std::int8_t> codes) override {
+    const std::span<float> left = std::span(left_).subspan(piece.begin, piece.values.size());
+    for_each_layer(piece, [&](float scale, std::size_t begin, std::size_t size) {
+      round_ternary(piece.values.subspan(begin, size), scale, codes.subspan(begin, size));
+      for (std::size_t i = begin; i < begin + size; ++i) {
+        left[i] = piece.values[i] - scale * static_cast<float>(codes[i]);
+      }
     });
   }
 
-  void hold_back(const Bucket& bucket, const PackedLayout& layout, std::span<const float> scales,
-                 std::span<const float> values, std::span<const std::int8_t> codes) override {
-    std::vector<float> left(values.size());
-    for_each_layer(layout, [&](std::size_t l, std::size_t begin, std::size_t size) {
-      for (std::size_t i = begin; i < begin + size; ++i) {
-        left[i] = values[i] - scales[l] * static_cast<float>(codes[i]);
-      }
-    });
+  void hold_back(const Bucket& bucket, const PackedLayout& layout) override {
     const torch::Tensor remainder = torch::empty({bucket.size});
-    layout.entries.scatter(left, floats(remainder));
+    layout.entries.scatter(left_, floats(remainder));
     residual_.stage(bucket, remainder);
   }
 
  private:
   Residual residual_;
+  std::vector<float> left_;  // of the bucket in exchange, its packed values' remainders
 };
 
 }  // namespace

@@ -20,6 +20,12 @@ class BucketDraws {
     return out;
   }
 
+  // Those from `first` on, a multiple of 4: as many as there is room for.
+  void fill_uniform_from(const Bucket& bucket, int rank, std::size_t first, std::span<float> out) const {
+    fill_uniform(stream(bucket, static_cast<std::uint32_t>(rank)), out,
+                 static_cast<std::uint32_t>(first / 4));
+  }
+
   // Of all workers alike.
   RandomStream shared(const Bucket& bucket) const { return stream(bucket, shared_rank); }
 

@@ -137,14 +137,16 @@ class AllReduceThc : public ThcExchange {
     }
     const torch::Tensor levels = torch::empty({std::ssize(codes)}, torch::kChar);
     const auto own = elements<std::int8_t>(levels);
-    for (std::size_t i = 0; i < codes.size(); ++i) {
-      own[i] = static_cast<std::int8_t>(table_.levels()[codes[i]] - offset);
-    }
-    network.all_reduce_codes(levels, largest);
     std::vector<std::uint16_t> sums(codes.size());
-    for (std::size_t i = 0; i < sums.size(); ++i) {
-      sums[i] = static_cast<std::uint16_t>(own[i] + world_size * offset);
-    }
+    const auto make = [&](std::size_t begin, std::size_t end) {
+      for (std::size_t i = begin; i < end; ++i)
+        own[i] = static_cast<std::int8_t>(table_.levels()[codes[i]] - offset);
+    };
+    const auto take = [&](std::size_t begin, std::size_t end) {
+      for (std::size_t i = begin; i < end; ++i)
+        sums[i] = static_cast<std::uint16_t>(own[i] + world_size * offset);
+    };
+    network.all_reduce_codes(levels, largest, {.make = make, .take = take});
     return sums;
   }
 

@@ -1,7 +1,7 @@
 // How long an all-reduce takes over the paper's emulated network, over the least that its bytes allow, by way
 // of exchange, cap, size and number of workers: our backends, and PyTorch's own all_reduce, in the same
-// network and the same run, and what the simulation says. Workers are programs of their own (worker.cc,
-// peer.py) in the network's hosts.
+// network and the same run, and what the simulation says; and sums of ternary codes. Workers are programs of
+// their own (worker.cc, peer.py) in the network's hosts.
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
@@ -182,8 +182,11 @@ int run(int argc, char** argv) {
       ->capture_default_str();
   program.add_option("--sizes", options.sizes_mb, "Vectors of float32, in MB")->capture_default_str();
   program
-      .add_option("--ways", options.ways,
-                  "Backends; pytorch: torch.distributed's, of python3-torch; simulated: no run at all")
+      .add_option(
+          "--ways", options.ways,
+          "Backends; pytorch: torch.distributed's, of python3-torch; simulated: no run at all; ternary: "
+          "codes drawn of the vector, summed along the tree and expanded, one after the other; "
+          "ternary-pieces: piece by piece, while others are under way")
       ->capture_default_str();
   program
       .add_option("--crowds", options.crowds, "How many workers are in the place of each of the topology's")

@@ -1,4 +1,5 @@
-// A worker of exchange_benchmark: one backend's all_reduce, several times. Prints its times as JSON.
+// A worker of exchange_benchmark: one backend's all_reduce, or a sum of ternary codes along the tree, several
+// times. Prints its times as JSON.
 #include <chrono>
 
 #include <CLI/CLI.hpp>
@@ -6,15 +7,58 @@
 
 #include "harness/processor_time.hh"
 #include "trainer/collectives/collective.hh"
+#include "trainer/philox.hh"
+#include "trainer/synchronisers/quantised/ternary.hh"
+#include "trainer/tensor_span.hh"
 
 namespace thinpipe::trainer {
 namespace {
 
+constexpr const char* ternary = "ternary";
+constexpr const char* ternary_in_pieces = "ternary-pieces";
+
+bool is_ternary(const std::string& way) {
+  return way == ternary || way == ternary_in_pieces;
+}
+
+// Draws codes with a scale of 1, sums them up and expands the sums.
+void sum_ternary(const std::string& way, const torch::Tensor& tensor, Collective& net) {
+  const std::span<float> values = floats(tensor);
+  const torch::Tensor codes = torch::empty(tensor.numel(), torch::kInt8);
+  const auto code = elements<std::int8_t>(codes);
+  const RandomStream stream{.rank = static_cast<std::uint32_t>(net.rank())};
+  std::vector<float> uniform;
+  const auto draw = [&](std::size_t begin, std::size_t end) {
+    uniform.resize(end - begin);
+    fill_uniform(stream, uniform, static_cast<std::uint32_t>(begin / 4));
+    draw_ternary(values.subspan(begin, end - begin), 1, uniform, code.subspan(begin, end - begin));
+  };
+  const auto expand = [&](std::size_t begin, std::size_t end) {
+    expand_ternary(code.subspan(begin, end - begin), 1, values.subspan(begin, end - begin));
+  };
+  if (way == ternary_in_pieces) {
+    net.all_reduce_codes(codes, 1, {.make = draw, .take = expand});
+  } else {
+    draw(0, values.size());
+    net.all_reduce_codes(codes, 1, {});
+    expand(0, values.size());
+  }
+}
+
+void sum(const std::string& way, const torch::Tensor& tensor, Collective& net) {
+  if (is_ternary(way)) {
+    sum_ternary(way, tensor, net);
+  } else {
+    net.all_reduce(tensor, Reduction::sum);
+  }
+}
+
 void work(const std::string& way, const Membership& membership, std::int64_t elements, int repetitions) {
   torch::set_num_threads(1);
-  const auto net = CollectiveRegistry::instance().make({{"name", way}}, Place{"--way", ""}, membership);
+  const auto net = CollectiveRegistry::instance().make({{"name", is_ternary(way) ? "island" : way}},
+                                                       Place{"--way", ""}, membership);
   const torch::Tensor tensor = torch::ones(elements);
-  net->all_reduce(tensor, Reduction::sum);
+  sum(way, tensor, *net);
   if (!tensor.eq(net->world_size()).all().item<bool>()) throw Error(way + " sums wrongly");
   Json seconds = Json::array();
   const double busy_before_s = read_machine_time().busy_s;
@@ -22,7 +66,7 @@ void work(const std::string& way, const Membership& membership, std::int64_t ele
     tensor.fill_(1);
     net->barrier();
     const auto began = std::chrono::steady_clock::now();
-    net->all_reduce(tensor, Reduction::sum);
+    sum(way, tensor, *net);
     seconds.push_back(std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count());
   }
   net->barrier();
