@@ -2,6 +2,7 @@
 
 #include <map>
 #include <numeric>
+#include <optional>
 
 #include <fmt/format.h>
 
@@ -17,8 +18,8 @@
 namespace thinpipe::trainer {
 namespace {
 
-// A sweep's configurations mostly share their data and often their model: each data set is read once, and a
-// model is made anew only when it differs from the last one's.
+// A sweep's configurations mostly share their data and often their model and what of it is pruned: each data
+// set is read once, and a model or a mask is made anew only when it differs from the last one.
 class Cache {
  public:
   const Dataset& dataset(const TrainingConfig& config) {
@@ -56,8 +57,19 @@ class Cache {
       model_ = make_model(config, dataset(config).shape(), {});
       if (config.weights.file) load_file(config);
       model_key_ = key;
+      mask_.reset();
     }
     return *model_;
+  }
+
+  // Of that model, with the ratio that pruning ends at.
+  const Mask& final_mask(const TrainingConfig& config) {
+    Model& pruned = model(config);
+    if (!mask_ || config.pruning != pruning_) {
+      mask_ = choose_mask(config, pruned, dataset(config), make_pruning(config).schedule.final_ratio());
+      pruning_ = config.pruning;
+    }
+    return *mask_;
   }
 
  private:
@@ -97,6 +109,8 @@ class Cache {
   std::map<std::string, std::string> weights_hashes_;
   std::shared_ptr<Model> model_;
   Json model_key_;
+  std::optional<Mask> mask_;
+  Json pruning_;  // that it is of
 };
 
 // As gradients will probably arrive: the last parameter of the model first.
@@ -191,11 +205,11 @@ ExpectedTraffic weighted(const ExpectedTraffic& a, double share, const ExpectedT
 
 // The mean over a run's steps. Traffic goes with the number of weights kept, and that with the schedule's
 // ratio, so that one choice of a mask will do for a whole ramp.
-ExpectedTraffic mean_traffic(const TrainingConfig& config, const Dataset& dataset, Model& model,
-                             std::int64_t iterations) {
+ExpectedTraffic mean_traffic(const TrainingConfig& config, Cache& cache, std::int64_t iterations) {
+  const Model& model = cache.model(config);
   const PruningSchedule schedule = make_pruning(config).schedule;
-  const ExpectedTraffic whole = expected_traffic(config, model, Mask::keep_all(model));
-  if (schedule.final_ratio() == 0) return whole;
+  const auto whole = [&] { return expected_traffic(config, model, Mask::keep_all(model)); };
+  if (schedule.final_ratio() == 0) return whole();
   if (schedule.end() >= iterations) {
     throw InputError(
         Place{} / "pruning" / "at_iteration",
@@ -203,12 +217,15 @@ ExpectedTraffic mean_traffic(const TrainingConfig& config, const Dataset& datase
                     "more epochs",
                     schedule.end(), iterations));
   }
-  const Mask mask = choose_mask(config, model, dataset, schedule.final_ratio());
-  return weighted(expected_traffic(config, model, mask), schedule.mean_share(iterations), whole);
+  const ExpectedTraffic pruned = expected_traffic(config, model, cache.final_mask(config));
+  const double share = schedule.mean_share(iterations);
+  return share == 1 ? pruned : weighted(pruned, share, whole());
 }
 
-Json plan(const TrainingConfig& config, const Dataset& dataset, Model& model) {
+Json plan(const TrainingConfig& config, Cache& cache) {
+  const Dataset& dataset = cache.dataset(config);
   check_targets(config, dataset);
+  const Model& model = cache.model(config);
   const auto synchroniser = make_synchroniser(config, model, Mask::keep_all(model));
   check_momentum(config, *synchroniser);
   if (const auto local_steps = synchroniser->local_steps()) check_rounds(config, *local_steps);
@@ -221,7 +238,7 @@ Json plan(const TrainingConfig& config, const Dataset& dataset, Model& model) {
   const std::int64_t iterations = config.training.epochs * sampler.batches_per_epoch();
   const double exchanges_per_iteration =
       static_cast<double>(exchanges_in(iterations, *synchroniser)) / static_cast<double>(iterations);
-  const ExpectedTraffic traffic = mean_traffic(config, dataset, model, iterations);
+  const ExpectedTraffic traffic = mean_traffic(config, cache, iterations);
   const std::int64_t every = config.training.evaluate_every_iterations;
   return {{"parameters", parameters},
           {"gradient_bytes", 4 * parameters},
@@ -248,7 +265,7 @@ Json describe_registry() {
 Json check_configuration(const Json& value, Cache& cache) {
   try {
     const TrainingConfig config = parse_training_config(value, {});
-    const Json expected = plan(config, cache.dataset(config), cache.model(config));
+    const Json expected = plan(config, cache);
     cache.check_pretraining(config);
     return {
         {"ok", true}, {"config", to_json(config)}, {"plan", expected}, {"content", cache.content(config)}};

@@ -10,20 +10,23 @@ namespace {
 using ::testing::HasSubstr;
 
 // One layer of 16 x 2 weights and 2 biases; 8 steps.
+Json configuration(const Json& pruning, const Json& synchroniser) {
+  return {{"workers", 2},
+          {"model", {{"name", "mlp"}, {"hidden", Json::array()}}},
+          {"dataset",
+           {{"name", "synthetic"},
+            {"height", 4},
+            {"width", 4},
+            {"classes", 2},
+            {"train_examples", 64},
+            {"test_examples", 2}}},
+          {"training", {{"batch_size_per_worker", 4}}},
+          {"pruning", pruning},
+          {"synchroniser", synchroniser}};
+}
+
 Json answer(const Json& pruning, const Json& synchroniser) {
-  const Json config = {{"workers", 2},
-                       {"model", {{"name", "mlp"}, {"hidden", Json::array()}}},
-                       {"dataset",
-                        {{"name", "synthetic"},
-                         {"height", 4},
-                         {"width", 4},
-                         {"classes", 2},
-                         {"train_examples", 64},
-                         {"test_examples", 2}}},
-                       {"training", {{"batch_size_per_worker", 4}}},
-                       {"pruning", pruning},
-                       {"synchroniser", synchroniser}};
-  return check_configurations(Json::array({config})).front();
+  return check_configurations(Json::array({configuration(pruning, synchroniser)})).front();
 }
 
 double payload(const Json& pruning, Json synchroniser = {{"name", "pactrain"}}) {
@@ -62,6 +65,28 @@ TEST(Plan, RefusesPruningThatTheRunIsTooShortFor) {
   EXPECT_EQ(found["pointer"], "/pruning/at_iteration");
   EXPECT_THAT(found["message"].get<std::string>(),
               HasSubstr("pruning ends after 8 steps, but the run has only 8"));
+}
+
+// Models and masks are made anew only where they differ from the last ones.
+TEST(Check, AnswersTogetherWhatItAnswersOneByOne) {
+  Json configurations = Json::array();
+  const auto add = [&](std::int64_t hidden, const Json& pruning, const char* synchroniser) {
+    Json& config = configurations.emplace_back(configuration(pruning, {{"name", synchroniser}}));
+    config["model"]["hidden"] = {hidden, 10};
+  };
+  for (const std::int64_t hidden : {40, 9}) {
+    for (const char* criterion : {"magnitude", "magnitude_per_layer"}) {
+      for (const double ratio : {0.5, 0.25}) {
+        for (const char* synchroniser : {"pactrain", "dense"})
+          add(hidden, {{"ratio", ratio}, {"criterion", criterion}}, synchroniser);
+      }
+    }
+  }
+  Json one_by_one = Json::array();
+  for (const Json& each : configurations)
+    one_by_one.push_back(check_configurations(Json::array({each})).front());
+  EXPECT_EQ(check_configurations(configurations), one_by_one);
+  EXPECT_TRUE(one_by_one.front()["ok"].get<bool>()) << one_by_one.front();
 }
 
 TEST(Check, ReadsWhatTheRunWouldNeedLater) {
