@@ -58,6 +58,10 @@ void Measurements::add_times(const Json& event) {
     if (!all_s.is_null()) all_s = all_s.get<double>() + part_s.get<double>();
   }
   const auto train_time_s = event.at("train_time_s").get<double>();
+  if (event.value("stands_for_first", false)) {
+    train_time_s_ = train_time_s;
+    return;
+  }
   iteration_times_s_.push_back(event.at("iteration_time_s").get<double>());
   train_time_s_ = train_time_s;
   parts_s_ = std::move(parts_s);

@@ -30,7 +30,8 @@ std::vector<Json> ReplayedTraining::simulate(const netem::Topology& topology, co
   double train_time_s = 0;
   Json classes = Json::array();
   for (const StepClass& each : schedule_.classes) {
-    const double start_s = &each == &schedule_.classes.front() ? times.start_s : 0;
+    const bool is_first = &each == &schedule_.classes.front();
+    const double start_s = is_first ? times.start_s : 0;
     SampleMean durations;
     for (const JointStep& sample : each.samples) {
       const SimulatedIteration iteration = simulator.iterate(sample);
@@ -39,6 +40,7 @@ std::vector<Json> ReplayedTraining::simulate(const netem::Topology& topology, co
       train_time_s += iteration_time_s;
       events.push_back({{"event", "replayed_iteration"},
                         {"iteration", std::ssize(events) + 1},
+                        {"stands_for_first", is_first && schedule_.classes.size() > 1},
                         {"train_time_s", train_time_s},
                         {"iteration_time_s", iteration_time_s},
                         {"load_s", times.load_s},

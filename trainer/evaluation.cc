@@ -55,10 +55,12 @@ Evaluation evaluate(Model& model, const Dataset& dataset, Collective& collective
           .accuracy = static_cast<double>(sums[1].item<std::int64_t>()) / labels};
 }
 
-void evaluate_one_example(Model& model, const Dataset& dataset) {
+void evaluate_one_batch(Model& model, const Dataset& dataset) {
   const torch::NoGradGuard no_grad;
+  const std::int64_t size = std::min(kBatch, dataset.test().size());
+  const Batch batch = prepare_batch(dataset, dataset.test(), 0, size).to(model.parameters().front().device());
   model.eval();
-  model.forward(prepare_batch(dataset, dataset.test(), 0, 1).to(model.parameters().front().device()).inputs);
+  model.forward(batch.inputs);
   model.train();
 }
 

@@ -17,8 +17,8 @@ struct Evaluation {
 // everywhere.
 Evaluation evaluate(Model& model, const Dataset& dataset, Collective& collective);
 
-// What evaluating makes a process do for the first time, for the price of one example. By this worker alone.
-void evaluate_one_example(Model& model, const Dataset& dataset);
+// What evaluating makes a process do for the first time, at the price of a batch. By this worker alone.
+void evaluate_one_batch(Model& model, const Dataset& dataset);
 
 // The mean over all workers of quantities each has a sum and a count of; exact to 1e-6 of the sum, the same
 // on every worker. Collective.

@@ -83,7 +83,7 @@ void TrainingLoop::run() {
 
 void TrainingLoop::take_steps(std::int64_t count, const std::function<void(const StepTimes&)>& observe) {
   exchange_->await_gradients(true);
-  if (iteration_ == 0) evaluate_one_example(*model_, dataset_);
+  if (iteration_ == 0) evaluate_one_batch(*model_, dataset_);
   for (std::int64_t i = 0; i < count; ++i) observe(step());
 }
 

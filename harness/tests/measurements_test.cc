@@ -49,6 +49,21 @@ TEST(Measurements, SumsBytesAndAveragesTimes) {
   EXPECT_EQ(measurements.curve().size(), 1);
 }
 
+TEST(Measurements, OfReplaysAreNotOfWhatStandsForTheFirstStep) {
+  Measurements measurements;
+  Json first = iteration(1, 9, 9);
+  first["event"] = "replayed_iteration";
+  first["stands_for_first"] = true;
+  measurements.add(first);
+  EXPECT_TRUE(measurements.iteration_time_s().is_null());
+  EXPECT_DOUBLE_EQ(measurements.train_time_s(), 9);
+  first["iteration"] = 2;
+  first["iteration_time_s"] = 1;
+  first["stands_for_first"] = false;
+  measurements.add(first);
+  EXPECT_DOUBLE_EQ(measurements.iteration_time_s().at("mean").get<double>(), 1);
+}
+
 // What a trainer other than ours cannot tell apart.
 TEST(Measurements, AnUnknownPartStaysUnknown) {
   Measurements measurements;

@@ -53,7 +53,7 @@ class Replay {
  private:
   // Iterations follow each other without a break, as in training: that a worker is late shows in the time of
   // the next one. Only now and then rank 0 tells whether it is enough. A first step that others follow gets
-  // the least: it is to be neither most of what a record says of iterations nor most of the replay.
+  // the least: it is not to be most of the replay.
   SampleMean measure(const StepClass& steps, bool starts) {
     SampleMean times;
     const bool is_one_of_many = starts && schedule_.classes.size() > 1;
@@ -63,7 +63,7 @@ class Replay {
         const auto next = static_cast<std::size_t>(times.count()) % steps.samples.size();
         const ReplayedIteration iteration = iterate(steps.samples[next], starts);
         times.add(iteration.iteration_time_s);
-        report(iteration);
+        report(iteration, is_one_of_many);
       }
       until = std::min(2 * until, most_iterations);
     } while (!is_one_of_many && !is_enough(times));
@@ -79,13 +79,14 @@ class Replay {
     return step[static_cast<std::size_t>(collective_.rank())];
   }
 
-  void report(const ReplayedIteration& iteration) {
+  void report(const ReplayedIteration& iteration, bool stands_for_first) {
     ++iterations_;
     pulse_.count(iterations_);
     train_time_s_ += iteration.iteration_time_s;
     total_ += iteration.section;
     events_({{"event", "replayed_iteration"},
              {"iteration", iterations_},
+             {"stands_for_first", stands_for_first},
              {"train_time_s", train_time_s_},
              {"iteration_time_s", iteration.iteration_time_s},
              {"encode_s", iteration.section.encode_s},
