@@ -30,7 +30,7 @@ std::string processor_name() {
 
 void for_each_time(ComputeTimes& times, const auto& action) {
   for (double* each : {&times.load_s, &times.compute_s, &times.finish_s, &times.encode_s, &times.decode_s,
-                       &times.between_s, &times.prepare_s, &times.start_s}) {
+                       &times.between_s, &times.taking_s, &times.prepare_s, &times.start_s}) {
     action(*each);
   }
   for (double& each : times.ready_s) action(each);
@@ -64,9 +64,11 @@ class Sums {
     elapsed_.encode_s += section.encode_s;
     elapsed_.decode_s += section.decode_s;
     elapsed_.between_s += section.between_s;
+    elapsed_.taking_s += section.taking_s;
     processor_.encode_s += section.encode_processor_s;
     processor_.decode_s += section.decode_processor_s;
     processor_.between_s += section.between_processor_s;
+    processor_.taking_s += section.taking_processor_s;
   }
 
   // All workers' together; all of them call it.
@@ -112,7 +114,7 @@ class Sums {
   ComputeTimes mean(ComputeTimes sums) const {
     const double exchanges = std::max(exchanges_, 1.0);
     for (double* each : {&sums.load_s, &sums.compute_s, &sums.finish_s, &sums.prepare_s}) *each /= steps_;
-    for (double* each : {&sums.encode_s, &sums.decode_s, &sums.between_s}) *each /= exchanges;
+    for (double* each : {&sums.encode_s, &sums.decode_s, &sums.between_s, &sums.taking_s}) *each /= exchanges;
     for (double& each : sums.ready_s) each /= exchanges;
     const double later_s =
         sums.load_s + sums.compute_s + sums.finish_s + sums.prepare_s + sums.encode_s + sums.decode_s;

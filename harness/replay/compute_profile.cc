@@ -26,6 +26,7 @@ void write_times(const ComputeTimes& all, Json& out) {
   out["ready_s"] = all.ready_s;
   for (const Time& time : times) out[time.name] = all.*time.member;
   out["between_s"] = all.between_s;
+  out["taking_s"] = all.taking_s;
   out["prepare_s"] = all.prepare_s;
   out["start_s"] = all.start_s;
 }
@@ -36,7 +37,10 @@ void read_times(JsonObject& object, std::int64_t schema_version, ComputeTimes& a
   if (schema_version >= 2)
     object.read("between_s", all.between_s, {.at_least = 0, .at_most = all.encode_s, .required = true});
   if (schema_version >= 3) object.read("prepare_s", all.prepare_s, {.at_least = 0, .required = true});
-  if (schema_version >= 4) object.read("start_s", all.start_s, {.at_least = 0, .required = true});
+  if (schema_version >= 4) {
+    object.read("taking_s", all.taking_s, {.at_least = 0, .at_most = all.decode_s, .required = true});
+    object.read("start_s", all.start_s, {.at_least = 0, .required = true});
+  }
 }
 
 }  // namespace

@@ -10,7 +10,7 @@
 
 namespace thinpipe {
 
-// 1 had no between_s, 2 neither prepare_s nor variation, 3 no start_s.
+// 1 had no between_s, 2 neither prepare_s nor variation, 3 neither start_s nor taking_s.
 inline constexpr int profile_schema_version = 4;
 
 struct ComputeTimes {
@@ -21,6 +21,7 @@ struct ComputeTimes {
   double encode_s = 0;               // of the whole gradient, by the method
   double decode_s = 0;
   double between_s = 0;  // of encode_s, what comes between a bucket's collectives and not before them
+  double taking_s = 0;   // of decode_s, what is done piece by piece while others are under way
   double prepare_s = 0;  // meanwhile, by a thread of its own, for the next batch; 0 where nobody waits for it
   double start_s = 0;    // by how much longer all of a training's first iteration takes than of later ones
 };

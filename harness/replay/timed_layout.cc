@@ -9,9 +9,12 @@ CallCoding TimedBucket::coding(const ComputeTimes& times, const std::vector<Coll
   const auto others = static_cast<double>(calls.size()) - 1;
   const double between_s = others > 0 ? times.between_s : 0;
   const double encode_s = share * (call == 0 ? times.encode_s - between_s : between_s / others);
-  const double decode_s = call + 1 >= calls.size() ? share * times.decode_s : 0;
-  if (overlaps && call < calls.size() && sum_in_pieces(calls[call]) != nullptr)
-    return {.making_s = encode_s, .taking_s = decode_s};
+  const bool is_last = call + 1 >= calls.size();
+  const double decode_s = is_last ? share * times.decode_s : 0;
+  if (overlaps && call < calls.size() && sum_in_pieces(calls[call]) != nullptr) {
+    const double taking_s = is_last ? share * times.taking_s : 0;
+    return {.making_s = encode_s, .taking_s = taking_s, .after_s = decode_s - taking_s};
+  }
   return {.before_s = encode_s, .after_s = decode_s};
 }
 

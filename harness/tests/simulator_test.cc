@@ -216,7 +216,9 @@ TEST(Simulator, CodesWhilePiecesAreUnderWay) {
   codes.in_pieces = true;
   const CommunicationTrace trace = trace_of(2, [&](int) { return codes; });
   const auto coded = [&](double encode_s, double decode_s, const Ways& ways) {
-    return simulated(trace, {.ready_s = {0}, .encode_s = encode_s, .decode_s = decode_s}, pair, ways);
+    return simulated(trace,
+                     {.ready_s = {0}, .encode_s = encode_s, .decode_s = decode_s, .taking_s = decode_s}, pair,
+                     ways);
   };
   EXPECT_NEAR(coded(0.4 * sum_s, 0.5 * sum_s, tree).iteration_time_s, sum_s, 1e-9);
   EXPECT_NEAR(coded(0.4 * sum_s, 0.5 * sum_s, tree).exchange_s, sum.exchange_s - 0.9 * sum_s, 1e-9);

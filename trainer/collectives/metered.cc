@@ -214,6 +214,8 @@ Section MeteredCollective::end_section() const {
           .encode_processor_s = encode.processor_s,
           .between_processor_s = std::max(0.0, between.processor_s),
           .decode_processor_s = decode.processor_s,
+          .taking_s = taken_.elapsed_s,
+          .taking_processor_s = taken_.processor_s,
           .payload_bytes = traffic_.payload_bytes - section_start_.payload_bytes,
           .sent_bytes = traffic_.sent_bytes - section_start_.sent_bytes,
           .collectives = traffic_.collectives - section_start_.collectives};

@@ -34,6 +34,8 @@ struct Section {
   double encode_processor_s = 0;  // of this thread, in encode_s
   double between_processor_s = 0;
   double decode_processor_s = 0;
+  double taking_s = 0;  // of decode_s, while other pieces were under way
+  double taking_processor_s = 0;
   std::int64_t payload_bytes = 0;
   double sent_bytes = 0;
   std::int64_t collectives = 0;
@@ -46,6 +48,8 @@ struct Section {
     encode_processor_s += other.encode_processor_s;
     between_processor_s += other.between_processor_s;
     decode_processor_s += other.decode_processor_s;
+    taking_s += other.taking_s;
+    taking_processor_s += other.taking_processor_s;
     payload_bytes += other.payload_bytes;
     sent_bytes += other.sent_bytes;
     collectives += other.collectives;

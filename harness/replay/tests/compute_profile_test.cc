@@ -25,7 +25,8 @@ ComputeProfile a_profile() {
                       .finish_s = 0.02,
                       .encode_s = 0.003,
                       .decode_s = 0.004,
-                      .between_s = 0.001},
+                      .between_s = 0.001,
+                      .taking_s = 0.002},
           .processor =
               ComputeTimes{.ready_s = {0.12, 0.1}, .compute_s = 0.13, .prepare_s = 0.01, .start_s = 0.02},
           .variation = 0.05};
@@ -84,6 +85,7 @@ TEST(ComputeProfile, OfTheFirstVersionHasAllEncodingBeforeCollectives) {
   for (Json* times : {&first, &first["processor"]}) {
     times->erase("between_s");
     times->erase("prepare_s");
+    times->erase("taking_s");
     times->erase("start_s");
   }
   first.erase("variation");
@@ -96,6 +98,7 @@ TEST(ComputeProfile, OfTheSecondVersionPreparesNoBatchesAndDoesNotVary) {
   EXPECT_THROW(parse_profile(second, "profile.json"), InputError);
   for (Json* times : {&second, &second["processor"]}) {
     times->erase("prepare_s");
+    times->erase("taking_s");
     times->erase("start_s");
   }
   second.erase("variation");
@@ -108,7 +111,10 @@ TEST(ComputeProfile, OfTheThirdVersionStartsLikeEveryIteration) {
   Json third = to_json(a_profile());
   third["schema_version"] = 3;
   EXPECT_THROW(parse_profile(third, "profile.json"), InputError);
-  for (Json* times : {&third, &third["processor"]}) times->erase("start_s");
+  for (Json* times : {&third, &third["processor"]}) {
+    times->erase("taking_s");
+    times->erase("start_s");
+  }
   const ComputeProfile profile = parse_profile(third, "profile.json");
   EXPECT_EQ(profile.processor->start_s, 0);
   EXPECT_EQ(profile.variation, 0.05);

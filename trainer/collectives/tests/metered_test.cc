@@ -112,6 +112,8 @@ TEST(MeteredCollective, PiecesOfCodesAreEncodingAndDecoding) {
     EXPECT_GE(section.encode_s, 0.004);
     EXPECT_GE(section.between_s, 0.002);
     EXPECT_GE(section.decode_s, 0.004);
+    EXPECT_GE(section.taking_s, 0.002);
+    EXPECT_GE(section.decode_s - section.taking_s, 0.002);
     EXPECT_GE(section.exchange_s, 0);
     EXPECT_LE(section.encode_s + section.exchange_s + section.decode_s, whole.count());
     EXPECT_NEAR(section.exchange_s, net.traffic().time.elapsed_s, 1e-12);

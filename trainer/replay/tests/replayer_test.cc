@@ -102,7 +102,8 @@ TEST(Replayer, CountsWhatItSends) {
     Replayer replayer(trace, times, Computing::waits, metered);
     const Section section = replayer.iterate(rank).section;
     const std::int64_t own = rank == 0 ? 3 : 5;
-    EXPECT_EQ(section.payload_bytes, 10 * 2 + own + 2 * own * 4 + (rank == 1 ? 7 : 0) + 32 + 4 * 4 + 2 * 6 + 46);
+    EXPECT_EQ(section.payload_bytes,
+              10 * 2 + own + 2 * own * 4 + (rank == 1 ? 7 : 0) + 32 + 4 * 4 + 2 * 6 + 46);
     metered.unmetered().barrier();
   });
 }
@@ -154,6 +155,7 @@ TEST(Replayer, EncodesAndDecodesPiecesWhileTheirSumIsUnderWay) {
   ComputeTimes times = times_of(0, {0}, 0, 0);
   times.encode_s = 0.01;
   times.decode_s = 0.008;
+  times.taking_s = 0.006;
   run_in_process(1, [&](std::unique_ptr<Collective> member) {
     MeteredCollective metered(std::move(member));
     Replayer replayer(trace, times, Computing::waits, metered);
@@ -161,6 +163,8 @@ TEST(Replayer, EncodesAndDecodesPiecesWhileTheirSumIsUnderWay) {
     EXPECT_GE(section.between_s, 0.01);
     EXPECT_GE(section.encode_s, 0.01);
     EXPECT_GE(section.decode_s, 0.008);
+    EXPECT_GE(section.taking_s, 0.006);
+    EXPECT_GE(section.decode_s - section.taking_s, 0.002);
   });
 }
 
