@@ -33,6 +33,8 @@ pid_t fork_worker(const std::function<int()>& worker) {
   const pid_t pid = fork();
   if (pid != 0) return pid;
   prctl(PR_SET_PDEATHSIG, SIGKILL);
+  // The process's other computing threads are not in its child, which would wait for them.
+  torch::set_num_threads(1);
   int code = 99;
   try {
     code = worker();
