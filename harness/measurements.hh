@@ -32,7 +32,8 @@ class Measurements {
   const Json& summary() const { return summary_; }
 
   // {"p50", "p90", "mean", "compute", "encode", "exchange", "decode", "exposed_exchange"}: seconds; the parts
-  // are means. A replay's iterations that stand for the first of many are not among them. Null before the first iteration that tells of time.
+  // are means. A replay's iterations that stand for the first of many are not among them. Null before the
+  // first iteration that tells of time.
   Json iteration_time_s() const;
 
  private:

@@ -22,7 +22,7 @@ struct Schedule {
   };
 
   std::vector<StepClass> classes;  // the first is the first step's
-  std::vector<Run> runs;  // in the order of training
+  std::vector<Run> runs;           // in the order of training
 
   // Train time after so many steps, when a step of each class takes so long.
   double train_time_s(std::int64_t steps, const std::vector<double>& class_times_s) const;
