@@ -1,6 +1,7 @@
 #include "netem/worker_tree.hh"
 
 #include <algorithm>
+#include <array>
 #include <limits>
 #include <map>
 #include <string>
@@ -107,29 +108,73 @@ std::vector<Island> from_best_root(const Table& distance) {
   return best;
 }
 
-}  // namespace
+// On which of an island's places another hangs, from the second on.
+using Shape = std::size_t (*)(std::size_t place);
 
-std::vector<int> worker_tree(const Topology& topology, std::size_t workers) {
+std::size_t binary(std::size_t place) {
+  return (place - 1) / 2;
+}
+
+std::size_t chain(std::size_t place) {
+  return place - 1;
+}
+
+// The parent of each worker. order: of the islands, from the root's on.
+std::vector<int> joined(const std::vector<std::vector<int>>& islands, const std::vector<Island>& order,
+                        std::size_t workers, Shape shape) {
   std::vector<int> parents(workers, -1);
   std::vector<int> children(workers, 0);
   const auto hang = [&](int child, int parent) {
     parents[static_cast<std::size_t>(child)] = parent;
     ++children[static_cast<std::size_t>(parent)];
   };
-  if (topology.kind == TopologyKind::loopback) {
-    for (int rank = 1; rank < static_cast<int>(workers); ++rank) hang(rank, (rank - 1) / 2);
-    return parents;
-  }
-  const std::vector<std::vector<int>> islands = ranks_of_islands(topology, workers);
   for (const std::vector<int>& ranks : islands) {
-    for (std::size_t place = 1; place < ranks.size(); ++place) hang(ranks[place], ranks[(place - 1) / 2]);
+    for (std::size_t place = 1; place < ranks.size(); ++place) hang(ranks[place], ranks[shape(place)]);
   }
-  for (const Island& island : from_best_root(distances(topology, islands))) {
+  for (const Island& island : order) {
     if (island.index == island.parent) continue;
     const auto children_of = [&](int rank) { return children[static_cast<std::size_t>(rank)]; };
     hang(islands[island.index].front(), *std::ranges::min_element(islands[island.parent], {}, children_of));
   }
   return parents;
+}
+
+// What a bit over each edge, there and back, takes on the link that is busy longest.
+double busiest_s(const Topology& topology, const std::vector<int>& parents) {
+  const Routes routes(topology);
+  std::vector<std::array<int, 2>> crossings(topology.links.size());  // forward, backward
+  const auto send = [&](std::size_t from, std::size_t to) {
+    for (const Crossing& crossing : routes.path(from, to))
+      ++crossings[crossing.link][crossing.forward ? 0 : 1];
+  };
+  for (std::size_t rank = 0; rank < parents.size(); ++rank) {
+    if (parents[rank] < 0) continue;
+    const auto parent = static_cast<std::size_t>(parents[rank]);
+    send(rank, parent);
+    send(parent, rank);
+  }
+  double busiest = 0;
+  for (std::size_t i = 0; i < crossings.size(); ++i) {
+    const Link& link = topology.links[i];
+    busiest = std::max({busiest, crossings[i][0] / link.forward.rate_bit_per_s.value_or(infinity),
+                        crossings[i][1] / link.backward.rate_bit_per_s.value_or(infinity)});
+  }
+  return busiest;
+}
+
+}  // namespace
+
+std::vector<int> worker_tree(const Topology& topology, std::size_t workers) {
+  if (topology.kind == TopologyKind::loopback) {
+    std::vector<int> parents(workers, -1);
+    for (std::size_t rank = 1; rank < workers; ++rank) parents[rank] = static_cast<int>(binary(rank));
+    return parents;
+  }
+  const std::vector<std::vector<int>> islands = ranks_of_islands(topology, workers);
+  const std::vector<Island> order = from_best_root(distances(topology, islands));
+  std::vector<int> shallow = joined(islands, order, workers, binary);
+  std::vector<int> narrow = joined(islands, order, workers, chain);
+  return busiest_s(topology, narrow) < busiest_s(topology, shallow) ? narrow : shallow;
 }
 
 std::vector<std::int64_t> workers_below(const std::vector<int>& parents) {

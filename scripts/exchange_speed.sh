@@ -4,6 +4,7 @@
 #
 #   scripts/exchange_speed.sh             all tables
 #   scripts/exchange_speed.sh exchange    by cap and size, beside PyTorch's: about ten minutes
+#   scripts/exchange_speed.sh racks       where hosts' own links are twice as fast as the bottleneck: two minutes
 #   scripts/exchange_speed.sh scaling     by the number of workers, to 64 measured and to 1024 simulated
 #   scripts/exchange_speed.sh hops        of 64 bytes, which take hops and no time on the links: a minute
 #   scripts/exchange_speed.sh pieces      of ternary codes, made before and while they are under way: two minutes
@@ -15,8 +16,9 @@ if [ "${1:-}" = --help ]; then
   exit
 fi
 
-table=$(mktemp)
-trap 'rm -f "$table"' EXIT
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+table=$folder/table
 
 # Measures, and puts the table between its two marks.
 update() {
@@ -33,6 +35,12 @@ exchange() {
   update exchange
 }
 
+# Of a fifth of the caps, which few cores can carry.
+racks() {
+  sed 's/"1 Gbit/"200 Mbit/' topologies/two-rack.json > "$folder/two-rack-at-a-fifth.json"
+  update racks --topology "$folder/two-rack-at-a-fifth.json" --rates 100 --sizes 25 100 --ways island ring simulated
+}
+
 scaling() {
   update scaling --crowds 1 2 4 8 128 --rates 50 100 --sizes 4 --ways island simulated
 }
@@ -46,9 +54,9 @@ pieces() {
 }
 
 case ${1:-} in
-  '' | exchange | scaling | hops | pieces) ;;
+  '' | exchange | racks | scaling | hops | pieces) ;;
   *)
-    echo "exchange_speed: unknown table \"$1\"; known: exchange, scaling, hops, pieces" >&2
+    echo "exchange_speed: unknown table \"$1\"; known: exchange, racks, scaling, hops, pieces" >&2
     exit 2
     ;;
 esac
@@ -56,6 +64,7 @@ cmake --preset release -DTHINPIPE_BENCHMARKS=ON --log-level=WARNING
 cmake --build --preset release --target exchange_benchmark
 if [ $# -eq 0 ]; then
   exchange
+  racks
   scaling
   hops
   pieces

@@ -54,6 +54,23 @@ TEST(WorkerTree, OfFewerWorkersLeavesOutEmptyIslands) {
   EXPECT_THAT(worker_tree(three_switch(), 4), ElementsAre(-1, 0, 0, 1));
 }
 
+// Hosts' own links carry a share for each neighbour: at twice the bottleneck's cap they bear two.
+TEST(WorkerTree, IsAChainInsideIslandsWhereHostsOwnLinksWouldHoldUpTheRest) {
+  EXPECT_THAT(worker_tree(shipped("two-rack"), 8), ElementsAre(-1, 0, 1, 2, 3, 4, 5, 6));
+  Topology topology = three_switch();
+  const auto cap_hosts_at = [&topology](std::optional<double> rate_bit_per_s) {
+    for (Link& link : topology.links) {
+      if (!link.bottleneck) link.forward.rate_bit_per_s = link.backward.rate_bit_per_s = rate_bit_per_s;
+    }
+    return worker_tree(topology, 8);
+  };
+  const std::vector<int> binary = cap_hosts_at(std::nullopt);
+  const std::vector<int> chain = {4, 0, 1, -1, 3, 3, 5, 6};
+  EXPECT_EQ(cap_hosts_at(3e8), binary);
+  EXPECT_EQ(cap_hosts_at(2.9e8), chain);
+  EXPECT_EQ(cap_hosts_at(1e8), chain);
+}
+
 TEST(WorkerTree, WithoutANetworkIsBinary) {
   EXPECT_THAT(worker_tree(shipped("loopback"), 2), ElementsAre(-1, 0));
 }
