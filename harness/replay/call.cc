@@ -35,6 +35,7 @@ const TypeEntry& entry_of(ElementType type) {
 
 ElementType read_type(JsonObject& object) {
   std::vector<std::string> names;
+  names.reserve(types.size());
   for (const TypeEntry& type : types) names.emplace_back(type.name);
   std::string name;
   object.read("type", name, {.one_of = names, .required = true});

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <set>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -43,7 +44,7 @@ void check_bounds(const Json& value, const Place& place, const Rule& rule, doubl
 // nesting that nobody means.
 class Strictness {
  public:
-  explicit Strictness(const std::string& file) : file_(file) {}
+  explicit Strictness(std::string file) : file_(std::move(file)) {}
 
   bool operator()(int depth, Json::parse_event_t event, const Json& parsed) {
     if (depth > deepest_json) {

@@ -177,7 +177,7 @@ int cost() {
 int pretrain(const Json& input) {
   const auto output = input.at("output").get<std::string>();
   const auto config = thinpipe::read_options<Config>(input.at("config"), {"", ""});
-  const double iterations = static_cast<double>(config.pretraining.iterations);
+  const auto iterations = static_cast<double>(config.pretraining.iterations);
   std::this_thread::sleep_for(std::chrono::duration<double>(iterations * config.iteration_time_s));
   std::ofstream(output) << "weights";
   std::ofstream(fmt::format("{}.made-by-{}", output, ::getpid())) << "";  // for tests that count

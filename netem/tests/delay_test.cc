@@ -48,6 +48,7 @@ class NetemTest : public testing::Test {
 
 std::vector<double> delays_of(const std::vector<Arrival>& arrivals) {
   std::vector<double> out;
+  out.reserve(arrivals.size());
   for (const Arrival& arrival : arrivals) out.push_back(arrival.delay_s);
   std::ranges::sort(out);
   return out;
