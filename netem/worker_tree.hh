@@ -15,8 +15,8 @@ namespace thinpipe::netem {
 // equally near ones on that which fewest hang on: where a switch without hosts joins them, none has to carry
 // what all others say. The root's island is the one from which the farthest is nearest. Inside an island the
 // tree is binary, or a chain where hosts' own links would hold up all the rest for having three neighbours:
-// in a chain no worker has more than two, but bytes take more hops. An island hangs on a worker with the
-// fewest children.
+// in a chain workers have two and the islands that hang on them, but bytes take more hops. An island hangs on
+// a worker with the fewest children.
 std::vector<int> worker_tree(const Topology& topology, std::size_t workers);
 
 // Of each worker, how many its branch has, itself among them. parents: as above, or empty.
