@@ -1,22 +1,25 @@
 #!/usr/bin/env python3
 """Executes or validates what the documentation shows: commands, JSON, links, paths and quoted messages.
 
-    check_docs.py BUILD [PAGE...]      with the programs in BUILD; all pages, unless some are named
+    check_docs.py BUILD [PAGE...]           with the programs in BUILD; all pages, unless some are named
+    check_docs.py BUILD --full [PAGE...]    plans of large models too
 
-What stands in a page is judged so:
+Pages are checked at the same time, one per CPU, each in a folder of its own. The rules:
 
 ```json       a whole experiment is planned, a whole topology is built into a plan
 ```json base  a part of an experiment's base, planned with the rest at small values
-```json forward   what thinpipe-trainer forward reads, up to its files
-```sh         each command runs in a copy of the tree's layout: `run` with --dry-run, what needs a network, a privilege
-              or minutes is only held against the program's --help; `my.json` is the page's first whole experiment
-> `message`   stands in the sources, … being what varies (troubleshooting.md)
+```json forward   the input file of thinpipe-trainer forward; it must get as far as opening the files it names
+```sh         each command runs in a copy of the tree's layout: `run` with --dry-run. Commands in NOT_EXECUTED only have
+              their options compared with --help. `my.json` is the page's first whole experiment
+> `message`   is in the sources, … being what varies (troubleshooting.md)
 [text](path), `path/in/the/tree` exist, with the heading that is linked
 """
 
 from __future__ import annotations
 
+import argparse
 import errno
+import functools
 import json
 import os
 import re
@@ -25,12 +28,15 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import threading
+import time
+from collections.abc import Callable, Hashable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Callable, Iterator
 
 ROOT = Path(__file__).resolve().parents[2]
-# What cannot run here, and why. An entry that no page uses any more is an error.
+# Commands that cannot run here, and why. An entry that no page uses is an error.
 NOT_EXECUTED = {
     "./quickstart.sh": "installs packages, builds and trains",
     "./check.sh": "runs this",
@@ -45,109 +51,198 @@ NOT_EXECUTED = {
     "thinpipe shell": "makes a network",
     "thinpipe verify": "makes and measures a network",
 }
-# A base whose plan is made in no time, for fragments.
+# Models whose plans take many seconds, because a mask of all their weights is chosen or an iteration is measured. Only
+# --full plans experiments with them. An entry that no page uses is an error.
+LEFT_TO_FULL = {
+    "resnet152": "58 million weights",
+    "vgg19": "140 million weights",
+    "vit_b_16": "86 million weights",
+}
+# A base whose plan takes no time, for fragments.
 SMALL_BASE = {
     "dataset": {"name": "synthetic", "train_examples": 1024},
     "model": {"name": "mlp"},
     "training": {"batch_size_per_worker": 4},
 }
+# Results that pages name and the tree does not have, and the reference results in their place.
+STAND_INS = {"my": "quickstart", "text": "quickstart"}
 TREE_FOLDERS = ("docs", "experiments", "harness", "netem", "plotting", "scripts", "topologies", "trainer")
+PROGRAMS = ("thinpipe", "thinpipe-trainer")
+SLOWEST_SHOWN = 5
 
 
 @dataclass
 class Block:
-    page: Path
     line: int
     info: str
     text: str
 
 
 @dataclass
-class Judge:
-    """Collects what is wrong, and what of NOT_EXECUTED was met."""
+class Programs:
+    """Runs commands for all pages, remembers how long each took, and computes once what several pages ask for."""
 
     build: Path
+    full: bool = False
+    times: list[tuple[float, str]] = field(default_factory=list)  # seconds, place and command
+    answers: dict[Hashable, Future] = field(default_factory=dict)
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def run(self, command: list[str], folder: Path, shown: str) -> subprocess.CompletedProcess[str]:
+        environment = {
+            **os.environ,
+            "MPLCONFIGDIR": str(folder / ".matplotlib"),
+            "PATH": f"{self.build}:{os.environ['PATH']}",  # pages name the programs with and without a folder
+        }
+        start = time.monotonic()
+        # Without a limit a command that hangs would show as a test that timed out, with no page named.
+        result = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=300)
+        with self.lock:
+            self.times.append((time.monotonic() - start, shown))
+        return result
+
+    def once(self, key: Hashable, compute: Callable[[], object]) -> object:
+        """Returns compute()'s answer to the first caller with that key; the others wait for it."""
+        with self.lock:
+            is_first = key not in self.answers
+            answer = self.answers.setdefault(key, Future())
+        if is_first:
+            try:
+                answer.set_result(compute())
+            except BaseException as error:
+                answer.set_exception(error)
+        return answer.result()
+
+
+@dataclass
+class Judge:
+    """Collects what is wrong with a page, and which entries of NOT_EXECUTED and LEFT_TO_FULL it uses."""
+
+    programs: Programs
+    page: Path
     workspace: Path
     problems: list[str] = field(default_factory=list)
-    excused: set[str] = field(default_factory=set)
-    options: dict[str, str] = field(default_factory=dict)  # --help by command
+    used: set[str] = field(default_factory=set)
+    left_out: list[str] = field(default_factory=list)
 
-    def blame(self, page: Path, line: int, what: str) -> None:
-        self.problems.append(f"{page.relative_to(ROOT)}:{line}: {what}")
+    def place(self, line: int) -> str:
+        return f"{self.page.relative_to(ROOT) if self.page.is_relative_to(ROOT) else self.page.name}:{line}"
 
-    def run(self, command: list[str], given: str = "") -> subprocess.CompletedProcess[str]:
-        environment = {**os.environ, "MPLCONFIGDIR": str(self.workspace / ".matplotlib")}
-        # Against hanging: plans of large models, which a sanitised trainer computes, take minutes.
-        return subprocess.run(
-            command, cwd=self.workspace, env=environment, input=given, capture_output=True, text=True, timeout=900
-        )
+    def blame(self, line: int, what: str) -> None:
+        self.problems.append(f"{self.place(line)}: {what}")
 
-    def help_of(self, command: tuple[str, ...]) -> str:
-        key = " ".join(command)
-        if key not in self.options:
-            self.options[key] = self.run([*command, "--help"]).stdout
-        return self.options[key]
+    def run(self, line: int, command: list[str], shown: str = "") -> subprocess.CompletedProcess[str]:
+        return self.programs.run(command, self.workspace, f"{self.place(line)}: {shown or shlex.join(command)}")
+
+    def plan(self, line: int, file: str, *options: str) -> subprocess.CompletedProcess[str]:
+        """The plan of a file in the workspace. Such files name no others, so equal texts have equal plans."""
+        key = ("plan", (self.workspace / file).read_text(encoding="utf-8"), options)
+        return self.programs.once(key, lambda: self.run(line, ["thinpipe", "plan", file, *options]))
+
+    def help_of(self, line: int, command: tuple[str, ...]) -> str:
+        return self.programs.once(("help", command), lambda: self.run(line, [*command, "--help"]).stdout)
+
+    def leaves_out(self, line: int, experiment: object, shown: str) -> bool:
+        """Whether the plan of that experiment is for --full only."""
+        large = sorted(LEFT_TO_FULL.keys() & set(strings_of(experiment)))
+        self.used.update(large)
+        if not large or self.programs.full:
+            return False
+        self.left_out.append(f"{self.place(line)}: {shown} ({', '.join(large)})")
+        return True
 
 
 def main(arguments: list[str]) -> int:
-    if not arguments:
-        print(__doc__, file=sys.stderr)
-        return 2
-    pages = [Path(name).resolve() for name in arguments[1:]] or all_pages()
-    with tempfile.TemporaryDirectory() as folder:
-        judge = Judge(Path(arguments[0]).resolve(), Path(folder))
-        lay_out(judge)
-        for page in pages:
-            judge_page(judge, page)
-        if len(arguments) == 1:
-            for name in sorted(NOT_EXECUTED.keys() - judge.excused):
-                judge.problems.append(f"{Path(__file__).name}: NOT_EXECUTED has '{name}', which no page uses")
-    print("\n".join(judge.problems) or f"{len(pages)} pages are as they say")
-    return 1 if judge.problems else 0
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("build", type=Path, metavar="BUILD")
+    parser.add_argument("pages", type=Path, nargs="*", metavar="PAGE")
+    parser.add_argument("--full", action="store_true")
+    options = parser.parse_args(arguments)
+    programs = Programs(options.build.resolve(), options.full)
+    pages = [page.resolve() for page in options.pages] or all_pages()
+    judges = judge_pages(programs, pages)
+    problems = [problem for judge in judges for problem in judge.problems]
+    if not options.pages:
+        problems += unused_entries(judges)
+    print("\n".join(problems) or f"{len(pages)} pages are correct")
+    for left_out in (each for judge in judges for each in judge.left_out):
+        print(f"left to --full: {left_out}")
+    print("slowest:")
+    for seconds, command in sorted(programs.times, reverse=True)[:SLOWEST_SHOWN]:
+        print(f"  {seconds:4.1f} s  {command}")
+    return 1 if problems else 0
 
 
 def all_pages() -> list[Path]:
     return [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
 
 
-def lay_out(judge: Judge) -> None:
-    """A folder that looks like the tree: its parts by links, results of its own to write into."""
+def judge_pages(programs: Programs, pages: list[Path]) -> list[Judge]:
+    """Returns the judges in the order of the pages. Pages with the most blocks begin: none is then alone at the end."""
+    with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
+        longest_first = sorted(pages, key=lambda page: -page.read_text(encoding="utf-8").count("```"))
+        judged = {page: pool.submit(judge_page, programs, page) for page in longest_first}
+        return [judged[page].result() for page in pages]
+
+
+def unused_entries(judges: list[Judge]) -> Iterator[str]:
+    used = set().union(*(judge.used for judge in judges))
+    for name, entries in (("NOT_EXECUTED", NOT_EXECUTED), ("LEFT_TO_FULL", LEFT_TO_FULL)):
+        for entry in sorted(entries.keys() - used):
+            yield f"{Path(__file__).name}: {name} has '{entry}', which no page uses"
+
+
+def lay_out(workspace: Path, build: Path, text: str) -> None:
+    """A folder that looks like the tree: its parts as links, but copies of everything that commands write to."""
     for name in TREE_FOLDERS:
-        (judge.workspace / name).symlink_to(ROOT / name)
-    (judge.workspace / "build").mkdir()
-    (judge.workspace / "build" / "release").symlink_to(judge.build)
-    reference, results = ROOT / "results" / "reference", judge.workspace / "results"
-    shutil.copytree(reference, results)  # as if each of their experiments had been run
-    shutil.copytree(reference, results / "reference")
-    shutil.copytree(reference / "quickstart", results / "my")
+        if name != "docs":
+            (workspace / name).symlink_to(ROOT / name)
+    shutil.copytree(ROOT / "docs", workspace / "docs")  # a table's script updates a page
+    (workspace / "build").mkdir()
+    (workspace / "build" / "release").symlink_to(build)
+    reference = ROOT / "results" / "reference"
+    for place in set(re.findall(r"\bresults/((?:reference/)?[\w-]+)", text)):  # as if each experiment had been run
+        name = Path(place).name
+        if (source := reference / STAND_INS.get(name, name)).is_dir():
+            shutil.copytree(source, workspace / "results" / place)
     # Weights that examples name: a safetensors file of one number.
     header = b'{"a": {"dtype": "F32", "shape": [1], "data_offsets": [0, 4]}}'
     weights = len(header).to_bytes(8, "little") + header + bytes(4)
-    (judge.workspace / "vgg19-imagenet.safetensors").write_bytes(weights)
+    (workspace / "vgg19-imagenet.safetensors").write_bytes(weights)
 
 
-def judge_page(judge: Judge, page: Path) -> None:
+def judge_page(programs: Programs, page: Path) -> Judge:
     text = page.read_text(encoding="utf-8")
-    found = list(blocks(page, text))
-    mine = judge.workspace / "my.json"
-    mine.unlink(missing_ok=True)
-    whole = [block for block in found if block.info == "json" and '"base"' in block.text]
-    if whole:
-        mine.write_text(whole[0].text, encoding="utf-8")
-    for block in found:
-        kind = block.info.split()[0] if block.info else ""
-        if kind == "json":
-            judge_json(judge, block)
-        elif kind == "sh":
-            judge_commands(judge, block)
-        elif kind == "python":
-            compile(block.text, f"{page.name}:{block.line}", "exec")
-        elif kind:
-            judge.blame(page, block.line, f"blocks of '{kind}' are judged by nobody: use json, sh, python or none")
-    judge_prose(judge, page, text)
+    with tempfile.TemporaryDirectory() as folder:
+        judge = Judge(programs, page, Path(folder))
+        lay_out(judge.workspace, programs.build, text)
+        found = list(blocks(text))
+        whole = [block for block in found if block.info == "json" and '"base"' in block.text]
+        if whole:
+            (judge.workspace / "my.json").write_text(whole[0].text, encoding="utf-8")
+        for block in found:
+            judge_block(judge, block)
+        judge_prose(judge, text)
+    return judge
 
 
-def blocks(page: Path, text: str) -> Iterator[Block]:
+def judge_block(judge: Judge, block: Block) -> None:
+    kind = block.info.split()[0] if block.info else ""
+    if kind == "json":
+        judge_json(judge, block)
+    elif kind == "sh":
+        for offset, command in commands(block.text):
+            judge_command(judge, block.line + offset, command)
+    elif kind == "python":
+        try:
+            compile(block.text, f"{judge.page.name}:{block.line}", "exec")
+        except SyntaxError as error:
+            judge.blame(block.line, f"is no Python: {error}")
+    elif kind:
+        judge.blame(block.line, f"blocks of '{kind}' are judged by nobody: use json, sh, python or none")
+
+
+def blocks(text: str) -> Iterator[Block]:
     lines = text.splitlines()
     start = None
     for number, line in enumerate(lines, 1):
@@ -156,7 +251,7 @@ def blocks(page: Path, text: str) -> Iterator[Block]:
         if start is None:
             start, info = number, line[3:].strip()
         else:
-            yield Block(page, start, info, "\n".join(lines[start : number - 1]) + "\n")
+            yield Block(start, info, "\n".join(lines[start : number - 1]) + "\n")
             start = None
 
 
@@ -168,41 +263,50 @@ def judge_json(judge: Judge, block: Block) -> None:
     try:
         value = json.loads(block.text if block.text.startswith("{") else "{" + block.text + "}")
     except ValueError as error:
-        judge.blame(block.page, block.line, f"is no JSON: {error}")
+        judge.blame(block.line, f"is no JSON: {error}")
         return
     if kind == ["forward"]:
-        judge_forward(judge, block, value)
+        judge_forward(judge, block.line, value)
     elif kind == ["base"]:
-        judge_plan(judge, block, {"base": {**SMALL_BASE, **value}})
+        judge_plan(judge, block.line, {"base": {**SMALL_BASE, **value}})
     elif "base" in value:
-        judge_plan(judge, block, value)
+        judge_plan(judge, block.line, value)
     elif "hosts" in value:
-        (judge.workspace / "topology.json").write_text(json.dumps(value), encoding="utf-8")
-        judge_plan(judge, block, {"base": {**SMALL_BASE, "topology": "topology.json"}})
+        name = f"topology-{judge.page.stem}-{block.line}.json"  # its own, as equal experiments are planned once
+        (judge.workspace / name).write_text(json.dumps(value), encoding="utf-8")
+        judge_plan(judge, block.line, {"base": {**SMALL_BASE, "topology": name}})
     else:
-        judge.blame(block.page, block.line, "is neither an experiment nor a topology; say '```json base' of a part")
+        judge.blame(block.line, "is neither an experiment nor a topology; say '```json base' of a part")
 
 
-def judge_plan(judge: Judge, block: Block, experiment: dict) -> None:
+def judge_plan(judge: Judge, line: int, experiment: dict) -> None:
     (judge.workspace / "block.json").write_text(json.dumps(experiment), encoding="utf-8")
-    result = judge.run(["build/release/thinpipe", "plan", "block.json"])
+    options = ["--no-measuring"] if judge.leaves_out(line, experiment, "thinpipe plan without --no-measuring") else []
+    result = judge.plan(line, "block.json", *options)
     if result.returncode:
-        judge.blame(block.page, block.line, result.stderr.strip())
+        judge.blame(line, result.stderr.strip())
 
 
-def judge_forward(judge: Judge, block: Block, value: dict) -> None:
+def judge_forward(judge: Judge, line: int, value: dict) -> None:
     (judge.workspace / "forward.json").write_text(json.dumps(value), encoding="utf-8")
-    result = judge.run(["build/release/thinpipe-trainer", "forward", "forward.json"])
+    result = judge.run(line, ["thinpipe-trainer", "forward", "forward.json"])
     if not any(value[file] in result.stderr for file in ("weights", "inputs")):
-        judge.blame(block.page, block.line, f"forward did not come as far as its files: {result.stderr}")
+        judge.blame(line, f"forward did not come as far as its files: {result.stderr}")
+
+
+def strings_of(value: object) -> Iterator[str]:
+    """All strings in JSON, keys among them: an axis may name a model in either."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        yield from value
+        yield from strings_of(list(value.values()))
+    elif isinstance(value, list):
+        for each in value:
+            yield from strings_of(each)
 
 
 # Commands
-
-
-def judge_commands(judge: Judge, block: Block) -> None:
-    for offset, command in commands(block.text):
-        judge_command(judge, block.page, block.line + offset, command)
 
 
 def commands(text: str) -> Iterator[tuple[int, str]]:
@@ -228,84 +332,115 @@ def is_whole(command: str) -> bool:
     return True
 
 
-def judge_command(judge: Judge, page: Path, line: int, command: str, executed: bool = True) -> None:
+def judge_command(judge: Judge, line: int, command: str) -> None:
     words = shlex.split(command, comments=True)
-    program = words[0]
-    excuse = excuse_of(words)
-    if excuse:
-        judge.excused.add(excuse)
-    if program.startswith("./") or program.startswith("scripts/"):
-        judge_script(judge, page, line, program)
-    elif excuse and not program.endswith(("thinpipe", "thinpipe-trainer")):
-        pass
-    elif excuse or not executed:
-        judge_options(judge, page, line, words)
+    if excuse := excuse_of(words):
+        judge.used.add(excuse)
+        judge_unexecuted(judge, line, words)
+        return
+    if program_of(words) == "thinpipe" and words[1:2] == ["run"] and "--dry-run" not in words:
+        command = re.sub(r"(thinpipe run)\b", r"\1 --dry-run", command)
+        words.append("--dry-run")
+    if judge.leaves_out(line, experiment_of(judge, words), shlex.join(words)):
+        judge_options(judge, line, words)
+    elif program_of(words) == "thinpipe" and words[1:] == ["plan", "my.json"]:
+        judge_result(judge, line, command, judge.plan(line, "my.json"))
     else:
-        if Path(program).name == "thinpipe" and words[1] == "run":
-            command = re.sub(r"(thinpipe run)\b", r"\1 --dry-run", command)
-        result = judge.run(["bash", "-euo", "pipefail", "-c", command])
-        if result.returncode:
-            said = (result.stderr.strip() or result.stdout.strip() or "nothing").splitlines()[-1]
-            judge.blame(page, line, f"'{command}' ended with {result.returncode}; last it said: {said}")
+        # With -e and pipefail, a failure anywhere in the command counts.
+        result = judge.run(line, ["bash", "-euo", "pipefail", "-c", command], shlex.join(words))
+        judge_result(judge, line, command, result)
+
+
+def judge_result(judge: Judge, line: int, command: str, result: subprocess.CompletedProcess[str]) -> None:
+    if result.returncode:
+        said = (result.stderr.strip() or result.stdout.strip() or "nothing").splitlines()[-1]
+        judge.blame(line, f"'{command}' ended with {result.returncode}; last it said: {said}")
+
+
+def program_of(words: list[str]) -> str:
+    """The name of a program of ours, wherever it is; other programs as they are written."""
+    name = Path(words[0]).name
+    return name if name in PROGRAMS else words[0]
 
 
 def excuse_of(words: list[str]) -> str:
-    """The key of NOT_EXECUTED that a command falls under."""
-    program = Path(words[0]).name
-    for key in NOT_EXECUTED:
-        first, *second = key.split()
-        if words[0] == first or key in words[:2] or (program == first and words[1:2] == second and second):
-            return key
-    return ""
+    """The entry of NOT_EXECUTED that a command begins with; empty if it is to be executed."""
+    beginning = [program_of(words), *words[1:]]
+    return next((key for key in NOT_EXECUTED if beginning[: len(key.split())] == key.split()), "")
 
 
-def judge_script(judge: Judge, page: Path, line: int, program: str) -> None:
+def judge_unexecuted(judge: Judge, line: int, words: list[str]) -> None:
+    program = program_of(words)
+    if {"|", "||", "&&", "&", ";"} & set(words):
+        judge.blame(line, f"{program} is not executed, and nor is what follows it: give each command a line of its own")
+    elif program in PROGRAMS:
+        judge_options(judge, line, words)
+    elif "/" in program:
+        judge_script(judge, line, program)
+
+
+def experiment_of(judge: Judge, words: list[str]) -> object:
+    """The experiment that a command plans; None if it plans nothing, or a file that is missing or is no JSON."""
+    if program_of(words) != "thinpipe" or words[1:2] not in (["plan"], ["run"]):
+        return None
+    try:
+        file = next(word for word in words[2:] if word.endswith(".json"))
+        return json.loads((judge.workspace / file).read_text(encoding="utf-8"))
+    except (StopIteration, OSError, ValueError):
+        return None  # the program says what is wrong with it
+
+
+def judge_script(judge: Judge, line: int, program: str) -> None:
     script = ROOT / program
     if not os.access(script, os.X_OK):
-        judge.blame(page, line, f"{program} is no executable file")
-    elif script.suffix == ".sh" and judge.run(["bash", "-n", str(script)]).returncode:
-        judge.blame(page, line, f"bash cannot read {program}")
+        judge.blame(line, f"{program} is no executable file")
+    elif script.suffix == ".sh" and judge.run(line, ["bash", "-n", str(script)]).returncode:
+        judge.blame(line, f"bash cannot read {program}")
 
 
-def judge_options(judge: Judge, page: Path, line: int, words: list[str]) -> None:
+def judge_options(judge: Judge, line: int, words: list[str]) -> None:
     """The command exists, and so do its options, up to a "--", behind which are another program's."""
     own = words[: words.index("--")] if "--" in words else words
-    known = judge.help_of(("build/release/" + Path(words[0]).name, *own[1:2]))
-    if not known:
-        judge.blame(page, line, f"there is no command '{' '.join(own[:2])}'")
+    command = (program_of(own), *own[1:2])
+    known = judge.help_of(line, command)
+    # Asked about a command that it does not have, a program may describe itself instead.
+    if not re.search(rf"^Usage: .*{re.escape(' '.join(command))} ", known, re.MULTILINE):
+        judge.blame(line, f"there is no command '{' '.join(own[:2])}'")
+        return
     for word in own[2:]:
-        if word.startswith("--") and not re.search(rf"{re.escape(word)}\b", known):
-            judge.blame(page, line, f"'{' '.join(own[:2])}' has no option {word}")
+        option = word.partition("=")[0]
+        if word.startswith("--") and not re.search(rf"(?<![\w-]){re.escape(option)}(?![\w-])", known):
+            judge.blame(line, f"'{' '.join(own[:2])}' has no option {option}")
 
 
 # Prose
 
 
-def judge_prose(judge: Judge, page: Path, text: str) -> None:
+def judge_prose(judge: Judge, text: str) -> None:
     in_block = False
     for number, line in enumerate(text.splitlines(), 1):
         if line.startswith("```"):
             in_block = not in_block
         if in_block or line.startswith("```"):
             continue
-        judge_links(judge, page, number, line)
+        judge_links(judge, number, line)
         if quoted := re.match(r"> (`+)(.*)\1$", line):
-            judge_message(judge, page, number, quoted[2])
+            judge_message(judge, number, quoted[2])
             continue
         for code in re.findall(r"`([^`]+)`", line):
-            judge_code(judge, page, number, code)
+            judge_code(judge, number, code)
 
 
-def judge_links(judge: Judge, page: Path, number: int, line: str) -> None:
+def judge_links(judge: Judge, number: int, line: str) -> None:
     for target in re.findall(r"\]\(([^)]+)\)", line):
         if re.match(r"[a-z]+:", target):
             continue
         path, _, heading = target.partition("#")
-        file = (page.parent / path) if path else page
+        file = (judge.page.parent / path) if path else judge.page
         if not file.exists():
-            judge.blame(page, number, f"links to {target}, which does not exist")
+            judge.blame(number, f"links to {target}, which does not exist")
         elif heading and heading not in headings(file):
-            judge.blame(page, number, f"links to {target}, but {file.name} has no such heading")
+            judge.blame(number, f"links to {target}, but {file.name} has no such heading")
 
 
 def headings(page: Path) -> set[str]:
@@ -314,35 +449,36 @@ def headings(page: Path) -> set[str]:
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in found}
 
 
-def judge_code(judge: Judge, page: Path, number: int, code: str) -> None:
+def judge_code(judge: Judge, number: int, code: str) -> None:
     if re.match(r"(build/release/)?thinpipe(-trainer)? [a-z]+", code) and is_whole(code):
-        judge_command(judge, page, number, code, executed=False)
+        judge_options(judge, number, shlex.split(code, comments=True))
         return
     first = code.split()[0] if code.split() else ""
     path = first.rstrip("/")
     if re.fullmatch(rf"({'|'.join(TREE_FOLDERS)})/[\w./*-]+|(quickstart|check)\.sh", path):
         if not list(ROOT.glob(path)):
-            judge.blame(page, number, f"names {path}, which does not exist")
+            judge.blame(number, f"names {path}, which does not exist")
 
 
-def judge_message(judge: Judge, page: Path, number: int, message: str) -> None:
+def judge_message(judge: Judge, number: int, message: str) -> None:
     if message in {os.strerror(code) for code in errno.errorcode}:
         return
     if not any(message in literal for literal in literals()):
-        judge.blame(page, number, f"quotes a message that no source has: {message}")
+        judge.blame(number, f"quotes a message that no source has: {message}")
 
 
-def literals(cache: list[str] = []) -> list[str]:  # noqa: B006: on purpose
+@functools.cache
+def literals() -> list[str]:
     """All string literals of the C++ sources, neighbours joined, with … for what is formatted."""
-    if not cache:
-        one = r'"(?:[^"\\\n]|\\.)*"'
-        for part in ("harness", "netem", "trainer"):
-            for file in (ROOT / part).rglob("*.cc"):
-                for run in re.findall(rf"{one}(?:\s*{one})*", file.read_text(encoding="utf-8")):
-                    text = "".join(each[1:-1] for each in re.findall(one, run))
-                    text = text.replace('\\"', '"').replace("\\\\", "\\")
-                    cache.append(re.sub("…+", "…", re.sub(r"\{[^{}]*\}", "…", text)))
-    return cache
+    found = []
+    one = r'"(?:[^"\\\n]|\\.)*"'
+    for part in ("harness", "netem", "trainer"):
+        for file in (ROOT / part).rglob("*.cc"):
+            for run in re.findall(rf"{one}(?:\s*{one})*", file.read_text(encoding="utf-8")):
+                text = "".join(each[1:-1] for each in re.findall(one, run))
+                text = text.replace('\\"', '"').replace("\\\\", "\\")
+                found.append(re.sub("…+", "…", re.sub(r"\{[^{}]*\}", "…", text)))
+    return found
 
 
 if __name__ == "__main__":

@@ -1,0 +1,227 @@
+"""Tests of check_docs.py with pages of a few lines. THINPIPE_PROGRAMS is the folder of the programs that it runs."""
+
+import contextlib
+import io
+import os
+import tempfile
+import threading
+import unittest
+from pathlib import Path
+from unittest import mock
+
+import check_docs
+from check_docs import LEFT_TO_FULL, NOT_EXECUTED, Judge, Programs, excuse_of, judge_page, unused_entries
+
+BUILD = Path(os.environ["THINPIPE_PROGRAMS"]).resolve()
+LARGE = '{"base": {"dataset": {"name": "synthetic"}, "model": {"name": "resnet152"}%s}}'
+
+
+def block(info: str, text: str) -> str:
+    return f"```{info}\n{text}\n```\n"
+
+
+def judged(text: str) -> Judge:
+    with tempfile.TemporaryDirectory() as folder:
+        page = Path(folder) / "page.md"
+        page.write_text(text, encoding="utf-8")
+        return judge_page(Programs(BUILD), page)
+
+
+class BlameTest(unittest.TestCase):
+    def assert_blamed(self, text: str, *complaints: str) -> None:
+        """That the page has exactly these complaints, each in a problem of its own."""
+        problems = judged(text).problems
+        self.assertEqual(len(problems), len(complaints), problems)
+        for problem, complaint in zip(problems, complaints, strict=True):
+            self.assertIn(complaint, problem)
+
+    def test_a_correct_page_is_not_blamed(self) -> None:
+        self.assert_blamed(
+            "# A heading\n[a heading](#a-heading) `docs/tests` `thinpipe run x.json --dry-run`\n"
+            + block("json base", '"training": {"epochs": 2}')
+            + block("sh", "thinpipe list models | head -1\nbuild/release/thinpipe doctor  # measures")
+            + block("python", "print(1)")
+        )
+
+    def test_wrong_options(self) -> None:
+        self.assert_blamed(block("sh", "thinpipe list models --jsn"), "page.md:2: 'thinpipe list models --jsn' ended")
+        self.assert_blamed(block("sh", "thinpipe verify x --sett a=b"), "'thinpipe verify' has no option --sett")
+        self.assert_blamed("`thinpipe run my.json --dry`", "page.md:1: 'thinpipe run' has no option --dry")
+        self.assert_blamed("`build/release/thinpipe plan my.json --sets=a=b`", "has no option --sets")
+
+    def test_options_behind_two_dashes_are_another_programs(self) -> None:
+        self.assert_blamed(block("sh", "thinpipe shell three-switch --host w0 -- iperf3 --server"))
+
+    def test_unknown_commands(self) -> None:
+        self.assert_blamed(block("sh", "thinpipe lsit models"), "'thinpipe lsit models' ended with 2")
+        self.assert_blamed(block("sh", "no-such-program"), "'no-such-program' ended with 127")
+        self.assert_blamed("`thinpipe lsit`", "there is no command 'thinpipe lsit'")
+        self.assert_blamed("`thinpipe-trainer wrok FILE`", "there is no command 'thinpipe-trainer wrok'")
+
+    def test_a_failure_within_a_pipe_counts(self) -> None:
+        self.assert_blamed(block("sh", "false | cat"), "ended with 1")
+
+    def test_wrong_json(self) -> None:
+        self.assert_blamed(block("json base", '"training": {"epcohs": 2}'), "epcohs")
+        self.assert_blamed(block("json", '{"base": {"wrokers": 2}}'), "wrokers")
+        self.assert_blamed(block("json", '{"training": {"epochs": 2}}'), "is neither an experiment nor a topology")
+        broken = block("json", '{"base": }') + block("sh", "thinpipe plan my.json")
+        self.assert_blamed(broken, "is no JSON", "ended with 2")
+
+    def test_equal_experiments_are_each_blamed(self) -> None:
+        wrong = block("json base", '"training": {"epcohs": 2}')
+        self.assert_blamed(wrong + wrong, "page.md:1: ", "page.md:4: ")
+
+    def test_wrong_topologies(self) -> None:
+        self.assert_blamed(block("json", '{"hosts": [], "links": []}'), "topology-page-1.json")
+
+    def test_broken_links_and_paths(self) -> None:
+        self.assert_blamed("[a](nowhere.md)", "page.md:1: links to nowhere.md, which does not exist")
+        self.assert_blamed("# Here\n[a](#there)", "links to #there, but page.md has no such heading")
+        self.assert_blamed("`docs/nowhere.md`", "names docs/nowhere.md, which does not exist")
+
+    def test_messages_that_no_source_has(self) -> None:
+        self.assert_blamed("> `we never print this`", "quotes a message that no source has: we never print this")
+
+    def test_other_blocks(self) -> None:
+        self.assert_blamed(block("python", "print("), "is no Python")
+        self.assert_blamed(block("yaml", "a: b"), "blocks of 'yaml' are judged by nobody")
+
+
+class ExcuseTest(unittest.TestCase):
+    def test_entries_excuse_the_commands_that_begin_with_them(self) -> None:
+        for entry in NOT_EXECUTED:
+            self.assertEqual(excuse_of([*entry.split(), "--option"]), entry)
+        self.assertEqual(excuse_of(["build/release/thinpipe", "doctor"]), "thinpipe doctor")
+
+    def test_nothing_else_is_excused(self) -> None:
+        for command in (
+            *("thinpipe", "thinpipe report results/my", "thinpipe run doctor", "build/release/thinpipe plan verify"),
+            *("thinpipe-trainer check", "thinpipe-trainer pretraining", "thinpipe pretrain", "thinpipe-trainer doctor"),
+            *("echo tar", "bash ./check.sh", "check.sh", "./curl", "scripts/reproduce", "scripts/lint.sh", "tarry"),
+        ):
+            self.assertEqual(excuse_of(command.split()), "", command)
+
+    def test_programs_without_a_folder_and_scripts_are_executed(self) -> None:
+        for command in ("thinpipe report results/nowhere", "./nowhere.sh", "scripts/nowhere.sh"):
+            with self.subTest(command):
+                self.assertRegex("\n".join(judged(block("sh", command)).problems), "ended with")
+
+    def test_an_excuse_does_not_extend_to_the_rest_of_a_line(self) -> None:
+        for command in ("curl -O x | thinpipe plan", "thinpipe doctor && thinpipe plan my.json", "tar xf x ; false"):
+            with self.subTest(command):
+                problems = judged(block("sh", command)).problems
+                self.assertRegex("\n".join(problems), "give each command a line of its own")
+
+    def test_unused_entries_are_named(self) -> None:
+        judge = judged(block("sh", "tar xf x") + block("json", LARGE % ""))
+        named = "\n".join(unused_entries([judge]))
+        for entry in (NOT_EXECUTED.keys() | LEFT_TO_FULL.keys()) - {"tar", "resnet152"}:
+            self.assertIn(f"'{entry}'", named)
+        self.assertNotIn("'tar'", named)
+        self.assertNotIn("'resnet152'", named)
+
+
+class TiersTest(unittest.TestCase):
+    def test_the_short_tier_names_the_plans_that_it_leaves_out(self) -> None:
+        judge = judged(block("json", LARGE % "") + block("sh", "thinpipe run my.json --jobs 2\nthinpipe plan my.json"))
+        self.assertEqual(judge.problems, [])
+        self.assertEqual(
+            judge.left_out,
+            [
+                "page.md:1: thinpipe plan without --no-measuring (resnet152)",
+                "page.md:5: thinpipe run my.json --jobs 2 --dry-run (resnet152)",
+                "page.md:6: thinpipe plan my.json (resnet152)",
+            ],
+        )
+
+    def test_keys_and_options_are_checked_in_the_short_tier(self) -> None:
+        wrong = block("json", LARGE % ', "wrokers": 2') + block("sh", "thinpipe run my.json --jbos 2")
+        problems = judged(wrong).problems
+        self.assertEqual(len(problems), 2, problems)
+        self.assertIn("wrokers", problems[0])
+        self.assertIn("has no option --jbos", problems[1])
+
+    def test_models_are_found_in_bases_and_axes(self) -> None:
+        for experiment in (
+            {"base": {"model": {"name": "vgg19"}}},
+            {"sweep": {"model.name": ["mlp", "vgg19"]}},
+            {"sweep": {"model": {"large": {"model": {"name": "vgg19"}}}}},
+        ):
+            for full in (False, True):
+                judge = Judge(Programs(BUILD, full), Path("page.md"), Path())
+                self.assertEqual(judge.leaves_out(1, experiment, "plan"), not full)
+                self.assertEqual(len(judge.left_out), 0 if full else 1)
+                self.assertEqual(judge.used, {"vgg19"})
+
+    def test_other_models_are_not_left_out(self) -> None:
+        judge = Judge(Programs(BUILD), Path("page.md"), Path())
+        self.assertFalse(judge.leaves_out(1, {"name": "like vgg19", "base": {"model": {"name": "resnet"}}}, "plan"))
+        self.assertFalse(judge.leaves_out(1, None, "list"))
+
+
+class OnceTest(unittest.TestCase):
+    def test_what_several_ask_for_is_computed_once(self) -> None:
+        programs, computed, answers = Programs(BUILD), [], []
+        both_asked = threading.Barrier(2)
+
+        def compute() -> str:
+            computed.append(1)
+            return "answer"
+
+        def ask() -> None:
+            both_asked.wait()
+            answers.append(programs.once("key", compute))
+
+        askers = [threading.Thread(target=ask) for _ in range(2)]
+        for asker in askers:
+            asker.start()
+        for asker in askers:
+            asker.join()
+        self.assertEqual((computed, answers), ([1], ["answer", "answer"]))
+        self.assertEqual(programs.once("other key", lambda: "other"), "other")
+
+    def test_failures_reach_everyone_who_asks(self) -> None:
+        programs = Programs(BUILD)
+        for _ in range(2):
+            with self.assertRaises(ZeroDivisionError):
+                programs.once("key", lambda: 1 // 0)
+
+    def test_equal_experiments_are_planned_once(self) -> None:
+        small = block("json", '{"base": {"model": {"name": "mlp"}, "dataset": {"name": "synthetic"}}}')
+        with tempfile.TemporaryDirectory() as folder:
+            page = Path(folder) / "page.md"
+            page.write_text(small + small, encoding="utf-8")
+            programs = Programs(BUILD)
+            judge_page(programs, page)
+        self.assertEqual([command for _, command in programs.times], ["page.md:1: thinpipe plan block.json"])
+
+
+class OutputTest(unittest.TestCase):
+    def output_of(self, text: str) -> tuple[int, str]:
+        with tempfile.TemporaryDirectory() as folder, contextlib.redirect_stdout(io.StringIO()) as output:
+            page = Path(folder) / "page.md"
+            page.write_text(text, encoding="utf-8")
+            status = check_docs.main([str(BUILD), str(page)])
+        return status, output.getvalue()
+
+    def test_the_slowest_commands_are_listed(self) -> None:
+        status, output = self.output_of(block("sh", "sleep 0.3\ntrue"))
+        self.assertEqual(status, 0)
+        slowest = output.partition("slowest:\n")[2].splitlines()
+        self.assertRegex(slowest[0], r"^ +\d+\.\d s  page.md:2: sleep 0.3$")
+        self.assertRegex(slowest[1], "page.md:3: true$")
+
+    def test_problems_decide_the_exit_status(self) -> None:
+        status, output = self.output_of("[a](nowhere.md)")
+        self.assertEqual(status, 1)
+        self.assertIn("page.md:1: links to nowhere.md", output)
+
+    def test_left_out_plans_are_printed(self) -> None:
+        with mock.patch.object(Judge, "plan", lambda *_: mock.Mock(returncode=0)):
+            _, output = self.output_of(block("json", LARGE % ""))
+        self.assertIn("left to --full: page.md:1: ", output)
+
+
+if __name__ == "__main__":
+    unittest.main()
