@@ -7,6 +7,7 @@ namespace thinpipe::trainer {
 namespace {
 
 using ::testing::ElementsAre;
+using ::testing::IsEmpty;
 using Phase = MaskTracker::Phase;
 
 // "1010": a mean that is non-zero where there is a 1.
@@ -35,6 +36,11 @@ TEST(MaskTracker, DeclaredPacksFromTheFirstStepAndForGood) {
   take_full_step(tracker, "1111");  // after an escape
   EXPECT_TRUE(tracker.is_packed());
   EXPECT_THAT(tracker.entries().indices(), ElementsAre(0, 3));
+}
+
+TEST(MaskTracker, PacksPatternsThatKeepNothing) {
+  EXPECT_THAT(MaskTracker::declared(mean("0000").ne(0), false).entries().indices(), IsEmpty());
+  EXPECT_THAT(MaskTracker::declared(mean("").ne(0), true).entries().indices(), IsEmpty());
 }
 
 TEST(MaskTracker, AWholePatternIsPackedOnlyWhereThatIsWorthWhile) {
