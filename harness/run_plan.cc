@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
 #include <optional>
 #include <set>
 
@@ -132,43 +133,50 @@ auto located(const Point& point, const Action& action) {
   }
 }
 
-// The trainer's answer about each run, where it takes what the run asks for; becomes the run's.
-std::vector<CheckedConfig> check(std::vector<Run>& runs, const std::vector<Point>& points,
-                                 const TrainerProgram& trainer) {
+// Has the trainer fill in its part of the runs with these indices, their plans and CheckedConfig::content.
+void check(const std::vector<std::size_t>& indices, std::vector<Run>& runs, std::vector<Json>& contents,
+           const std::vector<Point>& points, const TrainerProgram& trainer) {
   std::vector<Json> training_configs;
-  for (const Run& run : runs) training_configs.push_back(run.training_config);
+  for (const std::size_t i : indices) training_configs.push_back(runs[i].training_config);
   std::vector<CheckedConfig> checked = trainer.check(training_configs);
-  for (std::size_t i = 0; i < runs.size(); ++i) {
-    if (!checked[i].ok) {
-      throw InputError(points[i].place_of(checked[i].pointer), with_harness_keys(checked[i]));
+  for (std::size_t k = 0; k < indices.size(); ++k) {
+    const std::size_t i = indices[k];
+    if (!checked[k].ok) {
+      throw InputError(points[i].place_of(checked[k].pointer), with_harness_keys(checked[k]));
     }
-    runs[i].training_config = checked[i].config;
-    runs[i].plan = checked[i].plan;
+    runs[i].training_config = std::move(checked[k].config);
+    runs[i].plan = std::move(checked[k].plan);
+    contents[i] = std::move(checked[k].content);
   }
-  return checked;
 }
 
-// Sizes that the configuration leaves to the network take a plan to choose. Returns whether there were any.
-bool choose_bucket_sizes(std::vector<Run>& runs) {
+// Sizes that the configuration leaves to the network take a plan to choose. Returns the indices of the runs
+// that got one.
+std::vector<std::size_t> choose_bucket_sizes(std::vector<Run>& runs) {
   static const Json::json_pointer place("/buckets/size");
-  bool any = false;
-  for (Run& run : runs) {
-    if (!run.training_config.contains(place) || run.training_config.at(place) != "auto") continue;
-    if (const auto bytes = suitable_bucket_bytes(run)) {
-      run.training_config[place] = format_quantity(Quantity::size, static_cast<double>(*bytes));
-      any = true;
+  std::vector<std::size_t> chosen;
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    Json& config = runs[i].training_config;
+    if (!config.contains(place) || config.at(place) != "auto") continue;
+    if (const auto bytes = suitable_bucket_bytes(runs[i])) {
+      config[place] = format_quantity(Quantity::size, static_cast<double>(*bytes));
+      chosen.push_back(i);
     }
   }
-  return any;
+  return chosen;
 }
 
 // Fills in the trainer's part of each run, and its plan. Returns CheckedConfig::content of each.
 std::vector<Json> complete(std::vector<Run>& runs, const std::vector<Point>& points,
                            const TrainerProgram& trainer) {
-  std::vector<CheckedConfig> checked = check(runs, points, trainer);
-  if (choose_bucket_sizes(runs)) checked = check(runs, points, trainer);
-  std::vector<Json> contents;
-  for (CheckedConfig& each : checked) contents.push_back(std::move(each.content));
+  std::vector<Json> contents(runs.size());
+  std::vector<std::size_t> all(runs.size());
+  std::iota(all.begin(), all.end(), 0U);
+  check(all, runs, contents, points, trainer);
+  // A plan of a large model takes seconds: only those that a chosen size changes are made again.
+  if (const auto chosen = choose_bucket_sizes(runs); !chosen.empty()) {
+    check(chosen, runs, contents, points, trainer);
+  }
   return contents;
 }
 

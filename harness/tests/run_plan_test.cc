@@ -87,6 +87,21 @@ TEST(PlanRuns, BucketSizesLeftToTheNetworkAreChosenBeforeARunHasItsName) {
   EXPECT_EQ(planned(R"("auto")", "loopback").config.at("buckets").at("size"), "auto");
 }
 
+TEST(PlanRuns, OnlyRunsWhoseBucketSizeIsChosenArePlannedAgain) {
+  const std::string base =
+      R"({"base": {"topology": "pair", "workers": 2}, "sweep": {"buckets.size": ["25 MiB", "auto", "2 MiB"]}})";
+  const auto runs = plan(base);
+  ASSERT_EQ(runs.size(), 3);
+  const char* const sizes[] = {"25 MiB", "1 MiB", "2 MiB"};
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    EXPECT_EQ(runs[i].config.at("buckets").at("size"), sizes[i]);
+    const auto alone = plan(fmt::format(
+        R"({{"base": {{"topology": "pair", "workers": 2, "buckets": {{"size": "{}"}}}}}})", sizes[i]))[0];
+    EXPECT_EQ(runs[i].id, alone.id);
+    EXPECT_EQ(runs[i].plan, alone.plan);
+  }
+}
+
 TEST(PlanRuns, AReplaysConvergenceRunHasTheReplaysBuckets) {
   const auto runs = plan(R"({"base": {"mode": "simulate", "topology": "pair", "workers": 2,
                                       "compute_profile": "a40", "buckets": {"size": "auto"}}})");
