@@ -96,7 +96,7 @@ class Programs:
         }
         start = time.monotonic()
         # Without a limit a command that hangs would show as a test that timed out, with no page named.
-        result = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=300)
+        result = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=900)
         with self.lock:
             self.times.append((time.monotonic() - start, shown))
         return result
