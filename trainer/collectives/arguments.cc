@@ -9,8 +9,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "trainer/collectives/reduction.hh"
-
 namespace thinpipe::trainer {
 
 namespace {

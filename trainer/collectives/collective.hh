@@ -9,20 +9,15 @@
 #include <span>
 
 #include "harness/replay/call.hh"
-#include "harness/support/exception.hh"
 #include "harness/support/registry.hh"
 #include "trainer/collectives/code_pieces.hh"
+#include "trainer/collectives/collective_error.hh"
 #include "trainer/collectives/mailbox.hh"
+#include "trainer/collectives/membership.hh"
+#include "trainer/collectives/reduction.hh"
 #include "trainer/torch.hh"
 
 namespace thinpipe::trainer {
-
-class CollectiveError : public Error {
- public:
-  using Error::Error;
-};
-
-enum class Reduction { sum, max };
 
 class Collective {
  public:
@@ -78,20 +73,6 @@ class Collective {
 
   // Returns after every worker has called it.
   virtual void barrier() = 0;
-};
-
-// What a backend needs to find its peers.
-struct Membership {
-  int rank = 0;
-  int world_size = 1;
-  std::string address = {};               // this worker's address: all traffic is bound to it
-  std::string rendezvous_directory = {};  // an empty directory that all workers share
-  // Of each worker in a tree that crosses the network's bottlenecks as seldom as can be; -1 at the root.
-  // Empty: nothing is known of the network.
-  std::vector<int> parents = {};
-
-  // Those, or where nothing is known a binary tree's.
-  std::vector<int> tree() const;
 };
 
 // Network backends: {"name": "gloo", …}.

@@ -30,7 +30,7 @@
 #include "trainer/collectives/arguments.hh"
 #include "trainer/collectives/gloo_mailbox.hh"
 #include "trainer/collectives/local_address.hh"
-#include "trainer/collectives/reduction.hh"
+#include "trainer/collectives/reduce_function.hh"
 #include "trainer/collectives/sigpipe_block.hh"
 
 namespace thinpipe::trainer {

@@ -14,7 +14,7 @@
 #include <fmt/format.h>
 
 #include "trainer/collectives/arguments.hh"
-#include "trainer/collectives/reduction.hh"
+#include "trainer/collectives/reduce_function.hh"
 #include "trainer/collectives/tree_sums.hh"
 #include "trainer/tensor_span.hh"
 

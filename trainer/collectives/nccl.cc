@@ -12,7 +12,7 @@
 
 #include "trainer/collectives/arguments.hh"
 #include "trainer/collectives/pipelined.hh"
-#include "trainer/collectives/reduction.hh"
+#include "trainer/collectives/reduce_function.hh"
 #include "trainer/collectives/tree_plan.hh"
 
 namespace thinpipe::trainer {

@@ -3,14 +3,12 @@
 #pragma once
 
 #include <cstddef>
-#include <map>
 #include <span>
 #include <vector>
 
 #include <poll.h>
 
 #include "harness/support/file_descriptor.hh"
-#include "trainer/collectives/collective.hh"
 
 namespace thinpipe::trainer {
 
@@ -60,10 +58,5 @@ class PeerWait {
   std::vector<int> ranks_;  // of awaited_
   std::vector<pollfd> ready_;
 };
-
-// Connects every worker with those it names, which name it too. Addresses are exchanged through `group`; all
-// traffic is bound to `address`. Every worker of the group calls it. Throws Error.
-std::map<int, Peer> connect_peers(Collective& group, const std::string& address,
-                                  const std::vector<int>& peers, double timeout_s);
 
 }  // namespace thinpipe::trainer

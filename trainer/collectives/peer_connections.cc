@@ -1,5 +1,7 @@
 // connect_peers(): each worker listens, all learn where through the group, and of each pair the higher rank
 // connects. Whoever connects shows the number that the listener has told the group.
+#include "trainer/collectives/peer_connections.hh"
+
 #include <cerrno>
 #include <chrono>
 #include <cstring>
@@ -11,7 +13,6 @@
 #include <unistd.h>
 
 #include "trainer/collectives/local_address.hh"
-#include "trainer/collectives/peer.hh"
 
 namespace thinpipe::trainer {
 namespace {

@@ -5,6 +5,8 @@
 #include <fmt/format.h>
 
 #include "trainer/collectives/arguments.hh"
+#include "trainer/collectives/peer_connections.hh"
+#include "trainer/collectives/reduce_function.hh"
 
 namespace thinpipe::trainer {
 

@@ -71,8 +71,8 @@ class Demo : public Synchroniser {
     }
     const SentCoefficients own = choose(bucket, momentum);
     std::vector<SentCoefficients> all;
-    for (const torch::Tensor& message : gather_equal(to_message(own), network))
-      all.push_back(from_message(message));
+    for (const torch::Tensor& message : gather_equal(message_of(to_bytes(own)), network))
+      all.push_back(from_bytes(elements<std::uint8_t>(message)));
 
     decode(bucket, {&own, 1}, bucket.gradient);
     momentum.sub_(bucket.gradient);

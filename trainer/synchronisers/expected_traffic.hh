@@ -52,4 +52,12 @@ inline ExpectedTraffic all_to_all_traffic(std::int64_t payload_bytes, int world_
   return {bytes, sent_bytes, sent_bytes};
 }
 
+// Of gather_any's and exchange_any's sizes (messages.hh).
+inline ExpectedTraffic gathered_sizes_traffic(int world_size) {
+  return all_gather_traffic(4, world_size);
+}
+inline ExpectedTraffic exchanged_sizes_traffic(int world_size) {
+  return all_to_all_traffic(std::int64_t{4} * world_size, world_size);
+}
+
 }  // namespace thinpipe::trainer

@@ -4,7 +4,6 @@
 #include <vector>
 
 #include "trainer/collectives/collective.hh"
-#include "trainer/synchronisers/expected_traffic.hh"
 
 namespace thinpipe::trainer {
 
@@ -22,13 +21,5 @@ Messages gather_any(const torch::Tensor& message, Collective& network);
 
 // outgoing[r] to worker r, of whatever size: the sizes go first, 4 bytes each. Returns what came from each.
 Messages exchange_any(const Messages& outgoing, Collective& network);
-
-// Of gather_any's and exchange_any's sizes.
-inline ExpectedTraffic gathered_sizes_traffic(int world_size) {
-  return all_gather_traffic(4, world_size);
-}
-inline ExpectedTraffic exchanged_sizes_traffic(int world_size) {
-  return all_to_all_traffic(std::int64_t{4} * world_size, world_size);
-}
 
 }  // namespace thinpipe::trainer

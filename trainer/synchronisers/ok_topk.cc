@@ -89,7 +89,8 @@ class OkTopk : public Synchroniser {
     if (choice.age % options_.boundaries_every == 0) choice.divide_anew(own, bucket.size, network);
     const Messages received = exchange_any(split_by_owner(values, own, choice.boundaries), network);
     const std::vector<float> sums = sums_of_region(received, choice.boundaries, network.rank());
-    const torch::Tensor message = write_entries(choice.choose_of_region(sums, k, estimates, network.rank()));
+    const torch::Tensor message =
+        message_of(write_entries(choice.choose_of_region(sums, k, estimates, network.rank())));
     const std::vector<SparseEntry> all =
         choice.choose_of_all(join(gather_any(message, network), choice.boundaries), k, estimates);
 
@@ -159,7 +160,7 @@ class OkTopk : public Synchroniser {
     for (const std::int64_t end : boundaries.subspan(1)) {
       std::vector<SparseEntry> entries;
       for (; next != own.end() && *next < end; ++next) entries.push_back({*next, values[*next]});
-      messages.push_back(write_entries(entries));
+      messages.push_back(message_of(write_entries(entries)));
     }
     return messages;
   }
@@ -170,7 +171,7 @@ class OkTopk : public Synchroniser {
     const auto region = boundaries.subspan(static_cast<std::size_t>(rank), 2);
     std::vector<float> sums(static_cast<std::size_t>(region[1] - region[0]));
     for (const torch::Tensor& message : received) {
-      for (const SparseEntry& entry : read_entries(message, region[0], region[1])) {
+      for (const SparseEntry& entry : read_entries(elements<std::uint8_t>(message), region[0], region[1])) {
         sums[static_cast<std::size_t>(entry.index - region[0])] += entry.value;
       }
     }
@@ -180,7 +181,8 @@ class OkTopk : public Synchroniser {
   static std::vector<SparseEntry> join(const Messages& gathered, std::span<const std::int64_t> boundaries) {
     std::vector<SparseEntry> all;
     for (std::size_t r = 0; r < gathered.size(); ++r) {
-      std::ranges::copy(read_entries(gathered[r], boundaries[r], boundaries[r + 1]), std::back_inserter(all));
+      std::ranges::copy(read_entries(elements<std::uint8_t>(gathered[r]), boundaries[r], boundaries[r + 1]),
+                        std::back_inserter(all));
     }
     return all;
   }

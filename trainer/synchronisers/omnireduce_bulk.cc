@@ -50,18 +50,18 @@ class OmniReduceBulk : public Synchroniser {
     std::vector<float> sums;
     for (int owner = 0; owner < world_size; ++owner) {
       const std::vector<float> part = part_of(values, owner, world_size);
-      pushed.push_back(write_nonzero_blocks(part, block_size));
+      pushed.push_back(message_of(write_nonzero_blocks(part, block_size)));
       if (owner == network.rank()) sums.resize(part.size());
     }
     for (const torch::Tensor& message : exchange_any(pushed, network)) {
-      add_nonzero_blocks(message, block_size, sums);
+      add_nonzero_blocks(elements<std::uint8_t>(message), block_size, sums);
     }
     for (float& sum : sums) sum /= static_cast<float>(world_size);
 
-    const Messages pulled = gather_any(write_nonzero_blocks(sums, block_size), network);
+    const Messages pulled = gather_any(message_of(write_nonzero_blocks(sums, block_size)), network);
     for (int owner = 0; owner < world_size; ++owner) {
       std::vector<float> part(static_cast<std::size_t>(part_size(bucket.size, owner, world_size)));
-      add_nonzero_blocks(pulled[owner], block_size, part);
+      add_nonzero_blocks(elements<std::uint8_t>(pulled[owner]), block_size, part);
       auto from = part.begin();
       for_each_block(bucket.size, owner, world_size, [&](std::int64_t begin, std::int64_t size) {
         std::copy_n(from, size, values.begin() + begin);

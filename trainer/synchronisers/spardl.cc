@@ -62,13 +62,13 @@ class SparDL : public Synchroniser {
       const int next = (network.rank() + round.distance) % workers;
       std::vector<SparseEntry> sent;
       for (int b = 0; b < round.blocks; ++b) take_largest(values, (next + b) % workers, workers, sent);
-      const torch::Tensor received = hand_on(write_entries(sent), round, network);
+      const torch::Tensor received = hand_on(message_of(write_entries(sent)), round, network);
       for (const SparseEntry& entry : read(received, bucket.size)) values[entry.index] += entry.value;
     }
     std::vector<SparseEntry> own;
     take_largest(values, network.rank(), workers, own);
     std::vector<SparseEntry> all;
-    for (const torch::Tensor& message : gather_equal(write_entries(own), network)) {
+    for (const torch::Tensor& message : gather_equal(message_of(write_entries(own)), network)) {
       std::ranges::copy(read(message, bucket.size), std::back_inserter(all));
     }
     const std::span<float> held_values = floats(held);
@@ -107,7 +107,7 @@ class SparDL : public Synchroniser {
 
   // Without those that only fill up.
   static std::vector<SparseEntry> read(const torch::Tensor& message, std::int64_t n) {
-    std::vector<SparseEntry> entries = read_entries(message, 0, n + 1);
+    std::vector<SparseEntry> entries = read_entries(elements<std::uint8_t>(message), 0, n + 1);
     std::erase_if(entries, [n](const SparseEntry& entry) { return entry.index == n; });
     return entries;
   }

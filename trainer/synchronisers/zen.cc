@@ -50,11 +50,11 @@ class Zen : public Synchroniser {
     for (int owner = 0; owner < world_size; ++owner) pushed.push_back(nonzero_of(values, owners.of(owner)));
     const std::vector<float> means = mean_of(exchange_any(pushed, network), owners.of(network.rank()).size());
 
-    const Messages pulled = gather_any(write_nonzero_blocks(means, 1), network);
+    const Messages pulled = gather_any(message_of(write_nonzero_blocks(means, 1)), network);
     for (int owner = 0; owner < world_size; ++owner) {
       const auto list = owners.of(owner);
       std::vector<float> theirs(list.size());
-      add_nonzero_blocks(pulled[owner], 1, theirs);
+      add_nonzero_blocks(elements<std::uint8_t>(pulled[owner]), 1, theirs);
       for (std::size_t j = 0; j < list.size(); ++j) values[list[j]] = theirs[j];
     }
   }
@@ -85,13 +85,13 @@ class Zen : public Synchroniser {
       *next = {static_cast<std::uint32_t>(j), value};
       next += value != 0 ? 1 : 0;
     }
-    return write_entries({entries.data(), next});
+    return message_of(write_entries({entries.data(), next}));
   }
 
   static std::vector<float> mean_of(const Messages& messages, std::size_t size) {
     std::vector<float> means(size);
     for (const torch::Tensor& message : messages) {
-      for (const SparseEntry& entry : read_entries(message, 0, std::ssize(means))) {
+      for (const SparseEntry& entry : read_entries(elements<std::uint8_t>(message), 0, std::ssize(means))) {
         means[entry.index] += entry.value;
       }
     }

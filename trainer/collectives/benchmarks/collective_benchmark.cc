@@ -5,7 +5,7 @@
 
 #include <benchmark/benchmark.h>
 
-#include "trainer/collectives/reduction.hh"
+#include "trainer/collectives/reduce_function.hh"
 #include "trainer/collectives/tests/world.hh"
 
 namespace thinpipe::trainer {

@@ -10,7 +10,7 @@
 
 #include "trainer/collectives/in_process.hh"
 #include "trainer/collectives/nccl.hh"
-#include "trainer/collectives/reduction.hh"
+#include "trainer/collectives/reduce_function.hh"
 
 namespace thinpipe::trainer::testing {
 

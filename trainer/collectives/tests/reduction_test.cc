@@ -1,10 +1,10 @@
-#include "trainer/collectives/reduction.hh"
-
 #include <bit>
 #include <cmath>
 #include <limits>
 
 #include <gtest/gtest.h>
+
+#include "trainer/collectives/reduce_function.hh"
 
 namespace thinpipe::trainer {
 namespace {

@@ -4,7 +4,8 @@
 
 #include <gtest/gtest.h>
 
-#include "trainer/collectives/tests/world.hh"
+#include "trainer/collectives/membership.hh"
+#include "trainer/collectives/tests/parents.hh"
 
 namespace thinpipe::trainer {
 namespace {

@@ -1,10 +1,7 @@
 // Worlds of workers for tests and benchmarks: a thread each, over any backend.
 #pragma once
 
-#include <cerrno>
-#include <cstdlib>
 #include <exception>
-#include <filesystem>
 #include <mutex>
 #include <string>
 #include <thread>
@@ -13,29 +10,10 @@
 
 #include "trainer/collectives/in_process.hh"
 #include "trainer/collectives/tests/nccl_stand_in.hh"
+#include "trainer/collectives/tests/parents.hh"
+#include "trainer/tests/temporary_directory.hh"
 
 namespace thinpipe::trainer::testing {
-
-// A fresh directory, removed with its contents.
-class TemporaryDirectory {
- public:
-  TemporaryDirectory() : path_(std::filesystem::temp_directory_path() / "thinpipe-rendezvous-XXXXXX") {
-    if (mkdtemp(path_.data()) == nullptr) throw SystemError("make directory " + path_, errno);
-  }
-  ~TemporaryDirectory() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-  TemporaryDirectory(const TemporaryDirectory&) = delete;
-  TemporaryDirectory& operator=(const TemporaryDirectory&) = delete;
-  TemporaryDirectory(TemporaryDirectory&&) = delete;
-  TemporaryDirectory& operator=(TemporaryDirectory&&) = delete;
-
-  const std::string& path() const { return path_; }
-
- private:
-  std::string path_;
-};
 
 // A network backend; `options` replaces some of its defaults.
 inline std::unique_ptr<Collective> join(const std::string& backend, const Membership& membership,
@@ -45,11 +23,6 @@ inline std::unique_ptr<Collective> join(const std::string& backend, const Member
 }
 inline std::unique_ptr<Collective> join_gloo(const Membership& membership, Json options = Json::object()) {
   return join("gloo", membership, std::move(options));
-}
-
-// The paper's 3 + 2 + 3 as netem/worker_tree.hh makes a tree of it; of other sizes, as of an unknown network.
-inline std::vector<int> parents_for(int world_size) {
-  return world_size == 8 ? std::vector{4, 0, 0, -1, 3, 3, 5, 5} : std::vector<int>{};
 }
 
 // run_in_process, over 127.0.0.1. Throws what the first worker to fail threw.

@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include "trainer/collectives/collective.hh"
+#include "trainer/collectives/collective_error.hh"
 #include "trainer/packed_codes.hh"
 #include "trainer/synchronisers/quantised/sign_code.hh"
 

@@ -8,7 +8,7 @@
 #include <span>
 #include <vector>
 
-#include "trainer/collectives/collective.hh"
+#include "trainer/collectives/collective_error.hh"
 
 namespace thinpipe::trainer {
 

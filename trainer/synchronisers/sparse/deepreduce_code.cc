@@ -8,12 +8,10 @@
 
 #include <fmt/format.h>
 
-#include "trainer/collectives/collective.hh"
-#include "trainer/synchronisers/messages.hh"
+#include "trainer/collectives/collective_error.hh"
 #include "trainer/synchronisers/sparse/bit_stream.hh"
 #include "trainer/synchronisers/sparse/place_code.hh"
 #include "trainer/synchronisers/sparse/value_code.hh"
-#include "trainer/tensor_span.hh"
 
 namespace thinpipe::trainer {
 namespace {
@@ -85,8 +83,9 @@ class DeepReduceCode : public SparseCode {
 
   bool has_fixed_size() const override { return places_->has_fixed_count() && values_->has_fixed_size(); }
 
-  torch::Tensor encode(const SparseHeader& header, std::uint32_t sender,
-                       std::span<const std::uint32_t> indices, std::span<const float> dense) const override {
+  std::vector<std::uint8_t> encode(const SparseHeader& header, std::uint32_t sender,
+                                   std::span<const std::uint32_t> indices,
+                                   std::span<const float> dense) const override {
     if (header.n <= largest_plain_bucket) return plain_->encode(header, sender, indices, dense);
     std::vector<std::uint8_t> bytes;
     append_sparse_header(header, static_cast<std::uint32_t>(indices.size()), bytes);
@@ -98,27 +97,26 @@ class DeepReduceCode : public SparseCode {
     }
     if (has_fixed_size())
       bytes.resize(static_cast<std::size_t>(message_bytes(header.n, std::ssize(indices))));
-    return message_of(std::move(bytes));
+    return bytes;
   }
 
-  void add(const torch::Tensor& message, const SparseHeader& expected, std::uint32_t sender, float factor,
-           std::span<float> dense) const override {
+  void add(std::span<const std::uint8_t> message, const SparseHeader& expected, std::uint32_t sender,
+           float factor, std::span<float> dense) const override {
     if (expected.n <= largest_plain_bucket) return plain_->add(message, expected, sender, factor, dense);
-    std::span<const std::uint8_t> bytes = elements<std::uint8_t>(message);
-    const std::uint32_t count = read_sparse_header(expected, bytes);
-    if (bytes.empty() || bytes.front() > values_are_finite) {
+    const std::uint32_t count = read_sparse_header(expected, message);
+    if (message.empty() || message.front() > values_are_finite) {
       throw CollectiveError("a sparse message does not say whether its values are finite");
     }
-    if (bytes.front() == values_are_not_finite) {
+    if (message.front() == values_are_not_finite) {
       dense.front() = std::numeric_limits<float>::quiet_NaN();
       return;
     }
-    bytes = bytes.subspan(1);
+    message = message.subspan(1);
     std::vector<std::uint32_t> places =
-        places_->read(bytes, expected.n, count, stream_of_places(expected, sender));
-    if (sends_order()) places = read_order(bytes, places);
+        places_->read(message, expected.n, count, stream_of_places(expected, sender));
+    if (sends_order()) places = read_order(message, places);
     std::vector<float> values(places.size());
-    values_->read(bytes, values);
+    values_->read(message, values);
     for (std::size_t i = 0; i < places.size(); ++i) dense[places[i]] += factor * values[i];
   }
 

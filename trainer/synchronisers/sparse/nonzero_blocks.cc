@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <memory>
 
 #include <fmt/format.h>
 
-#include "trainer/collectives/collective.hh"
+#include "trainer/collectives/collective_error.hh"
 #include "trainer/synchronisers/sparse/index_code.hh"
-#include "trainer/tensor_span.hh"
 
 namespace thinpipe::trainer {
 namespace {
@@ -63,14 +63,17 @@ std::int64_t nonzero_blocks_bytes(std::int64_t n, std::int64_t block_size, std::
   return block_bitmap().bytes(block_count(n, block_size), 0) + 4 * values;
 }
 
-torch::Tensor write_nonzero_blocks(std::span<const float> vector, std::int64_t block_size) {
+std::vector<std::uint8_t> write_nonzero_blocks(std::span<const float> vector, std::int64_t block_size) {
   const std::int64_t n = std::ssize(vector);
   const std::vector<std::uint32_t> places = nonzero_places(vector, block_size);
-  std::vector<std::uint8_t> bitmap;
-  block_bitmap().append(places, static_cast<std::uint32_t>(block_count(n, block_size)), bitmap);
   const std::int64_t values = values_at(places, vector, block_size);
-  torch::Tensor message = torch::empty({nonzero_blocks_bytes(n, block_size, values)}, torch::kByte);
-  std::uint8_t* next = std::ranges::copy(bitmap, message.data_ptr<std::uint8_t>()).out;
+  const auto bytes = static_cast<std::size_t>(nonzero_blocks_bytes(n, block_size, values));
+  std::vector<std::uint8_t> message;
+  message.reserve(bytes);
+  block_bitmap().append(places, static_cast<std::uint32_t>(block_count(n, block_size)), message);
+  const std::size_t bitmap_bytes = message.size();
+  message.resize(bytes);
+  std::uint8_t* next = message.data() + bitmap_bytes;
   for (const std::uint32_t place : places) {
     for (const float value : block_at(vector, place, block_size)) {
       std::memcpy(next, &value, sizeof value);
@@ -80,22 +83,22 @@ torch::Tensor write_nonzero_blocks(std::span<const float> vector, std::int64_t b
   return message;
 }
 
-void add_nonzero_blocks(const torch::Tensor& message, std::int64_t block_size, std::span<float> vector) {
-  const auto bytes = elements<std::uint8_t>(message);
+void add_nonzero_blocks(std::span<const std::uint8_t> message, std::int64_t block_size,
+                        std::span<float> vector) {
   const std::int64_t n = std::ssize(vector);
   const std::int64_t bitmap_bytes = nonzero_blocks_bytes(n, block_size, 0);
-  const std::int64_t values = std::max<std::int64_t>(0, std::ssize(bytes) - bitmap_bytes) / 4;
+  const std::int64_t values = std::max<std::int64_t>(0, std::ssize(message) - bitmap_bytes) / 4;
   const auto count = static_cast<std::uint32_t>(block_count(values, block_size));
   std::vector<std::uint32_t> places;
-  block_bitmap().read(bytes, static_cast<std::uint32_t>(block_count(n, block_size)), count, places);
+  block_bitmap().read(message, static_cast<std::uint32_t>(block_count(n, block_size)), count, places);
 
   const std::int64_t announced = values_at(places, std::span<const float>(vector), block_size);
-  if (std::ssize(bytes) != nonzero_blocks_bytes(n, block_size, announced)) {
+  if (std::ssize(message) != nonzero_blocks_bytes(n, block_size, announced)) {
     throw CollectiveError(
         fmt::format("a message of non-zero blocks has {} bytes for a bitmap of {} and {} values",
-                    bytes.size(), bitmap_bytes, announced));
+                    message.size(), bitmap_bytes, announced));
   }
-  const std::uint8_t* next = bytes.data() + bitmap_bytes;
+  const std::uint8_t* next = message.data() + bitmap_bytes;
   for (const std::uint32_t place : places) {
     for (float& sum : block_at(vector, place, block_size)) {
       float value = 0;

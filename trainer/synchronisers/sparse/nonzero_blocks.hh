@@ -5,19 +5,18 @@
 
 #include <cstdint>
 #include <span>
-
-#include "trainer/torch.hh"
+#include <vector>
 
 namespace thinpipe::trainer {
 
 // Of a message with `values` of the n entries of a vector.
 std::int64_t nonzero_blocks_bytes(std::int64_t n, std::int64_t block_size, std::int64_t values);
 
-// uint8.
-torch::Tensor write_nonzero_blocks(std::span<const float> vector, std::int64_t block_size);
+std::vector<std::uint8_t> write_nonzero_blocks(std::span<const float> vector, std::int64_t block_size);
 
 // vector += the message's. Throws CollectiveError where it is not a message of such a vector: the workers
 // have come apart.
-void add_nonzero_blocks(const torch::Tensor& message, std::int64_t block_size, std::span<float> vector);
+void add_nonzero_blocks(std::span<const std::uint8_t> message, std::int64_t block_size,
+                        std::span<float> vector);
 
 }  // namespace thinpipe::trainer

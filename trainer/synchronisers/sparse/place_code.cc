@@ -8,7 +8,7 @@
 
 #include <fmt/format.h>
 
-#include "trainer/collectives/collective.hh"
+#include "trainer/collectives/collective_error.hh"
 #include "trainer/synchronisers/sparse/bloom_choice.hh"
 
 namespace thinpipe::trainer {

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <numeric>
 
-#include "trainer/synchronisers/messages.hh"
-
 namespace thinpipe::trainer {
 namespace {
 

@@ -2,6 +2,9 @@
 // (exchange_any), the owner sums, and every worker pulls the sums (gather_any).
 #pragma once
 
+#include <cstdint>
+#include <vector>
+
 #include "trainer/synchronisers/expected_traffic.hh"
 
 namespace thinpipe::trainer {

@@ -1,13 +1,13 @@
 #include "trainer/synchronisers/sparse/sparse_code.hh"
 
+#include <array>
 #include <bit>
 #include <cstring>
+#include <utility>
 
 #include <fmt/format.h>
 
-#include "trainer/collectives/collective.hh"
-#include "trainer/synchronisers/messages.hh"
-#include "trainer/tensor_span.hh"
+#include "trainer/collectives/collective_error.hh"
 
 namespace thinpipe::trainer {
 namespace {
@@ -39,8 +39,9 @@ class PlainSparseCode : public SparseCode {
   bool has_fixed_size() const override { return indices_->has_fixed_size(); }
   bool is_lossless() const override { return true; }
 
-  torch::Tensor encode(const SparseHeader& header, std::uint32_t /*sender*/,
-                       std::span<const std::uint32_t> indices, std::span<const float> dense) const override {
+  std::vector<std::uint8_t> encode(const SparseHeader& header, std::uint32_t /*sender*/,
+                                   std::span<const std::uint32_t> indices,
+                                   std::span<const float> dense) const override {
     std::vector<std::uint8_t> bytes;
     bytes.reserve(static_cast<std::size_t>(message_bytes(header.n, std::ssize(indices))));
     append_sparse_header(header, static_cast<std::uint32_t>(indices.size()), bytes);
@@ -52,21 +53,21 @@ class PlainSparseCode : public SparseCode {
       std::memcpy(next, &dense[index], sizeof(float));
       next += sizeof(float);
     }
-    return message_of(std::move(bytes));
+    return bytes;
   }
 
-  void add(const torch::Tensor& message, const SparseHeader& expected, std::uint32_t /*sender*/, float factor,
-           std::span<float> dense) const override {
-    std::span<const std::uint8_t> bytes = elements<std::uint8_t>(message);
-    const std::uint32_t count = read_sparse_header(expected, bytes);
+  void add(std::span<const std::uint8_t> message, const SparseHeader& expected, std::uint32_t /*sender*/,
+           float factor, std::span<float> dense) const override {
+    const std::uint32_t count = read_sparse_header(expected, message);
     std::vector<std::uint32_t> indices;
-    bytes = bytes.subspan(indices_->read(bytes, expected.n, count, indices));
-    if (bytes.size() != std::size_t{4} * count) {
-      throw CollectiveError(fmt::format("a sparse message has {} bytes for {} values", bytes.size(), count));
+    message = message.subspan(indices_->read(message, expected.n, count, indices));
+    if (message.size() != std::size_t{4} * count) {
+      throw CollectiveError(
+          fmt::format("a sparse message has {} bytes for {} values", message.size(), count));
     }
     for (std::size_t i = 0; i < indices.size(); ++i) {
       float value = 0;
-      std::memcpy(&value, &bytes[4 * i], sizeof value);
+      std::memcpy(&value, &message[4 * i], sizeof value);
       dense[indices[i]] += factor * value;
     }
   }

@@ -7,9 +7,10 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string>
+#include <vector>
 
 #include "trainer/synchronisers/sparse/index_code.hh"
-#include "trainer/torch.hh"
 
 namespace thinpipe::trainer {
 
@@ -46,14 +47,14 @@ class SparseCode {
     return message_bytes(n, count);
   }
 
-  // uint8 [message_bytes]. The values are dense[indices]; indices ascend. `sender`: the rank.
-  virtual torch::Tensor encode(const SparseHeader& header, std::uint32_t sender,
-                               std::span<const std::uint32_t> indices,
-                               std::span<const float> dense) const = 0;
+  // Returns message_bytes. The values are dense[indices]; indices ascend. `sender`: the rank.
+  virtual std::vector<std::uint8_t> encode(const SparseHeader& header, std::uint32_t sender,
+                                           std::span<const std::uint32_t> indices,
+                                           std::span<const float> dense) const = 0;
 
   // dense[index] += factor·value for every entry. Throws CollectiveError when the header is not `expected` or
   // the message is not one that encode() makes: the workers have come apart.
-  virtual void add(const torch::Tensor& message, const SparseHeader& expected, std::uint32_t sender,
+  virtual void add(std::span<const std::uint8_t> message, const SparseHeader& expected, std::uint32_t sender,
                    float factor, std::span<float> dense) const = 0;
 };
 

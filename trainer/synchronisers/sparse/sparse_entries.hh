@@ -7,8 +7,6 @@
 #include <span>
 #include <vector>
 
-#include "trainer/torch.hh"
-
 namespace thinpipe::trainer {
 
 struct SparseEntry {
@@ -21,11 +19,12 @@ struct SparseEntry {
 inline constexpr std::int64_t sparse_entry_bytes = 8;
 static_assert(sizeof(SparseEntry) == sparse_entry_bytes);
 
-// uint8 [8 entries.size()].
-torch::Tensor write_entries(std::span<const SparseEntry> entries);
+// Returns 8 bytes per entry.
+std::vector<std::uint8_t> write_entries(std::span<const SparseEntry> entries);
 
 // Throws CollectiveError where the message is not one of whole entries with indices from `begin` to below
 // `end`: the workers have come apart.
-std::vector<SparseEntry> read_entries(const torch::Tensor& message, std::int64_t begin, std::int64_t end);
+std::vector<SparseEntry> read_entries(std::span<const std::uint8_t> message, std::int64_t begin,
+                                      std::int64_t end);
 
 }  // namespace thinpipe::trainer

@@ -67,19 +67,19 @@ void Sparsifier::gather(Bucket& bucket, std::span<const std::uint32_t> indices, 
                             .n = static_cast<std::uint32_t>(bucket.size)};
   const auto own = static_cast<std::uint32_t>(network.rank());
   const std::span<float> values = floats(bucket.gradient);
-  const torch::Tensor message = code_->encode(header, own, indices, values);
+  const torch::Tensor message = message_of(code_->encode(header, own, indices, values));
   // Less what the others will read, which a lossy code may have changed.
   if (code_->is_lossless()) {
     for (const std::uint32_t index : indices) values[index] = 0;
   } else {
-    code_->add(message, header, own, -1, values);
+    code_->add(elements<std::uint8_t>(message), header, own, -1, values);
   }
   hold_back(bucket, indices);
 
   const Messages messages = has_fixed_size() ? gather_equal(message, network) : gather_any(message, network);
   bucket.gradient.zero_();
   for (std::uint32_t sender = 0; sender < messages.size(); ++sender) {
-    code_->add(messages[sender], header, sender, 1, values);
+    code_->add(elements<std::uint8_t>(messages[sender]), header, sender, 1, values);
   }
 }
 

@@ -10,7 +10,7 @@
 
 #include <fmt/format.h>
 
-#include "trainer/collectives/collective.hh"
+#include "trainer/collectives/collective_error.hh"
 #include "trainer/packed_codes.hh"
 #include "trainer/synchronisers/quantised/ternary.hh"
 #include "trainer/synchronisers/sparse/bit_stream.hh"

@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
-#include "trainer/collectives/collective.hh"
+#include "trainer/collectives/collective_error.hh"
 #include "trainer/synchronisers/sparse/index_code.hh"
 #include "trainer/synchronisers/tests/generators.hh"
 

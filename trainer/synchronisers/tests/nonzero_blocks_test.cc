@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-#include "trainer/collectives/collective.hh"
+#include "trainer/collectives/collective_error.hh"
 
 namespace thinpipe::trainer {
 namespace {
@@ -18,10 +18,10 @@ std::vector<float> through_a_message(const std::vector<float>& vector, std::int6
 TEST(NonzeroBlocks, CarriesABitForEachBlockAndTheValuesOfThoseSet) {
   // Blocks of 4, 4 and 2; the second is all zero, one zero of it negative.
   const std::vector<float> vector = {0, 5, 0, 0, 0, -0.0F, 0, 0, 0, 7};
-  const torch::Tensor message = write_nonzero_blocks(vector, 4);
-  EXPECT_EQ(message.numel(), 1 + 4 * (4 + 2));
-  EXPECT_EQ(message.numel(), nonzero_blocks_bytes(10, 4, 6));
-  EXPECT_EQ(message[0].item<int>(), 0b101);
+  const std::vector<std::uint8_t> message = write_nonzero_blocks(vector, 4);
+  EXPECT_EQ(std::ssize(message), 1 + 4 * (4 + 2));
+  EXPECT_EQ(std::ssize(message), nonzero_blocks_bytes(10, 4, 6));
+  EXPECT_EQ(message[0], 0b101);
   EXPECT_EQ(through_a_message(vector, 4), vector);
 }
 
@@ -49,12 +49,13 @@ TEST(NonzeroBlocks, DoesNotTakeNaNForZero) {
 
 TEST(NonzeroBlocks, AMessageOfAnotherVectorIsRefused) {
   const std::vector<float> vector = {1, 2, 3, 0, 0};
-  const torch::Tensor message = write_nonzero_blocks(vector, 2);  // a bitmap of 3 blocks, 4 values
-  std::vector<float> shorter(3);                                  // 2 blocks: 3 values
+  const std::vector<std::uint8_t> message =
+      write_nonzero_blocks(vector, 2);  // a bitmap of 3 blocks, 4 values
+  std::vector<float> shorter(3);        // 2 blocks: 3 values
   EXPECT_THROW(add_nonzero_blocks(message, 2, shorter), CollectiveError);
   std::vector<float> same(5);
-  EXPECT_THROW(add_nonzero_blocks(message.narrow(0, 0, 16), 2, same), CollectiveError);
-  EXPECT_THROW(add_nonzero_blocks(torch::empty({0}, torch::kByte), 2, same), CollectiveError);
+  EXPECT_THROW(add_nonzero_blocks(std::span(message).first(16), 2, same), CollectiveError);
+  EXPECT_THROW(add_nonzero_blocks({}, 2, same), CollectiveError);
 }
 
 }  // namespace

@@ -3,8 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "trainer/collectives/collective.hh"
-#include "trainer/tensor_span.hh"
+#include "trainer/collectives/collective_error.hh"
 
 namespace thinpipe::trainer {
 namespace {
@@ -15,14 +14,12 @@ constexpr SparseHeader small_header{.method = 1, .bucket = 2, .step = 3, .n = 5}
 const std::vector<std::uint32_t> small_indices = {0, 4};
 const std::vector<float> small_dense = {1.5F, 9, 9, 9, -2};
 
-torch::Tensor small_message(const std::string& index_code) {
+std::vector<std::uint8_t> small_message(const std::string& index_code) {
   return make_plain_sparse_code(index_code)->encode(small_header, 0, small_indices, small_dense);
 }
 
 TEST(SparseCode, HasTheDocumentedLayout) {
-  const torch::Tensor message = small_message("u32");
-  const std::span<const std::uint8_t> bytes = elements<std::uint8_t>(message);
-  EXPECT_THAT(std::vector(bytes.begin(), bytes.end()),
+  EXPECT_THAT(small_message("u32"),
               ElementsAre(0x50, 0x74, 1, 2, 2, 0, 0, 0, 3, 0, 0, 0, 5, 0, 0, 0, 2, 0, 0, 0,  // header
                           0, 0, 0, 0, 4, 0, 0, 0,                                            // indices
                           0, 0, 0xC0, 0x3F, 0, 0, 0, 0xC0));                                 // 1.5 and -2
@@ -35,11 +32,11 @@ TEST(SparseCode, IsAsLongAsItSays) {
     const auto code = make_plain_sparse_code(name);
     EXPECT_TRUE(code->has_fixed_size());
     EXPECT_EQ(code->message_bytes(5, 2), 20 + bytes + 8) << name;
-    EXPECT_EQ(small_message(name).numel(), 20 + bytes + 8) << name;
+    EXPECT_EQ(small_message(name).size(), 20 + bytes + 8) << name;
   }
   const auto golomb = make_plain_sparse_code("golomb");
   EXPECT_FALSE(golomb->has_fixed_size());
-  EXPECT_LE(small_message("golomb").numel(), golomb->message_bytes(5, 2));
+  EXPECT_LE(std::ssize(small_message("golomb")), golomb->message_bytes(5, 2));
 }
 
 TEST(SparseCode, AddsAndTakesAwayWhatItCarries) {
@@ -65,13 +62,14 @@ TEST(SparseCode, CarriesNothing) {
 
 class RefusedMessage : public ::testing::Test {
  protected:
-  static void expect_refused(const torch::Tensor& message, const SparseHeader& expected = small_header) {
+  static void expect_refused(std::span<const std::uint8_t> message,
+                             const SparseHeader& expected = small_header) {
     std::vector<float> sum(5);
     EXPECT_THROW(make_plain_sparse_code("u32")->add(message, expected, 0, 1, sum), CollectiveError);
   }
 
-  static torch::Tensor with_byte(std::int64_t at, std::uint8_t value) {
-    torch::Tensor message = small_message("u32");
+  static std::vector<std::uint8_t> with_byte(std::size_t at, std::uint8_t value) {
+    std::vector<std::uint8_t> message = small_message("u32");
     message[at] = value;
     return message;
   }
@@ -92,10 +90,10 @@ TEST_F(RefusedMessage, WithAnotherMagicOrVersion) {
 }
 
 TEST_F(RefusedMessage, ThatEndsTooEarlyOrTooLate) {
-  const torch::Tensor message = small_message("u32");
-  for (const std::int64_t bytes : {0L, 3L, 19L, 20L, 27L, 28L, 35L})
-    expect_refused(message.narrow(0, 0, bytes));
-  expect_refused(torch::cat({message, torch::zeros({1}, torch::kByte)}));
+  std::vector<std::uint8_t> message = small_message("u32");
+  for (const std::size_t bytes : {0, 3, 19, 20, 27, 28, 35}) expect_refused(std::span(message).first(bytes));
+  message.push_back(0);
+  expect_refused(message);
 }
 
 TEST_F(RefusedMessage, WithMoreEntriesThanTheBucketOrOneOutsideIt) {

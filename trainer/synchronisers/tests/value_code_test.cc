@@ -7,7 +7,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "trainer/collectives/collective.hh"
+#include "trainer/collectives/collective_error.hh"
 #include "trainer/synchronisers/sparse/polynomial_fit.hh"
 
 namespace thinpipe::trainer {

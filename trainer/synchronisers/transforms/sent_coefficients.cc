@@ -1,24 +1,22 @@
 #include "trainer/synchronisers/transforms/sent_coefficients.hh"
 
 #include <algorithm>
-#include <span>
-
-#include "trainer/tensor_span.hh"
+#include <cstddef>
 
 namespace thinpipe::trainer {
 
-torch::Tensor to_message(const SentCoefficients& sent) {
+std::vector<std::uint8_t> to_bytes(const SentCoefficients& sent) {
   const std::span<const std::byte> values = std::as_bytes(std::span(sent.values));
   const std::span<const std::byte> places = std::as_bytes(std::span(sent.places));
-  torch::Tensor message = torch::empty({std::ssize(values) + std::ssize(places)}, torch::kByte);
-  const std::span<std::byte> bytes = std::as_writable_bytes(elements<std::uint8_t>(message));
+  std::vector<std::uint8_t> message(values.size() + places.size());
+  const std::span<std::byte> bytes = std::as_writable_bytes(std::span(message));
   std::ranges::copy(values, bytes.begin());
   std::ranges::copy(places, bytes.subspan(values.size()).begin());
   return message;
 }
 
-SentCoefficients from_message(const torch::Tensor& message) {
-  const std::span<const std::byte> bytes = std::as_bytes(elements<std::uint8_t>(message));
+SentCoefficients from_bytes(std::span<const std::uint8_t> message) {
+  const std::span<const std::byte> bytes = std::as_bytes(message);
   const std::size_t count = bytes.size() / bytes_per_sent_coefficient;
   SentCoefficients sent{.values = std::vector<float>(count), .places = std::vector<std::uint16_t>(count)};
   const std::span<std::byte> values = std::as_writable_bytes(std::span(sent.values));

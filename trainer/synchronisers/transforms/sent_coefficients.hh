@@ -2,9 +2,8 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
-
-#include "trainer/torch.hh"
 
 namespace thinpipe::trainer {
 
@@ -15,8 +14,8 @@ struct SentCoefficients {
 
 inline constexpr std::int64_t bytes_per_sent_coefficient = sizeof(float) + sizeof(std::uint16_t);
 
-// uint8 [bytes_per_sent_coefficient·values], and back.
-torch::Tensor to_message(const SentCoefficients& sent);
-SentCoefficients from_message(const torch::Tensor& message);
+// bytes_per_sent_coefficient for each value, and back.
+std::vector<std::uint8_t> to_bytes(const SentCoefficients& sent);
+SentCoefficients from_bytes(std::span<const std::uint8_t> message);
 
 }  // namespace thinpipe::trainer

@@ -1,4 +1,4 @@
-#include "trainer/collectives/reduction.hh"
+#include "trainer/collectives/reduce_function.hh"
 
 #include <algorithm>
 #include <array>
@@ -7,6 +7,10 @@
 #if defined(__x86_64__)
 #include <immintrin.h>
 #endif
+
+#include <fmt/format.h>
+
+#include "harness/support/exception.hh"
 
 namespace thinpipe::trainer {
 
@@ -133,10 +137,6 @@ Reduce reduce_function(torch::ScalarType type, Reduction reduction) {
           fmt::format("all_reduce takes float32, float16, bfloat16, int8, int32 or int64, but was given {}",
                       c10::toString(type)));
   }
-}
-
-std::string_view name_of(Reduction reduction) {
-  return reduction == Reduction::sum ? "sum" : "max";
 }
 
 }  // namespace thinpipe::trainer

@@ -1,0 +1,13 @@
+// The error of collectives and of the codes whose messages they carry.
+#pragma once
+
+#include "harness/support/exception.hh"
+
+namespace thinpipe::trainer {
+
+class CollectiveError : public Error {
+ public:
+  using Error::Error;
+};
+
+}  // namespace thinpipe::trainer

@@ -1,0 +1,51 @@
+# The trainer's files without LibTorch: codes of messages, collectives' algorithms over sockets, files' headers. They
+# build in seconds, and sanitizers and fuzzers take them alone. A file that neither includes trainer/torch.hh nor
+# calls one that does belongs here.
+find_package(ZLIB REQUIRED)
+
+set(THINPIPE_CORE_SOURCES
+  communication_thread.cc heartbeat.cc input_file.cc packed_codes.cc parents.cc philox.cc pickle.cc
+  safetensors_header.cc straggler.cc
+  collectives/hypercube_all_reduce.cc collectives/local_address.cc collectives/membership.cc collectives/peer.cc
+  collectives/ring_all_gather.cc collectives/ring_all_reduce.cc collectives/sigpipe_block.cc
+  collectives/sparse_block.cc collectives/tree_all_gather.cc collectives/tree_all_reduce.cc
+  collectives/tree_code_sum.cc collectives/tree_entry_pass.cc collectives/tree_entry_sum.cc collectives/tree_plan.cc
+  collectives/tree_sums.cc
+  datasets/cifar_format.cc datasets/idx_format.cc datasets/utf8.cc
+  pruning/schedule.cc
+  replay/computing.cc
+  synchronisers/quantised/sign_code.cc synchronisers/quantised/ternary.cc synchronisers/quantised/thc_table.cc
+  synchronisers/quantised/vote_code.cc
+  synchronisers/sparse/bloom_choice.cc synchronisers/sparse/bloom_filter.cc synchronisers/sparse/deepreduce_code.cc
+  synchronisers/sparse/hashed_owners.cc synchronisers/sparse/index_code.cc synchronisers/sparse/nonzero_blocks.cc
+  synchronisers/sparse/place_code.cc synchronisers/sparse/polynomial_fit.cc synchronisers/sparse/push_pull.cc
+  synchronisers/sparse/sampled_top_k.cc synchronisers/sparse/sparse_code.cc synchronisers/sparse/sparse_entries.cc
+  synchronisers/sparse/threshold_choice.cc synchronisers/sparse/top_k.cc synchronisers/sparse/value_code.cc
+  synchronisers/transforms/block_rotation.cc synchronisers/transforms/sent_coefficients.cc
+  synchronisers/transforms/walsh_hadamard.cc)
+
+set(THINPIPE_CORE_TESTS
+  tests/heartbeat_test.cc tests/packed_codes_test.cc tests/philox_test.cc tests/pickle_test.cc tests/straggler_test.cc
+  tests/communication_thread_test.cc
+  collectives/tests/ring_formula_test.cc collectives/tests/sigpipe_block_test.cc
+  collectives/tests/sparse_block_test.cc collectives/tests/tree_plan_test.cc
+  pruning/tests/schedule_test.cc
+  synchronisers/tests/bit_stream_properties_test.cc synchronisers/tests/bit_stream_test.cc
+  synchronisers/tests/block_rotation_test.cc synchronisers/tests/bloom_filter_test.cc
+  synchronisers/tests/deepreduce_code_test.cc synchronisers/tests/hashed_owners_test.cc
+  synchronisers/tests/index_code_properties_test.cc synchronisers/tests/index_code_test.cc
+  synchronisers/tests/nonzero_blocks_test.cc synchronisers/tests/push_pull_test.cc
+  synchronisers/tests/quantised_properties_test.cc synchronisers/tests/sampled_top_k_test.cc
+  synchronisers/tests/sign_code_test.cc synchronisers/tests/sparse_code_properties_test.cc
+  synchronisers/tests/sparse_code_test.cc synchronisers/tests/sparse_entries_test.cc
+  synchronisers/tests/ternary_test.cc synchronisers/tests/threshold_choice_test.cc
+  synchronisers/tests/top_k_properties_test.cc synchronisers/tests/top_k_test.cc synchronisers/tests/value_code_test.cc
+  synchronisers/tests/walsh_hadamard_properties_test.cc synchronisers/tests/walsh_hadamard_test.cc)
+list(TRANSFORM THINPIPE_CORE_SOURCES PREPEND ${CMAKE_CURRENT_LIST_DIR}/)
+list(TRANSFORM THINPIPE_CORE_TESTS PREPEND ${CMAKE_CURRENT_LIST_DIR}/)
+
+add_library(thinpipe_core STATIC ${THINPIPE_CORE_SOURCES})
+thinpipe_compile_in_groups(thinpipe_core)
+target_link_libraries(thinpipe_core PUBLIC thinpipe_replay thinpipe_support thinpipe_flags Boost::headers
+  PRIVATE ZLIB::ZLIB PkgConfig::XXHASH)
+thinpipe_test(core_tests SOURCES ${THINPIPE_CORE_TESTS} LIBS thinpipe_core rapidcheck)
