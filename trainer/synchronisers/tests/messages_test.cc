@@ -6,6 +6,7 @@
 #include "trainer/collectives/in_process.hh"
 #include "trainer/collectives/metered.hh"
 #include "trainer/collectives/tests/borrowed.hh"
+#include "trainer/synchronisers/expected_traffic.hh"
 #include "trainer/tensor_span.hh"
 
 namespace thinpipe::trainer {
