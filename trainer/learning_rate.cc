@@ -38,9 +38,4 @@ double learning_rate_share(const ScheduleOptions& options, std::int64_t iteratio
   return 1;
 }
 
-void set_learning_rate(torch::optim::Optimizer& optimiser, double learning_rate) {
-  for (torch::optim::OptimizerParamGroup& group : optimiser.param_groups())
-    group.options().set_lr(learning_rate);
-}
-
 }  // namespace thinpipe::trainer

@@ -1,8 +1,11 @@
 // How the learning rate changes during training: by iteration, alike on every worker.
 #pragma once
 
+#include <cstdint>
+#include <string>
+#include <vector>
+
 #include "harness/support/options.hh"
-#include "trainer/torch.hh"
 
 namespace thinpipe::trainer {
 
@@ -37,8 +40,5 @@ void check_schedule(const ScheduleOptions& options, const Place& place);
 // Loshchilov, Hutter: SGDR (2017), equation 5, without restarts.
 double learning_rate_share(const ScheduleOptions& options, std::int64_t iteration, std::int64_t iterations,
                            std::int64_t iterations_per_epoch);
-
-// Of all parameter groups.
-void set_learning_rate(torch::optim::Optimizer& optimiser, double learning_rate);
 
 }  // namespace thinpipe::trainer

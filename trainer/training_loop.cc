@@ -9,6 +9,7 @@
 #include "trainer/evaluation.hh"
 #include "trainer/learning_rate.hh"
 #include "trainer/optimisers/optimiser.hh"
+#include "trainer/optimisers/set_learning_rate.hh"
 #include "trainer/pruning/enforcement.hh"
 #include "trainer/pruning/mask_agreement.hh"
 #include "trainer/pruning/mask_summary.hh"

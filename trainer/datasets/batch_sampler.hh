@@ -1,13 +1,13 @@
 // Which training examples each worker sees in each iteration.
 #pragma once
 
+#include <cstdint>
+#include <optional>
+#include <vector>
+
 #include "trainer/torch.hh"
 
 namespace thinpipe::trainer {
-
-// A permutation of 0..examples-1 that depends on (seed, epoch) alone: Fisher-Yates on words of Philox4x32-10,
-// bounded without bias by Lemire's method. The same on every machine; the standard library's shuffle is not.
-std::vector<std::int64_t> epoch_permutation(std::int64_t examples, std::uint64_t seed, std::int64_t epoch);
 
 // Iteration i of an epoch takes the permutation's entries [i * B * N, (i + 1) * B * N) for N workers with
 // batches of B; rank r takes the r-th B of them. N workers together thus see what one worker with batches of

@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 
 #include "trainer/datasets/batch_loader.hh"
-#include "trainer/datasets/batch_sampler.hh"
+#include "trainer/datasets/epoch_permutation.hh"
 #include "trainer/loss.hh"
 #include "trainer/pruning/balanced_batches.hh"
 #include "trainer/pruning/criterion.hh"

@@ -1,6 +1,5 @@
 #include "trainer/datasets/batch_sampler.hh"
 
-#include <algorithm>
 #include <set>
 
 #include <gmock/gmock.h>
@@ -13,34 +12,6 @@ namespace {
 
 std::vector<std::int64_t> values(const torch::Tensor& indices) {
   return {indices.data_ptr<std::int64_t>(), indices.data_ptr<std::int64_t>() + indices.numel()};
-}
-
-TEST(EpochPermutation, HoldsEveryIndexOnce) {
-  for (const std::int64_t size : {0, 1, 2, 3, 100, 1025}) {
-    std::vector<std::int64_t> permutation = epoch_permutation(size, 1, 0);
-    std::sort(permutation.begin(), permutation.end());
-    for (std::int64_t i = 0; i < size; ++i) ASSERT_EQ(permutation[static_cast<std::size_t>(i)], i);
-    ASSERT_EQ(permutation.size(), static_cast<std::size_t>(size));
-  }
-}
-
-// Pins the definition: runs on different machines, and old records, depend on it.
-TEST(EpochPermutation, IsThisOne) {
-  EXPECT_THAT(epoch_permutation(10, 1, 0), ::testing::ElementsAre(1, 0, 4, 8, 9, 7, 2, 3, 6, 5));
-}
-
-TEST(EpochPermutation, DependsOnSeedAndEpoch) {
-  EXPECT_EQ(epoch_permutation(100, 1, 2), epoch_permutation(100, 1, 2));
-  EXPECT_NE(epoch_permutation(100, 1, 2), epoch_permutation(100, 1, 3));
-  EXPECT_NE(epoch_permutation(100, 1, 2), epoch_permutation(100, 2, 2));
-}
-
-TEST(EpochPermutation, AllPermutationsAreEquallyLikely) {
-  std::map<std::vector<std::int64_t>, int> seen;
-  constexpr int draws = 24000;
-  for (int epoch = 0; epoch < draws; ++epoch) ++seen[epoch_permutation(4, 9, epoch)];
-  EXPECT_EQ(seen.size(), 24U);
-  for (const auto& [permutation, count] : seen) EXPECT_NEAR(count, 1000, 5 * 31);  // five standard deviations
 }
 
 TEST(BatchSampler, WorkersTogetherSeeWhatOneWorkerWithTheGlobalBatchSees) {

@@ -2,7 +2,6 @@
 #include <gtest/gtest.h>
 
 #include "trainer/datasets/tests/files.hh"
-#include "trainer/datasets/utf8.hh"
 
 namespace thinpipe::trainer {
 namespace {
@@ -14,31 +13,6 @@ std::string text_of(const torch::Tensor& bytes) {
   const torch::Tensor contiguous = bytes.contiguous();
   return {static_cast<const char*>(contiguous.data_ptr()), contiguous.nbytes()};
 }
-
-struct Utf8Case {
-  std::string text;
-  std::optional<std::size_t> invalid_at;
-};
-
-class Utf8 : public ::testing::TestWithParam<Utf8Case> {};
-
-TEST_P(Utf8, IsToldFromOtherBytes) {
-  EXPECT_EQ(find_invalid_utf8(GetParam().text), GetParam().invalid_at);
-}
-
-INSTANTIATE_TEST_SUITE_P(
-    Texts, Utf8,
-    ::testing::Values(
-        Utf8Case{"", {}}, Utf8Case{"plain", {}}, Utf8Case{std::string("\0", 1), {}},
-        Utf8Case{"\x7f\xc2\x80\xdf\xbf\xe0\xa0\x80\xef\xbf\xbf\xf0\x90\x80\x80\xf4\x8f\xbf\xbf", {}},
-        Utf8Case{"\xed\x9f\xbf\xee\x80\x80", {}},                                    // around the surrogates
-        Utf8Case{"ab\x80", 2},                                                       // continues nothing
-        Utf8Case{"a\xc3", 1}, Utf8Case{"\xe2\x82", 0}, Utf8Case{"\xf0\x9f\x98", 0},  // cut short
-        Utf8Case{"\xc1\xbf", 0}, Utf8Case{"\xe0\x9f\xbf", 0}, Utf8Case{"\xf0\x8f\xbf\xbf", 0},  // too long
-        Utf8Case{"\xed\xa0\x80", 0},                                                            // a surrogate
-        Utf8Case{"\xf4\x90\x80\x80", 0}, Utf8Case{"\xf5\x80\x80\x80", 0},  // beyond the last
-        Utf8Case{"caf\xe9", 3},                                            // Latin-1
-        Utf8Case{"\xe2\x82\x28", 0}, Utf8Case{"\xff\xfe", 0}));
 
 class Bytes : public DirectoryTest {
  protected:

@@ -6,7 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "trainer/datasets/batch_sampler.hh"
+#include "trainer/datasets/epoch_permutation.hh"
 #include "trainer/loss.hh"
 #include "trainer/pruning/balanced_batches.hh"
 #include "trainer/pruning/gradient_flow.hh"

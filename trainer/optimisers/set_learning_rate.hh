@@ -1,0 +1,10 @@
+#pragma once
+
+#include "trainer/torch.hh"
+
+namespace thinpipe::trainer {
+
+// Sets the learning rate of all parameter groups.
+void set_learning_rate(torch::optim::Optimizer& optimiser, double learning_rate);
+
+}  // namespace thinpipe::trainer
