@@ -65,14 +65,15 @@ std::vector<WorkerCommand> estimating(const Run& run, const Json& device, const 
 // As many workers as in the run, over its network: elsewhere the exchange would leave them more or less of
 // the processors and of their caches.
 std::vector<WorkerCommand> measuring(const Run& run, const netem::Network& network,
-                                     const Json& starting_weights, const fs::path& output,
+                                     const Json& starting_weights, Seconds longest, const fs::path& output,
                                      const fs::path& folder) {
   WorkerInputs inputs(run, folder, "info");
   inputs.start_from(starting_weights);
   fs::create_directory(inputs.rendezvous());
   std::vector<WorkerCommand> workers;
   for (std::int64_t rank = 0; rank < run.workers; ++rank) {
-    workers.push_back(inputs.profiling(rank, network.hosts().at(static_cast<std::size_t>(rank)), output));
+    workers.push_back(
+        inputs.profiling(rank, network.hosts().at(static_cast<std::size_t>(rank)), longest, output));
   }
   return workers;
 }
@@ -81,7 +82,7 @@ std::vector<WorkerCommand> measuring(const Run& run, const netem::Network& netwo
 
 std::variant<Json, Outcome> ComputeProfiles::obtain(const Run& run, const Json& starting_weights,
                                                     Executor& executor, Progress& progress,
-                                                    std::chrono::duration<double> stall_timeout) {
+                                                    const TimeLimits& limits) {
   const Json device = device_of(run);
   if (run.profile && device.is_null()) return about(*run.profile);
   const Json decisive = decisive_for(run, device);
@@ -102,11 +103,11 @@ std::variant<Json, Outcome> ComputeProfiles::obtain(const Run& run, const Json& 
     if (!estimates) network.emplace(run.topology);
     const JobObserver observer{.event = [](std::int64_t /*rank*/, const Json& /*event*/) {},
                                .tick = [&](WorkerControl&) { progress.tick(); }};
-    Outcome outcome =
-        executor.execute({.workers = estimates ? estimating(run, device, output, work)
-                                               : measuring(run, *network, starting_weights, output, work),
-                          .stall_timeout = stall_timeout},
-                         observer);
+    Outcome outcome = executor.execute(
+        {.workers = estimates ? estimating(run, device, output, work)
+                              : measuring(run, *network, starting_weights, limits.profiling, output, work),
+         .limits = limits},
+        observer);
     if (outcome.status == Outcome::Status::failed) {
       outcome.failure->message = fmt::format("{} in {}: {}", what, work.string(), outcome.failure->message);
     }

@@ -2,12 +2,12 @@
 // compute the same, and kept in <experiment's results>/compute-profiles/; or taken from a file.
 #pragma once
 
-#include <chrono>
 #include <filesystem>
 #include <variant>
 
 #include "harness/made_once.hh"
 #include "harness/run_plan.hh"
+#include "harness/time_limits.hh"
 
 namespace thinpipe {
 
@@ -20,7 +20,7 @@ class ComputeProfiles {
   // {"path", "hash" (of the file), "origin", "device", "concurrent_workers"}; or the outcome of a measurement
   // or an estimate that did not complete. `starting_weights`: a path, or null.
   std::variant<Json, Outcome> obtain(const Run& run, const Json& starting_weights, Executor& executor,
-                                     Progress& progress, std::chrono::duration<double> stall_timeout);
+                                     Progress& progress, const TimeLimits& limits);
 
  private:
   MadeOnce profiles_;

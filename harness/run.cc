@@ -95,15 +95,14 @@ class RunInProgress {
   }
 
   Outcome train() {
-    auto weights =
-        context_.weights.obtain(run_, context_.executor, context_.progress, context_.stall_timeout);
+    auto weights = context_.weights.obtain(run_, context_.executor, context_.progress, context_.limits);
     if (auto* const untrained = std::get_if<Outcome>(&weights)) return *untrained;
     starting_weights_ = std::get<Json>(weights);
     if (!starting_weights_.is_null()) inputs_.start_from(starting_weights_.at("path"));
     if (run_.is_replay()) {
       replayed_.emplace(context_.results / run_.convergence_run);
       auto profile = context_.profiles.obtain(run_, inputs_.starting_weights(), context_.executor,
-                                              context_.progress, context_.stall_timeout);
+                                              context_.progress, context_.limits);
       if (auto* const unmeasured = std::get_if<Outcome>(&profile)) return *unmeasured;
       profile_ = std::get<Json>(profile);
     }
@@ -141,7 +140,7 @@ class RunInProgress {
   Outcome attempt() {
     fs::remove_all(inputs_.rendezvous());
     fs::create_directory(inputs_.rendezvous());
-    Job job{.workers = {}, .stall_timeout = context_.stall_timeout};
+    Job job{.workers = {}, .limits = context_.limits};
     if (network_) job.tick_period = network_->tick_period().value_or(job.tick_period);
     if (run_.mode == Mode::converge) {
       job.workers.push_back(inputs_.converging());
@@ -320,7 +319,10 @@ class RunInProgress {
             {"config", run_.config},
             {"plan", run_.plan},
             {"provenance", provenance_},
-            {"limits", {{"stall_timeout_s", context_.stall_timeout.count()}}},
+            {"limits",
+             {{"stall_timeout_s", context_.limits.stall.count()},
+              {"hang_timeout_s", context_.limits.silence.count()},
+              {"profiling_time_s", context_.limits.profiling.count()}}},
             {"starting_weights", starting_weights_},
             {"train_time_s", train_time_s()},
             {"iterations", replayed_ ? replayed_->at("iterations") : Json(measurements_.iterations())},

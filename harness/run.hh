@@ -2,7 +2,6 @@
 // written.
 #pragma once
 
-#include <chrono>
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -13,6 +12,7 @@
 #include "harness/run_plan.hh"
 #include "harness/starting_weights.hh"
 #include "harness/support/log.hh"
+#include "harness/time_limits.hh"
 
 namespace thinpipe {
 
@@ -24,7 +24,7 @@ struct RunContext {
   std::string experiment;
   std::filesystem::path results;  // the experiment's folder
   std::vector<std::string> command_line;
-  std::chrono::duration<double> stall_timeout;
+  TimeLimits limits;
   std::string log_level;  // of support/log.hh
   Executor& executor;
   StartingWeights& weights;

@@ -11,7 +11,7 @@ namespace thinpipe {
 namespace fs = std::filesystem;
 
 std::variant<Json, Outcome> StartingWeights::obtain(const Run& run, Executor& executor, Progress& progress,
-                                                    std::chrono::duration<double> stall_timeout) {
+                                                    const TimeLimits& limits) {
   const Json& training_config = run.training_config;
   const Json file = training_config.value(Json::json_pointer("/weights/file"), Json(nullptr));
   Json decisive;
@@ -47,8 +47,7 @@ std::variant<Json, Outcome> StartingWeights::obtain(const Run& run, Executor& ex
                                .tick = [&](WorkerControl&) { progress.tick(); }};
     const fs::path log = folder / (name + ".log");
     Outcome outcome = executor.execute(
-        {.workers = {{.command = "pretrain", .input = input, .log = log}}, .stall_timeout = stall_timeout},
-        observer);
+        {.workers = {{.command = "pretrain", .input = input, .log = log}}, .limits = limits}, observer);
     if (outcome.status == Outcome::Status::failed) {
       outcome.failure->message = "pre-training: " + outcome.failure->message;
     }

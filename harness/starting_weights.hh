@@ -2,13 +2,13 @@
 // model, data set, pre-training and seed, and kept in <experiment's results>/starting-weights/.
 #pragma once
 
-#include <chrono>
 #include <filesystem>
 #include <string>
 #include <variant>
 
 #include "harness/made_once.hh"
 #include "harness/run_plan.hh"
+#include "harness/time_limits.hh"
 
 namespace thinpipe {
 
@@ -22,7 +22,7 @@ class StartingWeights {
   // the file of weights that the configuration names, whose accuracy is not known; null where it names none;
   // or the outcome of a pre-training that did not complete. Waits for another controller that is making them.
   std::variant<Json, Outcome> obtain(const Run& run, Executor& executor, Progress& progress,
-                                     std::chrono::duration<double> stall_timeout);
+                                     const TimeLimits& limits);
 
  private:
   MadeOnce weights_;

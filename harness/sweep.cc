@@ -115,7 +115,7 @@ class Sweep {
     Json record = execute_run(runs_[index], {.experiment = options_.experiment,
                                              .results = options_.results,
                                              .command_line = options_.command_line,
-                                             .stall_timeout = options_.stall_timeout,
+                                             .limits = options_.limits,
                                              .log_level = options_.log_level,
                                              .executor = executor_,
                                              .weights = weights_,

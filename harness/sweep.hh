@@ -9,6 +9,7 @@
 
 #include "harness/run_plan.hh"
 #include "harness/signals.hh"
+#include "harness/time_limits.hh"
 
 namespace thinpipe {
 
@@ -18,7 +19,7 @@ struct SweepOptions {
   bool fresh = false;             // do again what has ended
   bool retry_failed = false;      // do again what has failed
   bool retry_degraded = false;    // do again what the network did not carry faithfully
-  std::chrono::duration<double> stall_timeout{600};
+  TimeLimits limits;
   std::string log_level = "info";  // of the logs in each run's folder
   std::vector<std::string> command_line;
 };

@@ -33,11 +33,12 @@ WorkerCommand WorkerInputs::replaying(std::int64_t rank, const netem::Host& host
                   {"collective", run_.training_config.at("collective")}});
 }
 
-WorkerCommand WorkerInputs::profiling(std::int64_t rank, const netem::Host& host,
+WorkerCommand WorkerInputs::profiling(std::int64_t rank, const netem::Host& host, Seconds longest,
                                       const fs::path& output) const {
   return at_host(rank, host, "profile",
                  {{"starting_weights", starting_weights_},
                   {"config", run_.training_config},
+                  {"longest_s", longest.count()},
                   {"output", output.string()}});
 }
 

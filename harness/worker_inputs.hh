@@ -7,6 +7,7 @@
 
 #include "harness/executors/executor.hh"
 #include "harness/run_plan.hh"
+#include "harness/time_limits.hh"
 #include "netem/host.hh"
 
 namespace thinpipe {
@@ -30,8 +31,8 @@ class WorkerInputs {
   // One that makes a trace's communication again.
   WorkerCommand replaying(std::int64_t rank, const netem::Host& host, const std::filesystem::path& trace,
                           const std::filesystem::path& profile) const;
-  // One that measures what computing takes; the first writes it to `output`.
-  WorkerCommand profiling(std::int64_t rank, const netem::Host& host,
+  // One that measures what computing takes, for at most `longest`; the first writes it to `output`.
+  WorkerCommand profiling(std::int64_t rank, const netem::Host& host, Seconds longest,
                           const std::filesystem::path& output) const;
   // All workers in one process.
   WorkerCommand converging() const;

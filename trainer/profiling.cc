@@ -16,7 +16,6 @@ constexpr std::int64_t warm_up_iterations = 2;
 // A machine's speed changes within seconds: longer than one such change takes.
 constexpr std::int64_t iterations_at_a_time = 10;
 constexpr std::int64_t least_iterations = 50;
-constexpr double longest_s = 30;
 constexpr double wanted_precision = 0.01;  // of the mean: half of its 95 % confidence interval
 
 std::string processor_name() {
@@ -143,17 +142,17 @@ class Sums {
 };
 
 // Rank 0's clock and mean decide for all.
-bool rank_0_has_enough(const SampleMean& mean, double elapsed_s, Collective& network) {
+bool rank_0_has_enough(const SampleMean& mean, bool out_of_time, Collective& network) {
   const auto half_width = mean.half_width();
   const bool known = mean.count() * iterations_at_a_time >= least_iterations && half_width &&
                      *half_width <= wanted_precision * mean.mean();
-  const torch::Tensor decision = torch::tensor({known || elapsed_s >= longest_s ? 1 : 0}, torch::kLong);
+  const torch::Tensor decision = torch::tensor({known || out_of_time ? 1 : 0}, torch::kLong);
   network.broadcast(decision, 0);
   return decision.item<std::int64_t>() == 1;
 }
 
 // Returns how many iterations each worker took.
-std::int64_t measure(TrainingLoop& loop, Sums& sums) {
+std::int64_t measure(TrainingLoop& loop, Sums& sums, double longest_s) {
   loop.take_steps(1, [&sums](const StepTimes& step) { sums.start(step); });
   loop.take_steps(warm_up_iterations, [](const StepTimes&) {});
   SampleMean mean;  // of a few iterations' processor time
@@ -165,7 +164,7 @@ std::int64_t measure(TrainingLoop& loop, Sums& sums) {
       together_s += processor_s(step);
     });
     mean.add(together_s);
-  } while (!rank_0_has_enough(mean, stopwatch.elapsed_s(), loop.network()));
+  } while (!rank_0_has_enough(mean, stopwatch.elapsed_s() >= longest_s, loop.network()));
   return mean.count() * iterations_at_a_time;
 }
 
@@ -176,6 +175,7 @@ ProfileFile read_profile_file(const std::string& path) {
   JsonObject object(json, {path, ""});
   ProfileFile file;
   read_worker(object, file.worker);
+  object.read("longest_s", file.longest_s, {.above = 0, .required = true});
   object.read("output", file.output, {.required = true});
   object.finish();
   return file;
@@ -184,7 +184,7 @@ ProfileFile read_profile_file(const std::string& path) {
 bool profile(const ProfileFile& file, const EventSink& events) {
   return work(file.worker, events, [&file](TrainingLoop& loop) {
     Sums sums;
-    const std::int64_t iterations = measure(loop, sums);
+    const std::int64_t iterations = measure(loop, sums, file.longest_s);
     sums.sum_over(loop.network());
     if (file.worker.membership.rank != 0) return;
     const TrainingConfig& config = file.worker.config;

@@ -10,7 +10,8 @@ namespace thinpipe::trainer {
 
 struct ProfileFile {
   WorkerFile worker;
-  std::string output;  // path; rank 0 writes it
+  double longest_s = 0;  // of measuring; it ends earlier once the mean is known well
+  std::string output;    // path; rank 0 writes it
 };
 
 // Strict; throws InputError.

@@ -20,7 +20,7 @@
 namespace thinpipe {
 namespace {
 
-constexpr double longest_stall_timeout_s = 365.0 * 24 * 3600;
+constexpr double longest_limit_s = 365.0 * 24 * 3600;
 
 struct RunOptions {
   std::string experiment;
@@ -28,6 +28,8 @@ struct RunOptions {
   std::string only;
   std::string results = "results";
   std::string stall_timeout = "10 min";
+  std::string hang_timeout = "8 s";
+  std::string profiling_time = "30 s";
   std::string log_level = "info";
   int jobs = 1;
   bool fresh = false;
@@ -36,11 +38,11 @@ struct RunOptions {
   bool dry_run = false;
 };
 
-double parse_stall_timeout(const std::string& text) {
+Seconds parse_limit(const std::string& option, const std::string& text) {
   double seconds = 0;
-  read_value(text, {"--stall-timeout", ""},
-             {.quantity = Quantity::duration, .above = 0, .at_most = longest_stall_timeout_s}, seconds);
-  return seconds;
+  read_value(text, {option, ""}, {.quantity = Quantity::duration, .above = 0, .at_most = longest_limit_s},
+             seconds);
+  return Seconds(seconds);
 }
 
 // Runs that share too few cores would measure each other.
@@ -64,15 +66,16 @@ int run(const RunOptions& options, const std::vector<std::string>& arguments) {
   const Experiment experiment = load_experiment(options.experiment, options.overrides);
   const TrainerProgram trainer = TrainerProgram::find();
   const std::vector<Run> runs = matching(plan_runs(experiment, trainer), options.only);
-  const SweepOptions sweep{
-      .experiment = experiment.name,
-      .results = std::filesystem::path(options.results) / experiment.name,
-      .fresh = options.fresh,
-      .retry_failed = options.retry_failed,
-      .retry_degraded = options.retry_degraded,
-      .stall_timeout = std::chrono::duration<double>(parse_stall_timeout(options.stall_timeout)),
-      .log_level = options.log_level,
-      .command_line = arguments};
+  const SweepOptions sweep{.experiment = experiment.name,
+                           .results = std::filesystem::path(options.results) / experiment.name,
+                           .fresh = options.fresh,
+                           .retry_failed = options.retry_failed,
+                           .retry_degraded = options.retry_degraded,
+                           .limits = {.stall = parse_limit("--stall-timeout", options.stall_timeout),
+                                      .silence = parse_limit("--hang-timeout", options.hang_timeout),
+                                      .profiling = parse_limit("--profiling-time", options.profiling_time)},
+                           .log_level = options.log_level,
+                           .command_line = arguments};
   if (options.dry_run) {
     const CostOf unknown = [](const Run&) { return std::nullopt; };
     fmt::print("{}", format_plan(plan_rows(runs, unknown, this_machine())));
@@ -115,7 +118,18 @@ void add_run(CLI::App& program, Invocation& invocation) {
       ->capture_default_str();
   command
       .add_option("--stall-timeout", options->stall_timeout,
-                  "Give a run up when none of its workers reports progress for so long")
+                  "Give a run up if none of its workers reports progress for this long")
+      ->type_name("DURATION")
+      ->capture_default_str();
+  command
+      .add_option("--hang-timeout", options->hang_timeout,
+                  "Give a run up if one of its workers sends no heartbeat for this long; they send one per "
+                  "second, unless their machine is too busy")
+      ->type_name("DURATION")
+      ->capture_default_str();
+  command
+      .add_option("--profiling-time", options->profiling_time,
+                  "Stop measuring a compute profile after this long even if its mean is not yet known to 1 %")
       ->type_name("DURATION")
       ->capture_default_str();
   command

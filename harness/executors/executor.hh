@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "harness/support/json_object.hh"
+#include "harness/time_limits.hh"
 
 namespace thinpipe {
 
@@ -26,7 +27,7 @@ struct WorkerCommand {
 
 struct Job {
   std::vector<WorkerCommand> workers;
-  std::chrono::duration<double> stall_timeout;  // longest time without progress of any worker
+  TimeLimits limits;
   std::chrono::milliseconds tick_period{100};
 };
 

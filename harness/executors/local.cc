@@ -23,8 +23,6 @@ using Clock = std::chrono::steady_clock;
 // After the first failure the others may still tell more of it: a crash makes its neighbours report a broken
 // collective, sometimes before the crash itself is seen.
 constexpr std::chrono::milliseconds grace{1000};
-// Workers that beat at all beat every second, from a thread of ordinary priority.
-constexpr std::chrono::seconds longest_silence{8};
 constexpr std::chrono::seconds heartbeat_check_period{1};
 constexpr std::size_t log_tail_lines = 20;
 constexpr std::size_t excerpt_bytes = 200;
@@ -201,11 +199,11 @@ class LocalJob : public WorkerControl {
   }
 
   void watch_for_stall() {
-    const auto deadline = heard_at_ + std::chrono::duration_cast<Clock::duration>(job_.stall_timeout);
+    const auto deadline = heard_at_ + std::chrono::duration_cast<Clock::duration>(job_.limits.stall);
     if (Clock::now() >= deadline) {
       give_up(
           {.kind = "stall",
-           .message = fmt::format("no worker reported any progress for {:g} s", job_.stall_timeout.count())},
+           .message = fmt::format("no worker reported any progress for {:g} s", job_.limits.stall.count())},
           workers_.front().process.command().log);
       return;
     }
@@ -224,8 +222,8 @@ class LocalJob : public WorkerControl {
     for (Watched& worker : workers_) {
       if (!worker.beat_at || worker.process.exit_status()) continue;
       if (late) worker.beat_at = now;
-      const std::chrono::duration<double> silence = now - *worker.beat_at;
-      if (silence < longest_silence) continue;
+      const Seconds silence = now - *worker.beat_at;
+      if (silence < job_.limits.silence) continue;
       fail(worker, {.kind = "hang",
                     .message = fmt::format("has given no sign of life for {:.0f} s, last {}{}",
                                            silence.count(), worker.doing,
