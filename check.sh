@@ -1,62 +1,92 @@
 #!/usr/bin/env bash
-# The whole test suite, with everything it needs set up first. Exit status 0 when all is well.
+# Builds and tests everything, whatever it needs set up first. Exit status 0 when all is well.
 #
-#   ./check.sh               format, sanitised build and its tests, ThreadSanitizer build of the threaded parts,
-#                            optimised build with benchmarks and smoke run, the worker program and the smoke run
-#                            with a current LibTorch where one can be had, for CUDA and with NCCL where there is nvcc,
-#                            fuzzing of the parsers (each for FUZZ_SECONDS, 60 unless set)
-#   ./check.sh -R network    the arguments go to ctest: only the sanitised tests whose names match
+#   ./check.sh               format; unit tests with AddressSanitizer and UndefinedBehaviorSanitizer; whole programs,
+#                            optimised, and the tests that run them; a fixed number of inputs for each fuzz target
+#   ./check.sh --full        and on top: every file compiled on its own, ThreadSanitizer, a current LibTorch, CUDA and NCCL
+#                            if there is nvcc, Debian's kernel in a virtual machine, fuzzing for FUZZ_SECONDS (60) per
+#                            target, benchmarks, plans of the largest models, faults planted to see them caught
+#   ./check.sh -R network    builds, and passes the arguments to ctest: only the tests whose names match
 set -euo pipefail
 cd "$(dirname "$0")"
 
+full=false
+if [ "${1:-}" = --full ]; then
+  full=true
+  shift
+fi
 step() { printf '\n== %s  (%d s)\n' "$1" "$SECONDS"; }
+skip() { printf '\n!! SKIPPED: %s\n\n' "$1"; }
 
 step "packages"
 scripts/setup.sh check
+if $full; then scripts/setup.sh full; fi
 
 step "format"
 mapfile -t sources < <(git ls-files '*.cc' '*.hh')
 clang-format --dry-run -Werror "${sources[@]}"
-bash -n quickstart.sh check.sh scripts/*.sh
+mapfile -t scripts < <(git ls-files '*.sh')
+bash -n "${scripts[@]}"
 
-step "sanitised build: AddressSanitizer, UndefinedBehaviorSanitizer, warnings as errors"
-cmake --preset check -DTHINPIPE_BENCHMARKS=OFF --log-level=WARNING
+step "unit tests: sanitised build, warnings as errors"
+cmake --preset check --log-level=WARNING
 cmake --build --preset check
 
+step "whole programs and their tests: optimised build"
+cmake --preset release -DTHINPIPE_TESTS=system --log-level=WARNING
+cmake --build --preset release
+
+# One run of CTest over both builds.
+mkdir -p build/tests
+printf 'subdirs("%s" "%s")\n' "$PWD/build/check" "$PWD/build/release" >build/tests/CTestTestfile.cmake
 if [ $# -gt 0 ]; then
-  exec ctest --preset check "$@"
+  exec ctest --test-dir build/tests --output-on-failure --no-tests=error -j "$(nproc)" "$@"
 fi
 
-step "optimised build with benchmarks, and the smoke run"
-cmake --preset release --log-level=WARNING
-cmake --build --preset release --target thinpipe thinpipe-trainer benchmarks
-rm -rf build/smoke
-build/release/thinpipe run experiments/smoke-loopback.json --results build/smoke
+if $full; then
+  step "every file compiled on its own"
+  cmake --preset dev --log-level=WARNING
+  cmake --build --preset dev
 
-step "the worker program with a current LibTorch, and CUDA where there is nvcc; all other builds have Debian's"
-if python=$(scripts/current_pytorch.sh); then
-  export THINPIPE_TENSORBOARD_PYTHON=$python
-  scripts/check_pytorch.sh --smoke "$python"
-else
-  printf '\n!! SKIPPED: nothing was built with a current LibTorch, as none can be had here.\n\n'
+  step "benchmarks: each for a moment, to see that it runs"
+  cmake --build --preset release --target benchmarks
+  for benchmark in {netem,simulator}_benchmark {trainer,dataset,collective,synchroniser}_benchmarks; do
+    "build/release/$benchmark" --benchmark_min_time=0.001
+  done
+
+  step "the worker program with a current LibTorch, and CUDA if there is nvcc; all other builds have Debian's"
+  if python=$(scripts/current_pytorch.sh); then
+    export THINPIPE_TENSORBOARD_PYTHON=$python
+    scripts/check_pytorch.sh --smoke "$python"
+  else
+    skip "nothing was built with a current LibTorch, as none can be had here."
+  fi
+
+  step "ThreadSanitizer build of the threaded parts"
+  cmake --preset thread-check --log-level=WARNING
+  cmake --build --preset thread-check --target thread_tests
+  build/thread-check/thread_tests --gtest_brief=1
+
+  step "planted faults"
+  scripts/planted_faults.py
 fi
 
-step "ThreadSanitizer build of the threaded parts"
-cmake --preset thread-check -DTHINPIPE_BENCHMARKS=OFF --log-level=WARNING
-cmake --build --preset thread-check --target thread_tests
-build/thread-check/thread_tests --gtest_brief=1
-
-step "fuzzing, ${FUZZ_SECONDS:=60} s a target"
-scripts/fuzz.sh "$FUZZ_SECONDS" || {
+fuzzing=(--runs 5000)
+if $full; then fuzzing=("${FUZZ_SECONDS:-60}"); fi
+step "fuzzing: ${fuzzing[*]}"
+scripts/fuzz.sh "${fuzzing[@]}" || {
   [ $? -eq 77 ] || exit 1
-  printf '\n!! SKIPPED: the parsers were not fuzzed, as there is no clang with libFuzzer here.\n\n'
+  skip "the parsers were not fuzzed, as there is no clang with libFuzzer here."
 }
 
 step "tests"
+tier=(-LE slow)
+if $full; then tier=(); fi
 status=0
-ctest --preset check --output-junit "$PWD/build/check/tests.xml" | tee build/check/tests.log || status=$?
+ctest --test-dir build/tests --output-on-failure -j "$(nproc)" "${tier[@]}" --output-junit "$PWD/build/tests/tests.xml" |
+  tee build/tests/tests.log || status=$?
 step "slowest tests, and why tests were skipped"
-/usr/bin/python3 scripts/test_report.py build/check/tests.xml
+/usr/bin/python3 scripts/test_report.py build/tests/tests.xml
 printf '\n'
-grep -E 'tests passed, .* tests failed out of' build/check/tests.log
+grep -E 'tests passed, .* tests failed out of' build/tests/tests.log
 exit $status

@@ -2,10 +2,12 @@
 
 #include <fmt/format.h>
 
+#include "harness/data_folder.hh"
+
 namespace thinpipe {
 
 std::string schema_file(const std::string& name) {
-  return fmt::format("{}/harness/schema/{}.schema.json", THINPIPE_DATA_DIR, name);
+  return data_folder() / fmt::format("harness/schema/{}.schema.json", name);
 }
 
 }  // namespace thinpipe

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "harness/data_folder.hh"
 #include "harness/support/nearest.hh"
 
 namespace thinpipe {
@@ -11,7 +12,7 @@ namespace thinpipe {
 namespace fs = std::filesystem;
 
 ShippedFiles::ShippedFiles(std::string what, const fs::path& folder, std::string ending)
-    : what_(std::move(what)), folder_(fs::path(THINPIPE_DATA_DIR) / folder), ending_(std::move(ending)) {}
+    : what_(std::move(what)), folder_(data_folder() / folder), ending_(std::move(ending)) {}
 
 std::vector<std::string> ShippedFiles::names() const {
   std::vector<std::string> names;

@@ -22,7 +22,7 @@ prefix=$("$python" -c 'import torch; print(torch.utils.cmake_prefix_path)') || {
   echo "check_pytorch: $python has no PyTorch; install it, or name an interpreter that has it" >&2
   exit 2
 }
-scripts/setup.sh check
+scripts/setup.sh full
 
 # LibTorch's configuration asks for more of CUDA than we use. Libraries that a toolkit may lack are in the wheel, though not by the
 # names that linkers look for; and without architectures named it would look for this machine's GPUs.
@@ -42,7 +42,7 @@ if [ "$has_cuda" = True ]; then
 fi
 
 tests=(trainer_tests model_tests dataset_tests pruning_tests collective_tests synchroniser_tests)
-cmake -S . -B build/pytorch -G Ninja -DCMAKE_BUILD_TYPE=Release -DCMAKE_CXX_FLAGS_RELEASE="-O1 -DNDEBUG" \
+cmake -S . -B build/pytorch -G Ninja -DCMAKE_BUILD_TYPE=Release -DCMAKE_CXX_FLAGS_RELEASE="-O1 -DNDEBUG" -DTHINPIPE_UNITY=ON \
   -DCMAKE_PREFIX_PATH="$prefix" "${cuda[@]}" --log-level=WARNING
 echo "LibTorch $("$python" -c 'import torch; print(torch.__version__)')"
 if $smoke; then

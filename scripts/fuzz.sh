@@ -5,13 +5,19 @@
 #
 #   scripts/fuzz.sh                     each target for 60 seconds, as many at once as there are cores
 #   scripts/fuzz.sh 600                 each for 600 seconds
+#   scripts/fuzz.sh --runs 5000         each with this many inputs, the same every time
 #   scripts/fuzz.sh 600 trace record    these alone
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-seconds=${1:-60}
-if ! [[ $seconds =~ ^[1-9][0-9]*$ ]]; then
-  echo "fuzz: expected a number of seconds, got \"$seconds\"; usage: scripts/fuzz.sh [SECONDS [TARGET...]]" >&2
+what=seconds
+if [ "${1:-}" = --runs ]; then
+  what=runs
+  shift
+fi
+amount=${1:-60}
+if ! [[ $amount =~ ^[1-9][0-9]*$ ]]; then
+  echo "fuzz: expected a number of $what, got \"$amount\"; usage: scripts/fuzz.sh [SECONDS|--runs N [TARGET...]]" >&2
   exit 2
 fi
 shift || true
@@ -30,17 +36,26 @@ if ! clang++ -x c++ -fsanitize=fuzzer - -o /dev/null <<<"$nothing" 2>/dev/null; 
   exit 77
 fi
 
-cmake -S . -B build/fuzz -G Ninja -DTHINPIPE_FUZZ=ON -DCMAKE_CXX_COMPILER=clang++ -DCMAKE_C_COMPILER=clang \
+cmake -S . -B build/fuzz -G Ninja -DTHINPIPE_FUZZ=ON -DTHINPIPE_UNITY=ON -DCMAKE_CXX_COMPILER=clang++ -DCMAKE_C_COMPILER=clang \
   -DCMAKE_BUILD_TYPE=RelWithDebInfo -DCMAKE_CXX_FLAGS_RELWITHDEBINFO="-O1 -g1" --log-level=WARNING
 cmake --build build/fuzz --target "${targets[@]/#/fuzz_}"
 
 cd build/fuzz/fuzz
 export ASAN_OPTIONS=detect_stack_use_after_return=1 UBSAN_OPTIONS=print_stacktrace=1
 fuzz() {
-  local target=$1 ended=well executions finds
-  mkdir -p "corpus/$target" "finds/$target"  # what it has learnt is kept for the next time
-  "./$target" -max_total_time="$seconds" -timeout=20 -rss_limit_mb=2048 -malloc_limit_mb=512 -print_final_stats=1 \
-    -verbosity=0 -artifact_prefix="finds/$target/" "corpus/$target" "seeds/$target" >"$target.log" 2>&1 || ended=badly
+  local target=$1 ended=well executions finds limit corpus
+  mkdir -p "finds/$target"
+  if [ "$what" = seconds ]; then
+    corpus=corpus/$target  # what it has learnt is kept for the next time
+    mkdir -p "$corpus"
+    limit=(-max_total_time="$amount")
+  else
+    corpus=$(mktemp -d)  # and here not, so that the inputs are the same every time
+    limit=(-runs="$amount" -seed=1)
+  fi
+  "./$target" "${limit[@]}" -timeout=20 -rss_limit_mb=2048 -malloc_limit_mb=512 -print_final_stats=1 \
+    -verbosity=0 -artifact_prefix="finds/$target/" "$corpus" "seeds/$target" >"$target.log" 2>&1 || ended=badly
+  if [ "$what" = runs ]; then rm -r "$corpus"; fi
   executions=$(sed -n 's/^stat::number_of_executed_units: *//p' "$target.log")
   finds=$(find "finds/$target" -type f | wc -l)
   printf '%-12s %10s executions, %d finds\n' "$target" "${executions:-?}" "$finds"

@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
 # clang-tidy over the sources; any finding is an error.
 #
-#   scripts/lint.sh            the files that do not include LibTorch, as build/check compiles them: a few minutes
+#   scripts/lint.sh            the files that do not include LibTorch, as build/dev compiles them: a few minutes
 #   scripts/lint.sh trainer    those that do, half a minute each, as build/pytorch compiles them
 #                              (scripts/check_pytorch.sh): Clang 14 cannot read Debian's LibTorch in C++20
-#   scripts/lint.sh REGEX      the files of build/check whose path matches
+#   scripts/lint.sh REGEX      the files of build/dev whose path matches
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-build=build/check
+build=build/dev
 case "${1:-}" in
   "") files='/(harness|netem)/' ;;
   trainer) files='/trainer/' build=build/pytorch ;;

@@ -3,18 +3,22 @@
 #
 #   scripts/setup.sh          what ./quickstart.sh needs
 #   scripts/setup.sh check    and what ./check.sh needs on top
+#   scripts/setup.sh full     and what ./check.sh --full needs on top
 set -euo pipefail
 
 packages=(
-  cmake g++ ninja-build pkg-config ca-certificates
+  cmake g++ ninja-build pkg-config ca-certificates ccache mold
   libtorch-dev libgloo-dev libopenblas0-pthread libopenblas-pthread-dev
   libnl-route-3-dev nlohmann-json3-dev libboost1.81-dev libcli11-dev libspdlog-dev libfmt-dev zlib1g-dev libxxhash-dev
   python3 python3-matplotlib python3-pandas
   dataset-fashion-mnist
 )
-if [ "${1:-}" = check ]; then
-  packages+=(libgtest-dev libgmock-dev librapidcheck-dev libbenchmark-dev libvalijson-dev clang libclang-rt-14-dev clang-format clang-tidy
-    python3-torch python3-torchvision python3-venv iperf3 iproute2 procps qemu-system-x86 busybox-static chromium)
+if [[ "${1:-}" =~ ^(check|full)$ ]]; then
+  packages+=(libgtest-dev libgmock-dev librapidcheck-dev libbenchmark-dev libvalijson-dev clang libclang-rt-14-dev clang-format
+    python3-torch python3-torchvision iperf3 iproute2 procps chromium)
+fi
+if [ "${1:-}" = full ]; then
+  packages+=(clang-tidy python3-venv qemu-system-x86 busybox-static)
 fi
 
 if ! command -v dpkg-query >/dev/null; then

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """What a test run's JUnit file says that the runner's summary does not: the slowest tests, and why any was skipped.
 
-Usage: test_report.py build/check/tests.xml
+Usage: test_report.py build/tests/tests.xml
 """
 
 import re

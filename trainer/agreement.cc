@@ -6,6 +6,8 @@
 #include <fmt/ranges.h>
 #include <xxhash.h>
 
+#include "trainer/modules.hh"
+
 namespace thinpipe::trainer {
 namespace {
 

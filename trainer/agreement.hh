@@ -3,6 +3,11 @@
 
 #include "trainer/collectives/collective.hh"
 
+// Declared here, so that methods need not include all modules.
+namespace torch::nn {
+class Module;
+}
+
 namespace thinpipe::trainer {
 
 // The workers differ where they must not: a fault of the program or of the machine, never of the input.

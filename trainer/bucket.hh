@@ -1,7 +1,7 @@
 // A bucket: a flat, contiguous float32 piece of the gradient, with the parameters it comes from.
 #pragma once
 
-#include "trainer/torch.hh"
+#include "trainer/tensors.hh"
 
 namespace thinpipe::trainer {
 

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include <fmt/format.h>
+#include <torch/cuda.h>
 
 #include "trainer/content_hash.hh"
 #include "trainer/datasets/batch_sampler.hh"

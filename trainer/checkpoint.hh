@@ -4,6 +4,7 @@
 #pragma once
 
 #include "trainer/collectives/collective.hh"
+#include "trainer/modules.hh"
 #include "trainer/tensor_map.hh"
 
 namespace thinpipe::trainer {

@@ -5,6 +5,7 @@
 
 #include <ATen/autocast_mode.h>
 #include <c10/core/impl/VirtualGuardImpl.h>
+#include <torch/cuda.h>
 #include <torch/version.h>
 
 #include "harness/support/exception.hh"

@@ -24,6 +24,7 @@
 #include "trainer/device.hh"
 #include "trainer/error_meter.hh"
 #include "trainer/models/model.hh"
+#include "trainer/modules.hh"
 #include "trainer/pruning/mask.hh"
 #include "trainer/stopwatch.hh"
 #include "trainer/synchronisers/synchroniser.hh"

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "harness/replay/device.hh"
-#include "trainer/torch.hh"
+#include "trainer/tensors.hh"
 
 namespace thinpipe::trainer {
 

@@ -11,6 +11,7 @@
 #include <optional>
 
 #include "trainer/gradient_exchange.hh"
+#include "trainer/modules.hh"
 
 namespace thinpipe::trainer {
 

@@ -1,7 +1,7 @@
 // What training minimises.
 #pragma once
 
-#include "trainer/torch.hh"
+#include "trainer/tensors.hh"
 
 namespace thinpipe::trainer {
 

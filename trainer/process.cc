@@ -5,7 +5,7 @@
 #include <sys/resource.h>
 
 #include "harness/support/exception.hh"
-#include "trainer/torch.hh"
+#include "trainer/tensors.hh"
 
 namespace thinpipe::trainer {
 

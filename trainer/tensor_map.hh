@@ -3,7 +3,7 @@
 
 #include <map>
 
-#include "trainer/torch.hh"
+#include "trainer/tensors.hh"
 
 namespace thinpipe::trainer {
 

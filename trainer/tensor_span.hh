@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <span>
 
-#include "trainer/torch.hh"
+#include "trainer/tensors.hh"
 
 namespace thinpipe::trainer {
 

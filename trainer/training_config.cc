@@ -1,5 +1,7 @@
 #include "trainer/training_config.hh"
 
+#include <torch/cuda.h>
+
 #include "trainer/collectives/nccl.hh"
 #include "trainer/datasets/dataset.hh"
 #include "trainer/models/model.hh"

@@ -9,6 +9,7 @@
 #include "trainer/gradient_exchange.hh"
 #include "trainer/local_rounds.hh"
 #include "trainer/models/model.hh"
+#include "trainer/modules.hh"
 #include "trainer/pruning/schedule.hh"
 #include "trainer/pulse.hh"
 #include "trainer/straggler.hh"

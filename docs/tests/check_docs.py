@@ -44,6 +44,8 @@ NOT_EXECUTED = {
     "scripts/encode_speed.sh": "builds and measures for minutes",
     "scripts/exchange_speed.sh": "builds and measures for minutes",
     "scripts/reproduce.sh": "trains for hours",
+    "build/dev/synchroniser_tests": "only a build of the preset dev has it",
+    "cmake": "builds",
     "curl": "downloads",
     "tar": "unpacks what was downloaded",
     "thinpipe-trainer pretrain": "trains",
@@ -199,7 +201,8 @@ def lay_out(workspace: Path, build: Path, text: str) -> None:
             (workspace / name).symlink_to(ROOT / name)
     shutil.copytree(ROOT / "docs", workspace / "docs")  # a table's script updates a page
     (workspace / "build").mkdir()
-    (workspace / "build" / "release").symlink_to(build)
+    for preset in ("release", "dev"):
+        (workspace / "build" / preset).symlink_to(build)
     reference = ROOT / "results" / "reference"
     for place in set(re.findall(r"\bresults/((?:reference/)?[\w-]+)", text)):  # as if each experiment had been run
         name = Path(place).name
@@ -375,7 +378,7 @@ def judge_unexecuted(judge: Judge, line: int, words: list[str]) -> None:
         judge.blame(line, f"{program} is not executed, and nor is what follows it: give each command a line of its own")
     elif program in PROGRAMS:
         judge_options(judge, line, words)
-    elif "/" in program:
+    elif "/" in program and not program.startswith("build/"):
         judge_script(judge, line, program)
 
 

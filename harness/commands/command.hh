@@ -1,5 +1,4 @@
-// The program's commands. Each is one file here: it registers itself, and an OBJECT library keeps the linker
-// from dropping it.
+// The program's commands. Each is one file here, which registers itself.
 #pragma once
 
 #include <functional>
@@ -7,6 +6,8 @@
 #include <vector>
 
 #include <CLI/CLI.hpp>
+
+#include "harness/support/registration.hh"
 
 namespace thinpipe {
 

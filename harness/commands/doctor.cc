@@ -74,7 +74,7 @@ void add_doctor(CLI::App& program, Invocation& invocation) {
   });
 }
 
-const CommandRegistration doctor_registration(7, add_doctor);
+THINPIPE_REGISTER(Command){7, add_doctor};
 
 }  // namespace
 }  // namespace thinpipe

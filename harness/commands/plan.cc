@@ -57,7 +57,7 @@ void add_plan(CLI::App& program, Invocation& invocation) {
   command.callback([options, &invocation] { invocation.action = [options] { return plan(*options); }; });
 }
 
-const CommandRegistration plan_registration(2, add_plan);
+THINPIPE_REGISTER(Command){2, add_plan};
 
 }  // namespace
 }  // namespace thinpipe

@@ -135,7 +135,7 @@ void add_report(CLI::App& program, Invocation& invocation) {
   command.callback([options, &invocation] { invocation.action = [options] { return report(*options); }; });
 }
 
-const CommandRegistration report_registration(3, add_report);
+THINPIPE_REGISTER(Command){3, add_report};
 
 }  // namespace
 }  // namespace thinpipe

@@ -163,7 +163,7 @@ void add_run(CLI::App& program, Invocation& invocation) {
   });
 }
 
-const CommandRegistration run_registration(1, add_run);
+THINPIPE_REGISTER(Command){1, add_run};
 
 }  // namespace
 }  // namespace thinpipe

@@ -46,7 +46,7 @@ void add_schema(CLI::App& program, Invocation& invocation) {
   command.callback([kind, &invocation] { invocation.action = [kind] { return schema(*kind); }; });
 }
 
-const CommandRegistration schema_registration(8, add_schema);
+THINPIPE_REGISTER(Command){8, add_schema};
 
 }  // namespace
 }  // namespace thinpipe

@@ -83,7 +83,7 @@ void add_verify(CLI::App& program, Invocation& invocation) {
   });
 }
 
-const CommandRegistration verify_registration(6, add_verify);
+THINPIPE_REGISTER(Command){6, add_verify};
 
 }  // namespace
 }  // namespace thinpipe

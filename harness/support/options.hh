@@ -4,13 +4,10 @@
 //   struct TopKOptions {
 //     double ratio = 0.01;
 //     void visit(auto& field) {
-//       field("ratio", ratio, Rule{.effect = "kept fraction of a bucket's entries", .above = 0, .at_most =
-//       1});
+//       field("ratio", ratio, Rule{.effect = "kept fraction of a bucket's entries", .above = 0});
 //     }
 //   };
 #pragma once
-
-#include <fmt/format.h>
 
 #include "harness/support/json_object.hh"
 
@@ -85,27 +82,18 @@ Json describe_options() {
 
 // `value` with every field of `description` (from describe_options) that is absent at its default. Whole
 // numbers where the default is a real one become real, so that one configuration has one spelling.
-inline Json fill_defaults(Json value, const Json& description) {
-  for (const Json& field : description) {
-    const std::string key = field["key"];
-    if (!field.contains("default")) continue;
-    if (!value.contains(key)) {
-      value[key] = field["default"];
-    } else if (field["default"].is_number_float() && value[key].is_number()) {
-      value[key] = value[key].get<double>();
-    }
-  }
-  return value;
-}
+Json fill_defaults(Json value, const Json& description);
 
 namespace detail {
+
+Json write_quantity(Quantity quantity, double value);
 
 template <class T>
 Json write_value(const T& value, const Rule& rule) {
   if constexpr (OptionStruct<T>) {
     return write_options(value);
   } else if constexpr (std::is_arithmetic_v<T> && !std::is_same_v<T, bool>) {
-    if (rule.quantity) return format_quantity(*rule.quantity, static_cast<double>(value));
+    if (rule.quantity) return write_quantity(*rule.quantity, static_cast<double>(value));
     return value;
   } else if constexpr (requires { value.has_value(); }) {
     if (value) return write_value(*value, rule);
@@ -146,16 +134,8 @@ void describe_type(Json& entry) {
   }
 }
 
-inline void describe_quantity(Json& entry, const Rule& rule) {
-  const bool positive = rule.above.value_or(-1) >= 0 || rule.at_least.value_or(-1) > 0;
-  entry["type"] = "string";
-  entry["unit"] = base_unit(*rule.quantity);
-  const Range range = positive                          ? Range::positive
-                      : rule.at_least.value_or(-1) >= 0 ? Range::not_negative
-                                                        : Range::any;
-  const std::string pattern = quantity_pattern(*rule.quantity, range);
-  entry["pattern"] = rule.none.empty() ? pattern : fmt::format("^{}$|{}", rule.none, pattern);
-}
+// Returns `entry`, which describes the field's type and default, with its key and its rule.
+Json describe_rule(Json entry, std::string_view key, const Rule& rule);
 
 }  // namespace detail
 
@@ -175,20 +155,13 @@ void OptionWriter::operator()(std::string_view key, const T& member, const Rule&
 
 template <class T>
 void OptionDescriber::operator()(std::string_view key, const T& member, const Rule& rule) {
-  Json entry = {{"key", key}, {"effect", rule.effect}};
+  Json entry = Json::object();
   detail::describe_type<T>(entry);
   if constexpr (!OptionStruct<T>) {
     entry["required"] = rule.required;
     if (!rule.required) entry["default"] = detail::write_value(member, rule);
   }
-  if (rule.quantity) detail::describe_quantity(entry, rule);
-  if (!rule.none.empty()) entry.erase("nullable");
-  if (rule.above) entry["above"] = *rule.above;
-  if (rule.at_least) entry["at_least"] = *rule.at_least;
-  if (rule.below) entry["below"] = *rule.below;
-  if (rule.at_most) entry["at_most"] = *rule.at_most;
-  if (!rule.one_of.empty()) entry["one_of"] = rule.one_of;
-  out.push_back(std::move(entry));
+  out.push_back(detail::describe_rule(std::move(entry), key, rule));
 }
 
 }  // namespace thinpipe

@@ -1,10 +1,7 @@
-// A table of named factories. An implementation registers itself from its own file:
+// A table of named factories. An implementation registers itself from its own file (registration.hh):
 //
-//   const Registration<Synchroniser> registration{"topk", "keeps the largest entries …",
-//   describe_options<TopKOptions>(),
-//                                                 [](JsonObject& options) { … }};
-//
-// The file must be linked from an OBJECT library, or the linker drops it with its registration.
+//   THINPIPE_REGISTER(Synchroniser){"topk", "keeps the largest entries ...", describe_options<TopKOptions>(),
+//                                   [](JsonObject& options, const SynchroniserContext& context) { ... }};
 #pragma once
 
 #include <functional>
@@ -13,13 +10,15 @@
 #include <string>
 #include <vector>
 
-#include <fmt/format.h>
-
 #include "harness/support/json_object.hh"
-#include "harness/support/nearest.hh"
 #include "harness/support/options.hh"
+#include "harness/support/registration.hh"
 
 namespace thinpipe {
+
+// Throws InputError with the nearest of the known names.
+[[noreturn]] void refuse_unknown_name(const std::string& name, const std::vector<std::string>& known,
+                                      const Place& place);
 
 template <class Interface, class... Arguments>
 class Registry {
@@ -54,7 +53,7 @@ class Registry {
   const Entry& find(const std::string& name, const Place& place) const {
     const auto entry = entries_.find(name);
     if (entry == entries_.end()) {
-      throw InputError(place, fmt::format("unknown name \"{}\"{}", name, suggestion(name, names())));
+      refuse_unknown_name(name, names(), place);
     }
     return entry->second;
   }

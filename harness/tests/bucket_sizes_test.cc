@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include "harness/support/tests/paths.hh"
+
 namespace thinpipe {
 namespace {
 
@@ -13,7 +15,7 @@ constexpr double mebibyte = 1 << 20;
 Run run_at(double rate_bit_per_s, const char* collective = "island") {
   Run run;
   run.workers = 8;
-  run.topology = netem::load_topology(THINPIPE_SOURCE_DIR "/topologies/three-switch.json");
+  run.topology = netem::load_topology(source_path("topologies/three-switch.json"));
   netem::set_bottleneck_rate(run.topology, rate_bit_per_s, {});
   run.training_config = {{"collective", {{"name", collective}}}};
   run.plan = {{"gradient_bytes", 400e6},

@@ -8,7 +8,8 @@
 
 #include "harness/harness_keys.hh"
 #include "harness/run_plan.hh"
-#include "harness/tests/json_schema.hh"
+#include "harness/support/tests/json_schema.hh"
+#include "harness/support/tests/paths.hh"
 
 namespace thinpipe {
 namespace {
@@ -18,8 +19,8 @@ using testing::IsEmpty;
 // What the reader finds wrong, with the stand-in for the trainer; "" when it is nothing.
 std::string refusal(const std::string& text) {
   try {
-    plan_runs(parse_experiment(text, THINPIPE_SOURCE_DIR "/experiments/e.json"),
-              TrainerProgram(THINPIPE_FAKE_TRAINER));
+    plan_runs(parse_experiment(text, source_path("experiments/e.json")),
+              TrainerProgram(built_program("thinpipe-fake-trainer")));
   } catch (const InputError& error) {
     return error.what();
   }
@@ -36,19 +37,19 @@ class Right : public testing::TestWithParam<Case> {};
 class Related : public testing::TestWithParam<Case> {};
 
 TEST_P(Wrong, IsRefusedBySchemaAndReader) {
-  EXPECT_FALSE(published_experiment_schema().violations(Json::parse(GetParam().text)).empty())
+  EXPECT_FALSE(published_schema("experiment").violations(Json::parse(GetParam().text)).empty())
       << "the schema accepts it";
   EXPECT_NE(refusal(GetParam().text), "");
 }
 
 TEST_P(Right, IsAcceptedBySchemaAndReader) {
-  EXPECT_THAT(published_experiment_schema().violations(Json::parse(GetParam().text)), IsEmpty());
+  EXPECT_THAT(published_schema("experiment").violations(Json::parse(GetParam().text)), IsEmpty());
   EXPECT_EQ(refusal(GetParam().text), "");
 }
 
 // What takes several values to judge is left to the program: the schema must not pretend.
 TEST_P(Related, IsRefusedByTheReaderAlone) {
-  EXPECT_THAT(published_experiment_schema().violations(Json::parse(GetParam().text)), IsEmpty());
+  EXPECT_THAT(published_schema("experiment").violations(Json::parse(GetParam().text)), IsEmpty());
   EXPECT_NE(refusal(GetParam().text), "");
 }
 
@@ -208,7 +209,7 @@ INSTANTIATE_TEST_SUITE_P(
 // The reader's refusal of an unknown key ends with all that it knows.
 TEST(ExperimentSchema, KnowsTheReadersMembers) {
   const std::string message = refusal(R"({"base": {}, "qqqqqqqqqqq": 1})");
-  const Json schema = parse_json_file(THINPIPE_SOURCE_DIR "/harness/schema/experiment.schema.json");
+  const Json schema = parse_json_file(source_path("harness/schema/experiment.schema.json"));
   for (const auto& [key, unused] : schema["properties"].items()) {
     EXPECT_THAT(message.substr(message.find("known: ")), testing::HasSubstr(key));
   }
@@ -216,16 +217,16 @@ TEST(ExperimentSchema, KnowsTheReadersMembers) {
 }
 
 TEST(ExperimentSchema, EveryShippedExperimentFollowsItAndNamesIt) {
-  for (const auto& entry : std::filesystem::directory_iterator(THINPIPE_SOURCE_DIR "/experiments")) {
+  for (const auto& entry : std::filesystem::directory_iterator(source_path("experiments"))) {
     const Json experiment = parse_json_file(entry.path());
-    EXPECT_THAT(published_experiment_schema().violations(experiment), IsEmpty()) << entry.path();
+    EXPECT_THAT(published_schema("experiment").violations(experiment), IsEmpty()) << entry.path();
     EXPECT_EQ(experiment.value("$schema", ""), "../harness/schema/experiment.schema.json") << entry.path();
     EXPECT_EQ(experiment.value("name", ""), entry.path().stem()) << entry.path();
   }
 }
 
 TEST(ExperimentSchema, IsHeldToTheHarnesssOwnKeys) {
-  const Json schema = parse_json_file(THINPIPE_SOURCE_DIR "/harness/schema/experiment.schema.json");
+  const Json schema = parse_json_file(source_path("harness/schema/experiment.schema.json"));
   for (const std::string& key : harness_keys()) {
     EXPECT_TRUE(schema["definitions"]["configuration"]["properties"].contains(key)) << key;
     EXPECT_TRUE(schema["definitions"]["sweep"]["properties"].contains(key)) << key;

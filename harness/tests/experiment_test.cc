@@ -9,6 +9,7 @@
 
 #include "harness/merge.hh"
 #include "harness/run_id.hh"
+#include "harness/support/tests/paths.hh"
 
 namespace thinpipe {
 namespace {
@@ -61,8 +62,7 @@ TEST(Experiment, ExpandsInFileOrderWithLaterAxesFastest) {
 }
 
 TEST(Experiment, BaselinesOfTheHeatMapRunOnceACap) {
-  const auto points =
-      expand(load_experiment(THINPIPE_SOURCE_DIR "/experiments/bandwidth-by-prune-ratio.json"));
+  const auto points = expand(load_experiment(source_path("experiments/bandwidth-by-prune-ratio.json")));
   std::map<std::string, int> runs;
   std::set<std::string> distinct;
   for (const Point& point : points) {

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "harness/support/child_process.hh"
-#include "harness/tests/temporary_folder.hh"
+#include "harness/support/tests/temporary_folder.hh"
 
 namespace thinpipe {
 namespace {

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "harness/run_plan.hh"
+#include "harness/support/tests/paths.hh"
 
 namespace thinpipe {
 namespace {
@@ -13,7 +14,7 @@ using testing::HasSubstr;
 using testing::StartsWith;
 
 const Json& schema() {
-  static const Json text = parse_json_file(THINPIPE_SOURCE_DIR "/harness/schema/experiment.schema.json");
+  static const Json text = parse_json_file(source_path("harness/schema/experiment.schema.json"));
   return text;
 }
 
@@ -54,10 +55,10 @@ INSTANTIATE_TEST_SUITE_P(
                     Typed{"unknown.key=3", {{"unknown", {{"key", 3}}}}}));
 
 // What the user gets to read where the value is not of the field's type.
-std::string refusal(const std::string& assignment) {
+std::string refusal_of_override(const std::string& assignment) {
   try {
     plan_runs(parse_experiment(R"({"base": {}})", "e.json", {assignment}, schema()),
-              TrainerProgram(THINPIPE_FAKE_TRAINER));
+              TrainerProgram(built_program("thinpipe-fake-trainer")));
   } catch (const InputError& error) {
     return error.what();
   }
@@ -65,13 +66,15 @@ std::string refusal(const std::string& assignment) {
 }
 
 TEST(Override, ErrorsNameTheOptionAndTheRule) {
-  EXPECT_EQ(refusal("workers=three"), "--set workers=three: must be a whole number, but is \"three\"");
-  EXPECT_EQ(refusal("workers=0"), "--set workers=0: must be at least 1, but is 0");
-  EXPECT_EQ(refusal("bottleneck.rate=100"),
+  EXPECT_EQ(refusal_of_override("workers=three"),
+            "--set workers=three: must be a whole number, but is \"three\"");
+  EXPECT_EQ(refusal_of_override("workers=0"), "--set workers=0: must be at least 1, but is 0");
+  EXPECT_EQ(refusal_of_override("bottleneck.rate=100"),
             "--set bottleneck.rate=100: \"100\" has no unit; write it like \"100 Mbit/s\"");
-  EXPECT_THAT(refusal("topology=123"), StartsWith("--set topology=123: unknown topology \"123\""));
-  EXPECT_THAT(refusal("worker=3"), HasSubstr("did you mean \"workers\"?"));
-  EXPECT_EQ(refusal("workers=null"), "accepted");
+  EXPECT_THAT(refusal_of_override("topology=123"),
+              StartsWith("--set topology=123: unknown topology \"123\""));
+  EXPECT_THAT(refusal_of_override("worker=3"), HasSubstr("did you mean \"workers\"?"));
+  EXPECT_EQ(refusal_of_override("workers=null"), "accepted");
 }
 
 }  // namespace

@@ -2,13 +2,14 @@
 
 #include <gtest/gtest.h>
 
+#include "harness/support/tests/paths.hh"
 #include "netem/topology.hh"
 
 namespace thinpipe {
 namespace {
 
 netem::Topology three_switch() {
-  return netem::load_topology(THINPIPE_SOURCE_DIR "/topologies/three-switch.json");
+  return netem::load_topology(source_path("topologies/three-switch.json"));
 }
 
 TEST(PredictExchange, ARingInRankOrderCrossesEachBottleneckOnceInEachDirection) {
@@ -21,7 +22,7 @@ TEST(PredictExchange, ARingInRankOrderCrossesEachBottleneckOnceInEachDirection) 
 }
 
 TEST(PredictExchange, ALoopIsCrossedTheShorterWay) {
-  const netem::Topology ring = netem::load_topology(THINPIPE_SOURCE_DIR "/topologies/ring-of-sites.json");
+  const netem::Topology ring = netem::load_topology(source_path("topologies/ring-of-sites.json"));
   const auto prediction = predict_exchange(ring, 10, {.around_ring = 1e6});
   ASSERT_TRUE(prediction);
   // In rank order every link between sites is crossed once, in one direction.

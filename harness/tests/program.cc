@@ -10,10 +10,15 @@
 
 #include "harness/record.hh"
 #include "harness/support/file_descriptor.hh"
+#include "harness/support/tests/paths.hh"
 
 namespace thinpipe {
 
 namespace fs = std::filesystem;
+
+std::string fake_trainer() {
+  return built_program("thinpipe-fake-trainer");
+}
 
 Program::Program(std::string trainer)
     : trainer_(std::move(trainer)), mark_("THINPIPE_TEST_MARK=" + folder_.path().filename().string()) {}
@@ -27,7 +32,7 @@ std::string Program::experiment(const Json& base, const Json& sweep) const {
 ChildProcess Program::start(const std::vector<std::string>& arguments) const {
   const FileDescriptor output = FileDescriptor::open(folder() / "output", O_WRONLY | O_CREAT | O_TRUNC);
   const FileDescriptor errors = FileDescriptor::open(folder() / "errors", O_WRONLY | O_CREAT | O_TRUNC);
-  std::vector<std::string> all = {THINPIPE_BINARY_DIR "/thinpipe"};
+  std::vector<std::string> all = {built_program("thinpipe")};
   all.insert(all.end(), arguments.begin(), arguments.end());
   const std::size_t equals = mark_.find('=');
   return ChildProcess(

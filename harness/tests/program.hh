@@ -10,12 +10,15 @@
 
 #include "harness/support/child_process.hh"
 #include "harness/support/json_object.hh"
-#include "harness/tests/temporary_folder.hh"
+#include "harness/support/tests/temporary_folder.hh"
 
 namespace thinpipe {
 
 // The base of an experiment that needs no network.
 inline const Json loopback = {{"topology", "loopback"}};
+
+// The stand-in for the worker program.
+std::string fake_trainer();
 
 class Program {
  public:
@@ -25,7 +28,7 @@ class Program {
     std::string errors;  // standard error
   };
 
-  explicit Program(std::string trainer = THINPIPE_FAKE_TRAINER);
+  explicit Program(std::string trainer = fake_trainer());
 
   const std::filesystem::path& folder() const { return folder_.path(); }
   std::filesystem::path results() const { return folder() / "results"; }

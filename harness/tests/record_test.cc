@@ -15,7 +15,8 @@
 #include "harness/run_id.hh"
 #include "harness/shipped_files.hh"
 #include "harness/support/file_descriptor.hh"
-#include "harness/tests/temporary_folder.hh"
+#include "harness/support/tests/paths.hh"
+#include "harness/support/tests/temporary_folder.hh"
 
 namespace thinpipe {
 namespace {
@@ -143,7 +144,7 @@ TEST(FindRecord, NestingThatNothingOfOursHasIsLeftOut) {
 }
 
 TEST(FindRecord, TheReferenceResultsAreRecordsAndKeepTheirNames) {
-  const std::vector<Json> records = load_records(THINPIPE_SOURCE_DIR "/results/reference");
+  const std::vector<Json> records = load_records(source_path("results/reference"));
   // Replays, simulations and other trainers do not say what the data hold: who trained on the same does.
   std::map<Json, Json> dataset_hashes;  // by the config's dataset
   for (const Json& record : records) {

@@ -6,7 +6,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "harness/tests/temporary_folder.hh"
+#include "harness/support/tests/paths.hh"
+#include "harness/support/tests/temporary_folder.hh"
 
 namespace thinpipe {
 namespace {
@@ -16,7 +17,7 @@ using testing::HasSubstr;
 using testing::StartsWith;
 
 const TrainerProgram& trainer() {
-  static const TrainerProgram program(THINPIPE_FAKE_TRAINER);
+  static const TrainerProgram program(built_program("thinpipe-fake-trainer"));
   return program;
 }
 

@@ -7,8 +7,8 @@
 
 #include "harness/reports/event_file.hh"
 #include "harness/support/file_descriptor.hh"
+#include "harness/support/tests/temporary_folder.hh"
 #include "harness/tests/report_record.hh"
-#include "harness/tests/temporary_folder.hh"
 
 namespace thinpipe {
 namespace {

@@ -6,7 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "harness/tests/temporary_folder.hh"
+#include "harness/support/tests/temporary_folder.hh"
 
 namespace thinpipe {
 namespace {

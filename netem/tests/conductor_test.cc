@@ -11,6 +11,7 @@
 #include <gtest/gtest.h>
 #include <sys/socket.h>
 
+#include "harness/support/tests/paths.hh"
 #include "netem/monitor.hh"
 #include "netem/probe.hh"
 #include "netem/tests/chances.hh"
@@ -24,7 +25,7 @@ using namespace std::chrono_literals;
 Schedule schedule_of(const Json& config, const Topology& topology) {
   JsonObject object(config, {"test", ""});
   return read_schedule(object, topology, [](const std::string&, const Place&) {
-    return THINPIPE_SOURCE_DIR "/topologies/traces/100-to-1000.csv";
+    return source_path("topologies/traces/100-to-1000.csv");
   });
 }
 

@@ -9,6 +9,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "harness/support/tests/paths.hh"
 #include "netem/conductor.hh"
 #include "netem/monitor.hh"
 #include "netem/network.hh"
@@ -260,7 +261,7 @@ TEST_F(NetemTest, TheMonitorJudgesTheLoss) {
 }
 
 TEST_F(NetemTest, SitesAcrossTheWorldAreAsFarApartAsTheTopologySays) {
-  const Network network(load_topology(THINPIPE_SOURCE_DIR "/topologies/wan-4-sites.json"));
+  const Network network(load_topology(source_path("topologies/wan-4-sites.json")));
   EXPECT_NEAR(settled_delay_s(network.host("w0"), network.host("w4"), 0.0825), 0.0825, tolerance_s(0.0825));
   EXPECT_NEAR(settled_delay_s(network.host("w6"), network.host("w5"), 0.1375), 0.1375, tolerance_s(0.1375));
 }

@@ -17,13 +17,14 @@
 
 #include "harness/support/child_process.hh"
 #include "harness/support/exception.hh"
+#include "harness/support/tests/paths.hh"
 
 namespace thinpipe::netem {
 namespace {
 
 using testing::HasSubstr;
 
-const std::string helper_path = THINPIPE_BINARY_DIR "/netem_sandbox_helper";
+const std::string helper_path = built_program("netem_sandbox_helper");
 
 // The helper in a process group of its own, its output in a pipe that every process it starts holds open.
 struct Helper {
@@ -211,7 +212,7 @@ mount --rbind /proc "$jail2/proc"
 mount --bind "$1" "$jail2$1"
 chroot "$jail2" "$2" exit 0 2>&1 || true)";
   const Output output =
-      run_program({"unshare", "-m", "sh", "-c", script, "sh", THINPIPE_BINARY_DIR, helper_path});
+      run_program({"unshare", "-m", "sh", "-c", script, "sh", built_program(""), helper_path});
   EXPECT_THAT(output.text, HasSubstr("This process lives in a chroot"));
 }
 

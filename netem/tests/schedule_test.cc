@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "harness/support/tests/paths.hh"
 #include "netem/tests/topologies.hh"
 
 namespace thinpipe::netem {
@@ -15,7 +16,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::StartsWith;
 
-const char* const shipped_trace = THINPIPE_SOURCE_DIR "/topologies/traces/100-to-1000.csv";
+const std::string shipped_trace = source_path("topologies/traces/100-to-1000.csv");
 
 Schedule read(const std::string& text, const Topology& topology = three_switch()) {
   const Json config = Json::parse(text);

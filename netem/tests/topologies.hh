@@ -3,12 +3,13 @@
 
 #include <string>
 
+#include "harness/support/tests/paths.hh"
 #include "netem/topology.hh"
 
 namespace thinpipe::netem {
 
 inline Topology shipped(const std::string& name) {
-  return load_topology(THINPIPE_SOURCE_DIR "/topologies/" + name + ".json");
+  return load_topology(source_path("topologies/") + name + ".json");
 }
 
 inline Topology three_switch(double rate_bit_per_s = 100e6) {

@@ -6,8 +6,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "harness/support/tests/json_schema.hh"
 #include "netem/tests/small_topology.hh"
-#include "netem/tests/topology_schema.hh"
 
 namespace thinpipe::netem {
 namespace {
@@ -20,7 +20,7 @@ enum class Mistake { in_form, in_relation };
 
 void expect_refusal(const Json& value, const std::string& pointer, const std::string& part_of_message,
                     Mistake mistake = Mistake::in_relation) {
-  const std::vector<std::string> schema_says = schema_violations(value);
+  const std::vector<std::string> schema_says = published_schema("topology").violations(value);
   if (mistake == Mistake::in_form) {
     EXPECT_FALSE(schema_says.empty()) << "the schema accepts " << value;
   } else {

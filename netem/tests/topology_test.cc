@@ -7,16 +7,17 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "harness/support/tests/json_schema.hh"
+#include "harness/support/tests/paths.hh"
 #include "netem/shape.hh"
 #include "netem/tests/small_topology.hh"
-#include "netem/tests/topology_schema.hh"
 
 namespace thinpipe::netem {
 namespace {
 
 using testing::ElementsAre;
 
-const std::string folder = THINPIPE_SOURCE_DIR "/topologies/";
+const std::string folder = source_path("topologies/");
 
 TEST(TopologyTest, ReadsTheThreeSwitchTopology) {
   const Topology topology = load_topology(folder + "three-switch.json");
@@ -51,7 +52,7 @@ TEST(ShippedTopologiesTest, AreTheseAndFollowTheSchema) {
                                             "fat-tree", "ring-of-sites", "wan-4-sites", "loopback"));
   for (const std::string& name : shipped_names()) {
     const Json text = parse_json_file(folder + name + ".json");
-    EXPECT_THAT(schema_violations(text), testing::IsEmpty()) << name;
+    EXPECT_THAT(published_schema("topology").violations(text), testing::IsEmpty()) << name;
     EXPECT_EQ(text["$schema"], "../harness/schema/topology.schema.json") << name;
     const Topology topology = load_topology(folder + name + ".json");
     EXPECT_EQ(topology.name, name);
@@ -63,7 +64,7 @@ TEST(ShippedTopologiesTest, NormalFormReadsBackAsItselfAndFollowsTheSchema) {
   for (const std::string& name : shipped_names()) {
     const Json normal = to_json(load_topology(folder + name + ".json"));
     EXPECT_EQ(to_json(parse_topology(normal, {name, ""})), normal);
-    EXPECT_THAT(schema_violations(normal), testing::IsEmpty()) << name;
+    EXPECT_THAT(published_schema("topology").violations(normal), testing::IsEmpty()) << name;
   }
 }
 
@@ -93,7 +94,7 @@ TEST(SchemaTest, KnowsTheReadersKeysAndNoOthers) {
     std::ranges::sort(keys);
     return keys;
   };
-  const Json schema = topology_schema();
+  const Json schema = parse_json_file(source_path("harness/schema/topology.schema.json"));
   EXPECT_EQ(listed(known(spoiled([](Json& t) { t["qqqqqqqqqqq"] = 1; }))), declared(schema["properties"]));
   EXPECT_EQ(listed(known(spoiled([](Json& t) { t["links"][2]["qqqqqqqqqqq"] = 1; }))),
             declared(schema["definitions"]["link"]["properties"]));

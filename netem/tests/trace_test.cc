@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "harness/support/exception.hh"
+#include "harness/support/tests/paths.hh"
 
 namespace thinpipe::netem {
 namespace {
@@ -95,7 +96,7 @@ TEST(Mahimahi, TellsTheLineThatIsWrong) {
 }
 
 TEST(LoadRateTrace, TheShippedTraceIsWhatItSays) {
-  const RateTrace trace = load_rate_trace(THINPIPE_SOURCE_DIR "/topologies/traces/100-to-1000.csv");
+  const RateTrace trace = load_rate_trace(source_path("topologies/traces/100-to-1000.csv"));
   ASSERT_EQ(trace.steps.size(), 24U);
   double sum = 0;
   for (std::size_t i = 0; i < trace.steps.size(); ++i) {

@@ -6,7 +6,7 @@
 namespace thinpipe::trainer {
 namespace {
 
-const Registration<Collective, const Membership&> auto_registration{
+THINPIPE_REGISTER(Collective){
     "auto", "TCP: as island where its tree takes less time over the network than a ring, else as ring",
     describe_options<GlooOptions>(), [](JsonObject& options, const Membership& membership) {
       const auto gloo_options = read_options<GlooOptions>(options);

@@ -15,7 +15,7 @@
 #include "trainer/collectives/mailbox.hh"
 #include "trainer/collectives/membership.hh"
 #include "trainer/collectives/reduction.hh"
-#include "trainer/torch.hh"
+#include "trainer/tensors.hh"
 
 namespace thinpipe::trainer {
 
@@ -77,5 +77,6 @@ class Collective {
 
 // Network backends: {"name": "gloo", …}.
 using CollectiveRegistry = Registry<Collective, const Membership&>;
+using CollectiveRegistration = Registration<Collective, const Membership&>;
 
 }  // namespace thinpipe::trainer

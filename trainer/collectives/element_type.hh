@@ -2,7 +2,7 @@
 #pragma once
 
 #include "harness/replay/call.hh"
-#include "trainer/torch.hh"
+#include "trainer/tensors.hh"
 
 namespace thinpipe::trainer {
 

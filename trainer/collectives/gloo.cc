@@ -264,7 +264,7 @@ void GlooCollective::barrier() {
   });
 }
 
-const Registration<Collective, const Membership&> gloo_registration{
+THINPIPE_REGISTER(Collective){
     "gloo", "TCP between the workers' addresses: ring all-reduce and all-gather, binomial broadcast",
     describe_options<GlooOptions>(), [](JsonObject& options, const Membership& membership) {
       return make_gloo(read_options<GlooOptions>(options), membership);

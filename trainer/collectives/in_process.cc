@@ -22,15 +22,6 @@ namespace thinpipe::trainer {
 
 namespace {
 
-// What one worker brings to a call. `call` says which call it is, with its arguments: equal on all workers.
-struct Contribution {
-  std::string call;
-  torch::Tensor tensor;
-  // The caller's own, until it returns.
-  std::span<const std::int64_t> send_counts = {};  // of all_to_all_v
-  std::span<const std::uint32_t> places = {};      // of sum_entries
-};
-
 std::byte* bytes_of(const torch::Tensor& tensor) {
   return static_cast<std::byte*>(tensor.data_ptr());
 }
@@ -39,6 +30,15 @@ std::byte* bytes_of(const torch::Tensor& tensor) {
 
 class InProcessGroup::State {
  public:
+  // What one worker brings to a call. `call` says which call it is, with its arguments: equal on all workers.
+  struct Contribution {
+    std::string call;
+    torch::Tensor tensor;
+    // The caller's own, until it returns.
+    std::span<const std::int64_t> send_counts = {};  // of all_to_all_v
+    std::span<const std::uint32_t> places = {};      // of sum_entries
+  };
+
   State(int world_size, const std::vector<int>& parents)
       : contributions(world_size),
         has_tree(!parents.empty()),
@@ -267,7 +267,7 @@ class InProcessGroup::Member : public Collective {
 
   // Worker r reduces the r-th part of everyone's tensor; what the last sum holds goes to all.
   void reduce_own_part(Reduce reduce) const {
-    const std::vector<Contribution>& all = state_->contributions;
+    const std::vector<State::Contribution>& all = state_->contributions;
     const std::size_t element_size = all.front().tensor.element_size();
     const auto elements = static_cast<std::size_t>(all.front().tensor.numel());
     const std::size_t begin = elements * rank_ / world_size();
@@ -288,7 +288,7 @@ class InProcessGroup::Member : public Collective {
   // Worker r's part of the blocks; bytes: EntrySums'.
   void sum_own_blocks(std::span<std::int64_t> bytes) const {
     std::vector<EntrySums::Entries> workers;
-    for (const Contribution& each : state_->contributions)
+    for (const State::Contribution& each : state_->contributions)
       workers.push_back({.vector = floats(each.tensor), .places = each.places});
     EntrySums sums(state_->sums, std::move(workers), bytes);
     const std::size_t end = sums.blocks() * (rank_ + 1) / world_size();

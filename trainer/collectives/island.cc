@@ -109,7 +109,7 @@ class IslandCollective : public StreamedCollective {
   std::vector<Branch> branches_;
 };
 
-const Registration<Collective, const Membership&> island_registration{
+THINPIPE_REGISTER(Collective){
     "island", "TCP: along a tree that crosses each bottleneck once, as streams; the rest as gloo",
     describe_options<GlooOptions>(), [](JsonObject& options, const Membership& membership) {
       return make_island(read_options<GlooOptions>(options), membership);

@@ -1,7 +1,7 @@
 // Messages between pairs of workers, for protocols in which what comes next depends on what came last.
 #pragma once
 
-#include "trainer/torch.hh"
+#include "trainer/tensors.hh"
 
 namespace thinpipe::trainer {
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include <fmt/format.h>
+#include <torch/cuda.h>
 
 #include "trainer/collectives/arguments.hh"
 #include "trainer/collectives/pipelined.hh"
@@ -205,7 +206,7 @@ class NcclCollective : public Collective {
   std::string failure_;  // of an earlier call
 };
 
-const Registration<Collective, const Membership&> nccl_registration{
+THINPIPE_REGISTER(Collective){
     "nccl", "NCCL over TCP between the workers' addresses, a GPU for each worker; where the build has it",
     describe_options<NcclOptions>(), [](JsonObject& options, const Membership& membership) {
       return make_nccl(read_options<NcclOptions>(options), membership);

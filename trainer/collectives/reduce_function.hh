@@ -5,7 +5,7 @@
 #pragma once
 
 #include "trainer/collectives/reduction.hh"
-#include "trainer/torch.hh"
+#include "trainer/tensors.hh"
 
 namespace thinpipe::trainer {
 

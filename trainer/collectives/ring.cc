@@ -74,7 +74,7 @@ class RingCollective : public StreamedCollective {
   std::vector<Peer*> partners_;  // across the hypercube
 };
 
-const Registration<Collective, const Membership&> ring_registration{
+THINPIPE_REGISTER(Collective){
     "ring", "TCP: all-reduce and all-gather around the ranks as streams, the rest as gloo",
     describe_options<GlooOptions>(), [](JsonObject& options, const Membership& membership) {
       return make_ring(read_options<GlooOptions>(options), membership);

@@ -5,7 +5,7 @@
 #include <optional>
 #include <vector>
 
-#include "trainer/torch.hh"
+#include "trainer/tensors.hh"
 
 namespace thinpipe::trainer {
 

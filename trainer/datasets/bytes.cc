@@ -122,8 +122,8 @@ std::unique_ptr<Dataset> make_bytes(JsonObject& object) {
       first_examples(test, options.test_examples, object.place_of("test_examples")));
 }
 
-const Registration<Dataset> bytes_registration{"bytes", "text, byte by byte, for models of language",
-                                               describe_options<BytesOptions>(), make_bytes};
+THINPIPE_REGISTER(Dataset){"bytes", "text, byte by byte, for models of language",
+                           describe_options<BytesOptions>(), make_bytes};
 
 }  // namespace
 }  // namespace thinpipe::trainer

@@ -162,12 +162,12 @@ std::unique_ptr<Dataset> make_cifar(const Cifar& cifar, JsonObject& object) {
       .side = options.image_side});
 }
 
-const Registration<Dataset> registration_10{
-    "cifar10", "32 x 32 colour images of 10 kinds of things: 50000 to train, 10000 to test",
-    describe_options<Cifar10Options>(),
-    [](JsonObject& object) { return make_cifar<Cifar10Options>(cifar10(), object); }};
+THINPIPE_REGISTER(Dataset){"cifar10",
+                           "32 x 32 colour images of 10 kinds of things: 50000 to train, 10000 to test",
+                           describe_options<Cifar10Options>(),
+                           [](JsonObject& object) { return make_cifar<Cifar10Options>(cifar10(), object); }};
 
-const Registration<Dataset> registration_100{
+THINPIPE_REGISTER(Dataset){
     "cifar100", "32 x 32 colour images of 100 kinds of things: 50000 to train, 10000 to test",
     describe_options<Cifar100Options>(),
     [](JsonObject& object) { return make_cifar<Cifar100Options>(cifar100(), object); }};

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "harness/support/registry.hh"
-#include "trainer/torch.hh"
+#include "trainer/tensors.hh"
 
 namespace thinpipe::trainer {
 
@@ -56,5 +56,6 @@ class Dataset {
 
 // {"name": "fashion_mnist", …}. Making one checks that its files are there and whole, and reads them.
 using DatasetRegistry = Registry<Dataset>;
+using DatasetRegistration = Registration<Dataset>;
 
 }  // namespace thinpipe::trainer

@@ -22,9 +22,9 @@ std::unique_ptr<Dataset> make_fashion_mnist(JsonObject& object) {
   return make_idx_images(images, object, read_options<FashionMnistOptions>(object), {});
 }
 
-const Registration<Dataset> fashion_mnist_registration{
-    "fashion_mnist", "28 x 28 grey images of 10 kinds of clothing: 60000 to train, 10000 to test",
-    describe_options<FashionMnistOptions>(), make_fashion_mnist};
+THINPIPE_REGISTER(Dataset){"fashion_mnist",
+                           "28 x 28 grey images of 10 kinds of clothing: 60000 to train, 10000 to test",
+                           describe_options<FashionMnistOptions>(), make_fashion_mnist};
 
 }  // namespace
 }  // namespace thinpipe::trainer

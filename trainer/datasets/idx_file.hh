@@ -1,7 +1,7 @@
 // Files of the MNIST family as tensors.
 #pragma once
 
-#include "trainer/torch.hh"
+#include "trainer/tensors.hh"
 
 namespace thinpipe::trainer {
 

@@ -1,6 +1,7 @@
 #include "trainer/datasets/image_dataset.hh"
 
 #include <fmt/format.h>
+#include <torch/nn/functional/upsampling.h>
 
 #include "harness/support/exception.hh"
 

@@ -33,9 +33,9 @@ std::unique_ptr<Dataset> make_mnist(JsonObject& object) {
   return make_idx_images(images, object, options, {.crop_padding = options.augment ? 2 : 0});
 }
 
-const Registration<Dataset> mnist_registration{
-    "mnist", "28 x 28 grey images of handwritten digits: 60000 to train, 10000 to test",
-    describe_options<MnistOptions>(), make_mnist};
+THINPIPE_REGISTER(Dataset){"mnist",
+                           "28 x 28 grey images of handwritten digits: 60000 to train, 10000 to test",
+                           describe_options<MnistOptions>(), make_mnist};
 
 }  // namespace
 }  // namespace thinpipe::trainer

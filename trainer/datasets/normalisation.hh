@@ -1,7 +1,7 @@
 // From stored bytes to what a model takes.
 #pragma once
 
-#include "trainer/torch.hh"
+#include "trainer/tensors.hh"
 
 namespace thinpipe::trainer {
 

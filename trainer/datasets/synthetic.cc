@@ -129,11 +129,11 @@ class Synthetic : public Dataset {
   std::optional<Normalisation> normalisation_;  // of the training images
 };
 
-const Registration<Dataset> synthetic_registration{
-    "synthetic", "made-up images: a prototype per class plus noise, from a seed",
-    describe_options<SyntheticOptions>(), [](JsonObject& object) -> std::unique_ptr<Dataset> {
-      return std::make_unique<Synthetic>(read_options<SyntheticOptions>(object));
-    }};
+THINPIPE_REGISTER(Dataset){"synthetic", "made-up images: a prototype per class plus noise, from a seed",
+                           describe_options<SyntheticOptions>(),
+                           [](JsonObject& object) -> std::unique_ptr<Dataset> {
+                             return std::make_unique<Synthetic>(read_options<SyntheticOptions>(object));
+                           }};
 
 }  // namespace
 }  // namespace thinpipe::trainer

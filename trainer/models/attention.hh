@@ -4,7 +4,7 @@
 #pragma once
 
 #include "harness/support/json_object.hh"
-#include "trainer/torch.hh"
+#include "trainer/tensors.hh"
 
 namespace thinpipe::trainer {
 

@@ -165,15 +165,12 @@ std::unique_ptr<Model> make_gpt(JsonObject& object, const DataShape& data) {
   return std::make_unique<Gpt>(size, data);
 }
 
-const Registration<Model, const DataShape&> gpt{
-    "gpt", "decoder-only transformer on tokens, of GPT-2's shape and nanoGPT's names",
-    describe_options<GptOptions>(), make_gpt<GptOptions>};
-const Registration<Model, const DataShape&> gpt_tiny{"gpt_tiny", "gpt of a size for a few cores",
-                                                     describe_options<GptTinyOptions>(),
-                                                     make_gpt<GptTinyOptions>};
-const Registration<Model, const DataShape&> gpt2_small{
-    "gpt2_small", "gpt of the size of GPT-2's smallest member: 12 blocks of 768 units",
-    describe_options<Gpt2SmallOptions>(), make_gpt<Gpt2SmallOptions>};
+THINPIPE_REGISTER(Model){"gpt", "decoder-only transformer on tokens, of GPT-2's shape and nanoGPT's names",
+                         describe_options<GptOptions>(), make_gpt<GptOptions>};
+THINPIPE_REGISTER(Model){"gpt_tiny", "gpt of a size for a few cores", describe_options<GptTinyOptions>(),
+                         make_gpt<GptTinyOptions>};
+THINPIPE_REGISTER(Model){"gpt2_small", "gpt of the size of GPT-2's smallest member: 12 blocks of 768 units",
+                         describe_options<Gpt2SmallOptions>(), make_gpt<Gpt2SmallOptions>};
 
 }  // namespace
 }  // namespace thinpipe::trainer

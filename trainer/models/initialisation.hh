@@ -1,7 +1,7 @@
 // How convolutional networks' weights begin.
 #pragma once
 
-#include "trainer/torch.hh"
+#include "trainer/modules.hh"
 
 namespace thinpipe::trainer {
 

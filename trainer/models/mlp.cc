@@ -45,12 +45,11 @@ class Mlp : public Model {
   std::vector<torch::nn::Linear> layers_;
 };
 
-const Registration<Model, const DataShape&> mlp_registration{
-    "mlp", "linear layers with ReLU between them", describe_options<MlpOptions>(),
-    [](JsonObject& object, const DataShape& data) -> std::unique_ptr<Model> {
-      expect_images(object, data);
-      return std::make_unique<Mlp>(read_options<MlpOptions>(object), data);
-    }};
+THINPIPE_REGISTER(Model){"mlp", "linear layers with ReLU between them", describe_options<MlpOptions>(),
+                         [](JsonObject& object, const DataShape& data) -> std::unique_ptr<Model> {
+                           expect_images(object, data);
+                           return std::make_unique<Mlp>(read_options<MlpOptions>(object), data);
+                         }};
 
 }  // namespace
 }  // namespace thinpipe::trainer

@@ -5,7 +5,7 @@
 
 #include "harness/support/registry.hh"
 #include "trainer/datasets/dataset.hh"
-#include "trainer/torch.hh"
+#include "trainer/modules.hh"
 
 namespace thinpipe::trainer {
 
@@ -23,6 +23,7 @@ class Model : public torch::nn::Module {
 // {"name": "small_cnn", "width": 16, …}. Weights are initialised from torch's global generator: seed it
 // first.
 using ModelRegistry = Registry<Model, const DataShape&>;
+using ModelRegistration = Registration<Model, const DataShape&>;
 
 // Throws InputError at the model's place unless the data set has images.
 void expect_images(const JsonObject& model, const DataShape& data);

@@ -6,6 +6,7 @@
 
 #include "trainer/models/image_form.hh"
 #include "trainer/models/model.hh"
+#include "trainer/modules.hh"
 
 namespace thinpipe::trainer {
 

@@ -31,13 +31,13 @@ ResidualNetworkSize size_of(const ResnetOptions& options) {
   return {.width = options.width, .blocks_per_stage = blocks};
 }
 
-const Registration<Model, const DataShape&> resnet_registration{
-    "resnet", "basic-block residual network for small images, with torchvision's names",
-    describe_options<ResnetOptions>(),
-    [](JsonObject& object, const DataShape& data) -> std::unique_ptr<Model> {
-      expect_images(object, data);
-      return std::make_unique<ResidualNetwork>(size_of(read_options<ResnetOptions>(object)), data);
-    }};
+THINPIPE_REGISTER(Model){"resnet", "basic-block residual network for small images, with torchvision's names",
+                         describe_options<ResnetOptions>(),
+                         [](JsonObject& object, const DataShape& data) -> std::unique_ptr<Model> {
+                           expect_images(object, data);
+                           return std::make_unique<ResidualNetwork>(
+                               size_of(read_options<ResnetOptions>(object)), data);
+                         }};
 
 }  // namespace
 }  // namespace thinpipe::trainer

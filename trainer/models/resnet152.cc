@@ -12,18 +12,17 @@ struct Resnet152Options {
   void visit(auto& field) { field("form", form, image_form_rule()); }
 };
 
-const Registration<Model, const DataShape&> resnet152_registration{
-    "resnet152", "ResNet-152: torchvision's, or its form for small images",
-    describe_options<Resnet152Options>(),
-    [](JsonObject& object, const DataShape& data) -> std::unique_ptr<Model> {
-      expect_images(object, data);
-      const auto options = read_options<Resnet152Options>(object);
-      return std::make_unique<ResidualNetwork>(
-          ResidualNetworkSize{.blocks_per_stage = {3, 8, 36, 3},
-                              .block = ResidualBlock::bottleneck,
-                              .stem = choose_image_form(options.form, data)},
-          data);
-    }};
+THINPIPE_REGISTER(Model){"resnet152", "ResNet-152: torchvision's, or its form for small images",
+                         describe_options<Resnet152Options>(),
+                         [](JsonObject& object, const DataShape& data) -> std::unique_ptr<Model> {
+                           expect_images(object, data);
+                           const auto options = read_options<Resnet152Options>(object);
+                           return std::make_unique<ResidualNetwork>(
+                               ResidualNetworkSize{.blocks_per_stage = {3, 8, 36, 3},
+                                                   .block = ResidualBlock::bottleneck,
+                                                   .stem = choose_image_form(options.form, data)},
+                               data);
+                         }};
 
 }  // namespace
 }  // namespace thinpipe::trainer

@@ -12,17 +12,17 @@ struct Resnet18Options {
   void visit(auto& field) { field("form", form, image_form_rule()); }
 };
 
-const Registration<Model, const DataShape&> resnet18_registration{
-    "resnet18", "ResNet-18: torchvision's, or its form for small images", describe_options<Resnet18Options>(),
-    [](JsonObject& object, const DataShape& data) -> std::unique_ptr<Model> {
-      expect_images(object, data);
-      const auto options = read_options<Resnet18Options>(object);
-      return std::make_unique<ResidualNetwork>(
-          ResidualNetworkSize{.blocks_per_stage = {2, 2, 2, 2},
-                              .block = ResidualBlock::basic,
-                              .stem = choose_image_form(options.form, data)},
-          data);
-    }};
+THINPIPE_REGISTER(Model){"resnet18", "ResNet-18: torchvision's, or its form for small images",
+                         describe_options<Resnet18Options>(),
+                         [](JsonObject& object, const DataShape& data) -> std::unique_ptr<Model> {
+                           expect_images(object, data);
+                           const auto options = read_options<Resnet18Options>(object);
+                           return std::make_unique<ResidualNetwork>(
+                               ResidualNetworkSize{.blocks_per_stage = {2, 2, 2, 2},
+                                                   .block = ResidualBlock::basic,
+                                                   .stem = choose_image_form(options.form, data)},
+                               data);
+                         }};
 
 }  // namespace
 }  // namespace thinpipe::trainer

@@ -62,9 +62,8 @@ std::unique_ptr<Model> make_small_cnn(JsonObject& object, const DataShape& data)
   return std::make_unique<SmallCnn>(options, data);
 }
 
-const Registration<Model, const DataShape&> small_cnn_registration{
-    "small_cnn", "two 3x3 convolutions with max-pooling, two linear layers",
-    describe_options<SmallCnnOptions>(), make_small_cnn};
+THINPIPE_REGISTER(Model){"small_cnn", "two 3x3 convolutions with max-pooling, two linear layers",
+                         describe_options<SmallCnnOptions>(), make_small_cnn};
 
 }  // namespace
 }  // namespace thinpipe::trainer

@@ -117,9 +117,9 @@ std::unique_ptr<Model> make_vgg19(JsonObject& object, const DataShape& data) {
   return std::make_unique<Vgg19>(form, options.dropout.value_or(form == ImageForm::cifar ? 0 : 0.5), data);
 }
 
-const Registration<Model, const DataShape&> vgg19_registration{
-    "vgg19", "VGG-19 without batch normalisation: torchvision's, or its form for small images",
-    describe_options<Vgg19Options>(), make_vgg19};
+THINPIPE_REGISTER(Model){"vgg19",
+                         "VGG-19 without batch normalisation: torchvision's, or its form for small images",
+                         describe_options<Vgg19Options>(), make_vgg19};
 
 }  // namespace
 }  // namespace thinpipe::trainer

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "trainer/models/model.hh"
+#include "trainer/modules.hh"
 
 namespace thinpipe::trainer {
 

@@ -21,7 +21,7 @@ struct VitB16Options {
   }
 };
 
-const Registration<Model, const DataShape&> vit_b_16_registration{
+THINPIPE_REGISTER(Model){
     "vit_b_16", "vision transformer of 12 layers: torchvision's, or with smaller patches for small images",
     describe_options<VitB16Options>(),
     [](JsonObject& object, const DataShape& data) -> std::unique_ptr<Model> {

@@ -24,14 +24,14 @@ struct VitTinyOptions {
   }
 };
 
-const Registration<Model, const DataShape&> vit_tiny_registration{
-    "vit_tiny", "small vision transformer, with torchvision's names", describe_options<VitTinyOptions>(),
-    [](JsonObject& object, const DataShape& data) -> std::unique_ptr<Model> {
-      const VisionTransformerSize size = read_options<VitTinyOptions>(object).size;
-      expect_patches(object, data, size.patch);
-      expect_even_heads(object, size.width, size.heads);
-      return std::make_unique<VisionTransformer>(size, data);
-    }};
+THINPIPE_REGISTER(Model){"vit_tiny", "small vision transformer, with torchvision's names",
+                         describe_options<VitTinyOptions>(),
+                         [](JsonObject& object, const DataShape& data) -> std::unique_ptr<Model> {
+                           const VisionTransformerSize size = read_options<VitTinyOptions>(object).size;
+                           expect_patches(object, data, size.patch);
+                           expect_even_heads(object, size.width, size.heads);
+                           return std::make_unique<VisionTransformer>(size, data);
+                         }};
 
 }  // namespace
 }  // namespace thinpipe::trainer

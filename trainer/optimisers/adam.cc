@@ -16,7 +16,7 @@ struct AdamOptions : AdamMoments {
   }
 };
 
-const Registration<torch::optim::Optimizer, const std::vector<torch::Tensor>&> adam_registration{
+THINPIPE_REGISTER(Optimiser){
     "adam", "Adam: steps scaled by running means of the gradient and its square",
     describe_options<AdamOptions>(), [](JsonObject& object, const std::vector<torch::Tensor>& parameters) {
       const auto options = read_options<AdamOptions>(object);

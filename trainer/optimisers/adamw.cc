@@ -16,16 +16,16 @@ struct AdamWOptions : AdamMoments {
   }
 };
 
-const Registration<torch::optim::Optimizer, const std::vector<torch::Tensor>&> adamw_registration{
-    "adamw", "Adam with weight decay apart from the gradient", describe_options<AdamWOptions>(),
-    [](JsonObject& object, const std::vector<torch::Tensor>& parameters) {
-      const auto options = read_options<AdamWOptions>(object);
-      return std::make_unique<torch::optim::AdamW>(parameters,
-                                                   torch::optim::AdamWOptions(options.learning_rate)
-                                                       .betas({options.beta1, options.beta2})
-                                                       .eps(options.epsilon)
-                                                       .weight_decay(options.weight_decay));
-    }};
+THINPIPE_REGISTER(Optimiser){"adamw", "Adam with weight decay apart from the gradient",
+                             describe_options<AdamWOptions>(),
+                             [](JsonObject& object, const std::vector<torch::Tensor>& parameters) {
+                               const auto options = read_options<AdamWOptions>(object);
+                               return std::make_unique<torch::optim::AdamW>(
+                                   parameters, torch::optim::AdamWOptions(options.learning_rate)
+                                                   .betas({options.beta1, options.beta2})
+                                                   .eps(options.epsilon)
+                                                   .weight_decay(options.weight_decay));
+                             }};
 
 }  // namespace
 }  // namespace thinpipe::trainer

@@ -2,11 +2,12 @@
 #pragma once
 
 #include "harness/support/registry.hh"
-#include "trainer/torch.hh"
+#include "trainer/modules.hh"
 
 namespace thinpipe::trainer {
 
 // {"name": "sgd", "learning_rate": 0.05, …}
 using OptimiserRegistry = Registry<torch::optim::Optimizer, const std::vector<torch::Tensor>&>;
+using OptimiserRegistration = Registration<torch::optim::Optimizer, const std::vector<torch::Tensor>&>;
 
 }  // namespace thinpipe::trainer

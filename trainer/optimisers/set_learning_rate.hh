@@ -1,6 +1,6 @@
 #pragma once
 
-#include "trainer/torch.hh"
+#include "trainer/modules.hh"
 
 namespace thinpipe::trainer {
 

@@ -19,7 +19,7 @@ struct SgdOptions {
   }
 };
 
-const Registration<torch::optim::Optimizer, const std::vector<torch::Tensor>&> sgd_registration{
+THINPIPE_REGISTER(Optimiser){
     "sgd", "stochastic gradient descent with momentum and weight decay", describe_options<SgdOptions>(),
     [](JsonObject& object, const std::vector<torch::Tensor>& parameters) {
       const auto options = read_options<SgdOptions>(object);

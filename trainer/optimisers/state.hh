@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "trainer/torch.hh"
+#include "trainer/modules.hh"
 
 namespace thinpipe::trainer {
 

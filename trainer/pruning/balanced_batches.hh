@@ -1,7 +1,7 @@
 // Batches in which every class has the same number of examples.
 #pragma once
 
-#include "trainer/torch.hh"
+#include "trainer/tensors.hh"
 
 namespace thinpipe::trainer {
 

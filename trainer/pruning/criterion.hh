@@ -3,9 +3,9 @@
 
 #include "harness/support/registry.hh"
 #include "trainer/models/model.hh"
+#include "trainer/modules.hh"
 #include "trainer/pruning/mask.hh"
 #include "trainer/pruning/schedule.hh"
-#include "trainer/torch.hh"
 
 namespace thinpipe::trainer {
 
@@ -35,6 +35,7 @@ class PruningCriterion {
 // Entries read their own options from {"criterion": "grasp", "ratio": 0.5, "temperature": 200, …}; ratio and
 // the rest of the schedule are read by make_pruning.
 using PruningRegistry = Registry<PruningCriterion>;
+using PruningRegistration = Registration<PruningCriterion>;
 
 // For a criterion's registration: the options of the schedule, then its own.
 template <class Options>

@@ -2,7 +2,7 @@
 // Winning Tickets Before Training by Preserving Gradient Flow (ICLR 2020).
 #pragma once
 
-#include "trainer/torch.hh"
+#include "trainer/tensors.hh"
 
 namespace thinpipe::trainer {
 

@@ -86,7 +86,7 @@ class Grasp : public PruningCriterion {
   GraspOptions options_;
 };
 
-const Registration<PruningCriterion> grasp_registration{
+THINPIPE_REGISTER(Pruning){
     "grasp", "keeps the weights whose removal would take most of the gradient's norm away",
     describe_criterion<GraspOptions>(), [](JsonObject& object) -> std::unique_ptr<PruningCriterion> {
       return std::make_unique<Grasp>(read_options<GraspOptions>(object));

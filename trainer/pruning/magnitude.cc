@@ -36,11 +36,11 @@ std::unique_ptr<PruningCriterion> make(JsonObject& object) {
   return std::make_unique<Criterion>();
 }
 
-const Registration<PruningCriterion> over_all_layers{
-    "magnitude", "removes the weights of smallest magnitude, ranked over all layers together",
-    describe_criterion<MagnitudeOptions>(), make<Magnitude>};
+THINPIPE_REGISTER(Pruning){"magnitude",
+                           "removes the weights of smallest magnitude, ranked over all layers together",
+                           describe_criterion<MagnitudeOptions>(), make<Magnitude>};
 
-const Registration<PruningCriterion> per_layer{
+THINPIPE_REGISTER(Pruning){
     "magnitude_per_layer",
     "removes the weights of smallest magnitude of each layer, the same share of all layers",
     describe_criterion<MagnitudeOptions>(), make<MagnitudePerLayer>};

@@ -1,7 +1,7 @@
 // Which weights of a model are kept, and which are pruned: zero for good.
 #pragma once
 
-#include "trainer/torch.hh"
+#include "trainer/modules.hh"
 
 namespace thinpipe::trainer {
 

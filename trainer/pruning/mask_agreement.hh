@@ -2,6 +2,7 @@
 #pragma once
 
 #include "trainer/collectives/collective.hh"
+#include "trainer/modules.hh"
 #include "trainer/pruning/mask.hh"
 
 namespace thinpipe::trainer {

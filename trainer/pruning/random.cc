@@ -27,12 +27,12 @@ class Random : public PruningCriterion {
   }
 };
 
-const Registration<PruningCriterion> random_registration{
-    "random", "removes weights at random, decided by the run's seed: a control",
-    describe_criterion<RandomOptions>(), [](JsonObject& object) -> std::unique_ptr<PruningCriterion> {
-      read_options<RandomOptions>(object);
-      return std::make_unique<Random>();
-    }};
+THINPIPE_REGISTER(Pruning){"random", "removes weights at random, decided by the run's seed: a control",
+                           describe_criterion<RandomOptions>(),
+                           [](JsonObject& object) -> std::unique_ptr<PruningCriterion> {
+                             read_options<RandomOptions>(object);
+                             return std::make_unique<Random>();
+                           }};
 
 }  // namespace
 }  // namespace thinpipe::trainer

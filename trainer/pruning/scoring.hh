@@ -2,6 +2,7 @@
 #pragma once
 
 #include "trainer/models/model.hh"
+#include "trainer/modules.hh"
 
 namespace thinpipe::trainer {
 

@@ -31,12 +31,12 @@ class Bf16 : public Synchroniser {
   }
 };
 
-const Registration<Synchroniser, const SynchroniserContext&> bf16_registration{
-    "bf16", "bfloat16 all-reduce: half the bytes, float32's range", describe_options<Bf16Options>(),
-    [](JsonObject& options, const SynchroniserContext& /*context*/) {
-      read_options<Bf16Options>(options);
-      return std::make_unique<Bf16>();
-    }};
+THINPIPE_REGISTER(Synchroniser){"bf16", "bfloat16 all-reduce: half the bytes, float32's range",
+                                describe_options<Bf16Options>(),
+                                [](JsonObject& options, const SynchroniserContext& /*context*/) {
+                                  read_options<Bf16Options>(options);
+                                  return std::make_unique<Bf16>();
+                                }};
 
 }  // namespace
 }  // namespace thinpipe::trainer

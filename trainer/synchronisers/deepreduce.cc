@@ -50,7 +50,7 @@ struct DeepReduceOptions {
   }
 };
 
-const Registration<Synchroniser, const SynchroniserContext&> deepreduce_registration{
+THINPIPE_REGISTER(Synchroniser){
     "deepreduce", "a sparsifier's messages with Bloom filters for places and fitted curves for values",
     describe_options<DeepReduceOptions>(),
     [](JsonObject& object, const SynchroniserContext& context) -> std::unique_ptr<Synchroniser> {

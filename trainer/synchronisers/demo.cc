@@ -178,7 +178,7 @@ class Demo : public Synchroniser {
   double learning_rate_ = 1;
 };
 
-const Registration<Synchroniser, const SynchroniserContext&> demo_registration{
+THINPIPE_REGISTER(Synchroniser){
     "demo", "DeMo: the strongest frequencies of each worker's momentum, and the sign of their sum",
     describe_options<DemoOptions>(), [](JsonObject& object, const SynchroniserContext& context) {
       return std::make_unique<Demo>(read_options<DemoOptions>(object), context);

@@ -28,12 +28,12 @@ class Dense : public Compressor {
   }
 };
 
-const Registration<Synchroniser, const SynchroniserContext&> dense_registration{
-    "dense", "float32 all-reduce, bucketed and overlapped: the baseline", describe_options<DenseOptions>(),
-    [](JsonObject& options, const SynchroniserContext& /*context*/) {
-      read_options<DenseOptions>(options);
-      return std::make_unique<Dense>();
-    }};
+THINPIPE_REGISTER(Synchroniser){"dense", "float32 all-reduce, bucketed and overlapped: the baseline",
+                                describe_options<DenseOptions>(),
+                                [](JsonObject& options, const SynchroniserContext& /*context*/) {
+                                  read_options<DenseOptions>(options);
+                                  return std::make_unique<Dense>();
+                                }};
 
 }  // namespace
 }  // namespace thinpipe::trainer

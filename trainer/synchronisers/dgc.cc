@@ -197,7 +197,7 @@ class Dgc : public Sparsifier {
   torch::Tensor momentum_in_hand_;  // of the bucket in hand
 };
 
-const Registration<Synchroniser, const SynchroniserContext&> dgc_registration{
+THINPIPE_REGISTER(Synchroniser){
     "dgc", "the largest entries of a locally accumulated momentum, over all-gather",
     describe_options<DgcOptions>(), [](JsonObject& object, const SynchroniserContext& context) {
       const auto options = read_options<DgcOptions>(object);

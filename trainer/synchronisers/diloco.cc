@@ -92,7 +92,7 @@ class Diloco : public Synchroniser {
   Residual momentum_;  // u: staged, committed and saved as a residual is
 };
 
-const Registration<Synchroniser, const SynchroniserContext&> diloco_registration{
+THINPIPE_REGISTER(Synchroniser){
     "diloco", "DiLoCo: many local steps, then an outer optimiser on the mean change of the weights",
     describe_options<DilocoOptions>(), [](JsonObject& object, const SynchroniserContext& context) {
       const auto options = read_options<DilocoOptions>(object);

@@ -17,7 +17,7 @@ struct EfOptions {
   }
 };
 
-const Registration<Synchroniser, const SynchroniserContext&> ef_registration{
+THINPIPE_REGISTER(Synchroniser){
     "ef", "error feedback around a method that compresses: what a message leaves out goes into the next one",
     describe_options<EfOptions>(), [](JsonObject& object, const SynchroniserContext& context) {
       const auto options = read_options<EfOptions>(object);

@@ -101,7 +101,7 @@ class PyTorchFp16 : public Synchroniser {
   }
 };
 
-const Registration<Synchroniser, const SynchroniserContext&> fp16_registration{
+THINPIPE_REGISTER(Synchroniser){
     "fp16", "half-precision all-reduce, with a loss scale or as PyTorch's hook does it",
     describe_options<Fp16Options>(),
     [](JsonObject& object, const SynchroniserContext& /*context*/) -> std::unique_ptr<Synchroniser> {

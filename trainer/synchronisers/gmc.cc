@@ -134,7 +134,7 @@ class Gmc : public Sparsifier {
   double last_learning_rate_ = 0;  // of the last applied step; 0: none yet
 };
 
-const Registration<Synchroniser, const SynchroniserContext&> gmc_registration{
+THINPIPE_REGISTER(Synchroniser){
     "gmc", "the largest entries of gradient and global momentum with error feedback, over all-gather",
     describe_options<GmcOptions>(), [](JsonObject& options, const SynchroniserContext& context) {
       return std::make_unique<Gmc>(read_options<GmcOptions>(options), context);

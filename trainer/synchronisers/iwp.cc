@@ -194,7 +194,7 @@ class Iwp : public Synchroniser {
   Residual residual_;
 };
 
-const Registration<Synchroniser, const SynchroniserContext&> iwp_registration{
+THINPIPE_REGISTER(Synchroniser){
     "iwp", "entries that are large for their weight, by the vote of a few workers, over packed all-reduce",
     describe_options<IwpOptions>(), [](JsonObject& options, const SynchroniserContext& context) {
       return std::make_unique<Iwp>(read_options<IwpOptions>(options), context);

@@ -194,7 +194,7 @@ class OkTopk : public Synchroniser {
   std::map<std::size_t, OkTopkChoice> staged_;  // by bucket, of this step
 };
 
-const Registration<Synchroniser, const SynchroniserContext&> ok_topk_registration{
+THINPIPE_REGISTER(Synchroniser){
     "ok_topk", "about the largest entries, chosen by thresholds and summed by owners, with error feedback",
     describe_options<OkTopkOptions>(), [](JsonObject& options, const SynchroniserContext& context) {
       return std::make_unique<OkTopk>(read_options<OkTopkOptions>(options), context);

@@ -135,7 +135,7 @@ class OmniReduce : public Synchroniser {
   OmniReduceOptions options_;
 };
 
-const Registration<Synchroniser, const SynchroniserContext&> omnireduce_registration{
+THINPIPE_REGISTER(Synchroniser){
     "omnireduce", "exact sums of the blocks that are not zero on every worker, streamed through the workers",
     describe_options<OmniReduceOptions>(), [](JsonObject& object, const SynchroniserContext& /*context*/) {
       return std::make_unique<OmniReduce>(read_options<OmniReduceOptions>(object));

@@ -128,7 +128,7 @@ class OmniReduceBulk : public Synchroniser {
   KeptEntries kept_;
 };
 
-const Registration<Synchroniser, const SynchroniserContext&> omnireduce_bulk_registration{
+THINPIPE_REGISTER(Synchroniser){
     "omnireduce_bulk", "lossless: blocks that are not all zero, summed by the worker that owns the block",
     describe_options<OmniReduceBulkOptions>(), [](JsonObject& options, const SynchroniserContext& context) {
       return std::make_unique<OmniReduceBulk>(read_options<OmniReduceBulkOptions>(options), context);

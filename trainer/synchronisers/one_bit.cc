@@ -80,7 +80,7 @@ class TwoMeans : public SignCompressor {
 //
 // State: e, float32 [n]. Each worker contributes 8G + ⌈n/8⌉ bytes to an all-gather, G groups, n entries that
 // are kept.
-const Registration<Synchroniser, const SynchroniserContext&> one_bit_registration{
+THINPIPE_REGISTER(Synchroniser){
     "one_bit", "1-bit SGD: signs that stand for the mean of each sign, with error feedback",
     describe_options<OneBitOptions>(), [](JsonObject& object, const SynchroniserContext& context) {
       const auto options = read_options<OneBitOptions>(object);

@@ -237,7 +237,7 @@ std::unique_ptr<PackedExchange> make_exchange(const PacTrainOptions& options,
   return make_ternary_exchange(context.seed);
 }
 
-const Registration<Synchroniser, const SynchroniserContext&> pactrain_registration{
+THINPIPE_REGISTER(Synchroniser){
     "pactrain", "packed all-reduce of the entries that pruning kept, optionally ternary",
     describe_options<PacTrainOptions>(),
     [](JsonObject& object, const SynchroniserContext& context) -> std::unique_ptr<Synchroniser> {

@@ -183,7 +183,7 @@ class PowerSgd : public Synchroniser {
   std::uint64_t step_ = 0;
 };
 
-const Registration<Synchroniser, const SynchroniserContext&> powersgd_registration{
+THINPIPE_REGISTER(Synchroniser){
     "powersgd", "matrices as products of thin factors, which all-reduce can add up, with error feedback",
     describe_options<PowerSgdOptions>(), [](JsonObject& object, const SynchroniserContext& context) {
       return std::make_unique<PowerSgd>(read_options<PowerSgdOptions>(object), context);

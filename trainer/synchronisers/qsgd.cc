@@ -128,7 +128,7 @@ class Qsgd : public Compressor {
   BucketDraws draws_;
 };
 
-const Registration<Synchroniser, const SynchroniserContext&> qsgd_registration{
+THINPIPE_REGISTER(Synchroniser){
     "qsgd", "a few bits an entry, drawn without bias between the levels of its block's scale",
     describe_options<QsgdOptions>(), [](JsonObject& object, const SynchroniserContext& context) {
       const auto options = read_options<QsgdOptions>(object);

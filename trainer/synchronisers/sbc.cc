@@ -167,7 +167,7 @@ class Sbc : public Synchroniser {
   std::vector<torch::Tensor> sent_;  // by parameter: bool [size], what the latest exchange sent of it
 };
 
-const Registration<Synchroniser, const SynchroniserContext&> sbc_registration{
+THINPIPE_REGISTER(Synchroniser){
     "sbc", "sparse binary compression: after some local steps, one value and its places of each tensor",
     describe_options<SbcOptions>(), [](JsonObject& options, const SynchroniserContext& context) {
       return std::make_unique<Sbc>(read_options<SbcOptions>(options), context);

@@ -32,7 +32,7 @@ class ScaledSign : public SignCompressor {
   }
 };
 
-const Registration<Synchroniser, const SynchroniserContext&> scaled_sign_registration{
+THINPIPE_REGISTER(Synchroniser){
     "scaled_sign", "a sign for each entry and a scale for each tensor: what ef is mostly put around",
     describe_options<ScaledSignOptions>(), [](JsonObject& options, const SynchroniserContext& context) {
       read_options<ScaledSignOptions>(options);

@@ -179,7 +179,7 @@ class SignSgd : public Synchroniser {
   std::optional<Residual> momentum_;  // m: staged, committed and saved as a residual is
 };
 
-const Registration<Synchroniser, const SynchroniserContext&> signsgd_registration{
+THINPIPE_REGISTER(Synchroniser){
     "signsgd", "signSGD or Signum: the sign that most workers have", describe_options<SignSgdOptions>(),
     [](JsonObject& object, const SynchroniserContext& context) {
       return std::make_unique<SignSgd>(read_options<SignSgdOptions>(object), context);

@@ -126,7 +126,7 @@ class SparDL : public Synchroniser {
   Residual residual_;
 };
 
-const Registration<Synchroniser, const SynchroniserContext&> spardl_registration{
+THINPIPE_REGISTER(Synchroniser){
     "spardl", "the largest entries of each block, kept sparse from worker to worker, with error feedback",
     describe_options<SparDLOptions>(), [](JsonObject& options, const SynchroniserContext& context) {
       return std::make_unique<SparDL>(read_options<SparDLOptions>(options), context);

@@ -104,5 +104,6 @@ class Synchroniser {
 
 // {"name": "topk", "ratio": 0.01}
 using SynchroniserRegistry = Registry<Synchroniser, const SynchroniserContext&>;
+using SynchroniserRegistration = Registration<Synchroniser, const SynchroniserContext&>;
 
 }  // namespace thinpipe::trainer

@@ -161,7 +161,7 @@ class TernGrad : public Compressor {
   BucketDraws draws_;
 };
 
-const Registration<Synchroniser, const SynchroniserContext&> terngrad_registration{
+THINPIPE_REGISTER(Synchroniser){
     "terngrad", "ternary codes of each layer, drawn without bias around clipped values",
     describe_options<TernGradOptions>(), [](JsonObject& object, const SynchroniserContext& context) {
       return std::make_unique<TernGrad>(read_options<TernGradOptions>(object), context.seed);

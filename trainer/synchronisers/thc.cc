@@ -191,7 +191,7 @@ std::unique_ptr<Synchroniser> make_thc(JsonObject& object, const SynchroniserCon
   return std::make_unique<Thc>(options, context);
 }
 
-const Registration<Synchroniser, const SynchroniserContext&> thc_registration{
+THINPIPE_REGISTER(Synchroniser){
     "thc", "a few bits an entry after a random rotation, summed without decoding, with error feedback",
     describe_options<ThcOptions>(), make_thc};
 

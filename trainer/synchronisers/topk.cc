@@ -87,11 +87,11 @@ class TopK : public Sparsifier {
   Residual residual_;
 };
 
-const Registration<Synchroniser, const SynchroniserContext&> topk_registration{
-    "topk", "the largest entries with error feedback, over all-gather", describe_options<TopKOptions>(),
-    [](JsonObject& options, const SynchroniserContext& context) {
-      return std::make_unique<TopK>(read_options<TopKOptions>(options), context);
-    }};
+THINPIPE_REGISTER(Synchroniser){"topk", "the largest entries with error feedback, over all-gather",
+                                describe_options<TopKOptions>(),
+                                [](JsonObject& options, const SynchroniserContext& context) {
+                                  return std::make_unique<TopK>(read_options<TopKOptions>(options), context);
+                                }};
 
 }  // namespace
 }  // namespace thinpipe::trainer

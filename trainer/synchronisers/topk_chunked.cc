@@ -117,7 +117,7 @@ class ChunkedTopK : public Synchroniser {
   Residual residual_;
 };
 
-const Registration<Synchroniser, const SynchroniserContext&> topk_chunked_registration{
+THINPIPE_REGISTER(Synchroniser){
     "topk_chunked", "the chunks of largest norm over all workers with error feedback, over all-reduce",
     describe_options<ChunkedTopKOptions>(), [](JsonObject& options, const SynchroniserContext& context) {
       return std::make_unique<ChunkedTopK>(read_options<ChunkedTopKOptions>(options), context);

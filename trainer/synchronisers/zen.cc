@@ -119,7 +119,7 @@ class Zen : public Synchroniser {
   std::map<std::pair<std::int64_t, int>, HashedOwners> owners_;  // by n and the number of workers
 };
 
-const Registration<Synchroniser, const SynchroniserContext&> zen_registration{
+THINPIPE_REGISTER(Synchroniser){
     "zen", "lossless: non-zero entries, summed by the worker that their index is hashed to",
     describe_options<ZenOptions>(), [](JsonObject& options, const SynchroniserContext& context) {
       read_options<ZenOptions>(options);

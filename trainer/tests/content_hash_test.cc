@@ -6,6 +6,7 @@
 
 #include <gtest/gtest.h>
 
+#include "harness/support/tests/temporary_folder.hh"
 #include "trainer/check.hh"
 #include "trainer/collectives/tests/world.hh"
 
@@ -30,7 +31,7 @@ class ContentHash : public ::testing::Test {
   }
 
  private:
-  trainer::testing::TemporaryDirectory folder_;
+  TemporaryFolder folder_;
 };
 
 TEST_F(ContentHash, OfAFileIsXxh3OfItsBytes) {

@@ -7,6 +7,7 @@
 #include <torch/csrc/jit/serialization/pickle.h>
 
 #include "harness/support/json_object.hh"
+#include "harness/support/tests/temporary_folder.hh"
 #include "trainer/collectives/tests/world.hh"
 #include "trainer/tensor_map.hh"
 
@@ -26,7 +27,7 @@ class Forward : public ::testing::Test {
     save_inputs(torch::tensor({1.0F, 1.0F, 0.0F, 2.0F}).view({2, 1, 1, 2}));
   }
 
-  std::string path(const std::string& name) const { return folder_.path() + "/" + name; }
+  std::string path(const std::string& name) const { return folder_.path() / name; }
   void save_inputs(const torch::Tensor& inputs) const {
     save_tensors({{"inputs", inputs}}, path("inputs.pt"));
   }
@@ -35,7 +36,7 @@ class Forward : public ::testing::Test {
     forward(path("forward.json"));
   }
 
-  trainer::testing::TemporaryDirectory folder_;
+  TemporaryFolder folder_;
   Json json_ = {{"schema_version", 1},
                 {"model", {{"name", "mlp"}, {"hidden", Json::array()}}},
                 {"shape", {{"channels", 1}, {"height", 1}, {"width", 2}, {"classes", 2}}},

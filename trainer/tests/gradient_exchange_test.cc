@@ -110,12 +110,12 @@ class Training {
   std::unique_ptr<GradientExchange> exchange_;
 };
 
-struct Method {
+struct ExchangedMethod {
   std::string name;
   Json options;
 };
 
-class ExchangeOfEveryMethod : public ::testing::TestWithParam<Method> {};
+class ExchangeOfEveryMethod : public ::testing::TestWithParam<ExchangedMethod> {};
 
 TEST_P(ExchangeOfEveryMethod, KeepsPrunedWeightsAtZeroThroughChangesOfTheMask) {
   run_in_process(3, [&](Collective& network) {
@@ -137,10 +137,13 @@ TEST_P(ExchangeOfEveryMethod, KeepsPrunedWeightsAtZeroThroughChangesOfTheMask) {
 INSTANTIATE_TEST_SUITE_P(
     All, ExchangeOfEveryMethod,
     ::testing::Values(
-        Method{"dense", {{"name", "dense"}}}, Method{"topk", {{"name", "topk"}, {"ratio", 0.2}}},
-        Method{"pactrain", {{"name", "pactrain"}}},
-        Method{"pactrain_observed", {{"name", "pactrain"}, {"source", "observed"}, {"stable_iterations", 1}}},
-        Method{"pactrain_feedback", {{"name", "pactrain"}, {"values", "ternary"}, {"error_feedback", true}}}),
+        ExchangedMethod{"dense", {{"name", "dense"}}},
+        ExchangedMethod{"topk", {{"name", "topk"}, {"ratio", 0.2}}},
+        ExchangedMethod{"pactrain", {{"name", "pactrain"}}},
+        ExchangedMethod{"pactrain_observed",
+                        {{"name", "pactrain"}, {"source", "observed"}, {"stable_iterations", 1}}},
+        ExchangedMethod{"pactrain_feedback",
+                        {{"name", "pactrain"}, {"values", "ternary"}, {"error_feedback", true}}}),
     [](const auto& test) { return test.param.name; });
 
 TEST(GradientExchange, PT7_WhatIsZeroAtFirstStillTrainsUnlessItIsPruned) {

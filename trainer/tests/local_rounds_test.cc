@@ -6,6 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "harness/support/tests/temporary_folder.hh"
 #include "trainer/check.hh"
 #include "trainer/collectives/tests/borrowed.hh"
 #include "trainer/collectives/tests/world.hh"
@@ -85,11 +86,11 @@ class LocalMethods : public ::testing::TestWithParam<Json> {};
 TEST_P(LocalMethods, GoOnInTheMiddleOfARoundAsIfNothingHadHappened) {
   const TrainingConfig config = configured(3, {{"synchroniser", GetParam()}});
   const Result whole = train(config);
-  const trainer::testing::TemporaryDirectory folder;
+  const TemporaryFolder folder;
   const CheckpointOptions checkpoints{.directory = folder.path(), .every_iterations = 5};
   train(config, checkpoints);
   for (const char* rank : {"0", "1", "2"}) {
-    std::filesystem::remove(folder.path() + "/rank-" + rank + ".iteration-15.pt");
+    std::filesystem::remove(folder.path() / (std::string("rank-") + rank + ".iteration-15.pt"));
   }
   const Result resumed = train(config, checkpoints);
   EXPECT_EQ(resumed.resumed["iteration"], 10);

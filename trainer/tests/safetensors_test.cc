@@ -1,47 +1,22 @@
 #include "trainer/safetensors.hh"
 
-#include <filesystem>
-#include <fstream>
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "harness/support/exception.hh"
-#include "trainer/tests/temporary_directory.hh"
+#include "trainer/tests/safetensors_file.hh"
 
 namespace thinpipe::trainer {
 namespace {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
+using testing::with_header;
 
-std::string with_header(const std::string& header, const std::string& elements) {
-  std::string bytes;
-  for (unsigned i = 0; i < 8; ++i) bytes += static_cast<char>(header.size() >> (8 * i) & 255U);
-  return bytes + header + elements;
-}
-
-class Safetensors : public ::testing::Test {
+class Safetensors : public testing::SafetensorsFile {
  protected:
-  std::string path() const { return folder_.path() + "/x.safetensors"; }
-
-  std::string write(const std::string& bytes) const {
-    std::ofstream(path(), std::ios::binary) << bytes;
-    return path();
-  }
-
   std::string refusal(const std::string& bytes) const {
-    try {
-      read_safetensors(write(bytes));
-    } catch (const Error& error) {
-      EXPECT_THAT(error.what(), HasSubstr(path()));
-      return error.what();
-    }
-    return "accepted";
+    return refusal_by([](const std::string& file) { read_safetensors(file); }, bytes);
   }
-
- private:
-  trainer::testing::TemporaryDirectory folder_;
 };
 
 TEST_F(Safetensors, HasTheDocumentedBytes) {

@@ -9,6 +9,7 @@
 #include <torch/csrc/jit/serialization/pickle.h>
 
 #include "harness/support/exception.hh"
+#include "harness/support/tests/temporary_folder.hh"
 #include "trainer/collectives/tests/world.hh"
 
 namespace thinpipe::trainer {
@@ -19,10 +20,10 @@ using ::testing::ThrowsMessage;
 
 class Formats : public ::testing::TestWithParam<std::string> {
  protected:
-  std::string path() const { return folder_.path() + "/x" + GetParam(); }
+  std::string path() const { return folder_.path() / ("x" + GetParam()); }
 
  private:
-  trainer::testing::TemporaryDirectory folder_;
+  TemporaryFolder folder_;
 };
 
 TEST_P(Formats, ReadBackWhatTheyWrote) {
@@ -45,9 +46,9 @@ TEST_P(Formats, ReadBackWhatTheyWrote) {
 }
 
 TEST_P(Formats, AreToldByTheirContent) {
-  trainer::testing::TemporaryDirectory folder;
+  TemporaryFolder folder;
   save_tensors({{"a", torch::ones({3})}}, path());
-  const std::string renamed = folder.path() + "/weights";
+  const std::string renamed = folder.path() / "weights";
   std::filesystem::rename(path(), renamed);
   EXPECT_TRUE(torch::equal(load_tensors(renamed).at("a"), torch::ones({3})));
 }
@@ -78,37 +79,37 @@ INSTANTIATE_TEST_SUITE_P(TensorMap, Formats, ::testing::Values(".pt", ".safetens
 
 // What LibTorch itself writes: dicts carry their type.
 TEST(TensorMap, ReadsADictThatLibTorchPickled) {
-  const trainer::testing::TemporaryDirectory folder;
+  const TemporaryFolder folder;
   c10::Dict<std::string, torch::Tensor> dict;
   dict.insert("a", torch::tensor({1.5F, -2.0F}));
   const std::vector<char> bytes = torch::jit::pickle_save(torch::IValue(dict));
-  std::ofstream(folder.path() + "/x.pt", std::ios::binary)
+  std::ofstream(folder.path() / "x.pt", std::ios::binary)
       .write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
-  EXPECT_TRUE(torch::equal(load_tensors(folder.path() + "/x.pt").at("a"), torch::tensor({1.5F, -2.0F})));
+  EXPECT_TRUE(torch::equal(load_tensors(folder.path() / "x.pt").at("a"), torch::tensor({1.5F, -2.0F})));
 }
 
 TEST(TensorMap, SaysWhichEndingsItKnows) {
-  const trainer::testing::TemporaryDirectory folder;
-  for (const char* const name : {"/x.pth", "/x.bin"}) {
-    save_tensors({{"a", torch::ones({2})}}, folder.path() + name);
-    EXPECT_EQ(load_tensors(folder.path() + name).at("a").numel(), 2);
+  const TemporaryFolder folder;
+  for (const char* const name : {"x.pth", "x.bin"}) {
+    save_tensors({{"a", torch::ones({2})}}, folder.path() / name);
+    EXPECT_EQ(load_tensors(folder.path() / name).at("a").numel(), 2);
   }
   EXPECT_THAT(
       [&] {
-        save_tensors({{"a", torch::zeros({1})}}, folder.path() + "/x.ckpt");
+        save_tensors({{"a", torch::zeros({1})}}, folder.path() / "x.ckpt");
       },
       ThrowsMessage<InputError>(HasSubstr("x.ckpt: the name must end in .safetensors, or in .pt")));
 }
 
 TEST(TensorMap, LeavesNoTemporaryFile) {
-  const trainer::testing::TemporaryDirectory folder;
-  save_tensors({{"a", torch::zeros({1})}}, folder.path() + "/x.pt");
+  const TemporaryFolder folder;
+  save_tensors({{"a", torch::zeros({1})}}, folder.path() / "x.pt");
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder.path()), {}), 1);
 }
 
 TEST(TensorMap, NamesADamagedOrMissingFile) {
-  const trainer::testing::TemporaryDirectory folder;
-  const std::string path = folder.path() + "/x.pt";
+  const TemporaryFolder folder;
+  const std::string path = folder.path() / "x.pt";
   EXPECT_THAT([&] { load_tensors(path); }, ThrowsMessage<SystemError>(HasSubstr(path)));
   std::ofstream(path) << "not a tensor in sight";
   EXPECT_THAT([&] { load_tensors(path); }, ThrowsMessage<Error>(HasSubstr(path)));

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "trainer/collectives/in_process.hh"
+#include "trainer/process.hh"
 #include "trainer/training_loop.hh"
 #include "trainer/training_setup.hh"
 
@@ -40,6 +41,7 @@ using Replacement = std::function<std::unique_ptr<Dataset>(const Dataset& datase
 
 inline Result train(const TrainingConfig& config, const CheckpointOptions& checkpoints = {},
                     const Replacement& replace = nullptr) {
+  compute_on_one_thread();  // as workers do: how threads share a matrix decides how it is rounded
   const auto dataset = make_dataset(config);
   Result result;
   run_in_process(static_cast<int>(config.workers), [&](std::unique_ptr<Collective> member) {

@@ -6,6 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "harness/support/tests/temporary_folder.hh"
 #include "trainer/agreement.hh"
 #include "trainer/collectives/in_process.hh"
 #include "trainer/collectives/tests/borrowed.hh"
@@ -84,12 +85,12 @@ TEST_P(EveryMethod, KeepsAllWorkersBitIdenticalAfterEveryStep) {
 TEST_P(EveryMethod, GoesOnFromACheckpointAsIfNothingHadHappened) {
   const TrainingConfig config = configured(3, GetParam().changes);
   const Result whole = train(config);
-  const trainer::testing::TemporaryDirectory folder;
+  const TemporaryFolder folder;
   const CheckpointOptions checkpoints{.directory = folder.path(), .every_iterations = 5};
   const Result first = train(config, checkpoints);  // leaves checkpoints of iterations 10 and 15
   EXPECT_EQ(first.summary["parameters_hash"], whole.summary["parameters_hash"]);
   // One worker lost its newest file: all must go on from iteration 10.
-  std::filesystem::remove(folder.path() + "/rank-1.iteration-15.pt");
+  std::filesystem::remove(folder.path() / "rank-1.iteration-15.pt");
   const Result resumed = train(config, checkpoints);
   EXPECT_EQ(resumed.iterations.front()["iteration"], 11);
   EXPECT_EQ(resumed.resumed["iteration"], 10);

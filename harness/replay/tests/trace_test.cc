@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "harness/support/file_descriptor.hh"
+#include "harness/support/tests/paths.hh"
 
 namespace thinpipe {
 namespace {
@@ -14,7 +15,7 @@ using ::testing::HasSubstr;
 
 // With every operation, two layouts and local steps.
 Json every_operation() {
-  return parse_json_file(THINPIPE_SOURCE_DIR "/harness/fuzz/corpus/communication_trace/every-operation.json");
+  return parse_json_file(source_path("harness/fuzz/corpus/communication_trace/every-operation.json"));
 }
 
 CommunicationTrace parsed(const Json& value) {

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "harness/support/file_descriptor.hh"
-#include "harness/tests/temporary_folder.hh"
+#include "harness/support/tests/temporary_folder.hh"
 
 namespace thinpipe {
 namespace {

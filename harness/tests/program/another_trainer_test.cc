@@ -23,7 +23,7 @@ void write_trainer(const Program& program, const std::string& name, const std::s
 }
 
 // The stand-in, which says something on the way.
-constexpr const char* talkative = "echo \"asked to $1\" >&2; exec " THINPIPE_FAKE_TRAINER " \"$@\"";
+const std::string talkative = "echo \"asked to $1\" >&2; exec " + fake_trainer() + " \"$@\"";
 
 Json with_trainer(const std::string& name) {
   return {{"topology", "loopback"}, {"workers", 2}, {"iterations", 3}, {"trainer", name}};
@@ -56,7 +56,7 @@ TEST(AnotherTrainer, ThatChangesMakesAnotherRun) {
 
 TEST(AnotherTrainer, ThatMisspellsAPartOfTimeFails) {
   const Program program;
-  write_trainer(program, "mine.sh", THINPIPE_FAKE_TRAINER " \"$@\" | sed 's/decode_s/decoding_s/'");
+  write_trainer(program, "mine.sh", fake_trainer() + " \"$@\" | sed 's/decode_s/decoding_s/'");
   const auto ended = program.run(program.run_arguments(program.experiment(with_trainer("mine.sh"))));
   EXPECT_EQ(ended.status.code, 1) << ended.errors;
   const Json record = program.record("base");

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "harness/support/file_descriptor.hh"
+#include "harness/support/tests/paths.hh"
 #include "harness/tests/program.hh"
 
 namespace thinpipe {
@@ -63,7 +64,7 @@ TEST(DoctorCommand, ForbiddenNamespacesAreAFailureThatNamesTheRemedy) {
   // A program that may make no user namespace: a limit for the processes inside another one.
   const Program program;
   const std::string forbid = "echo 0 > /proc/sys/user/max_user_namespaces; exec \"$0\" doctor";
-  const Output output = run_program({"unshare", "-r", "sh", "-c", forbid, THINPIPE_BINARY_DIR "/thinpipe"});
+  const Output output = run_program({"unshare", "-r", "sh", "-c", forbid, built_program("thinpipe")});
   EXPECT_EQ(output.status.code, 1);
   EXPECT_THAT(output.text, HasSubstr("FAILS  user namespaces: cannot make the namespaces"));
   EXPECT_THAT(output.text, HasSubstr("user.max_user_namespaces is 0"));

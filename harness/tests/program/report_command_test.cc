@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "harness/support/file_descriptor.hh"
+#include "harness/support/tests/paths.hh"
 #include "harness/tests/program.hh"
 
 namespace thinpipe {
@@ -13,7 +14,7 @@ using testing::AllOf;
 using testing::HasSubstr;
 using testing::StartsWith;
 
-const std::string quickstart = THINPIPE_SOURCE_DIR "/results/reference/quickstart";
+const std::string quickstart = source_path("results/reference/quickstart");
 
 TEST(ReportCommand, WritesOneFormatToStandardOutput) {
   const Program program;

@@ -128,7 +128,12 @@ INSTANTIATE_TEST_SUITE_P(
         FaultCase{"Crash", "crash", {}, "crash", "signal 11 (Segmentation fault)", "before it had finished"},
         FaultCase{"Exit", "exit", {}, "crash", "exit code 3", "exit code 3"},
         FaultCase{"SilentExit", "silent_exit", {}, "crash", "exit code 0", "before it had finished"},
-        FaultCase{"Stop", "stop", {}, "hang", nullptr, "computing after iteration 1; its process is stopped"},
+        FaultCase{"Stop",
+                  "stop",
+                  {"--hang-timeout", "2 s"},
+                  "hang",
+                  nullptr,
+                  "computing after iteration 1; its process is stopped"},
         FaultCase{"NaN", "nan", {}, "non_finite", "exit code 1", "the loss is not finite"},
         FaultCase{"Garbage", "garbage", {}, "protocol", "exit code 0", "this is no event"}),
     [](const auto& tested) { return tested.param.name; });

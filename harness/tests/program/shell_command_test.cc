@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "harness/support/file_descriptor.hh"
+#include "harness/support/tests/paths.hh"
 #include "harness/tests/program.hh"
 
 namespace thinpipe {
@@ -104,8 +105,7 @@ TEST_F(ShellCommand, OutputOfTheOthersStandsBehindTheirHostsOnStandardError) {
 }
 
 TEST_F(ShellCommand, NestsInANetworkOfItsOwn) {
-  const std::string inner =
-      std::string(THINPIPE_BINARY_DIR "/thinpipe") + " shell three-switch --host w5 -- ";
+  const std::string inner = built_program("thinpipe") + " shell three-switch --host w5 -- ";
   const auto ended =
       shell({"--host", "w3", "--", "sh", "-c", inner + "hostname; " + inner + "getent hosts w1; hostname"});
   EXPECT_EQ(ended.output, "w5\n10.77.0.2       w1\nw3\n") << ended.errors;

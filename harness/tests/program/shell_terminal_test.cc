@@ -11,15 +11,16 @@
 
 #include "harness/support/exception.hh"
 #include "harness/support/file_descriptor.hh"
+#include "harness/support/tests/paths.hh"
+#include "harness/support/tests/temporary_folder.hh"
 #include "harness/tests/program.hh"
-#include "harness/tests/temporary_folder.hh"
 
 namespace thinpipe {
 namespace {
 
 using namespace std::chrono_literals;
 
-const std::string thinpipe_program = THINPIPE_BINARY_DIR "/thinpipe";
+const std::string thinpipe_program = built_program("thinpipe");
 constexpr const char* ctrl_c = "\x03";
 constexpr const char* ctrl_z = "\x1a";
 constexpr const char* ctrl_backslash = "\x1c";

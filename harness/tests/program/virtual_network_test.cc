@@ -133,7 +133,7 @@ class RunningNetwork : public testing::Test {
   static void SetUpTestSuite() { adopt_orphans(); }
 
   static bool is_worker(pid_t pid) {
-    return link_target(fs::path("/proc") / std::to_string(pid) / "exe") == THINPIPE_FAKE_TRAINER;
+    return link_target(fs::path("/proc") / std::to_string(pid) / "exe") == fake_trainer();
   }
 
   void expect_nothing_left() {
@@ -143,7 +143,7 @@ class RunningNetwork : public testing::Test {
       reap_orphans();
       return processes_marked(program_.mark()).empty() && !in_use(namespaces_);
     };
-    EXPECT_TRUE(eventually(nothing_left, 2s));
+    EXPECT_TRUE(eventually(nothing_left, 10s));
     expect_unchanged(before_);
   }
 
@@ -207,7 +207,7 @@ TEST(VirtualNetwork, AKillAtAnyMomentLeavesNothing) {
       reap_orphans();
       return processes_marked(program.mark()).empty() && !in_use(namespaces);
     };
-    EXPECT_TRUE(eventually(nothing_left, 2s)) << "killed after " << moment << " of a run's time";
+    EXPECT_TRUE(eventually(nothing_left, 10s)) << "killed after " << moment << " of a run's time";
   }
   expect_unchanged(before);
 }

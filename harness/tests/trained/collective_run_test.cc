@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "harness/record.hh"
+#include "harness/support/tests/paths.hh"
 #include "harness/tests/program.hh"
 
 namespace thinpipe {
@@ -23,7 +24,7 @@ Json small_training(const char* mode) {
 
 // By the collective's name.
 std::map<std::string, Json> records_of(const Json& training) {
-  const Program program(THINPIPE_BINARY_DIR "/thinpipe-trainer");
+  const Program program(built_program("thinpipe-trainer"));
   const Json sweep = {{"collective.name", {"gloo", "ring", "island", "auto"}}};
   const auto result = program.run(program.run_arguments(program.experiment(training, sweep), {}));
   EXPECT_EQ(result.status.code, 0) << result.errors;

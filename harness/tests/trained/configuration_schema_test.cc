@@ -10,7 +10,8 @@
 #include "harness/harness_keys.hh"
 #include "harness/merge.hh"
 #include "harness/support/file_descriptor.hh"
-#include "harness/tests/json_schema.hh"
+#include "harness/support/tests/json_schema.hh"
+#include "harness/support/tests/paths.hh"
 #include "harness/tests/program.hh"
 #include "harness/trainer_program.hh"
 
@@ -20,8 +21,8 @@ namespace {
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-constexpr const char* trainer_path = THINPIPE_BINARY_DIR "/thinpipe-trainer";
-constexpr const char* schema_path = THINPIPE_SOURCE_DIR "/harness/schema/experiment.schema.json";
+const std::string trainer_path = built_program("thinpipe-trainer");
+const std::string schema_path = source_path("harness/schema/experiment.schema.json");
 
 const Json& described() {
   static const Json description = TrainerProgram(trainer_path).describe();
@@ -121,7 +122,7 @@ TEST(ConfigurationSchema, RefusesWhatTheTrainerRefuses) {
   for (std::size_t i = 0; i < answers.size(); ++i) {
     const Json& config = spoiler.configurations[i];
     EXPECT_FALSE(answers[i].ok) << "the trainer accepts " << config;
-    EXPECT_FALSE(published_experiment_schema().violations({{"base", config}}).empty())
+    EXPECT_FALSE(published_schema("experiment").violations({{"base", config}}).empty())
         << "the schema accepts " << config << ", of which the trainer says: " << answers[i].pointer << ' '
         << answers[i].message;
   }
@@ -152,7 +153,7 @@ TEST(ConfigurationSchema, AcceptsEveryNormalForm) {
   });
   for (const CheckedConfig& answer : TrainerProgram(trainer_path).check(configs)) {
     ASSERT_TRUE(answer.ok) << answer.pointer << ' ' << answer.message;
-    EXPECT_THAT(published_experiment_schema().violations({{"base", answer.config}}), IsEmpty())
+    EXPECT_THAT(published_schema("experiment").violations({{"base", answer.config}}), IsEmpty())
         << answer.config;
   }
 }
@@ -160,7 +161,7 @@ TEST(ConfigurationSchema, AcceptsEveryNormalForm) {
 TEST(ConfigurationSchema, LeavesNcclToTheMachine) {
   Json config = small();
   config["collective"] = {{"name", "nccl"}, {"all_reduce", "tree"}};
-  EXPECT_THAT(published_experiment_schema().violations({{"base", config}}), IsEmpty());
+  EXPECT_THAT(published_schema("experiment").violations({{"base", config}}), IsEmpty());
   const CheckedConfig answer = TrainerProgram(trainer_path).check({config}).at(0);
   if (!answer.ok) {
     EXPECT_EQ(answer.pointer, "/collective/name") << answer.message;
@@ -173,7 +174,8 @@ TEST(ConfigurationSchema, AcceptsEveryDefault) {
     for (const auto& [name, entry] : described().at(registry).items()) {
       Json object = {{"name", name}};
       for (const Json& option : entry["options"]) object[option["key"]] = option["default"];
-      EXPECT_THAT(published_experiment_schema().violations({{"base", {{key, object}}}}), IsEmpty()) << object;
+      EXPECT_THAT(published_schema("experiment").violations({{"base", {{key, object}}}}), IsEmpty())
+          << object;
     }
   }
 }
@@ -203,7 +205,7 @@ TEST(SchemaCommand, PrintsWhatIsPublished) {
   EXPECT_EQ(program.run({"schema", "experiment"}).output, read_file(schema_path))
       << "made anew by: build/release/thinpipe schema experiment > harness/schema/experiment.schema.json";
   EXPECT_EQ(program.run({"schema", "topology"}).output,
-            read_file(THINPIPE_SOURCE_DIR "/harness/schema/topology.schema.json"));
+            read_file(source_path("harness/schema/topology.schema.json")));
 }
 
 TEST(SchemaCommand, KnowsWhatThereIs) {

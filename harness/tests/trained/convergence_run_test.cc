@@ -4,6 +4,7 @@
 
 #include "harness/replay/trace.hh"
 #include "harness/support/file_descriptor.hh"
+#include "harness/support/tests/paths.hh"
 #include "harness/tests/program.hh"
 
 namespace thinpipe {
@@ -26,7 +27,7 @@ Json small_run(const Json& more = Json::object()) {
 }
 
 TEST(ConvergenceRun, RecordsWhatIsLearntAndSentAndNothingOfTime) {
-  const Program program(THINPIPE_BINARY_DIR "/thinpipe-trainer");
+  const Program program(built_program("thinpipe-trainer"));
   const std::string experiment =
       program.experiment(small_run({{"synchroniser", {{"name", "topk"}, {"ratio", 0.1}}}}));
   const auto result = program.run(program.run_arguments(experiment));
@@ -61,7 +62,7 @@ TEST(ConvergenceRun, RecordsWhatIsLearntAndSentAndNothingOfTime) {
 class TracedMethod : public ::testing::TestWithParam<Json> {};
 
 TEST_P(TracedMethod, IsTracedWithAllThatItHandsToCollectives) {
-  const Program program(THINPIPE_BINARY_DIR "/thinpipe-trainer");
+  const Program program(built_program("thinpipe-trainer"));
   const auto result =
       program.run(program.run_arguments(program.experiment(small_run({{"synchroniser", GetParam()}}))));
   ASSERT_EQ(result.status.code, 0) << result.errors;
@@ -94,7 +95,7 @@ INSTANTIATE_TEST_SUITE_P(OfEveryOperation, TracedMethod,
                          [](const auto& test) { return test.param.at("name").template get<std::string>(); });
 
 TEST(ConvergenceRun, OfADenseMethodLosesOnlyRounding) {
-  const Program program(THINPIPE_BINARY_DIR "/thinpipe-trainer");
+  const Program program(built_program("thinpipe-trainer"));
   const auto result = program.run(program.run_arguments(program.experiment(small_run())));
   ASSERT_EQ(result.status.code, 0) << result.errors;
   EXPECT_LT(program.record("base").at("compression").at("vnmse").get<double>(), 1e-12);
@@ -103,7 +104,7 @@ TEST(ConvergenceRun, OfADenseMethodLosesOnlyRounding) {
 // The trajectory does not depend on where the workers are.
 TEST(ConvergenceRun, EndsWithTheWeightsOfTheLiveRun) {
   const auto hash = [](const Json& base) {
-    const Program program(THINPIPE_BINARY_DIR "/thinpipe-trainer");
+    const Program program(built_program("thinpipe-trainer"));
     const auto result = program.run(program.run_arguments(program.experiment(base)));
     EXPECT_EQ(result.status.code, 0) << result.errors;
     return program.record("base").at("parameters_hash").get<std::string>();
@@ -117,7 +118,7 @@ TEST(ConvergenceRun, EndsWithTheWeightsOfTheLiveRun) {
 }
 
 TEST(ConvergenceRun, RefusesWhatNeedsANetworkOrAProcessEach) {
-  const Program program(THINPIPE_BINARY_DIR "/thinpipe-trainer");
+  const Program program(built_program("thinpipe-trainer"));
   const auto refused = [&](const Json& more) {
     const auto result = program.run({"plan", program.experiment(small_run(more)), "--no-measuring"});
     EXPECT_EQ(result.status.code, 2);
@@ -131,7 +132,7 @@ TEST(ConvergenceRun, RefusesWhatNeedsANetworkOrAProcessEach) {
 }
 
 TEST(ConvergenceRun, AFailureNamesItsKind) {
-  const Program program(THINPIPE_BINARY_DIR "/thinpipe-trainer");
+  const Program program(built_program("thinpipe-trainer"));
   const auto result = program.run(program.run_arguments(
       program.experiment(small_run({{"optimiser", {{"name", "sgd"}, {"learning_rate", 1e30}}},
                                     {"training", {{"max_skipped_steps", 2}}}}))));

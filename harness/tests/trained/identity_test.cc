@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "harness/support/tests/paths.hh"
 #include "harness/tests/program.hh"
 
 namespace thinpipe {
@@ -22,10 +23,10 @@ std::vector<std::string> planned_ids(const Program& program, const std::string& 
 }
 
 TEST(Identity, ShippedExperimentsStillHaveTheNamesOfTheReferenceResults) {
-  const Program program(THINPIPE_BINARY_DIR "/thinpipe-trainer");
+  const Program program(built_program("thinpipe-trainer"));
   for (const std::string name : {"quickstart", "variable-bandwidth"}) {
-    const auto ids = planned_ids(program, fmt::format("{}/experiments/{}.json", THINPIPE_SOURCE_DIR, name));
-    for (const auto& entry : fs::directory_iterator(THINPIPE_SOURCE_DIR "/results/reference/" + name)) {
+    const auto ids = planned_ids(program, fmt::format("{}/{}.json", source_path("experiments"), name));
+    for (const auto& entry : fs::directory_iterator(source_path("results/reference/") + name)) {
       if (!entry.is_directory()) continue;  // a figure
       EXPECT_THAT(ids, Contains(entry.path().filename().string()));
     }
@@ -33,7 +34,7 @@ TEST(Identity, ShippedExperimentsStillHaveTheNamesOfTheReferenceResults) {
 }
 
 TEST(Identity, DataGoByTheirContentWhereverTheyLie) {
-  const Program program(THINPIPE_BINARY_DIR "/thinpipe-trainer");
+  const Program program(built_program("thinpipe-trainer"));
   const fs::path folder = program.folder() / "data";
   fs::create_directory_symlink("/usr/share/datasets/fashion-mnist", folder);
   const auto ids = [&](const Json& dataset) {

@@ -1,6 +1,7 @@
 // The shipped trainer of PyTorch's, beside ours: the same training.
 #include <gtest/gtest.h>
 
+#include "harness/support/tests/paths.hh"
 #include "harness/tests/program.hh"
 
 namespace thinpipe {
@@ -12,7 +13,7 @@ bool python_has_torch() {
 
 TEST(PyTorchTrainer, TrainsAsOursDoes) {
   if (!python_has_torch()) GTEST_SKIP() << "/usr/bin/python3 has no torch; install python3-torch";
-  const Program program(THINPIPE_BINARY_DIR "/thinpipe-trainer");
+  const Program program(built_program("thinpipe-trainer"));
   const std::string experiment = program.experiment(
       {{"topology", "loopback"},
        {"model", {{"name", "small_cnn"}, {"width", 4}, {"hidden", 32}}},
@@ -53,7 +54,7 @@ TEST(PyTorchTrainer, TrainsAsOursDoes) {
 TEST(PyTorchTrainer, RefusesWhatItDoesNotDo) {
   if (!python_has_torch()) GTEST_SKIP() << "/usr/bin/python3 has no torch; install python3-torch";
   const auto refusal = [](const Json& more) {
-    const Program program(THINPIPE_BINARY_DIR "/thinpipe-trainer");
+    const Program program(built_program("thinpipe-trainer"));
     Json base = {{"topology", "loopback"}, {"trainer", "pytorch-ddp"}};
     base.update(more);
     EXPECT_EQ(program.run(program.run_arguments(program.experiment(base))).status.code, 1);

@@ -11,6 +11,7 @@
 #include "harness/replay/compute_profile.hh"
 #include "harness/replay/trace.hh"
 #include "harness/support/file_descriptor.hh"
+#include "harness/support/tests/paths.hh"
 #include "harness/tests/program.hh"
 #include "netem/frame.hh"
 
@@ -34,7 +35,8 @@ Json small_replay(const Json& more = Json::object()) {
 class ReplayRun : public ::testing::Test {
  protected:
   Program::Ended run(const Json& base, const Json& sweep = Json::object(),
-                     const std::vector<std::string>& more = {}) const {
+                     std::vector<std::string> more = {}) const {
+    more.insert(more.end(), {"--profiling-time", "1 s"});
     return program_.run(program_.run_arguments(program_.experiment(base, sweep), more));
   }
 
@@ -51,7 +53,7 @@ class ReplayRun : public ::testing::Test {
            record.at("run_id").get<std::string>();
   }
 
-  Program program_ = Program(THINPIPE_BINARY_DIR "/thinpipe-trainer");
+  Program program_ = Program(built_program("thinpipe-trainer"));
 };
 
 TEST_F(ReplayRun, HasTheConvergenceRunsCurveWithTimesOfItsOwn) {

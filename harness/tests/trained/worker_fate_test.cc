@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "harness/support/file_descriptor.hh"
+#include "harness/support/tests/paths.hh"
 #include "harness/tests/program.hh"
 
 namespace thinpipe {
@@ -51,9 +52,9 @@ bool trains(const Program& program) {
 
 // Trains, sends the signal to rank 1, and returns the error of the record that is left.
 Json error_after(int signal) {
-  const Program program(THINPIPE_BINARY_DIR "/thinpipe-trainer");
-  ChildProcess run =
-      program.start(program.run_arguments(program.experiment(endless({{"topology", "loopback"}}))));
+  const Program program(built_program("thinpipe-trainer"));
+  ChildProcess run = program.start(program.run_arguments(
+      program.experiment(endless({{"topology", "loopback"}})), {"--hang-timeout", "2 s"}));
   EXPECT_TRUE(eventually([&] { return trains(program); }, 60s));
   const pid_t worker = process_of(program, 1);
   EXPECT_GT(worker, 0);
@@ -88,7 +89,7 @@ TEST(WorkerFate, AStoppedWorkerIsNamedWithItsLastSignOfLife) {
 // Killed in the middle and started again from a checkpoint, beside a straggler: the very parameters of the
 // run that nothing befell.
 TEST(WorkerFate, ARestartedRunEndsWithTheParametersOfAnUndisturbedOne) {
-  const Program program(THINPIPE_BINARY_DIR "/thinpipe-trainer");
+  const Program program(built_program("thinpipe-trainer"));
   const Json base = {{"topology", "loopback"},
                      {"workers", 2},
                      {"model", {{"name", "mlp"}}},
@@ -115,7 +116,7 @@ TEST(WorkerFate, ARestartedRunEndsWithTheParametersOfAnUndisturbedOne) {
 }
 
 TEST(WorkerFate, ALinkDownForLongerThanTheTimeoutEndsTheRun) {
-  const Program program(THINPIPE_BINARY_DIR "/thinpipe-trainer");
+  const Program program(built_program("thinpipe-trainer"));
   std::ofstream(program.folder() / "wire.json") << R"({"name": "wire",
       "switches": ["hub"], "hosts": ["w0", "w1"],
       "links": [{"between": ["w0", "hub"]}, {"between": ["w1", "hub"], "rate": "100 Mbit/s"}]})";

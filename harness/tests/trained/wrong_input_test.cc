@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "harness/support/tests/paths.hh"
 #include "harness/tests/program.hh"
 
 namespace thinpipe {
@@ -25,7 +26,7 @@ class WrongInputs : public testing::TestWithParam<WrongInput> {};
 
 TEST_P(WrongInputs, GiveExitCodeTwoAndOneMessage) {
   const WrongInput& wrong = GetParam();
-  const Program program(THINPIPE_BINARY_DIR "/thinpipe-trainer");
+  const Program program(built_program("thinpipe-trainer"));
   Json base = Json::parse(wrong.base);
   if (!base.contains("dataset")) base["dataset"] = {{"name", "synthetic"}};
   const std::string experiment = program.experiment(base);
@@ -62,7 +63,7 @@ INSTANTIATE_TEST_SUITE_P(
     [](const auto& tested) { return tested.param.name; });
 
 TEST(RunCommand, ATopologyWhoseHostsAreDisconnectedIsWrongInput) {
-  const Program program(THINPIPE_BINARY_DIR "/thinpipe-trainer");
+  const Program program(built_program("thinpipe-trainer"));
   const fs::path topology = program.folder() / "apart.json";
   std::ofstream(topology) << R"({"name": "apart", "switches": ["left", "right"], "hosts": ["w0", "w1"],
                                  "links": [{"between": ["w0", "left"]}, {"between": ["w1", "right"]}]})";
@@ -75,7 +76,7 @@ TEST(RunCommand, ATopologyWhoseHostsAreDisconnectedIsWrongInput) {
 }
 
 TEST(RunCommand, EveryByteBetweenWorkersCrossesTheLink) {
-  const Program program(THINPIPE_BINARY_DIR "/thinpipe-trainer");
+  const Program program(built_program("thinpipe-trainer"));
   std::ofstream(program.folder() / "wire.json") << R"({"name": "wire", "hosts": ["w0", "w1"],
       "links": [{"between": ["w0", "w1"], "rate": "1 Gbit/s"}]})";
   const Json base = {{"topology", "wire.json"},
@@ -94,9 +95,8 @@ TEST(RunCommand, EveryByteBetweenWorkersCrossesTheLink) {
 }
 
 TEST(RunCommand, TheSmokeExperimentTrainsOnTheLoopback) {
-  const Program program(THINPIPE_BINARY_DIR "/thinpipe-trainer");
-  const auto ended =
-      program.run(program.run_arguments(THINPIPE_SOURCE_DIR "/experiments/smoke-loopback.json"));
+  const Program program(built_program("thinpipe-trainer"));
+  const auto ended = program.run(program.run_arguments(source_path("experiments/smoke-loopback.json")));
   EXPECT_EQ(ended.status.code, 0) << ended.errors;
 }
 

@@ -19,7 +19,7 @@ constexpr torch::ScalarType reducible[] = {torch::kFloat32, torch::kFloat16, tor
                                            torch::kInt8,    torch::kInt32,   torch::kInt64};
 constexpr torch::ScalarType floating[] = {torch::kFloat32, torch::kFloat16, torch::kBFloat16};
 constexpr std::int64_t small_sizes[] = {0, 1, 2, 3, 7, 8, 9, 255, 256, 257, 1023, 1025};
-constexpr std::int64_t large_size = (1 << 20) + 7;
+constexpr std::int64_t large_size = (1 << 18) + 7;  // hundreds of chunks
 
 struct World {
   std::string backend;

@@ -8,6 +8,7 @@
 #include <set>
 #include <thread>
 
+#include <ATen/Parallel.h>
 #include <arpa/inet.h>
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -18,6 +19,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "harness/support/tests/temporary_folder.hh"
 #include "trainer/collectives/tests/world.hh"
 
 namespace thinpipe::trainer {
@@ -26,7 +28,6 @@ namespace {
 using ::testing::HasSubstr;
 using testing::join_gloo;
 using ::testing::StartsWith;
-using trainer::testing::TemporaryDirectory;
 
 // Starts `worker` in a forked process, which ends with what it returns. 99: it threw.
 pid_t fork_worker(const std::function<int()>& worker) {
@@ -34,7 +35,7 @@ pid_t fork_worker(const std::function<int()>& worker) {
   if (pid != 0) return pid;
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   // The process's other computing threads are not in its child, which would wait for them.
-  torch::set_num_threads(1);
+  at::set_num_threads(1);
   int code = 99;
   try {
     code = worker();
@@ -52,7 +53,7 @@ std::string wait_for(pid_t pid) {
 }
 
 std::vector<std::string> run_processes(int world_size, const std::function<int(const Membership&)>& worker) {
-  const TemporaryDirectory directory;
+  const TemporaryFolder directory;
   std::vector<pid_t> pids;
   for (int rank = 0; rank < world_size; ++rank) {
     pids.push_back(fork_worker([&] { return worker({rank, world_size, "127.0.0.1", directory.path()}); }));
@@ -160,7 +161,7 @@ std::vector<std::string> errors_of(int world_size, const std::function<void(int 
 }
 
 TEST(Gloo, ASilentPeerIsATimeout) {
-  const TemporaryDirectory directory;
+  const TemporaryFolder directory;
   const auto messages = errors_of(2, [&](int rank) {
     const auto net = join_gloo({rank, 2, "127.0.0.1", directory.path()}, {{"timeout", "300 ms"}});
     torch::Tensor tensor = torch::zeros(10);
@@ -176,16 +177,16 @@ TEST(Gloo, ASilentPeerIsATimeout) {
 }
 
 TEST(Gloo, AMissingPeerIsATimeoutOfTheConnection) {
-  const TemporaryDirectory directory;
+  const TemporaryFolder directory;
   const auto messages = errors_of(1, [&](int) {
     join_gloo({0, 2, "127.0.0.1", directory.path()}, {{"timeout", "200 ms"}});
   });
-  EXPECT_THAT(messages[0],
-              StartsWith(fmt::format("connect at 127.0.0.1 through {} on rank 0 of 2: ", directory.path())));
+  EXPECT_THAT(messages[0], StartsWith(fmt::format("connect at 127.0.0.1 through {} on rank 0 of 2: ",
+                                                  directory.path().string())));
 }
 
 TEST(Gloo, RefusesAnAddressThatIsNotThisHosts) {
-  const TemporaryDirectory directory;
+  const TemporaryFolder directory;
   // 192.0.2.0/24 is reserved for documentation.
   const auto messages = errors_of(1, [&](int) { join_gloo({0, 2, "192.0.2.1", directory.path()}); });
   EXPECT_THAT(messages[0], StartsWith("connect at 192.0.2.1 "));
@@ -224,7 +225,7 @@ std::set<std::string> socket_addresses() {
 }
 
 TEST(Gloo, TalksThroughItsOwnAddress) {
-  const TemporaryDirectory directory;
+  const TemporaryFolder directory;
   std::set<std::string> seen;
   const auto messages = errors_of(3, [&](int rank) {
     const auto net = join_gloo({rank, 3, fmt::format("127.0.0.{}", rank + 11), directory.path()});

@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "harness/support/tests/temporary_folder.hh"
 #include "trainer/collectives/tests/world.hh"
 
 namespace thinpipe::trainer {
@@ -78,7 +79,7 @@ TEST(Nccl, IsRefusedWhereNotEveryWorkerHasAGpu) {
 }
 
 TEST(Nccl, AWorldOfOneNeedsNoGpu) {
-  const testing::TemporaryDirectory directory;
+  const TemporaryFolder directory;
   const auto net = testing::join("nccl", {.address = "127.0.0.1", .rendezvous_directory = directory.path()});
   torch::Tensor tensor = torch::ones(3);
   net->all_reduce(tensor, Reduction::sum);

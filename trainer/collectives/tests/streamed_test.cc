@@ -6,6 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "harness/support/tests/temporary_folder.hh"
 #include "trainer/collectives/tests/world.hh"
 
 namespace thinpipe::trainer {
@@ -17,7 +18,6 @@ using ::testing::HasSubstr;
 using testing::join;
 using testing::parents_for;
 using testing::run_over_network;
-using testing::TemporaryDirectory;
 
 torch::Tensor noise(int rank, std::int64_t elements) {
   const torch::Tensor i = torch::arange(elements, torch::kFloat32);
@@ -93,7 +93,7 @@ std::vector<std::string> errors_without_rank_1(const std::string& backend,
                                                const std::function<std::string(int rank)>& timeout,
                                                const std::function<void(Collective&)>& absent) {
   constexpr int world_size = 4;
-  const TemporaryDirectory directory;
+  const TemporaryFolder directory;
   std::vector<std::string> messages(world_size);
   {
     std::vector<std::jthread> threads;

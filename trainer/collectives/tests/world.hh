@@ -8,10 +8,10 @@
 
 #include <xxhash.h>
 
+#include "harness/support/tests/temporary_folder.hh"
 #include "trainer/collectives/in_process.hh"
 #include "trainer/collectives/tests/nccl_stand_in.hh"
 #include "trainer/collectives/tests/parents.hh"
-#include "trainer/tests/temporary_directory.hh"
 
 namespace thinpipe::trainer::testing {
 
@@ -28,7 +28,7 @@ inline std::unique_ptr<Collective> join_gloo(const Membership& membership, Json 
 // run_in_process, over 127.0.0.1. Throws what the first worker to fail threw.
 inline void run_over_network(const std::string& backend, int world_size,
                              const std::function<void(Collective&)>& worker) {
-  const TemporaryDirectory directory;
+  const TemporaryFolder directory;
   std::mutex mutex;
   std::exception_ptr first_failure;
   {

@@ -1,39 +1,25 @@
 // Files for tests of data sets.
 #pragma once
 
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <stdexcept>
 #include <string>
 
 #include <gtest/gtest.h>
 #include <zlib.h>
 
+#include "harness/support/tests/temporary_folder.hh"
+
 namespace thinpipe::trainer {
 
-// A fresh directory, removed with its contents.
+// With a folder of its own, removed together with its contents.
 class DirectoryTest : public ::testing::Test {
  protected:
-  DirectoryTest() {
-    std::string name = (std::filesystem::temp_directory_path() / "dataset_test.XXXXXX").string();
-    if (mkdtemp(name.data()) == nullptr) throw std::runtime_error("mkdtemp");
-    directory_ = name;
-  }
-  ~DirectoryTest() override {
-    std::error_code ignored;
-    std::filesystem::remove_all(directory_, ignored);
-  }
-  DirectoryTest(const DirectoryTest&) = delete;
-  DirectoryTest& operator=(const DirectoryTest&) = delete;
-  DirectoryTest(DirectoryTest&&) = delete;
-  DirectoryTest& operator=(DirectoryTest&&) = delete;
-
-  std::string path(const std::string& name = "") const { return (directory_ / name).string(); }
+  std::string path(const std::string& name = "") const { return (folder_.path() / name).string(); }
 
   // Returns the path.
   std::string write(const std::string& name, const std::string& bytes) const {
-    std::filesystem::create_directories((directory_ / name).parent_path());
+    std::filesystem::create_directories((folder_.path() / name).parent_path());
     std::ofstream(path(name), std::ios::binary) << bytes;
     return path(name);
   }
@@ -47,7 +33,7 @@ class DirectoryTest : public ::testing::Test {
   }
 
  private:
-  std::filesystem::path directory_;
+  TemporaryFolder folder_;
 };
 
 }  // namespace thinpipe::trainer

@@ -7,6 +7,7 @@
 
 #include "trainer/loss.hh"
 #include "trainer/models/tests/making.hh"
+#include "trainer/modules.hh"
 
 namespace thinpipe::trainer {
 

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "trainer/models/model.hh"
+#include "trainer/modules.hh"
 
 namespace thinpipe::trainer {
 

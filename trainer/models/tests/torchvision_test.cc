@@ -7,6 +7,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "harness/support/tests/paths.hh"
 #include "trainer/models/image_form.hh"
 #include "trainer/models/tests/making.hh"
 
@@ -20,7 +21,7 @@ struct List {
 
 List read_list(const std::string& model) {
   const std::filesystem::path path =
-      std::filesystem::path(THINPIPE_SOURCE_DIR) / "trainer/models/tests/torchvision" / (model + ".txt");
+      std::filesystem::path(source_path("trainer/models/tests/torchvision")) / (model + ".txt");
   std::ifstream file(path);
   EXPECT_TRUE(file.is_open()) << path;
   List list;

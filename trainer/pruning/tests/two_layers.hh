@@ -4,6 +4,7 @@
 #include <string>
 
 #include "trainer/models/model.hh"
+#include "trainer/modules.hh"
 #include "trainer/pruning/mask.hh"
 
 namespace thinpipe::trainer::testing {

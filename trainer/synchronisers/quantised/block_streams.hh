@@ -19,7 +19,7 @@
 #include <span>
 #include <vector>
 
-#include "trainer/torch.hh"
+#include "trainer/tensors.hh"
 
 namespace thinpipe::trainer {
 

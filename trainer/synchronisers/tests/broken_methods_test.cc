@@ -219,7 +219,7 @@ INSTANTIATE_TEST_SUITE_P(
         BrokenMethod{"KeptPruned", Kind::top_k, Fault::keeps_newly_pruned, "NewlyPrunedEntriesGoToZero"},
         BrokenMethod{"LostCheckpoint", Kind::top_k, Fault::forgets_its_state, "TheSameAgain"},
         BrokenMethod{"BiasedRounding", Kind::ternary, Fault::rounds_down, "DrawsAroundTheMean"}),
-    [](const auto& info) { return info.param.name; });
+    [](const auto& instance) { return instance.param.name; });
 
 }  // namespace
 }  // namespace thinpipe::trainer

@@ -50,10 +50,12 @@ TEST_P(Conformance, HoldsWhatItPromises) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(All, Conformance, ::testing::ValuesIn(conformance_cases()), [](const auto& info) {
-  return fmt::format("{}_{}_{}", info.param.variant.name, info.param.workers.backend,
-                     info.param.workers.count);
-});
+std::string name_of(const ::testing::TestParamInfo<ConformanceCase>& tested) {
+  const testing::Workers& workers = tested.param.workers;
+  return fmt::format("{}_{}_{}", tested.param.variant.name, workers.backend, workers.count);
+}
+
+INSTANTIATE_TEST_SUITE_P(All, Conformance, ::testing::ValuesIn(conformance_cases()), name_of);
 
 // A promise that no property examines would be empty.
 class Promising : public Synchroniser {

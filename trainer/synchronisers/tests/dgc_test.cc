@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "trainer/collectives/in_process.hh"
+#include "trainer/modules.hh"
 #include "trainer/synchronisers/tests/session.hh"
 
 namespace thinpipe::trainer {

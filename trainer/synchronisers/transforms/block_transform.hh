@@ -4,7 +4,7 @@
 #include <map>
 #include <vector>
 
-#include "trainer/torch.hh"
+#include "trainer/tensors.hh"
 
 namespace thinpipe::trainer {
 

@@ -4,7 +4,7 @@
 #include <span>
 
 #include "trainer/philox.hh"
-#include "trainer/torch.hh"
+#include "trainer/tensors.hh"
 
 namespace thinpipe::trainer {
 

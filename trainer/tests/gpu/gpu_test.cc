@@ -1,7 +1,9 @@
 // What only a GPU can show. Each case says what it lacks where it is skipped.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
+#include <torch/cuda.h>
 
+#include "harness/support/tests/temporary_folder.hh"
 #include "trainer/collectives/nccl.hh"
 #include "trainer/collectives/tests/world.hh"
 #include "trainer/device.hh"
@@ -97,7 +99,7 @@ TEST(NcclItself, DoesWhatTheOtherBackendsDo) {
 TEST(NcclItself, AWorkerThatDoesNotComeIsAnError) {
   NEEDS_GPUS(2);
   if (!nccl_version()) GTEST_SKIP() << "this build has no NCCL";
-  const testing::TemporaryDirectory directory;
+  const TemporaryFolder directory;
   std::vector<std::jthread> threads;
   for (int rank = 0; rank < 2; ++rank) {
     threads.emplace_back([&directory, rank] {

@@ -1,4 +1,7 @@
-#include "harness/tests/json_schema.hh"
+#include "harness/support/tests/json_schema.hh"
+
+#include <functional>
+#include <map>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -7,6 +10,8 @@
 #include <valijson/schema_parser.hpp>
 #include <valijson/validation_results.hpp>
 #include <valijson/validator.hpp>
+
+#include "harness/support/tests/paths.hh"
 
 namespace thinpipe {
 
@@ -33,10 +38,14 @@ std::vector<std::string> JsonSchema::violations(const Json& value) const {
   return out;
 }
 
-const JsonSchema& published_experiment_schema() {
-  static const JsonSchema schema(
-      parse_json_file(THINPIPE_SOURCE_DIR "/harness/schema/experiment.schema.json"));
-  return schema;
+const JsonSchema& published_schema(std::string_view name) {
+  static std::map<std::string, JsonSchema, std::less<>> read;
+  auto found = read.find(name);
+  if (found == read.end()) {
+    const std::string path = source_path(fmt::format("harness/schema/{}.schema.json", name));
+    found = read.try_emplace(std::string(name), parse_json_file(path)).first;
+  }
+  return found->second;
 }
 
 }  // namespace thinpipe

@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "harness/support/json_object.hh"
@@ -22,7 +23,7 @@ class JsonSchema {
   std::unique_ptr<Parsed> parsed_;
 };
 
-// harness/schema/experiment.schema.json.
-const JsonSchema& published_experiment_schema();
+// One of those in harness/schema/: "experiment" or "topology".
+const JsonSchema& published_schema(std::string_view name);
 
 }  // namespace thinpipe

@@ -1,0 +1,9 @@
+#include "harness/data_folder.hh"
+
+namespace thinpipe {
+
+std::filesystem::path data_folder() {
+  return THINPIPE_DATA_DIR;
+}
+
+}  // namespace thinpipe

@@ -1,0 +1,10 @@
+// Where the files are that come with the program: topologies/, experiments/, harness/schema/.
+#pragma once
+
+#include <filesystem>
+
+namespace thinpipe {
+
+std::filesystem::path data_folder();
+
+}  // namespace thinpipe

@@ -1,0 +1,58 @@
+# What makes builds fast: a compiler cache and a fast linker where they are installed, and files compiled in groups.
+
+# Configured for each compilation, so that it needs no configuration of the user's. Paths below the source folder are
+# hashed relative to the build folder, so that a clone elsewhere finds what this one has compiled.
+option(THINPIPE_CCACHE "Use ccache if it is installed" ON)
+if(THINPIPE_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+  find_program(THINPIPE_CCACHE_PROGRAM ccache)
+  if(THINPIPE_CCACHE_PROGRAM)
+    set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env "CCACHE_BASEDIR=${PROJECT_SOURCE_DIR}" CCACHE_NOHASHDIR=1
+      CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime ${THINPIPE_CCACHE_PROGRAM})
+    if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+      add_compile_options(-fpch-preprocess)  # or ccache cannot see which precompiled header a file uses
+    endif()
+  endif()
+endif()
+
+option(THINPIPE_MOLD "Link with mold if it is installed" ON)
+if(THINPIPE_MOLD)
+  find_program(THINPIPE_MOLD_PROGRAM mold)
+  include(CheckCXXSourceCompiles)
+  if(THINPIPE_MOLD_PROGRAM)
+    set(CMAKE_REQUIRED_LINK_OPTIONS -fuse-ld=mold)
+    check_cxx_source_compiles("int main() {}" THINPIPE_MOLD_WORKS)
+    unset(CMAKE_REQUIRED_LINK_OPTIONS)
+    if(THINPIPE_MOLD_WORKS)
+      add_link_options(-fuse-ld=mold)
+    endif()
+  endif()
+endif()
+
+# Most of a compilation are templates of libraries, which every file would instantiate again. In a group they are
+# instantiated once, but a change of one file compiles them all: good for a build from nothing, bad for daily work. Groups
+# do not cross folders, so two files of different folders may use the same local name.
+option(THINPIPE_UNITY "Compile the files of a folder in groups: fast from nothing, slow after an edit" OFF)
+set(THINPIPE_UNITY_FILES 16)
+function(thinpipe_compile_in_groups target)
+  if(NOT THINPIPE_UNITY)
+    return()
+  endif()
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
+  get_target_property(sources ${target} SOURCES)
+  list(SORT sources)
+  foreach(source IN LISTS sources)
+    if(NOT source MATCHES "\\.cc$")
+      continue()
+    endif()
+    get_filename_component(folder ${source} ABSOLUTE)
+    file(RELATIVE_PATH folder ${PROJECT_SOURCE_DIR} ${folder})
+    get_filename_component(folder ${folder} DIRECTORY)
+    string(MAKE_C_IDENTIFIER "${folder}" folder)
+    if(NOT DEFINED count_${folder})
+      set(count_${folder} 0)
+    endif()
+    math(EXPR batch "${count_${folder}} / ${THINPIPE_UNITY_FILES}")
+    math(EXPR count_${folder} "${count_${folder}} + 1")
+    set_source_files_properties(${source} PROPERTIES UNITY_GROUP "${folder}_${batch}")
+  endforeach()
+endfunction()

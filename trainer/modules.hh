@@ -1,0 +1,8 @@
+// LibTorch's modules, optimisers and autograd, on top of its tensors.
+#pragma once
+
+#include <torch/autograd.h>
+#include <torch/nn.h>
+#include <torch/optim.h>
+
+#include "trainer/tensors.hh"

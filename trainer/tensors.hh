@@ -1,0 +1,14 @@
+// LibTorch's tensors, and the parts of the standard library that every file of the trainer uses. What needs
+// modules, optimisers or autograd includes trainer/modules.hh; both are precompiled.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <torch/types.h>
