@@ -5,6 +5,7 @@ Usage: forward_test.py PATH/thinpipe-trainer   (exit status 77: skipped, the rea
 """
 
 import json
+import os
 import subprocess
 import sys
 import tempfile
@@ -12,6 +13,8 @@ from collections import OrderedDict
 from functools import partial
 from pathlib import Path
 
+# As the trainer computes. torch.set_num_threads does not reach a BLAS that has threads of its own.
+os.environ["OPENBLAS_NUM_THREADS"] = "1"
 try:
     import torch
     from torch import nn
