@@ -54,5 +54,22 @@ TEST(BlockRotation, SpreadsAConstantToo) {
   for (const float value : rotated) EXPECT_LT(std::abs(value), 6) << "six standard deviations";
 }
 
+// A block's first entry is the sum of all, each with its sign.
+TEST(BlockRotation, DrawsASignForEachEntry) {
+  constexpr std::size_t n = 69;  // a block of 64 and one of 8, which is less than a word of signs
+  constexpr std::uint32_t draws = 20;
+  for (std::size_t i = 0; i < n; ++i) {
+    std::vector<float> values(n);
+    values[i] = 1;
+    std::uint32_t negative = 0;
+    for (std::uint32_t step = 1; step <= draws; ++step) {
+      const BlockRotation rotation(n, 64, {.seed = 7, .step = step});
+      if (rotation.rotate(values)[i / 64 * 64] < 0) ++negative;
+    }
+    EXPECT_GT(negative, 0U) << i;
+    EXPECT_LT(negative, draws) << i;
+  }
+}
+
 }  // namespace
 }  // namespace thinpipe::trainer
