@@ -34,7 +34,7 @@ struct Fault {
   void visit(auto& field) {
     field("kind", kind,
           Rule{.one_of = {"none", "crash", "exit", "hang", "stop", "nan", "garbage", "binary", "flood",
-                          "deep", "silent_exit"}});
+                          "deep", "silent_exit", "late_exit"}});
     field("rank", rank, Rule{.at_least = 0});
     field("iteration", iteration, Rule{.at_least = 1});
     field("once", once, Rule{});
@@ -309,7 +309,7 @@ int work(const Json& input) {
          {"parameters_hash", "00"}});
   }
   say({{"event", "finished"}, {"rank", rank}, {"traffic", Json::object()}});
-  return 0;
+  return config.fault.kind == "late_exit" && config.fault.rank == rank ? 3 : 0;
 }
 
 }  // namespace

@@ -128,6 +128,7 @@ INSTANTIATE_TEST_SUITE_P(
         FaultCase{"Crash", "crash", {}, "crash", "signal 11 (Segmentation fault)", "before it had finished"},
         FaultCase{"Exit", "exit", {}, "crash", "exit code 3", "exit code 3"},
         FaultCase{"SilentExit", "silent_exit", {}, "crash", "exit code 0", "before it had finished"},
+        FaultCase{"LateExit", "late_exit", {}, "crash", "exit code 3", "after it had finished"},
         FaultCase{"Stop",
                   "stop",
                   {"--hang-timeout", "2 s"},
