@@ -1,0 +1,460 @@
+#!/usr/bin/env python3
+"""Plants faults, one at a time, in a copy of the tree, and checks that the quick tests catch each of them.
+
+Each fault is an edit that someone might make in good faith. It must compile, and a test that ./check.sh runs without
+--full must fail. The copy and its build lie in build/planted-faults; your own files are never touched.
+"""
+
+from __future__ import annotations
+
+import argparse
+import fnmatch
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+COPY = ROOT / "build" / "planted-faults" / "tree"
+BUILD = COPY / "build" / "dev"  # where the preset puts it
+PRESET = "dev"
+LONGEST_TEST_S = 300
+OUTPUT_LINES = 30
+
+
+@dataclass(frozen=True)
+class Fault:
+    name: str
+    file: str
+    old: str  # occurs exactly once in the file
+    new: str
+    program: str  # the target to build
+    tests: str  # expected to catch the fault: a GoogleTest filter of the program, or the name of a test of CTest's
+    is_ctest: bool = False
+
+    @property
+    def room(self) -> str:
+        return os.path.dirname(self.file)
+
+
+FAULTS = [
+    Fault(
+        name="dropped residual",
+        file="trainer/synchronisers/topk.cc",
+        old="applied ? residual_.commit() : residual_.discard();",
+        new="if (!applied) residual_.discard();",
+        program="synchroniser_tests",
+        tests="TopK.*",
+    ),
+    Fault(
+        name="lost rounding of a lossy code",
+        file="trainer/synchronisers/sparse/sparsifier.cc",
+        old="""\
+  if (code_->is_lossless()) {
+    for (const std::uint32_t index : indices) values[index] = 0;
+  } else {
+    code_->add(elements<std::uint8_t>(message), header, own, -1, values);
+  }
+""",
+        new="""\
+  for (const std::uint32_t index : indices) values[index] = 0;
+""",
+        program="synchroniser_tests",
+        tests="All/DeepReduce.*",
+    ),
+    Fault(
+        name="lost sign",
+        file="trainer/synchronisers/quantised/sign_compressor.cc",
+        old="per_group_ == 2 ? numbers[i + 1] : -numbers[i]",
+        new="per_group_ == 2 ? numbers[i + 1] : numbers[i]",
+        program="synchroniser_tests",
+        tests="ScaledSign.*",
+    ),
+    Fault(
+        name="pattern taken for stable",
+        file="trainer/synchronisers/packed/mask_tracker.cc",
+        old="confirmed ? staged_->count + 1 : 0;",
+        new="confirmed ? staged_->count + 1 : staged_->count;",
+        program="synchroniser_tests",
+        tests="MaskTracker.*",
+    ),
+    Fault(
+        name="last entries not rotated",
+        file="trainer/synchronisers/transforms/block_rotation.cc",
+        old="  if (whole < signs_.size()) flip_signs(signs_[whole], rotated.subspan(whole * signs_per_word));\n",
+        new="",
+        program="core_tests",
+        tests="BlockRotation.*",
+    ),
+    Fault(
+        name="wrong byte count",
+        file="trainer/collectives/metered.cc",
+        old="(input.numel() - send_counts[rank()]) * element_size",
+        new="input.numel() * element_size",
+        program="collective_tests",
+        tests="MeteredCollective.*",
+    ),
+    Fault(
+        name="swapped rank",
+        file="trainer/collectives/in_process.cc",
+        old="std::accumulate(counts.begin(), counts.begin() + rank_, std::int64_t{0})",
+        new="std::accumulate(counts.begin(), counts.begin() + r, std::int64_t{0})",
+        program="collective_tests",
+        tests="Worlds/CollectiveTest.AllToAllGivesEveryoneItsPart/*",
+    ),
+    Fault(
+        name="unhandled NaN",
+        file="trainer/gradient_exchange.cc",
+        old="finite_ = finite_ && std::isfinite(bucket.gradient.sum().item<float>());",
+        new="finite_ = finite_ && !std::isinf(bucket.gradient.sum().item<float>());",
+        program="trainer_tests",
+        tests="TrainingLoop.AllSkipTheStepInWhichOneWorkerMeetsNaN",
+    ),
+    Fault(
+        name="momentum lost on resume",
+        file="trainer/training_loop.cc",
+        old='  restore_optimiser(*optimiser_, state.at("optimiser"));\n',
+        new="",
+        program="trainer_tests",
+        tests="All/EveryMethod.GoesOnFromACheckpointAsIfNothingHadHappened/dense",
+    ),
+    Fault(
+        name="option that never arrives",
+        file="trainer/optimisers/adamw.cc",
+        old=".weight_decay(options.weight_decay)",
+        new="",
+        program="trainer_tests",
+        tests="All/OptimiserEquation.*",
+    ),
+    Fault(
+        name="momentum of pruned weights",
+        file="trainer/pruning/enforcement.cc",
+        old="buffer.masked_fill_(pruned, 0);",
+        new="buffer.masked_fill(pruned, 0);",
+        program="pruning_tests",
+        tests="*EveryOptimiser.*",
+    ),
+    Fault(
+        name="overlapping batches",
+        file="trainer/datasets/batch_sampler.cc",
+        old="(iteration * options_.world_size + options_.rank) * options_.batch_size_per_worker",
+        new="(iteration + options_.rank) * options_.batch_size_per_worker",
+        program="dataset_tests",
+        tests="BatchSampler.*",
+    ),
+    Fault(
+        name="rectifier before the shortcut",
+        file="trainer/models/residual_network.cc",
+        old="return torch::relu(bn2_(conv2_(torch::relu(bn1_(conv1_(x))))) + shortcut);",
+        new="return torch::relu(bn2_(conv2_(torch::relu(bn1_(conv1_(x)))))) + shortcut;",
+        program="thinpipe-trainer",
+        tests="forward_test",
+        is_ctest=True,
+    ),
+    Fault(
+        name="buckets replayed too early",
+        file="trainer/replay/replayer.cc",
+        old="computing_.reach(times_.load_s + layout[b].ready_s);",
+        new="computing_.reach(layout[b].ready_s);",
+        program="replayer_tests",
+        tests="Replayer.WaitsWhereTheTrainingComputes",
+    ),
+    Fault(
+        name="bucket that does not wait for all",
+        file="harness/replay/timed_layout.cc",
+        old="timed.ready_s = std::max(timed.ready_s, times.ready_s[p]);",
+        new="timed.ready_s = times.ready_s[p];",
+        program="replay_tests",
+        tests="TimedLayout.*",
+    ),
+    Fault(
+        name="record written in place",
+        file="harness/support/atomic_file.cc",
+        old='temporary_(path_.parent_path() / fmt::format(".{}.{}.tmp", path_.filename().string(), ::getpid()))',
+        new="temporary_(path_)",
+        program="harness_tests",
+        tests="WriteAtomically.*",
+    ),
+    Fault(
+        name="seed not in the identity",
+        file="harness/run_id.cc",
+        old="  Json decisive = normalised_config;\n",
+        new='  Json decisive = normalised_config;\n  decisive.erase("seed");\n',
+        program="harness_tests",
+        tests="FindRecord.*:PlanRuns.*",
+    ),
+    Fault(
+        name="delay that is ignored",
+        file="harness/simulation/fluid_network.cc",
+        old="        pair.latency_s += direction.impairments.delay_s;\n",
+        new="",
+        program="harness_tests",
+        tests="FluidNetwork.*",
+    ),
+    Fault(
+        name="speed-up over another seed's baseline",
+        file="harness/reports/rows.cc",
+        old='  config.erase("pruning");\n',
+        new='  config.erase("pruning");\n  config.erase("seed");\n',
+        program="harness_tests",
+        tests="ReportRows.*",
+    ),
+    Fault(
+        name="ignored exit status",
+        file="harness/executors/local.cc",
+        old="return finished && process.exit_status() && process.exit_status()->ok();",
+        new="return finished && process.exit_status();",
+        program="harness_program_tests",
+        tests="RunCommand/Faults.*",
+    ),
+    Fault(
+        name="failure that exits with 0",
+        file="harness/commands/run.cc",
+        old="return result.all_well ? 0 : 1;",
+        new="return result.records.empty() ? 1 : 0;",
+        program="harness_program_tests",
+        tests="RunCommand/Faults.*",
+    ),
+    Fault(
+        name="cap off by 5 %",
+        file="netem/shape.cc",
+        old="return {.rate_bit_per_s = *direction.rate_bit_per_s,",
+        new="return {.rate_bit_per_s = 1.05 * *direction.rate_bit_per_s,",
+        program="netem_network_tests",
+        tests="NetworkTest.TheKernelHoldsTheShapeThatWasAsked",
+    ),
+]
+
+
+class Undecided(Exception):
+    """Whether the tests catch a fault cannot be told."""
+
+
+def check_table(faults: list[Fault]) -> None:
+    """Exits, naming each entry whose old text is not in the tree exactly once."""
+    wrong = []
+    for fault in faults:
+        file = ROOT / fault.file
+        count = file.read_text().count(fault.old) if file.is_file() else 0
+        if count != 1:
+            found = f"{count} times" if file.is_file() else "not, as there is no such file"
+            wrong.append(f'  "{fault.name}": the old text is to be in {fault.file} once, but is there {found}')
+    if wrong:
+        sys.exit("planted_faults: bring the table of faults up to date:\n" + "\n".join(wrong))
+
+
+def bring_copy_up_to_date() -> None:
+    """Makes the copy hold the working tree's files, but for those that git ignores. Unchanged ones keep their times."""
+    command = ["git", "ls-files", "--cached", "--others", "--exclude-standard", "-z"]
+    listed = subprocess.run(command, cwd=ROOT, check=True, capture_output=True).stdout
+    wanted = {name for name in os.fsdecode(listed).split("\0") if name and (ROOT / name).is_file()}
+    for folder, folders, names in os.walk(COPY):
+        if Path(folder) == COPY:
+            folders[:] = [name for name in folders if name != "build"]
+        for name in names:
+            file = Path(folder) / name
+            if str(file.relative_to(COPY)) not in wanted:
+                file.unlink()
+    for name in wanted:
+        source, target = ROOT / name, COPY / name
+        if not target.is_file() or source.read_bytes() != target.read_bytes():
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(source, target)
+        shutil.copymode(source, target)
+
+
+def run_cmake(*arguments: str) -> subprocess.CompletedProcess[str]:
+    command = ["cmake", *arguments]
+    return subprocess.run(command, cwd=COPY, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+
+
+def build(programs: list[str]) -> subprocess.CompletedProcess[str]:
+    return run_cmake("--build", "--preset", PRESET, "--target", *programs)
+
+
+def last_lines(output: str) -> str:
+    return "".join(f"    {line}\n" for line in output.splitlines()[-OUTPUT_LINES:])
+
+
+def run_tests(fault: Fault) -> subprocess.CompletedProcess[str]:
+    if fault.is_ctest:
+        command = ["ctest", "--output-on-failure", "--no-tests=error", "-LE", "slow", "-R", f"^{fault.tests}$"]
+    else:
+        command = [str(BUILD / fault.program), f"--gtest_filter={fault.tests}"]
+    try:
+        return subprocess.run(
+            command, cwd=BUILD, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
+            timeout=LONGEST_TEST_S,
+        )
+    except subprocess.TimeoutExpired as error:
+        raise Undecided(f"{fault.tests} did not end within {LONGEST_TEST_S} s") from error
+
+
+def matches(gtest_filter: str, case: str) -> bool:
+    """Whether GoogleTest runs the case under the filter: patterns with colons, after a minus those to leave out."""
+    wanted, _, unwanted = gtest_filter.partition("-")
+
+    def any_of(patterns: str) -> bool:
+        return any(fnmatch.fnmatchcase(case, pattern) for pattern in patterns.split(":"))
+
+    return any_of(wanted or "*") and not any_of(unwanted)
+
+
+def cases_of(program: Path) -> list[str]:
+    listed = subprocess.run([program, "--gtest_list_tests"], check=True, capture_output=True, text=True).stdout
+    cases = []
+    suite = ""
+    for line in listed.splitlines():
+        name = line.partition("#")[0].rstrip()
+        if line.startswith("  "):
+            cases.append(suite + name.strip())
+        elif name.endswith("."):
+            suite = name
+    return cases
+
+
+def check_that_tests_are_quick(faults: list[Fault]) -> None:
+    """Exits if a fault is expected to be caught by tests that ./check.sh leaves to --full."""
+    listing = ["ctest", "--show-only=json-v1", "-LE", "slow"]
+    shown = subprocess.run(listing, cwd=BUILD, check=True, capture_output=True, text=True).stdout
+    quick_tests = set()
+    quick_filters: dict[str, list[str]] = {}
+    for test in json.loads(shown)["tests"]:
+        quick_tests.add(test["name"])
+        program, *arguments = test.get("command", [""])
+        for argument in arguments:
+            if argument.startswith("--gtest_filter="):
+                quick_filters.setdefault(program, []).append(argument.partition("=")[2])
+    wrong = []
+    for fault in faults:
+        if fault.is_ctest:
+            expected = [fault.tests]
+            slow = [] if fault.tests in quick_tests else expected
+        else:
+            program = BUILD / fault.program
+            expected = [case for case in cases_of(program) if matches(fault.tests, case)]
+            filters = quick_filters.get(str(program), [])
+            slow = [case for case in expected if not any(matches(one, case) for one in filters)]
+        if not expected:
+            wrong.append(f'  "{fault.name}": {fault.program} has no test {fault.tests}')
+        elif slow:
+            wrong.append(f'  "{fault.name}": ./check.sh without --full does not run {", ".join(slow)}')
+    if wrong:
+        sys.exit("planted_faults: bring the table of faults up to date:\n" + "\n".join(wrong))
+
+
+def check_that_tests_pass(faults: list[Fault]) -> None:
+    """Exits if the expected tests fail, or are skipped, without any fault: that they fail with one would mean nothing."""
+    wrong = []
+    for fault in {(fault.program, fault.tests): fault for fault in faults}.values():
+        try:
+            ended = run_tests(fault)
+        except Undecided as error:
+            wrong.append(f"  {error}\n")
+            continue
+        passed = re.search(r"\[  PASSED  \] [1-9]|\b100% tests passed", ended.stdout)
+        skipped_by_ctest = fault.is_ctest and "***Skipped" in ended.stdout
+        if ended.returncode != 0 or not passed or skipped_by_ctest:
+            wrong.append(f"  {fault.program}: {fault.tests}\n{last_lines(ended.stdout)}")
+    if wrong:
+        sys.exit("planted_faults: these tests do not pass without a fault, so they cannot show one:\n" + "".join(wrong))
+
+
+def failed_tests(fault: Fault, output: str) -> list[str]:
+    if fault.is_ctest:
+        return [fault.tests]
+    failed = list(dict.fromkeys(re.findall(r"^\[  FAILED  \] (\S+\.\S+?)(?:,|$| \()", output, re.MULTILINE)))
+    if failed:
+        return failed
+    begun = re.findall(r"^\[ RUN      \] (\S+)", output, re.MULTILINE)
+    return begun[-1:]  # the one in which the program ended
+
+
+def try_fault(fault: Fault) -> list[str]:
+    """Plants the fault in the copy for as long as it takes to test it. Returns the tests that caught it."""
+    file = COPY / fault.file
+    sound = file.read_text()
+    try:
+        file.write_text(sound.replace(fault.old, fault.new))
+        built = build([fault.program])
+        if built.returncode != 0:
+            raise Undecided(f"the fault does not compile:\n{last_lines(built.stdout)}")
+        ended = run_tests(fault)
+    finally:
+        file.write_text(sound)  # with a new time, so that it is compiled again
+    return failed_tests(fault, ended.stdout) if ended.returncode != 0 else []
+
+
+def try_faults(faults: list[Fault]) -> int:
+    """Prints a line for each fault and returns how many were caught."""
+    width = max(len(fault.name) for fault in faults)
+    file_width = max(len(fault.file) for fault in faults)
+    caught = 0
+    for fault in faults:
+        began = time.monotonic()
+        try:
+            tests = try_fault(fault)
+            verdict = "caught" if tests else "MISSED"
+            more = f" and {len(tests) - 1} more" if len(tests) > 1 else ""
+            remark = f"by {tests[0]}{more}" if tests else f"although {fault.tests} ran"
+        except Undecided as error:
+            verdict, remark = "ERROR", str(error)
+        caught += verdict == "caught"
+        took_s = time.monotonic() - began
+        print(f"{verdict:6}   {fault.name:{width}}   {fault.file:{file_width}}   {took_s:5.1f} s   {remark}", flush=True)
+    return caught
+
+
+def parse_arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        description=__doc__,
+        epilog="Examples:\n"
+        "  scripts/planted_faults.py                      all of them\n"
+        "  scripts/planted_faults.py 'cap off by 5 %' 'swapped rank'\n"
+        "Exit codes: 0 every fault was caught; 1 one was not, or the table of faults is out of date.",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--list", action="store_true", help="print the faults and plant none")
+    parser.add_argument("names", nargs="*", metavar="NAME", help="plant only these")
+    return parser.parse_args()
+
+
+def main() -> int:
+    arguments = parse_arguments()
+    unknown = set(arguments.names) - {fault.name for fault in FAULTS}
+    if unknown:
+        sys.exit(f"planted_faults: no fault is called {', '.join(sorted(unknown))}; see --list")
+    faults = [fault for fault in FAULTS if not arguments.names or fault.name in arguments.names]
+    check_table(FAULTS)
+    if arguments.list:
+        width = max(len(fault.name) for fault in faults)
+        for fault in faults:
+            print(f"{fault.name:{width}}   {fault.file}")
+        return 0
+
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # as an exception, so that the fault is taken out
+    bring_copy_up_to_date()
+    ended = run_cmake("--preset", PRESET, "--log-level=WARNING")
+    if ended.returncode == 0:
+        ended = build(sorted({fault.program for fault in faults}))
+    if ended.returncode != 0:
+        sys.exit(f"planted_faults: the tree cannot be built without a fault:\n{last_lines(ended.stdout)}")
+    check_that_tests_are_quick(faults)
+    check_that_tests_pass(faults)
+    caught = try_faults(faults)
+    rooms = len({fault.room for fault in faults})
+    print(f"{caught} of {len(faults)} planted faults, in {rooms} folders, were caught")
+    return 0 if caught == len(faults) else 1
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except KeyboardInterrupt:
+        sys.exit(130)
