@@ -1,0 +1,14 @@
+#!/usr/bin/env bash
+# Stands in for thinpipe-trainer, and stops the worker of rank RANK_TO_STOP (0) before it begins, for a debugger to attach.
+#
+#   export THINPIPE_TRAINER=$PWD/scripts/stopped_worker.sh RANK_TO_STOP=1
+#   build/dev/thinpipe run EXPERIMENT.json --hang-timeout '1 h' --stall-timeout '1 h'
+#
+# and in another terminal, where gdb follows the worker into thinpipe-trainer:
+#
+#   gdb -p "$(pgrep -f 'work .*worker-1.json')" -ex 'set breakpoint pending on' -ex 'break TrainingLoop::take_steps' \
+#     -ex 'signal SIGCONT'
+set -euo pipefail
+
+if [[ "${2:-}" == */worker-${RANK_TO_STOP:-0}.json ]]; then kill -STOP $$; fi
+exec "$(dirname "$(realpath "$0")")/../build/dev/thinpipe-trainer" "$@"
