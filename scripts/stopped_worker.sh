@@ -6,8 +6,8 @@
 #
 # and in another terminal, where gdb follows the worker into thinpipe-trainer:
 #
-#   gdb -p "$(pgrep -f 'work .*worker-1.json')" -ex 'set breakpoint pending on' -ex 'break TrainingLoop::take_steps' \
-#     -ex 'signal SIGCONT'
+#   gdb -p "$(pgrep -f 'work .*worker-1.json')" -ex 'handle SIGSTOP nostop noprint nopass' \
+#     -ex 'set breakpoint pending on' -ex 'break thinpipe::trainer::TrainingLoop::run' -ex 'signal SIGCONT'
 set -euo pipefail
 
 if [[ "${2:-}" == */worker-${RANK_TO_STOP:-0}.json ]]; then kill -STOP $$; fi
