@@ -1,7 +1,8 @@
 # What makes builds fast: a compiler cache and a fast linker where they are installed, and files compiled in groups.
 
 # Configured for each compilation, so that it needs no configuration of the user's. Paths below the source folder are
-# hashed relative to the build folder, so that a clone elsewhere finds what this one has compiled.
+# hashed relative to the build folder, so that a clone elsewhere finds what this one has compiled; except files in groups
+# that use __FILE__, as tests do, because CMake names the files of a group by absolute paths.
 option(THINPIPE_CCACHE "Use ccache if it is installed" ON)
 if(THINPIPE_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
   find_program(THINPIPE_CCACHE_PROGRAM ccache)
