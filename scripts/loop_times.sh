@@ -15,7 +15,7 @@ if [ "${1:-}" = --runs ]; then runs=${2:?loop_times: --runs takes a number}; fi
 loops=(
   "trainer/synchronisers/topk.cc synchroniser_tests TopK*:*Conformance*topk_*in_process*"
   "trainer/synchronisers/quantised/ternary.cc core_tests Ternary*"
-  "harness/axis.cc harness_tests Axis*"
+  "harness/axis.cc harness_tests *Axis*:Exclude*:Repeat*"
   "netem/shape.cc netem_tests Shape*"
 )
 
