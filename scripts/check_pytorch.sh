@@ -58,6 +58,7 @@ if [ "$has_cuda" = True ]; then
 fi
 $smoke && exit
 pattern=$(IFS='|'; echo "${tests[*]}|resume_test")
-ctest --test-dir build/pytorch --output-on-failure -R "^($pattern)\$" --no-tests=error
+# Those that run in shards have a number behind their name.
+ctest --test-dir build/pytorch --output-on-failure -R "^($pattern)(\.[0-9]+)?\$" --no-tests=error
 # Against its own DistributedDataParallel: another version's kernels round otherwise.
 "$python" trainer/tests/ddp_test.py build/pytorch/thinpipe-trainer
