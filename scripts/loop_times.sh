@@ -25,6 +25,11 @@ trap 'if [ -s "$saved" ]; then cp -p "$saved" "$file"; fi; rm -f "$saved"' EXIT
 for loop in "${loops[@]}"; do
   read -r file program tests <<<"$loop"
   cmake --build --preset dev --target "$program" >/dev/null
+  # GoogleTest is content with a filter that no test matches.
+  "build/dev/$program" --gtest_list_tests --gtest_filter="$tests" | grep '^  ' >/dev/null || {
+    echo "loop_times: $program has no tests $tests" >&2
+    exit 1
+  }
   cp -p "$file" "$saved"
   times=()
   for ((run = 0; run < runs; ++run)); do
