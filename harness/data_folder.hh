@@ -1,4 +1,4 @@
-// Where the files are that come with the program: topologies/, experiments/, harness/schema/.
+// The folder of the files that come with the program: topologies/, experiments/, harness/schema/.
 #pragma once
 
 #include <filesystem>

@@ -1,4 +1,4 @@
-// How long a run's parts may take before the controller gives them up or goes on without more of them.
+// Limits on how long the controller waits for parts of a run.
 #pragma once
 
 #include <chrono>

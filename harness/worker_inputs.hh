@@ -31,7 +31,7 @@ class WorkerInputs {
   // One that makes a trace's communication again.
   WorkerCommand replaying(std::int64_t rank, const netem::Host& host, const std::filesystem::path& trace,
                           const std::filesystem::path& profile) const;
-  // One that measures what computing takes, for at most `longest`; the first writes it to `output`.
+  // A worker that measures its compute times for at most `longest`; rank 0 writes the profile to `output`.
   WorkerCommand profiling(std::int64_t rank, const netem::Host& host, Seconds longest,
                           const std::filesystem::path& output) const;
   // All workers in one process.

@@ -68,9 +68,9 @@ endmacro()
 set(THINPIPE_TEST_OPTIONS $<$<CONFIG:Release>:-O0>)
 
 # thinpipe_test(NAME SOURCES... LIBS... [HEADERS target] [SYSTEM] [MEASURED] [TIMEOUT seconds] [WHOLE [SHARDS n]]
-# [SLOW_CASES patterns...]): one GoogleTest program, compiled with the precompiled headers of `target`. Its cases are tests of their own in CTest, unless it is WHOLE: a process that loads LibTorch
-# takes a second to start, so that such a program is one test, or as many as it has shards; no case of it may skip.
-# SLOW_CASES are left to ./check.sh --full.
+# [SLOW_CASES patterns...]): one GoogleTest program, compiled with the precompiled headers of `target`. Its cases are
+# tests of their own in CTest, unless it is WHOLE: a process that loads LibTorch takes a second to start, so such a program
+# is one test, or as many as it has shards; no case of it may skip. SLOW_CASES are left to ./check.sh --full.
 function(thinpipe_test name)
   cmake_parse_arguments(ARG "SYSTEM;MEASURED;WHOLE" "HEADERS;TIMEOUT;SHARDS" "SOURCES;LIBS;SLOW_CASES" ${ARGN})
   if((ARG_SYSTEM AND NOT THINPIPE_SYSTEM_TESTS) OR (NOT ARG_SYSTEM AND NOT THINPIPE_UNIT_TESTS))

@@ -1,4 +1,4 @@
-// Where tests find what they use.
+// Paths of the files and programs that tests use.
 #pragma once
 
 #include <string>
