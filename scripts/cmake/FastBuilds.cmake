@@ -1,8 +1,7 @@
 # What makes builds fast: a compiler cache and a fast linker where they are installed, and files compiled in groups.
 
 # Configured for each compilation, so that it needs no configuration of the user's. Paths below the source folder are
-# hashed relative to the build folder, so that a clone elsewhere finds what this one has compiled; except files in groups
-# that use __FILE__, as tests do, because CMake names the files of a group by absolute paths.
+# hashed relative to the build folder, so that a clone elsewhere finds what this one has compiled.
 option(THINPIPE_CCACHE "Use ccache if it is installed" ON)
 if(THINPIPE_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
   find_program(THINPIPE_CCACHE_PROGRAM ccache)
@@ -34,26 +33,50 @@ endif()
 # do not cross folders, so two files of different folders may use the same local name.
 option(THINPIPE_UNITY "Compile the files of a folder in groups: fast from nothing, slow after an edit" OFF)
 set(THINPIPE_UNITY_FILES 16)
+
+# Call it when the target has all its sources; those with properties of their own are compiled on their own. CMake's
+# UNITY_BUILD would do, but its groups name their files by absolute paths, which __FILE__ in every GoogleTest case then
+# holds, and a clone in another folder would compile all tests again.
 function(thinpipe_compile_in_groups target)
   if(NOT THINPIPE_UNITY)
     return()
   endif()
-  set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
   get_target_property(sources ${target} SOURCES)
   list(SORT sources)
+  set(groups "")
   foreach(source IN LISTS sources)
-    if(NOT source MATCHES "\\.cc$")
+    thinpipe_has_properties(${source} alone)
+    if(alone OR NOT source MATCHES "\\.cc$")
       continue()
     endif()
-    get_filename_component(folder ${source} ABSOLUTE)
-    file(RELATIVE_PATH folder ${PROJECT_SOURCE_DIR} ${folder})
-    get_filename_component(folder ${folder} DIRECTORY)
+    get_filename_component(file ${source} ABSOLUTE)
+    file(RELATIVE_PATH file ${PROJECT_SOURCE_DIR} ${file})
+    get_filename_component(folder ${file} DIRECTORY)
     string(MAKE_C_IDENTIFIER "${folder}" folder)
     if(NOT DEFINED count_${folder})
       set(count_${folder} 0)
     endif()
     math(EXPR batch "${count_${folder}} / ${THINPIPE_UNITY_FILES}")
     math(EXPR count_${folder} "${count_${folder}} + 1")
-    set_source_files_properties(${source} PROPERTIES UNITY_GROUP "${folder}_${batch}")
+    list(APPEND groups ${folder}_${batch})
+    string(APPEND files_of_${folder}_${batch} "#include \"${file}\"\n")
+    list(REMOVE_ITEM sources ${source})
+  endforeach()
+  list(REMOVE_DUPLICATES groups)
+  foreach(group IN LISTS groups)
+    set(path ${CMAKE_CURRENT_BINARY_DIR}/groups/${target}/${group}.cc)
+    file(CONFIGURE OUTPUT ${path} CONTENT "${files_of_${group}}" @ONLY)  # leaves alone what would not change
+    list(APPEND sources ${path})
+  endforeach()
+  set_property(TARGET ${target} PROPERTY SOURCES ${sources})
+endfunction()
+
+function(thinpipe_has_properties source out)
+  set(${out} OFF PARENT_SCOPE)
+  foreach(name COMPILE_DEFINITIONS COMPILE_OPTIONS SKIP_PRECOMPILE_HEADERS)
+    get_source_file_property(value ${source} ${name})
+    if(value)
+      set(${out} ON PARENT_SCOPE)
+    endif()
   endforeach()
 endfunction()
