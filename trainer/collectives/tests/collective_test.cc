@@ -2,7 +2,11 @@
 #include "trainer/collectives/collective.hh"
 
 #include <atomic>
+#include <functional>
 #include <limits>
+#include <map>
+#include <mutex>
+#include <string>
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -38,17 +42,38 @@ class CollectiveTest : public ::testing::TestWithParam<World> {
   }
 };
 
+// Inputs and what must come of them, computed by the first worker of the first case that asks:
+// AddressSanitizer gives back to the kernel what large tensors took, and taking it again took most of this
+// program's time. Not to be changed.
+torch::Tensor once(const std::string& key, const std::function<torch::Tensor()>& make) {
+  static std::recursive_mutex mutex;
+  static std::map<std::string, torch::Tensor> made;
+  const std::lock_guard lock(mutex);
+  torch::Tensor& tensor = made[key];
+  if (!tensor.defined()) tensor = make();
+  return tensor;
+}
+
 // Element i of rank r: small integers, so that every dtype holds every partial sum exactly and the answer
 // does not depend on the order of summation. |value| <= 8.
 torch::Tensor input(int rank, std::int64_t elements, torch::ScalarType type) {
-  const torch::Tensor i = torch::arange(elements, torch::kInt64);
-  return (torch::remainder(i * (rank + 1) + rank, 17) - 8).to(type);
+  return once(fmt::format("input {} {} {}", rank, elements, c10::toString(type)), [&] {
+    const torch::Tensor i = torch::arange(elements, torch::kInt64);
+    return (torch::remainder(i * (rank + 1) + rank, 17) - 8).to(type);
+  });
 }
 
-std::vector<torch::Tensor> all_inputs(int world_size, std::int64_t elements, torch::ScalarType type) {
-  std::vector<torch::Tensor> out;
-  for (int r = 0; r < world_size; ++r) out.push_back(input(r, elements, type));
-  return out;
+// Of the inputs of `world_size` workers.
+torch::Tensor reduced(Reduction reduction, int world_size, std::int64_t elements, torch::ScalarType type) {
+  const bool sum = reduction == Reduction::sum;
+  const std::string key =
+      fmt::format("{} {} {} {}", sum ? "sum" : "max", world_size, elements, c10::toString(type));
+  return once(key, [&] {
+    std::vector<torch::Tensor> inputs;
+    for (int r = 0; r < world_size; ++r) inputs.push_back(input(r, elements, torch::kInt64));
+    const torch::Tensor all = torch::stack(inputs);
+    return (sum ? all.sum(0) : all.amax(0)).to(type);
+  });
 }
 
 std::string name(const char* operation, std::int64_t elements, torch::ScalarType type) {
@@ -59,10 +84,9 @@ TEST_P(CollectiveTest, AllReduceSums) {
   run([](Collective& net) {
     for (const torch::ScalarType type : reducible) {
       for (const std::int64_t elements : sizes()) {
-        torch::Tensor tensor = input(net.rank(), elements, type);
+        torch::Tensor tensor = input(net.rank(), elements, type).clone();
         net.all_reduce(tensor, Reduction::sum);
-        const torch::Tensor expected =
-            torch::stack(all_inputs(net.world_size(), elements, torch::kInt64)).sum(0).to(type);
+        const torch::Tensor expected = reduced(Reduction::sum, net.world_size(), elements, type);
         EXPECT_TRUE(torch::equal(tensor, expected)) << name("sum", elements, type);
       }
     }
@@ -73,10 +97,9 @@ TEST_P(CollectiveTest, AllReduceTakesTheMaximum) {
   run([](Collective& net) {
     for (const torch::ScalarType type : reducible) {
       for (const std::int64_t elements : sizes()) {
-        torch::Tensor tensor = input(net.rank(), elements, type);
+        torch::Tensor tensor = input(net.rank(), elements, type).clone();
         net.all_reduce(tensor, Reduction::max);
-        const torch::Tensor expected =
-            torch::stack(all_inputs(net.world_size(), elements, torch::kInt64)).amax(0).to(type);
+        const torch::Tensor expected = reduced(Reduction::max, net.world_size(), elements, type);
         EXPECT_TRUE(torch::equal(tensor, expected)) << name("max", elements, type);
       }
     }
@@ -84,21 +107,29 @@ TEST_P(CollectiveTest, AllReduceTakesTheMaximum) {
 }
 
 // Among them the extremes on all workers at once, whose sums need all the bits there are.
+torch::Tensor codes_of(int rank, int largest, std::int64_t elements) {
+  return once(fmt::format("codes {} {} {}", rank, largest, elements), [&] {
+    torch::Tensor codes = torch::empty(elements, torch::kInt8);
+    auto* const out = codes.data_ptr<std::int8_t>();
+    for (std::int64_t i = 0; i < elements; ++i) {
+      const std::int64_t some = (i * (3 * rank + 5) + i / 11) % (2 * largest + 1) - largest;
+      out[i] = static_cast<std::int8_t>(i % 5 == 0 ? largest : i % 5 == 1 ? -largest : some);
+    }
+    return codes;
+  });
+}
+
 TEST_P(CollectiveTest, SumsOfCodesAreExact) {
   run([](Collective& net) {
-    for (const int largest : {1, 2, 127 / net.world_size()}) {
+    const int n = net.world_size();
+    for (const int largest : {1, 2, 127 / n}) {
       for (const std::int64_t elements : {0, 1, 7, 8, 9, 257, 65535, 200'003}) {
-        const auto codes_of = [&](int rank) {
-          const torch::Tensor i = torch::arange(elements, torch::kInt64);
-          const torch::Tensor codes =
-              torch::remainder(i * (3 * rank + 5) + i.div(11, "floor"), 2 * largest + 1) - largest;
-          return torch::where(i.remainder(5) == 0, largest,
-                              torch::where(i.remainder(5) == 1, -largest, codes))
-              .to(torch::kInt8);
-        };
-        torch::Tensor expected = torch::zeros(elements, torch::kInt8);
-        for (int r = 0; r < net.world_size(); ++r) expected += codes_of(r);
-        torch::Tensor codes = codes_of(net.rank());
+        const torch::Tensor expected = once(fmt::format("sum of codes {} {} {}", n, largest, elements), [&] {
+          torch::Tensor sum = torch::zeros(elements, torch::kInt8);
+          for (int r = 0; r < n; ++r) sum += codes_of(r, largest, elements);
+          return sum;
+        });
+        torch::Tensor codes = codes_of(net.rank(), largest, elements).clone();
         net.all_reduce_codes(codes, largest, {});
         EXPECT_TRUE(torch::equal(codes, expected)) << name("sum of codes", elements, torch::kInt8) << largest;
       }
@@ -159,10 +190,20 @@ TEST_P(CollectiveTest, RoundedSumsAreIdenticalOnAllWorkers) {
   run([](Collective& net) {
     for (const torch::ScalarType type : floating) {
       for (const std::int64_t elements : sizes()) {
-        const torch::Tensor i = torch::arange(elements, torch::kFloat32);
-        torch::Tensor tensor = torch::sin(i * (net.rank() + 1) + 0.1 * net.rank()).to(type);
-        torch::Tensor exact = torch::zeros(elements, torch::kFloat64);
-        for (int r = 0; r < net.world_size(); ++r) exact += torch::sin(i * (r + 1) + 0.1 * r).to(type);
+        const auto sines_of = [&](int rank) {
+          return once(fmt::format("sines {} {} {}", rank, elements, c10::toString(type)), [&] {
+            const torch::Tensor i = torch::arange(elements, torch::kFloat32);
+            return torch::sin(i * (rank + 1) + 0.1 * rank).to(type);
+          });
+        };
+        const std::string key =
+            fmt::format("sum of sines {} {} {}", net.world_size(), elements, c10::toString(type));
+        const torch::Tensor exact = once(key, [&] {
+          torch::Tensor sum = torch::zeros(elements, torch::kFloat64);
+          for (int r = 0; r < net.world_size(); ++r) sum += sines_of(r);
+          return sum;
+        });
+        torch::Tensor tensor = sines_of(net.rank()).clone();
         net.all_reduce(tensor, Reduction::sum);
         EXPECT_TRUE(identical_on_all(net, tensor)) << name("sum", elements, type);
         // Each of N-1 additions of numbers below N errs by half a unit of the last place at most.
@@ -223,8 +264,7 @@ TEST_P(CollectiveTest, AllGatherConcatenatesInRankOrder) {
       for (const std::int64_t elements : sizes()) {
         for (const std::vector<std::int64_t>& counts : count_patterns(net.world_size(), elements)) {
           std::vector<torch::Tensor> inputs;
-          for (int r = 0; r < net.world_size(); ++r)
-            inputs.push_back((input(r, counts[r], torch::kInt64) + 8).to(type));
+          for (int r = 0; r < net.world_size(); ++r) inputs.push_back(input(r, counts[r], type) + 8);
           const torch::Tensor gathered = net.all_gather_v(inputs[net.rank()], counts);
           EXPECT_TRUE(torch::equal(gathered, torch::cat(inputs))) << name("all_gather_v", elements, type);
           EXPECT_EQ(gathered.scalar_type(), type);
@@ -267,7 +307,7 @@ TEST_P(CollectiveTest, BroadcastGivesEveryoneTheRootsTensor) {
   run([](Collective& net) {
     for (int root = 0; root < net.world_size(); ++root) {
       for (const std::int64_t elements : sizes()) {
-        torch::Tensor tensor = input(net.rank(), elements, torch::kFloat32);
+        torch::Tensor tensor = input(net.rank(), elements, torch::kFloat32).clone();
         net.broadcast(tensor, root);
         EXPECT_TRUE(torch::equal(tensor, input(root, elements, torch::kFloat32)))
             << elements << " from " << root;

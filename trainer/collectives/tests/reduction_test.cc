@@ -21,10 +21,11 @@ void sum_up(torch::ScalarType type, void* into, std::vector<const void*> parts, 
 // Every half against every 97th, in vectors and in the tail: the sum is the half nearest to the exact sum.
 TEST(Reduction, HalfSumsRoundToNearestEven) {
   constexpr unsigned values = 1U << 16U;
-  std::vector<c10::Half> left(values);
+  std::vector<c10::Half> all(values);
+  for (unsigned i = 0; i < values; ++i) all[i] = half_of_bits(i);
   std::vector<c10::Half> right(values);
   for (unsigned second = 0; second < values; second += 97) {
-    for (unsigned i = 0; i < values; ++i) left[i] = half_of_bits(i);
+    std::vector<c10::Half> left = all;
     std::fill(right.begin(), right.end(), half_of_bits(second));
     // An odd count leaves a tail.
     sum_up(torch::kFloat16, left.data(), {right.data()}, values - 1);
