@@ -137,10 +137,11 @@ EdgeBytes traced_bytes(const CommunicationTrace& trace, std::size_t worker, int 
 
 // What edges carry depends on which entries the workers have, so that a trace cannot but have it.
 TEST_F(ReplayRun, OfMergedEntriesIsOfWhatTheLiveRunPutOnTheLinks) {
-  const Json entries = {{"gathered", {{"synchroniser", {{"indices", "u16"}}}}},
-                        {"merged", {{"synchroniser", {{"indices", "merged"}}}}}};
-  const Json ways = {{"live", Json::object()},
-                     {"replayed", {{"mode", "replay"}, {"compute_profile", "a40"}}}};
+  const Json ways = {
+      {"gathered live", {{"synchroniser", {{"indices", "u16"}}}}},
+      {"merged live", {{"synchroniser", {{"indices", "merged"}}}}},
+      {"merged replayed",
+       {{"synchroniser", {{"indices", "merged"}}}, {"mode", "replay"}, {"compute_profile", "a40"}}}};
   const Json base = {{"mode", "live"},
                      {"topology", "three-switch"},
                      {"workers", 8},
@@ -148,12 +149,12 @@ TEST_F(ReplayRun, OfMergedEntriesIsOfWhatTheLiveRunPutOnTheLinks) {
                      {"dataset", {{"train_examples", 768}}},
                      {"synchroniser", {{"name", "topk"}, {"ratio", 0.1}}},
                      {"collective", {{"name", "island"}}}};
-  const auto result = run(small_replay(base), {{"entries", entries}, {"way", ways}});
+  const auto result = run(small_replay(base), {{"way", ways}});
   ASSERT_EQ(result.status.code, 0) << result.errors;
   std::map<std::string, Json> by_label;
   for (const Json& record : load_records(program_.results())) by_label[record.at("label")] = record;
-  const Json& live = by_label.at("merged, live");
-  const Json& replayed = by_label.at("merged, replayed");
+  const Json& live = by_label.at("merged live");
+  const Json& replayed = by_label.at("merged replayed");
   EXPECT_EQ(replayed.at("parameters_hash"), live.at("parameters_hash"));
   EXPECT_EQ(replayed.at("traffic").at("payload_bytes_per_worker"),
             live.at("traffic").at("payload_bytes_per_worker"));
@@ -175,7 +176,7 @@ TEST_F(ReplayRun, OfMergedEntriesIsOfWhatTheLiveRunPutOnTheLinks) {
     };
     const double wire_bytes = static_cast<double>(payload_bytes) / netem::goodput_of_cap;
     EXPECT_NEAR(bytes(live) / wire_bytes, 1, 0.1) << direction;
-    EXPECT_LT(bytes(live), 0.9 * bytes(by_label.at("gathered, live"))) << direction;
+    EXPECT_LT(bytes(live), 0.9 * bytes(by_label.at("gathered live"))) << direction;
     // Beside what it times it warms up.
     EXPECT_GT(bytes(replayed), 0.9 * wire_bytes / 12 * static_cast<double>(replayed_iterations)) << direction;
   }
@@ -232,8 +233,8 @@ TEST_F(ReplayRun, TakesTheTimesOfAProfileThatIsGiven) {
   ASSERT_TRUE(profile.processor);
   EXPECT_GT(profile.processor->start_s, 0);
 
-  profile.elapsed.compute_s = 0.25;
-  profile.elapsed.start_s = 2;
+  profile.elapsed.compute_s = 0.1;
+  profile.elapsed.start_s = 0.5;
   write_all(FileDescriptor::open(program_.folder() / "slow.json", O_WRONLY | O_CREAT),
             to_json(profile).dump(), "write a profile");
   const auto result =
@@ -245,12 +246,12 @@ TEST_F(ReplayRun, TakesTheTimesOfAProfileThatIsGiven) {
     const Json slow = *std::ranges::max_element(
         all, {}, [](const Json& record) { return record.at("train_time_s").get<double>(); });
     const Json& classes = slow.at("replay").at("classes");
-    EXPECT_GE(classes.at(0).at("mean_s").get<double>(), 2.25) << mode;
+    EXPECT_GE(classes.at(0).at("mean_s").get<double>(), 0.6) << mode;
     EXPECT_EQ(classes.at(0).at("steps"), 1) << mode;
-    EXPECT_GE(classes.at(1).at("mean_s").get<double>(), 0.25) << mode;
+    EXPECT_GE(classes.at(1).at("mean_s").get<double>(), 0.1) << mode;
   }
   // Of what is computed nothing depends on this machine.
-  EXPECT_LT(records("simulate").front().at("replay").at("classes").at(1).at("mean_s").get<double>(), 2);
+  EXPECT_LT(records("simulate").front().at("replay").at("classes").at(1).at("mean_s").get<double>(), 0.5);
 }
 
 TEST_F(ReplayRun, WithAProfileOfAnotherModelFailsNamingIt) {
