@@ -27,7 +27,7 @@ set(THINPIPE_CORE_SOURCES
 set(THINPIPE_CORE_TESTS
   tests/communication_thread_test.cc tests/heartbeat_test.cc tests/learning_rate_test.cc tests/packed_codes_test.cc
   tests/philox_test.cc tests/pickle_test.cc tests/safetensors_header_test.cc tests/straggler_test.cc
-  collectives/tests/ring_formula_test.cc collectives/tests/sigpipe_block_test.cc
+  collectives/tests/pipelined_test.cc collectives/tests/ring_formula_test.cc collectives/tests/sigpipe_block_test.cc
   collectives/tests/sparse_block_test.cc collectives/tests/tree_plan_test.cc
   datasets/tests/cifar_format_test.cc datasets/tests/epoch_permutation_test.cc datasets/tests/idx_format_test.cc
   datasets/tests/utf8_test.cc

@@ -2,7 +2,10 @@
 // once, and PeerWait sleeps until more can. Messages have no frames: both ends know what is to pass.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
+#include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -11,6 +14,14 @@
 #include "harness/support/file_descriptor.hh"
 
 namespace thinpipe::trainer {
+
+// How often PeerWait::sleep() has returned in this thread, and how often no byte went or came before it was
+// called again: an exchange that often wakes up for nothing spins.
+struct WakeUps {
+  std::uint64_t all = 0;
+  std::uint64_t for_nothing = 0;
+};
+WakeUps wake_ups_of_this_thread();
 
 class Peer {
  public:
@@ -43,7 +54,8 @@ class PeerWait {
   void to_receive(const Peer& peer) { add(peer, POLLIN); }
   void to_send(const Peer& peer) { add(peer, POLLOUT); }
 
-  // Forgets them afterwards. Throws Error naming them where none could go on for the whole time-out.
+  // Forgets them afterwards. Throws Error naming them where no byte went or came for the whole time-out, be
+  // it that none was ready, or that one was whom nothing was sent to.
   void sleep();
 
   // Whether as many bytes as were waited for are there: who receives whatever has come, a segment at a time,
@@ -51,9 +63,14 @@ class PeerWait {
   bool can_receive(const Peer& peer) const;
 
  private:
+  using Clock = std::chrono::steady_clock;
+
   void add(const Peer& peer, short event);
+  [[noreturn]] void give_up() const;
 
   double timeout_s_;
+  std::optional<std::uint64_t> passed_bytes_;  // by this thread, until sleep() was last called
+  Clock::time_point passed_at_;                // when it was called after some had passed
   std::vector<pollfd> awaited_;
   std::vector<int> ranks_;  // of awaited_
   std::vector<pollfd> ready_;

@@ -68,9 +68,9 @@ class RingAllReduce {
     return stream.total();
   }
 
-  // The own block; after it, what has come in.
+  // The own block; after it, what has come in, but for the last block, which the next worker had first.
   std::size_t ready_to_send() const {
-    return own_block_bytes_ + sums_.passed() + finals_.passed() - out_.passed();
+    return std::min(own_block_bytes_ + sums_.passed() + finals_.passed(), out_.total()) - out_.passed();
   }
 
   bool sum_up() {
