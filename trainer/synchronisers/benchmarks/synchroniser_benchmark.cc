@@ -12,6 +12,7 @@
 #include <chrono>
 #include <cstring>
 
+#include <ATen/Parallel.h>
 #include <benchmark/benchmark.h>
 #include <fmt/format.h>
 

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstring>
 
+#include <ATen/Parallel.h>
 #include <benchmark/benchmark.h>
 
 #include "trainer/philox.hh"

@@ -2,6 +2,7 @@
 // times. Prints its times as JSON.
 #include <chrono>
 
+#include <ATen/Parallel.h>
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
@@ -54,7 +55,7 @@ void sum(const std::string& way, const torch::Tensor& tensor, Collective& net) {
 }
 
 void work(const std::string& way, const Membership& membership, std::int64_t elements, int repetitions) {
-  torch::set_num_threads(1);
+  at::set_num_threads(1);
   const auto net = CollectiveRegistry::instance().make({{"name", is_ternary(way) ? "island" : way}},
                                                        Place{"--way", ""}, membership);
   const torch::Tensor tensor = torch::ones(elements);
