@@ -100,8 +100,7 @@ void PeerWait::sleep() {
 void PeerWait::give_up() const {
   std::vector<std::string> names;
   for (std::size_t i = 0; i < awaited_.size(); ++i) {
-    names.push_back(
-        fmt::format("{} rank {}", (awaited_[i].events & POLLIN) != 0 ? "from" : "to", ranks_[i]));
+    names.push_back(fmt::format("{} rank {}", (awaited_[i].events & POLLIN) != 0 ? "from" : "to", ranks_[i]));
   }
   throw Error(fmt::format("no byte {} for {} s", fmt::join(names, " or "), timeout_s_));
 }
