@@ -100,9 +100,9 @@ std::variant<Json, Outcome> ComputeProfiles::obtain(const Run& run, const Json& 
     fs::create_directory(work);
     progress.wait(what);
     std::optional<netem::Network> network;
-    if (!estimates) network.emplace(run.topology);
+    if (!estimates) network.emplace(run.topology, netem::Schedule{}, idle_cores_);
     const JobObserver observer{.event = [](std::int64_t /*rank*/, const Json& /*event*/) {},
-                               .tick = [&](WorkerControl&) { progress.tick(); }};
+                               .tick = [&](WorkerControl&, Seconds) { progress.tick(); }};
     Outcome outcome = executor.execute(
         {.workers = estimates ? estimating(run, device, output, work)
                               : measuring(run, *network, starting_weights, limits.profiling, output, work),

@@ -8,14 +8,15 @@
 #include "harness/made_once.hh"
 #include "harness/run_plan.hh"
 #include "harness/time_limits.hh"
+#include "netem/awake_cores.hh"
 
 namespace thinpipe {
 
 class ComputeProfiles {
  public:
   // `fresh`: measure anew, once, even where a profile is kept from earlier.
-  ComputeProfiles(std::filesystem::path folder, bool fresh, StopSignals& stop)
-      : profiles_(std::move(folder), "a compute profile", fresh, stop) {}
+  ComputeProfiles(std::filesystem::path folder, bool fresh, netem::IdleCores idle_cores, StopSignals& stop)
+      : profiles_(std::move(folder), "a compute profile", fresh, stop), idle_cores_(idle_cores) {}
 
   // {"path", "hash" (of the file), "origin", "device", "concurrent_workers"}; or the outcome of a measurement
   // or an estimate that did not complete. `starting_weights`: a path, or null.
@@ -24,6 +25,7 @@ class ComputeProfiles {
 
  private:
   MadeOnce profiles_;
+  netem::IdleCores idle_cores_;
 };
 
 }  // namespace thinpipe

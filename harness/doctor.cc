@@ -24,12 +24,15 @@
 #include "netem/paths.hh"
 #include "netem/probe.hh"
 #include "netem/route.hh"
+#include "netem/wake_ups.hh"
 
 namespace thinpipe {
 namespace {
 
 // Below this share of its caps, a machine is too slow for a topology.
 constexpr double enough_of_caps = 0.97;
+// What the shortest burst of a shaper makes up for.
+constexpr double latest_wake_up_s = 100e-6;
 
 Finding examine_qdisc(const std::string& kind, bool needed, const std::string& use) {
   Finding finding{.name = "qdisc " + kind, .needed = needed};
@@ -116,12 +119,31 @@ Finding examine_processors(const netem::Network& network) {
   return finding;
 }
 
-std::vector<Finding> examine_topology(const netem::Topology& topology) {
+// As runs have it, and as it is without.
+Finding examine_wake_ups() {
+  constexpr int sleeps = 200;
+  const auto told = [](const netem::WakeUps& wake_ups) {
+    return fmt::format("{:.0f} us late, 99 % within {:.0f} us", 1e6 * wake_ups.quantile_s(0.5),
+                       1e6 * wake_ups.quantile_s(0.99));
+  };
+  const netem::WakeUps asleep = netem::measure_wake_ups(sleeps);
+  const netem::AwakeCores awake_cores;
+  const netem::WakeUps awake = netem::measure_wake_ups(sleeps);
+  return {.name = "wake-ups",
+          .ok = awake.quantile_s(0.5) <= latest_wake_up_s,
+          .found = fmt::format("who sleeps is woken up {}; while processors are kept awake, as in runs, {}",
+                               told(asleep), told(awake)),
+          .remedy =
+              "end what else runs here; a virtual machine's host may be busy: shapers are as late, and "
+              "links slower than their caps"};
+}
+
+std::vector<Finding> examine_topology(const netem::Topology& topology, netem::IdleCores idle_cores) {
   Finding built{.name = "virtual network", .needed = true};
   std::vector<Finding> out;
   try {
     const auto started = std::chrono::steady_clock::now();
-    const netem::Network network(topology);
+    const netem::Network network(topology, {}, idle_cores);
     const double took_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
     built.ok = network.congestion_control() == netem::route_congestion_control || network.hosts().size() < 2;
     built.found = fmt::format("{} with {} hosts built in {:.0f} ms; its sockets use {}", topology.name,
@@ -200,7 +222,7 @@ std::optional<std::string> own_cgroup(const std::string& proc) {
 
 }  // namespace
 
-std::vector<Finding> examine_network(const netem::Topology& topology) {
+std::vector<Finding> examine_network(const netem::Topology& topology, netem::IdleCores idle_cores) {
   std::vector<Finding> out = {
       {.name = "user namespaces",
        .ok = true,
@@ -212,7 +234,8 @@ std::vector<Finding> examine_network(const netem::Topology& topology) {
   out.push_back(examine_qdisc("netem", false, "delay, jitter, loss, duplication, reordering"));
   out.push_back(examine_qdisc("fq", false, "pacing per flow, as bbr likes it"));
   out.push_back(examine_congestion_controls());
-  std::ranges::move(examine_topology(topology), std::back_inserter(out));
+  out.push_back(examine_wake_ups());
+  std::ranges::move(examine_topology(topology, idle_cores), std::back_inserter(out));
   out.push_back(examine_priorities());
   return out;
 }

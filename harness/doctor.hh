@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "harness/support/json_object.hh"
+#include "netem/awake_cores.hh"
 #include "netem/topology.hh"
 
 namespace thinpipe {
@@ -18,8 +19,9 @@ struct Finding {
 };
 
 // Inside a sandbox: user namespaces (which are there, or this would not run), queueing disciplines,
-// congestion controls, the topology itself, its caps all filled at once, and priorities.
-std::vector<Finding> examine_network(const netem::Topology& topology);
+// congestion controls, how late sleepers wake up, the topology itself, its caps all filled at once, and
+// priorities.
+std::vector<Finding> examine_network(const netem::Topology& topology, netem::IdleCores idle_cores);
 
 // The worker program and its libraries, accelerators and data sets, as it reports them.
 std::vector<Finding> examine_trainer();

@@ -6,11 +6,12 @@
 
 namespace thinpipe {
 
-LiveNetwork::LiveNetwork(const Run& run)
-    : network_(run.topology, run.schedule),
+LiveNetwork::LiveNetwork(const Run& run, netem::IdleCores idle_cores)
+    : network_(run.topology, run.schedule, idle_cores),
       conductor_(network_, run.schedule),
       links_(network_, conductor_),
-      machine_before_(read_processor_time()) {
+      machine_before_(read_processor_time()),
+      kept_awake_(network_.keeps_cores_awake()) {
   if (run.needs_network()) monitor_.emplace(network_);
 }
 
@@ -27,9 +28,10 @@ void LiveNetwork::begin(double now_s) {
   conductor_.begin(now_s);
 }
 
-Json LiveNetwork::tick(double now_s) {
+Json LiveNetwork::tick(double now_s, double late_s) {
   Json changes = Json::array();
   if (!monitor_) return changes;
+  wake_ups_.add(late_s);
   if (conductor_.is_due(now_s)) changes = make_changes(now_s);
   monitor_->sample();
   return changes;
@@ -61,10 +63,16 @@ void LiveNetwork::end() {
 
 Json LiveNetwork::fidelity() {
   if (!monitor_) return nullptr;
+  network_.let_cores_sleep();  // before processor time is read: it is the run's
   std::vector<netem::Check> checks = monitor_->verdict().checks;
   checks.push_back(check_other_programs(
       share_of_others(machine_before_, read_processor_time(), std::thread::hardware_concurrency())));
   return netem::to_json(netem::judge(std::move(checks)));
+}
+
+Json LiveNetwork::idle_cores() const {
+  if (!monitor_) return nullptr;
+  return {{"kept_awake", kept_awake_}, {"wake_ups", wake_ups_.to_json()}};
 }
 
 }  // namespace thinpipe

@@ -12,13 +12,14 @@
 #include "netem/conductor.hh"
 #include "netem/monitor.hh"
 #include "netem/network.hh"
+#include "netem/wake_ups.hh"
 
 namespace thinpipe {
 
 class LiveNetwork {
  public:
   // Builds it. `run` must outlive this.
-  explicit LiveNetwork(const Run& run);
+  LiveNetwork(const Run& run, netem::IdleCores idle_cores);
 
   const netem::Host& host(std::int64_t rank) const;
   std::string congestion_control() const { return network_.congestion_control(); }
@@ -30,9 +31,10 @@ class LiveNetwork {
   // run's schedule says.
   void begin(double now_s);
 
-  // Makes the changes that are due, and samples the links. Returns what was changed, as it is recorded but
-  // for how far training was. Throws Error where a change cannot be made.
-  Json tick(double now_s);
+  // Makes the changes that are due, and samples the links. late_s: how long after it was due the caller woke
+  // up to call this. Returns what was changed, as it is recorded but for how far training was. Throws Error
+  // where a change cannot be made.
+  Json tick(double now_s, double late_s);
 
   // The share of its cap that the busiest direction uses; see LinkMeter.
   std::optional<double> use_since_last();
@@ -47,8 +49,12 @@ class LiveNetwork {
   Json wire_bytes() const { return links_.wire_bytes(); }
   Json utilisation(double train_time_s) const { return links_.utilisation(train_time_s); }
 
-  // Of the time since it was built; null where no network is emulated.
+  // Of the time since it was built; null where no network is emulated. Once, when its workers have ended:
+  // lets processors sleep.
   Json fidelity();
+
+  // {"kept_awake", "wake_ups": see netem/wake_ups.hh}; null where no network is emulated.
+  Json idle_cores() const;
 
  private:
   Json make_changes(double now_s);
@@ -58,6 +64,8 @@ class LiveNetwork {
   LinkMeter links_;
   std::optional<netem::Monitor> monitor_;  // none where no network is emulated
   ProcessorTime machine_before_;
+  bool kept_awake_;
+  netem::WakeUps wake_ups_;  // of the controller, while the network stood
   bool ended_ = false;
 };
 

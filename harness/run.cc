@@ -131,7 +131,7 @@ class RunInProgress {
   }
 
   void build_network() {
-    network_.emplace(run_);
+    network_.emplace(run_, context_.idle_cores);
     provenance_["congestion_control"] = network_->congestion_control();
     log_->info("built the network {}: {} workers", run_.topology.name, run_.workers);
   }
@@ -149,7 +149,7 @@ class RunInProgress {
     }
     return context_.executor.execute(
         job, {.event = [this](std::int64_t rank, const Json& event) { hear(rank, event); },
-              .tick = [this](WorkerControl& workers) { tick(workers); }});
+              .tick = [this](WorkerControl& workers, Seconds late) { tick(workers, late); }});
   }
 
   // On the screen and in the log.
@@ -221,9 +221,9 @@ class RunInProgress {
     return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
   }
 
-  void tick(WorkerControl& workers) {
+  void tick(WorkerControl& workers, Seconds late) {
     if (network_) {
-      for (Json& change : network_->tick(now_s())) note_change(std::move(change));
+      for (Json& change : network_->tick(now_s(), late.count())) note_change(std::move(change));
       if (const auto use = network_->use_since_last()) context_.progress.link_use(*use);
     }
     for (const std::string& line :
@@ -323,6 +323,7 @@ class RunInProgress {
              {{"stall_timeout_s", context_.limits.stall.count()},
               {"hang_timeout_s", context_.limits.silence.count()},
               {"profiling_time_s", context_.limits.profiling.count()}}},
+            {"idle_cores", network_ ? network_->idle_cores() : Json(nullptr)},
             {"starting_weights", starting_weights_},
             {"train_time_s", train_time_s()},
             {"iterations", replayed_ ? replayed_->at("iterations") : Json(measurements_.iterations())},

@@ -13,6 +13,7 @@
 #include "harness/starting_weights.hh"
 #include "harness/support/log.hh"
 #include "harness/time_limits.hh"
+#include "netem/awake_cores.hh"
 
 namespace thinpipe {
 
@@ -25,6 +26,7 @@ struct RunContext {
   std::filesystem::path results;  // the experiment's folder
   std::vector<std::string> command_line;
   TimeLimits limits;
+  netem::IdleCores idle_cores;
   std::string log_level;  // of support/log.hh
   Executor& executor;
   StartingWeights& weights;

@@ -44,7 +44,7 @@ std::variant<Json, Outcome> StartingWeights::obtain(const Run& run, Executor& ex
                                      progress.hear(event);
                                      if (event.contains("test_accuracy")) accuracy = event["test_accuracy"];
                                    },
-                               .tick = [&](WorkerControl&) { progress.tick(); }};
+                               .tick = [&](WorkerControl&, Seconds) { progress.tick(); }};
     const fs::path log = folder / (name + ".log");
     Outcome outcome = executor.execute(
         {.workers = {{.command = "pretrain", .input = input, .log = log}}, .limits = limits}, observer);

@@ -40,7 +40,7 @@ class Sweep {
         stop_(stop),
         executor_(trainer.path(), stop),
         weights_(options.results / "starting-weights", options.fresh, stop),
-        profiles_(options.results / "compute-profiles", options.fresh, stop),
+        profiles_(options.results / "compute-profiles", options.fresh, options.idle_cores, stop),
         progress_(runs.size()) {}
 
   SweepResult run() {
@@ -116,6 +116,7 @@ class Sweep {
                                              .results = options_.results,
                                              .command_line = options_.command_line,
                                              .limits = options_.limits,
+                                             .idle_cores = options_.idle_cores,
                                              .log_level = options_.log_level,
                                              .executor = executor_,
                                              .weights = weights_,

@@ -10,6 +10,7 @@
 #include "harness/run_plan.hh"
 #include "harness/signals.hh"
 #include "harness/time_limits.hh"
+#include "netem/awake_cores.hh"
 
 namespace thinpipe {
 
@@ -20,6 +21,7 @@ struct SweepOptions {
   bool retry_failed = false;      // do again what has failed
   bool retry_degraded = false;    // do again what the network did not carry faithfully
   TimeLimits limits;
+  netem::IdleCores idle_cores = netem::IdleCores::kept_awake;
   std::string log_level = "info";  // of the logs in each run's folder
   std::vector<std::string> command_line;
 };

@@ -57,13 +57,15 @@ void check_kernel(const Topology& topology, const Schedule& schedule) {
   trial.run([&] { check_kernel_shapes(NetlinkSocket(), shape_of(*impaired)); });
 }
 
-Network::Network(const Topology& topology, const Schedule& schedule) : topology_(topology) {
+Network::Network(const Topology& topology, const Schedule& schedule, IdleCores idle_cores)
+    : topology_(topology) {
   check_kernel(topology_, schedule);
   hosts_ = make_hosts(topology_);
   if (topology.kind == TopologyKind::loopback) return;
   fabric_ = std::make_unique<Fabric>(topology_, schedule, hosts_);
   congestion_control_ = congestion_control_between(hosts_);
   frames_lost_in_construction_ = fabric_->frames_lost();
+  if (idle_cores == IdleCores::kept_awake) awake_cores_.emplace();
 }
 
 Network::~Network() = default;

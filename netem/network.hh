@@ -3,10 +3,12 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "netem/awake_cores.hh"
 #include "netem/counters.hh"
 #include "netem/host.hh"
 #include "netem/schedule.hh"
@@ -33,12 +35,18 @@ class Network {
   // Builds the topology and checks it: every shaper is read back, every pair of neighbouring ranks opens a
   // connection. Needs a sandbox (see sandbox.hh) unless the topology is of kind loopback. Throws Error naming
   // the attempt. The network can become all that the schedule asks for, but does nothing of it by itself.
-  explicit Network(const Topology& topology, const Schedule& schedule = {});
+  // While it stands, it keeps processors awake unless told not to; none does on loopback.
+  explicit Network(const Topology& topology, const Schedule& schedule = {},
+                   IdleCores idle_cores = IdleCores::kept_awake);
   ~Network();
   Network(const Network&) = delete;
   Network& operator=(const Network&) = delete;
 
   const Topology& topology() const { return topology_; }
+
+  bool keeps_cores_awake() const { return awake_cores_.has_value(); }
+  // From here on; what keeping them awake took is then this process's own processor time.
+  void let_cores_sleep() { awake_cores_.reset(); }
 
   // In the topology's order, which is the order of ranks.
   const std::vector<Host>& hosts() const { return hosts_; }
@@ -77,6 +85,7 @@ class Network {
       fabric_;  // after hosts_: its devices go before the namespaces that hold their peers
   std::string congestion_control_;
   std::uint64_t frames_lost_in_construction_ = 0;
+  std::optional<AwakeCores> awake_cores_;
 };
 
 }  // namespace thinpipe::netem

@@ -37,6 +37,7 @@ void TopologyChoice::add_to(CLI::App& command) {
   command.add_option("--set", overrides, "Cap the bottlenecks otherwise, as in 'bottleneck.rate=1 Gbit/s'")
       ->type_name("PATH=VALUE")
       ->allow_extra_args(false);
+  command.add_flag("--let-cores-sleep", let_cores_sleep, let_cores_sleep_effect);
 }
 
 netem::Topology TopologyChoice::load() const {

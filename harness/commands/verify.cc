@@ -41,7 +41,7 @@ std::string format(const std::vector<netem::Measurement>& measurements) {
 int verify(const VerifyOptions& options, const std::vector<std::string>& arguments) {
   const netem::Topology topology = options.topology.load();
   if (!netem::inside_sandbox()) return netem::run_in_sandbox(arguments);
-  const netem::Network network(topology);
+  const netem::Network network(topology, {}, options.topology.idle_cores());
   const bool watched = ::isatty(STDERR_FILENO) != 0;
   const auto measurements =
       netem::verify(network, options.quick ? netem::VerificationEffort::quick() : netem::VerificationEffort{},
@@ -52,6 +52,7 @@ int verify(const VerifyOptions& options, const std::vector<std::string>& argumen
   if (options.json) {
     Json out = to_json(measurements);
     out["topology"] = to_json(topology);
+    out["idle_cores"] = {{"kept_awake", network.keeps_cores_awake()}};
     out["machine"] = describe_program_and_machine();
     fmt::print("{}\n", out.dump(2));
   } else {

@@ -48,7 +48,8 @@ class WorkerControl {
 // What the executor tells while workers run. What these throw ends the job and passes through execute().
 struct JobObserver {
   std::function<void(std::int64_t rank, const Json& event)> event;
-  std::function<void(WorkerControl& workers)> tick;
+  // Every Job::tick_period; late: how long after it was due.
+  std::function<void(WorkerControl& workers, Seconds late)> tick;
 };
 
 struct Failure {

@@ -99,7 +99,7 @@ class LocalJob : public WorkerControl {
     watch_for_stop();
     watch_for_stall();
     watch_heartbeats();
-    tick();
+    tick({});
     loop_.run();
     return *outcome_;
   }
@@ -235,11 +235,11 @@ class LocalJob : public WorkerControl {
     });
   }
 
-  void tick() {
-    observer_.tick(*this);
+  void tick(Seconds late) {
+    observer_.tick(*this, late);
     tick_.expires_after(job_.tick_period);
     tick_.async_wait([this](const auto& error) {
-      if (!error) tick();
+      if (!error) tick(Clock::now() - tick_.expiry());
     });
   }
 

@@ -1,0 +1,94 @@
+#include "netem/awake_cores.hh"
+
+#include <cerrno>
+#include <csignal>
+#include <ctime>
+#include <thread>
+#include <vector>
+
+#include <fcntl.h>
+#include <sched.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "harness/support/exception.hh"
+
+namespace thinpipe::netem {
+namespace {
+
+std::vector<int> usable_processors() {
+  cpu_set_t usable;
+  CPU_ZERO(&usable);
+  system_call("ask which processors are usable", ::sched_getaffinity(0, sizeof usable, &usable));
+  std::vector<int> out;
+  for (int i = 0; i < CPU_SETSIZE; ++i) {
+    if (CPU_ISSET(i, &usable)) out.push_back(i);
+  }
+  return out;
+}
+
+[[noreturn]] void spin() {
+  while (true) {
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    asm volatile("yield");
+#endif
+  }
+}
+
+// Where the kernel shares processors among sessions first, the class and niceness of a process count only
+// within its own. Who may not do so once more so soon tries again.
+void give_session_the_smallest_share() {
+  const int file = ::open("/proc/self/autogroup", O_WRONLY | O_CLOEXEC);
+  if (file < 0) return;  // a kernel without
+  for (int i = 0; i < 100 && ::write(file, "19", 2) < 0 && errno == EAGAIN; ++i) {
+    const timespec pause{.tv_sec = 0, .tv_nsec = 20'000'000};
+    ::nanosleep(&pause, nullptr);
+  }
+  ::close(file);
+}
+
+// Whatever of it this machine refuses, the rest still holds: spinning at the lowest priority that it grants.
+[[noreturn]] void keep_awake(const std::vector<int>& processors, pid_t parent) {
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (::getppid() != parent) ::_exit(0);
+  ::close_range(0, ~0U, 0);  // who waits for the end of a pipe must not wait for this
+  ::prctl(PR_SET_NAME, "awake-cores");
+  ::setsid();
+  ::setpriority(PRIO_PROCESS, 0, 19);
+  const sched_param none{};
+  ::sched_setscheduler(0, SCHED_IDLE, &none);
+  give_session_the_smallest_share();
+  std::vector<std::thread> threads;
+  for (const int processor : processors) {
+    threads.emplace_back([processor] {
+      cpu_set_t only;
+      CPU_ZERO(&only);
+      CPU_SET(processor, &only);
+      ::sched_setaffinity(0, sizeof only, &only);
+      spin();
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  ::_exit(0);
+}
+
+}  // namespace
+
+AwakeCores::AwakeCores() {
+  const std::vector<int> processors = usable_processors();
+  const pid_t parent = ::getpid();
+  pid_ = system_call("fork to keep processors awake", ::fork());
+  if (pid_ == 0) keep_awake(processors, parent);
+}
+
+AwakeCores::~AwakeCores() {
+  ::kill(pid_, SIGKILL);
+  while (::waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) {
+  }
+}
+
+}  // namespace thinpipe::netem

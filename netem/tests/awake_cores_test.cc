@@ -1,0 +1,97 @@
+#include "netem/awake_cores.hh"
+
+#include <chrono>
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sched.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "harness/support/file_descriptor.hh"
+
+namespace thinpipe::netem {
+namespace {
+
+using std::chrono::milliseconds;
+using ::testing::Each;
+
+// Of each thread of a process; empty once it is gone, or a zombie that nobody has reaped.
+std::vector<int> policies_of(pid_t pid) {
+  std::vector<int> out;
+  std::error_code gone;
+  for (const auto& task : std::filesystem::directory_iterator(fmt::format("/proc/{}/task", pid), gone)) {
+    std::ifstream file(task.path() / "stat");
+    std::string stat;
+    std::getline(file, stat);
+    if (stat.find(") Z ") != std::string::npos || stat.empty()) continue;
+    out.push_back(::sched_getscheduler(std::stoi(task.path().filename())));
+  }
+  return out;
+}
+
+bool becomes_true(const std::function<bool()>& condition) {
+  for (int i = 0; i < 500; ++i) {
+    if (condition()) return true;
+    std::this_thread::sleep_for(milliseconds(20));
+  }
+  return false;
+}
+
+std::size_t processors() {
+  cpu_set_t usable;
+  CPU_ZERO(&usable);
+  EXPECT_EQ(::sched_getaffinity(0, sizeof usable, &usable), 0);
+  return static_cast<std::size_t>(CPU_COUNT(&usable));
+}
+
+TEST(AwakeCores, HasAThreadOfTheIdleClassForEachProcessor) {
+  const AwakeCores awake;
+  EXPECT_TRUE(becomes_true([&] { return policies_of(awake.pid()).size() == processors() + 1; }));
+  EXPECT_THAT(policies_of(awake.pid()), Each(SCHED_IDLE));
+}
+
+TEST(AwakeCores, EndsWithItsOwner) {
+  pid_t pid = 0;
+  {
+    const AwakeCores awake;
+    pid = awake.pid();
+  }
+  EXPECT_TRUE(policies_of(pid).empty());
+}
+
+// An owner that is killed has no time to end it.
+TEST(AwakeCores, EndsWithItsOwnersProcess) {
+  Pipe told = Pipe::create();
+  const pid_t owner = ::fork();
+  if (owner == 0) {
+    const AwakeCores awake;
+    const pid_t pid = awake.pid();
+    if (::write(told.write_end.get(), &pid, sizeof pid) != sizeof pid) ::_exit(1);
+    ::raise(SIGKILL);
+  }
+  pid_t pid = 0;
+  ASSERT_EQ(::read(told.read_end.get(), &pid, sizeof pid), static_cast<ssize_t>(sizeof pid));
+  ::waitpid(owner, nullptr, 0);
+  EXPECT_TRUE(becomes_true([&] { return policies_of(pid).empty(); }));
+}
+
+// Who waits for the end of a pipe whose other end this process has closed, waits for nothing.
+TEST(AwakeCores, HoldsNoDescriptor) {
+  Pipe pipe = Pipe::create();
+  const AwakeCores awake;
+  pipe.write_end.reset();
+  char byte = 0;
+  EXPECT_EQ(::read(pipe.read_end.get(), &byte, 1), 0);
+}
+
+}  // namespace
+}  // namespace thinpipe::netem

@@ -1,0 +1,49 @@
+#!/usr/bin/env bash
+# What keeping idle processors awake gives and costs here, measured with and without. Nothing else should run.
+#
+#   scripts/awake_cores.sh            how late sleepers wake up; goodput at three caps; how long a training takes
+#   scripts/awake_cores.sh --runs 5   the training so many times each (3), in turns, and the medians
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+runs=3
+if [ "${1:-}" = --runs ]; then runs=${2:?awake_cores: --runs takes a number}; fi
+thinpipe=build/release/thinpipe
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+
+"$thinpipe" doctor | grep 'wake-ups' || true  # its status is another question
+
+goodput() {
+  "$thinpipe" verify three-switch --quick --json --set "bottleneck.rate=$1" "${@:2}" >"$folder/verify.json" || true
+  python3 - "$folder/verify.json" <<'PYTHON'
+import json, sys
+answer = json.load(open(sys.argv[1]))
+ratios = [m["measured"] / m["asked"] for m in answer["measurements"] if m["what"] == "goodput of one flow"]
+off = [f"{m['subject']} {m['what']}" for m in answer["measurements"] if not m["ok"]]
+print(f"{min(ratios):.3f} to {max(ratios):.3f}, {answer['verdict']}" + (f" ({'; '.join(off)})" if off else ""))
+PYTHON
+}
+for rate in '100 Mbit/s' '500 Mbit/s' '1 Gbit/s'; do
+  printf 'one flow at %s, over what the cap allows: awake %s\n' "$rate" "$(goodput "$rate")"
+  printf 'one flow at %s, over what the cap allows: may sleep %s\n' "$rate" "$(goodput "$rate" --let-cores-sleep)"
+done
+
+# Of much computing and little to exchange.
+training() {
+  "$thinpipe" run experiments/quickstart.json --only 'topk 0.01' --set 'bottleneck.rate=1 Gbit/s' \
+    --set training.epochs=null --set training.iterations=100 --results "$folder/$1" --fresh "${@:2}" >/dev/null 2>"$folder/errors" ||
+    { cat "$folder/errors" >&2; exit 1; }
+  python3 -c 'import glob, json, sys; print(json.load(open(glob.glob(sys.argv[1] + "/*/*/run.json")[0]))["train_time_s"])' "$folder/$1"
+}
+for ((run = 0; run < runs; ++run)); do
+  training awake >>"$folder/awake.times"
+  training asleep --let-cores-sleep >>"$folder/asleep.times"
+done
+python3 - "$folder" <<'PYTHON'
+import statistics, sys
+awake, asleep = ([float(line) for line in open(f"{sys.argv[1]}/{name}.times")] for name in ("awake", "asleep"))
+print(f"training, train time over that where processors may sleep: "
+      f"{statistics.median(awake) / statistics.median(asleep):.4f} "
+      f"(awake {sorted(awake)}, may sleep {sorted(asleep)}, in s)")
+PYTHON
