@@ -10,6 +10,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <poll.h>
 #include <sched.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
@@ -102,9 +103,11 @@ int supervise(pid_t child, pid_t reaped, const PassedSignals& signals, Terminal 
   try {
     system_call("ask to die with the outer process", ::prctl(PR_SET_PDEATHSIG, SIGKILL));
     char byte = 0;
-    // Only an outer process that lives after the line above writes; end of file means that it died or gave
-    // up.
+    // End of file means that the outer process died or gave up. It may also have written and then died before
+    // the line above took effect: as long as it lives it holds its end open until the program runs.
     if (::read(go.read_end.get(), &byte, 1) != 1) ::_exit(1);
+    pollfd outer{.fd = go.read_end.get(), .events = 0, .revents = 0};
+    if (::poll(&outer, 1, 0) != 0) ::_exit(1);
     go.read_end.reset();
     // Out of the terminal's foreground group, or Ctrl-C would arrive twice: from the terminal and passed on.
     if (terminal == Terminal::controlled) system_call("make a process group", ::setpgid(0, 0));
@@ -188,8 +191,9 @@ int run_in_sandbox(const std::vector<std::string>& arguments, Terminal terminal)
   } catch (const std::system_error& error) {
     failure = error.what();
   }
-  go = {};
+  if (!failure.empty()) go = {};
   const std::string report_text = read_to_end(report.read_end, "hear from the sandbox");
+  go = {};
   if (failure.empty()) failure = report_text;
   const int code = supervise(child, child, signals, terminal);
   if (!failure.empty()) throw Error(explain_refusal(failure, "/proc"));

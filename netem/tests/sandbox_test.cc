@@ -5,6 +5,7 @@
 #include <csignal>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <thread>
 
 #include <fcntl.h>
@@ -13,6 +14,8 @@
 #include <gtest/gtest.h>
 #include <poll.h>
 #include <sys/prctl.h>
+#include <sys/ptrace.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "harness/support/child_process.hh"
@@ -31,10 +34,14 @@ struct Helper {
   Pipe output = Pipe::create();
   ChildProcess process;
 
-  explicit Helper(std::vector<std::string> arguments)
+  explicit Helper(
+      std::vector<std::string> arguments, const std::function<void()>& before_exec = [] {})
       : process({.arguments = with_path(std::move(arguments)),
                  .standard_output = output.write_end.get(),
-                 .before_exec = [] { system_call("make a process group", ::setpgid(0, 0)); }}) {
+                 .before_exec = [&] {
+                   system_call("make a process group", ::setpgid(0, 0));
+                   before_exec();
+                 }}) {
     output.write_end.reset();
   }
 
@@ -93,6 +100,39 @@ TEST(SandboxTest, KillingTheOuterProcessLeavesNoProcess) {
   pollfd end{.fd = helper.output.read_end.get(), .events = POLLIN, .revents = 0};
   ASSERT_EQ(::poll(&end, 1, 2000), 1) << "a process lives on 2 s after its controller was killed";
   EXPECT_EQ(helper.line(), "");
+}
+
+std::string state_of(pid_t pid) {
+  const std::string stat = read_file("/proc/" + std::to_string(pid) + "/stat");
+  return stat.substr(stat.rfind(") ") + 2, 1);
+}
+
+// On a busy machine the first process inside may not have begun when the outer one is killed. Here it is held
+// by a tracer meanwhile.
+TEST(SandboxTest, KillingTheOuterProcessBeforeTheFirstInsideBeganLeavesNoProcess) {
+  Helper helper({"leave-orphans"}, [] { system_call("be traced", ::ptrace(PTRACE_TRACEME, 0, 0, 0)); });
+  const pid_t outer = helper.process.pid();
+  int status = 0;
+  ASSERT_EQ(::waitpid(outer, &status, 0), outer);
+  ASSERT_TRUE(WIFSTOPPED(status));
+  system_call("trace children",
+              ::ptrace(PTRACE_SETOPTIONS, outer, 0, PTRACE_O_TRACEFORK | PTRACE_O_TRACECLONE));
+  system_call("continue", ::ptrace(PTRACE_CONT, outer, 0, 0));
+  ASSERT_EQ(::waitpid(outer, &status, 0), outer);
+  ASSERT_TRUE(WIFSTOPPED(status) && WSTOPSIG(status) == SIGTRAP) << status;
+  unsigned long inner = 0;
+  system_call("ask for the child", ::ptrace(PTRACE_GETEVENTMSG, outer, 0, &inner));
+  system_call("continue", ::ptrace(PTRACE_CONT, outer, 0, 0));
+  ASSERT_EQ(::waitpid(static_cast<pid_t>(inner), &status, __WALL), static_cast<pid_t>(inner));
+  // It has done its part once it sleeps for good, waiting to hear from inside.
+  for (int asleep = 0; asleep < 20; asleep = state_of(outer) == "S" ? asleep + 1 : 0)
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  helper.process.signal(SIGKILL);
+  EXPECT_EQ(helper.process.wait().signal, SIGKILL);
+  system_call("let the child begin", ::ptrace(PTRACE_DETACH, static_cast<pid_t>(inner), 0, 0));
+  pollfd end{.fd = helper.output.read_end.get(), .events = POLLIN, .revents = 0};
+  ASSERT_EQ(::poll(&end, 1, 10000), 1);
+  EXPECT_EQ(helper.line(), "") << "it went on without anybody to end it";
 }
 
 TEST(SandboxTest, InitReapsOrphans) {
