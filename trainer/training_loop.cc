@@ -52,6 +52,7 @@ TrainingLoop::TrainingLoop(const TrainingConfig& config, const Dataset& dataset,
   const SynchroniserContext context{.parameters = parameter_infos(*model_),
                                     .kept = kept_masks(*model_, *mask_),
                                     .weights = model_->parameters(),
+                                    .weight_decay = config_.optimiser.value("weight_decay", 0.0),
                                     .seed = static_cast<std::uint64_t>(config_.seed)};
   exchange_ = std::make_unique<GradientExchange>(
       *model_, *mask_,

@@ -3,6 +3,7 @@
 
 #include "harness/support/options.hh"
 #include "trainer/philox.hh"
+#include "trainer/synchronisers/bucket_weights.hh"
 #include "trainer/synchronisers/residual.hh"
 #include "trainer/synchronisers/sparse/kept_count.hh"
 #include "trainer/synchronisers/sparse/sampled_top_k.hh"
@@ -48,7 +49,10 @@ struct DgcOptions {
 // Of each tensor of n entries:
 //   u = μu + g;  v += u        or, Nesterov's:   u = μ(u + g);  v += u + g
 //   I = the k largest |v|, k = max(1, floor(ratio·n));  send v[I];  v[I] = 0;  u[I] = 0 if masking
-// With everything kept, no masking and no clipping it is SGD with momentum. Lin et al. (ICLR 2018).
+// Weight decay λ·w is the optimiser's, and the same on every worker; its momentum is kept here, apart:
+//   m' = μm + λw;  out += μm         or, Nesterov's:   out += μm'
+// With everything kept, no masking and no clipping it is SGD with momentum and decay, as PyTorch has it.
+// Lin et al. (ICLR 2018).
 //
 // Their code finds the threshold in a sample, which we do too, and where more than k reach it keeps the
 // lowest indices; we keep the largest. They clip by the norm of the whole gradient, ‖g‖ <= clip·N^(-1/2),
@@ -59,16 +63,19 @@ struct DgcOptions {
 //
 // With momentum or clipping the result estimates something else than the gradients' mean: it is `delayed`
 // without either only.
-// State: u and v, float32 [n]. Each worker contributes 4 + 20 + 4k bytes and the indices' at most; 20 + 4k
-// and the indices' where the selection is exact.
+// State: u and v, float32 [n]; with momentum and decay m too. Each worker contributes 4 + 20 + 4k bytes and
+// the indices' at most; 20 + 4k and the indices' where the selection is exact.
 class Dgc : public Sparsifier {
  public:
   Dgc(const DgcOptions& options, const SynchroniserContext& context)
       : Sparsifier(options.indices),
         options_(options),
         seed_(context.seed),
+        weights_(context.weights),
+        weight_decay_(context.weight_decay),
         momentum_(context.parameters),
         held_back_(context.parameters) {
+    if (options.momentum > 0 && weight_decay_ > 0) decay_momentum_.emplace(context.parameters);
     for (double ratio = stage_factor; ratio > options.ratio; ratio *= stage_factor) stages_.push_back(ratio);
   }
 
@@ -82,10 +89,12 @@ class Dgc : public Sparsifier {
   void finish_dense(Bucket& bucket) override {
     accumulate_momentum(bucket);
     momentum_.stage(bucket, momentum_in_hand_);
+    add_decay_momentum(bucket);
   }
 
   void finish_step(bool applied) override {
     for (Residual* state : {&momentum_, &held_back_}) applied ? state->commit() : state->discard();
+    if (decay_momentum_) applied ? decay_momentum_->commit() : decay_momentum_->discard();
   }
 
   void add_held_back(Bucket& bucket) const override { held_back_.add_to(bucket); }
@@ -93,16 +102,19 @@ class Dgc : public Sparsifier {
   void adopt_masks(const std::vector<torch::Tensor>& kept) override {
     momentum_.drop_pruned(kept);
     held_back_.drop_pruned(kept);
+    if (decay_momentum_) decay_momentum_->drop_pruned(kept);
   }
 
   void save(TensorMap& state, const std::string& prefix) const override {
     momentum_.save(state, prefix + "momentum.");
     held_back_.save(state, prefix);
+    if (decay_momentum_) decay_momentum_->save(state, prefix + "decay_momentum.");
   }
 
   void load(const TensorMap& state, const std::string& prefix) override {
     momentum_.load(state, prefix + "momentum.");
     held_back_.load(state, prefix);
+    if (decay_momentum_) decay_momentum_->load(state, prefix + "decay_momentum.");
   }
 
  protected:
@@ -140,6 +152,8 @@ class Dgc : public Sparsifier {
     held_back_.stage(bucket, bucket.gradient);
   }
 
+  void finish(Bucket& bucket) override { add_decay_momentum(bucket); }
+
   std::int64_t count_for(const Bucket& bucket) const override { return count_at(ratio(), bucket); }
   std::int64_t settled_count_for(const Bucket& bucket) const override {
     return count_at(options_.ratio, bucket);
@@ -163,6 +177,20 @@ class Dgc : public Sparsifier {
       momentum_in_hand_.mul_(options_.momentum).add_(gradient);
       gradient.copy_(momentum_in_hand_);
     }
+  }
+
+  // Adds what earlier steps' decay carries over; the optimiser adds this step's.
+  void add_decay_momentum(Bucket& bucket) {
+    if (!decay_momentum_) return;
+    const torch::Tensor momentum = torch::empty({bucket.size});
+    for (const Slice& slice : bucket.slices) {
+      momentum.narrow(0, slice.offset, slice.size).copy_(decay_momentum_->of(slice.parameter));
+    }
+    momentum.mul_(options_.momentum);
+    if (!options_.nesterov) bucket.gradient.add_(momentum);
+    momentum.add_(bucket_weights(weights_, bucket, "dgc"), weight_decay_);
+    if (options_.nesterov) bucket.gradient.add_(momentum, options_.momentum);
+    decay_momentum_->stage(bucket, momentum);
   }
 
   // Of the step in hand; never below a later one's.
@@ -191,10 +219,13 @@ class Dgc : public Sparsifier {
 
   DgcOptions options_;
   std::uint64_t seed_;
-  std::vector<double> stages_;      // of the warm-up: kept fractions
-  Residual momentum_;               // u
-  Residual held_back_;              // v
-  torch::Tensor momentum_in_hand_;  // of the bucket in hand
+  std::vector<torch::Tensor> weights_;
+  double weight_decay_;                     // λ
+  std::vector<double> stages_;              // of the warm-up: kept fractions
+  Residual momentum_;                       // u
+  Residual held_back_;                      // v
+  std::optional<Residual> decay_momentum_;  // m: staged, committed and saved as a residual is
+  torch::Tensor momentum_in_hand_;          // of the bucket in hand
 };
 
 THINPIPE_REGISTER(Synchroniser){

@@ -1,4 +1,5 @@
 #include "harness/support/options.hh"
+#include "trainer/synchronisers/bucket_weights.hh"
 #include "trainer/synchronisers/packed/kept_entries.hh"
 #include "trainer/synchronisers/residual.hh"
 #include "trainer/synchronisers/sparse/kept_count.hh"
@@ -102,7 +103,7 @@ class Gmc : public Sparsifier {
 
  private:
   void subtract_movement(Bucket& bucket) {
-    const torch::Tensor weights = copy_of_weights(bucket);
+    const torch::Tensor weights = bucket_weights(weights_, bucket, "gmc");
     if (last_learning_rate_ > 0) {
       const torch::Tensor movement = torch::empty({bucket.size});
       for (const Slice& slice : bucket.slices) {
@@ -113,16 +114,6 @@ class Gmc : public Sparsifier {
       bucket.gradient.sub_(movement, options_.momentum / last_learning_rate_);
     }
     last_weights_.stage(bucket, weights);
-  }
-
-  torch::Tensor copy_of_weights(const Bucket& bucket) const {
-    if (weights_.empty())
-      throw Error("gmc: it was made without the model's weights, which its momentum comes from");
-    torch::Tensor copy = torch::empty({bucket.size});
-    for (const Slice& slice : bucket.slices) {
-      copy.narrow(0, slice.offset, slice.size).copy_(weights_[slice.parameter].view(-1));
-    }
-    return copy;
   }
 
   GmcOptions options_;

@@ -25,6 +25,8 @@ struct SynchroniserContext {
   // weights[p]: the parameter itself, of whatever shape and wherever it is: it changes between steps. Empty
   // where only a plan is made.
   std::vector<torch::Tensor> weights;
+  // The optimiser adds this times the weight to every entry of the result.
+  double weight_decay = 0;
   std::uint64_t seed = 0;
 };
 

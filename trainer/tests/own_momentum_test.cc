@@ -1,5 +1,5 @@
 // Methods that apply momentum themselves, in whole trainings: biases and normalisation layers, which they
-// leave dense, must have it as well.
+// leave dense, must have it as well, and so must weight decay.
 #include <gtest/gtest.h>
 
 #include "trainer/tests/training.hh"
@@ -21,12 +21,11 @@ struct MomentumCase {
 class OwnMomentum : public ::testing::TestWithParam<MomentumCase> {};
 
 Result trained(const Json& method, double momentum, bool nesterov) {
-  // The optimiser decays weights in its momentum, dgc after its own.
   const Json optimiser = {{"name", "sgd"},
                           {"learning_rate", 0.05},
                           {"momentum", momentum},
                           {"nesterov", nesterov},
-                          {"weight_decay", 0.0}};
+                          {"weight_decay", 0.05}};
   return train(configured(3, {{"optimiser", optimiser}, {"synchroniser", method}}));
 }
 

@@ -46,6 +46,7 @@ void Sparsifier::synchronise(Bucket& bucket, Collective& network) {
     gather(bucket, indices, network);
   }
   bucket.gradient.div_(network.world_size());
+  finish(bucket);
 }
 
 void Sparsifier::merge(Bucket& bucket, std::span<const std::uint32_t> indices, Collective& network) {

@@ -48,6 +48,10 @@ class Sparsifier : public Synchroniser {
   // bucket.gradient is what of acc is not sent; indices: what was chosen of it.
   virtual void hold_back(const Bucket& bucket, std::span<const std::uint32_t> indices) = 0;
 
+  // bucket.gradient is the mean over workers of what they sent; on return, what the optimiser is to use, the
+  // same on every worker.
+  virtual void finish(Bucket& /*bucket*/) {}
+
   // How many entries choose() gives: exact where chooses_a_fixed_count(), else at most.
   virtual std::int64_t count_for(const Bucket& bucket) const = 0;
   virtual bool chooses_a_fixed_count() const { return true; }
