@@ -58,12 +58,14 @@ FAULTS = [
         old="""\
   if (code_->is_lossless()) {
     for (const std::uint32_t index : indices) values[index] = 0;
+    hold_back(bucket, indices);
   } else {
-    code_->add(elements<std::uint8_t>(message), header, own, -1, values);
+    hold_back(bucket, subtract_decoded(message, header, own, values));
   }
 """,
         new="""\
   for (const std::uint32_t index : indices) values[index] = 0;
+  hold_back(bucket, indices);
 """,
         program="synchroniser_tests",
         tests="All/DeepReduce.*",

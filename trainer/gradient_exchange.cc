@@ -184,7 +184,7 @@ void GradientExchange::synchronise(std::size_t b) {
   collective_.begin_section();
   if (bucket.side) {
     side_synchroniser_->synchronise(bucket, collective_);
-    synchroniser_->finish_dense(bucket);
+    synchroniser_->finish_dense(bucket, collective_.world_size());
   } else {
     synchroniser_->synchronise(bucket, collective_);
   }

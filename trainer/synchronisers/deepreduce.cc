@@ -20,9 +20,9 @@ namespace {
 // Curves cut at knots for as long as a piece has more points than coefficients would take as many numbers as
 // there were; ours are cut 7 times at most on each side of zero, 28 bytes a piece. The paper's rule for
 // lines, ⌈2√M⌉ pieces where the first and the last step of the curve differ by M, would make one or two; its
-// code has fixed pieces. A level of QSGD has 7 bits with its sign.
-// State: the inner method's. Each worker contributes 21 + m/8 + 4|P| bytes with P0 in float32, less with
-// others; for n <= 1000 as topk.
+// code has fixed pieces. A level of QSGD has 7 bits with its sign. The paper's other curve is missing:
+// Fit-DExp, y = a·e^(bx) + c·e^(dx), a fit that has no closed form. State: the inner method's. Each worker
+// contributes 21 + m/8 + 4|P| bytes with P0 in float32, less with others; for n <= 1000 as topk.
 struct DeepReduceOptions {
   Json inner = Json::object();
   std::string indices = "bloom_p0";

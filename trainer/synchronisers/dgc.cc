@@ -59,11 +59,12 @@ struct DgcOptions {
 // which is not known when its first bucket goes; ours is the norm of each bucket. The warm-up is the paper's:
 // kept fractions of 1/4, 1/16 and so on as long as they are above `ratio`, for equally many steps each; their
 // code's comes down more slowly. What is left dense has the same momentum, of the mean over workers, as in
-// their code.
+// their code. Clipping comes after that mean there, too: to the norm that the mean of clipped gradients has
+// at most.
 //
 // With momentum or clipping the result estimates something else than the gradients' mean: it is `delayed`
 // without either only.
-// State: u and v, float32 [n]; with momentum and decay m too. Each worker contributes 4 + 20 + 4k bytes and
+// State: u and v, float32 [n]; with momentum and decay, m too. Each worker contributes 4 + 20 + 4k bytes and
 // the indices' at most; 20 + 4k and the indices' where the selection is exact.
 class Dgc : public Sparsifier {
  public:
@@ -86,7 +87,8 @@ class Dgc : public Sparsifier {
     return promises;
   }
 
-  void finish_dense(Bucket& bucket) override {
+  void finish_dense(Bucket& bucket, int world_size) override {
+    if (options_.clip > 0) clip(bucket.gradient, world_size);
     accumulate_momentum(bucket);
     momentum_.stage(bucket, momentum_in_hand_);
     add_decay_momentum(bucket);
@@ -119,7 +121,7 @@ class Dgc : public Sparsifier {
 
  protected:
   void accumulate(Bucket& bucket) override {
-    if (options_.clip > 0) clip(bucket.gradient);
+    if (options_.clip > 0) clip(bucket.gradient, world_size());
     accumulate_momentum(bucket);
     held_back_.add_to(bucket);
   }
@@ -143,10 +145,10 @@ class Dgc : public Sparsifier {
     return indices;
   }
 
-  void hold_back(const Bucket& bucket, std::span<const std::uint32_t> indices) override {
+  void hold_back(const Bucket& bucket, std::span<const std::uint32_t> sent) override {
     if (options_.masking) {
       const std::span<float> momentum = floats(momentum_in_hand_);
-      for (const std::uint32_t index : indices) momentum[index] = 0;
+      for (const std::uint32_t index : sent) momentum[index] = 0;
     }
     momentum_.stage(bucket, momentum_in_hand_);
     held_back_.stage(bucket, bucket.gradient);
@@ -208,12 +210,12 @@ class Dgc : public Sparsifier {
   }
 
   // By a sum in order, which the number of threads cannot change.
-  void clip(torch::Tensor gradient) const {
+  void clip(torch::Tensor gradient, int world_size) const {
     const std::span<const float> values = floats(gradient);
     const double norm = std::sqrt(std::accumulate(values.begin(), values.end(), 0.0, [](double sum, float x) {
       return sum + static_cast<double>(x) * x;
     }));
-    const double bound = options_.clip / std::sqrt(world_size());
+    const double bound = options_.clip / std::sqrt(world_size);
     if (norm > bound) gradient.mul_(bound / norm);
   }
 

@@ -55,7 +55,7 @@ class Gmc : public Sparsifier {
 
   void set_learning_rate(double learning_rate) override { learning_rate_ = learning_rate; }
 
-  void finish_dense(Bucket& bucket) override { subtract_movement(bucket); }
+  void finish_dense(Bucket& bucket, int /*world_size*/) override { subtract_movement(bucket); }
 
   void finish_step(bool applied) override {
     for (Residual* state : {&residual_, &last_weights_}) applied ? state->commit() : state->discard();
@@ -93,7 +93,7 @@ class Gmc : public Sparsifier {
     return top_k_indices(floats(bucket.gradient), static_cast<std::size_t>(count_for(bucket)));
   }
 
-  void hold_back(const Bucket& bucket, std::span<const std::uint32_t> /*indices*/) override {
+  void hold_back(const Bucket& bucket, std::span<const std::uint32_t> /*sent*/) override {
     residual_.stage(bucket, bucket.gradient);
   }
 

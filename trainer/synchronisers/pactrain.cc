@@ -61,9 +61,10 @@ struct Counters {
 //   as long as its tracker knows a pattern: gather the entries in it, append a flag that says whether any
 //   entry elsewhere was non-zero, reduce, and scatter; else, or when the reduced flag is set, which every
 //   worker sees alike: a full all-reduce of the gradient as it was.
-// PacTrain (2025). Payload: full 4n, packed as its values take, both in a step with an escape; 8 more in a
-// bucket's first packed step after it was observed, when hashes of the pattern are gathered. State: of
-// observed patterns, a bit per entry and what the tracker counts; what the values keep; counters.
+// PacTrain (2025). Payload: full 4n, packed as its values take, both in a step with an escape, which is why
+// an observed pattern's is a bound; 8 more in a bucket's first packed step after it was observed, when hashes
+// of the pattern are gathered. State: of observed patterns, a bit per entry and what the tracker counts; what
+// the values keep; counters.
 class PacTrain : public Synchroniser {
  public:
   PacTrain(const PacTrainOptions& options, const SynchroniserContext& context,
@@ -74,7 +75,9 @@ class PacTrain : public Synchroniser {
         exchange_(std::move(exchange)) {}
 
   Promises promises() const override {
-    return {.estimate = exchange_->estimate(), .sums_of_messages_are_messages = true};
+    return {.estimate = exchange_->estimate(),
+            .sums_of_messages_are_messages = true,
+            .traffic_depends_on_data = observes()};
   }
 
   // An observed pattern does not outlive its layout.
@@ -122,11 +125,15 @@ class PacTrain : public Synchroniser {
     exchange_->finish_step(applied);
   }
 
+  // Entries escape from observed patterns only: the gradient is zero where a declared one says so.
   ExpectedTraffic traffic(const Bucket& bucket, int world_size) const override {
     const MaskTracker& tracker = trackers_.at(bucket.index);
-    if (!tracker.is_packed()) return all_reduce_traffic(4 * bucket.size, world_size);
-    const ExpectedTraffic packed = exchange_->traffic(packed_layout(bucket), world_size);
-    return tracker.must_agree() ? packed + all_gather_traffic(kHashBytes, world_size) : packed;
+    const ExpectedTraffic full = all_reduce_traffic(4 * bucket.size, world_size);
+    if (!tracker.is_packed()) return full;
+    ExpectedTraffic traffic = exchange_->traffic(packed_layout(bucket), world_size);
+    if (observes()) traffic += full;
+    if (tracker.must_agree()) traffic += all_gather_traffic(kHashBytes, world_size);
+    return traffic;
   }
 
   // An observed pattern settles at the declared one, unless weights that were kept have no gradient.
@@ -145,7 +152,7 @@ class PacTrain : public Synchroniser {
     state[prefix + "counters"] =
         torch::tensor({counters_.full, counters_.packed, counters_.escapes}, torch::kLong);
     exchange_->save(state, prefix);
-    if (options_.source == "observed") save_patterns(state, prefix);
+    if (observes()) save_patterns(state, prefix);
   }
 
   void load(const TensorMap& state, const std::string& prefix) override {
@@ -155,16 +162,16 @@ class PacTrain : public Synchroniser {
                  .packed = counters[1].item<std::int64_t>(),
                  .escapes = counters[2].item<std::int64_t>()};
     exchange_->load(state, prefix);
-    if (options_.source == "observed") load_patterns(state, prefix);
+    if (observes()) load_patterns(state, prefix);
   }
 
  private:
   static constexpr std::int64_t kHashBytes = 8;
 
+  bool observes() const { return options_.source == "observed"; }
+
   MaskTracker make_tracker(const Bucket& bucket) const {
-    if (options_.source == "declared") {
-      return MaskTracker::declared(kept_.mask(bucket), exchange_->packs_whole());
-    }
+    if (!observes()) return MaskTracker::declared(kept_.mask(bucket), exchange_->packs_whole());
     const Stability stability{.exact = options_.rule == "exact", .iterations = options_.stable_iterations};
     return MaskTracker::observed(bucket.size, stability, exchange_->packs_whole());
   }

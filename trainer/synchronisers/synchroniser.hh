@@ -77,7 +77,7 @@ class Synchroniser {
 
   // A bucket of what it leaves dense, in its turn: on entry the mean over workers; on return what the
   // optimiser is to use, the same on every worker. One that applies momentum does so here too.
-  virtual void finish_dense(Bucket& /*bucket*/) {}
+  virtual void finish_dense(Bucket& /*bucket*/, int /*world_size*/) {}
 
   // applied: every worker's optimiser uses the step's result (false: the step is skipped everywhere).
   virtual void finish_step(bool /*applied*/) {}

@@ -67,7 +67,7 @@ class TopK : public Sparsifier {
     return indices;
   }
 
-  void hold_back(const Bucket& bucket, std::span<const std::uint32_t> /*indices*/) override {
+  void hold_back(const Bucket& bucket, std::span<const std::uint32_t> /*sent*/) override {
     residual_.stage(bucket, bucket.gradient);
   }
 

@@ -10,7 +10,8 @@
 namespace thinpipe::trainer {
 namespace {
 
-// One number for all: a worker with another method is refused when the layout is agreed on.
+// One number for all sparsifiers: workers take their method from one configuration, and nothing in a message
+// tells two of them apart.
 constexpr std::uint8_t sparsifier_on_the_wire = 1;
 
 constexpr const char* merged = "merged";
@@ -69,19 +70,33 @@ void Sparsifier::gather(Bucket& bucket, std::span<const std::uint32_t> indices, 
   const auto own = static_cast<std::uint32_t>(network.rank());
   const std::span<float> values = floats(bucket.gradient);
   const torch::Tensor message = message_of(code_->encode(header, own, indices, values));
-  // Less what the others will read, which a lossy code may have changed.
   if (code_->is_lossless()) {
     for (const std::uint32_t index : indices) values[index] = 0;
+    hold_back(bucket, indices);
   } else {
-    code_->add(elements<std::uint8_t>(message), header, own, -1, values);
+    hold_back(bucket, subtract_decoded(message, header, own, values));
   }
-  hold_back(bucket, indices);
 
   const Messages messages = has_fixed_size() ? gather_equal(message, network) : gather_any(message, network);
   bucket.gradient.zero_();
   for (std::uint32_t sender = 0; sender < messages.size(); ++sender) {
     code_->add(elements<std::uint8_t>(messages[sender]), header, sender, 1, values);
   }
+}
+
+// A lossy code may have changed values, and chosen other entries: those that `message` has are returned.
+std::vector<std::uint32_t> Sparsifier::subtract_decoded(const torch::Tensor& message,
+                                                        const SparseHeader& header, std::uint32_t own,
+                                                        std::span<float> values) const {
+  std::vector<float> decoded(values.size());
+  code_->add(elements<std::uint8_t>(message), header, own, 1, decoded);
+  std::vector<std::uint32_t> sent;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    if (decoded[i] == 0) continue;
+    values[i] -= decoded[i];
+    sent.push_back(static_cast<std::uint32_t>(i));
+  }
+  return sent;
 }
 
 ExpectedTraffic Sparsifier::traffic(const Bucket& bucket, int world_size) const {

@@ -45,8 +45,9 @@ class Sparsifier : public Synchroniser {
   // Indices into the bucket, ascending.
   virtual std::vector<std::uint32_t> choose(const Bucket& bucket) = 0;
 
-  // bucket.gradient is what of acc is not sent; indices: what was chosen of it.
-  virtual void hold_back(const Bucket& bucket, std::span<const std::uint32_t> indices) = 0;
+  // bucket.gradient is what of acc is not sent; sent, ascending: the entries of which something is, which a
+  // lossy code need not have from choose().
+  virtual void hold_back(const Bucket& bucket, std::span<const std::uint32_t> sent) = 0;
 
   // bucket.gradient is the mean over workers of what they sent; on return, what the optimiser is to use, the
   // same on every worker.
@@ -67,6 +68,8 @@ class Sparsifier : public Synchroniser {
  private:
   void merge(Bucket& bucket, std::span<const std::uint32_t> indices, Collective& network);
   void gather(Bucket& bucket, std::span<const std::uint32_t> indices, Collective& network);
+  std::vector<std::uint32_t> subtract_decoded(const torch::Tensor& message, const SparseHeader& header,
+                                              std::uint32_t own, std::span<float> values) const;
   bool has_fixed_size() const { return chooses_a_fixed_count() && code_->has_fixed_size(); }
   std::int64_t merged_bytes(const Bucket& bucket) const;
   ExpectedTraffic gathered_traffic(std::int64_t message_bytes, int world_size) const;

@@ -98,6 +98,28 @@ TEST(DeepReduceMethod, WithP0GivesWhatTopKGivesAndMoreOfTheRest) {
   });
 }
 
+// P0 sends more than was chosen, P1 and P2 other entries.
+TEST(DeepReduceMethod, MasksTheMomentumOfWhatItSent) {
+  const World world = make_world(2500, false);
+  for (const std::string indices : {"bloom_p0", "bloom_p1", "bloom_p2", "plain"}) {
+    const Json method = {{"name", "deepreduce"},
+                         {"inner", {{"name", "dgc"}, {"ratio", 0.02}, {"sample", 1}}},
+                         {"indices", indices},
+                         {"values", indices == "plain" ? "qsgd" : "f32"},
+                         {"false_positive_rate", 0.1}};
+    run_in_process(1, [&](Collective& network) {
+      Session session(method, world, network);
+      const torch::Tensor gradient = real_gradient(world, 0, 1) + 2;  // none is zero
+      const torch::Tensor sent = session.step(gradient, 1).ne(0);
+      TensorMap state;
+      session.method().save(state, "s.");
+      const torch::Tensor momentum =
+          torch::cat({state.at("s.momentum.residual.a"), state.at("s.momentum.residual.b")});
+      EXPECT_TRUE(momentum.equal(gradient.masked_fill(sent, 0))) << indices;
+    });
+  }
+}
+
 TEST(DeepReduceMethod, PromisesWhatItsSparsifierDoes) {
   const auto promises = [](Json inner) {
     const Json options = {{"name", "deepreduce"}, {"inner", std::move(inner)}, {"indices", "bloom_p1"}};

@@ -109,6 +109,26 @@ TEST(Dgc, ClipsToItsShareOfTheNorm) {
   });
 }
 
+// Biases are left dense: the mean over workers of clipped gradients is no larger either.
+TEST(Dgc, ClipsWhatIsLeftDenseToo) {
+  World world = make_world(2, false);
+  const torch::Tensor gradient = torch::tensor({3.0F, -4.0F});
+  run_in_process(2, [&](Collective& network) {
+    const auto finished = [&](double clip) {
+      Session session(dgc({{"clip", clip}}), world, network);
+      session.method().begin_step(1);
+      Bucket mean = world.bucket;
+      mean.side = true;
+      mean.gradient = gradient.clone();
+      session.method().finish_dense(mean, network.world_size());
+      return mean.gradient;
+    };
+    EXPECT_TRUE(torch::allclose(finished(5), gradient / std::sqrt(2.0)));
+    EXPECT_TRUE(finished(7.1).equal(gradient));
+    EXPECT_TRUE(finished(0).equal(gradient));
+  });
+}
+
 TEST(Dgc, KeepsNoMomentumOfWeightsThatArePruned) {
   const World world = make_world(4, false);
   run_in_process(1, [&](Collective& network) {

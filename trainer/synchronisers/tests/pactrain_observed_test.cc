@@ -50,21 +50,26 @@ class ObservedPattern : public ::testing::TestWithParam<std::string> {
 TEST_P(ObservedPattern, SendsWhatItClaimsInEveryPhase) {
   const World world = make_world(64, true);  // 16 + 32 kept
   const std::int64_t packed = GetParam() == "float32" ? 4 * 49 : 49 + 2 * 4;
-  const std::vector<std::int64_t> expected = {256, 256, 256, 8 + packed, packed, packed};
+  const std::vector<std::int64_t> expected = {256, 256, 256, 8 + packed, packed, packed, packed + 256};
+  const std::vector<std::int64_t> at_most = {256,          256,          256,         8 + packed + 256,
+                                             packed + 256, packed + 256, packed + 256};
   run_in_process(3, [&](Collective& network) {
     MeteredCollective metered(std::make_unique<Borrowed>(network));
     Session session(method(2), world, metered);
+    EXPECT_TRUE(session.method().promises().traffic_depends_on_data);
     EXPECT_EQ(session.method().settled_traffic(world.bucket, 3).payload_bytes, static_cast<double>(packed));
     for (std::size_t step = 0; step < expected.size(); ++step) {
       const ExpectedTraffic claimed = session.method().traffic(world.bucket, 3);
+      torch::Tensor gradient = positive_gradient(world, network.rank(), static_cast<int>(step));
+      if (step + 1 == expected.size() && network.rank() == 1) gradient[1] = 1;  // escapes
       metered.begin_section();
-      session.step(positive_gradient(world, network.rank(), static_cast<int>(step)), step + 1);
+      session.step(gradient, step + 1);
       const Section section = metered.end_section();
       EXPECT_EQ(section.payload_bytes, expected[step]) << "step " << step;
-      EXPECT_EQ(claimed.payload_bytes, static_cast<double>(expected[step])) << "step " << step;
-      EXPECT_NEAR(section.sent_bytes, claimed.sent_bytes, 1e-6 * claimed.sent_bytes) << "step " << step;
+      EXPECT_EQ(claimed.payload_bytes, static_cast<double>(at_most[step])) << "step " << step;
+      EXPECT_LE(section.sent_bytes, claimed.sent_bytes * (1 + 1e-6)) << "step " << step;
     }
-    EXPECT_EQ(session.method().state(), counters(3, 3, 0));
+    EXPECT_EQ(session.method().state(), counters(4, 3, 1));
   });
 }
 
@@ -86,7 +91,7 @@ TEST_P(ObservedPattern, PT5_AnEscapeOnOneRankSendsAllBackToFullInTheSameStep) {
     EXPECT_TRUE(torch::equal(session.step(gradient(4), 4), mean_over(network, gradient(4))));
     EXPECT_EQ(metered.end_section().payload_bytes, 256);
     EXPECT_EQ(session.method().traffic(world.bucket, 4).payload_bytes,
-              8 + (GetParam() == "float32" ? 4 * 50 : 50 + 8));
+              256 + 8 + (GetParam() == "float32" ? 4 * 50 : 50 + 8));
   });
 }
 
@@ -188,7 +193,8 @@ TEST(PacTrainObserved, PT9_GivesWhatDeclaredGivesOnceThePatternIsStable) {
       }
       EXPECT_EQ(by_observation.method().state(), counters(4, 6, 0));
       EXPECT_EQ(by_observation.method().traffic(world.bucket, 3).payload_bytes,
-                by_mask.method().traffic(world.bucket, 3).payload_bytes);
+                by_mask.method().traffic(world.bucket, 3).payload_bytes + 4 * 301)
+          << "an entry may escape";
     });
   }
 }
@@ -212,7 +218,7 @@ TEST(PacTrainObserved, BeginsAnewWithEveryLayout) {
   run_in_process(2, [&](Collective& network) {
     Session session(observed(1), world, network);
     for (int step = 1; step <= 3; ++step) session.step(positive_gradient(world, network.rank(), step), step);
-    EXPECT_EQ(session.method().traffic(world.bucket, 2).payload_bytes, 4 * 49);
+    EXPECT_EQ(session.method().traffic(world.bucket, 2).payload_bytes, 4 * 49 + 256);
     session.method().prepare({world.bucket});
     EXPECT_EQ(session.method().traffic(world.bucket, 2).payload_bytes, 4 * 64);
     session.step(positive_gradient(world, network.rank(), 4), 4);
@@ -233,7 +239,7 @@ TEST(PacTrainObserved, ReadsACheckpointIntoAnotherLayout) {
     apart.method().prepare({first, second});
     apart.method().load(state, "s.");
     EXPECT_EQ(apart.method().traffic(first, 2).payload_bytes, 4 * 32) << "its pattern is whole";
-    EXPECT_EQ(apart.method().traffic(second, 2).payload_bytes, 4 * 17);
+    EXPECT_EQ(apart.method().traffic(second, 2).payload_bytes, 4 * 17 + 4 * 32);
     // One bucket of both again, of which one parameter has fallen back.
     TensorMap mixed;
     apart.method().save(mixed, "s.");
