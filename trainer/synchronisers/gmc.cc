@@ -33,8 +33,8 @@ struct GmcOptions {
 // is no such term in the first step, nor after a step with a rate of 0. It carries the rounding of the
 // weights, 2^-24·|w|·μ/η_{t-1}. Weight decay and whatever else moves the weights is in it, except what
 // pruning took. What is left dense has it too, subtracted from the mean over workers. The result estimates
-// the mean of g less the movement, and what it misses of that is held back. Zhao et al., Global Momentum
-// Compression for Sparse Communication in Distributed SGD (2019).
+// the mean of g less the movement, and what it misses of that is held back: it is `delayed` without momentum
+// only. Zhao et al., Global Momentum Compression for Sparse Communication in Distributed SGD (2019).
 // State: e and w_{t-1}, float32 [n]; η_{t-1}. Each worker contributes 20 + 4k bytes and the indices' to an
 // all-gather.
 class Gmc : public Sparsifier {
@@ -49,6 +49,7 @@ class Gmc : public Sparsifier {
 
   Promises promises() const override {
     Promises promises = Sparsifier::promises();
+    if (options_.momentum > 0) promises.estimate = Estimate::biased;
     promises.applies_momentum = true;
     return promises;
   }

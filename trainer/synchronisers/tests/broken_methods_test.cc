@@ -31,6 +31,7 @@ enum class Fault {
   hides_nan,
   keeps_a_skipped_step,
   state_by_position,
+  adds_momentum,
   forgets_its_state,
   counts_its_steps,
   moves_pruned_weights,
@@ -77,7 +78,9 @@ class FaultyDense : public Synchroniser {
 class FaultyTopK : public Synchroniser {
  public:
   FaultyTopK(Fault fault, const SynchroniserContext& context)
-      : fault_(fault), residual_(context.parameters) {}
+      : fault_(fault), residual_(context.parameters), weights_(context.weights) {
+    for (const torch::Tensor& weights : weights_) last_weights_.push_back(weights.clone());
+  }
 
   Promises promises() const override { return {.estimate = Estimate::delayed}; }
 
@@ -98,6 +101,7 @@ class FaultyTopK : public Synchroniser {
   }
 
   void synchronise(Bucket& bucket, Collective& network) override {
+    if (fault_ == Fault::adds_momentum) subtract_movement(bucket);
     add_held_back(bucket);
     torch::Tensor sent = torch::zeros({bucket.size});
     for (const std::uint32_t index :
@@ -125,8 +129,18 @@ class FaultyTopK : public Synchroniser {
   }
 
  private:
+  // As gmc does, which therefore cannot promise to lose or add nothing.
+  void subtract_movement(const Bucket& bucket) {
+    for (const Slice& slice : bucket.slices) {
+      bucket.view(slice).sub_(weights_[slice.parameter] - last_weights_[slice.parameter]);
+      last_weights_[slice.parameter].copy_(weights_[slice.parameter]);
+    }
+  }
+
   Fault fault_;
   Residual residual_;
+  std::vector<torch::Tensor> weights_;
+  std::vector<torch::Tensor> last_weights_;
   std::vector<torch::Tensor> by_position_;
 };
 
@@ -216,6 +230,7 @@ INSTANTIATE_TEST_SUITE_P(
         BrokenMethod{"SkippedStepKept", Kind::top_k, Fault::keeps_a_skipped_step,
                      "ANanIsSeenByAllAndForgotten"},
         BrokenMethod{"StateByPosition", Kind::top_k, Fault::state_by_position, "NothingIsLost"},
+        BrokenMethod{"UnpromisedMomentum", Kind::top_k, Fault::adds_momentum, "NothingIsLost"},
         BrokenMethod{"KeptPruned", Kind::top_k, Fault::keeps_newly_pruned, "NewlyPrunedEntriesGoToZero"},
         BrokenMethod{"LostCheckpoint", Kind::top_k, Fault::forgets_its_state, "TheSameAgain"},
         BrokenMethod{"BiasedRounding", Kind::ternary, Fault::rounds_down, "DrawsAroundTheMean"}),

@@ -13,7 +13,7 @@ using trainer::testing::make_world;
 using trainer::testing::Session;
 using trainer::testing::World;
 
-// A worker with weights of its own, all zero at first, that steps along the result.
+// A worker whose weights are all zero at first.
 class GmcWorker {
  public:
   GmcWorker(Json options, std::int64_t n, Collective& network)
@@ -25,15 +25,10 @@ class GmcWorker {
   torch::Tensor step(const torch::Tensor& gradient, std::uint64_t step, double learning_rate,
                      bool applied = true) {
     session_.set_learning_rate(learning_rate);
-    const torch::Tensor out = session_.step(gradient, step, applied);
-    if (!applied) return out;
-    for (const trainer::Slice& slice : world_.bucket.slices) {
-      world_.weights[slice.parameter].sub_(out.narrow(0, slice.offset, slice.size), learning_rate);
-    }
-    return out;
+    return session_.step(gradient, step, applied);
   }
 
-  torch::Tensor weights() const { return torch::cat(world_.weights); }
+  torch::Tensor weights() const { return torch::cat(session_.weights()); }
 
  private:
   static World zero_world(std::int64_t n) {
@@ -47,7 +42,7 @@ class GmcWorker {
     return options;
   }
 
-  World world_;  // its weights are what the session's method looks at
+  World world_;
   Session session_;
 };
 
@@ -112,11 +107,20 @@ TEST(Gmc, WhatPruningTakesIsNoMovement) {
     worker.step(torch::tensor({4.0F, 2.0F, 1.0F, 1.0F}), 1, 1);
     worker.step(torch::zeros({4}), 2, 1);
     // Weights are -6, -3, -1.5 and -1.5 and were -4, -2, -1 and -1.
-    worker.world().weights[0][0] = 0.0F;
+    worker.session().weights()[0][0] = 0.0F;
     worker.session().method().adopt_masks({torch::tensor({false, true}), torch::Tensor()});
     worker.session().method().prepare({worker.world().bucket});
     EXPECT_TRUE(worker.step(torch::zeros({4}), 3, 1).equal(torch::tensor({0.0F, 0.5F, 0.25F, 0.25F})));
   });
+}
+
+TEST(Gmc, PromisesToDelayOnlyWithoutMomentum) {
+  const auto estimate = [](double momentum) {
+    const Json options = {{"name", "gmc"}, {"momentum", momentum}};
+    return SynchroniserRegistry::instance().make(options, {"test", ""}, {})->promises().estimate;
+  };
+  EXPECT_EQ(estimate(0), Estimate::delayed);
+  EXPECT_EQ(estimate(0.9), Estimate::biased);
 }
 
 TEST(Gmc, WithoutWeightsItPlansButDoesNotStep) {

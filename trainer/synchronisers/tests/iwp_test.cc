@@ -30,11 +30,24 @@ TEST(Iwp, SendsWhatIsLargeForItsWeight) {
   const World world = world_of(torch::tensor({1.0F, -10.0F}), torch::tensor({4.0F, 0.0F}));
   run_in_process(1, [&](Collective& network) {
     Session session(iwp(0.5, 1), world, network);
+    session.set_learning_rate(0);
     EXPECT_TRUE(session.step(torch::tensor({-2.0F, 5.0F, 3.0F, 3.0F}), 1)
                     .equal(torch::tensor({-2.0F, 0.0F, 0.0F, 3.0F})));
     // Held back are (0, 5 | 3, 0): 1/1 and 5/10, 5/4 and 0.
     EXPECT_TRUE(session.step(torch::tensor({1.0F, 0.0F, 2.0F, 0.0F}), 2)
                     .equal(torch::tensor({1.0F, 0.0F, 5.0F, 0.0F})));
+  });
+}
+
+// -9 moves the first weight from 1 to 10: 5/10 is then less than 2/1.
+TEST(Iwp, GoesByTheWeightsAsTheyAreNow) {
+  const World world = world_of(torch::ones({2}), torch::ones({2}));
+  run_in_process(1, [&](Collective& network) {
+    Session session(iwp(0.5, 1), world, network);
+    session.set_learning_rate(1);
+    session.step(torch::tensor({-9.0F, 0.0F, 0.0F, 0.0F}), 1);
+    EXPECT_TRUE(session.step(torch::tensor({5.0F, 2.0F, 0.0F, 0.0F}), 2)
+                    .equal(torch::tensor({0.0F, 2.0F, 0.0F, 0.0F})));
   });
 }
 
@@ -63,6 +76,7 @@ TEST(Iwp, AllSendWhatTheVoterWantsAndEachHasItsTurn) {
   const World world = world_of(torch::ones({workers}), torch::ones({workers}));
   run_in_process(workers, [&](Collective& network) {
     Session session(iwp(0.2, 1), world, network);
+    session.set_learning_rate(0);
     std::set<std::int64_t> wanted;
     for (int step = 1; step <= 40; ++step) {
       torch::Tensor gradient = torch::full({2 * workers}, 0.25F);

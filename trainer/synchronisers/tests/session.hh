@@ -1,4 +1,4 @@
-// What tests of methods share: a bucket, gradients that sum exactly, a method taking steps.
+// What tests of methods share: a bucket, gradients that sum exactly, a method whose steps move the weights.
 #pragma once
 
 #include <cmath>
@@ -13,8 +13,9 @@ namespace thinpipe::trainer::testing {
 struct World {
   std::vector<ParameterInfo> parameters;
   std::vector<torch::Tensor> kept;
-  std::vector<torch::Tensor> weights;
+  std::vector<torch::Tensor> weights;  // before the first step
   Bucket bucket;
+  double weight_decay = 0;
 };
 
 // Of a matrix as square as whole rows allow.
@@ -33,9 +34,16 @@ inline World make_world(std::int64_t n, bool pruned) {
   }
   torch::Tensor mask = torch::arange(first).remainder(2).eq(0);
   world.kept = {pruned ? mask : torch::Tensor(), torch::Tensor()};
+  if (pruned) world.weights[0].masked_fill_(mask.logical_not(), 0);
   world.bucket.size = n;
   world.bucket.slices = {{.parameter = 0, .offset = 0, .size = first},
                          {.parameter = 1, .offset = first, .size = n - first}};
+  return world;
+}
+
+// The same where the optimiser decays weights.
+inline World decaying(World world) {
+  world.weight_decay = 0.01;
   return world;
 }
 
@@ -63,12 +71,16 @@ inline torch::Tensor exact_mean(const World& world, int world_size, int step) {
   return sum / world_size;
 }
 
+// A method and an optimiser without momentum: every applied step moves the session's own weights.
 class Session {
  public:
   Session(const auto& make, const World& world, Collective& network)
-      : method_(make(SynchroniserContext{
-            .parameters = world.parameters, .kept = world.kept, .weights = world.weights, .seed = 5})),
-        world_(world),
+      : world_(with_own_weights(world)),
+        method_(make(SynchroniserContext{.parameters = world_.parameters,
+                                         .kept = world_.kept,
+                                         .weights = world_.weights,
+                                         .weight_decay = world_.weight_decay,
+                                         .seed = 5})),
         network_(network) {
     method_->prepare({world_.bucket});
   }
@@ -94,7 +106,16 @@ class Session {
     bucket.gradient = gradient.clone();
     method_->synchronise(bucket, network_);
     method_->finish_step(applied);
+    if (applied) move_weights(bucket);
     return bucket.gradient;
+  }
+
+  // float32 [size of parameter p]; writing moves the weights between steps.
+  const std::vector<torch::Tensor>& weights() const { return world_.weights; }
+
+  // As a checkpoint restores them.
+  void copy_weights_of(const Session& other) {
+    for (std::size_t p = 0; p < weights().size(); ++p) weights()[p].copy_(other.weights()[p]);
   }
 
   void set_learning_rate(double learning_rate) { learning_rate_ = learning_rate; }
@@ -102,8 +123,21 @@ class Session {
   Synchroniser& method() { return *method_; }
 
  private:
-  std::unique_ptr<Synchroniser> method_;
+  static World with_own_weights(World world) {
+    for (torch::Tensor& weights : world.weights) weights = weights.clone();
+    return world;
+  }
+
+  void move_weights(const Bucket& bucket) {
+    if (weights().empty()) return;
+    for (const Slice& slice : bucket.slices) {
+      const torch::Tensor& weights = world_.weights[slice.parameter];
+      weights.mul_(1 - learning_rate_ * world_.weight_decay).sub_(bucket.view(slice), learning_rate_);
+    }
+  }
+
   World world_;
+  std::unique_ptr<Synchroniser> method_;
   Collective& network_;
   double learning_rate_ = 0.1;
 };

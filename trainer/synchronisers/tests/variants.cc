@@ -23,6 +23,7 @@ const std::map<std::string, std::vector<Json>> further_choices = {
     {"dgc.clip", {0.0, 1.0}},
     {"dgc.warm_up_steps", {0, 3}},
     {"ef.inner", {{{"name", "scaled_sign"}}, {{"name", "terngrad"}}, {{"name", "qsgd"}}}},
+    {"gmc.momentum", {0.9, 0.0}},
     {"gmc.ratio", {0.1, 1.0}},
     {"iwp.ratio", {0.1}},
     {"iwp.voters", {1, 3}},
