@@ -14,6 +14,7 @@ namespace {
 
 struct PacTrainOptions {
   std::string values = "float32";
+  double clip = 2.5;
   bool error_feedback = false;
   std::string source = "declared";
   std::int64_t stable_iterations = 5;
@@ -24,6 +25,10 @@ struct PacTrainOptions {
           Rule{.effect = "what travels of each kept entry: float32 (lossless) or ternary (-1, 0, 1 times a "
                          "scale per layer)",
                .one_of = {"float32", "ternary"}});
+    field("clip", clip,
+          Rule{.effect = "ternary values without error feedback are clipped at this many standard deviations "
+                         "of their layer, as terngrad's; 0: never",
+               .at_least = 0});
     field("error_feedback", error_feedback,
           Rule{.effect = "add what ternary values leave unsaid to the next gradient, and round to nearest "
                          "instead of drawing: an extension to the paper"});
@@ -241,7 +246,7 @@ std::unique_ptr<PackedExchange> make_exchange(const PacTrainOptions& options,
                                               const SynchroniserContext& context) {
   if (options.values == "float32") return make_float_exchange();
   if (options.error_feedback) return make_ternary_feedback_exchange(context.parameters);
-  return make_ternary_exchange(context.seed);
+  return make_ternary_exchange(options.clip, context.seed);
 }
 
 THINPIPE_REGISTER(Synchroniser){

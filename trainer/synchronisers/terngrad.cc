@@ -1,4 +1,3 @@
-#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <vector>
@@ -9,7 +8,6 @@
 #include "trainer/synchronisers/messages.hh"
 #include "trainer/synchronisers/quantised/bucket_draws.hh"
 #include "trainer/synchronisers/quantised/layer_parts.hh"
-#include "trainer/synchronisers/quantised/sums.hh"
 #include "trainer/synchronisers/quantised/ternary.hh"
 #include "trainer/tensor_span.hh"
 
@@ -60,7 +58,7 @@ class TernGrad : public Compressor {
     }
     const torch::Tensor scales = torch::empty({std::ssize(bucket.slices)});
     for (std::size_t l = 0; l < bucket.slices.size(); ++l) {
-      floats(scales)[l] = clip_and_measure(bucket.view(bucket.slices[l]));
+      floats(scales)[l] = clip(bucket.view(bucket.slices[l]));
     }
     network.all_reduce(scales, Reduction::max);
 
@@ -98,25 +96,13 @@ class TernGrad : public Compressor {
   }
 
  private:
-  static constexpr std::int64_t least_to_clip = 16;
-  static constexpr double least_variation = 1e-3;  // standard deviation over mean
-
   bool gathers() const { return options_.exchange == "all_gather"; }
 
-  // max|ĝ|; infinity where an entry is not finite.
-  float clip_and_measure(const torch::Tensor& layer) const {
-    const std::span<const float> values = floats(layer);
-    const float largest = ternary_scale(values);
-    if (options_.clip == 0 || layer.numel() < least_to_clip || std::isinf(largest)) return largest;
-    const auto n = static_cast<double>(values.size());
-    const double mean = sum_of(values, [](double value) { return value; }) / n;
-    const double square = sum_of(values, [](double value) { return value * value; }) / n;
-    const double deviation = std::sqrt(std::max(0.0, square - mean * mean));
-    if (deviation < least_variation * std::abs(mean)) return largest;
-    const double bound = options_.clip * deviation;
-    if (bound >= largest) return largest;
-    layer.clamp_(-bound, bound);
-    return static_cast<float>(bound);
+  // g becomes ĝ. Returns max|ĝ|; infinity where an entry is not finite.
+  float clip(const torch::Tensor& layer) const {
+    const float scale = clipped_ternary_scale(floats(layer), options_.clip);
+    if (options_.clip > 0 && std::isfinite(scale)) layer.clamp_(-scale, scale);
+    return scale;
   }
 
   static std::vector<std::size_t> layer_ends_of(const Bucket& bucket) {

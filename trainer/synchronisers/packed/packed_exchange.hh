@@ -51,10 +51,11 @@ class PackedExchange {
 // float32 values, exact on the pattern: payload 4(nnz + 1).
 std::unique_ptr<PackedExchange> make_float_exchange();
 
-// Ternary values: payload (nnz + 1) + 4L, L layers in the bucket.
-std::unique_ptr<PackedExchange> make_ternary_exchange(std::uint64_t seed);
+// Ternary values: payload (nnz + 1) + 4L, L layers in the bucket. clip: in standard deviations of a layer; 0:
+// never.
+std::unique_ptr<PackedExchange> make_ternary_exchange(double clip, std::uint64_t seed);
 
-// The same with error feedback.
+// The same with error feedback, which nothing is clipped for.
 std::unique_ptr<PackedExchange> make_ternary_feedback_exchange(const std::vector<ParameterInfo>& parameters);
 
 }  // namespace thinpipe::trainer

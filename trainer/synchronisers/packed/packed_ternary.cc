@@ -11,24 +11,28 @@
 namespace thinpipe::trainer {
 namespace {
 
-// s_l of each layer l.
-torch::Tensor scales_of(std::span<const float> values, const PackedLayout& layout) {
+// This worker's s_l of each layer l.
+torch::Tensor scales_of(std::span<const float> values, const PackedLayout& layout, double clip) {
   const torch::Tensor scales = torch::empty({std::ssize(layout.layer_ends)});
   std::size_t begin = 0;
   for (std::size_t l = 0; l < layout.layer_ends.size(); ++l) {
-    floats(scales)[l] = ternary_scale(values.subspan(begin, layout.layer_ends[l] - begin));
+    floats(scales)[l] = clipped_ternary_scale(values.subspan(begin, layout.layer_ends[l] - begin), clip);
     begin = layout.layer_ends[l];
   }
   return scales;
 }
 
 // Of the packed entries q, per layer l:
-//   s_l = max over workers of max|q|;  c_i in {-1, 0, 1};  out_i = s_l·(Σ_w c_i)/N
+//   s_l = max over workers of min(max|q|, clip·σ), σ the standard deviation of the worker's layer
+//   c_i in {-1, 0, 1};  out_i = s_l·(Σ_w c_i)/N
 // The maxima take an all-reduce of their own, L floats. N <= 127, as sums of codes are within int8; one more
 // code, the last, is the flag of an escape. Codes are drawn, and sums expanded, piece by piece while others
 // are under way.
 class TernaryExchange : public PackedExchange {
  public:
+  // clip: 0 for none.
+  explicit TernaryExchange(double clip) : clip_(clip) {}
+
   bool packs_whole() const override { return true; }
 
   bool exchange(Bucket& bucket, const PackedLayout& layout, Collective& network) override {
@@ -39,7 +43,7 @@ class TernaryExchange : public PackedExchange {
     const std::span<float> values = floats(packed);
     const bool escaped = layout.entries.gather(floats(bucket.gradient), 1.0F, values) > 0;
 
-    const torch::Tensor scales = scales_of(values, layout);
+    const torch::Tensor scales = scales_of(values, layout, clip_);
     const std::span<const float> scale = floats(scales);
     network.all_reduce(scales, Reduction::max);
 
@@ -104,15 +108,20 @@ class TernaryExchange : public PackedExchange {
                           layer(piece.scales[l], begin - piece.begin, size);
                         });
   }
+
+  double clip() const { return clip_; }
+
+ private:
+  double clip_;
 };
 
-// TernGrad's codes: c_i = sign(q_i)·Bernoulli(|q_i| / s_l). Unbiased for the masked mean; no residual, as in
-// the paper.
+// TernGrad's codes: c_i = sign(q_i)·Bernoulli(|q_i| / s_l), and sign(q_i) beyond s_l. Without clipping
+// unbiased for the masked mean; no residual, as in the paper.
 class StochasticTernary : public TernaryExchange {
  public:
-  explicit StochasticTernary(std::uint64_t seed) : draws_(seed) {}
+  StochasticTernary(double clip, std::uint64_t seed) : TernaryExchange(clip), draws_(seed) {}
 
-  Estimate estimate() const override { return Estimate::unbiased; }
+  Estimate estimate() const override { return clip() > 0 ? Estimate::biased : Estimate::unbiased; }
 
   void begin_step(std::uint64_t step) override { draws_.begin_step(step); }
 
@@ -139,7 +148,8 @@ class StochasticTernary : public TernaryExchange {
 // exchange takes e along. State: e, float32 [n].
 class FeedbackTernary : public TernaryExchange {
  public:
-  explicit FeedbackTernary(const std::vector<ParameterInfo>& parameters) : residual_(parameters) {}
+  explicit FeedbackTernary(const std::vector<ParameterInfo>& parameters)
+      : TernaryExchange(0), residual_(parameters) {}
 
   Estimate estimate() const override { return Estimate::delayed; }
 
@@ -181,8 +191,8 @@ class FeedbackTernary : public TernaryExchange {
 
 }  // namespace
 
-std::unique_ptr<PackedExchange> make_ternary_exchange(std::uint64_t seed) {
-  return std::make_unique<StochasticTernary>(seed);
+std::unique_ptr<PackedExchange> make_ternary_exchange(double clip, std::uint64_t seed) {
+  return std::make_unique<StochasticTernary>(clip, seed);
 }
 
 std::unique_ptr<PackedExchange> make_ternary_feedback_exchange(const std::vector<ParameterInfo>& parameters) {

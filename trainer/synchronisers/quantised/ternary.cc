@@ -5,6 +5,8 @@
 #include <cmath>
 #include <limits>
 
+#include "trainer/synchronisers/quantised/sums.hh"
+
 namespace thinpipe::trainer {
 
 // By bits, which order like magnitudes and lie above infinity's for NaN: a maximum of integers is
@@ -17,6 +19,19 @@ float ternary_scale(std::span<const float> values) {
   }
   const auto scale = std::bit_cast<float>(largest);
   return std::isfinite(scale) ? scale : std::numeric_limits<float>::infinity();
+}
+
+float clipped_ternary_scale(std::span<const float> values, double clip) {
+  constexpr std::size_t least_to_clip = 16;
+  constexpr double least_variation = 1e-3;  // standard deviation over mean
+  const float largest = ternary_scale(values);
+  if (clip == 0 || values.size() < least_to_clip || std::isinf(largest)) return largest;
+  const auto n = static_cast<double>(values.size());
+  const double mean = sum_of(values, [](double value) { return value; }) / n;
+  const double square = sum_of(values, [](double value) { return value * value; }) / n;
+  const double deviation = std::sqrt(std::max(0.0, square - mean * mean));
+  if (deviation < least_variation * std::abs(mean)) return largest;
+  return std::min(largest, static_cast<float>(clip * deviation));
 }
 
 void draw_ternary(std::span<const float> values, float scale, std::span<const float> uniform,

@@ -10,8 +10,13 @@ namespace thinpipe::trainer {
 // s = max|q|; infinity where an entry is not finite; 0 of nothing.
 float ternary_scale(std::span<const float> values);
 
-// codes[i] = sign(q_i) where uniform[i] < |q_i|/s, else 0. With uniform on [0, 1), |q| = s always fires, and
-// nothing does where s is 0 or infinite. All spans have one size.
+// min(max|q|, clip·σ), σ the population's standard deviation: the scale of clipped values. max|q| if clip is
+// 0, and if σ says nothing of their size: of fewer than 16 values, or of ones that hardly vary around their
+// mean. Infinity where an entry is not finite; 0 of nothing.
+float clipped_ternary_scale(std::span<const float> values, double clip);
+
+// codes[i] = sign(q_i) where uniform[i] < |q_i|/s, else 0. With uniform on [0, 1), |q| >= s always fires,
+// which clips it to s, and nothing does where s is 0 or infinite. All spans have one size.
 void draw_ternary(std::span<const float> values, float scale, std::span<const float> uniform,
                   std::span<std::int8_t> codes);
 

@@ -1,4 +1,6 @@
 // PacTrain with ternary values, drawn or with error feedback.
+#include <cmath>
+
 #include <gtest/gtest.h>
 
 #include "trainer/collectives/tests/world.hh"
@@ -16,7 +18,7 @@ using testing::pactrain;
 using trainer::testing::Session;
 using trainer::testing::World;
 
-TEST(PacTrainTernary, PT8_IsUnbiasedAndItsCodesAreWhole) {
+TEST(PacTrainTernary, PT8_WithoutClippingItIsUnbiasedAndItsCodesAreWhole) {
   // Eight values, four of each layer, each at 100 places of its layer: 100 steps make 10000 draws.
   constexpr int kPlaces = 100;
   constexpr int kSteps = 100;
@@ -26,7 +28,7 @@ TEST(PacTrainTernary, PT8_IsUnbiasedAndItsCodesAreWhole) {
     return eight.view({2, 1, 4}).expand({2, kPlaces, 4}).reshape({-1});
   };
   run_in_process(3, [&](Collective& network) {
-    Session session(pactrain({{"values", "ternary"}}), world, network);
+    Session session(pactrain({{"values", "ternary"}, {"clip", 0}}), world, network);
     const torch::Tensor gradient = integer_gradient(few, network.rank(), 1);
     // s per layer: the largest magnitude over all workers.
     torch::Tensor scale = gradient.abs();
@@ -45,6 +47,53 @@ TEST(PacTrainTernary, PT8_IsUnbiasedAndItsCodesAreWhole) {
     const torch::Tensor bound = 5 * (scale.to(torch::kDouble).square() / 4 / 3 / (kPlaces * kSteps)).sqrt();
     EXPECT_TRUE(((sum / (kPlaces * kSteps) - exact_mean(few, 3, 1)).abs() <= bound).all().item<bool>());
   });
+}
+
+// The squared error over the squared size, of what is kept.
+double error_on_a_gaussian(const Json& options) {
+  const World world = make_world(1 << 20, true);
+  torch::manual_seed(1);
+  const torch::Tensor gaussian = torch::randn({world.bucket.size});
+  gaussian.narrow(0, 0, world.kept[0].numel()).masked_fill_(world.kept[0].logical_not(), 0);
+  double error = 0;
+  run_in_process(1, [&](Collective& network) {
+    Session session(pactrain(options), world, network);
+    const torch::Tensor off = session.step(gaussian, 1) - gaussian;
+    error = (off.square().sum() / gaussian.square().sum()).item<double>();
+  });
+  return error;
+}
+
+// TernGrad's published figure (terngrad_test.cc); without clipping the largest of half a million is nearly 5.
+TEST(PacTrainTernary, ErrsOnAGaussianAsTernGradDoes) {
+  EXPECT_NEAR(error_on_a_gaussian({{"values", "ternary"}}), 1.0095, 0.01);
+  EXPECT_GT(error_on_a_gaussian({{"values", "ternary"}, {"clip", 0}}), 2.5);
+}
+
+TEST(PacTrainTernary, ClipsEachLayerAtItsDeviationsAmongWhatIsKept) {
+  const World world = make_world(200, true);  // 50 and 100 kept
+  run_in_process(1, [&](Collective& network) {
+    Session session(pactrain({{"values", "ternary"}, {"clip", 2}}), world, network);
+    torch::Tensor gradient = torch::zeros({200});
+    gradient[0] = -7;  // of 50: variance 49/50 - (7/50)² = 0.9604, deviation 0.98
+    gradient[100] = 5;
+    gradient[101] = -5;  // of 100: variance 0.5
+    torch::Tensor expected = torch::zeros({200});
+    expected[0] = -2 * 0.98;
+    expected[100] = 2 * std::sqrt(0.5);
+    expected[101] = -2 * std::sqrt(0.5);
+    EXPECT_TRUE(torch::allclose(session.step(gradient, 1), expected));
+  });
+}
+
+TEST(PacTrainTernary, PromisesToDrawAroundTheMeanOnlyWithoutClipping) {
+  const auto estimate = [](const Json& options) {
+    return SynchroniserRegistry::instance().make(pactrain(options), {"test", ""}, {})->promises().estimate;
+  };
+  EXPECT_EQ(estimate({{"values", "ternary"}}), Estimate::biased);
+  EXPECT_EQ(estimate({{"values", "ternary"}, {"clip", 0}}), Estimate::unbiased);
+  EXPECT_EQ(estimate({{"values", "ternary"}, {"error_feedback", true}}), Estimate::delayed);
+  EXPECT_EQ(estimate({{"values", "float32"}}), Estimate::exact);
 }
 
 TEST(PacTrainTernary, TheSameSeedGivesTheSameBits) {

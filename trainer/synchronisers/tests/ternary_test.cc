@@ -23,6 +23,19 @@ TEST(Ternary, RoundsToTheNearestOfThree) {
               ElementsAre(1, 1, 0, 0, 0, 0, 0, -1, -1));
 }
 
+TEST(Ternary, ScalesToDeviationsWhereTheySaySomething) {
+  std::vector<float> values(16, 0.0F);
+  values[3] = -4;  // variance 1 - 1/16
+  EXPECT_FLOAT_EQ(clipped_ternary_scale(values, 2), 2 * std::sqrt(0.9375F));
+  EXPECT_EQ(clipped_ternary_scale(values, 0), 4);
+  EXPECT_EQ(clipped_ternary_scale(values, 10), 4) << "never above the largest";
+  EXPECT_EQ(clipped_ternary_scale(std::span(values).first(15), 2), 4) << "too few";
+  EXPECT_EQ(clipped_ternary_scale(std::vector(16, -3.0F), 2), 3) << "they do not vary";
+  EXPECT_EQ(clipped_ternary_scale({}, 2), 0);
+  values[5] = std::nanf("");
+  EXPECT_TRUE(std::isinf(clipped_ternary_scale(values, 2)));
+}
+
 TEST(Ternary, RoundsZeroToZeroAtAScaleOfZero) {
   EXPECT_THAT(rounded({0, -0.0F}, 0), ElementsAre(0, 0));
 }

@@ -50,6 +50,13 @@ const std::map<std::string, std::vector<Json>> further_choices = {
     {"topk_chunked.chunk_size", {64, 3}},
     {"topk.ratio", {0.1, 1.0}}};
 
+// Where options matter only together.
+const std::map<std::string, std::vector<Json>> further_combinations = {
+    {"pactrain",
+     {{{"values", "ternary"}, {"clip", 0.0}},
+      {{"values", "ternary"}, {"error_feedback", true}},
+      {{"values", "ternary"}, {"source", "observed"}}}}};
+
 std::vector<Json> choices(const std::string& method, const Json& option) {
   const std::string path = fmt::format("{}.{}", method, option.at("key").get<std::string>());
   if (const auto listed = further_choices.find(path); listed != further_choices.end()) {
@@ -117,6 +124,15 @@ std::vector<Variant> one_by_one(const std::string& method, const Json& options) 
   return variants;
 }
 
+Variant combination(const std::string& method, const Json& options) {
+  Variant variant{method, {{"name", method}}};
+  for (const auto& [key, value] : options.items()) {
+    variant.options[key] = value;
+    variant.name += spelt(key, value);
+  }
+  return variant;
+}
+
 // Beyond, a method's combinations take more time than they find.
 constexpr std::size_t most_combinations = 12;
 
@@ -127,6 +143,9 @@ std::vector<Variant> all_variants() {
   for (const auto& [method, entry] : SynchroniserRegistry::instance().entries()) {
     std::vector<Variant> variants = combined(method, entry.options);
     if (variants.size() > most_combinations) variants = one_by_one(method, entry.options);
+    if (const auto further = further_combinations.find(method); further != further_combinations.end()) {
+      for (const Json& options : further->second) variants.push_back(combination(method, options));
+    }
     std::erase_if(variants, [](const Variant& variant) { return is_refused(variant.options); });
     std::ranges::move(variants, std::back_inserter(out));
   }
