@@ -42,7 +42,8 @@ set(THINPIPE_CORE_TESTS
   synchronisers/tests/sparse_code_test.cc synchronisers/tests/sparse_entries_test.cc
   synchronisers/tests/ternary_test.cc synchronisers/tests/threshold_choice_test.cc
   synchronisers/tests/top_k_properties_test.cc synchronisers/tests/top_k_test.cc synchronisers/tests/value_code_test.cc
-  synchronisers/tests/walsh_hadamard_properties_test.cc synchronisers/tests/walsh_hadamard_test.cc)
+  synchronisers/tests/walsh_hadamard_properties_test.cc synchronisers/tests/walsh_hadamard_test.cc
+  synchronisers/tests/warm_up_test.cc)
 list(TRANSFORM THINPIPE_CORE_SOURCES PREPEND ${CMAKE_CURRENT_LIST_DIR}/)
 list(TRANSFORM THINPIPE_CORE_TESTS PREPEND ${CMAKE_CURRENT_LIST_DIR}/)
 

@@ -8,6 +8,7 @@
 #include "trainer/synchronisers/sparse/kept_count.hh"
 #include "trainer/synchronisers/sparse/sampled_top_k.hh"
 #include "trainer/synchronisers/sparse/sparsifier.hh"
+#include "trainer/synchronisers/sparse/warm_up.hh"
 #include "trainer/tensor_span.hh"
 
 namespace thinpipe::trainer {
@@ -37,9 +38,7 @@ struct DgcOptions {
                          "entries are kept",
                .above = 0,
                .at_most = 1});
-    field("warm_up_steps", warm_up_steps,
-          Rule{.effect = "steps in which the kept fraction comes down: 1/4, a quarter of that and so on",
-               .at_least = 0});
+    field("warm_up_steps", warm_up_steps, WarmUp::rule());
     field("indices", indices,
           Rule{.effect = "how places are written, as topk's indices", .one_of = Sparsifier::places_names()});
   }
@@ -74,10 +73,10 @@ class Dgc : public Sparsifier {
         seed_(context.seed),
         weights_(context.weights),
         weight_decay_(context.weight_decay),
+        warm_up_(options.ratio, options.warm_up_steps),
         momentum_(context.parameters),
         held_back_(context.parameters) {
     if (options.momentum > 0 && weight_decay_ > 0) decay_momentum_.emplace(context.parameters);
-    for (double ratio = stage_factor; ratio > options.ratio; ratio *= stage_factor) stages_.push_back(ratio);
   }
 
   Promises promises() const override {
@@ -136,9 +135,9 @@ class Dgc : public Sparsifier {
     std::vector<std::uint32_t> indices;
     for (std::size_t s = 0; s < bucket.slices.size(); ++s) {
       const Slice& slice = bucket.slices[s];
-      for (const std::uint32_t index :
-           sampled_top_k_indices(floats(bucket.view(slice)),
-                                 {.ratio = ratio(), .sample = options_.sample, .start = starts[s]})) {
+      for (const std::uint32_t index : sampled_top_k_indices(
+               floats(bucket.view(slice)),
+               {.ratio = warm_up_.ratio(step()), .sample = options_.sample, .start = starts[s]})) {
         indices.push_back(static_cast<std::uint32_t>(slice.offset) + index);
       }
     }
@@ -156,15 +155,17 @@ class Dgc : public Sparsifier {
 
   void finish(Bucket& bucket) override { add_decay_momentum(bucket); }
 
-  std::int64_t count_for(const Bucket& bucket) const override { return count_at(ratio(), bucket); }
-  std::int64_t settled_count_for(const Bucket& bucket) const override {
-    return count_at(options_.ratio, bucket);
+  std::int64_t count_for(const Bucket& bucket) const override {
+    return count_at(warm_up_.ratio(step()), bucket);
   }
-  bool chooses_a_fixed_count() const override { return options_.sample == 1 && options_.warm_up_steps == 0; }
+  std::int64_t settled_count_for(const Bucket& bucket) const override {
+    return count_at(warm_up_.settled_ratio(), bucket);
+  }
+  bool chooses_a_fixed_count() const override {
+    return options_.sample == 1 && !warm_up_.changes_the_ratio();
+  }
 
  private:
-  static constexpr double stage_factor = 0.25;
-
   // bucket.gradient becomes the step that momentum makes of it, momentum_in_hand_ the momentum after it.
   void accumulate_momentum(Bucket& bucket) {
     const torch::Tensor& gradient = bucket.gradient;
@@ -195,14 +196,6 @@ class Dgc : public Sparsifier {
     decay_momentum_->stage(bucket, momentum);
   }
 
-  // Of the step in hand; never below a later one's.
-  double ratio() const {
-    const auto warm_up_steps = static_cast<std::uint64_t>(options_.warm_up_steps);
-    if (stages_.empty() || step() > warm_up_steps || warm_up_steps == 0) return options_.ratio;
-    const std::uint64_t steps_before = std::max<std::uint64_t>(step(), 1) - 1;
-    return stages_[static_cast<std::size_t>(steps_before * stages_.size() / warm_up_steps)];
-  }
-
   static std::int64_t count_at(double ratio, const Bucket& bucket) {
     std::int64_t count = 0;
     for (const Slice& slice : bucket.slices) count += kept_count(ratio, slice.size);
@@ -222,8 +215,8 @@ class Dgc : public Sparsifier {
   DgcOptions options_;
   std::uint64_t seed_;
   std::vector<torch::Tensor> weights_;
-  double weight_decay_;                     // λ
-  std::vector<double> stages_;              // of the warm-up: kept fractions
+  double weight_decay_;  // λ
+  WarmUp warm_up_;
   Residual momentum_;                       // u
   Residual held_back_;                      // v
   std::optional<Residual> decay_momentum_;  // m: staged, committed and saved as a residual is

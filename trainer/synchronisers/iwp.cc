@@ -5,14 +5,16 @@
 
 #include "harness/support/options.hh"
 #include "trainer/philox.hh"
-#include "trainer/synchronisers/messages.hh"
+#include "trainer/synchronisers/bucket_weights.hh"
 #include "trainer/synchronisers/packed/packed_entries.hh"
 #include "trainer/synchronisers/quantised/random_index.hh"
+#include "trainer/synchronisers/quantised/sums.hh"
 #include "trainer/synchronisers/quantised/ternary.hh"
 #include "trainer/synchronisers/residual.hh"
 #include "trainer/synchronisers/sparse/index_code.hh"
 #include "trainer/synchronisers/sparse/kept_count.hh"
 #include "trainer/synchronisers/sparse/top_k.hh"
+#include "trainer/synchronisers/sparse/warm_up.hh"
 #include "trainer/synchronisers/synchroniser.hh"
 #include "trainer/tensor_span.hh"
 
@@ -21,38 +23,51 @@ namespace {
 
 struct IwpOptions {
   double ratio = 1.0 / 64;
+  std::string threshold = "importance";
+  std::string scope = "bucket";
   std::int64_t voters = 1;
+  std::int64_t warm_up_steps = 0;
 
   void visit(auto& field) {
     field("ratio", ratio,
-          Rule{.effect = "fraction of each tensor's entries that one voter wants sent",
-               .above = 0,
-               .at_most = 1});
-    field(
-        "voters", voters,
-        Rule{
-            .effect =
-                "workers that say which entries all send, drawn anew for every bucket and step; of more than "
-                "there are, all",
-            .at_least = 1});
+          Rule{.effect = "fraction of the entries that one voter wants sent", .above = 0, .at_most = 1});
+    field("threshold", threshold,
+          Rule{.effect = "what a voter wants: importance, the entries of largest importance, in whichever "
+                         "tensors they are; share, that fraction of each tensor",
+               .one_of = {"importance", "share"}});
+    field("scope", scope,
+          Rule{.effect = "importance: among whose entries: each bucket's, or those of all the model, in one "
+                         "bucket, so that nothing overlaps with computing",
+               .one_of = {"bucket", "model"}});
+    field("voters", voters,
+          Rule{.effect = "workers that say which entries all send, drawn anew for every bucket and step; of "
+                         "more than there are, all",
+               .at_least = 1});
+    field("warm_up_steps", warm_up_steps, WarmUp::rule());
   }
 };
 
 // Importance-weighted pruning of gradients. Of each bucket of n entries:
-//   acc = g + e
-//   of each tensor of n_l entries every voter v wants I_v, the max(1, floor(ratio·n_l)) largest
-//     |acc_i| / max(|w_i|, 1e-3·rms(w));  broadcasts it as a bitmap;  M = the union of all I_v
+//   acc = g + e;  importance_i = |acc_i| / max(|w_i|, 1e-3·rms(w)), w the weights of i's tensor
+//   every voter v wants I_v, the max(1, floor(ratio·n)) entries of largest importance, or so many of each
+//     tensor of n;  broadcasts it;  M = the union of all I_v
 //   out = Σ_w acc_w[M]/N  by an all-reduce of these entries packed;  e' = acc off M, 0 on M, on all workers
 // Cheng and Xu, Bandwidth Reduction using Importance Weighted Pruning on Ring AllReduce (2019). Only its
-// abstract was at hand, which has the ratio of gradient to weight and the random nodes that broadcast their
-// masks: the quantile for a threshold, the floor under small weights, error feedback, and bitmaps are ours. A
-// tensor whose weights are all zero goes by |acc|. There is no momentum correction. One more element, NaN
+// abstract was at hand, which has the ratio of gradient to weight, a threshold on it, and the random nodes
+// that broadcast their masks: the quantile for a threshold, the floor under small weights, error feedback,
+// DGC's warm-up, and how masks are written are ours. A tensor whose weights are all zero has its floor from
+// the bucket's; if these are too, it goes by |acc|. There is no momentum correction. One more element, NaN
 // where a worker's acc is not finite, travels with the packed ones: what a voter does not want would hide it.
-// State: e, float32 [n]. Payload 4(|M| + 1) bytes by all-reduce; a voter broadcasts ⌈n/8⌉.
+// State: e, float32 [n]. Payload 4(|M| + 1) bytes by all-reduce; a voter broadcasts a bit for every entry, or
+// Golomb's code of I_v with room for its longest, about 8 bits an entry at the default ratio: the shorter.
 class Iwp : public Synchroniser {
  public:
   Iwp(const IwpOptions& options, const SynchroniserContext& context)
-      : options_(options), seed_(context.seed), weights_(context.weights), residual_(context.parameters) {}
+      : options_(options),
+        warm_up_(options.ratio, options.warm_up_steps),
+        seed_(context.seed),
+        weights_(context.weights),
+        residual_(context.parameters) {}
 
   Promises promises() const override {
     return {.estimate = Estimate::delayed,
@@ -61,6 +76,7 @@ class Iwp : public Synchroniser {
   }
 
   bool leaves_dense(const ParameterInfo& parameter) const override { return parameter.dimensions <= 1; }
+  bool needs_one_bucket() const override { return options_.scope == "model"; }
 
   void begin_step(std::uint64_t step) override { step_ = step; }
   void finish_step(bool applied) override { applied ? residual_.commit() : residual_.discard(); }
@@ -89,14 +105,15 @@ class Iwp : public Synchroniser {
   // At most: the root of a binomial tree sends the most, and no two voters want the same entry.
   ExpectedTraffic traffic(const Bucket& bucket, int world_size) const override {
     if (bucket.size == 0) return {};
+    const double ratio = warm_up_.ratio(step_);
     const std::int64_t voters = voter_count(world_size);
     std::int64_t entries = 1;
-    for (const Slice& slice : bucket.slices) {
-      entries += std::min(slice.size, voters * kept_count(options_.ratio, slice.size));
+    for (const std::int64_t size : choices(bucket)) {
+      entries += std::min(size, voters * kept_count(ratio, size));
     }
     const std::int64_t sends = binomial_broadcast_sends(0, 0, world_size);
-    const ExpectedTraffic broadcasts{static_cast<double>(bitmap_bytes(bucket)),
-                                     static_cast<double>(voters * sends * bitmap_bytes(bucket))};
+    const std::int64_t vote = vote_for(bucket, ratio).bytes();
+    const ExpectedTraffic broadcasts{static_cast<double>(vote), static_cast<double>(voters * sends * vote)};
     return broadcasts + all_reduce_traffic(4 * entries, world_size);
   }
 
@@ -105,13 +122,13 @@ class Iwp : public Synchroniser {
     if (bucket.size == 0) return {};
     const std::int64_t voters = voter_count(world_size);
     double entries = 1;
-    for (const Slice& slice : bucket.slices) {
-      if (slice.size == 0) continue;
-      const auto size = static_cast<double>(slice.size);
-      const double unwanted = 1 - static_cast<double>(kept_count(options_.ratio, slice.size)) / size;
-      entries += size * (1 - std::pow(unwanted, voters));
+    for (const std::int64_t size : choices(bucket)) {
+      if (size == 0) continue;
+      const double wanted = static_cast<double>(kept_count(options_.ratio, size)) / static_cast<double>(size);
+      entries += static_cast<double>(size) * (1 - std::pow(1 - wanted, voters));
     }
-    const double broadcast = static_cast<double>(voters * bitmap_bytes(bucket)) / world_size;
+    const std::int64_t vote = vote_for(bucket, options_.ratio).bytes();
+    const double broadcast = static_cast<double>(voters * vote) / world_size;
     return ExpectedTraffic{broadcast, broadcast * (world_size - 1)} +
            all_reduce_traffic(4 * std::llround(entries), world_size);
   }
@@ -119,7 +136,32 @@ class Iwp : public Synchroniser {
  private:
   static constexpr double least_weight = 1e-3;  // of the root mean square of a tensor's
 
-  static std::int64_t bitmap_bytes(const Bucket& bucket) { return (bucket.size + 7) / 8; }
+  // How a vote for `count` of n entries travels: all workers know its length before it comes.
+  struct VoteForm {
+    std::int64_t n = 0;
+    std::int64_t count = 0;
+    std::unique_ptr<IndexCode> code;
+
+    std::int64_t bytes() const { return code->bytes(n, count); }
+  };
+
+  // In the shorter code, Golomb's being as long as it can get.
+  VoteForm vote_for(const Bucket& bucket, double ratio) const {
+    std::int64_t count = 0;
+    for (const std::int64_t size : choices(bucket)) count += kept_count(ratio, size);
+    VoteForm form{.n = bucket.size, .count = count, .code = make_index_code("golomb")};
+    std::unique_ptr<IndexCode> bitmap = make_index_code("bitmap");
+    if (bitmap->bytes(bucket.size, count) <= form.bytes()) form.code = std::move(bitmap);
+    return form;
+  }
+
+  // How many entries there are to choose from, in each of the choices that a voter makes.
+  std::vector<std::int64_t> choices(const Bucket& bucket) const {
+    if (options_.threshold == "importance") return {bucket.size};
+    std::vector<std::int64_t> sizes;
+    for (const Slice& slice : bucket.slices) sizes.push_back(slice.size);
+    return sizes;
+  }
 
   std::int64_t voter_count(int world_size) const {
     return std::min<std::int64_t>(options_.voters, world_size);
@@ -143,51 +185,67 @@ class Iwp : public Synchroniser {
 
   // bool [n], the same on every worker.
   torch::Tensor union_of_votes(const Bucket& bucket, Collective& network) const {
-    torch::Tensor wanted = torch::zeros({bitmap_bytes(bucket)}, torch::kByte);
+    torch::Tensor wanted = torch::zeros({bucket.size}, torch::kBool);
+    const std::span<bool> is_wanted = elements<bool>(wanted);
+    const auto n = static_cast<std::uint32_t>(bucket.size);
+    const VoteForm form = vote_for(bucket, warm_up_.ratio(step_));
     for (const int voter : voters(bucket, network.world_size())) {
-      const torch::Tensor vote = voter == network.rank() ? own_vote(bucket) : torch::empty_like(wanted);
+      const torch::Tensor vote = torch::zeros({form.bytes()}, torch::kByte);
+      if (voter == network.rank()) {
+        std::vector<std::uint8_t> own;
+        form.code->append(most_important(bucket), n, own);
+        std::ranges::copy(own, elements<std::uint8_t>(vote).begin());
+      }
       network.broadcast(vote, voter);
-      wanted.bitwise_or_(vote);
+      std::vector<std::uint32_t> indices;
+      form.code->read(elements<std::uint8_t>(vote), n, static_cast<std::uint32_t>(form.count), indices);
+      for (const std::uint32_t index : indices) is_wanted[index] = true;
     }
-    const std::span<const std::uint8_t> bytes = elements<std::uint8_t>(wanted);
-    torch::Tensor out = torch::empty({bucket.size}, torch::kBool);
-    const std::span<bool> bits = elements<bool>(out);
-    for (std::size_t i = 0; i < bits.size(); ++i) bits[i] = ((bytes[i / 8] >> (i % 8)) & 1) != 0;
-    return out;
+    return wanted;
   }
 
-  torch::Tensor own_vote(const Bucket& bucket) const {
+  std::vector<std::uint32_t> most_important(const Bucket& bucket) const {
+    const std::vector<float> importance = importance_of(bucket);
     std::vector<std::uint32_t> indices;
+    std::size_t begin = 0;
+    for (const std::int64_t size : choices(bucket)) {
+      const auto among = std::span(importance).subspan(begin, static_cast<std::size_t>(size));
+      const auto count = static_cast<std::size_t>(kept_count(warm_up_.ratio(step_), size));
+      for (const std::uint32_t index : top_k_indices(among, count)) {
+        indices.push_back(static_cast<std::uint32_t>(begin) + index);
+      }
+      begin += among.size();
+    }
+    return indices;
+  }
+
+  std::vector<float> importance_of(const Bucket& bucket) const {
+    const torch::Tensor copied = bucket_weights(weights_, bucket, "iwp");
+    const std::span<const float> weights = floats(copied);
+    const std::span<const float> values = floats(bucket.gradient);
+    const double size_of_all = root_mean_square(weights);
+    std::vector<float> importance(values.size());
     for (const Slice& slice : bucket.slices) {
-      const auto wanted = static_cast<std::size_t>(kept_count(options_.ratio, slice.size));
-      for (const std::uint32_t index : top_k_indices(importance(bucket, slice), wanted)) {
-        indices.push_back(static_cast<std::uint32_t>(slice.offset) + index);
+      const auto begin = static_cast<std::size_t>(slice.offset);
+      const auto end = begin + static_cast<std::size_t>(slice.size);
+      const double own_size = root_mean_square(weights.subspan(begin, end - begin));
+      const auto floor = static_cast<float>(least_weight * (own_size > 0 ? own_size : size_of_all));
+      for (std::size_t i = begin; i < end; ++i) {
+        const float weight = floor > 0 ? std::max(std::abs(weights[i]), floor) : 1;
+        importance[i] = std::abs(values[i]) / weight;
       }
     }
-    std::vector<std::uint8_t> bitmap;
-    make_index_code("bitmap")->append(indices, static_cast<std::uint32_t>(bucket.size), bitmap);
-    return message_of(std::move(bitmap));
+    return importance;
   }
 
-  std::vector<float> importance(const Bucket& bucket, const Slice& slice) const {
-    if (weights_.empty())
-      throw Error("iwp: it was made without the model's weights, which importance goes by");
-    const torch::Tensor on_cpu = weights_[slice.parameter].detach().to(torch::kCPU).view(-1);
-    const std::span<const float> weights = floats(on_cpu);
-    double squares = 0;
-    for (const float weight : weights) squares += static_cast<double>(weight) * weight;
-    const auto floor =
-        static_cast<float>(least_weight * std::sqrt(squares / static_cast<double>(slice.size)));
-    const std::span<const float> values = floats(bucket.view(slice));
-    std::vector<float> out(values.size());
-    for (std::size_t i = 0; i < out.size(); ++i) {
-      const float weight = floor > 0 ? std::max(std::abs(weights[i]), floor) : 1;
-      out[i] = std::abs(values[i]) / weight;
-    }
-    return out;
+  static double root_mean_square(std::span<const float> values) {
+    if (values.empty()) return 0;
+    const double squares = sum_of(values, [](double value) { return value * value; });
+    return std::sqrt(squares / static_cast<double>(values.size()));
   }
 
   IwpOptions options_;
+  WarmUp warm_up_;
   std::uint64_t seed_;
   std::uint64_t step_ = 0;
   std::vector<torch::Tensor> weights_;
@@ -196,8 +254,13 @@ class Iwp : public Synchroniser {
 
 THINPIPE_REGISTER(Synchroniser){
     "iwp", "entries that are large for their weight, by the vote of a few workers, over packed all-reduce",
-    describe_options<IwpOptions>(), [](JsonObject& options, const SynchroniserContext& context) {
-      return std::make_unique<Iwp>(read_options<IwpOptions>(options), context);
+    describe_options<IwpOptions>(), [](JsonObject& object, const SynchroniserContext& context) {
+      const auto options = read_options<IwpOptions>(object);
+      if (options.scope == "model" && options.threshold == "share") {
+        throw InputError(object.place_of("scope"),
+                         "is model, which is for \"threshold\": \"importance\": a share is of each tensor");
+      }
+      return std::make_unique<Iwp>(options, context);
     }};
 
 }  // namespace

@@ -1,3 +1,4 @@
+#include <cmath>
 #include <set>
 
 #include <gmock/gmock.h>
@@ -15,8 +16,9 @@ using trainer::testing::make_world;
 using trainer::testing::Session;
 using trainer::testing::World;
 
+// Of each tensor.
 Json iwp(double ratio, int voters) {
-  return {{"name", "iwp"}, {"ratio", ratio}, {"voters", voters}};
+  return {{"name", "iwp"}, {"ratio", ratio}, {"voters", voters}, {"threshold", "share"}};
 }
 
 World world_of(const torch::Tensor& first_weights, const torch::Tensor& second_weights) {
@@ -117,11 +119,77 @@ TEST(Iwp, ExpectsOfIndependentVotersWhatTheyMiss) {
   const World world = make_world(200, false);
   run_in_process(1, [&](Collective& network) {
     Session session(iwp(0.1, 2), world, network);
-    // Of each 100 entries 100·(1 - 0.9²) = 19; of 25 bytes two of four workers broadcast one copy each.
+    // Of each 100 entries 100·(1 - 0.9²) = 19. A vote for 20 of 200 in Golomb's code has a byte for b = 3 and
+    // at most 20·4 + 25 bits; two of four workers broadcast one copy each.
     const ExpectedTraffic traffic = session.method().settled_traffic(world.bucket, 4);
-    EXPECT_EQ(traffic.payload_bytes, 4 * (2 * 19 + 1) + 25 * 2 / 4.0);
-    EXPECT_EQ(traffic.sent_bytes, 2 * 4 * (2 * 19 + 1) * 3 / 4.0 + 2 * 25 * 3 / 4.0);
+    EXPECT_EQ(traffic.payload_bytes, 4 * (2 * 19 + 1) + 15 * 2 / 4.0);
+    EXPECT_EQ(traffic.sent_bytes, 2 * 4 * (2 * 19 + 1) * 3 / 4.0 + 2 * 15 * 3 / 4.0);
   });
+}
+
+// At the default ratio a bitmap takes 8 times as much.
+TEST(Iwp, VotesInTheShorterOfTwoCodes) {
+  const World world = make_world(64 * 1000, false);
+  const auto broadcast_bytes = [&](double ratio) {
+    double bytes = 0;
+    run_in_process(1, [&](Collective& network) {
+      MeteredCollective metered(std::make_unique<testing::Borrowed>(network));
+      Session session({{"name", "iwp"}, {"ratio", ratio}}, world, metered);
+      session.step(testing::real_gradient(world, 0, 1) + 2, 1);  // none is zero
+      const auto entries = static_cast<double>(std::floor(ratio * 64 * 1000)) + 1;
+      const auto payload_bytes = static_cast<double>(metered.traffic().payload_bytes);
+      bytes = payload_bytes - 4 * entries;
+      EXPECT_EQ(session.method().traffic(world.bucket, 1).payload_bytes, payload_bytes);
+    });
+    return bytes;
+  };
+  EXPECT_EQ(broadcast_bytes(1.0 / 64), 1 + 1000);
+  EXPECT_EQ(broadcast_bytes(0.5), 64 * 1000 / 8);
+}
+
+// Two tensors of two: of the bucket's four entries the two most important are in one of them.
+TEST(Iwp, ByImportanceOneTensorMaySendAllAndAnotherNothing) {
+  const World world = world_of(torch::tensor({1.0F, 1.0F}), torch::tensor({10.0F, 10.0F}));
+  for (const std::string scope : {"bucket", "model"}) {
+    run_in_process(1, [&](Collective& network) {
+      const Json options = {{"name", "iwp"}, {"ratio", 0.5}, {"threshold", "importance"}, {"scope", scope}};
+      Session session(options, world, network);
+      EXPECT_EQ(session.method().needs_one_bucket(), scope == "model");
+      EXPECT_TRUE(session.step(torch::tensor({2.0F, 3.0F, 9.0F, 9.0F}), 1)
+                      .equal(torch::tensor({2.0F, 3.0F, 0.0F, 0.0F})));
+    });
+  }
+}
+
+// The other tensor's weights are of size 1, so that a weight of zero counts as a thousandth of sqrt(1/2).
+TEST(Iwp, ByImportanceATensorOfZeroWeightsHasItsFloorFromTheBucket) {
+  const World world = world_of(torch::zeros({2}), torch::ones({2}));
+  run_in_process(1, [&](Collective& network) {
+    Session session({{"name", "iwp"}, {"ratio", 0.25}}, world, network);
+    session.set_learning_rate(0);
+    EXPECT_TRUE(session.step(torch::tensor({0.0F, 0.001F, 1.4F, 0.0F}), 1)
+                    .equal(torch::tensor({0.0F, 0.001F, 0.0F, 0.0F})));
+    EXPECT_TRUE(session.step(torch::tensor({0.0F, 0.0005F, 0.0F, 0.0F}), 2)
+                    .equal(torch::tensor({0.0F, 0.0F, 1.4F, 0.0F})));
+  });
+}
+
+TEST(Iwp, WarmsUp) {
+  const World world = make_world(256, false);
+  run_in_process(1, [&](Collective& network) {
+    Session session({{"name", "iwp"}, {"warm_up_steps", 4}}, world, network);
+    const std::vector<std::int64_t> sent = {64, 64, 16, 16, 4, 4};
+    for (std::size_t i = 0; i < sent.size(); ++i) {
+      const torch::Tensor out = session.step(torch::arange(1.0F, 257.0F), i + 1);
+      EXPECT_EQ(out.ne(0).sum().item<std::int64_t>(), sent[i]) << "step " << i + 1;
+    }
+    EXPECT_EQ(session.method().settled_traffic(world.bucket, 1).payload_bytes, 4 * (4 + 1) + 1 + 4);
+  });
+}
+
+TEST(Iwp, RefusesAShareOfTheModel) {
+  const Json options = {{"name", "iwp"}, {"threshold", "share"}, {"scope", "model"}};
+  EXPECT_THROW(SynchroniserRegistry::instance().make(options, {"test", ""}, {}), InputError);
 }
 
 }  // namespace

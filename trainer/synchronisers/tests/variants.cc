@@ -27,6 +27,7 @@ const std::map<std::string, std::vector<Json>> further_choices = {
     {"gmc.ratio", {0.1, 1.0}},
     {"iwp.ratio", {0.1}},
     {"iwp.voters", {1, 3}},
+    {"iwp.warm_up_steps", {0, 3}},
     {"ok_topk.ratio", {0.1, 1.0}},
     {"ok_topk.threshold_every", {32, 2}},
     {"ok_topk.boundaries_every", {64, 1}},

@@ -1,0 +1,45 @@
+// The warm-up of methods that keep few entries: they begin with more. Lin et al., Deep Gradient Compression
+// (ICLR 2018).
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "harness/support/options.hh"
+
+namespace thinpipe::trainer {
+
+class WarmUp {
+ public:
+  // Kept fractions of 1/4, 1/16 and so on, as long as they are above `ratio`, for equally many of the first
+  // `steps` steps each; then `ratio`.
+  WarmUp(double ratio, std::int64_t steps) : ratio_(ratio), steps_(static_cast<std::uint64_t>(steps)) {
+    for (double stage = stage_factor; stage > ratio; stage *= stage_factor) stages_.push_back(stage);
+  }
+
+  static Rule rule() {
+    return {.effect = "steps in which the kept fraction comes down: 1/4, a quarter of that and so on",
+            .at_least = 0};
+  }
+
+  // Never below a later step's. The first step is 1.
+  double ratio(std::uint64_t step) const {
+    if (stages_.empty() || step > steps_ || steps_ == 0) return ratio_;
+    const std::uint64_t steps_before = std::max<std::uint64_t>(step, 1) - 1;
+    return stages_[static_cast<std::size_t>(steps_before * stages_.size() / steps_)];
+  }
+
+  double settled_ratio() const { return ratio_; }
+  bool changes_the_ratio() const { return steps_ > 0 && !stages_.empty(); }
+
+ private:
+  static constexpr double stage_factor = 0.25;
+
+  double ratio_;
+  std::uint64_t steps_;
+  std::vector<double> stages_;  // kept fractions
+};
+
+}  // namespace thinpipe::trainer
