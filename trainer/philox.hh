@@ -25,6 +25,7 @@ enum class Purpose : std::uint32_t {
   synthetic_noise = 0xFFFFFFFD,
   augmentation = 0xFFFFFFFC,    // the stream's rank is the example's index
   random_pruning = 0xFFFFFFFB,  // the stream's step is the layer's index
+  dropout = 0xFFFFFFFA,         // the words seed the generator that dropout draws from
 };
 
 // One sequence of random words. The key is the seed; the counter is (step, bucket, rank, lane), and lane l

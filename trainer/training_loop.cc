@@ -46,6 +46,7 @@ TrainingLoop::TrainingLoop(const TrainingConfig& config, const Dataset& dataset,
   agree_on_start(starting_weights);
   prune_at_start();
   model_->to(device_);
+  dropout_.emplace(*model_, static_cast<std::uint64_t>(config_.seed), collective_->rank());
   optimiser_ = OptimiserRegistry::instance().make(config_.optimiser, kConfigurationPlace / "optimiser",
                                                   model_->parameters());
   full_learning_rate_ = optimiser_->param_groups().front().options().get_lr();
@@ -144,6 +145,7 @@ void TrainingLoop::begin_step() {
   exchange_->inspect_gradients(skipped_in_a_row_ + 1 >= config_.training.max_skipped_steps);
   exchange_->set_learning_rate(learning_rate());
   rounds_ ? rounds_->begin_step() : exchange_->begin_step();
+  dropout_->begin_step(iteration_);
   straggler_.begin_step(iteration_);
 }
 

@@ -8,6 +8,7 @@
 #include "trainer/datasets/dataset.hh"
 #include "trainer/gradient_exchange.hh"
 #include "trainer/local_rounds.hh"
+#include "trainer/models/dropout.hh"
 #include "trainer/models/model.hh"
 #include "trainer/modules.hh"
 #include "trainer/pruning/schedule.hh"
@@ -103,6 +104,7 @@ class TrainingLoop {
   std::shared_ptr<Model> model_;
   std::unique_ptr<Mask> mask_;
   std::unique_ptr<torch::optim::Optimizer> optimiser_;
+  std::optional<DropoutDraws> dropout_;
   double full_learning_rate_ = 0;
   Straggler straggler_;
   std::unique_ptr<GradientExchange> exchange_;

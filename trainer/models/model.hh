@@ -1,6 +1,6 @@
 // A classifier: of images, or of what follows each token of a text. Parameter names, shapes and order are
 // torchvision's where the same model exists there. Every model can be differentiated twice: criteria of
-// pruning take Hessian-vector products. Dropout draws from torch's global generator.
+// pruning take Hessian-vector products. Dropout is SeededDropout, never torch's own.
 #pragma once
 
 #include "harness/support/registry.hh"

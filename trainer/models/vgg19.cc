@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "harness/support/options.hh"
+#include "trainer/models/dropout.hh"
 #include "trainer/models/image_form.hh"
 #include "trainer/models/initialisation.hh"
 #include "trainer/models/model.hh"
@@ -63,14 +64,14 @@ torch::nn::Sequential make_features(std::int64_t channels, ImageForm form) {
 torch::nn::Sequential make_classifier(ImageForm form, double dropout, std::int64_t classes) {
   torch::nn::Sequential classifier;
   if (form == ImageForm::cifar) {
-    classifier->push_back("5", torch::nn::Dropout(dropout));
+    classifier->push_back("5", SeededDropout(dropout));
     classifier->push_back("6", torch::nn::Linear(kChannels, classes));
     return classifier;
   }
   for (const std::int64_t in : {kChannels * kPooledSide * kPooledSide, kHidden}) {
     classifier->push_back(torch::nn::Linear(in, kHidden));
     classifier->push_back(relu_in_place());
-    classifier->push_back(torch::nn::Dropout(dropout));
+    classifier->push_back(SeededDropout(dropout));
   }
   classifier->push_back(torch::nn::Linear(kHidden, classes));
   return classifier;

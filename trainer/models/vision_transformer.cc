@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "trainer/models/attention.hh"
+#include "trainer/models/dropout.hh"
 
 namespace thinpipe::trainer {
 namespace {
@@ -14,9 +15,8 @@ torch::nn::LayerNorm vit_normalisation(std::int64_t width) {
 }
 
 torch::nn::Sequential network(std::int64_t width, double dropout) {
-  torch::nn::Sequential layers(torch::nn::Linear(width, 4 * width), torch::nn::GELU(),
-                               torch::nn::Dropout(dropout), torch::nn::Linear(4 * width, width),
-                               torch::nn::Dropout(dropout));
+  torch::nn::Sequential layers(torch::nn::Linear(width, 4 * width), torch::nn::GELU(), SeededDropout(dropout),
+                               torch::nn::Linear(4 * width, width), SeededDropout(dropout));
   layers->apply([](torch::nn::Module& module) {
     if (auto* layer = module.as<torch::nn::Linear>()) {
       torch::nn::init::xavier_uniform_(layer->weight);
@@ -33,7 +33,7 @@ class EncoderLayerImpl : public torch::nn::Module {
         ln_1_(register_module("ln_1", vit_normalisation(size.width))),
         self_attention_(
             register_module("self_attention", torch::nn::MultiheadAttention(size.width, size.heads))),
-        dropout_(register_module("dropout", torch::nn::Dropout(size.dropout))),
+        dropout_(register_module("dropout", SeededDropout(size.dropout))),
         ln_2_(register_module("ln_2", vit_normalisation(size.width))),
         mlp_(register_module("mlp", network(size.width, size.dropout))) {}
 
@@ -54,7 +54,7 @@ class EncoderLayerImpl : public torch::nn::Module {
   std::int64_t heads_;
   torch::nn::LayerNorm ln_1_;
   torch::nn::MultiheadAttention self_attention_;
-  torch::nn::Dropout dropout_;
+  SeededDropout dropout_;
   torch::nn::LayerNorm ln_2_;
   torch::nn::Sequential mlp_;
 };
@@ -85,7 +85,7 @@ class VisionTransformer::Encoder : public torch::nn::Module {
  public:
   Encoder(const VisionTransformerSize& size, std::int64_t tokens)
       : pos_embedding_(register_parameter("pos_embedding", torch::empty({1, tokens, size.width}))),
-        dropout_(register_module("dropout", torch::nn::Dropout(size.dropout))) {
+        dropout_(register_module("dropout", SeededDropout(size.dropout))) {
     torch::nn::init::normal_(pos_embedding_, 0, 0.02);
     for (std::int64_t i = 0; i < size.depth; ++i) {
       layers_->push_back(fmt::format("encoder_layer_{}", i), EncoderLayer(size));
@@ -100,7 +100,7 @@ class VisionTransformer::Encoder : public torch::nn::Module {
 
  private:
   torch::Tensor pos_embedding_;
-  torch::nn::Dropout dropout_;
+  SeededDropout dropout_;
   torch::nn::Sequential layers_;
   torch::nn::LayerNorm ln_{nullptr};
 };

@@ -14,6 +14,7 @@ import workers
 WORKERS, STEPS = 2, 96
 # Every method that carries something from step to step, and optimisers and pruning that do.
 CASES = {
+    "dropout": {"model": {"name": "vit_tiny", "width": 16, "depth": 1, "heads": 2, "dropout": 0.5}},
     "topk": {"synchroniser": {"name": "topk", "ratio": 0.05}},
     "fp16 and cosine": {
         "synchroniser": {"name": "fp16"},
@@ -45,7 +46,7 @@ def configured(changes):
         "buckets": {"first_size": "1 kB", "size": "4 kB"},
     }
     for key, value in changes.items():
-        config[key] = {**config.get(key, {}), **value}
+        config[key] = value if "name" in value else {**config.get(key, {}), **value}
     return config
 
 

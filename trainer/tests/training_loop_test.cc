@@ -214,6 +214,66 @@ TEST(TrainingLoop, NamesRankAndTensorOfAGradientThatStaysNonFinite) {
                                           Not(HasSubstr("on rank 2")))));
 }
 
+TEST(TrainingLoop, GoesOnFromACheckpointAsIfNothingHadHappenedWithDropout) {
+  Json changes = base_config(2);
+  changes["model"] = {{"name", "vit_tiny"}, {"width", 8}, {"depth", 1}, {"heads", 2}, {"dropout", 0.5}};
+  const TrainingConfig config = parse_training_config(changes, {"test", ""});
+  const TemporaryFolder folder;
+  const CheckpointOptions checkpoints{.directory = folder.path(), .every_iterations = 7};
+  const Result whole = train(config, checkpoints);
+  const Result resumed = train(config, checkpoints);
+  EXPECT_EQ(resumed.iterations.front()["iteration"], 15);
+  EXPECT_EQ(resumed.summary["parameters_hash"], whole.summary["parameters_hash"]);
+}
+
+// Nothing but its first training example.
+class OneExample : public Dataset {
+ public:
+  explicit OneExample(const Dataset& inner)
+      : inner_(inner),
+        train_{.inputs = repeated(inner.train().inputs), .labels = repeated(inner.train().labels)} {}
+  DataShape shape() const override { return inner_.shape(); }
+  const Examples& train() const override { return train_; }
+  const Examples& test() const override { return inner_.test(); }
+  torch::Tensor prepare(const torch::Tensor& inputs) const override { return inner_.prepare(inputs); }
+
+ private:
+  static torch::Tensor repeated(const torch::Tensor& examples) {
+    return examples.narrow(0, 0, 1).expand_as(examples).contiguous();
+  }
+
+  const Dataset& inner_;
+  Examples train_;
+};
+
+TEST(TrainingLoop, WorkersDropDifferentUnits) {
+  Json changes = base_config(3);
+  changes["model"] = {{"name", "vit_tiny"}, {"width", 8}, {"depth", 1}, {"heads", 2}};
+  changes["optimiser"]["learning_rate"] = 0.5;
+  const auto second_losses = [&](double dropout) {
+    changes["model"]["dropout"] = dropout;
+    const TrainingConfig config = parse_training_config(changes, {"test", ""});
+    const auto dataset = make_dataset(config);
+    const OneExample same(*dataset);
+    std::vector<double> losses(3);
+    run_in_process(3, [&](std::unique_ptr<Collective> member) {
+      const int rank = member->rank();
+      TrainingLoop loop(config, same, std::move(member), {}, {}, [&losses, rank](const Json& event) {
+        if (event["event"] == "iteration" && event["iteration"] == 2) losses[rank] = event["train_loss"];
+      });
+      loop.run();
+    });
+    return losses;
+  };
+  const auto same = second_losses(0);
+  EXPECT_EQ(same[0], same[1]);
+  EXPECT_EQ(same[0], same[2]);
+  const auto dropped = second_losses(0.5);
+  EXPECT_NE(dropped[0], dropped[1]);
+  EXPECT_NE(dropped[0], dropped[2]);
+  EXPECT_NE(dropped[1], dropped[2]);
+}
+
 TEST(TrainingLoop, ClippingBoundsTheStep) {
   // Without momentum and decay a step is learning rate x gradient, and no longer than learning rate x norm.
   const Json plain = {{"name", "sgd"}, {"learning_rate", 1.0}, {"momentum", 0.0}, {"weight_decay", 0.0}};
