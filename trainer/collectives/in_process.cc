@@ -34,9 +34,9 @@ class InProcessGroup::State {
   struct Contribution {
     std::string call;
     torch::Tensor tensor;
-    // The caller's own, until it returns.
-    std::span<const std::int64_t> send_counts = {};  // of all_to_all_v
-    std::span<const std::uint32_t> places = {};      // of sum_entries
+    // Copies: others may still read them when a caller that failed is gone.
+    std::vector<std::int64_t> send_counts = {};  // of all_to_all_v
+    std::vector<std::uint32_t> places = {};      // of sum_entries
   };
 
   State(int world_size, const std::vector<int>& parents)
@@ -59,6 +59,12 @@ class InProcessGroup::State {
     }
     if (joined_[rank]) throw Error(fmt::format("join group: rank {} has joined already", rank));
     joined_[rank] = true;
+  }
+
+  // Throws CollectiveError after an abort: others may still read what the last call brought.
+  void expect_no_abort(const std::string& call) const {
+    const std::lock_guard lock(mutex_);
+    throw_if_aborted(call);
   }
 
   // Returns once all workers have called it. What each wrote before, all see after.
@@ -242,7 +248,11 @@ class InProcessGroup::Member : public Collective {
   void together(const std::string& call, const Brought& own, const std::function<void()>& work) {
     try {
       if (own.tensor.defined()) check_tensor(call, own.tensor);
-      state_->contributions[rank_] = {call, own.tensor, own.send_counts, own.places};
+      state_->expect_no_abort(call);
+      state_->contributions[rank_] = {.call = call,
+                                      .tensor = own.tensor,
+                                      .send_counts = {own.send_counts.begin(), own.send_counts.end()},
+                                      .places = {own.places.begin(), own.places.end()}};
       state_->meet(call);
       check_agreement();
       work();

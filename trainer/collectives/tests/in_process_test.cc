@@ -1,5 +1,6 @@
 #include "trainer/collectives/in_process.hh"
 
+#include <algorithm>
 #include <thread>
 
 #include <gmock/gmock.h>
@@ -80,6 +81,23 @@ TEST(InProcessGroup, DifferentSizesAreAnErrorOnEveryWorker) {
     torch::Tensor tensor = torch::zeros(5 + net.rank());
     EXPECT_THAT(error_of([&] { net.all_reduce(tensor, Reduction::sum); }), HasSubstr("of 6 x Float"));
   });
+}
+
+// Rank 0 expects what rank 1 does not send, and is gone while the others still look at what it brought.
+TEST(InProcessGroup, WhatAFailedWorkerBroughtOutlivesIt) {
+  constexpr int n = 8;
+  for (int repetition = 0; repetition < 50; ++repetition) {
+    run_in_process(n, [](Collective& net) {
+      const torch::Tensor input = torch::zeros(n);
+      std::vector<std::int64_t> sent(n, 1);
+      std::vector<std::int64_t> received(n, 1);
+      if (net.rank() == 0) received[1] = 2;
+      const std::string message = error_of([&] { net.all_to_all_v(input, sent, received); });
+      std::ranges::fill(sent, -1);
+      EXPECT_THAT(message, HasSubstr("rank 1 has 1 elements for rank 0, which expects 2"));
+      EXPECT_THAT(error_of([&] { net.all_to_all_v(input, received, received); }), HasSubstr("rank 0"));
+    });
+  }
 }
 
 TEST(InProcessGroup, AWorkerThatLeavesEndsTheOthersCalls) {
