@@ -1,6 +1,7 @@
 #include "trainer/collectives/collective.hh"
 
 #include "trainer/collectives/arguments.hh"
+#include "trainer/collectives/ring_formula.hh"
 
 namespace thinpipe::trainer {
 
@@ -10,6 +11,14 @@ void Collective::all_reduce_codes(torch::Tensor codes, int largest, const CodePi
   if (pieces.make && all > 0) pieces.make(0, all);
   all_reduce(std::move(codes), Reduction::sum);
   if (pieces.take && all > 0) pieces.take(0, all);
+}
+
+double Collective::all_reduce_sent_bytes(std::int64_t bytes) const {
+  return ring_all_reduce_sent_bytes(static_cast<double>(bytes), world_size());
+}
+
+double Collective::code_sum_sent_bytes(std::int64_t codes, int /*largest*/) const {
+  return all_reduce_sent_bytes(codes);
 }
 
 std::vector<EdgeBytes> Collective::sum_entries(torch::Tensor tensor,

@@ -44,6 +44,11 @@ class Collective {
   // all_reduce's eight, and no pieces: all are made before, and taken after it.
   virtual void all_reduce_codes(torch::Tensor codes, int largest, const CodePieces& pieces);
 
+  // What one worker sends in such a call, the mean over workers, without headers of the network. Other calls
+  // send what ring_formula.hh says, or say it themselves.
+  virtual double all_reduce_sent_bytes(std::int64_t bytes) const;
+  virtual double code_sum_sent_bytes(std::int64_t codes, int largest) const;
+
   // Whether sums of entries go along a tree of the workers, on which what some have passes each edge as one
   // sum. Where they do not, all_gather_v brings all entries to everyone.
   virtual bool sums_entries() const { return false; }

@@ -14,6 +14,7 @@
 #include <fmt/format.h>
 
 #include "trainer/collectives/arguments.hh"
+#include "trainer/collectives/pipelined.hh"
 #include "trainer/collectives/reduce_function.hh"
 #include "trainer/collectives/tree_sums.hh"
 #include "trainer/tensor_span.hh"
@@ -41,6 +42,7 @@ class InProcessGroup::State {
 
   State(int world_size, const std::vector<int>& parents)
       : contributions(world_size),
+        tree(parents),
         has_tree(!parents.empty()),
         sums(has_tree ? sums_along(parents) : sums_by_rank(world_size)),
         joined_(world_size, false) {
@@ -117,6 +119,7 @@ class InProcessGroup::State {
 
   // contributions[r] is written by worker r before a meeting and read by all after it.
   std::vector<Contribution> contributions;
+  const std::vector<int> tree;  // parents; empty where it is unknown
   const bool has_tree;
   const Sums sums;
 
@@ -148,6 +151,11 @@ class InProcessGroup::Member : public Collective {
     if (tensor.numel() == 0) return;
     const std::string call = describe_all_reduce(tensor, reduction);
     together(call, {tensor}, [&] { reduce_own_part(reduce_function(tensor.scalar_type(), reduction)); });
+  }
+
+  double code_sum_sent_bytes(std::int64_t codes, int largest) const override {
+    if (!state_->has_tree) return Collective::code_sum_sent_bytes(codes, largest);
+    return tree_code_sum_sent_bytes(codes, largest, state_->tree);
   }
 
   bool sums_entries() const override { return state_->has_tree; }

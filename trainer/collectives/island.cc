@@ -53,6 +53,10 @@ class IslandCollective : public StreamedCollective {
             [&] { tree_code_sum(elements<std::int8_t>(codes), largest, pieces, branches_, timeout_s()); });
   }
 
+  double code_sum_sent_bytes(std::int64_t codes, int largest) const override {
+    return tree_code_sum_sent_bytes(codes, largest, parents_);
+  }
+
   bool sums_entries() const override { return true; }
 
   std::vector<EdgeBytes> sum_entries(torch::Tensor tensor, std::span<const std::uint32_t> places) override {
@@ -82,12 +86,13 @@ class IslandCollective : public StreamedCollective {
 
  private:
   IslandCollective(const GlooOptions& options, const Membership& membership, const std::vector<int>& parents)
-      : IslandCollective(options, membership, parents[static_cast<std::size_t>(membership.rank)],
-                         neighbours_of(parents)) {}
+      : IslandCollective(options, membership, parents, neighbours_of(parents)) {}
 
-  IslandCollective(const GlooOptions& options, const Membership& membership, int parent,
+  IslandCollective(const GlooOptions& options, const Membership& membership, const std::vector<int>& parents,
                    const Neighbours& neighbours)
-      : StreamedCollective(options, membership, neighbours[static_cast<std::size_t>(membership.rank)]) {
+      : StreamedCollective(options, membership, neighbours[static_cast<std::size_t>(membership.rank)]),
+        parents_(parents) {
+    const int parent = parents_[static_cast<std::size_t>(membership.rank)];
     for (const int neighbour : neighbours[static_cast<std::size_t>(membership.rank)]) {
       branches_.push_back(
           {.peer = &peer(neighbour), .ranks = ranks_behind(neighbours, neighbour, membership.rank)});
@@ -105,6 +110,7 @@ class IslandCollective : public StreamedCollective {
     tree_all_gather(bytes, block_bytes, static_cast<std::size_t>(rank()), branches_, timeout_s());
   }
 
+  std::vector<int> parents_;
   TreePlace place_;
   std::vector<Branch> branches_;
 };

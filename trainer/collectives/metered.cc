@@ -26,7 +26,7 @@ void MeteredCollective::all_reduce(torch::Tensor tensor, Reduction reduction) {
   const std::int64_t bytes = byte_count(tensor);
   const Stopwatch stopwatch;
   inner_->all_reduce(tensor, reduction);
-  count(stopwatch, bytes, ring_all_reduce_sent_bytes(static_cast<double>(bytes), world_size()));
+  count(stopwatch, bytes, inner_->all_reduce_sent_bytes(bytes));
   tell([&] {
     return AllReduceCall{.type = element_type_of(tensor),
                          .elements = tensor.numel(),
@@ -41,7 +41,7 @@ void MeteredCollective::all_reduce_codes(torch::Tensor codes, int largest, const
   const Stopwatch stopwatch;
   inner_->all_reduce_codes(codes, largest,
                            {.make = timed(pieces.make, made), .take = timed(pieces.take, taken)});
-  count(stopwatch, bytes, ring_all_reduce_sent_bytes(static_cast<double>(bytes), world_size()));
+  count(stopwatch, bytes, inner_->code_sum_sent_bytes(bytes, largest));
   traffic_.time = traffic_.time - made - taken;
   taken_ += taken;
   tell([&] {

@@ -1,5 +1,5 @@
 // Counts what goes through a collective: payload bytes as the caller hands them over, the bytes this worker
-// sends by ring_formula.hh, or of sums of entries, as it did, calls, and time. Splits the time around
+// sends as the backend says, or by ring_formula.hh, calls, and time. Splits the time around
 // collectives into encode, exchange and decode.
 //
 // Not synchronised: the thread that calls the collectives reads the counts, or another one after it has
@@ -70,6 +70,12 @@ class MeteredCollective : public Collective {
   bool takes(const torch::Device& device) const override { return inner_->takes(device); }
   void all_reduce(torch::Tensor tensor, Reduction reduction) override;
   void all_reduce_codes(torch::Tensor codes, int largest, const CodePieces& pieces) override;
+  double all_reduce_sent_bytes(std::int64_t bytes) const override {
+    return inner_->all_reduce_sent_bytes(bytes);
+  }
+  double code_sum_sent_bytes(std::int64_t codes, int largest) const override {
+    return inner_->code_sum_sent_bytes(codes, largest);
+  }
   bool sums_entries() const override { return inner_->sums_entries(); }
   std::vector<EdgeBytes> sum_entries(torch::Tensor tensor, std::span<const std::uint32_t> places) override;
   void repeat_entry_sum(const EntrySumCall& call) override;

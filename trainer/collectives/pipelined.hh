@@ -69,6 +69,9 @@ void tree_all_gather(std::span<std::byte> bytes, std::span<const std::size_t> bl
 void tree_code_sum(std::span<std::int8_t> codes, int largest, const CodePieces& pieces,
                    const std::vector<Branch>& branches, double timeout_s);
 
+// What one of the workers sends for that, the mean over workers. parents: as Membership::parents, a tree.
+double tree_code_sum_sent_bytes(std::int64_t codes, int largest, const std::vector<int>& parents);
+
 // The sum, in place, of vectors of which each worker has entries at `places`, ascending, and zeros elsewhere.
 // Up the tree each edge carries the sums of the entries below it, and down, of those that others have, the
 // sums of all (sparse_block.hh), both at a time and block by block. An element is summed in tree_all_reduce's

@@ -44,21 +44,24 @@ class RingCollective : public StreamedCollective {
 
   // A small one costs hops, of which a ring has most.
   void all_reduce(torch::Tensor tensor, Reduction reduction) override {
-    const bool is_small = std::cmp_less(tensor.nbytes(), hops_matter_bytes);
-    if (is_small && !is_swapped(tensor.nbytes())) {
+    const auto bytes = static_cast<std::int64_t>(tensor.nbytes());
+    if (bytes < hops_matter_bytes && !is_swapped(bytes)) {
       gloo().all_reduce(tensor, reduction);
     } else {
       StreamedCollective::all_reduce(tensor, reduction);
     }
   }
 
- private:
-  bool is_swapped(std::size_t bytes) const {
-    return std::cmp_less(bytes, only_hops_matter_bytes) && !partners_.empty();
+  double all_reduce_sent_bytes(std::int64_t bytes) const override {
+    if (!is_swapped(bytes)) return StreamedCollective::all_reduce_sent_bytes(bytes);
+    return static_cast<double>(std::ssize(partners_) * bytes);
   }
 
+ private:
+  bool is_swapped(std::int64_t bytes) const { return bytes < only_hops_matter_bytes && !partners_.empty(); }
+
   void stream_all_reduce(const Reducible& vector) override {
-    if (is_swapped(vector.bytes.size())) {
+    if (is_swapped(std::ssize(vector.bytes))) {
       return hypercube_all_reduce(vector, rank(), partners_, timeout_s());
     }
     ring_all_reduce(vector, rank(), world_size(), peer(next_), peer(previous_), timeout_s());

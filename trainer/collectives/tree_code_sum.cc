@@ -167,4 +167,20 @@ void tree_code_sum(std::span<std::int8_t> codes, int largest, const CodePieces& 
   run_to_its_end(TreeCodeSum(codes, largest, pieces, branches), timeout_s);
 }
 
+double tree_code_sum_sent_bytes(std::int64_t codes, int largest, const std::vector<int>& parents) {
+  const std::int64_t world_size = std::ssize(parents);
+  std::vector<std::int64_t> below(parents.size(), 0);  // of each worker and all behind it
+  for (int rank = 0; rank < world_size; ++rank) {
+    for (int at = rank; at >= 0; at = parents[static_cast<std::size_t>(at)])
+      ++below[static_cast<std::size_t>(at)];
+  }
+  std::int64_t bytes = 0;
+  for (std::size_t rank = 0; rank < parents.size(); ++rank) {
+    if (parents[rank] < 0) continue;
+    for (const std::int64_t workers : {below[rank], world_size - below[rank]})
+      bytes += packed_code_bytes(codes, bits_of_code_sum(workers, largest));
+  }
+  return static_cast<double>(bytes) / static_cast<double>(world_size);
+}
+
 }  // namespace thinpipe::trainer

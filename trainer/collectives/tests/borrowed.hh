@@ -10,9 +10,24 @@ class Borrowed : public Collective {
   explicit Borrowed(Collective& inner) : inner_(inner) {}
   int rank() const override { return inner_.rank(); }
   int world_size() const override { return inner_.world_size(); }
+  bool takes(const torch::Device& device) const override { return inner_.takes(device); }
   void all_reduce(torch::Tensor tensor, Reduction reduction) override {
     inner_.all_reduce(tensor, reduction);
   }
+  void all_reduce_codes(torch::Tensor codes, int largest, const CodePieces& pieces) override {
+    inner_.all_reduce_codes(codes, largest, pieces);
+  }
+  double all_reduce_sent_bytes(std::int64_t bytes) const override {
+    return inner_.all_reduce_sent_bytes(bytes);
+  }
+  double code_sum_sent_bytes(std::int64_t codes, int largest) const override {
+    return inner_.code_sum_sent_bytes(codes, largest);
+  }
+  bool sums_entries() const override { return inner_.sums_entries(); }
+  std::vector<EdgeBytes> sum_entries(torch::Tensor tensor, std::span<const std::uint32_t> places) override {
+    return inner_.sum_entries(tensor, places);
+  }
+  void repeat_entry_sum(const EntrySumCall& call) override { inner_.repeat_entry_sum(call); }
   torch::Tensor all_gather_v(const torch::Tensor& input, std::span<const std::int64_t> counts) override {
     return inner_.all_gather_v(input, counts);
   }
