@@ -175,6 +175,14 @@ void check_momentum(const TrainingConfig& config, const Synchroniser& synchronis
   if (config.optimiser.at("momentum") != 0) throw InputError(place / "momentum", "must be 0, " + remedy);
 }
 
+void check_clipping(const TrainingConfig& config, const Synchroniser& synchroniser) {
+  if (!config.training.clip_norm || synchroniser.clipping() != Clipping::none) return;
+  throw InputError(kConfigurationPlace / "training" / "clip_norm",
+                   fmt::format("must be null, because the synchroniser {} takes signs, which are the same "
+                               "however long the gradient is",
+                               config.synchroniser.at("name").get<std::string>()));
+}
+
 // Between two exchanges workers' weights differ, and there is no model to evaluate or to agree on.
 void check_rounds(const TrainingConfig& config, std::int64_t local_steps) {
   const auto check = [&](const char* key, std::int64_t interval) {
@@ -229,6 +237,7 @@ Json plan(const TrainingConfig& config, Cache& cache) {
   const Model& model = cache.model(config);
   const auto synchroniser = make_synchroniser(config, model, Mask::keep_all(model));
   check_momentum(config, *synchroniser);
+  check_clipping(config, *synchroniser);
   if (const auto local_steps = synchroniser->local_steps()) check_rounds(config, *local_steps);
   const BatchSampler sampler({.examples = dataset.train().size(),
                               .batch_size_per_worker = config.training.batch_size_per_worker,

@@ -166,7 +166,26 @@ void GradientExchange::complete(std::size_t bucket) {
   if (--missing_[bucket] > 0) return;
   before_release_();
   collected_[bucket].set(parameters_.front().tensor.device());
-  thread_.release(bucket);
+  if (!longest_) thread_.release(bucket);
+}
+
+// In double precision, so that no finite gradient has an infinite norm. One that is not finite stays so.
+void GradientExchange::clip_and_release(double norm) {
+  const torch::NoGradGuard no_grad;
+  double squares = 0;
+  for (std::size_t b = 0; b < buckets_.size(); ++b) {
+    collected_[b].wait();
+    const torch::Tensor& gradient = buckets_[b].gradient;
+    if (gradient.numel() > 0) squares += std::pow(gradient.norm(2, torch::kDouble).item<double>(), 2);
+  }
+  const double share = norm / (std::sqrt(squares) + 1e-6);  // as clip_grad_norm_
+  for (std::size_t b = 0; b < buckets_.size(); ++b) {
+    if (!(share >= 1)) buckets_[b].gradient.mul_(share);
+    collected_[b].set(parameters_.front().tensor.device());
+  }
+  const Durations now = step_.read();
+  std::ranges::fill(ready_, now);  // none could be exchanged before
+  for (std::size_t b = 0; b < buckets_.size(); ++b) thread_.release(b);
 }
 
 void GradientExchange::synchronise(std::size_t b) {
@@ -205,6 +224,7 @@ StepReport GradientExchange::finish_step() {
   for (std::size_t p = 0; p < parameters_.size(); ++p) {
     if (!parameters_[p].arrived) hand_over(p, torch::zeros_like(parameters_[p].tensor));
   }
+  if (longest_) clip_and_release(*longest_);
   for (const DeviceMark& bucket : collected_)
     bucket.wait();  // a GPU's computing is no waiting for the network
   const Stopwatch waiting;

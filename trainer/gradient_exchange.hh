@@ -78,6 +78,10 @@ class GradientExchange {
   const std::optional<std::size_t>& first_non_finite() const { return first_non_finite_; }
 
   // Before the first step, on every worker: measures the error of each result, which takes an exchange more.
+  // Before the first step, on every worker: scales this worker's gradient down to a Euclidean norm where it
+  // is longer. No bucket is exchanged until that is known, which is after backward.
+  void clip_gradients(double norm) { longest_ = norm; }
+
   void measure_error() { error_meter_.emplace(collective_.unmetered()); }
   // So far; nothing where it is not measured.
   std::optional<double> vnmse() const { return error_meter_ ? error_meter_->vnmse() : std::nullopt; }
@@ -117,6 +121,7 @@ class GradientExchange {
   void collect(Parameter& parameter, const torch::Tensor& value) const;
   void complete(std::size_t bucket);
   std::vector<torch::Tensor> prune_gradients(const Mask& mask);
+  void clip_and_release(double norm);
   void adopt_order(const std::vector<std::size_t>& order);
   std::vector<std::size_t> order_of_rank_0() const;
   void synchronise(std::size_t bucket);
@@ -141,6 +146,7 @@ class GradientExchange {
   Stopwatch step_;  // since begin_step()
   std::vector<Durations> ready_;
   bool inspects_ = false;
+  std::optional<double> longest_;  // gradients of a worker are clipped to it
   bool awaits_ = false;
   std::optional<std::size_t> first_non_finite_;
   bool finite_ = true;          // of this step; written by the communication thread until it is drained

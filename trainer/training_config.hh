@@ -52,10 +52,13 @@ struct LoopOptions {
         "label_smoothing", label_smoothing,
         Rule{
             .effect = "share of the target that all classes have in equal parts", .at_least = 0, .below = 1});
-    field("clip_norm", clip_norm,
-          Rule{.effect =
-                   "the mean gradient is scaled down to this Euclidean norm where it is longer; null: never",
-               .above = 0});
+    field(
+        "clip_norm", clip_norm,
+        Rule{.effect =
+                 "the mean gradient is scaled down to this Euclidean norm where it is longer; with methods "
+                 "that "
+                 "have error feedback or momentum each worker's own, before it is synchronised; null: never",
+             .above = 0});
   }
 };
 

@@ -61,8 +61,20 @@ TrainingLoop::TrainingLoop(const TrainingConfig& config, const Dataset& dataset,
                                             context),
       *collective_, config_.buckets);
   exchange_->before_release([this] { straggler_.catch_up(); });
+  clip_gradients();
   if (exchange_->synchroniser().local_steps()) rounds_.emplace(*model_, *exchange_);
   resume();
+}
+
+// Between local steps, the optimiser's gradient is the worker's own.
+void TrainingLoop::clip_gradients() {
+  if (!config_.training.clip_norm) return;
+  const Synchroniser& method = exchange_->synchroniser();
+  if (method.local_steps() || method.clipping() == Clipping::result) {
+    longest_step_ = config_.training.clip_norm;
+  } else {
+    exchange_->clip_gradients(*config_.training.clip_norm);
+  }
 }
 
 void TrainingLoop::record_calls(TraceRecorder& recorder) {
@@ -163,9 +175,7 @@ StepReport TrainingLoop::finish_step() {
 }
 
 void TrainingLoop::update_weights() {
-  if (const auto& norm = config_.training.clip_norm) {
-    torch::nn::utils::clip_grad_norm_(model_->parameters(), *norm);
-  }
+  if (longest_step_) torch::nn::utils::clip_grad_norm_(model_->parameters(), *longest_step_);
   set_learning_rate(*optimiser_, learning_rate());
   optimiser_->step();
 }

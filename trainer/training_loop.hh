@@ -72,6 +72,7 @@ class TrainingLoop {
   const Section& total() const { return total_; }
 
  private:
+  void clip_gradients();
   void agree_on_start(const TensorMap& starting_weights);
   void prune_at_start();
   void prune_if_due();
@@ -106,6 +107,7 @@ class TrainingLoop {
   std::unique_ptr<torch::optim::Optimizer> optimiser_;
   std::optional<DropoutDraws> dropout_;
   double full_learning_rate_ = 0;
+  std::optional<double> longest_step_;  // what the optimiser steps by is clipped to it
   Straggler straggler_;
   std::unique_ptr<GradientExchange> exchange_;
   std::optional<LocalRounds> rounds_;  // where the method has local steps

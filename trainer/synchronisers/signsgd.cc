@@ -56,6 +56,9 @@ class SignSgd : public Synchroniser {
             .applies_momentum = momentum_.has_value()};
   }
 
+  // Signs are the same whatever the gradient's length.
+  Clipping clipping() const override { return momentum_ ? Clipping::local : Clipping::none; }
+
   void adopt_masks(const std::vector<torch::Tensor>& kept) override {
     kept_.adopt(kept);
     if (momentum_) momentum_->drop_pruned(kept);

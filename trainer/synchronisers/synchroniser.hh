@@ -30,6 +30,14 @@ struct SynchroniserContext {
   std::uint64_t seed = 0;
 };
 
+// What training.clip_norm scales where gradients are synchronised.
+enum class Clipping {
+  result,  // as clip_grad_norm_ after DistributedDataParallel: the result stands for the mean of this step
+  local,   // each worker's own gradient, before: the result has earlier steps in it, and error feedback must
+           // not lose what it counts as sent
+  none,    // neither means anything
+};
+
 class Synchroniser {
  public:
   Synchroniser() = default;
@@ -44,6 +52,12 @@ class Synchroniser {
   // Steps that each worker's own optimiser takes between two exchanges, at least 1; what is synchronised then
   // are the changes of the weights since the last one. Nothing: gradients are synchronised, at every step.
   virtual std::optional<std::int64_t> local_steps() const { return std::nullopt; }
+
+  virtual Clipping clipping() const {
+    const Promises promised = promises();
+    const bool remembers = promised.applies_momentum || promised.estimate == Estimate::delayed;
+    return remembers ? Clipping::local : Clipping::result;
+  }
 
   // Whether a parameter is left to the dense side bucket, as sparsifiers leave biases and normalisation
   // layers.

@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "trainer/synchronisers/synchroniser.hh"
+
 namespace thinpipe::trainer {
 namespace {
 
@@ -65,6 +67,24 @@ TEST(Plan, RefusesPruningThatTheRunIsTooShortFor) {
   EXPECT_EQ(found["pointer"], "/pruning/at_iteration");
   EXPECT_THAT(found["message"].get<std::string>(),
               HasSubstr("pruning ends after 8 steps, but the run has only 8"));
+}
+
+TEST(Plan, RefusesToClipWhatHasNoLength) {
+  const auto answer_for = [](const Json& synchroniser) {
+    Json config = configuration({{"ratio", 0}}, synchroniser);
+    config["training"]["clip_norm"] = 1;
+    config["optimiser"] = {{"name", "sgd"}, {"momentum", 0}};
+    return check_configurations(Json::array({config})).front();
+  };
+  const Json refused = answer_for({{"name", "signsgd"}});
+  EXPECT_EQ(refused["pointer"], "/training/clip_norm");
+  EXPECT_THAT(refused["message"].get<std::string>(), HasSubstr("the synchroniser signsgd takes signs"));
+  for (const std::string& name : SynchroniserRegistry::instance().names()) {
+    if (name == "signsgd") continue;
+    const Json found = answer_for({{"name", name}});
+    EXPECT_NE(found.value("pointer", ""), "/training/clip_norm") << found;
+  }
+  EXPECT_TRUE(answer_for({{"name", "signsgd"}, {"momentum", 0.9}})["ok"].get<bool>());
 }
 
 // Models and masks are made anew only where they differ from the last ones.

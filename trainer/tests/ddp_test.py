@@ -75,10 +75,12 @@ class Case:
     workers: int
     synchroniser: dict
     buckets: dict = field(default_factory=lambda: SEVERAL)
+    clip_norm: float | None = None
 
     def __str__(self):
         method = ", ".join(value if key == "name" else f"{key} {value}" for key, value in self.synchroniser.items())
-        return f"{method}, {self.model['name']}, {self.workers} workers"
+        clipped = "" if self.clip_norm is None else f", clipped to {self.clip_norm}"
+        return f"{method}{clipped}, {self.model['name']}, {self.workers} workers"
 
 
 SMALL_CNN = {"name": "small_cnn", "width": 4, "hidden": 64}
@@ -98,6 +100,9 @@ CASES = [
     Case(SMALL_CNN, 4, FP16, buckets=ONE),
     Case(RESNET_18, 2, FP16),
     Case(RESNET_18, 4, FP16, buckets=ONE),
+    # The norm is that of the mean gradient; both clip in every step.
+    Case(SMALL_CNN, 2, DENSE, clip_norm=0.5),
+    Case(SMALL_CNN, 4, FP16, buckets=ONE, clip_norm=0.5),
     # Some matrices travel as factors, some dense. The hook orthonormalises by Gram-Schmidt up to rank 2, else by QR; it
     # rounds otherwise than we do, and so no residual network here.
     Case(SMALL_CNN, 2, POWERSGD | {"rank": 1}),
@@ -117,7 +122,7 @@ def examples_of(world_size, steps):
     return world_size * BATCH * steps
 
 
-def train(model, examples, steps, rank=0, world_size=1):
+def train(model, examples, steps, rank=0, world_size=1, clip_norm=None):
     """Returns the loss of each step."""
     optimiser = torch.optim.SGD(model.parameters(), LEARNING_RATE, MOMENTUM, weight_decay=WEIGHT_DECAY)
     order = training_data.epoch_order(examples_of(world_size, steps), SEED, 0)
@@ -128,6 +133,9 @@ def train(model, examples, steps, rank=0, world_size=1):
         optimiser.zero_grad()
         loss = nn.functional.cross_entropy(model(images), labels)
         loss.backward()
+        if clip_norm is not None:
+            norm = nn.utils.clip_grad_norm_(model.parameters(), clip_norm)
+            assert norm > clip_norm, f"nothing to clip: {norm}"
         optimiser.step()
         losses.append(loss.item())
     return losses
@@ -156,7 +164,7 @@ def ddp_worker(rank, weights, folder):
         bare.load_state_dict(weights[case.model["name"]])
         model = nn.parallel.DistributedDataParallel(BackToFront(bare))
         register_hook(model, case.synchroniser, list(bare.parameters()))
-        losses = train(model, examples, STEPS, rank, case.workers)
+        losses = train(model, examples, STEPS, rank, case.workers, case.clip_norm)
         if rank == 0:
             state = {name: parameter.detach() for name, parameter in bare.named_parameters()}
             torch.save({"losses": losses, "weights": state}, folder / f"theirs-{place}.pt")
@@ -188,7 +196,7 @@ def train_thinpipe(trainer, case, weights, folder):
         "synchroniser": case.synchroniser,
         # As theirs, which sums in the same order.
         "collective": {"name": "gloo"},
-        "training": {"batch_size_per_worker": BATCH},
+        "training": {"batch_size_per_worker": BATCH, "clip_norm": case.clip_norm},
         "buckets": case.buckets,
     }
     checkpoint = {"directory": str(folder / "checkpoints"), "every_iterations": STEPS}

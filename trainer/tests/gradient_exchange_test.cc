@@ -161,6 +161,46 @@ TEST(GradientExchange, PT7_WhatIsZeroAtFirstStillTrainsUnlessItIsPruned) {
   });
 }
 
+// Whose gradient the test makes.
+struct FourWeights : Model {
+  torch::Tensor forward(const torch::Tensor& inputs) override { return (inputs * weight).sum(); }
+  std::string head() const override { return "weight"; }
+  torch::Tensor weight = register_parameter("weight", torch::zeros({4, 1}));
+};
+
+// What the optimiser gets and what is held back are together what the workers had, each clipped to 1.
+TEST(GradientExchange, ClipsWhatErrorFeedbackCountsBeforeItDoes) {
+  run_in_process(2, [](Collective& network) {
+    FourWeights model;
+    MeteredCollective metered(std::make_unique<trainer::testing::Borrowed>(network));
+    const SynchroniserContext context{
+        .parameters = parameter_infos(model), .kept = {}, .weights = model.parameters()};
+    GradientExchange exchange(
+        model, Mask::keep_all(model),
+        SynchroniserRegistry::instance().make({{"name", "topk"}, {"ratio", 0.25}}, {"test", ""}, context),
+        metered, {});
+    exchange.clip_gradients(1);
+    const bool is_long = network.rank() == 1;
+    const torch::Tensor gradient = torch::tensor({{3.0F}, {4.0F}, {12.0F}, {84.0F}}) * (is_long ? 1 : 1e-3);
+    torch::Tensor sum = torch::zeros({4, 1});
+    constexpr int steps = 3;
+    for (int step = 0; step < steps; ++step) {
+      exchange.begin_step();
+      model.forward(gradient).backward();
+      ASSERT_TRUE(exchange.finish_step().applied);
+      sum += model.weight.grad();
+    }
+    Bucket held = exchange.layout().front();
+    held.gradient = torch::zeros({held.size});
+    exchange.synchroniser().add_held_back(held);
+    network.all_reduce(held.gradient, Reduction::sum);
+    sum = sum.flatten() + held.gradient / network.world_size();
+    constexpr double norm = 85;  // of the long one; the other's is below 1
+    const torch::Tensor expected = torch::tensor({3.0F, 4.0F, 12.0F, 84.0F}) * steps * (1 / norm + 1e-3) / 2;
+    EXPECT_TRUE(torch::allclose(sum, expected, 1e-5)) << sum;
+  });
+}
+
 TEST(GradientExchange, TellsTheMethodOfANewMask) {
   run_in_process(2, [](Collective& network) {
     Training training({{"name", "pactrain"}}, Mask::keep_all(Net()), network);

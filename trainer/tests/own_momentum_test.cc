@@ -20,13 +20,16 @@ struct MomentumCase {
 
 class OwnMomentum : public ::testing::TestWithParam<MomentumCase> {};
 
-Result trained(const Json& method, double momentum, bool nesterov) {
+Result trained(const Json& method, double momentum, bool nesterov, int workers = 3,
+               const Json& clip_norm = nullptr) {
   const Json optimiser = {{"name", "sgd"},
                           {"learning_rate", 0.05},
                           {"momentum", momentum},
                           {"nesterov", nesterov},
                           {"weight_decay", 0.05}};
-  return train(configured(3, {{"optimiser", optimiser}, {"synchroniser", method}}));
+  return train(configured(
+      workers,
+      {{"optimiser", optimiser}, {"synchroniser", method}, {"training", {{"clip_norm", clip_norm}}}}));
 }
 
 TEST_P(OwnMomentum, IsTheOptimisersWhereEverythingIsKept) {
@@ -36,6 +39,15 @@ TEST_P(OwnMomentum, IsTheOptimisersWhereEverythingIsKept) {
   // As far as float sums in another order go in 16 steps; gmc's movement carries the rounding of the weights.
   EXPECT_LT(largest_difference(optimisers, own), 5e-5);
   EXPECT_GT(largest_difference(optimisers, trained(dense, 0, false)), 1e-2);
+}
+
+// Of one worker: its own gradient is the mean, and so both clip the same.
+TEST_P(OwnMomentum, IsOfClippedGradients) {
+  const Json dense = {{"name", "dense"}};
+  const Result optimisers = trained(dense, 0.9, GetParam().nesterov, 1, 0.1);
+  const Result own = trained(GetParam().method, 0, false, 1, 0.1);
+  EXPECT_LT(largest_difference(optimisers, own), 5e-5);
+  EXPECT_GT(largest_difference(optimisers, trained(dense, 0.9, GetParam().nesterov, 1)), 1e-2);
 }
 
 INSTANTIATE_TEST_SUITE_P(
