@@ -67,6 +67,7 @@ torch::Tensor optimiser_state(const torch::optim::Optimizer& optimiser) {
 void restore_optimiser(torch::optim::Optimizer& optimiser, const torch::Tensor& state) {
   torch::serialize::InputArchive archive;
   archive.load_from(static_cast<const char*>(state.data_ptr()), state.nbytes());
+  optimiser.state().clear();  // load() leaves what the archive says nothing of
   optimiser.load(archive);
 }
 

@@ -34,6 +34,7 @@ namespace thinpipe::trainer {
 struct StepReport {
   bool exchanged = true;          // false: a local step, between two exchanges
   bool applied = true;            // false: some worker's gradient was not finite; every worker skips the step
+  std::int64_t steps = 1;         // that were exchanged, or are skipped: with local steps all of a round
   double exposed_exchange_s = 0;  // how long finish_step() waited
   double first_bucket_s = 0;      // from begin_step() to the first bucket's last gradient
   Section section = {};           // encode, exchange and decode summed over buckets, and their bytes

@@ -1,9 +1,11 @@
 #include "trainer/local_rounds.hh"
 
 #include <limits>
+#include <utility>
 
 #include <fmt/format.h>
 
+#include "trainer/checkpoint.hh"
 #include "trainer/optimisers/state.hh"
 
 namespace thinpipe::trainer {
@@ -22,7 +24,8 @@ LocalRounds::LocalRounds(Model& model, GradientExchange& exchange)
   for (const torch::Tensor& parameter : parameters_) start_.push_back(parameter.detach().clone());
 }
 
-void LocalRounds::begin_step() {
+void LocalRounds::begin_step(torch::optim::Optimizer& optimiser) {
+  if (steps_++ == 0) optimiser_start_.emplace(optimiser);
   for (torch::Tensor& parameter : parameters_) parameter.mutable_grad().reset();
 }
 
@@ -53,6 +56,9 @@ StepReport LocalRounds::exchange_changes(torch::optim::Optimizer& optimiser) {
   }
   StepReport report = exchange_.finish_step();
   report.exposed_exchange_s = stopwatch.elapsed_s();
+  report.steps = std::exchange(steps_, 0);
+  if (!report.applied && optimiser_start_) optimiser_start_->restore(optimiser);
+  optimiser_start_.reset();
   for (std::size_t p = 0; p < parameters_.size(); ++p) {
     if (report.applied) {
       start_[p].add_(parameters_[p].grad());
@@ -73,17 +79,29 @@ void LocalRounds::adopt_mask() {
   for (std::size_t p = 0; p < start_.size(); ++p) exchange_.clear_pruned(p, start_[p]);
 }
 
-void LocalRounds::save(TensorMap& state) const {
+void LocalRounds::save(TensorMap& state, torch::optim::Optimizer& optimiser) const {
   for (std::size_t p = 0; p < start_.size(); ++p) state[start_key(p)] = start_[p].cpu();
-  state["rounds.lost"] = torch::tensor({lost_ ? 1 : 0}, torch::kLong);
+  state["rounds.lost"] = torch::tensor({std::int64_t{lost_ ? 1 : 0}, steps_}, torch::kLong);
+  if (!optimiser_start_) return;
+  const OptimiserSnapshot now(optimiser);
+  optimiser_start_->restore(optimiser);
+  state["rounds.optimiser"] = optimiser_state(optimiser);
+  now.restore(optimiser);
 }
 
-void LocalRounds::load(const TensorMap& state) {
+void LocalRounds::load(const TensorMap& state, torch::optim::Optimizer& optimiser) {
   for (std::size_t p = 0; p < start_.size(); ++p) {
     start_[p].copy_(expect_tensor(state, start_key(p), start_[p], "checkpoint"));
   }
-  lost_ = expect_tensor(state, "rounds.lost", torch::empty({1}, torch::kLong), "checkpoint")
-              .item<std::int64_t>() != 0;
+  const torch::Tensor lost =
+      expect_tensor(state, "rounds.lost", torch::empty({2}, torch::kLong), "checkpoint");
+  lost_ = lost[0].item<std::int64_t>() != 0;
+  steps_ = lost[1].item<std::int64_t>();
+  if (steps_ == 0) return;
+  const OptimiserSnapshot now(optimiser);
+  restore_optimiser(optimiser, state.at("rounds.optimiser"));
+  optimiser_start_.emplace(optimiser);
+  now.restore(optimiser);
 }
 
 }  // namespace thinpipe::trainer

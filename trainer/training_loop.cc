@@ -121,7 +121,7 @@ StepTimes TrainingLoop::step() {
   loss_sum_ += loss.item<double>();
   ++loss_count_;
   total_ += report.section;
-  skipped_ += report.applied ? 0 : 1;
+  skipped_ += report.applied ? 0 : report.steps;
   if (report.exchanged) skipped_in_a_row_ = report.applied ? 0 : skipped_in_a_row_ + 1;
   events_({{"event", "iteration"},
            {"iteration", iteration_},
@@ -156,7 +156,7 @@ StepTimes TrainingLoop::step() {
 void TrainingLoop::begin_step() {
   exchange_->inspect_gradients(skipped_in_a_row_ + 1 >= config_.training.max_skipped_steps);
   exchange_->set_learning_rate(learning_rate());
-  rounds_ ? rounds_->begin_step() : exchange_->begin_step();
+  rounds_ ? rounds_->begin_step(*optimiser_) : exchange_->begin_step();
   dropout_->begin_step(iteration_);
   straggler_.begin_step(iteration_);
 }
@@ -291,10 +291,11 @@ void TrainingLoop::checkpoint_if_due() {
   state["mask"] = mask_->packed();
   state["optimiser"] = optimiser_state(*optimiser_);
   state["loop.counts"] = torch::tensor(
-      {iteration_, skipped_, skipped_in_a_row_, loss_count_, total_.payload_bytes}, torch::kLong);
+      {iteration_, skipped_, skipped_in_a_row_, loss_count_, total_.payload_bytes, total_.collectives},
+      torch::kLong);
   state["loop.sums"] = torch::tensor({train_time_s_, loss_sum_, total_.sent_bytes}, torch::kDouble);
   exchange_->save(state);
-  if (rounds_) rounds_->save(state);
+  if (rounds_) rounds_->save(state, *optimiser_);
   CheckpointFolder(checkpoint_options_.directory, collective_->rank()).save(iteration_, state);
   spdlog::info("wrote a checkpoint after iteration {}", iteration_);
 }
@@ -311,9 +312,9 @@ void TrainingLoop::resume() {
   restore_optimiser(*optimiser_, state.at("optimiser"));
   exchange_->adopt_mask(*mask_);
   exchange_->load(state);
-  if (rounds_) rounds_->load(state);
+  if (rounds_) rounds_->load(state, *optimiser_);
   const torch::Tensor counts =
-      expect_tensor(state, "loop.counts", torch::empty({5}, torch::kLong), "checkpoint");
+      expect_tensor(state, "loop.counts", torch::empty({6}, torch::kLong), "checkpoint");
   iteration_ = counts[0].item<std::int64_t>();
   skipped_ = counts[1].item<std::int64_t>();
   skipped_in_a_row_ = counts[2].item<std::int64_t>();
@@ -321,6 +322,7 @@ void TrainingLoop::resume() {
   total_.payload_bytes = counts[4].item<std::int64_t>();
   const torch::Tensor sums =
       expect_tensor(state, "loop.sums", torch::empty({3}, torch::kDouble), "checkpoint");
+  total_.collectives = counts[5].item<std::int64_t>();
   train_time_s_ = sums[0].item<double>();
   loss_sum_ = sums[1].item<double>();
   total_.sent_bytes = sums[2].item<double>();

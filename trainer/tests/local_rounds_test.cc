@@ -134,7 +134,7 @@ TEST(LocalRounds, OneWorkersNaNTakesAllBackToWhereTheRoundBegan) {
     LocalRounds rounds(model, exchange);
     torch::optim::SGD optimiser(model.parameters(), torch::optim::SGDOptions(1));
     const auto step = [&](float gradient) {
-      rounds.begin_step();
+      rounds.begin_step(optimiser);
       model.weight.mutable_grad() = torch::full({2, 1}, gradient);
       const bool admitted = rounds.admits_step();
       if (admitted) optimiser.step();
@@ -160,6 +160,65 @@ TEST(LocalRounds, OneWorkersNaNTakesAllBackToWhereTheRoundBegan) {
   });
 }
 
+// As if the lost round had not been, be it in the training's first or a later one, and with a break in it.
+TEST(LocalRounds, OptimisersForgetALostRound) {
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  for (const bool adam : {false, true}) {
+    for (const std::size_t lost_round : {0, 1}) {
+      run_in_process(2, [&](Collective& network) {
+        const auto weights_after = [&](bool loses, bool breaks) {
+          OneWeight model;
+          MeteredCollective metered(std::make_unique<trainer::testing::Borrowed>(network));
+          const auto method = [&] {
+            return SynchroniserRegistry::instance().make(diloco(2, 1, 0), {}, context_of(model));
+          };
+          auto exchange = std::make_unique<GradientExchange>(model, Mask::keep_all(model), method(), metered,
+                                                             BucketOptions{});
+          auto rounds = std::make_unique<LocalRounds>(model, *exchange);
+          std::unique_ptr<torch::optim::Optimizer> optimiser;
+          if (adam) {
+            optimiser =
+                std::make_unique<torch::optim::Adam>(model.parameters(), torch::optim::AdamOptions(0.1));
+          } else {
+            optimiser = std::make_unique<torch::optim::SGD>(model.parameters(),
+                                                            torch::optim::SGDOptions(0.1).momentum(0.9));
+          }
+          const auto round = [&](float first, float second) {
+            for (const float gradient : {first, second}) {
+              rounds->begin_step(*optimiser);
+              model.weight.mutable_grad() = torch::full({2, 1}, gradient);
+              if (rounds->admits_step()) optimiser->step();
+              if (!breaks || gradient != first) continue;
+              TensorMap state;
+              exchange->save(state);
+              rounds->save(state, *optimiser);
+              rounds.reset();
+              exchange = std::make_unique<GradientExchange>(model, Mask::keep_all(model), method(), metered,
+                                                            BucketOptions{});
+              exchange->load(state);
+              rounds = std::make_unique<LocalRounds>(model, *exchange);
+              rounds->load(state, *optimiser);
+            }
+            const StepReport report = rounds->exchange_changes(*optimiser);
+            EXPECT_EQ(report.steps, 2);
+            return report.applied;
+          };
+          for (std::size_t i = 0; i < 3; ++i) {
+            if (loses && i == lost_round) {
+              EXPECT_FALSE(round(5, network.rank() == 1 ? nan : 7));
+            }
+            EXPECT_TRUE(round(1 + static_cast<float>(i), 2));
+          }
+          return model.weight.detach().clone();
+        };
+        const torch::Tensor whole = weights_after(false, false);
+        EXPECT_TRUE(weights_after(true, false).equal(whole)) << adam << lost_round;
+        EXPECT_TRUE(weights_after(true, true).equal(whole)) << adam << lost_round;
+      });
+    }
+  }
+}
+
 TEST(LocalRounds, AWorkerForgetsTheMomentumOfWhatItSent) {
   run_in_process(1, [](Collective& network) {
     OneWeight model;
@@ -171,7 +230,7 @@ TEST(LocalRounds, AWorkerForgetsTheMomentumOfWhatItSent) {
     LocalRounds rounds(model, exchange);
     torch::optim::SGD optimiser(model.parameters(), torch::optim::SGDOptions(1).momentum(0.5));
     const auto step = [&] {
-      rounds.begin_step();
+      rounds.begin_step(optimiser);
       model.weight.mutable_grad() = torch::tensor({{1.0F}, {2.0F}});
       EXPECT_TRUE(rounds.admits_step());
       optimiser.step();

@@ -34,6 +34,7 @@ struct Result {
   Json summary;
   Json resumed;                           // the event, where training went on from a checkpoint
   std::vector<torch::Tensor> parameters;  // rank 0's
+  std::int64_t collectives = 0;           // rank 0's calls, in all its steps
 };
 
 // What a worker trains on instead of the data set; null: the data set itself.
@@ -57,6 +58,7 @@ inline Result train(const TrainingConfig& config, const CheckpointOptions& check
     TrainingLoop loop(config, other ? *other : *dataset, std::move(member), {}, checkpoints, sink);
     loop.run();
     if (rank != 0) return;
+    result.collectives = loop.total().collectives;
     for (const auto& parameter : loop.model().parameters()) {
       result.parameters.push_back(parameter.detach().clone());
     }

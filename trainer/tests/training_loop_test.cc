@@ -97,6 +97,7 @@ TEST_P(EveryMethod, GoesOnFromACheckpointAsIfNothingHadHappened) {
   EXPECT_EQ(resumed.resumed["train_time_s"], first.iterations[9]["train_time_s"]);
   EXPECT_EQ(resumed.summary["parameters_hash"], whole.summary["parameters_hash"]);
   EXPECT_EQ(resumed.summary["effective_density"], whole.summary["effective_density"]);
+  EXPECT_EQ(resumed.collectives, whole.collectives);
 }
 
 INSTANTIATE_TEST_SUITE_P(
