@@ -40,7 +40,8 @@ Demand demand_of(const Json& plan, std::int64_t workers, const ComputeCost& cost
 Demand demand_of(const Run& run, const ComputeCost& cost, const Machine& machine) {
   const auto exchange = predict_exchange(run);
   Json plan = run.plan;
-  if (run.mode == Mode::converge) plan["sent_bytes_per_iteration"] = 0.0;  // nothing leaves the process
+  // Nothing leaves the process of a convergence run.
+  plan["sent_bytes_per_iteration"] = run.mode == Mode::converge ? 0.0 : sent_bytes_per_iteration(run);
   return demand_of(plan, run.workers, cost, exchange ? exchange->time_s : 0, machine);
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <numeric>
 #include <utility>
 
@@ -27,20 +28,36 @@ class BytesBetween {
 
   double operator()(std::size_t from, std::size_t to) const {
     const auto others = static_cast<double>(workers_ - 1);
-    const double pairwise = sent_.pairwise / others;
-    if (parents_.empty()) {
-      if (to != (from + 1) % workers_) return pairwise;
-      return pairwise + sent_.around_ring + around_ring(sent_.codes, workers_);
-    }
-    const bool upwards = std::cmp_equal(parents_[from], to);
-    if (!upwards && !std::cmp_equal(parents_[to], from)) return pairwise;
-    const std::int64_t behind = upwards ? below_[from] : static_cast<std::int64_t>(workers_) - below_[to];
-    // What went around the ring goes over N-1 edges, over each in both directions.
-    return pairwise + sent_.around_ring * static_cast<double>(workers_) / (2 * others) +
-           sent_.codes * bits_of_code_sum(behind, sent_.largest_code) / 8;
+    const std::size_t distance = (to + workers_ - from) % workers_;
+    double bytes = sent_.pairwise / others;
+    if (distance <= sent_.shifted.size()) bytes += sent_.shifted[distance - 1];
+    return bytes + (parents_.empty() ? without_tree(distance) : along_tree(from, to));
   }
 
  private:
+  double without_tree(std::size_t distance) const {
+    double bytes = 0;
+    if (distance == 1) bytes += sent_.around_ring + sent_.gathered + around_ring(sent_.codes, workers_);
+    // Of N-1 messages, counted from a broadcast's root, workers v < 2^i send one to v + 2^i, if that exists.
+    if (std::has_single_bit(distance)) {
+      const auto senders = static_cast<double>(std::min(distance, workers_ - distance));
+      bytes += sent_.broadcast * senders / static_cast<double>(workers_ - 1);
+    }
+    return bytes;
+  }
+
+  double along_tree(std::size_t from, std::size_t to) const {
+    const bool upwards = std::cmp_equal(parents_[from], to);
+    if (!upwards && !std::cmp_equal(parents_[to], from)) return 0;
+    const auto others = static_cast<double>(workers_ - 1);
+    const std::int64_t behind = upwards ? below_[from] : static_cast<std::int64_t>(workers_) - below_[to];
+    // All-reduces go over N-1 edges, over each in both directions; what is gathered or broadcast goes over
+    // each once, away from whose it is.
+    return sent_.around_ring * static_cast<double>(workers_) / (2 * others) +
+           (sent_.gathered + sent_.broadcast) * static_cast<double>(behind) / others +
+           sent_.codes * bits_of_code_sum(behind, sent_.largest_code) / 8;
+  }
+
   std::size_t workers_;
   const SentBytes& sent_;
   const std::vector<int>& parents_;
@@ -90,17 +107,47 @@ std::optional<ExchangePrediction> predict_exchange(const netem::Topology& topolo
   return slowest;
 }
 
+namespace {
+
+SentBytes planned_bytes(const Run& run) {
+  const auto part = [&run](const char* name) { return run.plan.value(name, 0.0); };
+  SentBytes sent{.pairwise = part("pairwise_bytes_per_iteration"),
+                 .codes = part("codes_per_iteration"),
+                 .largest_code = run.plan.at("largest_code").get<std::int64_t>(),
+                 .gathered = part("gathered_bytes_per_iteration"),
+                 .broadcast = part("broadcast_bytes_per_iteration"),
+                 .shifted = run.plan.value("shifted_bytes_per_iteration", std::vector<double>())};
+  sent.around_ring = run.plan.at("sent_bytes_per_iteration").get<double>() - sent.pairwise - sent.gathered -
+                     sent.broadcast - std::accumulate(sent.shifted.begin(), sent.shifted.end(), 0.0) -
+                     around_ring(sent.codes, static_cast<std::size_t>(run.workers));
+  if (run.collective() == "nccl") {  // whose broadcasts and gathers go from rank to rank
+    sent.shifted.resize(static_cast<std::size_t>(std::max<std::int64_t>(1, run.workers - 1)));
+    sent.shifted.front() += std::exchange(sent.broadcast, 0) + std::exchange(sent.gathered, 0);
+  }
+  return sent;
+}
+
+}  // namespace
+
 std::optional<ExchangePrediction> predict_exchange(const Run& run) {
-  const auto pairwise = run.plan.at("pairwise_bytes_per_iteration").get<double>();
-  const auto codes = run.plan.at("codes_per_iteration").get<double>();
-  const double around = run.plan.at("sent_bytes_per_iteration").get<double>() - pairwise -
-                        around_ring(codes, static_cast<std::size_t>(run.workers));
-  return predict_exchange(run.topology, run.workers,
-                          {.around_ring = around,
-                           .pairwise = pairwise,
-                           .codes = codes,
-                           .largest_code = run.plan.at("largest_code").get<std::int64_t>()},
-                          run.tree());
+  return predict_exchange(run.topology, run.workers, planned_bytes(run), run.tree());
+}
+
+double sent_bytes_per_iteration(const Run& run) {
+  const auto planned = run.plan.at("sent_bytes_per_iteration").get<double>();
+  const std::vector<int> parents = run.tree();
+  const SentBytes all = planned_bytes(run);
+  if (parents.empty() || all.codes == 0) return planned;
+  const auto workers = static_cast<std::size_t>(run.workers);
+  const SentBytes codes{.codes = all.codes, .largest_code = all.largest_code};
+  const BytesBetween bytes_between(workers, codes, parents);
+  double along_tree = 0;
+  for (std::size_t from = 0; from < workers; ++from) {
+    for (std::size_t to = 0; to < workers; ++to) {
+      if (from != to) along_tree += bytes_between(from, to);
+    }
+  }
+  return planned - around_ring(codes.codes, workers) + along_tree / static_cast<double>(workers);
 }
 
 double predict_iteration_s(const std::vector<double>& bucket_bytes, double compute_s, double exchange_s) {

@@ -17,19 +17,25 @@ struct ExchangePrediction {
 
 // What one worker sends an iteration.
 struct SentBytes {
-  double around_ring = 0;         // to the next rank
+  double around_ring = 0;         // in all-reduces, to the next rank
   double pairwise = 0;            // to all others, in equal parts
   double codes = 0;               // besides: in sums of codes (AllReduceCall::largest_code)
   std::int64_t largest_code = 1;  // of them
+  double gathered = 0;            // in all-gathers to which all contribute alike
+  double broadcast = 0;           // in broadcasts, along a binomial tree, each worker being the root as often
+  std::vector<double> shifted = {};  // to the worker one rank further, two ranks further and so on
 };
 
-// parents: of the tree along which goes what else went around the ring; empty: it does. All workers together
-// send as much along the one as around the other, but for codes, which need fewer bits along a tree. Nothing
+// parents: of the tree along which all-reduces, all-gathers and broadcasts go; empty: they do not. All
+// workers together send as much along a tree as otherwise, but for codes, which need fewer bits. Nothing
 // where no capped link lies on the way.
 std::optional<ExchangePrediction> predict_exchange(const netem::Topology& topology, std::int64_t workers,
                                                    const SentBytes& sent,
                                                    const std::vector<int>& parents = {});
 std::optional<ExchangePrediction> predict_exchange(const Run& run);
+
+// What one worker sends an iteration, the mean over workers: the plan's, but for sums of codes along a tree.
+double sent_bytes_per_iteration(const Run& run);
 
 // How long an iteration takes in which computing takes compute_s, and exchanging the buckets exchange_s one
 // after the other: each begins when its gradient is there and the one before is through. Backward takes two

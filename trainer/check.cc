@@ -125,8 +125,9 @@ std::vector<Bucket> expected_layout(const TrainingConfig& config,
 
 std::unique_ptr<Synchroniser> make_synchroniser(const TrainingConfig& config, const Model& model,
                                                 const Mask& mask) {
-  const SynchroniserContext context{
-      .parameters = parameter_infos(model), .kept = kept_masks(model, mask), .weights = model.parameters()};
+  const SynchroniserContext context{.parameters = parameter_infos(model),
+                                    .kept = kept_masks(model, mask),
+                                    .weights = model.parameters()};
   return SynchroniserRegistry::instance().make(config.synchroniser, kConfigurationPlace / "synchroniser",
                                                context);
 }
@@ -203,15 +204,6 @@ std::int64_t exchanges_in(std::int64_t iterations, const Synchroniser& synchroni
   return (iterations + local_steps - 1) / local_steps;
 }
 
-ExpectedTraffic weighted(const ExpectedTraffic& a, double share, const ExpectedTraffic& b) {
-  const auto mean = [&](double ExpectedTraffic::*part) { return share * a.*part + (1 - share) * b.*part; };
-  return {.payload_bytes = mean(&ExpectedTraffic::payload_bytes),
-          .sent_bytes = mean(&ExpectedTraffic::sent_bytes),
-          .pairwise_bytes = mean(&ExpectedTraffic::pairwise_bytes),
-          .codes = mean(&ExpectedTraffic::codes),
-          .largest_code = std::max(a.largest_code, b.largest_code)};
-}
-
 // The mean over a run's steps. Traffic goes with the number of weights kept, and that with the schedule's
 // ratio, so that one choice of a mask will do for a whole ramp.
 ExpectedTraffic mean_traffic(const TrainingConfig& config, Cache& cache, std::int64_t iterations) {
@@ -228,7 +220,16 @@ ExpectedTraffic mean_traffic(const TrainingConfig& config, Cache& cache, std::in
   }
   const ExpectedTraffic pruned = expected_traffic(config, model, cache.final_mask(config));
   const double share = schedule.mean_share(iterations);
-  return share == 1 ? pruned : weighted(pruned, share, whole());
+  return share == 1 ? pruned : share * pruned + (1 - share) * whole();
+}
+
+// Of the worker one rank further, two ranks further and so on.
+Json by_distance(const ExpectedTraffic& traffic, std::int64_t workers) {
+  if (traffic.shifted_bytes.empty()) return Json::array();
+  std::vector<double> bytes(static_cast<std::size_t>(workers - 1), 0.0);
+  for (const auto& [distance, shifted] : traffic.shifted_bytes)
+    bytes[static_cast<std::size_t>(distance - 1)] = shifted;
+  return bytes;
 }
 
 Json plan(const TrainingConfig& config, Cache& cache) {
@@ -248,7 +249,7 @@ Json plan(const TrainingConfig& config, Cache& cache) {
   const std::int64_t iterations = config.training.epochs * sampler.batches_per_epoch();
   const double exchanges_per_iteration =
       static_cast<double>(exchanges_in(iterations, *synchroniser)) / static_cast<double>(iterations);
-  const ExpectedTraffic traffic = mean_traffic(config, cache, iterations);
+  const ExpectedTraffic traffic = exchanges_per_iteration * mean_traffic(config, cache, iterations);
   const std::int64_t every = config.training.evaluate_every_iterations;
   return {{"parameters", parameters},
           {"gradient_bytes", 4 * parameters},
@@ -256,10 +257,13 @@ Json plan(const TrainingConfig& config, Cache& cache) {
           {"iterations", iterations},
           {"evaluations", 1 + (iterations + every - 1) / every},
           {"all_reduce_compatible", synchroniser->promises().sums_of_messages_are_messages},
-          {"payload_bytes_per_iteration", exchanges_per_iteration * traffic.payload_bytes},
-          {"sent_bytes_per_iteration", exchanges_per_iteration * traffic.sent_bytes},
-          {"pairwise_bytes_per_iteration", exchanges_per_iteration * traffic.pairwise_bytes},
-          {"codes_per_iteration", exchanges_per_iteration * traffic.codes},
+          {"payload_bytes_per_iteration", traffic.payload_bytes},
+          {"sent_bytes_per_iteration", traffic.sent_bytes},
+          {"pairwise_bytes_per_iteration", traffic.pairwise_bytes},
+          {"gathered_bytes_per_iteration", traffic.gathered_bytes},
+          {"broadcast_bytes_per_iteration", traffic.broadcast_bytes},
+          {"shifted_bytes_per_iteration", by_distance(traffic, config.workers)},
+          {"codes_per_iteration", traffic.codes},
           {"largest_code", traffic.largest_code}};
 }
 

@@ -70,6 +70,7 @@ Json plan_rows(const std::vector<Run>& runs, const CostOf& cost_of, const Machin
                     {"config", run.config},
                     {"workers", run.workers},
                     {"plan", run.plan},
+                    {"sent_bytes_per_iteration", sent_bytes_per_iteration(run)},
                     {"prediction", predict(run, cost_of(run), machine)}});
   }
   return rows;
@@ -84,7 +85,7 @@ std::string format_plan(const Json& rows) {
                      fmt::format("{}", row.at("workers").get<std::int64_t>()),
                      fmt::format("{}", plan.at("iterations").get<std::int64_t>()),
                      format_bytes(plan.at("gradient_bytes").get<double>()),
-                     format_bytes(plan.at("sent_bytes_per_iteration").get<double>()),
+                     format_bytes(row.at("sent_bytes_per_iteration").get<double>()),
                      cell(prediction.at("exchange_time_per_iteration_s"), milliseconds),
                      cell(prediction.at("iteration_time_s"), milliseconds),
                      cell(prediction.at("train_time_s"), format_duration),

@@ -66,6 +66,48 @@ TEST(PredictExchange, PairsCrossABottleneckAsOftenAsTheyLieOnBothSides) {
   EXPECT_NEAR(prediction->wire_bytes_per_iteration, 15e6 * 1514 / 1448, 1);
 }
 
+// Each of eight workers sends to the one four further: over the cut of three and five go those of 0 to 2 one
+// way, and of 4, 5 and 6, to 0, 1 and 2, the other; none that stays on its side.
+TEST(PredictExchange, ShiftedBytesCrossWhereTheirWorkersLie) {
+  const auto four_further = predict_exchange(three_switch(), 8, {.shifted = {0, 0, 0, 1e6}});
+  ASSERT_TRUE(four_further);
+  EXPECT_NEAR(four_further->wire_bytes_per_iteration, 3e6 * 1514 / 1448, 1);
+  const auto next = predict_exchange(three_switch(), 8, {.shifted = {1e6}});
+  EXPECT_NEAR(next->wire_bytes_per_iteration, 1e6 * 1514 / 1448, 1);
+}
+
+// From a root r, v sends to v + 1, v + 2 and v + 4, counted from r. Of all eight roots' broadcasts of 1 MB,
+// counted by hand over the cut behind worker 2, and half of them go one way.
+TEST(PredictExchange, BroadcastsGoAlongABinomialTree) {
+  const int workers = 8;
+  int crossing = 0;  // from {0, 1, 2} to the others
+  for (int root = 0; root < workers; ++root) {
+    for (int v = 0; v < workers; ++v) {
+      for (int step = 1; step < workers; step *= 2) {
+        if (v >= step || v + step >= workers) continue;
+        const bool leaves = (root + v) % workers < 3;
+        const bool arrives = (root + v + step) % workers >= 3;
+        crossing += leaves && arrives ? 1 : 0;
+      }
+    }
+  }
+  const double mean_sent = 1e6 * (workers - 1) / workers;  // of one worker, a broadcast from each in turn
+  const auto prediction = predict_exchange(three_switch(), workers, {.broadcast = mean_sent});
+  ASSERT_TRUE(prediction);
+  EXPECT_NEAR(prediction->wire_bytes_per_iteration, 1e6 * crossing / workers * 1514 / 1448, 1);
+  EXPECT_GT(prediction->wire_bytes_per_iteration, 1.2 * mean_sent);
+}
+
+// Five workers' blocks one way, three the other.
+TEST(PredictExchange, WhatIsGatheredOrBroadcastLeavesItsWorkersSideOnce) {
+  const std::vector<int> parents = {4, 0, 0, -1, 3, 3, 5, 5};
+  for (const SentBytes& sent : {SentBytes{.gathered = 7e6}, SentBytes{.broadcast = 7e6}}) {
+    const auto prediction = predict_exchange(three_switch(), 8, sent, parents);
+    ASSERT_TRUE(prediction);
+    EXPECT_NEAR(prediction->wire_bytes_per_iteration, 5e6 * 1514 / 1448, 1);
+  }
+}
+
 TEST(PredictExchange, WorkersOfOneIslandCrossNoBottleneck) {
   EXPECT_FALSE(predict_exchange(three_switch(), 3, {.around_ring = 1e6}));
   EXPECT_FALSE(predict_exchange(three_switch(), 1, {.around_ring = 1e6, .pairwise = 1e6}));

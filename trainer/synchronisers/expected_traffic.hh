@@ -4,17 +4,21 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <map>
 
 #include "trainer/collectives/ring_formula.hh"
 
 namespace thinpipe::trainer {
 
 struct ExpectedTraffic {
-  double payload_bytes = 0;   // handed to collectives
-  double sent_bytes = 0;      // by one worker, mean over workers; headers of the network excluded
-  double pairwise_bytes = 0;  // of them, to all others in equal parts; the rest goes around the ring
-  double codes = 0;           // of the rest, summed as codes, a byte each
-  int largest_code = 1;       // of any of them
+  double payload_bytes = 0;    // handed to collectives
+  double sent_bytes = 0;       // by one worker, mean over workers; headers of the network excluded
+  double pairwise_bytes = 0;   // of them, to all others in equal parts; what is none of these is all-reduced
+  double codes = 0;            // of the rest, summed as codes, a byte each
+  int largest_code = 1;        // of any of them
+  double gathered_bytes = 0;   // of sent_bytes, by all-gathers to which all contribute alike
+  double broadcast_bytes = 0;  // of sent_bytes, by broadcasts of which each is the root as often
+  std::map<int, double> shifted_bytes = {};  // of sent_bytes, to the worker that many ranks further
 
   ExpectedTraffic& operator+=(const ExpectedTraffic& other) {
     payload_bytes += other.payload_bytes;
@@ -22,8 +26,19 @@ struct ExpectedTraffic {
     pairwise_bytes += other.pairwise_bytes;
     codes += other.codes;
     largest_code = std::max(largest_code, other.largest_code);
+    gathered_bytes += other.gathered_bytes;
+    broadcast_bytes += other.broadcast_bytes;
+    for (const auto& [distance, bytes] : other.shifted_bytes) shifted_bytes[distance] += bytes;
     return *this;
   }
+  ExpectedTraffic& operator*=(double share) {
+    for (double* part :
+         {&payload_bytes, &sent_bytes, &pairwise_bytes, &codes, &gathered_bytes, &broadcast_bytes})
+      *part *= share;
+    for (auto& [_, bytes] : shifted_bytes) bytes *= share;
+    return *this;
+  }
+  friend ExpectedTraffic operator*(double share, ExpectedTraffic traffic) { return traffic *= share; }
   friend ExpectedTraffic operator+(ExpectedTraffic a, const ExpectedTraffic& b) { return a += b; }
 };
 
@@ -42,7 +57,21 @@ inline ExpectedTraffic code_sum_traffic(std::int64_t codes, int largest_code, in
 // Every worker contributes `contribution_bytes`.
 inline ExpectedTraffic all_gather_traffic(std::int64_t contribution_bytes, int world_size) {
   const auto bytes = static_cast<double>(contribution_bytes);
-  return {bytes, ring_all_gather_sent_bytes(bytes, world_size)};
+  const double sent_bytes = ring_all_gather_sent_bytes(bytes, world_size);
+  return {.payload_bytes = bytes, .sent_bytes = sent_bytes, .gathered_bytes = sent_bytes};
+}
+
+// Broadcasts of so many bytes together, of which each worker is the root as often.
+inline ExpectedTraffic broadcast_traffic(std::int64_t bytes, int world_size) {
+  const double payload_bytes = static_cast<double>(bytes) / world_size;
+  const double sent_bytes = payload_bytes * (world_size - 1);
+  return {.payload_bytes = payload_bytes, .sent_bytes = sent_bytes, .broadcast_bytes = sent_bytes};
+}
+
+// Every worker has `payload_bytes` for the one that is so many ranks further.
+inline ExpectedTraffic shift_traffic(std::int64_t payload_bytes, int distance) {
+  const auto bytes = static_cast<double>(payload_bytes);
+  return {.payload_bytes = bytes, .sent_bytes = bytes, .shifted_bytes = {{distance, bytes}}};
 }
 
 // Every worker has `payload_bytes` for all workers, itself included, in equal parts.

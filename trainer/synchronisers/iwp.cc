@@ -127,9 +127,7 @@ class Iwp : public Synchroniser {
       const double wanted = static_cast<double>(kept_count(options_.ratio, size)) / static_cast<double>(size);
       entries += static_cast<double>(size) * (1 - std::pow(1 - wanted, voters));
     }
-    const std::int64_t vote = vote_for(bucket, options_.ratio).bytes();
-    const double broadcast = static_cast<double>(voters * vote) / world_size;
-    return ExpectedTraffic{broadcast, broadcast * (world_size - 1)} +
+    return broadcast_traffic(voters * vote_for(bucket, options_.ratio).bytes(), world_size) +
            all_reduce_traffic(4 * std::llround(entries), world_size);
   }
 

@@ -80,8 +80,11 @@ class SparDL : public Synchroniser {
 
   ExpectedTraffic traffic(const Bucket& bucket, int world_size) const override {
     const std::int64_t block = sparse_entry_bytes * kept_of_block(bucket.size, world_size);
-    const auto handed_on = static_cast<double>(block * (world_size - 1));
-    return ExpectedTraffic{handed_on, handed_on, handed_on} + all_gather_traffic(block, world_size);
+    ExpectedTraffic traffic = all_gather_traffic(block, world_size);
+    for (const SparRound& round : spar_rounds(world_size)) {
+      traffic += shift_traffic(round.blocks * block, round.distance);
+    }
+    return traffic;
   }
 
  private:

@@ -32,9 +32,11 @@ ExpectedTraffic push_pull_mean(const PushPullBytes& bytes) {
   const auto world_size = static_cast<int>(bytes.pushed.size());
   const auto pushed = static_cast<double>(total_of(bytes.pushed));
   const auto pulled = static_cast<double>(total_of(bytes.pulled));
-  const ExpectedTraffic messages{pushed + pulled / world_size,
-                                 (pushed + pulled) * (world_size - 1) / world_size,
-                                 pushed * (world_size - 1) / world_size};
+  const double leaving = static_cast<double>(world_size - 1) / world_size;
+  const ExpectedTraffic messages{.payload_bytes = pushed + pulled / world_size,
+                                 .sent_bytes = (pushed + pulled) * (world_size - 1) / world_size,
+                                 .pairwise_bytes = pushed * leaving,
+                                 .gathered_bytes = pulled * leaving};
   return push_pull_sizes(world_size) + messages;
 }
 
