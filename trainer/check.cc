@@ -123,11 +123,18 @@ std::vector<Bucket> expected_layout(const TrainingConfig& config,
   return lay_out_buckets(parameters, order, synchroniser, config.buckets);
 }
 
+// "auto" becomes a tree where the network has something to gain by one.
+NetworkShape expected_network(const TrainingConfig& config) {
+  const auto name = config.collective.at("name").get<std::string>();
+  return {.workers = static_cast<int>(config.workers), .sums_along_tree = name == "island" || name == "auto"};
+}
+
 std::unique_ptr<Synchroniser> make_synchroniser(const TrainingConfig& config, const Model& model,
                                                 const Mask& mask) {
   const SynchroniserContext context{.parameters = parameter_infos(model),
                                     .kept = kept_masks(model, mask),
-                                    .weights = model.parameters()};
+                                    .weights = model.parameters(),
+                                    .network = expected_network(config)};
   return SynchroniserRegistry::instance().make(config.synchroniser, kConfigurationPlace / "synchroniser",
                                                context);
 }
@@ -239,6 +246,7 @@ Json plan(const TrainingConfig& config, Cache& cache) {
   const auto synchroniser = make_synchroniser(config, model, Mask::keep_all(model));
   check_momentum(config, *synchroniser);
   check_clipping(config, *synchroniser);
+  check_workers(config, *synchroniser);
   if (const auto local_steps = synchroniser->local_steps()) check_rounds(config, *local_steps);
   const BatchSampler sampler({.examples = dataset.train().size(),
                               .batch_size_per_worker = config.training.batch_size_per_worker,

@@ -78,11 +78,11 @@ class GradientExchange {
   // The parameter, as an index, whose gradient was the first this step found not finite; nothing if none was.
   const std::optional<std::size_t>& first_non_finite() const { return first_non_finite_; }
 
-  // Before the first step, on every worker: measures the error of each result, which takes an exchange more.
   // Before the first step, on every worker: scales this worker's gradient down to a Euclidean norm where it
   // is longer. No bucket is exchanged until that is known, which is after backward.
   void clip_gradients(double norm) { longest_ = norm; }
 
+  // Before the first step, on every worker: measures the error of each result, which takes an exchange more.
   void measure_error() { error_meter_.emplace(collective_.unmetered()); }
   // So far; nothing where it is not measured.
   std::optional<double> vnmse() const { return error_meter_ ? error_meter_->vnmse() : std::nullopt; }
@@ -121,8 +121,8 @@ class GradientExchange {
   torch::TensorOptions bucket_memory() const;
   void collect(Parameter& parameter, const torch::Tensor& value) const;
   void complete(std::size_t bucket);
-  std::vector<torch::Tensor> prune_gradients(const Mask& mask);
   void clip_and_release(double norm);
+  std::vector<torch::Tensor> prune_gradients(const Mask& mask);
   void adopt_order(const std::vector<std::size_t>& order);
   std::vector<std::size_t> order_of_rank_0() const;
   void synchronise(std::size_t bucket);
@@ -146,8 +146,8 @@ class GradientExchange {
   std::function<void()> before_release_ = [] {};
   Stopwatch step_;  // since begin_step()
   std::vector<Durations> ready_;
-  bool inspects_ = false;
   std::optional<double> longest_;  // gradients of a worker are clipped to it
+  bool inspects_ = false;
   bool awaits_ = false;
   std::optional<std::size_t> first_non_finite_;
   bool finite_ = true;          // of this step; written by the communication thread until it is drained

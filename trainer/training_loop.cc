@@ -50,16 +50,18 @@ TrainingLoop::TrainingLoop(const TrainingConfig& config, const Dataset& dataset,
   optimiser_ = OptimiserRegistry::instance().make(config_.optimiser, kConfigurationPlace / "optimiser",
                                                   model_->parameters());
   full_learning_rate_ = optimiser_->param_groups().front().options().get_lr();
-  const SynchroniserContext context{.parameters = parameter_infos(*model_),
-                                    .kept = kept_masks(*model_, *mask_),
-                                    .weights = model_->parameters(),
-                                    .weight_decay = config_.optimiser.value("weight_decay", 0.0),
-                                    .seed = static_cast<std::uint64_t>(config_.seed)};
-  exchange_ = std::make_unique<GradientExchange>(
-      *model_, *mask_,
-      SynchroniserRegistry::instance().make(config_.synchroniser, kConfigurationPlace / "synchroniser",
-                                            context),
-      *collective_, config_.buckets);
+  const SynchroniserContext context{
+      .parameters = parameter_infos(*model_),
+      .kept = kept_masks(*model_, *mask_),
+      .weights = model_->parameters(),
+      .weight_decay = config_.optimiser.value("weight_decay", 0.0),
+      .seed = static_cast<std::uint64_t>(config_.seed),
+      .network = {.workers = collective_->world_size(), .sums_along_tree = collective_->sums_entries()}};
+  auto method = SynchroniserRegistry::instance().make(config_.synchroniser,
+                                                      kConfigurationPlace / "synchroniser", context);
+  check_workers(config_, *method);
+  exchange_ =
+      std::make_unique<GradientExchange>(*model_, *mask_, std::move(method), *collective_, config_.buckets);
   exchange_->before_release([this] { straggler_.catch_up(); });
   clip_gradients();
   if (exchange_->synchroniser().local_steps()) rounds_.emplace(*model_, *exchange_);
@@ -320,9 +322,9 @@ void TrainingLoop::resume() {
   skipped_in_a_row_ = counts[2].item<std::int64_t>();
   loss_count_ = counts[3].item<std::int64_t>();
   total_.payload_bytes = counts[4].item<std::int64_t>();
+  total_.collectives = counts[5].item<std::int64_t>();
   const torch::Tensor sums =
       expect_tensor(state, "loop.sums", torch::empty({3}, torch::kDouble), "checkpoint");
-  total_.collectives = counts[5].item<std::int64_t>();
   train_time_s_ = sums[0].item<double>();
   loss_sum_ = sums[1].item<double>();
   total_.sent_bytes = sums[2].item<double>();

@@ -104,8 +104,8 @@ class TrainingLoop {
   PruningSchedule schedule_;
   std::shared_ptr<Model> model_;
   std::unique_ptr<Mask> mask_;
-  std::unique_ptr<torch::optim::Optimizer> optimiser_;
   std::optional<DropoutDraws> dropout_;
+  std::unique_ptr<torch::optim::Optimizer> optimiser_;
   double full_learning_rate_ = 0;
   std::optional<double> longest_step_;  // what the optimiser steps by is clipped to it
   Straggler straggler_;

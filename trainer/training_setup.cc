@@ -2,6 +2,8 @@
 
 #include <mutex>
 
+#include <fmt/format.h>
+
 #include "trainer/device.hh"
 #include "trainer/loss.hh"
 
@@ -33,6 +35,15 @@ bool starts_with_new_head(const TrainingConfig& config) {
 torch::Tensor training_loss(const TrainingConfig& config, Model& model, const Batch& batch) {
   const Autocast autocast(config.compute.precision == "bfloat16");
   return cross_entropy(model.forward(batch.inputs), batch.labels, config.training.label_smoothing);
+}
+
+void check_workers(const TrainingConfig& config, const Synchroniser& synchroniser) {
+  const std::optional<int> most = synchroniser.most_workers();
+  if (!most || config.workers <= *most) return;
+  throw InputError(kConfigurationPlace / "workers",
+                   fmt::format("must be at most {}, because the synchroniser {} sums integers that hold no "
+                               "more, but is {}",
+                               *most, config.synchroniser.at("name").get<std::string>(), config.workers));
 }
 
 Pruning make_pruning(const TrainingConfig& config) {

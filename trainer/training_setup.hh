@@ -6,6 +6,7 @@
 #include "trainer/models/model.hh"
 #include "trainer/pruning/mask.hh"
 #include "trainer/pruning/pruning.hh"
+#include "trainer/synchronisers/synchroniser.hh"
 #include "trainer/training_config.hh"
 
 namespace thinpipe::trainer {
@@ -29,6 +30,9 @@ bool starts_with_new_head(const TrainingConfig& config);
 
 // Forward, in the precision that the configuration asks for, and the loss that training minimises: a scalar.
 torch::Tensor training_loss(const TrainingConfig& config, Model& model, const Batch& batch);
+
+// Throws InputError where the method's integers cannot serve that many workers.
+void check_workers(const TrainingConfig& config, const Synchroniser& synchroniser);
 
 // The criterion and the schedule that the configuration asks for.
 Pruning make_pruning(const TrainingConfig& config);

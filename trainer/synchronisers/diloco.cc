@@ -44,6 +44,7 @@ class Diloco : public Synchroniser {
   }
 
   std::optional<std::int64_t> local_steps() const override { return options_.local_steps; }
+  std::optional<int> most_workers() const override { return inner_->most_workers(); }
   bool needs_one_bucket() const override { return inner_->needs_one_bucket(); }
   void prepare(const std::vector<Bucket>& layout) override { inner_->prepare(layout); }
   void begin_step(std::uint64_t step) override { inner_->begin_step(step); }

@@ -27,6 +27,7 @@ class ErrorFeedback : public Synchroniser {
       : inner_(std::move(inner)), units_(units), residual_(context.parameters) {}
 
   Promises promises() const override;
+  std::optional<int> most_workers() const override { return inner_->most_workers(); }
   bool leaves_dense(const ParameterInfo& parameter) const override { return inner_->leaves_dense(parameter); }
   bool needs_one_bucket() const override { return inner_->needs_one_bucket(); }
   void prepare(const std::vector<Bucket>& layout) override { inner_->prepare(layout); }

@@ -85,6 +85,8 @@ class PacTrain : public Synchroniser {
             .traffic_depends_on_data = observes()};
   }
 
+  std::optional<int> most_workers() const override { return exchange_->most_workers(); }
+
   // An observed pattern does not outlive its layout.
   void prepare(const std::vector<Bucket>& layout) override {
     layout_ = layout;

@@ -6,6 +6,7 @@
 #include "harness/support/options.hh"
 #include "trainer/synchronisers/messages.hh"
 #include "trainer/synchronisers/packed/kept_entries.hh"
+#include "trainer/synchronisers/quantised/code_exchange.hh"
 #include "trainer/synchronisers/quantised/vote_code.hh"
 #include "trainer/synchronisers/residual.hh"
 #include "trainer/synchronisers/synchroniser.hh"
@@ -15,14 +16,14 @@ namespace thinpipe::trainer {
 namespace {
 
 struct SignSgdOptions {
-  std::string exchange = "all_gather";
+  std::string exchange = "auto";
   double momentum = 0;
 
   void visit(auto& field) {
     field("exchange", exchange,
-          Rule{.effect = "how signs travel: all_gather, one bit each and two in tensors that have zeros, or "
-                         "all_reduce of int8 sums; both give the same result",
-               .one_of = {"all_gather", "all_reduce"}});
+          Rule{.effect = "how signs travel: all_gather, one bit each and two in tensors that have zeros, "
+                         "all_reduce of sums, or auto: what loads the network less; all give the same result",
+               .one_of = {"auto", "all_gather", "all_reduce"}});
     field("momentum", momentum,
           Rule{.effect =
                    "share of the last step kept, before the sign is taken: Signum, as with 0.9; 0: signSGD",
@@ -45,16 +46,18 @@ struct SignSgdOptions {
 class SignSgd : public Synchroniser {
  public:
   SignSgd(const SignSgdOptions& options, const SynchroniserContext& context)
-      : options_(options), kept_(context.kept) {
+      : options_(options), sums_(sums_codes(options.exchange, context.network, 1)), kept_(context.kept) {
     if (options.momentum > 0) momentum_.emplace(context.parameters);
   }
 
   Promises promises() const override {
     return {.estimate = Estimate::biased,
-            .sums_of_messages_are_messages = !gathers(),
-            .traffic_depends_on_data = gathers(),
+            .sums_of_messages_are_messages = sums_,
+            .traffic_depends_on_data = !sums_,
             .applies_momentum = momentum_.has_value()};
   }
+
+  std::optional<int> most_workers() const override { return most_workers_of_code_sums(1); }
 
   // Signs are the same whatever the gradient's length.
   Clipping clipping() const override { return momentum_ ? Clipping::local : Clipping::none; }
@@ -65,15 +68,12 @@ class SignSgd : public Synchroniser {
   }
 
   void synchronise(Bucket& bucket, Collective& network) override {
-    if (network.world_size() > std::numeric_limits<std::int8_t>::max()) {
-      throw Error("signsgd sums votes in int8 and can serve at most 127 workers");
-    }
     if (momentum_) apply_momentum(*momentum_, bucket);
     const torch::Tensor values = kept_.pack(bucket);
-    if (gathers()) {
-      vote_by_gathering(bucket, floats(values), network);
-    } else {
+    if (sums_) {
       vote_by_reducing(floats(values), network);
+    } else {
+      vote_by_gathering(bucket, floats(values), network);
     }
     kept_.unpack(values, bucket, bucket.gradient);
   }
@@ -99,8 +99,6 @@ class SignSgd : public Synchroniser {
   }
 
  private:
-  bool gathers() const { return options_.exchange == "all_gather"; }
-
   // The gradient becomes m.
   void apply_momentum(Residual& momentum, Bucket& bucket) const {
     bucket.gradient.mul_(1 - options_.momentum);
@@ -171,13 +169,14 @@ class SignSgd : public Synchroniser {
 
   ExpectedTraffic traffic_of(const Bucket& bucket, int world_size,
                              std::int64_t (*vote_bytes)(std::int64_t values)) const {
-    if (!gathers()) return code_sum_traffic(kept_.count(bucket) + 1, 1, world_size);
+    if (sums_) return code_sum_traffic(kept_.count(bucket) + 1, 1, world_size);
     std::int64_t bytes = 0;
     for (const Slice& slice : bucket.slices) bytes += vote_bytes(kept_.count(slice));
     return gathered_sizes_traffic(world_size) + all_gather_traffic(bytes, world_size);
   }
 
   SignSgdOptions options_;
+  bool sums_;
   KeptEntries kept_;
   std::optional<Residual> momentum_;  // m: staged, committed and saved as a residual is
 };

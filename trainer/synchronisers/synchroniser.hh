@@ -16,6 +16,12 @@
 
 namespace thinpipe::trainer {
 
+// What of the network a method may choose its exchange by.
+struct NetworkShape {
+  int workers = 1;
+  bool sums_along_tree = false;  // sums of codes go along a tree, in as few bits as hold them
+};
+
 // What a method may know when it is made.
 struct SynchroniserContext {
   std::vector<ParameterInfo> parameters;
@@ -28,6 +34,7 @@ struct SynchroniserContext {
   // The optimiser adds this times the weight to every entry of the result.
   double weight_decay = 0;
   std::uint64_t seed = 0;
+  NetworkShape network = {};
 };
 
 // What training.clip_norm scales where gradients are synchronised.
@@ -58,6 +65,9 @@ class Synchroniser {
     const bool remembers = promised.applies_momentum || promised.estimate == Estimate::delayed;
     return remembers ? Clipping::local : Clipping::result;
   }
+
+  // How many workers it can serve, where its integers set a limit.
+  virtual std::optional<int> most_workers() const { return std::nullopt; }
 
   // Whether a parameter is left to the dense side bucket, as sparsifiers leave biases and normalisation
   // layers.

@@ -7,6 +7,7 @@
 #include "trainer/synchronisers/compressor.hh"
 #include "trainer/synchronisers/messages.hh"
 #include "trainer/synchronisers/quantised/bucket_draws.hh"
+#include "trainer/synchronisers/quantised/code_exchange.hh"
 #include "trainer/synchronisers/quantised/layer_parts.hh"
 #include "trainer/synchronisers/quantised/ternary.hh"
 #include "trainer/tensor_span.hh"
@@ -15,15 +16,15 @@ namespace thinpipe::trainer {
 namespace {
 
 struct TernGradOptions {
-  std::string exchange = "all_gather";
+  std::string exchange = "auto";
   double clip = 2.5;
 
   void visit(auto& field) {
     field(
         "exchange", exchange,
-        Rule{.effect = "how the codes travel: all_gather with 2 bits each, or all_reduce of int8 sums; both "
-                       "give the same result",
-             .one_of = {"all_gather", "all_reduce"}});
+        Rule{.effect = "how the codes travel: all_gather with 2 bits each, all_reduce of sums, or auto: what "
+                       "loads the network less; all give the same result",
+             .one_of = {"auto", "all_gather", "all_reduce"}});
     field("clip", clip,
           Rule{.effect = "entries are clipped at this many standard deviations of their layer; 0: never",
                .at_least = 0});
@@ -39,23 +40,25 @@ constexpr int ternary_bits = 2;
 // for the sum of codes to be a code's sum. Its published code draws up to c·σ instead of max|ĝ|, which clips
 // what is beyond and is sparser; here the paper stands. A layer of fewer than 16 entries, or one that hardly
 // varies around its mean, is not clipped: its σ says nothing of its size. Wen et al., TernGrad (NeurIPS
-// 2017). No state. Payload 4L + ⌈n/4⌉ bytes by all-gather, 4L + n by all-reduce, L layers; with 8 workers
-// both send as much.
+// 2017). No state. Payload 4L + ⌈n/4⌉ bytes by all-gather, 4L + n by all-reduce, L layers; around a ring of 8
+// workers both send as much, and along a tree sums need fewer bits.
 class TernGrad : public Compressor {
  public:
-  TernGrad(const TernGradOptions& options, std::uint64_t seed) : options_(options), draws_(seed) {}
+  TernGrad(const TernGradOptions& options, const SynchroniserContext& context)
+      : options_(options),
+        sums_(sums_codes(options.exchange, context.network, ternary_bits)),
+        draws_(context.seed) {}
 
   Promises promises() const override {
     return {.estimate = options_.clip > 0 ? Estimate::biased : Estimate::unbiased,
-            .sums_of_messages_are_messages = !gathers()};
+            .sums_of_messages_are_messages = sums_};
   }
+
+  std::optional<int> most_workers() const override { return most_workers_of_code_sums(1); }
 
   void begin_step(std::uint64_t step) override { draws_.begin_step(step); }
 
   void exchange(Bucket& bucket, Collective& network, torch::Tensor* own) override {
-    if (network.world_size() > std::numeric_limits<std::int8_t>::max()) {
-      throw Error("terngrad sums codes in int8 and can serve at most 127 workers");
-    }
     const torch::Tensor scales = torch::empty({std::ssize(bucket.slices)});
     for (std::size_t l = 0; l < bucket.slices.size(); ++l) {
       floats(scales)[l] = clip(bucket.view(bucket.slices[l]));
@@ -78,7 +81,7 @@ class TernGrad : public Compressor {
     const auto take = [&](std::size_t begin, std::size_t end) {
       expand({layer_ends, begin, end}, codes, scales, network.world_size(), bucket.gradient);
     };
-    if (gathers()) {
+    if (!sums_) {
       const auto all = static_cast<std::size_t>(bucket.size);
       make(0, all);
       sum_by_gathering(codes, network);
@@ -90,14 +93,11 @@ class TernGrad : public Compressor {
 
   ExpectedTraffic traffic(const Bucket& bucket, int world_size) const override {
     const ExpectedTraffic scales = all_reduce_traffic(4 * std::ssize(bucket.slices), world_size);
-    if (gathers())
-      return scales + all_gather_traffic(packed_code_bytes(bucket.size, ternary_bits), world_size);
+    if (!sums_) return scales + all_gather_traffic(packed_code_bytes(bucket.size, ternary_bits), world_size);
     return scales + code_sum_traffic(bucket.size, 1, world_size);
   }
 
  private:
-  bool gathers() const { return options_.exchange == "all_gather"; }
-
   // g becomes ĝ. Returns max|ĝ|; infinity where an entry is not finite.
   float clip(const torch::Tensor& layer) const {
     const float scale = clipped_ternary_scale(floats(layer), options_.clip);
@@ -144,13 +144,14 @@ class TernGrad : public Compressor {
   }
 
   TernGradOptions options_;
+  bool sums_;
   BucketDraws draws_;
 };
 
 THINPIPE_REGISTER(Synchroniser){
     "terngrad", "ternary codes of each layer, drawn without bias around clipped values",
     describe_options<TernGradOptions>(), [](JsonObject& object, const SynchroniserContext& context) {
-      return std::make_unique<TernGrad>(read_options<TernGradOptions>(object), context.seed);
+      return std::make_unique<TernGrad>(read_options<TernGradOptions>(object), context);
     }};
 
 }  // namespace

@@ -23,7 +23,7 @@ struct ThcOptions {
   std::int64_t granularity = 30;
   double clip = 1.0 / 32;
   std::int64_t block_size = 8192;
-  std::string exchange = "sharded";
+  std::string exchange = "auto";
 
   void visit(auto& field) {
     field("bits", bits, Rule{.effect = "of a code: 2, 4 or 8", .at_least = 2, .at_most = 8});
@@ -45,8 +45,9 @@ struct ThcOptions {
         "exchange", exchange,
         Rule{.effect =
                  "how the codes are summed: sharded, with a few bits an entry to the worker that sums it and "
-                 "the sum back, or all_reduce of int8 levels; both give the same result",
-             .one_of = {"sharded", "all_reduce"}});
+                 "the sum back, all_reduce of levels, or auto: all_reduce along a tree that has the bits for "
+                 "it, else sharded; all give the same result",
+             .one_of = {"auto", "sharded", "all_reduce"}});
   }
 };
 
@@ -70,8 +71,7 @@ class Thc : public Synchroniser {
   Thc(const ThcOptions& options, const SynchroniserContext& context)
       : table_(static_cast<int>(options.bits), static_cast<int>(options.granularity), options.clip),
         block_size_(options.block_size),
-        exchange_(options.exchange == "sharded" ? make_sharded_thc_exchange(table_)
-                                                : make_all_reduce_thc_exchange(table_)),
+        exchange_(make_exchange(options.exchange, table_, context.network)),
         residual_(context.parameters),
         kept_(context.kept),
         draws_(context.seed) {}
@@ -80,6 +80,8 @@ class Thc : public Synchroniser {
     return {.estimate = Estimate::delayed,
             .sums_of_messages_are_messages = exchange_->sums_of_messages_are_messages()};
   }
+
+  std::optional<int> most_workers() const override { return exchange_->most_workers(); }
 
   void begin_step(std::uint64_t step) override { draws_.begin_step(step); }
   void finish_step(bool applied) override { applied ? residual_.commit() : residual_.discard(); }
@@ -119,6 +121,14 @@ class Thc : public Synchroniser {
   }
 
  private:
+  static std::unique_ptr<ThcExchange> make_exchange(const std::string& exchange, const ThcTable& table,
+                                                    const NetworkShape& network) {
+    std::unique_ptr<ThcExchange> summing = make_all_reduce_thc_exchange(table);
+    const bool fits = network.sums_along_tree && network.workers <= summing->most_workers();
+    const bool sums = exchange == "all_reduce" || (exchange == "auto" && fits);
+    return sums ? std::move(summing) : make_sharded_thc_exchange(table);
+  }
+
   // Infinity where an entry is not finite.
   static float norm_of(std::span<const float> values) {
     const double norm = std::sqrt(sum_of(values, [](double value) { return value * value; }));

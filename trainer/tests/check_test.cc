@@ -45,9 +45,9 @@ TEST(Plan, CountsWhatTravelsOfAPrunedModel) {
 
 // The gradient's shares to their owners, and from the owners around the ring.
 TEST(Plan, TellsApartWhatGoesToAllOthersAndWhatGoesAroundTheRing) {
-  const auto plan = [](const char* method) { return answer({{"ratio", 0}}, {{"name", method}})["plan"]; };
-  EXPECT_EQ(plan("dense")["pairwise_bytes_per_iteration"], 0.0);
-  const Json thc = plan("thc");
+  const auto plan = [](const Json& method) { return answer({{"ratio", 0}}, method)["plan"]; };
+  EXPECT_EQ(plan({{"name", "dense"}})["pairwise_bytes_per_iteration"], 0.0);
+  const Json thc = plan({{"name", "thc"}, {"exchange", "sharded"}});
   const auto pairwise = thc["pairwise_bytes_per_iteration"].get<double>();
   EXPECT_GT(pairwise, 0);
   EXPECT_LT(pairwise, thc["sent_bytes_per_iteration"].get<double>());
@@ -85,6 +85,54 @@ TEST(Plan, RefusesToClipWhatHasNoLength) {
     EXPECT_NE(found.value("pointer", ""), "/training/clip_norm") << found;
   }
   EXPECT_TRUE(answer_for({{"name", "signsgd"}, {"momentum", 0.9}})["ok"].get<bool>());
+}
+
+TEST(Plan, RefusesMoreWorkersThanTheMethodsIntegersServe) {
+  const auto answer_for = [](std::int64_t workers, const Json& synchroniser) {
+    Json config = configuration({{"ratio", 0}}, synchroniser);
+    config["workers"] = workers;
+    config["dataset"]["train_examples"] = 1024;
+    return check_configurations(Json::array({config})).front();
+  };
+  for (const Json& method : {Json{{"name", "terngrad"}}, Json{{"name", "signsgd"}},
+                             Json{{"name", "pactrain"}, {"values", "ternary"}},
+                             Json{{"name", "ef"}, {"inner", {{"name", "terngrad"}}}}}) {
+    EXPECT_TRUE(answer_for(127, method)["ok"].get<bool>()) << method;
+    const Json refused = answer_for(128, method);
+    EXPECT_EQ(refused["pointer"], "/workers") << method;
+    EXPECT_THAT(refused["message"].get<std::string>(), HasSubstr("must be at most 127"));
+  }
+  const Json thc = {{"name", "thc"}, {"exchange", "all_reduce"}};
+  EXPECT_EQ(answer_for(9, thc)["pointer"], "/workers");
+  EXPECT_TRUE(answer_for(9, {{"name", "thc"}})["ok"].get<bool>());
+  EXPECT_TRUE(answer_for(128, {{"name", "pactrain"}})["ok"].get<bool>());
+}
+
+// What is broadcast, gathered or handed to a worker further on is told apart.
+TEST(Plan, TellsHowBytesTravel) {
+  const auto plan = [](const Json& method, const char* collective) {
+    Json config = configuration({{"ratio", 0}}, method);
+    config["workers"] = 8;
+    config["collective"] = {{"name", collective}};
+    return check_configurations(Json::array({config})).front()["plan"];
+  };
+  EXPECT_GT(plan({{"name", "iwp"}}, "ring")["broadcast_bytes_per_iteration"].get<double>(), 0);
+  const Json spardl = plan({{"name", "spardl"}}, "ring");
+  EXPECT_EQ(spardl["pairwise_bytes_per_iteration"], 0.0);
+  const auto shifted = spardl["shifted_bytes_per_iteration"].get<std::vector<double>>();
+  ASSERT_EQ(shifted.size(), 7);
+  EXPECT_GT(shifted[0], 0);
+  EXPECT_EQ(shifted[1], 2 * shifted[0]);
+  EXPECT_EQ(shifted[2], 0);
+  EXPECT_EQ(shifted[3], 4 * shifted[0]);
+  EXPECT_GT(plan({{"name", "qsgd"}}, "ring")["gathered_bytes_per_iteration"].get<double>(), 0);
+  // Eight workers' signs fit one bit each around a ring; their sums have four along a tree.
+  for (const char* method : {"terngrad", "signsgd", "thc"}) {
+    EXPECT_EQ(plan({{"name", method}, {"exchange", "auto"}}, "ring")["codes_per_iteration"], 0.0) << method;
+    EXPECT_GT(plan({{"name", method}, {"exchange", "auto"}}, "island")["codes_per_iteration"].get<double>(),
+              0)
+        << method;
+  }
 }
 
 // Models and masks are made anew only where they differ from the last ones.

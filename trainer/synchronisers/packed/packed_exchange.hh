@@ -43,6 +43,7 @@ class PackedExchange {
   virtual ExpectedTraffic traffic(const PackedLayout& layout, int world_size) const = 0;
 
   // As in Synchroniser.
+  virtual std::optional<int> most_workers() const { return std::nullopt; }
   virtual void adopt_masks(const std::vector<torch::Tensor>& /*kept*/) {}
   virtual void save(TensorMap& /*state*/, const std::string& /*prefix*/) const {}
   virtual void load(const TensorMap& /*state*/, const std::string& /*prefix*/) {}

@@ -4,6 +4,7 @@
 
 #include "trainer/synchronisers/packed/packed_exchange.hh"
 #include "trainer/synchronisers/quantised/bucket_draws.hh"
+#include "trainer/synchronisers/quantised/code_exchange.hh"
 #include "trainer/synchronisers/quantised/layer_parts.hh"
 #include "trainer/synchronisers/quantised/ternary.hh"
 #include "trainer/synchronisers/residual.hh"
@@ -34,11 +35,9 @@ class TernaryExchange : public PackedExchange {
   explicit TernaryExchange(double clip) : clip_(clip) {}
 
   bool packs_whole() const override { return true; }
+  std::optional<int> most_workers() const override { return most_workers_of_code_sums(1); }
 
   bool exchange(Bucket& bucket, const PackedLayout& layout, Collective& network) override {
-    if (network.world_size() > std::numeric_limits<std::int8_t>::max()) {
-      throw Error("pactrain sums ternary values in int8 and can serve at most 127 workers");
-    }
     const torch::Tensor packed = torch::empty({layout.entries.packed_size()});
     const std::span<float> values = floats(packed);
     const bool escaped = layout.entries.gather(floats(bucket.gradient), 1.0F, values) > 0;

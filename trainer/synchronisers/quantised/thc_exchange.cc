@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "trainer/synchronisers/quantised/code_exchange.hh"
 #include "trainer/tensor_span.hh"
 
 namespace thinpipe::trainer {
@@ -47,12 +48,6 @@ class ShardedThc : public ThcExchange {
 
   std::vector<std::uint16_t> sum(std::span<const std::uint8_t> codes, Collective& network) const override {
     const int world_size = network.world_size();
-    const int largest_sum = world_size * table_.granularity();
-    if (largest_sum > std::numeric_limits<std::uint16_t>::max()) {
-      throw Error(fmt::format("thc sums levels up to {} in 16 bits and can serve at most {} workers, not {}",
-                              table_.granularity(),
-                              std::numeric_limits<std::uint16_t>::max() / table_.granularity(), world_size));
-    }
     const std::int64_t shard = shard_bytes(std::ssize(codes), world_size);
     std::vector<std::uint16_t> sums(static_cast<std::size_t>(shard * codes_per_byte()));
     const torch::Tensor received = scatter(codes, shard, network);
@@ -71,6 +66,10 @@ class ShardedThc : public ThcExchange {
   }
 
   bool sums_of_messages_are_messages() const override { return false; }
+
+  int most_workers() const override {
+    return std::numeric_limits<std::uint16_t>::max() / table_.granularity();
+  }
 
  private:
   std::int64_t codes_per_byte() const { return 8 / table_.bits(); }
@@ -128,13 +127,6 @@ class AllReduceThc : public ThcExchange {
   std::vector<std::uint16_t> sum(std::span<const std::uint8_t> codes, Collective& network) const override {
     const int world_size = network.world_size();
     const int offset = level_offset();
-    const int largest = largest_level();
-    if (world_size * largest > std::numeric_limits<std::int8_t>::max()) {
-      throw Error(fmt::format(
-          "thc with a granularity of {} sums levels of up to {} in int8 and can serve at most {} "
-          "workers, not {}: lower the granularity, or use \"exchange\": \"sharded\"",
-          table_.granularity(), largest, std::numeric_limits<std::int8_t>::max() / largest, world_size));
-    }
     const torch::Tensor levels = torch::empty({std::ssize(codes)}, torch::kChar);
     const auto own = elements<std::int8_t>(levels);
     std::vector<std::uint16_t> sums(codes.size());
@@ -146,7 +138,7 @@ class AllReduceThc : public ThcExchange {
       for (std::size_t i = begin; i < end; ++i)
         sums[i] = static_cast<std::uint16_t>(own[i] + world_size * offset);
     };
-    network.all_reduce_codes(levels, largest, {.make = make, .take = take});
+    network.all_reduce_codes(levels, largest_level(), {.make = make, .take = take});
     return sums;
   }
 
@@ -155,6 +147,8 @@ class AllReduceThc : public ThcExchange {
   }
 
   bool sums_of_messages_are_messages() const override { return true; }
+
+  int most_workers() const override { return most_workers_of_code_sums(largest_level()); }
 
  private:
   // Levels are centred, so that sums stay small.

@@ -21,13 +21,16 @@ class ThcExchange {
   ThcExchange(ThcExchange&&) = delete;
   ThcExchange& operator=(ThcExchange&&) = delete;
 
-  // Y, one for each code. Throws Error where there are too many workers for its integers.
+  // Y, one for each code, of at most most_workers().
   virtual std::vector<std::uint16_t> sum(std::span<const std::uint8_t> codes, Collective& network) const = 0;
 
   // Of so many codes.
   virtual ExpectedTraffic traffic(std::int64_t codes, int world_size) const = 0;
 
   virtual bool sums_of_messages_are_messages() const = 0;
+
+  // For its integers.
+  virtual int most_workers() const = 0;
 };
 
 // Codes of 2, 4 or 8 bits to the worker that owns their shard, which adds their levels up, and the sums back

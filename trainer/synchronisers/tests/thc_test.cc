@@ -81,18 +81,19 @@ TEST(ThcExchange, SumsInSixteenBitsWhatEightCannotHold) {
   });
 }
 
-TEST(ThcExchange, AllReduceRefusesMoreWorkersThanInt8Holds) {
-  const World world = make_world(8, false);
-  const Json method = {{"name", "thc"}, {"granularity", 60}, {"exchange", "all_reduce"}};
-  try {
-    run_in_process(5, [&](Collective& network) {
-      Session session(method, world, network);
-      session.step(torch::ones({8}), 1);
-    });
-    FAIL() << "5 * 30 > 127";
-  } catch (const Error& error) {
-    EXPECT_THAT(error.what(), ::testing::HasSubstr("at most 4 workers, not 5"));
-  }
+TEST(Thc, TellsHowManyWorkersItsIntegersHold) {
+  const auto most = [](const Json& options, const NetworkShape& network) {
+    Json method = {{"name", "thc"}, {"granularity", 60}};
+    method.update(options);
+    SynchroniserContext context;
+    context.network = network;
+    return SynchroniserRegistry::instance().make(method, {"test", ""}, context)->most_workers();
+  };
+  EXPECT_EQ(most({{"exchange", "all_reduce"}}, {}), 127 / 30);
+  EXPECT_EQ(most({{"exchange", "sharded"}}, {}), 65535 / 60);
+  EXPECT_EQ(most({{"exchange", "auto"}}, {.workers = 4, .sums_along_tree = true}), 127 / 30);
+  EXPECT_EQ(most({{"exchange", "auto"}}, {.workers = 5, .sums_along_tree = true}), 65535 / 60);
+  EXPECT_EQ(most({{"exchange", "auto"}}, {.workers = 4}), 65535 / 60);
 }
 
 TEST(Thc, BothExchangesGiveTheSame) {
