@@ -5,6 +5,7 @@ Usage: resume_test.py PATH/thinpipe-trainer [SEED]
 
 import json
 import random
+import subprocess
 import sys
 import tempfile
 from pathlib import Path
@@ -12,7 +13,7 @@ from pathlib import Path
 import workers
 
 WORKERS, STEPS = 2, 96
-# Every method that carries something from step to step, and optimisers and pruning that do.
+# What carries something from step to step beside the methods: optimisers, schedules, pruning; and variants of methods.
 CASES = {
     "dropout": {"model": {"name": "vit_tiny", "width": 16, "depth": 1, "heads": 2, "dropout": 0.5}},
     "topk": {"synchroniser": {"name": "topk", "ratio": 0.05}},
@@ -32,6 +33,25 @@ CASES = {
         "optimiser": {"name": "adam"},
     },
 }
+
+
+# Options that a method needs, or that make it do on a small model what it does on a large one.
+OPTIONS = {
+    "deepreduce": {"inner": {"name": "topk", "ratio": 0.2}},
+    "demo": {"chunk": 16, "k": 4},
+    "diloco": {"local_steps": 4},
+    "sbc": {"local_steps": 4, "ratio": 0.2},
+    **{name: {"ratio": 0.2} for name in ("dgc", "gmc", "iwp", "ok_topk", "spardl", "topk", "topk_chunked")},
+}
+
+
+def every_method(trainer):
+    """A case for each registered method."""
+    described = json.loads(subprocess.run([trainer, "describe"], check=True, capture_output=True, text=True).stdout)
+    return {
+        f"{name}, pruned": {"synchroniser": {"name": name, **OPTIONS.get(name, {})}, "pruning": {"ratio": 0.5}}
+        for name in described["synchronisers"]
+    }
 
 
 def configured(changes):
@@ -83,7 +103,8 @@ def main():
     seed = int(sys.argv[2]) if len(sys.argv) == 3 else random.SystemRandom().randrange(10**6)
     print(f"seed {seed}: give it as the second argument to repeat this")
     draw = random.Random(seed)
-    for name, changes in CASES.items():
+    methods = every_method(trainer)
+    for name, changes in (CASES | methods).items():
         config = configured(changes)
         with tempfile.TemporaryDirectory() as folder:
             folder = Path(folder)
@@ -91,14 +112,14 @@ def main():
             assert whole["iteration"] == STEPS, whole
             checkpoint = {"directory": str(folder / "checkpoints"), "every_iterations": 3}
             (folder / "checkpoints").mkdir()
-            first, second = sorted(draw.sample(range(4, STEPS // 2), 2))
-            for at in (first, second):
+            kills = sorted(draw.sample(range(4, STEPS // 2), 1 if name in methods else 2))
+            for at in kills:
                 kill_at(workers.start(trainer, folder / "broken", config, checkpoint=checkpoint), at)
             events = workers.finish(workers.start(trainer, folder / "broken", config, checkpoint=checkpoint))
             resumed_from = min(event["iteration"] for event in events if event["event"] == "iteration")
             assert resumed_from > 1, "nothing was resumed"
             resumed = summary(events)
-        print(f"{name}: killed after iterations {first} and {second}, went on with {resumed_from}")
+        print(f"{name}: killed after iterations {' and '.join(map(str, kills))}, went on with {resumed_from}", flush=True)
         assert resumed == whole, f"{name}: {resumed} is not {whole}"
 
 

@@ -14,7 +14,7 @@ namespace thinpipe::trainer::testing {
 using MakeSynchroniser = std::function<std::unique_ptr<Synchroniser>(const SynchroniserContext&)>;
 
 struct Workers {
-  std::string backend;  // "in_process" or "gloo"
+  std::string backend;  // "in_process", "gloo", "ring" or "island"
   int count = 1;
 };
 

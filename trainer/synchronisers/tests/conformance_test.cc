@@ -29,10 +29,10 @@ std::vector<ConformanceCase> conformance_cases() {
     const std::string method = variant.options.at("name");
     const bool is_first = method != last_method;
     last_method = method;
-    for (const char* backend : {"in_process", "gloo"}) {
-      for (const int count : is_first ? std::vector{1, 2, 3, 5, 8} : std::vector{3}) {
-        out.push_back({variant, {backend, count}});
-      }
+    for (const char* backend : {"in_process", "gloo", "ring", "island"}) {
+      const bool is_stream = backend == std::string("ring") || backend == std::string("island");
+      const std::vector<int> counts = is_first ? std::vector{1, 2, 3, 5, 8} : std::vector{is_stream ? 5 : 3};
+      for (const int count : counts) out.push_back({variant, {backend, count}});
     }
   }
   return out;
