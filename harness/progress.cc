@@ -9,7 +9,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include "harness/reports/rows.hh"
+#include "harness/reports/digest.hh"
 
 namespace thinpipe {
 namespace {

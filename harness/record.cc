@@ -40,27 +40,11 @@ bool is_record(const Json& value) {
          });
 }
 
-void append_records(const fs::path& folder, std::vector<Json>& records, const Warn& warn) {
+void append_records(const fs::path& folder, std::vector<fs::path>& files) {
   for (const auto& entry : fs::directory_iterator(folder)) {
-    const fs::path file = entry.path() / "run.json";
-    if (!entry.is_directory() || !fs::exists(file)) continue;
-    try {
-      if (auto record = find_record(file)) {
-        records.push_back(*std::move(record));
-      } else {
-        warn(
-            fmt::format("{} is left out: it is not a whole record of a run; remove its folder, or run its "
-                        "experiment again",
-                        file.string()));
-      }
-    } catch (const std::exception& error) {
-      warn(fmt::format("{} is left out: {}", file.string(), error.what()));
-    }
+    fs::path file = entry.path() / "run.json";
+    if (entry.is_directory() && fs::exists(file)) files.push_back(std::move(file));
   }
-}
-
-std::string started_at(const Json& record) {
-  return record.value(Json::json_pointer("/provenance/started_at"), std::string());
 }
 
 }  // namespace
@@ -85,18 +69,14 @@ void warn_on_standard_error(const std::string& message) {
   fmt::print(stderr, "thinpipe: warning: {}\n", message);
 }
 
-std::vector<Json> load_records(const fs::path& folder, const Warn& warn) {
+std::vector<fs::path> find_records(const fs::path& folder) {
   if (!fs::is_directory(folder)) throw InputError({folder, ""}, "is not a folder of results");
-  std::vector<Json> records;
-  append_records(folder, records, warn);
+  std::vector<fs::path> files;
+  append_records(folder, files);
   for (const auto& entry : fs::directory_iterator(folder)) {
-    if (entry.is_directory()) append_records(entry.path(), records, warn);
+    if (entry.is_directory()) append_records(entry.path(), files);
   }
-  if (records.empty()) {
-    throw InputError({folder, ""}, "holds no records; give it a folder that `thinpipe run` wrote");
-  }
-  std::ranges::stable_sort(records, {}, started_at);
-  return records;
+  return files;
 }
 
 }  // namespace thinpipe

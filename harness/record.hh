@@ -24,10 +24,8 @@ std::optional<Json> find_record(const std::filesystem::path& path);
 using Warn = std::function<void(const std::string& message)>;
 void warn_on_standard_error(const std::string& message);
 
-// All records directly below `folder` (<run_id>/run.json) and one level further
-// (<experiment>/<run_id>/run.json), in the order of their start. Warns of each run.json that is no record, or
-// one of a newer schema version, and leaves it out. Throws InputError when there are none.
-std::vector<Json> load_records(const std::filesystem::path& folder,
-                               const Warn& warn = warn_on_standard_error);
+// The files run.json directly below `folder` (<run_id>/run.json) and one level further
+// (<experiment>/<run_id>/run.json). Throws InputError unless it is a folder.
+std::vector<std::filesystem::path> find_records(const std::filesystem::path& folder);
 
 }  // namespace thinpipe

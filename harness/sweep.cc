@@ -6,36 +6,69 @@
 
 #include "harness/executors/local.hh"
 #include "harness/lock_file.hh"
+#include "harness/parallel.hh"
 #include "harness/progress.hh"
 #include "harness/record.hh"
 #include "harness/replay/trace.hh"
 #include "harness/run.hh"
+#include "harness/run_id.hh"
 #include "harness/starting_weights.hh"
 #include "netem/network.hh"
 
 namespace thinpipe {
 namespace {
 
-std::string status_of(const Json& record) {
-  return record.value("status", "");
+std::string status_of(const Digest& digest) {
+  return digest.row.at("status").get<std::string>();
 }
 
-// The run's record as it lies in the results, whatever became of it.
-std::optional<Json> existing_record(const Run& run, const SweepOptions& options) {
-  std::optional<Json> record = find_record(options.results / run.id / "run.json");
+std::filesystem::path record_path(const Run& run, const SweepOptions& options) {
+  return options.results / run.id / "run.json";
+}
+
+// The run's record as it lies in the results, whatever became of it. One that no report can be made of is
+// none.
+std::optional<Digest> existing(const Run& run, const SweepOptions& options) {
+  const std::optional<Json> record = find_record(record_path(run, options));
   if (!record || record->at("schema_version") != record_schema_version) return std::nullopt;
-  // The same run under another name is the same run.
-  record->update(
-      {{"label", run.label},
-       {"labels", Json(std::map<std::string, std::string>(run.labels.begin(), run.labels.end()))}});
-  return record;
+  try {
+    Digest out = digest(*record);
+    // The same run under another name is the same run.
+    out.row["label"] = run.label;
+    out.row["labels"] = std::map<std::string, std::string>(run.labels.begin(), run.labels.end());
+    return out;
+  } catch (const InputError&) {
+    return std::nullopt;
+  } catch (const Json::exception&) {
+    return std::nullopt;
+  }
+}
+
+std::optional<Digest> find_kept(const Run& run, const SweepOptions& options) {
+  if (options.fresh) return std::nullopt;
+  std::optional<Digest> found = existing(run, options);
+  if (!found) return std::nullopt;
+  if (run.leaves_trace && !std::filesystem::exists(options.results / run.id / trace_file_name))
+    return std::nullopt;
+  const std::string status = status_of(*found);
+  const bool degraded = found->row.at("fidelity") == "degraded";
+  const bool is_kept = (status == "completed" && !(degraded && options.retry_degraded)) ||
+                       (status == "failed" && !options.retry_failed);
+  return is_kept ? std::move(found) : std::nullopt;
+}
+
+// Tells records apart: empty if there is none.
+std::string hash_of_record(const Run& run, const SweepOptions& options) {
+  const std::filesystem::path path = record_path(run, options);
+  return std::filesystem::exists(path) ? content_hash_of_file(path) : "";
 }
 
 class Sweep {
  public:
-  Sweep(const std::vector<Run>& runs, const SweepOptions& options, const TrainerProgram& trainer,
-        StopSignals& stop)
+  Sweep(const std::vector<Run>& runs, KeptRuns kept, const SweepOptions& options,
+        const TrainerProgram& trainer, StopSignals& stop)
       : runs_(runs),
+        kept_(std::move(kept)),
         options_(options),
         stop_(stop),
         executor_(trainer.path(), stop),
@@ -46,18 +79,22 @@ class Sweep {
   SweepResult run() {
     std::vector<Held> held_elsewhere;
     for (std::size_t i = 0; i < runs_.size() && !interrupted(); ++i) {
+      if (kept_[i]) {
+        take(i, *std::move(kept_[i]), "earlier");
+        continue;
+      }
       // As it was before the lock is seen to be held: a record that comes after that is the holder's.
-      std::optional<Json> record = existing_record(runs_[i], options_);
+      std::string record = hash_of_record(runs_[i], options_);
       if (!settle(i)) held_elsewhere.push_back({i, std::move(record)});
     }
     for (const Held& held : held_elsewhere) {
       if (interrupted()) break;
       wait_for(held);
     }
-    SweepResult result{.records = {}, .all_well = records_.size() == runs_.size()};
-    for (auto& [index, record] : records_) {
-      result.all_well = result.all_well && status_of(record) == "completed";
-      result.records.push_back(std::move(record));
+    SweepResult result{.digests = {}, .all_well = digests_.size() == runs_.size()};
+    for (auto& [index, digest] : digests_) {
+      result.all_well = result.all_well && status_of(digest) == "completed";
+      result.digests.push_back(std::move(digest));
     }
     return result;
   }
@@ -65,7 +102,7 @@ class Sweep {
  private:
   struct Held {
     std::size_t index;
-    std::optional<Json> record;  // as it was before somebody else was seen to be at the run
+    std::string record;  // its hash, as it was before somebody else was seen to be at the run
   };
 
   bool interrupted() { return interrupted_ || stop_.requested(); }
@@ -94,37 +131,37 @@ class Sweep {
   }
 
   bool take_kept(std::size_t index) {
-    auto record = kept_record(runs_[index], options_);
-    if (!record) return false;
-    take(index, *std::move(record), "earlier");
+    auto found = find_kept(runs_[index], options_);
+    if (!found) return false;
+    take(index, *std::move(found), "earlier");
     return true;
   }
 
-  void take(std::size_t index, Json record, const std::string& when) {
-    if (status_of(record) == "completed") {
+  void take(std::size_t index, Digest digest, const std::string& when) {
+    if (status_of(digest) == "completed") {
       note(index, "completed " + when);
     } else {
-      const auto message = record.value(Json::json_pointer("/error/message"), std::string());
+      const auto message = digest.row.value(Json::json_pointer("/error/message"), std::string());
       note(index, fmt::format("failed {}: {}; --retry-failed runs it again", when, message));
     }
-    records_[index] = std::move(record);
+    digests_[index] = std::move(digest);
   }
 
   void execute(std::size_t index) {
     progress_.begin(index, runs_[index].label, runs_[index].plan.at("iterations").get<std::int64_t>());
-    Json record = execute_run(runs_[index], {.experiment = options_.experiment,
-                                             .results = options_.results,
-                                             .command_line = options_.command_line,
-                                             .limits = options_.limits,
-                                             .idle_cores = options_.idle_cores,
-                                             .log_level = options_.log_level,
-                                             .executor = executor_,
-                                             .weights = weights_,
-                                             .profiles = profiles_,
-                                             .progress = progress_});
+    const Json record = execute_run(runs_[index], {.experiment = options_.experiment,
+                                                   .results = options_.results,
+                                                   .command_line = options_.command_line,
+                                                   .limits = options_.limits,
+                                                   .idle_cores = options_.idle_cores,
+                                                   .log_level = options_.log_level,
+                                                   .executor = executor_,
+                                                   .weights = weights_,
+                                                   .profiles = profiles_,
+                                                   .progress = progress_});
     progress_.end(record);
-    interrupted_ = status_of(record) == "interrupted";
-    records_[index] = std::move(record);
+    digests_[index] = digest(record);
+    interrupted_ = status_of(digests_[index]) == "interrupted";
   }
 
   // Whoever was at the run has left a record when it is done, and none, or the old one, when it has died.
@@ -140,48 +177,42 @@ class Sweep {
       });
     }
     if (!lock) return;
-    auto record = existing_record(runs_[held.index], options_);
-    const bool ended = record && (status_of(*record) == "completed" || status_of(*record) == "failed");
-    if (ended && record != held.record) {
-      take(held.index, *std::move(record), "meanwhile");
+    auto found = existing(runs_[held.index], options_);
+    const bool ended = found && (status_of(*found) == "completed" || status_of(*found) == "failed");
+    if (ended && hash_of_record(runs_[held.index], options_) != held.record) {
+      take(held.index, *std::move(found), "meanwhile");
     } else {
       execute(held.index);
     }
   }
 
   const std::vector<Run>& runs_;
+  KeptRuns kept_;
   const SweepOptions& options_;
   StopSignals& stop_;
   LocalExecutor executor_;
   StartingWeights weights_;
   ComputeProfiles profiles_;
   Progress progress_;
-  std::map<std::size_t, Json> records_;  // by the index of the run
+  std::map<std::size_t, Digest> digests_;  // by the index of the run
   bool interrupted_ = false;
 };
 
 }  // namespace
 
-std::optional<Json> kept_record(const Run& run, const SweepOptions& options) {
-  if (options.fresh) return std::nullopt;
-  std::optional<Json> record = existing_record(run, options);
-  if (!record) return std::nullopt;
-  if (run.leaves_trace && !std::filesystem::exists(options.results / run.id / trace_file_name))
-    return std::nullopt;
-  const std::string status = status_of(*record);
-  const bool degraded = record->value("/fidelity/verdict"_json_pointer, "") == "degraded";
-  const bool kept = (status == "completed" && !(degraded && options.retry_degraded)) ||
-                    (status == "failed" && !options.retry_failed);
-  return kept ? record : std::nullopt;
+KeptRuns find_kept(const std::vector<Run>& runs, const SweepOptions& options) {
+  KeptRuns kept(runs.size());
+  in_parallel(runs.size(), [&](std::size_t i) { kept[i] = find_kept(runs[i], options); });
+  return kept;
 }
 
-SweepResult run_sweep(const std::vector<Run>& runs, const SweepOptions& options,
+SweepResult run_sweep(const std::vector<Run>& runs, KeptRuns kept, const SweepOptions& options,
                       const TrainerProgram& trainer, StopSignals& stop) {
   // A kernel that lacks what a later run needs is better heard of now.
-  for (const Run& run : runs) {
-    if (run.needs_network() && !kept_record(run, options)) netem::check_kernel(run.topology, run.schedule);
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    if (!kept[i] && runs[i].needs_network()) netem::check_kernel(runs[i].topology, runs[i].schedule);
   }
-  return Sweep(runs, options, trainer, stop).run();
+  return Sweep(runs, std::move(kept), options, trainer, stop).run();
 }
 
 }  // namespace thinpipe

@@ -4,9 +4,11 @@
 
 #include <chrono>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "harness/reports/digest.hh"
 #include "harness/run_plan.hh"
 #include "harness/signals.hh"
 #include "harness/time_limits.hh"
@@ -26,15 +28,18 @@ struct SweepOptions {
   std::vector<std::string> command_line;
 };
 
-// The record of a run that ended earlier, well or not, and is not to be run again.
-std::optional<Json> kept_record(const Run& run, const SweepOptions& options);
+// The digests of the runs that ended earlier, well or not, and are not to be run again; nullopt for the
+// others.
+using KeptRuns = std::vector<std::optional<Digest>>;
+KeptRuns find_kept(const std::vector<Run>& runs, const SweepOptions& options);
 
 struct SweepResult {
-  std::vector<Json> records;  // in the order of the runs; without those that an interruption left out
-  bool all_well = true;       // every run is completed
+  std::vector<Digest> digests;  // in the order of the runs; without those that an interruption left out
+  bool all_well = true;         // every run is completed
 };
 
-SweepResult run_sweep(const std::vector<Run>& runs, const SweepOptions& options,
+// `kept`: those of the runs, which are not looked for again.
+SweepResult run_sweep(const std::vector<Run>& runs, KeptRuns kept, const SweepOptions& options,
                       const TrainerProgram& trainer, StopSignals& stop);
 
 }  // namespace thinpipe

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <memory>
 #include <optional>
+#include <set>
 
 #include <fmt/format.h>
 
@@ -47,6 +48,11 @@ void refuse_several_formats(const ReportOptions& options) {
                    "only one of them can be written to standard output; run the report once for each");
 }
 
+// Where a page's curves lie if they are many.
+fs::path curves_beside(const fs::path& page) {
+  return page.parent_path() / fmt::format("{}.curves", page.stem().string());
+}
+
 // Before any work: the page replaces a file, and nothing but a file.
 fs::path page_path(const std::string& html) {
   const Place place{fmt::format("--html {}", html), ""};
@@ -58,6 +64,11 @@ fs::path page_path(const std::string& html) {
   const fs::file_status status = fs::symlink_status(path);
   if (fs::exists(status) && !fs::is_regular_file(status))
     throw InputError(place, "is not a plain file; name the file to write, as report.html");
+  if (const fs::path curves = curves_beside(path); fs::exists(curves) && !fs::is_directory(curves))
+    throw InputError(place,
+                     fmt::format("{}, where its curves go if they are many, is not a folder; remove it, "
+                                 "or name another page",
+                                 curves.string()));
   return path;
 }
 
@@ -66,6 +77,27 @@ fs::path curves_folder(const std::string& tensorboard) {
     throw InputError({fmt::format("--tensorboard {}", tensorboard), ""},
                      "is not a folder; name a new one, or an earlier export");
   return tensorboard;
+}
+
+// The curves come before the page that loads them; those of the page before go after it.
+void write_page(const fs::path& path, const Report& report) {
+  const fs::path folder = curves_beside(path);
+  const Page page = html_report(report, folder.filename().string());
+  std::set<std::string> names;
+  if (!page.curves.empty()) fs::create_directories(folder);
+  for (const CurvesFile& file : page.curves) {
+    write_atomically(folder / file.name, file.text);
+    names.insert(file.name);
+  }
+  write_atomically(path, page.html);
+  if (!fs::is_directory(folder)) return;
+  std::vector<fs::path> outdated;
+  for (const auto& entry : fs::directory_iterator(folder)) {
+    const std::string name = entry.path().filename().string();
+    if (is_curves_file(name) && !names.contains(name)) outdated.push_back(entry.path());
+  }
+  for (const fs::path& file : outdated) fs::remove(file);
+  if (fs::is_empty(folder)) fs::remove(folder);
 }
 
 std::string for_standard_output(const ReportOptions& options, const Report& report) {
@@ -80,16 +112,16 @@ int report(const ReportOptions& options) {
   const auto target = options.target ? std::optional(parse_target(*options.target)) : std::nullopt;
   const auto page = options.html ? std::optional(page_path(*options.html)) : std::nullopt;
   const auto curves = options.tensorboard ? std::optional(curves_folder(*options.tensorboard)) : std::nullopt;
-  const std::vector<Json> records = load_records(options.folder);
-  const Report made = make_report(records, target);
+  const Report made =
+      report_of(options.folder, {.target = target, .curve = page || curves, .origin = page.has_value()});
   fmt::print("{}", for_standard_output(options, made));
   // On standard error: standard output may be a file of a format that knows no such lines.
   if (page) {
-    write_atomically(*page, html_report(made, records));
+    write_page(*page, made);
     fmt::print(stderr, "wrote {}; open it in a browser\n", *options.html);
   }
   if (curves) {
-    const auto written = write_tensorboard(records, *curves);
+    const auto written = write_tensorboard(made, *curves);
     fmt::print(stderr, "wrote {} event files; look at them with: tensorboard --logdir {}\n", written.size(),
                *options.tensorboard);
   }

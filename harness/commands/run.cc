@@ -1,5 +1,4 @@
 // thinpipe run: the experiment's runs, their records and the table that compares them.
-#include <algorithm>
 #include <cstdlib>
 #include <memory>
 #include <optional>
@@ -84,8 +83,10 @@ int run(const RunOptions& options, const std::vector<std::string>& arguments) {
     fmt::print("{}", format_plan(plan_rows(runs, unknown, this_machine())));
     return 0;
   }
-  const bool needs_sandbox = std::ranges::any_of(
-      runs, [&sweep](const Run& run) { return run.needs_network() && !kept_record(run, sweep); });
+  KeptRuns kept = find_kept(runs, sweep);
+  bool needs_sandbox = false;
+  for (std::size_t i = 0; i < runs.size(); ++i)
+    needs_sandbox = needs_sandbox || (!kept[i] && runs[i].needs_network());
   std::optional<SideControllers> beside;
   if (options.jobs > 1 && !netem::inside_sandbox()) {
     check_jobs(runs, trainer, options.jobs);
@@ -96,8 +97,8 @@ int run(const RunOptions& options, const std::vector<std::string>& arguments) {
     return netem::run_in_sandbox(arguments);
   }
   if (!stop) stop.emplace();
-  const SweepResult result = run_sweep(runs, sweep, trainer, *stop);
-  fmt::print("{}", text_report(make_report(result.records)));
+  SweepResult result = run_sweep(runs, std::move(kept), sweep, trainer, *stop);
+  fmt::print("{}", text_report(report_of(std::move(result.digests))));
   return result.all_well ? 0 : 1;
 }
 

@@ -69,7 +69,8 @@ class CurveChart {
     this.curves = curves;
     const all = curves.flatMap((curve) => curve.points).filter((point) => point.y !== null);
     const levels = all.map((point) => Math.min(point.y, y.to ?? Infinity));
-    const [xLow, xHigh] = extent(all.map((point) => point.x));
+    // A logarithmic axis of no points has no zero either.
+    const [xLow, xHigh] = all.length === 0 && x.logarithmic ? [1, 10] : extent(all.map((point) => point.x));
     const [yLow, yHigh] = extent(levels.concat(lines.map((line) => line.value)));
     const margin = 0.05 * (yHigh - yLow);
     const low = x.logarithmic || xLow < 0 ? xLow : 0;

@@ -1,5 +1,8 @@
 #include "harness/reports/html.hh"
 
+#include <algorithm>
+#include <cctype>
+#include <cmath>
 #include <map>
 #include <set>
 #include <string_view>
@@ -9,10 +12,16 @@
 #include "harness/reports/origin.hh"
 #include "harness/reports/tables.hh"
 #include "harness/reports/text.hh"
+#include "harness/run_id.hh"
 #include "page_files.hh"
 
 namespace thinpipe {
 namespace {
+
+// More are in files beside the page: a browser need not read what is not drawn.
+constexpr std::size_t most_curves_in_page_bytes = 1'000'000;
+constexpr std::size_t runs_per_piece = 50;
+constexpr const char* curves_ending = ".js";
 
 std::string in_html(std::string_view text) {
   std::string out;
@@ -51,6 +60,18 @@ std::string embedded(const Json& value) {
   return out;
 }
 
+// A file's name in an address, whatever bytes it has.
+std::string in_address(std::string_view name) {
+  std::string out;
+  for (const char c : name) {
+    const auto byte = static_cast<unsigned char>(c);
+    const bool is_plain = byte < 0x80 && (std::isalnum(byte) != 0 ||
+                                          std::string_view("-._~").find(c) != std::string_view::npos);
+    out += is_plain ? std::string(1, c) : fmt::format("%{:02X}", byte);
+  }
+  return out;
+}
+
 // Replaces each {{name}} of the frame, once: what is put in is not looked at again.
 std::string fill(std::string_view frame, const std::map<std::string, std::string, std::less<>>& parts) {
   std::string out;
@@ -64,22 +85,45 @@ std::string fill(std::string_view frame, const std::map<std::string, std::string
   }
 }
 
+// What follows the number that a cell's text begins with, and its mark for a bound.
+std::string_view unit_of(std::string_view text) {
+  if (text.starts_with('>')) text.remove_prefix(1);
+  const std::size_t end = text.find_first_not_of("0123456789.+-e");
+  return end == std::string_view::npos ? "" : text.substr(end);
+}
+
+// How the page's script is to sort a column: by its texts, by the numbers that these begin with, or, where
+// units differ, by values.
+enum class Order { text, number, value };
+
+Order order_of(const Table& table, std::size_t column) {
+  std::set<std::string_view> units;
+  for (const std::vector<Cell>& row : table.rows) {
+    if (row[column].value) units.insert(unit_of(row[column].text));
+  }
+  return units.empty() ? Order::text : units.size() == 1 ? Order::number : Order::value;
+}
+
+// Cells and rows are ended by the next ones, as HTML has it: a page of thousands of rows is half as long.
 std::string html_table(const Table& table, std::string_view id, std::string_view caption) {
   std::string out = fmt::format("<div class=\"wide\"><table id=\"{}\"><caption>{}</caption>\n<thead><tr>", id,
                                 in_html(caption));
-  for (const Column& column : table.columns) {
-    out += fmt::format("<th scope=\"col\" title=\"{}\">{}</th>", in_html(column.meaning),
+  std::vector<Order> orders;
+  for (std::size_t i = 0; i < table.columns.size(); ++i) {
+    const Column& column = table.columns[i];
+    orders.push_back(order_of(table, i));
+    out += fmt::format("<th scope=\"col\"{} title=\"{}\">{}</th>",
+                       orders[i] == Order::text ? "" : " data-numbers", in_html(column.meaning),
                        in_html(column.heading));
   }
   out += "</tr></thead>\n<tbody>\n";
   for (const std::vector<Cell>& row : table.rows) {
-    out += "<tr>";
-    for (const Cell& cell : row) {
-      const std::string_view tag = &cell == &row.front() ? "th scope=\"row\"" : "td";
-      const std::string value = cell.value ? fmt::format(" data-value=\"{}\"", *cell.value) : "";
-      out += fmt::format("<{}{}>{}</{}>", tag, value, in_html(cell.text), tag.substr(0, 2));
+    for (std::size_t i = 0; i < row.size(); ++i) {
+      out += i == 0 ? "<tr><th scope=\"row\"" : "<td";
+      if (orders[i] == Order::value && row[i].value) out += fmt::format(" data-value={:.9g}", *row[i].value);
+      out += ">" + in_html(row[i].text);
     }
-    out += "</tr>\n";
+    out += "\n";
   }
   return out + "</tbody></table></div>\n";
 }
@@ -109,31 +153,148 @@ std::string origin_html(const Origin& origin) {
   return out + html_table(origin.table, "origin", "What differs between the runs, and their fidelity");
 }
 
-// What the page's script draws, a run.
-Json drawn(const Json& row, const Json& record, bool with_experiment) {
-  Json out = {{"curve", record.at("curve")},
-              {"iterations", record.value("iterations", Json(nullptr))},
-              {"name", name_of(row, with_experiment)},
-              {"series", label_without_seed(row)},
-              {"target", nullptr}};
-  for (const char* field : {"experiment", "group", "labels", "status", "fidelity", "reached",
-                            "time_to_accuracy_s", "iterations_to_target", "sent_bytes_per_worker",
-                            "bottleneck_wire_bytes", "iteration_time_s", "predicted"}) {
-    out[field] = row.value(field, Json(nullptr));
+// Digits that no drawing or label shows are left out.
+std::string short_number(double value) {
+  return std::isfinite(value) ? fmt::format("{:.7g}", value) : "null";
+}
+
+Json shortened(const Json& value) {
+  return value.is_number_float() ? Json(std::stod(fmt::format("{:.7g}", value.get<double>()))) : value;
+}
+
+// The values that many runs share: each is in the page once, and runs have its index.
+class Shared {
+ public:
+  std::size_t index_of(const Json& value) {
+    const auto [found, is_new] = indices_.try_emplace(value, values_.size());
+    if (is_new) values_.push_back(value);
+    return found->second;
   }
-  if (with_experiment)
-    out["series"] = fmt::format("{}: {}", row.at("experiment").get<std::string>(), label_without_seed(row));
-  if (!row.at("target").is_null()) {
-    const Target target = read_target(row.at("target"), {});
-    out["target"] = {{"metric", name_of(target.metric)}, {"value", target.value}};
+
+  const Json& values() const { return values_; }
+
+ private:
+  std::map<Json, std::size_t> indices_;
+  Json values_ = Json::array();
+};
+
+Json target_of_row(const Json& row) {
+  if (row.at("target").is_null()) return nullptr;
+  const Target target = read_target(row.at("target"), {});
+  return {{"metric", name_of(target.metric)}, {"value", target.value}};
+}
+
+// The train time at the curve's end, the largest that a point has; null if none has one.
+Json end_s(const std::vector<CurvePoint>& curve) {
+  double end = -1;
+  for (const CurvePoint& point : curve) end = std::max(end, point.train_time_s);
+  return end < 0 ? Json(nullptr) : shortened(end);
+}
+
+// What the page's script knows of a run before it has its curve, in the order in which series.js takes it.
+Json drawn(const Json& row, const Digest& digest, bool with_experiment, Shared& shared) {
+  const std::string name = name_of(row, with_experiment);
+  std::string series = label_without_seed(row);
+  if (with_experiment) series = fmt::format("{}: {}", row.at("experiment").get<std::string>(), series);
+  Json labels = Json::array();
+  for (const auto& [axis, value] : row.at("labels").items())
+    labels.push_back({shared.index_of(axis), shared.index_of(value)});
+  Json times = row.at("iteration_time_s");
+  if (times.is_object()) {
+    Json parts = Json::array();
+    for (const char* part : {"mean", "compute", "load", "exposed_exchange"})
+      parts.push_back(
+          shortened(times.value(part, part == std::string_view("load") ? Json(0) : Json(nullptr))));
+    times = std::move(parts);
+  }
+  return {name,
+          series == name ? Json(nullptr) : Json(shared.index_of(series)),
+          shared.index_of(row.at("experiment")),
+          shared.index_of(row.at("group")),
+          labels,
+          shared.index_of(row.at("status")),
+          shared.index_of(row.at("fidelity")),
+          shared.index_of(target_of_row(row)),
+          row.at("reached"),
+          shortened(row.at("time_to_accuracy_s")),
+          row.at("iterations_to_target"),
+          digest.iterations,
+          shortened(row.at("sent_bytes_per_worker")),
+          row.at("bottleneck_wire_bytes"),
+          times,
+          shortened(row.at("predicted").at("iteration_time_s")),
+          digest.curve.size(),
+          end_s(digest.curve)};
+}
+
+struct CurveField {
+  const char* name;
+  double (*of)(const CurvePoint& point);
+};
+constexpr CurveField curve_fields[] = {
+    {"iteration", [](const CurvePoint& point) { return static_cast<double>(point.iteration); }},
+    {"epoch", [](const CurvePoint& point) { return point.epoch; }},
+    {"train_time_s", [](const CurvePoint& point) { return point.train_time_s; }},
+    {"train_loss", [](const CurvePoint& point) { return point.train_loss; }},
+    {"test_loss", [](const CurvePoint& point) { return point.test_loss; }},
+    {"test_accuracy", [](const CurvePoint& point) { return point.test_accuracy; }}};
+
+// A list for each field, in their order.
+std::string columns_of(const std::vector<CurvePoint>& curve) {
+  std::string out;
+  for (const CurveField& field : curve_fields) {
+    std::vector<std::string> values;
+    for (const CurvePoint& point : curve) values.push_back(short_number(field.of(point)));
+    out += fmt::format("{}[{}]", out.empty() ? "" : ",", fmt::join(values, ","));
+  }
+  return fmt::format("[{}]", out);
+}
+
+// The curves as JSON, some runs' in each piece.
+std::vector<std::string> pieces_of(const std::vector<Digest>& digests) {
+  std::vector<std::string> pieces;
+  for (std::size_t first = 0; first < digests.size(); first += runs_per_piece) {
+    std::vector<std::string> curves;
+    for (std::size_t i = first; i < std::min(first + runs_per_piece, digests.size()); ++i)
+      curves.push_back(columns_of(digests[i].curve));
+    pieces.push_back(fmt::format("[{}]", fmt::join(curves, ",\n")));
+  }
+  return pieces;
+}
+
+// The fields of which any point has a value.
+Json measured(const std::vector<Digest>& digests) {
+  Json out = Json::array();
+  for (const CurveField& field : curve_fields) {
+    const auto has_value = [&field](const Digest& digest) {
+      return std::ranges::any_of(
+          digest.curve, [&field](const CurvePoint& point) { return std::isfinite(field.of(point)); });
+    };
+    if (std::ranges::any_of(digests, has_value)) out.push_back(field.name);
   }
   return out;
+}
+
+std::string inline_pieces(const std::vector<std::string>& pieces) {
+  std::string out;
+  for (std::size_t i = 0; i < pieces.size(); ++i)
+    out += fmt::format("<script type=\"application/json\" id=\"curves-{}\">{}</script>\n", i, pieces[i]);
+  return out;
+}
+
+std::vector<CurvesFile> files_of(const std::vector<std::string>& pieces) {
+  std::vector<CurvesFile> files;
+  for (std::size_t i = 0; i < pieces.size(); ++i) {
+    std::string text = fmt::format("takeCurves({}, {});\n", i, pieces[i]);
+    files.push_back({fmt::format("{}{}", content_hash(text), curves_ending), std::move(text)});
+  }
+  return files;
 }
 
 // Each in an element of its own: what is wrong in one does not keep the first from telling.
 std::string scripts() {
   std::string out;
-  for (const std::string_view script : {dom_js, chart_js, series_js, tables_js, page_js})
+  for (const std::string_view script : {dom_js, chart_js, series_js, curves_js, tables_js, page_js})
     out += fmt::format("<script>\n{}</script>\n", script);
   return out;
 }
@@ -159,23 +320,46 @@ std::string summary_of(const Json& rows) {
 
 }  // namespace
 
-std::string html_report(const Report& report, const std::vector<Json>& records) {
+Page html_report(const Report& report, const std::string& curves_folder) {
+  const std::vector<std::string> pieces = pieces_of(report.digests);
+  std::size_t curves_bytes = 0;
+  for (const std::string& piece : pieces) curves_bytes += piece.size();
+  Page page;
+  if (curves_bytes > most_curves_in_page_bytes) page.curves = files_of(pieces);
+  Json files = Json::array();
+  for (const CurvesFile& file : page.curves) files.push_back(file.name);
+  Shared shared;
   Json runs = Json::array();
   const bool with_experiment = several_experiments(report.runs);
-  for (std::size_t i = 0; i < records.size(); ++i)
-    runs.push_back(drawn(report.runs[i], records[i], with_experiment));
-  const Origin origin = origin_of(records, report.runs);
-  return fill(page_html,
-              {{"title", in_html(title_of(report.runs))},
-               {"summary", in_html(summary_of(report.runs))},
-               {"style", std::string(page_css)},
-               {"runs", html_table(without_empty_columns(runs_table(report.runs)), "runs", "One row a run")},
-               {"over_seeds", over_seeds(report)},
-               {"incomplete", incomplete(origin)},
-               {"origin", origin_html(origin)},
-               {"version", THINPIPE_VERSION},
-               {"data", embedded(Json{{"runs", runs}})},
-               {"scripts", scripts()}});
+  for (std::size_t i = 0; i < report.runs.size(); ++i)
+    runs.push_back(drawn(report.runs[i], report.digests[i], with_experiment, shared));
+  const Json data = {
+      {"runs", std::move(runs)},
+      {"shared", shared.values()},
+      {"measured", measured(report.digests)},
+      {"curves", {{"runs", runs_per_piece}, {"folder", in_address(curves_folder)}, {"files", files}}}};
+  const Origin origin = origin_of(report);
+  page.html =
+      fill(page_html,
+           {{"title", in_html(title_of(report.runs))},
+            {"summary", in_html(summary_of(report.runs))},
+            {"style", std::string(page_css)},
+            {"may_load", page.curves.empty() ? "" : " 'self' file:"},
+            {"runs", html_table(without_empty_columns(runs_table(report.runs)), "runs", "One row a run")},
+            {"over_seeds", over_seeds(report)},
+            {"incomplete", incomplete(origin)},
+            {"origin", origin_html(origin)},
+            {"version", THINPIPE_VERSION},
+            {"data", embedded(data)},
+            {"curves", page.curves.empty() ? inline_pieces(pieces) : ""},
+            {"scripts", scripts()}});
+  return page;
+}
+
+bool is_curves_file(const std::string& name) {
+  constexpr std::size_t hash_length = 16;
+  return name.size() == hash_length + std::string_view(curves_ending).size() &&
+         name.ends_with(curves_ending) && name.find_first_not_of("0123456789abcdef") == hash_length;
 }
 
 }  // namespace thinpipe

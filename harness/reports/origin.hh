@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "harness/reports/report.hh"
 #include "harness/reports/tables.hh"
 
 namespace thinpipe {
@@ -15,7 +16,7 @@ struct Origin {
   std::vector<std::string> incomplete;                      // runs that did not complete, with their reasons
 };
 
-// `rows`: those of make_rows for these records.
-Origin origin_of(const std::vector<Json>& records, const Json& rows);
+// Of a report whose digests know their origin.
+Origin origin_of(const Report& report);
 
 }  // namespace thinpipe

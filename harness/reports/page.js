@@ -3,12 +3,14 @@
 
 // ---- the view: what the controls say, kept in the address's fragment so that it can be shared -----------
 
-const view = {y: offeredY[0], x: offeredX[0], log: false, hidden: new Set(), only: {}};
+const view = {y: offeredY[0], x: offeredX[0], log: false, hidden: new Set(), only: {}, find: ""};
 
 // Where runs differ much in speed, equal ratios of time are to be equal distances.
 function wantsLogarithm() {
-  const ends = runs.map((run) => run.curve.at(-1)?.train_time_s ?? 0).filter((end) => end > 0);
-  return ends.length > 0 && Math.max(...ends) >= 3 * Math.min(...ends);
+  const ends = runs.map((run) => run.end_s ?? 0).filter((end) => end > 0);
+  let [low, high] = [Infinity, 0];
+  for (const end of ends) [low, high] = [Math.min(low, end), Math.max(high, end)];
+  return high >= 3 * low;
 }
 
 function readView() {
@@ -19,6 +21,7 @@ function readView() {
   view.x = choose(fragment.get("x"), offeredX, "train_time");
   view.log = fragment.has("log") ? fragment.get("log") === "1" : wantsLogarithm();
   view.hidden = new Set(fragment.getAll("hide"));
+  view.find = fragment.get("find") ?? "";
   const filtered = axes.filter((axis) => fragment.has(`only.${axis}`));
   view.only = Object.fromEntries(filtered.map((axis) => [axis, fragment.get(`only.${axis}`)]));
 }
@@ -26,12 +29,32 @@ function readView() {
 function writeView() {
   const fragment = new URLSearchParams({y: view.y, x: view.x, log: view.log ? "1" : "0"});
   for (const name of view.hidden) fragment.append("hide", name);
+  if (view.find) fragment.append("find", view.find);
   for (const [axis, value] of Object.entries(view.only)) fragment.append(`only.${axis}`, value);
   location.replace(`#${fragment}`);
 }
 
-const isChosen = (series) => Object.entries(view.only).every(([axis, value]) => valueOn(axis, series.runs[0]) === value);
-const isShown = (series) => isChosen(series) && !view.hidden.has(series.name);
+// More would be neither told apart nor drawn in a moment.
+const most = {series: 40, runs: 400};
+
+const isChosen = (series) => series.name.toLowerCase().includes(view.find.toLowerCase()) &&
+  Object.entries(view.only).every(([axis, value]) => valueOn(axis, series.runs[0]) === value);
+
+// The series that the legend has, the first of the chosen ones, and the number of all chosen ones.
+let offered = [];
+let chosenCount = 0;
+
+// True where others are offered than before.
+function offerSeries() {
+  const chosen = allSeries.filter(isChosen);
+  let count = 0;
+  const next = chosen.slice(0, most.series).filter((series, i) => (count += series.runs.length) <= most.runs || i === 0);
+  const differs = next.length !== offered.length || next.some((series, i) => series !== offered[i]);
+  [offered, chosenCount] = [next, chosen.length];
+  return differs;
+}
+
+const shownSeries = () => offered.filter((series) => !view.hidden.has(series.name));
 
 // ---- drawing --------------------------------------------------------------------------------------------
 
@@ -41,7 +64,7 @@ function curveOf(series, run, x, y) {
   const incomplete = run.status === "completed" ? "" : "; --dash: 1 4";
   const thin = series.runs.length > 1 ? "; --width: 1.2" : "";
   const marked = run.reached && run.target.metric === view.y ? run.iterations_to_target : null;
-  const points = run.curve.map((point) => (
+  const points = (run.curve ?? []).map((point) => (
     {x: x.of(run, point), y: y.of(point), reached: point.iteration === marked}));
   // An evaluation before the first iteration has no logarithm.
   return {
@@ -64,20 +87,27 @@ function drawCurves() {
     byId("legend-note").textContent = "No run has a point to draw.";
     return;
   }
-  const curves = allSeries.filter(isShown).flatMap((series) => series.runs.map((run) => curveOf(series, run, x, y)));
+  const shown = shownSeries();
+  getCurves(shown.flatMap((series) => series.runs), drawCurves);
+  const drawn = shown.flatMap((series) => series.runs.map((run) => curveOf(series, run, x, y)));
   const targets = [...new Set(runs.filter((run) => run.target?.metric === view.y).map((run) => run.target.value))];
   chart.draw({
-    curves,
+    curves: drawn,
     x: {label: x.label, format: x.format, logarithmic: view.log},
-    y: {label: y.label, format: short, to: y.loss ? highestDrawn(curves) : undefined},
+    y: {label: y.label, format: short, to: y.loss ? highestDrawn(drawn) : undefined},
     lines: targets.map((value) => ({value, text: `target ${short(value)}`})),
   });
-  byId("legend-note").textContent = notes(x, curves).join(" ");
+  byId("legend-note").textContent = notes(x, drawn).join(" ");
 }
 
-function notes(x, curves) {
+function notes(x, drawn) {
   const out = ["Press a name to hide or show its curve; twice, or with Shift, to see it alone."];
-  const marked = curves.some((curve) => curve.points.some((point) => point.reached));
+  if (curves.problem) out.unshift(curves.problem);
+  if (curves.missing > 0) out.unshift("Loading curves …");
+  if (offered.length < chosenCount) {
+    out.unshift(`${offered.length} of ${chosenCount} names are here: choose others above, by their values or names.`);
+  }
+  const marked = drawn.some((curve) => curve.points.some((point) => point.reached));
   if (marked) out.push("A ring marks the first evaluation that reached the target.");
   if (x.evenly) out.push("Bytes: the run’s total, in equal parts for each of its iterations.");
   if (view.log) out.push("The evaluation before the first iteration has no place on a logarithmic axis.");
@@ -86,9 +116,9 @@ function notes(x, curves) {
   return out;
 }
 
-// Once for all series: what is shown of it changes, its buttons stay.
+// Made anew only for other series, so that a button stays under the hand that presses it.
 function fillLegend() {
-  byId("legend").replaceChildren(...allSeries.map((series) => {
+  byId("legend").replaceChildren(...offered.map((series) => {
     const look = {class: "swatch", viewBox: "0 0 28 10", "aria-hidden": "true", style: series.style};
     const swatch = svgElement("svg", look);
     swatch.append(svgElement("path", {d: "M1 5H27"}), svgElement("circle", {cx: 14, cy: 5, r: 2.5}));
@@ -101,10 +131,9 @@ function fillLegend() {
 }
 
 function drawLegend() {
-  allSeries.forEach((series, i) => {
-    const item = byId("legend").children[i];
-    item.hidden = !isChosen(series);
-    item.firstElementChild.setAttribute("aria-pressed", String(!view.hidden.has(series.name)));
+  offered.forEach((series, i) => {
+    const button = byId("legend").children[i].firstElementChild;
+    button.setAttribute("aria-pressed", String(!view.hidden.has(series.name)));
   });
 }
 
@@ -114,7 +143,7 @@ function toggle(name) {
 }
 
 function showAlone(name) {
-  const others = allSeries.map((series) => series.name).filter((other) => other !== name);
+  const others = offered.map((series) => series.name).filter((other) => other !== name);
   const isAlone = !view.hidden.has(name) && others.every((other) => view.hidden.has(other));
   view.hidden = new Set(isAlone ? [] : others);
   update();
@@ -143,10 +172,10 @@ function showReading(reading) {
 
 function drawIterationTimes() {
   const milliseconds = (value) => `${(1000 * value).toFixed(1)} ms`;
-  const shown = allSeries.filter(isShown).flatMap((series) => series.runs);
-  const rows = runs.filter((run) => shown.includes(run) && run.iteration_time_s !== null).map((run) => {
+  const shown = shownSeries().flatMap((series) => series.runs).sort((a, b) => a.index - b.index);
+  const rows = shown.filter((run) => run.iteration_time_s !== null).map((run) => {
     const {mean, compute, load = 0, exposed_exchange: exposed} = run.iteration_time_s;
-    const predicted = run.predicted?.iteration_time_s ?? null;
+    const predicted = run.predicted_s;
     // A trainer other than Thinpipe's may not know what it computed and what it waited for.
     const known = compute !== null && exposed !== null;
     return {
@@ -172,6 +201,7 @@ function drawIterationTimes() {
 }
 
 function draw() {
+  if (offerSeries()) fillLegend();
   drawCurves();
   drawLegend();
   drawIterationTimes();
@@ -190,11 +220,18 @@ function fillSelect(select, options, chosen, change) {
 
 function fillControls() {
   byId("controls").hidden = false;
+  byId("controls").onsubmit = () => false;
   fillSelect(byId("y"), offeredY.map((kind) => [kind, yKinds[kind].name]), view.y, (value) => (view.y = value));
   fillSelect(byId("x"), offeredX.map((kind) => [kind, xKinds[kind].name]), view.x, (value) => (view.x = value));
   byId("log").checked = view.log;
   byId("log").onchange = () => {
     view.log = byId("log").checked;
+    update();
+  };
+  byId("finder").hidden = allSeries.length <= most.series;
+  byId("find").value = view.find;
+  byId("find").oninput = () => {
+    view.find = byId("find").value;
     update();
   };
   byId("filters").replaceChildren(...(axes.length > 1 ? axes : []).map((axis) => {
@@ -215,7 +252,6 @@ function update() {
 
 readView();
 fillControls();
-fillLegend();
 draw();
 for (const id of ["runs", "over-seeds", "origin"]) if (byId(id)) makeSortable(byId(id));
 window.addEventListener("resize", draw);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <numeric>
 
 #include <boost/math/distributions/students_t.hpp>
@@ -94,16 +95,13 @@ Json summarise(const std::vector<double>& values) {
 }
 
 Json summarise_seeds(const Json& rows) {
-  std::vector<Json> keys;
+  std::map<Json, std::size_t> places;
   std::vector<Rows> groups;
   for (const Json& row : rows) {
-    const Json key = {row.at("experiment"), row.at("group"), row.at("target")};
-    const auto place = static_cast<std::size_t>(std::ranges::find(keys, key) - keys.begin());
-    if (place == keys.size()) {
-      keys.push_back(key);
-      groups.emplace_back();
-    }
-    groups[place].push_back(&row);
+    const auto [found, is_new] =
+        places.try_emplace({row.at("experiment"), row.at("group"), row.at("target")}, groups.size());
+    if (is_new) groups.emplace_back();
+    groups[found->second].push_back(&row);
   }
   Json out = Json::array();
   for (const Rows& group : groups) {

@@ -1,7 +1,33 @@
 "use strict";
 // What is drawn: the runs of the page's data, what their curves can be of and against, and which belong together.
 
-const runs = JSON.parse(byId("data").textContent).runs;
+const data = JSON.parse(byId("data").textContent);
+
+// The page has a run as a list, in which values that many runs share are indices.
+function unpack([name, series, experiment, group, labels, status, fidelity, target, reached, timeToTarget,
+  iterationsToTarget, iterations, sentBytes, wireBytes, times, predicted, points, end], index) {
+  const shared = (place) => data.shared[place];
+  const part = (value) => (value === null ? null : {mean: value[0], compute: value[1], load: value[2], exposed_exchange: value[3]});
+  return {
+    index, name, group, reached, iterations, points,
+    series: series === null ? name : shared(series),
+    experiment: shared(experiment),
+    labels: Object.fromEntries(labels.map(([axis, value]) => [shared(axis), shared(value)])),
+    status: shared(status),
+    fidelity: shared(fidelity),
+    target: shared(target),
+    time_to_accuracy_s: timeToTarget,
+    iterations_to_target: iterationsToTarget,
+    sent_bytes_per_worker: sentBytes,
+    bottleneck_wire_bytes: wireBytes,
+    iteration_time_s: part(times),
+    predicted_s: predicted,
+    end_s: end,
+    curve: null,  // until it is to be drawn: curves.js
+  };
+}
+
+const runs = data.runs.map(unpack);
 
 // ---- what curves can be of, and against -----------------------------------------------------------------
 
@@ -19,7 +45,7 @@ function bytesUpTo(run, total, point) {
   return total === null || !run.iterations ? null : (total * point.iteration) / run.iterations;
 }
 
-const inHours = runs.some((run) => run.curve.some((point) => point.train_time_s > 7200));
+const inHours = runs.some((run) => run.end_s > 7200);
 const hours = (seconds) => (inHours ? seconds / 3600 : seconds);
 
 const xKinds = {
@@ -34,19 +60,25 @@ const xKinds = {
 };
 
 const yKinds = {
-  accuracy: {name: "test accuracy", label: "Test accuracy", of: (point) => number(point.test_accuracy)},
-  bits_per_byte: {name: "bits per byte", label: "Bits per byte of the test text", loss: true,
+  accuracy: {field: "test_accuracy", name: "test accuracy", label: "Test accuracy", of: (point) => number(point.test_accuracy)},
+  bits_per_byte: {field: "test_loss", name: "bits per byte", label: "Bits per byte of the test text", loss: true,
     of: (point) => (number(point.test_loss) === null ? null : point.test_loss / Math.LN2)},
-  test_loss: {name: "test loss", label: "Test loss", loss: true, of: (point) => number(point.test_loss)},
-  train_loss: {name: "train loss", label: "Train loss since the evaluation before", loss: true,
+  test_loss: {field: "test_loss", name: "test loss", label: "Test loss", loss: true, of: (point) => number(point.test_loss)},
+  train_loss: {field: "train_loss", name: "train loss", label: "Train loss since the evaluation before", loss: true,
     of: (point) => number(point.train_loss)},
 };
 
-const measured = (kind) => runs.some((run) => run.curve.some((point) => yKinds[kind].of(point) !== null));
+const measured = (field) => data.measured.includes(field);
 const aimedAt = (kind) => runs.some((run) => run.target?.metric === kind);
-const offeredY = Object.keys(yKinds).filter((kind) => measured(kind) && (kind !== "bits_per_byte" || aimedAt(kind)));
-const offeredX = Object.keys(xKinds).filter((kind) =>
-  runs.some((run) => run.curve.some((point) => xKinds[kind].of(run, point) !== null)));
+const offeredY = Object.keys(yKinds).filter((kind) => measured(yKinds[kind].field) && (kind !== "bits_per_byte" || aimedAt(kind)));
+const known = {
+  train_time: () => measured("train_time_s"),
+  iteration: () => measured("iteration"),
+  epoch: () => measured("epoch"),
+  sent: () => runs.some((run) => run.points > 0 && run.iterations && run.sent_bytes_per_worker !== null),
+  wire: () => runs.some((run) => run.points > 0 && run.iterations && run.bottleneck_wire_bytes !== null),
+};
+const offeredX = Object.keys(xKinds).filter((kind) => known[kind]());
 
 // ---- series: runs that differ in their seed alone, and how each is drawn --------------------------------
 
@@ -66,22 +98,32 @@ const dashKey = (run) => (methodsAmongOthers ? JSON.stringify([run.experiment, o
 const colours = 7;
 const dashes = ["none", "7 3", "2 3", "9 3 2 3", "12 4", "4 2"];
 
-// [{key, name, style, runs}], in the order of the runs.
-function makeSeries() {
-  const [colourKeys, dashKeys, all] = [[], [], []];
-  const placeOf = (keys, key) => (keys.includes(key) ? keys.indexOf(key) : keys.push(key) - 1);
-  for (const run of runs) {
-    let series = all.find((other) => other.key === keyOf(run));
-    if (!series) {
-      const colour = placeOf(colourKeys, colourKey(run));
-      const dash = placeOf(dashKeys, dashKey(run)) + Math.floor(colour / colours);
-      const style = `--colour: var(--series-${colour % colours}); --dash: ${dashes[dash % dashes.length]}`;
-      series = {key: keyOf(run), name: run.series, style, runs: []};
-      all.push(series);
-    }
-    series.runs.push(run);
+// The places of keys in the order in which they are first asked for.
+class Places {
+  constructor() {
+    this.places = new Map();
   }
-  return all;
+
+  of(key) {
+    if (!this.places.has(key)) this.places.set(key, this.places.size);
+    return this.places.get(key);
+  }
+}
+
+// [{name, style, runs}], in the order of the runs.
+function makeSeries() {
+  const [colourPlaces, dashPlaces, all] = [new Places(), new Places(), new Map()];
+  for (const run of runs) {
+    const key = keyOf(run);
+    if (!all.has(key)) {
+      const colour = colourPlaces.of(colourKey(run));
+      const dash = dashPlaces.of(dashKey(run)) + Math.floor(colour / colours);
+      const style = `--colour: var(--series-${colour % colours}); --dash: ${dashes[dash % dashes.length]}`;
+      all.set(key, {name: run.series, style, runs: []});
+    }
+    all.get(key).runs.push(run);
+  }
+  return [...all.values()];
 }
 
 const allSeries = makeSeries();

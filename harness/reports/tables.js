@@ -1,14 +1,24 @@
 "use strict";
 // Tables that sort by the column whose heading is pressed. The page's are in the order of the runs at first.
 
-function compareCells(a, b) {
-  const [x, y] = [a.dataset.value, b.dataset.value];
-  if (x !== undefined && y !== undefined) return Number(x) - Number(y);
+const longest = 200;  // rows that are shown of a long table: page.css
+
+// The number that a cell's text begins with, after the mark of a bound; or its value, where texts have several units.
+const numberOf = (cell) => Number(cell.dataset.value ?? parseFloat(cell.textContent.replace(/^>/, "")));
+
+function compareTexts(a, b) {
   return a.textContent.localeCompare(b.textContent, "en", {numeric: true});
+}
+
+// Words, as "failed", come after numbers.
+function compareNumbers(a, b) {
+  const [x, y] = [numberOf(a), numberOf(b)];
+  return Number.isNaN(x) || Number.isNaN(y) ? Number.isNaN(x) - Number.isNaN(y) : x - y;
 }
 
 function sortBy(table, column, ascending) {
   const body = table.tBodies[0];
+  const compareCells = "numbers" in table.tHead.rows[0].cells[column].dataset ? compareNumbers : compareTexts;
   const isEmpty = (row) => row.cells[column].textContent === "-";
   const sign = ascending ? 1 : -1;
   const order = (a, b) => isEmpty(a) - isEmpty(b) || sign * compareCells(a.cells[column], b.cells[column]);
@@ -19,8 +29,21 @@ function sortBy(table, column, ascending) {
   });
 }
 
-// Turns the headings into buttons.
+function shorten(table) {
+  const count = table.tBodies[0].rows.length;
+  if (count <= longest) return;
+  table.classList.add("long");
+  const button = element("button", {type: "button", class: "whole"}, `Show all ${count} rows`);
+  button.addEventListener("click", () => {
+    table.classList.remove("long");
+    button.remove();
+  });
+  table.parentElement.after(button);
+}
+
+// Turns the headings into buttons, and shows the first rows of a long table.
 function makeSortable(table) {
+  shorten(table);
   [...table.tHead.rows[0].cells].forEach((cell, column) => {
     const button = element("button", {type: "button", title: cell.title}, cell.textContent);
     button.addEventListener("click", () => sortBy(table, column, cell.getAttribute("aria-sort") !== "ascending"));

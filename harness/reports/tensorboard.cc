@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cmath>
 #include <set>
 
 #include <boost/date_time/posix_time/posix_time.hpp>
@@ -22,8 +23,8 @@ constexpr const char* file_name = "events.out.tfevents.thinpipe";
 constexpr std::size_t longest_name = 150;  // file systems take 255 bytes, and a run_id may follow
 
 // "2026-11-21T22:06:26.011Z" in seconds since 1970; 0 where the record does not say when it started.
-double started_at_s(const Json& record) {
-  const auto text = record.value(Json::json_pointer("/provenance/started_at"), std::string());
+double started_at_s(const Digest& digest, const Json& row) {
+  const std::string& text = digest.started_at;
   if (text.empty()) return 0;
   namespace pt = boost::posix_time;
   try {
@@ -31,7 +32,7 @@ double started_at_s(const Json& record) {
     return static_cast<double>((start - pt::from_time_t(0)).total_microseconds()) * 1e-6;
   } catch (const std::exception&) {
     throw Error(fmt::format("the record of run {} says it started at {}, which is no time",
-                            record.at("run_id").get<std::string>(), Json(text).dump()));
+                            row.at("run_id").get<std::string>(), Json(text).dump()));
   }
 }
 
@@ -47,39 +48,41 @@ std::string safe_name(const std::string& label) {
   return out;
 }
 
-std::string events_of(const Json& record) {
-  const double start_s = started_at_s(record);
+std::string events_of(const Digest& digest, const Json& row) {
+  const double start_s = started_at_s(digest, row);
   EventFile file(start_s);
-  for (const Json& point : record.at("curve")) {
+  for (const CurvePoint& point : digest.curve) {
     std::vector<Scalar> scalars;
-    for (const char* tag : {"test_accuracy", "test_loss", "train_loss"}) {
-      const Json value = point.value(tag, Json(nullptr));
-      if (value.is_number()) scalars.push_back({tag, value.get<double>()});
-    }
-    const Json& time_s = point.at("train_time_s");  // null of a convergence run
-    file.add(start_s + (time_s.is_number() ? time_s.get<double>() : 0),
-             point.at("iteration").get<std::int64_t>(), scalars);
+    const auto add = [&scalars](const char* tag, double value) {
+      if (!std::isnan(value)) scalars.push_back({tag, value});
+    };
+    add("test_accuracy", point.test_accuracy);
+    add("test_loss", point.test_loss);
+    add("train_loss", point.train_loss);
+    // A convergence run knows no time.
+    file.add(start_s + (std::isnan(point.train_time_s) ? 0 : point.train_time_s), point.iteration, scalars);
   }
   return file.bytes();
 }
 
 }  // namespace
 
-std::vector<fs::path> write_tensorboard(const std::vector<Json>& records, const fs::path& folder) {
-  const bool with_experiment = several_experiments(records);
+std::vector<fs::path> write_tensorboard(const Report& report, const fs::path& folder) {
+  const bool with_experiment = several_experiments(report.runs);
   std::set<fs::path> taken;
   std::vector<fs::path> written;
-  for (const Json& record : records) {
+  for (std::size_t i = 0; i < report.runs.size(); ++i) {
+    const Json& row = report.runs[i];
     const fs::path above =
-        with_experiment ? folder / safe_name(record.at("experiment").get<std::string>()) : folder;
-    const std::string name = safe_name(record.at("label").get<std::string>());
-    const auto id = record.at("run_id").get<std::string>();
+        with_experiment ? folder / safe_name(row.at("experiment").get<std::string>()) : folder;
+    const std::string name = safe_name(row.at("label").get<std::string>());
+    const auto id = row.at("run_id").get<std::string>();
     fs::path own = above / name;
     for (int copy = 1; !taken.insert(own).second; ++copy)
       own = above / (copy == 1 ? fmt::format("{}-{}", name, id) : fmt::format("{}-{}-{}", name, id, copy));
     fs::create_directories(own);
     written.push_back(own / file_name);
-    write_atomically(fs::absolute(written.back()), events_of(record));
+    write_atomically(fs::absolute(written.back()), events_of(report.digests[i], row));
   }
   return written;
 }

@@ -75,6 +75,12 @@ std::vector<std::string> Program::written() const {
   return out;
 }
 
+std::vector<Json> load_records(const std::filesystem::path& folder) {
+  std::vector<Json> records;
+  for (const auto& file : find_records(folder)) records.push_back(find_record(file).value());
+  return records;
+}
+
 bool eventually(const std::function<bool()>& condition, std::chrono::milliseconds within) {
   const auto deadline = std::chrono::steady_clock::now() + within;
   while (!condition()) {

@@ -56,6 +56,9 @@ class Program {
   std::string mark_;
 };
 
+// The records below a folder of results, in any order.
+std::vector<Json> load_records(const std::filesystem::path& folder);
+
 // Waits until the condition holds; false when it does not within the time.
 bool eventually(const std::function<bool()>& condition, std::chrono::milliseconds within);
 

@@ -17,6 +17,7 @@
 #include "harness/support/file_descriptor.hh"
 #include "harness/support/tests/paths.hh"
 #include "harness/support/tests/temporary_folder.hh"
+#include "harness/tests/program.hh"
 
 namespace thinpipe {
 namespace {
@@ -181,27 +182,14 @@ TEST(FindRecord, ANewerSchemaVersionIsRefusedByName) {
   }
 }
 
-TEST(LoadRecords, FindsThemOneAndTwoLevelsDownInTheOrderOfTheirStart) {
+TEST(FindRecords, OneAndTwoLevelsDown) {
   const TemporaryFolder folder;
-  const auto record = [](const char* id, const char* started_at) {
-    Json out = whole_record("x");
-    out["run_id"] = id;
-    out["provenance"]["started_at"] = started_at;
-    return out.dump();
-  };
-  write(folder.path() / "b" / "1" / "run.json", record("1", "2025-01-02"));
-  write(folder.path() / "2" / "run.json", record("2", "2025-01-01"));
+  const std::vector<fs::path> files = {folder.path() / "2" / "run.json",
+                                       folder.path() / "b" / "1" / "run.json"};
+  for (const fs::path& file : files) write(file, "{}");
   write(folder.path() / "2" / "worker-0.log", "noise");
-  const auto records = load_records(folder.path());
-  ASSERT_EQ(records.size(), 2);
-  EXPECT_EQ(records[0].at("run_id"), "2");
-  EXPECT_EQ(records[1].at("run_id"), "1");
-}
-
-TEST(LoadRecords, AFolderWithoutRecordsIsAnInputError) {
-  const TemporaryFolder folder;
-  EXPECT_THROW(load_records(folder.path()), InputError);
-  EXPECT_THROW(load_records(folder.path() / "missing"), InputError);
+  EXPECT_THAT(find_records(folder.path()), testing::UnorderedElementsAreArray(files));
+  EXPECT_THROW(find_records(folder.path() / "missing"), InputError);
 }
 
 }  // namespace

@@ -1,3 +1,4 @@
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -7,12 +8,13 @@
 namespace thinpipe {
 namespace {
 
+using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
 using testing::StartsWith;
 
 std::string page_of(const std::vector<Json>& records) {
-  return html_report(make_report(records), records);
+  return html_report(make_report(records, {.curve = true, .origin = true}), "page.curves").html;
 }
 
 TEST(HtmlReport, IsOneFileWithoutAnyAddress) {
@@ -44,8 +46,8 @@ TEST(HtmlReport, TellsWhereTheNumbersComeFrom) {
   degraded["provenance"]["dirty"] = true;
   const std::string page = page_of({report_record("dense", 0, 80), degraded});
   EXPECT_THAT(page, HasSubstr("<dt>hardware</dt><dd>a processor, 2 cores</dd>")) << "the same of both";
-  EXPECT_THAT(page, HasSubstr("<td>0123456789 + uncommitted changes</td>"));
-  EXPECT_THAT(page, HasSubstr("<td>degraded: rate a-&gt;b</td>"));
+  EXPECT_THAT(page, HasSubstr("<td>0123456789 + uncommitted changes<"));
+  EXPECT_THAT(page, HasSubstr("<td>degraded: rate a-&gt;b\n"));
   EXPECT_THAT(page, Not(HasSubstr("shaper a-&gt;b")));
 }
 
@@ -53,6 +55,38 @@ TEST(HtmlReport, NamesRunsThatDidNotCompleteWithTheirReasons) {
   EXPECT_THAT(page_of({report_record("dense", 0, 80), failed_report_record()}),
               HasSubstr("<li>topk: failed: worker 1 hangs</li>"));
   EXPECT_THAT(page_of({report_record("dense", 0, 80)}), Not(HasSubstr("Not completed")));
+}
+
+// As many as a sweep of a weekend makes, with curves as long as those of the reference results.
+TEST(HtmlReport, APageOfSixThousandRunsIsShortAndHasItsCurvesBesideIt) {
+  std::vector<Digest> digests;
+  for (int i = 0; i < 6000; ++i) {
+    Json record = report_record("topk", 0, 20 + i * 0.01);
+    record["run_id"] = fmt::format("{:016x}", i);
+    record["label"] = fmt::format("topk 0.01, {} Mbit/s, seed {}", 100 + i / 3, i % 3);
+    record["labels"] = {{"method", "topk 0.01"},
+                        {"bottleneck.rate", fmt::format("{} Mbit/s", 100 + i / 3)},
+                        {"seed", fmt::format("seed {}", i % 3)}};
+    record["config"].update(
+        {{"bottleneck", {{"rate", fmt::format("{} Mbit/s", 100 + i / 3)}}}, {"seed", i % 3}});
+    record["provenance"]["started_at"] = fmt::format("2026-01-02T03:{:02}:{:02}.500Z", i / 60 % 60, i % 60);
+    for (int point = 0; point < 14; ++point) record["curve"].push_back(record["curve"].back());
+    digests.push_back(digest(record, {.curve = true, .origin = true}));
+  }
+  const Page page = html_report(report_of(std::move(digests)), "my page.curves");
+  EXPECT_LT(page.html.size(), 5'000'000);
+  ASSERT_EQ(page.curves.size(), 120);
+  EXPECT_THAT(page.html, AllOf(HasSubstr(page.curves.back().name), HasSubstr("my%20page.curves")));
+  EXPECT_THAT(page.curves.back().text, StartsWith("takeCurves(119, [[["));
+  EXPECT_TRUE(is_curves_file(page.curves.back().name));
+  EXPECT_FALSE(is_curves_file("mine.js"));
+}
+
+TEST(HtmlReport, AShortPageHasItsCurvesInItself) {
+  const Page page = html_report(
+      make_report(std::vector<Json>{report_record("dense", 0, 80)}, {.curve = true, .origin = true}), "c");
+  EXPECT_TRUE(page.curves.empty());
+  EXPECT_THAT(page.html, HasSubstr("id=\"curves-0\">[[[0,5,9],[0,0.5555556,1],[0,80,100],[null,null,null],"));
 }
 
 }  // namespace

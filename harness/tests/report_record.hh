@@ -4,7 +4,7 @@
 #include <optional>
 #include <string>
 
-#include "harness/support/json_object.hh"
+#include "harness/reports/report.hh"
 
 namespace thinpipe {
 
@@ -59,6 +59,11 @@ inline Json report_record(const std::string& synchroniser, double pruning_ratio,
         {"utilisation", {{"a->b", 0.5}, {"b->a", 0.75}, {"a->w0", 0.9}}}}},
       {"compression", {{"effective_density", 0.5}, {"vnmse", nullptr}}},
       {"fidelity", {{"verdict", "faithful"}, {"checks", Json::array()}}}};
+}
+
+// The rows of a report of these records.
+inline Json rows_of(const std::vector<Json>& records, const std::optional<Target>& target = {}) {
+  return make_report(records, {.target = target}).runs;
 }
 
 // One whose worker hung before its first evaluation.

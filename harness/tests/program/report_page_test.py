@@ -255,6 +255,35 @@ class ReportPageTest(unittest.TestCase):
         self.assertEqual(dom.one("line", class_="predicted").one("title").text, "predicted 450.0 ms")
         self.assertIn(f"{record['iteration_time_s']['mean'] / 0.45:.2f}", dom.one("table", id="runs").text)
 
+    def test_many_runs_have_their_curves_beside_the_page_and_are_chosen_by_name(self) -> None:
+        records = []
+        for place in range(1400):
+            record = reference_record("dense")
+            record["config"]["bottleneck"] = {"rate": f"{place + 1} Mbit/s"}
+            record["label"] = record["labels"]["bottleneck.rate"] = f"{place + 1} Mbit/s"
+            records.append(record)
+        page = self.page(self.records(*records))
+        beside = page.with_suffix(".curves")
+        self.assertEqual(len(list(beside.glob("*.js"))), 28)
+        dom = self.open(page)
+        self.assertEqual(len(self.curves(dom)), 40)
+        self.assertEqual(len(self.legend(dom)), 40)
+        for curve in dom.all("g", class_="curve"):
+            self.assertGreater(curve.one("path").attributes["d"].count("L"), 10, "its curve has been loaded")
+        self.assertIn("40 of 1400 names are here", dom.one("p", id="legend-note").text)
+        self.assertEqual(len(dom.one("table", id="runs").one("tbody").all("tr")), 1400)
+        dom = self.open(page, "#find=890+mbit")
+        self.assertEqual(self.curves(dom), ["890 Mbit/s"])
+        self.assertGreater(dom.one("g", class_="curve").one("path").attributes["d"].count("L"), 10)
+        # Another page of that name leaves no curves of this one behind, and one that has lost them says so.
+        for file in beside.iterdir():
+            file.unlink()
+        note = self.open(page).one("p", id="legend-note").text
+        self.assertIn(f"The curves lie in the folder {beside.name} beside this page", note)
+        (beside / f"{0:016x}.js").touch()
+        report(REFERENCE / "quickstart", "--html", page)
+        self.assertFalse(beside.exists())
+
     def test_a_page_of_failed_runs_alone_says_so(self) -> None:
         failed = reference_record("fp16")
         failed.update(status="interrupted", curve=[], iteration_time_s=None, fidelity=None)

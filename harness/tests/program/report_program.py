@@ -36,7 +36,7 @@ def write_records(folder: Path, records: list[dict[str, Any]]) -> Path:
     """Writes records as the harness does, as of runs one after the other; returns the experiment's folder."""
     for place, record in enumerate(records):
         record["run_id"] = f"{place:016x}"
-        record["provenance"]["started_at"] = f"2026-01-02T03:04:{place:02}.000Z"
+        record["provenance"]["started_at"] = f"2026-01-02T{place // 3600:02}:{place // 60 % 60:02}:{place % 60:02}.000Z"
         (folder / record["run_id"]).mkdir(parents=True)
         (folder / record["run_id"] / "run.json").write_text(json.dumps(record))
     return folder

@@ -1,0 +1,43 @@
+"use strict";
+// Gets the curves of the runs that are to be drawn: from elements of the page, or, where there are many, from files
+// beside it. Those are scripts, as a browser lets a page that was opened from a disk load nothing else.
+
+const curveFields = ["iteration", "epoch", "train_time_s", "train_loss", "test_loss", "test_accuracy"];
+const curves = {asked: new Set(), missing: 0, problem: ""};
+
+const pieceOf = (run) => Math.floor(run.index / data.curves.runs);
+
+// What a piece holds, a run: a list for each field.
+function takeCurves(piece, columnsOfRuns) {
+  columnsOfRuns.forEach((columns, i) => {
+    const point = (place) => Object.fromEntries(curveFields.map((field, k) => [field, columns[k][place]]));
+    runs[piece * data.curves.runs + i].curve = columns[0].map((unused, place) => point(place));
+  });
+}
+
+// Sees to it that these runs have their curves; calls `whenTaken` once those that have to be loaded are there.
+function getCurves(wanted, whenTaken) {
+  const pieces = new Set(wanted.filter((run) => run.curve === null).map(pieceOf));
+  for (const piece of pieces) {
+    if (curves.asked.has(piece)) continue;
+    curves.asked.add(piece);
+    const here = byId(`curves-${piece}`);
+    if (here) takeCurves(piece, JSON.parse(here.textContent));
+    else loadPiece(piece, whenTaken);
+  }
+}
+
+function loadPiece(piece, whenTaken) {
+  const end = (problem) => {
+    curves.missing -= 1;
+    if (problem) curves.problem = problem;
+    if (curves.missing === 0) whenTaken();
+  };
+  const script = element("script", {src: `${data.curves.folder}/${data.curves.files[piece]}`});
+  script.addEventListener("load", () => end(""));
+  script.addEventListener("error", () => end(
+    `The curves lie in the folder ${data.curves.folder} beside this page, which does not have all of them: keep the two ` +
+    "together, or write the page again."));
+  curves.missing += 1;
+  document.head.append(script);
+}

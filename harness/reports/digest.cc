@@ -1,0 +1,254 @@
+#include "harness/reports/digest.hh"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include <fmt/format.h>
+
+#include "harness/measurements.hh"
+#include "harness/run_id.hh"
+
+namespace thinpipe {
+namespace {
+
+const char* const unknown = "unknown";
+
+// The member, or null if it or what should hold it is missing.
+Json member(const Json& record, const Json::json_pointer& pointer) {
+  return record.value(pointer, Json(nullptr));
+}
+
+Json ratio(const Json& numerator, const Json& denominator) {
+  if (!numerator.is_number() || !denominator.is_number() || denominator == 0) return nullptr;
+  return numerator.get<double>() / denominator.get<double>();
+}
+
+// Sets what is the same for runs that differ in their seed alone, and for runs that can be compared. The text
+// of an object is made of its members' texts, so that each is written once for both.
+void set_names(Digest& digest, const Json& config) {
+  std::string group;
+  std::string comparable;
+  const Json decisive = decisive_part(config);
+  for (const auto& [key, value] : decisive.items()) {
+    const std::string text = fmt::format("{}:{}", Json(key).dump(), value.dump());
+    if (key != "seed") group += (group.empty() ? "" : ",") + text;
+    if (key != "synchroniser" && key != "pruning") comparable += text;
+  }
+  digest.row["group"] = content_hash(fmt::format("{{{}}}", group));
+  digest.comparable = content_hash(comparable);
+}
+
+std::optional<Target> asked_target(const Json& record, const std::optional<Target>& target) {
+  if (target) return target;
+  JsonObject config(record.at("config"), {"", "/config"});
+  const std::vector<Target> own = read_targets(config);
+  return own.empty() ? std::nullopt : std::optional(own.back());
+}
+
+// Train time and iteration of the first evaluation that reached the target; null if none did, and of a run
+// that did not complete.
+void add_target(Json& row, const Json& record, const Target& target) {
+  row["target"] = to_json(target);
+  row["reached"] = false;
+  if (record.at("status") != "completed") return;
+  const Json result = reach_targets(record.at("curve"), {target}).front();
+  row["reached"] = result.at("reached");
+  row["time_to_accuracy_s"] = result.at("train_time_s");
+  row["iterations_to_target"] = result.at("iteration");
+}
+
+// What crossed the busiest direction of a bottleneck, against what a worker sent by the collectives'
+// formulas, which in a ring in rank order is what must cross.
+void add_traffic(Json& row, const Json& record) {
+  static const Json::json_pointer links("/config/topology/links");
+  const Json& traffic = record.at("traffic");
+  Json busiest = nullptr;
+  Json bytes = nullptr;
+  for (const Json& link : record.value(links, Json::array())) {
+    if (!link.value("bottleneck", false)) continue;
+    const auto a = link.at("between").at(0).get<std::string>();
+    const auto b = link.at("between").at(1).get<std::string>();
+    for (const std::string& direction : {fmt::format("{}->{}", a, b), fmt::format("{}->{}", b, a)}) {
+      const Json crossed = traffic.at("wire_bytes").value(direction, Json(nullptr));
+      if (!crossed.is_number() || (bytes.is_number() && crossed <= bytes)) continue;
+      busiest = direction;
+      bytes = crossed;
+    }
+  }
+  row["payload_bytes_per_worker"] = traffic.at("payload_bytes_per_worker");
+  row["sent_bytes_per_worker"] = traffic.at("sent_bytes_per_worker");
+  row["bottleneck_direction"] = busiest;
+  row["bottleneck_wire_bytes"] = bytes;
+  row["bottleneck_utilisation"] =
+      busiest.is_null() ? Json(nullptr)
+                        : traffic.at("utilisation").value(busiest.get<std::string>(), Json(nullptr));
+  row["wire_over_sent"] = ratio(bytes, traffic.at("sent_bytes_per_worker"));
+  row["utilisation"] = traffic.at("utilisation");
+}
+
+// How long an iteration took, and how long it was to take. Records older than "predicted" lack it.
+void add_iteration_time(Json& row, const Json& record) {
+  static const Json::json_pointer exchange("/predicted/exchange_time_s");
+  static const Json::json_pointer iteration("/predicted/iteration_time_s");
+  static const Json::json_pointer mean("/iteration_time_s/mean");
+  row["iteration_time_s"] = record.at("iteration_time_s");
+  row["predicted"] = {{"exchange_time_s", member(record, exchange)},
+                      {"iteration_time_s", member(record, iteration)}};
+  row["measured_over_predicted"] = ratio(member(record, mean), member(record, iteration));
+}
+
+// How often a link changed during the run.
+std::int64_t link_changes(const Json& record) {
+  const auto events = record.find("network_events");
+  if (events == record.end()) return 0;
+  return std::ranges::count_if(*events, [](const Json& event) { return !event.at("confirmed_s").is_null(); });
+}
+
+double number_or_nan(const Json& point, const char* field, const Place& place) {
+  const Json& value = point.at(field);
+  if (value.is_null()) return std::numeric_limits<double>::quiet_NaN();
+  if (!value.is_number())
+    throw InputError(place / field, fmt::format("must be a number or null, but is {}", value.dump()));
+  return value.get<double>();
+}
+
+// Each point is read, wanted or not: a row would else be made of points that are none.
+std::vector<CurvePoint> curve_of(const Json& curve) {
+  std::vector<CurvePoint> points;
+  for (std::size_t i = 0; i < curve.size(); ++i) {
+    const Json& point = curve[i];
+    const Place place = Place{"", "/curve"} / i;
+    if (!point.is_object()) throw InputError(place, "must be an object, but is " + point.dump());
+    for (const char* field :
+         {"iteration", "epoch", "train_time_s", "train_loss", "test_loss", "test_accuracy"}) {
+      if (!point.contains(field)) throw InputError(place, fmt::format("has no \"{}\"", field));
+    }
+    CurvePoint& out = points.emplace_back();
+    read_value(point.at("iteration"), place / "iteration", {}, out.iteration);
+    out.epoch = number_or_nan(point, "epoch", place);
+    out.train_time_s = number_or_nan(point, "train_time_s", place);
+    out.train_loss = number_or_nan(point, "train_loss", place);
+    out.test_loss = number_or_nan(point, "test_loss", place);
+    out.test_accuracy = number_or_nan(point, "test_accuracy", place);
+  }
+  return points;
+}
+
+Json finite(double value) {
+  return std::isfinite(value) ? Json(value) : Json(nullptr);
+}
+
+Json row_of(const Json& record, const std::vector<CurvePoint>& curve, const std::optional<Target>& asked) {
+  static const Json::json_pointer seed("/config/seed");
+  static const Json::json_pointer density("/compression/effective_density");
+  static const Json::json_pointer vnmse("/compression/vnmse");
+  static const Json::json_pointer verdict("/fidelity/verdict");
+  Json row = Json::object();
+  for (const char* field :
+       {"run_id", "experiment", "label", "labels", "mode", "status", "error", "train_time_s"}) {
+    row[field] = record.at(field);
+  }
+  for (const char* field : {"target", "reached", "time_to_accuracy_s", "iterations_to_target"})
+    row[field] = nullptr;
+  row["seed"] = member(record, seed);
+  row["final_accuracy"] = curve.empty() ? Json(nullptr) : finite(curve.back().test_accuracy);
+  row["final_test_loss"] = curve.empty() ? Json(nullptr) : finite(curve.back().test_loss);
+  row["effective_density"] = member(record, density);
+  row["vnmse"] = member(record, vnmse);
+  row["fidelity"] = member(record, verdict);
+  row["link_changes"] = link_changes(record);
+  if (const auto target = asked_target(record, asked)) add_target(row, record, *target);
+  add_traffic(row, record);
+  add_iteration_time(row, record);
+  return row;
+}
+
+std::string text(const Json& record, const char* pointer) {
+  const Json value = member(record, Json::json_pointer(pointer));
+  if (value.is_null()) return unknown;
+  return value.is_string() ? value.get<std::string>() : value.dump();
+}
+
+std::string hardware(const Json& record) {
+  std::string out =
+      fmt::format("{}, {} cores", text(record, "/provenance/cpu"), text(record, "/provenance/cores"));
+  if (const std::string gpu = text(record, "/provenance/gpu"); gpu != unknown)
+    out += fmt::format(", {}", gpu);
+  return out;
+}
+
+std::string network(const Json& record) {
+  if (record.at("mode") == "converge") return "none";
+  const std::string rate = text(record, "/config/bottleneck/rate");
+  const std::string name = text(record, "/config/topology/name");
+  return rate == unknown ? name : fmt::format("{}, bottleneck {}", name, rate);
+}
+
+std::string commit(const Json& record) {
+  const bool dirty = member(record, Json::json_pointer("/provenance/dirty")) == true;
+  return text(record, "/provenance/git_commit").substr(0, 10) + (dirty ? " + uncommitted changes" : "");
+}
+
+struct Fact {
+  const char* name;
+  std::string (*of)(const Json& record);
+};
+const Fact facts[] = {
+    {"mode", [](const Json& record) { return text(record, "/mode"); }},
+    {"model", [](const Json& record) { return text(record, "/config/model/name"); }},
+    {"data", [](const Json& record) { return text(record, "/config/dataset/name"); }},
+    {"workers", [](const Json& record) { return text(record, "/config/workers"); }},
+    {"network", network},
+    {"seed", [](const Json& record) { return text(record, "/config/seed"); }},
+    {"hardware", hardware},
+    {"kernel", [](const Json& record) { return text(record, "/provenance/kernel"); }},
+    {"LibTorch", [](const Json& record) { return text(record, "/provenance/libraries/libtorch"); }},
+    {"commit", commit},
+    {"started", [](const Json& record) { return text(record, "/provenance/started_at"); }},
+    {"run", [](const Json& record) { return text(record, "/run_id"); }},
+};
+
+std::vector<std::string> failed_checks(const Json& record) {
+  static const Json::json_pointer checks("/fidelity/checks");
+  std::vector<std::string> failed;
+  for (const Json& check : record.value(checks, Json::array())) {
+    if (!check.at("ok").get<bool>()) failed.push_back(check.at("name").get<std::string>());
+  }
+  return failed;
+}
+
+}  // namespace
+
+std::optional<double> final_accuracy(const Json& record) {
+  const Json& curve = record.at("curve");
+  if (curve.empty() || !curve.back().at("test_accuracy").is_number()) return std::nullopt;
+  return curve.back().at("test_accuracy").get<double>();
+}
+
+Digest digest(const Json& record, const Wanted& wanted) {
+  static const Json::json_pointer started_at("/provenance/started_at");
+  static const Json::json_pointer method("/config/synchroniser/name");
+  Digest out;
+  std::vector<CurvePoint> curve = curve_of(record.at("curve"));
+  out.row = row_of(record, curve, wanted.target);
+  out.started_at = record.value(started_at, std::string());
+  set_names(out, record.at("config"));
+  out.method = record.value(method, std::string());
+  out.pruning = record.at("config").value("pruning", Json::object());
+  out.iterations = record.value("iterations", Json(nullptr));
+  if (wanted.curve) out.curve = std::move(curve);
+  if (wanted.origin) {
+    for (const Fact& fact : facts) out.origin.push_back(fact.of(record));
+    out.failed_checks = failed_checks(record);
+  }
+  return out;
+}
+
+std::vector<std::string> origin_facts() {
+  std::vector<std::string> names;
+  for (const Fact& fact : facts) names.emplace_back(fact.name);
+  return names;
+}
+
+}  // namespace thinpipe

@@ -1,0 +1,79 @@
+// Reports of folders: what is read, and what is left out.
+#include <fstream>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "harness/support/tests/temporary_folder.hh"
+#include "harness/tests/report_record.hh"
+
+namespace thinpipe {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+Json started(const std::string& run_id, const std::string& time) {
+  Json record = report_record("dense", 0, 80);
+  record.update(
+      {{"schema_version", 1}, {"run_id", run_id}, {"plan", Json::object()}, {"targets", Json::array()}});
+  record["provenance"]["started_at"] = time;
+  return record;
+}
+
+void write(const fs::path& folder, const Json& record) {
+  fs::create_directories(folder);
+  std::ofstream(folder / "run.json") << record.dump();
+}
+
+struct Read {
+  std::vector<std::string> run_ids;
+  std::vector<std::string> warnings;
+};
+
+Read read(const fs::path& folder) {
+  Read out;
+  const Report report =
+      report_of(folder, {}, [&out](const std::string& warning) { out.warnings.push_back(warning); });
+  for (const Json& row : report.runs) out.run_ids.push_back(row.at("run_id"));
+  return out;
+}
+
+TEST(ReportOf, ShowsRunsInTheOrderOfTheirStart) {
+  const TemporaryFolder folder;
+  write(folder.path() / "b" / "1", started("1", "2025-01-02"));
+  write(folder.path() / "2", started("2", "2025-01-01"));
+  EXPECT_THAT(read(folder.path()).run_ids, ElementsAre("2", "1"));
+}
+
+TEST(ReportOf, LeavesOutARecordWithoutSubstanceByItsNameAndShowsTheOthers) {
+  const TemporaryFolder folder;
+  write(folder.path() / "good", started("good", "2025-01-01"));
+  Json lacking = started("lacking", "2025-01-02");
+  lacking["curve"][1].erase("test_accuracy");
+  write(folder.path() / "lacking", lacking);
+  Json wrong = started("wrong", "2025-01-03");
+  wrong["curve"][0]["test_loss"] = "low";
+  write(folder.path() / "wrong", wrong);
+  Json odd = started("odd", "2025-01-04");
+  odd["network_events"] = {1};
+  write(folder.path() / "odd", odd);
+  const Read got = read(folder.path());
+  EXPECT_THAT(got.run_ids, ElementsAre("good"));
+  EXPECT_THAT(got.warnings,
+              testing::UnorderedElementsAre(
+                  HasSubstr("lacking/run.json is left out: /curve/1 has no \"test_accuracy\""),
+                  HasSubstr("wrong/run.json is left out: /curve/0/test_loss must be a number or null"),
+                  HasSubstr("odd/run.json is left out: ")));
+}
+
+TEST(ReportOf, AFolderWithoutRecordsIsAnInputError) {
+  const TemporaryFolder folder;
+  EXPECT_THROW(read(folder.path()), InputError);
+  EXPECT_THROW(read(folder.path() / "missing"), InputError);
+}
+
+}  // namespace
+}  // namespace thinpipe

@@ -1,0 +1,129 @@
+#!/usr/bin/env python3
+"""How long `thinpipe report` and the recognition of a finished sweep take, beside reading the records' files alone.
+
+    scripts/report_speed.py [--runs N] [--program FILE]
+
+Makes N records (10,000, unless told otherwise) of one of results/reference/quickstart: of several methods and caps, with
+seeds of their own. Prints seconds, peak memory, and seconds over those that Python's json takes to parse the same files.
+"""
+from __future__ import annotations
+
+import argparse
+import copy
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+METHODS = ["dense", "fp16", "topk 0.1", "topk 0.01", "pactrain", "pactrain ternary"]
+CAPS = ["100 Mbit/s", "200 Mbit/s", "500 Mbit/s", "1 Gbit/s"]
+# A sweep that is planned in no time, so that recognising its records is what is measured.
+SWEEP = {
+    "name": "finished",
+    "base": {
+        "topology": "three-switch",
+        "model": {"name": "mlp", "hidden": [4]},
+        "dataset": {"name": "synthetic", "train_examples": 1024},
+        "training": {"batch_size_per_worker": 4},
+        "pretraining": {"iterations": 0},
+    },
+}
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--runs", type=int, default=10_000)
+    parser.add_argument("--program", type=Path, default=ROOT / "build" / "release" / "thinpipe")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        measure_report(options.program, Path(folder) / "report", options.runs)
+        measure_sweep(options.program, Path(folder), options.runs)
+    return 0
+
+
+def measure_report(program: Path, folder: Path, runs: int) -> None:
+    models = reference_records()
+    for i in range(runs):
+        write_record(folder, varied(models, i), f"{i:016x}")
+    parsing_s = parse_all(folder)
+    page = folder.parent / "page.html"
+    for name, arguments in {"report": [], "report --csv": ["--csv"], "report --html": ["--html", page]}.items():
+        show(name, runs, *measured([program, "report", folder, *arguments]), parsing_s)
+    beside = sum(file.stat().st_size for file in page.with_suffix(".curves").glob("*")) if runs > 200 else 0
+    print(f"the page has {page.stat().st_size / 1e6:.1f} MB, and curves of {beside / 1e6:.1f} MB beside it")
+
+
+def measure_sweep(program: Path, folder: Path, runs: int) -> None:
+    seeds = max(1, runs // len(CAPS))
+    sweep = SWEEP | {"sweep": {"bottleneck.rate": CAPS, "seed": {"from": 1, "to": seeds, "step": 1}}}
+    experiment = folder / "finished.json"
+    experiment.write_text(json.dumps(sweep), encoding="utf-8")
+    plan_s, _ = measured([program, "plan", "--no-measuring", experiment])
+    planned = subprocess.run(
+        [program, "plan", "--no-measuring", "--json", experiment], check=True, capture_output=True, text=True
+    )
+    model = reference_records()[0]
+    for row in json.loads(planned.stdout):
+        record = copy.deepcopy(model)
+        record.update(config=row["config"], label=row["label"], labels=row["labels"])
+        write_record(folder / "results" / "finished", record, row["run_id"])
+    parsing_s = parse_all(folder / "results" / "finished")
+    finished = [program, "run", experiment, "--results", folder / "results"]
+    show("a finished sweep", seeds * len(CAPS), *measured(finished), parsing_s)
+    print(f"of which its plan takes {plan_s:.2f} s")
+
+
+def reference_records() -> list[dict]:
+    files = sorted((ROOT / "results" / "reference" / "quickstart").glob("*/run.json"))
+    records = [json.loads(file.read_text(encoding="utf-8")) for file in files]
+    return sorted(records, key=lambda record: METHODS.index(record["label"]))
+
+
+def varied(models: list[dict], i: int) -> dict:
+    """The i-th combination of a method, a cap and a seed."""
+    record = copy.deepcopy(models[i % len(models)])
+    cap, seed = CAPS[i // len(models) % len(CAPS)], i // (len(models) * len(CAPS)) + 1
+    record["config"]["seed"], record["config"]["bottleneck"] = seed, {"rate": cap}
+    record["labels"] |= {"bottleneck.rate": cap, "seed": f"seed {seed}"}
+    record["label"] += f", {cap}, seed {seed}"
+    return record
+
+
+def write_record(folder: Path, record: dict, run_id: str) -> None:
+    record["run_id"] = run_id
+    (folder / run_id).mkdir(parents=True)
+    (folder / run_id / "run.json").write_text(json.dumps(record, indent=2, sort_keys=True) + "\n", encoding="utf-8")
+
+
+def parse_all(folder: Path) -> float:
+    began = time.monotonic()
+    for file in folder.glob("*/run.json"):
+        json.loads(file.read_bytes())
+    return time.monotonic() - began
+
+
+def measured(command: list) -> tuple[float, int]:
+    """Seconds and peak bytes of the program itself."""
+    began = time.monotonic()
+    with open(os.devnull, "w", encoding="utf-8") as nowhere:
+        child = subprocess.Popen([str(word) for word in command], stdout=nowhere, stderr=subprocess.DEVNULL)
+        _, status, usage = os.wait4(child.pid, 0)
+    child.returncode = os.waitstatus_to_exitcode(status)
+    if child.returncode != 0:
+        sys.exit(f"{' '.join(map(str, command))} ended with {child.returncode}")
+    return time.monotonic() - began, 1024 * usage.ru_maxrss
+
+
+def show(name: str, runs: int, seconds: float, peak_bytes: int, parsing_s: float) -> None:
+    print(
+        f"{name}: {runs} records in {seconds:.2f} s, {peak_bytes / 1e6:.0f} MB; "
+        f"{seconds / parsing_s:.2f} of the {parsing_s:.2f} s in which Python parses them"
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())
