@@ -1,11 +1,11 @@
 #include "harness/axis.hh"
 
 #include <algorithm>
-#include <cmath>
 
 #include <fmt/format.h>
 
 #include "harness/merge.hh"
+#include "harness/range_axis.hh"
 
 namespace thinpipe {
 namespace {
@@ -77,40 +77,6 @@ Axis zipped_axis(const std::string& name, const OrderedJson& values, const Place
   return axis;
 }
 
-bool is_range(const OrderedJson& values) {
-  return values.is_object() && values.contains("from") && !values["from"].is_object();
-}
-
-// Multiples of the step are counted, not added up, and rounded to 12 digits: 0.3, not 0.30000000000000004.
-Axis range_axis(const std::string& path, const Json& values, const Place& place) {
-  JsonObject object(values, place);
-  double from = 0;
-  double to = 0;
-  double step = 0;
-  object.read("from", from, {.required = true});
-  object.read("to", to, {.required = true});
-  object.read("step", step, {.above = 0, .required = true});
-  object.finish();
-  if (to < from)
-    throw InputError(place / "to", fmt::format("must be at least \"from\", {}, but is {}", from, to));
-  const double steps = (to - from) / step;
-  if (std::abs(steps - std::round(steps)) > 1e-6 || steps >= static_cast<double>(largest_sweep)) {
-    throw InputError(place / "step",
-                     fmt::format("must lead from {} to {} in a whole number of steps, fewer than {}, "
-                                 "but makes {:g}",
-                                 from, to, largest_sweep, steps));
-  }
-  const bool whole = values.at("from").is_number_integer() && values.at("step").is_number_integer();
-  const std::vector<std::string> keys = path_keys(path, place);
-  Axis axis{path, {}};
-  for (double i = 0; i <= std::round(steps); ++i) {
-    const double exact = from + i * step;
-    const Json value = whole ? Json(std::llround(exact)) : Json(std::stod(fmt::format("{:.12g}", exact)));
-    axis.values.push_back({label_of(value), {{nested(keys, value), place, keys}}});
-  }
-  return axis;
-}
-
 }  // namespace
 
 std::vector<std::string> path_keys(std::string_view dotted, const Place& place) {
@@ -125,11 +91,11 @@ std::vector<std::string> path_keys(std::string_view dotted, const Place& place) 
 
 Axis parse_axis(const std::string& name, const OrderedJson& values, const Place& place) {
   if (!values.is_object() && !values.is_array()) {
-    throw InputError(
-        place,
-        "must be an object (label: patch, or \"from\", \"to\" and \"step\") or a list (values of the "
-        "path that names the axis), but is " +
-            values.dump());
+    throw InputError(place,
+                     "must be an object (label: patch, or a range: \"from\", \"to\" and \"step\" or "
+                     "\"factor\") or a list (values of the "
+                     "path that names the axis), but is " +
+                         values.dump());
   }
   Axis axis = is_range(values)                      ? range_axis(name, Json(values), place)
               : values.is_object()                  ? labelled_axis(name, values, place)

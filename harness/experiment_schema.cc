@@ -1,6 +1,9 @@
 #include "harness/experiment_schema.hh"
 
 #include <algorithm>
+#include <optional>
+#include <string_view>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -9,6 +12,9 @@
 
 namespace thinpipe {
 namespace {
+
+constexpr std::pair<Quantity, const char*> quantities[] = {
+    {Quantity::rate, "rates"}, {Quantity::duration, "durations"}, {Quantity::size, "sizes"}};
 
 // The keys of a configuration: the harness's, and those of the trainer's that the harness leaves to it.
 Json configuration_fields(const Json& trainer) {
@@ -66,30 +72,53 @@ class PathAxes {
   }
 
   void add_axis(const Json& field, const std::string& path, const std::string& value) {
-    const std::string type = field.value("type", "");
-    const bool is_number = (type == "number" || type == "integer") && !field.value("list", false);
     axes[path] = {{"description", field["effect"]},
                   {"if", {{"type", "array"}}},
                   {"then", {{"minItems", 1}, {"items", reference(value)}}},
-                  {"else", reference(is_number ? "labels_or_range" : "labels")}};
+                  {"else", reference(labels_of(field))}};
+  }
+
+  // What a path's axis may be beside a list: labels, and where its values can be counted a range of them.
+  static std::string labels_of(const Json& field) {
+    if (field.value("list", false)) return "labels";
+    const std::string type = field.value("type", "");
+    if (type == "number" || type == "integer") return "labels_or_range";
+    for (const auto& [quantity, name] : quantities) {
+      if (field.value("unit", "") == base_unit(quantity)) return fmt::format("labels_or_range_of_{}", name);
+    }
+    return "labels";
   }
 
   const Json& trainer_;
   const OrderedJson& definitions_;
 };
 
-OrderedJson range_schema() {
+// Of numbers, or of a quantity.
+OrderedJson range_schema(std::optional<Quantity> quantity) {
   OrderedJson out = OrderedJson::parse(R"({
     "type": "object",
-    "description": "Evenly spaced values, both ends included.",
-    "required": ["from", "to", "step"],
+    "description": "Values that are counted, both ends included.",
+    "required": ["from", "to"],
     "properties": {
-      "from": {"type": "number"},
-      "to": {"type": "number", "description": "at least \"from\""},
-      "step": {"type": "number", "exclusiveMinimum": 0, "description": "leads from \"from\" to \"to\""}
+      "from": {},
+      "to": {"description": "at least \"from\""},
+      "step": {"description": "what is added; leads from \"from\" to \"to\""},
+      "factor": {"type": "number", "exclusiveMinimum": 1, "description": "what is multiplied with instead; leads from \"from\" to \"to\""}
     },
+    "oneOf": [{"required": ["step"]}, {"required": ["factor"]}],
     "additionalProperties": false
   })");
+  for (const char* key : {"from", "to", "step"}) {
+    const bool is_step = key == std::string_view("step");
+    OrderedJson& value = out["properties"][key];
+    if (quantity) {
+      value["type"] = "string";
+      value["pattern"] = quantity_pattern(*quantity, is_step ? Range::positive : Range::any);
+    } else {
+      value["type"] = "number";
+      if (is_step) value["exclusiveMinimum"] = 0;
+    }
+  }
   out["patternProperties"] = comments();
   return out;
 }
@@ -104,18 +133,20 @@ OrderedJson labels_schema() {
   })");
 }
 
-OrderedJson labels_or_range_schema() {
-  return OrderedJson::parse(R"({
+OrderedJson labels_or_range_schema(const std::string& range) {
+  OrderedJson out = OrderedJson::parse(R"({
     "if": {"type": "object", "required": ["from"], "properties": {"from": {"not": {"type": "object"}}}},
-    "then": {"$ref": "#/definitions/range"},
+    "then": {},
     "else": {"$ref": "#/definitions/labels"}
   })");
+  out["then"] = reference(range);
+  return out;
 }
 
 OrderedJson sweep_schema(const OrderedJson& axes) {
   OrderedJson out = OrderedJson::parse(R"({
     "type": "object",
-    "description": "Axes. Runs are all combinations, in the order of the file; the last axis varies fastest. An axis named by a path has values of it, or for numbers a range; by paths joined with commas, lists of values that vary together; by anything, labels with patches.",
+    "description": "Axes. Runs are all combinations, in the order of the file; the last axis varies fastest. An axis named by a path has values of it, or for numbers and quantities a range; by paths joined with commas, lists of values that vary together; by anything, labels with patches.",
     "patternProperties": {
       "^//": {},
       ",": {
@@ -182,9 +213,14 @@ OrderedJson experiment_schema(const Json& trainer) {
   }
   PathAxes paths(trainer, definitions);
   paths.add(fields, "", "configuration");
-  definitions["range"] = range_schema();
   definitions["labels"] = labels_schema();
-  definitions["labels_or_range"] = labels_or_range_schema();
+  definitions["range"] = range_schema({});
+  definitions["labels_or_range"] = labels_or_range_schema("range");
+  for (const auto& [quantity, name] : quantities) {
+    const std::string range = fmt::format("range_of_{}", name);
+    definitions[range] = range_schema(quantity);
+    definitions["labels_or_" + range] = labels_or_range_schema(range);
+  }
   definitions["sweep"] = sweep_schema(paths.axes);
   OrderedJson out = document_schema();
   out["definitions"] = definitions;

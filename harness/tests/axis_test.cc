@@ -51,9 +51,88 @@ TEST(RangeAxis, ErrorsNamePlaceAndRule) {
   EXPECT_THAT(axis_failure(R"({"base": {}, "sweep": {"w": {"from": 0, "to": 1, "step": 0}}})"),
               HasSubstr("/sweep/w/step"));
   EXPECT_THAT(axis_failure(R"({"base": {}, "sweep": {"w": {"from": 0, "to": 1}}})"),
-              HasSubstr("\"step\" is missing"));
+              HasSubstr("/sweep/w: must have either \"step\" or \"factor\", but has neither"));
+  EXPECT_THAT(axis_failure(R"({"base": {}, "sweep": {"w": {"from": 1, "to": 8, "step": 1, "factor": 2}}})"),
+              HasSubstr("/sweep/w: must have either \"step\" or \"factor\", but has both"));
   EXPECT_THAT(axis_failure(R"({"base": {}, "sweep": {"w": {"from": 0, "to": 1, "step": 1, "stop": 2}}})"),
               HasSubstr("unknown key \"stop\""));
+}
+
+std::vector<std::string> range(const std::string& from, const std::string& to, const std::string& by) {
+  return labels(R"({"base": {}, "sweep": {"w": {"from": )" + from + R"(, "to": )" + to + ", " + by + "}}}");
+}
+
+std::string range_failure(const std::string& from, const std::string& to, const std::string& by) {
+  return axis_failure(R"({"base": {}, "sweep": {"w": {"from": )" + from + R"(, "to": )" + to + ", " + by +
+                      "}}}");
+}
+
+TEST(RangeAxis, CountsQuantitiesWithUnits) {
+  EXPECT_THAT(range(R"("100 Mbit/s")", R"("1 Gbit/s")", R"("step": "300 Mbit/s")"),
+              ElementsAre("100 Mbit/s", "400 Mbit/s", "700 Mbit/s", "1 Gbit/s"));
+  EXPECT_THAT(range(R"("0 s")", R"("30 ms")", R"("step": "10 ms")"),
+              ElementsAre("0 s", "10 ms", "20 ms", "30 ms"));
+  EXPECT_THAT(range(R"("1 MiB")", R"("2 MiB")", R"("step": "512 KiB")"),
+              ElementsAre("1 MiB", "1.5 MiB", "2 MiB"));
+  EXPECT_THAT(range(R"("1 bytes")", R"("9007199254740991 bytes")", R"("factor": 9007199254740991)").back(),
+              "9007199254740991 bytes")
+      << "to the byte";
+  EXPECT_EQ(
+      points_of(
+          R"({"base": {}, "sweep": {"b.rate": {"from": "1 Mbit/s", "to": "1 Mbit/s", "step": "1 bit/s"}}})")
+          .front()
+          .config,
+      Json({{"b", {{"rate", "1 Mbit/s"}}}}));
+}
+
+TEST(RangeAxis, MultipliesByAFactor) {
+  EXPECT_THAT(range(R"("100 Mbit/s")", R"("1.6 Gbit/s")", R"("factor": 2)"),
+              ElementsAre("100 Mbit/s", "200 Mbit/s", "400 Mbit/s", "800 Mbit/s", "1.6 Gbit/s"));
+  EXPECT_THAT(range("1", "81", R"("factor": 3)"), ElementsAre("1", "3", "9", "27", "81"));
+  EXPECT_THAT(range("0.001", "1", R"("factor": 10)"), ElementsAre("0.001", "0.01", "0.1", "1.0"));
+  EXPECT_THAT(range("8", "18", R"("factor": 1.5)"), ElementsAre("8.0", "12.0", "18.0"));
+}
+
+TEST(RangeAxis, CountsIntegersExactlyOrRefusesThem) {
+  EXPECT_THAT(range("9007199254740993", "9007199254740995", R"("step": 1)"),
+              ElementsAre("9007199254740993", "9007199254740994", "9007199254740995"));
+  EXPECT_THAT(range("-9223372036854775807", "9223372036854775807", R"("step": 9223372036854775807)"),
+              ElementsAre("-9223372036854775807", "0", "9223372036854775807"));
+  EXPECT_THAT(range("3", "9223372036854775806", R"("factor": 3074457345618258602)"),
+              ElementsAre("3", "9223372036854775806"));
+  EXPECT_THAT(range_failure("1", "13907105438962217000", R"("step": 1)"),
+              HasSubstr("/sweep/w/to: must be at most 9223372036854775807, but is 13907105438962217000"));
+  EXPECT_THAT(range_failure("9007199254740993", "9007199254740995", R"("step": 0.5)"),
+              HasSubstr("/sweep/w/from: must be at most 2^53 where not all numbers of the range are whole"));
+}
+
+TEST(RangeAxis, ErrorsOfQuantitiesAndFactorsNamePlaceAndRule) {
+  EXPECT_THAT(range_failure(R"("100 Mbit")", R"("1 Gbit/s")", R"("step": "1 Mbit/s")"),
+              HasSubstr("/sweep/w/from: must be a number, or one with a unit (bit/s, kbit/s"));
+  EXPECT_THAT(range_failure(R"("100 Mbit/s")", R"("20 ms")", R"("step": "1 Mbit/s")"),
+              HasSubstr("/sweep/w/to: unknown unit \"ms\""));
+  EXPECT_THAT(range_failure(R"("100 Mbit/s")", R"("1 Gbit/s")", R"("step": 100)"),
+              HasSubstr("/sweep/w/step: must be a string with a unit"));
+  EXPECT_THAT(range_failure("100", R"("1 Gbit/s")", R"("step": 100)"),
+              HasSubstr("/sweep/w/to: must be a number"));
+  EXPECT_THAT(range_failure(R"("100 Mbit/s")", R"("1 Gbit/s")", R"("step": "0 bit/s")"),
+              HasSubstr("/sweep/w/step: must be above 0, or the range gets nowhere, but is 0 bit/s"));
+  EXPECT_THAT(range_failure(R"("1 Gbit/s")", R"("100 Mbit/s")", R"("step": "1 Mbit/s")"),
+              HasSubstr("/sweep/w/to: must be at least \"from\", 1 Gbit/s, but is 100 Mbit/s"));
+  EXPECT_THAT(
+      range_failure(R"("100 Mbit/s")", R"("1 Gbit/s")", R"("factor": 2)"),
+      HasSubstr("/sweep/w/factor: must lead from 100 Mbit/s to 1 Gbit/s in a whole number of steps, fewer "
+                "than 100000, but its last value before that is 800 Mbit/s"));
+  for (const char* factor : {"1", "0.5", "-2"})
+    EXPECT_THAT(range_failure("1", "8", std::string(R"("factor": )") + factor),
+                HasSubstr("/sweep/w/factor: must be above 1, or the range gets nowhere"))
+        << factor;
+  EXPECT_THAT(range_failure("0", "8", R"("factor": 2)"),
+              HasSubstr("/sweep/w/from: must be above 0 for a \"factor\" to change it, but is 0"));
+  EXPECT_THAT(range_failure("1", "8", R"("factor": 1.00000001)"), HasSubstr("fewer than 100000"));
+  EXPECT_THAT(range_failure("0.5", "1e300", R"("step": 1e-300)"), HasSubstr("fewer than 100000"));
+  EXPECT_THAT(range_failure(R"("1 bit/s")", R"("10 Gbit/s")", R"("step": "1 bit/s")"),
+              HasSubstr("but makes more"));
 }
 
 TEST(ZippedAxis, SetsPathsTogether) {
