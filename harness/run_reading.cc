@@ -97,6 +97,18 @@ void read_network_part(JsonObject& object, Topologies& topologies, const std::st
                 {"workers", run.workers}};
 }
 
+// Paths of the trainer's part, too, lead on from the experiment's folder, wherever the program is started.
+void lead_paths_on(Json& training_config, const std::filesystem::path& folder) {
+  for (const char* pointer : {"/weights/file", "/dataset/directory", "/dataset/path",
+                              "/pretraining/dataset/directory", "/pretraining/dataset/path"}) {
+    const Json::json_pointer place(pointer);
+    if (!training_config.contains(place) || !training_config.at(place).is_string()) continue;
+    const std::filesystem::path path = training_config.at(place).get<std::string>();
+    if (path.empty() || path.is_absolute()) continue;  // the trainer says what is wrong with an empty one
+    training_config[place] = (std::filesystem::absolute(folder) / path).lexically_normal().string();
+  }
+}
+
 // A program that trains in thinpipe-trainer's place.
 void read_trainer(JsonObject& object, const std::filesystem::path& folder, Run& run) {
   std::optional<std::string> name;
@@ -194,6 +206,7 @@ Run read_harness_part(const Point& point, Topologies& topologies) {
   for (WorkerEvent& event : run.worker_events) event.place = point.place_of(event.place.pointer);
   run.training_config = point.config;
   for (const std::string& key : harness_keys()) run.training_config.erase(key);
+  lead_paths_on(run.training_config, topologies.folder());
   run.training_config["workers"] = run.workers;
   if (run.mode == Mode::converge) run.training_config["collective"] = {{"name", collective_without_network}};
   return run;

@@ -6,6 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "harness/run_reading.hh"
 #include "harness/support/tests/paths.hh"
 #include "harness/support/tests/temporary_folder.hh"
 
@@ -32,6 +33,21 @@ std::string failure(const std::string& text) {
     return error.what();
   }
   return "accepted";
+}
+
+TEST(PlanRuns, PathsLeadOnFromTheExperimentsFolder) {
+  const auto read = [](const std::string& base) {
+    Topologies topologies("/some/where/e.json");
+    const Experiment experiment = parse_experiment(R"({"base": )" + base + "}", "/some/where/e.json");
+    return read_harness_part(expand(experiment).front(), topologies).training_config;
+  };
+  const Json config = read(R"({"weights": {"file": "mine.pt"}, "dataset": {"path": "../text.txt"},
+                               "pretraining": {"dataset": {"directory": "data"}}})");
+  EXPECT_EQ(config.at("weights").at("file"), "/some/where/mine.pt");
+  EXPECT_EQ(config.at("dataset").at("path"), "/some/text.txt");
+  EXPECT_EQ(config.at("pretraining").at("dataset").at("directory"), "/some/where/data");
+  EXPECT_EQ(read(R"({"weights": {"file": "/mine.pt"}})").at("weights").at("file"), "/mine.pt");
+  EXPECT_EQ(read(R"({"weights": {"file": 3}})").at("weights").at("file"), 3) << "the trainer refuses it";
 }
 
 TEST(PlanRuns, ABottlenecksBurstIsATimeAtItsCap) {
