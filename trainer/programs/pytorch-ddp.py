@@ -43,7 +43,7 @@ try:
     from torch.distributed.algorithms.ddp_comm_hooks.default_hooks import fp16_compress_hook
     from torch.distributed.algorithms.ddp_comm_hooks.powerSGD_hook import PowerSGDState, powerSGD_hook
 
-    from pytorch_parts import learning_rate, models
+    from pytorch_parts import learning_rate, models, weights
     from pytorch_parts.training_data import FashionMnist, epoch_order
 except ImportError as error:
     sys.exit(fail("input", f"{error}; install python3-torch and python3-numpy"))
@@ -159,7 +159,7 @@ class Worker:
         torch.manual_seed(config["seed"])
         self.bare = models.make(config["model"])
         if description["starting_weights"] is not None:
-            self.bare.load_state_dict(torch.load(description["starting_weights"]))
+            self.bare.load_state_dict(weights.load(description["starting_weights"]))
         first_bucket_bytes = int(size_in_bytes(config["buckets"]["first_size"]))
         dist._DEFAULT_FIRST_BUCKET_BYTES = first_bucket_bytes
         size = config["buckets"]["size"]  # "auto" only where no link is capped
