@@ -2,10 +2,11 @@
 # Builds against the LibTorch of an installed PyTorch instead of Debian's, and runs the trainer's tests with it. A PyTorch for CUDA
 # makes a build with CUDA and NCCL, for which there must be nvcc.
 #
-#   scripts/check_pytorch.sh [--smoke] [PYTHON]
+#   scripts/check_pytorch.sh [--build|--smoke] [PYTHON]
 #
 #   PYTHON     the interpreter that has PyTorch; python3 unless given
-#   --smoke    builds the worker program alone, and trains with it in the smoke run
+#   --build    builds both programs as the preset release does, to be used, and trains with them in the smoke run
+#   --smoke    the same, compiled in less time for slower programs; so are all builds for tests
 #
 # For example:
 #   scripts/check_pytorch.sh "$(scripts/current_pytorch.sh)"
@@ -13,10 +14,19 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 smoke=false
-if [ "${1:-}" = --smoke ]; then
+# Records tell by the build type which of the two a program is.
+kind=(-DCMAKE_BUILD_TYPE=RelWithDebInfo "-DCMAKE_CXX_FLAGS_RELWITHDEBINFO=-O1 -DNDEBUG")
+case "${1:-}" in
+--build)
+  smoke=true
+  kind=(-DCMAKE_BUILD_TYPE=Release -UCMAKE_CXX_FLAGS_RELEASE) # what an earlier build may have kept
+  shift
+  ;;
+--smoke)
   smoke=true
   shift
-fi
+  ;;
+esac
 python=${1:-python3}
 prefix=$("$python" -c 'import torch; print(torch.utils.cmake_prefix_path)') || {
   echo "check_pytorch: $python has no PyTorch; install it, or name an interpreter that has it" >&2
@@ -42,7 +52,7 @@ if [ "$has_cuda" = True ]; then
 fi
 
 tests=(trainer_tests model_tests dataset_tests pruning_tests collective_tests synchroniser_tests)
-cmake -S . -B build/pytorch -G Ninja -DCMAKE_BUILD_TYPE=Release -DCMAKE_CXX_FLAGS_RELEASE="-O1 -DNDEBUG" -DTHINPIPE_UNITY=ON \
+cmake -S . -B build/pytorch -G Ninja "${kind[@]}" -DTHINPIPE_UNITY=ON \
   -DCMAKE_PREFIX_PATH="$prefix" "${cuda[@]}" --log-level=WARNING
 echo "LibTorch $("$python" -c 'import torch; print(torch.__version__)')"
 if $smoke; then

@@ -3,6 +3,7 @@
 import contextlib
 import io
 import os
+import re
 import tempfile
 import threading
 import unittest
@@ -86,6 +87,30 @@ class BlameTest(unittest.TestCase):
     def test_other_blocks(self) -> None:
         self.assert_blamed(block("python", "print("), "is no Python")
         self.assert_blamed(block("yaml", "a: b"), "blocks of 'yaml' are judged by nobody")
+
+
+class SetUpTest(unittest.TestCase):
+    """What the pages take for granted of the scripts that they name."""
+
+    def test_programs_that_examples_run_in_a_host_are_installed_by_set_up(self) -> None:
+        packages = {"ping": "iputils-ping"}  # others are called as their packages
+        texts = [*check_docs.all_pages(), check_docs.ROOT / "harness" / "commands" / "shell.cc"]
+        programs = set()
+        for text in texts:
+            for line in text.read_text(encoding="utf-8").splitlines():
+                if "thinpipe shell" in line:
+                    programs |= set(re.findall(r"(?:-- |\b)(ping|iperf3|tcpdump)\b|-- ([a-z]\w+)", line))
+        names = {name for pair in programs for name in pair if name}
+        self.assertLessEqual({"ping", "iperf3"}, names)
+        setup = (check_docs.ROOT / "scripts" / "setup.sh").read_text(encoding="utf-8")
+        needed_by_all = re.search(r"^packages=\((.*?)^\)", setup, re.MULTILINE | re.DOTALL)[1].split()
+        for name in sorted(names):
+            self.assertIn(packages.get(name, name), needed_by_all)
+
+    def test_no_build_of_type_release_is_less_than_optimised(self) -> None:
+        files = [*(check_docs.ROOT / "scripts").glob("*.sh"), *check_docs.ROOT.glob("*.sh")]
+        for file in [*files, check_docs.ROOT / "CMakePresets.json"]:
+            self.assertNotRegex(file.read_text(encoding="utf-8"), r'CMAKE_CXX_FLAGS_RELEASE"?[:=]', file.name)
 
 
 class ExcuseTest(unittest.TestCase):
