@@ -11,12 +11,12 @@ packages=(
   libtorch-dev libgloo-dev libopenblas0-pthread libopenblas-pthread-dev
   libnl-route-3-dev nlohmann-json3-dev libboost1.81-dev libcli11-dev libspdlog-dev libfmt-dev zlib1g-dev libxxhash-dev
   python3 python3-matplotlib python3-pandas
-  iputils-ping iperf3 tcpdump
+  iputils-ping iperf3 iproute2 tcpdump
   dataset-fashion-mnist
 )
 if [[ "${1:-}" =~ ^(check|full)$ ]]; then
   packages+=(libgtest-dev libgmock-dev librapidcheck-dev libbenchmark-dev libvalijson-dev clang libclang-rt-14-dev clang-format
-    python3-torch python3-torchvision iproute2 procps chromium)
+    python3-torch python3-torchvision procps chromium)
 fi
 if [ "${1:-}" = full ]; then
   packages+=(clang-tidy python3-venv qemu-system-x86 busybox-static)
