@@ -188,6 +188,7 @@ Json describe_harness_keys() {
                     "of mode live, a program that trains in thinpipe-trainer's place: a shipped one by its "
                     "name, or the path of one from the experiment's folder (docs/trainers.md); null: none",
                     shipped_trainers().names(), R"([^/]\.[^/]*$)");
+  trainer["any_of"].push_back({{"options", describe_options<OtherTrainer>()}});
   trainer["default"] = nullptr;
   out.insert(out.begin() + 3, std::move(trainer));
   Json trace =

@@ -130,6 +130,7 @@ SentBytes planned_bytes(const Run& run) {
 }  // namespace
 
 std::optional<ExchangePrediction> predict_exchange(const Run& run) {
+  if (run.other_trainer.method) return {};  // what it sends, only its trainer knows
   return predict_exchange(run.topology, run.workers, planned_bytes(run), run.tree());
 }
 
@@ -167,7 +168,8 @@ Json describe_prediction(const Run& run, const Json& measured) {
   const auto exchange = predict_exchange(run);
   const double exchange_s = exchange ? exchange->time_s : 0;
   Json out = {{"exchange_time_s", exchange_s}, {"iteration_time_s", nullptr}};
-  if (measured.is_null() || !run.schedule.empty()) return out;
+  if (run.other_trainer.method) out["exchange_time_s"] = nullptr;
+  if (run.other_trainer.method || measured.is_null() || !run.schedule.empty()) return out;
   for (const char* needed : {"load", "compute", "encode", "decode"}) {
     if (measured.at(needed).is_null()) return out;  // another's trainer does not tell
   }

@@ -217,9 +217,11 @@ std::vector<Run> plan_runs(const Experiment& experiment, const TrainerProgram& t
     Run& run = runs[i];
     Json content = contents[i];
     run.config.update(run.training_config);
-    // A shipped one goes by its name, as our own code does; a path has an ending.
-    if (run.trainer && std::filesystem::path(run.config.at("trainer").get<std::string>()).has_extension()) {
-      content["/trainer"] = content_hash_of_file(*run.trainer);
+    if (run.trainer && run.other_trainer.is_own()) {
+      const bool is_described = run.config.at("trainer").is_object();
+      content[is_described ? "/trainer/program" : "/trainer"] = content_hash_of_file(*run.trainer);
+      if (!run.other_trainer.files.empty())
+        content["/trainer/files"] = content_hash_of_files(run.other_trainer, topologies.folder());
     }
     if (run.is_replay()) {
       Run convergence = convergence_run_of(run, content);

@@ -10,6 +10,7 @@
 
 #include "harness/experiment.hh"
 #include "harness/failure_policy.hh"
+#include "harness/other_trainer.hh"
 #include "harness/trainer_program.hh"
 #include "harness/worker_events.hh"
 #include "netem/schedule.hh"
@@ -42,6 +43,7 @@ struct Run {
   std::vector<WorkerEvent> worker_events;  // places are the user's
   FailurePolicy on_worker_failure;
   std::optional<std::filesystem::path> trainer = {};      // of a live run: in thinpipe-trainer's place
+  OtherTrainer other_trainer = {};                        // that one, as the experiment describes it
   std::string convergence_run = {};                       // of a replay or simulation: the run that it is of
   std::optional<std::filesystem::path> profile = {};      // likewise, or a device's; nothing: measured here
   std::optional<std::int64_t> estimated_batch_size = {};  // per worker; nothing: the training's

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "harness/harness_keys.hh"
+#include "harness/other_trainer.hh"
 #include "harness/replay/device.hh"
 #include "harness/run_id.hh"
 #include "harness/shipped_files.hh"
@@ -111,18 +112,26 @@ void lead_paths_on(Json& training_config, const std::filesystem::path& folder) {
 
 // A program that trains in thinpipe-trainer's place.
 void read_trainer(JsonObject& object, const std::filesystem::path& folder, Run& run) {
-  std::optional<std::string> name;
-  object.read("trainer", name);
-  if (!name) return;
+  const Json* const value = object.find("trainer");
+  if (value == nullptr || value->is_null()) return;
   const Place place = object.place_of("trainer");
-  run.trainer = std::filesystem::absolute(shipped_trainers().find(*name, folder, place));
+  OtherTrainer trainer;
+  if (value->is_object()) {
+    trainer = read_options<OtherTrainer>(*value, place);
+  } else {
+    read_value(*value, place, {}, trainer.program);
+  }
+  const Place program_place = value->is_object() ? place / "program" : place;
+  run.trainer = std::filesystem::absolute(shipped_trainers().find(trainer.program, folder, program_place));
   if (::access(run.trainer->c_str(), X_OK) != 0) {
-    throw InputError(place,
+    throw InputError(program_place,
                      fmt::format("the trainer {} cannot be executed: chmod +x, and a first line such as "
                                  "#!/usr/bin/env python3",
                                  run.trainer->string()));
   }
-  run.config["trainer"] = *name;
+  if (value->is_object()) check_other_trainer(trainer, folder, place);
+  run.other_trainer = std::move(trainer);
+  run.config["trainer"] = *value;
 }
 
 void read_live_part(JsonObject& object, Topologies& topologies, Run& run) {

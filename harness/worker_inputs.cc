@@ -15,11 +15,12 @@ WorkerCommand WorkerInputs::training(std::int64_t rank, const netem::Host& host)
                               ? Json{{"directory", checkpoints().string()},
                                      {"every_iterations", run_.on_worker_failure.checkpoint_every_iterations}}
                               : Json(nullptr);
-  WorkerCommand command = at_host(rank, host, "work",
-                                  {{"starting_weights", starting_weights_},
-                                   {"checkpoint", checkpoint},
-                                   {"slowdowns", slowdowns_of(run_.worker_events, rank)},
-                                   {"config", run_.training_config}});
+  Json told = {{"starting_weights", starting_weights_},
+               {"checkpoint", checkpoint},
+               {"slowdowns", slowdowns_of(run_.worker_events, rank)},
+               {"config", run_.training_config}};
+  if (const auto& method = run_.other_trainer.method) told["method"] = *method;
+  WorkerCommand command = at_host(rank, host, "work", std::move(told));
   command.program = run_.trainer.value_or(fs::path());
   return command;
 }

@@ -81,11 +81,13 @@ std::string format_plan(const Json& rows) {
   for (const Json& row : rows) {
     const Json& plan = row.at("plan");
     const Json& prediction = row.at("prediction");
+    const Json trainer = row.at("config").value("trainer", Json(nullptr));
+    const bool sends_as_planned = !trainer.is_object() || !trainer.contains("method");
     table.push_back({row.at("label").get<std::string>(), row.at("run_id").get<std::string>(),
                      fmt::format("{}", row.at("workers").get<std::int64_t>()),
                      fmt::format("{}", plan.at("iterations").get<std::int64_t>()),
                      format_bytes(plan.at("gradient_bytes").get<double>()),
-                     format_bytes(row.at("sent_bytes_per_iteration").get<double>()),
+                     sends_as_planned ? format_bytes(row.at("sent_bytes_per_iteration").get<double>()) : "-",
                      cell(prediction.at("exchange_time_per_iteration_s"), milliseconds),
                      cell(prediction.at("iteration_time_s"), milliseconds),
                      cell(prediction.at("train_time_s"), format_duration),

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "harness/measurements.hh"
+#include "harness/other_trainer.hh"
 #include "harness/run_id.hh"
 
 namespace thinpipe {
@@ -24,6 +25,19 @@ Json ratio(const Json& numerator, const Json& denominator) {
   return numerator.get<double>() / denominator.get<double>();
 }
 
+// Programs are compared with themselves, whatever their methods; another's method has another name.
+std::string program_of(const Json& trainer) {
+  return (trainer.is_object() ? trainer.at("program") : trainer).dump();
+}
+
+// A trainer of the user's own is asked for its method's name; its synchroniser is whatever makes a valid
+// configuration.
+std::string method_of(const Json& config) {
+  static const Json::json_pointer synchroniser("/synchroniser/name");
+  const auto own = method_of_trainer(config.value("trainer", Json(nullptr)));
+  return own ? *own : config.value(synchroniser, std::string());
+}
+
 // Sets what is the same for runs that differ in their seed alone, and for runs that can be compared. The text
 // of an object is made of its members' texts, so that each is written once for both.
 void set_names(Digest& digest, const Json& config) {
@@ -33,8 +47,9 @@ void set_names(Digest& digest, const Json& config) {
   for (const auto& [key, value] : decisive.items()) {
     const std::string text = fmt::format("{}:{}", Json(key).dump(), value.dump());
     if (key != "seed") group += (group.empty() ? "" : ",") + text;
-    if (key != "synchroniser" && key != "pruning") comparable += text;
+    if (key != "synchroniser" && key != "pruning" && key != "trainer") comparable += text;
   }
+  if (decisive.contains("trainer")) comparable += program_of(decisive.at("trainer"));
   digest.row["group"] = content_hash(fmt::format("{{{}}}", group));
   digest.comparable = content_hash(comparable);
 }
@@ -228,13 +243,12 @@ std::optional<double> final_accuracy(const Json& record) {
 
 Digest digest(const Json& record, const Wanted& wanted) {
   static const Json::json_pointer started_at("/provenance/started_at");
-  static const Json::json_pointer method("/config/synchroniser/name");
   Digest out;
   std::vector<CurvePoint> curve = curve_of(record.at("curve"));
   out.row = row_of(record, curve, wanted.target);
   out.started_at = record.value(started_at, std::string());
   set_names(out, record.at("config"));
-  out.method = record.value(method, std::string());
+  out.method = method_of(record.at("config"));
   out.pruning = record.at("config").value("pruning", Json::object());
   out.iterations = record.value("iterations", Json(nullptr));
   if (wanted.curve) out.curve = std::move(curve);

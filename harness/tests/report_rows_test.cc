@@ -61,6 +61,27 @@ TEST(ReportRows, TheUnprunedBaselineComesFirstThenTheOnePrunedAlike) {
   EXPECT_TRUE(rows_of({pruned_otherwise, method})[1].at("speed_up_over_dense").is_null());
 }
 
+Json trained_by(const Json& trainer, double time_s) {
+  Json record = report_record("dense", 0, time_s);
+  record["config"]["trainer"] = trainer;
+  return record;
+}
+
+TEST(ReportRows, ATrainerOfTheUsersIsNoBaselineForTheSynchroniserOfItsConfiguration) {
+  const Json rows = rows_of({trained_by("sketch.py", 80), trained_by("sketch.py", 40)});
+  EXPECT_TRUE(rows[1].at("speed_up_over_dense").is_null());
+  const Json shipped = rows_of({trained_by("pytorch-ddp", 80), trained_by("pytorch-ddp", 40)});
+  EXPECT_DOUBLE_EQ(shipped[1].at("speed_up_over_dense"), 2) << "it does what the synchroniser says";
+}
+
+TEST(ReportRows, ATrainerOfTheUsersNamesItsMethod) {
+  const Json rows = rows_of({trained_by({{"program", "mine.py"}, {"method", "dense"}}, 80),
+                             trained_by({{"program", "mine.py"}, {"method", "sketch"}}, 20),
+                             trained_by({{"program", "yours.py"}, {"method", "sketch"}}, 20)});
+  EXPECT_DOUBLE_EQ(rows[1].at("speed_up_over_dense"), 4);
+  EXPECT_TRUE(rows[2].at("speed_up_over_dense").is_null()) << "of another program";
+}
+
 TEST(ReportRows, AnAskedTargetReplacesTheRunsOwn) {
   const Json rows = rows_of({report_record("dense", 0, 80)}, Target{.value = 0.795});
   EXPECT_DOUBLE_EQ(rows[0].at("target"), 0.795);

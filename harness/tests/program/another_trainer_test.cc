@@ -25,8 +25,8 @@ void write_trainer(const Program& program, const std::string& name, const std::s
 // The stand-in, which says something on the way.
 const std::string talkative = "echo \"asked to $1\" >&2; exec " + fake_trainer() + " \"$@\"";
 
-Json with_trainer(const std::string& name) {
-  return {{"topology", "loopback"}, {"workers", 2}, {"iterations", 3}, {"trainer", name}};
+Json with_trainer(const Json& trainer) {
+  return {{"topology", "loopback"}, {"workers", 2}, {"iterations", 3}, {"trainer", trainer}};
 }
 
 TEST(AnotherTrainer, TrainsInOurTrainersPlace) {
@@ -54,6 +54,43 @@ TEST(AnotherTrainer, ThatChangesMakesAnotherRun) {
   EXPECT_NE(program.record("base").at("run_id"), first);
 }
 
+TEST(AnotherTrainer, IsMadeOfTheFilesThatItLists) {
+  const Program program;
+  write_trainer(program, "mine.sh", talkative);
+  fs::create_directories(program.folder() / "lib" / "__pycache__");
+  const fs::path module = program.folder() / "lib" / "module.py";
+  std::ofstream(module) << "1";
+  const std::string experiment =
+      program.experiment(with_trainer({{"program", "mine.sh"}, {"method", "sketch"}, {"files", {"lib"}}}));
+  const auto run_id = [&] {
+    fs::remove_all(program.results());
+    const auto ended = program.run(program.run_arguments(experiment));
+    EXPECT_EQ(ended.status.code, 0) << ended.errors;
+    return program.record("base").at("run_id").get<std::string>();
+  };
+  const std::string first = run_id();
+  std::ofstream(program.folder() / "lib" / "__pycache__" / "module.pyc") << "byte code";
+  EXPECT_EQ(run_id(), first);
+  std::ofstream(module, std::ios::app) << "2";
+  const std::string changed = run_id();
+  EXPECT_NE(changed, first);
+  fs::rename(module, program.folder() / "lib" / "renamed.py");
+  EXPECT_NE(run_id(), changed);
+}
+
+TEST(AnotherTrainer, IsToldItsMethodWhichNothingIsPredictedOf) {
+  const Program program;
+  write_trainer(program, "mine.sh", "grep '\"method\": \"sketch\"' $2 >&2; " + talkative);
+  const std::string experiment =
+      program.experiment(with_trainer({{"program", "mine.sh"}, {"method", "sketch"}}));
+  ASSERT_EQ(program.run(program.run_arguments(experiment)).status.code, 0);
+  const Json record = program.record("base");
+  EXPECT_EQ(record.at("config").at("trainer").at("method"), "sketch");
+  EXPECT_TRUE(record.at("predicted").at("exchange_time_s").is_null());
+  const fs::path log = program.results() / "test" / record.at("run_id").get<std::string>() / "worker-0.log";
+  EXPECT_THAT(read_file(log), HasSubstr("\"method\": \"sketch\""));
+}
+
 TEST(AnotherTrainer, ThatMisspellsAPartOfTimeFails) {
   const Program program;
   write_trainer(program, "mine.sh", fake_trainer() + " \"$@\" | sed 's/decode_s/decoding_s/'");
@@ -76,6 +113,11 @@ TEST(AnotherTrainer, ThatCannotBeStartedIsRefusedBeforeAnythingRuns) {
   EXPECT_THAT(refused(with_trainer("yours.sh")),
               AllOf(HasSubstr("/base/trainer"), HasSubstr("does not exist")));
   EXPECT_THAT(refused(with_trainer("pytorch-dpd")), HasSubstr("did you mean \"pytorch-ddp\"?"));
+  EXPECT_THAT(refused(with_trainer({{"program", "pytorch-ddp"}, {"method", "mine"}})),
+              AllOf(HasSubstr("/base/trainer/method"), HasSubstr("is for a trainer of yours")));
+  write_trainer(program, "good.sh", talkative);
+  EXPECT_THAT(refused(with_trainer({{"program", "good.sh"}, {"files", {"nowhere"}}})),
+              AllOf(HasSubstr("/base/trainer/files/0"), HasSubstr("is neither a file nor a folder")));
   Json replayed = with_trainer("mine.sh");
   replayed["mode"] = "replay";
   EXPECT_THAT(refused(replayed), AllOf(HasSubstr("/base/trainer"), HasSubstr("is for mode \"live\"")));
