@@ -11,7 +11,7 @@ set(THINPIPE_CORE_SOURCES
   collectives/sparse_block.cc collectives/tree_all_gather.cc collectives/tree_all_reduce.cc
   collectives/tree_code_sum.cc collectives/tree_entry_pass.cc collectives/tree_entry_sum.cc collectives/tree_plan.cc
   collectives/tree_sums.cc
-  datasets/cifar_format.cc datasets/epoch_permutation.cc datasets/idx_format.cc datasets/utf8.cc
+  datasets/cifar_format.cc datasets/epoch_permutation.cc datasets/idx_format.cc
   pruning/schedule.cc
   replay/computing.cc
   synchronisers/quantised/sign_code.cc synchronisers/quantised/ternary.cc synchronisers/quantised/thc_table.cc
@@ -30,7 +30,6 @@ set(THINPIPE_CORE_TESTS
   collectives/tests/pipelined_test.cc collectives/tests/ring_formula_test.cc collectives/tests/sigpipe_block_test.cc
   collectives/tests/sparse_block_test.cc collectives/tests/tree_plan_test.cc
   datasets/tests/cifar_format_test.cc datasets/tests/epoch_permutation_test.cc datasets/tests/idx_format_test.cc
-  datasets/tests/utf8_test.cc
   pruning/tests/schedule_test.cc
   synchronisers/tests/bit_stream_properties_test.cc synchronisers/tests/bit_stream_test.cc
   synchronisers/tests/block_rotation_test.cc synchronisers/tests/bloom_filter_test.cc

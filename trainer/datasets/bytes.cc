@@ -7,8 +7,8 @@
 #include <fmt/format.h>
 
 #include "harness/support/options.hh"
+#include "harness/support/utf8.hh"
 #include "trainer/datasets/first_examples.hh"
-#include "trainer/datasets/utf8.hh"
 #include "trainer/input_file.hh"
 
 namespace thinpipe::trainer {

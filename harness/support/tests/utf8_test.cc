@@ -1,4 +1,4 @@
-#include "trainer/datasets/utf8.hh"
+#include "harness/support/utf8.hh"
 
 #include <cstddef>
 #include <optional>
@@ -6,7 +6,7 @@
 
 #include <gtest/gtest.h>
 
-namespace thinpipe::trainer {
+namespace thinpipe {
 namespace {
 
 struct Utf8Case {
@@ -34,5 +34,15 @@ INSTANTIATE_TEST_SUITE_P(
         Utf8Case{"caf\xe9", 3},                                            // Latin-1
         Utf8Case{"\xe2\x82\x28", 0}, Utf8Case{"\xff\xfe", 0}));
 
+TEST(Printable, ShowsWhatATerminalWouldObey) {
+  EXPECT_EQ(printable("plain, \xc3\xbc and \xf0\x9f\x98\x80"), "plain, \xc3\xbc and \xf0\x9f\x98\x80");
+  EXPECT_EQ(printable("\x1b[2J\a\x7f"), "\\u001b[2J\\u0007\\u007f");
+  EXPECT_EQ(printable("a\nb\tc\r"), "a\\nb\\tc\\r");
+  EXPECT_EQ(printable(std::string("\0", 1)), "\\u0000");
+  EXPECT_EQ(printable("\xc2\x9b"), "\\u009b");
+  EXPECT_EQ(printable("\xe2\x80\xae\xe2\x81\xa6\xe2\x80\x9c"), "\\u202e\\u2066\xe2\x80\x9c");
+  EXPECT_EQ(printable("caf\xe9"), "caf\\xe9");
+}
+
 }  // namespace
-}  // namespace thinpipe::trainer
+}  // namespace thinpipe
