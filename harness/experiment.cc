@@ -186,7 +186,7 @@ Experiment load_experiment(const std::string& file, const std::vector<std::strin
   std::string text;
   try {
     text = read_file(file);
-  } catch (const SystemError& error) {
+  } catch (const std::exception& error) {
     throw InputError({file, ""}, error.what());
   }
   const Json schema = overrides.empty() ? Json() : parse_json_file(schema_file("experiment"));

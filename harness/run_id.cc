@@ -3,7 +3,6 @@
 #include <memory>
 #include <vector>
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <unistd.h>
 #include <xxhash.h>
@@ -36,7 +35,7 @@ std::string content_hash(std::string_view bytes) {
 }
 
 std::string content_hash_of_file(const std::filesystem::path& path) {
-  const FileDescriptor file = FileDescriptor::open(path, O_RDONLY);
+  const FileDescriptor file = open_regular_file(path);
   const std::unique_ptr<XXH3_state_t, FreeState> state(XXH3_createState());
   XXH3_64bits_reset(state.get());
   std::vector<char> piece(hashed_at_once_bytes);

@@ -172,7 +172,7 @@ RateTrace load_rate_trace(const std::string& path) {
   std::string text;
   try {
     text = read_file(path);
-  } catch (const SystemError& error) {
+  } catch (const std::exception& error) {
     throw InputError({path, ""}, error.what());
   }
   return path.ends_with(".csv") ? parse_rate_csv(text, path) : parse_mahimahi(text, path);

@@ -4,7 +4,6 @@
 #include <cerrno>
 #include <utility>
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -13,11 +12,9 @@
 
 namespace thinpipe::trainer {
 
-InputFile::InputFile(std::string path)
-    : path_(std::move(path)), file_(FileDescriptor::open(path_, O_RDONLY)) {
+InputFile::InputFile(std::string path) : path_(std::move(path)), file_(open_regular_file(path_)) {
   struct stat about {};
   system_call("look up " + path_, ::fstat(file_.get(), &about));
-  if (!S_ISREG(about.st_mode)) throw Error(path_ + " is not a file");
   size_ = static_cast<std::uint64_t>(about.st_size);
 }
 

@@ -4,11 +4,49 @@
 #include <cerrno>
 
 #include <fcntl.h>
+#include <poll.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "harness/support/exception.hh"
 
 namespace thinpipe {
+namespace {
+
+constexpr int writer_within_ms = 1000;
+constexpr int more_within_ms = 60'000;
+
+struct stat look_up(const FileDescriptor& file, const std::string& path) {
+  struct stat about {};
+  system_call("look up " + path, ::fstat(file.get(), &about));
+  return about;
+}
+
+// Everything that is written to a named pipe, opened with O_NONBLOCK, until all who write have closed it.
+std::string read_pipe(const FileDescriptor& pipe, const std::string& path) {
+  std::string out;
+  std::array<char, 65536> buffer{};
+  while (true) {
+    // As long as nobody has opened it for writing, poll waits, and read says that it has ended.
+    pollfd waited{.fd = pipe.get(), .events = POLLIN, .revents = 0};
+    const int ready = ::poll(&waited, 1, writer_within_ms);
+    const ssize_t got = ::read(pipe.get(), buffer.data(), buffer.size());
+    if (got == 0) {
+      if (ready == 0) throw Error(path + " is a named pipe that nobody writes to");
+      return out;
+    }
+    if (got > 0) {
+      out.append(buffer.data(), static_cast<std::size_t>(got));
+    } else if (errno == EAGAIN) {
+      if (::poll(&waited, 1, more_within_ms) == 0)
+        throw Error(path + " is a pipe to which nobody has written for a minute");
+    } else if (errno != EINTR) {
+      system_call("read " + path, got);
+    }
+  }
+}
+
+}  // namespace
 
 void FileDescriptor::reset() {
   // On Linux the descriptor is gone whatever close returns, so there is nothing to retry or report.
@@ -46,8 +84,17 @@ std::string read_to_end(const FileDescriptor& fd, std::string_view attempt) {
   }
 }
 
+FileDescriptor open_regular_file(const std::string& path) {
+  FileDescriptor file = FileDescriptor::open(path, O_RDONLY | O_NONBLOCK);
+  if (!S_ISREG(look_up(file, path).st_mode))
+    throw Error(path + " is not a file, but a folder, a pipe or a device");
+  return file;
+}
+
 std::string read_file(const std::string& path) {
-  return read_to_end(FileDescriptor::open(path, O_RDONLY), "read " + path);
+  const FileDescriptor file = FileDescriptor::open(path, O_RDONLY | O_NONBLOCK);
+  if (S_ISFIFO(look_up(file, path).st_mode)) return read_pipe(file, path);
+  return read_to_end(file, "read " + path);
 }
 
 }  // namespace thinpipe

@@ -49,7 +49,12 @@ void write_all(const FileDescriptor& fd, std::string_view bytes, std::string_vie
 // Everything up to end of file.
 std::string read_to_end(const FileDescriptor& fd, std::string_view attempt);
 
-// The whole of a file; throws SystemError naming the path.
+// Opens a file for reading whose size is known. Throws Error if it is of another kind, without waiting:
+// opening a named pipe would wait for somebody who writes to it.
+FileDescriptor open_regular_file(const std::string& path);
+
+// The whole of a file, or what is written to a pipe until it is closed. Throws SystemError naming the path,
+// and Error if a pipe has nobody who writes, or nothing comes for a minute.
 std::string read_file(const std::string& path);
 
 }  // namespace thinpipe

@@ -163,7 +163,7 @@ Json parse_json_file(const std::string& path) {
   std::string text;
   try {
     text = read_file(path);
-  } catch (const SystemError& error) {
+  } catch (const std::exception& error) {
     throw InputError({path, ""}, error.what());
   }
   return parse_json(text, path);

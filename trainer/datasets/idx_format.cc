@@ -11,6 +11,7 @@
 #include <zlib.h>
 
 #include "harness/support/exception.hh"
+#include "harness/support/file_descriptor.hh"
 
 namespace thinpipe::trainer {
 namespace {
@@ -27,8 +28,11 @@ struct Close {
 // A file that zlib decompresses, or passes through when it is not compressed.
 class GzipReader {
  public:
-  explicit GzipReader(const std::string& path) : path_(path), file_(gzopen(path.c_str(), "rb")) {
-    if (!file_) throw SystemError("open " + path, errno);
+  explicit GzipReader(const std::string& path) : path_(path) {
+    FileDescriptor file = open_regular_file(path);
+    file_.reset(gzdopen(file.get(), "rb"));
+    if (!file_) throw Error("no memory is left to decompress " + path);
+    file.release();  // closed with file_
   }
 
   // Reads until `out` is full or the file ends; returns the bytes read.

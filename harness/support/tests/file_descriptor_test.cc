@@ -1,12 +1,15 @@
 #include "harness/support/file_descriptor.hh"
 
 #include <cerrno>
+#include <thread>
 #include <utility>
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include "harness/support/exception.hh"
+#include "harness/support/tests/temporary_folder.hh"
 
 namespace thinpipe {
 namespace {
@@ -55,6 +58,33 @@ TEST(Pipe, CarriesBytesToEndOfFile) {
 
 TEST(ReadFile, NamesAFileThatIsMissing) {
   EXPECT_THROW(read_file("/no/such/file"), SystemError);
+}
+
+// Nobody may ever write to it: neither may wait for that.
+TEST(NamedPipe, IsRefusedIfNobodyWrites) {
+  const TemporaryFolder folder;
+  const std::string path = folder.path() / "pipe";
+  ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0);
+  EXPECT_THROW(open_regular_file(path), Error);
+  EXPECT_THROW(read_file(path), Error);
+}
+
+TEST(NamedPipe, IsReadToItsEndIfSomebodyDoes) {
+  const TemporaryFolder folder;
+  const std::string path = folder.path() / "pipe";
+  ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0);
+  std::thread writer([&path] {
+    const FileDescriptor end = FileDescriptor::open(path, O_WRONLY);
+    write_all(end, "in two ", "write");
+    write_all(end, "parts", "write");
+  });
+  EXPECT_EQ(read_file(path), "in two parts");
+  writer.join();
+}
+
+TEST(OpenRegularFile, RefusesFoldersAndDevices) {
+  EXPECT_THROW(open_regular_file("/dev/zero"), Error);
+  EXPECT_THROW(open_regular_file("/"), Error);
 }
 
 }  // namespace
