@@ -10,6 +10,7 @@
 #include "trainer/content_hash.hh"
 #include "trainer/datasets/batch_sampler.hh"
 #include "trainer/gradient_exchange.hh"
+#include "trainer/library_error.hh"
 #include "trainer/optimisers/optimiser.hh"
 #include "trainer/pruning/pruning.hh"
 #include "trainer/training_setup.hh"
@@ -82,7 +83,7 @@ class Cache {
       load_weights(*model_, tensors, *config.weights.file,
                    WeightRules{.head = model_->head(), .new_head = config.weights.head == "new"});
     } catch (const std::exception& error) {
-      throw InputError(Place{} / "weights" / "file", error.what());
+      throw InputError(Place{} / "weights" / "file", message_of(error));
     }
   }
 
@@ -296,7 +297,7 @@ Json check_configuration(const Json& value, Cache& cache) {
   } catch (const std::exception& error) {
     // A combination that no single option's rule forbids: a batch larger than the data set, an image too
     // small.
-    return {{"ok", false}, {"pointer", ""}, {"message", error.what()}};
+    return {{"ok", false}, {"pointer", ""}, {"message", message_of(error)}};
   }
 }
 

@@ -7,11 +7,12 @@
 namespace thinpipe::trainer {
 
 std::string convert(const std::string& input, const std::string& output) {
-  const TensorMap tensors = load_tensors(input);
+  const auto [tensors, under] = load_found_tensors(input);
   save_tensors(tensors, output);
   std::int64_t elements = 0;
   for (const auto& [name, tensor] : tensors) elements += tensor.numel();
-  return fmt::format("{}: {} tensors, {} elements", output, tensors.size(), elements);
+  const std::string from = under.empty() ? "" : fmt::format(", of \"{}\" in {}", under, input);
+  return fmt::format("{}: {} tensors, {} elements{}", output, tensors.size(), elements, from);
 }
 
 }  // namespace thinpipe::trainer

@@ -4,8 +4,8 @@
 find_package(ZLIB REQUIRED)
 
 set(THINPIPE_CORE_SOURCES
-  communication_thread.cc heartbeat.cc input_file.cc learning_rate.cc packed_codes.cc parents.cc philox.cc pickle.cc
-  safetensors_header.cc straggler.cc
+  communication_thread.cc heartbeat.cc input_file.cc learning_rate.cc legacy_file.cc packed_codes.cc parents.cc
+  philox.cc pickle.cc pickle_text.cc safetensors_header.cc state_dict_index.cc straggler.cc weight_names.cc
   collectives/hypercube_all_reduce.cc collectives/local_address.cc collectives/membership.cc collectives/peer.cc
   collectives/ring_all_gather.cc collectives/ring_all_reduce.cc collectives/sigpipe_block.cc
   collectives/sparse_block.cc collectives/tree_all_gather.cc collectives/tree_all_reduce.cc
@@ -26,7 +26,8 @@ set(THINPIPE_CORE_SOURCES
 
 set(THINPIPE_CORE_TESTS
   tests/communication_thread_test.cc tests/heartbeat_test.cc tests/learning_rate_test.cc tests/packed_codes_test.cc
-  tests/philox_test.cc tests/pickle_test.cc tests/safetensors_header_test.cc tests/straggler_test.cc
+  tests/philox_test.cc tests/pickle_test.cc tests/safetensors_header_test.cc tests/state_dict_index_test.cc
+  tests/straggler_test.cc tests/weight_names_test.cc
   collectives/tests/pipelined_test.cc collectives/tests/ring_formula_test.cc collectives/tests/sigpipe_block_test.cc
   collectives/tests/sparse_block_test.cc collectives/tests/tree_plan_test.cc
   datasets/tests/cifar_format_test.cc datasets/tests/epoch_permutation_test.cc datasets/tests/idx_format_test.cc

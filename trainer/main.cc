@@ -9,12 +9,15 @@
 #include <spdlog/spdlog.h>
 
 #include "harness/support/log.hh"
+#include "harness/support/standard_streams.hh"
+#include "harness/support/utf8.hh"
 #include "trainer/check.hh"
 #include "trainer/compute_cost.hh"
 #include "trainer/convergence.hh"
 #include "trainer/convert.hh"
 #include "trainer/estimation.hh"
 #include "trainer/forward.hh"
+#include "trainer/library_error.hh"
 #include "trainer/pretraining.hh"
 #include "trainer/process.hh"
 #include "trainer/profiling.hh"
@@ -87,9 +90,7 @@ int work(const std::string& path) {
   return thinpipe::trainer::work(thinpipe::trainer::read_worker_file(path), emit) ? kSuccess : kFailure;
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
+int run(int argc, char** argv) {
   // Standard output is for events and answers.
   spdlog::set_default_logger(thinpipe::make_log_to_standard_error("info"));
   // A controller that has gone must show as a failed write, not as a silent death.
@@ -159,11 +160,23 @@ int main(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? kSuccess : kWrongInput;
   } catch (const thinpipe::InputError& error) {
-    std::cerr << "thinpipe-trainer: " << error.what() << '\n';
+    thinpipe::print_stderr("thinpipe-trainer: {}\n", thinpipe::printable_lines(error.what()));
     return kWrongInput;
   } catch (const std::exception& error) {
-    std::cerr << "thinpipe-trainer: " << error.what() << '\n';
+    thinpipe::print_stderr("thinpipe-trainer: {}\n",
+                           thinpipe::printable_lines(thinpipe::trainer::message_of(error)));
     return kFailure;
   }
   return exit_code;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  thinpipe::keep_standard_streams();
+  const int exit_code = run(argc, argv);
+  const auto failure = thinpipe::flush_standard_output();
+  if (!failure) return exit_code;
+  thinpipe::print_stderr("thinpipe-trainer: write standard output: {}\n", *failure);
+  return exit_code == kSuccess ? kFailure : exit_code;
 }

@@ -1,12 +1,14 @@
 #include "trainer/pickle.hh"
 
 #include <bit>
+#include <charconv>
 #include <cstring>
 #include <map>
 
 #include <fmt/format.h>
 
 #include "harness/support/exception.hh"
+#include "trainer/pickle_text.hh"
 
 namespace thinpipe::trainer {
 namespace {
@@ -66,6 +68,15 @@ enum class Opcode : std::uint8_t {
   memoize = 0x94,
   frame = 0x95,
   byte_array = 0x96,
+  // A line of text follows: protocols 0 and 1.
+  text_float = 'F',
+  text_int = 'I',
+  text_long = 'L',
+  text_persistent_id = 'P',
+  text_string = 'S',
+  text_unicode = 'V',
+  text_get = 'g',
+  text_put = 'p',
 };
 
 // The machine that a pickle is a program for: a stack, a stack of marks in it, and a memory.
@@ -82,7 +93,7 @@ class Machine {
  private:
   void step() {
     const auto opcode = static_cast<Opcode>(take(1)[0]);
-    if (!step_constant(opcode) && !step_container(opcode) && !step_object(opcode)) {
+    if (!step_constant(opcode) && !step_text(opcode) && !step_container(opcode) && !step_object(opcode)) {
       fail(fmt::format("its opcode 0x{:02x} has no place in a file of tensors",
                        static_cast<unsigned>(opcode)));
     }
@@ -123,6 +134,29 @@ class Machine {
       case Opcode::long_bytes:
       case Opcode::byte_array:
         return skip(number(8));
+      default:
+        return false;
+    }
+  }
+
+  bool step_text(Opcode opcode) {
+    switch (opcode) {
+      case Opcode::text_int:
+      case Opcode::text_long:
+        return push_text_integer(line());
+      case Opcode::text_float:
+        return push(parsed<double>(line()));
+      case Opcode::text_string:
+        return push_text(unquoted(line()));
+      case Opcode::text_unicode:
+        return push_text(raw_unicode_text(line()));
+      case Opcode::text_persistent_id:
+        push(line());
+        return push(PickleReference{pop(1)[0]});
+      case Opcode::text_put:
+        return store(parsed<std::uint64_t>(line()));
+      case Opcode::text_get:
+        return recall(parsed<std::uint64_t>(line()));
       default:
         return false;
     }
@@ -202,8 +236,7 @@ class Machine {
       case Opcode::new_object_with_keywords:
         return push_call(pop(3));
       case Opcode::build:
-        pop(1);
-        return top() != nullptr;  // an object's state is of no interest
+        return build(pop(1)[0]);
       case Opcode::persistent_id:
         return push(PickleReference{pop(1)[0]});
       case Opcode::stop:
@@ -251,6 +284,30 @@ class Machine {
     std::string out;
     for (char byte = take(1)[0]; byte != '\n'; byte = take(1)[0]) out += byte;
     return out;
+  }
+
+  template <class Number>
+  Number parsed(const std::string& text) const {
+    Number number{};
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+    if (error != std::errc() || end != text.data() + text.size()) fail("a number is not one");
+    return number;
+  }
+
+  // Protocol 0 has its booleans as these two numbers.
+  bool push_text_integer(std::string text) {
+    if (text == "00" || text == "01") return push(text == "01");
+    if (text.ends_with('L')) text.pop_back();
+    std::int64_t number = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+    if (end != text.data() + text.size() || error == std::errc::invalid_argument) fail("a number is not one");
+    if (error == std::errc::result_out_of_range) return push(PickleOther{});
+    return push(number);
+  }
+
+  bool push_text(std::optional<std::string> text) {
+    if (!text) fail("a text is not one");
+    return push(*std::move(text));
   }
 
   // Two's complement of any width.
@@ -317,6 +374,12 @@ class Machine {
     return true;
   }
 
+  // A state may change what a call makes; that of a container, its attributes, does not.
+  bool build(const PickleValue* state) {
+    if (auto* call = std::get_if<PickleCall>(&top()->content)) call->state = state;
+    return true;
+  }
+
   bool set_items(const std::vector<const PickleValue*>& items) {
     if (items.size() % 2 != 0) fail("a dict has a key without a value");
     if (auto* dict = std::get_if<PickleDict>(&top()->content)) {
@@ -347,14 +410,14 @@ class Machine {
     const auto* global = parts[0]->as<PickleGlobal>();
     const auto* arguments = parts[1]->as<PickleSequence>();
     if (global == nullptr || global->name != "collections.OrderedDict" || arguments == nullptr) {
-      return push(PickleCall{parts[0], parts[1]});
+      return push(PickleCall{.callee = parts[0], .arguments = parts[1]});
     }
     return push_dict(arguments->items.empty() ? std::vector<const PickleValue*>()
                                               : flattened(*arguments->items[0]));
   }
 
   // Python 2 gives an OrderedDict its items as a list of pairs.
-  std::vector<const PickleValue*> flattened(const PickleValue& value) const {
+  std::vector<const PickleValue*> flattened(const PickleValue& value) {
     std::vector<const PickleValue*> items;
     if (const auto* pairs = value.as<PickleSequence>()) {
       for (const PickleValue* pair : pairs->items) {
@@ -362,6 +425,9 @@ class Machine {
         if (parts == nullptr || parts->items.size() != 2) fail("an OrderedDict is made of other than pairs");
         items.insert(items.end(), parts->items.begin(), parts->items.end());
       }
+      // Each pair took bytes of the pickle; the same ones over and over would fill the memory.
+      copied_ += pairs->items.size();
+      if (copied_ > bytes_.size()) fail("it makes too many dicts of the same list");
     }
     return items;
   }
@@ -369,6 +435,7 @@ class Machine {
   std::span<const char> bytes_;
   const std::string& source_;
   std::size_t position_ = 0;
+  std::size_t copied_ = 0;  // pairs of lists that dicts were made of
   std::vector<PickleValue*> stack_;
   std::vector<std::size_t> marks_;  // sizes of the stack
   std::map<std::uint64_t, PickleValue*> memory_;
@@ -378,10 +445,11 @@ class Machine {
 }  // namespace
 
 const PickleValue* PickleDict::find(std::string_view name) const {
+  const PickleValue* found = nullptr;
   for (const auto& [key, value] : items) {
-    if (const auto* text = key->as<std::string>(); text != nullptr && *text == name) return value;
+    if (const auto* text = key->as<std::string>(); text != nullptr && *text == name) found = value;
   }
-  return nullptr;
+  return found;
 }
 
 Pickle read_pickle(std::span<const char> bytes, const std::string& source) {

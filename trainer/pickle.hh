@@ -23,7 +23,7 @@ struct PickleSequence {  // a tuple, list or set
 struct PickleDict {  // also an OrderedDict
   std::vector<std::pair<const PickleValue*, const PickleValue*>> items;
 
-  // The value under a name, or nullptr.
+  // The value under a name, or nullptr; of several the last, as in Python.
   const PickleValue* find(std::string_view name) const;
 };
 
@@ -34,6 +34,7 @@ struct PickleGlobal {  // a function or class
 struct PickleCall {
   const PickleValue* callee;
   const PickleValue* arguments;
+  const PickleValue* state = nullptr;  // what the result is told to take on, if anything
 };
 
 struct PickleReference {  // to what the file keeps outside the pickle

@@ -9,31 +9,51 @@
 #include "trainer/input_file.hh"
 #include "trainer/pytorch_file.hh"
 #include "trainer/safetensors.hh"
+#include "trainer/weight_names.hh"
 
 namespace thinpipe::trainer {
 namespace {
 
 constexpr std::string_view parallel_prefix = "module.";
 
-TensorMap read_any(const std::string& path) {
-  const std::string beginning = InputFile(path).beginning(9);
-  if (is_pytorch_file(beginning)) return read_pytorch_file(path);
-  // After the header's length comes the header, a JSON object.
-  if (path.ends_with(".safetensors") || (beginning.size() == 9 && beginning[8] == '{')) {
-    return read_safetensors(path);
-  }
-  throw Error(path +
-              " is damaged or not a file of tensors: it is neither a safetensors file nor one that "
-              "torch.save wrote");
+// What a file begins with, for a reader who wonders what it is: "7b 22 61".
+std::string show(std::string_view beginning) {
+  std::vector<std::string> bytes;
+  for (const char byte : beginning.substr(0, 8))
+    bytes.push_back(fmt::format("{:02x}", static_cast<std::uint8_t>(byte)));
+  return bytes.empty() ? "it is empty" : fmt::format("it begins with the bytes {}", fmt::join(bytes, " "));
 }
 
-TensorMap without_parallel_prefix(TensorMap tensors) {
-  const bool all = std::all_of(tensors.begin(), tensors.end(),
-                               [](const auto& item) { return item.first.starts_with(parallel_prefix); });
-  if (!all) return tensors;
+FoundTensors read_any(const std::string& path) {
+  const std::string beginning = InputFile(path).beginning(beginning_bytes);
+  if (is_pytorch_file(beginning)) return read_pytorch_file(path);
+  // After the header's length comes the header, a JSON object.
+  if (path.ends_with(".safetensors") || (beginning.size() > 8 && beginning[8] == '{')) {
+    return {read_safetensors(path), ""};
+  }
+  throw Error(fmt::format(
+      "{} is damaged or not a file of tensors: it begins neither as safetensors files do nor as those of "
+      "torch.save, zip archives or pickles with a number of their own; {}",
+      path, show(beginning)));
+}
+
+TensorMap without_prefixes(TensorMap tensors, const std::string& path) {
   TensorMap stripped;
-  for (const auto& [name, tensor] : tensors) stripped[name.substr(parallel_prefix.size())] = tensor;
-  return stripped;
+  for (const auto& [name, tensor] : tensors) {
+    const std::string own_name = without_wrappers(name);
+    if (!stripped.emplace(own_name, tensor).second) {
+      throw Error(fmt::format(
+          "{} holds the tensor \"{}\" twice, with and without a wrapper of torch.compile: save the one "
+          "that is meant alone",
+          path, own_name));
+    }
+  }
+  const bool all = std::all_of(stripped.begin(), stripped.end(),
+                               [](const auto& item) { return item.first.starts_with(parallel_prefix); });
+  if (!all) return stripped;
+  TensorMap bare;
+  for (const auto& [name, tensor] : stripped) bare[name.substr(parallel_prefix.size())] = tensor;
+  return bare;
 }
 
 }  // namespace
@@ -51,9 +71,14 @@ void save_tensors(const TensorMap& tensors, const std::string& path) {
 }
 
 TensorMap load_tensors(const std::string& path) {
-  TensorMap tensors = read_any(path);
-  if (tensors.empty()) throw Error(path + " holds no tensors");
-  return without_parallel_prefix(std::move(tensors));
+  return load_found_tensors(path).tensors;
+}
+
+FoundTensors load_found_tensors(const std::string& path) {
+  FoundTensors found = read_any(path);
+  if (found.tensors.empty()) throw Error(path + " holds no tensors");
+  found.tensors = without_prefixes(std::move(found.tensors), path);
+  return found;
 }
 
 torch::Tensor expect_tensor(const TensorMap& tensors, const std::string& name, const torch::Tensor& like,

@@ -13,10 +13,16 @@ using TensorMap = std::map<std::string, torch::Tensor>;
 // .pt, .pth or .bin for PyTorch's. Throws SystemError or Error naming the path.
 void save_tensors(const TensorMap& tensors, const std::string& path);
 
-// The format goes by the file's content. Names that all begin with "module.", as DistributedDataParallel
-// makes them, lose it. Throws Error naming the path when the file is missing, damaged, or holds no tensors or
-// more than named tensors.
+struct FoundTensors {
+  TensorMap tensors;
+  std::string under;  // the name of the dict that holds them in a checkpoint, "" if it is the whole file
+};
+
+// Reads a file of whatever format, which goes by its content. Names lose what torch.compile puts into them,
+// and "module.", as DistributedDataParallel makes them, if they all begin with it. Throws Error naming the
+// path when the file is missing, damaged, or holds no tensors or more than named tensors.
 TensorMap load_tensors(const std::string& path);
+FoundTensors load_found_tensors(const std::string& path);
 
 // The tensor of that name; throws Error naming `what` (a file, say) and the name when it is missing or when
 // its shape or type differs from `like`.

@@ -229,8 +229,10 @@ void TrainingLoop::enter(Pulse::Phase phase) {
 
 void TrainingLoop::agree_on_start(const TensorMap& starting_weights) {
   if (!starting_weights.empty()) {
-    load_weights(*model_, starting_weights, "starting weights",
-                 WeightRules{.head = model_->head(), .new_head = starts_with_new_head(config_)});
+    const WeightRules rules{.head = model_->head(), .new_head = starts_with_new_head(config_)};
+    for (const std::string& note : load_weights(*model_, starting_weights, "starting weights", rules)) {
+      spdlog::info(note);
+    }
   }
   check_parameters_agree(*model_, *collective_);
 }

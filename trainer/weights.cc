@@ -4,16 +4,47 @@
 #include <fmt/ranges.h>
 
 #include "harness/support/exception.hh"
+#include "trainer/weight_names.hh"
 
 namespace thinpipe::trainer {
 namespace {
 
-constexpr std::size_t listed_at_most = 20;
+constexpr std::size_t listed_at_most = 10;  // of each kind
+
+// What does not fit, of one kind: the first few in full, and how many there are.
+class Problems {
+ public:
+  explicit Problems(std::string more) : more_(std::move(more)) {}
+
+  void add(std::string problem) {
+    if (count_++ < listed_at_most) listed_ += "\n  " + std::move(problem);
+  }
+
+  std::size_t count() const { return count_; }
+
+  std::string list() const {
+    return count_ > listed_at_most
+               ? fmt::format("{}\n  and {} more {}", listed_, count_ - listed_at_most, more_)
+               : listed_;
+  }
+
+ private:
+  std::string more_;  // what those are that are not listed
+  std::size_t count_ = 0;
+  std::string listed_;
+};
+
+std::set<std::string> names_of(const TensorMap& tensors) {
+  std::set<std::string> names;
+  for (const auto& [name, tensor] : tensors) names.insert(name);
+  return names;
+}
 
 // Compares a model's tensors with a file's, and remembers what it finds.
 class Comparison {
  public:
   Comparison(const TensorMap& need, const TensorMap& have, const WeightRules& rules) : rules_(rules) {
+    names_ = find_prefix(names_needed(need), names_of(have));
     for (const auto& [name, tensor] : need) {
       if (in_head(name) && rules.new_head) {
         ++left_in_head_;
@@ -21,22 +52,32 @@ class Comparison {
         compare(name, tensor, have);
       }
     }
-    for (const auto& [name, tensor] : have) {
-      if (!need.contains(name) && !(in_head(name) && rules.new_head)) {
-        add_problem(name, fmt::format("{}: the model has no such tensor; the file has {}", name,
-                                      describe_tensor(tensor)));
+    for (const auto& [full_name, tensor] : have) {
+      if (!full_name.starts_with(names_.prefix)) {
+        besides_.push_back(full_name);
+        continue;
       }
+      const std::string name = full_name.substr(names_.prefix.size());
+      if (need.contains(name) || (in_head(name) && rules.new_head)) continue;
+      note_problem_at(name);
+      unknown_.add(fmt::format("{}: the model has no such tensor; the file has {}", full_name,
+                               describe_tensor(tensor)));
     }
   }
 
+  // By their names in the model; the file has them after its prefix.
   const std::vector<std::string>& fitting() const { return fitting_; }
+  const std::string& prefix() const { return names_.prefix; }
 
   void throw_if_unfit(const std::string& source) const {
-    if (problems_.empty()) return;
+    if (problems() == 0) return;
     std::string message = fmt::format("{} does not fit the model:", source);
-    for (std::size_t i = 0; i < problems_.size() && i < listed_at_most; ++i) message += "\n  " + problems_[i];
-    if (problems_.size() > listed_at_most) {
-      message += fmt::format("\n  and {} more", problems_.size() - listed_at_most);
+    // Each kind has its own lines, so that the names of both sides can be seen.
+    for (const Problems* kind : {&unlike_, &missing_, &unknown_}) message += kind->list();
+    if (!names_.alternatives.empty()) {
+      message += fmt::format(
+          "\nThe model's names come after each of \"{}\" in the file: save those alone that are meant",
+          fmt::join(names_.alternatives, "\", \""));
     }
     if (only_in_head_) {
       message += fmt::format(
@@ -49,6 +90,17 @@ class Comparison {
 
   std::vector<std::string> notes(const std::string& source) const {
     std::vector<std::string> out;
+    if (!names_.prefix.empty()) {
+      out.push_back(fmt::format("{}: the model's tensors are those whose names begin with \"{}\"", source,
+                                names_.prefix));
+    }
+    if (!besides_.empty()) {
+      const std::size_t listed = std::min(besides_.size(), listed_at_most);
+      out.push_back(fmt::format(
+          "{}: {} other tensors are left alone: {}{}", source, besides_.size(),
+          fmt::join(besides_.begin(), besides_.begin() + static_cast<std::ptrdiff_t>(listed), ", "),
+          besides_.size() > listed ? ", …" : ""));
+    }
     for (const auto& [change, count] : conversions_) {
       out.push_back(fmt::format("{}: {} tensors converted from {}", source, count, change));
     }
@@ -68,10 +120,11 @@ class Comparison {
   }
 
   void compare(const std::string& name, const torch::Tensor& tensor, const TensorMap& have) {
-    const auto found = have.find(name);
+    const auto found = have.find(names_.prefix + name);
     if (found == have.end()) {
       if (tensor.is_floating_point()) {
-        add_problem(name, fmt::format("{}: missing; the model needs {}", name, describe_tensor(tensor)));
+        note_problem_at(name);
+        missing_.add(fmt::format("{}: missing; the model needs {}", name, describe_tensor(tensor)));
       } else {
         uncounted_.push_back(name);
       }
@@ -81,8 +134,9 @@ class Comparison {
     const bool same_type = tensor.scalar_type() == other.scalar_type();
     const bool convertible = tensor.is_floating_point() && other.is_floating_point();
     if (tensor.sizes() != other.sizes() || !(same_type || convertible)) {
-      add_problem(name, fmt::format("{}: the file has {}, the model needs {}", name, describe_tensor(other),
-                                    describe_tensor(tensor)));
+      note_problem_at(name);
+      unlike_.add(fmt::format("{}: the file has {}, the model needs {}", found->first, describe_tensor(other),
+                              describe_tensor(tensor)));
       return;
     }
     if (!same_type) {
@@ -92,14 +146,28 @@ class Comparison {
     fitting_.push_back(name);
   }
 
-  void add_problem(const std::string& name, std::string problem) {
-    only_in_head_ = (problems_.empty() || only_in_head_) && in_head(name);
-    problems_.push_back(std::move(problem));
+  // Of which the file must have most: a new head takes nothing from it.
+  std::set<std::string> names_needed(const TensorMap& need) const {
+    std::set<std::string> names;
+    for (const auto& [name, tensor] : need) {
+      if (!(in_head(name) && rules_.new_head)) names.insert(name);
+    }
+    return names;
+  }
+
+  std::size_t problems() const { return unlike_.count() + missing_.count() + unknown_.count(); }
+
+  void note_problem_at(const std::string& name) {
+    only_in_head_ = (problems() == 0 || only_in_head_) && in_head(name);
   }
 
   const WeightRules& rules_;
   std::vector<std::string> fitting_;
-  std::vector<std::string> problems_;
+  NamePrefix names_;
+  Problems unlike_{"of another shape or type"};
+  Problems missing_{"that the file lacks"};
+  Problems unknown_{"that the model lacks"};
+  std::vector<std::string> besides_;  // what does not begin with the prefix
   bool only_in_head_ = false;
   std::map<std::string, int> conversions_;  // "Half to Float": tensors
   std::vector<std::string> uncounted_;
@@ -128,7 +196,8 @@ std::vector<std::string> load_weights(torch::nn::Module& model, const TensorMap&
   TensorMap weights = weights_of(model);
   const Comparison comparison(weights, tensors, rules);
   comparison.throw_if_unfit(source);
-  for (const std::string& name : comparison.fitting()) weights.at(name).copy_(tensors.at(name));
+  for (const std::string& name : comparison.fitting())
+    weights.at(name).copy_(tensors.at(comparison.prefix() + name));
   return comparison.notes(source);
 }
 

@@ -11,6 +11,7 @@
 #include "trainer/collectives/nccl/nccl_group.hh"
 #include "trainer/content_hash.hh"
 #include "trainer/heartbeat.hh"
+#include "trainer/library_error.hh"
 #include "trainer/parents.hh"
 #include "trainer/process.hh"
 #include "trainer/training_setup.hh"
@@ -81,7 +82,7 @@ WorkerFile read_worker_file(const std::string& path) {
 
 void report_failure(const EventSink& events, int rank, const std::exception& error) {
   spdlog::error("{}: {}", kind_of(error), error.what());
-  events({{"event", "failed"}, {"rank", rank}, {"kind", kind_of(error)}, {"message", error.what()}});
+  events({{"event", "failed"}, {"rank", rank}, {"kind", kind_of(error)}, {"message", message_of(error)}});
 }
 
 bool work(const WorkerFile& worker, const EventSink& events,

@@ -32,6 +32,7 @@
 #include "trainer/collectives/local_address.hh"
 #include "trainer/collectives/reduce_function.hh"
 #include "trainer/collectives/sigpipe_block.hh"
+#include "trainer/library_error.hh"
 
 namespace thinpipe::trainer {
 
@@ -108,7 +109,7 @@ void GlooCollective::attempt(const std::string& call, const std::function<void()
   try {
     operation();
   } catch (const std::exception& error) {
-    failure_ = error.what();
+    failure_ = message_of(error);
   }
   if (failure_.empty()) return;
   if (context_) context_->closeConnections();

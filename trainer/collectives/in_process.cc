@@ -17,6 +17,7 @@
 #include "trainer/collectives/pipelined.hh"
 #include "trainer/collectives/reduce_function.hh"
 #include "trainer/collectives/tree_sums.hh"
+#include "trainer/library_error.hh"
 #include "trainer/tensor_span.hh"
 
 namespace thinpipe::trainer {
@@ -268,7 +269,7 @@ class InProcessGroup::Member : public Collective {
       state_->contributions[rank_] = {};
     } catch (const std::exception& error) {
       // Its contribution stays: others may be reading it.
-      state_->abort(fmt::format("rank {} failed: {}", rank_, error.what()), rank_);
+      state_->abort(fmt::format("rank {} failed: {}", rank_, message_of(error)), rank_);
       throw;
     }
   }

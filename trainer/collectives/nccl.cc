@@ -15,6 +15,7 @@
 #include "trainer/collectives/pipelined.hh"
 #include "trainer/collectives/reduce_function.hh"
 #include "trainer/collectives/tree_plan.hh"
+#include "trainer/library_error.hh"
 
 namespace thinpipe::trainer {
 namespace {
@@ -134,7 +135,7 @@ class NcclCollective : public Collective {
       operation();
       group_->finish(timeout_s_);
     } catch (const std::exception& error) {
-      failure_ = error.what();
+      failure_ = message_of(error);
     }
     if (failure_.empty()) return;
     group_->abort();

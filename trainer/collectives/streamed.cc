@@ -7,6 +7,7 @@
 #include "trainer/collectives/arguments.hh"
 #include "trainer/collectives/peer_connections.hh"
 #include "trainer/collectives/reduce_function.hh"
+#include "trainer/library_error.hh"
 
 namespace thinpipe::trainer {
 
@@ -26,7 +27,7 @@ void StreamedCollective::attempt(const std::string& call, const std::function<vo
   try {
     operation();
   } catch (const std::exception& error) {
-    failure_ = error.what();
+    failure_ = message_of(error);
   }
   if (failure_.empty()) return;
   peers_.clear();

@@ -94,6 +94,16 @@ INSTANTIATE_TEST_SUITE_P(
              "343026279"
              "9429652e",
              everything + "other, []]"},
+        Case{
+            "protocol0",
+            "286c70300a56fc0a70310a612849300a492d320a493330300a4937303030300a4c313039393531313632373737364c0a"
+            "4c2d313039393531313632373737364c0a4c313138303539313632303731373431313330333432344c0a7470320a6146"
+            "312e350a614e614930310a614930300a612e",
+            "[\"ü\", [0, -2, 300, 70000, 1099511627776, -1099511627776, other], 1.500000, other, True, "
+            "False]"},
+        Case{"protocol1", "5d710028580100000061710158010000006271024b01652e", "[\"a\", \"b\", 1]"},
+        Case{"persistent_text", "5028312c2032290a2e", "@\"(1, 2)\""},
+        Case{"python2_text", "53276974205c2773205c783431270a2e", "\"it 's A\""},
         Case{"ordered_dict",
              "800263636f6c6c656374696f6e730a4f726465726564446963740a7100295271012858010000006171024b015801000"
              "0006271034b"
@@ -137,8 +147,40 @@ TEST(Pickle, RefusesWhatCannotBe) {
   EXPECT_THAT(refusal("}(K\x01u."), HasSubstr("a key without a value"));
   EXPECT_THAT(refusal("K\x01(R."), HasSubstr("takes more from its stack"));  // not across a mark
   EXPECT_THAT(refusal("K\x01K\x02\x93."), HasSubstr("a function has no name"));
-  EXPECT_THAT(refusal("S'text'\n."), AllOf(HasSubstr("opcode 0x53"), HasSubstr("byte 1")));
+  EXPECT_THAT(refusal("i."), AllOf(HasSubstr("opcode 0x69"), HasSubstr("byte 1")));
   EXPECT_THAT(refusal(std::string("\x8d\xff\xff\xff\xff\xff\xff\xff\xff.", 10)), HasSubstr("ends too early"));
+}
+
+TEST(Pickle, RefusesTextsThatAreNone) {
+  EXPECT_THAT(refusal("S'text\n."), HasSubstr("a text is not one"));
+  EXPECT_THAT(refusal("V\\u12\n."), HasSubstr("a text is not one"));
+  EXPECT_THAT(refusal("V\\ud800\n."), HasSubstr("a text is not one"));
+  EXPECT_THAT(refusal("I1x\n."), HasSubstr("a number is not one"));
+  EXPECT_THAT(refusal("L\n."), HasSubstr("a number is not one"));
+  EXPECT_THAT(refusal("F1.5.\n."), HasSubstr("a number is not one"));
+  EXPECT_THAT(refusal("gx\n."), HasSubstr("a number is not one"));
+  EXPECT_THAT(refusal("I1"), HasSubstr("ends too early"));
+}
+
+// The same pairs for each of many dicts: memory must not grow beyond the file's size.
+TEST(Pickle, RefusesManyDictsOfOneList) {
+  std::string bytes = "](";
+  for (int i = 0; i < 100; ++i) bytes += "K\x01K\x02\x86";
+  bytes +=
+      "eq\x01"
+      "0(";
+  for (int i = 0; i < 100; ++i) bytes += "ccollections\nOrderedDict\nh\x01\x85R";
+  EXPECT_THAT(refusal(bytes + "l."), HasSubstr("too many dicts of the same list"));
+}
+
+TEST(Pickle, KeepsTheStateThatACallIsGiven) {
+  const Pickle pickle = read_pickle(std::string("capp\nNet\n)RK\x07"
+                                                "b."),
+                                    "x.pt");
+  const auto* call = pickle.root->as<PickleCall>();
+  ASSERT_NE(call, nullptr);
+  ASSERT_NE(call->state, nullptr);
+  EXPECT_EQ(print(*call->state), "7");
 }
 
 // A list that holds itself: nothing leaks, nothing loops.

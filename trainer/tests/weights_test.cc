@@ -73,14 +73,56 @@ TEST(LoadWeights, ListsAllThatDoesNotFitAndCopiesNothing) {
             "  extra: the model has no such tensor; the file has Half [2, 2]");
 }
 
-TEST(LoadWeights, ListsAtMostTwenty) {
+// Names of both sides, however many of one there are.
+TEST(LoadWeights, ListsAtMostTenOfEachKind) {
   TensorMap weights = weights_for();
-  for (int i = 10; i < 30; ++i) weights["extra" + std::to_string(i)] = torch::zeros({1});
-  EXPECT_THAT(refusal(weights), AllOf(HasSubstr("extra29"), Not(HasSubstr("more"))));
-  weights["extra30"] = torch::zeros({1});
-  weights["extra31"] = torch::zeros({1});
+  weights.erase("norm.weight");
+  for (int i = 10; i < 20; ++i) weights["extra" + std::to_string(i)] = torch::zeros({1});
+  EXPECT_THAT(refusal(weights), AllOf(HasSubstr("extra19"), Not(HasSubstr("more"))));
+  weights["extra20"] = torch::zeros({1});
+  weights["extra21"] = torch::zeros({1});
   EXPECT_THAT(refusal(weights),
-              AllOf(HasSubstr("extra29"), Not(HasSubstr("extra30")), EndsWith("\n  and 2 more")));
+              AllOf(HasSubstr("norm.weight: missing"), HasSubstr("extra19"), Not(HasSubstr("extra20")),
+                    EndsWith("\n  and 2 more that the model lacks")));
+}
+
+TensorMap after(const TensorMap& tensors, const std::string& prefix) {
+  TensorMap out;
+  for (const auto& [name, tensor] : tensors) out[prefix + name] = tensor;
+  return out;
+}
+
+TEST(LoadWeights, FindsTheModelAfterTheNamesOfWrappers) {
+  for (const std::string prefix : {"module.", "model.", "net.backbone.", "ema_model.module."}) {
+    TensorMap weights = after(weights_for(), prefix);
+    weights["n_averaged"] = torch::zeros({});
+    weights["criterion.weight"] = torch::zeros({10});
+    Network network;
+    EXPECT_THAT(load_weights(network, weights, "w.pt"),
+                ElementsAre("w.pt: the model's tensors are those whose names begin with \"" + prefix + '"',
+                            "w.pt: 2 other tensors are left alone: criterion.weight, n_averaged"));
+    EXPECT_TRUE(weights_of(network).at("fc.weight").equal(weights.at(prefix + "fc.weight")));
+  }
+}
+
+TEST(LoadWeights, ShowsTheFilesNamesAfterAPrefix) {
+  TensorMap weights = after(weights_for(1000), "model.");
+  weights["model.extra"] = torch::zeros({1});
+  EXPECT_EQ(refusal(weights),
+            "w.pt does not fit the model:\n"
+            "  model.fc.bias: the file has Float [1000], the model needs Float [10]\n"
+            "  model.fc.weight: the file has Float [1000, 3], the model needs Float [10, 3]\n"
+            "  model.extra: the model has no such tensor; the file has Float [1]");
+  weights.erase("model.extra");
+  EXPECT_EQ(refusal(weights, {.head = "fc", .new_head = true}), "accepted");
+}
+
+TEST(LoadWeights, ChoosesNoneOfTwoModels) {
+  TensorMap weights = after(weights_for(), "model.");
+  weights.merge(after(weights_for(), "ema."));
+  EXPECT_THAT(refusal(weights),
+              AllOf(HasSubstr("come after each of \"ema.\", \"model.\""), HasSubstr("fc.weight: missing"),
+                    HasSubstr("ema.fc.weight: the model has no")));
 }
 
 class Precisions : public ::testing::TestWithParam<torch::ScalarType> {};

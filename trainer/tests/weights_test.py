@@ -95,6 +95,7 @@ def checkpoints():
     rest = {"epoch": 3, "loss": 0.25, "best": np.float64(0.9), "optimizer": optimiser.state_dict(),
             "args": argparse.Namespace(lr=0.1)}  # fmt: skip
     parallel = nn.DataParallel(network).state_dict()
+    compiled = {f"_orig_mod.{name}": tensor for name, tensor in state.items()}  # torch.compile(network).state_dict()
     legacy = {"_use_new_zipfile_serialization": False}
     return {
         "state_dict": (state, {}, state),
@@ -108,7 +109,13 @@ def checkpoints():
         "wrapped as model_state_dict": ({**rest, "model_state_dict": state}, {}, state),
         "parallel": (parallel, {}, state),
         "wrapped and parallel": ({"state_dict": parallel}, {}, state),
+        "wrapped as net": ({**rest, "acc": 93.1, "best": torch.tensor(0.9), "net": state}, {}, state),
+        "wrapped twice": ({"checkpoint": {"weights": state}, **rest}, {}, state),
+        "compiled": (compiled, {}, state),
+        "compiled and parallel": ({f"module.{name}": tensor for name, tensor in compiled.items()}, {}, state),
         "legacy": (state, legacy, state),
+        **{f"legacy protocol {i}": (state, {**legacy, "pickle_protocol": i}, state) for i in range(6)},
+        **{f"protocol {i}": (state, {"pickle_protocol": i}, state) for i in (0, 1, 3)},
         "legacy unusual": (unusual_tensors(), legacy, unusual_tensors()),
         "legacy wrapped": ({**rest, "state_dict": state}, legacy, state),
     }
@@ -122,9 +129,15 @@ def refused():
         "list": (lambda path: torch.save([torch.ones(1)], path), "does not hold a dict of tensors"),
         "TorchScript": (lambda path: torch.jit.script(nn.Linear(1, 1)).save(str(path)), "is a TorchScript program"),
         "two dicts": (
-            lambda path: torch.save({"model": network.state_dict(), "state_dict": {}}, path),
-            'holds both "state_dict" and "model"',
+            lambda path: torch.save({"model": network.state_dict(), "net": network.state_dict()}, path),
+            "holds several dicts of tensors",
         ),
+        "averages": (
+            lambda path: torch.save({"model": network.state_dict(), "model_ema": make_network().state_dict()}, path),
+            '"model" (9 tensors), "model_ema" (9 tensors)',
+        ),
+        "no dict": (lambda path: torch.save({"net": network, "acc": 0.5}, path), '"acc" (a number)'),
+        "expanded": (lambda path: torch.save({"w": torch.zeros(1).expand(10**6, 10**6)}, path), '"w" of shape'),
         "a number": (lambda path: torch.save({"a": torch.ones(1), "b": 3}, path), '"b" is not a tensor'),
         "complex": (lambda path: torch.save({"a": torch.ones(1) * 1j}, path), "torch.ComplexFloatStorage"),
         "nothing": (lambda path: torch.save({}, path), "holds no tensors"),

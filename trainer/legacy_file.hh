@@ -1,0 +1,24 @@
+// The layout of what torch.save wrote before PyTorch 1.6: five pickles (a magic number, the version, the
+// machine, the object, the keys of the storages), then for each key the number of elements, int64, and the
+// elements. Without LibTorch, so that it can be fuzzed.
+#pragma once
+
+#include <map>
+#include <span>
+
+#include "trainer/state_dict_index.hh"
+
+namespace thinpipe::trainer {
+
+// Whether a file that begins so is of this format, in whatever protocol of pickles. Some 40 bytes suffice.
+bool begins_as_legacy_file(std::string_view beginning);
+
+struct LegacyFile {
+  StateDictIndex index;
+  std::map<std::string, std::span<const char>> elements;  // by the key of their storage
+};
+
+// The elements are parts of `bytes`. Throws Error naming the path and what is damaged or unsupported.
+LegacyFile read_legacy_file(std::span<const char> bytes, const std::string& path);
+
+}  // namespace thinpipe::trainer

@@ -1,0 +1,28 @@
+// The literals of Python's text pickles, protocols 0 and 1: a line each.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace thinpipe::trainer {
+
+// Returns the text of a string literal, as 'it\'s' or "a\x41"; nullopt if it is none.
+std::optional<std::string> unquoted(std::string_view literal);
+
+// Returns the UTF-8 text of Python's encoding raw-unicode-escape: Latin-1 and \uXXXX or \UXXXXXXXX. nullopt
+// if an escape is cut short or is no character.
+std::optional<std::string> raw_unicode_text(std::string_view line);
+
+// The storage that a text pickle refers to: "('storage', <class 'torch.FloatStorage'>, '0', 'cpu', 4)".
+struct StorageText {
+  std::string storage_class;  // "torch.FloatStorage"
+  std::string key;
+  std::int64_t elements = 0;
+};
+
+// nullopt if the text is none, or names a part of another storage.
+std::optional<StorageText> read_storage_text(std::string_view text);
+
+}  // namespace thinpipe::trainer
