@@ -13,7 +13,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from comparison import Comparison, Panel, check_comparable
-from figure import add_origin, method_styles, name_of, new_figure, parser_of, state_of, write_figure
+from figure import add_origin, legend_label, method_styles, name_of, new_figure, parser_of, state_of, write_figure
 from heat_map import at, axis_values, check_axes
 from load import InputError
 from speedup import baseline_runs, pairs_of
@@ -90,7 +90,7 @@ def draw_panel(
         left = [group - GROUP_WIDTH / 2 + (place + 0.5) * width for group in range(len(caps))]
         bars = [bar_of(at(runs, {CAPS: cap}), method, cap) for cap in caps]
         heights = [0.0 if math.isnan(bar.ratio) else bar.ratio for bar in bars]
-        axes.bar(left, heights, width=0.92 * width, color=styles[method]["color"], label=method)
+        axes.bar(left, heights, width=0.92 * width, color=styles[method]["color"], label=legend_label(method))
         for x, bar in zip(left, bars):
             annotate(axes, x, bar)
     axes.axhline(1.0, color="0.35", linewidth=0.7, zorder=1.5)

@@ -165,9 +165,15 @@ def method_styles(methods: Sequence[str]) -> dict[str, dict[str, str]]:
     }
 
 
+def legend_label(label: str) -> str:
+    """The label as a legend shows it: matplotlib leaves out those that begin with "_", unless something invisible
+    stands before that."""
+    return f"\u200b{label}" if label.startswith("_") else label
+
+
 def name_of(method: str, runs: pd.DataFrame) -> str:
     """The method's name as shown, marked where the emulation of any of its runs was not what was asked."""
-    return method + (DEGRADED_MARK if (runs["fidelity.verdict"] == "degraded").any() else "")
+    return legend_label(method) + (DEGRADED_MARK if (runs["fidelity.verdict"] == "degraded").any() else "")
 
 
 def state_of(runs: pd.DataFrame) -> str:

@@ -35,6 +35,14 @@ class TimeToAccuracyTest(FigureTest):
             dense.get_ydata().tolist(), [point["test_accuracy"] for point in records[0]["curve"][1:]]
         )
 
+    def test_labels_are_shown_as_they_are_written(self) -> None:
+        for label in ("_hidden", "$5 and $6"):
+            record = make_record("fp16", labels={"method": label})
+            figure = time_to_accuracy.draw(self.compared(make_record("dense"), record))
+            texts = [text for text in figure.axes[0].get_legend().get_texts() if label in text.get_text()]
+            self.assertEqual(len(texts), 1, legend_texts(figure))
+            self.assertFalse(texts[0].get_parse_math())
+
     def test_stars_stand_where_the_target_is_reached_and_nowhere_else(self) -> None:
         record = make_record("dense")
         figure = time_to_accuracy.draw(self.compared(record, make_record("topk 0.01")))
