@@ -8,6 +8,7 @@ from __future__ import annotations
 import difflib
 import json
 import math
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Callable, Iterator
@@ -87,9 +88,19 @@ class Results:
 
 
 def load(directory: Path | str) -> Results:
-    """Read the records of the experiment in `directory`; an InputError names the first broken one."""
+    """Read the records of the experiment in `directory`. A broken one is named on standard error and left out; if all
+    are broken, an InputError names the first."""
     directory = Path(directory)
-    records = [read_record(path) for path in record_files(directory)]
+    records, broken = [], []
+    for path in record_files(directory):
+        try:
+            records.append(read_record(path))
+        except InputError as error:
+            broken.append(error)
+    if not records:
+        raise broken[0]
+    for error in broken:
+        print(f"left out: {error}", file=sys.stderr)
     current, superseded = newest_of_each_label(records)
     runs = pd.json_normalize([flat_part(record) for record in current], sep=".")
     runs = runs.reindex(columns=[*runs.columns, *(name for name in RUN_COLUMNS if name not in runs.columns)])

@@ -1,3 +1,5 @@
+import contextlib
+import io
 import math
 import tempfile
 import unittest
@@ -86,7 +88,7 @@ class LoadTest(unittest.TestCase):
 
     def test_truncated_json_is_named(self) -> None:
         record = make_record("fp16")
-        write(self.directory, make_record("dense"), record)
+        write(self.directory, record)
         broken = self.directory / record["run_id"] / "run.json"
         broken.write_text(broken.read_text()[:500])
         self.assert_refused(rf"{record['run_id']}/run\.json: is not a whole JSON document")
@@ -179,6 +181,15 @@ class LoadTest(unittest.TestCase):
         results = load(write(self.directory, record))
         self.assertEqual(results.runs.method.tolist(), ["0.5, 1 Gbit/s"])
         self.assertEqual(results.runs.other_axes.tolist(), [{}])
+
+    def test_one_broken_record_hides_no_other(self) -> None:
+        good, bad = make_record("dense"), make_record("topk 0.1")
+        del bad["curve"][1]["test_accuracy"]
+        write(self.directory, good, bad)
+        with contextlib.redirect_stderr(io.StringIO()) as errors:
+            results = load(self.directory)
+        self.assertEqual(results.runs.run_id.tolist(), [good["run_id"]])
+        self.assertRegex(errors.getvalue(), f"left out: .*{bad['run_id']}.*/curve/1/test_accuracy is missing")
 
     def assert_refused(self, message: str) -> None:
         with self.assertRaisesRegex(InputError, message):
