@@ -24,7 +24,12 @@ RANK = 0
 
 
 def report(event: str, /, **more) -> None:
-    print(json.dumps({"event": event, "rank": RANK, **more}), flush=True)
+    print(json.dumps({"event": event, "rank": RANK, **more}, allow_nan=False), flush=True)
+
+
+def finite(number: float) -> float | None:
+    """JSON has no NaN and no infinity: the protocol wants null."""
+    return number if math.isfinite(number) else None
 
 
 def fail(kind: str, message: str) -> int:
@@ -48,11 +53,16 @@ try:
 except ImportError as error:
     sys.exit(fail("input", f"{error}; install python3-torch and python3-numpy"))
 
-UNITS = {"B": 1, "kB": 1000, "MB": 1000**2, "KiB": 1024, "MiB": 1024**2, "GiB": 1024**3}
+# Those of harness/support/units.cc, in which a worker's file has all sizes.
+UNITS = {"bytes": 1, "kB": 1000, "KiB": 1024, "MB": 1000**2, "MiB": 1024**2, "GB": 1000**3, "GiB": 1024**3}
 
 
 class Refusal(Exception):
     """What a configuration asks for and this program does not do."""
+
+
+class Divergence(Exception):
+    """Training that has left the finite numbers."""
 
 
 def interface_of(address: str) -> str:
@@ -123,7 +133,7 @@ class Method:
                 # several buckets they wait for each other for ever.
                 raise Refusal(
                     f"PyTorch's powerSGD_hook over Gloo needs the gradient in one bucket; make buckets.first_size at "
-                    f"least {self.gradient_bytes} B"
+                    f"least {self.gradient_bytes} bytes"
                 )
             model.register_comm_hook(self.state, powerSGD_hook)
         elif self.name != "dense":
@@ -220,7 +230,7 @@ class Worker:
             iteration=self.iteration,
             epoch=self.iteration / self.per_epoch,
             train_time_s=self.train_time_s,
-            train_loss=self.losses[-1],
+            train_loss=finite(self.losses[-1]),
             applied=True,
             iteration_time_s=iteration_time_s,
             load_s=load_s,
@@ -249,14 +259,14 @@ class Worker:
         dist.all_reduce(sums)
         loss, correct, train_loss, steps = sums.tolist()
         if not math.isfinite(loss):
-            raise RuntimeError(f"the test loss after iteration {self.iteration} is {loss}: a lower learning rate may help")
+            raise Divergence(f"the test loss after iteration {self.iteration} is {loss}: a lower learning rate may help")
         if self.rank == 0:
             report(
                 "evaluation",
                 iteration=self.iteration,
                 epoch=self.iteration / self.per_epoch,
                 train_time_s=self.train_time_s,
-                train_loss=train_loss / steps if steps else None,
+                train_loss=finite(train_loss / steps) if steps else None,
                 test_loss=loss / len(self.test),
                 test_accuracy=correct / len(self.test),
             )
@@ -288,6 +298,8 @@ def work(path: str) -> int:
         worker.run()
     except Refusal as refusal:
         return fail("input", str(refusal))
+    except Divergence as divergence:
+        return fail("non_finite", str(divergence))
     except Exception as error:  # whatever it is, the record says it
         return fail("internal", f"{type(error).__name__}: {error}")
     report("finished", peak_memory_bytes=1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)

@@ -70,5 +70,52 @@ TEST(PyTorchTrainer, RefusesWhatItDoesNotDo) {
             "pytorch-ddp neither slows down (worker_events) nor makes checkpoints (on_worker_failure)");
 }
 
+Json short_training(const Json& more) {
+  Json base = {{"topology", "loopback"},
+               {"workers", 2},
+               {"trainer", "pytorch-ddp"},
+               {"model", {{"name", "mlp"}, {"hidden", {16}}}},
+               {"dataset", {{"name", "fashion_mnist"}, {"train_examples", 64}, {"test_examples", 32}}},
+               {"pretraining", {{"iterations", 0}}},
+               {"training", {{"batch_size_per_worker", 16}}}};
+  base.update(more);
+  return base;
+}
+
+// Every unit in which a configuration may come, normalised.
+TEST(PyTorchTrainer, ReadsSizesInTheUnitsOfConfigurations) {
+  if (!python_has_torch()) GTEST_SKIP() << "/usr/bin/python3 has no torch; install python3-torch";
+  const Program program(built_program("thinpipe-trainer"));
+  const std::string experiment = program.experiment(
+      short_training({}), {{"buckets",
+                            {{"bytes", {{"buckets", {{"first_size", "500 bytes"}}}}},
+                             {"GB", {{"buckets", {{"first_size", "1 kB"}, {"size", "1 GB"}}}}},
+                             {"KiB", {{"buckets", {{"first_size", "3 KiB"}, {"size", "7 MiB"}}}}}}}});
+  const auto ended = program.run(program.run_arguments(experiment));
+  EXPECT_EQ(ended.status.code, 0) << ended.errors;
+}
+
+TEST(PyTorchTrainer, AdvisesInTheUnitsOfConfigurations) {
+  if (!python_has_torch()) GTEST_SKIP() << "/usr/bin/python3 has no torch; install python3-torch";
+  const Program program(built_program("thinpipe-trainer"));
+  const std::string experiment = program.experiment(short_training(
+      {{"synchroniser", {{"name", "powersgd"}, {"start_step", 2}}}, {"buckets", {{"first_size", "1 kB"}}}}));
+  EXPECT_EQ(program.run(program.run_arguments(experiment)).status.code, 1);
+  const std::string message = program.record("base").at("error").at("message");
+  const std::string before = "buckets.first_size at least ";
+  const std::size_t begin = message.find(before);
+  ASSERT_NE(begin, std::string::npos) << message;
+  EXPECT_GT(parse_quantity(Quantity::size, message.substr(begin + before.size())), 1000);
+}
+
+TEST(PyTorchTrainer, ThatDivergesIsNoBrokenTrainer) {
+  if (!python_has_torch()) GTEST_SKIP() << "/usr/bin/python3 has no torch; install python3-torch";
+  const Program program(built_program("thinpipe-trainer"));
+  const std::string experiment =
+      program.experiment(short_training({{"optimiser", {{"name", "sgd"}, {"learning_rate", 1e9}}}}));
+  EXPECT_EQ(program.run(program.run_arguments(experiment)).status.code, 1);
+  EXPECT_EQ(program.record("base").at("error").at("kind"), "non_finite");
+}
+
 }  // namespace
 }  // namespace thinpipe
