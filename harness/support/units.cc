@@ -1,5 +1,6 @@
 #include "harness/support/units.hh"
 
+#include <cctype>
 #include <charconv>
 #include <cmath>
 
@@ -51,6 +52,28 @@ std::string_view example(Quantity quantity) {
   return "";
 }
 
+std::string in_small_letters(std::string_view text) {
+  std::string out(text);
+  for (char& c : out) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return out;
+}
+
+// A unit that is one letter away may be a million times smaller, as "bit/s" is from "mbit/s". Only those that
+// begin alike are meant, whatever the case, and one letter says too little.
+std::string unit_suggestion(Quantity quantity, std::string_view unknown) {
+  const std::string written = in_small_letters(unknown);
+  std::vector<std::string> alike;
+  for (const std::string& name : unit_names(quantity)) {
+    const std::string known = in_small_letters(name);
+    if (known == written)
+      return fmt::format("; did you mean \"{}\"? known: {}", name, fmt::join(unit_names(quantity), ", "));
+    if (known.front() == written.front() && written.size() > 1) alike.push_back(name);
+  }
+  std::string out = "; ";
+  if (const auto match = nearest(unknown, alike)) out = fmt::format("; did you mean \"{}\"? ", *match);
+  return fmt::format("{}known: {}", out, fmt::join(unit_names(quantity), ", "));
+}
+
 }  // namespace
 
 std::string_view base_unit(Quantity quantity) {
@@ -81,7 +104,7 @@ double parse_quantity(Quantity quantity, std::string_view text) {
     if (!std::isfinite(number * unit.factor)) throw Error(fmt::format("\"{}\" is too large", text));
     return number * unit.factor;
   }
-  throw Error(fmt::format("unknown unit \"{}\"{}", unit_name, suggestion(unit_name, unit_names(quantity))));
+  throw Error(fmt::format("unknown unit \"{}\"{}", unit_name, unit_suggestion(quantity, unit_name)));
 }
 
 std::string quantity_pattern(Quantity quantity, Range range) {

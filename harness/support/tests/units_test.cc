@@ -73,5 +73,38 @@ TEST(Units, WhatIsFormattedParsesBack) {
   }
 }
 
+// One letter in the wrong case is a million times the other unit: the one that is suggested begins alike.
+TEST(ParseQuantity, SuggestsAUnitOfTheSameSize) {
+  const auto message = [](Quantity quantity, const std::string& text) -> std::string {
+    try {
+      parse_quantity(quantity, text);
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return "accepted";
+  };
+  const auto suggested = [&](Quantity quantity, const std::string& unit) -> std::string {
+    const std::string text = message(quantity, "1 " + unit);
+    const std::string before = "did you mean \"";
+    const std::size_t begin = text.find(before);
+    if (begin == std::string::npos) return "";
+    const std::size_t name = begin + before.size();
+    return text.substr(name, text.find('"', name) - name);
+  };
+  EXPECT_EQ(suggested(Quantity::rate, "mbit/s"), "Mbit/s");
+  EXPECT_EQ(suggested(Quantity::rate, "gbit/s"), "Gbit/s");
+  EXPECT_EQ(suggested(Quantity::rate, "MBIT/S"), "Mbit/s");
+  EXPECT_EQ(suggested(Quantity::rate, "Kbit/s"), "kbit/s");
+  EXPECT_EQ(suggested(Quantity::rate, "bits/s"), "bit/s");
+  EXPECT_EQ(suggested(Quantity::rate, "Mbits"), "Mbit/s");
+  EXPECT_EQ(suggested(Quantity::rate, "Tbit/s"), "");
+  EXPECT_EQ(suggested(Quantity::size, "kb"), "kB");
+  EXPECT_EQ(suggested(Quantity::size, "mib"), "MiB");
+  EXPECT_EQ(suggested(Quantity::size, "TB"), "");
+  EXPECT_EQ(suggested(Quantity::duration, "m"), "");  // ms or min
+  EXPECT_EQ(suggested(Quantity::duration, "MS"), "ms");
+  EXPECT_EQ(suggested(Quantity::duration, "ns"), "");
+}
+
 }  // namespace
 }  // namespace thinpipe
