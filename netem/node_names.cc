@@ -30,15 +30,20 @@ void check_name(const std::string& name, const Place& place) {
   }
 }
 
-// "w12" as "w" and 12.
+// "w12" as "w" and 12; of "w012" the number has three digits.
 struct Numbered {
   std::string stem;
   std::size_t number = 0;
+  std::size_t digits = 0;
+  bool padded = false;  // with zeros
 };
 
 Numbered numbered(const std::string& name, const std::string& range, const Place& place) {
-  const auto digits = std::ranges::find_if(name, is_digit);
-  Numbered out{.stem = std::string(name.begin(), digits)};
+  // The last digits are the number: those before it belong to the name, as in "rack2-w0".
+  const auto digits = std::find_if_not(name.rbegin(), name.rend(), is_digit).base();
+  Numbered out{.stem = std::string(name.begin(), digits),
+               .digits = static_cast<std::size_t>(name.end() - digits)};
+  out.padded = out.digits > 1 && *digits == '0';
   const char* const end = name.data() + name.size();
   const auto [read_to, status] = std::from_chars(name.data() + out.stem.size(), end, out.number);
   if (out.stem.empty() || status != std::errc() || read_to != end || out.number > most_hosts) {
@@ -114,8 +119,15 @@ std::vector<PlacedName> read_end(const std::string& text, const Place& place,
                                  "smaller first, as in \"w0..w3\"",
                                  text));
   }
+  if ((first.padded || last.padded) && first.digits != last.digits) {
+    throw InputError(
+        place, fmt::format("\"{}\" is no range: with leading zeros, both numbers have as many digits, as in "
+                           "\"w00..w15\"",
+                           text));
+  }
+  const std::size_t digits = first.padded ? first.digits : 1;
   for (std::size_t i = first.number; i <= last.number; ++i) {
-    out.push_back({fmt::format("{}{}", first.stem, i), place});
+    out.push_back({fmt::format("{}{:0{}}", first.stem, i, digits), place});
   }
   return out;
 }

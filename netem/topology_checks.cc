@@ -1,6 +1,8 @@
 #include "netem/topology_checks.hh"
 
 #include <algorithm>
+#include <array>
+#include <cctype>
 #include <map>
 #include <numeric>
 #include <set>
@@ -13,6 +15,12 @@
 
 namespace thinpipe::netem {
 namespace {
+
+// The loopback device, those that the kernel's modules for tunnels put into every namespace, and the two
+// names under which it keeps settings for all devices.
+constexpr std::array<std::string_view, 13> devices_of_the_kernel = {
+    "lo",      "all",     "default",  "tunl0",   "sit0",    "gre0", "gretap0",
+    "erspan0", "ip_vti0", "ip6_vti0", "ip6tnl0", "ip6gre0", "teql0"};
 
 // Which nodes are connected so far.
 class Components {
@@ -56,6 +64,43 @@ std::string loop(const std::vector<PlacedLink>& links, const PlacedLink& last) {
   return out + " - " + last.link.a;
 }
 
+std::string in_small_letters(std::string text) {
+  for (char& c : text) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return text;
+}
+
+// Programs look hosts up by name, without regard to case, and expect localhost to be their own.
+void check_host_names(const NodeNames& hosts) {
+  std::map<std::string, std::string> seen;  // by name in small letters
+  for (const PlacedName& host : hosts.nodes()) {
+    if (in_small_letters(host.name) == "localhost") {
+      throw InputError(host.place,
+                       fmt::format("\"{}\" is every host's name for itself; choose another name", host.name));
+    }
+    const auto [before, is_new] = seen.emplace(in_small_letters(host.name), host.name);
+    if (!is_new) {
+      throw InputError(
+          host.place,
+          fmt::format("\"{}\" and \"{}\" are one name to whoever looks a host up, as case does not "
+                      "count; choose another name",
+                      before->second, host.name));
+    }
+  }
+}
+
+// A switch is a device of this name, beside others that every network has.
+void check_switch_names(const NodeNames& switches) {
+  for (const PlacedName& node : switches.nodes()) {
+    for (const std::string_view taken : devices_of_the_kernel) {
+      if (node.name != taken) continue;
+      throw InputError(node.place,
+                       fmt::format("\"{}\" is the name of a device or a setting of the kernel's own; choose "
+                                   "another name",
+                                   node.name));
+    }
+  }
+}
+
 }  // namespace
 
 void check_nodes(const NodeNames& switches, const NodeNames& hosts, const Place& place) {
@@ -75,6 +120,8 @@ void check_nodes(const NodeNames& switches, const NodeNames& hosts, const Place&
       }
     }
   }
+  check_host_names(hosts);
+  check_switch_names(switches);
   for (const NodeNames* const names : {&switches, &hosts}) {
     for (const auto& [group, members] : names->groups()) {
       // Links could not tell which of the two is meant.

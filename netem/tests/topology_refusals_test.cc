@@ -59,6 +59,7 @@ TEST(TopologyRefusals, OfGroupsAndRanges) {
   expect_refusal_of_form(with_end("c..c4"), "/links/1/between/0", "is no range");
   expect_refusal_of_form(with_end("c0..c4x"), "/links/1/between/0", "is no range");
   expect_refusal(with_end("c0..c99999999"), "/links/1/between/0", "is no range");
+  expect_refusal(with_end("c8..c010"), "/links/1/between/0", "with leading zeros");
   expect_refusal(with_end("c0..c4"), "/links/1/between/0", "no switch or host is named \"c0\"");
 }
 
@@ -133,6 +134,16 @@ TEST(TopologyRefusals, OfNames) {
   }
   expect_refusal_of_form(spoiled([](Json& t) { t["switches"][0] = "much-too-long"; }), "/switches/0",
                          "1 to 10 letters");
+}
+
+// Whoever looks up a host does so without regard to case, and localhost is everybody.
+TEST(TopologyRefusals, OfNamesThatMeanSomethingElse) {
+  expect_refusal(spoiled([](Json& t) { t["hosts"][2] = "A"; }), "/hosts/2", "\"a\" and \"A\" are one name");
+  expect_refusal(spoiled([](Json& t) { t["hosts"][2] = "LocalHost"; }), "/hosts/2",
+                 "every host's name for itself");
+  for (const char* const name : {"lo", "all", "default", "sit0"}) {
+    expect_refusal(spoiled([&](Json& t) { t["switches"][1] = name; }), "/switches/1", "of the kernel's own");
+  }
 }
 
 TEST(TopologyRefusals, OfLinkEnds) {

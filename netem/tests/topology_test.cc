@@ -126,6 +126,19 @@ TEST(TopologyTest, GroupsAndRangesNameNodesInOrder) {
   EXPECT_EQ(topology.links[5].b, "z");
 }
 
+TEST(TopologyTest, NumbersInRangesKeepTheirForm) {
+  const Topology topology = parse_topology(
+      {{"name", "padded"},
+       {"switches", {"hub"}},
+       {"hosts", {"w08", "w09", "w10", "r2-a0", "r2-a1"}},
+       {"links", {{{"between", {"w08..w10", "hub"}}}, {{"between", {"r2-a0..r2-a1", "hub"}}}}}},
+      {"t.json", ""});
+  ASSERT_EQ(topology.links.size(), 5U);
+  EXPECT_EQ(topology.links[0].a, "w08");
+  EXPECT_EQ(topology.links[2].a, "w10");
+  EXPECT_EQ(topology.links[4].a, "r2-a1");
+}
+
 TEST(TopologyTest, ADirectionMaySayOtherwise) {
   const Topology topology = parse_topology(spoiled([](Json& t) {
                                              t["links"][2]["delay"] = "20 ms";
