@@ -52,6 +52,13 @@ void check_shape(const Shape& shape, const Place& place) {
                                  format_quantity(Quantity::size, shape.burst_bytes),
                                  format_quantity(Quantity::rate, shape.rate_bit_per_s), full_frame_bytes));
   }
+  if (const double burst_s = shape.burst_bytes * 8 / shape.rate_bit_per_s; burst_s > longest_burst_s) {
+    throw InputError(
+        place, fmt::format("a burst of {} takes {:.4g} s at {}, and the kernel counts {} s at most; lower "
+                           "\"burst\", or raise the rate",
+                           format_quantity(Quantity::size, shape.burst_bytes), burst_s,
+                           format_quantity(Quantity::rate, shape.rate_bit_per_s), longest_burst_s));
+  }
   if (shape.queue_bytes < shape.burst_bytes) {
     throw InputError(place, fmt::format("a queue of {} holds no burst of {}; raise \"queue\" or leave it out",
                                         format_quantity(Quantity::size, shape.queue_bytes),

@@ -23,6 +23,9 @@ Json to_json(const Shape& shape);
 
 inline constexpr double shortest_burst_bytes = 4000;  // two full frames, and room for one to come
 
+// The kernel holds a burst as the time that it takes at the rate: 32 bits of 64 ns.
+inline constexpr double longest_burst_s = 274;
+
 // The shape of a direction that has a rate: burst and queue as it asks, or by the rate.
 //   burst = max(shortest_burst_bytes, 100 us of the rate): the smallest that keeps the link busy, because
 //   burst is free
@@ -30,7 +33,8 @@ inline constexpr double shortest_burst_bytes = 4000;  // two full frames, and ro
 //   queue = max(16 full frames, 10 ms of the rate)
 Shape shape_of(const Direction& direction);
 
-// Throws InputError at `place` unless a full frame passes the burst and a burst fits the queue.
+// Throws InputError at `place` unless a full frame passes the burst, the kernel can hold the burst as a time,
+// and the queue holds a burst.
 void check_shape(const Shape& shape, const Place& place);
 
 // The largest segment that hosts may send. It must pass the bucket whole, or the shaper would cut it up, at a

@@ -202,6 +202,14 @@ TEST(TopologyRefusals, OfMoreLinksThanASwitchHasPorts) {
 }
 
 TEST(TopologyRefusals, OfCaps) {
+  // The kernel holds the burst as a time.
+  expect_refusal(spoiled([](Json& t) {
+                   t["links"][2]["rate"] = "100 kbit/s";
+                   t["links"][2]["burst"] = "4 MB";
+                   t["links"][2]["queue"] = "8 MB";
+                 }),
+                 "/links/2",
+                 "a burst of 4 MB takes 320 s at 100 kbit/s, and the kernel counts 274 s at most");
   for (const char* const rate : {"0 Mbit/s", "-5 Mbit/s"}) {
     expect_refusal_of_form(spoiled([&](Json& t) { t["links"][2]["rate"] = rate; }), "/links/2/rate",
                            "at least 100 kbit/s");
