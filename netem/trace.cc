@@ -11,6 +11,7 @@
 #include "harness/support/exception.hh"
 #include "harness/support/file_descriptor.hh"
 #include "harness/support/units.hh"
+#include "harness/support/utf8.hh"
 #include "netem/frame.hh"
 #include "netem/shape.hh"
 
@@ -19,13 +20,20 @@ namespace {
 
 constexpr std::pair<std::string_view, double> headers[] = {{"time_s,rate_bit_per_s", 1},
                                                            {"time_s,rate_mbit_per_s", 1e6}};
+constexpr std::size_t longest_shown_line = 200;
 constexpr std::int64_t window_ms = static_cast<std::int64_t>(mahimahi_window_s * 1000);
 constexpr std::int64_t longest_trace_ms = std::int64_t{7} * 24 * 3600 * 1000;
 
 // The lines of a text that say something, with their numbers.
 class Lines {
  public:
-  Lines(std::string_view text, const std::string& file) : text_(text), file_(file) {}
+  // Spreadsheets begin a "CSV UTF-8" with a byte order mark, which says nothing.
+  Lines(std::string_view text, const std::string& file) : text_(text), file_(file) {
+    if (text_.starts_with("\xef\xbb\xbf")) text_.remove_prefix(3);
+    if (text_.starts_with("\xff\xfe") || text_.starts_with("\xfe\xff")) {
+      refuse_file("begins with the byte order mark of UTF-16; save it as UTF-8");
+    }
+  }
 
   // The next line that is neither empty nor a comment; nothing at the end.
   std::optional<std::string_view> next() {
@@ -43,6 +51,9 @@ class Lines {
   [[noreturn]] void refuse(const std::string& message) const {
     throw InputError({file_, ""}, fmt::format("line {}: {}", number_, message));
   }
+
+  // A line as it is shown in a message.
+  static std::string show(std::string_view line) { return printable(line.substr(0, longest_shown_line)); }
 
   [[noreturn]] void refuse_file(const std::string& message) const { throw InputError({file_, ""}, message); }
 
@@ -69,7 +80,7 @@ double factor_of_header(Lines& lines) {
   for (const auto& [header, factor] : headers) {
     if (*line == header) return factor;
   }
-  lines.refuse(fmt::format("must be {}, but is \"{}\"", expected, *line));
+  lines.refuse(fmt::format("must be {}, but is \"{}\"", expected, Lines::show(*line)));
 }
 
 RateStep parse_row(std::string_view row, double factor, const Lines& lines) {
@@ -78,7 +89,7 @@ RateStep parse_row(std::string_view row, double factor, const Lines& lines) {
   const auto rate = comma == row.npos ? std::nullopt : parse<double>(row.substr(comma + 1));
   if (!at_s || !rate || !std::isfinite(*at_s) || !std::isfinite(*rate)) {
     lines.refuse(fmt::format("must be two numbers, a time and a rate, as \"5,{:.0f}\", but is \"{}\"",
-                             200e6 / factor, row));
+                             200e6 / factor, Lines::show(row)));
   }
   const RateStep step{*at_s, *rate * factor};
   if (step.rate_bit_per_s < slowest_rate_bit_per_s || step.rate_bit_per_s > fastest_rate_bit_per_s) {
@@ -99,7 +110,7 @@ std::vector<std::int64_t> packets_by_window(Lines& lines, std::int64_t& period_m
       lines.refuse(
           fmt::format("must be a whole number of milliseconds from 0 to {} (a week), but is \"{}\"; a "
                       "file of times and rates has a name that ends in .csv",
-                      longest_trace_ms, *line));
+                      longest_trace_ms, Lines::show(*line)));
     }
     if (*at_ms < period_ms) {
       lines.refuse(fmt::format("comes at {} ms, after one at {} ms; times must not decrease: sort the lines",

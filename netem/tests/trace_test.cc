@@ -55,6 +55,22 @@ TEST(RateCsv, TellsTheLineThatIsWrong) {
   EXPECT_THAT(refusal(parse_rate_csv, "# nothing\n"), StartsWith("t: is empty"));
 }
 
+// As spreadsheets write "CSV UTF-8"; "Unicode text" is UTF-16.
+TEST(RateCsv, MayBeginWithAByteOrderMark) {
+  EXPECT_EQ(parse_rate_csv("\xef\xbb\xbftime_s,rate_mbit_per_s\r\n0,100\r\n2,250\r\n", "t").steps.size(), 2);
+  EXPECT_THAT(refusal(parse_rate_csv, "\xff\xfet"), HasSubstr("byte order mark of UTF-16"));
+  EXPECT_EQ(parse_mahimahi("\xef\xbb\xbf"
+                           "1\n",
+                           "t")
+                .steps.size(),
+            1);
+}
+
+TEST(RateCsv, ShowsWhatATerminalWouldHide) {
+  EXPECT_THAT(refusal(parse_rate_csv, "time_s\xe2\x80\x8e,rate_mbit_per_s\x1b[A\n"),
+              HasSubstr("but is \"time_s\\u200e,rate_mbit_per_s\\u001b[A\""));
+}
+
 TEST(Mahimahi, CountsFullFramesInWindows) {
   std::string text;
   for (int ms = 1; ms <= 100; ++ms) text += std::to_string(ms) + "\n";       // one a millisecond
