@@ -49,7 +49,9 @@ std::vector<std::string> split_at_commas(const std::string& name) {
   for (std::size_t begin = 0; begin <= name.size();) {
     const std::size_t end = std::min(name.find(',', begin), name.size());
     const std::size_t first = std::min(name.find_first_not_of(' ', begin), end);
-    parts.push_back(name.substr(first, end - first));
+    std::string part = name.substr(first, end - first);
+    part.resize(part.find_last_not_of(' ') + 1);  // npos + 1 is 0
+    parts.push_back(std::move(part));
     begin = end + 1;
   }
   return parts;
@@ -58,7 +60,12 @@ std::vector<std::string> split_at_commas(const std::string& name) {
 Axis zipped_axis(const std::string& name, const OrderedJson& values, const Place& place) {
   Axis axis{name, {}};
   std::vector<std::vector<std::string>> paths;
-  for (const std::string& path : split_at_commas(name)) paths.push_back(path_keys(path, place));
+  for (const std::string& path : split_at_commas(name)) {
+    paths.push_back(path_keys(path, place));
+    if (std::count(paths.begin(), paths.end(), paths.back()) > 1) {
+      throw InputError(place, fmt::format("names the path \"{}\" twice", path));
+    }
+  }
   for (std::size_t i = 0; i < values.size(); ++i) {
     const Place tuple_place = place / i;
     if (!values[i].is_array() || values[i].size() != paths.size()) {
@@ -85,6 +92,10 @@ std::vector<std::string> path_keys(std::string_view dotted, const Place& place) 
     throw InputError(place, fmt::format("\"{}\" is not a path; write keys joined by dots, as "
                                         "\"bottleneck.rate\"",
                                         dotted));
+  }
+  if (std::ssize(*keys) > deepest_json) {
+    throw InputError(place, fmt::format("is a path of {} keys; no value is more than {} deep", keys->size(),
+                                        deepest_json));
   }
   return *keys;
 }

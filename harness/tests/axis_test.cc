@@ -41,6 +41,17 @@ TEST(RangeAxis, HasBothEndsAndRoundNumbers) {
   EXPECT_EQ(points[1].place_of("/w").pointer, "/sweep/w");
 }
 
+// As doubles, neighbours beyond 2^53 would be one.
+TEST(RangeAxis, OfWholeNumbersIsExact) {
+  EXPECT_THAT(
+      labels(
+          R"({"base": {}, "sweep": {"seed": {"from": 9007199254740993, "to": 9007199254740995, "step": 1}}})"),
+      ElementsAre("9007199254740993", "9007199254740994", "9007199254740995"));
+  EXPECT_THAT(labels(R"({"base": {}, "sweep": {"a": {"from": -9223372036854775807, "to": 9223372036854775807,
+                                                     "step": 9223372036854775807}}})"),
+              ElementsAre("-9223372036854775807", "0", "9223372036854775807"));
+}
+
 TEST(RangeAxis, ErrorsNamePlaceAndRule) {
   EXPECT_THAT(axis_failure(R"({"base": {}, "sweep": {"w": {"from": 1, "to": 0, "step": 1}}})"),
               HasSubstr("/sweep/w/to: must be at least \"from\", 1, but is 0"));
@@ -151,6 +162,8 @@ TEST(ZippedAxis, ErrorsNamePlaceAndRule) {
   EXPECT_THAT(axis_failure(R"({"base": {}, "sweep": {"a, b": [[1, 2], [1, 2]]}})"),
               HasSubstr("1 2 is listed twice"));
   EXPECT_THAT(axis_failure(R"({"base": {}, "sweep": {"a,": [[1, 2]]}})"), HasSubstr("is not a path"));
+  EXPECT_THAT(axis_failure(R"({"base": {}, "sweep": {"a , a": [[1, 2]]}})"),
+              HasSubstr("names the path \"a\" twice"));
 }
 
 TEST(Exclude, LeavesPointsOutByTheirLabels) {
