@@ -1,6 +1,7 @@
 #include "harness/option_schema.hh"
 
 #include <algorithm>
+#include <limits>
 
 #include <fmt/format.h>
 
@@ -42,6 +43,15 @@ OrderedJson value_schema(const Json& field, Standing standing) {
                                       {"below", "exclusiveMaximum"},
                                       {"at_most", "maximum"}}) {
     if (field.contains(word)) out[keyword] = field[word];
+  }
+  if (field.at("type") == "integer") {
+    // As read_value() has them.
+    if (!out.contains("minimum") && !out.contains("exclusiveMinimum")) {
+      out["minimum"] = std::numeric_limits<std::int64_t>::min();
+    }
+    if (!out.contains("maximum") && !out.contains("exclusiveMaximum")) {
+      out["maximum"] = std::numeric_limits<std::int64_t>::max();
+    }
   }
   return out;
 }

@@ -59,10 +59,9 @@ Layer parse_override(const std::string& assignment, const Json& experiment_schem
   if (equals == std::string::npos) throw InputError(place, "must be written path=value");
   const std::vector<std::string> keys = path_keys(assignment.substr(0, equals), place);
   const std::string text = assignment.substr(equals + 1);
-  Json value = Json::parse(text, nullptr, false);
-  const bool is_text = value.is_discarded() ||
-                       (!value.is_string() && !value.is_null() && takes_only_text(keys, experiment_schema));
-  if (is_text) value = text;
+  // What is JSON is read as strictly as a file; all else is text.
+  Json value = Json::accept(text) ? parse_json(text, place.file) : Json(text);
+  if (!value.is_string() && !value.is_null() && takes_only_text(keys, experiment_schema)) value = text;
   return {nested(keys, value), place, keys};
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <set>
 #include <utility>
 
@@ -13,19 +14,22 @@
 namespace thinpipe {
 namespace {
 
+constexpr double largest_exact_double = 0x1p53;   // below it, a double holds every whole number
 constexpr std::size_t longest_explanation = 300;  // nlohmann's quotes what it last read, however long
 
 [[noreturn]] void refuse(const Json& value, const Place& place, std::string_view rule) {
   throw InputError(place, fmt::format("must be {}, but is {}", rule, value.dump()));
 }
 
-std::string bounds(const Rule& rule) {
+std::string bounds(const Rule& rule, bool whole) {
   std::string out;
   const auto add = [&out](std::string_view word, const std::optional<double>& bound, const auto& print) {
     if (bound) out += fmt::format("{}{} {}", out.empty() ? "" : " and ", word, print(*bound));
   };
-  const auto print = [&rule](double bound) {
-    return rule.quantity ? format_quantity(*rule.quantity, bound) : fmt::format("{:g}", bound);
+  const auto print = [&rule, whole](double bound) {
+    return rule.quantity ? format_quantity(*rule.quantity, bound)
+           : whole       ? fmt::format("{:.0f}", bound)
+                         : fmt::format("{:g}", bound);
   };
   add("above", rule.above, print);
   add("at least", rule.at_least, print);
@@ -34,10 +38,34 @@ std::string bounds(const Rule& rule) {
   return out;
 }
 
-void check_bounds(const Json& value, const Place& place, const Rule& rule, double number) {
+// A long double holds every std::int64_t, which a double does not.
+void check_bounds(const Json& value, const Place& place, const Rule& rule, long double number, bool whole) {
+  static_assert(std::numeric_limits<long double>::digits >= 63);
   const bool ok = (!rule.above || number > *rule.above) && (!rule.at_least || number >= *rule.at_least) &&
                   (!rule.below || number < *rule.below) && (!rule.at_most || number <= *rule.at_most);
-  if (!ok) refuse(value, place, bounds(rule));
+  if (!ok) refuse(value, place, bounds(rule, whole));
+}
+
+// 2.0 and 2e0 are the integer 2, as in JSON schemas, unless they are so large that a double may have lost
+// digits.
+std::int64_t whole_number(const Json& value, const Place& place) {
+  constexpr auto largest = std::numeric_limits<std::int64_t>::max();
+  const bool too_large = value.is_number_unsigned() && value.get<std::uint64_t>() > std::uint64_t{largest};
+  if (value.is_number_integer() && !too_large) return value.get<std::int64_t>();
+  if (value.is_number_float()) {
+    const double number = value.get<double>();
+    if (number == std::floor(number) && std::abs(number) < largest_exact_double) {
+      return static_cast<std::int64_t>(number);
+    }
+    if (std::abs(number) >= largest_exact_double && std::abs(number) < static_cast<double>(largest)) {
+      refuse(value, place,
+             "written without a point or an exponent, as a number of this size would lose digits");
+    }
+  }
+  const bool beyond =
+      too_large || (value.is_number_float() && std::abs(value.get<double>()) >= static_cast<double>(largest));
+  refuse(value, place,
+         beyond ? fmt::format("a whole number from {} to {}", -largest - 1, largest) : "a whole number");
 }
 
 // Refuses an object that names a member twice, as the parser would keep one of the two and say nothing, and
@@ -65,6 +93,13 @@ class Strictness {
   std::vector<std::set<std::string>> keys_;
 };
 
+// nlohmann's parser skips the mark of UTF-8, and calls that of UTF-16 a character that is not expected.
+void refuse_other_encodings(std::string_view text, const std::string& file) {
+  if (text.starts_with("\xff\xfe") || text.starts_with("\xfe\xff")) {
+    throw InputError({file, ""}, "begins with the byte order mark of UTF-16; save it as UTF-8");
+  }
+}
+
 }  // namespace
 
 void read_value(const Json& value, const Place& place, const Rule& rule, double& out) {
@@ -81,7 +116,7 @@ void read_value(const Json& value, const Place& place, const Rule& rule, double&
     if (!value.is_number()) refuse(value, place, "a number");
     out = value.get<double>();
   }
-  check_bounds(value, place, rule, out);
+  check_bounds(value, place, rule, static_cast<long double>(out), false);
 }
 
 void read_value(const Json& value, const Place& place, const Rule& rule, std::int64_t& out) {
@@ -95,9 +130,8 @@ void read_value(const Json& value, const Place& place, const Rule& rule, std::in
     out = static_cast<std::int64_t>(number);
     return;
   }
-  if (!value.is_number_integer()) refuse(value, place, "a whole number");
-  out = value.get<std::int64_t>();
-  check_bounds(value, place, rule, static_cast<double>(out));
+  out = whole_number(value, place);
+  check_bounds(value, place, rule, static_cast<long double>(out), true);
 }
 
 void read_value(const Json& value, const Place& place, const Rule& /*rule*/, bool& out) {
@@ -144,6 +178,7 @@ void JsonObject::finish() const {
 }
 
 Json parse_json(std::string_view text, const std::string& file) {
+  refuse_other_encodings(text, file);
   try {
     return Json::parse(text, Strictness(file));
   } catch (const Json::parse_error& error) {

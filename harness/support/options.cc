@@ -1,8 +1,20 @@
 #include "harness/support/options.hh"
 
+#include <cmath>
+
 #include <fmt/format.h>
 
 namespace thinpipe {
+
+namespace {
+
+// An integer may be written 2.0; its reader has checked that it is whole.
+bool is_whole(const Json& value) {
+  const double number = value.get<double>();
+  return number == std::floor(number) && std::abs(number) < 0x1p53;
+}
+
+}  // namespace
 
 Json fill_defaults(Json value, const Json& description) {
   for (const Json& field : description) {
@@ -12,6 +24,8 @@ Json fill_defaults(Json value, const Json& description) {
       value[key] = field["default"];
     } else if (field["default"].is_number_float() && value[key].is_number()) {
       value[key] = value[key].get<double>();
+    } else if (field["default"].is_number_integer() && value[key].is_number_float() && is_whole(value[key])) {
+      value[key] = static_cast<std::int64_t>(value[key].get<double>());
     }
   }
   return value;

@@ -77,5 +77,15 @@ TEST(Override, ErrorsNameTheOptionAndTheRule) {
   EXPECT_EQ(refusal_of_override("workers=null"), "accepted");
 }
 
+TEST(Override, IsReadAsStrictlyAsAFile) {
+  EXPECT_THAT(refusal_of_override(R"(synchroniser={"name":"topk","ratio":0.1,"ratio":0.01})"),
+              HasSubstr("the key \"ratio\" is given twice"));
+  EXPECT_THAT(refusal_of_override("targets=" + std::string(200, '[') + std::string(200, ']')),
+              HasSubstr("nested more than 100 deep"));
+  std::string path = "a";
+  for (int i = 0; i < 200; ++i) path += ".a";
+  EXPECT_THAT(refusal_of_override(path + "=1"), HasSubstr("a path of 201 keys"));
+}
+
 }  // namespace
 }  // namespace thinpipe

@@ -1,5 +1,7 @@
 #include "harness/support/json_object.hh"
 
+#include <limits>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -68,6 +70,45 @@ TEST(ReadValue, WholeNumbersOfAQuantity) {
                 read_value(Json("1e20 bytes"), {"f", ""}, {.quantity = Quantity::size}, bytes);
               }),
               HasSubstr("whole number of bytes"));
+}
+
+// Integers are read exactly, and refused by the bound that they break.
+TEST(ReadValue, WholeNumbersOf64Bits) {
+  const auto read = [](const std::string& text, const Rule& rule = {}) {
+    std::int64_t out = 0;
+    read_value(Json::parse(text), {"f", ""}, rule, out);
+    return out;
+  };
+  EXPECT_EQ(read("9223372036854775807"), std::numeric_limits<std::int64_t>::max());
+  EXPECT_EQ(read("9007199254740993"), 9007199254740993);
+  for (const char* text :
+       {"9223372036854775808", "13907105438962217000", "18446744073709551615", "1e19", "1e300"}) {
+    EXPECT_THAT(failure([&] { read(text, {.at_least = 0}); }),
+                HasSubstr("must be a whole number from -9223372036854775808 to 9223372036854775807"))
+        << text;
+  }
+  // As doubles both would be 2^53.
+  EXPECT_EQ(failure([&] { read("9007199254740993", {.at_most = 9007199254740992}); }),
+            "f: must be at most 9007199254740992, but is 9007199254740993");
+}
+
+TEST(ReadValue, WholeNumbersMayBeWrittenAsSchemasTakeThem) {
+  const auto read = [](const std::string& text) {
+    std::int64_t out = 0;
+    read_value(Json::parse(text), {"f", ""}, {}, out);
+    return out;
+  };
+  EXPECT_EQ(read("2.0"), 2);
+  EXPECT_EQ(read("2e0"), 2);
+  EXPECT_EQ(read("-1e3"), -1000);
+  EXPECT_EQ(failure([&] { read("2.5"); }), "f: must be a whole number, but is 2.5");
+  EXPECT_EQ(failure([&] { read("\"2\""); }), "f: must be a whole number, but is \"2\"");
+  EXPECT_THAT(failure([&] { read("9007199254740993.0"); }), HasSubstr("without a point or an exponent"));
+}
+
+TEST(ParseJson, OtherEncodingsAreNamed) {
+  EXPECT_EQ(failure([] { parse_json("\xef\xbb\xbf{}", "f.json"); }), "accepted");
+  EXPECT_THAT(failure([] { parse_json(std::string("\xff\xfe{\0}\0", 6), "f.json"); }), HasSubstr("UTF-16"));
 }
 
 TEST(ParseJson, SyntaxErrorsNameLineAndColumn) {
