@@ -6,6 +6,8 @@
 #include <fmt/format.h>
 
 #include "harness/support/file_descriptor.hh"
+#include "harness/support/standard_streams.hh"
+#include "harness/support/utf8.hh"
 
 namespace thinpipe {
 namespace {
@@ -57,7 +59,8 @@ std::optional<Json> find_record(const fs::path& path) {
   if (!fs::exists(path)) return std::nullopt;
   Json record = Json::parse(read_file(path), shallow, false);
   const Json version = record.is_object() ? record.value("schema_version", Json(nullptr)) : Json(nullptr);
-  if (version.is_number_integer() && version > record_schema_version) {
+  // As a double, for integers of nlohmann's wrap when they are compared.
+  if (version.is_number() && version.get<double>() > record_schema_version) {
     throw Error(
         fmt::format("{} has schema_version {}, but this program knows versions up to {}; update thinpipe",
                     path.string(), version.dump(), record_schema_version));
@@ -66,7 +69,7 @@ std::optional<Json> find_record(const fs::path& path) {
 }
 
 void warn_on_standard_error(const std::string& message) {
-  fmt::print(stderr, "thinpipe: warning: {}\n", message);
+  print_stderr("thinpipe: warning: {}\n", printable_lines(message));
 }
 
 std::vector<fs::path> find_records(const fs::path& folder) {

@@ -9,6 +9,7 @@
 #include "harness/parallel.hh"
 #include "harness/progress.hh"
 #include "harness/record.hh"
+#include "harness/record_check.hh"
 #include "harness/replay/trace.hh"
 #include "harness/run.hh"
 #include "harness/run_id.hh"
@@ -30,7 +31,8 @@ std::filesystem::path record_path(const Run& run, const SweepOptions& options) {
 // none.
 std::optional<Digest> existing(const Run& run, const SweepOptions& options) {
   const std::optional<Json> record = find_record(record_path(run, options));
-  if (!record || record->at("schema_version") != record_schema_version) return std::nullopt;
+  if (!record || record->at("schema_version") != record_schema_version || find_fault(*record))
+    return std::nullopt;
   try {
     Digest out = digest(*record);
     // The same run under another name is the same run.

@@ -12,6 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "harness/record_check.hh"
 #include "harness/run_id.hh"
 #include "harness/shipped_files.hh"
 #include "harness/support/file_descriptor.hh"
@@ -44,7 +45,11 @@ Json whole_record(const std::string& label) {
           {"provenance", Json::object()},
           {"curve", Json::array()},
           {"targets", Json::array()},
-          {"traffic", Json::object()},
+          {"traffic",
+           {{"payload_bytes_per_worker", 0},
+            {"sent_bytes_per_worker", 0},
+            {"wire_bytes", Json::object()},
+            {"utilisation", Json::object()}}},
           {"train_time_s", 1.5},
           {"iteration_time_s", nullptr},
           {"fidelity", nullptr}};
@@ -190,6 +195,24 @@ TEST(FindRecords, OneAndTwoLevelsDown) {
   write(folder.path() / "2" / "worker-0.log", "noise");
   EXPECT_THAT(find_records(folder.path()), testing::UnorderedElementsAreArray(files));
   EXPECT_THROW(find_records(folder.path() / "missing"), InputError);
+}
+
+// A report over thousands of runs must not end with one whose curve lacks an accuracy.
+TEST(FindFault, NamesThePlaceAndTheRule) {
+  Json record = whole_record("a");
+  EXPECT_EQ(find_fault(record), std::nullopt);
+  const Json point = {{"iteration", 1}, {"train_time_s", 0.5}, {"test_accuracy", 0.25}, {"test_loss", 1.5}};
+  record["curve"] = {point, point};
+  EXPECT_EQ(find_fault(record), std::nullopt);
+  record["curve"][1].erase("test_accuracy");
+  EXPECT_EQ(find_fault(record), "/curve/1/test_accuracy is missing; it must be a number from 0 to 1");
+  record["curve"][1]["test_accuracy"] = 25;
+  EXPECT_EQ(find_fault(record), "/curve/1/test_accuracy must be a number from 0 to 1");
+  record["curve"] = {7};
+  EXPECT_EQ(find_fault(record), "/curve/0 must be an object");
+  record["curve"] = Json::array();
+  record["error"] = {{"kind", "crash"}};
+  EXPECT_EQ(find_fault(record), "/error/message is missing; it must be a string");
 }
 
 }  // namespace
