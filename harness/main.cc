@@ -1,6 +1,7 @@
 // thinpipe: the command line. Exit codes: 0 all well; 1 a run or check failed; 2 the user's input is wrong.
 #include <algorithm>
 #include <exception>
+#include <string_view>
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -8,6 +9,8 @@
 #include "harness/commands/command.hh"
 #include "harness/support/exception.hh"
 #include "harness/support/nearest.hh"
+#include "harness/support/standard_streams.hh"
+#include "harness/support/utf8.hh"
 
 namespace {
 
@@ -21,9 +24,17 @@ void refuse_unknown_command(const CLI::App& program, int argc, char** argv) {
                              "unknown command" + thinpipe::suggestion(argv[1], names));
 }
 
-}  // namespace
+// Paths and values end up in JSON, which is text. What a shell's command is given is its own matter.
+void refuse_other_bytes_than_text(int argc, char** argv) {
+  for (int i = 1; i < argc && std::string_view(argv[i]) != "--"; ++i) {
+    if (thinpipe::find_invalid_utf8(argv[i])) {
+      throw thinpipe::InputError({thinpipe::printable(argv[i]), ""},
+                                 "is not UTF-8, and so cannot stand in a record; rename what it names");
+    }
+  }
+}
 
-int main(int argc, char** argv) {
+int run(int argc, char** argv) {
   using namespace thinpipe;
   Invocation invocation{.arguments = {argv, argv + argc}, .action = {}};
   CLI::App program("How long does a training method take to reach an accuracy on a given network, and why?",
@@ -42,16 +53,28 @@ int main(int argc, char** argv) {
       "  thinpipe schema experiment");
   add_commands(program, invocation);
   try {
+    refuse_other_bytes_than_text(argc, argv);
     refuse_unknown_command(program, argc, argv);
     program.parse(argc, argv);
     return invocation.action();
   } catch (const CLI::ParseError& error) {
     return program.exit(error) == 0 ? 0 : 2;
   } catch (const InputError& error) {
-    fmt::print(stderr, "thinpipe: {}\n", error.what());
+    print_stderr("thinpipe: {}\n", printable_lines(error.what()));
     return 2;
   } catch (const std::exception& error) {
-    fmt::print(stderr, "thinpipe: {}\n", error.what());
+    print_stderr("thinpipe: {}\n", printable_lines(error.what()));
     return 1;
   }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  thinpipe::keep_standard_streams();
+  const int exit_code = run(argc, argv);
+  const auto failure = thinpipe::flush_standard_output();
+  if (!failure) return exit_code;
+  thinpipe::print_stderr("thinpipe: write standard output: {}\n", *failure);
+  return exit_code == 0 ? 1 : exit_code;
 }

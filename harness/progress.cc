@@ -10,6 +10,8 @@
 #include <unistd.h>
 
 #include "harness/reports/digest.hh"
+#include "harness/support/standard_streams.hh"
+#include "harness/support/utf8.hh"
 
 namespace thinpipe {
 namespace {
@@ -92,10 +94,12 @@ void Progress::tick() {
 
 void Progress::note(const std::string& line) {
   erase();
+  // Labels and what workers report are other people's text.
+  const std::string shown = printable_lines(line);
   if (terminal_) {
-    fmt::print(stderr, "{}\n", line);
+    print_stderr("{}\n", shown);
   } else {
-    fmt::print(stderr, "{:%H:%M:%S} {}\n", fmt::localtime(std::time(nullptr)), line);
+    print_stderr("{:%H:%M:%S} {}\n", fmt::localtime(std::time(nullptr)), shown);
   }
 }
 
@@ -119,15 +123,15 @@ std::string Progress::status() const {
 }
 
 void Progress::draw() {
-  const std::string line = prefix() + status();
+  const std::string line = printable(prefix() + status());
   erase();
-  fmt::print(stderr, "{}", line.substr(0, terminal_columns() - 1));
+  print_stderr("{}", line.substr(0, terminal_columns() - 1));
   line_shown_ = true;
 }
 
 void Progress::erase() {
   if (!line_shown_) return;
-  std::fputs("\r\x1b[K", stderr);
+  write_stderr("\r\x1b[K");
   line_shown_ = false;
 }
 

@@ -14,6 +14,7 @@
 #include "harness/run.hh"
 #include "harness/run_id.hh"
 #include "harness/starting_weights.hh"
+#include "harness/support/utf8.hh"
 #include "netem/network.hh"
 
 namespace thinpipe {
@@ -210,6 +211,11 @@ KeptRuns find_kept(const std::vector<Run>& runs, const SweepOptions& options) {
 
 SweepResult run_sweep(const std::vector<Run>& runs, KeptRuns kept, const SweepOptions& options,
                       const TrainerProgram& trainer, StopSignals& stop) {
+  const std::string results = std::filesystem::absolute(options.results).string();
+  if (find_invalid_utf8(results)) {
+    throw InputError({printable(results), ""},
+                     "is not UTF-8, and so cannot stand in a record; work in another folder");
+  }
   // A kernel that lacks what a later run needs is better heard of now.
   for (std::size_t i = 0; i < runs.size(); ++i) {
     if (!kept[i] && runs[i].needs_network()) netem::check_kernel(runs[i].topology, runs[i].schedule);

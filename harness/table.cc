@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include "harness/support/utf8.hh"
+
 namespace thinpipe {
 namespace {
 
@@ -17,7 +19,11 @@ std::size_t width(const std::string& text) {
 }  // namespace
 
 std::string format_table(const std::vector<std::string>& header,
-                         const std::vector<std::vector<std::string>>& rows) {
+                         const std::vector<std::vector<std::string>>& written_rows) {
+  // Labels are users' text.
+  std::vector<std::vector<std::string>> rows = written_rows;
+  for (auto& row : rows)
+    std::ranges::transform(row, row.begin(), [](const std::string& cell) { return printable(cell); });
   std::vector<std::size_t> widths(header.size());
   const auto measure = [&widths](const std::vector<std::string>& row) {
     for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], width(row[i]));

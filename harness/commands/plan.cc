@@ -5,6 +5,7 @@
 
 #include "harness/commands/command.hh"
 #include "harness/commands/plan_table.hh"
+#include "harness/support/standard_streams.hh"
 
 namespace thinpipe {
 namespace {
@@ -21,7 +22,7 @@ int plan(const PlanOptions& options) {
   const Experiment experiment = load_experiment(options.experiment, options.overrides);
   const TrainerProgram trainer = TrainerProgram::find();
   const std::vector<Run> runs = matching(plan_runs(experiment, trainer), options.only);
-  MeasuredCosts measured(trainer, [](const std::string& line) { fmt::print(stderr, "{}\n", line); });
+  MeasuredCosts measured(trainer, [](const std::string& line) { print_stderr("{}\n", line); });
   const CostOf cost_of = [&](const Run& run) {
     return options.no_measuring ? std::nullopt : std::optional(measured.of(run));
   };

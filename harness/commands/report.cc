@@ -15,6 +15,7 @@
 #include "harness/reports/markdown.hh"
 #include "harness/reports/tensorboard.hh"
 #include "harness/reports/text.hh"
+#include "harness/support/standard_streams.hh"
 
 namespace thinpipe {
 namespace {
@@ -118,12 +119,12 @@ int report(const ReportOptions& options) {
   // On standard error: standard output may be a file of a format that knows no such lines.
   if (page) {
     write_page(*page, made);
-    fmt::print(stderr, "wrote {}; open it in a browser\n", *options.html);
+    print_stderr("wrote {}; open it in a browser\n", *options.html);
   }
   if (curves) {
     const auto written = write_tensorboard(made, *curves);
-    fmt::print(stderr, "wrote {} event files; look at them with: tensorboard --logdir {}\n", written.size(),
-               *options.tensorboard);
+    print_stderr("wrote {} event files; look at them with: tensorboard --logdir {}\n", written.size(),
+                 *options.tensorboard);
   }
   return 0;
 }

@@ -14,6 +14,7 @@
 #include "harness/reports/text.hh"
 #include "harness/side_controllers.hh"
 #include "harness/support/log.hh"
+#include "harness/support/standard_streams.hh"
 #include "harness/sweep.hh"
 #include "netem/sandbox.hh"
 
@@ -49,7 +50,7 @@ Seconds parse_limit(const std::string& option, const std::string& text) {
 // Runs that share too few cores would measure each other.
 void check_jobs(const std::vector<Run>& runs, const TrainerProgram& trainer, int jobs) {
   const Machine machine = this_machine();
-  MeasuredCosts costs(trainer, [](const std::string& line) { fmt::print(stderr, "{}\n", line); });
+  MeasuredCosts costs(trainer, [](const std::string& line) { print_stderr("{}\n", line); });
   for (const Run& run : runs) {
     const Demand demand = demand_of(run, costs.of(run), machine);
     if (const auto why = lacks(demand, run.workers, machine, jobs)) {

@@ -11,6 +11,7 @@
 #include "harness/commands/command.hh"
 #include "harness/commands/topology_choice.hh"
 #include "harness/kept_terminal.hh"
+#include "harness/support/standard_streams.hh"
 #include "netem/sandbox.hh"
 
 namespace thinpipe {
@@ -38,12 +39,12 @@ std::vector<std::string> command_words(const ShellOptions& options,
 void greet(const netem::Network& network, const HostCommand& command, bool host_was_named) {
   if (!command.arguments.empty() || ::isatty(STDIN_FILENO) == 0) return;
   const netem::Topology& topology = network.topology();
-  fmt::print(stderr, "In host {} ({}) of {}; leave with exit.{}\n", command.host,
-             network.host(command.host).address, topology.name,
-             host_was_named || topology.hosts.size() == 1
-                 ? ""
-                 : fmt::format(" --host takes you to another: {} to {}.", topology.hosts.front(),
-                               topology.hosts.back()));
+  print_stderr("In host {} ({}) of {}; leave with exit.{}\n", command.host,
+               network.host(command.host).address, topology.name,
+               host_was_named || topology.hosts.size() == 1
+                   ? ""
+                   : fmt::format(" --host takes you to another: {} to {}.", topology.hosts.front(),
+                                 topology.hosts.back()));
 }
 
 int shell(const ShellOptions& options, const std::vector<std::string>& arguments) {

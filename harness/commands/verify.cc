@@ -7,6 +7,7 @@
 #include "harness/commands/command.hh"
 #include "harness/commands/topology_choice.hh"
 #include "harness/provenance.hh"
+#include "harness/support/standard_streams.hh"
 #include "harness/table.hh"
 #include "netem/sandbox.hh"
 #include "netem/verification.hh"
@@ -46,9 +47,9 @@ int verify(const VerifyOptions& options, const std::vector<std::string>& argumen
   const auto measurements =
       netem::verify(network, options.quick ? netem::VerificationEffort::quick() : netem::VerificationEffort{},
                     [watched](const std::string& subject, const std::string& what) {
-                      if (watched) fmt::print(stderr, "\r\033[Kmeasuring {}: {}", subject, what);
+                      if (watched) print_stderr("\r\033[Kmeasuring {}: {}", subject, what);
                     });
-  if (watched) fmt::print(stderr, "\r\033[K");
+  if (watched) print_stderr("\r\033[K");
   if (options.json) {
     Json out = to_json(measurements);
     out["topology"] = to_json(topology);

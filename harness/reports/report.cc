@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "harness/parallel.hh"
+#include "harness/record_check.hh"
 
 namespace thinpipe {
 
@@ -24,6 +25,8 @@ struct Read {
 Read read_digest(const fs::path& file, const Wanted& wanted) {
   try {
     const std::optional<Json> record = find_record(file);
+    if (const auto fault = record ? find_fault(*record) : std::nullopt)
+      return {{}, fmt::format("{} is left out: {}", file.string(), *fault)};
     if (record) return {digest(*record, wanted), ""};
     return {{},
             fmt::format("{} is left out: it is not a whole record of a run; remove its folder, or run its "

@@ -14,6 +14,7 @@
 #include "harness/record.hh"
 #include "harness/support/exception.hh"
 #include "harness/support/file_descriptor.hh"
+#include "harness/support/tests/paths.hh"
 #include "harness/tests/program.hh"
 
 namespace thinpipe {
@@ -202,6 +203,58 @@ TEST(HostileSurroundings, WrongExperimentsGiveExitCodeTwoAndOneMessage) {
     EXPECT_LT(ended.errors.size(), 1000) << message;
     EXPECT_FALSE(fs::exists(program.results()));
   }
+}
+
+// By a shell, which redirects.
+Output run_in_shell(const Program& program, const std::string& arguments, const std::string& redirection) {
+  const std::string command = fmt::format("THINPIPE_TRAINER={} exec {} {} {}", fake_trainer(),
+                                          built_program("thinpipe"), arguments, redirection);
+  return run_program({"/bin/sh", "-c", fmt::format("cd {} && {}", program.folder().string(), command)});
+}
+
+TEST(HostileSurroundings, StandardOutputThatCannotBeWrittenIsAFailure) {
+  const Program program;
+  const std::string experiment = program.experiment(loopback);
+  ASSERT_EQ(program.run(program.run_arguments(experiment)).status.code, 0);
+  for (const std::string command : {"--help", "plan --help", "doctor --help"}) {
+    EXPECT_EQ(run_in_shell(program, command, "> /dev/full 2> errors").status.code, 1) << command;
+    EXPECT_THAT(read_file(program.folder() / "errors"), HasSubstr("No space left on device")) << command;
+  }
+  for (const std::string command : {"report results/test", "report results/test --csv",
+                                    "run --dry-run experiment.json", "run experiment.json"}) {
+    EXPECT_EQ(run_in_shell(program, command, "> /dev/full 2> /dev/null").status.code, 1) << command;
+    EXPECT_EQ(run_in_shell(program, command, ">&- 2> /dev/null").status.code, 1) << command;
+  }
+}
+
+TEST(HostileSurroundings, ASweepSurvivesALogThatCannotBeWritten) {
+  const Program program;
+  program.experiment(loopback, {{"seed", {1, 2}}});
+  EXPECT_EQ(run_in_shell(program, "run experiment.json", "> /dev/null 2> /dev/full").status.code, 0);
+  EXPECT_EQ(program.record("1").at("status"), "completed");
+  EXPECT_EQ(program.record("2").at("status"), "completed");
+}
+
+TEST(HostileSurroundings, PathsThatAreNoTextAreRefusedBeforeAnythingStarts) {
+  const Program program;
+  const std::string experiment = program.experiment(loopback);
+  for (const std::vector<std::string>& more : std::vector<std::vector<std::string>>{
+           {"--set", "weights.file=caf\xe9.pt"}, {"--results", "caf\xe9"}, {"caf\xe9.json"}}) {
+    std::vector<std::string> arguments = {"run", experiment};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    const auto ended = program.run(arguments);
+    EXPECT_EQ(ended.status.code, 2) << ended.errors;
+    EXPECT_THAT(ended.errors, AllOf(HasSubstr("caf\\xe9"), HasSubstr("is not UTF-8")));
+  }
+  const fs::path folder = program.folder() / "caf\xe9";
+  fs::create_directory(folder);
+  fs::copy(experiment, folder / "experiment.json");
+  const Output elsewhere =
+      run_program({"/bin/sh", "-c",
+                   fmt::format("cd {}/caf* && THINPIPE_TRAINER={} exec {} run experiment.json 2>&1",
+                               program.folder().string(), fake_trainer(), built_program("thinpipe"))});
+  EXPECT_EQ(elsewhere.status.code, 2) << elsewhere.text;
+  EXPECT_FALSE(fs::exists(folder / "results"));
 }
 
 }  // namespace
