@@ -22,6 +22,7 @@
 #include "harness/kept_terminal.hh"
 #include "harness/support/child_process.hh"
 #include "harness/support/exception.hh"
+#include "harness/support/standard_streams.hh"
 #include "netem/host_names.hh"
 #include "netem/sandbox.hh"
 
@@ -33,6 +34,7 @@ using namespace std::chrono_literals;
 
 constexpr std::array passed_on = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2};
 // A line of output longer than this is printed in pieces.
+constexpr int pieces_per_turn = 16;
 constexpr std::size_t longest_line_bytes = std::size_t{1} << 16;
 
 int exit_code(const ExitStatus& status) {
@@ -90,7 +92,7 @@ class Commands {
       try {
         start(command, last);
       } catch (const Error& error) {
-        fmt::print(stderr, "thinpipe: {}\n", error.what());
+        print_stderr("thinpipe: {}\n", error.what());
         first_failure_ = first_failure_.value_or(cannot_start);
         return end_all();
       }
@@ -205,18 +207,21 @@ class Commands {
 
   static void print_output(Started& one) {
     std::array<char, 65536> buffer{};
-    ssize_t got = 0;
-    while ((got = ::read(one.output.get(), buffer.data(), buffer.size())) > 0) {
+    ssize_t got = 1;
+    // A command that writes without end must not keep signals waiting: the rest has its turn.
+    for (int pieces = 0; got > 0 && pieces < pieces_per_turn; ++pieces) {
+      got = ::read(one.output.get(), buffer.data(), buffer.size());
+      if (got <= 0) break;
       one.unprinted.append(buffer.data(), static_cast<std::size_t>(got));
       print_lines(one, false);
     }
-    if (got < 0 && errno == EAGAIN) return;
+    if (got > 0 || (got < 0 && errno == EAGAIN)) return;
     print_lines(one, true);
     one.output.reset();
   }
 
   static void print_lines(Started& one, bool all) {
-    const auto print = [&one](std::string_view line) { fmt::print(stderr, "{}: {}\n", one.host, line); };
+    const auto print = [&one](std::string_view line) { print_stderr("{}: {}\n", one.host, line); };
     for (std::size_t end = 0; (end = one.unprinted.find('\n')) != std::string::npos;) {
       print(std::string_view(one.unprinted).substr(0, end));
       one.unprinted.erase(0, end + 1);

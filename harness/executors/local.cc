@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include "harness/event_check.hh"
 #include "harness/executors/worker.hh"
 #include "harness/support/exception.hh"
 #include "harness/support/file_descriptor.hh"
@@ -119,8 +120,11 @@ class LocalJob : public WorkerControl {
   }
 
   void hear(Watched& worker, const std::string& line) {
+    // A flood of what is no event tells nothing more.
+    if (worker.failure && worker.failure->kind == "protocol") return;
     try {
       const Json event = Json::parse(line, shallow);
+      check_event(event);
       const auto kind = event.at("event").get<std::string>();
       if (kind == "heartbeat") {
         worker.beat_at = Clock::now();
@@ -139,6 +143,8 @@ class LocalJob : public WorkerControl {
       fail(worker, {.kind = "protocol",
                     .message = fmt::format("reported a line that is no event: {} ({})", excerpt(line),
                                            excerpt(error.what()))});
+    } catch (const UnfitEvent& error) {
+      fail(worker, {.kind = "protocol", .message = error.what()});
     }
   }
 

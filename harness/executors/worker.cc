@@ -6,6 +6,7 @@
 #include <boost/asio/error.hpp>
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "harness/support/exception.hh"
@@ -72,16 +73,16 @@ void Worker::read_on() {
                       [this](const boost::system::error_code& error) {
                         if (error || exit_status_) return;
                         // After the end of file its pidfd tells when it has ended.
-                        const auto failed = read_some();
+                        const auto failed = read_some().first;
                         if (!failed || failed == boost::asio::error::would_block) read_on();
                       });
 }
 
-boost::system::error_code Worker::read_some() {
+std::pair<boost::system::error_code, std::size_t> Worker::read_some() {
   boost::system::error_code error;
   const std::size_t size = reports_.read_some(boost::asio::buffer(buffer_), error);
   take({buffer_.data(), size});
-  return error;
+  return {error, size};
 }
 
 void Worker::take(std::string_view bytes) {
@@ -98,10 +99,17 @@ void Worker::take(std::string_view bytes) {
   }
 }
 
-// What it wrote just before it ended may still be in the pipe.
+// What it wrote just before it ended may still be in the pipe. A process that it left behind may write on for
+// ever, so that only as much is read as is there by now.
 void Worker::drain() {
   reports_.cancel();
-  while (!read_some()) continue;
+  int left = 0;
+  if (::ioctl(reports_.native_handle(), FIONREAD, &left) < 0) left = 0;
+  while (left > 0) {
+    const auto [error, size] = read_some();
+    if (error || size == 0) break;
+    left -= static_cast<int>(size);
+  }
   if (!line_.empty()) on_line_(std::exchange(line_, {}));
 }
 

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/posix/stream_descriptor.hpp>
@@ -35,7 +36,8 @@ class Worker {
 
  private:
   void read_on();
-  boost::system::error_code read_some();  // one piece of what is there; an error where nothing is
+  // Reads one piece of what is there: its size, or an error if nothing is.
+  std::pair<boost::system::error_code, std::size_t> read_some();
   void take(std::string_view bytes);
   void drain();
 

@@ -61,5 +61,14 @@ TEST(Worker, ManyLinesAreHeardInOrder) {
   EXPECT_EQ(lines.back(), "the end");
 }
 
+// What it leaves behind writes on for ever; its own end is seen nevertheless.
+TEST(Worker, AFloodFromAProcessThatItLeftBehindDoesNotHideItsEnd) {
+  Script script("yes & sleep 0.1");
+  script.watch();
+  const std::vector<std::string> lines = script.run();
+  EXPECT_GT(lines.size(), 1);
+  EXPECT_EQ(lines.back(), "the end");
+}
+
 }  // namespace
 }  // namespace thinpipe

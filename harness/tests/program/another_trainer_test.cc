@@ -101,6 +101,26 @@ TEST(AnotherTrainer, ThatMisspellsAPartOfTimeFails) {
   EXPECT_THAT(record.at("error").at("message").get<std::string>(), HasSubstr("decode_s"));
 }
 
+TEST(AnotherTrainer, ThatReportsWhatCannotBeFails) {
+  const Program program;
+  write_trainer(program, "mine.sh",
+                fake_trainer() + R"( "$@" | sed 's/"test_accuracy":[0-9.]*/"test_accuracy":9.5/')");
+  const auto ended = program.run(program.run_arguments(program.experiment(with_trainer("mine.sh"))));
+  EXPECT_EQ(ended.status.code, 1) << ended.errors;
+  const Json error = program.record("base").at("error");
+  EXPECT_EQ(error.at("kind"), "protocol");
+  EXPECT_THAT(error.at("message").get<std::string>(),
+              HasSubstr("\"test_accuracy\" is 9.5, but must be a number from 0 to 1"));
+}
+
+TEST(AnotherTrainer, ThatLeavesAFloodBehindEndsNevertheless) {
+  const Program program;
+  write_trainer(program, "mine.sh", "yes & exec " + fake_trainer() + " \"$@\"");
+  const auto ended = program.run(program.run_arguments(program.experiment(with_trainer("mine.sh"))));
+  EXPECT_EQ(ended.status.code, 1) << ended.errors;
+  EXPECT_EQ(program.record("base").at("error").at("kind"), "protocol");
+}
+
 TEST(AnotherTrainer, ThatCannotBeStartedIsRefusedBeforeAnythingRuns) {
   const Program program;
   write_trainer(program, "mine.sh", talkative, fs::perms::owner_read);
