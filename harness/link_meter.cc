@@ -10,6 +10,12 @@ constexpr double use_period_s = 0.5;
 
 }  // namespace
 
+std::optional<std::uint64_t> bytes_between(const netem::LinkCounters& before,
+                                           const netem::LinkCounters& after) {
+  if (after.bytes < before.bytes) return std::nullopt;
+  return after.bytes - before.bytes;
+}
+
 LinkMeter::LinkMeter(const netem::Network& network, const netem::Conductor& conductor)
     : network_(network),
       conductor_(conductor),
@@ -18,7 +24,8 @@ LinkMeter::LinkMeter(const netem::Network& network, const netem::Conductor& cond
       shown_(before_) {}
 
 void LinkMeter::begin() {
-  before_ = network_.counters();
+  // Until end(), nothing has been measured: that of another start would be no end of this one.
+  after_ = before_ = network_.counters();
 }
 
 void LinkMeter::end() {
@@ -36,7 +43,7 @@ std::optional<double> LinkMeter::use_since_last() {
   if (elapsed_s < use_period_s) return std::nullopt;
   double busiest = 0;
   for (std::size_t i = 0; i < now.size(); ++i) {
-    const auto bits = 8 * static_cast<double>(now[i].bytes - shown_[i].bytes);
+    const auto bits = 8 * static_cast<double>(bytes_between(shown_[i], now[i]).value_or(0));
     busiest = std::max(busiest, bits / elapsed_s / now[i].rate_bit_per_s);
   }
   shown_ = now;
@@ -45,7 +52,10 @@ std::optional<double> LinkMeter::use_since_last() {
 
 Json LinkMeter::wire_bytes() const {
   Json out = Json::object();
-  for (std::size_t i = 0; i < after_.size(); ++i) out[after_[i].name] = after_[i].bytes - before_[i].bytes;
+  for (std::size_t i = 0; i < after_.size(); ++i) {
+    const auto bytes = bytes_between(before_[i], after_[i]);
+    out[after_[i].name] = bytes ? Json(*bytes) : Json(nullptr);
+  }
   return out;
 }
 
@@ -53,9 +63,10 @@ Json LinkMeter::utilisation(double train_time_s) const {
   Json out = Json::object();
   if (train_time_s <= 0) return out;
   for (std::size_t i = 0; i < after_.size(); ++i) {
-    const auto bits = 8 * static_cast<double>(after_[i].bytes - before_[i].bytes);
+    const auto bytes = bytes_between(before_[i], after_[i]);
+    const double bits = 8 * static_cast<double>(bytes.value_or(0));
     const double cap = conductor_.mean_rate_bit_per_s(i, before_[i].time_s, after_[i].time_s);
-    out[after_[i].name] = cap > 0 ? Json(bits / (cap * train_time_s)) : Json(nullptr);
+    out[after_[i].name] = cap > 0 && bytes ? Json(bits / (cap * train_time_s)) : Json(nullptr);
   }
   return out;
 }

@@ -10,6 +10,11 @@
 
 namespace thinpipe {
 
+// What left a shaper from one reading to the next; nullopt if the second is no later one: the kernel's
+// counter began again meanwhile, or the end was never measured.
+std::optional<std::uint64_t> bytes_between(const netem::LinkCounters& before,
+                                           const netem::LinkCounters& after);
+
 class LinkMeter {
  public:
   // Both must outlive this. Counts from now on; begin() makes a new start.

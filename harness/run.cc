@@ -70,6 +70,7 @@ class RunInProgress {
       outcome = train();
     } catch (const std::exception& error) {
       outcome = {Outcome::Status::failed, Failure{.kind = "harness", .message = error.what()}};
+      measure_until_failure();
     }
     provenance_["ended_at"] = utc_now();
     Json written = record(outcome);
@@ -82,6 +83,15 @@ class RunInProgress {
   }
 
  private:
+  // What links have carried is known now, unless the network itself is what failed.
+  void measure_until_failure() {
+    try {
+      if (network_) network_->end();
+    } catch (const std::exception& error) {
+      if (log_) log_->warn("the links' last counts are lost: {}", error.what());
+    }
+  }
+
   // An earlier attempt's files would mislead; its record goes only when the new one replaces it.
   void prepare_folder() {
     fs::create_directories(folder_);

@@ -1,0 +1,22 @@
+#include "harness/link_meter.hh"
+
+#include <gtest/gtest.h>
+
+namespace thinpipe {
+namespace {
+
+netem::LinkCounters counters(std::uint64_t bytes) {
+  netem::LinkCounters out;
+  out.bytes = bytes;
+  return out;
+}
+
+// Without a sign the difference of a counter that began again is some exabytes, and link use some 10^14 %.
+TEST(BytesBetween, AreNoneIfTheCounterBeganAgain) {
+  EXPECT_EQ(bytes_between(counters(1000), counters(1500)), 500U);
+  EXPECT_EQ(bytes_between(counters(1000), counters(1000)), 0U);
+  EXPECT_EQ(bytes_between(counters(1000), counters(0)), std::nullopt);
+}
+
+}  // namespace
+}  // namespace thinpipe
