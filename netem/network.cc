@@ -11,6 +11,7 @@
 #include "netem/fabric.hh"
 #include "netem/probe.hh"
 #include "netem/route.hh"
+#include "netem/sandbox.hh"
 #include "netem/shaping.hh"
 
 namespace thinpipe::netem {
@@ -39,9 +40,32 @@ std::string congestion_control_between(const std::vector<Host>& hosts) {
   return fmt::format("{}", fmt::join(names, ","));
 }
 
+// A switch sends a frame to a host that it does not know yet to all its ports at once, and the kernel queues
+// them for one processor: those beyond net.core.netdev_max_backlog, and one more, are lost.
+void check_backlog(const Topology& topology) {
+  if (topology.forwarding != Forwarding::bridged) return;
+  std::map<std::string, std::size_t> ports;
+  for (const Link& link : topology.links) {
+    ++ports[link.a];
+    ++ports[link.b];
+  }
+  const std::optional<std::size_t> backlog = machines_backlog();
+  if (!backlog) return;
+  for (const std::string& name : topology.switches) {
+    if (ports[name] <= *backlog + 2) continue;
+    throw InputError(
+        {fmt::format("the topology {}", topology.name), ""},
+        fmt::format(
+            "the switch {} has {} links, and this kernel queues no more than {} frames at once: as root "
+            "run sysctl net.core.netdev_max_backlog={}, or give hosts to another switch",
+            name, ports[name], *backlog, 2 * ports[name]));
+  }
+}
+
 }  // namespace
 
 void check_kernel(const Topology& topology, const Schedule& schedule) {
+  check_backlog(topology);
   std::optional<Direction> impaired;
   const auto consider = [&impaired](const Direction& direction) {
     if (direction.impairments.any()) impaired = direction;

@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <exception>
 #include <filesystem>
+#include <optional>
 #include <sstream>
 
 #include <fcntl.h>
@@ -28,6 +29,7 @@ namespace thinpipe::netem {
 namespace {
 
 constexpr const char* marker = "THINPIPE_SANDBOX";
+constexpr const char* backlog_note = "THINPIPE_MAX_BACKLOG";
 
 // Names this process's PID namespace; an environment inherited from another sandbox does not match it.
 std::string pid_namespace() {
@@ -35,6 +37,15 @@ std::string pid_namespace() {
   const long length = system_call("read the link /proc/self/ns/pid",
                                   ::readlink("/proc/self/ns/pid", target.data(), target.size()));
   return {target.data(), static_cast<std::size_t>(length)};
+}
+
+// A setting of the machine's, which other network namespaces do not show: the sandbox is told.
+void note_backlog() {
+  try {
+    ::setenv(backlog_note, read_file("/proc/sys/net/core/netdev_max_backlog").c_str(), 1);
+  } catch (const SystemError&) {
+    // Inside another sandbox the note is there already; in another container nobody knows.
+  }
 }
 
 // Blocks the signals that are passed on, and SIGCHLD, so that supervise() can wait for them and none is lost.
@@ -173,6 +184,7 @@ bool inside_sandbox() {
 }
 
 int run_in_sandbox(const std::vector<std::string>& arguments, Terminal terminal) {
+  note_backlog();
   const PassedSignals signals;
   Pipe go = Pipe::create();
   Pipe report = Pipe::create();
@@ -198,6 +210,13 @@ int run_in_sandbox(const std::vector<std::string>& arguments, Terminal terminal)
   const int code = supervise(child, child, signals, terminal);
   if (!failure.empty()) throw Error(explain_refusal(failure, "/proc"));
   return code;
+}
+
+std::optional<std::size_t> machines_backlog() {
+  const char* const noted = std::getenv(backlog_note);
+  if (noted == nullptr) return std::nullopt;
+  const std::size_t frames = std::strtoul(noted, nullptr, 10);
+  return frames == 0 ? std::nullopt : std::optional(frames);
 }
 
 void forget_sandbox() {

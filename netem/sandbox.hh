@@ -2,6 +2,8 @@
 // it down when this program dies, however it dies.
 #pragma once
 
+#include <cstddef>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -33,6 +35,10 @@ enum class Terminal {
 //
 // Throws Error naming what forbids it, and the remedies, where the namespaces cannot be made.
 int run_in_sandbox(const std::vector<std::string>& arguments, Terminal terminal = Terminal::controlled);
+
+// How many frames the machine's kernel queues for one processor (net.core.netdev_max_backlog), as the outer
+// process saw it; nullopt if nobody knows.
+std::optional<std::size_t> machines_backlog();
 
 // Takes the sandbox's mark from the environment, for a program that is no part of this one: a thinpipe that
 // it starts makes a sandbox of its own, and so leaves nothing behind however it ends.

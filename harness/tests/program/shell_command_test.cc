@@ -1,5 +1,6 @@
 // thinpipe shell without a terminal: where commands run, what they see, how they end.
 #include <csignal>
+#include <fstream>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -119,6 +120,14 @@ TEST_F(ShellCommand, ASignalToTheProgramEndsTheCommands) {
   EXPECT_EQ(program_.finish(std::move(process)).status.code, 128 + SIGTERM);
 }
 
+TEST_F(ShellCommand, ASignalIsHeardBesideACommandThatWritesWithoutEnd) {
+  ChildProcess process = program_.start({"shell", "three-switch", "--", "yes", "--and", "--host", "w1", "--",
+                                         "sh", "-c", "echo ready; exec sleep 1000"});
+  ASSERT_TRUE(eventually([this] { return read_file(program_.folder() / "output") == "ready\n"; }, 30s));
+  process.signal(SIGTERM);
+  EXPECT_EQ(program_.finish(std::move(process)).status.code, 128 + SIGTERM);
+}
+
 TEST_F(ShellCommand, KillingItLeavesNothing) {
   ChildProcess process =
       program_.start({"shell", "three-switch", "--", "sh", "-c", "echo ready; setsid sleep 1000"});
@@ -126,6 +135,22 @@ TEST_F(ShellCommand, KillingItLeavesNothing) {
   process.signal(SIGKILL);
   program_.finish(std::move(process));
   EXPECT_TRUE(eventually([this] { return processes_marked(program_.mark()).empty(); }, 2s));
+}
+
+// A frame to a host that the switch does not know yet goes to all ports: the kernel would lose some of them,
+// and the network would be found broken when it stands.
+TEST_F(ShellCommand, ASwitchWithMoreLinksThanTheKernelQueuesFramesIsRefused) {
+  const std::size_t backlog = std::stoul(read_file("/proc/sys/net/core/netdev_max_backlog"));
+  if (backlog + 3 > 1023)
+    GTEST_SKIP() << "this machine's net.core.netdev_max_backlog suffices for any switch";
+  const Json star = {{"name", "star"},
+                     {"switches", {"s"}},
+                     {"hosts", {{"w", backlog + 3}}},
+                     {"links", {{{"between", {"w", "s"}}}}}};
+  std::ofstream(program_.folder() / "star.json") << star;
+  const auto ended = program_.run({"shell", program_.folder() / "star.json", "--", "true"});
+  EXPECT_EQ(ended.status.code, 2);
+  EXPECT_THAT(ended.errors, HasSubstr("sysctl net.core.netdev_max_backlog="));
 }
 
 struct WrongInput {
