@@ -222,7 +222,7 @@ void any_parameters_will_do(Examination& of, Collective& network) {
           bucket.gradient.div_(workers);
           network.all_reduce(bucket.gradient, Reduction::sum);
           const torch::Tensor mean = bucket.gradient.clone();
-          method.finish_dense(bucket);
+          method.finish_dense(bucket, network.world_size());
           if (!method.promises().applies_momentum)
             of.expect(bucket.gradient.equal(mean), where + "it changes what it left dense");
         } else {
