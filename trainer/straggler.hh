@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "harness/support/json_object.hh"
 #include "trainer/stopwatch.hh"
 
 namespace thinpipe::trainer {
@@ -14,6 +15,10 @@ struct Slowdown {
   std::int64_t at_iteration = 0;  // begins when so many have ended
   double factor = 1;              // computing takes so many times as long
 };
+
+// Reads member "slowdowns" of a worker's file: [{"at_iteration", "factor"}]. Throws InputError naming place
+// and rule.
+std::vector<Slowdown> read_slowdowns(const Json& value, const Place& place);
 
 class Straggler {
  public:

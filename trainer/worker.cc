@@ -1,5 +1,7 @@
 #include "trainer/worker.hh"
 
+#include <limits>
+
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 #include <torch/version.h>
@@ -27,25 +29,15 @@ std::string_view kind_of(const std::exception& error) {
   return "internal";
 }
 
-std::vector<Slowdown> read_slowdowns(const Json& value, const Place& place) {
-  std::vector<Slowdown> slowdowns;
-  for (std::size_t i = 0; i < value.size(); ++i) {
-    JsonObject object(value[i], place / i);
-    Slowdown& slowdown = slowdowns.emplace_back();
-    object.read("at_iteration", slowdown.at_iteration, {.at_least = 0, .required = true});
-    object.read("factor", slowdown.factor, {.at_least = 1, .required = true});
-    object.finish();
-  }
-  return slowdowns;
-}
-
 }  // namespace
 
 void read_membership(JsonObject& object, Membership& membership) {
   std::int64_t rank = 0;
   std::int64_t world_size = 0;
   object.read("rank", rank, {.at_least = 0, .required = true});
-  object.read("world_size", world_size, {.above = static_cast<double>(rank), .required = true});
+  object.read(
+      "world_size", world_size,
+      {.above = static_cast<double>(rank), .at_most = std::numeric_limits<int>::max(), .required = true});
   object.read("address", membership.address, {.required = true});
   object.read("rendezvous_directory", membership.rendezvous_directory, {.required = true});
   membership.parents = read_parents(object, world_size);

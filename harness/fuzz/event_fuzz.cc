@@ -1,0 +1,28 @@
+#include "harness/event_check.hh"
+#include "harness/measurements.hh"
+#include "harness/support/fuzz/input.hh"
+
+using namespace thinpipe;
+
+// Lines of what a worker reports, as the controller hears them.
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  std::string_view rest = fuzz::text(data, size);
+  Measurements measurements;
+  while (!rest.empty()) {
+    const std::size_t end = std::min(rest.find('\n'), rest.size());
+    fuzz::expect_result_or_error([&] {
+      try {
+        const Json event = Json::parse(rest.substr(0, end), shallow);
+        check_event(event);
+        measurements.add(event);
+      } catch (const Json::exception&) {
+        // No event: the run fails as "protocol".
+      }
+    });
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+  }
+  const Json times = measurements.iteration_time_s();
+  fuzz::require(times.is_null() || times.at("mean").get<double>() >= 0, "times are not negative");
+  fuzz::require(measurements.payload_bytes() >= 0, "bytes are not negative");
+  return 0;
+}

@@ -1,0 +1,17 @@
+#include "harness/support/fuzz/input.hh"
+#include "harness/worker_events.hh"
+
+using namespace thinpipe;
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  return fuzz::expect_result_or_error([&] {
+    const Json config = parse_json(fuzz::text(data, size), "fuzz.json");
+    JsonObject object(config, {"fuzz.json", ""});
+    constexpr std::int64_t workers = 8;
+    for (const WorkerEvent& event : read_worker_events(object, workers)) {
+      fuzz::require(event.worker >= 0 && event.worker < workers, "an event befalls one of the workers");
+      fuzz::require(slowdowns_of({event}, event.worker).size() == (event.slowdown ? 1U : 0U),
+                    "a slowdown is told");
+    }
+  });
+}
