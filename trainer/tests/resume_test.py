@@ -43,13 +43,18 @@ OPTIONS = {
     "sbc": {"local_steps": 4, "ratio": 0.2},
     **{name: {"ratio": 0.2} for name in ("dgc", "gmc", "iwp", "ok_topk", "spardl", "topk", "topk_chunked")},
 }
+OWN_MOMENTUM = {"demo", "dgc", "gmc"}
 
 
 def every_method(trainer):
     """A case for each registered method."""
     described = json.loads(subprocess.run([trainer, "describe"], check=True, capture_output=True, text=True).stdout)
     return {
-        f"{name}, pruned": {"synchroniser": {"name": name, **OPTIONS.get(name, {})}, "pruning": {"ratio": 0.5}}
+        f"{name}, pruned": {
+            "synchroniser": {"name": name, **OPTIONS.get(name, {})},
+            "pruning": {"ratio": 0.5},
+            "optimiser": {"name": "sgd", "learning_rate": 0.02, "momentum": 0 if name in OWN_MOMENTUM else 0.9},
+        }
         for name in described["synchronisers"]
     }
 
