@@ -1,6 +1,7 @@
 #include "harness/axis.hh"
 
 #include <algorithm>
+#include <set>
 
 #include <fmt/format.h>
 
@@ -14,12 +15,21 @@ std::string label_of(const Json& value) {
   return value.is_string() ? value.get<std::string>() : value.dump();
 }
 
-void add_value(Axis& axis, Axis::Value value, const Place& place) {
-  if (std::ranges::find(axis.values, value.label, &Axis::Value::label) != axis.values.end()) {
-    throw InputError(place, fmt::format("the value {} is listed twice", value.label));
+// Refuses a value that an axis has already.
+class DistinctValues {
+ public:
+  explicit DistinctValues(Axis& axis) : axis_(axis) {}
+
+  void add(Axis::Value value, const Place& place) {
+    if (!labels_.insert(value.label).second)
+      throw InputError(place, fmt::format("the value {} is listed twice", value.label));
+    axis_.values.push_back(std::move(value));
   }
-  axis.values.push_back(std::move(value));
-}
+
+ private:
+  Axis& axis_;
+  std::set<std::string> labels_;
+};
 
 Axis labelled_axis(const std::string& name, const OrderedJson& values, const Place& place) {
   Axis axis{name, {}};
@@ -36,10 +46,11 @@ Axis labelled_axis(const std::string& name, const OrderedJson& values, const Pla
 
 Axis listed_axis(const std::string& path, const OrderedJson& values, const Place& place) {
   Axis axis{path, {}};
+  DistinctValues distinct(axis);
   const std::vector<std::string> keys = path_keys(path, place);
   for (std::size_t i = 0; i < values.size(); ++i) {
     const Json value(values[i]);
-    add_value(axis, {label_of(value), {{nested(keys, value), place / i, keys}}}, place / i);
+    distinct.add({label_of(value), {{nested(keys, value), place / i, keys}}}, place / i);
   }
   return axis;
 }
@@ -59,6 +70,7 @@ std::vector<std::string> split_at_commas(const std::string& name) {
 
 Axis zipped_axis(const std::string& name, const OrderedJson& values, const Place& place) {
   Axis axis{name, {}};
+  DistinctValues distinct(axis);
   std::vector<std::vector<std::string>> paths;
   for (const std::string& path : split_at_commas(name)) {
     paths.push_back(path_keys(path, place));
@@ -79,7 +91,7 @@ Axis zipped_axis(const std::string& name, const OrderedJson& values, const Place
       value.label += fmt::format("{}{}", p == 0 ? "" : " ", label_of(one));
       value.layers.push_back({nested(paths[p], one), tuple_place / p, paths[p]});
     }
-    add_value(axis, std::move(value), tuple_place);
+    distinct.add(std::move(value), tuple_place);
   }
   return axis;
 }

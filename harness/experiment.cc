@@ -118,18 +118,18 @@ std::string label_of(const Labels& labels) {
 
 Place Point::place_of(std::string_view pointer) const {
   const std::vector<std::string> keys = pointer_keys(pointer);
-  const Layer* best = &layers.front();
+  const Layer* best = layers.front().get();
   std::size_t best_depth = 0;
-  for (const Layer& layer : layers) {
-    const Json* value = &layer.patch;
+  for (const auto& layer : layers) {
+    const Json* value = &layer->patch;
     std::size_t depth = 0;
     while (depth < keys.size() && value->is_object() && value->contains(keys[depth])) {
       value = &(*value)[keys[depth++]];
     }
     // Inside a list the base file and the merged configuration have the same indices.
     if (depth < keys.size() && value->is_array()) depth = keys.size();
-    if (depth >= best_depth && (depth > 0 || &layer == &layers.front())) {
-      best = &layer;
+    if (depth >= best_depth && (depth > 0 || layer == layers.front())) {
+      best = layer.get();
       best_depth = depth;
     }
   }
@@ -201,21 +201,27 @@ std::vector<Point> expand(const Experiment& experiment) {
                      fmt::format("makes {:.0f} runs, more than the {} that are allowed; shorten the axes",
                                  count, largest_sweep));
   }
-  Point first{{}, experiment.base.patch, {experiment.base}};
+  Point first{{}, experiment.base.patch, {std::make_shared<const Layer>(experiment.base)}};
   for (const Layer& layer : experiment.overrides) {
     merge(first.config, layer.patch);
-    first.layers.push_back(layer);
+    first.layers.push_back(std::make_shared<const Layer>(layer));
   }
   std::vector<Point> points = {std::move(first)};
   for (const Axis& axis : experiment.axes) {
+    std::vector<std::vector<std::shared_ptr<const Layer>>> layers;
+    for (const Axis::Value& value : axis.values) {
+      layers.emplace_back();
+      for (const Layer& layer : value.layers) layers.back().push_back(std::make_shared<const Layer>(layer));
+    }
     std::vector<Point> next;
+    next.reserve(points.size() * axis.values.size());
     for (const Point& point : points) {
-      for (const Axis::Value& value : axis.values) {
+      for (std::size_t i = 0; i < axis.values.size(); ++i) {
         next.push_back(point);
-        next.back().labels.emplace_back(axis.name, value.label);
-        for (const Layer& layer : value.layers) {
+        next.back().labels.emplace_back(axis.name, axis.values[i].label);
+        for (const auto& layer : layers[i]) {
           next.back().layers.push_back(layer);
-          merge(next.back().config, layer.patch);
+          merge(next.back().config, layer->patch);
         }
       }
     }

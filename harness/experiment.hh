@@ -12,6 +12,7 @@
 // labels; "repeat": 3 runs each point with three seeds, from the base's on.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -44,7 +45,7 @@ std::string label_of(const Labels& labels);
 struct Point {
   Labels labels;
   Json config;
-  std::vector<Layer> layers;  // in the order they were applied
+  std::vector<std::shared_ptr<const Layer>> layers;  // in the order they were applied; points share them
 
   std::string label() const { return label_of(labels); }
   // Where the user wrote what is found at `pointer` of the merged configuration.

@@ -61,8 +61,12 @@ Json decisive_part(const Json& normalised_config, const Json& content) {
   return decisive;
 }
 
+std::string run_id_of(const Json& decisive) {
+  return content_hash(decisive.dump());  // Json keeps its keys sorted
+}
+
 std::string run_id(const Json& normalised_config, const Json& content) {
-  return content_hash(decisive_part(normalised_config, content).dump());  // Json keeps its keys sorted
+  return run_id_of(decisive_part(normalised_config, content));
 }
 
 }  // namespace thinpipe

@@ -19,7 +19,8 @@ std::string content_hash_of_file(const std::filesystem::path& path);
 // the JSON pointer to its path, as CheckedConfig has them.
 Json decisive_part(const Json& normalised_config, const Json& content = Json::object());
 
-// The identity of a run: a hash of that. The order of keys does not matter.
+// The identity of a run: a hash of its decisive part. The order of keys does not matter.
+std::string run_id_of(const Json& decisive);
 std::string run_id(const Json& normalised_config, const Json& content = Json::object());
 
 }  // namespace thinpipe

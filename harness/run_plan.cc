@@ -26,7 +26,7 @@ namespace {
 // Sets what a run is known by, its configuration being whole.
 void identify(Run& run, const Json& content) {
   run.decisive = decisive_part(run.config, content);
-  run.id = run_id(run.config, content);
+  run.id = run_id_of(run.decisive);
 }
 
 // Where the experiment's network is not there, what would carry its bytes over that says nothing.
