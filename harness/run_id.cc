@@ -46,6 +46,20 @@ std::string content_hash_of_file(const std::filesystem::path& path) {
   return fmt::format("{:016x}", XXH3_64bits_digest(state.get()));
 }
 
+namespace {
+
+// An option that came after results were published, where it changes nothing: they keep their names.
+void drop_what_came_later(Json& decisive) {
+  const auto synchroniser = decisive.find("synchroniser");
+  if (synchroniser == decisive.end() || !synchroniser->is_object()) return;
+  const bool is_clipped = synchroniser->value("values", "") == "ternary" &&
+                          !synchroniser->value("error_feedback", false) &&
+                          synchroniser->value("clip", 0.0) > 0;
+  if (synchroniser->value("name", "") == "pactrain" && !is_clipped) synchroniser->erase("clip");
+}
+
+}  // namespace
+
 Json decisive_part(const Json& normalised_config, const Json& content) {
   Json decisive = normalised_config;
   if (const auto topology = decisive.find("topology"); topology != decisive.end() && topology->is_object()) {
@@ -55,6 +69,7 @@ Json decisive_part(const Json& normalised_config, const Json& content) {
   if (const auto trace = decisive.find("rate_trace"); trace != decisive.end() && trace->is_object()) {
     trace->erase("file");  // its content is named by a hash
   }
+  drop_what_came_later(decisive);
   for (const auto& [pointer, hash] : content.items()) {
     decisive[Json::json_pointer(pointer)] = name_of_content(hash.get<std::string>());
   }

@@ -106,7 +106,7 @@ void lead_paths_on(Json& training_config, const std::filesystem::path& folder) {
     if (!training_config.contains(place) || !training_config.at(place).is_string()) continue;
     const std::filesystem::path path = training_config.at(place).get<std::string>();
     if (path.empty() || path.is_absolute()) continue;  // the trainer says what is wrong with an empty one
-    training_config[place] = (std::filesystem::absolute(folder) / path).lexically_normal().string();
+    training_config[place] = std::filesystem::absolute(folder / path).lexically_normal().string();
   }
 }
 

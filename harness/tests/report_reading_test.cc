@@ -64,7 +64,7 @@ TEST(ReportOf, LeavesOutARecordWithoutSubstanceByItsNameAndShowsTheOthers) {
   EXPECT_THAT(got.run_ids, ElementsAre("good"));
   EXPECT_THAT(got.warnings,
               testing::UnorderedElementsAre(
-                  HasSubstr("lacking/run.json is left out: /curve/1 has no \"test_accuracy\""),
+                  HasSubstr("lacking/run.json is left out: /curve/1/test_accuracy is missing"),
                   HasSubstr("wrong/run.json is left out: /curve/0/test_loss must be a number or null"),
                   HasSubstr("odd/run.json is left out: ")));
 }

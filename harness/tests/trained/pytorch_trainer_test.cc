@@ -86,11 +86,12 @@ Json short_training(const Json& more) {
 TEST(PyTorchTrainer, ReadsSizesInTheUnitsOfConfigurations) {
   if (!python_has_torch()) GTEST_SKIP() << "/usr/bin/python3 has no torch; install python3-torch";
   const Program program(built_program("thinpipe-trainer"));
-  const std::string experiment = program.experiment(
-      short_training({}), {{"buckets",
-                            {{"bytes", {{"buckets", {{"first_size", "500 bytes"}}}}},
-                             {"GB", {{"buckets", {{"first_size", "1 kB"}, {"size", "1 GB"}}}}},
-                             {"KiB", {{"buckets", {{"first_size", "3 KiB"}, {"size", "7 MiB"}}}}}}}});
+  const std::string experiment =
+      program.experiment(short_training(Json::object()),
+                         {{"buckets",
+                           {{"bytes", {{"buckets", {{"first_size", "500 bytes"}}}}},
+                            {"GB", {{"buckets", {{"first_size", "1 kB"}, {"size", "1 GB"}}}}},
+                            {"KiB", {{"buckets", {{"first_size", "3 KiB"}, {"size", "7 MiB"}}}}}}}});
   const auto ended = program.run(program.run_arguments(experiment));
   EXPECT_EQ(ended.status.code, 0) << ended.errors;
 }
@@ -112,7 +113,7 @@ TEST(PyTorchTrainer, ThatDivergesIsNoBrokenTrainer) {
   if (!python_has_torch()) GTEST_SKIP() << "/usr/bin/python3 has no torch; install python3-torch";
   const Program program(built_program("thinpipe-trainer"));
   const std::string experiment =
-      program.experiment(short_training({{"optimiser", {{"name", "sgd"}, {"learning_rate", 1e9}}}}));
+      program.experiment(short_training({{"optimiser", {{"name", "sgd"}, {"learning_rate", 1e30}}}}));
   EXPECT_EQ(program.run(program.run_arguments(experiment)).status.code, 1);
   EXPECT_EQ(program.record("base").at("error").at("kind"), "non_finite");
 }

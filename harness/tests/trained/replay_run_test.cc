@@ -152,7 +152,9 @@ TEST_F(ReplayRun, OfMergedEntriesIsOfWhatTheLiveRunPutOnTheLinks) {
   const auto result = run(small_replay(base), {{"way", ways}});
   ASSERT_EQ(result.status.code, 0) << result.errors;
   std::map<std::string, Json> by_label;
-  for (const Json& record : load_records(program_.results())) by_label[record.at("label")] = record;
+  for (const Json& record : load_records(program_.results())) {
+    if (record.at("mode") != "converge") by_label[record.at("label")] = record;
+  }
   const Json& live = by_label.at("merged live");
   const Json& replayed = by_label.at("merged replayed");
   EXPECT_EQ(replayed.at("parameters_hash"), live.at("parameters_hash"));
