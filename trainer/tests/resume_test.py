@@ -1,6 +1,7 @@
 """All trainers killed at a random step, then started again: bit for bit the trajectory of the run without a break.
 
-Usage: resume_test.py PATH/thinpipe-trainer [SEED]
+Usage: resume_test.py [--every-method] PATH/thinpipe-trainer [SEED]
+With --every-method, each registered one instead of what carries something from step to step beside the methods.
 """
 
 import json
@@ -102,14 +103,17 @@ def kill_at(processes, iteration):
 
 
 def main():
-    if len(sys.argv) not in (2, 3):
+    arguments = sys.argv[1:]
+    all_methods = arguments[:1] == ["--every-method"]
+    if all_methods:
+        arguments.pop(0)
+    if len(arguments) not in (1, 2):
         sys.exit(__doc__)
-    trainer = sys.argv[1]
-    seed = int(sys.argv[2]) if len(sys.argv) == 3 else random.SystemRandom().randrange(10**6)
-    print(f"seed {seed}: give it as the second argument to repeat this")
+    trainer = arguments[0]
+    seed = int(arguments[1]) if len(arguments) == 2 else random.SystemRandom().randrange(10**6)
+    print(f"seed {seed}: give it as the last argument to repeat this")
     draw = random.Random(seed)
-    methods = every_method(trainer)
-    for name, changes in (CASES | methods).items():
+    for name, changes in (every_method(trainer) if all_methods else CASES).items():
         config = configured(changes)
         with tempfile.TemporaryDirectory() as folder:
             folder = Path(folder)
@@ -117,7 +121,7 @@ def main():
             assert whole["iteration"] == STEPS, whole
             checkpoint = {"directory": str(folder / "checkpoints"), "every_iterations": 3}
             (folder / "checkpoints").mkdir()
-            kills = sorted(draw.sample(range(4, STEPS // 2), 1 if name in methods else 2))
+            kills = sorted(draw.sample(range(4, STEPS // 2), 1 if all_methods else 2))
             for at in kills:
                 kill_at(workers.start(trainer, folder / "broken", config, checkpoint=checkpoint), at)
             events = workers.finish(workers.start(trainer, folder / "broken", config, checkpoint=checkpoint))
