@@ -57,13 +57,13 @@ std::string dict(const std::vector<std::pair<std::string, std::string>>& members
   return out + "u";
 }
 
-StateDictIndex read(const std::string& object) {
+StateDictIndex index_of(const std::string& object) {
   return index_state_dict(read_pickle("\x80\x02" + object + ".", "w.pt"), "w.pt");
 }
 
-std::string refusal(const std::string& object) {
+std::string index_refusal(const std::string& object) {
   try {
-    read(object);
+    index_of(object);
     return "accepted";
   } catch (const Error& error) {
     EXPECT_THAT(error.what(), HasSubstr("w.pt"));
@@ -78,7 +78,8 @@ std::vector<std::string> names(const StateDictIndex& index) {
 }
 
 TEST(StateDictIndex, HasShapesAndPlaces) {
-  const StateDictIndex index = read(dict({{"w", tensor({.sizes = {2, 1}, .strides = {2, 1}})}, {"v", four}}));
+  const StateDictIndex index =
+      index_of(dict({{"w", tensor({.sizes = {2, 1}, .strides = {2, 1}})}, {"v", four}}));
   EXPECT_THAT(names(index), ElementsAre("w", "v"));
   EXPECT_EQ(index.under, "");
   const StoredTensor& tensor = index.tensors[0];
@@ -95,74 +96,77 @@ TEST(StateDictIndex, HonoursOrRefusesMetadata) {
     return dict(
         {{"w", tensor({.sizes = {4}, .strides = {1}, .metadata = members, .storage_class = storage_class})}});
   };
-  EXPECT_TRUE(read(marked(dict({{"neg", "\x88"}}))).tensors[0].negated);
-  EXPECT_FALSE(read(marked(dict({{"neg", "\x89"}, {"conj", "\x89"}}))).tensors[0].negated);
-  EXPECT_FALSE(read(marked("N")).tensors[0].negated);
-  EXPECT_THAT(refusal(marked(dict({{"conj", "\x88"}}))), HasSubstr("\"w\" is marked \"conj\""));
-  EXPECT_THAT(refusal(marked(dict({{"neg", "\x88"}}), "BoolStorage")), HasSubstr("\"w\" is marked \"neg\""));
-  EXPECT_THAT(refusal(marked(dict({{"scale", "G" + std::string(8, '\0')}}))), HasSubstr("unknown kind"));
-  EXPECT_THAT(refusal(marked("]")), HasSubstr("metadata that is not a dict"));
-  EXPECT_THAT(refusal(marked("NN")), HasSubstr("more parts than a plain tensor"));
-  EXPECT_THAT(refusal(dict({{"w", four + "}b"}})), HasSubstr("changed after it is made"));
+  EXPECT_TRUE(index_of(marked(dict({{"neg", "\x88"}}))).tensors[0].negated);
+  EXPECT_FALSE(index_of(marked(dict({{"neg", "\x89"}, {"conj", "\x89"}}))).tensors[0].negated);
+  EXPECT_FALSE(index_of(marked("N")).tensors[0].negated);
+  EXPECT_THAT(index_refusal(marked(dict({{"conj", "\x88"}}))), HasSubstr("\"w\" is marked \"conj\""));
+  EXPECT_THAT(index_refusal(marked(dict({{"neg", "\x88"}}), "BoolStorage")),
+              HasSubstr("\"w\" is marked \"neg\""));
+  EXPECT_THAT(index_refusal(marked(dict({{"scale", "G" + std::string(8, '\0')}}))),
+              HasSubstr("unknown kind"));
+  EXPECT_THAT(index_refusal(marked("]")), HasSubstr("metadata that is not a dict"));
+  EXPECT_THAT(index_refusal(marked("NN")), HasSubstr("more parts than a plain tensor"));
+  EXPECT_THAT(index_refusal(dict({{"w", four + "}b"}})), HasSubstr("changed after it is made"));
 }
 
 // {"w": call}, where call = _rebuild_parameter(*list) and the list holds call.
 TEST(StateDictIndex, RefusesParametersInCircles) {
-  EXPECT_THAT(refusal("}(" + text("w") +
-                      std::string("ctorch._utils\n_rebuild_parameter\n]q\x01Rq\x02h\x01h\x02"
-                                  "a0u")),
+  EXPECT_THAT(index_refusal("}(" + text("w") +
+                            std::string("ctorch._utils\n_rebuild_parameter\n]q\x01Rq\x02h\x01h\x02"
+                                        "a0u")),
               HasSubstr("\"w\" is a parameter that is made of another parameter"));
 }
 
 TEST(StateDictIndex, RefusesViewsThatFillAMachine) {
-  EXPECT_EQ(names(read(dict({{"w", tensor({.sizes = {1000, 4}, .strides = {0, 1}})}}))).size(), 1U);
+  EXPECT_EQ(names(index_of(dict({{"w", tensor({.sizes = {1000, 4}, .strides = {0, 1}})}}))).size(), 1U);
   EXPECT_THAT(
-      refusal(dict({{"w", tensor({.sizes = {1'000'000, 1'000'000}, .strides = {0, 0}})}})),
+      index_refusal(dict({{"w", tensor({.sizes = {1'000'000, 1'000'000}, .strides = {0, 0}})}})),
       AllOf(HasSubstr("\"w\" of shape [1000000, 1000000] repeats the 4 elements"), HasSubstr("w.pt")));
   // Neither by many views of which each is of a size that passes.
   std::vector<std::pair<std::string, std::string>> many;
   for (int i = 0; i < 20; ++i) {
     many.emplace_back(fmt::format("w{}", i), tensor({.sizes = {1 << 24}, .strides = {0}}));
   }
-  EXPECT_THAT(refusal(dict(many)), HasSubstr("\"w16\""));
-  EXPECT_THAT(refusal(dict({{"w", tensor({.sizes = {0, std::int64_t{1} << 40, std::int64_t{1} << 40},
-                                          .strides = {0, 0, 0}})}})),
+  EXPECT_THAT(index_refusal(dict(many)), HasSubstr("\"w16\""));
+  EXPECT_THAT(index_refusal(dict({{"w", tensor({.sizes = {0, std::int64_t{1} << 40, std::int64_t{1} << 40},
+                                                .strides = {0, 0, 0}})}})),
               HasSubstr("reaches beyond the memory"));
 }
 
 TEST(StateDictIndex, FindsTheOnlyDictOfTensorsUnderWhateverName) {
   const std::string state = dict({{"w", four}});
   const std::string three = "K\x03";
-  EXPECT_EQ(read(dict({{"acc", three}, {"net", state}, {"epoch", three}})).under, "net");
-  EXPECT_EQ(read(dict({{"checkpoint", dict({{"weights", state}})}})).under, "checkpoint.weights");
+  EXPECT_EQ(index_of(dict({{"acc", three}, {"net", state}, {"epoch", three}})).under, "net");
+  EXPECT_EQ(index_of(dict({{"checkpoint", dict({{"weights", state}})}})).under, "checkpoint.weights");
   const std::string figure = tensor({.sizes = {}, .strides = {}});
-  EXPECT_EQ(read(dict({{"best", figure}, {"net", state}})).under, "net");
-  EXPECT_EQ(read(dict({{"scale", figure}})).under, "");
-  EXPECT_EQ(read(dict({{"net", state}, {"optimizer", dict({{"state", dict({{"w", four}})}})}})).under, "net");
+  EXPECT_EQ(index_of(dict({{"best", figure}, {"net", state}})).under, "net");
+  EXPECT_EQ(index_of(dict({{"scale", figure}})).under, "");
+  EXPECT_EQ(index_of(dict({{"net", state}, {"optimizer", dict({{"state", dict({{"w", four}})}})}})).under,
+            "net");
   // One dict by two names is one; and a loss's own tensors are no second model.
-  EXPECT_EQ(read(dict({{"best", state + "q\x01"}, {"last", "h\x01"}})).under, "best");
-  EXPECT_EQ(read(dict({{"loss", dict({{"weight", four}})}, {"model", state}})).under, "model");
+  EXPECT_EQ(index_of(dict({{"best", state + "q\x01"}, {"last", "h\x01"}})).under, "best");
+  EXPECT_EQ(index_of(dict({{"loss", dict({{"weight", four}})}, {"model", state}})).under, "model");
 }
 
 TEST(StateDictIndex, RefusesToChooseAndSaysAmongWhat) {
   const std::string state = dict({{"w", four}});
   EXPECT_THAT(
-      refusal(dict({{"model", state}, {"model_ema", state}})),
+      index_refusal(dict({{"model", state}, {"model_ema", state}})),
       AllOf(HasSubstr("\"model\" (1 tensors), \"model_ema\" (1 tensors)"), HasSubstr("[\"model_ema\"]")));
-  EXPECT_THAT(refusal(dict({{"generator", state}, {"critic", dict({{"v", four}})}})),
+  EXPECT_THAT(index_refusal(dict({{"generator", state}, {"critic", dict({{"v", four}})}})),
               HasSubstr("several dicts of tensors"));
   EXPECT_THAT(
-      refusal(dict({{"acc", "K\x03"}, {"net", "capp\nNet\n)R"}, {"names", "]"}})),
+      index_refusal(dict({{"acc", "K\x03"}, {"net", "capp\nNet\n)R"}, {"names", "]"}})),
       HasSubstr("holds no dict of tensors, but \"acc\" (a number), \"net\" (a Python object of app.Net), "
                 "\"names\" (a sequence of 0)"));
-  EXPECT_THAT(refusal(dict({{"a", four}, {"b", "K\x03"}})), HasSubstr("\"b\" is not a tensor"));
-  EXPECT_THAT(refusal("capp\nNet\n)R"), HasSubstr("whole Python object (app.Net)"));
-  EXPECT_THAT(refusal("]"), HasSubstr("not hold a dict of tensors, but a sequence of 0"));
+  EXPECT_THAT(index_refusal(dict({{"a", four}, {"b", "K\x03"}})), HasSubstr("\"b\" is not a tensor"));
+  EXPECT_THAT(index_refusal("capp\nNet\n)R"), HasSubstr("whole Python object (app.Net)"));
+  EXPECT_THAT(index_refusal("]"), HasSubstr("not hold a dict of tensors, but a sequence of 0"));
 }
 
 // A dict that holds itself is looked into once.
 TEST(StateDictIndex, SurvivesDictsInCircles) {
-  EXPECT_THAT(refusal("}q\x01(" + text("self") + "h\x01u"), HasSubstr("\"self\" (a dict of 1)"));
+  EXPECT_THAT(index_refusal("}q\x01(" + text("self") + "h\x01u"), HasSubstr("\"self\" (a dict of 1)"));
 }
 
 // What torch.save(…, _use_new_zipfile_serialization=False) writes, with the version and machine to be given.
