@@ -23,7 +23,7 @@ struct SweepOptions {
   bool retry_failed = false;      // do again what has failed
   bool retry_degraded = false;    // do again what the network did not carry faithfully
   TimeLimits limits;
-  netem::IdleCores idle_cores = netem::IdleCores::kept_awake;
+  netem::IdleCores idle_cores = netem::IdleCores::as_needed;
   std::string log_level = "info";  // of the logs in each run's folder
   std::vector<std::string> command_line;
 };

@@ -7,11 +7,10 @@
 
 namespace thinpipe::netem {
 
-enum class IdleCores { kept_awake, may_sleep };
+enum class IdleCores { as_needed, kept_awake, may_sleep };
 
-constexpr IdleCores idle_cores(bool may_sleep) {
-  return may_sleep ? IdleCores::may_sleep : IdleCores::kept_awake;
-}
+// Whether this machine wakes up sleepers later than shapers can make up for: measures it, some 20 ms.
+bool wakes_up_late();
 
 // A process with a thread for each processor that this one may use, which spins whenever nobody else has work
 // for it: of the idle class, and in a session whose share against other sessions is the smallest there is.

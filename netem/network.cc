@@ -89,7 +89,9 @@ Network::Network(const Topology& topology, const Schedule& schedule, IdleCores i
   fabric_ = std::make_unique<Fabric>(topology_, schedule, hosts_);
   congestion_control_ = congestion_control_between(hosts_);
   frames_lost_in_construction_ = fabric_->frames_lost();
-  if (idle_cores == IdleCores::kept_awake) awake_cores_.emplace();
+  const bool keep_awake =
+      idle_cores == IdleCores::kept_awake || (idle_cores == IdleCores::as_needed && wakes_up_late());
+  if (keep_awake) awake_cores_.emplace();
 }
 
 Network::~Network() = default;

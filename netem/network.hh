@@ -35,9 +35,9 @@ class Network {
   // Builds the topology and checks it: every shaper is read back, every pair of neighbouring ranks opens a
   // connection. Needs a sandbox (see sandbox.hh) unless the topology is of kind loopback. Throws Error naming
   // the attempt. The network can become all that the schedule asks for, but does nothing of it by itself.
-  // While it stands, it keeps processors awake unless told not to; none does on loopback.
+  // While it stands, it keeps processors awake, by default where they wake up late; not on loopback.
   explicit Network(const Topology& topology, const Schedule& schedule = {},
-                   IdleCores idle_cores = IdleCores::kept_awake);
+                   IdleCores idle_cores = IdleCores::as_needed);
   ~Network();
   Network(const Network&) = delete;
   Network& operator=(const Network&) = delete;

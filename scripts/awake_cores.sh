@@ -25,20 +25,20 @@ print(f"{min(ratios):.3f} to {max(ratios):.3f}, {answer['verdict']}" + (f" ({'; 
 PYTHON
 }
 for rate in '100 Mbit/s' '500 Mbit/s' '1 Gbit/s'; do
-  printf 'one flow at %s, over what the cap allows: awake %s\n' "$rate" "$(goodput "$rate")"
-  printf 'one flow at %s, over what the cap allows: may sleep %s\n' "$rate" "$(goodput "$rate" --let-cores-sleep)"
+  printf 'one flow at %s, over what the cap allows: awake %s\n' "$rate" "$(goodput "$rate" --idle-cores awake)"
+  printf 'one flow at %s, over what the cap allows: may sleep %s\n' "$rate" "$(goodput "$rate" --idle-cores may-sleep)"
 done
 
 # Of much computing and little to exchange.
 training() {
   "$thinpipe" run experiments/quickstart.json --only 'topk 0.01' --set 'bottleneck.rate=1 Gbit/s' \
-    --set training.epochs=null --set training.iterations=100 --results "$folder/$1" --fresh "${@:2}" >/dev/null 2>"$folder/errors" ||
+    --results "$folder/$1" --fresh "${@:2}" >/dev/null 2>"$folder/errors" ||
     { cat "$folder/errors" >&2; exit 1; }
   python3 -c 'import glob, json, sys; print(json.load(open(glob.glob(sys.argv[1] + "/*/*/run.json")[0]))["train_time_s"])' "$folder/$1"
 }
 for ((run = 0; run < runs; ++run)); do
-  training awake >>"$folder/awake.times"
-  training asleep --let-cores-sleep >>"$folder/asleep.times"
+  training awake --idle-cores awake >>"$folder/awake.times"
+  training asleep --idle-cores may-sleep >>"$folder/asleep.times"
 done
 python3 - "$folder" <<'PYTHON'
 import statistics, sys

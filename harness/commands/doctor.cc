@@ -23,7 +23,7 @@ struct DoctorOptions {
 int examine_in_sandbox(const DoctorOptions& options, const std::vector<std::string>& arguments) {
   try {
     if (!netem::inside_sandbox()) return netem::run_in_sandbox(arguments);
-    const auto findings = examine_network(options.topology.load(), options.topology.idle_cores());
+    const auto findings = examine_network(options.topology.load(), options.topology.idle_cores);
     fmt::print("{}\n", to_json(findings).dump());
   } catch (const InputError&) {
     throw;
@@ -38,7 +38,10 @@ std::vector<Finding> network_findings(const DoctorOptions& options) {
   for (const std::string& assignment : options.topology.overrides) {
     arguments.insert(arguments.end(), {"--set", assignment});
   }
-  if (options.topology.let_cores_sleep) arguments.emplace_back("--let-cores-sleep");
+  if (options.topology.idle_cores != netem::IdleCores::as_needed) {
+    const bool awake = options.topology.idle_cores == netem::IdleCores::kept_awake;
+    arguments.insert(arguments.end(), {"--idle-cores", awake ? "awake" : "may-sleep"});
+  }
   const Output output = run_program(arguments);
   const Json answer = Json::parse(output.text, nullptr, false);
   if (!output.status.ok() || answer.is_discarded()) {

@@ -33,7 +33,7 @@ struct RunOptions {
   std::string profiling_time = "30 s";
   std::string log_level = "info";
   int jobs = 1;
-  bool let_cores_sleep = false;
+  netem::IdleCores idle_cores = netem::IdleCores::as_needed;
   bool fresh = false;
   bool retry_failed = false;
   bool retry_degraded = false;
@@ -76,7 +76,7 @@ int run(const RunOptions& options, const std::vector<std::string>& arguments) {
                            .limits = {.stall = parse_limit("--stall-timeout", options.stall_timeout),
                                       .silence = parse_limit("--hang-timeout", options.hang_timeout),
                                       .profiling = parse_limit("--profiling-time", options.profiling_time)},
-                           .idle_cores = netem::idle_cores(options.let_cores_sleep),
+                           .idle_cores = options.idle_cores,
                            .log_level = options.log_level,
                            .command_line = arguments};
   if (options.dry_run) {
@@ -137,7 +137,7 @@ void add_run(CLI::App& program, Invocation& invocation) {
                   "Stop measuring a compute profile after this long even if its mean is not yet known to 1 %")
       ->type_name("DURATION")
       ->capture_default_str();
-  command.add_flag("--let-cores-sleep", options->let_cores_sleep, let_cores_sleep_effect);
+  add_idle_cores(command, options->idle_cores);
   command
       .add_option("--log-level", options->log_level,
                   "How much the logs in each run's folder tell: controller.log, worker-N.log")

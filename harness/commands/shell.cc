@@ -56,7 +56,7 @@ int shell(const ShellOptions& options, const std::vector<std::string>& arguments
     const KeptTerminal kept;
     return netem::run_in_sandbox(arguments, netem::Terminal::shared);
   }
-  const netem::Network network(topology, {}, options.topology.idle_cores());
+  const netem::Network network(topology, {}, options.topology.idle_cores);
   greet(network, commands.front(), !options.host.empty());
   return shell->run(network, commands);
 }

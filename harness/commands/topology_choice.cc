@@ -1,5 +1,7 @@
 #include "harness/commands/topology_choice.hh"
 
+#include <map>
+
 #include <fmt/format.h>
 
 #include "harness/shipped_files.hh"
@@ -25,6 +27,20 @@ void apply(const std::string& assignment, netem::Topology& topology) {
 
 }  // namespace
 
+void add_idle_cores(CLI::App& command, netem::IdleCores& value) {
+  static const std::map<std::string, netem::IdleCores> choices = {{"as-needed", netem::IdleCores::as_needed},
+                                                                  {"awake", netem::IdleCores::kept_awake},
+                                                                  {"may-sleep", netem::IdleCores::may_sleep}};
+  command
+      .add_option(
+          "--idle-cores", value,
+          "\"awake\": keep idle processors from sleeping, out of which they wake up late, and links are "
+          "slower "
+          "while nobody computes; \"may-sleep\"; \"as-needed\", the default: awake where they are late")
+      ->transform(CLI::CheckedTransformer(choices, CLI::ignore_case).description(""))
+      ->type_name("as-needed|awake|may-sleep");
+}
+
 void TopologyChoice::add_to(CLI::App& command) {
   CLI::Option& positional =
       *command.add_option("topology", name, "A topology's name (see thinpipe list topologies) or .json file")
@@ -37,7 +53,7 @@ void TopologyChoice::add_to(CLI::App& command) {
   command.add_option("--set", overrides, "Cap the bottlenecks otherwise, as in 'bottleneck.rate=1 Gbit/s'")
       ->type_name("PATH=VALUE")
       ->allow_extra_args(false);
-  command.add_flag("--let-cores-sleep", let_cores_sleep, let_cores_sleep_effect);
+  add_idle_cores(command, idle_cores);
 }
 
 netem::Topology TopologyChoice::load() const {

@@ -11,23 +11,20 @@
 
 namespace thinpipe {
 
-// What the flag --let-cores-sleep does, in all commands that build networks.
-inline constexpr const char* let_cores_sleep_effect =
-    "Do not keep idle processors awake: they wake up late, and links are slower while nobody computes";
+// --idle-cores, of all commands that build networks. `value` is the default, and what is chosen.
+void add_idle_cores(CLI::App& command, netem::IdleCores& value);
 
 struct TopologyChoice {
   std::string name = {};  // "three-switch", or the path of a .json file; what is here at first is the default
   std::vector<std::string> overrides = {};
 
-  bool let_cores_sleep = false;
+  netem::IdleCores idle_cores = netem::IdleCores::as_needed;
 
-  // TOPOLOGY, required where it has no default, --set and --let-cores-sleep.
+  // TOPOLOGY, required where it has no default, --set and --idle-cores.
   void add_to(CLI::App& command);
 
   // Reads and checks it. Throws InputError; so also for the loopback, which is no virtual network.
   netem::Topology load() const;
-
-  netem::IdleCores idle_cores() const { return netem::idle_cores(let_cores_sleep); }
 };
 
 }  // namespace thinpipe

@@ -42,7 +42,7 @@ std::string format(const std::vector<netem::Measurement>& measurements) {
 int verify(const VerifyOptions& options, const std::vector<std::string>& arguments) {
   const netem::Topology topology = options.topology.load();
   if (!netem::inside_sandbox()) return netem::run_in_sandbox(arguments);
-  const netem::Network network(topology, {}, options.topology.idle_cores());
+  const netem::Network network(topology, {}, options.topology.idle_cores);
   const bool watched = ::isatty(STDERR_FILENO) != 0;
   const auto measurements =
       netem::verify(network, options.quick ? netem::VerificationEffort::quick() : netem::VerificationEffort{},
