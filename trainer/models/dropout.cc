@@ -3,6 +3,7 @@
 #include <array>
 #include <mutex>
 
+#include <ATen/CPUGeneratorImpl.h>
 #include <ATen/Context.h>
 
 #include "trainer/philox.hh"
@@ -10,7 +11,9 @@
 namespace thinpipe::trainer {
 namespace {
 
+// LibTorch 1.13's clone of a processor's generator is never freed.
 torch::Generator new_generator(const torch::Device& device) {
+  if (device.is_cpu()) return at::detail::createCPUGenerator();
   torch::Generator global = at::globalContext().defaultGenerator(device);
   const std::lock_guard lock(global.mutex());  // other workers' threads may be making their models
   return global.clone();
