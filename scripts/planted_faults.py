@@ -201,9 +201,9 @@ FAULTS = [
     ),
     Fault(
         name="speed-up over another seed's baseline",
-        file="harness/reports/rows.cc",
-        old='  config.erase("pruning");\n',
-        new='  config.erase("pruning");\n  config.erase("seed");\n',
+        file="harness/reports/digest.cc",
+        old='key != "pruning" && key != "trainer"',
+        new='key != "pruning" && key != "seed" && key != "trainer"',
         program="harness_tests",
         tests="ReportRows.*",
     ),
