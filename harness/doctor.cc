@@ -31,7 +31,7 @@ namespace {
 
 // Below this share of its caps, a machine is too slow for a topology.
 constexpr double enough_of_caps = 0.97;
-// What the shortest burst of a shaper makes up for.
+// A sleeper may be as late as the shortest burst lasts.
 constexpr double latest_wake_up_s = 100e-6;
 
 Finding examine_qdisc(const std::string& kind, bool needed, const std::string& use) {
@@ -119,7 +119,7 @@ Finding examine_processors(const netem::Network& network) {
   return finding;
 }
 
-// As runs have it, and as it is without.
+// As this machine wakes up sleepers by itself, and while its processors are kept awake.
 Finding examine_wake_ups() {
   constexpr int sleeps = 200;
   const auto told = [](const netem::WakeUps& wake_ups) {
@@ -131,8 +131,8 @@ Finding examine_wake_ups() {
   const netem::WakeUps awake = netem::measure_wake_ups(sleeps);
   return {.name = "wake-ups",
           .ok = awake.quantile_s(0.5) <= latest_wake_up_s,
-          .found = fmt::format("who sleeps is woken up {}; while processors are kept awake, as in runs, {}",
-                               told(asleep), told(awake)),
+          .found = fmt::format("who sleeps is woken up {}; while processors are kept awake, {}", told(asleep),
+                               told(awake)),
           .remedy =
               "end what else runs here; a virtual machine's host may be busy: shapers are as late, and "
               "links slower than their caps"};
