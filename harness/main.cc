@@ -72,9 +72,5 @@ int run(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   thinpipe::keep_standard_streams();
-  const int exit_code = run(argc, argv);
-  const auto failure = thinpipe::flush_standard_output();
-  if (!failure) return exit_code;
-  thinpipe::print_stderr("thinpipe: write standard output: {}\n", *failure);
-  return exit_code == 0 ? 1 : exit_code;
+  return thinpipe::exit_code_with_output("thinpipe", run(argc, argv));
 }

@@ -174,9 +174,5 @@ int run(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   thinpipe::keep_standard_streams();
-  const int exit_code = run(argc, argv);
-  const auto failure = thinpipe::flush_standard_output();
-  if (!failure) return exit_code;
-  thinpipe::print_stderr("thinpipe-trainer: write standard output: {}\n", *failure);
-  return exit_code == kSuccess ? kFailure : exit_code;
+  return thinpipe::exit_code_with_output("thinpipe-trainer", run(argc, argv));
 }

@@ -23,6 +23,13 @@ std::optional<std::string> flush_standard_output() {
   return errno != 0 ? std::strerror(errno) : "not all of it could be written";
 }
 
+int exit_code_with_output(std::string_view program, int exit_code) {
+  const auto failure = flush_standard_output();
+  if (!failure) return exit_code;
+  print_stderr("{}: write standard output: {}\n", program, *failure);
+  return exit_code == 0 ? 1 : exit_code;
+}
+
 void write_stderr(std::string_view text) noexcept {
   std::fwrite(text.data(), 1, text.size(), stderr);
   std::fflush(stderr);

@@ -17,6 +17,10 @@ void keep_standard_streams();
 // Writes out what was printed to standard output; returns why that, or an earlier write, failed.
 std::optional<std::string> flush_standard_output();
 
+// What main() of `program` returns: exit_code, or 1 for 0 where standard output could not be written, which
+// is then said.
+int exit_code_with_output(std::string_view program, int exit_code);
+
 // Prints to standard error. If that fails, nothing is said: there is nowhere to say it, and it is no reason
 // to stop.
 void write_stderr(std::string_view text) noexcept;
