@@ -1,17 +1,26 @@
 #!/usr/bin/env bash
-# Prints how long a developer waits from saving a file to its tests' result, in a warm build of the preset "dev".
+# Prints the time from saving a file to its test result, in a warm build of the preset "dev".
 #
-#   scripts/loop_times.sh            a method, a part of the harness, a part of netem, a code of messages
-#   scripts/loop_times.sh --runs 5   each this many times (3), and the median
+#   scripts/loop_times.sh            a method, a file of the harness, a file of netem, a message format
+#   scripts/loop_times.sh --runs 5   measures each five times instead of three; the median is printed
+#   scripts/loop_times.sh --update   also writes the table into CONTRIBUTING.md
 #
-# The file gets a definition that no cache has seen, and is put back afterwards.
+# Each run appends a definition to the file that no cache has seen. The file is restored afterwards.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 runs=3
-if [ "${1:-}" = --runs ]; then runs=${2:?loop_times: --runs takes a number}; fi
+update=false
+while [ $# -gt 0 ]; do
+  case $1 in
+    --runs) runs=${2:?loop_times: --runs takes a number}; shift ;;
+    --update) update=true ;;
+    *) sed -n '2,/^set/{/^set/d;s/^# \{0,1\}//;p}' "$0"; [ "$1" = --help ] && exit 0 || exit 2 ;;
+  esac
+  shift
+done
 
-# What is edited, the program it is tested by, and its tests.
+# The file to edit, the test program, and its tests.
 loops=(
   "trainer/synchronisers/topk.cc synchroniser_tests TopK*:*Conformance*topk_*in_process*"
   "trainer/synchronisers/quantised/ternary.cc core_tests Ternary*"
@@ -21,11 +30,22 @@ loops=(
 
 cmake --preset dev --log-level=WARNING >/dev/null
 saved=$(mktemp)
-trap 'if [ -s "$saved" ]; then cp -p "$saved" "$file"; fi; rm -f "$saved"' EXIT
+log=$(mktemp)
+table=$(mktemp)
+trap 'if [ -s "$saved" ]; then cp -p "$saved" "$file"; fi; rm -f "$saved" "$log" "$table"' EXIT
+
+quietly() {
+  "$@" >"$log" 2>&1 || {
+    cat "$log" >&2
+    exit 1
+  }
+}
+
+printf '| file | tests in | time |\n| :--- | :--- | ---: |\n' | tee "$table"
 for loop in "${loops[@]}"; do
   read -r file program tests <<<"$loop"
-  cmake --build --preset dev --target "$program" >/dev/null
-  # GoogleTest is content with a filter that no test matches.
+  quietly cmake --build --preset dev --target "$program"
+  # GoogleTest passes if no test matches the filter.
   "build/dev/$program" --gtest_list_tests --gtest_filter="$tests" | grep '^  ' >/dev/null || {
     echo "loop_times: $program has no tests $tests" >&2
     exit 1
@@ -35,12 +55,19 @@ for loop in "${loops[@]}"; do
   for ((run = 0; run < runs; ++run)); do
     printf 'namespace { [[maybe_unused]] const long edited = %s; }\n' "$(date +%s%N)" | cat "$saved" - >"$file"
     began=$(date +%s%N)
-    cmake --build --preset dev --target "$program" >/dev/null
-    "build/dev/$program" --gtest_brief=1 --gtest_filter="$tests" >/dev/null
+    quietly cmake --build --preset dev --target "$program"
+    quietly "build/dev/$program" --gtest_brief=1 --gtest_filter="$tests"
     times+=($((($(date +%s%N) - began) / 1000000)))
   done
   cp -p "$saved" "$file"
   : >"$saved"
   median=$(printf '%s\n' "${times[@]}" | sort -n | sed -n "$(((runs + 1) / 2))p")
-  printf '%6.1f s  %-45s %s\n' "$((median / 100))e-1" "$file" "$program"
+  printf "| \`%s\` | \`%s\` | %.1f s |\n" "$file" "$program" "$((median / 100))e-1" | tee -a "$table"
 done
+printf '\nscripts/loop_times.sh · median of %s · cpu %s (%s cores) · commit %s · run on %s\n' "$runs" \
+  "$(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -1)" "$(nproc)" \
+  "$(git describe --always --dirty --abbrev=10)" "$(date -u +%F)" | tee -a "$table"
+if $update; then
+  sed -i -e '/<!-- loop times: begin -->/,/<!-- loop times: end -->/{//!d}' \
+    -e "/<!-- loop times: begin -->/r $table" CONTRIBUTING.md
+fi
