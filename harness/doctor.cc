@@ -189,8 +189,12 @@ std::vector<Finding> examine_datasets(const TrainerProgram& trainer, const Json&
   const std::vector<CheckedConfig> checked = trainer.check(configs);
   for (std::size_t i = 0; i < out.size(); ++i) {
     // What is wrong elsewhere, as a model that does not read text, says nothing of the data.
-    out[i].ok = checked[i].ok || !checked[i].pointer.starts_with("/dataset");
-    out[i].found = out[i].ok ? "the trainer can read it" : checked[i].message;
+    std::vector<Remark> remarks = checked[i].missing;
+    if (!checked[i].ok) remarks.push_back(checked[i].wrong);
+    const auto obstacle = std::ranges::find_if(
+        remarks, [](const Remark& remark) { return remark.pointer.starts_with("/dataset"); });
+    out[i].ok = obstacle == remarks.end();
+    out[i].found = out[i].ok ? "the trainer can read it" : obstacle->message;
     if (out[i].ok) continue;
     for (const Json& option :
          described[out[i].name.substr(std::strlen("data set "))].value("options", Json::array())) {

@@ -71,6 +71,7 @@ Json decisive_part(const Json& normalised_config, const Json& content) {
   }
   drop_what_came_later(decisive);
   for (const auto& [pointer, hash] : content.items()) {
+    if (hash.is_null()) continue;  // the file is missing: its path stands for it
     decisive[Json::json_pointer(pointer)] = name_of_content(hash.get<std::string>());
   }
   return decisive;

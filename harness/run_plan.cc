@@ -27,6 +27,7 @@ namespace {
 void identify(Run& run, const Json& content) {
   run.decisive = decisive_part(run.config, content);
   run.id = run_id_of(run.decisive);
+  run.id_is_final = std::ranges::none_of(content, [](const Json& hash) { return hash.is_null(); });
 }
 
 // Where the experiment's network is not there, what would carry its bytes over that says nothing.
@@ -51,6 +52,7 @@ Run convergence_run_of(const Run& replay, const Json& content) {
   run.workers = replay.workers;
   run.training_config = without_network(replay.training_config);
   run.plan = replay.plan;
+  run.missing = replay.missing;
   run.leaves_trace = true;
   run.sum_tree = replay.tree();
   run.config = {{"mode", "converge"}, {"workers", run.workers}};
@@ -105,12 +107,12 @@ class DistinctRuns {
 };
 
 // The trainer knows nothing of the harness's keys: a misspelt one of those gets its suggestion here.
-std::string with_harness_keys(const CheckedConfig& checked) {
-  const std::vector<std::string> keys = pointer_keys(checked.pointer);
-  const bool unknown_key = keys.size() == 1 && checked.message.starts_with("unknown key");
-  if (!unknown_key || checked.message.find("did you mean") != std::string::npos) return checked.message;
+std::string with_harness_keys(const Remark& wrong) {
+  const std::vector<std::string> keys = pointer_keys(wrong.pointer);
+  const bool unknown_key = keys.size() == 1 && wrong.message.starts_with("unknown key");
+  if (!unknown_key || wrong.message.find("did you mean") != std::string::npos) return wrong.message;
   return fmt::format("unknown key \"{}\"{}; and the trainer's: {}", keys[0],
-                     suggestion(keys[0], harness_keys()), checked.message);
+                     suggestion(keys[0], harness_keys()), wrong.message);
 }
 
 // Whether an all-reduce takes less of the most loaded link's time along the tree than around the ring; also
@@ -142,11 +144,14 @@ void check(const std::vector<std::size_t>& indices, std::vector<Run>& runs, std:
   for (std::size_t k = 0; k < indices.size(); ++k) {
     const std::size_t i = indices[k];
     if (!checked[k].ok) {
-      throw InputError(points[i].place_of(checked[k].pointer), with_harness_keys(checked[k]));
+      throw InputError(points[i].place_of(checked[k].wrong.pointer), with_harness_keys(checked[k].wrong));
     }
     runs[i].training_config = std::move(checked[k].config);
     runs[i].plan = std::move(checked[k].plan);
     contents[i] = std::move(checked[k].content);
+    runs[i].missing.clear();
+    for (const Remark& remark : checked[k].missing)
+      runs[i].missing.emplace_back(points[i].place_of(remark.pointer), remark.message);
   }
 }
 
@@ -157,7 +162,7 @@ std::vector<std::size_t> choose_bucket_sizes(std::vector<Run>& runs) {
   std::vector<std::size_t> chosen;
   for (std::size_t i = 0; i < runs.size(); ++i) {
     Json& config = runs[i].training_config;
-    if (!config.contains(place) || config.at(place) != "auto") continue;
+    if (runs[i].plan.is_null() || !config.contains(place) || config.at(place) != "auto") continue;
     if (const auto bytes = suitable_bucket_bytes(runs[i])) {
       config[place] = format_quantity(Quantity::size, static_cast<double>(*bytes));
       chosen.push_back(i);
@@ -233,11 +238,17 @@ std::vector<Run> plan_runs(const Experiment& experiment, const TrainerProgram& t
             content_hash_of_file(*run.profile);
       }
     }
-    if (run.mode != Mode::converge) run.plan["collective"] = run.collective();
+    if (run.mode != Mode::converge && run.plan.is_object()) run.plan["collective"] = run.collective();
     identify(run, content);
     distinct.add(std::move(run));
   }
   return distinct.take();
+}
+
+void require_all_here(const std::vector<Run>& runs) {
+  for (const Run& run : runs) {
+    if (!run.missing.empty()) throw run.missing.front();
+  }
 }
 
 std::vector<Run> matching(std::vector<Run> runs, const std::string& pattern) {

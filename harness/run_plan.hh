@@ -36,6 +36,12 @@ struct Run {
   Json decisive;  // what the id is a hash of; see decisive_part()
   Json training_config;  // the trainer's part alone, as it goes into worker.json
   Json plan;             // the trainer's prediction; see CheckedConfig
+
+  // The GPU, data or weights that this machine lacks. The id depends on data and weights, so that it is not
+  // final while these are missing.
+  std::vector<InputError> missing = {};
+  bool id_is_final = true;
+
   Mode mode = Mode::live;
   netem::Topology topology;  // but of a convergence run
   netem::Schedule schedule;  // what changes during the run; places are the user's
@@ -70,10 +76,14 @@ struct Run {
   bool needs_network() const;
 };
 
+// Plans runs whose GPU, data or weights are missing, too: see Run::missing.
 // Identical points become one run, under the labels of the first. Before the first replay of a training comes
 // its convergence run, under the labels that all its replays share. Throws InputError naming the place in the
 // experiment (or topology) file.
 std::vector<Run> plan_runs(const Experiment& experiment, const TrainerProgram& trainer);
+
+// Throws InputError if this machine lacks something that one of the runs needs.
+void require_all_here(const std::vector<Run>& runs);
 
 // Those whose label matches the shell pattern, as does any one of their labels' values, and the convergence
 // runs that these replay; an empty pattern matches all. Throws InputError when none does.

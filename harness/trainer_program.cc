@@ -24,6 +24,14 @@ TrainerProgram TrainerProgram::find() {
   return TrainerProgram(path);
 }
 
+namespace {
+
+Remark read_remark(const Json& json) {
+  return {.pointer = json.at("pointer").get<std::string>(), .message = json.at("message").get<std::string>()};
+}
+
+}  // namespace
+
 std::vector<CheckedConfig> TrainerProgram::check(const std::vector<Json>& configs) const {
   const Json answers = ask("check", Json(configs).dump());
   if (!answers.is_array() || answers.size() != configs.size()) {
@@ -37,9 +45,10 @@ std::vector<CheckedConfig> TrainerProgram::check(const std::vector<Json>& config
       checked.config = answer.at("config");
       checked.plan = answer.at("plan");
       checked.content = answer.value("content", Json::object());
+      for (const Json& remark : answer.value("missing", Json::array()))
+        checked.missing.push_back(read_remark(remark));
     } else {
-      checked.pointer = answer.at("pointer").get<std::string>();
-      checked.message = answer.at("message").get<std::string>();
+      checked.wrong = read_remark(answer);
     }
   }
   return out;

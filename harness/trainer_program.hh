@@ -8,14 +8,21 @@
 
 namespace thinpipe {
 
+// An error in a configuration, or something that it needs and this machine lacks.
+struct Remark {
+  std::string pointer;  // the place in the given configuration
+  std::string message;
+};
+
 // The answer about one training configuration.
 struct CheckedConfig {
   bool ok = false;
-  Json config;                    // normalised, every default filled in
-  Json plan;                      // of trainer/check.hh
-  Json content = Json::object();  // hashes of what paths in it lead to, each under the pointer to its path
-  std::string pointer;            // when not ok: the place in the given configuration
-  std::string message;            //              and what is wrong there
+  Json config;  // normalised, every default filled in
+  Json plan;    // of trainer/check.hh; null if it cannot be made without what is missing
+  // Hashes of the files that it names, each under the pointer to its path; null if the file is missing.
+  Json content = Json::object();
+  std::vector<Remark> missing;  // a GPU, data or weights
+  Remark wrong;                 // when not ok
 };
 
 class TrainerProgram {

@@ -7,9 +7,10 @@
 #include <fmt/format.h>
 #include <torch/cuda.h>
 
-#include "trainer/content_hash.hh"
+#include "trainer/collectives/nccl.hh"
 #include "trainer/datasets/batch_sampler.hh"
 #include "trainer/gradient_exchange.hh"
+#include "trainer/input_files.hh"
 #include "trainer/library_error.hh"
 #include "trainer/optimisers/optimiser.hh"
 #include "trainer/pruning/pruning.hh"
@@ -24,31 +25,34 @@ namespace {
 // set is read once, and a model or a mask is made anew only when it differs from the last one.
 class Cache {
  public:
-  const Dataset& dataset(const TrainingConfig& config) {
-    return *load(config.dataset, Place{} / "dataset").dataset;
+  const InputFiles::Data& data(const TrainingConfig& config) {
+    return files_.data(config.dataset, Place{} / "dataset");
   }
 
   // What the files and folders that the configuration names hold, by the places of their names: the same data
-  // elsewhere make the same run, and other data in the same place another one.
-  Json content(const TrainingConfig& config) {
+  // elsewhere make the same run, and other data in the same place another one. Appends missing files to
+  // `missing`.
+  Json content(const TrainingConfig& config, Json& missing) {
     Json out = Json::object();
-    const auto add = [&](const Json& dataset, const Place& place) {
-      for (const char* key : {"directory", "path"}) {
-        if (dataset.contains(key)) out[(place / key).pointer] = load(dataset, place).hash;
-      }
+    const auto add = [&](const Place& place, const auto& found) {
+      out[place.pointer] = found.hash;
+      if (found.missing) missing.push_back({{"pointer", place.pointer}, {"message", *found.missing}});
     };
-    add(config.dataset, Place{} / "dataset");
+    const auto add_data = [&](const Json& dataset, const Place& place) {
+      if (const char* key = InputFiles::path_key(dataset)) add(place / key, files_.data(dataset, place));
+    };
+    add_data(config.dataset, Place{} / "dataset");
     if (config.pretraining.iterations > 0 && !config.pretraining_dataset.is_null()) {
-      add(config.pretraining_dataset, Place{} / "pretraining" / "dataset");
+      add_data(config.pretraining_dataset, Place{} / "pretraining" / "dataset");
     }
-    if (config.weights.file) out["/weights/file"] = weights_hash(*config.weights.file);
+    if (config.weights.file) add(Place{} / "weights" / "file", files_.weights(*config.weights.file));
     return out;
   }
 
   // Reads what pre-training will, too, where it has data of its own.
   void check_pretraining(const TrainingConfig& config) {
     if (config.pretraining_dataset.is_null()) return;
-    load(config.pretraining_dataset, Place{} / "pretraining" / "dataset");
+    files_.data(config.pretraining_dataset, Place{} / "pretraining" / "dataset");
   }
 
   Model& model(const TrainingConfig& config) {
@@ -56,8 +60,8 @@ class Cache {
     if (key != model_key_) {
       model_.reset();  // before the next is made: memory for one is enough
       model_key_ = nullptr;
-      model_ = make_model(config, dataset(config).shape(), {});
-      if (config.weights.file) load_file(config);
+      model_ = make_model(config, data(config).dataset->shape(), {});
+      if (config.weights.file && !files_.weights(*config.weights.file).missing) load_file(config);
       model_key_ = key;
       mask_.reset();
     }
@@ -68,7 +72,7 @@ class Cache {
   const Mask& final_mask(const TrainingConfig& config) {
     Model& pruned = model(config);
     if (!mask_ || config.pruning != pruning_) {
-      mask_ = choose_mask(config, pruned, dataset(config), make_pruning(config).schedule.final_ratio());
+      mask_ = choose_mask(config, pruned, *data(config).dataset, make_pruning(config).schedule.final_ratio());
       pruning_ = config.pruning;
     }
     return *mask_;
@@ -87,28 +91,7 @@ class Cache {
     }
   }
 
-  struct Loaded {
-    std::unique_ptr<Dataset> dataset;
-    std::string hash;
-  };
-
-  const Loaded& load(const Json& dataset, const Place& place) {
-    Loaded& loaded = datasets_[dataset.dump()];
-    if (!loaded.dataset) {
-      loaded.dataset = DatasetRegistry::instance().make(dataset, place);
-      loaded.hash = content_hash(*loaded.dataset);
-    }
-    return loaded;
-  }
-
-  const std::string& weights_hash(const std::string& file) {
-    std::string& hash = weights_hashes_[file];
-    if (hash.empty()) hash = content_hash_of_file(file);
-    return hash;
-  }
-
-  std::map<std::string, Loaded> datasets_;
-  std::map<std::string, std::string> weights_hashes_;
+  InputFiles files_;
   std::shared_ptr<Model> model_;
   Json model_key_;
   std::optional<Mask> mask_;
@@ -241,7 +224,7 @@ Json by_distance(const ExpectedTraffic& traffic, std::int64_t workers) {
 }
 
 Json plan(const TrainingConfig& config, Cache& cache) {
-  const Dataset& dataset = cache.dataset(config);
+  const Dataset& dataset = *cache.data(config).dataset;
   check_targets(config, dataset);
   const Model& model = cache.model(config);
   const auto synchroniser = make_synchroniser(config, model, Mask::keep_all(model));
@@ -285,13 +268,43 @@ Json describe_registry() {
   return out;
 }
 
+// Returns the devices that this machine lacks.
+Json missing_devices(const TrainingConfig& config) {
+  Json missing = Json::array();
+  if (config.compute.device == "cuda" && !torch::cuda::is_available()) {
+    missing.push_back(
+        {{"pointer", "/compute/device"},
+         {"message",
+          "is cuda, but LibTorch finds no GPU here: take cpu, or a LibTorch with CUDA and a machine with a "
+          "GPU (thinpipe doctor tells what it finds)"}});
+  }
+  if (config.collective.at("name") == "nccl") {
+    if (const auto obstacle = obstacle_to_nccl(config.workers))
+      missing.push_back({{"pointer", "/collective/name"}, {"message", *obstacle}});
+  }
+  return missing;
+}
+
+// Without the data, sizes may be known, but no gradients.
+bool can_plan(const TrainingConfig& config, Cache& cache) {
+  const InputFiles::Data& data = cache.data(config);
+  if (!data.missing) return true;
+  const Pruning pruning = make_pruning(config);
+  return data.is_outline() && (pruning.schedule.final_ratio() == 0 || !pruning.criterion->looks_at_data());
+}
+
 Json check_configuration(const Json& value, Cache& cache) {
   try {
     const TrainingConfig config = parse_training_config(value, {});
-    const Json expected = plan(config, cache);
+    const Json expected = can_plan(config, cache) ? plan(config, cache) : Json(nullptr);
     cache.check_pretraining(config);
-    return {
-        {"ok", true}, {"config", to_json(config)}, {"plan", expected}, {"content", cache.content(config)}};
+    Json missing = missing_devices(config);
+    Json content = cache.content(config, missing);
+    return {{"ok", true},
+            {"config", to_json(config)},
+            {"plan", expected},
+            {"content", std::move(content)},
+            {"missing", std::move(missing)}};
   } catch (const InputError& error) {
     return {{"ok", false}, {"pointer", error.place().pointer}, {"message", error.message()}};
   } catch (const std::exception& error) {

@@ -1,8 +1,6 @@
 #include "trainer/training_config.hh"
 
-#include <torch/cuda.h>
-
-#include "trainer/collectives/nccl.hh"
+#include "trainer/collectives/collective.hh"
 #include "trainer/datasets/dataset.hh"
 #include "trainer/models/model.hh"
 #include "trainer/optimisers/optimiser.hh"
@@ -61,20 +59,10 @@ Json write_pretraining(const TrainingConfig& config) {
 }
 
 void check_compute(const ComputeOptions& compute, const Place& place) {
-  if (compute.device == "cuda" && !torch::cuda::is_available()) {
-    throw InputError(place / "device",
-                     "is cuda, but LibTorch finds no GPU here: take cpu, or a LibTorch with CUDA and a "
-                     "machine with a GPU (thinpipe doctor tells what it finds)");
-  }
   if (compute.precision == "bfloat16" && compute.device != "cuda") {
     throw InputError(place / "precision",
                      "is bfloat16, which needs the device cuda: on a processor it would only be slower");
   }
-}
-
-void check_collective(const TrainingConfig& config, const Place& place) {
-  if (config.collective.at("name") != "nccl") return;
-  if (const auto obstacle = obstacle_to_nccl(config.workers)) throw InputError(place / "name", *obstacle);
 }
 
 // Makes everything that can be made without data or peers: each maker checks its own options. A model needs
@@ -116,7 +104,6 @@ TrainingConfig parse_training_config(const Json& value, const Place& place) {
   object.finish();
   check_schedule(config.schedule, place / "schedule");
   check_compute(config.compute, place / "compute");
-  check_collective(config, place / "collective");
   check_by_making(config, place);
   return config;
 }

@@ -18,13 +18,13 @@ std::shared_ptr<Model> make_model(const TrainingConfig& config, const DataShape&
 }
 
 std::unique_ptr<Dataset> make_dataset(const TrainingConfig& config) {
-  return DatasetRegistry::instance().make(config.dataset, kConfigurationPlace / "dataset");
+  return DatasetRegistry::instance().make(config.dataset, kConfigurationPlace / "dataset", Files::read);
 }
 
 std::unique_ptr<Dataset> make_pretraining_dataset(const TrainingConfig& config) {
   if (config.pretraining_dataset.is_null()) return make_dataset(config);
   return DatasetRegistry::instance().make(config.pretraining_dataset,
-                                          kConfigurationPlace / "pretraining" / "dataset");
+                                          kConfigurationPlace / "pretraining" / "dataset", Files::read);
 }
 
 bool starts_with_new_head(const TrainingConfig& config) {

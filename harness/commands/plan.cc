@@ -1,4 +1,5 @@
-// thinpipe plan: the runs of an experiment with their predicted bytes, times and memory. Writes nothing.
+// thinpipe plan: the runs of an experiment with their predicted bytes, times and memory, and what of them
+// this machine lacks. Writes nothing.
 #include <memory>
 
 #include <fmt/format.h>
@@ -24,7 +25,8 @@ int plan(const PlanOptions& options) {
   const std::vector<Run> runs = matching(plan_runs(experiment, trainer), options.only);
   MeasuredCosts measured(trainer, [](const std::string& line) { print_stderr("{}\n", line); });
   const CostOf cost_of = [&](const Run& run) {
-    return options.no_measuring ? std::nullopt : std::optional(measured.of(run));
+    if (options.no_measuring || !run.missing.empty()) return std::optional<ComputeCost>();
+    return std::optional(measured.of(run));
   };
   const Json rows = plan_rows(runs, cost_of, this_machine());
   fmt::print("{}", options.json ? rows.dump(2) + "\n" : format_plan(rows));
@@ -54,6 +56,7 @@ void add_plan(CLI::App& program, Invocation& invocation) {
       "Examples:\n"
       "  thinpipe plan experiments/quickstart.json\n"
       "  thinpipe plan experiments/bandwidth-by-prune-ratio.json --no-measuring\n"
+      "  thinpipe plan experiments/paper-fig3.json --no-measuring  # also without its GPU and data\n"
       "  thinpipe plan experiments/quickstart.json --set 'bottleneck.rate=1 Gbit/s' --json");
   command.callback([options, &invocation] { invocation.action = [options] { return plan(*options); }; });
 }

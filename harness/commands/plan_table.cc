@@ -1,6 +1,7 @@
 #include "harness/commands/plan_table.hh"
 
 #include <algorithm>
+#include <map>
 
 #include <fmt/format.h>
 
@@ -12,8 +13,6 @@ namespace thinpipe {
 namespace {
 
 Json predict(const Run& run, const std::optional<ComputeCost>& cost, const Machine& machine) {
-  const auto iterations = run.plan.at("iterations").get<double>();
-  const auto exchange = predict_exchange(run);
   Json out = {{"slowest_link", nullptr},
               {"wire_bytes_per_iteration", nullptr},
               {"exchange_time_per_iteration_s", nullptr},
@@ -25,7 +24,9 @@ Json predict(const Run& run, const std::optional<ComputeCost>& cost, const Machi
               {"memory_bytes", nullptr},
               {"network_cores", nullptr},
               {"machine_lacks", nullptr}};
-  if (exchange) {
+  if (run.plan.is_null()) return out;
+  const auto iterations = run.plan.at("iterations").get<double>();
+  if (const auto exchange = predict_exchange(run)) {
     out["slowest_link"] = exchange->link;
     out["wire_bytes_per_iteration"] = exchange->wire_bytes_per_iteration;
     out["exchange_time_per_iteration_s"] = exchange->time_s;
@@ -47,11 +48,43 @@ std::string cell(const Json& value, const Format& format) {
   return value.is_null() ? "-" : format(value.get<double>());
 }
 
+std::string whole_number(double value) {
+  return fmt::format("{:.0f}", value);
+}
+
+Json missing_of(const Run& run) {
+  Json out = Json::array();
+  for (const InputError& missing : run.missing) {
+    out.push_back({{"file", missing.place().file},
+                   {"pointer", missing.place().pointer},
+                   {"message", missing.message()}});
+  }
+  return out;
+}
+
+// Lists each missing thing once, with the number of runs that need it.
+std::string format_missing(const Json& rows) {
+  std::map<std::string, std::size_t> counts;
+  for (const Json& row : rows) {
+    for (const Json& missing : row.at("missing")) {
+      ++counts[fmt::format("{}: {}", missing.at("pointer").get<std::string>(),
+                           missing.at("message").get<std::string>())];
+    }
+  }
+  if (counts.empty()) return "";
+  std::string out = "\nMissing on this machine (`thinpipe run` refuses these runs here):\n";
+  for (const auto& [what, count] : counts)
+    out += fmt::format("  {} of {} runs: {}\n", count, rows.size(), what);
+  return out;
+}
+
 std::string milliseconds(double seconds) {
   return fmt::format("{:.1f} ms", 1000 * seconds);
 }
 
-std::string verdict(const Json& prediction) {
+std::string verdict(const Json& row) {
+  if (!row.at("missing").empty()) return "missing, see below";
+  const Json& prediction = row.at("prediction");
   if (prediction.at("iteration_time_s").is_null()) return "-";
   const Json& why = prediction.at("machine_lacks");
   return why.is_null() ? "can carry it" : why.get<std::string>();
@@ -64,13 +97,15 @@ Json plan_rows(const std::vector<Run>& runs, const CostOf& cost_of, const Machin
   for (const Run& run : runs) {
     Json labels = Json::object();
     for (const auto& [axis, label] : run.labels) labels[axis] = label;
-    rows.push_back({{"run_id", run.id},
+    rows.push_back({{"run_id", run.id_is_final ? Json(run.id) : Json(nullptr)},
                     {"label", run.label},
                     {"labels", labels},
                     {"config", run.config},
                     {"workers", run.workers},
                     {"plan", run.plan},
-                    {"sent_bytes_per_iteration", sent_bytes_per_iteration(run)},
+                    {"missing", missing_of(run)},
+                    {"sent_bytes_per_iteration",
+                     run.plan.is_null() ? Json(nullptr) : Json(sent_bytes_per_iteration(run))},
                     {"prediction", predict(run, cost_of(run), machine)}});
   }
   return rows;
@@ -83,15 +118,16 @@ std::string format_plan(const Json& rows) {
     const Json& prediction = row.at("prediction");
     const Json trainer = row.at("config").value("trainer", Json(nullptr));
     const bool sends_as_planned = !trainer.is_object() || !trainer.contains("method");
-    table.push_back({row.at("label").get<std::string>(), row.at("run_id").get<std::string>(),
+    const auto planned = [&plan](const char* key) { return plan.is_null() ? Json(nullptr) : plan.at(key); };
+    const Json& id = row.at("run_id");
+    table.push_back({row.at("label").get<std::string>(), id.is_null() ? "-" : id.get<std::string>(),
                      fmt::format("{}", row.at("workers").get<std::int64_t>()),
-                     fmt::format("{}", plan.at("iterations").get<std::int64_t>()),
-                     format_bytes(plan.at("gradient_bytes").get<double>()),
-                     sends_as_planned ? format_bytes(row.at("sent_bytes_per_iteration").get<double>()) : "-",
+                     cell(planned("iterations"), whole_number), cell(planned("gradient_bytes"), format_bytes),
+                     sends_as_planned ? cell(row.at("sent_bytes_per_iteration"), format_bytes) : "-",
                      cell(prediction.at("exchange_time_per_iteration_s"), milliseconds),
                      cell(prediction.at("iteration_time_s"), milliseconds),
                      cell(prediction.at("train_time_s"), format_duration),
-                     cell(prediction.at("memory_bytes"), format_bytes), verdict(prediction)});
+                     cell(prediction.at("memory_bytes"), format_bytes), verdict(row)});
   }
   std::string out = format_table({"run", "id", "workers", "iterations", "gradient", "sent/iteration",
                                   "exchange", "iteration", "train time", "memory", "this machine"},
@@ -108,7 +144,7 @@ std::string format_plan(const Json& rows) {
         "Where \"network_events\" or \"rate_trace\" change the network, they hold for the caps of the "
         "topology, before any change.\n";
   }
-  return out;
+  return out + format_missing(rows);
 }
 
 }  // namespace thinpipe

@@ -68,6 +68,7 @@ int run(const RunOptions& options, const std::vector<std::string>& arguments) {
   const Experiment experiment = load_experiment(options.experiment, options.overrides);
   const TrainerProgram trainer = TrainerProgram::find();
   const std::vector<Run> runs = matching(plan_runs(experiment, trainer), options.only);
+  require_all_here(runs);
   const SweepOptions sweep{.experiment = experiment.name,
                            .results = std::filesystem::path(options.results) / experiment.name,
                            .fresh = options.fresh,

@@ -223,6 +223,8 @@ std::unique_ptr<Collective> make_nccl(std::unique_ptr<Collective> gloo, std::uni
 std::unique_ptr<Collective> make_nccl(const NcclOptions& options, const Membership& membership) {
   auto gloo = make_gloo({.timeout_s = options.timeout_s}, membership);
   if (membership.world_size == 1) return make_nccl(std::move(gloo), nullptr, options.timeout_s);
+  if (const auto obstacle = obstacle_to_nccl(membership.world_size))
+    throw Error("the collective " + *obstacle);
   auto group = open_nccl_group(membership, *gloo, options.timeout_s);
   return make_nccl(std::move(gloo), std::move(group), options.timeout_s,
                    options.all_reduce == "tree" ? membership.tree() : std::vector<int>());

@@ -105,8 +105,9 @@ class Bytes : public Dataset {
   Examples test_;
 };
 
-std::unique_ptr<Dataset> make_bytes(JsonObject& object) {
+std::unique_ptr<Dataset> make_bytes(JsonObject& object, Files files) {
   const auto options = read_options<BytesOptions>(object);
+  if (files == Files::outlined) return nullptr;
   Examples train;
   Examples test;
   try {

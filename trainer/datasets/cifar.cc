@@ -133,10 +133,13 @@ Examples read_files(const fs::path& directory, const std::vector<std::string>& n
 }
 
 template <class Options>
-std::unique_ptr<Dataset> make_cifar(const Cifar& cifar, JsonObject& object) {
+std::unique_ptr<Dataset> make_cifar(const Cifar& cifar, JsonObject& object, Files files) {
   const auto options = read_options<Options>(object);
   const fs::path directory = fs::absolute(options.directory);
   const auto read = [&](const std::vector<std::string>& names, const CifarFormat& format) {
+    if (files == Files::outlined) {
+      return outlined_images(std::ssize(names) * format.records, cifar_channels, cifar_side, cifar_side);
+    }
     try {
       return read_files(directory, names, format);
     } catch (const std::exception& error) {
@@ -162,15 +165,15 @@ std::unique_ptr<Dataset> make_cifar(const Cifar& cifar, JsonObject& object) {
       .side = options.image_side});
 }
 
-THINPIPE_REGISTER(Dataset){"cifar10",
-                           "32 x 32 colour images of 10 kinds of things: 50000 to train, 10000 to test",
-                           describe_options<Cifar10Options>(),
-                           [](JsonObject& object) { return make_cifar<Cifar10Options>(cifar10(), object); }};
+THINPIPE_REGISTER(Dataset){
+    "cifar10", "32 x 32 colour images of 10 kinds of things: 50000 to train, 10000 to test",
+    describe_options<Cifar10Options>(),
+    [](JsonObject& object, Files files) { return make_cifar<Cifar10Options>(cifar10(), object, files); }};
 
 THINPIPE_REGISTER(Dataset){
     "cifar100", "32 x 32 colour images of 100 kinds of things: 50000 to train, 10000 to test",
     describe_options<Cifar100Options>(),
-    [](JsonObject& object) { return make_cifar<Cifar100Options>(cifar100(), object); }};
+    [](JsonObject& object, Files files) { return make_cifar<Cifar100Options>(cifar100(), object, files); }};
 
 }  // namespace
 }  // namespace thinpipe::trainer

@@ -54,8 +54,13 @@ class Dataset {
   virtual Augmentation augmentation() const { return {}; }
 };
 
-// {"name": "fashion_mnist", …}. Making one checks that its files are there and whole, and reads them.
-using DatasetRegistry = Registry<Dataset>;
-using DatasetRegistration = Registration<Dataset>;
+enum class Files {
+  read,      // the files must exist and be whole
+  outlined,  // the files are missing: tensors have the published sizes and no content
+};
+
+// {"name": "fashion_mnist", …}. Returns null for an outline if only the files have the sizes.
+using DatasetRegistry = Registry<Dataset, Files>;
+using DatasetRegistration = Registration<Dataset, Files>;
 
 }  // namespace thinpipe::trainer

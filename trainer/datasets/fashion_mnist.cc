@@ -10,7 +10,7 @@ struct FashionMnistOptions : IdxImagesOptions {
   FashionMnistOptions() { directory = "/usr/share/datasets/fashion-mnist"; }
 };
 
-std::unique_ptr<Dataset> make_fashion_mnist(JsonObject& object) {
+std::unique_ptr<Dataset> make_fashion_mnist(JsonObject& object, Files files) {
   const IdxImages images{.title = "Fashion-MNIST",
                          .remedy =
                              "get them with `apt install dataset-fashion-mnist` and leave the directory at "
@@ -19,7 +19,7 @@ std::unique_ptr<Dataset> make_fashion_mnist(JsonObject& object) {
                          .pixel_deviation = 0.3530,
                          .train_counts = std::vector<std::int64_t>(10, 6000),
                          .test_counts = std::vector<std::int64_t>(10, 1000)};
-  return make_idx_images(images, object, read_options<FashionMnistOptions>(object), {});
+  return make_idx_images(images, object, read_options<FashionMnistOptions>(object), files, {});
 }
 
 THINPIPE_REGISTER(Dataset){"fashion_mnist",

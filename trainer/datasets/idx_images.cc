@@ -15,6 +15,10 @@ namespace {
 
 constexpr std::int64_t side = 28;
 
+std::int64_t total(const std::vector<std::int64_t>& counts) {
+  return std::accumulate(counts.begin(), counts.end(), std::int64_t{0});
+}
+
 // The file of that name under any of the names it goes by. Compressed first: its checksum is verified.
 std::string find_file(const std::filesystem::path& directory, const std::string& part,
                       const std::string& kind) {
@@ -48,7 +52,7 @@ Examples read_part(const std::filesystem::path& directory, const std::string& pa
     throw Error(fmt::format("{}: label {}, expected 0 to {}", labels_path, largest, counts.size() - 1));
   }
   // Excerpts pass; the whole set must be the published one.
-  if (labels.size(0) == std::accumulate(counts.begin(), counts.end(), std::int64_t{0})) {
+  if (labels.size(0) == total(counts)) {
     check_class_counts(labels, counts, labels_path);
   }
   return {images.unsqueeze(1), labels};
@@ -57,8 +61,10 @@ Examples read_part(const std::filesystem::path& directory, const std::string& pa
 }  // namespace
 
 std::unique_ptr<Dataset> make_idx_images(const IdxImages& images, const JsonObject& object,
-                                         const IdxImagesOptions& options, const Augmentation& augmentation) {
+                                         const IdxImagesOptions& options, Files files,
+                                         const Augmentation& augmentation) {
   const auto part = [&](const std::string& name, const std::vector<std::int64_t>& counts) {
+    if (files == Files::outlined) return outlined_images(total(counts), 1, side, side);
     try {
       return read_part(options.directory, name, counts);
     } catch (const std::exception& error) {

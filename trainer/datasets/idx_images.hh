@@ -33,9 +33,10 @@ struct IdxImages {
   std::vector<std::int64_t> test_counts;
 };
 
-// Reads the files that `object` asks for and checks them. Throws InputError at "directory" when they are
-// missing or damaged, with the remedy.
+// Reads the files that `object` asks for and checks them, or outlines them. Throws InputError at "directory"
+// when they are missing or damaged, with the remedy.
 std::unique_ptr<Dataset> make_idx_images(const IdxImages& images, const JsonObject& object,
-                                         const IdxImagesOptions& options, const Augmentation& augmentation);
+                                         const IdxImagesOptions& options, Files files,
+                                         const Augmentation& augmentation);
 
 }  // namespace thinpipe::trainer

@@ -20,6 +20,11 @@ void check_class_counts(const torch::Tensor& labels, const std::vector<std::int6
   }
 }
 
+Examples outlined_images(std::int64_t count, std::int64_t channels, std::int64_t height, std::int64_t width) {
+  return {torch::empty({count, channels, height, width}, torch::device(torch::kMeta).dtype(torch::kUInt8)),
+          torch::empty({count}, torch::device(torch::kMeta).dtype(torch::kInt64))};
+}
+
 DataShape ImageDataset::shape() const {
   return {.channels = parts_.train.inputs.size(1),
           .height = parts_.side.value_or(parts_.train.inputs.size(2)),

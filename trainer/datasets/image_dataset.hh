@@ -11,6 +11,9 @@ namespace thinpipe::trainer {
 void check_class_counts(const torch::Tensor& labels, const std::vector<std::int64_t>& counts,
                         const std::string& source);
 
+// Returns the examples of Files::outlined. Tensors of LibTorch's device "meta" have sizes and no content.
+Examples outlined_images(std::int64_t count, std::int64_t channels, std::int64_t height, std::int64_t width);
+
 class ImageDataset : public Dataset {
  public:
   struct Parts {

@@ -20,7 +20,7 @@ struct MnistOptions : IdxImagesOptions {
   }
 };
 
-std::unique_ptr<Dataset> make_mnist(JsonObject& object) {
+std::unique_ptr<Dataset> make_mnist(JsonObject& object, Files files) {
   const IdxImages images{.title = "MNIST",
                          .remedy =
                              "get the four files from https://ossci-datasets.s3.amazonaws.com/mnist/ (as "
@@ -30,7 +30,7 @@ std::unique_ptr<Dataset> make_mnist(JsonObject& object) {
                          .train_counts = {5923, 6742, 5958, 6131, 5842, 5421, 5918, 6265, 5851, 5949},
                          .test_counts = {980, 1135, 1032, 1010, 982, 892, 958, 1028, 974, 1009}};
   const auto options = read_options<MnistOptions>(object);
-  return make_idx_images(images, object, options, {.crop_padding = options.augment ? 2 : 0});
+  return make_idx_images(images, object, options, files, {.crop_padding = options.augment ? 2 : 0});
 }
 
 THINPIPE_REGISTER(Dataset){"mnist",

@@ -131,7 +131,7 @@ class Synthetic : public Dataset {
 
 THINPIPE_REGISTER(Dataset){"synthetic", "made-up images: a prototype per class plus noise, from a seed",
                            describe_options<SyntheticOptions>(),
-                           [](JsonObject& object) -> std::unique_ptr<Dataset> {
+                           [](JsonObject& object, Files) -> std::unique_ptr<Dataset> {
                              return std::make_unique<Synthetic>(read_options<SyntheticOptions>(object));
                            }};
 

@@ -30,6 +30,9 @@ class PruningCriterion {
   // weights, data and seed. A pruned weight is ranked like any other: it comes back, at zero, when the
   // criterion prefers a zero to some weight that was kept.
   virtual Mask choose(Model& model, const PruningContext& context, double ratio) const = 0;
+
+  // Whether choose() reads context.dataset.
+  virtual bool looks_at_data() const { return false; }
 };
 
 // Entries read their own options from {"criterion": "grasp", "ratio": 0.5, "temperature": 200, …}; ratio and

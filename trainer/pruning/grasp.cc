@@ -57,6 +57,8 @@ class Grasp : public PruningCriterion {
     return keep_most_important(model, importance, ratio, context.in_force);
   }
 
+  bool looks_at_data() const override { return true; }
+
  private:
   std::vector<Batch> choose_batches(const PruningContext& context) const {
     const Examples& train = context.dataset.train();

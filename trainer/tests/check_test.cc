@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <torch/cuda.h>
 
 #include "trainer/synchronisers/synchroniser.hh"
 
@@ -179,6 +180,65 @@ TEST(Plan, FillsInTheScheduleOfPruning) {
   EXPECT_EQ(config["pruning"], Json::parse(R"({"criterion": "grasp", "ratio": 0.5, "at_iteration": 0,
       "ramp_iterations": 0, "ramp_steps": 10, "again_every_iterations": 0, "temperature": 200.0, "batches": 1,
       "examples_per_class": 2})"));
+}
+
+// A data set by its name, whose files are not there; seven batches of 100 examples.
+Json answer_without_files(const Json& dataset, const Json& pruning = {{"ratio", 0}}) {
+  Json config = configuration(pruning, {{"name", "pactrain"}});
+  config["dataset"] = dataset;
+  const char* const key = dataset["name"] == "bytes" ? "path" : "directory";
+  config["dataset"][key] = "/not/here";
+  if (dataset["name"] != "bytes") config["dataset"]["train_examples"] = 700;
+  config["training"]["batch_size_per_worker"] = 50;
+  Json found = check_configurations(Json::array({config})).front();
+  EXPECT_TRUE(found["ok"].get<bool>()) << found;
+  EXPECT_EQ(found["missing"].size(), 1);
+  EXPECT_EQ(found["missing"][0]["pointer"], std::string("/dataset/") + key);
+  EXPECT_THAT(found["missing"][0]["message"].get<std::string>(), HasSubstr("/not/here"));
+  EXPECT_EQ(found["content"], Json::parse(R"({"/dataset/)" + std::string(key) + R"(": null})"));
+  return found;
+}
+
+TEST(Plan, NeedsOnlyTheSizesOfPublishedData) {
+  const auto parameters = [](const char* name) {
+    const Json plan = answer_without_files({{"name", name}})["plan"];
+    EXPECT_EQ(plan["iterations"], 7) << name;
+    return plan["parameters"].get<std::int64_t>();
+  };
+  EXPECT_EQ(parameters("mnist"), 10 * (28 * 28 + 1));
+  EXPECT_EQ(parameters("fashion_mnist"), 10 * (28 * 28 + 1));
+  EXPECT_EQ(parameters("cifar10"), 10 * (3 * 32 * 32 + 1));
+  EXPECT_EQ(parameters("cifar100"), 100 * (3 * 32 * 32 + 1));
+}
+
+TEST(Plan, OfWhatOnlyTheFilesWouldTellIsNone) {
+  EXPECT_TRUE(answer_without_files({{"name", "bytes"}})["plan"].is_null());
+  const Json grasp = {{"criterion", "grasp"}, {"ratio", 0.5}};
+  EXPECT_TRUE(answer_without_files({{"name", "mnist"}}, grasp)["plan"].is_null());
+  const Json magnitude = {{"criterion", "magnitude"}, {"ratio", 0.5}};
+  EXPECT_TRUE(answer_without_files({{"name", "mnist"}}, magnitude)["plan"].is_object());
+}
+
+TEST(Plan, IsMadeWithoutTheWeightsToStartFrom) {
+  Json config = configuration({{"ratio", 0}}, {{"name", "dense"}});
+  config["weights"] = {{"file", "/not/here.pt"}};
+  const Json found = check_configurations(Json::array({config})).front();
+  EXPECT_EQ(found["missing"][0]["pointer"], "/weights/file") << found;
+  EXPECT_TRUE(found["content"]["/weights/file"].is_null());
+  EXPECT_EQ(found["plan"], answer({{"ratio", 0}}, {{"name", "dense"}})["plan"]);
+}
+
+TEST(Plan, IsMadeWithoutTheGpus) {
+  if (torch::cuda::is_available()) GTEST_SKIP() << "this machine has a GPU";
+  Json config = configuration({{"ratio", 0}}, {{"name", "dense"}});
+  config["compute"] = {{"device", "cuda"}};
+  config["collective"] = {{"name", "nccl"}};
+  const Json found = check_configurations(Json::array({config})).front();
+  ASSERT_EQ(found["missing"].size(), 2) << found;
+  EXPECT_EQ(found["missing"][0]["pointer"], "/compute/device");
+  EXPECT_EQ(found["missing"][1]["pointer"], "/collective/name");
+  EXPECT_TRUE(found["plan"].is_object());
+  EXPECT_EQ(found["content"], Json::object());
 }
 
 }  // namespace

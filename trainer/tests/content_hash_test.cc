@@ -23,7 +23,8 @@ class ContentHash : public ::testing::Test {
   }
 
   static std::string hash_of(const Json& options) {
-    return content_hash(*DatasetRegistry::instance().make(options, {"experiment.json", "/dataset"}));
+    return content_hash(
+        *DatasetRegistry::instance().make(options, {"experiment.json", "/dataset"}, Files::read));
   }
 
   static std::string hash_of_text(const std::string& path, std::int64_t length = 4) {

@@ -20,7 +20,7 @@ std::unique_ptr<Dataset> images() {
                                            {"train_examples", 4096},
                                            {"test_examples", 1},
                                            {"augment", true}},
-                                          {"benchmark", ""});
+                                          {"benchmark", ""}, Files::read);
 }
 
 BatchSampler::Options options(const Dataset& dataset) {

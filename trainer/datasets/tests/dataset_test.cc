@@ -15,7 +15,7 @@ using ::testing::HasSubstr;
 const Place place{"experiment.json", "/dataset"};
 
 std::unique_ptr<Dataset> make(const Json& options) {
-  return DatasetRegistry::instance().make(options, place);
+  return DatasetRegistry::instance().make(options, place, Files::read);
 }
 
 std::string refusal(const Json& options) {

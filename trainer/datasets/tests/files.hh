@@ -10,7 +10,7 @@
 namespace thinpipe::trainer {
 
 inline std::unique_ptr<Dataset> make_dataset(const Json& options) {
-  return DatasetRegistry::instance().make(options, {"experiment.json", "/dataset"});
+  return DatasetRegistry::instance().make(options, {"experiment.json", "/dataset"}, Files::read);
 }
 
 // What making the data set says is wrong with its options.

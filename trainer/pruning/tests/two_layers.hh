@@ -43,7 +43,7 @@ inline std::unique_ptr<Dataset> synthetic(Json options = Json::object()) {
   options["name"] = "synthetic";
   if (!options.contains("train_examples")) options["train_examples"] = 1;
   options["test_examples"] = 1;
-  return DatasetRegistry::instance().make(options, Place{"test", ""});
+  return DatasetRegistry::instance().make(options, Place{"test", ""}, Files::read);
 }
 
 }  // namespace thinpipe::trainer::testing
