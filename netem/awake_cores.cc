@@ -22,7 +22,7 @@ namespace {
 std::vector<int> usable_processors() {
   cpu_set_t usable;
   CPU_ZERO(&usable);
-  system_call("ask which processors are usable", ::sched_getaffinity(0, sizeof usable, &usable));
+  system_call("read which CPUs are usable", ::sched_getaffinity(0, sizeof usable, &usable));
   std::vector<int> out;
   for (int i = 0; i < CPU_SETSIZE; ++i) {
     if (CPU_ISSET(i, &usable)) out.push_back(i);
@@ -38,9 +38,8 @@ void pause() {
 #endif
 }
 
-// Lets others have the processor at least every microsecond or so: whoever wakes up need not preempt whom the
-// kernel takes for an ordinary program, as it does those of the idle class in a session of their own, and
-// would let run on for milliseconds.
+// Yields the CPU about once per microsecond, so that a waking thread need not preempt this one. To the
+// kernel, an idle-class process in its own session is an ordinary program that may run on for milliseconds.
 [[noreturn]] void spin() {
   constexpr int pauses = 16;
   while (true) {
@@ -49,11 +48,11 @@ void pause() {
   }
 }
 
-// Where the kernel shares processors among sessions first, the class and niceness of a process count only
-// within its own. Who may not do so once more so soon tries again.
+// If the kernel divides CPU time among sessions first (autogroups), a process's class and niceness count only
+// within its session. EAGAIN means that an unprivileged process wrote too recently; this then retries.
 void give_session_the_smallest_share() {
   const int file = ::open("/proc/self/autogroup", O_WRONLY | O_CLOEXEC);
-  if (file < 0) return;  // a kernel without
+  if (file < 0) return;  // a kernel without autogroups
   for (int i = 0; i < 100 && ::write(file, "19", 2) < 0 && errno == EAGAIN; ++i) {
     const timespec pause{.tv_sec = 0, .tv_nsec = 20'000'000};
     ::nanosleep(&pause, nullptr);
@@ -61,11 +60,11 @@ void give_session_the_smallest_share() {
   ::close(file);
 }
 
-// Whatever of it this machine refuses, the rest still holds: spinning at the lowest priority that it grants.
+// Each step may fail: the threads then spin at the lowest priority that this machine grants.
 [[noreturn]] void keep_awake(const std::vector<int>& processors, pid_t parent) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (::getppid() != parent) ::_exit(0);
-  ::close_range(0, ~0U, 0);  // who waits for the end of a pipe must not wait for this
+  ::close_range(0, ~0U, 0);  // an inherited end of a pipe would keep its reader waiting
   ::prctl(PR_SET_NAME, "awake-cores");
   ::setsid();
   ::setpriority(PRIO_PROCESS, 0, 19);
@@ -89,7 +88,7 @@ void give_session_the_smallest_share() {
 }  // namespace
 
 bool wakes_up_late() {
-  // Of a burst of 100 us a segment takes 5/8 (shaping.hh); the rest is what a timer may be late by.
+  // A segment takes up to 5/8 of a burst of 100 us (shape.hh); a timer may be late by the rest.
   constexpr double most_s = 100e-6 * 3 / 8;
   constexpr int sleeps = 20;
   return measure_wake_ups(sleeps).quantile_s(0.5) > most_s;
@@ -98,7 +97,7 @@ bool wakes_up_late() {
 AwakeCores::AwakeCores() {
   const std::vector<int> processors = usable_processors();
   const pid_t parent = ::getpid();
-  pid_ = system_call("fork to keep processors awake", ::fork());
+  pid_ = system_call("fork to keep CPUs awake", ::fork());
   if (pid_ == 0) keep_awake(processors, parent);
 }
 

@@ -1,6 +1,6 @@
-// Keeps this machine's processors from going to sleep. A virtual machine's host, and deep idle states, take
-// tens to hundreds of microseconds to wake one up again, so the timers by which shapers let frames go are
-// late, and a link whose users wait for it is slower than one whose users compute meanwhile.
+// Keeps this machine's CPUs from idling. A virtual machine's host, and deep idle states, need tens to
+// hundreds of microseconds to wake a CPU. Shapers then release frames late, and a link whose users only wait
+// for it is slower than one whose users compute meanwhile.
 #pragma once
 
 #include <sys/types.h>
@@ -9,17 +9,17 @@ namespace thinpipe::netem {
 
 enum class IdleCores { as_needed, kept_awake, may_sleep };
 
-// Whether this machine wakes up sleepers later than shapers can make up for: measures it, some 20 ms.
+// Returns true if this machine wakes sleeping threads later than shapers can compensate for. Measures it in
+// about 20 ms.
 bool wakes_up_late();
 
-// A process with a thread for each processor that this one may use, which spins whenever nobody else has work
-// for it: of the idle class, and in a session whose share against other sessions is the smallest there is.
+// A child process with one spinning thread per CPU that this process may use. The threads yield to all
+// others: they have the idle scheduling class, in a session with the smallest share of CPU time.
 class AwakeCores {
  public:
-  // Forks: for processes of one thread. Throws Error naming the attempt.
+  // Forks, so call it from a single-threaded process. Throws Error naming the attempt.
   AwakeCores();
-  // Ends it; from then on its processor time is this process's own, as that of all its children that have
-  // ended.
+  // Ends the child. Its CPU time then counts as this process's own, like that of every child that has ended.
   ~AwakeCores();
   AwakeCores(const AwakeCores&) = delete;
   AwakeCores& operator=(const AwakeCores&) = delete;

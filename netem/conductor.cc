@@ -88,7 +88,7 @@ std::size_t Conductor::apply_due(double now_s) {
 void Conductor::apply(NetworkChange change, const std::vector<Crossing>& targets) {
   for (const Crossing& crossing : targets) {
     if (change.asked.up) {
-      // Both directions of a link are among the targets, but it goes down once.
+      // Both directions of a link are targets, but the link itself changes once.
       if (crossing.forward) network_.set_link_up(crossing.link, *change.asked.up);
       continue;
     }

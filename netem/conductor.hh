@@ -1,4 +1,4 @@
-// Changes a network while a run trains over it, as its schedule says, and keeps account of it.
+// Changes a network during a run, as its schedule says, and records every change.
 #pragma once
 
 #include <cstddef>
@@ -10,15 +10,15 @@
 
 namespace thinpipe::netem {
 
-// One entry of the schedule and what became of it. Times are seconds since training began.
+// One entry of the schedule and its outcome. Times are seconds since training began.
 struct NetworkChange {
-  double at_s = 0;  // when it was to happen
+  double at_s = 0;  // when it was due
   std::string link = {};
   Change asked = {};
   bool traced = false;                     // a step of the rate trace, not an event
-  std::optional<double> confirmed_s = {};  // when the kernel had read back as asked; none: it never happened
-  std::vector<ShapedDirection> held =
-      {};            // the directions as the kernel then held them; none for "up", "down"
+  std::optional<double> confirmed_s = {};  // when it was read back from the kernel; nullopt: it never happened
+  // The directions as the kernel then held them; empty for "up" and "down".
+  std::vector<ShapedDirection> held = {};
   Place place = {};  // where the user asked for it
 };
 
@@ -33,21 +33,21 @@ class Conductor {
   // Training begins at this moment of the monotonic clock, in seconds; nothing changes before.
   void begin(double now_s);
 
-  // Whether something is to change by this moment.
+  // Returns true if a change is due by this moment.
   bool is_due(double now_s) const;
 
-  // Makes every change that is due, in order, and reads each back. Returns how many. Throws Error where the
+  // Makes every change that is due, in order, and reads each back. Returns their number. Throws Error if the
   // kernel refuses one or holds something else.
   std::size_t apply_due(double now_s);
 
-  // What was changed, in order.
+  // Returns the changes made so far, in order.
   const std::vector<NetworkChange>& changes() const { return changes_; }
 
-  // Events that have not happened.
+  // Returns the events that have not happened.
   std::vector<NetworkChange> missed() const;
 
-  // The mean cap of a direction, by its place in Network::counters, between two moments of the monotonic
-  // clock; a link that is down has none. 0 where no time lies between the two.
+  // Returns the mean cap of a direction, by its index in Network::counters, between two moments of the
+  // monotonic clock; a link that is down counts as 0. Returns 0 if no time lies between the two.
   double mean_rate_bit_per_s(std::size_t direction, double from_s, double to_s) const;
 
  private:

@@ -19,7 +19,8 @@ NetlinkSocket socket_in(const NetworkNamespace& place) {
   return std::move(*socket);
 }
 
-// One for all hosts, for as long as the network stands: what a host sends may reach any of the shapers.
+// Returns one segment size for all hosts and for the network's whole life: a host's segments may reach any
+// shaper.
 unsigned largest_segment_of(const Topology& topology, const Schedule& schedule) {
   unsigned smallest = kernels_largest_segment;
   const auto consider = [&smallest](const Direction& direction) {
@@ -68,8 +69,8 @@ Network::Fabric::~Fabric() {
     try {
       delete_devices(place->socket);
     } catch (const Error&) {
-      // Its devices are gone with their peers elsewhere; what is left, such as links between two hosts, goes
-      // with the namespaces.
+      // Its devices went with their peers elsewhere. The rest, such as links between two hosts, goes with the
+      // namespaces.
     }
   }
 }
@@ -90,7 +91,8 @@ void Network::Fabric::add_switches(const Topology& topology) {
     if (forwarding_ == Forwarding::routed) {
       place_of_[name] = add_place();
       place_of_[name]->network_namespace.forward_packets();
-      // Its address brings the kernel's table of local addresses, without which no gateway is accepted.
+      // The loopback address creates the kernel's table of local addresses; without it no gateway is
+      // accepted.
       raise_device(place_of_[name]->socket, loopback_ifindex);
     } else {
       place_of_[name] = places_.front().get();
@@ -172,9 +174,9 @@ const ShapedDirection& Network::Fabric::reshape(const Crossing& direction, const
 
 void Network::Fabric::set_link_up(std::size_t link, bool up) {
   const auto& [a, b] = link_ends_.at(link);
-  // A host keeps its routes, and so its connections: it is the switch's port that goes down.
+  // The switch's port goes down, so that the host keeps its routes and thus its connections.
   const Port& port = a.of_switch ? a : b;
-  if (!port.of_switch) throw Error("take a link between two hosts down: neither end is a switch's");
+  if (!port.of_switch) throw Error("take down a link between two hosts: neither end is a port of a switch");
   set_device_up(*port.socket, port.ifindex, up);
   if (up && forwarding_ == Forwarding::routed) {
     add_gateway(*port.socket, port.ifindex, port.gateway);

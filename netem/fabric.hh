@@ -1,4 +1,4 @@
-// The inside of a built network: bridges or routers with their ports, and the shapers of every link.
+// The devices of a built network: bridges or routers with their ports, and the shapers of every link.
 #pragma once
 
 #include <cstdint>
@@ -18,14 +18,14 @@
 
 namespace thinpipe::netem {
 
-// Devices: a bridged switch is the bridge of its name; the ports of any switch are "<switch>.0", "<switch>.1"
-// and so on; a host has "eth0".
+// Device names: the bridge of a bridged switch has the switch's name; the ports of any switch are
+// "<switch>.0", "<switch>.1" and so on; a host has "eth0".
 class Network::Fabric {
  public:
   // `hosts` must outlive this.
   Fabric(const Topology& topology, const Schedule& schedule, const std::vector<Host>& hosts);
-  // Deletes every device and waits for it, so that a later network does not compete with the kernel's own
-  // clean-up.
+  // Deletes every device and waits for the deletion, so that a later network does not compete with the
+  // kernel's own clean-up.
   ~Fabric();
   Fabric(const Fabric&) = delete;
   Fabric& operator=(const Fabric&) = delete;
@@ -37,7 +37,7 @@ class Network::Fabric {
   void set_link_up(std::size_t link, bool up);
 
  private:
-  // Where switches live: bridges all in one namespace, each router in its own.
+  // Where switches live: all bridges in one namespace, each router in its own.
   struct Place {
     NetworkNamespace network_namespace;
     NetlinkSocket socket;
@@ -53,12 +53,12 @@ class Network::Fabric {
 
   // One end of a link, for as long as the network stands.
   struct Port {
-    const NetlinkSocket* socket = nullptr;  // of a switch; a host's may be closed
+    const NetlinkSocket* socket = nullptr;  // open for a switch; a host's may be closed
     int ifindex = 0;
     bool of_switch = false;
     std::string gateway = {};                // the hardware address at the other end
-    std::vector<std::size_t> routed = {};    // hosts to which a router sends from here
-    std::optional<std::size_t> shaped = {};  // its place in shaping_
+    std::vector<std::size_t> routed = {};    // hosts that a router reaches through this port
+    std::optional<std::size_t> shaped = {};  // its index in shaping_
   };
 
   static Place make_place();
@@ -66,21 +66,21 @@ class Network::Fabric {
   void prepare_large_packet_routes(const Topology& topology);
   void add_link(const Link& link);
   End make_end(const std::string& node, bool uncapped);
-  // Returns its place in shaping_.
+  // Shapes the direction that `sender` sends into. Returns its index in shaping_.
   std::size_t shape(const std::string& from, const std::string& to, const End& sender, const Shape& asked,
                     bool impaired);
-  // Brings up the device at the end, and the rest of the host that owns it.
+  // Brings up the device at this end and configures the host that owns it, if any.
   void finish(const End& end, const End& peer, bool shaped);
   void add_routes(const Topology& topology);
   void add_routes(const Port& port) const;
 
-  // Devices whose counters one socket reads, and their places in shaping_.
+  // Devices whose counters one socket reads, and their indices in shaping_.
   struct Readings {
     std::vector<ShapedDevice> devices;
     std::vector<std::size_t> order;
   };
 
-  // Where in readings_ a shaped direction is.
+  // The position of a shaped direction in readings_.
   struct Reading {
     const NetlinkSocket* socket;
     std::size_t index;
@@ -90,22 +90,23 @@ class Network::Fabric {
   Forwarding forwarding_;
   std::map<std::string, std::size_t> host_index_;
   Neighbours neighbours_;
-  // By host: to those with no cap on the way. Null in a routed network, and where there are none.
+  // By host: routes to the hosts that it reaches without a cap. Null in a routed network, and if there are
+  // none.
   std::vector<std::shared_ptr<const LargePacketRoutes>> large_packet_routes_;
   unsigned largest_segment_bytes_;
-  // Links are made from here, straight into other namespaces. It has no device but the loopback device:
-  // kernels before 6.12 or so refuse an interface index that is taken where the request comes from.
+  // Links are created from here, directly in other namespaces. It has no device but the loopback device:
+  // kernels before about 6.12 refuse an interface index that is taken in the requesting namespace.
   Place workshop_;
   std::vector<std::unique_ptr<Place>> places_;
-  // By host: open while the host is built, and kept where its end of the link is shaped. Many hosts would
-  // take too many descriptors.
+  // By host: open while the host is built; kept only if the host's end of its link is shaped, to save
+  // descriptors.
   std::vector<std::unique_ptr<NetlinkSocket>> host_sockets_;
   std::map<std::string, Place*> place_of_;  // by switch
-  std::map<std::string, int> bridges_;      // interface index by switch that is one
-  std::map<std::string, int> ports_;        // used so far, by switch
+  std::map<std::string, int> bridges_;      // interface index, by bridged switch
+  std::map<std::string, int> ports_;        // number used so far, by switch
   int next_ifindex_ = first_ifindex;
-  std::set<std::pair<std::size_t, bool>> impaired_;  // link and direction: those that are or will be
-  std::vector<std::pair<Port, Port>> link_ends_;     // of each link
+  std::set<std::pair<std::size_t, bool>> impaired_;  // link and forward, of directions impaired now or later
+  std::vector<std::pair<Port, Port>> link_ends_;     // by link
   std::vector<ShapedDirection> shaping_;
   std::vector<Reading> reading_of_;  // in the order of shaping_
   std::map<const NetlinkSocket*, Readings> readings_;

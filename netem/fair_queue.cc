@@ -44,9 +44,10 @@ OwnedMessage class_request(const FairQueue& queue, std::uint32_t flow, int flags
   return build_message("prepare a class", rtnl_class_build_add_request, one.get(), flags);
 }
 
-// The class of a frame: addresses and halved ports, added up, choose one of the queues, so that ports which
-// follow each other (the kernel's do, two by two) get different ones. What is not IPv4 goes into the first.
-// Loads are relative to the Ethernet header; hosts send no IP options.
+// Returns a program that maps a frame to its class: the sum of addresses and halved ports selects the queue.
+// Ports are halved because the kernel hands out every second one, so successive connections get different
+// queues. Frames other than IPv4 go to the first class. Offsets are relative to the Ethernet header; hosts
+// send no IP options.
 std::vector<sock_filter> classifier(const FairQueue& queue) {
   const std::uint32_t first = class_of(queue, 0);
   return {BPF_STMT(BPF_LD | BPF_H | BPF_ABS, 12),  // EtherType
@@ -55,7 +56,7 @@ std::vector<sock_filter> classifier(const FairQueue& queue) {
           BPF_STMT(BPF_LD | BPF_H | BPF_ABS, 28),  // the source address's last two bytes
           BPF_STMT(BPF_ALU | BPF_MUL | BPF_K, 5),
           BPF_STMT(BPF_MISC | BPF_TAX, 0),
-          BPF_STMT(BPF_LD | BPF_H | BPF_ABS, 32),  // the destination address's
+          BPF_STMT(BPF_LD | BPF_H | BPF_ABS, 32),  // the destination address's last two bytes
           BPF_STMT(BPF_ALU | BPF_MUL | BPF_K, 11),
           BPF_STMT(BPF_ALU | BPF_ADD | BPF_X, 0),
           BPF_STMT(BPF_MISC | BPF_TAX, 0),
@@ -71,7 +72,7 @@ std::vector<sock_filter> classifier(const FairQueue& queue) {
           BPF_STMT(BPF_RET | BPF_A, 0)};
 }
 
-// libnl knows no BPF classifier.
+// Built by hand: libnl has no BPF classifier.
 OwnedMessage classifier_request(const FairQueue& queue, const std::string& attempt) {
   auto message = own<OwnedMessage>(nlmsg_alloc_simple(RTM_NEWTFILTER, NLM_F_CREATE | NLM_F_EXCL));
   tcmsg header{};

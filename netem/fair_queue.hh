@@ -1,7 +1,6 @@
-// A queue that serves flows in turn, for kernels that may have none of the usual ones (fq_codel, sfq, drr):
-// an HTB whose classes never run out of tokens is a deficit round robin. Each class holds a queue of its own
-// that counts bytes, and a classifier, a few instructions of classic BPF, finds the class by the frame's
-// flow.
+// A queue that serves flows in turn, for kernels that may lack the usual ones (fq_codel, sfq, drr). An HTB
+// whose classes never run out of tokens is a deficit round robin. Each class holds its own queue that counts
+// bytes. A classifier, a few instructions of classic BPF, maps a frame's flow to its class.
 #pragma once
 
 #include <cstdint>
@@ -11,23 +10,24 @@
 
 namespace thinpipe::netem {
 
-// Flows beyond these share a queue with others. The few connections that one host opens to one port, one
-// after another, do not: their own ports follow each other closely, and so do their queues.
+// If there are more flows, some share a queue. Connections that one host opens to one port shortly after each
+// other do not: their source ports are close together and map to different queues.
 inline constexpr std::uint32_t fair_queues = 64;
 
 struct FairQueue {
   int ifindex = 0;
   std::uint32_t parent = 0;
-  std::uint32_t handle = 0;  // of the HTB
-  double queue_bytes = 0;    // what each flow may have waiting
-  double turn_bytes = 0;     // what a flow may send before it is the next one's turn; at least a segment
+  std::uint32_t handle = 0;  // the HTB's
+  double queue_bytes = 0;    // limit of each flow's queue
+  double turn_bytes = 0;     // a flow's share of a turn; at least a segment
 };
 
-// Throws Error naming the module to load where this kernel has no HTB or no BPF classifier.
+// Adds or changes the queue. Throws Error naming the module to load if this kernel lacks HTB or the BPF
+// classifier.
 void put_fair_queue(const NetlinkSocket& socket, Edit edit, const std::string& attempt,
                     const FairQueue& queue);
 
-// The handle of the first flow's own queue, by which its limit can be read.
+// The handle of the first flow's queue, for reading back its limit.
 inline constexpr std::uint32_t first_flow_queue_handle = 0x1000'0000;
 
 }  // namespace thinpipe::netem

@@ -1,4 +1,4 @@
-// The evidence, stored with each run, that the emulation did what it was told.
+// The evidence, stored with each run, that the emulation did what was asked of it.
 #pragma once
 
 #include <string>
@@ -11,19 +11,19 @@ namespace thinpipe::netem {
 struct Check {
   std::string name;
   Json asked;
-  Json measured = {};  // null when the run gave too little to measure; the note says why
+  Json measured = {};  // null if the run gave too little to measure; the note says why
   bool ok = true;
   std::string note = {};
 };
 
 struct Fidelity {
-  std::string verdict;  // "faithful": every check is ok; "degraded" otherwise
+  std::string verdict;  // "faithful" if every check is ok, otherwise "degraded"
   std::vector<Check> checks;
 };
 
 Fidelity judge(std::vector<Check> checks);
 
-// {"verdict", "checks": [{"name", "asked", "measured", "ok", "note" (when there is one)}]}
+// {"verdict", "checks": [{"name", "asked", "measured", "ok", "note" (if any)}]}
 Json to_json(const Fidelity& fidelity);
 
 }  // namespace thinpipe::netem

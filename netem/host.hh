@@ -11,11 +11,11 @@ namespace thinpipe::netem {
 struct Host {
   std::string name;
   std::string address;                                     // dotted IPv4
-  std::optional<NetworkNamespace> network_namespace = {};  // none on a loopback topology
+  std::optional<NetworkNamespace> network_namespace = {};  // nullopt on a loopback topology
 
-  // Moves the calling process into the host: its network namespace, an IPC namespace of its own, and a mount
-  // namespace of its own with an empty /dev/shm, so that no library finds a way around the network. Call it
-  // in a forked child that has one thread. Does nothing on a loopback topology.
+  // Moves the calling process into the host: into its network namespace, and into IPC and mount namespaces of
+  // its own with an empty /dev/shm, so that no library bypasses the network. Call it in a forked child that
+  // has one thread. Does nothing on a loopback topology.
   void enter() const;
 };
 

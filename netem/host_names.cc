@@ -13,22 +13,21 @@
 namespace thinpipe::netem {
 namespace {
 
-// Shows the text in place of a file, to this mount namespace alone. The text lives in a file system that has
-// a place of its own only for a moment. (Its file is not removed: nothing could be mounted over it then, as a
-// shell inside this one does.)
+// Covers the file with `text`, in this mount namespace only. The text is in a file system that is mounted
+// only for a moment. Its file is not removed: a shell inside this one could not mount over a removed file.
 void cover(const std::string& path, const std::string& text) {
   const std::string file = "/dev/shm/thinpipe-cover";
   system_call("mount a file system for " + path,
               ::mount("tmpfs", "/dev/shm", "tmpfs", MS_NOSUID | MS_NODEV, "mode=755"));
   write_all(FileDescriptor::open(file, O_WRONLY | O_CREAT | O_EXCL), text, "write " + file);
   system_call("cover " + path, ::mount(file.c_str(), path.c_str(), nullptr, MS_BIND, nullptr));
-  system_call("put the file system for " + path + " out of sight", ::umount2("/dev/shm", MNT_DETACH));
+  system_call("detach the file system for " + path, ::umount2("/dev/shm", MNT_DETACH));
 }
 
 }  // namespace
 
 std::string hosts_file(const std::vector<Host>& hosts, const std::string& own) {
-  // Lines of our own are those of a shell that this one is nested in, whose network is out of reach.
+  // Marked lines come from a shell that this one is nested in; its network is out of reach.
   const std::string mark = "\t# thinpipe";
   std::string out;
   for (const Host& host : hosts) out += fmt::format("{}\t{}{}\n", host.address, host.name, mark);
@@ -51,7 +50,7 @@ std::string name_service_file(const std::string& own) {
 void resolve_names(const std::vector<Host>& hosts) {
   cover("/etc/hosts", hosts_file(hosts, read_file("/etc/hosts")));
   const std::string name_service = "/etc/nsswitch.conf";
-  // Without one, the C library looks into /etc/hosts first.
+  // Without this file the C library looks into /etc/hosts first.
   if (::access(name_service.c_str(), R_OK) == 0)
     cover(name_service, name_service_file(read_file(name_service)));
 }

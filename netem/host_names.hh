@@ -1,4 +1,4 @@
-// Names of hosts for the programs that run inside one: "ping w3".
+// Host names for the programs that run inside a host: "ping w3".
 #pragma once
 
 #include <string>
@@ -8,16 +8,16 @@
 
 namespace thinpipe::netem {
 
-// A hosts(5) file: the network's hosts, then what the machine's own text says beside another network's hosts;
-// of one name the first counts.
+// Returns a hosts(5) file: the network's hosts, then `own`, the machine's file, without entries for another
+// network's hosts. The first entry of a name counts.
 std::string hosts_file(const std::vector<Host>& hosts, const std::string& own);
 
-// An nsswitch.conf(5) file that looks names of hosts up in that file alone: a name server cannot be reached,
-// and a resolver that answers over a socket in the file system would answer for the machine outside.
+// Returns an nsswitch.conf(5) file that looks host names up only in the hosts file. A name server is out of
+// reach, and a resolver behind a socket in the file system would answer for the machine outside.
 std::string name_service_file(const std::string& own);
 
-// Makes the calling process, which is inside a host (Host::enter), find the network's hosts by name. Only its
-// own mount namespace sees the files. Throws SystemError; so also on a machine without /etc/hosts.
+// Lets the calling process, which is inside a host (Host::enter), find the network's hosts by name. Only its
+// own mount namespace sees the files. Throws SystemError, also if the machine has no /etc/hosts.
 void resolve_names(const std::vector<Host>& hosts);
 
 }  // namespace thinpipe::netem

@@ -17,7 +17,8 @@
 namespace thinpipe::netem {
 namespace {
 
-// A map of more than the caller takes these; a container's root may lack them.
+// Returns true if this process has the capabilities to map more than itself; a container's root may lack
+// them.
 bool may_map_everyone() {
   if (::geteuid() != 0) return false;
   __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
@@ -27,7 +28,7 @@ bool may_map_everyone() {
   return (data[0].effective & needed) == needed;
 }
 
-// This process's own map with every number standing for itself.
+// Returns this process's own map with each number mapped to itself.
 std::string everyone(const std::string& map_name) {
   std::istringstream in(read_file("/proc/self/" + map_name));
   std::string out;
@@ -52,8 +53,7 @@ void map_identities(pid_t child) {
     return;
   }
   write_file(child, "uid_map", fmt::format("0 {} 1\n", ::geteuid()));
-  // The kernel asks for this before it lets an ordinary user map a group: dropping a group could grant
-  // access.
+  // The kernel requires this before an ordinary user may map a group: dropping a group could grant access.
   write_file(child, "setgroups", "deny");
   write_file(child, "gid_map", fmt::format("0 {} 1\n", ::getegid()));
 }

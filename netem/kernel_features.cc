@@ -21,7 +21,7 @@
 namespace thinpipe::netem {
 namespace {
 
-// Values that any kernel takes, for the kinds that do without none.
+// Sets values that any kernel accepts, for the kinds that require some.
 void fill(const std::string& kind, rtnl_qdisc* qdisc) {
   constexpr int bytes = 10000;
   if (kind == "tbf") {

@@ -1,4 +1,4 @@
-// What the running kernel offers to a virtual network, found by trying. Needs a sandbox.
+// Tests which features for virtual networks the running kernel has, by using them. Needs a sandbox.
 #pragma once
 
 #include <optional>
@@ -7,14 +7,14 @@
 
 namespace thinpipe::netem {
 
-// Puts a queueing discipline ("tbf", "bfifo", "netem", "fq") onto a device of a throw-away namespace. Returns
-// what stands against it, or nothing where it works.
+// Adds a queueing discipline ("tbf", "bfifo", "netem", "fq") to a device of a temporary namespace. Returns
+// the reason if that fails, otherwise nullopt.
 std::optional<std::string> obstacle_to_qdisc(const std::string& kind);
 
-// The same for a queue that serves flows in turn.
+// Does the same with a fair queue (fair_queue.hh).
 std::optional<std::string> obstacle_to_fair_queueing();
 
-// The congestion controls that a socket in a throw-away namespace may be given.
+// Returns the congestion controls that a socket in a temporary namespace may use.
 std::vector<std::string> usable_congestion_controls();
 
 }  // namespace thinpipe::netem

@@ -27,7 +27,7 @@ OwnedLink read_device(const NetlinkSocket& socket, int ifindex) {
   return OwnedLink(found);
 }
 
-// A kernel that rounds or refuses this in silence would make the shapers cut every segment.
+// If the kernel silently rounded or refused this, the shapers would split every segment.
 void check_largest_segment(const NetlinkSocket& socket, int ifindex, unsigned asked) {
   const OwnedLink link = read_device(socket, ifindex);
   std::uint32_t held = 0;
@@ -63,7 +63,7 @@ void raise_device(const NetlinkSocket& socket, int ifindex, const DeviceSettings
   rtnl_link_set_ifindex(device.get(), ifindex);
   const OwnedLink changes = empty_link();
   rtnl_link_set_flags(changes.get(), IFF_UP);
-  // Here and not when a pair is made: the kernel ignores the group of the second end.
+  // Set here, not when a pair is created: the kernel ignores the group of the second end.
   if (ifindex != loopback_ifindex) rtnl_link_set_group(changes.get(), device_group);
   if (settings.bridge) rtnl_link_set_master(changes.get(), *settings.bridge);
   if (settings.largest_packet_bytes) rtnl_link_set_mtu(changes.get(), *settings.largest_packet_bytes);
@@ -85,7 +85,7 @@ void set_device_up(const NetlinkSocket& socket, int ifindex, bool up) {
   socket.send(attempt,
               build_message(attempt, rtnl_link_build_change_request, device.get(), changes.get(), 0));
   const bool held = (rtnl_link_get_flags(read_device(socket, ifindex).get()) & IFF_UP) != 0;
-  if (held != up) throw Error(fmt::format("{}: the kernel says it is {}", attempt, held ? "up" : "down"));
+  if (held != up) throw Error(fmt::format("{}: the kernel reports it as {}", attempt, held ? "up" : "down"));
 }
 
 void delete_devices(const NetlinkSocket& socket) {

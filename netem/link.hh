@@ -1,4 +1,4 @@
-// Network devices: bridges, veth pairs, and what is set on them.
+// Network devices: bridges, veth pairs, and their settings.
 #pragma once
 
 #include <optional>
@@ -9,19 +9,19 @@
 
 namespace thinpipe::netem {
 
-// Every device that Network makes is in this group, by which all are deleted at once.
+// The group of every device that Network creates; all are deleted by it at once.
 inline constexpr unsigned device_group = 77;
 
-// The first free index of a new namespace: 1 is the loopback device.
+// The first free interface index of a new namespace: 1 is the loopback device.
 inline constexpr int first_ifindex = 2;
 inline constexpr int loopback_ifindex = 1;
 
-// One end of a veth pair, made straight in its namespace.
+// One end of a veth pair, created directly in its namespace.
 struct Endpoint {
   const NetworkNamespace& network_namespace;
   std::string device;
   int ifindex;
-  std::optional<std::string> hardware_address = {};  // "02:00:0a:4d:00:01"; none: the kernel's choice
+  std::optional<std::string> hardware_address = {};  // "02:00:0a:4d:00:01"; nullopt: the kernel chooses
 };
 
 void add_bridge(const NetlinkSocket& socket, const std::string& device, int ifindex);
@@ -34,19 +34,20 @@ struct DeviceSettings {
   std::optional<unsigned> largest_packet_bytes = {};   // the MTU
 };
 
-// Applies the settings and brings the device up. Throws when the kernel holds another largest segment than
-// was asked.
+// Applies the settings and brings the device up. Throws Error if the kernel then holds a gso_max_size other
+// than the one asked for.
 void raise_device(const NetlinkSocket& socket, int ifindex, const DeviceSettings& settings = {});
 
-// Takes a device down, or brings it up again, and reads back that it is. A device that goes down loses its
-// routes and neighbours; its peer keeps them, without a carrier.
+// Takes a device down or brings it up, and reads back that it is. A device that goes down loses its routes
+// and neighbour entries. Its peer keeps them, but has no carrier.
 void set_device_up(const NetlinkSocket& socket, int ifindex, bool up);
 
-// Deletes the namespace's devices of our group, and with them their peers elsewhere. Throws when there are
-// none.
+// Deletes the namespace's devices of group device_group, and with them their peers elsewhere. Throws if there
+// are none.
 void delete_devices(const NetlinkSocket& socket);
 
-// Frames that the namespace's devices lost, and failed to send or receive, since they were made.
+// Returns the number of frames that the namespace's devices dropped, or failed to send or receive, since they
+// were created.
 std::uint64_t frames_lost(const NetlinkSocket& socket);
 
 }  // namespace thinpipe::netem

@@ -43,11 +43,11 @@ Fidelity Monitor::verdict() {
   }
   std::vector<Check> checks;
   for (const Watched& watched : watched_) {
-    // The kernel's rounding was judged when the network was built; here are the figures.
+    // Always ok: the kernel's rounding was judged when the network was built.
     Check shaper{.name = "shaper " + watched.as_built.name,
                  .asked = to_json(watched.as_built.asked),
                  .measured = to_json(watched.as_built.read_back)};
-    if (watched.changed) shaper.note = "as built; changed since, and read back at each change";
+    if (watched.changed) shaper.note = "as built; changed later, and read back after each change";
     checks.push_back(std::move(shaper));
     for (Check& check : watched.record.checks()) checks.push_back(std::move(check));
   }

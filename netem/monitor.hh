@@ -1,5 +1,5 @@
-// Watches the shaped links of a network during a run and says, with evidence, whether the emulation did what
-// it was told.
+// Watches the shaped links of a network during a run and judges, with evidence, whether the emulation did
+// what was asked of it.
 #pragma once
 
 #include <chrono>
@@ -14,20 +14,21 @@ namespace thinpipe::netem {
 
 class Monitor {
  public:
-  // How often to call sample(), more or less: rarer samples are as right, but leave less to judge by.
+  // The approximate period for calls of sample(). Rarer samples are no less correct, but leave less to judge
+  // by.
   static constexpr std::chrono::milliseconds sampling_period = RateRecord::sampling_period;
 
   // `network` must outlive this. Takes the first sample.
   explicit Monitor(const Network& network);
 
-  // Reads the counters of every shaped link; some 50 us.
+  // Reads the counters of every shaped link, in about 50 us.
   void sample();
 
-  // Samples, lets `change` change the network, and samples again: what follows is judged by the shapes that
-  // links then have, and no judgement straddles the change. Links that are down are not judged.
+  // Samples, calls `change`, which may change the network, and samples again. Later samples are judged by the
+  // links' new shapes; no judgement straddles the change. Links that are down are not judged.
   void around(const std::function<void()>& change);
 
-  // Takes the last sample and judges.
+  // Takes a last sample and judges the run.
   Fidelity verdict();
 
  private:

@@ -5,7 +5,7 @@
 namespace thinpipe::netem {
 namespace {
 
-// Well within libnl's default for what a socket may send at once, 32 KiB.
+// Well below libnl's default send buffer of 32 KiB.
 constexpr std::size_t largest_batch_bytes = 16384;
 
 }  // namespace
@@ -19,7 +19,7 @@ int netlink_call(std::string_view attempt, int result) {
 }
 
 NetlinkSocket::NetlinkSocket() : socket_(own<OwnedSocket>(nl_socket_alloc())) {
-  // By errno: libnl has no code of its own for "Too many open files".
+  // Reported by errno: libnl has no code of its own for "Too many open files".
   system_call("open a netlink socket", nl_connect(socket_.get(), NETLINK_ROUTE) < 0 ? -1 : 0);
 }
 
@@ -40,7 +40,7 @@ void NetlinkSocket::send_together(std::string_view attempt, std::vector<char> re
       last->nlmsg_flags |= NLM_F_REQUEST;
       end += NLMSG_ALIGN(last->nlmsg_len);
     }
-    // The kernel answers what it refuses, and this one.
+    // The kernel answers only the requests that it refuses, and this last one.
     last->nlmsg_flags |= NLM_F_ACK;
     netlink_call(attempt, nl_sendto(socket_.get(), requests.data() + begin, end - begin));
     netlink_call(attempt, nl_wait_for_ack(socket_.get()));

@@ -1,4 +1,4 @@
-// libnl's objects, owned, and its errors, named after the attempt.
+// Owners for libnl's objects, and exceptions for its errors that name the attempt.
 #pragma once
 
 #include <memory>
@@ -31,10 +31,10 @@ class NetlinkError : public Error {
   int code_;
 };
 
-// Throws NetlinkError when `result` is negative; otherwise returns it.
+// Returns `result`. Throws NetlinkError if it is negative.
 int netlink_call(std::string_view attempt, int result);
 
-// Ends an object with libnl's own function for its kind.
+// A deleter that calls libnl's release function for the object's type.
 template <auto release>
 struct Release {
   template <class T>
@@ -56,32 +56,32 @@ using OwnedCache = Owned<nl_cache, nl_cache_free>;
 using OwnedMessage = Owned<nl_msg, nlmsg_free>;
 using OwnedBytes = Owned<nl_addr, nl_addr_put>;  // a network or link-layer address
 
-// Throws NetlinkError when an allocation came back empty.
+// Takes ownership of a new object. Throws NetlinkError if it is null: its allocation failed.
 template <class Handle, class T>
 Handle own(T* object) {
   netlink_call("allocate a netlink object", object == nullptr ? -NLE_NOMEM : 0);
   return Handle(object);
 }
 
-// A route netlink socket. It belongs for ever to the network namespace in which it was made.
+// A route netlink socket. It stays in the network namespace in which it was created.
 class NetlinkSocket {
  public:
   NetlinkSocket();
 
   nl_sock* get() const { return socket_.get(); }
 
-  // Sends the request and waits for the kernel's answer.
+  // Sends the request and waits for the kernel's answer. Throws NetlinkError if the kernel refuses it.
   void send(std::string_view attempt, const OwnedMessage& message) const;
 
-  // Sends requests that lie one after the other, as nlmsghdr and payload, each padded to 4 bytes; many in one
-  // system call, with one answer for all. Throws at the first that the kernel refuses.
+  // Sends concatenated requests (each an nlmsghdr and payload, padded to 4 bytes), many per system call, with
+  // one answer for each system call. Throws NetlinkError at the first that the kernel refuses.
   void send_together(std::string_view attempt, std::vector<char> requests) const;
 
  private:
   OwnedSocket socket_;
 };
 
-// The message that one of libnl's rtnl_*_build_*_request functions makes of its leading arguments.
+// Returns the message that `build`, one of libnl's rtnl_*_build_*_request functions, makes from `arguments`.
 template <class Build, class... Arguments>
 OwnedMessage build_message(std::string_view attempt, Build build, Arguments... arguments) {
   nl_msg* message = nullptr;
@@ -89,7 +89,7 @@ OwnedMessage build_message(std::string_view attempt, Build build, Arguments... a
   return OwnedMessage(message);
 }
 
-// The address of text like "10.77.0.1/16".
+// Parses an address such as "10.77.0.1/16". Throws NetlinkError.
 OwnedBytes parse_address(const std::string& text, int family);
 
 }  // namespace thinpipe::netem

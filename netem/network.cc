@@ -29,7 +29,8 @@ std::vector<Host> make_hosts(const Topology& topology) {
   return hosts;
 }
 
-// Connects each host to the next and asks both ends: what counts is what sockets use, not what routes say.
+// Connects each host to the next and reads the algorithm of both sockets: the algorithm in use counts, not
+// the one in the routes.
 std::string congestion_control_between(const std::vector<Host>& hosts) {
   std::set<std::string> names;
   for (std::size_t i = 0; i + 1 < hosts.size(); ++i) {
@@ -40,8 +41,8 @@ std::string congestion_control_between(const std::vector<Host>& hosts) {
   return fmt::format("{}", fmt::join(names, ","));
 }
 
-// A switch sends a frame to a host that it does not know yet to all its ports at once, and the kernel queues
-// them for one processor: those beyond net.core.netdev_max_backlog, and one more, are lost.
+// A switch sends a frame for an unknown host to all its ports at once, and the kernel queues the copies for
+// one CPU. Copies beyond net.core.netdev_max_backlog plus one are lost.
 void check_backlog(const Topology& topology) {
   if (topology.forwarding != Forwarding::bridged) return;
   std::map<std::string, std::size_t> ports;
@@ -56,8 +57,8 @@ void check_backlog(const Topology& topology) {
     throw InputError(
         {fmt::format("the topology {}", topology.name), ""},
         fmt::format(
-            "the switch {} has {} links, and this kernel queues no more than {} frames at once: as root "
-            "run sysctl net.core.netdev_max_backlog={}, or give hosts to another switch",
+            "the switch {} has {} links, but this kernel queues at most {} frames at once: run "
+            "sysctl net.core.netdev_max_backlog={} as root, or move hosts to another switch",
             name, ports[name], *backlog, 2 * ports[name]));
   }
 }

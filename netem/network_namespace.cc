@@ -25,7 +25,7 @@ void in_thread(const std::function<void()>& work) {
   if (failure) std::rethrow_exception(failure);
 }
 
-// A kernel without the setting has nothing to switch off.
+// Writes a setting. A kernel without it has nothing to switch off.
 void set_where_present(const std::string& path, std::string_view value) {
   if (::access(path.c_str(), F_OK) == 0)
     write_all(FileDescriptor::open(path, O_WRONLY), value, "write " + path);
@@ -33,7 +33,8 @@ void set_where_present(const std::string& path, std::string_view value) {
 
 const std::string settings = "/proc/sys/net/";  // of the calling thread's namespace
 
-// The emulated network carries what the workers send and nothing else.
+// Switches off IPv6 and packet filters on bridges: the emulated network carries the workers' traffic and
+// nothing else.
 void silence() {
   set_where_present(settings + "ipv6/conf/all/disable_ipv6", "1");
   set_where_present(settings + "ipv6/conf/default/disable_ipv6", "1");
@@ -60,7 +61,7 @@ void NetworkNamespace::forward_packets() const {
   run([] {
     const std::string forwarding = settings + "ipv4/ip_forward";
     write_all(FileDescriptor::open(forwarding, O_WRONLY), "1", "write " + forwarding);
-    // The way back may be another than the way there.
+    // A packet and its answer may take different paths.
     for (const char* const devices : {"all", "default"}) {
       set_where_present(settings + "ipv4/conf/" + devices + "/rp_filter", "0");
     }

@@ -1,4 +1,4 @@
-// A network namespace held by a file descriptor: it has no name in the file system, and vanishes with its
+// A network namespace held by a file descriptor. It has no name in the file system and disappears with its
 // last holder.
 #pragma once
 
@@ -10,20 +10,20 @@ namespace thinpipe::netem {
 
 class NetworkNamespace {
  public:
-  // A new namespace with IPv6 and the bridges' packet filters off, and nothing but a loopback device that is
-  // down.
+  // Creates a namespace whose only device is the loopback device, which is down. IPv6 and packet filters on
+  // bridges are off.
   NetworkNamespace();
 
-  // Lets it pass on, by its routes, packets that are not for itself.
+  // Lets the namespace forward packets for other hosts, by its routes.
   void forward_packets() const;
 
   int fd() const { return fd_.get(); }
 
-  // Moves the calling thread into it.
+  // Moves the calling thread into the namespace.
   void enter() const;
 
-  // Runs `work` in a thread of its own inside the namespace; what it throws is thrown here.
-  // A socket that it opens stays in the namespace, whoever uses it afterwards.
+  // Runs `work` in a new thread inside the namespace and rethrows its exception. A socket that `work` opens
+  // stays in the namespace, whoever uses it later.
   void run(const std::function<void()>& work) const;
 
  private:

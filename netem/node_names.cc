@@ -23,14 +23,13 @@ void check_name(const std::string& name, const Place& place) {
   const auto fits = [](char c) { return is_letter(c) || is_digit(c) || c == '-' || c == '_'; };
   if (name.empty() || name.size() > longest_node_name || !is_letter(name[0]) ||
       !std::ranges::all_of(name, fits)) {
-    throw InputError(
-        place, fmt::format("\"{}\" is unfit as a device's name: 1 to {} letters, digits, \"-\" or \"_\", "
-                           "beginning with a letter",
-                           name, longest_node_name));
+    throw InputError(place, fmt::format("\"{}\" is not a valid device name: use 1 to {} letters, digits, "
+                                        "\"-\" or \"_\", the first a letter",
+                                        name, longest_node_name));
   }
 }
 
-// "w12" as "w" and 12; of "w012" the number has three digits.
+// "w12" split into "w" and 12; the number in "w012" has three digits.
 struct Numbered {
   std::string stem;
   std::size_t number = 0;
@@ -39,7 +38,7 @@ struct Numbered {
 };
 
 Numbered numbered(const std::string& name, const std::string& range, const Place& place) {
-  // The last digits are the number: those before it belong to the name, as in "rack2-w0".
+  // Only the last digits are the number: in "rack2-w0" the 2 belongs to the stem.
   const auto digits = std::find_if_not(name.rbegin(), name.rend(), is_digit).base();
   Numbered out{.stem = std::string(name.begin(), digits),
                .digits = static_cast<std::size_t>(name.end() - digits)};
@@ -47,7 +46,7 @@ Numbered numbered(const std::string& name, const std::string& range, const Place
   const char* const end = name.data() + name.size();
   const auto [read_to, status] = std::from_chars(name.data() + out.stem.size(), end, out.number);
   if (out.stem.empty() || status != std::errc() || read_to != end || out.number > most_hosts) {
-    throw InputError(place, fmt::format("\"{}\" is no range: write one like \"w0..w3\"", range));
+    throw InputError(place, fmt::format("\"{}\" is not a range; write one like \"w0..w3\"", range));
   }
   return out;
 }
@@ -78,10 +77,10 @@ NodeNames::NodeNames(const Json* value, const Place& place) {
 }
 
 void NodeNames::add_group(const Json& value, const Place& place) {
-  // The order of nodes is the order of ranks, and the members of an object have none.
+  // The order of nodes is the order of ranks, and the members of an object are unordered.
   if (value.size() != 1) {
-    throw InputError(place, fmt::format("an object names one group, such as {{\"w\": 8}}, but this names {}; "
-                                        "write a list of groups: [{{\"a\": 2}}, {{\"b\": 2}}]",
+    throw InputError(place, fmt::format("an object must name one group, such as {{\"w\": 8}}, but this "
+                                        "names {}; write a list of groups: [{{\"a\": 2}}, {{\"b\": 2}}]",
                                         value.size()));
   }
   const std::string& group = value.begin().key();
@@ -114,16 +113,14 @@ std::vector<PlacedName> read_end(const std::string& text, const Place& place,
   const Numbered first = numbered(text.substr(0, dots), text, place);
   const Numbered last = numbered(text.substr(dots + 2), text, place);
   if (first.stem != last.stem || first.number > last.number) {
-    throw InputError(place,
-                     fmt::format("\"{}\" is no range: the two names differ in their numbers alone, the "
-                                 "smaller first, as in \"w0..w3\"",
-                                 text));
+    throw InputError(place, fmt::format("\"{}\" is not a range: the two names must differ only in their "
+                                        "numbers, the smaller first, as in \"w0..w3\"",
+                                        text));
   }
   if ((first.padded || last.padded) && first.digits != last.digits) {
-    throw InputError(
-        place, fmt::format("\"{}\" is no range: with leading zeros, both numbers have as many digits, as in "
-                           "\"w00..w15\"",
-                           text));
+    throw InputError(place, fmt::format("\"{}\" is not a range: with leading zeros, both numbers must have "
+                                        "the same number of digits, as in \"w00..w15\"",
+                                        text));
   }
   const std::size_t digits = first.padded ? first.digits : 1;
   for (std::size_t i = first.number; i <= last.number; ++i) {

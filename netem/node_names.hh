@@ -1,4 +1,4 @@
-// Names of switches and hosts as users write them: one by one, as groups, as ranges.
+// Names of switches and hosts as users write them: single names, groups and ranges.
 #pragma once
 
 #include <map>
@@ -15,11 +15,11 @@ struct PlacedName {
   Place place;
 };
 
-// The nodes that "switches" or "hosts" names, in order: a group {"w": 8} (w0 to w7), or a list of names and
-// groups. Throws InputError for anything else, and unless every name is fit for a device.
+// The nodes that "switches" or "hosts" lists, in order. The value is a group {"w": 8} (w0 to w7), or a list
+// of names and groups. Throws InputError for anything else, or if a name is not valid for a device.
 class NodeNames {
  public:
-  // Reads `value` where it is given; nothing is named otherwise.
+  // Reads `value`; lists no nodes if it is null.
   NodeNames(const Json* value, const Place& place);
 
   const std::vector<PlacedName>& nodes() const { return nodes_; }
@@ -33,8 +33,8 @@ class NodeNames {
   std::map<std::string, std::vector<std::string>> groups_;
 };
 
-// The nodes that one end of a link means: a node, a group's name, or a range such as "w0..w3". Whether a
-// single name exists is for the caller to check.
+// Returns the nodes at one end of a link: `text` is a node, a group's name, or a range such as "w0..w3". The
+// caller checks that the nodes exist.
 std::vector<PlacedName> read_end(const std::string& text, const Place& place,
                                  const std::map<std::string, std::vector<std::string>>& groups);
 

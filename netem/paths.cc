@@ -9,7 +9,7 @@
 namespace thinpipe::netem {
 namespace {
 
-// The nodes that `start` reaches over links that may be crossed.
+// Returns the nodes that `start` reaches over links that may be crossed.
 std::set<std::string> reach(const Topology& topology, const std::string& start,
                             const std::function<bool(const Link&)>& may_cross) {
   std::map<std::string, std::vector<std::string>> neighbours;
@@ -28,7 +28,8 @@ std::set<std::string> reach(const Topology& topology, const std::string& start,
   return reached;
 }
 
-// One host of each switch, for the others there see the same, and the ends of the hop that are hosts.
+// Returns one host per switch, since all hosts of a switch see the same, and the ends of the hop that are
+// hosts.
 std::vector<std::string> candidates(const Topology& topology, const Hop& hop) {
   std::map<std::string, std::string> neighbour;
   for (const Link& link : topology.links) {
@@ -43,7 +44,7 @@ std::vector<std::string> candidates(const Topology& topology, const Hop& hop) {
   return out;
 }
 
-// The hosts that reach each other over links that may be used.
+// Returns the groups of hosts that reach each other over links that may be used.
 std::vector<std::vector<std::string>> groups(const Topology& topology,
                                              const std::function<bool(const Link&)>& may_use) {
   std::vector<std::vector<std::string>> out;

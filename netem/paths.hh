@@ -1,4 +1,4 @@
-// Ways through a topology, and which hosts show what a link does. Pure.
+// Paths through a topology, and the hosts whose traffic measures a link. Pure.
 #pragma once
 
 #include <optional>
@@ -11,7 +11,7 @@
 
 namespace thinpipe::netem {
 
-// A link as a way crosses it.
+// A link and the direction in which a path crosses it.
 struct Hop {
   const Link* link;
   std::string from;
@@ -22,33 +22,34 @@ struct Hop {
   std::optional<double> rate_bit_per_s() const { return direction().rate_bit_per_s; }
 };
 
-// Every capped link in each of its directions, in the order of Network::shaping(). `topology` must outlive
+// Returns every capped direction of every link, in the order of Network::shaping(). `topology` must outlive
 // the hops.
 std::vector<Hop> capped_hops(const Topology& topology);
 
-// The hop with the lowest cap, the first of several; none where the way has no cap.
+// Returns the hop with the lowest cap, the first of several; nullopt if no hop has a cap.
 std::optional<Hop> narrowest(const std::vector<Hop>& path);
 
-// What the way does to frames: delays and jitters add up; a frame arrives when no hop loses it, and once when
-// none repeats it.
+// Returns the impairments of a whole path. Delays and jitters add up. A frame arrives if no hop loses it, and
+// arrives once if no hop duplicates it.
 Impairments impairments_of(const std::vector<Hop>& path);
 
-// The hosts that reach each other without crossing a bottleneck, in the topology's order.
+// Returns the islands: groups of hosts that reach each other without crossing a bottleneck, in the topology's
+// order.
 std::vector<std::vector<std::string>> islands(const Topology& topology);
 
-// The hosts that reach each other without crossing a cap in either direction, likewise.
+// Returns the groups of hosts that reach each other over links without a cap in either direction, likewise.
 std::vector<std::vector<std::string>> uncapped_groups(const Topology& topology);
 
-// The ways between the hosts of a topology of kind network, which must outlive them.
+// The paths between the hosts of a topology of kind network, which must outlive them.
 class Paths {
  public:
   explicit Paths(const Topology& topology);
 
-  // The way that frames take from one host to another; empty from a host to itself.
+  // Returns the path of frames from one host to another; empty from a host to itself.
   std::vector<Hop> between(const std::string& from, const std::string& to) const;
 
-  // The host that sends and the host that receives, so that what they exchange crosses the hop and as few
-  // other caps as possible; none where no way between hosts crosses it.
+  // Returns a sending and a receiving host whose traffic crosses the hop and as few other caps as possible;
+  // nullopt if no path between hosts crosses the hop.
   std::optional<std::pair<std::string, std::string>> hosts_across(const Hop& hop) const;
 
  private:

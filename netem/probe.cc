@@ -39,10 +39,10 @@ sockaddr_in address_of(const Host& host) {
 
 void limit_time(const FileDescriptor& socket, int option, time_t seconds) {
   const timeval limit{.tv_sec = seconds, .tv_usec = 0};
-  system_call("set a time limit", ::setsockopt(socket.get(), SOL_SOCKET, option, &limit, sizeof limit));
+  system_call("set a socket's timeout", ::setsockopt(socket.get(), SOL_SOCKET, option, &limit, sizeof limit));
 }
 
-// A socket in the host, with calls that give up after 5 s.
+// Opens a socket in the host, whose calls time out after 5 s.
 FileDescriptor open_socket(const Host& host, int kind = SOCK_STREAM) {
   FileDescriptor socket;
   const auto open = [&] {
@@ -67,7 +67,7 @@ void send_all(const FileDescriptor& socket, std::size_t bytes, const std::string
 }
 
 void receive_all(const FileDescriptor& socket, std::size_t bytes, const std::string& attempt) {
-  std::vector<char> block(1 << 18);  // not written to: MSG_TRUNC drops what arrived and saves the copy
+  std::vector<char> block(1 << 18);  // not written to: MSG_TRUNC discards the data and saves the copy
   while (bytes > 0) {
     const ssize_t got = ::recv(socket.get(), block.data(), std::min(bytes, block.size()), MSG_TRUNC);
     if (got == 0) throw SystemError("receive " + attempt, ECONNRESET);
@@ -81,7 +81,7 @@ void send_at_once(const FileDescriptor& socket) {
               ::setsockopt(socket.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on));
 }
 
-// Accepts connections in a host, all at one port, as servers do.
+// Accepts connections in a host, all on one port, like a server.
 class Listener {
  public:
   explicit Listener(const Host& host) : host_(host), socket_(open_socket(host)), address_(address_of(host)) {
@@ -108,7 +108,7 @@ class Listener {
   sockaddr_in address_;
 };
 
-// One flow, each end driven by a thread of its own.
+// One flow, with a thread for each end.
 class Flow {
  public:
   Flow(std::string name, Connection connection, const GoodputOptions& options)
@@ -119,7 +119,7 @@ class Flow {
 
   double finish() {
     receiver_.join();
-    // Wakes a sender that waits for room.
+    // Wakes a sender that is blocked on a full buffer.
     ::shutdown(connection_.client.get(), SHUT_RDWR);
     sender_.join();
     if (receiver_failure_) std::rethrow_exception(receiver_failure_);
@@ -145,7 +145,7 @@ class Flow {
   }
 
   void receive() {
-    std::vector<char> block(1 << 18);  // not written to: MSG_TRUNC drops what arrived and saves the copy
+    std::vector<char> block(1 << 18);  // not written to: MSG_TRUNC discards the data and saves the copy
     const auto start = Clock::now();
     Clock::time_point measured_from{};
     double bytes = 0;
@@ -219,7 +219,7 @@ std::vector<double> measure_messages(const Host& from, const Host& to, const Mes
   const Connection connection = connect_hosts(from, to);
   send_at_once(connection.client);
   const auto bytes = static_cast<std::size_t>(options.bytes);
-  // The first one finds the speed, unmeasured.
+  // The first message warms the connection up and is not measured.
   std::vector<double> out;
   for (int i = 0; i <= options.count; ++i) {
     auto received = std::async(std::launch::async, [&] {
@@ -271,7 +271,7 @@ int measure_loss(const Host& from, const Host& to, const LossOptions& options) {
   system_call("send " + attempt, ::connect(sender.get(), generic(address), sizeof address));
   auto arrived = std::async(std::launch::async, [&] {
     std::vector<char> datagram(65536);
-    std::set<int> numbers;  // a duplicate is no arrival
+    std::set<int> numbers;  // a set, since duplicates must not count
     while (static_cast<int>(numbers.size()) < options.count) {
       const ssize_t got = ::recv(receiver.get(), datagram.data(), datagram.size(), 0);
       if (got < 0 && errno == EAGAIN) break;

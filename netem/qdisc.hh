@@ -1,4 +1,4 @@
-// Queueing disciplines, as requests to the kernel.
+// Requests to the kernel for queueing disciplines.
 #pragma once
 
 #include <cstdint>
@@ -8,26 +8,26 @@
 
 namespace thinpipe::netem {
 
-// Whether what is asked for is new, or there already and to be changed.
+// Whether a request adds a new object or changes an existing one.
 enum class Edit { add, change };
 
-// The flags of the request that does so.
+// Returns the netlink flags of such a request.
 int request_flags(Edit edit);
 
-// The place inside a qdisc of the handle that holds one other.
+// Returns the parent handle for the only child of the qdisc with this handle.
 constexpr std::uint32_t inside(std::uint32_t handle) {
   return handle | 1;
 }
 
 OwnedQdisc new_qdisc(int ifindex, std::uint32_t parent, std::uint32_t handle, const char* kind);
 
-// A queue that counts bytes.
+// Returns a FIFO queue whose limit is in bytes (bfifo).
 OwnedQdisc new_byte_queue(int ifindex, std::uint32_t parent, std::uint32_t handle, double limit_bytes);
 
-// Throws Error naming the module to load where this kernel does not have the kind.
+// Sends the request. Throws Error naming the module to load if this kernel lacks the kind of qdisc.
 void put(const NetlinkSocket& socket, Edit edit, const std::string& attempt, const OwnedQdisc& qdisc);
 
-// That error: "shape left->middle: this kernel has no tbf qdisc (module sch_tbf); load ...".
+// Returns that error: "shape left->middle: this kernel has no tbf qdisc (module sch_tbf); load ...".
 Error missing_module(const std::string& attempt, const std::string& what, const std::string& module);
 
 }  // namespace thinpipe::netem

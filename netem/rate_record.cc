@@ -11,7 +11,7 @@ namespace {
 
 constexpr double lowest_median = 0.98;
 constexpr double lowest_5th_percentile = 0.90;
-constexpr double loss_deviations = 5;  // standard ones, of the share of frames lost
+constexpr double loss_deviations = 5;  // standard deviations of the share of frames lost
 constexpr double rounding = 0.01;      // of the kernel's clock and of the shape
 
 double quantile(std::vector<double> values, double fraction) {
@@ -57,7 +57,7 @@ void RateRecord::add(const LinkCounters& counters) {
     if (before && now) {
       backlogged_s = time_s;
     } else if (before != now) {
-      // The backlog began or ended somewhere in between, uniformly.
+      // The backlog began or ended at a uniformly distributed moment in between.
       backlogged_s = time_s / 2;
       slot_.variance_s2 += time_s * time_s / 12;
     }
@@ -82,7 +82,7 @@ void RateRecord::set_up(bool up) {
 
 void RateRecord::break_off() {
   fates_.add(fates_since_break());
-  // Changes may be no farther apart than slots are long: most of one is enough to judge by.
+  // Changes may be no further apart than slots are long: half a slot is enough to judge by.
   if (last_) finish_slot(*last_, slot_s / 2);
   slot_ = {};
   first_.reset();
@@ -117,8 +117,8 @@ void RateRecord::finish_slot(const LinkCounters& counters, double least_s) {
 
 std::vector<double> RateRecord::window_ratios() const {
   if (slots_.empty()) return {};
-  // One length for all windows, from the whole run: a window that ended as soon as it looked good would
-  // favour readings that overrate the backlog.
+  // All windows have one length, derived from the whole run. A window that ended as soon as it looked good
+  // would favour readings that overestimate the backlog.
   const auto slots = static_cast<double>(slots_.size());
   const double relative_error = window_error * all_.backlogged_s;
   const double length = std::ceil(std::max({1.0, slot_s * slots / all_.backlogged_s * (1 - rounding),
@@ -130,7 +130,7 @@ std::vector<double> RateRecord::window_ratios() const {
   for (const Slot& slot : slots_) {
     window.add(slot);
     if (++filled < length) continue;
-    // One with far less backlog than most says little.
+    // A window with far less backlog than most is too uncertain.
     if (window.backlogged_s >= 0.5 * length * all_.backlogged_s / slots) {
       ratios.push_back(window.bytes / window.backlogged_bytes);
     }
@@ -157,7 +157,7 @@ std::vector<Check> RateRecord::checks() const {
     slowest.ok = low >= lowest_5th_percentile;
   } else {
     median.note = slowest.note =
-        fmt::format("not judged: {:.2f} s of backlog gave {} windows, and a judgement takes {}",
+        fmt::format("not judged: {:.2f} s of backlog gave {} windows, but a judgement needs {}",
                     all_.backlogged_s, ratios.size(), fewest_windows);
   }
   Fates fates = fates_;
@@ -165,7 +165,7 @@ std::vector<Check> RateRecord::checks() const {
   std::vector<Check> out = {median,
                             slowest,
                             {.name = "fastest 100 ms " + name,
-                             .asked = "at most 1 of the cap and one burst",
+                             .asked = "at most 1 of the cap plus one burst",
                              .measured = rounded(fastest_),
                              .ok = fastest_ <= 1 + rounding},
                             {.name = "drops before the queue is full " + name,
@@ -177,13 +177,13 @@ std::vector<Check> RateRecord::checks() const {
 }
 
 Check RateRecord::loss_check(const Fates& fates) const {
-  // Where the loss changed, the mean over frames.
+  // If the loss changed, the mean over frames.
   const double asked = fates.frames > 0 ? fates.expected / fates.frames : shape_.impairments.loss;
   Check check{.name = "share of frames lost " + name_, .asked = asked};
-  // Below this a binomial count is not normal enough for the bound.
+  // Below this, a binomial distribution is not normal enough for the bound.
   if (fates.expected < 10) {
-    check.note =
-        fmt::format("not judged: of {:.0f} frames {:.1f} were to be lost", fates.frames, fates.expected);
+    check.note = fmt::format("not judged: {:.1f} losses were expected in {:.0f} frames", fates.expected,
+                             fates.frames);
     return check;
   }
   check.measured = fates.lost / fates.frames;

@@ -22,13 +22,13 @@ void add_address(const NetlinkSocket& socket, int ifindex, const std::string& ad
   rtnl_addr_set_ifindex(entry.get(), ifindex);
   const OwnedBytes local = parse_address(fmt::format("{}/{}", address, prefix_length), AF_INET);
   netlink_call(attempt, rtnl_addr_set_local(entry.get(), local.get()));
-  // The route of our own names the congestion control; the kernel's would not.
+  // Suppresses the kernel's own route, which would not name the congestion control.
   rtnl_addr_set_flags(entry.get(), IFA_F_NOPREFIXROUTE);
   socket.send(attempt,
               build_message(attempt, rtnl_addr_build_add_request, entry.get(), NLM_F_CREATE | NLM_F_EXCL));
 }
 
-// A route over the device: straight to the destination, or to the gateway.
+// Returns a route over the device: direct if bridged, through the gateway if routed.
 OwnedRoute make_route(const std::string& attempt, int ifindex, const std::string& destination,
                       Forwarding forwarding) {
   auto route = own<OwnedRoute>(rtnl_route_alloc());
@@ -38,7 +38,7 @@ OwnedRoute make_route(const std::string& attempt, int ifindex, const std::string
   rtnl_nexthop* hop = rtnl_route_nh_alloc();
   netlink_call(attempt, hop == nullptr ? -NLE_NOMEM : 0);
   rtnl_route_nh_set_ifindex(hop, ifindex);
-  rtnl_route_add_nexthop(route.get(), hop);  // which owns it from here on
+  rtnl_route_add_nexthop(route.get(), hop);  // takes ownership
   if (forwarding == Forwarding::routed) {
     const OwnedBytes gateway = parse_address(gateway_address, AF_INET);
     rtnl_route_nh_set_gateway(hop, gateway.get());
@@ -50,14 +50,14 @@ OwnedRoute make_route(const std::string& attempt, int ifindex, const std::string
   return route;
 }
 
-// A host's own route, which names the congestion control. largest_packet_bytes: none, whatever the device
-// takes.
+// Returns the request for a host's route, which names the congestion control. `largest_packet_bytes`: nullopt
+// for the device's MTU.
 OwnedMessage host_route_request(const std::string& attempt, int ifindex, const std::string& destination,
                                 Forwarding forwarding, std::optional<unsigned> largest_packet_bytes) {
   const OwnedRoute route = make_route(attempt, ifindex, destination, forwarding);
   OwnedMessage message =
       build_message(attempt, rtnl_route_build_add_request, route.get(), NLM_F_CREATE | NLM_F_EXCL);
-  // By hand: libnl writes every metric as a number, and this one is a string.
+  // Built by hand: libnl writes every metric as a number, but this one is a string.
   nlattr* metrics = nla_nest_start(message.get(), RTA_METRICS);
   netlink_call(attempt, metrics == nullptr ? -NLE_NOMEM : 0);
   netlink_call(attempt, nla_put_string(message.get(), RTAX_CC_ALGO, route_congestion_control));
@@ -109,7 +109,7 @@ void add_address_and_route(const NetlinkSocket& socket, int ifindex, std::size_t
 
 LargePacketRoutes::LargePacketRoutes(int ifindex, const std::vector<std::size_t>& hosts) {
   for (std::size_t i = 0; i < hosts.size();) {
-    const auto number = hosts[i] + 1;  // of the address; a block of them begins at a multiple of its size
+    const auto number = hosts[i] + 1;  // of the address; a block begins at a multiple of its size
     std::size_t block = 1;
     while (number % (2 * block) == 0 && i + 2 * block <= hosts.size() &&
            hosts[i + 2 * block - 1] == hosts[i] + 2 * block - 1) {
@@ -117,14 +117,14 @@ LargePacketRoutes::LargePacketRoutes(int ifindex, const std::vector<std::size_t>
     }
     const std::string destination =
         fmt::format("{}/{}", host_address(hosts[i]), 32 - std::countr_zero(block));
-    append(requests_, host_route_request("prepare a route of large packets", ifindex, destination,
+    append(requests_, host_route_request("prepare a route for large packets", ifindex, destination,
                                          Forwarding::bridged, {}));
     i += block;
   }
 }
 
 void LargePacketRoutes::add(const NetlinkSocket& socket) const {
-  socket.send_together("add routes of large packets", requests_);
+  socket.send_together("add routes for large packets", requests_);
 }
 
 Neighbours::Neighbours(int ifindex, std::size_t hosts) {
@@ -132,7 +132,7 @@ Neighbours::Neighbours(int ifindex, std::size_t hosts) {
     const OwnedMessage message =
         neighbour_request("prepare a neighbour", ifindex, host_address(i), host_hardware_address(i));
     append(requests_, message);
-    request_bytes_ = requests_.size() / (i + 1);  // the same for all: so are their parts
+    request_bytes_ = requests_.size() / (i + 1);  // all requests have the same size
   }
 }
 

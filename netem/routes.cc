@@ -25,7 +25,7 @@ Graph make_graph(const std::vector<Link>& links, const std::map<std::string, std
   return graph;
 }
 
-// The nodes, nearest first, and how many links lie between each and `host`.
+// The nodes, nearest to `host` first, and the number of links between each node and `host`.
 struct Distances {
   std::vector<std::size_t> order;
   std::vector<std::size_t> of;
@@ -60,8 +60,8 @@ Routes::Routes(const Topology& topology) : links_(topology.links), nodes_(topolo
   };
   for (std::size_t host = 0; host < hosts; ++host) {
     const Distances distances = distances_to(host, graph);
-    // How many hosts send through each node; the farthest nodes come first, so a node's count is complete
-    // when its turn comes.
+    // The number of hosts that send through each node. The farthest nodes come first, so a node's count is
+    // complete at its turn.
     std::vector<std::size_t> senders(nodes_.size(), 0);
     std::fill_n(senders.begin(), hosts, 1);
     std::vector<Crossing>& next = next_.emplace_back(nodes_.size());

@@ -1,5 +1,4 @@
-// Which way frames take through a topology: pure arithmetic, the same for the kernel's routing tables and for
-// predictions.
+// Shortest routes through a topology, both for the kernel's routing tables and for predictions. Pure.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +9,7 @@
 
 namespace thinpipe::netem {
 
-// A link on a path, and whether it is crossed from its end `a` to its end `b`.
+// A link on a path, and whether the path crosses it from its end `a` to its end `b`.
 struct Crossing {
   std::size_t link = 0;  // its index in the topology
   bool forward = true;
@@ -18,18 +17,18 @@ struct Crossing {
   bool operator==(const Crossing&) const = default;
 };
 
-// The shortest ways, by number of links, from every node to every host. Where several are equally short, the
-// way for a host leads over the link that, in that direction, fewest pairs of hosts use so far; then over the
-// first in the topology. So the same topology always has the same routes, and parallel ways share the pairs.
+// The shortest routes, by number of links, from every node to every host. Among equally short ones, the next
+// link is the one that the fewest pairs of hosts use so far in that direction, then the first in the
+// topology. So the same topology always has the same routes, and parallel links share the pairs.
 class Routes {
  public:
-  // Of a topology of kind network that parse_topology accepts.
+  // Takes a topology of kind network that parse_topology accepts.
   explicit Routes(const Topology& topology);
 
-  // The next link on the way from a node that is not the host itself.
+  // Returns the next link from a node towards the host with this index; the node must not be that host.
   Crossing next(const std::string& from, std::size_t host) const;
 
-  // The way between two hosts, by their indices; empty from a host to itself.
+  // Returns the path between two hosts, by their indices; empty from a host to itself.
   std::vector<Crossing> path(std::size_t from, std::size_t to) const;
 
  private:

@@ -31,7 +31,8 @@ namespace {
 constexpr const char* marker = "THINPIPE_SANDBOX";
 constexpr const char* backlog_note = "THINPIPE_MAX_BACKLOG";
 
-// Names this process's PID namespace; an environment inherited from another sandbox does not match it.
+// Returns the name of this process's PID namespace; an environment inherited from another sandbox does not
+// match it.
 std::string pid_namespace() {
   std::array<char, 64> target{};
   const long length = system_call("read the link /proc/self/ns/pid",
@@ -39,12 +40,12 @@ std::string pid_namespace() {
   return {target.data(), static_cast<std::size_t>(length)};
 }
 
-// A setting of the machine's, which other network namespaces do not show: the sandbox is told.
+// Passes a setting of the machine to the sandbox, because other network namespaces do not show it.
 void note_backlog() {
   try {
     ::setenv(backlog_note, read_file("/proc/sys/net/core/netdev_max_backlog").c_str(), 1);
   } catch (const SystemError&) {
-    // Inside another sandbox the note is there already; in another container nobody knows.
+    // Inside another sandbox the variable is already set; in another container the value is unknown.
   }
 }
 
@@ -73,15 +74,15 @@ int exit_code(int status) {
   return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
-// Passes signals on to `child` until it ends; returns its exit code. `reaped` is what to wait for: the child
-// alone, or -1 for every orphan too.
+// Passes signals on to `child` until it ends; returns its exit code. `reaped`: the PID to wait for, or -1 to
+// reap every orphan too.
 int supervise(pid_t child, pid_t reaped, const PassedSignals& signals, Terminal terminal) {
   while (true) {
     ::siginfo_t info{};
     const int number = ::sigwaitinfo(&signals.set(), &info);
     if (number < 0) continue;  // EINTR: stopped and continued
     if (number != SIGCHLD) {
-      // The kernel's own come from the terminal, which has sent them to the whole group.
+      // Signals from the kernel come from the terminal, which has sent them to the whole group.
       if (terminal == Terminal::controlled || info.si_code != SI_KERNEL) ::kill(child, number);
       continue;
     }
@@ -94,7 +95,7 @@ int supervise(pid_t child, pid_t reaped, const PassedSignals& signals, Terminal 
 
 [[noreturn]] void execute(const std::vector<std::string>& arguments, Terminal terminal,
                           const PassedSignals& signals) {
-  // A group of its own: a signal that the program sends to its group does not reach init.
+  // A signal that the program sends to its own group must not reach init.
   if (terminal == Terminal::controlled) system_call("make a process group", ::setpgid(0, 0));
   signals.restore();
   ::setenv(marker, pid_namespace().c_str(), 1);
@@ -106,33 +107,35 @@ int supervise(pid_t child, pid_t reaped, const PassedSignals& signals, Terminal 
   throw SystemError("execute /proc/self/exe", errno);
 }
 
-// PID 1 of the sandbox. Reports a failure to `report`; otherwise it closes when the program runs.
+// Runs as PID 1 of the sandbox. Writes a failure to `report`; otherwise `report` closes when the program
+// runs.
 [[noreturn]] void init(const std::vector<std::string>& arguments, Terminal terminal, Pipe go, Pipe report,
                        const PassedSignals& signals) {
   go.write_end.reset();
   report.read_end.reset();
   try {
-    system_call("ask to die with the outer process", ::prctl(PR_SET_PDEATHSIG, SIGKILL));
+    system_call("request to die with the outer process", ::prctl(PR_SET_PDEATHSIG, SIGKILL));
     char byte = 0;
     // End of file means that the outer process died or gave up. It may also have written and then died before
-    // the line above took effect: as long as it lives it holds its end open until the program runs.
+    // the request above took effect: while it lives, it holds its end open until the program runs.
     if (::read(go.read_end.get(), &byte, 1) != 1) ::_exit(1);
     pollfd outer{.fd = go.read_end.get(), .events = 0, .revents = 0};
     if (::poll(&outer, 1, 0) != 0) ::_exit(1);
     go.read_end.reset();
-    // Out of the terminal's foreground group, or Ctrl-C would arrive twice: from the terminal and passed on.
+    // Leaves the terminal's foreground group; otherwise Ctrl-C would arrive twice: from the terminal and
+    // passed on.
     if (terminal == Terminal::controlled) system_call("make a process group", ::setpgid(0, 0));
     system_call("make mounts private", ::mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr));
     system_call("mount a new /proc",
                 ::mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, nullptr));
-    raise_device(NetlinkSocket(), loopback_ifindex);  // workers that need no hosts talk over it
+    raise_device(NetlinkSocket(), loopback_ifindex);  // workers without hosts communicate over it
     const pid_t program = system_call("fork inside the sandbox", ::fork());
     if (program == 0) execute(arguments, terminal, signals);
     report.write_end.reset();
     ::_exit(supervise(program, -1, signals, terminal));
   } catch (const std::exception& error) {
     const std::string_view message = error.what();
-    // Nothing more can be done if even this write fails; the exit code still tells.
+    // If this write fails too, the exit code still reports the failure.
     [[maybe_unused]] const auto written = ::write(report.write_end.get(), message.data(), message.size());
   }
   ::_exit(1);
@@ -153,8 +156,8 @@ std::string own_path() {
   return std::filesystem::read_symlink("/proc/self/exe", hidden);
 }
 
-// Whether this process's root is not that of its mount namespace, as far as can be seen: in a chroot the
-// kernel refuses user namespaces to everyone.
+// Returns true if this process's root is visibly not that of its mount namespace: in a chroot the kernel
+// refuses user namespaces to everyone.
 bool in_chroot(const std::string& proc) {
   std::istringstream mounts(value_of(proc + "/self/mountinfo"));
   bool any = false;
@@ -166,7 +169,7 @@ bool in_chroot(const std::string& proc) {
     root_is_a_mount = root_is_a_mount || point == "/";
   }
   if (any && !root_is_a_mount) return true;
-  // A chroot to what is a mount: the first process of the same mount namespace has another root.
+  // A chroot into a mount point: the first process of the same mount namespace has another root.
   std::error_code hidden;
   const auto namespace_of = [&](const char* process) {
     return std::filesystem::read_symlink(fmt::format("{}/{}/ns/mnt", proc, process), hidden);
@@ -204,7 +207,7 @@ int run_in_sandbox(const std::vector<std::string>& arguments, Terminal terminal)
     failure = error.what();
   }
   if (!failure.empty()) go = {};
-  const std::string report_text = read_to_end(report.read_end, "hear from the sandbox");
+  const std::string report_text = read_to_end(report.read_end, "read the sandbox's report");
   go = {};
   if (failure.empty()) failure = report_text;
   const int code = supervise(child, child, signals, terminal);
@@ -224,48 +227,41 @@ void forget_sandbox() {
 }
 
 std::string explain_refusal(std::string_view failure, const std::string& proc) {
-  std::string out = fmt::format("cannot make the namespaces that hold the virtual network ({}). ", failure);
+  std::string out = fmt::format("cannot create the namespaces for the virtual network ({}). ", failure);
   const std::string as_root = "or run it as root (sudo)";
   if (in_chroot(proc)) {
     out +=
-        "This process lives in a chroot, in which the kernel refuses user namespaces to everyone, root "
-        "included. "
-        "Run it outside the chroot, or enter the folder by other means: as a container (systemd-nspawn -D "
-        "FOLDER, "
-        "podman run --rootfs FOLDER)";
+        "This process is in a chroot, where the kernel refuses user namespaces to everyone, even root. Run "
+        "it outside the chroot, or enter the folder as a container (systemd-nspawn -D FOLDER, podman run "
+        "--rootfs FOLDER)";
   } else if (value_of(proc + "/sys/user/max_user_namespaces") == "0") {
     out +=
         "The setting user.max_user_namespaces is 0, which forbids user namespaces to everyone. Allow them "
-        "until the "
-        "next boot with \"sudo sysctl -w user.max_user_namespaces=10000\", or for good with that line in a "
-        "file "
-        "under /etc/sysctl.d";
+        "until the next boot with \"sudo sysctl -w user.max_user_namespaces=10000\", or permanently with "
+        "user.max_user_namespaces=10000 in a file under /etc/sysctl.d";
   } else if (value_of(proc + "/sys/kernel/unprivileged_userns_clone") == "0") {
     out +=
         "The setting kernel.unprivileged_userns_clone is 0, which forbids user namespaces to ordinary users. "
-        "Allow "
-        "them with \"sudo sysctl -w kernel.unprivileged_userns_clone=1\", " +
+        "Allow them with \"sudo sysctl -w kernel.unprivileged_userns_clone=1\", " +
         as_root;
   } else if (value_of(proc + "/sys/kernel/apparmor_restrict_unprivileged_userns") == "1") {
     out +=
         "The setting kernel.apparmor_restrict_unprivileged_userns is 1, which takes all rights from ordinary "
-        "users' "
-        "namespaces. Lift it with \"sudo sysctl -w kernel.apparmor_restrict_unprivileged_userns=0\", allow "
-        "them to "
-        "this program alone with a file /etc/apparmor.d/thinpipe that says \"abi <abi/4.0>, profile "
-        "thinpipe " +
+        "users' namespaces. Lift it with \"sudo sysctl -w kernel.apparmor_restrict_unprivileged_userns=0\", "
+        "allow them to this program alone with a file /etc/apparmor.d/thinpipe that contains "
+        "\"abi <abi/4.0>, profile thinpipe " +
         own_path() +
         " flags=(unconfined) { userns, }\" and \"sudo apparmor_parser -r /etc/apparmor.d/thinpipe\", " +
         as_root;
   } else if (value_of(proc + "/self/status").find("\nSeccomp:\t2") != std::string::npos) {
     out +=
-        "A seccomp filter is active, as containers have. Start the container with \"--security-opt "
-        "seccomp=unconfined --security-opt systempaths=unconfined\", or with \"--privileged\"";
+        "A seccomp filter is active, as is usual in containers. Start the container with "
+        "\"--security-opt seccomp=unconfined --security-opt systempaths=unconfined\", or with "
+        "\"--privileged\"";
   } else {
     out +=
-        "No known setting forbids it. The kernel may be built without namespaces, or a container may hide "
-        "parts of "
-        "/proc: run it outside the container, " +
+        "No known setting forbids them. The kernel may be built without namespaces, or a container may hide "
+        "parts of /proc: run thinpipe outside the container, " +
         as_root;
   }
   return out + ".";

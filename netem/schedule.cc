@@ -25,7 +25,7 @@ std::string name_of(const Topology& topology, const Crossing& crossing) {
   return crossing.forward ? fmt::format("{}->{}", link.a, link.b) : fmt::format("{}->{}", link.b, link.a);
 }
 
-// What the user's names of links mean.
+// Resolves the user's names of links.
 class LinkNames {
  public:
   explicit LinkNames(const Topology& topology) : topology_(topology) {
@@ -58,7 +58,7 @@ class LinkNames {
   }
 
  private:
-  // Names of nodes may hold a "-", so that two links may have the same name; that then means neither.
+  // Names of nodes may contain a "-", so two links may have the same name; it then means neither.
   void add(const std::string& name, const std::vector<Crossing>& crossings) {
     const auto [entry, is_new] = meant_.emplace(name, crossings);
     if (!is_new) entry->second.clear();
@@ -70,7 +70,7 @@ class LinkNames {
   std::vector<std::string> known_;  // those worth suggesting
 };
 
-// The directions among those named that have a cap, which alone has a shaper to change.
+// Returns the named directions that have a cap: only these have a shaper to change.
 std::vector<Crossing> shaped_ones(const Topology& topology, const std::vector<Crossing>& named,
                                   const std::string& name, const Place& place) {
   std::vector<Crossing> out;
@@ -183,9 +183,9 @@ bool is_replayed_on(const Schedule& schedule, const Crossing& crossing) {
          std::ranges::find(schedule.trace->targets, crossing) != schedule.trace->targets.end();
 }
 
-// Each event must leave its link in another state than it finds it, and say alone what happens then.
+// Checks that each value of a link has one source at a time, and that "up" and "down" alternate.
 void check_events(const Topology& topology, const Schedule& schedule) {
-  std::map<std::tuple<std::size_t, bool, std::string>, const NetworkEvent*> latest;  // by what they change
+  std::map<std::tuple<std::size_t, bool, std::string>, const NetworkEvent*> latest;  // by direction and key
   for (const NetworkEvent& event : schedule.events) {
     const Json changed = to_json(event.change);
     for (const Crossing& crossing : event.targets) {
@@ -279,7 +279,7 @@ void visit_states(const Topology& topology, const Schedule& schedule,
   };
   std::vector<Link> links = topology.links;
   if (schedule.trace) {
-    // Impairments change apart from the rate, and neither burst nor queue depends on them.
+    // Impairments change independently of the rate, and neither burst nor queue depends on them.
     for (const Crossing& crossing : schedule.trace->targets) {
       Direction direction = direction_of(links[crossing.link], crossing.forward);
       for (const RateStep& step : schedule.trace->trace.steps) {

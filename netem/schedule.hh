@@ -1,4 +1,4 @@
-// What is to become of a network while a run trains over it: timed events, and a trace of rates. Pure.
+// The planned changes of a network during a run: timed events, and a trace of rates. Pure.
 #pragma once
 
 #include <functional>
@@ -12,7 +12,7 @@
 
 namespace thinpipe::netem {
 
-// What is to become of a link; what is absent stays as it is.
+// A change of a link; absent members stay as they are.
 struct Change {
   std::optional<double> rate_bit_per_s = {};
   std::optional<double> delay_s = {};
@@ -22,7 +22,7 @@ struct Change {
   void apply_to(Direction& direction) const;
 };
 
-// {"rate_bit_per_s", "delay_s", "loss", "state"}: those that it has.
+// {"rate_bit_per_s", "delay_s", "loss", "state"}: the members that the change has.
 Json to_json(const Change& change);
 
 struct NetworkEvent {
@@ -50,23 +50,23 @@ struct Schedule {
   bool empty() const { return events.empty() && !trace; }
 };
 
-// The file of a trace that a user names so. Throws InputError at the place.
+// Returns the file of the trace that the user calls `name`. Throws InputError at the place.
 using TraceFinder = std::function<std::string(const std::string& name, const Place& place)>;
 
 // Reads and checks members "network_events" and "rate_trace" of a run's configuration:
 //   "network_events": [{"at": "10 s", "link": "left-middle", "rate": "50 Mbit/s"},
 //                      {"at": "20 s", "link": "left-middle", "state": "down"}, …]   (or "delay", "loss")
 //   "rate_trace": {"link": "bottlenecks", "file": "…", "period": "60 s"}
-// Throws InputError naming place, rule and remedy, also where the two contradict each other or the topology.
+// Throws InputError naming place, rule and remedy, also if the two contradict each other or the topology.
 Schedule read_schedule(JsonObject& config, const Topology& topology, const TraceFinder& find_trace);
 
-// The normalised members; each is null where there is none. The trace's file is a name only: its steps are
-// not in here.
+// Return the normalised members, or null if there is none. The trace's file is only a name: its steps are not
+// included.
 Json events_to_json(const Schedule& schedule);
 Json trace_to_json(const Schedule& schedule);
 
-// Calls `visit` with every state but the topology's own in which a shaped direction is going to be, as far as
-// its burst, queue and impairments go. `place`: what asks for it.
+// Calls `visit` with the states, other than the topology's own, that shaped directions will have. They cover
+// every burst, queue and impairment, but not every combination. `place`: where the user asked for the state.
 void visit_states(const Topology& topology, const Schedule& schedule,
                   const std::function<void(const Crossing&, const Direction&, const Place&)>& visit);
 

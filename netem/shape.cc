@@ -11,7 +11,7 @@
 namespace thinpipe::netem {
 namespace {
 
-// Less than two and three frames after TCP has taken off its room for headers.
+// Below two and three frames after TCP has subtracted its room for headers.
 constexpr unsigned one_frame_segment_bytes = 2048;
 constexpr unsigned two_frame_segment_bytes = 3750;
 
@@ -43,32 +43,33 @@ Json to_json(const Shape& shape) {
 }
 
 void check_shape(const Shape& shape, const Place& place) {
-  // The kernel cuts the burst to whole microseconds of the rate, so up to one of them is lost.
+  // The kernel truncates the burst to whole microseconds of the rate, so up to one of them is lost.
   const double lost_bytes = shape.rate_bit_per_s / 8e6;
   if (shape.burst_bytes - lost_bytes < full_frame_bytes) {
-    throw InputError(place,
-                     fmt::format("a burst of {} at {} holds no full frame of {} bytes; raise \"burst\" or "
-                                 "leave it out",
-                                 format_quantity(Quantity::size, shape.burst_bytes),
-                                 format_quantity(Quantity::rate, shape.rate_bit_per_s), full_frame_bytes));
+    throw InputError(place, fmt::format("a burst of {} at {} cannot hold a full frame of {} bytes; raise "
+                                        "\"burst\" or leave it out",
+                                        format_quantity(Quantity::size, shape.burst_bytes),
+                                        format_quantity(Quantity::rate, shape.rate_bit_per_s),
+                                        full_frame_bytes));
   }
   if (const double burst_s = shape.burst_bytes * 8 / shape.rate_bit_per_s; burst_s > longest_burst_s) {
-    throw InputError(
-        place, fmt::format("a burst of {} takes {:.4g} s at {}, and the kernel counts {} s at most; lower "
-                           "\"burst\", or raise the rate",
-                           format_quantity(Quantity::size, shape.burst_bytes), burst_s,
-                           format_quantity(Quantity::rate, shape.rate_bit_per_s), longest_burst_s));
+    throw InputError(place, fmt::format("a burst of {} takes {:.4g} s at {}, but the kernel counts at most "
+                                        "{} s; lower \"burst\", or raise the rate",
+                                        format_quantity(Quantity::size, shape.burst_bytes), burst_s,
+                                        format_quantity(Quantity::rate, shape.rate_bit_per_s),
+                                        longest_burst_s));
   }
   if (shape.queue_bytes < shape.burst_bytes) {
-    throw InputError(place, fmt::format("a queue of {} holds no burst of {}; raise \"queue\" or leave it out",
+    throw InputError(place, fmt::format("a queue of {} cannot hold a burst of {}; raise \"queue\" or leave "
+                                        "it out",
                                         format_quantity(Quantity::size, shape.queue_bytes),
                                         format_quantity(Quantity::size, shape.burst_bytes)));
   }
 }
 
 unsigned largest_segment_bytes(const Shape& shape) {
-  // TCP takes some 320 bytes off this for headers, and each frame in the segment adds 66: 15/16 leaves room
-  // for both at any burst.
+  // TCP subtracts about 320 bytes for headers, and each frame in the segment adds 66. With 15/16 there is
+  // room for both at any burst.
   const auto passes_whole = static_cast<unsigned>(shape.burst_bytes * 15 / 16);
   const auto leaves_room = static_cast<unsigned>(shape.burst_bytes * 5 / 8);
   const unsigned largest = std::min(std::max(leaves_room, two_frame_segment_bytes), passes_whole);

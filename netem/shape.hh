@@ -1,4 +1,4 @@
-// What one direction of a shaped link is to be: pure arithmetic.
+// The shape of one direction of a link: cap, burst, queue and impairments. Pure.
 #pragma once
 
 #include "harness/support/exception.hh"
@@ -18,31 +18,32 @@ struct Shape {
 };
 
 // {"rate_bit_per_s", "burst_bytes", "queue_bytes", "queueing"}, and "delay_s", "jitter_s", "loss",
-// "duplication" and "reordering" where they are not 0.
+// "duplication" and "reordering" unless they are 0.
 Json to_json(const Shape& shape);
 
-inline constexpr double shortest_burst_bytes = 4000;  // two full frames, and room for one to come
+inline constexpr double shortest_burst_bytes = 4000;  // two full frames, and room for the next one's tokens
 
-// The kernel holds a burst as the time that it takes at the rate: 32 bits of 64 ns.
+// The kernel stores a burst as its time at the rate, in 32 bits of 64 ns.
 inline constexpr double longest_burst_s = 274;
 
-// The shape of a direction that has a rate: burst and queue as it asks, or by the rate.
-//   burst = max(shortest_burst_bytes, 100 us of the rate): the smallest that keeps the link busy, because
-//   burst is free
-//           credit after every pause (4 kB at 100 Mbit/s, 6.25 kB at 500, 12.5 kB at 1000)
+// Returns the shape of a direction that has a rate. Burst and queue are as given, or follow from the rate:
+//   burst = max(shortest_burst_bytes, 100 us of the rate)
 //   queue = max(16 full frames, 10 ms of the rate)
+// This burst (4 kB at 100 Mbit/s, 6.25 kB at 500, 12.5 kB at 1000) is the smallest that keeps the link busy.
+// A larger one would give more free credit after every pause.
 Shape shape_of(const Direction& direction);
 
-// Throws InputError at `place` unless a full frame passes the burst, the kernel can hold the burst as a time,
+// Throws InputError at `place` unless the burst holds a full frame, the kernel can store the burst as a time,
 // and the queue holds a burst.
 void check_shape(const Shape& shape, const Place& place);
 
-// The largest segment that hosts may send. It must pass the bucket whole, or the shaper would cut it up, at a
-// cost in CPU. And it takes no more than 5/8 of the bucket, but at least two frames: while the shaper waits
-// for a segment's tokens, only the rest of the bucket keeps what comes in until a late timer has fired.
-// Smaller ones still would cost CPU, which trainers need too (docs/fidelity.md). Where frames meet their
-// fates one by one (loss, jitter and so on), a segment is one frame: the kernel would draw once for all of
-// them.
+// Returns the largest segment that hosts may send.
+// - It fits into the bucket whole; otherwise the shaper would split it, which costs CPU.
+// - It takes at most 5/8 of the bucket, but at least two frames. While the shaper waits for a segment's
+//   tokens, only the rest of the bucket keeps the tokens that come in until a late timer fires. Smaller
+//   segments would cost more CPU, which trainers need too (docs/fidelity.md).
+// - It is one frame if impairments apply to single frames (loss, jitter and so on): the kernel would draw
+//   once for all frames of a segment.
 unsigned largest_segment_bytes(const Shape& shape);
 
 }  // namespace thinpipe::netem

@@ -24,19 +24,20 @@ constexpr std::uint32_t shaper_handle = TC_HANDLE(1, 0);
 constexpr std::uint32_t queue_handle = TC_HANDLE(2, 0);
 constexpr std::uint32_t netem_handle = TC_HANDLE(3, 0);
 
-constexpr double whole_share = 4294967295.0;  // of probabilities in the kernel
-constexpr double rounding_s = 2e-6;           // of delays there, cut to ticks of 64 ns, and of libnl
+constexpr double whole_share = 4294967295.0;  // probability 1 in the kernel's units
+constexpr double rounding_s = 2e-6;           // error of delays, from the kernel's 64 ns ticks and libnl
 constexpr double shortest_frame_bytes = 64;
 
-// How many frames may be on their way in a delay: all that the cap lets through in that time, were they of
-// the shortest kind, twice over. The kernel counts frames here; it is the queue that is to drop.
+// Returns how many frames netem may delay at a time: twice as many as the cap passes in that time if all are
+// of the shortest kind. The kernel counts frames here, but it is the queue that should drop them.
 int frames_in_flight(const Shape& shape) {
   const double longest_s = shape.impairments.delay_s + shape.impairments.jitter_s;
   const double frames = shape.rate_bit_per_s / 8 / shortest_frame_bytes * longest_s;
   return static_cast<int>(std::clamp(2 * frames, 1000.0, 4e6));
 }
 
-// How many frames keep their delay before one may skip it: where any is reordered, each may be the next.
+// Returns how many frames keep their delay before one may skip it: 1 with reordering, so that any frame may
+// be next.
 int reordering_gap(const Impairments& impairments) {
   return impairments.reordering > 0 ? 1 : 0;
 }
@@ -80,7 +81,7 @@ OwnedQdisc find(const OwnedCache& cache, const ShapedDevice& device, std::uint32
   return qdisc;
 }
 
-// The kernel leaves out what is zero, which libnl answers with an error.
+// The kernel omits attributes that are zero, and libnl returns an error for them.
 int value_or_zero(int value) {
   return value == -NLE_NOATTR ? 0 : value;
 }
@@ -128,7 +129,7 @@ bool is_held(const Impairments& asked, const Impairments& held) {
          close(asked.reordering, held.reordering, 1 / whole_share);
 }
 
-// What netem counts in frames, and no shape names: it follows from the shape.
+// Checks the values that netem counts in frames. They are not part of a shape but follow from it.
 void check_frame_counts(const OwnedQdisc& netem, const ShapedDevice& device, const Shape& asked) {
   const int limit = value_or_zero(rtnl_netem_get_limit(netem.get()));
   const int gap = value_or_zero(rtnl_netem_get_gap(netem.get()));
@@ -139,8 +140,8 @@ void check_frame_counts(const OwnedQdisc& netem, const ShapedDevice& device, con
   }
 }
 
-// The whole stack of qdiscs of a device, and the comparison with what was asked. A change is described anew,
-// too: libnl's picture of what the kernel holds is not fit to be sent back.
+// Adds or changes a device's whole stack of qdiscs, and compares it with the shape asked for. A change also
+// describes every qdisc in full: libnl cannot send back the state that it has read from the kernel.
 Shape put_stack(const NetlinkSocket& socket, Edit edit, const ShapedDevice& device, const Shape& asked) {
   const OwnedQdisc shaper = new_qdisc(device.ifindex, TC_H_ROOT, shaper_handle, "tbf");
   rtnl_qdisc_tbf_set_rate(shaper.get(), static_cast<int>(asked.rate_bit_per_s / 8),
@@ -161,7 +162,7 @@ Shape put_stack(const NetlinkSocket& socket, Edit edit, const ShapedDevice& devi
                     .queue_bytes = asked.queue_bytes,
                     .turn_bytes = asked.burst_bytes});
   } else {
-    // The filter brings a queue like this one, but hides it: only one of ours shows its own drops.
+    // tbf has a queue like this one of its own, but hides it: only an explicit queue shows its drops.
     put(socket, edit, attempt,
         new_byte_queue(device.ifindex, inside(holder), queue_handle, asked.queue_bytes));
   }
@@ -179,7 +180,7 @@ Shape put_stack(const NetlinkSocket& socket, Edit edit, const ShapedDevice& devi
 }  // namespace
 
 bool is_held(const Shape& asked, const Shape& held) {
-  // One is lost in the kernel's ticks, another where libnl reads them back.
+  // One microsecond is lost in the kernel's ticks, another when libnl reads them back.
   const double two_microseconds_bytes = std::ceil(2 * asked.rate_bit_per_s / 8e6);
   return std::abs(held.rate_bit_per_s - asked.rate_bit_per_s) <= 8 &&
          held.burst_bytes <= asked.burst_bytes + 1 &&
@@ -200,7 +201,7 @@ void check_kernel_shapes(const NetlinkSocket& socket, const Shape& shape) {
   const ShapedDevice probe{"a trial device", loopback_ifindex, shape.impairments.any()};
   shape_device(socket, probe, shape);
   const OwnedQdisc root = new_qdisc(probe.ifindex, TC_H_ROOT, shaper_handle, "tbf");
-  netlink_call("end the trial", rtnl_qdisc_delete(socket.get(), root.get()));
+  netlink_call("remove the trial qdiscs", rtnl_qdisc_delete(socket.get(), root.get()));
 }
 
 std::vector<LinkCounters> read_counters(const NetlinkSocket& socket,
@@ -215,12 +216,12 @@ std::vector<LinkCounters> read_counters(const NetlinkSocket& socket,
     const auto count = [](const OwnedQdisc& qdisc, rtnl_tc_stat which) {
       return rtnl_tc_get_stat(TC_CAST(qdisc.get()), which);
     };
-    // In the shaper's backlog there are also the frames that are still on their way.
+    // With a netem, the shaper's backlog includes frames that are still being delayed.
     const std::uint64_t waiting = count(device.impaired ? queue : shaper, RTNL_TC_BACKLOG);
     const std::uint64_t full_queue_drops = count(queue, RTNL_TC_DROPS);
     std::uint64_t lost = 0;
     if (device.impaired) {
-      // What the queue drops counts here too.
+      // netem's drops include the queue's.
       const std::uint64_t all = count(find(cache, device, netem_handle), RTNL_TC_DROPS);
       lost = all > full_queue_drops ? all - full_queue_drops : 0;
     }

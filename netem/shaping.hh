@@ -1,5 +1,5 @@
-// The shaper of one direction of a link in the kernel, at the sending device: a token bucket filter; in it,
-// where frames are to be delayed, lost and so on, a netem; and in that a queue that counts bytes. So a frame
+// The shaper of one direction of a link in the kernel, at the sending device. It is a token bucket filter
+// (tbf), which holds a netem if the link has impairments, which holds a queue that counts bytes. So a frame
 // is first delayed, then waits for its turn at the cap.
 #pragma once
 
@@ -16,27 +16,28 @@ namespace thinpipe::netem {
 struct ShapedDevice {
   std::string name;  // "left->middle"
   int ifindex = 0;
-  bool impaired = false;  // its shape has impairments, or will have: there is a netem
+  bool impaired = false;  // has a netem: its shape has impairments, or will have
 };
 
-// Throws Error naming the modules to load when the kernel lacks a queueing discipline that the shape needs.
-// Tries them out on the loopback device of the socket's namespace, which should be a new one.
+// Throws Error naming the modules to load if the kernel lacks a queueing discipline that the shape needs.
+// Tries them on the loopback device of the socket's namespace, which should be a new one.
 void check_kernel_shapes(const NetlinkSocket& socket, const Shape& shape);
 
-// Whether the kernel holds what was asked, after its rounding: rates to whole bytes per second, bursts to
-// two microseconds of the rate at most, delays by two microseconds at most, shares to 2^-32.
+// Returns true if the kernel holds the shape asked for, up to its rounding: rates to whole bytes per second,
+// bursts to at most two microseconds of the rate, delays to at most two microseconds, shares to 2^-32.
 bool is_held(const Shape& asked, const Shape& held);
 
-// Shapes the device and returns what the kernel holds. Throws Error when that is not what was asked.
+// Shapes the device and returns the shape that the kernel holds. Throws Error if that is not the one asked
+// for.
 Shape shape_device(const NetlinkSocket& socket, const ShapedDevice& device, const Shape& asked);
 
-// Gives a device that shape_device has shaped another shape, while frames go on passing, and returns what the
-// kernel holds. What waits stays in the queue, but for what finds a shorter one full; the bucket is full
-// again. A device without a netem cannot be given impairments. Throws Error when the kernel holds something
-// else.
+// Changes the shape of a device that shape_device has shaped, while frames keep passing, and returns the
+// shape that the kernel holds. Waiting frames stay in the queue unless it becomes too short for them; the
+// bucket is full again. A device without a netem cannot get impairments. Throws Error if the kernel holds
+// another shape.
 Shape reshape_device(const NetlinkSocket& socket, const ShapedDevice& device, const Shape& asked);
 
-// The counters of each device, all of the socket's namespace.
+// Reads the counters of each device; all are in the socket's namespace.
 std::vector<LinkCounters> read_counters(const NetlinkSocket& socket,
                                         const std::vector<ShapedDevice>& devices);
 

@@ -16,7 +16,7 @@ namespace {
 
 using Groups = std::map<std::string, std::vector<std::string>>;
 
-constexpr double all_but_all = 1;  // a share below this
+constexpr double all_but_all = 1;  // shares are below this
 
 void read_direction(JsonObject& object, Direction& out) {
   const Rule delay{.quantity = Quantity::duration, .at_least = 0, .at_most = longest_delay_s};
@@ -36,7 +36,7 @@ void read_direction(JsonObject& object, Direction& out) {
   object.read("reordering", out.impairments.reordering, share);
 }
 
-// What holds for both directions, but for what the member `key` says of this one.
+// Returns the settings `common` to both directions, with those that the member `key` overrides for this one.
 Direction read_override(JsonObject& link, const char* key, const Direction& common) {
   Direction direction = common;
   Place place = link.place();
@@ -50,7 +50,7 @@ Direction read_override(JsonObject& link, const char* key, const Direction& comm
   return direction;
 }
 
-// One end of "between": a name, group or range, or a list of them.
+// Reads one end of "between": a name, group or range, or a list of them.
 std::vector<PlacedName> read_ends(const Json& value, const Place& place, const Groups& groups) {
   if (!value.is_array()) {
     std::string text;
@@ -66,7 +66,7 @@ std::vector<PlacedName> read_ends(const Json& value, const Place& place, const G
   return names;
 }
 
-// Expands one entry of "links", of whose ends one may mean several nodes.
+// Expands one entry of "links"; one of its ends may stand for several nodes.
 std::vector<PlacedLink> read_links(const Json& value, const Place& place, const Groups& groups) {
   JsonObject object(value, place);
   const Json& between = object.get("between");
@@ -191,7 +191,7 @@ Json to_json(const Topology& topology) {
               {"switches", topology.switches},
               {"hosts", topology.hosts},
               {"links", std::move(links)}};
-  // The default stays unsaid: records and run names from before there was a choice stay as they are.
+  // The default is omitted, so that records and run names from before this option existed keep their form.
   if (topology.forwarding == Forwarding::routed) out["forwarding"] = "routed";
   return out;
 }
@@ -215,8 +215,8 @@ void set_bottleneck_rate(Topology& topology, double rate_bit_per_s, const Place&
   }
   if (!found) {
     throw InputError(
-        place, fmt::format("the topology {} has no link with \"bottleneck\": true whose rate this could "
-                           "set",
+        place, fmt::format("the topology {} has no bottleneck whose rate this could set; mark a link with "
+                           "\"bottleneck\": true",
                            topology.name));
   }
 }

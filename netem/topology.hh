@@ -1,5 +1,5 @@
 // A virtual network as the user describes it: switches, hosts, and links with their caps. Pure: reads and
-// checks files, touches nothing of the kernel.
+// checks files, but does not touch the kernel.
 #pragma once
 
 #include <cstddef>
@@ -17,24 +17,24 @@ enum class TopologyKind {
 };
 
 enum class Forwarding {
-  bridged,  // switches are Ethernet bridges: the network is a tree
-  routed,   // switches are routers with static shortest routes: loops of links are welcome
+  bridged,  // switches are Ethernet bridges; the network must be a tree
+  routed,   // switches are routers with static shortest routes; links may form loops
 };
 
-// Who goes next of the frames that wait for a link.
+// The order in which frames that wait for a link are sent.
 enum class Queueing {
-  fifo,  // who came first, as in a switch without further ado
-  fair,  // flows in turn, each with a queue of its own
+  fifo,  // first come, first served, as in a plain switch
+  fair,  // flows in turn, each with its own queue
 };
 const char* name_of(Queueing queueing);
 
-// What a direction of a link does to frames beside capping their rate.
+// How a direction of a link disturbs frames, apart from capping their rate.
 struct Impairments {
-  double delay_s = 0;      // one way, on top of what the cap and the queue take
-  double jitter_s = 0;     // each frame's delay is drawn evenly from delay - jitter to delay + jitter
-  double loss = 0;         // the share of frames that vanish
+  double delay_s = 0;      // one way, in addition to the time at the cap and in the queue
+  double jitter_s = 0;     // each frame's delay is drawn uniformly from delay - jitter to delay + jitter
+  double loss = 0;         // the share of frames that are lost
   double duplication = 0;  // the share that arrive twice
-  double reordering = 0;   // the share that skip the delay, and so overtake
+  double reordering = 0;   // the share that skip the delay, and so overtake others
 
   bool any() const { return *this != Impairments{}; }
   bool operator==(const Impairments&) const = default;
@@ -42,10 +42,10 @@ struct Impairments {
 
 // One direction of a link.
 struct Direction {
-  std::optional<double> rate_bit_per_s = {};  // the cap, Ethernet headers included; none: not shaped
-  std::optional<double> burst_bytes = {};  // what may pass at once after idling; none: follows from the rate
-  std::optional<double> queue_bytes = {};  // what may wait before frames drop; none: follows from the rate
-  Queueing queueing = Queueing::fifo;      // if fair, queue_bytes is for each flow; needs a rate
+  std::optional<double> rate_bit_per_s = {};  // the cap, Ethernet headers included; nullopt: not shaped
+  std::optional<double> burst_bytes = {};  // may pass at once after idling; nullopt: follows from the rate
+  std::optional<double> queue_bytes = {};  // may wait before frames drop; nullopt: follows from the rate
+  Queueing queueing = Queueing::fifo;      // if fair, queue_bytes is per flow; needs a rate
   Impairments impairments = {};            // need a rate
 
   bool operator==(const Direction&) const = default;
@@ -60,7 +60,7 @@ struct Link {
   bool bottleneck = false;  // an experiment's "bottleneck.rate" overrides this link's caps
 };
 
-// Whether neither direction has a cap.
+// Returns true if neither direction has a cap.
 inline bool is_uncapped(const Link& link) {
   return !link.forward.rate_bit_per_s && !link.backward.rate_bit_per_s;
 }
@@ -72,7 +72,7 @@ struct Topology {
   Forwarding forwarding = Forwarding::bridged;
   std::vector<std::string> switches = {};
   std::vector<std::string> hosts = {};  // in the order of ranks
-  std::vector<Link> links = {};         // one a pair of nodes: groups and lists are expanded
+  std::vector<Link> links = {};         // one per pair of nodes: groups and lists are expanded
 };
 
 // A node's name becomes part of a device's name ("left.12"), which the kernel limits to 15 characters.
@@ -87,20 +87,21 @@ inline constexpr double fastest_rate_bit_per_s = 16e9;   // libnl holds bytes pe
 inline constexpr double longest_delay_s = 10;
 
 // Reads and checks a topology; throws InputError naming the place, the rule and the remedy. In the result
-// every host has exactly one link and reaches every other, and a bridged network is a tree. (For loopback
-// there are hosts alone.) harness/schema/topology.schema.json describes the format to editors.
+// every host has exactly one link and reaches every other, and a bridged network is a tree. (A loopback
+// topology has nothing but hosts.) harness/schema/topology.schema.json describes the format to editors.
 Topology parse_topology(const Json& value, const Place& place);
 Topology load_topology(const std::string& path);
 
-// The same topology with one link a pair of nodes and every default filled; parse_topology reads it back.
+// Returns the topology with one link per pair of nodes and every default filled in; parse_topology reads it
+// back.
 Json to_json(const Topology& topology);
 
 // Caps every bottleneck link, in each direction that has a cap, at `rate_bit_per_s`. Throws InputError at
-// `place` (where the rate was asked for) when the topology has no bottleneck or the rate does not fit one.
+// `place` (where the rate was given) if the topology has no bottleneck or the rate does not fit one.
 void set_bottleneck_rate(Topology& topology, double rate_bit_per_s, const Place& place);
 
-// Lets every bottleneck direction that has a cap send at once, after idling, what the cap sends in burst_s,
-// but shortest_burst_bytes at least (shape.hh). Throws InputError at `place` where that does not fit.
+// Sets the burst of every bottleneck direction that has a cap to the bytes that the cap sends in burst_s, but
+// at least to shortest_burst_bytes (shape.hh). Throws InputError at `place` if that does not fit.
 void set_bottleneck_burst(Topology& topology, double burst_s, const Place& place);
 
 }  // namespace thinpipe::netem

@@ -16,13 +16,13 @@
 namespace thinpipe::netem {
 namespace {
 
-// The loopback device, those that the kernel's modules for tunnels put into every namespace, and the two
-// names under which it keeps settings for all devices.
+// The loopback device, the devices that the kernel's tunnel modules put into every namespace, and the two
+// names under which the kernel keeps settings for all devices.
 constexpr std::array<std::string_view, 13> devices_of_the_kernel = {
     "lo",      "all",     "default",  "tunl0",   "sit0",    "gre0", "gretap0",
     "erspan0", "ip_vti0", "ip6_vti0", "ip6tnl0", "ip6gre0", "teql0"};
 
-// Which nodes are connected so far.
+// The sets of nodes that are connected so far.
 class Components {
  public:
   explicit Components(std::size_t nodes) : parent_(nodes) { std::iota(parent_.begin(), parent_.end(), 0); }
@@ -32,7 +32,7 @@ class Components {
     return node;
   }
 
-  // False when they were connected already.
+  // Returns false if they were already connected.
   bool join(std::size_t a, std::size_t b) {
     if (of(a) == of(b)) return false;
     parent_[of(a)] = of(b);
@@ -43,7 +43,7 @@ class Components {
   std::vector<std::size_t> parent_;
 };
 
-// The loop that `last` closes: "a - b - c - a". Looks at the links before it, in which there is none.
+// Returns the loop that `last` closes: "a - b - c - a". Uses only the links before it, which form no loop.
 std::string loop(const std::vector<PlacedLink>& links, const PlacedLink& last) {
   std::map<std::string, std::string> previous = {{last.link.b, last.link.b}};
   std::vector<std::string> reached = {last.link.b};
@@ -69,9 +69,9 @@ std::string in_small_letters(std::string text) {
   return text;
 }
 
-// Programs look hosts up by name, without regard to case, and expect localhost to be their own.
+// Programs look hosts up without regard to case, and expect localhost to be the host itself.
 void check_host_names(const NodeNames& hosts) {
-  std::map<std::string, std::string> seen;  // by name in small letters
+  std::map<std::string, std::string> seen;  // by lower-case name
   for (const PlacedName& host : hosts.nodes()) {
     if (in_small_letters(host.name) == "localhost") {
       throw InputError(host.place,
@@ -81,21 +81,21 @@ void check_host_names(const NodeNames& hosts) {
     if (!is_new) {
       throw InputError(
           host.place,
-          fmt::format("\"{}\" and \"{}\" are one name to whoever looks a host up, as case does not "
-                      "count; choose another name",
+          fmt::format("\"{}\" and \"{}\" differ only in case, which does not count when programs look a "
+                      "host up; choose another name",
                       before->second, host.name));
     }
   }
 }
 
-// A switch is a device of this name, beside others that every network has.
+// A switch becomes a device of this name, next to those that every network has.
 void check_switch_names(const NodeNames& switches) {
   for (const PlacedName& node : switches.nodes()) {
     for (const std::string_view taken : devices_of_the_kernel) {
       if (node.name != taken) continue;
       throw InputError(node.place,
-                       fmt::format("\"{}\" is the name of a device or a setting of the kernel's own; choose "
-                                   "another name",
+                       fmt::format("\"{}\" is a name that the kernel uses for its own devices or settings; "
+                                   "choose another name",
                                    node.name));
     }
   }
@@ -124,7 +124,7 @@ void check_nodes(const NodeNames& switches, const NodeNames& hosts, const Place&
   check_switch_names(switches);
   for (const NodeNames* const names : {&switches, &hosts}) {
     for (const auto& [group, members] : names->groups()) {
-      // Links could not tell which of the two is meant.
+      // An end of a link could mean either of the two.
       if (seen.insert(group).second) continue;
       throw InputError(place,
                        fmt::format("the group \"{}\" has the name of a switch, a host or another group; "
@@ -166,7 +166,7 @@ void check_direction(const Direction& direction, const Place& place) {
 void check_bottleneck(const Link& link, const Place& place) {
   if (link.bottleneck && !link.forward.rate_bit_per_s && !link.backward.rate_bit_per_s) {
     throw InputError(place / "bottleneck",
-                     "needs a \"rate\" beside it: the cap where an experiment sets none");
+                     "needs a \"rate\" beside it: the cap if an experiment sets none");
   }
 }
 
@@ -190,11 +190,11 @@ void check_links(const Topology& topology, const std::vector<PlacedName>& nodes,
     const std::size_t node = found->second;
     ++degree[node];
     if (is_host(node) && degree[node] > 1) {
-      throw InputError(end, fmt::format("the host {} has a link already; a host has exactly one", name));
+      throw InputError(end, fmt::format("the host {} already has a link; a host has exactly one", name));
     }
     if (degree[node] > most_links_of_a_switch) {
-      throw InputError(end, fmt::format("the switch {} has {} links already; more do not fit a bridge", name,
-                                        most_links_of_a_switch));
+      throw InputError(end, fmt::format("the switch {} already has {} links, as many as a bridge can have",
+                                        name, most_links_of_a_switch));
     }
     return node;
   };
@@ -225,7 +225,7 @@ void check_links(const Topology& topology, const std::vector<PlacedName>& nodes,
     }
   }
   if (names.size() == 1)
-    throw InputError(place / "links", "a network needs a link; for none use kind \"loopback\"");
+    throw InputError(place / "links", "a network needs a link; without links, use kind \"loopback\"");
 }
 
 }  // namespace thinpipe::netem

@@ -1,4 +1,4 @@
-// The rules of topologies that need more than one value to judge. Each check throws InputError.
+// Rules of topologies that concern more than one value. Each check throws InputError.
 #pragma once
 
 #include <vector>
@@ -10,24 +10,24 @@ namespace thinpipe::netem {
 
 inline constexpr double most_buffer_bytes = 1e9;  // the kernel holds bursts and queues in 32 bits
 
-// A link and where its two ends were named.
+// A link and where the user named its two ends.
 struct PlacedLink {
   Link link;
   Place a_place;
   Place b_place;
 };
 
-// Names all different, at least one host, no more than the subnet holds.
+// Names are unique; there is at least one host, and no more than the subnet holds.
 void check_nodes(const NodeNames& switches, const NodeNames& hosts, const Place& place);
 
-// Everything else only with a rate; a shape the kernel can keep; a jitter within the delay.
+// All other settings need a rate; the kernel can hold the shape; the jitter is within the delay.
 void check_direction(const Direction& direction, const Place& place);
 
-// "bottleneck" only with a rate.
+// "bottleneck" needs a rate.
 void check_bottleneck(const Link& link, const Place& place);
 
-// Known nodes, one link for each host, everything connected; and where the switches are bridges, no loop.
-// `nodes`: the topology's switches, then its hosts.
+// Nodes exist, each host has one link, and everything is connected; a bridged network has no loop. `nodes`:
+// the topology's switches, then its hosts.
 void check_links(const Topology& topology, const std::vector<PlacedName>& nodes,
                  const std::vector<PlacedLink>& links, const Place& place);
 

@@ -24,10 +24,10 @@ constexpr std::size_t longest_shown_line = 200;
 constexpr std::int64_t window_ms = static_cast<std::int64_t>(mahimahi_window_s * 1000);
 constexpr std::int64_t longest_trace_ms = std::int64_t{7} * 24 * 3600 * 1000;
 
-// The lines of a text that say something, with their numbers.
+// The lines of a text that are neither empty nor comments, with their numbers.
 class Lines {
  public:
-  // Spreadsheets begin a "CSV UTF-8" with a byte order mark, which says nothing.
+  // Skips the byte order mark with which spreadsheets begin a "CSV UTF-8".
   Lines(std::string_view text, const std::string& file) : text_(text), file_(file) {
     if (text_.starts_with("\xef\xbb\xbf")) text_.remove_prefix(3);
     if (text_.starts_with("\xff\xfe") || text_.starts_with("\xfe\xff")) {
@@ -35,7 +35,7 @@ class Lines {
     }
   }
 
-  // The next line that is neither empty nor a comment; nothing at the end.
+  // Returns the next line; nullopt at the end.
   std::optional<std::string_view> next() {
     while (begin_ < text_.size()) {
       const std::size_t end = std::min(text_.find('\n', begin_), text_.size());
@@ -52,7 +52,7 @@ class Lines {
     throw InputError({file_, ""}, fmt::format("line {}: {}", number_, message));
   }
 
-  // A line as it is shown in a message.
+  // Returns a line in the form for messages.
   static std::string show(std::string_view line) { return printable(line.substr(0, longest_shown_line)); }
 
   [[noreturn]] void refuse_file(const std::string& message) const { throw InputError({file_, ""}, message); }
@@ -100,7 +100,7 @@ RateStep parse_row(std::string_view row, double factor, const Lines& lines) {
   return step;
 }
 
-// How many packets each window can deliver. One that falls due at a window's end belongs to it.
+// Returns how many packets each window can deliver. A packet due at the end of a window belongs to it.
 std::vector<std::int64_t> packets_by_window(Lines& lines, std::int64_t& period_ms) {
   std::vector<std::int64_t> packets;
   period_ms = 0;

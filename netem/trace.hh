@@ -1,4 +1,4 @@
-// How a link's rate varies with time, as a file says.
+// The rate of a link over time, read from a file.
 #pragma once
 
 #include <optional>
@@ -17,23 +17,24 @@ struct RateStep {
 
 struct RateTrace {
   std::vector<RateStep> steps = {};     // the first at 0, times increasing
-  std::optional<double> period_s = {};  // later than the last step: all begins anew. None: the last one stays
+  // Later than the last step; from then on the steps repeat. nullopt: the last rate stays.
+  std::optional<double> period_s = {};
 };
 
-// A CSV file: comments ("# …"), the header "time_s,rate_bit_per_s" or "time_s,rate_mbit_per_s", then a row a
-// step; times begin at 0 and increase, rates are what a topology allows. It has no period. `file` names the
-// text in errors. Throws InputError naming file, line, rule and remedy.
+// Parses a CSV file: comments ("# …"), the header "time_s,rate_bit_per_s" or "time_s,rate_mbit_per_s", then
+// one row per step. Times begin at 0 and increase; rates are within the limits of a topology. The result has
+// no period. `file` names the text in errors. Throws InputError naming file, line, rule and remedy.
 RateTrace parse_rate_csv(std::string_view text, const std::string& file);
 
-// Mahimahi's format: a line for each packet of 1500 bytes that the link can deliver, holding the whole
-// millisecond at which; the last is also the period. A cap needs a rate, so packets are counted in windows of
-// this length (the last is between half and one and a half of it) and become the rate at which as many full
-// frames, Ethernet headers included, pass in it. Where a window has fewer than the slowest rate would let
-// pass (a frame in 120 ms), that rate stands for it. Throws InputError as above.
+// Parses mahimahi's format: one line for each packet of 1500 bytes that the link can deliver, with the time
+// in whole milliseconds. The last time is also the period. A cap needs a rate, so packets are counted in
+// windows of mahimahi_window_s (the last one is between half and one and a half of that). A window's rate is
+// the one at which the same number of full frames, Ethernet headers included, pass in it, but at least the
+// slowest rate of a topology (a frame in 120 ms). Throws InputError as above.
 inline constexpr double mahimahi_window_s = 0.1;
 RateTrace parse_mahimahi(std::string_view text, const std::string& file);
 
-// By the file's name: CSV where it ends in ".csv", mahimahi otherwise.
+// Reads a trace file: CSV if its name ends in ".csv", otherwise mahimahi's format.
 RateTrace load_rate_trace(const std::string& path);
 
 }  // namespace thinpipe::netem

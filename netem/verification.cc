@@ -17,7 +17,7 @@ namespace {
 
 constexpr int flows_together = 4;
 constexpr double longest_message_s = 5;
-// Every pair of more islands than this would take too long: then each with the next.
+// With more islands than this, measuring every pair would take too long: each is paired with the next only.
 constexpr std::size_t most_islands_in_pairs = 6;
 
 using Pairs = std::vector<std::pair<const Host*, const Host*>>;
@@ -88,23 +88,24 @@ class Verifier {
     return found == counters.end() ? 0 : found->bytes;
   }
 
-  // Adds what stands against measuring the hop with traffic between two hosts; the hosts where nothing does.
+  // Returns the hosts whose traffic measures the hop. If there are none, adds a measurement that says why and
+  // returns nullopt.
   std::optional<std::pair<const Host*, const Host*>> senders_across(const Hop& hop) {
     const auto names = paths_.hosts_across(hop);
     std::string obstacle;
     if (!names) {
-      obstacle = "no way between hosts crosses it";
+      obstacle = "no path between hosts crosses it";
     } else if (const auto slowest = narrowest(paths_.between(names->first, names->second));
                *slowest->rate_bit_per_s() < *hop.rate_bit_per_s()) {
-      obstacle = fmt::format("{}, which is narrower, lies on the way from {} to {}", slowest->name(),
-                             names->first, names->second);
+      obstacle = fmt::format("the path from {} to {} also crosses {}, which is slower", names->first,
+                             names->second, slowest->name());
     }
     if (obstacle.empty()) return std::pair{&network_.host(names->first), &network_.host(names->second)};
     add({.subject = hop.name(), .what = "goodput", .unit = "bit/s", .note = "not measured: " + obstacle});
     return std::nullopt;
   }
 
-  // Goodput of each pair at the same time, the median of each.
+  // Returns the median goodput of each pair. All pairs send at the same time.
   std::vector<double> goodputs(const Pairs& pairs, double rate_bit_per_s) const {
     const GoodputOptions options{
         .settle_s = 0.3,
@@ -119,7 +120,7 @@ class Verifier {
     return out;
   }
 
-  // Sum and evenness of flows that share a way.
+  // Returns the sum and the evenness (Jain index) of flows that share a path.
   std::pair<double, double> shared(const Pairs& pairs, double rate_bit_per_s) const {
     const double least_s =
         static_cast<double>(pairs.size()) * effort_.fewest_frames * 8 * full_frame_bytes / rate_bit_per_s;
@@ -128,7 +129,8 @@ class Verifier {
     return {std::accumulate(flows.begin(), flows.end(), 0.0), jain_index(flows)};
   }
 
-  // Where a way delays or loses frames, what TCP makes of the cap is TCP's doing: measured, but not judged.
+  // If the path delays or loses frames, TCP decides how much of the cap it uses: goodput is measured, but not
+  // judged.
   void add_goodput(const std::string& subject, const std::string& what, double rate_bit_per_s,
                    const Impairments& way, double measured, double least, double most) {
     const double asked = rate_bit_per_s * goodput_of_cap;
@@ -139,7 +141,7 @@ class Verifier {
            .asked = asked,
            .measured = measured,
            .note =
-               fmt::format("{:.4f}; no rule, because the way delays or disturbs frames", measured / asked)});
+               fmt::format("{:.4f}; no rule, because the path delays or disturbs frames", measured / asked)});
       return;
     }
     add({.subject = subject,
@@ -174,7 +176,7 @@ class Verifier {
                 most_goodput);
     if (bytes_through(name) == before) {
       out_.back().ok = false;
-      out_.back().note += "; nothing of it passed this link";
+      out_.back().note += "; none of it passed this link";
     }
     observer_(name, "four flows");
     const auto [sum, evenness] = shared(Pairs(flows_together, *pair), rate);
@@ -194,13 +196,13 @@ class Verifier {
                            impairments_of(paths_.between(to.name, from.name)).delay_s;
     const std::vector<double> times_s = measure_round_trips(from, to, delay_s > 0 ? 25 : 100);
     const double median_s = times_s[times_s.size() / 2];
-    // Jitter goes both ways, so with a delay the median counts; without, the least shows what the machine
-    // adds.
+    // Jitter works both ways, so with a delay the median counts. Without one, the minimum shows what the
+    // machine adds.
     const double measured_s = delay_s > 0 ? median_s : times_s.front();
     const double most_added_s = std::max(most_added_round_trip_s, round_trip_within * delay_s);
     add({.subject = subject,
          .what = delay_s > 0 ? fmt::format("round trip, median of {}", times_s.size())
-                             : fmt::format("round trip, least of {}", times_s.size()),
+                             : fmt::format("round trip, minimum of {}", times_s.size()),
          .unit = "s",
          .asked = delay_s,
          .measured = measured_s,
@@ -212,7 +214,7 @@ class Verifier {
 
   void loss(const std::string& subject, const Host& from, const Host& to, double rate_bit_per_s) {
     const double asked = impairments_of(paths_.between(from.name, to.name)).loss;
-    // Slow enough for the receiver never to be late.
+    // Slow enough that the receiver is never late.
     const LossOptions options{.count = effort_.datagrams,
                               .rate_bit_per_s = std::min(10e6, 0.4 * rate_bit_per_s)};
     const double measured = static_cast<double>(measure_loss(from, to, options)) / options.count;
@@ -237,8 +239,7 @@ class Verifier {
                     .asked = asked,
                     .rule = fmt::format("within {:g} %", 100 * within)};
     if (way.any()) {
-      out.note =
-          "not measured: where the way delays or disturbs frames, TCP takes its own time to find its speed";
+      out.note = "not measured: if the path delays or disturbs frames, TCP needs time to find its speed";
     } else if (asked > longest_message_s) {
       out.note = fmt::format("not measured: takes longer than {:g} s", longest_message_s);
     } else {
@@ -254,7 +255,7 @@ class Verifier {
   void both_directions(const Hop& forward, const Hop& backward) {
     const auto there = paths_.hosts_across(forward);
     const auto back = paths_.hosts_across(backward);
-    if (!there || !back) return;  // which one_direction has said
+    if (!there || !back) return;  // one_direction has reported this
     Pairs pairs;
     std::vector<Impairments> ways;
     for (const auto& [hop, names] : {std::pair{forward, *there}, std::pair{backward, *back}}) {
@@ -296,7 +297,7 @@ class Verifier {
            .what = "goodput of one flow",
            .unit = "bit/s",
            .measured = goodputs({{&from, &to}}, fastest_rate_bit_per_s)[0],
-           .note = "nothing on the way is capped"});
+           .note = "the path has no cap"});
       return;
     }
     const double rate = *slowest->rate_bit_per_s();

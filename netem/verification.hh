@@ -1,5 +1,5 @@
-// Is a network what its topology asks for? Found by sending real traffic through every capped link, and from
-// island to island.
+// Measures whether a network is as its topology asks, by real traffic through every capped link and between
+// islands.
 #pragma once
 
 #include <functional>
@@ -11,48 +11,48 @@
 
 namespace thinpipe::netem {
 
-// One thing asked for and what was measured of it.
+// One value asked for, and its measurement.
 struct Measurement {
   std::string subject;    // "left->middle", "w0 and w7"
   std::string what;       // "goodput of one flow"
   std::string unit = {};  // "bit/s"
   std::optional<double> asked = {};
-  std::optional<double> measured = {};  // none where it cannot be; `note` says why
+  std::optional<double> measured = {};  // nullopt if not measured; `note` says why
   std::string rule = {};                // "at least 0.98 of it"
   bool ok = true;
   std::string note = {};
 };
 
-// What is held against what; goodput is compared with the cap x 1448/1514.
-inline constexpr double least_goodput = 0.98;     // of one flow, and of four in sum
-inline constexpr double most_goodput = 1.02;      // a burst and the estimate's own error above it
+// The limits of the rules. Goodput is relative to the cap x 1448/1514.
+inline constexpr double least_goodput = 0.98;     // of one flow, and of the sum of four
+inline constexpr double most_goodput = 1.02;      // leaves room for a burst and for the estimate's error
 inline constexpr double least_jain_index = 0.99;  // among four flows
 inline constexpr double both_directions_within = 0.03;
 inline constexpr double long_message_bytes = 1 << 20;  // after a pause
 inline constexpr double long_message_within = 0.02;
 inline constexpr double short_message_bytes = 1 << 16;
 inline constexpr double short_message_within = 0.10;
-inline constexpr double most_added_round_trip_s = 1e-3;  // by the machine itself
-inline constexpr double round_trip_within = 0.05;        // of the delays asked for, where that is more
+inline constexpr double most_added_round_trip_s = 1e-3;  // added by the machine itself
+inline constexpr double round_trip_within = 0.05;        // of the delays asked for, if that is more
 inline constexpr double loss_deviations = 4;             // standard deviations of a binomial
 
-// How long to measure. The fewer and shorter, the less certain.
+// How long to measure. Fewer and shorter measurements are less certain.
 struct VerificationEffort {
-  int repetitions = 3;   // of a goodput, whose median counts
-  double shared_s = 10;  // flows that share a link take seconds to become even
-  int messages = 9;      // whose median counts
+  int repetitions = 3;   // of a goodput; the median counts
+  double shared_s = 10;  // flows that share a link need seconds to become even
+  int messages = 9;      // the median counts
   int datagrams = 1000;
-  double fewest_frames = 400;  // in a goodput
+  double fewest_frames = 400;  // per goodput
 
   static VerificationEffort quick() {
     return {.repetitions = 1, .shared_s = 1, .messages = 3, .datagrams = 100, .fewest_frames = 100};
   }
 };
 
-// Tells what is about to be measured.
+// Called before each measurement.
 using VerificationObserver = std::function<void(const std::string& subject, const std::string& what)>;
 
-// Measures everything; some 25 seconds for each direction of a capped link, 5 with the quick effort.
+// Measures everything, in about 25 seconds per direction of a capped link, or 5 with the quick effort.
 std::vector<Measurement> verify(const Network& network, const VerificationEffort& effort,
                                 const VerificationObserver& observer);
 

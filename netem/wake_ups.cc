@@ -25,7 +25,8 @@ double seconds_between(const timespec& from, const timespec& to) {
   return static_cast<double>(to.tv_sec - from.tv_sec) + 1e-9 * static_cast<double>(to.tv_nsec - from.tv_nsec);
 }
 
-// Programs are woken up to 50 us late on purpose, so that timers can be put together; shapers are not.
+// Reduces the timer slack of this thread. By default the kernel wakes programs up to 50 us late, so that it
+// can merge timers; shapers have no such slack.
 class ExactTimers {
  public:
   ExactTimers() : slack_ns_(system_call("read the timer slack", ::prctl(PR_GET_TIMERSLACK))) {

@@ -1,4 +1,4 @@
-// How late this machine wakes up who sleeps: what a shaper's timers are late by, and its links slower for.
+// How late this machine wakes sleeping threads. A shaper's timers are late by this, which slows its link.
 #pragma once
 
 #include <cstddef>
@@ -8,23 +8,24 @@
 
 namespace thinpipe::netem {
 
-// How much later than asked sleepers woke up, in seconds.
+// Samples of how much later than asked a sleeping thread woke up, in seconds.
 class WakeUps {
  public:
   void add(double late_s) { late_s_.push_back(late_s); }
 
   std::size_t count() const { return late_s_.size(); }
-  // Of all, the share that was at most so late: quantile(0.5) is the median. Where count() > 0.
+  // Returns the lateness that this share of the samples does not exceed: quantile_s(0.5) is the median. Needs
+  // count() > 0.
   double quantile_s(double share) const;
 
-  // {"count", "median_s", "p99_s", "most_s"}; the times are null where there was none.
+  // {"count", "median_s", "p99_s", "most_s"}; the times are null if there are no samples.
   Json to_json() const;
 
  private:
   std::vector<double> late_s_;
 };
 
-// Sleeps so often, for a millisecond each time, on this thread.
+// Sleeps `count` times, a millisecond each, on this thread.
 WakeUps measure_wake_ups(int count);
 
 }  // namespace thinpipe::netem

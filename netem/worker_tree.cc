@@ -16,7 +16,7 @@ constexpr double infinity = std::numeric_limits<double>::infinity();
 
 using Table = std::vector<std::vector<double>>;
 
-// The ranks in each island, ascending; islands without workers are left out.
+// Returns the ranks in each island, ascending; islands without workers are left out.
 std::vector<std::vector<int>> ranks_of_islands(const Topology& topology, std::size_t workers) {
   std::map<std::string, int> rank_of;
   for (std::size_t rank = 0; rank < workers; ++rank)
@@ -34,7 +34,7 @@ std::vector<std::vector<int>> ranks_of_islands(const Topology& topology, std::si
   return out;
 }
 
-// Seconds a bit takes over the bottlenecks between islands.
+// Returns the seconds that a bit takes over the bottlenecks between each two islands.
 Table distances(const Topology& topology, const std::vector<std::vector<int>>& islands) {
   const Paths paths(topology);
   Table out(islands.size(), std::vector<double>(islands.size(), 0));
@@ -73,11 +73,11 @@ std::vector<std::vector<std::size_t>> spanning_tree(const Table& distance) {
 
 struct Island {
   std::size_t index = 0;
-  std::size_t parent = 0;  // its own at the root
+  std::size_t parent = 0;  // its own index at the root
   double from_root = 0;
 };
 
-// Every island from the root on, parents first.
+// Returns every island, parents first.
 std::vector<Island> from_root(std::size_t root, const std::vector<std::vector<std::size_t>>& neighbours,
                               const Table& distance) {
   std::vector<Island> order = {{.index = root, .parent = root}};
@@ -108,7 +108,7 @@ std::vector<Island> from_best_root(const Table& distance) {
   return best;
 }
 
-// On which of an island's places another hangs, from the second on.
+// Returns the position in an island's tree of the parent of the worker at `place`, from 1 on.
 using Shape = std::size_t (*)(std::size_t place);
 
 std::size_t binary(std::size_t place) {
@@ -119,7 +119,7 @@ std::size_t chain(std::size_t place) {
   return place - 1;
 }
 
-// The parent of each worker. order: of the islands, from the root's on.
+// Returns the parent of each worker. `order`: the islands, parents first.
 std::vector<int> joined(const std::vector<std::vector<int>>& islands, const std::vector<Island>& order,
                         std::size_t workers, Shape shape) {
   std::vector<int> parents(workers, -1);
@@ -139,7 +139,7 @@ std::vector<int> joined(const std::vector<std::vector<int>>& islands, const std:
   return parents;
 }
 
-// What a bit over each edge, there and back, takes on the link that is busy longest.
+// Returns the time that the busiest link needs if one bit crosses each edge of the tree in both directions.
 double busiest_s(const Topology& topology, const std::vector<int>& parents) {
   const Routes routes(topology);
   std::vector<std::array<int, 2>> crossings(topology.links.size());  // forward, backward

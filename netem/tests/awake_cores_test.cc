@@ -24,7 +24,7 @@ namespace {
 using std::chrono::milliseconds;
 using ::testing::Each;
 
-// Of each thread of a process; empty once it is gone, or a zombie that nobody has reaped.
+// Returns the scheduling policy of each thread of a process; empty if it is gone, or an unreaped zombie.
 std::vector<int> policies_of(pid_t pid) {
   std::vector<int> out;
   std::error_code gone;
@@ -68,7 +68,7 @@ TEST(AwakeCores, EndsWithItsOwner) {
   EXPECT_TRUE(policies_of(pid).empty());
 }
 
-// An owner that is killed has no time to end it.
+// An owner that is killed cannot end the child.
 TEST(AwakeCores, EndsWithItsOwnersProcess) {
   Pipe told = Pipe::create();
   const pid_t owner = ::fork();
@@ -84,7 +84,7 @@ TEST(AwakeCores, EndsWithItsOwnersProcess) {
   EXPECT_TRUE(becomes_true([&] { return policies_of(pid).empty(); }));
 }
 
-// Who waits for the end of a pipe whose other end this process has closed, waits for nothing.
+// A reader must not wait for the end of a pipe because the child still holds the other end.
 TEST(AwakeCores, HoldsNoDescriptor) {
   Pipe pipe = Pipe::create();
   const AwakeCores awake;

@@ -1,4 +1,4 @@
-// Another chance for measurements whose bounds hold on a machine that is not overloaded at that moment.
+// Repeats measurements whose bounds hold only while the machine is not overloaded.
 #pragma once
 
 #include <chrono>
@@ -10,7 +10,8 @@
 
 namespace thinpipe::netem {
 
-// Of a virtual machine: what its host has given to others, of all its processors' time since construction.
+// The CPU time that a virtual machine's host took away (steal), as a share of all its CPUs' time since
+// construction.
 class StolenTime {
  public:
   double share() const {
@@ -32,15 +33,16 @@ class StolenTime {
   double before_s_ = stolen_s();
 };
 
+// Up to four attempts:
 //   Chances chances;
 //   while (is_off(value) && chances.left()) value = measure();
 //   if (chances.undecided()) GTEST_SKIP() << chances.reason();
 //
-// There are four, and more where the host of a virtual machine took its processors away meanwhile, which no
-// test can help: what is off then is not judged.
+// Attempts in which a virtual machine's host took its CPUs away do not count, and too many of them leave the
+// result undecided.
 class Chances {
  public:
-  // Ends the chance before and begins another.
+  // Ends the previous attempt. Returns true if another one may begin.
   bool left() {
     if (is_running_) ++(stolen_.share() > disturbing_share ? disturbed_ : judged_);
     is_running_ = true;
@@ -51,8 +53,7 @@ class Chances {
   bool undecided() const { return disturbed_ >= most_disturbed && judged_ < most_judged; }
   std::string reason() const {
     return fmt::format(
-        "not judged: the host of this virtual machine took more than {} % of its processors in {} of {} "
-        "attempts",
+        "not judged: this virtual machine's host took more than {} % of its CPU time in {} of {} attempts",
         100 * disturbing_share, disturbed_, disturbed_ + judged_);
   }
 

@@ -46,7 +46,7 @@ bool eventually(const std::function<bool()>& condition, std::chrono::seconds wit
   return true;
 }
 
-// A connection through which bytes pass for as long as this lives, as fast as the network lets them.
+// A connection that sends bytes for as long as this object lives, as fast as the network allows.
 class Flow {
  public:
   Flow(const Host& from, const Host& to) : connection_(connect_hosts(from, to)) {
@@ -122,7 +122,8 @@ TEST(ChangingCapTest, GoodputFollowsIt) {
 }
 
 // Takes a link down for a while, under a flow from one host to another. `late_bytes` may still leave the
-// shaper: a host's own hears of a port that is down within a second, and what it sends until then is lost.
+// shaper: a host's own device notices within a second that the port is down, and the bytes sent until then
+// are lost.
 void expect_an_outage_and_a_survivor(Network& network, std::size_t link, const std::string& from,
                                      const std::string& to, const std::string& direction,
                                      std::uint64_t late_bytes = 0) {
@@ -144,7 +145,7 @@ void expect_an_outage_and_a_survivor(Network& network, std::size_t link, const s
   EXPECT_EQ(flow.received(), received_then);
   network.set_link_up(link, true);
   EXPECT_TRUE(eventually([&] { return flow.received() > received_then + 500'000; }))
-      << "the connection lives on";
+      << "the connection survives";
   EXPECT_FALSE(flow.ended());
   EXPECT_GT(bytes(), bytes_then);
   EXPECT_NO_THROW(connect_hosts(network.host(to), network.host(from)));
@@ -250,12 +251,12 @@ TEST(ConductorTest, ATraceIsReplayedAgainAndAgain) {
   EXPECT_EQ(conductor.apply_due(began + 1.9), 1U);
   EXPECT_EQ(conductor.apply_due(began + 47.9), 23U);
   EXPECT_EQ(network.shaping()[0].read_back.rate_bit_per_s, 150e6);
-  EXPECT_EQ(conductor.apply_due(began + 50.5), 2U) << "the second time round";
+  EXPECT_EQ(conductor.apply_due(began + 50.5), 2U) << "the second cycle";
   EXPECT_EQ(network.shaping()[0].read_back.rate_bit_per_s, 250e6);
-  EXPECT_EQ(network.shaping()[2].read_back.rate_bit_per_s, 100e6) << "the other link has no part in it";
+  EXPECT_EQ(network.shaping()[2].read_back.rate_bit_per_s, 100e6) << "the other link stays as it was";
   EXPECT_EQ(conductor.changes().back().at_s, 50);
   EXPECT_TRUE(conductor.changes().back().traced);
-  EXPECT_TRUE(conductor.missed().empty()) << "a trace has no end to be missed";
+  EXPECT_TRUE(conductor.missed().empty()) << "the steps of a trace are never missed";
 }
 
 TEST(ConductorTest, AveragesTheCap) {
@@ -268,7 +269,7 @@ TEST(ConductorTest, AveragesTheCap) {
   const double began = now_s();
   conductor.begin(began);
   conductor.apply_due(began);
-  // Half of the time at 100 Mbit/s, up to the change; half at 20.
+  // Half of the time at 100 Mbit/s, before the change; half at 20.
   const double changed = began + *conductor.changes().front().confirmed_s;
   EXPECT_NEAR(conductor.mean_rate_bit_per_s(0, changed - 100, changed + 100), 60e6, 0.1e6);
   EXPECT_NEAR(conductor.mean_rate_bit_per_s(0, changed + 1, changed + 3), 20e6, 1);
@@ -276,7 +277,8 @@ TEST(ConductorTest, AveragesTheCap) {
   EXPECT_NEAR(conductor.mean_rate_bit_per_s(2, changed - 100, changed + 100), 50e6, 0.1e6);
 }
 
-// Flows over a link whose rate changes every 400 ms; the sampler tells the monitor, or does not.
+// Flows over a link whose rate changes every 400 ms. `told`: whether the sampler announces the changes to the
+// monitor.
 Fidelity watch_changes(bool told) {
   const Topology topology = shipped("three-switch");
   Network network(topology);
@@ -317,7 +319,7 @@ TEST(MonitorTest, EachMomentIsJudgedByTheRateOfThatMoment) {
   if (chances.undecided()) GTEST_SKIP() << chances.reason() << ": " << to_json(fidelity).dump(1);
   EXPECT_EQ(fidelity.verdict, "faithful") << to_json(fidelity).dump(1);
   EXPECT_EQ(fidelity.checks[0].name, "shaper left->middle");
-  EXPECT_THAT(fidelity.checks[0].note, testing::HasSubstr("changed since"));
+  EXPECT_THAT(fidelity.checks[0].note, testing::HasSubstr("changed later"));
   EXPECT_TRUE(fidelity.checks[1].measured.is_number()) << to_json(fidelity).dump(1);
 }
 

@@ -73,7 +73,7 @@ std::vector<Arrival> send_datagrams(const Host& from, const Host& to, const Data
     const std::jthread receiving([&] { arrivals = receive(receiver, datagrams); });
     std::vector<char> payload(datagrams.payload_bytes);
     for (std::size_t i = 0; i < datagrams.count; ++i) {
-      // Never less than the gap, however late: a burst to catch up could overrun the receiver.
+      // Never less than the gap, even if late: a burst to catch up could overrun the receiver.
       if (i > 0) std::this_thread::sleep_for(std::chrono::duration<double>(datagrams.gap_s));
       const Header header{i, now_s()};
       std::memcpy(payload.data(), &header, sizeof header);

@@ -1,4 +1,4 @@
-// Datagrams between two hosts, each with its one-way delay: all hosts share this machine's clock.
+// Datagrams between two hosts, each with its one-way delay; all hosts share this machine's clock.
 #pragma once
 
 #include <cstddef>
@@ -10,9 +10,9 @@ namespace thinpipe::netem {
 
 struct Datagrams {
   std::size_t count = 100;
-  double gap_s = 0.005;             // between one and the next, at least
-  std::size_t payload_bytes = 100;  // a full frame's is 1472
-  double patience_s = 1;            // how long to wait for another
+  double gap_s = 0.005;             // minimum time between one and the next
+  std::size_t payload_bytes = 100;  // 1472 in a full frame
+  double patience_s = 1;            // how long the receiver waits for the next one
 };
 
 struct Arrival {
@@ -21,7 +21,7 @@ struct Arrival {
   double time_s = 0;  // monotonic clock
 };
 
-// Sends them and returns what arrived, in that order.
+// Sends the datagrams and returns the arrivals, in their order.
 std::vector<Arrival> send_datagrams(const Host& from, const Host& to, const Datagrams& datagrams);
 
 }  // namespace thinpipe::netem

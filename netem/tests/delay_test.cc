@@ -1,5 +1,5 @@
-// Do delayed and disturbed links do what they were asked? Needs a kernel with sch_netem; in_debian_kernel.sh
-// boots one where the machine's own has none.
+// Tests that links delay and disturb frames as asked. Needs a kernel with sch_netem; in_debian_kernel.sh
+// boots one if this machine's has none.
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -19,11 +19,11 @@
 namespace thinpipe::netem {
 namespace {
 
-// The bounds hold on a machine that is not overloaded at that moment, so a busy moment gets another chance.
+// The bounds hold only while the machine is not overloaded, so a busy moment gets another attempt.
 constexpr int attempts = 6;
-constexpr double deviations = 5;  // standard ones: one of millions of right kernels fails
+constexpr double deviations = 5;  // standard deviations: one in millions of correct kernels fails
 
-// Two hosts and a link between them, of 100 Mbit/s unless it says otherwise.
+// Returns two hosts and a link between them, of 100 Mbit/s unless `settings` says otherwise.
 Topology pair_with(const Json& settings) {
   Json link = {{"between", {"a", "b"}}, {"rate", "100 Mbit/s"}};
   link.update(settings);
@@ -60,13 +60,13 @@ double tolerance_s(double delay_s) {
   return std::max(0.05 * delay_s, 0.5e-3);
 }
 
-// How far a count of `n` draws may be off where each is a hit with this probability.
+// Returns how far a count of `n` draws may be off if each is a hit with this probability.
 double binomial_bound(double n, double probability) {
   return deviations * std::sqrt(n * probability * (1 - probability));
 }
 
-// The shortest of the delays: a busy machine only makes frames later, and none may be early. Another attempt
-// where it is off.
+// Compares the shortest delay: a busy machine only makes frames later, and none may be early. Repeats the
+// measurement if it is off.
 double settled_delay_s(const Host& from, const Host& to, double asked_s) {
   constexpr std::size_t count = 60;
   double shortest_s = 0;
@@ -126,7 +126,7 @@ TEST_F(NetemTest, LosesTheShareThatWasAskedAndCountsIt) {
       send_datagrams(network.host("a"), network.host("b"), {.count = count, .gap_s = 0.0003}).size();
   const LinkCounters after = network.counters()[0];
   EXPECT_NEAR(static_cast<double>(count - arrived), 0.1 * count, binomial_bound(count, 0.1));
-  // The connection that asked the network's sockets what they use may still be ending, and lose frames too.
+  // The connection that read the sockets' congestion control may still be closing, and lose frames too.
   const std::uint64_t lost = after.lost_on_purpose - before.lost_on_purpose;
   const std::uint64_t others = after.packets - before.packets + lost - count;
   EXPECT_LE(others, 10U);
@@ -143,7 +143,7 @@ TEST_F(NetemTest, LosesTheShareThatWasAskedAndCountsIt) {
 TEST_F(NetemTest, JittersEvenlyAroundTheDelay) {
   const Network network(pair_with({{"delay", "40 ms"}, {"jitter", "20 ms"}}));
   constexpr std::size_t count = 600;
-  // Quantiles: a machine that was busy for a moment has a few late frames, which would decide a mean.
+  // Quantiles, because a mean would be dominated by the few late frames of a busy moment.
   const auto misfit = [](const std::vector<double>& delays) {
     double worst_s = 0;
     for (const double share : {0.1, 0.25, 0.5, 0.75, 0.9}) {
@@ -205,7 +205,7 @@ TEST_F(NetemTest, FramesOfATrainComeAfterTheDelayAtThePaceOfTheCap) {
     const std::vector<Arrival> train = send_datagrams(network.host("a"), network.host("b"),
                                                       {.count = count, .gap_s = 0, .payload_bytes = 1472});
     ASSERT_EQ(train.size(), count) << "the queue holds them all";
-    // Busy moments only make them later: the best is the truest.
+    // Busy moments only make frames later: the smallest value is the best estimate.
     first_s = std::min(first_s, train.front().delay_s);
     train_s = std::min(train_s, train.back().time_s - train.front().time_s);
     if (first_s <= 0.030 + tolerance_s(0.030) && train_s <= count * frame_s + bound_s) break;
@@ -216,15 +216,15 @@ TEST_F(NetemTest, FramesOfATrainComeAfterTheDelayAtThePaceOfTheCap) {
 
 TEST_F(NetemTest, ADelayedLinkCarriesWhatItsCapAllows) {
   constexpr double cap = 5e6;
-  // A large burst makes up for moments in which the machine does something else.
+  // A large burst makes up for moments in which the machine is busy.
   const Network network(
       pair_with({{"rate", "5 Mbit/s"}, {"delay", "30 ms"}, {"queue", "200 kB"}, {"burst", "60 kB"}}));
   const Host& a = network.host("a");
   const Host& b = network.host("b");
   double ratio = 0;
   for (int attempt = 0; attempt < attempts && std::abs(ratio - 1) > 0.03; ++attempt) {
-    // Several flows, since one takes seconds to find its speed; and long, since what a receiver holds back
-    // until a gap is filled arrives at once.
+    // Several flows, since a single one takes seconds to reach its speed. Long, since data that a receiver
+    // holds back until a gap is filled arrives at once.
     const std::vector<double> flows =
         measure_goodput({{&a, &b}, {&a, &b}, {&a, &b}, {&a, &b}}, {.settle_s = 2, .measure_s = 12});
     ratio = std::accumulate(flows.begin(), flows.end(), 0.0) / cap / goodput_of_cap;
@@ -239,8 +239,8 @@ TEST_F(NetemTest, TheQueueOfADelayedLinkStillCountsBytes) {
       send_datagrams(network.host("a"), network.host("b"), {.count = 100, .gap_s = 0, .payload_bytes = 1472})
           .size();
   const LinkCounters after = network.counters()[0];
-  // 30 kB hold 19 full frames; the bucket, the one that waits for it, and what the cap lets out meanwhile
-  // add some.
+  // 30 kB hold 19 full frames. The bucket, the frame that waits for it, and the frames that the cap passes
+  // meanwhile add some.
   EXPECT_GE(arrived, 19U);
   EXPECT_LE(arrived, 60U);
   EXPECT_EQ(after.full_queue_drops - before.full_queue_drops, 100 - arrived);
@@ -307,7 +307,8 @@ TEST(KernelWithoutNetemTest, IsToldOfBeforeAnythingStarts) {
   const Topology topology = pair_with(Json::object());
   const Json config = {{"network_events", {{{"at", "1 s"}, {"link", "a->b"}, {"loss", 0.1}}}}};
   JsonObject object(config, {"test", ""});
-  EXPECT_THROW(check_kernel(topology, read_schedule(object, topology, {})), Error) << "later is too late";
+  EXPECT_THROW(check_kernel(topology, read_schedule(object, topology, {})), Error)
+      << "events are checked before they are due";
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
-// Does the emulated network keep its caps? Real traffic, real time, the bounds that the product promises.
+// Tests that the emulated network keeps its caps: real traffic, real time, and the bounds that the product
+// promises.
 #include <cmath>
 #include <cstdlib>
 #include <filesystem>
@@ -23,10 +24,11 @@ namespace thinpipe::netem {
 namespace {
 
 constexpr double tolerance = 0.03;
-// Above this cap a machine with other work to do runs out of processor before the link is full.
+// Above this cap a machine with other work runs out of CPU time before the link is full.
 constexpr double easy_cap_bit_per_s = 100e6;
 
-// Measures a ratio that should be 1 until it is within the tolerance, or there is no other chance.
+// Repeats a measurement of a ratio that should be 1 until it is within the tolerance, or no attempts are
+// left.
 double settle(Chances& chances, const auto& measure) {
   double ratio = 0;
   while (std::abs(ratio - 1) > tolerance && chances.left()) ratio = measure();
@@ -52,7 +54,7 @@ TEST_P(CapTest, GoodputThroughEachBottleneckIsWhatTheCapAllows) {
              goodput_of_cap;
     });
     if (cap > easy_cap_bit_per_s && std::abs(ratio - 1) > tolerance && overloaded()) {
-      GTEST_SKIP() << "not judged: this machine's load exceeds its processors; the ratio was " << ratio;
+      GTEST_SKIP() << "not judged: this machine's load exceeds its CPUs; the ratio was " << ratio;
     }
     if (chances.undecided()) GTEST_SKIP() << chances.reason() << "; the ratio was " << ratio;
     EXPECT_NEAR(ratio, 1, tolerance) << from << " to " << to;
@@ -64,8 +66,8 @@ INSTANTIATE_TEST_SUITE_P(Rates, CapTest, testing::Values(100e6, 500e6), [](const
   return fmt::format("{}Mbit", static_cast<int>(rate.param / 1e6));
 });
 
-// Nothing but a fair queue passes: with a fifo, small queues in the senders hold shares where chance has put
-// them.
+// Only a fair queue passes this test: with a fifo, small queues in the senders keep shares that chance has
+// set.
 TEST_P(CapTest, FourFlowsShareEvenly) {
   const double cap = GetParam();
   const Network network(three_switch(cap));
@@ -91,7 +93,7 @@ TEST(RoutedCapTest, GoodputThroughTwoRoutersIsWhatTheCapAllows) {
   EXPECT_NEAR(ratio, 1, tolerance);
 }
 
-// iperf3's view of the same, as bits per second of payload.
+// Returns goodput as iperf3 measures it, in payload bits per second.
 double iperf3_goodput(const Host& from, const Host& to) {
   Pipe log = Pipe::create();
   ChildProcess server({.arguments = {"iperf3", "-s", "-1", "--forceflush"},
@@ -106,7 +108,7 @@ double iperf3_goodput(const Host& from, const Host& to) {
                        .standard_output = output.write_end.get(),
                        .before_exec = [&] { from.enter(); }});
   output.write_end.reset();
-  const std::string report = read_to_end(output.read_end, "hear from iperf3");
+  const std::string report = read_to_end(output.read_end, "read the output of iperf3");
   EXPECT_TRUE(client.wait().ok()) << report;
   return Json::parse(report)["end"]["sum_received"]["bits_per_second"].get<double>();
 }
@@ -123,7 +125,7 @@ TEST(CrossCheckTest, Iperf3SeesTheCapToo) {
   EXPECT_NEAR(ratio, 1, tolerance);
 }
 
-// The verdict on four flows from a to b while something happens to the network.
+// Returns the verdict on four flows from a to b while something happens to the network.
 Fidelity watch(const Network& network, const Host& from, const Host& to) {
   Monitor monitor(network);
   {
@@ -151,7 +153,7 @@ TEST(MonitorTest, AQuietNetworkIsFaithful) {
   EXPECT_FALSE(fidelity.checks[1].measured.is_null()) << "four flows keep the link backlogged";
 }
 
-// Replaces the shaper of a host's device by one of half the rate, as a machine that falls behind would.
+// Replaces the shaper of a host's device by one of half the rate, as if the machine fell behind.
 void halve_rate(const Host& host) {
   host.network_namespace->run([] {
     const NetlinkSocket socket;

@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
-# Runs a test program on Debian's own kernel, in a small virtual machine: for what this machine's kernel lacks.
-# Needs no privilege. The kernel is downloaded once and kept.
+# Runs a test program on Debian's own kernel in a small virtual machine, for features that this machine's
+# kernel lacks.
+# Needs no privileges. The kernel is downloaded once and kept.
 #
 #   netem/tests/in_debian_kernel.sh PROGRAM CACHE_FOLDER [ARGUMENT...]
 #
-# The program's exit status, or 77 with the reason where the machine cannot be started. A test that is skipped in there
-# has failed: that kernel lacks nothing, so what looks like it is a fault.
+# Exits with the program's status, or with 77 and the reason if the virtual machine cannot start.
+# A skipped test counts as failed: Debian's kernel has every feature, so a skip hides a fault.
 set -euo pipefail
 
 program=$(realpath "$1")
@@ -28,11 +29,12 @@ needed busybox busybox-static
 needed dpkg-deb dpkg
 needed setpriv util-linux
 
-# Only the kernel and the modules of the list; `modules` is made last, so that what has it is whole.
+# Keeps only the kernel and the listed modules. `modules` is created last, so that a cache that has it is
+# complete.
 fetch_kernel() {
   local folder package
   package=$(apt-cache depends linux-image-amd64 2>/dev/null | sed -n 's/.*Depends: \(linux-image-[0-9].*\)/\1/p' | head -n 1)
-  [ -n "$package" ] || skip "apt knows no linux-image-amd64 (apt-get update)"
+  [ -n "$package" ] || skip "apt does not know linux-image-amd64 (apt-get update)"
   folder=$(mktemp -d "$cache/fetch.XXXXXX")
   (cd "$folder" && apt-get -q download "$package") || { rm -rf "$folder"; skip "cannot download $package"; }
   local wanted=(--wildcards './boot/vmlinuz-*')
@@ -44,7 +46,7 @@ fetch_kernel() {
 }
 [ -d "$cache/modules" ] || fetch_kernel
 
-# The machine's whole file system: busybox, the modules, the program with its libraries, the topologies.
+# The machine's whole file system: busybox, the modules, the program with its libraries, and the topologies.
 root=$(mktemp -d "$cache/root.XXXXXX")
 chmod 755 "$root"
 trap 'rm -rf "$root"' EXIT
@@ -86,16 +88,16 @@ chmod +x "$root/init"
 (cd "$root" && find . | busybox cpio -o -H newc 2>/dev/null) >"$root.cpio"
 trap 'rm -rf "$root" "$root.cpio" "$root.log"' EXIT
 
-# A kernel that panics ends the machine too (panic=-1, -no-reboot). The clock is the emulated one, and not the
-# processor's own counter, which the emulator hands through; and the processor never sleeps, because one that did was
-# seen to miss its timer and stand still for minutes.
+# A kernel that panics ends the machine too (panic=-1, -no-reboot).
+# The clock is the emulated one, not the CPU's own counter, which the emulator passes through.
+# The CPU never sleeps (idle=poll): a sleeping one was seen to miss its timer and stall for minutes.
 timeout 500 qemu-system-x86_64 -accel tcg -cpu max -smp 1 -m 1024 -nodefaults -no-reboot -display none \
   -serial stdio -kernel "$cache/vmlinuz" -initrd "$root.cpio" \
   -append "console=ttyS0 quiet panic=-1 idle=poll tsc=unstable clocksource=hpet" </dev/null 2>&1 | tr -d '\r' | tee "$root.log" || true
 status=$(sed -n 's/^exit status in the machine: //p' "$root.log")
-[ -n "$status" ] || { echo "the machine ended before the program did"; exit 1; }
+[ -n "$status" ] || { echo "the virtual machine ended before the program did"; exit 1; }
 if grep -q '^\[  SKIPPED \]' "$root.log"; then
-  echo "tests were skipped on a kernel that has all they need"
+  echo "tests were skipped, although this kernel has every feature that they need"
   exit 1
 fi
 exit "$status"

@@ -22,7 +22,7 @@
 namespace thinpipe::netem {
 namespace {
 
-// The names of the devices in the namespace that `fd` holds.
+// Returns the names of the devices in the namespace that `fd` holds.
 std::vector<std::string> devices_in(int fd) {
   std::vector<std::string> names;
   std::thread([&] {
@@ -44,14 +44,14 @@ std::size_t open_descriptors() {
   return count;
 }
 
-// What a shell command prints inside a host.
+// Returns the output of a shell command inside a host.
 std::string in_host(const Host& host, const std::string& command) {
   Pipe output = Pipe::create();
   ChildProcess shell({.arguments = {"/bin/sh", "-c", command},
                       .standard_output = output.write_end.get(),
                       .before_exec = [&] { host.enter(); }});
   output.write_end.reset();
-  std::string text = read_to_end(output.read_end, "hear from a shell");
+  std::string text = read_to_end(output.read_end, "read the output of a shell");
   EXPECT_TRUE(shell.wait().ok()) << command;
   return text;
 }
@@ -63,7 +63,7 @@ int largest_tcp_segment(const FileDescriptor& socket) {
   return bytes;
 }
 
-// Islands of three, two and three hosts: blocks of addresses of every kind.
+// Islands of three, two and three hosts: address blocks of every kind.
 TEST(NetworkTest, PacketsAreLargeWhereNoCapIsOnTheWayAndFullFramesElsewhere) {
   const Network network(three_switch());
   const auto island = [](std::size_t host) { return host < 3 ? 0 : host < 5 ? 1 : 2; };
@@ -73,7 +73,7 @@ TEST(NetworkTest, PacketsAreLargeWhereNoCapIsOnTheWayAndFullFramesElsewhere) {
       const Connection connection = connect_hosts(network.hosts()[from], network.hosts()[to]);
       for (const FileDescriptor* socket : {&connection.client, &connection.server}) {
         if (island(from) == island(to)) {
-          // At first TCP sends no more at once than half the window, of 64 KiB.
+          // At first TCP sends at most half the window of 64 KiB at once.
           EXPECT_GE(largest_tcp_segment(*socket), 32000) << from << " to " << to;
         } else {
           EXPECT_EQ(largest_tcp_segment(*socket), 1448) << from << " to " << to;
@@ -116,7 +116,7 @@ TEST(NetworkTest, NetworksStandSideBySide) {
 }
 
 TEST(NetworkTest, TheKernelHoldsTheShapeThatWasAsked) {
-  // At some of these the burst is no whole number of microseconds.
+  // At some of these rates the burst is not a whole number of microseconds.
   for (const double rate : {1e6, 30e6, 100e6, 123.456e6, 500e6, 1e9, 10e9}) {
     const Network network(three_switch(rate));
     const std::vector<ShapedDirection> shaping = network.shaping();
@@ -150,7 +150,7 @@ TEST(NetworkTest, HostsHaveIpv6OffAndFixedNeighbours) {
   const Network network(three_switch());
   const Host& host = network.host("w4");
   EXPECT_EQ(in_host(host, "cat /proc/net/if_inet6 2>/dev/null | wc -l"), "0\n");
-  // Seven permanent entries (flag 0x4), each with the address that follows from the host's.
+  // Seven permanent entries (flag 0x4), each with the hardware address derived from the host's number.
   EXPECT_EQ(in_host(host, "grep -c '0x6 *02:00:0a:4d:00' /proc/net/arp"), "7\n");
 }
 
@@ -254,10 +254,10 @@ TEST(NetworkTest, CountersShowWhatCrossedTheLink) {
   const auto forth = static_cast<double>(after[0].bytes - before[0].bytes);
   const double least = payload / goodput_of_cap;
   EXPECT_GE(forth, least);
-  EXPECT_LE(forth, 1.01 * least);  // a few short frames, and what was sent again
+  EXPECT_LE(forth, 1.01 * least);  // a few short frames and retransmissions
   EXPECT_NEAR(static_cast<double>(after[0].packets - before[0].packets), payload / 1448.0, 100);
   EXPECT_LT(after[1].bytes - before[1].bytes, payload / 10) << "acknowledgements only";
-  EXPECT_LT(after[2].bytes - before[2].bytes, 1000U) << "the other bottleneck is not on the way";
+  EXPECT_LT(after[2].bytes - before[2].bytes, 1000U) << "the other bottleneck is not on the path";
   EXPECT_GT(after[0].time_s, before[0].time_s);
 }
 
@@ -272,7 +272,7 @@ TEST_P(QueueingTest, FullQueuesDropAndNothingElseLosesFrames) {
   }
   const Network network(topology);
   EXPECT_EQ(network.shaping()[0].read_back.queueing, GetParam());
-  // Four times what the link carries: 400 x 1042 bytes come in 80 ms, of which it sends and holds 130 kB.
+  // Four times the link's rate: 400 x 1042 bytes arrive in 80 ms, in which the link sends and holds 130 kB.
   const int lost = measure_loss(network.host("w0"), network.host("w3"),
                                 {.count = 400, .payload_bytes = 1000, .rate_bit_per_s = 40e6});
   EXPECT_GT(lost, 100);
@@ -313,7 +313,7 @@ TEST(NetworkTest, LinksOfHostsCanBeShapedToo) {
   const Network network(parse_topology(description, {"pair", ""}));
   ASSERT_EQ(network.counters().size(), 2U);
   EXPECT_EQ(network.counters()[1].name, "b->a");
-  EXPECT_GT(network.counters()[0].bytes, 0U) << "the connection made in construction";
+  EXPECT_GT(network.counters()[0].bytes, 0U) << "the connection that the constructor makes";
 }
 
 }  // namespace

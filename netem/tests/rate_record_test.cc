@@ -14,8 +14,8 @@ namespace {
 constexpr Shape shape{.rate_bit_per_s = 100e6, .burst_bytes = 4000, .queue_bytes = 125e3};
 constexpr double cap_bytes_per_s = 100e6 / 8;
 
-// A queue that is fed at `arrival(t)` and sends at `service(t)` while it holds something, both in bytes per
-// second, read every `period_s`, give or take a tenth as timers do, for `duration_s`.
+// Simulates a queue that is fed at `arrival(t)` and, while it is not empty, sends at `service(t)`, both in
+// bytes per second. It is read every `period_s`, give or take a tenth as timers do, for `duration_s`.
 RateRecord simulate(const std::function<double(double)>& arrival,
                     const std::function<double(double)>& service, double duration_s,
                     double period_s = 0.004) {
@@ -47,7 +47,7 @@ double full_speed(double /*time_s*/) {
   return cap_bytes_per_s;
 }
 
-// Sends `busy_s` of every `cycle_s` at twice the cap.
+// Returns an arrival rate of twice the cap for `busy_s` of every `cycle_s`.
 auto bursts(double busy_s, double cycle_s) {
   return [=](double t) { return std::fmod(t, cycle_s) < busy_s ? 2 * cap_bytes_per_s : 0; };
 }
@@ -128,20 +128,20 @@ TEST(RateRecordTest, FramesAreLostInTheShareThatWasAsked) {
                 .drops = 3 + lost,
                 .lost_on_purpose = 3 + lost,
                 .time_s = 2});
-    EXPECT_TRUE(record.checks()[3].ok) << "a loss that was asked for is no early drop";
+    EXPECT_TRUE(record.checks()[3].ok) << "a loss that was asked for is not an early drop";
     return record.checks().at(4);
   };
-  // 1000 of 10000 are to be lost, with a standard deviation of 30.
+  // 1000 of 10000 losses are expected, with a standard deviation of 30.
   EXPECT_TRUE(check_of(9000, 1000).ok);
   EXPECT_TRUE(check_of(9140, 860).ok);
   EXPECT_FALSE(check_of(9160, 840).ok);
   EXPECT_FALSE(check_of(8840, 1160).ok);
   EXPECT_FALSE(check_of(10000, 0).ok);
-  EXPECT_TRUE(check_of(50, 0).ok) << "too few to say";
+  EXPECT_TRUE(check_of(50, 0).ok) << "too few to judge";
   EXPECT_THAT(check_of(50, 0).note, testing::HasSubstr("not judged"));
 }
 
-// Readings every 4 ms of a link that is always backlogged, from one time to another, at a rate.
+// Adds readings every 4 ms of a link that is always backlogged, until a time, at a rate.
 void run_at(RateRecord& record, double& time_s, double& bytes, double until_s, double rate_bit_per_s) {
   for (; time_s < until_s; time_s += 0.004, bytes += 0.004 * rate_bit_per_s / 8) {
     record.add(
@@ -152,7 +152,7 @@ void run_at(RateRecord& record, double& time_s, double& bytes, double until_s, d
 TEST(RateRecordTest, EachMomentIsHeldAgainstTheShapeOfThatMoment) {
   Shape slow = shape;
   slow.rate_bit_per_s = 10e6;
-  // Changes as far apart as slots, farther, and a bit closer.
+  // Changes one slot apart, further apart, and slightly closer.
   for (const double every_s : {0.1, 0.35, 0.08}) {
     RateRecord record(shape);
     double time_s = 0;
@@ -221,7 +221,7 @@ TEST(RateRecordTest, LossesAreHeldAgainstTheLossOfTheirTime) {
   EXPECT_TRUE(check_of(1000).ok);
   EXPECT_DOUBLE_EQ(check_of(1000).asked.get<double>(), 0.05);
   EXPECT_DOUBLE_EQ(check_of(1000).measured.get<double>(), 0.05);
-  // A standard deviation is 30 frames, those of the time without loss aside.
+  // A standard deviation is 30 frames, not counting frames of the time without loss.
   EXPECT_TRUE(check_of(860).ok);
   EXPECT_FALSE(check_of(840).ok);
   EXPECT_FALSE(check_of(0).ok);

@@ -15,7 +15,7 @@ namespace {
 
 using testing::ElementsAre;
 
-// The nodes on the way between two hosts.
+// Returns the nodes on the path between two hosts.
 std::vector<std::string> way(const Topology& topology, const std::string& from, const std::string& to) {
   const auto index = [&](const std::string& host) {
     return static_cast<std::size_t>(std::ranges::find(topology.hosts, host) - topology.hosts.begin());

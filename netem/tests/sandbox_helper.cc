@@ -1,4 +1,5 @@
-// The program that sandbox_test runs: enters the sandbox and does what its first argument says.
+// The program that sandbox_test runs: enters the sandbox and performs the action that its first argument
+// names.
 #include <chrono>
 #include <csignal>
 #include <cstdio>
@@ -25,14 +26,14 @@ volatile std::sig_atomic_t interrupts = 0;
 
 void say(const std::string& line) {
   write_all(FileDescriptor(system_call("copy standard output", ::dup(STDOUT_FILENO))), line + "\n",
-            "say " + line);
+            "write " + line);
 }
 
 void sleep_s(double seconds) {
   std::this_thread::sleep_for(std::chrono::duration<double>(seconds));
 }
 
-// Says how many SIGINTs arrive within half a second of the first.
+// Prints how many SIGINTs arrive within half a second of the first.
 int count_interrupts() {
   std::signal(SIGINT, [](int) { interrupts = interrupts + 1; });
   say("ready");
@@ -58,7 +59,7 @@ int leave_orphans() {
   return 0;
 }
 
-// Says how many zombies are children of PID 1 after orphans have ended.
+// Prints how many children of PID 1 are zombies after orphans have ended.
 int count_zombies() {
   for (int i = 0; i < 5; ++i) start_orphan(0);
   sleep_s(0.3);
@@ -73,7 +74,7 @@ int count_zombies() {
   return 0;
 }
 
-// Builds a network with a shaped link, connects through it, and says what the sockets use.
+// Builds a network with a shaped link, connects through it, and prints the congestion control of the sockets.
 int build_network() {
   const Network network(
       parse_topology(Json::parse(R"({"name": "n", "switches": ["l", "r"], "hosts": ["a", "b"],
@@ -83,7 +84,7 @@ int build_network() {
   return 0;
 }
 
-// Says whether a connection over the loopback device comes about.
+// Prints "connected" once a connection over the loopback device is open.
 int use_loopback() {
   const Connection connection =
       connect_hosts({.name = "a", .address = "127.0.0.1"}, {.name = "b", .address = "127.0.0.1"});

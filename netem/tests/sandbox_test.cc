@@ -29,7 +29,7 @@ using testing::HasSubstr;
 
 const std::string helper_path = built_program("netem_sandbox_helper");
 
-// The helper in a process group of its own, its output in a pipe that every process it starts holds open.
+// The helper in its own process group. Every process that it starts holds its output pipe open.
 struct Helper {
   Pipe output = Pipe::create();
   ChildProcess process;
@@ -83,7 +83,7 @@ TEST(SandboxTest, ASignalToTheOuterProcessArrivesOnce) {
   EXPECT_TRUE(helper.process.wait().ok());
 }
 
-TEST(SandboxTest, ASignalToTheOuterProcessGroupArrivesOnce) {  // as a terminal's Ctrl-C
+TEST(SandboxTest, ASignalToTheOuterProcessGroupArrivesOnce) {  // like a terminal's Ctrl-C
   Helper helper({"count-interrupts"});
   ASSERT_EQ(helper.line(), "ready");
   ASSERT_EQ(::kill(-helper.process.pid(), SIGINT), 0);
@@ -98,7 +98,7 @@ TEST(SandboxTest, KillingTheOuterProcessLeavesNoProcess) {
   EXPECT_EQ(helper.process.wait().signal, SIGKILL);
   // The pipe ends when the last process that holds it has ended.
   pollfd end{.fd = helper.output.read_end.get(), .events = POLLIN, .revents = 0};
-  ASSERT_EQ(::poll(&end, 1, 2000), 1) << "a process lives on 2 s after its controller was killed";
+  ASSERT_EQ(::poll(&end, 1, 2000), 1) << "a process still lives 2 s after its controller was killed";
   EXPECT_EQ(helper.line(), "");
 }
 
@@ -107,8 +107,8 @@ std::string state_of(pid_t pid) {
   return stat.substr(stat.rfind(") ") + 2, 1);
 }
 
-// On a busy machine the first process inside may not have begun when the outer one is killed. Here it is held
-// by a tracer meanwhile.
+// On a busy machine the outer process may be killed before the first process inside has begun. Here a tracer
+// holds that process meanwhile.
 TEST(SandboxTest, KillingTheOuterProcessBeforeTheFirstInsideBeganLeavesNoProcess) {
   Helper helper({"leave-orphans"}, [] { system_call("be traced", ::ptrace(PTRACE_TRACEME, 0, 0, 0)); });
   const pid_t outer = helper.process.pid();
@@ -121,10 +121,10 @@ TEST(SandboxTest, KillingTheOuterProcessBeforeTheFirstInsideBeganLeavesNoProcess
   ASSERT_EQ(::waitpid(outer, &status, 0), outer);
   ASSERT_TRUE(WIFSTOPPED(status) && WSTOPSIG(status) == SIGTRAP) << status;
   unsigned long inner = 0;
-  system_call("ask for the child", ::ptrace(PTRACE_GETEVENTMSG, outer, 0, &inner));
+  system_call("read the child's process ID", ::ptrace(PTRACE_GETEVENTMSG, outer, 0, &inner));
   system_call("continue", ::ptrace(PTRACE_CONT, outer, 0, 0));
   ASSERT_EQ(::waitpid(static_cast<pid_t>(inner), &status, __WALL), static_cast<pid_t>(inner));
-  // It has done its part once it sleeps for good, waiting to hear from inside.
+  // The outer process has done its part once it keeps sleeping, waiting for the report from inside.
   for (int asleep = 0; asleep < 20; asleep = state_of(outer) == "S" ? asleep + 1 : 0)
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
   helper.process.signal(SIGKILL);
@@ -132,7 +132,7 @@ TEST(SandboxTest, KillingTheOuterProcessBeforeTheFirstInsideBeganLeavesNoProcess
   system_call("let the child begin", ::ptrace(PTRACE_DETACH, static_cast<pid_t>(inner), 0, 0));
   pollfd end{.fd = helper.output.read_end.get(), .events = POLLIN, .revents = 0};
   ASSERT_EQ(::poll(&end, 1, 10000), 1);
-  EXPECT_EQ(helper.line(), "") << "it went on without anybody to end it";
+  EXPECT_EQ(helper.line(), "") << "it ran on with nobody to end it";
 }
 
 TEST(SandboxTest, InitReapsOrphans) {
@@ -157,7 +157,7 @@ TEST(SandboxTest, WorksForAnOrdinaryUser) {
   if (::geteuid() != 0) GTEST_SKIP() << "the caller is an ordinary user: WorksForTheCaller has shown it";
   constexpr unsigned nobody = 65534;
   Pipe output = Pipe::create();
-  // By descriptor: nobody may have no way to the build folder.
+  // By descriptor: the user nobody may have no access to the build folder.
   const FileDescriptor program(system_call("open the helper", ::open(helper_path.c_str(), O_RDONLY)));
   ChildProcess process({.arguments = {"/proc/self/fd/" + std::to_string(program.get()), "build-network"},
                         .standard_output = output.write_end.get(),
@@ -165,11 +165,11 @@ TEST(SandboxTest, WorksForAnOrdinaryUser) {
                           system_call("drop groups", ::setgroups(0, nullptr));
                           system_call("become nobody's group", ::setgid(nobody));
                           system_call("become nobody", ::setuid(nobody));
-                          // The change of user closed /proc/self/fd to us.
+                          // The change of user took away access to /proc/self/fd.
                           system_call("open /proc/self/fd again", ::prctl(PR_SET_DUMPABLE, 1));
                         }});
   output.write_end.reset();
-  EXPECT_EQ(read_to_end(output.read_end, "hear from the helper"), "user 0 cubic\n");
+  EXPECT_EQ(read_to_end(output.read_end, "read the helper's output"), "user 0 cubic\n");
   EXPECT_EQ(process.wait().describe(), "exit code 0");
 }
 
@@ -253,7 +253,7 @@ mount --bind "$1" "$jail2$1"
 chroot "$jail2" "$2" exit 0 2>&1 || true)";
   const Output output =
       run_program({"unshare", "-m", "sh", "-c", script, "sh", built_program(""), helper_path});
-  EXPECT_THAT(output.text, HasSubstr("This process lives in a chroot"));
+  EXPECT_THAT(output.text, HasSubstr("This process is in a chroot"));
 }
 
 }  // namespace

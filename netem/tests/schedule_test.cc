@@ -123,9 +123,9 @@ TEST(ScheduleTest, EveryStateMustBeOneThatALinkCanHave) {
       {"between": ["a", "s"], "rate": "10 Mbit/s", "burst": "2 kB", "delay": "4 ms", "jitter": "3 ms"},
       {"between": ["b", "s"]}]})");
   const Topology topology = parse_topology(description, {"t", ""});
-  EXPECT_THAT(
-      events_refusal(R"({"at": "1 s", "link": "a-s", "rate": "8 Gbit/s"})", topology),
-      AllOf(StartsWith("e.json at /network_events/0: a burst of 2 kB"), HasSubstr("holds no full frame")));
+  EXPECT_THAT(events_refusal(R"({"at": "1 s", "link": "a-s", "rate": "8 Gbit/s"})", topology),
+              AllOf(StartsWith("e.json at /network_events/0: a burst of 2 kB"),
+                    HasSubstr("cannot hold a full frame")));
   EXPECT_THAT(events_refusal(R"({"at": "1 s", "link": "a-s", "delay": "1 ms"})", topology),
               HasSubstr("must be at most the delay of 1 ms"));
   EXPECT_THAT(refusal(R"({"rate_trace": {"link": "bottlenecks", "file": "x"}})", topology),

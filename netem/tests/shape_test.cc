@@ -1,4 +1,4 @@
-// The shape that a link gets where its file leaves things open.
+// The shape of a link whose file leaves settings out.
 #include "netem/shape.hh"
 
 #include <gtest/gtest.h>
@@ -17,7 +17,7 @@ TEST(ShapeTest, FollowsTheRate) {
 }
 
 TEST(ShapeTest, FramesThatMeetTheirFatesOneByOneTravelOneByOne) {
-  // TCP takes between 200 and 400 bytes off for headers; a full frame's payload is 1448 bytes.
+  // TCP subtracts between 200 and 400 bytes for headers; a full frame's payload is 1448 bytes.
   for (const Impairments& asked :
        {Impairments{.loss = 0.1}, Impairments{.duplication = 0.1}, Impairments{.delay_s = 1, .jitter_s = 0.1},
         Impairments{.delay_s = 1, .reordering = 0.1}}) {
@@ -28,7 +28,7 @@ TEST(ShapeTest, FramesThatMeetTheirFatesOneByOneTravelOneByOne) {
   EXPECT_EQ(largest_segment_bytes({.burst_bytes = 32000, .impairments = {.delay_s = 1}}), 20000);
 }
 
-// The kernel takes at least 200 bytes off for headers; each frame of 1448 bytes of payload weighs 1514.
+// The kernel subtracts at least 200 bytes for headers; each frame with 1448 bytes of payload has 1514.
 double most_wire_bytes(unsigned segment_bytes) {
   return (segment_bytes - 200.0) / 1448 * 1514;
 }
@@ -43,7 +43,7 @@ TEST(ShapeTest, LargestSegmentLeavesRoomInTheBurstForLateTimers) {
   for (const double burst : {6250.0, 12500.0, 512000.0}) {
     EXPECT_LE(most_wire_bytes(largest_segment_bytes({.burst_bytes = burst})), burst * 2 / 3);
   }
-  EXPECT_GE(largest_segment_bytes({.burst_bytes = 4000}), 2 * 1448 + 400) << "two frames at least";
+  EXPECT_GE(largest_segment_bytes({.burst_bytes = 4000}), 2 * 1448 + 400) << "at least two frames";
 }
 
 }  // namespace

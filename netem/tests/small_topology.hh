@@ -1,4 +1,4 @@
-// A small correct topology for tests to spoil.
+// A small valid topology, and variants of it with mistakes.
 #pragma once
 
 #include <functional>

@@ -1,4 +1,4 @@
-// The topologies that are shipped, as tests take them.
+// The shipped topologies, for tests.
 #pragma once
 
 #include <string>

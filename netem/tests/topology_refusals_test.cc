@@ -1,4 +1,4 @@
-// What is no topology, and what its refusal says.
+// Invalid topologies, and their error messages.
 #include <string>
 #include <vector>
 
@@ -15,7 +15,7 @@ namespace {
 using testing::HasSubstr;
 
 // Whether the mistake shows in one value, so that the published schema must refuse it too, or only in the
-// relation of several.
+// relation between several.
 enum class Mistake { in_form, in_relation };
 
 void expect_refusal(const Json& value, const std::string& pointer, const std::string& part_of_message,
@@ -47,18 +47,18 @@ TEST(TopologyRefusals, OfGroupsAndRanges) {
   expect_refusal_of_form(with_hosts({{"w", 0}}), "/hosts/w", "at least 1");
   expect_refusal_of_form(with_hosts({{"w", 2.5}}), "/hosts/w", "a whole number");
   expect_refusal_of_form(with_hosts({{"w", 65535}}), "/hosts/w", "at most 65534");
-  expect_refusal_of_form(with_hosts({{"0w", 2}}), "/hosts/0w", "unfit as a device's name");
-  expect_refusal(with_hosts({{"ninechars", 11}}), "/hosts/ninechars", "\"ninechars10\" is unfit");
+  expect_refusal_of_form(with_hosts({{"0w", 2}}), "/hosts/0w", "not a valid device name");
+  expect_refusal(with_hosts({{"ninechars", 11}}), "/hosts/ninechars", "\"ninechars10\" is not a valid");
   expect_refusal(with_hosts({"w1", {{"w", 2}}}), "/hosts/1/w", "\"w1\" is named twice");
   expect_refusal(with_hosts({"a", "b", "c", {{"left", 2}}}), "", "the group \"left\" has the name");
   const auto with_end = [](const char* end) {
     return spoiled([&](Json& t) { t["links"][1]["between"][0] = end; });
   };
-  expect_refusal(with_end("c0..d4"), "/links/1/between/0", "differ in their numbers alone");
+  expect_refusal(with_end("c0..d4"), "/links/1/between/0", "must differ only in their numbers");
   expect_refusal(with_end("c4..c0"), "/links/1/between/0", "the smaller first");
-  expect_refusal_of_form(with_end("c..c4"), "/links/1/between/0", "is no range");
-  expect_refusal_of_form(with_end("c0..c4x"), "/links/1/between/0", "is no range");
-  expect_refusal(with_end("c0..c99999999"), "/links/1/between/0", "is no range");
+  expect_refusal_of_form(with_end("c..c4"), "/links/1/between/0", "is not a range");
+  expect_refusal_of_form(with_end("c0..c4x"), "/links/1/between/0", "is not a range");
+  expect_refusal(with_end("c0..c99999999"), "/links/1/between/0", "is not a range");
   expect_refusal(with_end("c8..c010"), "/links/1/between/0", "with leading zeros");
   expect_refusal(with_end("c0..c4"), "/links/1/between/0", "no switch or host is named \"c0\"");
 }
@@ -87,7 +87,8 @@ TEST(TopologyRefusals, OfImpairments) {
                    "needs a \"rate\" beside it");
   }
   expect_refusal_of_form(with("forward", 3), "/links/2/forward", "must be an object");
-  expect_refusal(with("backward", {{"burst", "1000 bytes"}}), "/links/2/backward", "holds no full frame");
+  expect_refusal(with("backward", {{"burst", "1000 bytes"}}), "/links/2/backward",
+                 "cannot hold a full frame");
 }
 
 TEST(TopologyRefusals, LoopsAreForRoutersAlone) {
@@ -130,19 +131,20 @@ TEST(TopologyRefusals, OfNames) {
   expect_refusal(spoiled([](Json& t) { t["hosts"][2] = "left"; }), "/hosts/2", "named twice");
   for (const char* const name : {"", "elevenchars", "a.b", "a/b", "a b", "0a", "-a"}) {
     expect_refusal_of_form(spoiled([&](Json& t) { t["hosts"][2] = name; }), "/hosts/2",
-                           "unfit as a device's name");
+                           "not a valid device name");
   }
   expect_refusal_of_form(spoiled([](Json& t) { t["switches"][0] = "much-too-long"; }), "/switches/0",
                          "1 to 10 letters");
 }
 
-// Whoever looks up a host does so without regard to case, and localhost is everybody.
+// Hosts are looked up without regard to case, and localhost means every host.
 TEST(TopologyRefusals, OfNamesThatMeanSomethingElse) {
-  expect_refusal(spoiled([](Json& t) { t["hosts"][2] = "A"; }), "/hosts/2", "\"a\" and \"A\" are one name");
+  expect_refusal(spoiled([](Json& t) { t["hosts"][2] = "A"; }), "/hosts/2",
+                 "\"a\" and \"A\" differ only in case");
   expect_refusal(spoiled([](Json& t) { t["hosts"][2] = "LocalHost"; }), "/hosts/2",
                  "every host's name for itself");
   for (const char* const name : {"lo", "all", "default", "sit0"}) {
-    expect_refusal(spoiled([&](Json& t) { t["switches"][1] = name; }), "/switches/1", "of the kernel's own");
+    expect_refusal(spoiled([&](Json& t) { t["switches"][1] = name; }), "/switches/1", "that the kernel uses");
   }
 }
 
@@ -169,7 +171,7 @@ TEST(TopologyRefusals, OfGraphs) {
   expect_refusal(spoiled([](Json& t) {
                    t["links"].push_back({{"between", {"a", "right"}}});
                  }),
-                 "/links/3/between/0", "the host a has a link already");
+                 "/links/3/between/0", "the host a already has a link");
   expect_refusal(spoiled([](Json& t) {
                    t["links"].push_back({{"between", {"right", "left"}}});
                  }),
@@ -198,18 +200,18 @@ TEST(TopologyRefusals, OfMoreLinksThanASwitchHasPorts) {
   for (std::size_t i = 0; i <= most_links_of_a_switch; ++i) hosts.push_back(fmt::format("w{}", i));
   expect_refusal(
       {{"name", "star"}, {"switches", {"s"}}, {"hosts", hosts}, {"links", {{{"between", {hosts, "s"}}}}}},
-      "/links/0/between/1", "1023 links already");
+      "/links/0/between/1", "already has 1023 links");
 }
 
 TEST(TopologyRefusals, OfCaps) {
-  // The kernel holds the burst as a time.
+  // The kernel stores the burst as a time.
   expect_refusal(spoiled([](Json& t) {
                    t["links"][2]["rate"] = "100 kbit/s";
                    t["links"][2]["burst"] = "4 MB";
                    t["links"][2]["queue"] = "8 MB";
                  }),
                  "/links/2",
-                 "a burst of 4 MB takes 320 s at 100 kbit/s, and the kernel counts 274 s at most");
+                 "a burst of 4 MB takes 320 s at 100 kbit/s, but the kernel counts at most 274 s");
   for (const char* const rate : {"0 Mbit/s", "-5 Mbit/s"}) {
     expect_refusal_of_form(spoiled([&](Json& t) { t["links"][2]["rate"] = rate; }), "/links/2/rate",
                            "at least 100 kbit/s");
@@ -223,9 +225,9 @@ TEST(TopologyRefusals, OfCaps) {
   expect_refusal_of_form(spoiled([](Json& t) { t["links"][2]["rate"] = 100; }), "/links/2/rate",
                          "with a unit");
   expect_refusal(spoiled([](Json& t) { t["links"][2]["burst"] = "1514 bytes"; }), "/links/2",
-                 "holds no full frame of 1514 bytes");
+                 "cannot hold a full frame of 1514 bytes");
   expect_refusal(spoiled([](Json& t) { t["links"][2]["queue"] = "3 kB"; }), "/links/2",
-                 "holds no burst of 4 kB");
+                 "cannot hold a burst of 4 kB");
   for (const char* const key : {"burst", "queue"}) {
     expect_refusal(spoiled([&](Json& t) { t["links"][1][key] = "9 kB"; }), std::string("/links/1/") + key,
                    "needs a \"rate\" beside it");

@@ -37,7 +37,7 @@ TEST(TopologyTest, ReadsTheLoopbackTopology) {
   EXPECT_EQ(topology.hosts.size(), 2U);
 }
 
-// The names of the shipped topologies' files.
+// Returns the file names of the shipped topologies.
 std::vector<std::string> shipped_names() {
   std::vector<std::string> names;
   for (const auto& entry : std::filesystem::directory_iterator(folder)) {
@@ -69,7 +69,7 @@ TEST(ShippedTopologiesTest, NormalFormReadsBackAsItselfAndFollowsTheSchema) {
 }
 
 TEST(SchemaTest, KnowsTheReadersKeysAndNoOthers) {
-  // The reader's refusal of an unknown key ends with all that it knows.
+  // The reader's error for an unknown key ends with a list of all known keys.
   const auto known = [](const Json& value) {
     try {
       parse_topology(value, {"t.json", ""});

@@ -55,7 +55,7 @@ TEST(RateCsv, TellsTheLineThatIsWrong) {
   EXPECT_THAT(refusal(parse_rate_csv, "# nothing\n"), StartsWith("t: is empty"));
 }
 
-// As spreadsheets write "CSV UTF-8"; "Unicode text" is UTF-16.
+// Files like those of spreadsheets: "CSV UTF-8"; "Unicode text" is UTF-16.
 TEST(RateCsv, MayBeginWithAByteOrderMark) {
   EXPECT_EQ(parse_rate_csv("\xef\xbb\xbftime_s,rate_mbit_per_s\r\n0,100\r\n2,250\r\n", "t").steps.size(), 2);
   EXPECT_THAT(refusal(parse_rate_csv, "\xff\xfet"), HasSubstr("byte order mark of UTF-16"));
@@ -73,7 +73,7 @@ TEST(RateCsv, ShowsWhatATerminalWouldHide) {
 
 TEST(Mahimahi, CountsFullFramesInWindows) {
   std::string text;
-  for (int ms = 1; ms <= 100; ++ms) text += std::to_string(ms) + "\n";       // one a millisecond
+  for (int ms = 1; ms <= 100; ++ms) text += std::to_string(ms) + "\n";       // one per millisecond
   for (int ms = 102; ms <= 200; ms += 2) text += std::to_string(ms) + "\n";  // every other
   const RateTrace trace = parse_mahimahi(text, "t");
   EXPECT_THAT(trace.steps, ElementsAre(RateStep{0, 1514 * 8e3}, RateStep{0.1, 1514 * 4e3}));
@@ -84,7 +84,7 @@ TEST(Mahimahi, AShortRestJoinsTheWindowBefore) {
   std::string text;
   for (int ms = 1; ms <= 149; ++ms) text += std::to_string(ms) + "\n";
   EXPECT_THAT(parse_mahimahi(text, "t").steps, ElementsAre(RateStep{0, 1514 * 8e3}));
-  // From half a window on it is one of its own; equal rates are one step.
+  // A rest of at least half a window is a window of its own. Equal rates become one step.
   const RateTrace longer = parse_mahimahi(text + "150\n150\n", "t");
   ASSERT_EQ(longer.steps.size(), 2U);
   EXPECT_EQ(longer.steps[1].at_s, 0.1);

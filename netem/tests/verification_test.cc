@@ -1,4 +1,4 @@
-// What verify says of networks that are off, and the instruments it measures with.
+// The results of verify for networks that are not as asked, and the measurements behind them.
 #include "netem/verification.hh"
 
 #include <fmt/format.h>
@@ -25,7 +25,7 @@ Topology pair_at(const char* rate) {
   return parse_topology(description, {"pair", ""});
 }
 
-// Gives what a host sends another rate than the topology says.
+// Gives a host's sending direction another rate than the topology does.
 void change_rate(const Host& host, int bytes_per_s) {
   host.network_namespace->run([bytes_per_s] {
     const NetlinkSocket socket;
@@ -47,7 +47,7 @@ const Measurement& find(const std::vector<Measurement>& all, const std::string& 
   for (const Measurement& one : all) {
     if (one.subject == subject && one.what == what) return one;
   }
-  ADD_FAILURE() << "nothing was measured as " << subject << ": " << what;
+  ADD_FAILURE() << "there is no measurement of " << subject << ": " << what;
   return none;
 }
 
@@ -66,7 +66,7 @@ TEST(VerifyTest, FindsADirectionThatIsTooSlow) {
   EXPECT_FALSE(find(measurements, "a->b", "1 MiB after a pause").ok);
   EXPECT_FALSE(find(measurements, "a->b", "goodput, both directions at once").ok);
   EXPECT_FALSE(find(measurements, "a to b", "goodput of one flow").ok);
-  // What the kernel held when the network was built was as asked.
+  // The shape that the kernel held when the network was built was the one asked for.
   EXPECT_TRUE(find(measurements, "a->b", "rate in the kernel").ok);
   EXPECT_TRUE(find(measurements, "a->b", "burst in the kernel").ok);
   EXPECT_THAT(told, Contains("both directions at once"));
@@ -81,8 +81,8 @@ TEST(VerifyTest, SaysWhyALinkCannotBeMeasured) {
   const Network network(parse_topology(description, {"n", ""}));
   const auto measurements =
       verify(network, VerificationEffort::quick(), [](const std::string&, const std::string&) {});
-  EXPECT_THAT(find(measurements, "l->r", "goodput").note, HasSubstr("a->l, which is narrower"));
-  EXPECT_THAT(find(measurements, "r->empty", "goodput").note, HasSubstr("no way between hosts"));
+  EXPECT_THAT(find(measurements, "l->r", "goodput").note, HasSubstr("a->l, which is slower"));
+  EXPECT_THAT(find(measurements, "r->empty", "goodput").note, HasSubstr("no path between hosts"));
   EXPECT_FALSE(find(measurements, "l->r", "goodput").measured);
 }
 
@@ -93,7 +93,7 @@ TEST(ProbeNetworkTest, MessagesAndRoundTripsComeSorted) {
   const auto messages = measure_messages(a, b, {.bytes = 65536, .count = 3, .idle_s = 0.01});
   ASSERT_EQ(messages.size(), 3U);
   EXPECT_TRUE(std::ranges::is_sorted(messages));
-  // A message cannot be faster than its cap but for the burst.
+  // A message cannot be faster than its cap, except for the burst.
   EXPECT_GT(messages.front(), ideal_message_s(65536 - 2 * 4000, 100e6));
   const auto round_trips = measure_round_trips(a, b, 10);
   ASSERT_EQ(round_trips.size(), 10U);
@@ -103,8 +103,8 @@ TEST(ProbeNetworkTest, MessagesAndRoundTripsComeSorted) {
 TEST(ProbeNetworkTest, LossCountsWhatNeverArrives) {
   const Network network(pair_at("10 Mbit/s"));
   EXPECT_EQ(measure_loss(network.host("a"), network.host("b"), {.count = 100, .rate_bit_per_s = 2e6}), 0);
-  // Far above the cap, the queue drops: 500 x 1042 bytes come in some 20 ms, of which it sends and holds 60
-  // kB.
+  // Far above the cap, the queue drops: 500 x 1042 bytes arrive in about 20 ms, in which the link sends and
+  // holds 60 kB.
   const int lost =
       measure_loss(network.host("a"), network.host("b"), {.count = 500, .rate_bit_per_s = 200e6});
   EXPECT_GT(lost, 100);

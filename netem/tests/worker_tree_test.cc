@@ -14,7 +14,7 @@ namespace {
 
 using testing::ElementsAre;
 
-// How often the tree's edges, each there and back, cross each direction of a bottleneck.
+// Counts how often the tree's edges, in both directions, cross each direction of a bottleneck.
 std::map<std::string, int> crossings(const Topology& topology, const std::vector<int>& parents) {
   const Paths paths(topology);
   std::map<std::string, int> out;
@@ -54,7 +54,7 @@ TEST(WorkerTree, OfFewerWorkersLeavesOutEmptyIslands) {
   EXPECT_THAT(worker_tree(three_switch(), 4), ElementsAre(-1, 0, 0, 1));
 }
 
-// Hosts' own links carry a share for each neighbour: at twice the bottleneck's cap they bear two.
+// A host's own link carries a share for each neighbour: at twice the bottleneck's cap it can carry two.
 TEST(WorkerTree, IsAChainInsideIslandsWhereHostsOwnLinksWouldHoldUpTheRest) {
   EXPECT_THAT(worker_tree(shipped("two-rack"), 8), ElementsAre(-1, 0, 1, 2, 3, 4, 5, 6));
   Topology topology = three_switch();
@@ -91,8 +91,8 @@ TEST(WorkerTree, CountsTheWorkersOfEachBranch) {
   EXPECT_THAT(workers_below({}), ElementsAre());
 }
 
-// A switch that joins islands and has no hosts: a worker to whom all others went would need three times the
-// bytes over its island's link.
+// A switch without hosts joins the islands: if all others sent to one worker, its island's link would carry
+// three times the bytes.
 TEST(WorkerTree, IslandsAroundASwitchFormAChain) {
   const Topology topology =
       parse_topology(Json::parse(R"({"name": "hub", "switches": ["hub", "a", "b", "c", "d"],
@@ -104,7 +104,7 @@ TEST(WorkerTree, IslandsAroundASwitchFormAChain) {
   for (const auto& [hop, count] : crossings(topology, worker_tree(topology, 8))) EXPECT_LE(count, 2) << hop;
 }
 
-// The near two pairs join first, whatever the order of ranks.
+// The two near pairs join first, whatever the order of ranks.
 TEST(WorkerTree, IslandsHangOnTheNearest) {
   const Topology topology = parse_topology(
       Json::parse(R"({"name": "far", "switches": ["a", "b", "c"], "hosts": ["a1", "b1", "c1"], "links": [

@@ -66,7 +66,7 @@ TEST(DoctorCommand, ForbiddenNamespacesAreAFailureThatNamesTheRemedy) {
   const std::string forbid = "echo 0 > /proc/sys/user/max_user_namespaces; exec \"$0\" doctor";
   const Output output = run_program({"unshare", "-r", "sh", "-c", forbid, built_program("thinpipe")});
   EXPECT_EQ(output.status.code, 1);
-  EXPECT_THAT(output.text, HasSubstr("FAILS  user namespaces: cannot make the namespaces"));
+  EXPECT_THAT(output.text, HasSubstr("FAILS  user namespaces: cannot create the namespaces"));
   EXPECT_THAT(output.text, HasSubstr("user.max_user_namespaces is 0"));
   EXPECT_THAT(output.text, HasSubstr("smoke-loopback"));
 }
