@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
-"""The same network in Thinpipe and in Mininet, measured by the same program (link_probe.py beside this file).
+"""Measures the same network in Thinpipe and in Mininet with the same program (link_probe.py beside this file).
 
-Three switches in a row with hosts at each, the two links between switches capped; measured from the first switch to
-the second, over one cap. Mininet (Debian's packages mininet and bridge-utils) needs root; Thinpipe does not.
+The network has three switches in a row with hosts at each; the two links between switches are capped. The traffic goes
+from the first switch to the second, over one cap. Mininet (Debian's packages mininet and bridge-utils) needs root;
+Thinpipe does not.
 
   sudo /usr/bin/python3 netem/benchmarks/compare_mininet.py                   both, at 100, 500 and 1000 Mbit/s
   /usr/bin/python3 netem/benchmarks/compare_mininet.py --only thinpipe --rates 100
-  sudo /usr/bin/python3 netem/benchmarks/compare_mininet.py --build 8 64      how long building and tearing down take
+  sudo /usr/bin/python3 netem/benchmarks/compare_mininet.py --build 8 64      the time to build and tear down a network
 """
 import argparse
 import json
@@ -30,7 +31,7 @@ def measure_thinpipe(program, rate_mbit):
 
 
 def mininet_network(hosts, rate_mbit):
-    # Only where it is asked for: Thinpipe is measured without Mininet too.
+    # Imported here, because Thinpipe can be measured without Mininet.
     from mininet.link import Link, TCLink
     from mininet.net import Mininet
     from mininet.nodelib import LinuxBridge
@@ -52,7 +53,7 @@ def measure_mininet(rate_mbit):
     network.start()
     try:
         server_host, client_host = network.get("w0"), network.get("w3")
-        # The machine's default may be another than what Thinpipe's routes name.
+        # The machine's default may differ from the algorithm that Thinpipe's routes name.
         for host in (server_host, client_host):
             host.cmd(f"ip route change 10.0.0.0/8 dev {host.defaultIntf()} src {host.IP()} congctl cubic")
         server = server_host.popen([*PROBE, "serve"])
@@ -79,7 +80,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", choices=["thinpipe", "mininet"])
     parser.add_argument("--rates", nargs="+", type=int, default=[100, 500, 1000], help="caps in Mbit/s")
-    parser.add_argument("--build", nargs="+", type=int, metavar="HOSTS", help="only time Mininet's building")
+    parser.add_argument("--build", nargs="+", type=int, metavar="HOSTS", help="only measure how long Mininet takes to build a network of HOSTS")
     parser.add_argument("--thinpipe", default=str(HERE.parent.parent / "build/release/thinpipe"))
     arguments = parser.parse_args()
     if arguments.build:

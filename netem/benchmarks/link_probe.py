@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Measures what a link between two hosts does to TCP, the same way on any emulator.
+"""Measures TCP over a link between two hosts, in the same way on any emulator.
 
   link_probe.py serve                     in one host: waits for measurements until it is killed
   link_probe.py measure ADDRESS RATE      in the other: prints one JSON object; RATE is the cap in bit/s
 
-Both ends read the machine's one monotonic clock, so a message's time is one way.
+Both ends read the same monotonic clock of the machine, so the time of a message is one way.
 """
 import json
 import socket
@@ -25,19 +25,19 @@ def receive_exactly(connection, size):
     while size > 0:
         got = connection.recv_into(buffer, min(size, len(buffer)))
         if got == 0:
-            raise ConnectionError("the other end has gone")
+            raise ConnectionError("the other end closed the connection")
         size -= got
 
 
 def receive_rate(connection):
-    """Payload in bit/s, after the flow has found its speed."""
+    """Returns payload in bit/s, after a warm-up of the flow."""
     buffer = bytearray(1 << 18)
     start, measured_from, size = time.monotonic(), None, 0
     while True:
         got = connection.recv_into(buffer)
         now = time.monotonic()
         if got == 0:
-            raise ConnectionError("the other end has gone")
+            raise ConnectionError("the other end closed the connection")
         if measured_from is None:
             if now - start >= SETTLE_S:
                 measured_from = now
@@ -98,7 +98,7 @@ class Client:
             except ConnectionRefusedError:
                 time.sleep(0.1)
         else:
-            raise TimeoutError(f"nothing serves at {self.address}")
+            raise TimeoutError(f"there is no server at {self.address}")
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         connection.sendall(json.dumps(request).encode() + b"\n")
         return connection
@@ -121,7 +121,7 @@ class Client:
         connection.close()
 
     def flows(self, directions):
-        """Ratios of goodput to what the cap allows, of flows at the same time."""
+        """Returns each flow's goodput as a share of what the cap allows. All flows run at the same time."""
         rates = [0.0] * len(directions)
         threads = [threading.Thread(target=self.flow, args=(rates, i, d)) for i, d in enumerate(directions)]
         for thread in threads:
@@ -131,7 +131,7 @@ class Client:
         return [rate / self.rate / GOODPUT_OF_CAP for rate in rates]
 
     def message(self, size, count=9, idle_s=0.1):
-        """Median time of a message after a pause over the ideal."""
+        """Returns the median time of a message after a pause, divided by the ideal time."""
         connection = self.ask(do="messages", bytes=size)
         data, times = bytes(size), []
         for i in range(count + 1):
@@ -141,7 +141,7 @@ class Client:
             answer = b""
             while len(answer) < 8:
                 answer += connection.recv(8 - len(answer))
-            if i > 0:  # the first one finds the speed
+            if i > 0:  # the first one warms the connection up
                 times.append(struct.unpack("d", answer)[0] - start)
         connection.close()
         return statistics.median(times) * self.rate * GOODPUT_OF_CAP / 8 / size

@@ -1,4 +1,5 @@
-// How long a network takes to build and tear down, how much of its caps it delivers, and what that costs.
+// Measures how long a network takes to build and tear down, how much of its caps it delivers, and the CPU
+// time that this costs.
 #include "netem/network.hh"
 
 #include <cstdio>
@@ -18,7 +19,8 @@
 namespace thinpipe::netem {
 namespace {
 
-// Three switches in a row, a third of the hosts at each, like topologies/three-switch.json with its eight.
+// Returns three switches in a row with a third of the hosts at each, like topologies/three-switch.json with
+// its eight.
 Topology three_switch(std::int64_t hosts, double rate_bit_per_s) {
   Topology topology{.name = "three-switch", .switches = {"left", "middle", "right"}};
   for (std::int64_t i = 0; i < hosts; ++i) {
@@ -62,7 +64,7 @@ void read_counters(benchmark::State& state) {
 }
 BENCHMARK(read_counters)->Unit(benchmark::kMicrosecond)->UseRealTime();
 
-// All processors' busy time since the machine started, the kernel's and interrupts' included: the first line
+// Returns all CPUs' busy time since the machine started, including the kernel and interrupts. The first line
 // of /proc/stat is "cpu", user, nice, system, idle, iowait, irq, softirq.
 double busy_s() {
   std::ifstream file("/proc/stat");
@@ -76,8 +78,8 @@ double busy_s() {
   return busy_ticks / static_cast<double>(::sysconf(_SC_CLK_TCK));
 }
 
-// Goodput over what the cap allows, 1.5 s a measurement, and the processor time of a gigabyte of it; the
-// argument is the cap in Mbit/s and the number of flows. For the latter nothing else may run.
+// Measures goodput as a share of the cap's, 1.5 s per measurement, and the CPU time per gigabyte. The
+// arguments are the cap in Mbit/s and the number of flows. For the CPU time nothing else may run.
 void goodput(benchmark::State& state) {
   const double cap = 1e6 * static_cast<double>(state.range(0));
   const Network network(three_switch(8, cap));

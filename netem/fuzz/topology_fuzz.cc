@@ -8,6 +8,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const Json written = parse_json(fuzz::text(data, size), "fuzz.json");
     const Json normalised = netem::to_json(netem::parse_topology(written, {"fuzz.json", ""}));
     const Json again = netem::to_json(netem::parse_topology(normalised, {"fuzz.json", ""}));
-    fuzz::require(again == normalised, "a topology reads back as it was written");
+    fuzz::require(again == normalised, "a topology reads back as written");
   });
 }

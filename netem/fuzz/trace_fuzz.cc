@@ -15,7 +15,7 @@ void check(const netem::RateTrace& trace) {
     fuzz::require(std::isfinite(step.at_s) && step.at_s > last_s, "times increase");
     fuzz::require(step.rate_bit_per_s >= netem::slowest_rate_bit_per_s &&
                       step.rate_bit_per_s <= netem::fastest_rate_bit_per_s,
-                  "rates are what a topology allows");
+                  "rates are within the limits of a topology");
     last_s = step.at_s;
   }
 }
