@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# What keeping idle processors awake gives and costs here, measured with and without. Nothing else should run.
+# Measures the gains and costs of keeping idle CPUs awake, with and without it. Nothing else should run.
 #
-#   scripts/awake_cores.sh            how late sleepers wake up; goodput at three caps; how long a training takes
-#   scripts/awake_cores.sh --runs 5   the training so many times each (3), in turns, and the medians
+#   scripts/awake_cores.sh            how late sleeping threads wake; goodput at three caps; the time of a training run
+#   scripts/awake_cores.sh --runs 5   repeats the training run 5 times each (default 3), alternating; prints medians
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -12,7 +12,7 @@ thinpipe=build/release/thinpipe
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 
-"$thinpipe" doctor | grep 'wake-ups' || true  # its status is another question
+"$thinpipe" doctor | grep 'wake-ups' || true  # its exit status does not matter here
 
 goodput() {
   "$thinpipe" verify three-switch --quick --json --set "bottleneck.rate=$1" "${@:2}" >"$folder/verify.json" || true
@@ -25,11 +25,11 @@ print(f"{min(ratios):.3f} to {max(ratios):.3f}, {answer['verdict']}" + (f" ({'; 
 PYTHON
 }
 for rate in '100 Mbit/s' '500 Mbit/s' '1 Gbit/s'; do
-  printf 'one flow at %s, over what the cap allows: awake %s\n' "$rate" "$(goodput "$rate" --idle-cores awake)"
-  printf 'one flow at %s, over what the cap allows: may sleep %s\n' "$rate" "$(goodput "$rate" --idle-cores may-sleep)"
+  printf 'one flow at %s, as a share of what the cap allows: awake %s\n' "$rate" "$(goodput "$rate" --idle-cores awake)"
+  printf 'one flow at %s, as a share of what the cap allows: may sleep %s\n' "$rate" "$(goodput "$rate" --idle-cores may-sleep)"
 done
 
-# Of much computing and little to exchange.
+# A training run with much compute and little to exchange.
 training() {
   "$thinpipe" run experiments/quickstart.json --only 'topk 0.01' --set 'bottleneck.rate=1 Gbit/s' \
     --results "$folder/$1" --fresh "${@:2}" >/dev/null 2>"$folder/errors" ||
@@ -43,7 +43,7 @@ done
 python3 - "$folder" <<'PYTHON'
 import statistics, sys
 awake, asleep = ([float(line) for line in open(f"{sys.argv[1]}/{name}.times")] for name in ("awake", "asleep"))
-print(f"training, train time over that where processors may sleep: "
+print(f"train time, relative to that with CPUs that may sleep: "
       f"{statistics.median(awake) / statistics.median(asleep):.4f} "
       f"(awake {sorted(awake)}, may sleep {sorted(asleep)}, in s)")
 PYTHON

@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# Builds against the LibTorch of an installed PyTorch instead of Debian's, and runs the trainer's tests with it. A PyTorch for CUDA
-# makes a build with CUDA and NCCL, for which there must be nvcc.
+# Builds against the LibTorch of an installed PyTorch instead of Debian's, and runs the trainer's tests with it.
+# With a PyTorch for CUDA, the build has CUDA and NCCL and needs nvcc.
 #
 #   scripts/check_pytorch.sh [--build|--smoke] [PYTHON]
 #
-#   PYTHON     the interpreter that has PyTorch; python3 unless given
-#   --build    builds both programs as the preset release does, to be used, and trains with them in the smoke run
-#   --smoke    the same, compiled in less time for slower programs; so are all builds for tests
+#   PYTHON     the interpreter that has PyTorch (default python3)
+#   --build    builds both programs like the preset release, for use, and trains with them in the smoke run
+#   --smoke    the same, but compiles faster and makes slower programs, like all builds for tests
 #
 # For example:
 #   scripts/check_pytorch.sh "$(scripts/current_pytorch.sh)"
@@ -14,12 +14,12 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 smoke=false
-# Records tell by the build type which of the two a program is.
+# Records name the build type, which distinguishes the two.
 kind=(-DCMAKE_BUILD_TYPE=RelWithDebInfo "-DCMAKE_CXX_FLAGS_RELWITHDEBINFO=-O1 -DNDEBUG")
 case "${1:-}" in
 --build)
   smoke=true
-  kind=(-DCMAKE_BUILD_TYPE=Release -UCMAKE_CXX_FLAGS_RELEASE) # what an earlier build may have kept
+  kind=(-DCMAKE_BUILD_TYPE=Release -UCMAKE_CXX_FLAGS_RELEASE) # an earlier build may have set it
   shift
   ;;
 --smoke)
@@ -34,13 +34,14 @@ prefix=$("$python" -c 'import torch; print(torch.utils.cmake_prefix_path)') || {
 }
 scripts/setup.sh full
 
-# LibTorch's configuration asks for more of CUDA than we use. Libraries that a toolkit may lack are in the wheel, though not by the
-# names that linkers look for; and without architectures named it would look for this machine's GPUs.
+# LibTorch's configuration needs more of CUDA than Thinpipe uses. Libraries that a toolkit may lack are in the wheel,
+# but not under the names that linkers look for.
+# If no architectures were given, the configuration would look for this machine's GPUs.
 has_cuda=$("$python" -c 'import torch; print(torch.version.cuda is not None)')
 cuda=()
 if [ "$has_cuda" = True ]; then
   toolkit=$(nvcc -x cu --dryrun /dev/null 2>&1 | sed -n 's/^#\$ TOP=//p')
-  toolkit=$(realpath "${toolkit:?check_pytorch: nvcc does not say where its toolkit is}")
+  toolkit=$(realpath "${toolkit:?check_pytorch: nvcc does not print where its toolkit is}")
   export CUDACXX=$toolkit/bin/nvcc
   cuda=("-DCUDA_TOOLKIT_ROOT_DIR=$toolkit" -DTORCH_CUDA_ARCH_LIST=8.0)
   wheel=$("$python" -c 'import pathlib, torch; print(pathlib.Path(torch.__file__).parent.parent / "nvidia")')
@@ -68,7 +69,7 @@ if [ "$has_cuda" = True ]; then
 fi
 $smoke && exit
 pattern=$(IFS='|'; echo "${tests[*]}|resume_test")
-# Those that run in shards have a number behind their name.
+# Tests that run in shards have a number after their name.
 ctest --test-dir build/pytorch --output-on-failure -R "^($pattern)(\.[0-9]+)?\$" --no-tests=error
-# Against its own DistributedDataParallel: another version's kernels round otherwise.
+# Compares with this PyTorch's own DistributedDataParallel: another version's kernels round differently.
 "$python" trainer/tests/ddp_test.py build/pytorch/thinpipe-trainer

@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
-# Prints the path of an interpreter that has a current PyTorch (2.x), whose LibTorch check_pytorch.sh then builds against.
+# Prints the path of an interpreter that has a current PyTorch (2.x), for check_pytorch.sh to build against.
 #
-#   scripts/current_pytorch.sh       $THINPIPE_PYTHON where it is set; otherwise one in build/, made once with pip
+#   scripts/current_pytorch.sh       $THINPIPE_PYTHON if it is set; otherwise one in build/, installed once with pip
 #
-# Exit status 1, with the reason on standard error, where none can be had.
+# Exits with status 1 and the reason on standard error if there is none.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-# The newest that have been tried. Where there is a CUDA compiler, one for CUDA, which takes 6 GB; else one whose plain wheel is for
-# processors alone.
+# The newest tested versions. With a CUDA compiler, one for CUDA (6 GB); otherwise one whose plain wheel is for CPUs
+# only.
 version=2.13.0
 if command -v nvcc >/dev/null; then version=2.14.1; fi
 longest_s=900
@@ -23,7 +23,7 @@ if [ -n "${THINPIPE_PYTHON:-}" ]; then
 fi
 
 folder=$PWD/build/pytorch-venv
-# TensorBoard, because its own reader reads what `thinpipe report --tensorboard` wrote in a test.
+# TensorBoard is for a test in which its own reader reads the files of `thinpipe report --tensorboard`.
 if ! has_version "$folder/bin/python"; then
   rm -rf "$folder"
   /usr/bin/python3 -m venv "$folder" >&2

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# How fast methods encode and decode, measured here: the table in docs/methods.md, and what it is made from.
+# Measures how fast methods encode and decode: the table in docs/methods.md, and the data behind it.
 # Takes about ten minutes and most of 8 GB; nothing else should run.
 set -euo pipefail
 cd "$(dirname "$0")/.."

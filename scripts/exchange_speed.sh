@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
-# How near all-reduces come to what the network allows, measured here: the tables in docs/performance.md. Nothing else
-# should run.
+# Measures how close all-reduces come to what the network allows: the tables in docs/performance.md.
+# Nothing else should run.
 #
 #   scripts/exchange_speed.sh             all tables
 #   scripts/exchange_speed.sh exchange    by cap and size, beside PyTorch's: about ten minutes
-#   scripts/exchange_speed.sh racks       where hosts' own links are twice as fast as the bottleneck: two minutes
-#   scripts/exchange_speed.sh scaling     by the number of workers, to 64 measured and to 1024 simulated
-#   scripts/exchange_speed.sh hops        of 64 bytes, which take hops and no time on the links: a minute
-#   scripts/exchange_speed.sh pieces      of ternary codes, made before and while they are under way: two minutes
+#   scripts/exchange_speed.sh racks       with hosts' own links twice as fast as the bottleneck: two minutes
+#   scripts/exchange_speed.sh scaling     by the number of workers, up to 64 measured and 1024 simulated
+#   scripts/exchange_speed.sh hops        messages of 64 bytes, whose time is hops, not links: a minute
+#   scripts/exchange_speed.sh pieces      ternary codes, made before or during the exchange: two minutes
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -20,7 +20,7 @@ folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 table=$folder/table
 
-# Measures, and puts the table between its two marks.
+# Measures, and writes the table between its two marks.
 update() {
   local name=$1
   shift
@@ -35,7 +35,7 @@ exchange() {
   update exchange
 }
 
-# Of a fifth of the caps, which few cores can carry.
+# At a fifth of the caps: few cores can carry the full ones.
 racks() {
   sed 's/"1 Gbit/"200 Mbit/' topologies/two-rack.json > "$folder/two-rack-at-a-fifth.json"
   update racks --topology "$folder/two-rack-at-a-fifth.json" --rates 100 --sizes 25 100 --ways island ring simulated

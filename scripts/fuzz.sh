@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# Fuzzes every parser of what users and other programs write, with libFuzzer under AddressSanitizer and
-# UndefinedBehaviorSanitizer. Exit status 1 when something was found, and the inputs that show it are kept; 77 where
-# there is no clang with libFuzzer.
+# Fuzzes every parser of files that users and other programs write, with libFuzzer, AddressSanitizer and
+# UndefinedBehaviorSanitizer. Exits with 1 if it found something, and keeps the inputs that show it; with 77 if there is
+# no clang with libFuzzer.
 #
-#   scripts/fuzz.sh                     each target for 60 seconds, as many at once as there are cores
+#   scripts/fuzz.sh                     each target for 60 seconds, as many in parallel as there are cores
 #   scripts/fuzz.sh 600                 each for 600 seconds
 #   scripts/fuzz.sh --runs 5000         each with this many inputs, the same every time
-#   scripts/fuzz.sh 600 trace record    these alone
+#   scripts/fuzz.sh 600 trace record    only these targets
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -26,7 +26,7 @@ targets=("${@:-${known[@]}}")
 if [ $# -eq 0 ]; then targets=("${known[@]}"); fi
 for target in "${targets[@]}"; do
   if [[ " ${known[*]} " != *" $target "* ]]; then
-    echo "fuzz: no target \"$target\"; there are: ${known[*]}" >&2
+    echo "fuzz: unknown target \"$target\"; known: ${known[*]}" >&2
     exit 2
   fi
 done
@@ -46,11 +46,11 @@ fuzz() {
   local target=$1 ended=well executions finds limit corpus
   mkdir -p "finds/$target"
   if [ "$what" = seconds ]; then
-    corpus=corpus/$target  # what it has learnt is kept for the next time
+    corpus=corpus/$target  # kept, so that the next run starts from it
     mkdir -p "$corpus"
     limit=(-max_total_time="$amount")
   else
-    corpus=$(mktemp -d)  # and here not, so that the inputs are the same every time
+    corpus=$(mktemp -d)  # not kept, so that the inputs are the same every time
     limit=(-runs="$amount" -seed=1)
   fi
   "./$target" "${limit[@]}" -timeout=20 -rss_limit_mb=2048 -malloc_limit_mb=512 -print_final_stats=1 \
@@ -63,7 +63,7 @@ fuzz() {
   {
     tail -n 40 "$target.log"
     echo "fuzz: $target found something: inputs in $PWD/finds/$target, the log in $PWD/$target.log."
-    echo "fuzz: to see it again: (cd $PWD && ./$target finds/$target/FILE). Remove the file when it is mended."
+    echo "fuzz: to reproduce: (cd $PWD && ./$target finds/$target/FILE). Remove the file once the fault is fixed."
   } >&2
   return 1
 }

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
 # Prints the time from saving a file to its test result, in a warm build of the preset "dev".
 #
-#   scripts/loop_times.sh            a method, a file of the harness, a file of netem, a message format
-#   scripts/loop_times.sh --runs 5   measures each five times instead of three; the median is printed
+#   scripts/loop_times.sh            for a method, a file of the harness, a file of netem and a message format
+#   scripts/loop_times.sh --runs 5   measures each five times instead of three; prints the median
 #   scripts/loop_times.sh --update   also writes the table into CONTRIBUTING.md
 #
-# Each run appends a definition to the file that no cache has seen. The file is restored afterwards.
+# Each run appends to the file a definition that no cache has seen. The file is restored afterwards.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

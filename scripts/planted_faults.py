@@ -2,7 +2,7 @@
 """Plants faults, one at a time, in a copy of the tree, and checks that the quick tests catch each of them.
 
 Each fault is an edit that someone might make in good faith. It must compile, and a test that ./check.sh runs without
---full must fail. The copy and its build lie in build/planted-faults; your own files are never touched.
+--full must fail. The copy and its build are in build/planted-faults; your own files are never touched.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 COPY = ROOT / "build" / "planted-faults" / "tree"
-BUILD = COPY / "build" / "dev"  # where the preset puts it
+BUILD = COPY / "build" / "dev"  # the preset's build folder
 PRESET = "dev"
 LONGEST_TEST_S = 300
 OUTPUT_LINES = 30
@@ -235,24 +235,24 @@ FAULTS = [
 
 
 class Undecided(Exception):
-    """Whether the tests catch a fault cannot be told."""
+    """It is undecided whether the tests catch a fault."""
 
 
 def check_table(faults: list[Fault]) -> None:
-    """Exits, naming each entry whose old text is not in the tree exactly once."""
+    """Exits naming each entry whose old text does not occur exactly once."""
     wrong = []
     for fault in faults:
         file = ROOT / fault.file
         count = file.read_text().count(fault.old) if file.is_file() else 0
         if count != 1:
-            found = f"{count} times" if file.is_file() else "not, as there is no such file"
-            wrong.append(f'  "{fault.name}": the old text is to be in {fault.file} once, but is there {found}')
+            found = f"occurs {count} times" if file.is_file() else "cannot be found, as there is no such file"
+            wrong.append(f'  "{fault.name}": the old text must occur once in {fault.file}, but {found}')
     if wrong:
-        sys.exit("planted_faults: bring the table of faults up to date:\n" + "\n".join(wrong))
+        sys.exit("planted_faults: update the table of faults:\n" + "\n".join(wrong))
 
 
 def bring_copy_up_to_date() -> None:
-    """Makes the copy hold the working tree's files, but for those that git ignores. Unchanged ones keep their times."""
+    """Copies the working tree's files, except those that git ignores. Unchanged files keep their times."""
     command = ["git", "ls-files", "--cached", "--others", "--exclude-standard", "-z"]
     listed = subprocess.run(command, cwd=ROOT, check=True, capture_output=True).stdout
     wanted = {name for name in os.fsdecode(listed).split("\0") if name and (ROOT / name).is_file()}
@@ -295,11 +295,11 @@ def run_tests(fault: Fault) -> subprocess.CompletedProcess[str]:
             timeout=LONGEST_TEST_S,
         )
     except subprocess.TimeoutExpired as error:
-        raise Undecided(f"{fault.tests} did not end within {LONGEST_TEST_S} s") from error
+        raise Undecided(f"{fault.tests} did not finish within {LONGEST_TEST_S} s") from error
 
 
 def matches(gtest_filter: str, case: str) -> bool:
-    """Whether GoogleTest runs the case under the filter: patterns with colons, after a minus those to leave out."""
+    """Returns whether GoogleTest runs the case: patterns are joined with colons, excluded ones follow a minus."""
     wanted, _, unwanted = gtest_filter.partition("-")
 
     def any_of(patterns: str) -> bool:
@@ -322,7 +322,7 @@ def cases_of(program: Path) -> list[str]:
 
 
 def check_that_tests_are_quick(faults: list[Fault]) -> None:
-    """Exits if a fault is expected to be caught by tests that ./check.sh leaves to --full."""
+    """Exits if the tests that should catch a fault run only with ./check.sh --full."""
     listing = ["ctest", "--show-only=json-v1", "-LE", "slow"]
     shown = subprocess.run(listing, cwd=BUILD, check=True, capture_output=True, text=True).stdout
     quick_tests = set()
@@ -348,11 +348,11 @@ def check_that_tests_are_quick(faults: list[Fault]) -> None:
         elif slow:
             wrong.append(f'  "{fault.name}": ./check.sh without --full does not run {", ".join(slow)}')
     if wrong:
-        sys.exit("planted_faults: bring the table of faults up to date:\n" + "\n".join(wrong))
+        sys.exit("planted_faults: update the table of faults:\n" + "\n".join(wrong))
 
 
 def check_that_tests_pass(faults: list[Fault]) -> None:
-    """Exits if the expected tests fail, or are skipped, without any fault: that they fail with one would mean nothing."""
+    """Exits if the expected tests fail or are skipped without a fault: a failure with one would then prove nothing."""
     wrong = []
     for fault in {(fault.program, fault.tests): fault for fault in faults}.values():
         try:
@@ -375,11 +375,11 @@ def failed_tests(fault: Fault, output: str) -> list[str]:
     if failed:
         return failed
     begun = re.findall(r"^\[ RUN      \] (\S+)", output, re.MULTILINE)
-    return begun[-1:]  # the one in which the program ended
+    return begun[-1:]  # the test in which the program ended
 
 
 def try_fault(fault: Fault) -> list[str]:
-    """Plants the fault in the copy for as long as it takes to test it. Returns the tests that caught it."""
+    """Plants the fault in the copy while it is tested. Returns the tests that caught it."""
     file = COPY / fault.file
     sound = file.read_text()
     try:
@@ -389,12 +389,12 @@ def try_fault(fault: Fault) -> list[str]:
             raise Undecided(f"the fault does not compile:\n{last_lines(built.stdout)}")
         ended = run_tests(fault)
     finally:
-        file.write_text(sound)  # with a new time, so that it is compiled again
+        file.write_text(sound)  # with a new time, so that it is recompiled
     return failed_tests(fault, ended.stdout) if ended.returncode != 0 else []
 
 
 def try_faults(faults: list[Fault]) -> int:
-    """Prints a line for each fault and returns how many were caught."""
+    """Tests each fault, prints a line for it, and returns how many were caught."""
     width = max(len(fault.name) for fault in faults)
     file_width = max(len(fault.file) for fault in faults)
     caught = 0
@@ -419,7 +419,7 @@ def parse_arguments() -> argparse.Namespace:
         epilog="Examples:\n"
         "  scripts/planted_faults.py                      all of them\n"
         "  scripts/planted_faults.py 'cap off by 5 %' 'swapped rank'\n"
-        "Exit codes: 0 every fault was caught; 1 one was not, or the table of faults is out of date.",
+        "Exit codes: 0 if every fault was caught; 1 if not, or if the table of faults is out of date.",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--list", action="store_true", help="print the faults and plant none")
@@ -431,7 +431,7 @@ def main() -> int:
     arguments = parse_arguments()
     unknown = set(arguments.names) - {fault.name for fault in FAULTS}
     if unknown:
-        sys.exit(f"planted_faults: no fault is called {', '.join(sorted(unknown))}; see --list")
+        sys.exit(f"planted_faults: unknown fault {', '.join(sorted(unknown))}; see --list")
     faults = [fault for fault in FAULTS if not arguments.names or fault.name in arguments.names]
     check_table(FAULTS)
     if arguments.list:
@@ -440,7 +440,7 @@ def main() -> int:
             print(f"{fault.name:{width}}   {fault.file}")
         return 0
 
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # as an exception, so that the fault is taken out
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # as an exception, so that the fault is removed
     bring_copy_up_to_date()
     ended = run_cmake("--preset", PRESET, "--log-level=WARNING")
     if ended.returncode == 0:

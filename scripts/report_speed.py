@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""How long `thinpipe report` and the recognition of a finished sweep take, beside reading the records' files alone.
+"""Measures how long `thinpipe report` takes, and how long `thinpipe run` takes to recognise a finished sweep.
 
     scripts/report_speed.py [--runs N] [--program FILE]
 
-Makes N records (10,000, unless told otherwise) of one of results/reference/quickstart: of several methods and caps, with
-seeds of their own. Prints seconds, peak memory, and seconds over those that Python's json takes to parse the same files.
+Makes N records (default 10,000) from those of results/reference/quickstart: several methods and caps, each with its own
+seed. Prints seconds, peak memory, and the ratio to the time that Python's json takes to parse the same files.
 """
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 METHODS = ["dense", "fp16", "topk 0.1", "topk 0.01", "pactrain", "pactrain ternary"]
 CAPS = ["100 Mbit/s", "200 Mbit/s", "500 Mbit/s", "1 Gbit/s"]
-# A sweep that is planned in no time, so that recognising its records is what is measured.
+# A sweep that takes almost no time to plan, so that the time to recognise its records is measured.
 SWEEP = {
     "name": "finished",
     "base": {
@@ -54,7 +54,7 @@ def measure_report(program: Path, folder: Path, runs: int) -> None:
     for name, arguments in {"report": [], "report --csv": ["--csv"], "report --html": ["--html", page]}.items():
         show(name, runs, *measured([program, "report", folder, *arguments]), parsing_s)
     beside = sum(file.stat().st_size for file in page.with_suffix(".curves").glob("*")) if runs > 200 else 0
-    print(f"the page has {page.stat().st_size / 1e6:.1f} MB, and curves of {beside / 1e6:.1f} MB beside it")
+    print(f"the page has {page.stat().st_size / 1e6:.1f} MB; the curves beside it have {beside / 1e6:.1f} MB")
 
 
 def measure_sweep(program: Path, folder: Path, runs: int) -> None:
@@ -74,7 +74,7 @@ def measure_sweep(program: Path, folder: Path, runs: int) -> None:
     parsing_s = parse_all(folder / "results" / "finished")
     finished = [program, "run", experiment, "--results", folder / "results"]
     show("a finished sweep", seeds * len(CAPS), *measured(finished), parsing_s)
-    print(f"of which its plan takes {plan_s:.2f} s")
+    print(f"its plan takes {plan_s:.2f} s of this")
 
 
 def reference_records() -> list[dict]:
@@ -84,7 +84,7 @@ def reference_records() -> list[dict]:
 
 
 def varied(models: list[dict], i: int) -> dict:
-    """The i-th combination of a method, a cap and a seed."""
+    """Returns a record with the i-th combination of a method, a cap and a seed."""
     record = copy.deepcopy(models[i % len(models)])
     cap, seed = CAPS[i // len(models) % len(CAPS)], i // (len(models) * len(CAPS)) + 1
     record["config"]["seed"], record["config"]["bottleneck"] = seed, {"rate": cap}
@@ -107,21 +107,21 @@ def parse_all(folder: Path) -> float:
 
 
 def measured(command: list) -> tuple[float, int]:
-    """Seconds and peak bytes of the program itself."""
+    """Runs the program and returns its seconds and peak memory in bytes."""
     began = time.monotonic()
     with open(os.devnull, "w", encoding="utf-8") as nowhere:
         child = subprocess.Popen([str(word) for word in command], stdout=nowhere, stderr=subprocess.DEVNULL)
         _, status, usage = os.wait4(child.pid, 0)
     child.returncode = os.waitstatus_to_exitcode(status)
     if child.returncode != 0:
-        sys.exit(f"{' '.join(map(str, command))} ended with {child.returncode}")
+        sys.exit(f"{' '.join(map(str, command))} exited with status {child.returncode}")
     return time.monotonic() - began, 1024 * usage.ru_maxrss
 
 
 def show(name: str, runs: int, seconds: float, peak_bytes: int, parsing_s: float) -> None:
     print(
         f"{name}: {runs} records in {seconds:.2f} s, {peak_bytes / 1e6:.0f} MB; "
-        f"{seconds / parsing_s:.2f} of the {parsing_s:.2f} s in which Python parses them"
+        f"{seconds / parsing_s:.2f} times the {parsing_s:.2f} s that Python takes to parse them"
     )
 
 

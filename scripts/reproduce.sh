@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
-# Makes a figure or table of the PacTrain paper, from the runs to the picture. Run again, it does only what is missing.
+# Makes a figure or table of the PacTrain paper, from the runs to the picture. A second call does only what is missing.
 #
 #   scripts/reproduce.sh fig3 --small    time to the target relative to dense, by model, cap and method
-#   scripts/reproduce.sh fig5 --small    accuracy over time and iterations a second, at 1 Gbit/s
+#   scripts/reproduce.sh fig5 --small    accuracy over time and iterations per second, at 1 Gbit/s
 #   scripts/reproduce.sh fig6 --small    accuracy at the end of training, by prune ratio
-#   scripts/reproduce.sh table1          what each method needs, and when it reaches the target
+#   scripts/reproduce.sh table1          the needs of each method, and when it reaches the target
 #
-# Without --small at the paper's scale, which takes CIFAR-10 (docs/data.md) and a build with CUDA. What comes after the
-# figure's name and --small goes to thinpipe run: --dry-run shows the plan. docs/reproducing-pactrain.md has the results.
+# Without --small it runs at the paper's scale, which needs CIFAR-10 (docs/data.md) and a build with CUDA.
+# Further arguments go to thinpipe run: --dry-run shows the plan. docs/reproducing-pactrain.md has the results.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Installs what is missing to build and run Thinpipe on Debian 12. Quick when nothing is missing; asks for nothing.
+# Installs the missing packages for building and running Thinpipe on Debian 12. Quick if none is missing; never prompts.
 #
-#   scripts/setup.sh          what ./quickstart.sh needs
-#   scripts/setup.sh check    and what ./check.sh needs on top
-#   scripts/setup.sh full     and what ./check.sh --full needs on top
+#   scripts/setup.sh          the packages for ./quickstart.sh
+#   scripts/setup.sh check    adds those for ./check.sh
+#   scripts/setup.sh full     adds those for ./check.sh --full
 set -euo pipefail
 
 packages=(

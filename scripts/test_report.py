@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What a test run's JUnit file says that the runner's summary does not: the slowest tests, and why any was skipped.
+"""Prints the slowest tests of a test run, and the reasons of skipped ones, from its JUnit file.
 
 Usage: test_report.py build/tests/tests.xml
 """

@@ -1,7 +1,7 @@
-# What makes builds fast: a compiler cache and a fast linker where they are installed, and files compiled in groups.
+# Makes builds fast: a compiler cache and a fast linker if they are installed, and files compiled in groups.
 
-# Configured for each compilation, so that it needs no configuration of the user's. Paths below the source folder are
-# hashed relative to the build folder, so that a clone elsewhere finds what this one has compiled.
+# Configured per compilation, so that users need no configuration. Paths below the source folder are hashed relative to
+# the build folder, so that a clone elsewhere finds in the cache what this one has compiled.
 option(THINPIPE_CCACHE "Use ccache if it is installed" ON)
 if(THINPIPE_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
   find_program(THINPIPE_CCACHE_PROGRAM ccache)
@@ -9,7 +9,7 @@ if(THINPIPE_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
     set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env "CCACHE_BASEDIR=${PROJECT_SOURCE_DIR}" CCACHE_NOHASHDIR=1
       CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime ${THINPIPE_CCACHE_PROGRAM})
     if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-      add_compile_options(-fpch-preprocess)  # or ccache cannot see which precompiled header a file uses
+      add_compile_options(-fpch-preprocess)  # otherwise ccache cannot see which precompiled header a file uses
     endif()
   endif()
 endif()
@@ -28,15 +28,15 @@ if(THINPIPE_MOLD)
   endif()
 endif()
 
-# Most of a compilation are templates of libraries, which every file would instantiate again. In a group they are
-# instantiated once, but a change of one file compiles them all: good for a build from nothing, bad for daily work. Groups
-# do not cross folders, so two files of different folders may use the same local name.
-option(THINPIPE_UNITY "Compile the files of a folder in groups: fast from nothing, slow after an edit" OFF)
+# Most of the compile time goes into library templates, which every file would instantiate again. A group instantiates
+# them once, but a change of one file recompiles the whole group: good for a build from scratch, bad for daily work.
+# Groups do not cross folders, so files in different folders may use the same local name.
+option(THINPIPE_UNITY "Compile the files of a folder in groups: fast from scratch, slow after an edit" OFF)
 set(THINPIPE_UNITY_FILES 16)
 
-# Call it when the target has all its sources; those with properties of their own are compiled on their own. CMake's
-# UNITY_BUILD would do, but its groups name their files by absolute paths, which __FILE__ in every GoogleTest case then
-# holds, and a clone in another folder would compile all tests again.
+# Call it once the target has all its sources. Files with properties of their own are compiled separately. CMake's
+# UNITY_BUILD names the files of a group by absolute paths. __FILE__ in every GoogleTest case would contain them, and a
+# clone in another folder would recompile all tests.
 function(thinpipe_compile_in_groups target)
   if(NOT THINPIPE_UNITY)
     return()
@@ -65,7 +65,7 @@ function(thinpipe_compile_in_groups target)
   list(REMOVE_DUPLICATES groups)
   foreach(group IN LISTS groups)
     set(path ${CMAKE_CURRENT_BINARY_DIR}/groups/${target}/${group}.cc)
-    file(CONFIGURE OUTPUT ${path} CONTENT "${files_of_${group}}" @ONLY)  # leaves alone what would not change
+    file(CONFIGURE OUTPUT ${path} CONTENT "${files_of_${group}}" @ONLY)  # does not touch an unchanged file
     list(APPEND sources ${path})
   endforeach()
   set_property(TARGET ${target} PROPERTY SOURCES ${sources})

@@ -1,12 +1,13 @@
 # Tests and benchmarks.
 #
 # THINPIPE_TESTS chooses which tests a build has:
-#   unit     those of the code itself; ./check.sh builds them with sanitizers
-#   system   those that run whole programs; ./check.sh builds them optimised
-#   all      both; OFF: none
+#   unit     tests of the code itself; ./check.sh builds them with sanitizers
+#   system   tests that run whole programs; ./check.sh builds them optimised
+#   all      both
+#   OFF      none
 #
-# Labels: unit, system; measured: judges rates or times of the emulated network, so that no two of them run at the same
-# time; slow: only ./check.sh --full runs it.
+# Labels: unit; system; measured: judges rates or times of the emulated network, and no two of these run at a time;
+# slow: only ./check.sh --full runs it.
 set(THINPIPE_TESTS all CACHE STRING "Tests to build: all, unit, system or OFF")
 set_property(CACHE THINPIPE_TESTS PROPERTY STRINGS all unit system OFF)
 foreach(kind unit system)
@@ -27,13 +28,13 @@ endif()
 if(THINPIPE_TESTS)
   find_package(rapidcheck REQUIRED)
   find_program(THINPIPE_PYTHON python3 PATHS /usr/bin NO_DEFAULT_PATH REQUIRED
-    DOC "Python with matplotlib and pandas, for the figures and the tests of what the report writes")
+    DOC "Python with matplotlib and pandas, for the figures and the tests of the report's files")
   include(GoogleTest)
   enable_testing()
 endif()
 
-# thinpipe_register_test(NAME [SYSTEM] [MEASURED] [SLOW] [TIMEOUT seconds] [ENVIRONMENT ...] COMMAND ...): a program that
-# is one test. Exit status 77 says that it was skipped, and its output why.
+# thinpipe_register_test(NAME [SYSTEM] [MEASURED] [SLOW] [TIMEOUT seconds] [ENVIRONMENT ...] COMMAND ...): registers a
+# program that is one test. Exit status 77 means that it was skipped; its output gives the reason.
 function(thinpipe_register_test name)
   cmake_parse_arguments(ARG "SYSTEM;MEASURED;SLOW" "TIMEOUT;WORKING_DIRECTORY" "COMMAND;ENVIRONMENT" ${ARGN})
   if(NOT ARG_TIMEOUT)
@@ -47,7 +48,7 @@ function(thinpipe_register_test name)
   endif()
 endfunction()
 
-# Sets `out` to the properties that the caller's ARG_SYSTEM, ARG_MEASURED, ARG_SLOW and ARG_TIMEOUT ask for, as CMake code.
+# Sets `out` to the properties for the caller's ARG_SYSTEM, ARG_MEASURED, ARG_SLOW and ARG_TIMEOUT, as CMake code.
 macro(thinpipe_test_properties out)
   set(labels unit)
   if(ARG_SYSTEM)
@@ -68,9 +69,10 @@ endmacro()
 set(THINPIPE_TEST_OPTIONS $<$<CONFIG:Release>:-O0>)
 
 # thinpipe_test(NAME SOURCES... LIBS... [HEADERS target] [SYSTEM] [MEASURED] [TIMEOUT seconds] [WHOLE [SHARDS n]]
-# [SLOW_CASES patterns...]): one GoogleTest program, compiled with the precompiled headers of `target`. Its cases are
-# tests of their own in CTest, unless it is WHOLE: a process that loads LibTorch takes a second to start, so such a program
-# is one test, or as many as it has shards; no case of it may skip. SLOW_CASES are left to ./check.sh --full.
+# [SLOW_CASES patterns...]): adds one GoogleTest program, compiled with the precompiled headers of `target`. Each case
+# is a test of its own in CTest, unless the program is WHOLE: a process that loads LibTorch takes a second to start, so
+# such a program is one test, or one per shard, and none of its cases may skip. SLOW_CASES run only in ./check.sh
+# --full.
 function(thinpipe_test name)
   cmake_parse_arguments(ARG "SYSTEM;MEASURED;WHOLE" "HEADERS;TIMEOUT;SHARDS" "SOURCES;LIBS;SLOW_CASES" ${ARGN})
   if((ARG_SYSTEM AND NOT THINPIPE_SYSTEM_TESTS) OR (NOT ARG_SYSTEM AND NOT THINPIPE_UNIT_TESTS))
@@ -110,7 +112,7 @@ function(thinpipe_test name)
       set(cases ${name}${suffix}_cases)
       gtest_discover_tests(${name} TEST_PREFIX "${name}." TEST_LIST ${cases} TEST_FILTER "${filter}"
         DISCOVERY_TIMEOUT 60 NO_PRETTY_VALUES)
-      # Here, as gtest_discover_tests makes several values of one that is a list.
+      # Set here, because gtest_discover_tests would split a property that is a list.
       set(file ${CMAKE_CURRENT_BINARY_DIR}/${cases}.cmake)
       file(CONFIGURE OUTPUT ${file} @ONLY
         CONTENT "if(@cases@)\n  set_tests_properties(\${@cases@} PROPERTIES @properties@)\nendif()\n")
@@ -136,7 +138,7 @@ macro(thinpipe_add_shards test)
   endforeach()
 endmacro()
 
-# thinpipe_benchmark(NAME SOURCES... LIBS...): one Google Benchmark program, and part of the target "benchmarks".
+# thinpipe_benchmark(NAME SOURCES... LIBS...): adds one Google Benchmark program, as part of the target "benchmarks".
 if(THINPIPE_BENCHMARKS)
   find_package(benchmark REQUIRED)
 endif()
@@ -151,7 +153,7 @@ function(thinpipe_benchmark name)
   add_dependencies(benchmarks ${name})
 endfunction()
 
-# thinpipe_fuzz(NAME SOURCES... [LIBS...] SEEDS globs...): one libFuzzer program, fuzz/NAME, and its seeds in
+# thinpipe_fuzz(NAME SOURCES... [LIBS...] SEEDS globs...): adds one libFuzzer program, fuzz/NAME, and its seeds in
 # fuzz/seeds/NAME/.
 function(thinpipe_fuzz name)
   cmake_parse_arguments(ARG "" "" "SOURCES;LIBS;SEEDS" ${ARGN})
@@ -161,7 +163,7 @@ function(thinpipe_fuzz name)
   set_target_properties(fuzz_${name} PROPERTIES OUTPUT_NAME ${name} RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/fuzz)
   file(GLOB seeds ${ARG_SEEDS})
   if(NOT seeds)
-    message(FATAL_ERROR "there is nothing to begin fuzzing ${name} with: ${ARG_SEEDS}")
+    message(FATAL_ERROR "there are no seeds to start fuzzing ${name} with: ${ARG_SEEDS}")
   endif()
   set(number 0)
   foreach(seed IN LISTS seeds)  # numbered: many are called run.json
