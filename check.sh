@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# Builds and tests everything, whatever it needs set up first. Exit status 0 when all is well.
+# Builds and tests everything, after installing what it needs. Exits with 0 if everything passes.
 #
 #   ./check.sh               format; unit tests with AddressSanitizer and UndefinedBehaviorSanitizer; whole programs,
 #                            optimised, and the tests that run them; a fixed number of inputs for each fuzz target
-#   ./check.sh --full        and on top: every file compiled on its own, ThreadSanitizer, a current LibTorch, CUDA and NCCL
+#   ./check.sh --full        adds: every file compiled on its own, ThreadSanitizer, a current LibTorch, CUDA and NCCL
 #                            if there is nvcc, Debian's kernel in a virtual machine, fuzzing for FUZZ_SECONDS (60) per
-#                            target, benchmarks, plans of the largest models, faults planted to see them caught
+#                            target, benchmarks, plans of the largest models, planted faults that tests must catch
 #   ./check.sh -R network    builds, and passes the arguments to ctest: only the tests whose names match
 set -euo pipefail
 cd "$(dirname "$0")"
@@ -48,18 +48,18 @@ if $full; then
   cmake --preset dev --log-level=WARNING
   cmake --build --preset dev
 
-  step "benchmarks: each for a moment, to see that it runs"
+  step "benchmarks: each for a moment, to check that it runs"
   cmake --build --preset release --target benchmarks
   for benchmark in {netem,simulator}_benchmark {trainer,dataset,collective,synchroniser}_benchmarks; do
     "build/release/$benchmark" --benchmark_min_time=0.001 --benchmark_filter='-/(25000000|67108864)/'  # not the large ones
   done
 
-  step "the worker program with a current LibTorch, and CUDA if there is nvcc; all other builds have Debian's"
+  step "the worker program with a current LibTorch (other builds have Debian's), and with CUDA if there is nvcc"
   if python=$(scripts/current_pytorch.sh); then
     export THINPIPE_TENSORBOARD_PYTHON=$python
     scripts/check_pytorch.sh --smoke "$python"
   else
-    skip "nothing was built with a current LibTorch, as none can be had here."
+    skip "nothing was built with a current LibTorch: this machine has none and cannot install one."
   fi
 
   step "ThreadSanitizer build of the threaded parts"
@@ -76,7 +76,7 @@ if $full; then fuzzing=("${FUZZ_SECONDS:-60}"); fi
 step "fuzzing: ${fuzzing[*]}"
 scripts/fuzz.sh "${fuzzing[@]}" || {
   [ $? -eq 77 ] || exit 1
-  skip "the parsers were not fuzzed, as there is no clang with libFuzzer here."
+  skip "the parsers were not fuzzed: this machine has no clang with libFuzzer."
 }
 
 step "tests"
@@ -85,7 +85,7 @@ if $full; then tier=(); fi
 status=0
 ctest --test-dir build/tests --output-on-failure -j "$(nproc)" "${tier[@]}" --output-junit "$PWD/build/tests/tests.xml" |
   tee build/tests/tests.log || status=$?
-step "slowest tests, and why tests were skipped"
+step "slowest tests, and reasons of skipped tests"
 /usr/bin/python3 scripts/test_report.py build/tests/tests.xml
 printf '\n'
 grep -E 'tests passed, .* tests failed out of' build/tests/tests.log

@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
-# From a fresh Debian 12 to the time-to-accuracy curves of six methods over a capped network: installs what is missing,
-# builds, runs experiments/quickstart.json, and draws results/quickstart/*.png. Run again, it does only what is missing.
+# Takes a fresh Debian 12 to the time-to-accuracy curves of six methods over a capped network: installs missing
+# packages, builds, runs experiments/quickstart.json, and draws results/quickstart/*.png. A second call does only what
+# is missing.
 set -euo pipefail
 cd "$(dirname "$0")"
 
 scripts/setup.sh
-# The tests need packages of their own; ./check.sh brings them.
+# The tests need further packages, which ./check.sh installs.
 cmake --preset release -DTHINPIPE_TESTS=OFF -DTHINPIPE_BENCHMARKS=OFF --log-level=WARNING
 cmake --build --preset release
 build/release/thinpipe run experiments/quickstart.json "$@"
