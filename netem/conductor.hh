@@ -15,8 +15,9 @@ struct NetworkChange {
   double at_s = 0;  // when it was due
   std::string link = {};
   Change asked = {};
-  bool traced = false;                     // a step of the rate trace, not an event
-  std::optional<double> confirmed_s = {};  // when it was read back from the kernel; nullopt: it never happened
+  bool traced = false;  // a step of the rate trace, not an event
+  // When it was read back from the kernel; nullopt: it never happened.
+  std::optional<double> confirmed_s = {};
   // The directions as the kernel then held them; empty for "up" and "down".
   std::vector<ShapedDirection> held = {};
   Place place = {};  // where the user asked for it

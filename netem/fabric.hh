@@ -51,7 +51,7 @@ class Network::Fabric {
     std::optional<std::size_t> host;  // its index
   };
 
-  // One end of a link, for as long as the network stands.
+  // One end of a link, for as long as the network exists.
   struct Port {
     const NetlinkSocket* socket = nullptr;  // open for a switch; a host's may be closed
     int ifindex = 0;

@@ -56,10 +56,9 @@ void check_backlog(const Topology& topology) {
     if (ports[name] <= *backlog + 2) continue;
     throw InputError(
         {fmt::format("the topology {}", topology.name), ""},
-        fmt::format(
-            "the switch {} has {} links, but this kernel queues at most {} frames at once: run "
-            "sysctl net.core.netdev_max_backlog={} as root, or move hosts to another switch",
-            name, ports[name], *backlog, 2 * ports[name]));
+        fmt::format("the switch {} has {} links, but this kernel queues at most {} frames at once: run "
+                    "sysctl net.core.netdev_max_backlog={} as root, or move hosts to another switch",
+                    name, ports[name], *backlog, 2 * ports[name]));
   }
 }
 

@@ -37,9 +37,10 @@ void put(const NetlinkSocket& socket, Edit edit, const std::string& attempt, con
 }
 
 Error missing_module(const std::string& attempt, const std::string& what, const std::string& module) {
-  return Error(fmt::format("{}: this kernel has no {} (module {}); load the module, or use a kernel that "
-                           "has it, such as Debian's",
-                           attempt, what, module));
+  return Error(
+      fmt::format("{}: this kernel has no {} (module {}); load the module, or use a kernel that "
+                  "has it, such as Debian's",
+                  attempt, what, module));
 }
 
 }  // namespace thinpipe::netem

@@ -182,8 +182,8 @@ Check RateRecord::loss_check(const Fates& fates) const {
   Check check{.name = "share of frames lost " + name_, .asked = asked};
   // Below this, a binomial distribution is not normal enough for the bound.
   if (fates.expected < 10) {
-    check.note = fmt::format("not judged: {:.1f} losses were expected in {:.0f} frames", fates.expected,
-                             fates.frames);
+    check.note =
+        fmt::format("not judged: {:.1f} losses were expected in {:.0f} frames", fates.expected, fates.frames);
     return check;
   }
   check.measured = fates.lost / fates.frames;

@@ -46,18 +46,18 @@ void check_shape(const Shape& shape, const Place& place) {
   // The kernel truncates the burst to whole microseconds of the rate, so up to one of them is lost.
   const double lost_bytes = shape.rate_bit_per_s / 8e6;
   if (shape.burst_bytes - lost_bytes < full_frame_bytes) {
-    throw InputError(place, fmt::format("a burst of {} at {} cannot hold a full frame of {} bytes; raise "
-                                        "\"burst\" or leave it out",
-                                        format_quantity(Quantity::size, shape.burst_bytes),
-                                        format_quantity(Quantity::rate, shape.rate_bit_per_s),
-                                        full_frame_bytes));
+    throw InputError(place,
+                     fmt::format("a burst of {} at {} cannot hold a full frame of {} bytes; raise "
+                                 "\"burst\" or leave it out",
+                                 format_quantity(Quantity::size, shape.burst_bytes),
+                                 format_quantity(Quantity::rate, shape.rate_bit_per_s), full_frame_bytes));
   }
   if (const double burst_s = shape.burst_bytes * 8 / shape.rate_bit_per_s; burst_s > longest_burst_s) {
-    throw InputError(place, fmt::format("a burst of {} takes {:.4g} s at {}, but the kernel counts at most "
-                                        "{} s; lower \"burst\", or raise the rate",
-                                        format_quantity(Quantity::size, shape.burst_bytes), burst_s,
-                                        format_quantity(Quantity::rate, shape.rate_bit_per_s),
-                                        longest_burst_s));
+    throw InputError(place,
+                     fmt::format("a burst of {} takes {:.4g} s at {}, but the kernel counts at most "
+                                 "{} s; lower \"burst\", or raise the rate",
+                                 format_quantity(Quantity::size, shape.burst_bytes), burst_s,
+                                 format_quantity(Quantity::rate, shape.rate_bit_per_s), longest_burst_s));
   }
   if (shape.queue_bytes < shape.burst_bytes) {
     throw InputError(place, fmt::format("a queue of {} cannot hold a burst of {}; raise \"queue\" or leave "

@@ -43,10 +43,10 @@ struct Impairments {
 // One direction of a link.
 struct Direction {
   std::optional<double> rate_bit_per_s = {};  // the cap, Ethernet headers included; nullopt: not shaped
-  std::optional<double> burst_bytes = {};  // may pass at once after idling; nullopt: follows from the rate
-  std::optional<double> queue_bytes = {};  // may wait before frames drop; nullopt: follows from the rate
-  Queueing queueing = Queueing::fifo;      // if fair, queue_bytes is per flow; needs a rate
-  Impairments impairments = {};            // need a rate
+  std::optional<double> burst_bytes = {};     // may pass at once after idling; nullopt: follows from the rate
+  std::optional<double> queue_bytes = {};     // may wait before frames drop; nullopt: follows from the rate
+  Queueing queueing = Queueing::fifo;         // if fair, queue_bytes is per flow; needs a rate
+  Impairments impairments = {};               // need a rate
 
   bool operator==(const Direction&) const = default;
 };

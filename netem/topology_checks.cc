@@ -165,8 +165,7 @@ void check_direction(const Direction& direction, const Place& place) {
 
 void check_bottleneck(const Link& link, const Place& place) {
   if (link.bottleneck && !link.forward.rate_bit_per_s && !link.backward.rate_bit_per_s) {
-    throw InputError(place / "bottleneck",
-                     "needs a \"rate\" beside it: the cap if an experiment sets none");
+    throw InputError(place / "bottleneck", "needs a \"rate\" beside it: the cap if an experiment sets none");
   }
 }
 

@@ -16,7 +16,7 @@ struct RateStep {
 };
 
 struct RateTrace {
-  std::vector<RateStep> steps = {};     // the first at 0, times increasing
+  std::vector<RateStep> steps = {};  // the first at 0, times increasing
   // Later than the last step; from then on the steps repeat. nullopt: the last rate stays.
   std::optional<double> period_s = {};
 };
