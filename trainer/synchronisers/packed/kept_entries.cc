@@ -8,16 +8,15 @@
 namespace thinpipe::trainer {
 namespace {
 
-// The loops below do not branch on whether an entry is kept: pruning leaves no pattern that a processor could
-// foretell.
+// The loops below are branch-free, because pruning leaves no pattern that a CPU could predict.
 
-// `value`, or 0 where it is not kept.
+// Returns `value`, or 0 if it is not kept.
 float kept_or_zero(float value, bool kept) {
   const std::uint32_t all_bits = 0U - std::uint32_t{kept};
   return std::bit_cast<float>(std::bit_cast<std::uint32_t>(value) & all_bits);
 }
 
-// packed: as many as are kept.
+// packed: room for the kept values.
 void pack_kept(std::span<const float> values, std::span<const bool> kept, std::span<float> packed) {
   std::size_t next = 0;
   for (std::size_t i = 0; next < packed.size(); ++i) {

@@ -1,5 +1,5 @@
-// The entries that pruning kept: for methods that send nothing of the others, and for those whose result
-// would move the others off zero, as a rotation does, a product of factors or a code without a zero.
+// The entries that pruning kept. Some methods send only these. Others use them because their result would
+// move pruned entries off zero: a rotation, a product of factors, or a code without a zero.
 #pragma once
 
 #include "trainer/bucket.hh"
@@ -8,7 +8,7 @@ namespace thinpipe::trainer {
 
 class KeptEntries {
  public:
-  // kept: as SynchroniserContext::kept.
+  // kept: like SynchroniserContext::kept.
   explicit KeptEntries(const std::vector<torch::Tensor>& kept) { adopt(kept); }
 
   void adopt(const std::vector<torch::Tensor>& kept);
@@ -16,27 +16,27 @@ class KeptEntries {
   std::int64_t count(const Slice& slice) const;
   std::int64_t count(const Bucket& bucket) const;
 
-  // Of each of so many equal parts of the slice.
+  // Returns the number of kept entries in each of `parts` equal parts of the slice.
   std::vector<std::int64_t> counts(const Slice& slice, std::int64_t parts) const;
 
-  // bool [bucket.size].
+  // Returns bool [bucket.size].
   torch::Tensor mask(const Bucket& bucket) const;
 
-  // float32 [count(bucket)]: the kept entries of bucket.gradient, one after another. Where that is all of
-  // them, it is bucket.gradient itself.
+  // Returns the kept entries of bucket.gradient, concatenated: float32 [count(bucket)]. If all entries are
+  // kept, returns bucket.gradient itself.
   torch::Tensor pack(const Bucket& bucket) const;
 
-  // The inverse: dense, float32 [bucket.size], becomes 0 at the entries that are not kept. `packed` may be
-  // `dense` where pack() makes it so.
+  // Inverts pack(): writes `packed` to the kept entries of `dense`, float32 [bucket.size], and 0 to the
+  // others. `packed` may be `dense` if pack() returns it.
   void unpack(const torch::Tensor& packed, const Bucket& bucket, const torch::Tensor& dense) const;
 
-  // values, float32 [bucket.size], become 0 at the entries that are not kept: by selection, so that an
-  // infinity cannot become NaN.
+  // Sets the entries of `values`, float32 [bucket.size], that are not kept to 0. Selects instead of
+  // multiplying, so an infinity cannot become NaN.
   void clear_pruned(const Bucket& bucket, const torch::Tensor& values) const;
 
  private:
-  std::vector<torch::Tensor> kept_;   // per parameter, bool [size]; undefined where nothing of it is pruned
-  std::vector<std::int64_t> counts_;  // per parameter, of kept entries where it is pruned
+  std::vector<torch::Tensor> kept_;   // per parameter, bool [size]; undefined if it is not pruned
+  std::vector<std::int64_t> counts_;  // per parameter: the number of kept entries, if it is pruned
 };
 
 }  // namespace thinpipe::trainer

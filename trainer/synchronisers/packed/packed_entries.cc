@@ -14,8 +14,8 @@ std::int64_t count_non_zero(std::span<const float> values) {
 PackedEntries::PackedEntries(const torch::Tensor& kept) : size_(kept.numel()) {
   const torch::Tensor contiguous = kept.contiguous();
   const bool* bits = contiguous.data_ptr<bool>();
-  // Without a branch on the bits, which could not be predicted. What follows the last kept entry is written
-  // too, and dropped.
+  // Branch-free, because the bits are unpredictable. The entries after the last kept one are written too, and
+  // then dropped.
   indices_.resize(static_cast<std::size_t>(std::count(bits, bits + size_, true)) + 1);
   std::uint32_t* next = indices_.data();
   for (std::int64_t i = 0; i < size_; ++i) {

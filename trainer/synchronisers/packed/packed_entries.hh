@@ -1,4 +1,4 @@
-// Which entries of a bucket may be non-zero, known to every worker alike, so that only these need to travel.
+// The entries of a bucket that may be non-zero, known to every worker, so that only these need to be sent.
 #pragma once
 
 #include <cstdint>
@@ -13,17 +13,17 @@ class PackedEntries {
  public:
   PackedEntries() = default;
 
-  // kept: bool [n], true where an entry may be non-zero.
+  // kept: bool [n], true if an entry may be non-zero.
   explicit PackedEntries(const torch::Tensor& kept);
 
   std::int64_t size() const { return size_; }                             // n
   std::int64_t packed_size() const { return std::ssize(indices_); }       // nnz
   const std::vector<std::uint32_t>& indices() const { return indices_; }  // ascending
 
-  // packed[i] = dense[indices[i]] / divisor. Returns how many non-zero (or NaN) entries lie elsewhere.
+  // Sets packed[i] = dense[indices[i]] / divisor. Returns the number of non-zero (or NaN) entries elsewhere.
   std::int64_t gather(std::span<const float> dense, float divisor, std::span<float> packed) const;
 
-  // dense[indices[i]] = packed[i], and 0 elsewhere.
+  // Sets dense[indices[i]] = packed[i], and 0 elsewhere.
   void scatter(std::span<const float> packed, std::span<float> dense) const;
 
  private:

@@ -3,8 +3,8 @@
 namespace thinpipe::trainer {
 namespace {
 
-// buffer = gather(g)/N with a flag appended that says whether any entry elsewhere was non-zero; the sum over
-// workers is the mean, exact on the pattern.
+// buffer = gather(g)/N, plus a flag that is set if any entry elsewhere is non-zero. The sum over workers is
+// the mean, exact on the pattern.
 class FloatExchange : public PackedExchange {
  public:
   Estimate estimate() const override { return Estimate::exact; }
@@ -15,7 +15,7 @@ class FloatExchange : public PackedExchange {
     torch::Tensor buffer = torch::empty({layout.entries.packed_size() + 1});
     const std::span<float> values = floats(buffer);
     const auto workers =
-        static_cast<float>(network.world_size());  // divided by, for the bits of the dense mean
+        static_cast<float>(network.world_size());  // a divisor, to get the bits of the dense mean
     values.back() = layout.entries.gather(floats(bucket.gradient), workers, values) > 0 ? 1.0F : 0.0F;
     network.all_reduce(buffer, Reduction::sum);
     if (values.back() != 0.0F) return false;

@@ -12,7 +12,7 @@
 namespace thinpipe::trainer {
 namespace {
 
-// This worker's s_l of each layer l.
+// Returns this worker's s_l for each layer l.
 torch::Tensor scales_of(std::span<const float> values, const PackedLayout& layout, double clip) {
   const torch::Tensor scales = torch::empty({std::ssize(layout.layer_ends)});
   std::size_t begin = 0;
@@ -23,12 +23,12 @@ torch::Tensor scales_of(std::span<const float> values, const PackedLayout& layou
   return scales;
 }
 
-// Of the packed entries q, per layer l:
+// For the packed entries q of each layer l:
 //   s_l = max over workers of min(max|q|, clip·σ), σ the standard deviation of the worker's layer
 //   c_i in {-1, 0, 1};  out_i = s_l·(Σ_w c_i)/N
-// The maxima take an all-reduce of their own, L floats. N <= 127, as sums of codes are within int8; one more
-// code, the last, is the flag of an escape. Codes are drawn, and sums expanded, piece by piece while others
-// are under way.
+// The maxima take an all-reduce of their own, of L floats. N <= 127, because sums of codes must fit in int8.
+// One additional code, the last, is the flag of an escape. Codes are drawn and sums expanded piece by piece
+// while other pieces are in flight.
 class TernaryExchange : public PackedExchange {
  public:
   // clip: 0 for none.
@@ -81,26 +81,27 @@ class TernaryExchange : public PackedExchange {
   }
 
  protected:
-  // Some of the packed values in a row.
+  // A range of the packed values.
   struct Piece {
     const Bucket& bucket;
     int rank = 0;
     std::span<const std::size_t> layer_ends;
-    std::span<const float> scales;  // of the layers
+    std::span<const float> scales;  // per layer
     std::size_t begin = 0;          // among the packed values; a multiple of CodePieces::granule
     std::span<const float> values;
   };
 
-  // Before the pieces of so many values.
+  // Called before the pieces of `size` values.
   virtual void begin_encoding(std::size_t /*size*/) {}
 
   // Writes the code of every value.
   virtual void encode(const Piece& piece, std::span<std::int8_t> codes) = 0;
 
-  // What the codes did not say of the values; where an entry has escaped, hold_nothing_back() comes instead.
+  // Stores the rounding errors of the codes as the residual. After an escape, hold_nothing_back() is called
+  // instead.
   virtual void hold_back(const Bucket& /*bucket*/, const PackedLayout& /*layout*/) {}
 
-  // Calls layer(scale, begin, size) for each layer's part of the piece, whose first value is at 0.
+  // Calls layer(scale, begin, size) for each layer's part of the piece, with `begin` relative to the piece.
   static void for_each_layer(const Piece& piece, const auto& layer) {
     for_each_layer_part(piece.layer_ends, piece.begin, piece.begin + piece.values.size(),
                         [&](std::size_t l, std::size_t begin, std::size_t size) {
@@ -114,8 +115,8 @@ class TernaryExchange : public PackedExchange {
   double clip_;
 };
 
-// TernGrad's codes: c_i = sign(q_i)·Bernoulli(|q_i| / s_l), and sign(q_i) beyond s_l. Without clipping
-// unbiased for the masked mean; no residual, as in the paper.
+// TernGrad's codes: c_i = sign(q_i)·Bernoulli(|q_i| / s_l), and sign(q_i) beyond s_l. Unbiased for the masked
+// mean without clipping; no residual, as in the paper.
 class StochasticTernary : public TernaryExchange {
  public:
   StochasticTernary(double clip, std::uint64_t seed) : TernaryExchange(clip), draws_(seed) {}
@@ -139,12 +140,12 @@ class StochasticTernary : public TernaryExchange {
   std::vector<float> uniform_;  // for one piece
 };
 
-// An extension to the paper: what the codes leave unsaid is added to the next gradient.
+// An extension to the paper: the rounding error of the codes is added to the next gradient.
 //   q = g + e;  c_i = the nearest of {-1, 0, 1} to q_i / s_l;  e' = q - s_l·c
-// Rounds to nearest, because with feedback no draw need be unbiased, and a draw's error can be as large as s:
-// then |e| <= s <= max|g| + max|e| bounds nothing. Rounded, |e'| <= s/2, so |e| never exceeds the largest |g|
-// of any worker and step, and the sum of all results stays within that of the sum of all means. A full
-// exchange takes e along. State: e, float32 [n].
+// Rounds to nearest, because with feedback a draw need not be unbiased, and its error can be as large as s.
+// Then |e| <= s <= max|g| + max|e| would bound nothing. With rounding, |e'| <= s/2, so |e| never exceeds the
+// largest |g| of any worker and step. The sum of all results then stays within that bound of the sum of all
+// means. A full exchange also sends e. State: e, float32 [n].
 class FeedbackTernary : public TernaryExchange {
  public:
   explicit FeedbackTernary(const std::vector<ParameterInfo>& parameters)
@@ -185,7 +186,7 @@ class FeedbackTernary : public TernaryExchange {
 
  private:
   Residual residual_;
-  std::vector<float> left_;  // of the bucket in exchange, its packed values' remainders
+  std::vector<float> left_;  // per packed value of the current bucket: its remainder
 };
 
 }  // namespace
