@@ -11,14 +11,14 @@ namespace {
 
 constexpr std::size_t signs_per_word = 32;
 
-// Each bit of a word, so that vectors can test several at once.
+// One bit of a word each, so that a vector instruction can test several at once.
 constexpr std::array<std::uint32_t, signs_per_word> bits_of_word = [] {
   std::array<std::uint32_t, signs_per_word> bits{};
   for (std::size_t i = 0; i < bits.size(); ++i) bits[i] = 1U << i;
   return bits;
 }();
 
-// values: a span of a word's signs or, at the end, of fewer.
+// values: one word of signs or, at the end, fewer.
 void flip_signs(std::uint32_t word, const auto& values) {
   for (std::size_t i = 0; i < values.size(); ++i) {
     const std::uint32_t sign = (word & bits_of_word[i]) != 0 ? 0x80000000U : 0U;

@@ -8,7 +8,7 @@
 namespace thinpipe::trainer {
 namespace {
 
-// The grid's part of the matrix as [down, across, height, width]: a view.
+// Returns the grid's part of the matrix as a view [down, across, height, width].
 torch::Tensor blocks_of(const torch::Tensor& matrix, const BlockGrid& grid) {
   return matrix.narrow(0, grid.row, grid.down * grid.height)
       .narrow(1, grid.column, grid.across * grid.width)
@@ -17,7 +17,8 @@ torch::Tensor blocks_of(const torch::Tensor& matrix, const BlockGrid& grid) {
       .transpose(1, 2);
 }
 
-// Where the blocks of one direction begin, how many they are and how long: the whole ones, then what is left.
+// The blocks along one dimension: where they begin, their number and length. First the whole blocks, then the
+// rest.
 struct Stretch {
   std::int64_t begin;
   std::int64_t count;

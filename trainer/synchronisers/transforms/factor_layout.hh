@@ -1,6 +1,6 @@
-// Which matrices of a bucket travel as factors P·Qᵀ, and where in the bucket's two messages each has its
-// place: one parameter after another's, in the first P or, of what travels dense, all entries; in the second
-// Q.
+// Which matrices of a bucket are sent as factors P·Qᵀ, and where each is in the bucket's two messages. Both
+// have one parameter after another. The first has P or, for a dense parameter, all its entries; the second
+// has Q.
 #pragma once
 
 #include <algorithm>
@@ -9,7 +9,7 @@
 
 namespace thinpipe::trainer {
 
-// A parameter as a matrix; rank 0: it travels dense.
+// A parameter as a matrix; rank 0 if it is sent dense.
 struct MatrixForm {
   std::int64_t rows = 0;
   std::int64_t columns = 0;
@@ -24,14 +24,14 @@ struct FactoredPart {
   std::size_t parameter = 0;
   bool is_dense = false;
   torch::Tensor matrix;  // float32 [rows, columns], of the bucket
-  torch::Tensor first;   // float32 [rows, rank], or where it is dense [rows, columns]
+  torch::Tensor first;   // float32 [rows, rank], or [rows, columns] if dense
   torch::Tensor second;  // float32 [columns, rank]
 };
 
 class FactorLayout {
  public:
-  // A matrix becomes factors of `rank` columns, or as many as it has rows or columns if these are fewer,
-  // where that makes more than min_compression times fewer entries.
+  // Compresses a matrix to factors of min(rank, rows, columns) columns if they have more than min_compression
+  // times fewer entries than the matrix.
   FactorLayout(const std::vector<ParameterInfo>& parameters, std::int64_t rank, double min_compression) {
     for (const ParameterInfo& parameter : parameters) {
       const std::int64_t rows = std::max<std::int64_t>(1, parameter.rows);

@@ -11,7 +11,7 @@
 namespace thinpipe::trainer {
 namespace {
 
-// Of a column's length: if less is left of it beside the columns before it, it depends on them.
+// A column depends on the columns before it if less than this share of its length is orthogonal to them.
 constexpr double least_independent_share = 1e-12;
 
 double product_of(std::span<const double> a, std::span<const double> b) {
@@ -53,7 +53,7 @@ void orthonormalise(const torch::Tensor& matrix) {
       for (std::size_t i = 0; i < column.size(); ++i) column[i] -= share * columns[before][i];
     }
     const double left = std::sqrt(product_of(column, column));
-    // Of an infinite column the comparison would say that it depends.
+    // For an infinite column the comparison would report dependence.
     if (std::isfinite(left) && left <= least_independent_share * length) {
       std::ranges::fill(column, 0.0);
     } else {

@@ -1,4 +1,4 @@
-// Thin factors of matrices: what a method that sends M as P·Qᵀ needs beside matrix products.
+// Thin factors of matrices: the operations besides matrix products that sending M as P·Qᵀ requires.
 #pragma once
 
 #include <span>
@@ -8,17 +8,17 @@
 
 namespace thinpipe::trainer {
 
-// Standard normal numbers, by Box and Muller's transform of the stream's uniform ones.
+// Fills `out` with standard normal numbers: the Box-Muller transform of the stream's uniform numbers.
 void fill_normal(const RandomStream& stream, std::span<float> out);
 
-// Columns of `matrix`, float32 [rows, columns], that are zero become normal numbers of the stream; column c
-// has always the same ones.
+// Fills the zero columns of `matrix`, float32 [rows, columns], with normal numbers of the stream. Each column
+// index always gets the same numbers.
 void fill_zero_columns(const torch::Tensor& matrix, const RandomStream& stream);
 
-// The columns of `matrix`, float32 [rows, columns], become orthonormal and span what they did, by modified
-// Gram-Schmidt; a column that depends on those before it becomes zero. In float64, in which what rounding to
-// float32 has left of such a column is still at right angles to them. Infinities and NaN become NaN, and
-// spread.
+// Makes the columns of `matrix`, float32 [rows, columns], orthonormal with the same span, by modified
+// Gram-Schmidt. A column that depends on earlier ones becomes zero. Works in float64, where the float32
+// rounding residue of a dependent column is still orthogonal to the earlier columns. Infinities and NaN
+// become NaN and spread.
 void orthonormalise(const torch::Tensor& matrix);
 
 }  // namespace thinpipe::trainer

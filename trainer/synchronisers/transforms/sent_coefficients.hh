@@ -1,4 +1,5 @@
-// Some coefficients of each chunk of a vector, as they travel: all values, float32, and then all places, u16.
+// The wire format of selected coefficients of each chunk of a vector: all values, float32, then all indices,
+// u16.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +15,7 @@ struct SentCoefficients {
 
 inline constexpr std::int64_t bytes_per_sent_coefficient = sizeof(float) + sizeof(std::uint16_t);
 
-// bytes_per_sent_coefficient for each value, and back.
+// Convert to bytes_per_sent_coefficient bytes per value, and back.
 std::vector<std::uint8_t> to_bytes(const SentCoefficients& sent);
 SentCoefficients from_bytes(std::span<const std::uint8_t> message);
 

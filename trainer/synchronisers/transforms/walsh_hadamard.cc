@@ -7,7 +7,7 @@
 namespace thinpipe::trainer {
 namespace {
 
-// The distances below which a vector register holds both entries of a pair: these are done in one pass.
+// For distances below this, vector registers hold both entries of a pair. These are done in one pass.
 constexpr std::size_t in_registers = 8;
 
 void add_and_subtract(float* __restrict a, float* __restrict b, std::size_t count) {
@@ -18,7 +18,8 @@ void add_and_subtract(float* __restrict a, float* __restrict b, std::size_t coun
   }
 }
 
-// All distances below it, of so many entries: in registers, because the bounds of the loops are known.
+// Transforms in_registers consecutive values over all distances below in_registers. They stay in registers,
+// because the loop bounds are constants.
 void transform_near(float* values) {
   std::array<float, in_registers> v{};
   std::copy_n(values, in_registers, v.begin());

@@ -6,7 +6,7 @@
 
 namespace thinpipe::trainer {
 
-// In place, in n·log2(n) additions. n: a power of two.
+// Transforms in place, with n·log2(n) additions. n: a power of two.
 void walsh_hadamard(std::span<float> values);
 
 }  // namespace thinpipe::trainer
