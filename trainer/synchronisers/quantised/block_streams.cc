@@ -32,8 +32,8 @@ BlockMessageHead head_of(const torch::Tensor& message) {
   return head;
 }
 
-// Reads what came, or writes what goes. Messages are as long as their entries say or, where a mailbox
-// delivers them in a buffer for the longest, longer.
+// Reads a received message or writes one to send. A message is as long as its entries require, or longer if a
+// mailbox delivers it in a buffer of the maximum size.
 class BlockMessage {
  public:
   BlockMessage(torch::Tensor bytes, const BlockStreams& layout)
@@ -67,7 +67,7 @@ class BlockMessage {
     std::memcpy(at(block_head_bytes + i * block_entry_bytes), &entry, sizeof entry);
   }
 
-  // The block's entries begin and end on multiples of four bytes, as its tensor's memory does.
+  // The block's entries are aligned to four bytes, like its tensor's memory.
   std::span<float> block(std::uint32_t i) const {
     const std::int64_t begin =
         block_head_bytes + head_.entries * block_entry_bytes + 4 * layout_.block_size * i;
@@ -158,7 +158,7 @@ std::optional<torch::Tensor> BlockWorker::take_result(const torch::Tensor& bytes
     const BlockEntry entry = message.entry(i);
     const auto column = static_cast<std::size_t>(stream * layout_.width + entry.column);
     const std::int64_t begin = asked_.at(column) * layout_.block_size;
-    if (begin >= layout_.entries) throw CollectiveError("an omnireduce result for a column that had ended");
+    if (begin >= layout_.entries) throw CollectiveError("an omnireduce result for a column that has ended");
     const std::int64_t count = std::min(layout_.block_size, layout_.entries - begin);
     std::copy_n(message.block(i).begin(), count, values_.begin() + begin);
     asked_[column] = entry.next;
@@ -200,7 +200,7 @@ std::optional<torch::Tensor> BlockAggregator::take(int from, const torch::Tensor
 
 torch::Tensor BlockAggregator::finish_round() {
   std::vector<std::uint32_t> open;
-  std::vector<std::uint32_t> place(asked_.size(), 0);  // of an open column among them
+  std::vector<std::uint32_t> place(asked_.size(), 0);  // of an open column among the open ones
   for (std::uint32_t column = 0; column < asked_.size(); ++column) {
     if (asked_[column] == no_block) continue;
     place[column] = static_cast<std::uint32_t>(open.size());

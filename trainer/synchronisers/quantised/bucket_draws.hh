@@ -1,4 +1,5 @@
-// The random numbers that a method draws for a bucket in a step: each worker's own, or the same on all.
+// The random numbers that a method draws for a bucket in a step: one sequence per worker, or one for all
+// workers.
 #pragma once
 
 #include "trainer/bucket.hh"
@@ -13,20 +14,20 @@ class BucketDraws {
 
   void begin_step(std::uint64_t step) { step_ = static_cast<std::uint32_t>(step); }
 
-  // float32 [count], uniform on [0, 1), of this worker alone.
+  // Returns float32 [count], uniform on [0, 1), from this worker's own sequence.
   torch::Tensor uniform(const Bucket& bucket, int rank, std::int64_t count) const {
     torch::Tensor out = torch::empty({count});
     fill_uniform(stream(bucket, static_cast<std::uint32_t>(rank)), floats(out));
     return out;
   }
 
-  // Those from `first` on, a multiple of 4: as many as there is room for.
+  // Fills `out` with this sequence from number `first` on, a multiple of 4.
   void fill_uniform_from(const Bucket& bucket, int rank, std::size_t first, std::span<float> out) const {
     fill_uniform(stream(bucket, static_cast<std::uint32_t>(rank)), out,
                  static_cast<std::uint32_t>(first / 4));
   }
 
-  // Of all workers alike.
+  // Returns the stream that all workers share.
   RandomStream shared(const Bucket& bucket) const { return stream(bucket, shared_rank); }
 
  private:

@@ -1,5 +1,6 @@
-// How codes that can be summed as they are travel: gathered in as few bits as each takes, or as sums, for
-// which all_reduce_codes has a byte, or along a tree as few bits as hold them. Both give the same sums.
+// How codes that can be summed without decoding are exchanged: gathered with as few bits as each code takes,
+// or summed. all_reduce_codes sums in bytes or, along a tree, in as few bits as hold the sums. Both exchanges
+// give the same sums.
 #pragma once
 
 #include <limits>
@@ -10,14 +11,14 @@
 
 namespace thinpipe::trainer {
 
-// Workers whose codes, none larger than `largest`, have sums within an int8.
+// Returns the largest number of workers whose codes, at most `largest`, have sums that fit in an int8.
 constexpr int most_workers_of_code_sums(int largest) {
   return std::numeric_limits<std::int8_t>::max() / largest;
 }
 
-// Whether sums load the network less than gathering codes of so many bits. Around a ring each worker sends
-// 2 (N-1) / N bytes a code, or N-1 codes; along a tree the busiest direction of an edge has the sum of N-1
-// workers' codes, or all of them.
+// Returns whether sums load the network less than gathering codes of `gathered_bits` bits. Around a ring each
+// worker sends 2 (N-1) / N bytes per code, or N-1 codes. Along a tree the busiest direction of an edge
+// carries the sum of N-1 workers' codes, or all of these codes.
 constexpr bool code_sums_are_smaller(const NetworkShape& network, int gathered_bits, int largest) {
   if (network.workers < 2 || network.workers > most_workers_of_code_sums(largest)) return false;
   const int others = network.workers - 1;

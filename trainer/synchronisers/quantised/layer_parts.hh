@@ -1,4 +1,4 @@
-// The layers of a bucket that a piece of its entries holds parts of.
+// Splits a range of a bucket's entries by layer.
 #pragma once
 
 #include <algorithm>
@@ -7,7 +7,7 @@
 
 namespace thinpipe::trainer {
 
-// Calls part(l, begin, size) for what of each layer l lies in [begin, end). layer_ends: where each layer ends
+// Calls part(l, begin, size) for the part of each layer l in [begin, end). layer_ends: where each layer ends
 // among the entries, ascending.
 template <class Part>
 void for_each_layer_part(std::span<const std::size_t> layer_ends, std::size_t begin, std::size_t end,

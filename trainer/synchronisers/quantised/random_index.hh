@@ -1,4 +1,4 @@
-// A place drawn with a word of a philox stream, by integers alone: the same on every machine.
+// A random index from a word of a philox stream, by integer arithmetic: the same on every machine.
 #pragma once
 
 #include <cstddef>
@@ -6,7 +6,7 @@
 
 namespace thinpipe::trainer {
 
-// 0 to count - 1, each as likely as the others but for count parts in 2^32.
+// Returns 0 to count - 1, each with the same probability up to count parts in 2^32.
 inline std::size_t random_index(std::uint32_t word, std::size_t count) {
   return static_cast<std::size_t>((std::uint64_t{word} * count) >> 32U);
 }

@@ -12,7 +12,7 @@ constexpr std::size_t signs_per_byte = 8;
 
 using ByteOfSigns = std::array<std::int8_t, signs_per_byte>;
 
-// The signs that each byte stands for.
+// The signs encoded in each byte.
 constexpr std::array<ByteOfSigns, 256> signs_of_byte = [] {
   std::array<ByteOfSigns, 256> all{};
   for (std::size_t byte = 0; byte < all.size(); ++byte) {
@@ -21,7 +21,7 @@ constexpr std::array<ByteOfSigns, 256> signs_of_byte = [] {
   return all;
 }();
 
-// values: a span of a byte's signs or, at the end, of fewer.
+// values: one byte of signs or, at the end, fewer.
 std::uint8_t byte_of_signs(const auto& values) {
   std::uint32_t byte = 0;
   for (std::size_t b = 0; b < values.size(); ++b) {

@@ -1,7 +1,7 @@
-// Compressors that send of each entry its sign, and of each group of entries the numbers that its signs stand
-// for: x̂_i = one of the two levels of i's group; out = (1/N)·Σ_w x̂_w.
+// Compressors that send the sign of each entry and, for each group of entries, the numbers that its signs
+// decode to: x̂_i = one of the two levels of i's group; out = (1/N)·Σ_w x̂_w.
 //
-//   float32 numbers of each group, then a bit for each entry that pruning kept; of the others nothing travels
+//   float32 numbers of each group, then a bit for each entry that pruning kept; pruned entries are not sent
 #pragma once
 
 #include "trainer/synchronisers/compressor.hh"
@@ -10,10 +10,10 @@
 
 namespace thinpipe::trainer {
 
-// The entries that share their levels: a parameter's, or those of one of its rows as a matrix.
+// The entries that share levels: a parameter's, or those of one of its rows as a matrix.
 enum class SignGroup { tensor, row };
 
-// How many numbers give a group's levels: one where the negative level is always minus the positive one.
+// How many numbers define a group's levels: one if the negative level is always minus the positive one.
 enum class LevelNumbers : std::size_t { one = 1, two = 2 };
 
 class SignCompressor : public Compressor {
@@ -33,8 +33,8 @@ class SignCompressor : public Compressor {
   ExpectedTraffic traffic(const Bucket& bucket, int world_size) const final;
 
  protected:
-  // Of a group's values; there may be none. Where one of them is not finite, neither is the level of its
-  // sign, a NaN's being the negative one.
+  // Returns the levels of a group's values, which may be empty. If a value is not finite, the level of its
+  // sign is not finite either; a NaN has the negative level.
   virtual SignLevels levels_of(std::span<const float> values) const = 0;
 
  private:

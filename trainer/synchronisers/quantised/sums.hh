@@ -1,4 +1,4 @@
-// Sums over many float32 values, added up in float64.
+// Sums of many float32 values in float64.
 #pragma once
 
 #include <array>
@@ -7,8 +7,8 @@
 
 namespace thinpipe::trainer {
 
-// Of term(value), a double or what becomes one. In lanes, so that the additions do not wait for each other;
-// always in the same order.
+// Returns the sum of term(value), which converts to double. Adds in several lanes, so that additions do not
+// wait for each other, and always in the same order.
 double sum_of(std::span<const float> values, const auto& term) {
   std::array<double, 8> lanes{};
   for (; values.size() >= lanes.size(); values = values.subspan(lanes.size())) {

@@ -9,8 +9,8 @@
 
 namespace thinpipe::trainer {
 
-// By bits, which order like magnitudes and lie above infinity's for NaN: a maximum of integers is
-// associative, so the compiler may use vectors.
+// Compares bits, which order like magnitudes, with NaN above infinity. A maximum of integers is associative,
+// so the compiler may vectorise it.
 float ternary_scale(std::span<const float> values) {
   std::int32_t largest = 0;
   for (const float value : values) {
@@ -44,7 +44,7 @@ void draw_ternary(std::span<const float> values, float scale, std::span<const fl
 }
 
 void round_ternary(std::span<const float> values, float scale, std::span<std::int8_t> codes) {
-  // At least the smallest of all numbers, so that zero is below it.
+  // At least the smallest positive number, so that zero is below it.
   const float nearest_far = std::max(0.5F * scale, std::numeric_limits<float>::denorm_min());
   for (std::size_t i = 0; i < values.size(); ++i) {
     const bool far = std::abs(values[i]) >= nearest_far;

@@ -15,7 +15,7 @@ namespace {
 
 static_assert(std::endian::native == std::endian::little, "the wire format is little-endian");
 
-// codes.size() is a whole number of bytes' codes.
+// codes.size(): a whole number of bytes' codes.
 template <unsigned bits>
 void pack_thc_codes(std::span<const std::uint8_t> codes, std::span<std::uint8_t> packed) {
   constexpr std::size_t per_byte = 8 / bits;
@@ -27,7 +27,7 @@ void pack_thc_codes(std::span<const std::uint8_t> codes, std::span<std::uint8_t>
   }
 }
 
-// sums += T[code].
+// Adds T[code] to each sum.
 template <unsigned bits>
 void add_thc_levels(std::span<const std::uint8_t> packed, std::span<const std::uint8_t> levels,
                     std::span<std::uint16_t> sums) {
@@ -78,7 +78,7 @@ class ShardedThc : public ThcExchange {
     return world_size * table_.granularity() <= std::numeric_limits<std::uint8_t>::max();
   }
 
-  // Of a worker's codes for one owner: the same for all owners.
+  // Returns the bytes of a worker's codes for one owner, the same for all owners.
   std::int64_t shard_bytes(std::int64_t codes, int world_size) const {
     const std::int64_t codes_of_all = world_size * codes_per_byte();
     return (codes + codes_of_all - 1) / codes_of_all;
@@ -151,7 +151,7 @@ class AllReduceThc : public ThcExchange {
   int most_workers() const override { return most_workers_of_code_sums(largest_level()); }
 
  private:
-  // Levels are centred, so that sums stay small.
+  // Levels are centred to keep sums small.
   int level_offset() const { return table_.granularity() / 2; }
   int largest_level() const { return table_.granularity() - level_offset(); }
 

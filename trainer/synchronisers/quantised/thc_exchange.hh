@@ -1,4 +1,5 @@
-// How THC's codes become sums over workers: Y_i = Σ_w T[z_w,i], integers, so that any way gives the same.
+// Exchanges that sum THC's codes over workers: Y_i = Σ_w T[z_w,i]. Sums are integers, so every exchange gives
+// the same.
 #pragma once
 
 #include <memory>
@@ -21,23 +22,23 @@ class ThcExchange {
   ThcExchange(ThcExchange&&) = delete;
   ThcExchange& operator=(ThcExchange&&) = delete;
 
-  // Y, one for each code, of at most most_workers().
+  // Returns Y, one sum per code, for at most most_workers() workers.
   virtual std::vector<std::uint16_t> sum(std::span<const std::uint8_t> codes, Collective& network) const = 0;
 
-  // Of so many codes.
+  // Returns the traffic for `codes` codes.
   virtual ExpectedTraffic traffic(std::int64_t codes, int world_size) const = 0;
 
   virtual bool sums_of_messages_are_messages() const = 0;
 
-  // For its integers.
+  // Returns the largest number of workers that the integers allow.
   virtual int most_workers() const = 0;
 };
 
-// Codes of 2, 4 or 8 bits to the worker that owns their shard, which adds their levels up, and the sums back
-// in 8 bits where they fit and in 16 else.
+// Sends codes of 2, 4 or 8 bits to the worker that owns their shard, which sums their levels. Returns the
+// sums in 8 bits if they fit, otherwise in 16.
 std::unique_ptr<ThcExchange> make_sharded_thc_exchange(const ThcTable& table);
 
-// An all-reduce of levels less half the grid, as int8.
+// All-reduces levels less half the grid, as int8.
 std::unique_ptr<ThcExchange> make_all_reduce_thc_exchange(const ThcTable& table);
 
 }  // namespace thinpipe::trainer

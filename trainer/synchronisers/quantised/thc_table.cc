@@ -16,7 +16,7 @@ double normal_below(double y) {
   return std::erfc(-y / std::numbers::sqrt2) / 2;
 }
 
-// The t beyond which, on either side, a normal variable lies with probability `clip`, by bisection.
+// Returns the t that a normal variable exceeds in magnitude with probability `clip`, by bisection.
 double normal_bound(double clip) {
   double low = 0;
   double high = 40;  // beyond it erfc is 0
@@ -27,15 +27,14 @@ double normal_bound(double clip) {
   return low;
 }
 
-// The squared error of drawing between a and b without bias, over the normal variables between them:
+// Returns the squared error of drawing between a and b without bias, over the normal variables between them:
 //   ∫ (y - a)(b - y)·φ(y) dy from a to b
 double drawing_error(double a, double b) {
   return b * normal_density(a) - a * normal_density(b) - (1 + a * b) * (normal_below(b) - normal_below(a));
 }
 
-// By dynamic programming over the levels below the middle, the others being their mirror images: the least
-// error of i levels of which the last is at a place is that of i - 1 levels up to an earlier place and of the
-// step from there.
+// Dynamic programming over the levels below the middle; the others mirror them. The minimum error of i levels
+// up to a point is that of i - 1 levels up to an earlier point, plus that of the step between the points.
 std::vector<std::uint8_t> best_levels(int bits, int granularity, double bound) {
   const auto half = std::size_t{1} << (bits - 1);
   const auto places = static_cast<std::size_t>(granularity + 1) / 2;  // below the middle

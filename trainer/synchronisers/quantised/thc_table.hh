@@ -1,5 +1,5 @@
-// THC's table of levels: of a grid of equal steps, the 2^bits places that values of a normal distribution are
-// rounded to, chosen so that rounding errs least. Sums of places are places of a longer grid, whatever the
+// THC's table of levels: the 2^bits points, on a grid of equal steps, that normally distributed values are
+// rounded to, chosen to minimise the rounding error. Sums of points are points of a longer grid, for any
 // table.
 #pragma once
 
@@ -11,37 +11,36 @@ namespace thinpipe::trainer {
 
 class ThcTable {
  public:
-  // A grid of places 0 to `granularity`, from -bound() to bound() standard deviations. granularity: at least
-  // 2^bits - 1, where every place is a level; at most 255.
+  // Creates a grid of points 0 to `granularity`, from -bound() to bound() standard deviations. granularity:
+  // at least 2^bits - 1, which makes every point a level; at most 255.
   ThcTable(int bits, int granularity, double clip);
 
   int bits() const { return bits_; }
   int granularity() const { return granularity_; }
 
-  // A normal variable lies beyond it, on either side, with probability `clip`.
+  // Returns the bound that a normal variable exceeds in magnitude with probability `clip`.
   double bound() const { return bound_; }
 
-  // T: ascending, T[0] = 0, T[last] = granularity, T[i] + T[last - i] = granularity.
+  // Returns T: ascending, T[0] = 0, T[last] = granularity, T[i] + T[last - i] = granularity.
   const std::vector<std::uint8_t>& levels() const { return levels_; }
 
-  // The code of one of the two levels around a place, which need not be whole; the upper one with the
-  // probability that makes their mean the place, where `uniform` is uniform on [0, 1). 0 <= place <=
-  // granularity.
+  // Returns the code of one of the two levels around `place`, 0 <= place <= granularity, which need not be a
+  // grid point. If `uniform` is uniform on [0, 1), the expected level is the place.
   std::uint8_t draw(float place, float uniform) const {
     const Cell& cell = cells_[static_cast<std::size_t>(place)];
     return static_cast<std::uint8_t>(cell.code + (uniform * cell.width < place - cell.level ? 1 : 0));
   }
 
-  // codes[i]: drawn for values[i], clipped, on a grid of that step around 0. All of it is 0 where the step is
-  // 0 or not finite.
+  // Draws codes[i] for values[i], clipped, on a grid with the given step, centred at 0. All codes are 0 if
+  // the step is 0 or not finite.
   void encode(std::span<const float> values, float step, std::span<const float> uniform,
               std::span<std::uint8_t> codes) const;
 
-  // The inverse, of the mean over workers: sums[i] is the sum of their levels.
+  // Decodes the mean over workers: sums[i] is the sum of their levels.
   void decode(std::span<const std::uint16_t> sums, int workers, float step, std::span<float> values) const;
 
  private:
-  // Between two places: the level below it, and how far the next one is from that.
+  // The level at or below a grid point, and the distance to the next level.
   struct Cell {
     float level;
     float width;
@@ -52,7 +51,7 @@ class ThcTable {
   int granularity_;
   double bound_;
   std::vector<std::uint8_t> levels_;
-  std::vector<Cell> cells_;  // by place; the last is for the last place alone
+  std::vector<Cell> cells_;  // by grid point; the last is for the last point alone
 };
 
 }  // namespace thinpipe::trainer

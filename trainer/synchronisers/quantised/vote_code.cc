@@ -53,7 +53,7 @@ void append_votes(std::span<const float> values, std::vector<std::uint8_t>& out)
 
 bool add_votes(std::span<const std::uint8_t>& message, std::span<std::int8_t> votes) {
   if (message.empty() || message.front() > static_cast<std::uint8_t>(VoteForm::not_finite)) {
-    throw CollectiveError("a message of votes has a tensor of no known form");
+    throw CollectiveError("a message of votes has a tensor of unknown form");
   }
   const auto form = static_cast<VoteForm>(message.front());
   const std::size_t size = bytes_that_follow(form, std::ssize(votes));
@@ -72,7 +72,7 @@ bool add_votes(std::span<const std::uint8_t>& message, std::span<std::int8_t> vo
   return true;
 }
 
-// The largest magnitude by its bits, as ternary_scale() has it: without branches, for vectors.
+// Finds the largest magnitude by its bits, like ternary_scale(): branch-free, for vector instructions.
 bool signs_of(std::span<const float> values, std::span<std::int8_t> signs) {
   std::int32_t largest = 0;
   for (std::size_t i = 0; i < values.size(); ++i) {

@@ -1,11 +1,11 @@
-// How the signs of one tensor's values travel to be counted. Most gradients have no zero, and then one bit
-// each is enough; but where there are zeros, as of a dead unit or of a row of an embedding that no example
-// used, they must not vote, or weights drift that nothing pulls at.
+// How the signs of one tensor's values are sent to be counted. Most gradients have no zeros, and one bit per
+// value suffices. Zeros, as in a dead unit or in an unused row of an embedding, must not vote, or weights
+// without a gradient would drift.
 //
 //   u8 0   all are zero: nothing follows
-//   u8 1   none is zero: a bit each, as sign_code.hh
-//   u8 2   some are zero: two bits each, as packed_codes.hh
-//   u8 3   some are not finite: nothing follows, as the step will be skipped
+//   u8 1   none is zero: one bit each, as in sign_code.hh
+//   u8 2   some are zero: two bits each, as in packed_codes.hh
+//   u8 3   some are not finite: nothing follows, because the step will be skipped
 #pragma once
 
 #include <cstdint>
@@ -14,17 +14,18 @@
 
 namespace thinpipe::trainer {
 
-// Of so many values: where none is zero, and at most.
+// The bytes of the votes on `values` values: if none is zero, and at most.
 std::int64_t usual_vote_bytes(std::int64_t values);
 std::int64_t largest_vote_bytes(std::int64_t values);
 
 void append_votes(std::span<const float> values, std::vector<std::uint8_t>& out);
 
-// votes[i] += -1, 0 or 1; what was read is taken off the beginning of `message`. False: the values were not
-// all finite. Throws CollectiveError where the message is not one that append_votes() makes.
+// Adds -1, 0 or 1 to votes[i] and removes the bytes it read from the front of `message`. Returns false if the
+// values were not all finite. Throws CollectiveError if append_votes() cannot have written the message.
 bool add_votes(std::span<const std::uint8_t>& message, std::span<std::int8_t> votes);
 
-// The sign of each, 0 of a zero. Returns whether all are finite; what is not has some sign.
+// Writes the sign of each value, 0 for a zero. Returns whether all values are finite; the signs of others are
+// unspecified.
 bool signs_of(std::span<const float> values, std::span<std::int8_t> signs);
 
 }  // namespace thinpipe::trainer
