@@ -1,4 +1,4 @@
-// Bits written and read one after another, the lowest bit of each byte first.
+// A stream of bits, with the lowest bit of each byte first.
 #pragma once
 
 #include <algorithm>
@@ -16,7 +16,7 @@ class BitWriter {
  public:
   explicit BitWriter(std::vector<std::uint8_t>& out) : out_(out) {}
 
-  // The lowest `bits` of value, whose others are zero; at most 32.
+  // Appends the lowest `bits` bits of value, at most 32; the others must be zero.
   void append(std::uint32_t value, int bits) {
     pending_ |= std::uint64_t{value} << filled_;
     filled_ += bits;
@@ -29,13 +29,13 @@ class BitWriter {
     filled_ -= 32;
   }
 
-  // So many ones and a zero.
+  // Appends `ones` ones and a zero.
   void append_unary(std::uint32_t ones) {
     for (; ones >= 32; ones -= 32) append(~std::uint32_t{0}, 32);
     append((std::uint32_t{1} << ones) - 1, static_cast<int>(ones) + 1);
   }
 
-  // What has not been written yet, to a whole byte; the rest of it is zero.
+  // Writes the remaining bits, padded with zeros to a whole byte.
   void finish() {
     for (; filled_ > 0; filled_ -= 8) {
       out_.push_back(static_cast<std::uint8_t>(pending_));
@@ -50,7 +50,7 @@ class BitWriter {
   int filled_ = 0;  // below 32 between calls
 };
 
-// Throws CollectiveError where the bits end too early.
+// Throws CollectiveError if the bits end too early.
 class BitReader {
  public:
   explicit BitReader(std::span<const std::uint8_t> in) : in_(in) {}
@@ -76,7 +76,7 @@ class BitReader {
     }
   }
 
-  // Whole bytes touched so far.
+  // Returns the number of bytes touched so far.
   std::size_t bytes_read() const { return next_ - static_cast<std::size_t>(filled_ / 8); }
 
  private:

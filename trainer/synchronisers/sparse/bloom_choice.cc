@@ -14,7 +14,7 @@ std::vector<std::uint32_t> words_of(const RandomStream& stream, std::size_t coun
   return words;
 }
 
-// For each bit of a filter the positives, by their position in their list, that have a hash on it.
+// For each bit of a filter: the positives with a hash on it, as positions in their list.
 class ConflictSets {
  public:
   ConflictSets(const BloomFilter& filter, std::span<const std::uint32_t> positives)
@@ -37,7 +37,7 @@ class ConflictSets {
     for_each_member([&](std::size_t bit, std::uint32_t member) { members_[ends[bit]++] = member; });
   }
 
-  // Those that are not empty, the smallest first.
+  // Returns the non-empty sets, the smallest first.
   std::vector<std::span<std::uint32_t>> by_size() {
     std::vector<std::span<std::uint32_t>> sets;
     for (std::size_t bit = 0; bit + 1 < begins_.size(); ++bit) {
@@ -49,13 +49,13 @@ class ConflictSets {
   }
 
  private:
-  std::vector<std::size_t> begins_;  // of bit b's members, from begins_[b] to begins_[b + 1]
+  std::vector<std::size_t> begins_;  // the members of bit b are from begins_[b] to begins_[b + 1]
   std::vector<std::uint32_t> members_;
 };
 
 }  // namespace
 
-// Knuth's algorithm S: each is taken with the odds of those still wanted to those still left.
+// Knuth's algorithm S: takes each with probability (number still wanted) / (number still left).
 std::vector<std::uint32_t> choose_at_random(std::span<const std::uint32_t> positives, std::size_t count,
                                             const RandomStream& stream) {
   const std::vector<std::uint32_t> words = words_of(stream, positives.size());

@@ -51,8 +51,8 @@ void BloomFilter::insert(std::uint32_t key) {
 std::vector<std::uint32_t> BloomFilter::positives(std::uint32_t n) const {
   std::vector<std::uint32_t> out;
   if (bits_ == 0) return out;
-  // Of some keys at a time, one hash after the other: each leaves about half of those that are left, and
-  // nobody can predict which, so that it is done without a branch.
+  // Filters a batch of keys by one hash after another. Each hash removes about half of the rest,
+  // unpredictably, so the loop is branch-free.
   std::array<std::uint32_t, 4096> keys{};
   for (std::uint32_t begin = 0; begin < n;) {
     std::size_t left = std::min<std::size_t>(keys.size(), n - begin);

@@ -1,5 +1,5 @@
-// A set of numbers as a field of bits that never denies a member and takes a few others for members too.
-// Bloom, Space/Time Trade-offs in Hash Coding with Allowable Errors (CACM 1970).
+// A set of numbers as a bit field with false positives but no false negatives. Bloom, Space/Time Trade-offs
+// in Hash Coding with Allowable Errors (CACM 1970).
 #pragma once
 
 #include <cstddef>
@@ -9,10 +9,10 @@
 
 namespace thinpipe::trainer {
 
-// MurmurHash3 (x86, 32 bits) of a key's four bytes, lowest first.
+// Returns MurmurHash3 (x86, 32 bits) of a key's four bytes, lowest first.
 std::uint32_t murmur3(std::uint32_t key, std::uint32_t seed);
 
-// For r members and a fraction ε of the others that may be taken for members:
+// For r members and a false-positive rate ε:
 //   m = ⌈r·log2(1/ε)/ln 2⌉ bits; κ = ⌈log2(1/ε)⌉ hashes, of the seeds 0 to κ-1
 class BloomFilter {
  public:
@@ -20,18 +20,18 @@ class BloomFilter {
 
   static std::int64_t bytes_for(std::int64_t members, double false_positive_rate);
 
-  // What travels: the lowest bit of each byte first. The rest of the last byte is zero.
+  // The bytes to send: the lowest bit of each byte first, the rest of the last byte zero.
   std::span<std::uint8_t> bytes() { return bytes_; }
 
   std::int64_t bits() const { return bits_; }
   int hashes() const { return hashes_; }
 
-  // Which bit the key's hash of that seed falls on.
+  // Returns the bit that the key's hash with seed `hash` selects.
   std::size_t bit_of(std::uint32_t key, int hash) const;
 
   void insert(std::uint32_t key);
 
-  // Of 0 to n - 1 those that it may hold: all members and some others. Ascending.
+  // Returns the positives among 0 to n - 1: all members and the false positives. Ascending.
   std::vector<std::uint32_t> positives(std::uint32_t n) const;
 
  private:

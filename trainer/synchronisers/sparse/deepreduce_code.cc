@@ -20,7 +20,7 @@ constexpr std::int64_t largest_plain_bucket = 1000;
 constexpr std::uint8_t values_are_finite = 1;
 constexpr std::uint8_t values_are_not_finite = 0;
 
-// Of a place in a list of so many.
+// Returns the bits of a position in a list of `count`.
 int order_bits(std::size_t count) {
   return count > 1 ? static_cast<int>(std::bit_width(count - 1)) : 0;
 }
@@ -29,7 +29,7 @@ void sort_by_value(std::vector<std::uint32_t>& places, std::span<const float> de
   std::ranges::stable_sort(places, std::greater(), [dense](std::uint32_t place) { return dense[place]; });
 }
 
-// Returns the places sorted by value, after writing where in the list each was.
+// Writes the list positions of the places in order of value. Returns the places in that order.
 std::vector<std::uint32_t> append_order(std::span<const std::uint32_t> places, std::span<const float> dense,
                                         std::vector<std::uint8_t>& out) {
   std::vector<std::uint32_t> order(places.size());
@@ -46,7 +46,7 @@ std::vector<std::uint32_t> append_order(std::span<const std::uint32_t> places, s
   return sorted;
 }
 
-// The inverse; `in` is left with the bytes after it.
+// Inverts append_order() and removes the bytes it read from the front of `in`.
 std::vector<std::uint32_t> read_order(std::span<const std::uint8_t>& in,
                                       std::span<const std::uint32_t> places) {
   BitReader bits(in);
@@ -56,7 +56,8 @@ std::vector<std::uint32_t> read_order(std::span<const std::uint8_t>& in,
   for (std::size_t i = 0; i < places.size(); ++i) {
     const std::uint32_t at = bits.read(order_bits(places.size()));
     if (at >= places.size() || is_taken[at]) {
-      throw CollectiveError(fmt::format("the order of {} values in a sparse message is none", places.size()));
+      throw CollectiveError(
+          fmt::format("the order of {} values in a sparse message is not a permutation", places.size()));
     }
     is_taken[at] = true;
     sorted.push_back(places[at]);
@@ -105,7 +106,7 @@ class DeepReduceCode : public SparseCode {
     if (expected.n <= largest_plain_bucket) return plain_->add(message, expected, sender, factor, dense);
     const std::uint32_t count = read_sparse_header(expected, message);
     if (message.empty() || message.front() > values_are_finite) {
-      throw CollectiveError("a sparse message does not say whether its values are finite");
+      throw CollectiveError("a sparse message does not indicate whether its values are finite");
     }
     if (message.front() == values_are_not_finite) {
       dense.front() = std::numeric_limits<float>::quiet_NaN();
@@ -130,7 +131,7 @@ class DeepReduceCode : public SparseCode {
     return sparse_header_bytes + 1 + places_->bytes(count) + order + values_->bytes(values);
   }
 
-  // False, with some of it written, where a value is not finite.
+  // Returns false, after writing a part, if a value is not finite.
   bool append_entries(const SparseHeader& header, std::uint32_t sender,
                       std::span<const std::uint32_t> indices, std::span<const float> dense,
                       std::vector<std::uint8_t>& out) const {
@@ -145,7 +146,7 @@ class DeepReduceCode : public SparseCode {
     values.reserve(places.size());
     for (const std::uint32_t place : places) values.push_back(dense[place]);
     RandomStream stream = stream_of_places(header, sender);
-    stream.seed = ~stream.seed;  // other draws than those of places
+    stream.seed = ~stream.seed;  // different draws from those of the index code
     values_->append(values, stream, out);
     return true;
   }

@@ -1,11 +1,12 @@
-// DeepReduce's messages: places and values coded apart, each in its own way.
+// DeepReduce's messages, in which indices and values have separate codes.
 //
-//   header as in sparse_code.hh   u8: 1 where all values are finite   places   their order   values
+//   header as in sparse_code.hh   u8: 1 if all values are finite   indices   their order   values
 //
-// The order is that of a curve's values among ascending places, ⌈log2 r⌉ bits each; places that keep the
-// order in which they are written are written in the curve's, and other values need none. Where a value is
-// not finite none is sent, and the whole stands for NaN. A bucket of at most 1000 entries is sent plainly,
-// its indices 4 bytes each, as in the reference code.
+// The order gives the position of each value of the sorted curve among the ascending indices, in ⌈log2 r⌉
+// bits each. It is absent if the values are not sorted, or if the index code keeps the order in which indices
+// are written: they are then written in the curve's order. If a value is not finite, none is sent and the
+// whole message decodes to NaN. A bucket of at most 1000 entries is sent uncompressed, with 4 bytes per
+// index, as in the reference code.
 #pragma once
 
 #include "trainer/synchronisers/sparse/sparse_code.hh"
@@ -13,7 +14,7 @@
 namespace thinpipe::trainer {
 
 struct DeepReduceFormat {
-  std::string places = "plain";        // place_code.hh
+  std::string places = "plain";        // index code (place_code.hh)
   std::string values = "f32";          // value_code.hh
   double false_positive_rate = 0.001;  // of a Bloom filter
   std::uint64_t seed = 0;

@@ -6,8 +6,8 @@
 
 namespace thinpipe::trainer {
 
-// The hash of index i is word i of a stream that all workers share. Steps count from 1: no other draw is of
-// step 0.
+// The hash of index i is word i of a stream that all workers share. Step 0 avoids other draws, because steps
+// count from 1.
 HashedOwners::HashedOwners(std::int64_t n, int world_size, std::uint64_t seed)
     : entries_(static_cast<std::size_t>(n)), begins_(static_cast<std::size_t>(world_size) + 1) {
   std::vector<std::uint32_t> owners(entries_.size());

@@ -16,7 +16,7 @@
 namespace thinpipe::trainer {
 namespace {
 
-// The first `bytes` of `in`.
+// Returns the first `bytes` bytes of `in`.
 std::span<const std::uint8_t> take(std::span<const std::uint8_t> in, std::size_t bytes) {
   if (in.size() < bytes) {
     throw CollectiveError(
@@ -79,7 +79,7 @@ class BlockIndices : public IndexCode {
     std::vector<std::uint32_t> counts(static_cast<std::size_t>(blocks(n)));
     if (!counts.empty()) std::memcpy(counts.data(), own.data(), 4 * counts.size());
     if (std::accumulate(counts.begin(), counts.end(), std::uint64_t{0}) != count) {
-      throw CollectiveError("blocks of a sparse message do not add up");
+      throw CollectiveError("the block counts of a sparse message do not add up to its count");
     }
     auto rest = own.subspan(4 * counts.size());
     indices.clear();
@@ -136,7 +136,7 @@ class GolombIndices : public IndexCode {
  public:
   bool has_fixed_size() const override { return false; }
 
-  // The ones of all gaps together: no more than n / 2^b.
+  // The ones of all gaps together are at most n / 2^b.
   std::int64_t bytes(std::int64_t n, std::int64_t count) const override {
     if (count == 0) return 1;
     const int b = parameter(n, count);

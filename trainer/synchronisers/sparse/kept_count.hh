@@ -1,4 +1,4 @@
-// How many of n entries a sparsifier keeps.
+// The number of entries that a sparsifier keeps.
 #pragma once
 
 #include <algorithm>
@@ -7,7 +7,7 @@
 
 namespace thinpipe::trainer {
 
-// k = max(1, floor(ratio·n)), and 0 of nothing.
+// Returns k = max(1, floor(ratio·n)); 0 if n is 0.
 inline std::int64_t kept_count(double ratio, std::int64_t n) {
   const auto kept = static_cast<std::int64_t>(std::floor(ratio * static_cast<double>(n)));
   return std::min(std::max<std::int64_t>(1, kept), n);

@@ -30,17 +30,17 @@ std::span<Value> block_at(std::span<Value> vector, std::uint32_t place, std::int
   return vector.subspan(begin, std::min(static_cast<std::size_t>(block_size), vector.size() - begin));
 }
 
-// By bits, all but the sign: an OR of integers is associative, so the compiler may use vectors.
+// Compares bits, without the sign: an OR of integers is associative, so the compiler may vectorise it.
 bool is_zero_block(std::span<const float> block) {
   std::uint32_t bits = 0;
   for (const float value : block) bits |= std::bit_cast<std::uint32_t>(value) << 1U;
   return bits == 0;
 }
 
-// Ascending. Without a branch on whether a block is zero, which nobody can predict.
+// Returns the indices of the non-zero blocks, ascending. Branch-free, because zero blocks are unpredictable.
 std::vector<std::uint32_t> nonzero_places(std::span<const float> vector, std::int64_t block_size) {
   const auto blocks = static_cast<std::uint32_t>(block_count(std::ssize(vector), block_size));
-  std::vector<std::uint32_t> places(std::size_t{blocks} + 1);  // each is written down, after the last taken
+  std::vector<std::uint32_t> places(std::size_t{blocks} + 1);  // each is written after the last one kept
   std::uint32_t* next = places.data();
   for (std::uint32_t place = 0; place < blocks; ++place) {
     *next = place;
@@ -50,7 +50,7 @@ std::vector<std::uint32_t> nonzero_places(std::span<const float> vector, std::in
   return places;
 }
 
-// How many are in the blocks at these places. Only the last block can be shorter, and it comes last.
+// Returns the number of values in the given blocks. Only the last block can be shorter, and it comes last.
 std::int64_t values_at(std::span<const std::uint32_t> places, std::span<const float> vector,
                        std::int64_t block_size) {
   if (places.empty()) return 0;

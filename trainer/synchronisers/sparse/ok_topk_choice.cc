@@ -10,7 +10,7 @@
 namespace thinpipe::trainer {
 namespace {
 
-// By how much a threshold changes where counts drift.
+// The factors by which thresholds follow drifting counts.
 constexpr float own_adjustment = 1.012F;
 constexpr float sum_adjustment = 1.008F;
 
@@ -49,7 +49,7 @@ void OkTopkChoice::divide_anew(std::span<const std::uint32_t> own, std::int64_t 
 
 std::vector<SparseEntry> OkTopkChoice::choose_of_region(std::span<const float> sums, std::int64_t k,
                                                         bool estimates, int rank) const {
-  // The k largest of all regions are among the k largest of each.
+  // The overall k largest are among the k largest of each region.
   std::vector<std::uint32_t> chosen =
       estimates ? choose_largest(sums, k).indices : indices_above(sums, sum_threshold);
   if (std::ssize(chosen) > largest_count(k)) chosen = choose_largest(sums, largest_count(k)).indices;

@@ -14,11 +14,11 @@
 namespace thinpipe::trainer {
 namespace {
 
-// The first `bytes` of `in`, which is left with the rest.
+// Removes the first `bytes` bytes from `in` and returns them.
 std::span<const std::uint8_t> take_places(std::span<const std::uint8_t>& in, std::size_t bytes) {
   if (in.size() < bytes) {
     throw CollectiveError(
-        fmt::format("places of a sparse message take {} bytes, but it has {}", bytes, in.size()));
+        fmt::format("indices of a sparse message take {} bytes, but it has {}", bytes, in.size()));
   }
   const auto taken = in.first(bytes);
   in = in.subspan(bytes);
@@ -47,7 +47,7 @@ class ListedPlaces : public PlaceCode {
     std::vector<bool> is_taken(n);
     for (const std::uint32_t place : places) {
       if (place >= n || is_taken[place]) {
-        throw CollectiveError(fmt::format("places of a sparse message must be different and below {}", n));
+        throw CollectiveError(fmt::format("indices of a sparse message must be different and below {}", n));
       }
       is_taken[place] = true;
     }
@@ -79,8 +79,8 @@ class BloomPlaces : public PlaceCode {
     std::ranges::copy(own, filter.bytes().begin());
     std::vector<std::uint32_t> positives = filter.positives(n);
     if (positives.size() < count) {
-      throw CollectiveError(
-          fmt::format("the Bloom filter of a sparse message holds {} places of {}", positives.size(), count));
+      throw CollectiveError(fmt::format(
+          "the Bloom filter of a sparse message has {} positives for {} indices", positives.size(), count));
     }
     return chosen(filter, std::move(positives), count, stream);
   }

@@ -1,5 +1,5 @@
-// How deepreduce writes down the places of a sparse message, which may come to stand for other places than
-// were given.
+// DeepReduce's codes for the indices of a sparse message. A lossy code may decode to other indices than it
+// was given.
 #pragma once
 
 #include <cstdint>
@@ -21,33 +21,35 @@ class PlaceCode {
   PlaceCode(PlaceCode&&) = delete;
   PlaceCode& operator=(PlaceCode&&) = delete;
 
-  // Of `count` places below n.
+  // Returns the bytes of `count` indices below n.
   virtual std::int64_t bytes(std::int64_t count) const = 0;
 
-  // How many values then follow: `count`, unless the places stand for more.
+  // Returns how many values follow: `count`, unless the code adds indices.
   virtual std::int64_t most_values(std::int64_t /*n*/, std::int64_t count) const { return count; }
   virtual std::int64_t expected_values(std::int64_t /*n*/, std::int64_t count) const { return count; }
   virtual bool has_fixed_count() const { return true; }
 
-  // Whether places are read in the order in which they were written; else in ascending order.
+  // Returns whether indices are read in the order in which they were written; otherwise they are read in
+  // ascending order.
   virtual bool keeps_order() const { return false; }
 
-  // Writes `indices`; returns the places whose values are to follow. stream: the sender's, for a random
-  // choice.
+  // Appends the code of `indices`. Returns the indices whose values must follow. stream: the sender's, for
+  // random choices.
   virtual std::vector<std::uint32_t> append(std::span<const std::uint32_t> indices, std::uint32_t n,
                                             const RandomStream& stream,
                                             std::vector<std::uint8_t>& out) const = 0;
 
-  // What append() of `count` indices returned; `in` is left with the bytes after it. All are different and
-  // below n. Throws CollectiveError where the bytes say otherwise.
+  // Returns the same indices as append() of `count` indices, and removes the bytes it read from the front of
+  // `in`. All are different and below n. Throws CollectiveError if the bytes are not such a code.
   virtual std::vector<std::uint32_t> read(std::span<const std::uint8_t>& in, std::uint32_t n,
                                           std::uint32_t count, const RandomStream& stream) const = 0;
 };
 
+// Codes by name:
 //   plain     4 bytes each
-//   bloom_p0  a Bloom filter; what it takes for a member besides is sent too: more of acc
-//   bloom_p1  a Bloom filter; of all that it takes for members, as many as there are, at random
-//   bloom_p2  the same, first those that alone account for a bit of it
+//   bloom_p0  a Bloom filter; the values of false positives are sent too, which sends more of acc
+//   bloom_p1  a Bloom filter; as many random positives as there are members
+//   bloom_p2  the same number, first the positives that alone account for one of its bits
 std::unique_ptr<PlaceCode> make_place_code(const std::string& name, double false_positive_rate);
 std::vector<std::string> place_code_names();
 

@@ -19,7 +19,7 @@ class GramPolynomials {
     }
   }
 
-  // q_0 to q_{count-1} at a point.
+  // Returns q_0 to q_{count-1} at a point.
   std::span<const double> at(std::size_t point) {
     const double t = static_cast<double>(point) - middle_;
     values_[0] = 1;
@@ -38,7 +38,7 @@ class GramPolynomials {
 
 struct Knot {
   std::size_t at = 0;   // the first point after the cut
-  double distance = 0;  // from the chord; 0: there is none
+  double distance = 0;  // from the chord; 0 if there is no such point
 };
 
 struct Piece {

@@ -1,5 +1,5 @@
-// The traffic of methods that give each entry an owner: every worker pushes to each owner what it has for it
-// (exchange_any), the owner sums, and every worker pulls the sums (gather_any).
+// The traffic of methods in which each entry has an owner. Every worker pushes its entries to their owners
+// (exchange_any), owners sum, and every worker pulls the sums (gather_any).
 #pragma once
 
 #include <cstdint>
@@ -14,10 +14,11 @@ struct PushPullBytes {
   std::vector<std::int64_t> pulled;  // from owner s, by every worker
 };
 
-// Of the worker that sends most, sizes included: no worker sends more where no message is larger.
+// Returns the traffic of the worker that sends the most, sizes included; an upper bound if no message is
+// larger.
 ExpectedTraffic push_pull_at_most(const PushPullBytes& bytes);
 
-// The mean over workers, sizes included.
+// Returns the mean over workers, sizes included.
 ExpectedTraffic push_pull_mean(const PushPullBytes& bytes);
 
 }  // namespace thinpipe::trainer

@@ -15,16 +15,16 @@ namespace {
 constexpr int most_lowerings = 10;
 constexpr float lowering = 0.8F;
 constexpr double fewest_found = 0.8;           // of k
-constexpr double samples_above_threshold = 2;  // at least so many are to be expected
+constexpr double samples_above_threshold = 2;  // minimum expected number
 
-// These order like magnitudes, with NaN above infinity.
+// These bits order like magnitudes, with NaN above infinity.
 std::uint32_t magnitude_bits(float value) {
   return std::bit_cast<std::uint32_t>(value) & 0x7fffffffU;
 }
 
 constexpr auto bits_of_infinity = std::uint32_t{0x7f800000};
 
-// One more than a multiple of 32, so that rows of a matrix do not all have the same columns looked at.
+// One more than a multiple of 32, so that the sample covers different columns in the rows of a matrix.
 std::size_t sample_stride(std::size_t n, const SampledSelection& selection) {
   const double wanted = std::max(std::ceil(selection.sample * static_cast<double>(n)),
                                  std::ceil(samples_above_threshold / selection.ratio));
@@ -48,7 +48,7 @@ std::size_t count_from(std::span<const float> values, std::uint32_t threshold) {
   return count;
 }
 
-// `count` of them.
+// count: the number of values that reach the threshold.
 std::vector<std::uint32_t> indices_from(std::span<const float> values, std::uint32_t threshold,
                                         std::size_t count) {
   std::vector<std::uint32_t> indices;
@@ -75,7 +75,7 @@ std::vector<std::uint32_t> sampled_top_k_indices(std::span<const float> values,
     threshold = magnitude_bits(lowering * std::bit_cast<float>(threshold));
     count = count_from(values, threshold);
   }
-  // A threshold of zero, as where most entries are zero, leaves nothing out.
+  // A threshold of zero, as when most entries are zero, excludes nothing.
   if (count == values.size()) return top_k_indices(values, k);
   const std::vector<std::uint32_t> found = indices_from(values, threshold, count);
   if (found.size() <= k) return found;

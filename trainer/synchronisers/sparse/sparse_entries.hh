@@ -19,11 +19,10 @@ struct SparseEntry {
 inline constexpr std::int64_t sparse_entry_bytes = 8;
 static_assert(sizeof(SparseEntry) == sparse_entry_bytes);
 
-// Returns 8 bytes per entry.
 std::vector<std::uint8_t> write_entries(std::span<const SparseEntry> entries);
 
-// Throws CollectiveError where the message is not one of whole entries with indices from `begin` to below
-// `end`: the workers have come apart.
+// Throws CollectiveError unless the message has whole entries with indices from `begin` to below `end`;
+// otherwise the workers have diverged.
 std::vector<SparseEntry> read_entries(std::span<const std::uint8_t> message, std::int64_t begin,
                                       std::int64_t end);
 

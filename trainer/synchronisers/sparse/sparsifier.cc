@@ -10,8 +10,8 @@
 namespace thinpipe::trainer {
 namespace {
 
-// One number for all sparsifiers: workers take their method from one configuration, and nothing in a message
-// tells two of them apart.
+// All sparsifiers share one number: workers take their method from one configuration, and no message
+// distinguishes two sparsifiers.
 constexpr std::uint8_t sparsifier_on_the_wire = 1;
 
 constexpr const char* merged = "merged";
@@ -84,7 +84,7 @@ void Sparsifier::gather(Bucket& bucket, std::span<const std::uint32_t> indices, 
   }
 }
 
-// A lossy code may have changed values, and chosen other entries: those that `message` has are returned.
+// A lossy code may change values and choose other entries, so this returns the indices that `message` has.
 std::vector<std::uint32_t> Sparsifier::subtract_decoded(const torch::Tensor& message,
                                                         const SparseHeader& header, std::uint32_t own,
                                                         std::span<float> values) const {
@@ -108,7 +108,7 @@ ExpectedTraffic Sparsifier::settled_traffic(const Bucket& bucket, int world_size
   return gathered_traffic(code_->expected_bytes(bucket.size, settled_count_for(bucket)), world_size);
 }
 
-// At most: as if no two workers had an entry in common.
+// Upper bound: no two workers have an entry with the same index.
 std::int64_t Sparsifier::merged_bytes(const Bucket& bucket) const {
   const auto heads = static_cast<std::int64_t>(Blocks{static_cast<std::size_t>(bucket.size)}.count() *
                                                sparse_block_head_bytes);

@@ -1,10 +1,10 @@
-// A method that keeps some entries of a bucket, all-gathers them with their places, and adds them up, ranks
-// ascending, so that every worker adds in the same order:
+// A method that keeps some entries of a bucket and all-gathers them with their indices. Every worker adds
+// them in ascending order of rank:
 //   out = (1/N) Σ_w scatter(I_w, acc_w[I_w])
-// Which entries, out of what, and what becomes of the rest is for each to say; how they travel is a
-// SparseCode, which `deepreduce` replaces. Or, where collectives go along a tree of the workers, they are
-// added up on the way: an edge carries an entry once, whoever has it, and the order of additions is the
-// tree's.
+// The method decides which entries of which vector to send, and how to keep the rest. A SparseCode, which
+// `deepreduce` replaces, encodes the messages. If the collective has a reduction tree, entries can be summed
+// on the way instead: an edge carries each index once, whichever workers have it, and the tree determines the
+// order of additions.
 #pragma once
 
 #include <string>
@@ -19,16 +19,16 @@ class Sparsifier : public Synchroniser {
   // indices: one of places_names().
   explicit Sparsifier(const std::string& indices);
 
-  // Of index codes (index_code.hh), or "merged": in two bytes each, and added up on the way where they can
-  // be.
+  // Returns the names of index codes (index_code.hh), and "merged": two bytes per index, with entries summed
+  // on the way if possible.
   static std::vector<std::string> places_names();
 
-  // For every message; nothing is added up on the way any more.
+  // Uses `code` for every message, which disables summing on the way.
   void use_code(std::unique_ptr<SparseCode> code);
 
   Promises promises() const override;
 
-  // Biases and normalisation layers are next to nothing and matter: the reference codes leave them dense.
+  // Biases and normalisation layers are small but important: the reference codes leave them dense.
   bool leaves_dense(const ParameterInfo& parameter) const override { return parameter.dimensions <= 1; }
 
   void begin_step(std::uint64_t step) override { step_ = step; }
@@ -39,29 +39,29 @@ class Sparsifier : public Synchroniser {
   ExpectedTraffic settled_traffic(const Bucket& bucket, int world_size) const override;
 
  protected:
-  // bucket.gradient becomes acc, which entries are chosen from: with what was held back of earlier steps.
+  // Replaces bucket.gradient by acc, from which entries are chosen, the residual included.
   virtual void accumulate(Bucket& bucket) = 0;
 
-  // Indices into the bucket, ascending.
+  // Returns indices into the bucket, ascending.
   virtual std::vector<std::uint32_t> choose(const Bucket& bucket) = 0;
 
-  // bucket.gradient is what of acc is not sent; sent, ascending: the entries of which something is, which a
-  // lossy code need not have from choose().
+  // Stores bucket.gradient, the part of acc that is not sent, as the residual. sent, ascending: the indices
+  // that the message has, which with a lossy code may differ from those of choose().
   virtual void hold_back(const Bucket& bucket, std::span<const std::uint32_t> sent) = 0;
 
-  // bucket.gradient is the mean over workers of what they sent; on return, what the optimiser is to use, the
-  // same on every worker.
+  // Finishes the result. On entry bucket.gradient is the mean over workers of the entries they sent; on
+  // return it is the optimiser's input, the same on every worker.
   virtual void finish(Bucket& /*bucket*/) {}
 
-  // How many entries choose() gives: exact where chooses_a_fixed_count(), else at most.
+  // Returns the number of entries that choose() returns; an upper bound unless chooses_a_fixed_count().
   virtual std::int64_t count_for(const Bucket& bucket) const = 0;
   virtual bool chooses_a_fixed_count() const { return true; }
-  // The same after a warm-up.
+  // The count after a warm-up.
   virtual std::int64_t settled_count_for(const Bucket& bucket) const { return count_for(bucket); }
 
   std::uint64_t step() const { return step_; }
 
-  // Of the network that the bucket in hand goes over.
+  // The rank and size of the network that the current bucket is exchanged over.
   int rank() const { return rank_; }
   int world_size() const { return world_size_; }
 

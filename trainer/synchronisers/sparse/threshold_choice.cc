@@ -11,7 +11,7 @@ namespace thinpipe::trainer {
 std::vector<std::uint32_t> indices_above(std::span<const float> values, float threshold) {
   std::vector<std::uint32_t> indices;
   for (std::size_t i = 0; i < values.size(); ++i) {
-    const bool at_most = std::abs(values[i]) <= threshold;  // not so of NaN
+    const bool at_most = std::abs(values[i]) <= threshold;  // false for NaN
     if (!at_most) indices.push_back(static_cast<std::uint32_t>(i));
   }
   return indices;

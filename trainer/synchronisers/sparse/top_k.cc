@@ -6,12 +6,12 @@
 namespace thinpipe::trainer {
 namespace {
 
-// For finite floats the bits below the sign order like the magnitude; NaN lies above infinity.
+// For finite floats the bits below the sign order like the magnitude; NaN is above infinity.
 std::uint32_t magnitude(float value) {
   return std::bit_cast<std::uint32_t>(value) & 0x7fffffffU;
 }
 
-// The digits of a magnitude from the top: 11 + 10 + 10 bits make its 31.
+// The digits of a magnitude from the top: 11 + 10 + 10 of its 31 bits.
 struct Digit {
   int shift;
   std::uint32_t mask;
@@ -19,7 +19,8 @@ struct Digit {
 constexpr std::array<Digit, 3> magnitude_digits = {{{20, 0x7ff}, {10, 0x3ff}, {0, 0x3ff}}};
 using DigitCounts = std::array<std::uint32_t, 2048>;
 
-// The digit of the `wanted`-th largest; `wanted` becomes its rank among those that have the same.
+// Returns the digit of the `wanted`-th largest, and sets `wanted` to its rank among those with the same
+// digit.
 std::uint32_t digit_of(const DigitCounts& counts, std::uint32_t largest, std::size_t& wanted) {
   std::uint32_t digit = largest;
   while (counts[digit] < wanted) wanted -= counts[digit--];
@@ -28,10 +29,10 @@ std::uint32_t digit_of(const DigitCounts& counts, std::uint32_t largest, std::si
 
 struct Threshold {
   std::uint32_t magnitude = 0;  // of the k-th largest entry
-  std::size_t ties = 0;         // how many entries of exactly this magnitude belong to the k
+  std::size_t ties = 0;         // number of the k entries that have exactly this magnitude
 };
 
-// magnitude_of(i): of entry i of n.
+// magnitude_of(i): the magnitude of entry i of n.
 Threshold kth_largest(std::size_t n, std::size_t k, const auto& magnitude_of) {
   Threshold threshold{.magnitude = 0, .ties = k};
   std::uint32_t known = 0;  // the bits of the digits found so far
@@ -47,10 +48,10 @@ Threshold kth_largest(std::size_t n, std::size_t k, const auto& magnitude_of) {
   return threshold;
 }
 
-// Without branches on what is taken, which nobody can predict.
+// Branch-free, because which entries are taken is unpredictable.
 std::vector<std::uint32_t> select_largest(std::size_t n, std::size_t k, const auto& magnitude_of) {
   auto [threshold, ties] = kth_largest(n, k, magnitude_of);
-  std::vector<std::uint32_t> indices(k + 1);  // every entry is written down, after the last one taken
+  std::vector<std::uint32_t> indices(k + 1);  // every entry is written after the last one kept
   std::uint32_t* next = indices.data();
   for (std::size_t i = 0; i < n; ++i) {
     const std::uint32_t bits = magnitude_of(i);
@@ -63,8 +64,8 @@ std::vector<std::uint32_t> select_largest(std::size_t n, std::size_t k, const au
   return indices;
 }
 
-// Where more of the entries than one in so many may be among the k, as where most are zero, noting them down
-// takes more memory than it saves time.
+// If more than one in this many entries is a candidate, listing candidates costs more memory than it saves
+// time. This happens if most entries are zero.
 constexpr std::size_t entries_per_candidate = 4;
 
 struct Candidate {
@@ -72,7 +73,7 @@ struct Candidate {
   std::uint32_t index;
 };
 
-// The `count` entries of at least that magnitude, ascending by index.
+// Returns the `count` entries of at least magnitude `least`, ascending by index.
 std::vector<Candidate> candidates_from(std::span<const float> values, std::uint32_t least,
                                        std::size_t count) {
   std::vector<Candidate> candidates(count + 1);

@@ -26,7 +26,7 @@ void append_numbers(std::span<const Number> numbers, std::vector<std::uint8_t>& 
   if (!numbers.empty()) std::memcpy(&out[end], numbers.data(), numbers.size_bytes());
 }
 
-// The first of `in`, which is left with the rest.
+// Removes the first `count` numbers from `in` and returns them.
 template <class Number>
 std::vector<Number> read_numbers(std::span<const std::uint8_t>& in, std::size_t count) {
   if (in.size() / sizeof(Number) < count) {
@@ -119,7 +119,7 @@ class CurveValues : public ValueCode {
   bool has_fixed_size() const override { return false; }
   bool takes_a_curve() const override { return true; }
 
-  // Zeros have a piece to themselves because they must stay zero.
+  // Zeros have their own piece, because they must stay zero.
   void append(std::span<const float> values, const RandomStream& /*stream*/,
               std::vector<std::uint8_t>& out) const override {
     const auto negative = std::ranges::partition_point(values, [](float value) { return value >= 0; });

@@ -1,4 +1,4 @@
-// How deepreduce writes down the values of a sparse message.
+// DeepReduce's codes for the values of a sparse message.
 #pragma once
 
 #include <cstdint>
@@ -20,25 +20,26 @@ class ValueCode {
   ValueCode(ValueCode&&) = delete;
   ValueCode& operator=(ValueCode&&) = delete;
 
-  // Of so many values: exact where has_fixed_size(), else at most.
+  // Returns the bytes of `count` values; an upper bound unless has_fixed_size().
   virtual std::int64_t bytes(std::int64_t count) const = 0;
   virtual bool has_fixed_size() const { return true; }
 
-  // Whether the values must descend.
+  // Returns whether the values must be in descending order.
   virtual bool takes_a_curve() const { return false; }
 
-  // The values are finite. stream: for codes that draw.
+  // Appends the code of finite values. stream: for codes that draw.
   virtual void append(std::span<const float> values, const RandomStream& stream,
                       std::vector<std::uint8_t>& out) const = 0;
 
-  // The inverse, of all of `in`. Throws CollectiveError where that is not so many values.
+  // Decodes all of `in`. Throws CollectiveError if it does not have values.size() values.
   virtual void read(std::span<const std::uint8_t> in, std::span<float> values) const = 0;
 };
 
+// Codes by name:
 //   f32       4 bytes each
-//   qsgd      7 bits each: Qsgd's levels (qsgd.cc), of blocks of 512 with a float32 scale
-//   fit_poly  polynomials of degree 5 along the curve that the values make in descending order: one for each
-//             piece between knots, at most 8 pieces of the positive and of the negative values each, and one
+//   qsgd      7 bits each: Qsgd's levels (qsgd.cc), in blocks of 512 with a float32 scale
+//   fit_poly  polynomials of degree 5 along the curve of the values in descending order: one for each piece
+//             between knots, with at most 8 pieces each of the positive and of the negative values, and one
 //             of the zeros
 std::unique_ptr<ValueCode> make_value_code(const std::string& name);
 std::vector<std::string> value_code_names();

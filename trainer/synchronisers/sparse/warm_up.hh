@@ -1,5 +1,5 @@
-// The warm-up of methods that keep few entries: they begin with more. Lin et al., Deep Gradient Compression
-// (ICLR 2018).
+// The warm-up of methods that keep few entries: they start with a larger kept fraction. Lin et al., Deep
+// Gradient Compression (ICLR 2018).
 #pragma once
 
 #include <algorithm>
@@ -13,18 +13,18 @@ namespace thinpipe::trainer {
 
 class WarmUp {
  public:
-  // Kept fractions of 1/4, 1/16 and so on, as long as they are above `ratio`, for equally many of the first
-  // `steps` steps each; then `ratio`.
+  // Keeps 1/4, 1/16 and so on, while these are above `ratio`, for equal shares of the first `steps` steps;
+  // then `ratio`.
   WarmUp(double ratio, std::int64_t steps) : ratio_(ratio), steps_(static_cast<std::uint64_t>(steps)) {
     for (double stage = stage_factor; stage > ratio; stage *= stage_factor) stages_.push_back(stage);
   }
 
   static Rule rule() {
-    return {.effect = "steps in which the kept fraction comes down: 1/4, a quarter of that and so on",
+    return {.effect = "steps over which the kept fraction falls to the ratio: 1/4, 1/16 and so on",
             .at_least = 0};
   }
 
-  // Never below a later step's. The first step is 1.
+  // Returns the kept fraction, which never increases. The first step is 1.
   double ratio(std::uint64_t step) const {
     if (stages_.empty() || step > steps_ || steps_ == 0) return ratio_;
     const std::uint64_t steps_before = std::max<std::uint64_t>(step, 1) - 1;
