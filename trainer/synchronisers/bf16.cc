@@ -8,9 +8,10 @@ struct Bf16Options {
   void visit(auto& /*field*/) {}
 };
 
-// h = bfloat16(g/N), the division in float32; all-reduce of h, out = float(h). float32's range, so nothing
-// overflows and no scale is needed. No state. Payload 2n bytes. Every hop rounds to 8 significant bits: error
-// up to (N-1)·2^-8·Σ|h|.
+// h = bfloat16(g/N), with the division in float32; all-reduce of h, out = float(h). bfloat16 has float32's
+// range, so nothing overflows and no scale is needed. Every hop rounds to 8 significant bits: the error is at
+// most (N-1)·2^-8·Σ|h|.
+// No state. Payload 2n bytes.
 class Bf16 : public Synchroniser {
  public:
   Promises promises() const override {

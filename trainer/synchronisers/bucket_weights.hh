@@ -1,4 +1,4 @@
-// The model's weights laid out as a bucket: for methods whose result depends on them.
+// The model's weights laid out as a bucket, for methods whose result depends on them.
 #pragma once
 
 #include <string>
@@ -8,12 +8,12 @@
 
 namespace thinpipe::trainer {
 
-// Copies SynchroniserContext::weights of the bucket's parameters: float32 [bucket.size], in main memory.
-// Throws Error if `weights` is empty, as in a plan; `method` names the method in the message.
+// Returns a copy of the bucket's entries of SynchroniserContext::weights: float32 [bucket.size], in main
+// memory. Throws Error naming `method` if `weights` is empty, as it is in a plan.
 inline torch::Tensor bucket_weights(const std::vector<torch::Tensor>& weights, const Bucket& bucket,
                                     const std::string& method) {
   if (weights.empty())
-    throw Error(method + ": made without the model's weights, so it can plan but not step");
+    throw Error(method + ": created without the model's weights, so it can only plan traffic");
   torch::Tensor copy = torch::empty({bucket.size});
   for (const Slice& slice : bucket.slices) {
     copy.narrow(0, slice.offset, slice.size).copy_(weights[slice.parameter].detach().view(-1));

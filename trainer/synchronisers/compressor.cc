@@ -12,8 +12,8 @@ std::unique_ptr<Compressor> make_compressor(const Json& description, const Place
     throw InputError(
         place / "name",
         fmt::format(
-            "{} cannot be put inside {}, because it does not tell what its own message leaves out, or "
-            "makes up for that itself; a compressor can, such as \"scaled_sign\" or \"qsgd\"",
+            "{} cannot be put inside {}: it does not report the error of its message, or has error feedback "
+            "of its own; use a compressor, such as \"scaled_sign\" or \"qsgd\"",
             description.at("name").dump(), user));
   }
   static_cast<void>(made.release());

@@ -7,22 +7,24 @@
 namespace thinpipe::trainer {
 namespace {
 
-// DeepReduce is no method of its own but another way for a sparsifier's messages to be written: r of n
+// DeepReduce is not a method of its own but another encoding for a sparsifier's messages. It encodes r of n
 // entries as
-//   places: a Bloom filter of m = ⌈r·log2(1/ε)/ln 2⌉ bits and ⌈log2(1/ε)⌉ hashes. P0 sends the value of each
-//     positive, |P| ≈ r + ε(n - r); P1 and P2 of r of them (bloom_choice.hh), the same here and there because
-//     both draw from the sender's stream. Or a list of them.
-//   values: float32, 7 bits of QSGD, or polynomials along the sorted curve
+//   indices: a Bloom filter of m = ⌈r·log2(1/ε)/ln 2⌉ bits and ⌈log2(1/ε)⌉ hashes. P0 sends the values of
+//     all positives, |P| ≈ r + ε(n - r). P1 and P2 send those of r positives (bloom_choice.hh), which sender
+//     and receiver choose alike because both draw from the sender's stream. Alternatively, a list.
+//   values: float32, QSGD with 7 bits, or polynomials along the sorted curve
 // Kostopoulou et al., DeepReduce: A Sparse-tensor Communication Framework for Federated Deep Learning
-// (NeurIPS 2021). What the sparsifier holds back is what was not decoded from its own message, not what it
-// did not choose. The inner method's option `indices` then says nothing.
+// (NeurIPS 2021). The sparsifier's residual is the error of its own decoded message, not the entries that it
+// did not choose. The inner method's option `indices` has no effect.
 //
-// Curves cut at knots for as long as a piece has more points than coefficients would take as many numbers as
-// there were; ours are cut 7 times at most on each side of zero, 28 bytes a piece. The paper's rule for
-// lines, ⌈2√M⌉ pieces where the first and the last step of the curve differ by M, would make one or two; its
-// code has fixed pieces. A level of QSGD has 7 bits with its sign. The paper's other curve is missing:
-// Fit-DExp, y = a·e^(bx) + c·e^(dx), a fit that has no closed form. State: the inner method's. Each worker
-// contributes 21 + m/8 + 4|P| bytes with P0 in float32, less with others; for n <= 1000 as topk.
+// Curves are split at no more than 7 knots on each side of zero, with 28 bytes per piece. Splitting while a
+// piece has more points than coefficients would send as many numbers as there are values. The paper's rule
+// for lines would give one or two pieces: ⌈2√M⌉ if the first and the last step of the curve differ by M. Its
+// code has fixed pieces. QSGD's 7 bits include the sign. The paper's other curve, Fit-DExp, y = a·e^(bx) +
+// c·e^(dx), is missing: its fit has no closed form.
+//
+// State: the inner method's. Each worker contributes 21 + m/8 + 4|P| bytes with P0 in float32, and fewer with
+// the others; for n <= 1000, the same as topk.
 struct DeepReduceOptions {
   Json inner = Json::object();
   std::string indices = "bloom_p0";
@@ -30,42 +32,39 @@ struct DeepReduceOptions {
   double false_positive_rate = 0.001;
 
   void visit(auto& field) {
-    field("inner", inner, Rule{.effect = "the sparsifier whose messages are written so", .required = true});
+    field("inner", inner, Rule{.effect = "the sparsifier whose messages are encoded", .required = true});
     field(
         "indices", indices,
         Rule{.effect =
-                 "how places are written: a Bloom filter, with the values of all that it takes for members "
-                 "(bloom_p0), of some at random (bloom_p1) or of the likeliest (bloom_p2); or a list (plain)",
+                 "how indices are encoded: a Bloom filter, with the values of all its positives (bloom_p0), "
+                 "of random positives (bloom_p1) or of the likeliest ones (bloom_p2); or a list (plain)",
              .one_of = place_code_names()});
-    field(
-        "values", values,
-        Rule{.effect =
-                 "how values are written: f32; qsgd, 7 bits each; fit_poly, as polynomials along the sorted "
-                 "curve",
-             .one_of = value_code_names()});
+    field("values", values,
+          Rule{.effect = "how values are encoded: f32; qsgd, 7 bits each; fit_poly, polynomials along the "
+                         "sorted curve",
+               .one_of = value_code_names()});
     field("false_positive_rate", false_positive_rate,
-          Rule{.effect = "fraction of the other entries that a Bloom filter takes for members",
-               .above = 0,
-               .below = 1});
+          Rule{.effect = "the Bloom filter's false-positive rate", .above = 0, .below = 1});
   }
 };
 
 THINPIPE_REGISTER(Synchroniser){
-    "deepreduce", "a sparsifier's messages with Bloom filters for places and fitted curves for values",
+    "deepreduce", "a sparsifier's messages with Bloom filters for indices and fitted curves for values",
     describe_options<DeepReduceOptions>(),
     [](JsonObject& object, const SynchroniserContext& context) -> std::unique_ptr<Synchroniser> {
       const auto options = read_options<DeepReduceOptions>(object);
       if (options.indices == "plain" && options.values == "f32") {
         throw InputError(object.place_of("indices"),
-                         "plain indices and f32 values are what sparsifiers send anyway");
+                         "sparsifiers already send plain indices and f32 values; choose another "
+                         "code for one");
       }
       std::unique_ptr<Synchroniser> inner =
           SynchroniserRegistry::instance().make(options.inner, object.place_of("inner"), context);
       auto* const sparsifier = dynamic_cast<Sparsifier*>(inner.get());
-      // Not a code within a code either: the outer one would replace the inner one unnoticed.
+      // No code inside another: the outer code would silently replace the inner one.
       if (sparsifier == nullptr || options.inner.at("name") == "deepreduce") {
         throw InputError(object.place_of("inner") / "name",
-                         "must be a method that sends entries with their places, such as topk or dgc");
+                         "must be a method that sends entries with their indices, such as topk or dgc");
       }
       sparsifier->use_code(make_deepreduce_code({.places = options.indices,
                                                  .values = options.values,

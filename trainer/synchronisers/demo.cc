@@ -24,27 +24,28 @@ struct DemoOptions {
 
   void visit(auto& field) {
     field("beta", beta,
-          Rule{.effect = "share of the momentum kept from step to step", .at_least = 0, .at_most = 1});
+          Rule{.effect = "fraction of the momentum kept from step to step", .at_least = 0, .at_most = 1});
     field("chunk", chunk,
-          Rule{.effect = "a matrix is transformed in squares of so many rows and columns, a vector in pieces "
-                         "of so many entries",
+          Rule{.effect = "matrices are transformed in squares with this many rows and columns, vectors in "
+                         "pieces of this many entries",
                .at_least = 1,
-               .at_most = 256});  // so that a place within a chunk has 16 bits
+               .at_most = 256});  // so that an index within a chunk has 16 bits
     field("k", k, Rule{.effect = "coefficients that each chunk sends", .at_least = 1});
   }
 };
 
-// Decoupled momentum: each worker has its own, and sends its strongest frequencies. Of each chunk of m:
+// Decoupled momentum: each worker has its own momentum and sends its strongest frequencies. For each chunk of
+// m:
 //   m = β·m + η·g;  c = DCT(m);  I = the k largest |c|;  q = IDCT(c on I);  m' = m - q;  out = sign(Σ_w q_w)
-// The optimiser multiplies the sign by η, which takes a value of its own. Chunks are squares of a matrix, its
-// rows the first dimension, and pieces of a vector; at the edges, where the published code takes for every
-// size a divisor of it and others pad, chunks and transforms are as small as what is left. That code averages
-// each coefficient over the workers that sent it; here all are added. Peng, Quesnelle, Kingma, DeMo:
+// The optimiser multiplies the sign by η, which needs a value of its own. Chunks are squares of a matrix,
+// with the first dimension as its rows, or pieces of a vector. At the edges, chunks and transforms shrink to
+// the remaining size; the published code uses a divisor of each size, and other codes pad. The published code
+// averages each coefficient over the workers that sent it; here all are added. Peng, Quesnelle, Kingma, DeMo:
 // Decoupled Momentum Optimization (2024).
 //
-// What pruning took stays zero: in out, and in m', where q had moved it, so that there m' = m - q does not
-// hold. A sign would hide what is not finite: it becomes NaN. Products are LibTorch's, the same bits on
-// workers with the same processor, number of threads and build.
+// Pruned entries stay zero in out. They are also cleared in m', where q had moved them, so m' = m - q does
+// not hold there. Non-finite sums become NaN, because a sign would hide them. LibTorch computes the products:
+// they have the same bits on workers with the same CPU, number of threads and build.
 //
 // State: m, float32 [n]. Each worker contributes 6·Σ min(k, entries of the chunk) bytes to an all-gather.
 class Demo : public Synchroniser {
@@ -114,7 +115,7 @@ class Demo : public Synchroniser {
     return std::min(options_.k, grid.entries_per_block());
   }
 
-  // The slice's part of `values`, float32 [bucket.size], as a matrix.
+  // Returns the slice's part of `values`, float32 [bucket.size], as a matrix.
   torch::Tensor matrix_of(const Slice& slice, const torch::Tensor& values) const {
     return values.narrow(0, slice.offset, slice.size).view({rows_of(slice), slice.size / rows_of(slice)});
   }
@@ -137,7 +138,7 @@ class Demo : public Synchroniser {
     return sent;
   }
 
-  // `values` become what the coefficients stand for, added up in the order in which they are given.
+  // Sets `values` to the sum of the decoded coefficients, added in the given order.
   void decode(const Bucket& bucket, std::span<const SentCoefficients> all, const torch::Tensor& values) {
     std::size_t begin = 0;
     for (const Slice& slice : bucket.slices) {
@@ -158,7 +159,7 @@ class Demo : public Synchroniser {
                   std::span<float> chunk) {
     for (std::size_t i = begin; i < begin + count; ++i) {
       if (sent.places[i] >= chunk.size()) {
-        throw CollectiveError(fmt::format("a message of coefficients names place {} of a chunk of {} entries",
+        throw CollectiveError(fmt::format("a message of coefficients has index {} in a chunk of {} entries",
                                           sent.places[i], chunk.size()));
       }
       chunk[sent.places[i]] += sent.values[i];
@@ -172,7 +173,7 @@ class Demo : public Synchroniser {
 
   DemoOptions options_;
   std::vector<ParameterInfo> parameters_;
-  Residual momentum_;  // m: staged, committed and saved as a residual is
+  Residual momentum_;  // m, staged, committed and saved like a residual
   KeptEntries kept_;
   BlockTransform transform_;
   double learning_rate_ = 1;

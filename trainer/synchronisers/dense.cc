@@ -8,15 +8,16 @@ struct DenseOptions {
   void visit(auto& /*field*/) {}
 };
 
-// out = Σ_w g_w / N by all-reduce. The division comes first, as in DistributedDataParallel, so that the sum
-// cannot overflow where the mean does not. No state. Payload 4n bytes.
+// out = Σ_w g_w / N by all-reduce. As in DistributedDataParallel, the division comes first, so the sum cannot
+// overflow unless the mean does. No state. Payload 4n bytes.
 class Dense : public Compressor {
  public:
   Promises promises() const override { return {.sums_of_messages_are_messages = true}; }
 
   bool works_on_gpus() const override { return true; }
 
-  // Its message stands for the gradient itself: the division's rounding is not for others to make up for.
+  // Reports the gradient itself as its message: wrappers must not compensate for the rounding of the
+  // division.
   void exchange(Bucket& bucket, Collective& network, torch::Tensor* own) override {
     if (own != nullptr) *own = bucket.gradient.clone();
     bucket.gradient.div_(network.world_size());

@@ -26,45 +26,46 @@ struct DgcOptions {
 
   void visit(auto& field) {
     field("ratio", ratio, Rule{.effect = "kept fraction of each tensor's entries", .above = 0, .at_most = 1});
-    field("momentum", momentum, Rule{.effect = "share of the last step kept", .at_least = 0, .below = 1});
+    field("momentum", momentum, Rule{.effect = "momentum coefficient", .at_least = 0, .below = 1});
     field("nesterov", nesterov, Rule{.effect = "Nesterov's momentum; needs momentum above 0"});
-    field("masking", masking, Rule{.effect = "entries that are sent lose their momentum"});
+    field("masking", masking, Rule{.effect = "clear the momentum of entries that are sent"});
     field("clip", clip,
-          Rule{.effect = "a bucket's gradient is scaled down to a norm of this over the root of the number "
+          Rule{.effect = "clip each bucket's gradient to this norm divided by the square root of the number "
                          "of workers; 0: never",
                .at_least = 0});
     field("sample", sample,
-          Rule{.effect = "fraction of a tensor that its threshold is found in; 1: exactly the largest "
-                         "entries are kept",
+          Rule{.effect = "fraction of a tensor that is sampled to find its threshold; 1: keep exactly the "
+                         "largest entries",
                .above = 0,
                .at_most = 1});
     field("warm_up_steps", warm_up_steps, WarmUp::rule());
     field("indices", indices,
-          Rule{.effect = "how places are written, as topk's indices", .one_of = Sparsifier::places_names()});
+          Rule{.effect = "how indices are encoded, as in topk", .one_of = Sparsifier::places_names()});
   }
 };
 
-// Deep Gradient Compression: momentum before sparsification, so that an entry that waits loses nothing of it.
-// Of each tensor of n entries:
+// Deep Gradient Compression: momentum is applied before sparsification, so entries that wait keep their
+// momentum. For each tensor of n entries:
 //   u = μu + g;  v += u        or, Nesterov's:   u = μ(u + g);  v += u + g
 //   I = the k largest |v|, k = max(1, floor(ratio·n));  send v[I];  v[I] = 0;  u[I] = 0 if masking
-// Weight decay λ·w is the optimiser's, and the same on every worker; its momentum is kept here, apart:
+// The optimiser adds weight decay λ·w, the same on every worker. Its momentum is kept here, separately:
 //   m' = μm + λw;  out += μm         or, Nesterov's:   out += μm'
-// With everything kept, no masking and no clipping it is SGD with momentum and decay, as PyTorch has it.
+// If everything is kept, without masking and clipping, this is SGD with momentum and decay, as in PyTorch.
 // Lin et al. (ICLR 2018).
 //
-// Their code finds the threshold in a sample, which we do too, and where more than k reach it keeps the
-// lowest indices; we keep the largest. They clip by the norm of the whole gradient, ‖g‖ <= clip·N^(-1/2),
-// which is not known when its first bucket goes; ours is the norm of each bucket. The warm-up is the paper's:
-// kept fractions of 1/4, 1/16 and so on as long as they are above `ratio`, for equally many steps each; their
-// code's comes down more slowly. What is left dense has the same momentum, of the mean over workers, as in
-// their code. Clipping comes after that mean there, too: to the norm that the mean of clipped gradients has
-// at most.
+// Their code and ours find the threshold in a sample. If more than k entries reach it, theirs keeps the
+// lowest indices and ours the largest entries. They clip by the norm of the whole gradient, ‖g‖ <=
+// clip·N^(-1/2), which is not known when its first bucket is sent; we clip by each bucket's norm. The warm-up
+// is the paper's: kept fractions of 1/4, 1/16 and so on while they are above `ratio`, for equally many steps
+// each; their code's fraction falls more slowly. Parameters left dense have the same momentum, applied to the
+// mean over workers, as in their code. They are also clipped after that mean, to the largest norm that a mean
+// of clipped gradients can have.
 //
-// With momentum or clipping the result estimates something else than the gradients' mean: it is `delayed`
-// without either only.
-// State: u and v, float32 [n]; with momentum and decay, m too. Each worker contributes 4 + 20 + 4k bytes and
-// the indices' at most; 20 + 4k and the indices' where the selection is exact.
+// With momentum or clipping the result does not estimate the mean of the gradients, so the estimate is
+// `delayed` only without both.
+//
+// State: u and v, float32 [n]; with momentum and decay, m too. Each worker contributes at most 4 + 20 + 4k
+// bytes and the indices; 20 + 4k and the indices if the selection is exact.
 class Dgc : public Sparsifier {
  public:
   Dgc(const DgcOptions& options, const SynchroniserContext& context)
@@ -166,7 +167,7 @@ class Dgc : public Sparsifier {
   }
 
  private:
-  // bucket.gradient becomes the step that momentum makes of it, momentum_in_hand_ the momentum after it.
+  // Replaces bucket.gradient by the momentum step, and sets momentum_in_hand_ to the new momentum.
   void accumulate_momentum(Bucket& bucket) {
     const torch::Tensor& gradient = bucket.gradient;
     momentum_in_hand_ = torch::empty({bucket.size});
@@ -182,7 +183,7 @@ class Dgc : public Sparsifier {
     }
   }
 
-  // Adds what earlier steps' decay carries over; the optimiser adds this step's.
+  // Adds the momentum of earlier steps' decay; the optimiser adds this step's decay.
   void add_decay_momentum(Bucket& bucket) {
     if (!decay_momentum_) return;
     const torch::Tensor momentum = torch::empty({bucket.size});
@@ -202,7 +203,7 @@ class Dgc : public Sparsifier {
     return count;
   }
 
-  // By a sum in order, which the number of threads cannot change.
+  // Clips `gradient`. The norm is summed in order, so it does not depend on the number of threads.
   void clip(torch::Tensor gradient, int world_size) const {
     const std::span<const float> values = floats(gradient);
     const double norm = std::sqrt(std::accumulate(values.begin(), values.end(), 0.0, [](double sum, float x) {
@@ -217,10 +218,11 @@ class Dgc : public Sparsifier {
   std::vector<torch::Tensor> weights_;
   double weight_decay_;  // λ
   WarmUp warm_up_;
-  Residual momentum_;                       // u
-  Residual held_back_;                      // v
-  std::optional<Residual> decay_momentum_;  // m: staged, committed and saved as a residual is
-  torch::Tensor momentum_in_hand_;          // of the bucket in hand
+  Residual momentum_;   // u
+  Residual held_back_;  // v
+  // m, staged, committed and saved like a residual.
+  std::optional<Residual> decay_momentum_;
+  torch::Tensor momentum_in_hand_;  // of the current bucket
 };
 
 THINPIPE_REGISTER(Synchroniser){

@@ -16,21 +16,20 @@ struct DilocoOptions {
           Rule{.effect = "steps of each worker's own optimiser between two exchanges", .at_least = 1});
     field("learning_rate", learning_rate, Rule{.effect = "step size of the outer optimiser", .above = 0});
     field("momentum", momentum,
-          Rule{.effect = "share of the outer optimiser's last step kept", .at_least = 0, .below = 1});
-    field("inner", inner,
-          Rule{.effect = "how the changes of weights are averaged: a compressor, with its options"});
+          Rule{.effect = "momentum coefficient of the outer optimiser", .at_least = 0, .below = 1});
+    field("inner", inner, Rule{.effect = "how weight changes are averaged: a compressor with its options"});
   }
 };
 
-// Local steps with an outer optimiser: the mean change of the weights since the last exchange is a gradient
-// for Nesterov's momentum. With c = W - W0 of each worker, and C the inner method's mean over workers:
+// Local steps with an outer optimiser. The mean change of the weights since the last exchange is the gradient
+// for Nesterov momentum. With c = W - W0 of each worker, and C the inner method's mean over workers:
 //   u' = μ·u + C(c);  W = W0 + η·(C(c) + μ·u')
-// which is the paper's with Δ = -c. There local_steps is 500, for a training of many thousands; a short one
-// sees little of it. Inner methods that draw or round do so here without error feedback. Douillard et al.,
-// DiLoCo: Distributed Low-Communication Training of Language Models (2023).
+// This is the paper's update with Δ = -c. The paper has local_steps 500, for runs of many thousands of steps;
+// a short training run exchanges only a few times. Inner methods that draw or round have no error feedback
+// here. Douillard et al., DiLoCo: Distributed Low-Communication Training of Language Models (2023).
 //
-// State: u, float32 [n], the same on every worker; and the inner method's. Payload: the inner method's, every
-// local_steps steps.
+// State: u, float32 [n], the same on every worker, and the inner method's. Payload: the inner method's, once
+// per local_steps steps.
 class Diloco : public Synchroniser {
  public:
   Diloco(const DilocoOptions& options, std::unique_ptr<Compressor> inner, const SynchroniserContext& context)
@@ -90,11 +89,11 @@ class Diloco : public Synchroniser {
  private:
   DilocoOptions options_;
   std::unique_ptr<Compressor> inner_;
-  Residual momentum_;  // u: staged, committed and saved as a residual is
+  Residual momentum_;  // u, staged, committed and saved like a residual
 };
 
 THINPIPE_REGISTER(Synchroniser){
-    "diloco", "DiLoCo: many local steps, then an outer optimiser on the mean change of the weights",
+    "diloco", "DiLoCo: many local steps, then an outer optimiser on the mean weight change",
     describe_options<DilocoOptions>(), [](JsonObject& object, const SynchroniserContext& context) {
       const auto options = read_options<DilocoOptions>(object);
       return std::make_unique<Diloco>(

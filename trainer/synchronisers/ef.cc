@@ -9,16 +9,16 @@ struct EfOptions {
   std::string units = "gradient";
 
   void visit(auto& field) {
-    field("inner", inner, Rule{.effect = "the method whose losses are made up for, with options of its own"});
+    field("inner", inner, Rule{.effect = "the compressor to correct, with its options"});
     field("units", units,
-          Rule{.effect = "what is held back is measured in: gradient, so that it shrinks with the learning "
-                         "rate like any gradient, or update, as in EF-SGD's paper",
+          Rule{.effect = "units of the residual: gradient, so that it shrinks with the learning rate like "
+                         "any gradient, or update, as in the EF-SGD paper",
                .one_of = {"gradient", "update"}});
   }
 };
 
 THINPIPE_REGISTER(Synchroniser){
-    "ef", "error feedback around a method that compresses: what a message leaves out goes into the next one",
+    "ef", "error feedback around a compressor: each message's error is added to the next gradient",
     describe_options<EfOptions>(), [](JsonObject& object, const SynchroniserContext& context) {
       const auto options = read_options<EfOptions>(object);
       return std::make_unique<ErrorFeedback>(

@@ -14,7 +14,7 @@ void ErrorFeedback::adopt_masks(const std::vector<torch::Tensor>& kept) {
   residual_.drop_pruned(kept);
 }
 
-// A step that moves nothing has no unit to measure in: what is held back keeps the last one's.
+// A learning rate of 0 moves nothing and defines no unit: the residual keeps the unit of the last one.
 void ErrorFeedback::set_learning_rate(double learning_rate) {
   inner_->set_learning_rate(learning_rate);
   if (learning_rate > 0) learning_rate_ = learning_rate;

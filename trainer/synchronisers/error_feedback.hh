@@ -1,4 +1,4 @@
-// Error feedback around a compressor: what a message leaves out goes into the next one.
+// Error feedback around a compressor: each message's error is added to the next gradient.
 #pragma once
 
 #include "trainer/synchronisers/compressor.hh"
@@ -6,21 +6,22 @@
 
 namespace thinpipe::trainer {
 
-// What e is measured in when the learning rate η changes. In gradients e is multiplied by whatever η the step
-// that sends it has; in updates by the η of the step that held it back, so that all in all Σ η·out + η·e =
-// Σ η·g whatever η does.
+// The units that e is stored in, which matter when the learning rate η changes. With `gradient`, e is
+// multiplied by the η of the step that sends it. With `update`, it is multiplied by the η of the step that
+// stored it: Σ η·out + η·e = Σ η·g over all steps, whatever η does.
 enum class ResidualUnits { gradient, update };
 
-// Around a compressor C, of a worker's gradient g:
+// Error feedback around a compressor C. For a worker's gradient g:
 //   p = g + e;  out = (1/N)·Σ_w C(p_w);  e' = p - C(p)
-// With scaled_sign EF-signSGD. e stays bounded where C is a contraction, ‖C(p) - p‖² <= (1 - δ)·‖p‖², as
-// scaled_sign is, or qsgd with levels enough for its blocks. terngrad is none: its draws err by up to its
-// scale, which grows with what they leave, and so on. The paper measures e in updates, p = η·g + e and w -=
-// mean Δ; published code does so with the η it was made with, and does not divide by N. One way: the mean is
-// not compressed a second time, as dist-EF-SGD does it. Karimireddy et al., Error Feedback Fixes SignSGD
-// (ICML 2019).
+// With scaled_sign this is EF-signSGD. e stays bounded if C is a contraction, ‖C(p) - p‖² <= (1 - δ)·‖p‖².
+// scaled_sign is a contraction, and so is qsgd with enough levels for its block size. terngrad is not: its
+// draws err by up to its scale, and the scale grows with the residual.
 //
-// State: e, float32 [n], and what the compressor keeps. Payload: the compressor's.
+// The paper keeps e in updates: p = η·g + e and w -= mean Δ. Published code also keeps e in updates, with the
+// η of the step that stored it, but does not divide by N. Compression is one-way: unlike in dist-EF-SGD, the
+// mean is not compressed again. Karimireddy et al., Error Feedback Fixes SignSGD (ICML 2019).
+//
+// State: e, float32 [n], and the compressor's state. Payload: the compressor's.
 class ErrorFeedback : public Synchroniser {
  public:
   ErrorFeedback(std::unique_ptr<Compressor> inner, ResidualUnits units, const SynchroniserContext& context)
@@ -51,9 +52,10 @@ class ErrorFeedback : public Synchroniser {
  private:
   std::unique_ptr<Compressor> inner_;
   ResidualUnits units_;
-  Residual residual_;  // in gradients of the learning rate below
+  // In gradient units at learning_rate_of_residual_.
+  Residual residual_;
   double learning_rate_of_residual_ = 1;
-  double learning_rate_ = 1;  // of the step to come or at hand
+  double learning_rate_ = 1;  // of the current or next step
 };
 
 }  // namespace thinpipe::trainer

@@ -1,5 +1,5 @@
-// What a method's step costs one worker, by formula, for `thinpipe plan` and for the test that holds each
-// method to the bytes it claims.
+// One worker's traffic in one step of a method, by formula. `thinpipe plan` uses it, and a test checks that
+// each method sends the bytes it claims.
 #pragma once
 
 #include <algorithm>
@@ -11,14 +11,23 @@
 namespace thinpipe::trainer {
 
 struct ExpectedTraffic {
-  double payload_bytes = 0;    // handed to collectives
-  double sent_bytes = 0;       // by one worker, mean over workers; headers of the network excluded
-  double pairwise_bytes = 0;   // of them, to all others in equal parts; what is none of these is all-reduced
-  double codes = 0;            // of the rest, summed as codes, a byte each
-  int largest_code = 1;        // of any of them
-  double gathered_bytes = 0;   // of sent_bytes, by all-gathers to which all contribute alike
-  double broadcast_bytes = 0;  // of sent_bytes, by broadcasts of which each is the root as often
-  std::map<int, double> shifted_bytes = {};  // of sent_bytes, to the worker that many ranks further
+  // Bytes handed to collectives.
+  double payload_bytes = 0;
+  // Bytes that one worker sends, without network headers: the mean over workers. The members below split them
+  // by pattern; the rest is all-reduced.
+  double sent_bytes = 0;
+  // Sent to all other workers in equal parts.
+  double pairwise_bytes = 0;
+  // All-reduced codes, one byte each.
+  double codes = 0;
+  // The largest absolute value of a code.
+  int largest_code = 1;
+  // Sent by all-gathers to which every worker contributes equally.
+  double gathered_bytes = 0;
+  // Sent by broadcasts, each worker being the root equally often.
+  double broadcast_bytes = 0;
+  // By distance: sent to the worker that many ranks ahead.
+  std::map<int, double> shifted_bytes = {};
 
   ExpectedTraffic& operator+=(const ExpectedTraffic& other) {
     payload_bytes += other.payload_bytes;
@@ -54,34 +63,35 @@ inline ExpectedTraffic code_sum_traffic(std::int64_t codes, int largest_code, in
   return traffic;
 }
 
-// Every worker contributes `contribution_bytes`.
+// Returns the traffic of an all-gather to which every worker contributes `contribution_bytes`.
 inline ExpectedTraffic all_gather_traffic(std::int64_t contribution_bytes, int world_size) {
   const auto bytes = static_cast<double>(contribution_bytes);
   const double sent_bytes = ring_all_gather_sent_bytes(bytes, world_size);
   return {.payload_bytes = bytes, .sent_bytes = sent_bytes, .gathered_bytes = sent_bytes};
 }
 
-// Broadcasts of so many bytes together, of which each worker is the root as often.
+// Returns the traffic of broadcasts of `bytes` in all, each worker being the root equally often.
 inline ExpectedTraffic broadcast_traffic(std::int64_t bytes, int world_size) {
   const double payload_bytes = static_cast<double>(bytes) / world_size;
   const double sent_bytes = payload_bytes * (world_size - 1);
   return {.payload_bytes = payload_bytes, .sent_bytes = sent_bytes, .broadcast_bytes = sent_bytes};
 }
 
-// Every worker has `payload_bytes` for the one that is so many ranks further.
+// Returns the traffic if every worker sends `payload_bytes` to the worker `distance` ranks ahead.
 inline ExpectedTraffic shift_traffic(std::int64_t payload_bytes, int distance) {
   const auto bytes = static_cast<double>(payload_bytes);
   return {.payload_bytes = bytes, .sent_bytes = bytes, .shifted_bytes = {{distance, bytes}}};
 }
 
-// Every worker has `payload_bytes` for all workers, itself included, in equal parts.
+// Returns the traffic of an all-to-all with `payload_bytes` per worker, in equal parts for all workers,
+// itself included.
 inline ExpectedTraffic all_to_all_traffic(std::int64_t payload_bytes, int world_size) {
   const auto bytes = static_cast<double>(payload_bytes);
   const double sent_bytes = bytes * (world_size - 1) / world_size;
   return {bytes, sent_bytes, sent_bytes};
 }
 
-// Of gather_any's and exchange_any's sizes (messages.hh).
+// Return the traffic of the sizes that gather_any() and exchange_any() send first (messages.hh).
 inline ExpectedTraffic gathered_sizes_traffic(int world_size) {
   return all_gather_traffic(4, world_size);
 }

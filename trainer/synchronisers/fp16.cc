@@ -14,16 +14,14 @@ struct Fp16Options {
   double scale = 1024;
 
   void visit(auto& field) {
-    field(
-        "variant", variant,
-        Rule{.effect =
-                 "scaled: with a loss scale; pytorch: as DistributedDataParallel's fp16_compress_hook, which "
-                 "rounds the gradient as it is and then divides by the number of workers",
-             .one_of = {"scaled", "pytorch"}});
+    field("variant", variant,
+          Rule{.effect =
+                   "scaled: with a loss scale; pytorch: like DistributedDataParallel's fp16_compress_hook, "
+                   "which rounds the gradient before dividing it by the number of workers",
+               .one_of = {"scaled", "pytorch"}});
     field("scale", scale,
-          Rule{.effect = "for scaled, starting loss scale, a power of two: gradients are multiplied by it "
-                         "before they are rounded "
-                         "to half precision",
+          Rule{.effect = "for scaled: initial loss scale, a power of two; gradients are multiplied by it "
+                         "before rounding to half precision",
                .at_least = 1,
                .at_most = 32768});
   }
@@ -33,9 +31,10 @@ constexpr Promises fp16_promises{
     .estimate = Estimate::rounded, .relative_rounding = 0x1p-11, .sums_of_messages_are_messages = true};
 
 // x = g · (σ/N) in float32, h = half(x), all-reduce of h in half precision, out = float(h) / σ.
-// σ keeps small gradients out of half's subnormal range. It is halved after a step that overflowed anywhere,
-// which every worker sees alike because the sum is non-finite everywhere, and doubled after 2000 good steps.
-// State: σ. Payload 2n bytes. Every hop of the ring rounds to half: error up to (N-1)·2^-11·Σ|h|.
+// σ keeps small gradients out of half precision's subnormal range. It is halved after a step that overflowed
+// anywhere, which every worker sees because the sum is non-finite everywhere, and doubled after 2000 good
+// steps. State: σ. Payload 2n bytes. Every hop of the ring rounds to half: the error is at most
+// (N-1)·2^-11·Σ|h|.
 class Fp16 : public Synchroniser {
  public:
   explicit Fp16(double scale) : scale_(scale) {}
@@ -82,8 +81,8 @@ class Fp16 : public Synchroniser {
   std::int64_t good_steps_ = 0;
 };
 
-// h = half(g) / N in half precision, all-reduce of h, out = float(h). A gradient beyond 65504 becomes
-// infinite, and a share of it below 3e-8 becomes 0. No state. Payload 2n bytes.
+// h = half(g) / N in half precision, all-reduce of h, out = float(h). A gradient above 65504 becomes
+// infinite, and one whose share g/N is below 3e-8 becomes 0. No state. Payload 2n bytes.
 class PyTorchFp16 : public Synchroniser {
  public:
   Promises promises() const override { return fp16_promises; }
@@ -102,7 +101,7 @@ class PyTorchFp16 : public Synchroniser {
 };
 
 THINPIPE_REGISTER(Synchroniser){
-    "fp16", "half-precision all-reduce, with a loss scale or as PyTorch's hook does it",
+    "fp16", "half-precision all-reduce, with a loss scale or like PyTorch's hook",
     describe_options<Fp16Options>(),
     [](JsonObject& object, const SynchroniserContext& /*context*/) -> std::unique_ptr<Synchroniser> {
       const auto options = read_options<Fp16Options>(object);

@@ -17,25 +17,29 @@ struct GmcOptions {
 
   void visit(auto& field) {
     field("ratio", ratio, Rule{.effect = "kept fraction of a bucket's entries", .above = 0, .at_most = 1});
-    field("momentum", momentum, Rule{.effect = "share of the last step kept", .at_least = 0, .below = 1});
+    field("momentum", momentum, Rule{.effect = "momentum coefficient", .at_least = 0, .below = 1});
     field("indices", indices,
-          Rule{.effect = "how places are written, as topk's indices", .one_of = Sparsifier::places_names()});
+          Rule{.effect = "how indices are encoded, as in topk", .one_of = Sparsifier::places_names()});
   }
 };
 
-// Global Momentum Compression: momentum from the weights' own last movement, which is the same on every
-// worker, in place of each worker's own. Of each bucket of n entries, with learning rates η:
+// Global Momentum Compression: the momentum is the last movement of the weights, the same on every worker,
+// instead of a momentum per worker. For each bucket of n entries, with learning rates η:
 //   acc = g - (μ/η_{t-1})·(w_t - w_{t-1}) + e
 //   I = the k largest |acc|, k = max(1, floor(ratio·n));  send acc[I];  e' = acc off I, 0 on I
-// Each worker adds all of the movement and the mean over workers makes it one. The paper divides by η_t; with
-// the rate that the movement was made with, a method that keeps everything is SGD with momentum as PyTorch
-// has it, whatever becomes of the rate, and a warm-up from a tiny rate does not blow the movement up. There
-// is no such term in the first step, nor after a step with a rate of 0. It carries the rounding of the
-// weights, 2^-24·|w|·μ/η_{t-1}. Weight decay and whatever else moves the weights is in it, except what
-// pruning took. What is left dense has it too, subtracted from the mean over workers. The result estimates
-// the mean of g less the movement, and what it misses of that is held back: it is `delayed` without momentum
-// only. Zhao et al., Global Momentum Compression for Sparse Communication in Distributed SGD (2019).
-// State: e and w_{t-1}, float32 [n]; η_{t-1}. Each worker contributes 20 + 4k bytes and the indices' to an
+// Each worker adds the whole movement, so the mean over workers contains it once. Zhao et al., Global
+// Momentum Compression for Sparse Communication in Distributed SGD (2019).
+//
+// The paper divides by η_t. Here the movement is divided by the rate that caused it. If everything is kept,
+// this is SGD with PyTorch's momentum under any schedule, and a warm-up from a tiny rate does not enlarge the
+// movement. The term is absent in the first step and after a step with a rate of 0. It carries the rounding
+// of the weights, 2^-24·|w|·μ/η_{t-1}. It contains weight decay and any other movement of the weights, except
+// pruning. Parameters left dense have the term too, subtracted from the mean over workers.
+//
+// The result estimates the mean of g less the movement, and the residual holds the rest, so the estimate is
+// `delayed` only without momentum.
+//
+// State: e and w_{t-1}, float32 [n]; η_{t-1}. Each worker contributes 20 + 4k bytes and the indices to an
 // all-gather.
 class Gmc : public Sparsifier {
  public:
@@ -121,13 +125,13 @@ class Gmc : public Sparsifier {
   std::vector<torch::Tensor> weights_;
   KeptEntries kept_;
   Residual residual_;
-  Residual last_weights_;  // not a residual: staged and committed like one
+  Residual last_weights_;  // w_{t-1}, staged and committed like a residual
   double learning_rate_ = 0;
-  double last_learning_rate_ = 0;  // of the last applied step; 0: none yet
+  double last_learning_rate_ = 0;  // of the last applied step; 0 before the first
 };
 
 THINPIPE_REGISTER(Synchroniser){
-    "gmc", "the largest entries of gradient and global momentum with error feedback, over all-gather",
+    "gmc", "the largest entries of gradient plus global momentum with error feedback, over all-gather",
     describe_options<GmcOptions>(), [](JsonObject& options, const SynchroniserContext& context) {
       return std::make_unique<Gmc>(read_options<GmcOptions>(options), context);
     }};

@@ -30,36 +30,39 @@ struct IwpOptions {
 
   void visit(auto& field) {
     field("ratio", ratio,
-          Rule{.effect = "fraction of the entries that one voter wants sent", .above = 0, .at_most = 1});
+          Rule{.effect = "fraction of the entries that each voter selects", .above = 0, .at_most = 1});
     field("threshold", threshold,
-          Rule{.effect = "what a voter wants: importance, the entries of largest importance, in whichever "
-                         "tensors they are; share, that fraction of each tensor",
+          Rule{.effect = "which entries a voter selects: importance, those of largest importance across "
+                         "tensors; share, that fraction of each tensor",
                .one_of = {"importance", "share"}});
     field("scope", scope,
-          Rule{.effect = "importance: among whose entries: each bucket's, or those of all the model, in one "
-                         "bucket, so that nothing overlaps with computing",
+          Rule{.effect = "for importance: select within each bucket or within the whole model; the model is "
+                         "one bucket, so communication does not overlap with compute",
                .one_of = {"bucket", "model"}});
     field("voters", voters,
-          Rule{.effect = "workers that say which entries all send, drawn anew for every bucket and step; of "
-                         "more than there are, all",
+          Rule{.effect = "number of workers that select the entries all workers send, redrawn for every "
+                         "bucket and step; all workers if there are fewer",
                .at_least = 1});
     field("warm_up_steps", warm_up_steps, WarmUp::rule());
   }
 };
 
-// Importance-weighted pruning of gradients. Of each bucket of n entries:
+// Importance-weighted pruning of gradients. For each bucket of n entries:
 //   acc = g + e;  importance_i = |acc_i| / max(|w_i|, 1e-3·rms(w)), w the weights of i's tensor
-//   every voter v wants I_v, the max(1, floor(ratio·n)) entries of largest importance, or so many of each
-//     tensor of n;  broadcasts it;  M = the union of all I_v
+//   I_v = the max(1, floor(ratio·n)) entries of largest importance, for every voter v, which broadcasts I_v;
+//     with "share", the same for each tensor of n entries;  M = the union of all I_v
 //   out = Σ_w acc_w[M]/N  by an all-reduce of these entries packed;  e' = acc off M, 0 on M, on all workers
 // Cheng and Xu, Bandwidth Reduction using Importance Weighted Pruning on Ring AllReduce (2019). Only its
-// abstract was at hand, which has the ratio of gradient to weight, a threshold on it, and the random nodes
-// that broadcast their masks: the quantile for a threshold, the floor under small weights, error feedback,
-// DGC's warm-up, and how masks are written are ours. A tensor whose weights are all zero has its floor from
-// the bucket's; if these are too, it goes by |acc|. There is no momentum correction. One more element, NaN
-// where a worker's acc is not finite, travels with the packed ones: what a voter does not want would hide it.
-// State: e, float32 [n]. Payload 4(|M| + 1) bytes by all-reduce; a voter broadcasts a bit for every entry, or
-// Golomb's code of I_v with room for its longest, about 8 bits an entry at the default ratio: the shorter.
+// abstract was available. It has the ratio of gradient to weight, a threshold on it, and the random nodes
+// that broadcast their masks. The quantile as threshold, the floor under small weights, error feedback, DGC's
+// warm-up and the encoding of masks are ours. A tensor whose weights are all zero uses the bucket's rms for
+// the floor; if these weights are all zero too, it uses |acc|. There is no momentum correction. The packed
+// entries have one more element, which is NaN if any of a worker's acc is not finite: otherwise an entry that
+// no voter selects would hide it.
+//
+// State: e, float32 [n]. Payload 4(|M| + 1) bytes by all-reduce. A voter also broadcasts its vote in the
+// shorter of two forms: a bit for every entry, or Golomb's code of I_v padded to its maximum length, about 8
+// bits per entry at the default ratio.
 class Iwp : public Synchroniser {
  public:
   Iwp(const IwpOptions& options, const SynchroniserContext& context)
@@ -102,7 +105,7 @@ class Iwp : public Synchroniser {
     if (!std::isfinite(sent.back())) values.front() = sent.back();
   }
 
-  // At most: the root of a binomial tree sends the most, and no two voters want the same entry.
+  // Upper bound: the root of a binomial tree sends the most, and no two voters select the same entry.
   ExpectedTraffic traffic(const Bucket& bucket, int world_size) const override {
     if (bucket.size == 0) return {};
     const double ratio = warm_up_.ratio(step_);
@@ -117,7 +120,7 @@ class Iwp : public Synchroniser {
     return broadcasts + all_reduce_traffic(4 * entries, world_size);
   }
 
-  // The mean over workers, of voters that want entries independently of each other.
+  // Mean over workers, for voters that select entries independently of each other.
   ExpectedTraffic settled_traffic(const Bucket& bucket, int world_size) const override {
     if (bucket.size == 0) return {};
     const std::int64_t voters = voter_count(world_size);
@@ -132,9 +135,9 @@ class Iwp : public Synchroniser {
   }
 
  private:
-  static constexpr double least_weight = 1e-3;  // of the root mean square of a tensor's
+  static constexpr double least_weight = 1e-3;  // of the tensor's root mean square
 
-  // How a vote for `count` of n entries travels: all workers know its length before it comes.
+  // The encoding of a vote for `count` of n entries. All workers know its length in advance.
   struct VoteForm {
     std::int64_t n = 0;
     std::int64_t count = 0;
@@ -143,7 +146,7 @@ class Iwp : public Synchroniser {
     std::int64_t bytes() const { return code->bytes(n, count); }
   };
 
-  // In the shorter code, Golomb's being as long as it can get.
+  // Returns the shorter encoding, comparing Golomb's code at its maximum length.
   VoteForm vote_for(const Bucket& bucket, double ratio) const {
     std::int64_t count = 0;
     for (const std::int64_t size : choices(bucket)) count += kept_count(ratio, size);
@@ -153,7 +156,7 @@ class Iwp : public Synchroniser {
     return form;
   }
 
-  // How many entries there are to choose from, in each of the choices that a voter makes.
+  // Returns the number of candidates in each selection that a voter makes.
   std::vector<std::int64_t> choices(const Bucket& bucket) const {
     if (options_.threshold == "importance") return {bucket.size};
     std::vector<std::int64_t> sizes;
@@ -165,7 +168,7 @@ class Iwp : public Synchroniser {
     return std::min<std::int64_t>(options_.voters, world_size);
   }
 
-  // The first of a permutation that all workers draw alike.
+  // Returns the first workers of a permutation, which all workers draw alike.
   std::vector<int> voters(const Bucket& bucket, int world_size) const {
     std::vector<int> ranks(static_cast<std::size_t>(world_size));
     std::iota(ranks.begin(), ranks.end(), 0);
@@ -181,7 +184,7 @@ class Iwp : public Synchroniser {
     return ranks;
   }
 
-  // bool [n], the same on every worker.
+  // Returns bool [n], the same on every worker.
   torch::Tensor union_of_votes(const Bucket& bucket, Collective& network) const {
     torch::Tensor wanted = torch::zeros({bucket.size}, torch::kBool);
     const std::span<bool> is_wanted = elements<bool>(wanted);
@@ -251,12 +254,13 @@ class Iwp : public Synchroniser {
 };
 
 THINPIPE_REGISTER(Synchroniser){
-    "iwp", "entries that are large for their weight, by the vote of a few workers, over packed all-reduce",
+    "iwp",
+    "entries that are large relative to their weight, selected by a few voters, over packed all-reduce",
     describe_options<IwpOptions>(), [](JsonObject& object, const SynchroniserContext& context) {
       const auto options = read_options<IwpOptions>(object);
       if (options.scope == "model" && options.threshold == "share") {
         throw InputError(object.place_of("scope"),
-                         "is model, which is for \"threshold\": \"importance\": a share is of each tensor");
+                         "\"model\" needs \"threshold\": \"importance\": a share is taken of each tensor");
       }
       return std::make_unique<Iwp>(options, context);
     }};

@@ -16,7 +16,7 @@ Sizes ones(const Collective& network) {
 torch::Tensor on_the_wire(const Sizes& sizes) {
   const torch::Tensor wide = torch::tensor(sizes, torch::kLong);
   const torch::Tensor wire = wide.to(torch::kInt);
-  if (!wire.to(torch::kLong).equal(wide)) throw Error("send messages: one is larger than 2 GiB");
+  if (!wire.to(torch::kLong).equal(wide)) throw Error("send messages: a message is larger than 2 GiB");
   return wire;
 }
 
@@ -24,7 +24,7 @@ Sizes from_the_wire(const torch::Tensor& wire) {
   const torch::Tensor wide = wire.to(torch::kLong);
   const auto* begin = wide.data_ptr<std::int64_t>();
   Sizes sizes(begin, begin + wide.numel());
-  // A collective takes the sizes for where in its memory to write.
+  // A collective would use a negative size to compute where to write.
   const auto negative = std::ranges::find_if(sizes, [](std::int64_t size) { return size < 0; });
   if (negative != sizes.end()) {
     throw CollectiveError(

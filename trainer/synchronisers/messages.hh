@@ -1,4 +1,4 @@
-// Messages of bytes between all workers, in the shapes that methods send them.
+// Byte messages between all workers, in the patterns that methods use.
 #pragma once
 
 #include <vector>
@@ -7,19 +7,20 @@
 
 namespace thinpipe::trainer {
 
-// uint8 tensors, one of each worker, ranks ascending.
+// One uint8 tensor per worker, in ascending order of rank.
 using Messages = std::vector<torch::Tensor>;
 
-// uint8: these bytes, in the memory that they are in.
+// Returns `bytes` as a uint8 tensor without copying them.
 torch::Tensor message_of(std::vector<std::uint8_t> bytes);
 
-// Every worker's message to all. All are of one size.
+// Returns every worker's message. All messages have the same size.
 Messages gather_equal(const torch::Tensor& message, Collective& network);
 
-// Every worker's message to all, of whatever size: the sizes go first, 4 bytes each.
+// Returns every worker's message, of any size. The sizes are sent first, 4 bytes each.
 Messages gather_any(const torch::Tensor& message, Collective& network);
 
-// outgoing[r] to worker r, of whatever size: the sizes go first, 4 bytes each. Returns what came from each.
+// Sends outgoing[r], of any size, to worker r, and returns the messages received from each worker. The sizes
+// are sent first, 4 bytes each.
 Messages exchange_any(const Messages& outgoing, Collective& network);
 
 }  // namespace thinpipe::trainer

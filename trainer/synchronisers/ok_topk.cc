@@ -22,30 +22,34 @@ struct OkTopkOptions {
   std::int64_t boundaries_every = 64;
 
   void visit(auto& field) {
-    field("ratio", ratio, Rule{.effect = "kept fraction of the entries, about", .above = 0, .at_most = 1});
+    field("ratio", ratio,
+          Rule{.effect = "approximate kept fraction of the entries", .above = 0, .at_most = 1});
     field("threshold_every", threshold_every,
           Rule{.effect = "steps between exact estimates of the thresholds that entries are chosen by",
                .at_least = 1});
     field("boundaries_every", boundaries_every,
-          Rule{.effect = "steps between new divisions of the entries among the workers that sum them",
+          Rule{.effect = "steps between new partitions of the entries among the workers that sum them",
                .at_least = 1});
   }
 };
 
-// Sparse all-reduce near the least traffic possible. With k = max(1, floor(ratio·n)):
+// Sparse all-reduce with near-minimal traffic. With k = max(1, floor(ratio·n)):
 //   acc = g + e;  I = {|acc| > θ};  (i, acc_i) of I go to the owner of the region of i: S, their sums
 //   G = {|S| > Θ}, all-gathered;  out[G] = S[G]/N;  e' = acc, but 0 on G ∩ I
-// Whatever the thresholds, nothing is lost. Every 32 steps θ becomes the k-th of |acc| and Θ that of |S|,
-// exactly, for which each owner gathers its k largest. In between θ grows by 1.2 % where |I| > 5k/4 and
-// shrinks by as much where |I| < 2k/3; Θ shrinks by 0.8 % where |G| < 2k/3. Every 64 steps regions are made
-// anew: the mean of those that would give each owner as many entries of a worker's I.
-// Li & Hoefler, Ok-Topk (PPoPP 2022). Beyond 4k/3 its published code raises a threshold by at most 16 %,
-// which bounds nothing once the learning rate has fallen; here the choice is then made exactly, k of |acc| or
-// 4k/3 of an owner's sums, and the threshold becomes that of the k largest. That code also reduces densely
-// for 512 steps and sends indices as floats. The paper spreads entries evenly before they are gathered where
-// one owner has 4 times the mean; here they are gathered as they are.
-// State: e, float32 [n]; of each bucket an age, two thresholds and N + 1 boundaries, which begin anew in a
-// new layout.
+// Nothing is lost, whatever the thresholds. Every 32 steps θ becomes exactly the k-th largest |acc| and Θ the
+// k-th largest |S|, for which each owner gathers its k largest sums. Between these estimates θ grows by 1.2 %
+// if |I| > 5k/4, and shrinks by as much if |I| < 2k/3. Θ shrinks by 0.8 % if |G| < 2k/3. Every 64 steps the
+// regions are computed again: each worker computes those that give every owner the same number of entries of
+// its I, and their mean is used.
+//
+// Li & Hoefler, Ok-Topk (PPoPP 2022). Above 4k/3 its published code raises a threshold by at most 16 %, which
+// bounds nothing once the learning rate has fallen. Here the choice is then exact, k of |acc| or 4k/3 of an
+// owner's sums, and the threshold becomes that of the k largest. The published code also reduces densely for
+// 512 steps and sends indices as floats. If one owner has 4 times the mean, the paper spreads entries evenly
+// before gathering them; here they are gathered as they are.
+//
+// State: e, float32 [n]; per bucket an age, two thresholds and N + 1 boundaries, which are reset in a new
+// layout.
 // Payload about 8k + 8k/N bytes, at most 8·4k/3 twice; 4N + 4 for sizes; 8(N - 1) with new regions.
 class OkTopk : public Synchroniser {
  public:
@@ -79,7 +83,7 @@ class OkTopk : public Synchroniser {
     const int workers = network.world_size();
     const std::int64_t k = kept_count(options_.ratio, bucket.size);
     OkTopkChoice choice = choices_.at(bucket.index);
-    // Before the first step, and where a checkpoint is of another number of workers.
+    // Before the first step, or if the checkpoint is from another number of workers.
     if (std::ssize(choice.boundaries) != workers + 1) choice = {};
     const bool estimates = choice.age % options_.threshold_every == 0;
 
@@ -107,7 +111,7 @@ class OkTopk : public Synchroniser {
   ExpectedTraffic traffic(const Bucket& bucket, int world_size) const override {
     const auto most =
         static_cast<double>(OkTopkChoice::largest_count(kept_count(options_.ratio, bucket.size)));
-    // Owners have regions of their own: together not more than all entries.
+    // Owners have disjoint regions, which together hold no more than all entries.
     const double from_others = std::min((world_size - 1) * most, static_cast<double>(bucket.size));
     const double to_owners = world_size == 1 ? 0 : most;
     const ExpectedTraffic entries{2 * most * sparse_entry_bytes,
@@ -116,8 +120,8 @@ class OkTopk : public Synchroniser {
     return sizes_traffic(world_size) + entries + all_reduce_traffic(8 * (world_size - 1), world_size);
   }
 
-  // k entries to the owners and k from all of them together; from each when it estimates, where workers agree
-  // in nothing. New regions are next to nothing.
+  // k entries to the owners and k from all of them together. In a step with exact estimates it is k from each
+  // owner if the workers' indices do not overlap. The boundaries of new regions are negligible.
   ExpectedTraffic settled_traffic(const Bucket& bucket, int world_size) const override {
     const auto k = static_cast<double>(kept_count(options_.ratio, bucket.size));
     const double usual = k / world_size;
@@ -135,7 +139,7 @@ class OkTopk : public Synchroniser {
     }
   }
 
-  // After prepare().
+  // Call after prepare().
   void load(const TensorMap& state, const std::string& prefix) override {
     residual_.load(state, prefix);
     for (std::size_t b = 0; b < choices_.size(); ++b) {
@@ -152,7 +156,7 @@ class OkTopk : public Synchroniser {
     return exchanged_sizes_traffic(world_size) + gathered_sizes_traffic(world_size);
   }
 
-  // For each owner, the entries in its region.
+  // Returns the entries in each owner's region.
   static Messages split_by_owner(std::span<const float> values, std::span<const std::uint32_t> own,
                                  std::span<const std::int64_t> boundaries) {
     Messages messages;
@@ -165,7 +169,7 @@ class OkTopk : public Synchroniser {
     return messages;
   }
 
-  // Ranks ascending.
+  // Sums in ascending order of rank.
   static std::vector<float> sums_of_region(const Messages& received, std::span<const std::int64_t> boundaries,
                                            int rank) {
     const auto region = boundaries.subspan(static_cast<std::size_t>(rank), 2);
@@ -189,13 +193,14 @@ class OkTopk : public Synchroniser {
 
   OkTopkOptions options_;
   Residual residual_;
-  std::vector<std::int64_t> sizes_;             // of the buckets
-  std::vector<OkTopkChoice> choices_;           // of the buckets
-  std::map<std::size_t, OkTopkChoice> staged_;  // by bucket, of this step
+  std::vector<std::int64_t> sizes_;             // per bucket
+  std::vector<OkTopkChoice> choices_;           // per bucket
+  std::map<std::size_t, OkTopkChoice> staged_;  // of the current step, by bucket
 };
 
 THINPIPE_REGISTER(Synchroniser){
-    "ok_topk", "about the largest entries, chosen by thresholds and summed by owners, with error feedback",
+    "ok_topk",
+    "approximately the largest entries, chosen by thresholds and summed by owners, with error feedback",
     describe_options<OkTopkOptions>(), [](JsonObject& options, const SynchroniserContext& context) {
       return std::make_unique<OkTopk>(read_options<OkTopkOptions>(options), context);
     }};

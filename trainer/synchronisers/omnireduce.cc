@@ -18,22 +18,23 @@ struct OmniReduceOptions {
 
   void visit(auto& field) {
     field("block_size", block_size,
-          Rule{.effect = "entries that are sent together, or not at all where all are zero", .at_least = 1});
+          Rule{.effect = "entries per block; blocks of zeros are not sent", .at_least = 1});
     field("blocks_per_message", blocks_per_message,
-          Rule{.effect = "at most so many blocks travel together", .at_least = 1});
+          Rule{.effect = "maximum number of blocks per message", .at_least = 1});
     field("streams", streams,
-          Rule{.effect = "messages that each worker, as an aggregator, has under way at a time",
-               .at_least = 1});
+          Rule{.effect = "messages in flight per aggregator; every worker is one", .at_least = 1});
   }
 };
 
-// OmniReduce: exact sums in which blocks that are zero on every worker do not travel, by the streaming
-// protocol of block_streams.hh. Every worker is also an aggregator: stream s is summed on worker s mod N, in
-// memory where it is its own.
-//   out = (1/N) Σ_w g_w, ranks ascending, where the published code adds in the order of arrival
-// Unstructured pruning leaves hardly a block of 256 all zero: the gain needs whole blocks of zeros.
-// State: none. A block and its place are 8 + 4·block_size bytes, and a message has 8 more. Each worker sends
-// its non-zero blocks to their aggregators, and each aggregator the union's sums to N-1 workers.
+// OmniReduce: exact sums in which blocks that are zero on every worker are not sent, by the streaming
+// protocol of block_streams.hh. Every worker is also an aggregator: worker s mod N sums stream s, and its own
+// blocks stay in memory.
+//   out = (1/N) Σ_w g_w, ranks ascending; the published code adds in the order of arrival
+// Unstructured pruning hardly ever leaves a block of 256 all zero, and only whole blocks of zeros save
+// traffic.
+//
+// State: none. A block and its index take 8 + 4·block_size bytes, and a message has 8 more. Each worker sends
+// its non-zero blocks to their aggregators, and each aggregator sends the sums of the union to N-1 workers.
 class OmniReduce : public Synchroniser {
  public:
   explicit OmniReduce(const OmniReduceOptions& options) : options_(options) {}
@@ -67,7 +68,7 @@ class OmniReduce : public Synchroniser {
       const Letter letter = next_letter(own, *mailbox);
       const std::int64_t stream = stream_of(letter.message);
       const bool is_result = is_block_result(letter.message);
-      // Sums come from the stream's aggregator, and it alone is sent blocks.
+      // Sums must come from the stream's aggregator, and only the aggregator receives blocks.
       if (stream >= layout.streams || aggregator_of(stream) != (is_result ? letter.from : network.rank())) {
         throw CollectiveError(
             fmt::format("rank {} sent a message of omnireduce's stream {} that is not for rank {}",
@@ -84,7 +85,7 @@ class OmniReduce : public Synchroniser {
     bucket.gradient.div_(network.world_size());
   }
 
-  // Of the worker that sends most: all blocks are not zero, and each goes in a message of its own.
+  // Upper bound, for the worker that sends the most: no block is zero, and each goes in a message of its own.
   ExpectedTraffic traffic(const Bucket& bucket, int world_size) const override {
     if (world_size == 1) return {};
     const BlockStreams layout = layout_for(bucket, world_size);
@@ -94,7 +95,7 @@ class OmniReduce : public Synchroniser {
     return {bytes, bytes, bytes};
   }
 
-  // As pruning leaves them, nearly all blocks have something: they travel in full messages.
+  // After pruning nearly every block has a non-zero entry, so messages are full.
   ExpectedTraffic settled_traffic(const Bucket& bucket, int world_size) const override {
     const BlockStreams layout = layout_for(bucket, world_size);
     const auto blocks = static_cast<double>(layout.blocks());
@@ -121,7 +122,7 @@ class OmniReduce : public Synchroniser {
     return letter;
   }
 
-  // No aggregator has more.
+  // Returns the largest number of blocks that any aggregator has.
   static std::int64_t blocks_of_first_aggregator(const BlockStreams& layout, int world_size) {
     const std::int64_t rounds = layout.blocks() / layout.columns();
     const std::int64_t rest = layout.blocks() % layout.columns();
@@ -136,7 +137,7 @@ class OmniReduce : public Synchroniser {
 };
 
 THINPIPE_REGISTER(Synchroniser){
-    "omnireduce", "exact sums of the blocks that are not zero on every worker, streamed through the workers",
+    "omnireduce", "exact sums without the blocks that are zero on every worker, streamed between the workers",
     describe_options<OmniReduceOptions>(), [](JsonObject& object, const SynchroniserContext& /*context*/) {
       return std::make_unique<OmniReduce>(read_options<OmniReduceOptions>(object));
     }};

@@ -16,7 +16,7 @@ struct OmniReduceBulkOptions {
 
   void visit(auto& field) {
     field("block_size", block_size,
-          Rule{.effect = "entries that travel together where one of them is not zero", .at_least = 1});
+          Rule{.effect = "entries per block; blocks of zeros are not sent", .at_least = 1});
   }
 };
 
@@ -24,13 +24,13 @@ struct OmniReduceBulkOptions {
 //   push:  to each owner a bitmap of those of its blocks that are not all zero here, and these blocks
 //   owner: m = (1/N)·Σ_w g_w over its blocks, ranks ascending
 //   pull:  m in the same way
-// Fei et al., OmniReduce (SIGCOMM 2021), by collectives: `omnireduce` streams blocks, with a look ahead to
-// the next one that any worker has; here all go at once, without headers, and without overlap. Blocks that
-// cancel in the sum do not come back. The last block is as long as it is, not filled up. Published code takes
-// a block with a NaN for zero; here it travels. Its threshold above zero, which loses values, is not here.
+// Fei et al., OmniReduce (SIGCOMM 2021), by collectives. `omnireduce` streams blocks and looks ahead to the
+// next one that any worker has; here all are sent at once, without headers and without overlap. Blocks that
+// cancel in the sum are not returned. The last block is not padded. The published code treats a block with a
+// NaN as zero; here it is sent. The published code's lossy threshold above zero is not implemented.
 // No state.
-// Payload 4V + 4U + ⌈B/8⌉ + ⌈B/8N⌉ + 4N + 4 bytes, of B blocks, and up to N more for whole bytes: V values
-// are in blocks that are not zero on this worker, U in sums that it owns.
+// Payload 4V + 4U + ⌈B/8⌉ + ⌈B/8N⌉ + 4N + 4 bytes for B blocks, and up to N more for whole bytes: V values
+// are in blocks that are not zero on this worker, U in the sums that it owns.
 class OmniReduceBulk : public Synchroniser {
  public:
   OmniReduceBulk(const OmniReduceBulkOptions& options, const SynchroniserContext& context)
@@ -70,7 +70,7 @@ class OmniReduceBulk : public Synchroniser {
     }
   }
 
-  // As if no entry that pruning kept were zero on any worker.
+  // Upper bound: every entry that pruning kept is non-zero on every worker.
   ExpectedTraffic traffic(const Bucket& bucket, int world_size) const override {
     return push_pull_at_most(bytes_of_kept(bucket, world_size));
   }
@@ -80,7 +80,8 @@ class OmniReduceBulk : public Synchroniser {
   }
 
  private:
-  // Of n entries: longer ones are the same, but for numbers that overflow.
+  // Returns the block size for n entries. Longer blocks would have the same effect, but numbers could
+  // overflow.
   std::int64_t block_size_for(std::int64_t n) const { return std::clamp<std::int64_t>(n, 1, block_size_); }
 
   // Calls block(begin, size) for each block of `owner`.
@@ -97,7 +98,7 @@ class OmniReduceBulk : public Synchroniser {
     return entries;
   }
 
-  // The blocks of `owner`, one after another.
+  // Returns the blocks of `owner`, concatenated.
   std::vector<float> part_of(std::span<const float> values, int owner, int world_size) const {
     std::vector<float> part;
     part.reserve(static_cast<std::size_t>(part_size(std::ssize(values), owner, world_size)));

@@ -16,13 +16,13 @@ struct OneBitOptions {
   void visit(auto& field) {
     field("scale", scale,
           Rule{.effect =
-                   "entries that share the two numbers their signs stand for: a tensor's, or those of each "
-                   "row of a matrix, which are the weights of one output",
+                   "entries that share two decoded values, one per sign: those of a tensor, or of each row "
+                   "of a matrix (the weights of one output)",
                .one_of = {"tensor", "row"}});
   }
 };
 
-// The two means that a group's signs stand for; NaN where a value is not finite.
+// The two means that a group's signs decode to; NaN if a value is not finite.
 class TwoMeans : public SignCompressor {
  public:
   TwoMeans(const SynchroniserContext& context, SignGroup group)
@@ -46,9 +46,9 @@ class TwoMeans : public SignCompressor {
   }
 
  private:
-  static constexpr std::size_t block_size = 1024;  // stays in the nearest cache from one sum to the next
+  static constexpr std::size_t block_size = 1024;  // stays in the L1 cache between the sums
 
-  // By the sign's bit, without branches: signs of gradients cannot be foretold.
+  // Branch-free, by the sign bit, because the signs of gradients are unpredictable.
   static float positive_part(float value) {
     const auto bits = std::bit_cast<std::int32_t>(value);
     return std::bit_cast<float>(bits & ~(bits >> 31));
@@ -58,7 +58,7 @@ class TwoMeans : public SignCompressor {
     return std::bit_cast<float>(bits & (bits >> 31));
   }
 
-  // Those whose sign travels as positive: zeros of either sign are among them.
+  // Counts the values whose sign is sent as positive, including zeros of either sign.
   static std::size_t count_positive(std::span<const float> block) {
     std::int32_t count = 0;
     for (const float value : block) count += value >= 0 ? 1 : 0;
@@ -70,18 +70,18 @@ class TwoMeans : public SignCompressor {
   }
 };
 
-// 1-bit SGD. Of each group of entries, a parameter's or a row's:
+// 1-bit SGD. For each group of entries, those of a parameter or of a row:
 //   acc = g + e;  c⁺ = mean of acc >= 0;  c⁻ = mean of acc < 0, of none 0
 //   x̂_i = c⁺ where acc_i >= 0, else c⁻;  e' = acc - x̂;  out = (1/N)·Σ_w x̂_w
-// The paper groups by the columns of its matrices; here a row, the weights of one output, lies together. A
-// zero counts as positive. What pruning took neither travels nor counts. Every worker's message goes to all;
-// the paper lets one worker add up each part and compresses the sums a second time. Seide et al., 1-Bit
+// The paper groups by the columns of its matrices; here a row, the weights of one output, is contiguous. A
+// zero counts as positive. Pruned entries are neither sent nor counted. Every worker sends its message to all
+// others; in the paper one worker adds up each part and compresses the sums again. Seide et al., 1-Bit
 // Stochastic Gradient Descent (Interspeech 2014).
 //
-// State: e, float32 [n]. Each worker contributes 8G + ⌈n/8⌉ bytes to an all-gather, G groups, n entries that
-// are kept.
+// State: e, float32 [n]. Each worker contributes 8G + ⌈n/8⌉ bytes to an all-gather, for G groups and n kept
+// entries.
 THINPIPE_REGISTER(Synchroniser){
-    "one_bit", "1-bit SGD: signs that stand for the mean of each sign, with error feedback",
+    "one_bit", "1-bit SGD: signs, decoded as the mean of each sign, with error feedback",
     describe_options<OneBitOptions>(), [](JsonObject& object, const SynchroniserContext& context) {
       const auto options = read_options<OneBitOptions>(object);
       const SignGroup group = options.scale == "row" ? SignGroup::row : SignGroup::tensor;

@@ -22,36 +22,36 @@ struct PacTrainOptions {
 
   void visit(auto& field) {
     field("values", values,
-          Rule{.effect = "what travels of each kept entry: float32 (lossless) or ternary (-1, 0, 1 times a "
-                         "scale per layer)",
+          Rule{.effect = "how kept entries are sent: float32 (lossless) or ternary (-1, 0, 1 times a scale "
+                         "per layer)",
                .one_of = {"float32", "ternary"}});
     field("clip", clip,
-          Rule{.effect = "ternary values without error feedback are clipped at this many standard deviations "
-                         "of their layer, as terngrad's; 0: never",
+          Rule{.effect = "for ternary without error feedback: clip at this many standard deviations of the "
+                         "layer, as in terngrad; 0: never",
                .at_least = 0});
     field("error_feedback", error_feedback,
-          Rule{.effect = "add what ternary values leave unsaid to the next gradient, and round to nearest "
-                         "instead of drawing: an extension to the paper"});
-    field(
-        "source", source,
-        Rule{.effect = "where the pattern of entries that may be non-zero comes from: declared (the pruning "
-                       "mask) or observed (found out from reduced gradients, as in the paper)",
-             .one_of = {"declared", "observed"}});
+          Rule{.effect = "for ternary: add the rounding error to the next gradient, and round to nearest "
+                         "instead of drawing (an extension to the paper)"});
+    field("source", source,
+          Rule{.effect = "source of the pattern of entries that may be non-zero: declared (the pruning mask) "
+                         "or observed (detected in reduced gradients, as in the paper)",
+               .one_of = {"declared", "observed"}});
     field("stable_iterations", stable_iterations,
-          Rule{.effect = "observed: steps in a row that must confirm a bucket's pattern before it is packed",
+          Rule{.effect = "for observed: consecutive steps that must confirm a bucket's pattern before "
+                         "it is packed",
                .at_least = 1});
-    field(
-        "rule", rule,
-        Rule{.effect =
-                 "observed: what confirms a pattern: union (no entry outside it) or exact (the same entries)",
-             .one_of = {"union", "exact"}});
+    field("rule", rule,
+          Rule{.effect =
+                   "for observed: which steps confirm a pattern: union (no entry outside it) or exact (the "
+                   "same entries)",
+               .one_of = {"union", "exact"}});
   }
 };
 
-// Of all buckets together, in buckets times steps.
+// Counts over all buckets, in buckets times steps.
 struct Counters {
-  std::int64_t full = 0;    // travelled in full, after an escape too
-  std::int64_t packed = 0;  // travelled packed, and nothing escaped
+  std::int64_t full = 0;    // sent in full, also after an escape
+  std::int64_t packed = 0;  // sent packed, without an escape
   std::int64_t escapes = 0;
 
   Counters& operator+=(const Counters& other) {
@@ -62,14 +62,14 @@ struct Counters {
   }
 };
 
-// A step's exchange of one bucket:
-//   as long as its tracker knows a pattern: gather the entries in it, append a flag that says whether any
-//   entry elsewhere was non-zero, reduce, and scatter; else, or when the reduced flag is set, which every
-//   worker sees alike: a full all-reduce of the gradient as it was.
-// PacTrain (2025). Payload: full 4n, packed as its values take, both in a step with an escape, which is why
-// an observed pattern's is a bound; 8 more in a bucket's first packed step after it was observed, when hashes
-// of the pattern are gathered. State: of observed patterns, a bit per entry and what the tracker counts; what
-// the values keep; counters.
+// Exchanges a bucket. If its tracker has a pattern, gathers the entries in the pattern, reduces them, and
+// scatters the result. An appended flag is set if any other entry is non-zero. Without a pattern, or if the
+// reduced flag is set, all-reduces the original gradient in full; every worker sees the same flag.
+//
+// PacTrain (2025). Payload: 4n in full; packed, that of its values; both in a step with an escape, so an
+// observed pattern's payload is an upper bound. A bucket's first packed step after it was observed gathers
+// hashes of the pattern, 8 bytes more. State: for observed patterns, a bit per entry and the tracker's
+// counts; the state of the values' exchange; counters.
 class PacTrain : public Synchroniser {
  public:
   PacTrain(const PacTrainOptions& options, const SynchroniserContext& context,
@@ -87,7 +87,7 @@ class PacTrain : public Synchroniser {
 
   std::optional<int> most_workers() const override { return exchange_->most_workers(); }
 
-  // An observed pattern does not outlive its layout.
+  // An observed pattern is valid for one layout.
   void prepare(const std::vector<Bucket>& layout) override {
     layout_ = layout;
     for (Bucket& bucket : layout_) bucket.gradient = torch::Tensor();
@@ -132,7 +132,7 @@ class PacTrain : public Synchroniser {
     exchange_->finish_step(applied);
   }
 
-  // Entries escape from observed patterns only: the gradient is zero where a declared one says so.
+  // Only observed patterns can have escapes: outside a declared pattern the gradient is zero.
   ExpectedTraffic traffic(const Bucket& bucket, int world_size) const override {
     const MaskTracker& tracker = trackers_.at(bucket.index);
     const ExpectedTraffic full = all_reduce_traffic(4 * bucket.size, world_size);
@@ -143,7 +143,7 @@ class PacTrain : public Synchroniser {
     return traffic;
   }
 
-  // An observed pattern settles at the declared one, unless weights that were kept have no gradient.
+  // An observed pattern converges to the declared one, unless kept weights have no gradient.
   ExpectedTraffic settled_traffic(const Bucket& bucket, int world_size) const override {
     const MaskTracker declared = MaskTracker::declared(kept_.mask(bucket), exchange_->packs_whole());
     if (!declared.is_packed()) return all_reduce_traffic(4 * bucket.size, world_size);
@@ -198,7 +198,8 @@ class PacTrain : public Synchroniser {
     return layout;
   }
 
-  // Per parameter, so that it can be read into any layout: "pattern.NAME", and its bucket's phase and count.
+  // Saves patterns per parameter, with their bucket's phase and count, as "pattern.NAME": any layout can load
+  // them.
   void save_patterns(TensorMap& state, const std::string& prefix) const {
     torch::Tensor phases = torch::zeros({std::ssize(parameters_), 2}, torch::kLong);
     for (const Bucket& bucket : layout_) {
@@ -214,7 +215,7 @@ class PacTrain : public Synchroniser {
     state[prefix + "phases"] = phases;
   }
 
-  // A bucket is as far as the least advanced of its parameters.
+  // A bucket resumes in the phase of its least advanced parameter.
   void load_patterns(const TensorMap& state, const std::string& prefix) {
     const torch::Tensor phases = expect_tensor(
         state, prefix + "phases", torch::empty({std::ssize(parameters_), 2}, torch::kLong), "checkpoint");
@@ -258,7 +259,7 @@ THINPIPE_REGISTER(Synchroniser){
       const auto options = read_options<PacTrainOptions>(object);
       if (options.error_feedback && options.values == "float32") {
         throw InputError(object.place_of("error_feedback"),
-                         "needs \"values\": \"ternary\"; float32 values leave nothing unsaid");
+                         "needs \"values\": \"ternary\"; float32 values are exact");
       }
       return std::make_unique<PacTrain>(options, context, make_exchange(options, context));
     }};

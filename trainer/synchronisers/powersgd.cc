@@ -14,12 +14,13 @@ struct PowerSgdOptions {
   double min_compression = 2;
 
   void visit(auto& field) {
-    field("rank", rank, Rule{.effect = "columns of the factors that a matrix travels as", .at_least = 1});
+    field("rank", rank, Rule{.effect = "number of columns of a matrix's factors", .at_least = 1});
     field("start_step", start_step,
-          Rule{.effect = "so many steps travel dense first, while gradients change fastest", .at_least = 0});
+          Rule{.effect = "number of initial steps that are sent dense, while gradients change fastest",
+               .at_least = 0});
     field("min_compression", min_compression,
           Rule{.effect =
-                   "a matrix travels dense unless its factors have fewer entries by more than this factor",
+                   "a matrix is sent dense unless its factors have fewer entries by more than this factor",
                .at_least = 0});
   }
 };
@@ -27,21 +28,21 @@ struct PowerSgdOptions {
 // A step of the power method on each matrix of A×B entries, with q = min(rank, A, B) columns:
 //   M = g + e;  P = orth(mean over workers of M·orth(Q));  Q' = mean over workers of Mᵀ·P
 //   out = P·Q'ᵀ;  e' = M - out
-// Q comes from the last step; at first, and where a column of it has come to nothing, as after a gradient of
-// zero, from normal numbers that all workers share. A matrix is compressed if (A + B)·q·min_compression <
-// A·B. Vogels et al., PowerSGD (NeurIPS 2019).
+// Q comes from the last step. In the first step Q is drawn from normal numbers that all workers share.
+// Columns that have become zero, as after a zero gradient, are drawn again. A matrix is compressed if (A +
+// B)·q·min_compression < A·B. Vogels et al., PowerSGD (NeurIPS 2019).
 //
-// As in PyTorch's hook and in the paper's code, e is what the mean of all workers' products misses of the
-// worker's own M, not what its own product would. The hook orthonormalises Q as well, which changes nothing
-// but rounding. With more than two columns it takes a QR decomposition, else Gram-Schmidt, which divides by 0
-// or, with an epsilon, leaves a dead column dead for good; orthonormalise() and fresh numbers do neither.
+// e is the difference between the worker's own M and the mean product of all workers, not its own product;
+// PyTorch's hook and the paper's code do the same. The hook also orthonormalises Q, which changes only the
+// rounding. With more than two columns it uses a QR decomposition, otherwise Gram-Schmidt, which divides by 0
+// or, with an epsilon, never revives a dead column. orthonormalise() and fresh numbers avoid both.
 //
-// The product moves entries that pruning took: they are cleared in out and in e. Nothing is lost by it, as e'
-// = M - out holds entry by entry and M is 0 there, but out is no longer of rank q. Products are LibTorch's:
-// the same bits on workers with the same processor, number of threads and build.
+// The product moves pruned entries, so these are cleared in out and in e. Nothing is lost, since e' = M - out
+// holds entry by entry and M is 0 there, but out no longer has rank q. LibTorch computes the products: they
+// have the same bits on workers with the same CPU, number of threads and build.
 //
-// State: e, float32 [n], and Q. Payload 4·(Σ q(A + B) + n') bytes to two all-reduces, n' entries that travel
-// dense; in the first `start_step` steps 4n to one.
+// State: e, float32 [n], and Q. Payload 4·(Σ q(A + B) + n') bytes to two all-reduces, n' being the entries
+// that are sent dense; in the first `start_step` steps 4n to one.
 class PowerSgd : public Synchroniser {
  public:
   PowerSgd(const PowerSgdOptions& options, const SynchroniserContext& context)
@@ -144,27 +145,28 @@ class PowerSgd : public Synchroniser {
     return prefix + "q." + parameters_[parameter].name;
   }
 
-  // Steps count from 1.
+  // `step` counts from 1.
   bool travels_dense(std::uint64_t step) const { return step <= start_step_; }
 
-  // The columns that the power method starts from, orthonormal; the same on all workers, as Q is.
+  // Returns the orthonormal columns that the power method starts from; the same on all workers, because Q is.
   torch::Tensor start_of(std::size_t parameter) const {
     torch::Tensor q = q_[parameter].clone();
     fill_zero_columns(q, {.seed = seed_,
                           .step = static_cast<std::uint32_t>(step_),
-                          .bucket = static_cast<std::uint32_t>(parameter),  // whichever bucket it is in
+                          .bucket = static_cast<std::uint32_t>(parameter),  // in any bucket layout
                           .rank = shared_rank});
     orthonormalise(q);
     return q;
   }
 
-  // Divided first, so that the sum cannot overflow where the mean does not.
+  // Divides first, so the sum cannot overflow unless the mean does.
   static void average(const torch::Tensor& values, Collective& network) {
     values.div_(network.world_size());
     network.all_reduce(values, Reduction::sum);
   }
 
-  // missing: M - out. Of what travelled dense nothing is missing, whatever the worker's own gradient was.
+  // Stages missing = M - out. For parameters that were sent dense it is zero, whatever the worker's own
+  // gradient was.
   void hold_back(const Bucket& bucket, const torch::Tensor& missing) {
     for (const Slice& slice : bucket.slices) {
       if (factors_.form(slice.parameter).is_dense()) missing.narrow(0, slice.offset, slice.size).zero_();
@@ -179,12 +181,12 @@ class PowerSgd : public Synchroniser {
   Residual residual_;
   KeptEntries kept_;
   std::vector<torch::Tensor> q_;         // per parameter, float32 [columns, rank]; zero before its first step
-  std::vector<torch::Tensor> staged_q_;  // what q_ is to become; undefined where it is to stay
+  std::vector<torch::Tensor> staged_q_;  // the next q_; undefined if it stays
   std::uint64_t step_ = 0;
 };
 
 THINPIPE_REGISTER(Synchroniser){
-    "powersgd", "matrices as products of thin factors, which all-reduce can add up, with error feedback",
+    "powersgd", "matrices as thin factors, which all-reduce can sum, with error feedback",
     describe_options<PowerSgdOptions>(), [](JsonObject& object, const SynchroniserContext& context) {
       return std::make_unique<PowerSgd>(read_options<PowerSgdOptions>(object), context);
     }};

@@ -1,24 +1,33 @@
-// What a method promises of its result, beyond what all must (synchroniser.hh). The conformance suite
-// (tests/conformance.hh) holds each method to it.
+// The properties of a method's result beyond those that every method must have (synchroniser.hh). The
+// conformance suite (tests/conformance.hh) checks them.
 #pragma once
 
 namespace thinpipe::trainer {
 
 // How the result relates to m, the mean over workers of their gradients.
 enum class Estimate {
-  exact,     // m, but for the order of float32's additions
-  rounded,   // m, but for roundings of a narrower format at every hop
-  unbiased,  // its expectation is m
-  biased,    // near m; how near is for the method's own tests to say
-  delayed,   // what of m is missing is held back by some worker and comes in later steps: error feedback
+  // m, up to the order of float32 additions.
+  exact,
+  // m, up to rounding to a narrower format at every hop.
+  rounded,
+  // The expectation is m.
+  unbiased,
+  // An approximation of m, whose error the method's own tests bound.
+  biased,
+  // Error feedback: the part of m that is missing is in some worker's residual and is sent in later steps.
+  delayed,
 };
 
 struct Promises {
   Estimate estimate = Estimate::exact;
-  double relative_rounding = 0;  // of `rounded`: of one operation, half the distance of neighbours over 1
-  bool sums_of_messages_are_messages = false;  // so that an all-reduce in any order and shape carries it
-  bool traffic_depends_on_data = false;        // then traffic() is what a step sends at most
-  bool applies_momentum = false;               // so that the optimiser must have none
+  // For `rounded`: the relative rounding error of one operation, half the spacing of numbers just above 1.
+  double relative_rounding = 0;
+  // Messages can be summed, so an all-reduce in any order and topology can carry them.
+  bool sums_of_messages_are_messages = false;
+  // traffic() is an upper bound.
+  bool traffic_depends_on_data = false;
+  // The optimiser must not have momentum as well.
+  bool applies_momentum = false;
 };
 
 }  // namespace thinpipe::trainer

@@ -23,7 +23,7 @@ struct QsgdOptions {
 
   void visit(auto& field) {
     field("bits", bits,
-          Rule{.effect = "of a code, its sign included: 2, 4 or 8", .at_least = 2, .at_most = 8});
+          Rule{.effect = "bits per code, its sign included: 2, 4 or 8", .at_least = 2, .at_most = 8});
     field("block_size", block_size, Rule{.effect = "entries that share a scale", .at_least = 1});
     field("norm", norm,
           Rule{.effect = "a block's scale: max, its largest magnitude, or l2, its Euclidean norm as in the "
@@ -32,10 +32,10 @@ struct QsgdOptions {
   }
 };
 
-// Of each block x of the bucket, with s = 2^(bits-1) - 1 levels:
+// For each block x of the bucket, with s = 2^(bits-1) - 1 levels:
 //   ν = ‖x‖;  a = s·|x_i|/ν;  l = ⌊a⌋ + Bernoulli(a - ⌊a⌋);  x̂_i = sign(x_i)·ν·l/s;  out = (1/N)·Σ_w x̂_w
-// Unbiased, |x̂_i - x_i| <= ν/s. Codes of a fixed width, not the paper's Elias code. A block that is all zero
-// is sent as such, where published codes divide by its norm. Alistarh et al., QSGD (NeurIPS 2017).
+// Unbiased, |x̂_i - x_i| <= ν/s. Codes have a fixed width; the paper uses Elias codes. A block that is all
+// zero is sent as zeros; published codes divide by its norm. Alistarh et al., QSGD (NeurIPS 2017).
 // No state. Each worker contributes 4⌈n/block_size⌉ + ⌈n·bits/8⌉ bytes to an all-gather.
 class Qsgd : public Compressor {
  public:
@@ -65,7 +65,7 @@ class Qsgd : public Compressor {
   }
 
  private:
-  // However large a block may be.
+  // Rounds up without overflow, for any block size.
   std::int64_t scale_bytes(std::int64_t n) const {
     return 4 * (n / block_size_ + (n % block_size_ == 0 ? 0 : 1));
   }
@@ -77,14 +77,14 @@ class Qsgd : public Compressor {
     for (std::size_t b = 0; b * size < n; ++b) block(b, b * size, std::min(size, n - b * size));
   }
 
-  // Infinity where an entry is not finite.
+  // Returns infinity if an entry is not finite.
   float norm_of(std::span<const float> block) const {
     const float largest = ternary_scale(block);
     if (!euclidean_ || std::isinf(largest)) return largest;
     return static_cast<float>(std::sqrt(sum_of(block, [](double x) { return x * x; })));
   }
 
-  // uint8: the blocks' scales, float32, and then the codes.
+  // Returns uint8: the blocks' scales, float32, then the codes.
   torch::Tensor encode(const Bucket& bucket, int rank) const {
     const auto n = static_cast<std::size_t>(bucket.size);
     const torch::Tensor random = draws_.uniform(bucket, rank, bucket.size);
@@ -97,7 +97,7 @@ class Qsgd : public Compressor {
     for_each_block(n, [&](std::size_t b, std::size_t begin, std::size_t size) {
       const float norm = norm_of(values.subspan(begin, size));
       std::memcpy(&bytes[4 * b], &norm, sizeof norm);
-      // Then every code is 0, which an infinite scale makes NaN of.
+      // All codes are then 0, which an infinite scale decodes to NaN.
       if (norm == 0 || std::isinf(norm)) return;
       for (std::size_t i = begin; i < begin + size; ++i) {
         const float level = std::min(levels * (std::abs(values[i]) / norm), levels);
@@ -129,7 +129,7 @@ class Qsgd : public Compressor {
 };
 
 THINPIPE_REGISTER(Synchroniser){
-    "qsgd", "a few bits an entry, drawn without bias between the levels of its block's scale",
+    "qsgd", "a few bits per entry, rounded at random and without bias to levels of its block's scale",
     describe_options<QsgdOptions>(), [](JsonObject& object, const SynchroniserContext& context) {
       const auto options = read_options<QsgdOptions>(object);
       if (options.bits != 2 && options.bits != 4 && options.bits != 8) {

@@ -1,5 +1,6 @@
-// The residual of error feedback: what a lossy method did not send, kept per parameter and added to the next
-// gradient (e in the equations). Staged during a step, committed at its end.
+// The residual of error feedback: the part of the gradient that a lossy method did not send. It is kept per
+// parameter and added to the next gradient (e in the equations). A step stages its changes and commits them
+// at its end.
 #pragma once
 
 #include "trainer/bucket.hh"
@@ -9,24 +10,25 @@ namespace thinpipe::trainer {
 
 class Residual {
  public:
-  // All zero.
   explicit Residual(const std::vector<ParameterInfo>& parameters);
 
-  // bucket.gradient += e.
+  // Adds e to bucket.gradient.
   void add_to(Bucket& bucket) const;
 
-  // The residual that the bucket's parameters are to have once commit() is called; copies `remainder`,
-  // float32 [bucket.size].
+  // Stages a copy of `remainder`, float32 [bucket.size], as the residual that the bucket's parameters have
+  // after commit().
   void stage(const Bucket& bucket, const torch::Tensor& remainder);
 
-  void commit();   // what was staged becomes the residual
-  void discard();  // what was staged is dropped
+  // Makes the staged residual the current one.
+  void commit();
+  // Drops the staged residual.
+  void discard();
 
-  // kept[p]: bool [size], undefined where p is not pruned. A new mask: what was not sent of entries that are
-  // now pruned is dropped, or it would move their weights off zero.
+  // Clears the residual of entries that a new mask prunes, because sending it would move their weights off
+  // zero. kept[p]: bool [size], undefined if p is not pruned.
   void drop_pruned(const std::vector<torch::Tensor>& kept);
 
-  // e of parameter p, float32 [size].
+  // Returns e of parameter p, float32 [size].
   const torch::Tensor& of(std::size_t parameter) const { return current_[parameter]; }
 
   void save(TensorMap& state, const std::string& prefix) const;

@@ -26,7 +26,7 @@ struct SbcOptions {
   }
 };
 
-// What a tensor's change becomes: one value at some places, zero elsewhere.
+// A tensor's compressed change: one value at some indices, zero elsewhere.
 struct OneValue {
   float value = 0;
   std::vector<std::uint32_t> places;  // ascending
@@ -34,19 +34,19 @@ struct OneValue {
   double mean_magnitude() const { return std::abs(static_cast<double>(value)); }
 };
 
-// Sparse binary compression of what a worker's own optimiser changes in some steps, with error feedback. Of
-// each tensor of n entries, ΔW = W - W0 the change of the weights since the last exchange:
+// Sparse binary compression, with error feedback, of the change that a worker's own optimiser makes in
+// several steps. For each tensor of n entries, with ΔW = W - W0 the change of the weights since the last
+// exchange:
 //   R += ΔW;  k = max(1, ceil(ratio·n))
 //   P+ = the k largest R > 0, μ+ = mean R[P+];  P- = the k smallest R < 0, μ- = mean |R[P-]|
 //   ΔW* = μ+ on P+ where μ+ >= μ-, else -μ- on P-;  R' = R - ΔW*;  W = W0 + (1/N)·Σ_w ΔW*_w
-// and the worker's optimiser forgets its momentum where ΔW* is not zero. The paper takes all entries over a
-// threshold, of which ties make more than k; here they are exactly k, or all of that sign where they are
-// fewer. Biases and normalisation layers are averaged as they are. Sattler, Wiedemann, Müller, Samek: Sparse
-// Binary Compression (IJCNN 2019); its presets are (1, 0.001), (10, 0.01) and (100, 0.01) for local_steps and
-// ratio.
+// The worker's optimiser clears its momentum where ΔW* is not zero. The paper takes all entries above a
+// threshold, more than k if there are ties; here they are exactly k, or all of that sign if they are fewer.
+// Biases and normalisation layers are averaged uncompressed. Sattler, Wiedemann, Müller, Samek: Sparse Binary
+// Compression (IJCNN 2019); its presets are (1, 0.001), (10, 0.01) and (100, 0.01) for local_steps and ratio.
 //
-// State: R, float32 [n]. A tensor's message: float32 value, u32 count, and the places in Golomb's code, its
-// parameter before them; every local_steps steps each worker contributes those to an all-gather.
+// State: R, float32 [n]. A tensor's message: float32 value, u32 count, the Golomb parameter, and the indices
+// in Golomb's code. Every local_steps steps each worker contributes these messages to an all-gather.
 class Sbc : public Synchroniser {
  public:
   Sbc(const SbcOptions& options, const SynchroniserContext& context)
@@ -106,7 +106,7 @@ class Sbc : public Synchroniser {
   OneValue choose(std::span<const float> change) const {
     double sum = 0;
     for (const float value : change) sum += value;
-    // Seen by all: neither sign would choose a NaN.
+    // The message must carry a NaN, which neither sign would choose.
     if (!std::isfinite(sum)) return {std::numeric_limits<float>::quiet_NaN(), {0}};
     OneValue up = largest_of_sign(change, 1);
     OneValue down = largest_of_sign(change, -1);
@@ -135,7 +135,7 @@ class Sbc : public Synchroniser {
     places_->append(chosen.places, static_cast<std::uint32_t>(n), message);
   }
 
-  // bucket.gradient += factor times what the message stands for.
+  // Adds `factor` times the decoded message to bucket.gradient.
   void add(std::span<const std::uint8_t> message, Bucket& bucket, float factor) const {
     std::vector<std::uint32_t> places;
     for (const Slice& slice : bucket.slices) {
@@ -147,7 +147,7 @@ class Sbc : public Synchroniser {
       std::memcpy(&count, &message[4], 4);
       if (count > slice.size) {
         throw CollectiveError(fmt::format(
-            "a message of sparse binary compression has {} places in a tensor of {}", count, slice.size));
+            "a message of sparse binary compression has {} indices in a tensor of {}", count, slice.size));
       }
       message = message.subspan(header_bytes);
       message =
@@ -164,11 +164,11 @@ class Sbc : public Synchroniser {
   SbcOptions options_;
   Residual residual_;
   std::unique_ptr<IndexCode> places_ = make_index_code("golomb");
-  std::vector<torch::Tensor> sent_;  // by parameter: bool [size], what the latest exchange sent of it
+  std::vector<torch::Tensor> sent_;  // by parameter: bool [size], the entries that the latest exchange sent
 };
 
 THINPIPE_REGISTER(Synchroniser){
-    "sbc", "sparse binary compression: after some local steps, one value and its places of each tensor",
+    "sbc", "sparse binary compression: after some local steps, one value and its indices for each tensor",
     describe_options<SbcOptions>(), [](JsonObject& options, const SynchroniserContext& context) {
       return std::make_unique<Sbc>(read_options<SbcOptions>(options), context);
     }};

@@ -11,13 +11,13 @@ struct ScaledSignOptions {
   void visit(auto& /*field*/) {}
 };
 
-// Of each parameter p of the bucket, n the number of its entries that pruning kept:
+// For each parameter p of the bucket, with n the number of its entries that pruning kept:
 //   s = ‖p‖₁ / n;  x̂_i = s where p_i >= 0, else -s;  out = (1/N)·Σ_w x̂_w
-// What EF-signSGD sends, and meant for `ef`, which makes up for the bias: ‖x̂ - p‖² = ‖p‖² - ‖p‖₁²/n. A zero
-// travels as a positive sign, as the papers' codes have it in a wire of one bit; a parameter that is all zero
-// stays so, its scale being 0. What pruning took neither travels nor counts in n. Bernstein et al., signSGD
-// (ICML 2018); Karimireddy et al., Error Feedback Fixes SignSGD (ICML 2019).
-// No state. Each worker contributes 4L + ⌈n/8⌉ bytes to an all-gather, L parameters, n entries that are kept.
+// This is EF-signSGD's compressor, meant for use inside `ef`, which corrects the bias: ‖x̂ - p‖² = ‖p‖² -
+// ‖p‖₁²/n. A zero is sent as a positive sign, as in the papers' one-bit codes; a parameter that is all zero
+// stays zero, because its scale is 0. Pruned entries are neither sent nor counted in n. Bernstein et al.,
+// signSGD (ICML 2018); Karimireddy et al., Error Feedback Fixes SignSGD (ICML 2019).
+// No state. Each worker contributes 4L + ⌈n/8⌉ bytes to an all-gather, for L parameters and n kept entries.
 class ScaledSign : public SignCompressor {
  public:
   explicit ScaledSign(const SynchroniserContext& context)
@@ -33,7 +33,7 @@ class ScaledSign : public SignCompressor {
 };
 
 THINPIPE_REGISTER(Synchroniser){
-    "scaled_sign", "a sign for each entry and a scale for each tensor: what ef is mostly put around",
+    "scaled_sign", "a sign per entry and a scale per tensor; the usual compressor inside ef",
     describe_options<ScaledSignOptions>(), [](JsonObject& options, const SynchroniserContext& context) {
       read_options<ScaledSignOptions>(options);
       return std::make_unique<ScaledSign>(context);

@@ -21,28 +21,29 @@ struct SignSgdOptions {
 
   void visit(auto& field) {
     field("exchange", exchange,
-          Rule{.effect = "how signs travel: all_gather, one bit each and two in tensors that have zeros, "
-                         "all_reduce of sums, or auto: what loads the network less; all give the same result",
+          Rule{.effect = "how signs are sent: all_gather, one bit each, two in tensors with zeros; "
+                         "all_reduce of sums; auto, whichever loads the network less; all give "
+                         "the same result",
                .one_of = {"auto", "all_gather", "all_reduce"}});
     field("momentum", momentum,
-          Rule{.effect =
-                   "share of the last step kept, before the sign is taken: Signum, as with 0.9; 0: signSGD",
+          Rule{.effect = "momentum coefficient, applied before the sign is taken: Signum, for example 0.9; "
+                         "0: signSGD",
                .at_least = 0,
                .below = 1});
   }
 };
 
-// Of every entry a vote of the workers:
+// The workers vote on every entry:
 //   m = β·m + (1 - β)·g;  out = sign(Σ_w sign(m_w));  sign(0) = 0, in a worker's vote and in a tie
-// No mean, but a step's direction: the optimiser's learning rate is what each weight moves by, about 1e-4.
+// The result is a direction, not a mean: each weight moves by the optimiser's learning rate, about 1e-4.
 // Bernstein et al., signSGD (ICML 2018) and signSGD with Majority Vote is Communication Efficient and Fault
-// Tolerant (ICLR 2019). Published codes with one bit let a zero vote for +, and so move weights that have no
-// gradient on any worker; here a tensor in which a worker has zeros takes two bits from it (vote_code.hh),
-// and both exchanges agree to the bit. What pruning took does not travel.
+// Tolerant (ICLR 2019). In published one-bit codes a zero votes for +, which moves weights that have no
+// gradient on any worker. Here a worker sends two bits per entry for a tensor in which it has zeros
+// (vote_code.hh), and both exchanges give the same bits. Pruned entries are not sent.
 //
 // State: m, float32 [n], for momentum above 0. Each worker contributes 4 + Σ_l (1 + ⌈n_l/8⌉) bytes to an
 // all-gather, up to 4 + Σ_l (1 + ⌈n_l/4⌉) with zeros in every tensor l; or n + 1 to an all-reduce, in which
-// one more sum tells of values that were not finite.
+// the additional sum reports non-finite values.
 class SignSgd : public Synchroniser {
  public:
   SignSgd(const SignSgdOptions& options, const SynchroniserContext& context)
@@ -59,7 +60,7 @@ class SignSgd : public Synchroniser {
 
   std::optional<int> most_workers() const override { return most_workers_of_code_sums(1); }
 
-  // Signs are the same whatever the gradient's length.
+  // Signs do not depend on the gradient's norm.
   Clipping clipping() const override { return momentum_ ? Clipping::local : Clipping::none; }
 
   void adopt_masks(const std::vector<torch::Tensor>& kept) override {
@@ -86,7 +87,7 @@ class SignSgd : public Synchroniser {
     return traffic_of(bucket, world_size, largest_vote_bytes);
   }
 
-  // Without zeros.
+  // For tensors without zeros.
   ExpectedTraffic settled_traffic(const Bucket& bucket, int world_size) const override {
     return traffic_of(bucket, world_size, usual_vote_bytes);
   }
@@ -99,7 +100,7 @@ class SignSgd : public Synchroniser {
   }
 
  private:
-  // The gradient becomes m.
+  // Replaces the gradient by m.
   void apply_momentum(Residual& momentum, Bucket& bucket) const {
     bucket.gradient.mul_(1 - options_.momentum);
     for (const Slice& slice : bucket.slices) {
@@ -108,17 +109,17 @@ class SignSgd : public Synchroniser {
     momentum.stage(bucket, bucket.gradient);
   }
 
-  // What values become where some worker's are not.
+  // The result if some worker's values are not finite.
   static constexpr float not_finite = std::numeric_limits<float>::quiet_NaN();
 
-  // values become what the vote has decided.
+  // Sets `values` to the outcome of the vote.
   static void decide(std::span<const std::int8_t> votes, std::span<float> values) {
     for (std::size_t i = 0; i < values.size(); ++i) {
       values[i] = static_cast<float>((votes[i] > 0 ? 1 : 0) - (votes[i] < 0 ? 1 : 0));
     }
   }
 
-  // Calls tensor(part) for what is kept of each of the bucket's tensors.
+  // Calls tensor(part) for the kept entries of each of the bucket's tensors.
   void for_each_tensor(const Bucket& bucket, std::span<float> values, const auto& tensor) const {
     for (const Slice& slice : bucket.slices) {
       const auto size = static_cast<std::size_t>(kept_.count(slice));
@@ -146,7 +147,7 @@ class SignSgd : public Synchroniser {
     }
   }
 
-  // The last vote is whether some value is not finite, which is known once all others are made.
+  // The last vote reports non-finite values, which are known once all other votes are made.
   static void vote_by_reducing(std::span<float> values, Collective& network) {
     const torch::Tensor tensor = torch::empty({std::ssize(values) + 1}, torch::kChar);
     const std::span<std::int8_t> votes = elements<std::int8_t>(tensor);
@@ -178,11 +179,11 @@ class SignSgd : public Synchroniser {
   SignSgdOptions options_;
   bool sums_;
   KeptEntries kept_;
-  std::optional<Residual> momentum_;  // m: staged, committed and saved as a residual is
+  std::optional<Residual> momentum_;  // m, staged, committed and saved like a residual
 };
 
 THINPIPE_REGISTER(Synchroniser){
-    "signsgd", "signSGD or Signum: the sign that most workers have", describe_options<SignSgdOptions>(),
+    "signsgd", "signSGD or Signum: the majority vote of signs", describe_options<SignSgdOptions>(),
     [](JsonObject& object, const SynchroniserContext& context) {
       return std::make_unique<SignSgd>(read_options<SignSgdOptions>(object), context);
     }};

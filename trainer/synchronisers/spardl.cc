@@ -23,19 +23,20 @@ struct SparDLOptions {
   }
 };
 
-// Sparse all-reduce in which sums stay sparse. Block j of P belongs to worker j; of each block that a worker
-// hands on it sends the k largest sums so far, k = max(1, floor(ratio·⌈n/P⌉)):
+// Sparse all-reduce in which sums stay sparse. Worker j owns block j of P. Of each block that it passes on, a
+// worker sends the k largest sums so far, k = max(1, floor(ratio·⌈n/P⌉)):
 //   X = acc = g + e
-//   in each round of spar_schedule.hh: of each block B to hand on, send the k largest of X_B, and
-//   set them to 0 in X; add what comes to X
+//   in each round of spar_schedule.hh: of each block B to pass on, send the k largest of X_B, and
+//   set them to 0 in X; add the received entries to X
 //   F = the k largest of X in the own block, likewise set to 0;  all-gather F;  G = ∪F
 //   out[G] = F/P;  e' = acc off G, X on G
-// What was dropped on its way comes back: off G each worker still has its own share, on G whoever dropped a
-// sum has it (the paper's global residual). One team of all workers, d = 1, as in the published code. Zhao et
-// al., SparDL (ICDE 2024).
-// Blocks here differ by at most one entry, where the paper's last are short or empty. For a block of fewer
-// than k entries, entries of index n fill the message up and stand for nothing: all messages are of one size,
-// and none need be announced.
+// Sums that are dropped on the way stay in residuals: off G each worker still has its own share, and on G the
+// worker that dropped a sum has it (the paper's global residual). All workers form one team, d = 1, as in the
+// published code. Zhao et al., SparDL (ICDE 2024).
+//
+// Blocks here differ by at most one entry; the paper's last blocks are short or empty. Messages for blocks of
+// fewer than k entries are padded with entries of index n: all messages have the same size, so no sizes are
+// sent.
 // State: e, float32 [n].
 // Payload 8k·P bytes: 8k(P - 1) in ⌈log2 P⌉ rounds and 8k all-gathered.
 class SparDL : public Synchroniser {
@@ -56,7 +57,7 @@ class SparDL : public Synchroniser {
   void synchronise(Bucket& bucket, Collective& network) override {
     const int workers = network.world_size();
     residual_.add_to(bucket);
-    const torch::Tensor held = bucket.gradient.clone();  // acc, and on G, in the end, R
+    const torch::Tensor held = bucket.gradient.clone();  // acc; in the end X on G
     const std::span<float> values = floats(bucket.gradient);
     for (const SparRound& round : spar_rounds(workers)) {
       const int next = (network.rank() + round.distance) % workers;
@@ -92,7 +93,7 @@ class SparDL : public Synchroniser {
     return kept_count(ratio_, (n + workers - 1) / workers);
   }
 
-  // Appends the k largest entries of a block and sets them to zero.
+  // Appends the k largest entries of a block to `out` and sets them to zero in `values`.
   void take_largest(std::span<float> values, int block, int workers, std::vector<SparseEntry>& out) const {
     const std::int64_t n = std::ssize(values);
     const auto begin = static_cast<std::size_t>(block * n / workers);
@@ -108,14 +109,14 @@ class SparDL : public Synchroniser {
     out.resize(filled, {static_cast<std::uint32_t>(n), 0});
   }
 
-  // Without those that only fill up.
+  // Returns the message's entries without padding.
   static std::vector<SparseEntry> read(const torch::Tensor& message, std::int64_t n) {
     std::vector<SparseEntry> entries = read_entries(elements<std::uint8_t>(message), 0, n + 1);
     std::erase_if(entries, [n](const SparseEntry& entry) { return entry.index == n; });
     return entries;
   }
 
-  // To the worker `distance` further; returns what came from the one as far behind.
+  // Sends to the worker `distance` ranks ahead, and returns the message from the worker as far behind.
   static torch::Tensor hand_on(const torch::Tensor& message, const SparRound& round, Collective& network) {
     const int workers = network.world_size();
     std::vector<std::int64_t> to(static_cast<std::size_t>(workers));
@@ -130,7 +131,7 @@ class SparDL : public Synchroniser {
 };
 
 THINPIPE_REGISTER(Synchroniser){
-    "spardl", "the largest entries of each block, kept sparse from worker to worker, with error feedback",
+    "spardl", "the largest entries of each block, kept sparse between workers, with error feedback",
     describe_options<SparDLOptions>(), [](JsonObject& options, const SynchroniserContext& context) {
       return std::make_unique<SparDL>(read_options<SparDLOptions>(options), context);
     }};

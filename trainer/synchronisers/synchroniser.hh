@@ -1,10 +1,12 @@
 // A method under test: turns every worker's local gradient into the same estimate of the mean over workers.
 //
-// The caller promises: the same buckets in the same order on every worker; begin_step() before a step's first
-// bucket and finish_step() after its last. A method promises: the result is bit-identical on every worker;
-// state is kept per parameter, never per bucket position, because the layout is rebuilt after the first step;
-// and state changes only in finish_step(true), so that a step skipped for a non-finite gradient leaves it as
-// it was.
+// The caller guarantees the same buckets in the same order on every worker, begin_step() before a step's
+// first bucket, and finish_step() after its last.
+//
+// A method guarantees that:
+// - the result is bit-identical on every worker;
+// - state is kept per parameter, not per bucket position, because the layout is rebuilt after the first step;
+// - state changes only in finish_step(true), so a step skipped for a non-finite gradient leaves it unchanged.
 #pragma once
 
 #include "harness/support/registry.hh"
@@ -16,33 +18,36 @@
 
 namespace thinpipe::trainer {
 
-// What of the network a method may choose its exchange by.
+// The properties of the network that a method may choose its exchange by.
 struct NetworkShape {
   int workers = 1;
-  bool sums_along_tree = false;  // sums of codes go along a tree, in as few bits as hold them
+  // Code sums follow a reduction tree, with as few bits per code as hold the sum.
+  bool sums_along_tree = false;
 };
 
-// What a method may know when it is made.
+// The data available to a method when it is created.
 struct SynchroniserContext {
   std::vector<ParameterInfo> parameters;
-  // kept[p]: bool [size of parameter p], true where the weight survived pruning; undefined where p is not
-  // pruned.
+  // kept[p]: bool [size of parameter p], true if the weight survived pruning; undefined if p is not pruned.
   std::vector<torch::Tensor> kept;
-  // weights[p]: the parameter itself, of whatever shape and wherever it is: it changes between steps. Empty
-  // where only a plan is made.
+  // weights[p]: the parameter itself, of any shape and on any device; it changes between steps. Empty in a
+  // plan.
   std::vector<torch::Tensor> weights;
-  // The optimiser adds this times the weight to every entry of the result.
+  // The optimiser adds weight_decay times the weight to every entry of the result.
   double weight_decay = 0;
   std::uint64_t seed = 0;
   NetworkShape network = {};
 };
 
-// What training.clip_norm scales where gradients are synchronised.
+// The tensor that training.clip_norm scales when gradients are synchronised.
 enum class Clipping {
-  result,  // as clip_grad_norm_ after DistributedDataParallel: the result stands for the mean of this step
-  local,   // each worker's own gradient, before: the result has earlier steps in it, and error feedback must
-           // not lose what it counts as sent
-  none,    // neither means anything
+  // The result, like clip_grad_norm_ after DistributedDataParallel: the result is the mean of this step.
+  result,
+  // Each worker's own gradient, before synchronisation: the result contains earlier steps, and clipping it
+  // would lose gradient that error feedback counts as sent.
+  local,
+  // Neither: scaling means nothing to the method, and training.clip_norm is refused.
+  none,
 };
 
 class Synchroniser {
@@ -56,8 +61,9 @@ class Synchroniser {
 
   virtual Promises promises() const = 0;
 
-  // Steps that each worker's own optimiser takes between two exchanges, at least 1; what is synchronised then
-  // are the changes of the weights since the last one. Nothing: gradients are synchronised, at every step.
+  // Returns the number of steps that each worker's own optimiser takes between two exchanges, at least 1. The
+  // changes of the weights since the last exchange are then synchronised. Returns nullopt if gradients are
+  // synchronised in every step.
   virtual std::optional<std::int64_t> local_steps() const { return std::nullopt; }
 
   virtual Clipping clipping() const {
@@ -66,64 +72,65 @@ class Synchroniser {
     return remembers ? Clipping::local : Clipping::result;
   }
 
-  // How many workers it can serve, where its integers set a limit.
+  // Returns the largest number of workers that the method's integers allow; nullopt if there is no limit.
   virtual std::optional<int> most_workers() const { return std::nullopt; }
 
-  // Whether a parameter is left to the dense side bucket, as sparsifiers leave biases and normalisation
-  // layers.
+  // Returns whether a parameter goes to the dense side bucket. Sparsifiers do this with biases and
+  // normalisation layers.
   virtual bool leaves_dense(const ParameterInfo& /*parameter*/) const { return false; }
 
-  // Whether it takes buckets wherever they are, and works there; to the others they come in main memory.
+  // Returns whether the method works on buckets on any device; otherwise they are passed in main memory.
   virtual bool works_on_gpus() const { return false; }
 
-  // Whether all parameters that it does not leave dense are to lie in one bucket.
+  // Returns whether all parameters that are not left dense must be in one bucket.
   virtual bool needs_one_bucket() const { return false; }
 
-  // The layout to come, before the first step and after each rebuild.
+  // Announces the bucket layout, before the first step and after each rebuild.
   virtual void prepare(const std::vector<Bucket>& /*layout*/) {}
 
-  // A new pruning mask, between two steps, as SynchroniserContext::kept; prepare() follows. What a method
-  // keeps of entries that are pruned now must go, or it would move their weights off zero.
+  // Announces a new pruning mask between two steps, like SynchroniserContext::kept; prepare() follows. The
+  // method must drop the state of entries that are now pruned, or it would move their weights off zero.
   virtual void adopt_masks(const std::vector<torch::Tensor>& /*kept*/) {}
 
-  // Before begin_step(): what the optimiser will multiply the step's result by.
+  // Sets the factor that the optimiser will multiply the step's result by. Called before begin_step().
   virtual void set_learning_rate(double /*learning_rate*/) {}
 
   virtual void begin_step(std::uint64_t /*step*/) {}
 
-  // Between steps: bucket.gradient += what this worker held back of earlier ones.
+  // Adds this worker's residual to bucket.gradient. Called between steps.
   virtual void add_held_back(Bucket& /*bucket*/) const {}
 
-  // bucket.gradient: float32 [n], this worker's mean over its local batch, or the change of its weights where
-  // there are local steps; on return, the estimate of the mean over workers. A NaN or infinity on any worker
-  // gives a non-finite result on every worker.
+  // Replaces bucket.gradient, float32 [n], by the estimate of its mean over workers. On entry it is this
+  // worker's mean over its local batch or, with local steps, the change of its weights. A NaN or infinity on
+  // any worker gives a non-finite result on every worker.
   virtual void synchronise(Bucket& bucket, Collective& network) = 0;
 
-  // A bucket of what it leaves dense, in its turn: on entry the mean over workers; on return what the
-  // optimiser is to use, the same on every worker. One that applies momentum does so here too.
+  // Finishes a dense side bucket. On entry bucket.gradient is the mean over workers; on return it is the
+  // optimiser's input, the same on every worker. A method that applies momentum does so here too.
   virtual void finish_dense(Bucket& /*bucket*/, int /*world_size*/) {}
 
-  // applied: every worker's optimiser uses the step's result (false: the step is skipped everywhere).
+  // Ends a step. `applied`: every worker's optimiser uses the step's result; if false, every worker skips the
+  // step.
   virtual void finish_step(bool /*applied*/) {}
 
-  // With local steps, after finish_step(true): bool [size of parameter p], the entries whose momentum this
-  // worker's optimiser is to forget; undefined: none.
+  // With local steps, after finish_step(true): returns bool [size of parameter p], the entries whose momentum
+  // this worker's optimiser must clear; undefined if there are none.
   virtual torch::Tensor forgotten_momentum(std::size_t /*parameter*/) const { return {}; }
 
-  // The bytes of one worker's next step for one bucket, by formula: what the meter must count, or may count
-  // at most where Promises::traffic_depends_on_data.
+  // Returns the bytes of one worker's next step for one bucket, by formula. The meter must count exactly
+  // these or, if Promises::traffic_depends_on_data, at most these.
   virtual ExpectedTraffic traffic(const Bucket& bucket, int world_size) const = 0;
 
-  // What a plan goes by: the same once a method that finds its way first has found it, or what is to be
-  // expected where it depends on the data.
+  // Steady-state traffic, for `thinpipe plan`: after any warm-up; the expected value if traffic depends on
+  // the data.
   virtual ExpectedTraffic settled_traffic(const Bucket& bucket, int world_size) const {
     return traffic(bucket, world_size);
   }
 
-  // For the record: what only this method can tell of the steps so far. Null: nothing.
+  // Returns method-specific counters of the steps so far, for the record; null if there are none.
   virtual Json state() const { return nullptr; }
 
-  // State for a checkpoint, under names that begin with `prefix`.
+  // Saves and restores the state in a checkpoint, under names that begin with `prefix`.
   virtual void save(TensorMap& /*state*/, const std::string& /*prefix*/) const {}
   virtual void load(const TensorMap& /*state*/, const std::string& /*prefix*/) {}
 };

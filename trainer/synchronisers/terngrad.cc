@@ -20,11 +20,10 @@ struct TernGradOptions {
   double clip = 2.5;
 
   void visit(auto& field) {
-    field(
-        "exchange", exchange,
-        Rule{.effect = "how the codes travel: all_gather with 2 bits each, all_reduce of sums, or auto: what "
-                       "loads the network less; all give the same result",
-             .one_of = {"auto", "all_gather", "all_reduce"}});
+    field("exchange", exchange,
+          Rule{.effect = "how codes are sent: all_gather, 2 bits each; all_reduce of sums; auto, whichever "
+                         "loads the network less; all give the same result",
+               .one_of = {"auto", "all_gather", "all_reduce"}});
     field("clip", clip,
           Rule{.effect = "entries are clipped at this many standard deviations of their layer; 0: never",
                .at_least = 0});
@@ -33,15 +32,17 @@ struct TernGradOptions {
 
 constexpr int ternary_bits = 2;
 
-// Of each layer l of the bucket, which is a parameter:
+// For each layer l of the bucket, which is a parameter:
 //   ĝ = clamp(g, -c·σ, c·σ), σ the population's standard deviation;  s = max over workers of max|ĝ|
 //   t_i = sign(ĝ_i)·Bernoulli(|ĝ_i| / s);  out = (s/N)·Σ_w t
-// Unbiased for the mean of ĝ, and so for that of g without clipping. Scales are shared, as the paper has it
-// for the sum of codes to be a code's sum. Its published code draws up to c·σ instead of max|ĝ|, which clips
-// what is beyond and is sparser; here the paper stands. A layer of fewer than 16 entries, or one that hardly
-// varies around its mean, is not clipped: its σ says nothing of its size. Wen et al., TernGrad (NeurIPS
-// 2017). No state. Payload 4L + ⌈n/4⌉ bytes by all-gather, 4L + n by all-reduce, L layers; around a ring of 8
-// workers both send as much, and along a tree sums need fewer bits.
+// Unbiased for the mean of ĝ, and so for the mean of g without clipping. As in the paper, workers share
+// scales so that codes can be summed. The published code draws up to c·σ instead of max|ĝ|, which clips
+// larger entries and is sparser; this code follows the paper. Layers that have fewer than 16 entries or
+// hardly vary around their mean are not clipped: σ is then no measure of their magnitude. Wen et al.,
+// TernGrad (NeurIPS 2017).
+//
+// No state. Payload 4L + ⌈n/4⌉ bytes by all-gather, 4L + n by all-reduce, for L layers. Around a ring of 8
+// workers both send the same number of bytes; along a tree sums need fewer bits.
 class TernGrad : public Compressor {
  public:
   TernGrad(const TernGradOptions& options, const SynchroniserContext& context)
@@ -98,7 +99,7 @@ class TernGrad : public Compressor {
   }
 
  private:
-  // g becomes ĝ. Returns max|ĝ|; infinity where an entry is not finite.
+  // Replaces g by ĝ. Returns max|ĝ|, or infinity if an entry is not finite.
   float clip(const torch::Tensor& layer) const {
     const float scale = clipped_ternary_scale(floats(layer), options_.clip);
     if (options_.clip > 0 && std::isfinite(scale)) layer.clamp_(-scale, scale);
@@ -112,14 +113,14 @@ class TernGrad : public Compressor {
     return ends;
   }
 
-  // Of a bucket's entries, those in [begin, end).
+  // The entries of a bucket in [begin, end).
   struct Piece {
     std::span<const std::size_t> layer_ends;
     std::size_t begin = 0;
     std::size_t end = 0;
   };
 
-  // Values of the piece become (s/divisor)·codes, with each layer's s.
+  // Sets the piece's values to (s/divisor)·codes, with each layer's s.
   static void expand(const Piece& piece, const torch::Tensor& codes, const torch::Tensor& scales, int divisor,
                      const torch::Tensor& values) {
     for_each_layer_part(piece.layer_ends, piece.begin, piece.end,
@@ -130,7 +131,7 @@ class TernGrad : public Compressor {
                         });
   }
 
-  // Codes become their sums over workers.
+  // Replaces the codes by their sums over workers.
   static void sum_by_gathering(const torch::Tensor& codes, Collective& network) {
     const std::int64_t bytes = packed_code_bytes(codes.numel(), ternary_bits);
     const torch::Tensor packed = torch::empty({bytes}, torch::kByte);
@@ -149,7 +150,7 @@ class TernGrad : public Compressor {
 };
 
 THINPIPE_REGISTER(Synchroniser){
-    "terngrad", "ternary codes of each layer, drawn without bias around clipped values",
+    "terngrad", "ternary codes with a scale per layer, drawn without bias after clipping",
     describe_options<TernGradOptions>(), [](JsonObject& object, const SynchroniserContext& context) {
       return std::make_unique<TernGrad>(read_options<TernGradOptions>(object), context);
     }};

@@ -26,15 +26,15 @@ struct ThcOptions {
   std::string exchange = "auto";
 
   void visit(auto& field) {
-    field("bits", bits, Rule{.effect = "of a code: 2, 4 or 8", .at_least = 2, .at_most = 8});
-    field("granularity", granularity,
-          Rule{.effect =
-                   "steps of the grid that the levels lie on: at least 2^bits - 1, and then all are levels. "
-                   "More steps let the levels lie better, and sums need more bits",
-               .at_least = 1,
-               .at_most = 255});
+    field("bits", bits, Rule{.effect = "bits per code: 2, 4 or 8", .at_least = 2, .at_most = 8});
+    field(
+        "granularity", granularity,
+        Rule{.effect = "number of steps of the grid that the levels lie on: at least 2^bits - 1, which makes "
+                       "every grid point a level; with more steps levels fit better, but sums need more bits",
+             .at_least = 1,
+             .at_most = 255});
     field("clip", clip,
-          Rule{.effect = "fraction of the entries that lie beyond the grid and are clipped",
+          Rule{.effect = "fraction of the entries that lie outside the grid and are clipped",
                .above = 0,
                .below = 1});
     field("block_size", block_size,
@@ -44,28 +44,28 @@ struct ThcOptions {
     field(
         "exchange", exchange,
         Rule{.effect =
-                 "how the codes are summed: sharded, with a few bits an entry to the worker that sums it and "
-                 "the sum back, all_reduce of levels, or auto: all_reduce along a tree that has the bits for "
-                 "it, else sharded; all give the same result",
+                 "how codes are summed: sharded, a few bits per entry to the worker that sums it and the sum "
+                 "back; all_reduce of levels; auto, all_reduce along a tree if the sums fit, else sharded; "
+                 "all give the same result",
              .one_of = {"auto", "sharded", "all_reduce"}});
   }
 };
 
-// Codes that can be summed as they are. Of each block x = g + e of D entries, on a grid of G steps:
+// Codes that can be summed without decoding. For each block x = g + e of D entries, on a grid of G steps:
 //   y = H·diag(ξ)·x;  ν = max over workers of ‖x‖;  M = t·ν/√D, t the normal distribution's bound for `clip`
 //   v = (clamp(y, -M, M) + M)·G/2M;  z = the code of a level T[z] next to v, drawn so that E T[z] = v
 //   Y = Σ_w T[z_w];  out = diag(ξ)·H·(M·(2Y/N - G)/G);  e' = x - the same of its own T[z]
-// Li et al., THC (NSDI 2024). T has the least error of drawing (thc_table.hh). ξ is drawn anew for each step
-// and bucket, alike on all workers; published code draws it once, and rounds twice, by a table of 1001
-// entries. The paper rotates the gradient as a whole, which can nearly double it; here blocks are rotated,
-// each with its norm, and only the last is filled up.
-// A block whose norm is 0 has a grid without width: its codes travel all the same, so that sizes are known,
-// and stand for 0. A rotation moves every entry of its block: those that pruning took are set to 0 in the
-// result and in e', so that what of messages falls on them is lost, alike on all workers, and was nothing
-// before.
+// Li et al., THC (NSDI 2024). T minimises the error of drawing (thc_table.hh). ξ is drawn for each step and
+// bucket, the same on all workers; the published code draws it once, and rounds twice, by a table of 1001
+// entries. The paper rotates the gradient as a whole, which can nearly double its size; here blocks are
+// rotated, each with its own norm, and only the last is padded.
+//
+// A block whose norm is 0 has a grid of zero width: its codes are sent anyway, so that sizes are fixed, and
+// decode to 0. A rotation moves every entry of its block. Pruned entries are set to 0 in the result and in
+// e'. The part of the messages that falls on them is lost, the same on all workers; the gradient was 0 there.
 // State: e, float32 [n].
-// Payload, of P entries when filled up: 4 bytes a block and, sharded, P·bits/8 to the owners and P/N sums of
-// 8 bits, of 16 where N·G > 255; by all_reduce P, for which N·⌈G/2⌉ must not exceed 127.
+// Payload, for P entries after padding: 4 bytes per block. Sharded, P·bits/8 to the owners and P/N sums of 8
+// bits, or 16 if N·G > 255; by all_reduce P, which requires N·⌈G/2⌉ <= 127.
 class Thc : public Synchroniser {
  public:
   Thc(const ThcOptions& options, const SynchroniserContext& context)
@@ -129,14 +129,14 @@ class Thc : public Synchroniser {
     return sums ? std::move(summing) : make_sharded_thc_exchange(table);
   }
 
-  // Infinity where an entry is not finite.
+  // Returns infinity if an entry is not finite.
   static float norm_of(std::span<const float> values) {
     const double norm = std::sqrt(sum_of(values, [](double value) { return value * value; }));
     constexpr float largest = std::numeric_limits<float>::max();
     return norm <= largest ? static_cast<float>(norm) : std::numeric_limits<float>::infinity();
   }
 
-  // Of each block, the width of a step of its grid: 2M/G.
+  // Returns for each block the width of a grid step, 2M/G.
   std::vector<float> grid_steps(std::span<const float> values, const BlockRotation& rotation,
                                 Collective& network) const {
     std::vector<float> steps;
@@ -164,7 +164,7 @@ class Thc : public Synchroniser {
     return codes;
   }
 
-  // The mean over so many workers whose levels have these sums.
+  // Decodes the mean over `workers` workers whose levels have these sums.
   void decode(std::span<const std::uint16_t> sums, int workers, const BlockRotation& rotation,
               std::span<const float> steps, const torch::Tensor& mean) const {
     std::vector<float> rotated(sums.size());
@@ -191,7 +191,7 @@ std::unique_ptr<Synchroniser> make_thc(JsonObject& object, const SynchroniserCon
   if (options.granularity < (1 << options.bits) - 1) {
     throw InputError(
         object.place_of("granularity"),
-        fmt::format("must be at least 2^bits - 1 = {}, or two codes would mean the same, but is {}",
+        fmt::format("must be at least 2^bits - 1 = {}, or two codes would have the same level, but is {}",
                     (1 << options.bits) - 1, options.granularity));
   }
   if (!std::has_single_bit(static_cast<std::uint64_t>(options.block_size))) {
@@ -202,7 +202,7 @@ std::unique_ptr<Synchroniser> make_thc(JsonObject& object, const SynchroniserCon
 }
 
 THINPIPE_REGISTER(Synchroniser){
-    "thc", "a few bits an entry after a random rotation, summed without decoding, with error feedback",
+    "thc", "a few bits per entry after a random rotation, summed without decoding, with error feedback",
     describe_options<ThcOptions>(), make_thc};
 
 }  // namespace

@@ -17,26 +17,25 @@ struct TopKOptions {
     field("ratio", ratio,
           Rule{.effect = "kept fraction of the entries", .above = 0, .at_most = 1, .required = true});
     field("scope", scope,
-          Rule{.effect = "the largest of what are kept: of each bucket, of each tensor as in the reference "
-                         "codes, or of all the model, in one bucket, so that nothing overlaps with computing",
+          Rule{.effect = "the largest entries are kept in each bucket, in each tensor (as in the reference "
+                         "code), or in the whole model as one bucket, so communication does not "
+                         "overlap with compute",
                .one_of = {"bucket", "tensor", "global"}});
     field(
         "indices", indices,
-        Rule{
-            .effect =
-                "how places are written: u32, 4 bytes each; u16, 2 bytes within blocks; bitmap, a bit for "
-                "every entry; golomb, near the entropy; merged, 2 bytes or a bit within blocks, entries that "
-                "several workers have being added up on the way where collectives go along a tree, elsewhere "
-                "as u16",
-            .one_of = Sparsifier::places_names()});
+        Rule{.effect =
+                 "how indices are encoded: u32, 4 bytes each; u16, 2 bytes within blocks; bitmap, a bit for "
+                 "every entry; golomb, near the entropy; merged, 2 bytes or a bit within blocks, and entries "
+                 "with the same index are summed along the reduction tree (without a tree, u16)",
+             .one_of = Sparsifier::places_names()});
   }
 };
 
-// Sparsification with error feedback (Aji & Heafield, 2017). Of each bucket or tensor of n entries:
+// Sparsification with error feedback (Aji & Heafield, 2017). For each bucket or tensor of n entries:
 //   acc = g + e;  I = the k largest |acc|, k = max(1, floor(ratio·n));  send acc[I];  e' = acc off I, 0 on I
-// Their threshold is of a sample, of each layer or of all; ours is exact.
-// State: e, float32 [n]. Each worker contributes 20 + 4k bytes and the indices' to an all-gather; merged, 4k
-// and at most 2k to a sum, and 4 for each 16384 entries.
+// Their threshold comes from a sample, per layer or of all layers; ours is exact.
+// State: e, float32 [n]. Each worker contributes 20 + 4k bytes and the indices to an all-gather; with
+// `merged`, 4k bytes and at most 2k to a sum, and 4 per 16384 entries.
 class TopK : public Sparsifier {
  public:
   TopK(const TopKOptions& options, const SynchroniserContext& context)

@@ -19,19 +19,19 @@ struct ChunkedTopKOptions {
   void visit(auto& field) {
     field("ratio", ratio, Rule{.effect = "kept fraction of a bucket's chunks", .above = 0, .at_most = 1});
     field("chunk_size", chunk_size,
-          Rule{.effect = "consecutive entries that are sent or held back together", .at_least = 1});
+          Rule{.effect = "consecutive entries that are sent or kept together", .at_least = 1});
   }
 };
 
-// Sparsification that an all-reduce carries, because all workers send the same entries. Of each bucket, cut
+// Sparsification that an all-reduce can carry, because all workers send the same entries. Each bucket is cut
 // into C = ⌈n/q⌉ chunks of q = chunk_size consecutive entries:
 //   acc = g + e;  s_c = Σ_w ‖acc_w[c]‖², by all-reduce
 //   M = the k chunks of largest s, k = max(1, floor(ratio·C)), lower ones first of equals
 //   out = Σ_w acc_w[M]/N, by all-reduce of these packed;  e' = acc off M, 0 on M
-// Two rounds, and chunks are a coarser choice than topk's entries; but what is sent does not grow with the
-// workers. After the shared random blocks of Vogels et al., PowerSGD (NeurIPS 2019), with a choice in place
-// of the draw. The last chunk may be short and is padded with zeros where it is sent, so that the bytes are
-// always the same.
+// It takes two rounds, and chunks are a coarser choice than topk's entries, but the traffic does not grow
+// with the number of workers. It is based on the shared random blocks of Vogels et al., PowerSGD (NeurIPS
+// 2019), chosen instead of drawn. The last chunk may be short and is padded with zeros when sent, so that the
+// number of bytes is fixed.
 // State: e, float32 [n]. Payload 4C + 4kq bytes, q = min(chunk_size, n).
 class ChunkedTopK : public Synchroniser {
  public:
@@ -104,8 +104,8 @@ class ChunkedTopK : public Synchroniser {
     return {.size = size, .count = count, .kept = kept_count(options_.ratio, count)};
   }
 
-  // NaN where an entry is not finite, which comes first of all; never so of finite ones, whose squares a
-  // float may not hold.
+  // Returns NaN, which is chosen first, if an entry is not finite. Finite entries never give NaN, although a
+  // float may not hold their squares.
   static float squared_norm(std::span<const float> chunk) {
     double squares = 0;
     for (const float value : chunk) squares += static_cast<double>(value) * value;

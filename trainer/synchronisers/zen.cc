@@ -18,14 +18,14 @@ struct ZenOptions {
   void visit(auto& /*field*/) {}
 };
 
-// Lossless. Index i belongs to the worker h(i); what worker s owns is the list L_s, ascending:
+// Lossless. Worker h(i) owns index i, and worker s owns the list L_s, ascending:
 //   push:  to each owner (index, g_w[i]) of every non-zero entry; NaN is one
 //   owner: m_i = (1/N)·Σ_w g_w[i] over L_s, ranks ascending
 //   pull:  a bitmap over L_s of where m is not zero, and m there;  out[L_s[j]] = m_j, and 0 elsewhere
-// Wang et al., Zen (OSDI 2025). Its second hash finds a place in a GPU's memory and does not show on the
-// wire; its published code takes 0 for an empty place, which loses index 0. Here the owners' lists are sorted
-// by counting, and an index travels as its place j in L_s, which takes as many bytes and spares the owner a
-// search. The paper also weighs a hierarchy against this scheme; here it is always this one.
+// Wang et al., Zen (OSDI 2025). Its second hash finds a slot in GPU memory and does not affect messages. In
+// its published code 0 marks an empty slot, which loses index 0. Here the owners' lists are sorted by
+// counting. An index is sent as its position j in L_s, which takes as many bytes and saves the owner a
+// search. The paper also considers a hierarchical scheme; here it is always this one.
 // No state: the lists, 4n bytes, follow from the seed.
 // Payload 8z + ⌈|L_s|/8⌉ + 4u + 4N + 4 bytes: z entries are not zero on this worker, u sums of its list are
 // not.
@@ -37,7 +37,7 @@ class Zen : public Synchroniser {
     return {.estimate = Estimate::exact, .traffic_depends_on_data = true};
   }
 
-  // Lists are made when a bucket first comes: how many workers there are is not known before.
+  // Lists are built when a bucket is first exchanged: the number of workers is not known before.
   void prepare(const std::vector<Bucket>& /*layout*/) override { owners_.clear(); }
 
   void adopt_masks(const std::vector<torch::Tensor>& kept) override { kept_.adopt(kept); }
@@ -59,7 +59,7 @@ class Zen : public Synchroniser {
     }
   }
 
-  // As if every entry that pruning kept were non-zero on every worker.
+  // Upper bound: every entry that pruning kept is non-zero on every worker.
   ExpectedTraffic traffic(const Bucket& bucket, int world_size) const override {
     return push_pull_at_most(bytes_of_kept(bucket, world_size));
   }
@@ -77,7 +77,7 @@ class Zen : public Synchroniser {
   }
 
   static torch::Tensor nonzero_of(std::span<const float> values, std::span<const std::uint32_t> list) {
-    // Each is written down, after the last one taken: nobody can predict a branch on which are.
+    // Branch-free, because the branch would be unpredictable: each entry is written after the last one kept.
     std::vector<SparseEntry> entries(list.size() + 1);
     SparseEntry* next = entries.data();
     for (std::size_t j = 0; j < list.size(); ++j) {

@@ -31,7 +31,7 @@ RC_GTEST_PROP(BitStreamProperty, GivesBackNumbersOfEveryWidthAndRunsOfOnes, ()) 
   }
   writer.finish();
   const std::size_t written = bytes.size();
-  bytes.resize(written + *rc::gen::inRange(0, 20));  // of somebody else
+  bytes.resize(written + *rc::gen::inRange(0, 20));  // of a later message
   BitReader reader(bytes);
   for (const auto& [bits, value] : items) {
     RC_ASSERT((bits == unary ? reader.read_unary() : reader.read(bits)) == value);

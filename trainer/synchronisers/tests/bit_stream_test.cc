@@ -18,7 +18,7 @@ TEST(BitStream, FillsEachByteFromItsLowestBit) {
   bits.append_unary(2);  // 1 1 0
   bits.append(0b1110, 4);
   bits.finish();
-  // 10|011|101, then 11: the first byte was there before.
+  // 10|011|101, then 11; the first byte was there before.
   EXPECT_THAT(bytes, ElementsAre(0xAA, 0b10011101, 0b11));
 }
 

@@ -47,14 +47,14 @@ TEST(BlockRotation, SpreadsOneEntryOverItsBlock) {
   for (std::size_t i = 64; i < 128; ++i) EXPECT_EQ(std::abs(rotated[i]), 1);
 }
 
-// Without signs a constant vector would end in one entry.
+// Without signs a constant vector would be concentrated in one entry.
 TEST(BlockRotation, SpreadsAConstantToo) {
   const std::vector<float> values(1024, 1);
   const std::vector<float> rotated = BlockRotation(1024, 1024, rotation_stream).rotate(values);
   for (const float value : rotated) EXPECT_LT(std::abs(value), 6) << "six standard deviations";
 }
 
-// A block's first entry is the sum of all, each with its sign.
+// A block's first entry is the signed sum of all entries.
 TEST(BlockRotation, DrawsASignForEachEntry) {
   constexpr std::size_t n = 69;  // a block of 64 and one of 8, which is less than a word of signs
   constexpr std::uint32_t draws = 20;

@@ -17,7 +17,7 @@ using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
-// Every `stride`-th number below n.
+// Returns every `stride`-th number below n.
 std::vector<std::uint32_t> every(std::uint32_t stride, std::uint32_t n) {
   std::vector<std::uint32_t> out;
   for (std::uint32_t i = stride / 2; i < n; i += stride) out.push_back(i);
@@ -42,7 +42,7 @@ TEST(BloomFilter, HasTheBitsAndHashesOfItsEquations) {
   EXPECT_EQ(filter.hashes(), 10);
   EXPECT_EQ(BloomFilter::bytes_for(1000, 0.001), 1798);
   EXPECT_EQ(BloomFilter(1, 0.5).hashes(), 1);
-  EXPECT_EQ(BloomFilter(1, 1e-310).hashes(), 1030) << "of a rate whose inverse is no number";
+  EXPECT_EQ(BloomFilter(1, 1e-310).hashes(), 1030) << "a rate whose inverse is not a finite number";
 }
 
 TEST(BloomFilter, OfNothingHoldsNothing) {
@@ -55,7 +55,7 @@ TEST(BloomFilter, DeniesNoMemberAndTakesOthersAtItsRate) {
     const std::vector<std::uint32_t> members = every(100, n);
     const std::vector<std::uint32_t> positives = filter_of(members, rate).positives(n);
     EXPECT_TRUE(std::ranges::includes(positives, members)) << rate;
-    // Whole hashes and bits make of the rate (1 - e^(-κr/m))^κ.
+    // With whole numbers of hashes and bits, the rate becomes (1 - e^(-κr/m))^κ.
     const BloomFilter filter(std::ssize(members), rate);
     const double filled = 1 - std::exp(-filter.hashes() * static_cast<double>(members.size()) /
                                        static_cast<double>(filter.bits()));
@@ -94,7 +94,7 @@ TEST(RandomChoice, IsTheSameForTheSameStreamOnly) {
   EXPECT_NE(chosen, choose_at_random(positives, 100, other));
 }
 
-// With one hash, positives conflict where they share its bit.
+// With one hash, positives conflict if they share its bit.
 class ConflictChoice : public ::testing::Test {
  protected:
   const std::vector<std::uint32_t> members_ = {10, 20, 30, 40};

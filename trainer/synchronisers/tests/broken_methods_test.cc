@@ -20,7 +20,7 @@ using ::testing::Contains;
 using ::testing::IsEmpty;
 using ::testing::StartsWith;
 
-// What is wrong with it; `nothing` is the sound method that the others are made from.
+// The fault of a method; `nothing` is the sound method that the others are based on.
 enum class Fault {
   nothing,
   sum_instead_of_mean,
@@ -71,10 +71,10 @@ class FaultyDense : public Synchroniser {
 
  private:
   Fault fault_;
-  inline static thread_local double made_ = 0;  // hidden from checkpoints, and not begun anew
+  inline static thread_local double made_ = 0;  // absent from checkpoints, and never reset
 };
 
-// Half of the entries with error feedback.
+// Sends half of the entries, with error feedback.
 class FaultyTopK : public Synchroniser {
  public:
   FaultyTopK(Fault fault, const SynchroniserContext& context)
@@ -129,7 +129,7 @@ class FaultyTopK : public Synchroniser {
   }
 
  private:
-  // As gmc does, which therefore cannot promise to lose or add nothing.
+  // Like gmc, which therefore cannot promise that nothing is lost or added.
   void subtract_movement(const Bucket& bucket) {
     for (const Slice& slice : bucket.slices) {
       bucket.view(slice).sub_(weights_[slice.parameter] - last_weights_[slice.parameter]);

@@ -12,7 +12,7 @@ using testing::make_world;
 using testing::real_gradient;
 using testing::Session;
 
-// The smallest number of workers whose codes are summed.
+// Returns the smallest number of workers whose codes are summed.
 int summed_from(int gathered_bits, bool along_tree) {
   int workers = 1;
   while (!code_sums_are_smaller({.workers = workers, .sums_along_tree = along_tree}, gathered_bits, 1))
@@ -27,7 +27,7 @@ TEST(CodeExchange, SumsWhereThatLoadsTheNetworkLess) {
   EXPECT_EQ(summed_from(1, false), 17);
   EXPECT_TRUE(code_sums_are_smaller({.workers = 127, .sums_along_tree = true}, 1, 1));
   EXPECT_FALSE(code_sums_are_smaller({.workers = 128, .sums_along_tree = true}, 1, 1))
-      << "an int8 does not hold them";
+      << "the sums do not fit in an int8";
 }
 
 TEST(CodeExchange, IsTheMethodsUnlessItIsGiven) {
@@ -47,7 +47,7 @@ TEST(CodeExchange, IsTheMethodsUnlessItIsGiven) {
   }
 }
 
-// Whatever "auto" takes, results are the same.
+// Whichever exchange "auto" chooses, the results are the same.
 TEST(CodeExchange, GivesTheSameEveryWay) {
   const testing::World world = make_world(1025, true);
   for (const char* method : {"terngrad", "signsgd", "thc"}) {

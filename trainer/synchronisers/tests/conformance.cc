@@ -29,7 +29,7 @@ bool always(const Examination& /*of*/) {
 
 constexpr std::int64_t large_size = (1 << 20) + 7;
 
-// Around what vectors, blocks and the number of workers divide.
+// Sizes around those that vectors, blocks and the number of workers divide.
 std::vector<std::int64_t> sizes(const Examination& of) {
   const std::int64_t n = of.workers().count;
   if (!of.in_process()) return {n + 1, 1025, 3001};
@@ -45,9 +45,9 @@ void check_bytes(Examination& of, const std::string& where, bool at_most, double
             fmt::format("{}, but claimed {}{}", where, at_most ? "at most " : "", claimed));
 }
 
-// What it claims of a network with a ring and without a tree, for this one: along a tree sums of codes need
-// fewer bits. Nothing where the mean over workers says little of one of them: entries are added up on the way
-// along a tree, and `ring` swaps small vectors of 4, 8, ... workers whole.
+// Returns the sent bytes that the method claims, converted to this network: the claim is for a ring, and
+// along a tree sums of codes need fewer bits. Returns nullopt if the mean over workers predicts little about
+// one worker: a tree merges entries on the way, and `ring` swaps small vectors of 4, 8, ... workers whole.
 std::optional<double> claimed_to_be_sent(const Examination& of, const Collective& network,
                                          const ExpectedTraffic& expected) {
   const int workers = network.world_size();
@@ -62,9 +62,9 @@ std::optional<double> claimed_to_be_sent(const Examination& of, const Collective
 
 void check_traffic(Examination& of, const std::string& where, const Collective& network,
                    const Section& section, const ExpectedTraffic& expected) {
-  // Along a tree entries may be added up on their way, and fewer of them handed over.
+  // Along a tree entries may be merged on the way, so fewer are passed on.
   const bool at_most = of.promises().traffic_depends_on_data || network.sums_entries();
-  check_bytes(of, fmt::format("{}handed {} bytes to collectives", where, section.payload_bytes), at_most,
+  check_bytes(of, fmt::format("{}passed {} bytes to collectives", where, section.payload_bytes), at_most,
               static_cast<double>(section.payload_bytes), expected.payload_bytes);
   if (const auto claimed = claimed_to_be_sent(of, network, expected)) {
     check_bytes(of, fmt::format("{}sent {} bytes", where, section.sent_bytes),
@@ -148,7 +148,7 @@ void the_same_again(Examination& of, Collective& network) {
   }
 }
 
-// What pruning took stays zero: weights must not move off it.
+// Pruned entries stay zero, because pruned weights must not move off zero.
 void pruned_entries_stay_zero(Examination& of, Collective& network) {
   const World world = decaying(make_world(300, true));
   Session session = of.begin(world, network);
@@ -160,7 +160,7 @@ void pruned_entries_stay_zero(Examination& of, Collective& network) {
   }
 }
 
-// A mask that comes between two steps. What a method kept of entries that are pruned now would move them.
+// A new mask between two steps: the state of newly pruned entries must not move them.
 void newly_pruned_entries_go_to_zero(Examination& of, Collective& network) {
   const World before = decaying(make_world(300, false));
   const World after = make_world(300, true);
@@ -179,7 +179,7 @@ void newly_pruned_entries_go_to_zero(Examination& of, Collective& network) {
     Bucket held_back = after.bucket;
     held_back.gradient = torch::zeros({300});
     session.method().add_held_back(held_back);
-    of.expect(!moves_pruned(held_back.gradient), where + "something is held back of pruned entries");
+    of.expect(!moves_pruned(held_back.gradient), where + "the residual has pruned entries");
     const ExpectedTraffic expected = session.method().traffic(after.bucket, network.world_size());
     metered.begin_section();
     const torch::Tensor out = session.step(real_gradient(after, network.rank(), step), step);
@@ -190,8 +190,8 @@ void newly_pruned_entries_go_to_zero(Examination& of, Collective& network) {
   }
 }
 
-// Buckets as trainings lay them out, of parameters that are empty, have one entry, or that the method leaves
-// dense.
+// Bucket layouts as in training, with parameters that are empty, have one entry, or are left dense by the
+// method.
 void any_parameters_will_do(Examination& of, Collective& network) {
   World world;
   for (const auto& [name, rows, columns] : {std::tuple("matrix", 7, 5), std::tuple("empty", 0, 3),
@@ -224,7 +224,7 @@ void any_parameters_will_do(Examination& of, Collective& network) {
           const torch::Tensor mean = bucket.gradient.clone();
           method.finish_dense(bucket, network.world_size());
           if (!method.promises().applies_momentum)
-            of.expect(bucket.gradient.equal(mean), where + "it changes what it left dense");
+            of.expect(bucket.gradient.equal(mean), where + "it changes a dense side bucket");
         } else {
           method.synchronise(bucket, network);
         }
@@ -272,7 +272,7 @@ std::vector<std::string> violations(const std::vector<Property>& properties, con
     for (std::size_t i = 0; i < properties.size(); ++i) {
       if (properties[i].applies(*examinations[i])) properties[i].examine(*examinations[i], network);
     }
-    network.barrier();  // nobody leaves while another is at it
+    network.barrier();  // no worker leaves while others still examine
   });
   std::vector<std::string> out;
   for (std::size_t i = 0; i < properties.size(); ++i) {

@@ -1,5 +1,5 @@
-// The conformance suite: what every method must do, and what it promises beyond (promises.hh). Each property
-// says what is wrong, so that deliberately broken methods can be seen to be caught.
+// The conformance suite: the properties that every method must have, and those that it promises in addition
+// (promises.hh). Each property describes its violations, so tests can check that it catches broken methods.
 #pragma once
 
 #include <functional>
@@ -18,7 +18,7 @@ struct Workers {
   int count = 1;
 };
 
-// A method under examination by all workers' threads, and what they find wrong.
+// A method under examination by all workers' threads, and their findings.
 class Examination {
  public:
   Examination(MakeSynchroniser make, Workers workers)
@@ -45,11 +45,12 @@ struct Property {
   void (*examine)(Examination& of, Collective& network);  // on every worker
 };
 
-// What all must do, and what is asked of those who promise it.
+// The properties that all methods must have, and those examined only if a method promises them.
 std::vector<Property> common_properties();
 std::vector<Property> promised_properties();
 
-// What is wrong, each finding after its property's name; among connected workers, property after property.
+// Returns the violations, each with its property's name first. Examines property after property on connected
+// workers.
 std::vector<std::string> violations(const std::vector<Property>& properties, const MakeSynchroniser& make,
                                     const Workers& workers);
 

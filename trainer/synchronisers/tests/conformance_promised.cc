@@ -1,5 +1,5 @@
-// What is asked of the methods that promise it. Numerical promises do not depend on the backend: one is
-// enough.
+// Properties examined only if a method promises them. Numerical promises do not depend on the backend, so one
+// backend is enough.
 #include <cmath>
 
 #include <fmt/format.h>
@@ -22,7 +22,8 @@ bool is_a_mean(const Examination& of) {
   return of.in_process() && (estimate == Estimate::exact || estimate == Estimate::rounded);
 }
 
-// Integers up to 8, whose sums every format holds: exact where the division by N is.
+// The gradients are integers up to 8, whose sums every format holds: the mean is exact if the division by N
+// is.
 void gives_the_mean(Examination& of, Collective& network) {
   const double rounding = std::max(of.promises().relative_rounding, 0x1p-24);
   const int workers = network.world_size();
@@ -42,7 +43,7 @@ bool adds_up_messages(const Examination& of) {
   return of.in_process() && of.promises().sums_of_messages_are_messages;
 }
 
-// Notes what an all-reduce cannot carry.
+// Reports calls that an all-reduce cannot replace.
 class OnlyReduces : public Borrowed {
  public:
   OnlyReduces(Collective& inner, Examination& of) : Borrowed(inner), of_(of) {}
@@ -57,7 +58,7 @@ class OnlyReduces : public Borrowed {
     return Borrowed::all_to_all_v(input, send_counts, receive_counts);
   }
   std::unique_ptr<Mailbox> open_mailbox(std::int64_t message_bytes) override {
-    of_.expect(false, "sends letters");
+    of_.expect(false, "sends point-to-point messages");
     return Borrowed::open_mailbox(message_bytes);
   }
 
@@ -76,8 +77,8 @@ bool is_unbiased(const Examination& of) {
   return of.in_process() && of.workers().count <= 3 && of.promises().estimate == Estimate::unbiased;
 }
 
-// P-UNB: the mean of 10,000 draws lies within five standard errors of the mean over workers. Each step draws
-// for every repetition of a short gradient at once.
+// P-UNB: the mean of 10,000 draws is within five standard errors of the mean over workers. Each step draws
+// for several repetitions of a short gradient at once.
 void draws_around_the_mean(Examination& of, Collective& network) {
   constexpr int steps = 10;
   constexpr std::int64_t period = 16;
@@ -122,7 +123,7 @@ torch::Tensor held_back(const Synchroniser& method, const Bucket& layout) {
   return bucket.gradient;
 }
 
-// The second parameter first.
+// Returns the layout with the second parameter first.
 Bucket swapped(const Bucket& layout) {
   const Slice& a = layout.slices[0];
   const Slice& b = layout.slices[1];
@@ -137,8 +138,8 @@ torch::Tensor swapped(const torch::Tensor& values, const Bucket& layout) {
   return torch::cat({values.narrow(0, first, values.numel() - first), values.narrow(0, 0, first)});
 }
 
-// P-CONS, and with one worker P-LOC: N·out and all that is held back afterwards are all that came in and was
-// held back before. In a new layout each parameter still has its own.
+// P-CONS, and with one worker P-LOC: N·out plus all residuals after the step equals all gradients plus all
+// residuals before it. In a new layout each parameter keeps its own residual.
 void nothing_is_lost(Examination& of, Collective& network) {
   const World world = make_world(100, true);
   Session session = of.begin(world, network);
@@ -150,7 +151,7 @@ void nothing_is_lost(Examination& of, Collective& network) {
     network.all_reduce(left, Reduction::sum);
     const double lost = largest(in - left - network.world_size() * out);
     of.expect(lost <= 1e-6 * network.world_size() * (largest(in) + 1),
-              fmt::format("step {}: {} of an entry is lost or made up", step, lost));
+              fmt::format("step {}: {} of an entry is lost or added", step, lost));
   };
   const auto gradient = [&](int step) { return integer_gradient(world, network.rank(), step); };
   for (int step = 1; step <= 3; ++step) take_step(world.bucket, gradient(step), step);

@@ -1,5 +1,5 @@
-// Every registered method, with every number of workers, over every backend: holds what all must and what it
-// promises. Its further variants: with some.
+// Examines every registered method with every number of workers over every backend: the properties of all
+// methods and the promised ones. Further variants are examined with some numbers of workers and backends.
 #include "trainer/synchronisers/tests/conformance.hh"
 
 #include <algorithm>
@@ -75,7 +75,7 @@ std::string name_of(const ::testing::TestParamInfo<ConformanceCase>& tested) {
 INSTANTIATE_TEST_SUITE_P(First, Conformance, ::testing::ValuesIn(first_variants()), name_of);
 INSTANTIATE_TEST_SUITE_P(Further, Conformance, ::testing::ValuesIn(further_variants()), name_of);
 
-// A promise that no property examines would be empty.
+// A promise that no property examines would be meaningless.
 class Promising : public Synchroniser {
  public:
   explicit Promising(const Promises& promises) : promises_(promises) {}

@@ -1,12 +1,12 @@
-// What tests of error feedback share: what a method holds back, and whether all that went in is there or has
-// come out.
+// Shared by tests of error feedback: the residual, and whether everything that went in is in the residual or
+// in the result.
 #pragma once
 
 #include "trainer/synchronisers/tests/session.hh"
 
 namespace thinpipe::trainer::testing {
 
-// Of the world's bucket.
+// Returns the residual in the layout of the world's bucket.
 inline torch::Tensor held_back_by(Session& session, const World& world) {
   Bucket bucket = world.bucket;
   bucket.gradient = torch::zeros({bucket.size});
@@ -16,8 +16,8 @@ inline torch::Tensor held_back_by(Session& session, const World& world) {
 
 struct BalancedStep {
   torch::Tensor out;
-  // What went in or was held back before, over all workers, and is neither held back now nor in N·out: of the
-  // entry that lost most. Of integers nothing but rounding is lost, or one at least.
+  // The largest loss of an entry: over all workers, the sum of gradients and residuals before the step, less
+  // N·out and the residuals after it. With integer gradients it is either rounding or at least one.
   double lost = 0;
 };
 

@@ -33,7 +33,7 @@ std::string name_of_format(const DeepReduceFormat& format) {
   return fmt::format("{}_{}", format.places, format.values);
 }
 
-// No two alike and none zero.
+// No two values are equal and none is zero.
 std::vector<float> accumulated() {
   std::vector<float> out(bucket_entries);
   for (std::size_t i = 0; i < out.size(); ++i)
@@ -83,9 +83,9 @@ TEST_P(DeepReduceMessage, CarriesTheEntriesItSaysNearTheirValues) {
   }
   if (GetParam().places == "bloom_p0") {
     EXPECT_GE(carried, chosen_entries);
-    for (const std::uint32_t index : indices_) EXPECT_NE(read[index], 0) << "there are no false negatives";
+    for (const std::uint32_t index : indices_) EXPECT_NE(read[index], 0) << "no false negatives";
   } else {
-    // A small one that came in for another may be rounded to zero.
+    // A small value that replaces another may be rounded to zero.
     EXPECT_LE(carried, chosen_entries);
     EXPECT_GE(carried, GetParam().values == "qsgd" ? chosen_entries - 5 : chosen_entries);
   }
@@ -119,7 +119,7 @@ INSTANTIATE_TEST_SUITE_P(All, DeepReduceMessage, ::testing::ValuesIn(all_formats
                          [](const auto& instance) { return name_of_format(instance.param); });
 
 TEST(DeepReduceCode, TakesTheBytesOfItsEquations) {
-  // m = ⌈1000·14.3777⌉ = 14378 bits; of 99,000 others 99 are taken for members.
+  // m = ⌈1000·14.3777⌉ = 14378 bits; of 99,000 other entries 99 are false positives.
   const auto bytes = [](const char* places, const char* values) {
     return make_deepreduce_code({.places = places, .values = values})->expected_bytes(100'000, 1000);
   };
@@ -127,7 +127,7 @@ TEST(DeepReduceCode, TakesTheBytesOfItsEquations) {
   EXPECT_EQ(bytes("bloom_p1", "f32"), 21 + 1798 + 4 * 1000);
   EXPECT_EQ(bytes("bloom_p2", "qsgd"), 21 + 1798 + 4 * 2 + 875);
   EXPECT_EQ(bytes("plain", "qsgd"), 21 + 4000 + 4 * 2 + 875);
-  // 17 pieces at most; 10 bits tell the place of each of a thousand values, and a list tells it anyway.
+  // At most 17 pieces. The order takes 10 bits for each of a thousand values; a list needs none.
   EXPECT_EQ(bytes("plain", "fit_poly"), 21 + 4000 + 4 + 17 * (4 + 24));
   EXPECT_EQ(bytes("bloom_p1", "fit_poly"), 21 + 1798 + 1250 + 4 + 17 * (4 + 24));
 }
@@ -140,7 +140,7 @@ TEST(PlaceCode, RefusesPlacesThatAreNone) {
   EXPECT_THAT(read("plain", {5, 0, 0, 0, 4, 0, 0, 0}, 2), ::testing::ElementsAre(5, 4));
   EXPECT_THROW(read("plain", {5, 0, 0, 0, 5, 0, 0, 0}, 2), CollectiveError) << "twice";
   EXPECT_THROW(read("plain", {5, 0, 0, 0, 8, 0, 0, 0}, 2), CollectiveError) << "not below n";
-  EXPECT_THROW(read("bloom_p1", {0}, 1), CollectiveError) << "a filter that holds nothing";
+  EXPECT_THROW(read("bloom_p1", {0}, 1), CollectiveError) << "an empty filter";
 }
 
 TEST(DeepReduceCode, ARandomChoiceGoesByTheSender) {

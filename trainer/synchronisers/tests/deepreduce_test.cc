@@ -25,8 +25,7 @@ Json deepreduce(const std::string& indices, const std::string& values, double ra
           {"values", values}};
 }
 
-// Of each pair of codes, but the one that is refused: what it does beyond 1000 entries, where the conformance
-// suite hardly goes.
+// Every valid pair of codes, with more than 1000 entries, which the conformance suite rarely has.
 class DeepReduce : public ::testing::TestWithParam<std::pair<std::string, std::string>> {
  protected:
   static Json method(double ratio) { return deepreduce(GetParam().first, GetParam().second, ratio); }
@@ -98,7 +97,7 @@ TEST(DeepReduceMethod, WithP0GivesWhatTopKGivesAndMoreOfTheRest) {
   });
 }
 
-// P0 sends more than was chosen, P1 and P2 other entries.
+// P0 sends more entries than were chosen; P1 and P2 send other entries.
 TEST(DeepReduceMethod, MasksTheMomentumOfWhatItSent) {
   const World world = make_world(2500, false);
   for (const std::string indices : {"bloom_p0", "bloom_p1", "bloom_p2", "plain"}) {
@@ -153,7 +152,7 @@ TEST(DeepReduceMethod, RefusesWhatItCannotServe) {
   EXPECT_THAT(deepreduce_refusal(options), HasSubstr("/synchroniser/inner/ratio: must be"));
   options.erase("inner");
   EXPECT_THAT(deepreduce_refusal(options), HasSubstr("\"inner\" is missing"));
-  EXPECT_THAT(deepreduce_refusal(deepreduce("plain", "f32", 0.1)), HasSubstr("what sparsifiers send anyway"));
+  EXPECT_THAT(deepreduce_refusal(deepreduce("plain", "f32", 0.1)), HasSubstr("sparsifiers already send"));
 }
 
 }  // namespace

@@ -19,7 +19,7 @@ TEST(BlockTransform, CosinesAreOrthonormal) {
   const torch::Tensor two = torch::tensor({half_root, half_root, half_root, -half_root}).view({2, 2});
   EXPECT_TRUE(cosine_matrix(2).allclose(two, 0, 1e-7));
   for (const std::int64_t size : {1, 2, 5, 64, 256}) {
-    // In double precision: float32 products differ between processors by as much as the cosines may.
+    // In double precision: float32 products differ between CPUs by as much as the tolerance for the cosines.
     const torch::Tensor cosines = cosine_matrix(size).to(torch::kDouble);
     EXPECT_TRUE(cosines.mm(cosines.t()).allclose(torch::eye(size, torch::kDouble), 0, 1e-6)) << size;
     EXPECT_GT(cosines[0].min().item<double>(), 0) << "the first frequency is the mean";
@@ -67,13 +67,13 @@ torch::Tensor momentum_of_first(Session& session) {
   return state.at("momentum.residual.a");
 }
 
-// Of a pair (a, b) the coefficients are (a + b)/√2 and (a - b)/√2.
+// The coefficients of a pair (a, b) are (a + b)/√2 and (a - b)/√2.
 TEST(Demo, SendsTheStrongestFrequencyAndKeepsTheOther) {
   const World world = make_world(4, false);  // two tensors of two
   run_in_process(1, [&](Collective& network) {
     Session session({{"name", "demo"}, {"k", 1}, {"beta", 0.5}}, world, network);
     session.set_learning_rate(0.5);
-    // m = (3, 1): the mean, 2 and 2, goes; 1 and -1 stay.
+    // m = (3, 1): the mean, 2 and 2, is sent; 1 and -1 stay.
     EXPECT_TRUE(session.step(torch::tensor({6.0F, 2.0F, 0.0F, 0.0F}), 1)
                     .equal(torch::tensor({1.0F, 1.0F, 0.0F, 0.0F})));
     EXPECT_TRUE(momentum_of_first(session).allclose(torch::tensor({1.0F, -1.0F}), 0, 1e-5));
@@ -90,7 +90,7 @@ TEST(Demo, TakesTheSignOfTheSum) {
   run_in_process(3, [&](Collective& network) {
     Session session({{"name", "demo"}, {"k", 1}}, world, network);
     session.set_learning_rate(1);
-    // Two workers send (2, 2); the third sends its difference, (5, -5): in sum (9, -1).
+    // Two workers send (2, 2); the third sends its difference, (5, -5). The sum is (9, -1).
     const torch::Tensor own = network.rank() < 2 ? torch::tensor({3.0F, 1.0F, 0.0F, 0.0F})
                                                  : torch::tensor({1.0F, -9.0F, 0.0F, 0.0F});
     EXPECT_TRUE(session.step(own, 1).equal(torch::tensor({1.0F, -1.0F, 0.0F, 0.0F})));
@@ -104,7 +104,7 @@ TEST(Demo, WithEveryCoefficientIsTheSignOfTheMean) {
     const torch::Tensor own = integer_gradient(world, network.rank(), 1);
     const torch::Tensor sum = integer_gradient(world, 0, 1) + integer_gradient(world, 1, 1);
     const torch::Tensor out = session.step(own, 1);
-    // Rounding gives zeros a sign.
+    // Rounding gives a zero sum a sign.
     EXPECT_TRUE(out.masked_select(sum.ne(0)).equal(sum.sign().masked_select(sum.ne(0))));
     EXPECT_LE(momentum_of_first(session).abs().max().item<float>(), 1e-5F);
   });

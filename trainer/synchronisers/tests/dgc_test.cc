@@ -23,7 +23,7 @@ std::int64_t non_zero(const torch::Tensor& values) {
   return values.ne(0).sum().item<std::int64_t>();
 }
 
-// u and v by hand, of two tensors of two entries, one of each sent, momentum 1/2.
+// u and v calculated by hand, for two tensors of two entries, one of each sent, with momentum 1/2.
 TEST(Dgc, SendsTheLargestOfTheAccumulatedMomentumAndMasksWhatItSent) {
   const World world = make_world(4, false);
   run_in_process(1, [&](Collective& network) {
@@ -81,7 +81,7 @@ TEST(Dgc, OfEverythingWithMaskingIsPlainDescent) {
   });
 }
 
-// Kept fractions of 1/4, 1/16, 1/64 and 1/256 for two steps each, and then 1/1000, of two tensors of 1024.
+// Kept fractions of 1/4, 1/16, 1/64 and 1/256 for two steps each, then 1/1000, for two tensors of 1024.
 TEST(Dgc, WarmsUpInThePapersStages) {
   const World world = make_world(2048, false);
   run_in_process(1, [&](Collective& network) {
@@ -109,7 +109,7 @@ TEST(Dgc, ClipsToItsShareOfTheNorm) {
   });
 }
 
-// Biases are left dense: the mean over workers of clipped gradients is no larger either.
+// Biases are left dense: the mean over workers of clipped gradients is not larger either.
 TEST(Dgc, ClipsWhatIsLeftDenseToo) {
   World world = make_world(2, false);
   const torch::Tensor gradient = torch::tensor({3.0F, -4.0F});

@@ -31,7 +31,7 @@ TEST(ErrorFeedback, SendsLaterWhatWasLeftOut) {
     Session session({{"name", "ef"}}, world, network);
     EXPECT_TRUE(session.step(torch::tensor({3.0F, 1.0F, -1.0F, -5.0F}), 1)
                     .equal(torch::tensor({2.0F, 2.0F, -3.0F, -3.0F})));
-    // p = (0, 0) + (1, -1), which a scale and signs say all of, and (1, 0) + (2, -2).
+    // p = (0, 0) + (1, -1), which a scale and signs represent exactly, and (1, 0) + (2, -2).
     EXPECT_TRUE(session.step(torch::tensor({0.0F, 0.0F, 1.0F, 0.0F}), 2)
                     .equal(torch::tensor({1.0F, -1.0F, 2.5F, -2.5F})));
     EXPECT_TRUE(residual_in(session, world).equal(torch::tensor({0.0F, 0.0F, 0.5F, 0.5F})));
@@ -50,7 +50,7 @@ TEST(ErrorFeedback, AroundDenseIsDense) {
   });
 }
 
-// Over all steps the results miss of the gradients what is held back at the end, and no more than that.
+// Over all steps, the sum of the results differs from that of the gradients by exactly the final residual.
 TEST(ErrorFeedback, ResultsAddUpToTheGradients) {
   const World world = make_world(1000, false);
   run_in_process(1, [&](Collective& network) {
@@ -69,7 +69,8 @@ TEST(ErrorFeedback, ResultsAddUpToTheGradients) {
   });
 }
 
-// The learning rate falls from 1 to 1/8 with (1, -1) held back. In updates it still moves weights by as much.
+// The learning rate falls from 1 to 1/8 with a residual of (1, -1). In updates it still moves weights by as
+// much.
 TEST(ErrorFeedback, KeepsItsUnitsWhenTheLearningRateFalls) {
   const World world = make_world(4, false);
   const torch::Tensor gradient = torch::tensor({3.0F, 1.0F, 0.0F, 0.0F});

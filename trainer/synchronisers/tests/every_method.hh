@@ -9,7 +9,7 @@
 
 namespace thinpipe::trainer::testing {
 
-// Exchanges after every step, and sends enough of a small model that it learns.
+// Returns methods that exchange in every step and send enough of a small model for it to learn.
 inline std::vector<Json> every_method() {
   static const std::map<std::string, Json> needed = {
       {"deepreduce", {{"inner", {{"name", "topk"}, {"ratio", 0.2}}}}}, {"topk", {{"ratio", 0.2}}}};

@@ -48,7 +48,7 @@ TEST(Fp16, DoublesItsScaleAfterTwoThousandGoodStepsUpToALimit) {
   });
 }
 
-// Multiples of 2^-24 are all that half has near 0: 1e-7 becomes 2^-23, and a half of it 2^-24.
+// Near 0, half precision has only multiples of 2^-24: 1e-7 becomes 2^-23, and half of it 2^-24.
 TEST(Fp16, AsPyTorchsHookDoesItRoundsBeforeItDivides) {
   const World world = make_world(2, false);
   const torch::Tensor gradient = torch::tensor({1e-7F, 3.0F});

@@ -1,4 +1,4 @@
-// What the properties are checked on.
+// Generators of random inputs for property tests.
 #pragma once
 
 #include <bit>
@@ -11,7 +11,7 @@
 
 namespace thinpipe::trainer::testing {
 
-// Of every exponent and both signs, zeros and subnormal ones among them; small ones repeat.
+// Every exponent and both signs, including zeros and subnormal numbers; small numbers repeat.
 inline rc::Gen<float> finite_float() {
   const auto of_bits = [](std::uint32_t bits) {
     const auto value = std::bit_cast<float>(bits);
@@ -24,7 +24,7 @@ inline rc::Gen<float> finite_float() {
   return rc::gen::weightedOneOf<float>({{2, any}, {1, usual}});
 }
 
-// Up to `most` of them, of every number.
+// Up to `most` values, with every count equally likely.
 template <class T>
 rc::Gen<std::vector<T>> up_to(std::size_t most, const rc::Gen<T>& values) {
   return rc::gen::mapcat(rc::gen::inRange<std::size_t>(0, most + 1), [values](std::size_t count) {

@@ -13,7 +13,7 @@ using trainer::testing::make_world;
 using trainer::testing::Session;
 using trainer::testing::World;
 
-// A worker whose weights are all zero at first.
+// A worker whose weights are initially zero.
 class GmcWorker {
  public:
   GmcWorker(Json options, std::int64_t n, Collective& network)
@@ -66,14 +66,15 @@ TEST(Gmc, OfEverythingIsPyTorchsMomentumWhateverBecomesOfTheLearningRate) {
   }
 }
 
-// Two entries, one sent, momentum 1/2, learning rate 1: weights move by (-4, 0) and then the other way.
+// Two entries, one sent, momentum 1/2, learning rate 1: weights move by (-4, 0) and then in the other
+// direction.
 TEST(Gmc, AddsTheLastMovementBeforeItChooses) {
   run_in_process(1, [](Collective& network) {
     GmcWorker worker({{"ratio", 0.5}, {"momentum", 0.5}}, 2, network);
     EXPECT_TRUE(worker.step(torch::tensor({4.0F, 1.0F}), 1, 1).equal(torch::tensor({4.0F, 0.0F})));
     // acc = 0 - 0.5 (-4, 0) + (0, 1) = (2, 1).
     EXPECT_TRUE(worker.step(torch::zeros({2}), 2, 1).equal(torch::tensor({2.0F, 0.0F})));
-    // acc = 0 - 0.5 (-2, 0) + (0, 1) = (1, 1): the first of equals.
+    // acc = 0 - 0.5 (-2, 0) + (0, 1) = (1, 1): the first of two equal entries.
     EXPECT_TRUE(worker.step(torch::zeros({2}), 3, 1).equal(torch::tensor({1.0F, 0.0F})));
     EXPECT_TRUE(worker.step(torch::zeros({2}), 4, 1).equal(torch::tensor({0.0F, 1.0F})));
   });
@@ -106,7 +107,7 @@ TEST(Gmc, WhatPruningTakesIsNoMovement) {
     GmcWorker worker({{"ratio", 1}, {"momentum", 0.5}}, 4, network);
     worker.step(torch::tensor({4.0F, 2.0F, 1.0F, 1.0F}), 1, 1);
     worker.step(torch::zeros({4}), 2, 1);
-    // Weights are -6, -3, -1.5 and -1.5 and were -4, -2, -1 and -1.
+    // Weights are -6, -3, -1.5 and -1.5, and were -4, -2, -1 and -1.
     worker.session().weights()[0][0] = 0.0F;
     worker.session().method().adopt_masks({torch::tensor({false, true}), torch::Tensor()});
     worker.session().method().prepare({worker.world().bucket});

@@ -8,7 +8,7 @@
 namespace thinpipe::trainer {
 namespace {
 
-// As near to n/N as five standard deviations of a draw: √(n/N·(1 - 1/N)) each.
+// Within five standard deviations of n/N; the standard deviation of a count is √(n/N·(1 - 1/N)).
 void expect_balanced(const std::vector<std::int64_t>& counts, std::int64_t n) {
   const double share = 1.0 / static_cast<double>(counts.size());
   const double mean = static_cast<double>(n) * share;
@@ -36,7 +36,7 @@ TEST(HashedOwners, AreTheSameWhereverTheyAreMade) {
   const HashedOwners here(1000, 8, 5);
   const HashedOwners there(1000, 8, 5);
   for (int owner = 0; owner < 8; ++owner) EXPECT_TRUE(std::ranges::equal(here.of(owner), there.of(owner)));
-  EXPECT_FALSE(std::ranges::equal(here.of(0), HashedOwners(1000, 8, 6).of(0))) << "another seed";
+  EXPECT_FALSE(std::ranges::equal(here.of(0), HashedOwners(1000, 8, 6).of(0))) << "different seeds";
 }
 
 TEST(HashedOwners, HaveAboutAsManyEntriesEachEvenOfOnePart) {

@@ -26,8 +26,8 @@ void showValue(const IndexMessage& message, std::ostream& out) {  // RapidCheck 
   out << " below " << message.n;
 }
 
-// With up to three blocks of u16 and with as many entries as there can be; few of them kept, or, of few,
-// most.
+// Sets with up to three blocks of u16, and with up to the maximum number of entries. Most have few entries;
+// small ones may have nearly all.
 rc::Gen<IndexMessage> index_message() {
   const auto n =
       rc::gen::oneOf(rc::gen::inRange<std::uint32_t>(1, 300), rc::gen::inRange<std::uint32_t>(1, 200'000),
@@ -43,7 +43,7 @@ rc::Gen<IndexMessage> index_message() {
   });
 }
 
-// The names of codes in which this message is no burden to a test.
+// Returns the names of codes for which this message is small enough to test.
 std::vector<std::string> usable_index_codes(const IndexMessage& message) {
   std::vector<std::string> names = index_code_names();
   std::erase_if(names, [&](const std::string& name) {
@@ -56,13 +56,13 @@ RC_GTEST_PROP(IndexCodeProperty, GivesBackAnySetInTheBytesItSays, ()) {
   const IndexMessage message = *index_message();
   for (const std::string& name : usable_index_codes(message)) {
     const auto code = make_index_code(name);
-    std::vector<std::uint8_t> bytes = {0xAB};  // of whatever comes before
+    std::vector<std::uint8_t> bytes = {0xAB};  // of an earlier message
     code->append(message.indices, message.n, bytes);
     const std::int64_t own = std::ssize(bytes) - 1;
     const std::int64_t said = code->bytes(message.n, message.count());
     RC_LOG() << name << std::endl;
     RC_ASSERT((code->has_fixed_size() ? own == said : own <= said));
-    bytes.insert(bytes.end(), 11, 0xCD);  // and after
+    bytes.insert(bytes.end(), 11, 0xCD);  // and a later one
     std::vector<std::uint32_t> read = {1, 2, 3};
     RC_ASSERT(code->read(std::span(bytes).subspan(1), message.n, message.count(), read) ==
               static_cast<std::size_t>(own));
@@ -85,7 +85,7 @@ RC_GTEST_PROP(IndexCodeProperty, RefusesBytesThatEndTooEarly, ()) {
   }
 }
 
-// Whatever the bytes are, what is read are indices.
+// Whatever the bytes are, reading them gives valid indices or an error.
 void check_read_or_refused(const std::string& name, std::span<const std::uint8_t> bytes, std::uint32_t n,
                            std::uint32_t count) {
   std::vector<std::uint32_t> read;

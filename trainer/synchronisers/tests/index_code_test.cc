@@ -30,7 +30,7 @@ IndexSet index_read(const std::string& code, const IndexBytes& bytes, std::uint3
   return out;
 }
 
-// Each below n with the same probability.
+// Includes each index below n with the same probability.
 IndexSet random_index_set(std::uint32_t n, double ratio, unsigned seed) {
   std::mt19937 random(seed);
   std::bernoulli_distribution kept(ratio);
@@ -61,7 +61,7 @@ TEST_P(EveryIndexCode, GivesBackSetsAtTheEdgesOfBytesAndBlocks) {
     if (n > u16_block) sets.push_back({u16_block - 1, u16_block});
     for (const IndexSet& set : sets) {
       const std::string what = fmt::format("{} of {}", set.size(), n);
-      IndexBytes bytes = {0xAB};  // of whatever comes before
+      IndexBytes bytes = {0xAB};  // of an earlier message
       code->append(set, n, bytes);
       const auto own = std::ssize(bytes) - 1;
       if (code->has_fixed_size()) {
@@ -69,7 +69,7 @@ TEST_P(EveryIndexCode, GivesBackSetsAtTheEdgesOfBytesAndBlocks) {
       } else {
         EXPECT_LE(own, code->bytes(n, std::ssize(set))) << what;
       }
-      bytes.insert(bytes.end(), 11, 0xCD);  // and after
+      bytes.insert(bytes.end(), 11, 0xCD);  // and a later one
       IndexSet read = {1, 2, 3};
       EXPECT_EQ(code->read(std::span(bytes).subspan(1), n, static_cast<std::uint32_t>(set.size()), read),
                 static_cast<std::size_t>(own))
@@ -88,11 +88,11 @@ TEST(IndexCode, RefusesIndicesThatDoNotAscendOrLieOutside) {
   EXPECT_THROW(index_read("u32", {1, 0, 0, 0, 1, 0, 0, 0}, 3, 2), CollectiveError) << "twice";
   EXPECT_THROW(index_read("u32", {1, 0, 0, 0, 3, 0, 0, 0}, 3, 2), CollectiveError) << "not below n";
   EXPECT_EQ(index_read("bitmap", {0b101}, 3, 2), (IndexSet{0, 2}));
-  EXPECT_THROW(index_read("bitmap", {0b101}, 3, 1), CollectiveError) << "more than are said";
+  EXPECT_THROW(index_read("bitmap", {0b101}, 3, 1), CollectiveError) << "more than the count";
   EXPECT_THROW(index_read("bitmap", {0b1001}, 3, 2), CollectiveError) << "not below n";
   EXPECT_EQ(index_read("u16", {2, 0, 0, 0, 0, 0, 2, 0}, 3, 2), (IndexSet{0, 2}));
-  EXPECT_THROW(index_read("u16", {1, 0, 0, 0, 0, 0, 2, 0}, 3, 2), CollectiveError) << "a block counts fewer";
-  EXPECT_THROW(index_read("u16", {3, 0, 0, 0, 0, 0, 2, 0}, 3, 2), CollectiveError) << "a block counts more";
+  EXPECT_THROW(index_read("u16", {1, 0, 0, 0, 0, 0, 2, 0}, 3, 2), CollectiveError) << "block count too small";
+  EXPECT_THROW(index_read("u16", {3, 0, 0, 0, 0, 0, 2, 0}, 3, 2), CollectiveError) << "block count too large";
   EXPECT_THROW(index_read("golomb", {32, 0}, 3, 1), CollectiveError) << "no such parameter";
 }
 
@@ -101,7 +101,8 @@ TEST(IndexCode, LaysOutItsBytesAsDocumented) {
   EXPECT_THAT(index_bytes("u32", set, u16_block + 3), ElementsAre(1, 0, 0, 0, 2, 0, 1, 0));
   EXPECT_THAT(index_bytes("u16", set, u16_block + 3), ElementsAre(1, 0, 0, 0, 1, 0, 0, 0, 1, 0, 2, 0));
   EXPECT_THAT(index_bytes("bitmap", {0, 2, 9}, 10), ElementsAre(0b101, 0b10));
-  // 2 of 8: b = 1. Gaps of 2 and 5, less one: 1 is 0 ones, a zero and a 1; 4 is 2 ones, a zero and a 0.
+  // 2 of 8: b = 1. The gaps 2 and 5 less one are 1 (no ones, a zero and a 1) and 4 (two ones, a zero and a
+  // 0).
   EXPECT_THAT(index_bytes("golomb", {1, 6}, 8), ElementsAre(1, 0b001110));
 }
 

@@ -16,7 +16,7 @@ using trainer::testing::make_world;
 using trainer::testing::Session;
 using trainer::testing::World;
 
-// Of each tensor.
+// Selects a share of each tensor.
 Json iwp(double ratio, int voters) {
   return {{"name", "iwp"}, {"ratio", ratio}, {"voters", voters}, {"threshold", "share"}};
 }
@@ -28,14 +28,15 @@ World world_of(const torch::Tensor& first_weights, const torch::Tensor& second_w
 }
 
 TEST(Iwp, SendsWhatIsLargeForItsWeight) {
-  // 2/1 and 5/10; 3/4 and 3/0.003, which is the floor: a thousandth of the root mean square.
+  // The importances are 2/1 and 5/10; 3/4 and 3/0.003, which is the floor: a thousandth of the root mean
+  // square.
   const World world = world_of(torch::tensor({1.0F, -10.0F}), torch::tensor({4.0F, 0.0F}));
   run_in_process(1, [&](Collective& network) {
     Session session(iwp(0.5, 1), world, network);
     session.set_learning_rate(0);
     EXPECT_TRUE(session.step(torch::tensor({-2.0F, 5.0F, 3.0F, 3.0F}), 1)
                     .equal(torch::tensor({-2.0F, 0.0F, 0.0F, 3.0F})));
-    // Held back are (0, 5 | 3, 0): 1/1 and 5/10, 5/4 and 0.
+    // The residual is (0, 5 | 3, 0): 1/1 and 5/10, 5/4 and 0.
     EXPECT_TRUE(session.step(torch::tensor({1.0F, 0.0F, 2.0F, 0.0F}), 2)
                     .equal(torch::tensor({1.0F, 0.0F, 5.0F, 0.0F})));
   });
@@ -72,7 +73,8 @@ TEST(Iwp, TensorsOfZeroWeightsGoByTheGradient) {
   });
 }
 
-// Worker r is for entry r. What one wants, all send and none keeps; each has its turn.
+// Worker r votes for entry r. All workers send the entries that a voter selects, without a residual; each
+// worker is a voter in turn.
 TEST(Iwp, AllSendWhatTheVoterWantsAndEachHasItsTurn) {
   constexpr int workers = 5;
   const World world = world_of(torch::ones({workers}), torch::ones({workers}));
@@ -104,13 +106,13 @@ TEST(Iwp, SendsWhatAnyOfItsVotersWants) {
     MeteredCollective metered(std::make_unique<testing::Borrowed>(network));
     Session session(iwp(1.0 / 6, 9), world, metered);
     torch::Tensor gradient = torch::zeros({12});
-    gradient[network.rank()] = 3;  // each its own
-    gradient[11] = 1;              // all the same
+    gradient[network.rank()] = 3;  // different on each worker
+    gradient[11] = 1;              // the same on all workers
     torch::Tensor expected = torch::zeros({12});
     expected.narrow(0, 0, workers).fill_(1);
     expected[11] = 1;
     EXPECT_TRUE(session.step(gradient, 1).equal(expected));
-    // Every one of the three broadcasts 2 bytes and reduces 3 + 1 entries and one more.
+    // Each of the three workers broadcasts 2 bytes and reduces 3 + 1 entries and one more.
     EXPECT_EQ(metered.traffic().payload_bytes, 2 + 4 * (4 + 1));
   });
 }
@@ -119,8 +121,8 @@ TEST(Iwp, ExpectsOfIndependentVotersWhatTheyMiss) {
   const World world = make_world(200, false);
   run_in_process(1, [&](Collective& network) {
     Session session(iwp(0.1, 2), world, network);
-    // Of each 100 entries 100·(1 - 0.9²) = 19. A vote for 20 of 200 in Golomb's code has a byte for b = 3 and
-    // at most 20·4 + 25 bits; two of four workers broadcast one copy each.
+    // Of each 100 entries 100·(1 - 0.9²) = 19 are selected. A vote for 20 of 200 in Golomb's code has a byte
+    // for b = 3 and at most 20·4 + 25 bits; two of four workers broadcast one copy each.
     const ExpectedTraffic traffic = session.method().settled_traffic(world.bucket, 4);
     EXPECT_EQ(traffic.payload_bytes, 4 * (2 * 19 + 1) + 15 * 2 / 4.0);
     EXPECT_EQ(traffic.sent_bytes, 2 * 4 * (2 * 19 + 1) * 3 / 4.0 + 2 * 15 * 3 / 4.0);
@@ -147,7 +149,7 @@ TEST(Iwp, VotesInTheShorterOfTwoCodes) {
   EXPECT_EQ(broadcast_bytes(0.5), 64 * 1000 / 8);
 }
 
-// Two tensors of two: of the bucket's four entries the two most important are in one of them.
+// Two tensors of two entries: the bucket's two most important entries are in one of them.
 TEST(Iwp, ByImportanceOneTensorMaySendAllAndAnotherNothing) {
   const World world = world_of(torch::tensor({1.0F, 1.0F}), torch::tensor({10.0F, 10.0F}));
   for (const std::string scope : {"bucket", "model"}) {
@@ -161,7 +163,7 @@ TEST(Iwp, ByImportanceOneTensorMaySendAllAndAnotherNothing) {
   }
 }
 
-// The other tensor's weights are of size 1, so that a weight of zero counts as a thousandth of sqrt(1/2).
+// The other tensor's weights are 1, so a weight of zero counts as a thousandth of sqrt(1/2).
 TEST(Iwp, ByImportanceATensorOfZeroWeightsHasItsFloorFromTheBucket) {
   const World world = world_of(torch::zeros({2}), torch::ones({2}));
   run_in_process(1, [&](Collective& network) {

@@ -64,7 +64,7 @@ TEST(KeptEntries, TheOthersAreClearedWhateverTheyAre) {
   const torch::Tensor values = torch::tensor({1.0F, INFINITY, -2.0F, NAN, NAN, 3.0F, -INFINITY, 4.0F});
   KeptEntries(world.kept).clear_pruned(world.bucket, values);
   EXPECT_TRUE(values.narrow(0, 0, 4).equal(torch::tensor({1.0F, 0.0F, -2.0F, 0.0F})));
-  EXPECT_TRUE(std::isnan(values[4].item<float>())) << "nothing is pruned of the second tensor";
+  EXPECT_TRUE(std::isnan(values[4].item<float>())) << "the second tensor is not pruned";
 }
 
 TEST(KeptEntries, AreCountedByRow) {

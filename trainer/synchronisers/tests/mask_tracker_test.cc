@@ -10,7 +10,7 @@ using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using Phase = MaskTracker::Phase;
 
-// "1010": a mean that is non-zero where there is a 1.
+// "1010": a mean that is non-zero at every 1.
 torch::Tensor mean(const std::string& pattern) {
   torch::Tensor out = torch::zeros({std::ssize(pattern)});
   for (std::size_t i = 0; i < pattern.size(); ++i) {
@@ -82,7 +82,7 @@ TEST(MaskTracker, UnionGrowsWhileNewEntriesShow) {
 TEST(MaskTracker, ExactStartsAgainAtEveryDifference) {
   MaskTracker tracker = observing(2, true);
   for (const char* pattern : {"1010", "1010", "1000", "1010", "1010"}) take_full_step(tracker, pattern);
-  EXPECT_FALSE(tracker.is_packed()) << "an entry that is zero now and then";
+  EXPECT_FALSE(tracker.is_packed()) << "an entry that is sometimes zero";
   take_full_step(tracker, "1010");
   EXPECT_TRUE(tracker.is_packed());
 }
@@ -107,7 +107,7 @@ TEST(MaskTracker, AStepThatIsSkippedChangesNothing) {
   take_full_step(tracker, "1010");
   tracker.stage_full(mean("1111"));
   tracker.discard();
-  tracker.commit();  // of nothing
+  tracker.commit();  // without a staged step
   EXPECT_EQ(tracker.state().count, 0);
   EXPECT_TRUE(tracker.state().reference.equal(mean("1010").ne(0)));
   take_full_step(tracker, "1010");

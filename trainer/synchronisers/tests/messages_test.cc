@@ -17,7 +17,7 @@ using ::testing::HasSubstr;
 using ::testing::SizeIs;
 using ::testing::ThrowsMessage;
 
-// `size` bytes that say who sent them to whom.
+// Returns `size` bytes that identify the sender and the receiver.
 torch::Tensor letter(int from, int to, std::int64_t size) {
   return torch::full({size}, 16 * from + to, torch::kByte);
 }
@@ -45,7 +45,7 @@ TEST(Messages, OfOneSizeReachAllInRankOrder) {
 TEST(Messages, OfAnySizeReachAllInRankOrder) {
   run_in_process(3, [](Collective& network) {
     MeteredCollective metered(std::make_unique<testing::Borrowed>(network));
-    const std::int64_t own_size = 5 * network.rank();  // the first has nothing to say
+    const std::int64_t own_size = 5 * network.rank();  // 0 for the first worker
     const Messages messages = gather_any(letter(network.rank(), everyone, own_size), metered);
     ASSERT_THAT(messages, SizeIs(3));
     for (int r = 0; r < 3; ++r) expect_letter(messages[static_cast<std::size_t>(r)], r, everyone, 5 * r);
@@ -71,7 +71,7 @@ TEST(Messages, AreExchangedInAnySize) {
   });
 }
 
-// A collective would take it for where to write.
+// A collective would use a negative size to compute where to write.
 TEST(Messages, OfFewerBytesThanNoneAreRefused) {
   run_in_process(2, [](Collective& network) {
     const std::vector<std::int64_t> ones = {1, 1};

@@ -1,4 +1,4 @@
-// Methods over real connections: what they send, by the kernel's count, and sums of codes in many pieces.
+// Methods over real connections: their sent bytes by the kernel's count, and sums of codes in many pieces.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -14,7 +14,7 @@ using testing::real_gradient;
 using testing::Session;
 using testing::World;
 
-// Several blocks of every kind, and an odd rest.
+// Several blocks of every kind, and an odd remainder.
 constexpr std::int64_t large_size = 200003;
 
 struct SendingCase {
@@ -42,7 +42,7 @@ std::vector<SendingCase> sending_cases() {
 
 class Sending : public ::testing::TestWithParam<SendingCase> {};
 
-// Gloo adds 144 bytes to each message, which letters feel most.
+// Gloo adds 144 bytes to each message, which matters most for small point-to-point messages.
 TEST_P(Sending, IsWhatTheKernelCounts) {
   const auto& [method, backend, workers] = GetParam();
   const World world = make_world(large_size, true);
@@ -63,7 +63,7 @@ std::string name_of_sending(const ::testing::TestParamInfo<SendingCase>& tested)
 
 INSTANTIATE_TEST_SUITE_P(All, Sending, ::testing::ValuesIn(sending_cases()), name_of_sending);
 
-// Pieces after the first are coded and summed while others are under way.
+// Pieces after the first are coded and summed while others are in flight.
 TEST(CodesInPieces, AreThoseOfOnePieceBitForBit) {
   const World world = make_world(large_size, true);
   for (const Json& method : {Json{{"name", "pactrain"}, {"values", "ternary"}},

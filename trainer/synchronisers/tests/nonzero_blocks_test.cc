@@ -16,7 +16,7 @@ std::vector<float> through_a_message(const std::vector<float>& vector, std::int6
 }
 
 TEST(NonzeroBlocks, CarriesABitForEachBlockAndTheValuesOfThoseSet) {
-  // Blocks of 4, 4 and 2; the second is all zero, one zero of it negative.
+  // Blocks of 4, 4 and 2 entries. The second is all zero, including a negative zero.
   const std::vector<float> vector = {0, 5, 0, 0, 0, -0.0F, 0, 0, 0, 7};
   const std::vector<std::uint8_t> message = write_nonzero_blocks(vector, 4);
   EXPECT_EQ(std::ssize(message), 1 + 4 * (4 + 2));

@@ -21,10 +21,11 @@ std::int64_t nonzero_count(const torch::Tensor& tensor) {
 }
 
 // k = 1. Worker 0 contributes 4 at index 0, worker 1 contributes 3 at index 1. Both have fewer entries than
-// there are workers, so regions are [0, 2) and [2, 4): worker 0 sums 4 3, of which the largest is 4.
+// there are workers, so the regions are [0, 2) and [2, 4): worker 0 sums 4 3, of which the largest is 4.
 //   e of worker 0: 0 1 0 0;  of worker 1, whose 3 was not used: 0 3 0 2
-// In the second step both thresholds lie just below 4 or 3: worker 1 contributes 3 again, which as a sum is
-// not above the threshold of just below 4. Thresholds stand until the next estimate but for a percent.
+// In the second step both thresholds are just below 4 or 3. Worker 1 contributes 3 again, which as a sum is
+// not above the threshold of just below 4. Until the next estimate thresholds change by no more than a
+// percent.
 TEST(OkTopk, ByHand) {
   const World world = make_world(4, false);
   run_in_process(2, [&](Collective& network) {
@@ -41,7 +42,7 @@ TEST(OkTopk, ByHand) {
   });
 }
 
-// With an estimate in every step, what was held back goes at once: in the second, 1 of worker 0 and 3 of
+// With an estimate in every step, residuals are sent at once: in the second step, 1 of worker 0 and 3 of
 // worker 1, both at index 1.
 TEST(OkTopk, EstimatesWhenDue) {
   const World world = make_world(4, false);
@@ -69,7 +70,7 @@ TEST(OkTopk, AnEstimatingStepAppliesExactlyK) {
       torch::Tensor sparse = torch::zeros({200});
       sparse[7] = 1;
       sparse[150] = -1;
-      EXPECT_EQ(nonzero_count(few.step(sparse, 1)), 2) << "no more than there are";
+      EXPECT_EQ(nonzero_count(few.step(sparse, 1)), 2) << "no more entries than there are";
     });
   }
 }
@@ -81,7 +82,7 @@ TEST(OkTopk, ConservesIntegersWhateverItsThresholds) {
       Session session({{"name", "ok_topk"}, {"ratio", 0.1}, {"threshold_every", 3}, {"boundaries_every", 2}},
                       world, network);
       for (int step = 1; step <= 8; ++step) {
-        // Thresholds are soon too low, and then too high.
+        // Thresholds are soon too low, and later too high.
         const torch::Tensor gradient = integer_gradient(world, network.rank(), step).mul(step < 5 ? step : 0);
         EXPECT_LT(balanced_step(session, world, network, gradient, step).lost, 1e-3)
             << workers << " workers, step " << step;
@@ -90,7 +91,7 @@ TEST(OkTopk, ConservesIntegersWhateverItsThresholds) {
   }
 }
 
-// k = 12 of 100, 99, … 1: a threshold lets 16 through at most, and 8 to 15 leave it as it is.
+// k = 12 of 100, 99, …, 1: a threshold passes at most 16; with 8 to 15 it does not change.
 TEST(OkTopkChoice, FollowsTheCounts) {
   const torch::Tensor descending = torch::arange(100, 0, -1).to(torch::kFloat);
   const auto choose = [&](float threshold) {
@@ -113,16 +114,16 @@ TEST(OkTopkChoice, OfAllOwnersFollowsTheCounts) {
     for (std::uint32_t i = 0; i < count; ++i) gathered.push_back({i, static_cast<float>(count - i)});
     OkTopkChoice choice{.sum_threshold = 0.5F};
     const std::size_t applied = choice.choose_of_all(gathered, 12, false).size();
-    EXPECT_EQ(applied, count) << "what was gathered is applied";
+    EXPECT_EQ(applied, count) << "all gathered entries are applied";
     return choice.sum_threshold;
   };
   EXPECT_EQ(choose(16), 0.5F);
   EXPECT_EQ(choose(7), 0.5F / 1.008F);
-  EXPECT_NEAR(choose(40), 29, 1e-4) << "of 40, 39, … the 12th is 29: the next one is just below";
+  EXPECT_NEAR(choose(40), 29, 1e-4) << "just below 29, the 12th of 40, 39, …";
 }
 
-// Of a Gaussian that grows or shrinks by half a percent a step, after one estimate: left alone, a threshold
-// would soon let three times as many through or hardly any.
+// Values from a Gaussian that grows or shrinks by half a percent per step, after one estimate. A constant
+// threshold would soon pass three times as many or hardly any.
 TEST(OkTopkChoice, CountsStayNearKWhereTheDataDrift) {
   constexpr std::int64_t k = 2500;
   torch::manual_seed(1);
@@ -150,7 +151,7 @@ TEST(OkTopkChoice, RegionsAreTheMeanOfWhatIsBestForEach) {
   });
 }
 
-// Adds to every sum that a worker is given.
+// Adds a number to every sum that a worker receives.
 class AddingToSums : public Borrowed {
  public:
   AddingToSums(Collective& inner, std::int64_t more) : Borrowed(inner), more_(more) {}
@@ -185,7 +186,7 @@ TEST(OkTopkChoice, IsReadBackForTheSameBucketOnly) {
   EXPECT_EQ(same.sum_threshold, 0.25F);
   EXPECT_EQ(same.boundaries, choice.boundaries);
   EXPECT_EQ(load_ok_topk_choice(state, "x.", 11).age, 0) << "a bucket of another size";
-  EXPECT_EQ(load_ok_topk_choice(state, "y.", 10).age, 0) << "a bucket that was not";
+  EXPECT_EQ(load_ok_topk_choice(state, "y.", 10).age, 0) << "a bucket that was not saved";
   state["x.boundaries"] = torch::tensor(std::vector<std::int64_t>{0, 11, 10}, torch::kLong);
   EXPECT_THROW(load_ok_topk_choice(state, "x.", 10), Error);
 }

@@ -17,7 +17,7 @@ using trainer::testing::World;
 
 const Json blocks_of_four = {{"name", "omnireduce_bulk"}, {"block_size", 4}};
 
-// Whole blocks of four are zero with about this probability.
+// Each block of four is zero with about this probability.
 torch::Tensor blocky_gradient(const World& world, int rank, double zero_blocks) {
   std::vector<float> uniform(static_cast<std::size_t>(world.bucket.size + 3) / 4);
   fill_uniform({.seed = 13, .rank = static_cast<std::uint32_t>(rank)}, uniform);
@@ -50,8 +50,8 @@ TEST(OmniReduceBulk, TakesABlockLongerThanAnyBucket) {
   });
 }
 
-// n = 10: blocks of 4, 4 and 2, the first and the last owned by worker 0. Only the last is not zero, on
-// worker 0.
+// n = 10: blocks of 4, 4 and 2, the first and the last owned by worker 0. Only the last is not zero, and only
+// on worker 0.
 TEST(OmniReduceBulk, SendsNonZeroBlocksOnly) {
   const World world = make_world(10, false);
   run_in_process(2, [&](Collective& network) {
@@ -65,7 +65,7 @@ TEST(OmniReduceBulk, SendsNonZeroBlocksOnly) {
     EXPECT_EQ(out[9].item<float>(), 3);
     constexpr std::int64_t sizes = 2 * 4 + 4;
     constexpr std::int64_t last_block = 2 * 4;
-    // To each owner a bitmap of a byte, and one with its sums.
+    // A one-byte bitmap to each owner, and one with its sums.
     EXPECT_EQ(payload,
               network.rank() == 0 ? sizes + (1 + last_block) + 1 + (1 + last_block) : sizes + 1 + 1 + 1);
   });
@@ -73,7 +73,7 @@ TEST(OmniReduceBulk, SendsNonZeroBlocksOnly) {
 
 TEST(OmniReduceBulk, ItsBoundCountsTheBlocksThatPruningLeft) {
   World world = make_world(16, false);
-  // Of the first parameter, entries 0 to 7, only entry 5 was kept: block 0 is always zero.
+  // Of the first parameter, entries 0 to 7, only entry 5 is kept: block 0 is always zero.
   world.kept[0] = torch::arange(8).eq(5);
   run_in_process(1, [&](Collective& network) {
     Session session(blocks_of_four, world, network);

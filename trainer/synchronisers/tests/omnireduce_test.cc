@@ -24,10 +24,10 @@ Json omnireduce(std::int64_t block_size, std::int64_t blocks_per_message, std::i
           {"streams", streams}};
 }
 
-// Of one worker alone entry 20 is not zero, in the sixth of eight blocks of four; each worker has one stream
-// of one column, so that its aggregator sums every second block. The first block of a column goes whatever it
-// holds, others where they are not zero: worker 0 sends blocks 1 and 5, which are worker 1's, and worker 1
-// sends block 0. What they have for themselves does not travel.
+// Only entry 20 is not zero, on one worker; it is in the sixth of eight blocks of four. Each worker has one
+// stream of one column, so its aggregator sums every second block. The first block of a column is always
+// sent, others only if they are not zero. Worker 0 sends blocks 1 and 5, which worker 1 sums, and worker 1
+// sends block 0. A worker's blocks for itself are not sent.
 TEST(OmniReduce, SendsFirstAndNonZeroBlocksOnly) {
   const World world = make_world(32, false);
   run_in_process(2, [&](Collective& network) {
@@ -41,7 +41,7 @@ TEST(OmniReduce, SendsFirstAndNonZeroBlocksOnly) {
     EXPECT_EQ(out[20].item<float>(), 3);
     EXPECT_EQ(out.count_nonzero().item<std::int64_t>(), 1);
     constexpr std::int64_t message = 8 + 8 + 4 * 4;
-    // Sums: of block 0 by worker 0, of blocks 1 and 5 by worker 1.
+    // Sums: block 0 from worker 0, blocks 1 and 5 from worker 1.
     EXPECT_EQ(payload, network.rank() == 0 ? (2 + 1) * message : (1 + 2) * message);
   });
 }
@@ -55,12 +55,12 @@ TEST(OmniReduce, GivesTheMeanWithNumbersBeyondAnyBucket) {
       const torch::Tensor out = session.step(integer_gradient(world, network.rank(), 1), 1);
       EXPECT_TRUE(out.to(torch::kDouble).equal(exact_mean(world, 4, 1))) << options;
       EXPECT_GT(session.method().traffic(world.bucket, 4).sent_bytes, 0) << options;
-      network.barrier();  // nobody may leave before all have what was sent to them
+      network.barrier();  // no worker may leave before all have received their messages
     });
   }
 }
 
-// What others send, whoever they are sent to: this letter, again and again.
+// Delivers the same message again and again, whatever the others send.
 class ForgedMailbox : public Mailbox {
  public:
   explicit ForgedMailbox(Letter letter) : letter_(std::move(letter)) {}
@@ -98,13 +98,13 @@ std::string omnireduce_failure(Collective& network, int from, std::uint8_t strea
   return "accepted";
 }
 
-// Stream s is worker s's, of three.
+// There are three streams; worker s sums stream s.
 TEST(OmniReduce, RefusesMessagesOfStreamsThatAreNotTheirs) {
   run_in_process(3, [](Collective& network) {
     if (network.rank() != 0) return;
     const auto refused = ::testing::HasSubstr("is not for rank 0");
-    EXPECT_THAT(omnireduce_failure(network, 1, 1, false), refused) << "blocks for another to sum";
-    EXPECT_THAT(omnireduce_failure(network, 2, 1, true), refused) << "sums of whom they are not from";
+    EXPECT_THAT(omnireduce_failure(network, 1, 1, false), refused) << "blocks for another aggregator";
+    EXPECT_THAT(omnireduce_failure(network, 2, 1, true), refused) << "sums from the wrong worker";
     EXPECT_THAT(omnireduce_failure(network, 1, 3, false), refused) << "there is no such stream";
   });
 }

@@ -19,14 +19,14 @@ TEST(OneBit, SendsTheMeanOfEachSignAndKeepsTheRest) {
   const World world = make_world(8, false);  // two tensors of four
   run_in_process(1, [&](Collective& network) {
     Session session(one_bit_by_tensor, world, network);
-    // The second tensor has no negative: what stands for it is 0, and nobody reads it.
+    // The second tensor has no negative values: their level is 0 and is never used.
     const torch::Tensor gradient = torch::tensor({1.0F, 3.0F, -2.0F, -4.0F, 0.0F, 2.0F, 4.0F, 6.0F});
     EXPECT_TRUE(
         session.step(gradient, 1).equal(torch::tensor({2.0F, 2.0F, -3.0F, -3.0F, 3.0F, 3.0F, 3.0F, 3.0F})));
     // e = (-1, 1, 1, -1 | -3, -1, 1, 3).
     EXPECT_TRUE(session.step(torch::zeros({8}), 2)
                     .equal(torch::tensor({-1.0F, 1.0F, 1.0F, -1.0F, -2.0F, -2.0F, 2.0F, 2.0F})));
-    // e = (0, 0, 0, 0 | -1, 1, -1, 1), which two means say all of.
+    // e = (0, 0, 0, 0 | -1, 1, -1, 1), which two means represent exactly.
     EXPECT_TRUE(session.step(torch::zeros({8}), 3)
                     .equal(torch::tensor({0.0F, 0.0F, 0.0F, 0.0F, -1.0F, 1.0F, -1.0F, 1.0F})));
     EXPECT_TRUE(session.step(torch::zeros({8}), 4).eq(0).all().item<bool>());
@@ -48,7 +48,7 @@ TEST(OneBit, EachRowHasMeansOfItsOwn) {
   });
 }
 
-// A NaN is in no order: whatever its bits and its company, it must not go by.
+// NaN has no order: whatever its bits and the other values, it must not get lost.
 TEST(OneBit, WhatIsNotFiniteShows) {
   const World world = make_world(8, false);
   run_in_process(1, [&](Collective& network) {

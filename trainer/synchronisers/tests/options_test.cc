@@ -1,4 +1,4 @@
-// What methods refuse to be asked for, and what they take it for.
+// Which options methods refuse, and how they complete them.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -40,7 +40,7 @@ TEST(MethodOptions, OutOfRangeOrMistypedIsRefused) {
   EXPECT_THAT(method_refusal({{"name", "dense"}, {"ratio", 0.5}}), HasSubstr("unknown key \"ratio\""));
 }
 
-// One configuration has one spelling, whichever defaults were written out.
+// One configuration has one spelling, whichever defaults the user wrote out.
 TEST(MethodOptions, OfAMethodInsideAnotherGetTheirDefaultsToo) {
   const Json filled = SynchroniserRegistry::instance().with_defaults(
       {{"name", "ef"}, {"inner", {{"name", "qsgd"}, {"block_size", 64}}}}, {"x.json", "/synchroniser"});

@@ -1,4 +1,4 @@
-// What PacTrain's tests share.
+// Shared by PacTrain's tests.
 #pragma once
 
 #include "trainer/synchronisers/tests/session.hh"
@@ -10,7 +10,7 @@ inline Json pactrain(Json options = Json::object()) {
   return options;
 }
 
-// As its state() tells them.
+// The counters as state() reports them.
 inline Json counters(std::int64_t full, std::int64_t packed, std::int64_t escapes) {
   return {{"full_steps", full}, {"packed_steps", packed}, {"escapes", escapes}};
 }

@@ -1,4 +1,4 @@
-// PacTrain with patterns found out from reduced gradients, in float32 and ternary.
+// PacTrain with patterns observed in reduced gradients, in float32 and ternary.
 #include <cmath>
 
 #include <gmock/gmock.h>
@@ -27,7 +27,7 @@ Json observed(std::int64_t stable_iterations, Json options = Json::object()) {
   return pactrain(options);
 }
 
-// Positive integers wherever the mask keeps: whatever kept entries the workers add up, no sum is zero.
+// Positive integers at all kept entries: no sum over workers is zero.
 torch::Tensor positive_gradient(const World& world, int rank, int step) {
   const std::int64_t n = world.bucket.size;
   torch::Tensor gradient =
@@ -80,13 +80,14 @@ TEST_P(ObservedPattern, PT5_AnEscapeOnOneRankSendsAllBackToFullInTheSameStep) {
     Session session(method(1), world, metered);
     const auto gradient = [&](int step) { return positive_gradient(world, network.rank(), step); };
     session.step(gradient(1), 1);
-    session.step(gradient(2), 2);  // from now on packed
+    session.step(gradient(2), 2);  // packed from the next step on
     torch::Tensor escaping = gradient(3);
     if (network.rank() == 2) escaping[1] = 4;  // index 1 is pruned
     const torch::Tensor out = session.step(escaping, 3);
     EXPECT_TRUE(torch::equal(out, mean_over(network, escaping)));
     EXPECT_EQ(session.method().state(), counters(3, 0, 1));
-    // In full again, until the pattern has been confirmed anew; it now holds what escaped.
+    // The bucket is sent in full until the pattern is confirmed again; the pattern now contains the escaped
+    // entry.
     metered.begin_section();
     EXPECT_TRUE(torch::equal(session.step(gradient(4), 4), mean_over(network, gradient(4))));
     EXPECT_EQ(metered.end_section().payload_bytes, 256);
@@ -102,8 +103,8 @@ TEST_P(ObservedPattern, AStepThatIsSkippedLeavesEverythingAsItWas) {
     Session clean(method(2), world, network);
     const auto gradient = [&](int step) { return positive_gradient(world, network.rank(), step); };
     for (int step = 1; step <= 6; ++step) {
-      // Before each: a NaN on one rank, inside the pattern or outside it, or an escape in a step that fails
-      // elsewhere.
+      // Before each step: a NaN on one rank, inside or outside the pattern, or an escape in a step that fails
+      // on another rank.
       for (const int entry : {0, 1}) {
         torch::Tensor bad = gradient(step);
         if (network.rank() == 1) bad[entry] = std::nanf("");
@@ -150,8 +151,8 @@ INSTANTIATE_TEST_SUITE_P(All, ObservedPattern, ::testing::Values("float32", "ter
                          [](const auto& test) { return test.param; });
 
 TEST(PacTrainObserved, PT6_ChannelsDeadOnSomeRanksOnlyNeitherHangNorLoseAnything) {
-  // Channels of 4 entries; each rank has its own dead ones, two are dead everywhere, and one of these revives
-  // for a step.
+  // Channels of 4 entries. Each rank has its own dead channels, two are dead everywhere, and one of these
+  // revives for a step.
   constexpr int kChannels = 16;
   const World world = make_world(4 * kChannels, false);
   for (const std::string rule : {"union", "exact"}) {
@@ -170,8 +171,9 @@ TEST(PacTrainObserved, PT6_ChannelsDeadOnSomeRanksOnlyNeitherHangNorLoseAnything
           EXPECT_TRUE(torch::equal(session.step(gradient, step), dense.step(gradient, step)))
               << rule << ", " << world_size << " workers, step " << step;
         }
-        // Full 1 to 3, packed 4 to 11, the escape of 12 in full. union: 13 and 14 confirm it, packed from 15
-        // on. exact: 13 differs from 12, 14 and 15 confirm it, packed from 16 on.
+        // Steps 1 to 3 are sent in full, 4 to 11 packed, and 12, with the escape, in full. union: 13 and 14
+        // confirm it, and it is packed from 15 on. exact: 13 differs from 12, 14 and 15 confirm it, and it is
+        // packed from 16 on.
         EXPECT_EQ(session.method().state(), rule == "union" ? counters(6, 14, 1) : counters(7, 13, 1));
       });
     }
@@ -222,7 +224,7 @@ TEST(PacTrainObserved, BeginsAnewWithEveryLayout) {
     session.method().prepare({world.bucket});
     EXPECT_EQ(session.method().traffic(world.bucket, 2).payload_bytes, 4 * 64);
     session.step(positive_gradient(world, network.rank(), 4), 4);
-    EXPECT_EQ(session.method().state(), counters(3, 1, 0)) << "the counters go on";
+    EXPECT_EQ(session.method().state(), counters(3, 1, 0)) << "the counters continue";
   });
 }
 
@@ -238,9 +240,9 @@ TEST(PacTrainObserved, ReadsACheckpointIntoAnotherLayout) {
     Session apart(observed(1), world, network);
     apart.method().prepare({first, second});
     apart.method().load(state, "s.");
-    EXPECT_EQ(apart.method().traffic(first, 2).payload_bytes, 4 * 32) << "its pattern is whole";
+    EXPECT_EQ(apart.method().traffic(first, 2).payload_bytes, 4 * 32) << "its pattern has all entries";
     EXPECT_EQ(apart.method().traffic(second, 2).payload_bytes, 4 * 17 + 4 * 32);
-    // One bucket of both again, of which one parameter has fallen back.
+    // One bucket of both parameters again; one of them has fallen back.
     TensorMap mixed;
     apart.method().save(mixed, "s.");
     mixed.at("s.phases")[1][0] = 0;

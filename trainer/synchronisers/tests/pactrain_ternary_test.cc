@@ -19,7 +19,7 @@ using trainer::testing::Session;
 using trainer::testing::World;
 
 TEST(PacTrainTernary, PT8_WithoutClippingItIsUnbiasedAndItsCodesAreWhole) {
-  // Eight values, four of each layer, each at 100 places of its layer: 100 steps make 10000 draws.
+  // Eight values, four per layer, each at 100 places of its layer: 100 steps give 10000 draws.
   constexpr int kPlaces = 100;
   constexpr int kSteps = 100;
   const World few = make_world(8, true);
@@ -43,13 +43,14 @@ TEST(PacTrainTernary, PT8_WithoutClippingItIsUnbiasedAndItsCodesAreWhole) {
       ASSERT_LE(codes.abs().max().item<double>(), 3 + 1e-5);
       sum += out.view({2, kPlaces, 4}).to(torch::kDouble).sum(1).view({8});
     }
-    // Per worker Var = |q|(s - |q|) <= s^2/4, so the mean over workers and draws deviates by less than this.
+    // Per worker Var = |q|(s - |q|) <= s^2/4, so the mean over workers and draws deviates by less than this
+    // bound.
     const torch::Tensor bound = 5 * (scale.to(torch::kDouble).square() / 4 / 3 / (kPlaces * kSteps)).sqrt();
     EXPECT_TRUE(((sum / (kPlaces * kSteps) - exact_mean(few, 3, 1)).abs() <= bound).all().item<bool>());
   });
 }
 
-// The squared error over the squared size, of what is kept.
+// Returns the squared error relative to the squared norm, for kept entries.
 double error_on_a_gaussian(const Json& options) {
   const World world = make_world(1 << 20, true);
   torch::manual_seed(1);
@@ -64,7 +65,8 @@ double error_on_a_gaussian(const Json& options) {
   return error;
 }
 
-// TernGrad's published figure (terngrad_test.cc); without clipping the largest of half a million is nearly 5.
+// TernGrad's published figure (terngrad_test.cc). Without clipping, the largest of half a million values is
+// nearly 5.
 TEST(PacTrainTernary, ErrsOnAGaussianAsTernGradDoes) {
   EXPECT_NEAR(error_on_a_gaussian({{"values", "ternary"}}), 1.0095, 0.01);
   EXPECT_GT(error_on_a_gaussian({{"values", "ternary"}, {"clip", 0}}), 2.5);
@@ -122,7 +124,7 @@ TEST(PacTrainFeedback, HoldsBackWhatTheCodesDoNotSay) {
     // e = (0, -, 0, 1); q = (-3, -, 6, 2): 2 is less than half of 6.
     EXPECT_TRUE(torch::equal(session.step(torch::tensor({-3.0F, 0.0F, 6.0F, 1.0F}), 2),
                              torch::tensor({-3.0F, 0.0F, 6.0F, 0.0F})));
-    // e = (0, -, 0, 2); q = (0, -, -4, 3): both go, and 3 - 4 is held back.
+    // e = (0, -, 0, 2); q = (0, -, -4, 3): both are sent, and the residual is 3 - 4.
     EXPECT_TRUE(torch::equal(session.step(torch::tensor({0.0F, 0.0F, -4.0F, 1.0F}), 3),
                              torch::tensor({0.0F, 0.0F, -4.0F, 4.0F})));
     TensorMap state;
@@ -145,10 +147,10 @@ TEST(PacTrainFeedback, TheSumOfResultsStaysWithinOneGradientOfTheSumOfMeans) {
       results += out.to(torch::kDouble);
       means += exact_mean(world, 3, step);
     }
-    // |g| <= 8 on every worker and step bounds every residual; without feedback the difference would go with
-    // the root of the number of steps, to several times as much.
+    // |g| <= 8 on every worker and step bounds every residual. Without feedback the difference would grow
+    // with the square root of the number of steps, to several times as much.
     EXPECT_LE((results - means).abs().max().item<double>(), 8 + 1e-3);
-    // And it is exactly what is held back.
+    // It is exactly the residual.
     TensorMap state;
     session.method().save(state, "s.");
     held_back = torch::cat({state.at("s.residual.a"), state.at("s.residual.b")});
@@ -160,7 +162,7 @@ TEST(PacTrainFeedback, TheSumOfResultsStaysWithinOneGradientOfTheSumOfMeans) {
 }
 
 TEST(PacTrainFeedback, WithoutItTheSumStraysFurther) {
-  // Shows that the bound above can fail.
+  // Shows that the test above can fail.
   const World world = make_world(300, true);
   run_in_process(3, [&](Collective& network) {
     Session session(pactrain({{"values", "ternary"}}), world, network);
@@ -177,10 +179,10 @@ TEST(PacTrainFeedback, AFullExchangeTakesAlongWhatWasHeldBack) {
   const World world = make_world(4, true);  // a: entry 1 is pruned
   run_in_process(2, [&](Collective& network) {
     Session session(feedback, world, network);
-    session.step(torch::tensor({8.0F, 0.0F, 8.0F, 3.0F}), 1);  // holds back the 3
+    session.step(torch::tensor({8.0F, 0.0F, 8.0F, 3.0F}), 1);  // leaves a residual of 3
     EXPECT_TRUE(torch::equal(session.step(torch::tensor({1.0F, 5.0F, 1.0F, 1.0F}), 2),
                              torch::tensor({1.0F, 5.0F, 1.0F, 4.0F})));
-    EXPECT_TRUE(session.step(torch::zeros({4}), 3).eq(0).all().item<bool>()) << "nothing is left";
+    EXPECT_TRUE(session.step(torch::zeros({4}), 3).eq(0).all().item<bool>()) << "no residual is left";
     EXPECT_EQ(session.method().state(), counters(1, 2, 1));
   });
 }
@@ -189,7 +191,7 @@ TEST(PacTrainFeedback, ForgetsWhatItHeldBackOfWeightsThatArePruned) {
   const World world = make_world(4, true);
   run_in_process(1, [&](Collective& network) {
     Session session(feedback, world, network);
-    session.step(torch::tensor({8.0F, 0.0F, 8.0F, 3.0F}), 1);  // holds back the 3
+    session.step(torch::tensor({8.0F, 0.0F, 8.0F, 3.0F}), 1);  // leaves a residual of 3
     session.method().adopt_masks({world.kept[0], torch::tensor({true, false})});
     session.method().prepare({world.bucket});
     EXPECT_TRUE(session.step(torch::zeros({4}), 2).eq(0).all().item<bool>());

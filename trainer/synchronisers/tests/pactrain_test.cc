@@ -1,4 +1,4 @@
-// PacTrain with the pattern that pruning declares: what travels packed, escapes, counters.
+// PacTrain with the pattern that pruning declares: packed steps, escapes, counters.
 #include "trainer/synchronisers/tests/pactrain.hh"
 
 #include <gtest/gtest.h>
@@ -19,7 +19,7 @@ using trainer::testing::Session;
 using trainer::testing::World;
 
 TEST(PacTrain, PT1_PackedIsBitForBitDenseOfTheMaskedGradient) {
-  // In process, sums run over ranks in order, wherever an entry stands: equality holds for any floats.
+  // In process, sums are in rank order at any position, so equality holds for any floats.
   for (const int world_size : {1, 2, 3, 7, 8}) {
     for (const std::int64_t n : {3, 4, 9, 257, 5003}) {
       const World world = make_world(n, true);

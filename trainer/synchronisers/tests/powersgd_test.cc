@@ -15,7 +15,7 @@ using trainer::testing::real_gradient;
 using trainer::testing::Session;
 using trainer::testing::World;
 
-// Compressed whatever it saves.
+// Compresses every matrix, whatever it saves.
 Json powersgd_of_rank(int rank) {
   return {{"name", "powersgd"}, {"rank", rank}, {"min_compression", 0}};
 }
@@ -36,7 +36,7 @@ TEST(LowRank, NormalNumbersAreNormal) {
   EXPECT_TRUE(normal_matrix(3, 5).view(-1).equal(normal_matrix(4, 4).view(-1).narrow(0, 0, 15)));
 }
 
-// In double precision: float32 products differ between processors by as much as the columns may.
+// In double precision: float32 products differ between CPUs by as much as the tolerance for the columns.
 torch::Tensor inner_products(const torch::Tensor& columns) {
   const torch::Tensor exact = columns.to(torch::kDouble);
   return exact.t().mm(exact);
@@ -54,7 +54,7 @@ TEST(LowRank, DependentColumnsBecomeZeroAndTheirRoundingOrthogonal) {
   torch::Tensor columns = normal_matrix(50, 5);
   columns.select(1, 1).copy_(columns.select(1, 0) * 2);
   columns.select(1, 2).zero_();
-  // A combination of two columns up to rounding to float32, which is all there is of it beside them.
+  // Only float32 rounding distinguishes it from a combination of two columns.
   columns.select(1, 4).copy_(columns.select(1, 0) + columns.select(1, 3));
   orthonormalise(columns);
   const torch::Tensor expected = torch::diag(torch::tensor({1.0, 0.0, 0.0, 1.0, 1.0}, torch::kDouble));
@@ -87,7 +87,7 @@ TEST(PowerSgd, OfFullRankGivesTheMean) {
     Session session(powersgd_of_rank(5), world, network);
     for (int step = 1; step <= 3; ++step) {
       const torch::Tensor out = session.step(integer_gradient(world, network.rank(), step), step);
-      // What rounding held back comes in again.
+      // The residual returns the rounding error.
       EXPECT_TRUE(out.to(torch::kDouble).allclose(exact_mean(world, 3, step), 0, 1e-3)) << step;
     }
   });
@@ -128,7 +128,7 @@ TEST(PowerSgd, IsLinearOverWorkers) {
   });
 }
 
-// Given the same matrix in each step, with nothing held back, Q turns to its largest singular vectors.
+// Given the same matrix in each step and no residual, Q converges to its largest singular vectors.
 TEST(PowerSgd, WarmStartFindsTheBestApproximation) {
   constexpr std::int64_t rows = 15;
   constexpr std::int64_t columns = 20;
@@ -199,7 +199,7 @@ TEST(PowerSgd, TravelsDenseUntilItStarts) {
   });
 }
 
-// Pruned entries of the product are cleared, and what is held back makes up for no more than the rest.
+// Pruned entries of the product are cleared, and the residual compensates only for the other entries.
 TEST(PowerSgd, HoldsNothingBackOfPrunedEntries) {
   const World world = make_world(600, true);
   run_in_process(2, [&](Collective& network) {

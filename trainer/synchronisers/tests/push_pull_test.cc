@@ -5,7 +5,7 @@
 namespace thinpipe::trainer {
 namespace {
 
-// Two workers; sizes: 4 bytes to each owner, of which 4 leave the worker, and 4 all-gathered.
+// Two workers send sizes: 4 bytes to each owner, of which 4 leave the worker, and 4 all-gathered.
 constexpr double size_payload = 2 * 4 + 4;
 constexpr double size_sent = 4 + 4;
 

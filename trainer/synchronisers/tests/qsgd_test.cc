@@ -18,7 +18,7 @@ TEST(Qsgd, SendsTheScaleAndZeroForCertain) {
   const World world = make_world(6, false);
   run_in_process(1, [&](Collective& network) {
     Session session({{"name", "qsgd"}, {"bits", 4}, {"block_size", 4}}, world, network);
-    // Blocks of 4 and 2; 7 levels: 3/7 and 1 of the scale are levels themselves.
+    // Blocks of 4 and 2 entries with 7 levels: 3/7 and 1 times the scale are exact levels.
     const torch::Tensor gradient = torch::tensor({7.0F, -3.0F, 0.0F, 7.0F, 0.0F, -0.5F});
     EXPECT_TRUE(session.step(gradient, 1).equal(gradient));
   });

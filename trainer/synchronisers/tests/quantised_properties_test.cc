@@ -18,7 +18,7 @@ using trainer::testing::up_to;
 
 using Codes = std::vector<std::int8_t>;
 
-// What a failure prints legibly.
+// Makes failures print codes as numbers.
 std::vector<int> as_integers(const Codes& codes) {
   return {codes.begin(), codes.end()};
 }
@@ -58,7 +58,7 @@ struct TernaryDraw {
   Codes codes;
 };
 
-// The values after all that the wire does to them.
+// Returns the values after coding, sending and decoding.
 std::vector<float> after_the_wire(const TernaryDraw& drawn) {
   Codes received(drawn.codes.size(), 99);
   unpack_codes(codes_in_bytes(drawn.codes, 2), 2, received);
@@ -98,7 +98,7 @@ RC_GTEST_PROP(TernaryProperty, RoundingIsOffByAtMostHalfTheScale, ()) {
   TernaryDraw drawn = values_to_draw();
   round_ternary(drawn.values, drawn.scale, drawn.codes);
   const std::vector<float> received = after_the_wire(drawn);
-  // Half the smallest of all numbers is not one.
+  // Half the smallest positive number is not representable.
   const double most = 0.5 * double{drawn.scale} + double{std::numeric_limits<float>::denorm_min()};
   for (std::size_t i = 0; i < received.size(); ++i) {
     RC_ASSERT(std::abs(double{drawn.values[i]} - double{received[i]}) <= most);

@@ -34,17 +34,17 @@ TEST(SampledTopK, TakesAboutKOfTheLargest) {
           sampled_top_k_indices(values, {.ratio = ratio, .sample = 0.01, .start = start * 0x0CCCCCCCU});
       ASSERT_GE(static_cast<double>(chosen.size()), 0.8 * static_cast<double>(k)) << ratio;
       ASSERT_LE(chosen.size(), k) << ratio;
-      EXPECT_EQ(chosen, top_k_indices(values, chosen.size())) << "none larger is left out";
+      EXPECT_EQ(chosen, top_k_indices(values, chosen.size())) << "no larger entry is left out";
       exactly += chosen.size() == k ? 1 : 0;
     }
   }
-  EXPECT_LT(exactly, 60) << "a sample that never errs is no sample";
+  EXPECT_LT(exactly, 60) << "a sample that never errs is not a sample";
 }
 
 TEST(SampledTopK, IsExactWhereTheSampleWouldBeAll) {
   const std::vector<float> values = gaussian_values(5000);
   EXPECT_EQ(sampled_top_k_indices(values, {.ratio = 0.01, .sample = 1}), top_k_indices(values, 50));
-  // 2 / ratio are to be sampled: 20,000.
+  // At least 2 / ratio values are sampled: 20,000.
   EXPECT_EQ(sampled_top_k_indices(values, {.ratio = 1e-4, .sample = 0.001}), top_k_indices(values, 1));
 }
 
@@ -58,7 +58,7 @@ TEST(SampledTopK, TakesTheFirstOfEqualsAndNoMoreThanK) {
 TEST(SampledTopK, NeverMissesANanOrAnInfinity) {
   for (const float poison : {std::nanf(""), -std::numeric_limits<float>::infinity()}) {
     std::vector<float> values = gaussian_values(100'000);
-    // Sampled is every 97th from the 49th on.
+    // Every 97th value from the 49th on is sampled.
     for (const std::uint32_t at : {48U, 49U, 49U + 97U, 99'999U}) {
       values[at] = poison;
       EXPECT_THAT(sampled_top_k_indices(values, {.ratio = 0.01, .sample = 0.01, .start = 0x80000000}),

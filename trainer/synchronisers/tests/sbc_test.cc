@@ -28,7 +28,7 @@ TEST(Sbc, SendsTheMeanOfTheStrongerSign) {
   run_in_process(1, [&](Collective& network) {
     Session session(sbc(0.5), world, network);
     const torch::Tensor change = torch::tensor({3.0F, 1.0F, -1.0F, 2.0F, -4.0F, 5.0F, -2.0F, 0.0F});
-    // 2.5 against 1; -3 against 5: the mean is that of the positive entries there are.
+    // 2.5 against 1; -3 against 5: the mean is over the positive entries that there are.
     EXPECT_TRUE(
         session.step(change, 1).equal(torch::tensor({2.5F, 0.0F, 0.0F, 2.5F, 0.0F, 5.0F, 0.0F, 0.0F})));
     EXPECT_TRUE(

@@ -17,7 +17,7 @@ TEST(ScaledSign, SendsEachTensorsMeanMagnitude) {
   const World world = make_world(4, false);  // two tensors of two
   run_in_process(2, [&](Collective& network) {
     Session session(scaled_sign, world, network);
-    // Rank 0: 2 and -2, then 2 and -2, as a zero is positive. Rank 1: -1 and -1, then nothing.
+    // Rank 0: 2 and -2, then 2 and -2, because a zero is positive. Rank 1: -1 and -1, then zeros.
     const torch::Tensor own = network.rank() == 0 ? torch::tensor({3.0F, -1.0F, 0.0F, -4.0F})
                                                   : torch::tensor({-1.0F, -1.0F, 0.0F, 0.0F});
     EXPECT_TRUE(session.step(own, 1).equal(torch::tensor({0.5F, -1.5F, 1.0F, -1.0F})));

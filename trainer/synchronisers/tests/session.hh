@@ -1,4 +1,4 @@
-// What tests of methods share: a bucket, gradients that sum exactly, a method whose steps move the weights.
+// Shared by tests of methods: a bucket, gradients with exact sums, and a method whose steps move the weights.
 #pragma once
 
 #include <cmath>
@@ -18,7 +18,7 @@ struct World {
   double weight_decay = 0;
 };
 
-// Of a matrix as square as whole rows allow.
+// Returns the rows of a matrix as square as whole rows allow.
 inline std::int64_t rows_for(std::int64_t size) {
   auto rows = static_cast<std::int64_t>(std::sqrt(static_cast<double>(size)));
   while (rows > 1 && size % rows != 0) --rows;
@@ -41,13 +41,13 @@ inline World make_world(std::int64_t n, bool pruned) {
   return world;
 }
 
-// The same where the optimiser decays weights.
+// Returns the same world with weight decay in the optimiser.
 inline World decaying(World world) {
   world.weight_decay = 0.01;
   return world;
 }
 
-// Small integers, different on each rank, zero where the mask is: sums are exact in any order.
+// Returns small integers, different on each rank and zero at pruned entries: sums are exact in any order.
 inline torch::Tensor integer_gradient(const World& world, int rank, int step) {
   std::vector<float> uniform(static_cast<std::size_t>(world.bucket.size));
   fill_uniform(
@@ -60,7 +60,7 @@ inline torch::Tensor integer_gradient(const World& world, int rank, int step) {
   return gradient;
 }
 
-// Numbers whose sums depend on the order of the additions; zero where the mask is.
+// Returns numbers whose sums depend on the order of addition; zero at pruned entries.
 inline torch::Tensor real_gradient(const World& world, int rank, int step) {
   return integer_gradient(world, rank, step).mul(0.7310585786).sin();
 }
@@ -92,12 +92,12 @@ class Session {
             },
             world, network) {}
 
-  // One step of the world's only bucket.
+  // Runs one step of the world's only bucket.
   torch::Tensor step(const torch::Tensor& gradient, std::uint64_t step, bool applied = true) {
     return step_of(world_.bucket, gradient, step, applied);
   }
 
-  // The same laid out as `layout`.
+  // Runs one step of a bucket laid out like `layout`.
   torch::Tensor step_of(const Bucket& layout, const torch::Tensor& gradient, std::uint64_t step,
                         bool applied = true) {
     method_->set_learning_rate(learning_rate_);
@@ -110,10 +110,10 @@ class Session {
     return bucket.gradient;
   }
 
-  // float32 [size of parameter p]; writing moves the weights between steps.
+  // float32 [size of parameter p]. Writing to them moves the weights between steps.
   const std::vector<torch::Tensor>& weights() const { return world_.weights; }
 
-  // As a checkpoint restores them.
+  // Copies the weights, as restoring a checkpoint does.
   void copy_weights_of(const Session& other) {
     for (std::size_t p = 0; p < weights().size(); ++p) weights()[p].copy_(other.weights()[p]);
   }

@@ -19,7 +19,7 @@ using trainer::testing::World;
 const Json votes_gathered = {{"name", "signsgd"}, {"exchange", "all_gather"}};
 const Json votes_reduced = {{"name", "signsgd"}, {"exchange", "all_reduce"}};
 
-// Every way in which three workers can vote: worker w's vote on entry i is digit w of i to base 3, less 1.
+// All combinations of three workers' votes: worker w's vote on entry i is digit w of i in base 3, less 1.
 TEST(SignSgd, TheMajorityDecidesAndTiesAreZero) {
   constexpr std::int64_t ways = 27;
   const World world = make_world(ways, false);
@@ -53,7 +53,7 @@ TEST(SignSgd, SignumVotesWithItsMomentum) {
   const World world = make_world(2, false);
   run_in_process(1, [&](Collective& network) {
     Session session({{"name", "signsgd"}, {"momentum", 0.5}}, world, network);
-    // m = 2 and -2; then 0, which is no vote, and -2; then -1 and -1.
+    // m = 2 and -2; then 0, which gives no vote, and -2; then -1 and -1.
     EXPECT_TRUE(session.step(torch::tensor({4.0F, -4.0F}), 1).equal(torch::tensor({1.0F, -1.0F})));
     EXPECT_TRUE(session.step(torch::tensor({-2.0F, -2.0F}), 2).equal(torch::tensor({0.0F, -1.0F})));
     EXPECT_TRUE(session.step(torch::tensor({-2.0F, 0.0F}), 3).equal(torch::tensor({-1.0F, -1.0F})));

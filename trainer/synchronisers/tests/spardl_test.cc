@@ -17,8 +17,8 @@ using trainer::testing::make_world;
 using trainer::testing::Session;
 using trainer::testing::World;
 
-// Blocks as seen from one worker, its own being 0: every other one is handed on once, after all that came of
-// it.
+// Blocks as seen from one worker, whose own block is 0. Every other block is passed on once, after everything
+// for it has arrived.
 TEST(SparRounds, HandOnEveryBlockButTheOwnOnce) {
   for (int workers = 1; workers <= 17; ++workers) {
     std::vector<int> handed_on;
@@ -26,8 +26,8 @@ TEST(SparRounds, HandOnEveryBlockButTheOwnOnce) {
     for (const SparRound& round : spar_rounds(workers)) {
       for (int b = 0; b < round.blocks; ++b) handed_on.push_back(round.distance + b);
       left -= round.blocks;
-      EXPECT_EQ(left, round.distance) << "what is left are the blocks nearer than the distance";
-      EXPECT_LE(round.blocks, left) << "what comes is for blocks that are still there";
+      EXPECT_EQ(left, round.distance) << "the blocks nearer than the distance are left";
+      EXPECT_LE(round.blocks, left) << "received entries belong to blocks that are still there";
     }
     std::ranges::sort(handed_on);
     ASSERT_EQ(std::ssize(handed_on), workers - 1);
@@ -36,10 +36,10 @@ TEST(SparRounds, HandOnEveryBlockButTheOwnOnce) {
 }
 
 // Two blocks of two, one entry kept of each.
-//   worker 0: acc = 4 1 | 2 3, hands on 3 at index 3;  its block becomes 4 3, of which 4 at index 0 is kept
-//   worker 1: acc = 1 2 | 5 1, hands on 2 at index 1;  its block becomes 5 4, of which 5 at index 2 is kept
-// G = {0, 2}. Off G each has its own entries still; on G worker 0 has 2 at index 2, worker 1 has 1 at index
-// 0.
+//   worker 0: acc = 4 1 | 2 3, sends 3 at index 3;  its block becomes 4 3, of which 4 at index 0 is kept
+//   worker 1: acc = 1 2 | 5 1, sends 2 at index 1;  its block becomes 5 4, of which 5 at index 2 is kept
+// G = {0, 2}. Off G each worker keeps its own entries; on G worker 0 has 2 at index 2, worker 1 has 1 at
+// index 0.
 TEST(SparDL, ByHand) {
   const World world = make_world(4, false);
   run_in_process(2, [&](Collective& network) {

@@ -99,7 +99,7 @@ TEST_F(RefusedMessage, ThatEndsTooEarlyOrTooLate) {
 TEST_F(RefusedMessage, WithMoreEntriesThanTheBucketOrOneOutsideIt) {
   expect_refused(with_byte(16, 6));  // the count
   expect_refused(with_byte(24, 5));  // the second index
-  expect_refused(with_byte(24, 0));  // as the first
+  expect_refused(with_byte(24, 0));  // the same as the first
 }
 
 }  // namespace

@@ -28,9 +28,9 @@ TEST(Ternary, ScalesToDeviationsWhereTheySaySomething) {
   values[3] = -4;  // variance 1 - 1/16
   EXPECT_FLOAT_EQ(clipped_ternary_scale(values, 2), 2 * std::sqrt(0.9375F));
   EXPECT_EQ(clipped_ternary_scale(values, 0), 4);
-  EXPECT_EQ(clipped_ternary_scale(values, 10), 4) << "never above the largest";
-  EXPECT_EQ(clipped_ternary_scale(std::span(values).first(15), 2), 4) << "too few";
-  EXPECT_EQ(clipped_ternary_scale(std::vector(16, -3.0F), 2), 3) << "they do not vary";
+  EXPECT_EQ(clipped_ternary_scale(values, 10), 4) << "never above the largest value";
+  EXPECT_EQ(clipped_ternary_scale(std::span(values).first(15), 2), 4) << "too few values";
+  EXPECT_EQ(clipped_ternary_scale(std::vector(16, -3.0F), 2), 3) << "equal values";
   EXPECT_EQ(clipped_ternary_scale({}, 2), 0);
   values[5] = std::nanf("");
   EXPECT_TRUE(std::isinf(clipped_ternary_scale(values, 2)));

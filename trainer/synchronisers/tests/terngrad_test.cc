@@ -34,15 +34,15 @@ TEST(TernGrad, GivesMultiplesOfTheLargestOfAllWorkersPerLayer) {
   const World world = make_world(4, false);  // two layers of two
   run_in_process(2, [&](Collective& network) {
     Session session(reduced, world, network);
-    // The largest magnitude of any worker is drawn for certain where it is.
+    // A draw of the largest magnitude of all workers is certain.
     const torch::Tensor own = network.rank() == 0 ? torch::tensor({4.0F, 0.0F, 0.0F, -2.0F})
                                                   : torch::tensor({4.0F, 0.0F, 0.0F, 0.0F});
     EXPECT_TRUE(session.step(own, 1).equal(torch::tensor({4.0F, 0.0F, 0.0F, -1.0F})));
   });
 }
 
-// The published figures of a Gaussian: the quantiser's own error 1.0071, and 0.0024 of clipping at 2.5
-// standard deviations, both over the squared size.
+// The published figures for a Gaussian: the quantiser's own error 1.0071, and 0.0024 from clipping at 2.5
+// standard deviations, both relative to the squared norm.
 TEST(TernGrad, ErrsOnAGaussianAsItsEquationSays) {
   const World world = make_world(1 << 20, false);
   torch::manual_seed(1);
@@ -74,7 +74,7 @@ TEST(TernGrad, DrawsAroundTheClippedGradient) {
     // A draw's variance is |ĝ|(s - |ĝ|) <= s²/4.
     const double allowed = 5 * bound / 2 / std::sqrt(draws);
     EXPECT_LE((sum / draws - clipped).abs().max().item<double>(), allowed);
-    EXPECT_NEAR((sum / draws)[3].item<double>(), bound, 1e-3 * bound) << "drawn for certain";
+    EXPECT_NEAR((sum / draws)[3].item<double>(), bound, 1e-3 * bound) << "the draw is certain";
   });
 }
 

@@ -45,8 +45,8 @@ TEST(ThcTable, DrawsOneOfTheTwoLevelsAround) {
   EXPECT_EQ(table.draw(28.5F, 0.51F), 14);
 }
 
-// Steps of 0.5 around 0, which is place 15: 1 is place 17, and 100 lies beyond the grid. Two workers with the
-// levels 16 and 30 have a mean of 8 steps above 0.
+// Steps of 0.5 around 0, which is grid point 15: 1 is point 17, and 100 is outside the grid. Two workers with
+// the levels 16 and 30 have a mean of 8 steps above 0.
 TEST(ThcTable, CodesAGridAroundZero) {
   const ThcTable table(4, 30, 1.0 / 32);
   ThcLevels codes(5);
@@ -76,7 +76,7 @@ TEST(ThcExchange, SumsInSixteenBitsWhatEightCannotHold) {
     const auto exchange = make_sharded_thc_exchange(table);
     EXPECT_EQ(exchange->sum(ThcLevels{15, 0, 15, 15}, network),
               (std::vector<std::uint16_t>{600, 0, 600, 600}));
-    // Shards of one byte, two codes; a sum of two bytes for each.
+    // Shards of one byte, with two codes each; a sum of two bytes per code.
     EXPECT_EQ(exchange->traffic(4, 3).payload_bytes, 3 * 1 + 2 * 2);
   });
 }
@@ -110,7 +110,8 @@ TEST(Thc, BothExchangesGiveTheSame) {
   }
 }
 
-// Of a normal distribution, over the squared size: 0.01307 by drawing and 0.00727 by clipping.
+// Errors for a normal distribution, relative to the squared norm: 0.01307 from drawing and 0.00727 from
+// clipping.
 TEST(Thc, ErrsOnAGaussianAsItsTableSays) {
   const World world = make_world(8192 * 16, false);
   torch::manual_seed(1);
@@ -122,7 +123,7 @@ TEST(Thc, ErrsOnAGaussianAsItsTableSays) {
   });
 }
 
-// The rotation makes them alike: another distribution errs as much.
+// The rotation makes entries alike, so other distributions err as much.
 TEST(Thc, ErrsAsMuchWhereFewEntriesAreLarge) {
   const World world = make_world(8192 * 16, false);
   torch::manual_seed(1);
@@ -134,7 +135,7 @@ TEST(Thc, ErrsAsMuchWhereFewEntriesAreLarge) {
   });
 }
 
-// Worker 1's block of zeros shares worker 0's norm; a block that is zero on both stays so.
+// Worker 1's block of zeros has worker 0's norm; a block that is zero on both stays zero.
 TEST(Thc, ABlockThatIsZeroEverywhereStaysZero) {
   const World world = make_world(128, false);
   run_in_process(2, [&](Collective& network) {

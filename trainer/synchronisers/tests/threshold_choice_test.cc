@@ -36,7 +36,7 @@ TEST(ThresholdChoice, LeavesZerosOut) {
 TEST(ThresholdChoice, DividesIndicesEqually) {
   EXPECT_EQ(balanced_boundaries(ChosenIndices{1, 2, 3, 50, 51, 90}, 100, 3), (Boundaries{0, 3, 51, 100}));
   EXPECT_EQ(balanced_boundaries(ChosenIndices{1, 2}, 90, 3), (Boundaries{0, 30, 60, 90}))
-      << "fewer than workers";
+      << "fewer indices than workers";
   EXPECT_EQ(balanced_boundaries(ChosenIndices{}, 5, 1), (Boundaries{0, 5}));
 }
 

@@ -19,7 +19,7 @@ using trainer::testing::up_to;
 RC_GTEST_PROP(TopKProperty, TakesWhatComesFirstByMagnitudeThenByIndex, ()) {
   const auto values = *up_to(2000, finite_float());
   const std::size_t most =
-      *rc::gen::element(values.size(), values.size() / 10);  // few are found in another way
+      *rc::gen::element(values.size(), values.size() / 10);  // with few candidates, the search is different
   const auto k = *rc::gen::inRange<std::size_t>(0, most + 1);
   const std::vector<std::uint32_t> indices = top_k_indices(values, k);
   RC_ASSERT(indices.size() == k);

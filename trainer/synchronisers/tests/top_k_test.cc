@@ -48,7 +48,7 @@ TEST(TopK, NanAndInfinityComeFirst) {
   EXPECT_THAT(top_k_indices(std::vector<float>{1e30F, nan, 2, -infinity}, 2), ElementsAre(1, 3));
 }
 
-// Where few entries stand out, where zeros must make up the number, and where a NaN is among them.
+// If few entries are large, if zeros must fill up the k, and if there is a NaN.
 TEST(TopK, EqualsSortingWhereMostEntriesAreEqual) {
   std::vector<float> values(5000);
   for (std::size_t i = 7; i < values.size(); i += 100)

@@ -19,7 +19,7 @@ TEST(ChunkedTopK, SendsTheChunksThatAreLargestOverAllWorkers) {
   const World world = make_world(6, false);
   run_in_process(2, [&](Collective& network) {
     Session session(one_of_three, world, network);
-    // Squared norms: 2 + 2, 4 + 0 and 0 + 2.25. Of the first two, which are equal, the lower goes.
+    // Squared norms: 2 + 2, 4 + 0 and 0 + 2.25. The first two are equal, so the lower index is sent.
     const torch::Tensor own = network.rank() == 0 ? torch::tensor({1.0F, 1.0F, 2.0F, 0.0F, 0.0F, 0.0F})
                                                   : torch::tensor({1.0F, -1.0F, 0.0F, 0.0F, 1.5F, 0.0F});
     const torch::Tensor none = torch::zeros({6});
@@ -49,7 +49,7 @@ TEST(ChunkedTopK, OfEverythingIsTheMean) {
   });
 }
 
-// Squares that a float cannot hold are as large as can be, but an entry that is not finite goes first.
+// Squares that overflow a float count as the largest, but a non-finite entry is chosen first.
 TEST(ChunkedTopK, DoesNotTakeTheLargeForTheInfinite) {
   const World world = make_world(6, false);
   run_in_process(2, [&](Collective& network) {

@@ -28,8 +28,8 @@ TEST(TopK, SendsTheLargestAndKeepsTheRestForLater) {
 }
 
 TEST(TopK, ConservesWhatItDelays) {
-  // Without new gradients the residual comes out in ceil(n / k) steps, and all that went in has then come
-  // out.
+  // Without new gradients the residual is sent in ceil(n / k) steps, and then everything that went in has
+  // come out.
   const World world = make_world(100, false);
   run_in_process(4, [&](Collective& network) {
     Session session({{"name", "topk"}, {"ratio", 0.1}}, world, network);
@@ -58,7 +58,7 @@ TEST(TopK, ResidualFollowsItsParameterIntoAnotherLayout) {
 constexpr int workers = 8;
 const std::vector<int> parents = {4, 0, 0, -1, 3, 3, 5, 5};
 
-// What rank 0 has after three steps, and what all sent for it.
+// Rank 0's results of three steps, and the bytes that all workers sent for them.
 struct ThreeSteps {
   torch::Tensor result;
   double sent_bytes = 0;
@@ -82,7 +82,7 @@ ThreeSteps three_steps(const Json& method, const std::vector<int>& along) {
   return out;
 }
 
-// Two workers each have the same gradient, so that half of all entries meet another on their way.
+// Pairs of workers have the same gradient, so half of all entries are merged on the way.
 TEST(TopK, MergedOnTheWayComesToTheSameForFewerBytes) {
   for (const Json& method : {Json{{"name", "topk"}, {"ratio", 0.02}}, Json{{"name", "topk"}, {"ratio", 0.3}},
                              Json{{"name", "dgc"}, {"ratio", 0.02}, {"momentum", 0.5}}}) {
@@ -94,7 +94,7 @@ TEST(TopK, MergedOnTheWayComesToTheSameForFewerBytes) {
     const ThreeSteps by_tree = three_steps(merged, parents);
     EXPECT_TRUE(torch::equal(by_tree.result, expected.result)) << method;
     EXPECT_LT(by_tree.sent_bytes, 0.8 * expected.sent_bytes) << method;
-    // Where there is no tree, it is gathered.
+    // Without a tree, messages are gathered.
     const ThreeSteps without = three_steps(merged, {});
     EXPECT_TRUE(torch::equal(without.result, expected.result)) << method;
     EXPECT_EQ(without.sent_bytes, expected.sent_bytes) << method;

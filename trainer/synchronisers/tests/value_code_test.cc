@@ -37,7 +37,7 @@ std::vector<float> there_and_back(const std::string& code, const std::vector<flo
   return out;
 }
 
-// As gradients that topk chose look: none in the middle.
+// Values like those of gradients that topk chose: none near zero.
 std::vector<float> descending_values(std::size_t positive, std::size_t negative) {
   std::mt19937 random(13);
   std::exponential_distribution<float> magnitude(100);
@@ -68,7 +68,7 @@ TEST(PolynomialFit, GoesThroughAsFewPointsAsItHasCoefficients) {
   }
 }
 
-// The line of least squares through (0, 0), (1, 1) and (2, 5) is 2.5 x - 0.5.
+// The least-squares line through (0, 0), (1, 1) and (2, 5) is 2.5 x - 0.5.
 TEST(PolynomialFit, IsOfLeastSquares) {
   std::vector<float> fitted(3);
   evaluate_polynomial(fit_polynomial(std::vector<float>{0, 1, 5}, 1), fitted);
@@ -76,15 +76,16 @@ TEST(PolynomialFit, IsOfLeastSquares) {
 }
 
 TEST(Knots, LieFarthestFromTheChord) {
-  // Two straight lines that meet at 6: the point of it is the first of the second piece.
+  // Two straight lines that meet at 6, which is the first point of the second piece.
   std::vector<float> curve = {20, 18, 16, 14, 12, 10, 8, 7, 6, 5, 4, 3, 2};
   EXPECT_THAT(split_at_knots(curve, 2, 2), ElementsAre(6, 7));
-  EXPECT_THAT(split_at_knots(curve, 8, 2), ElementsAre(6, 7)) << "lines are not cut";
+  EXPECT_THAT(split_at_knots(curve, 8, 2), ElementsAre(6, 7)) << "straight lines are not split";
   EXPECT_THAT(split_at_knots(curve, 1, 2), ElementsAre(13));
-  EXPECT_THAT(split_at_knots(curve, 8, 7), ElementsAre(13)) << "13 points have no two parts of 7";
+  EXPECT_THAT(split_at_knots(curve, 8, 7), ElementsAre(13)) << "13 points cannot be split into two "
+                                                               "parts of 7";
 }
 
-// Where the fit is worst a knot need not fall next, but further ones never make it worse.
+// The next knot is not always where the fit is worst, but more knots never make it worse.
 TEST(Knots, MakeTheFitCloser) {
   const std::vector<float> curve = descending_values(5000, 0);
   std::vector<double> errors;

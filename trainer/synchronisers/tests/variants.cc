@@ -11,7 +11,7 @@
 namespace thinpipe::trainer::testing {
 namespace {
 
-// Of options whose values a description does not list: those without a default, and those that matter.
+// Values of options whose description lists none: options without a default, and options that matter.
 const std::map<std::string, std::vector<Json>> further_choices = {
     {"demo.chunk", {64, 4}},
     {"demo.k", {32, 1}},
@@ -51,7 +51,7 @@ const std::map<std::string, std::vector<Json>> further_choices = {
     {"topk_chunked.chunk_size", {64, 3}},
     {"topk.ratio", {0.1, 1.0}}};
 
-// Where options matter only together.
+// Combinations of options that matter only together.
 const std::map<std::string, std::vector<Json>> further_combinations = {
     {"pactrain",
      {{{"values", "ternary"}, {"clip", 0.0}},
@@ -69,7 +69,7 @@ std::vector<Json> choices(const std::string& method, const Json& option) {
   return {option["default"]};
 }
 
-// "values_ternary", as a test's name may be.
+// Returns for example "values_ternary", in the form of a test name.
 std::string spelt(const std::string& key, const Json& value) {
   std::string out = fmt::format("_{}_{}", key, value.is_string() ? value.get<std::string>() : value.dump());
   std::ranges::replace_if(
@@ -94,7 +94,7 @@ Variant with(const Variant& variant, const Json& option, const Json& value) {
   return out;
 }
 
-// Every combination of the options' choices.
+// Returns every combination of the options' choices.
 std::vector<Variant> combined(const std::string& method, const Json& options) {
   std::vector<Variant> variants = {{method, {{"name", method}}}};
   for (const Json& option : options) {
@@ -107,7 +107,7 @@ std::vector<Variant> combined(const std::string& method, const Json& options) {
   return variants;
 }
 
-// The first choice of every option, and each other choice alone among those.
+// Returns the variant with the first choice of every option, and those in which one option differs from it.
 std::vector<Variant> one_by_one(const std::string& method, const Json& options) {
   std::vector<Variant> variants;
   const auto add = [&](const std::string& changed, const Json* value) {
@@ -134,7 +134,7 @@ Variant combination(const std::string& method, const Json& options) {
   return variant;
 }
 
-// Beyond, a method's combinations take more time than they find.
+// If a method has more combinations, they cost more time than they are worth.
 constexpr std::size_t most_combinations = 12;
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Every way in which the registered methods can be asked for: the product of their options' choices.
+// All variants of the registered methods: the product of their options' choices.
 #pragma once
 
 #include <string>
@@ -9,12 +9,12 @@
 namespace thinpipe::trainer::testing {
 
 struct Variant {
-  std::string name;  // "pactrain_values_ternary": the method and what differs from its defaults
-  Json options;      // {"name": "pactrain", "values": "ternary"}
+  // For example "pactrain_values_ternary": the method, and the options that differ from their defaults.
+  std::string name;
+  Json options;  // {"name": "pactrain", "values": "ternary"}
 };
 
-// Without the combinations that the method refuses. Throws Error where an option without a default has no
-// values here.
+// Omits combinations that the method refuses. Throws Error if an option without a default has no values here.
 std::vector<Variant> all_variants();
 
 }  // namespace thinpipe::trainer::testing

@@ -17,7 +17,7 @@ double norm_of(const std::vector<float>& values) {
                                       [](double a, double b) { return a * b; }));
 }
 
-// 2^0 to 2^12 values of magnitudes whose squares are floats.
+// 2^0 to 2^12 values whose squares a float can represent.
 std::vector<float> values_to_transform() {
   const auto value = rc::gen::map(
       rc::gen::pair(rc::gen::inRange(-(1 << 24), 1 << 24), rc::gen::inRange(-40, 20)),
@@ -26,7 +26,7 @@ std::vector<float> values_to_transform() {
   return *rc::gen::container<std::vector<float>>(std::size_t{1} << power, value);
 }
 
-// Each addition rounds by 6e-8 of what it adds, and a value goes through 12 at most.
+// Each addition rounds by 6e-8 of its result, and a value goes through at most 12 additions.
 constexpr double transform_tolerance = 2e-6;
 
 RC_GTEST_PROP(WalshHadamardProperty, KeepsTheNorm, ()) {

@@ -14,7 +14,7 @@ using trainer::testing::make_world;
 using trainer::testing::Session;
 using trainer::testing::World;
 
-// Of each entry, non-zero with about this probability, small integers: sums are exact.
+// Each entry is non-zero with about this probability; small integers, so sums are exact.
 torch::Tensor sparse_gradient(const World& world, int rank, double density) {
   std::vector<float> uniform(static_cast<std::size_t>(world.bucket.size));
   fill_uniform({.seed = 12, .rank = static_cast<std::uint32_t>(rank)}, uniform);
@@ -47,7 +47,8 @@ TEST(Zen, DoesNotLoseIndex0) {
   });
 }
 
-// One worker, n = 9: its own owner. Sizes 4 + 4; a bitmap of 2 bytes; 8 for each entry pushed, 4 pulled.
+// One worker, n = 9, which owns all entries. Sizes 4 + 4; a bitmap of 2 bytes; 8 per entry pushed, 4 per
+// entry pulled.
 TEST(Zen, SendsNonZeroEntriesOnly) {
   const World world = make_world(9, false);
   run_in_process(1, [&](Collective& network) {
@@ -78,7 +79,7 @@ TEST(Zen, ItsBoundCountsTheEntriesThatPruningKept) {
   });
 }
 
-// What cancels in the sum is not pulled.
+// Entries that cancel in the sum are not pulled.
 TEST(Zen, LeavesOutWhatCancels) {
   const World world = make_world(2, false);
   run_in_process(2, [&](Collective& network) {
