@@ -1,5 +1,5 @@
-// What writing and reading the compact codes takes, over copying what they are made from, in one run: 25
-// million entries on one thread. For codes of places these are the list of places, 4 bytes each.
+// The time to write and read the compact codes, relative to copying their input in the same run: 25 million
+// entries on one thread. For index codes the input is the list of indices, 4 bytes each.
 #include <chrono>
 #include <cstring>
 
@@ -28,7 +28,7 @@ std::vector<float> uniform_entries() {
   return out;
 }
 
-// Counts how long `write` and `read` take, over a copy of `source`.
+// Measures `write` and `read` relative to a copy of `source`.
 template <class Item>
 void measure(benchmark::State& state, const std::vector<Item>& source, const auto& write, const auto& read) {
   std::vector<Item> copy(source.size());
@@ -66,7 +66,7 @@ void signs(benchmark::State& state) {
       state, values, [&] { pack_signs(values, packed); }, [&] { unpack_signs(packed, unpacked); });
 }
 
-// The places of one entry in so many.
+// Codes the indices of one random entry in state.range(0).
 void places(benchmark::State& state, const char* name) {
   const std::vector<float> uniform = uniform_entries();
   std::vector<std::uint32_t> indices;

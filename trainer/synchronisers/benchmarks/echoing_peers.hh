@@ -1,6 +1,5 @@
-// The collectives of one worker of several whose peers all send what it sends: so that it encodes its own
-// message and decodes everyone's, with no one else on the processor. Sums are what so many equal workers
-// have.
+// The collectives of one worker whose peers all send copies of its messages. The worker encodes its own
+// message and decodes those of all workers, with no other worker on the CPU. Sums are those of equal workers.
 #pragma once
 
 #include "trainer/collectives/collective.hh"
@@ -22,24 +21,25 @@ class EchoingPeers : public Collective {
     return input.repeat({world_size_});
   }
 
-  // From each peer, what this worker has for itself; or all of it, where it has something for one other only.
+  // Each peer sends this worker's part for itself or, if this worker sends to one other worker only, its
+  // whole input.
   torch::Tensor all_to_all_v(const torch::Tensor& input, std::span<const std::int64_t> send_counts,
                              std::span<const std::int64_t> receive_counts) override {
     std::vector<torch::Tensor> received;
     for (const std::int64_t count : receive_counts) {
       if (count != send_counts[0] && count != input.numel()) {
-        throw CollectiveError("an echo of another size than the message");
+        throw CollectiveError("the echo differs in size from the message");
       }
       received.push_back(input.narrow(0, 0, count));
     }
     return torch::cat(received);
   }
 
-  // Another's stays what it is here.
+  // Another root's tensor stays unchanged.
   void broadcast(torch::Tensor /*tensor*/, int /*root*/) override {}
 
   std::unique_ptr<Mailbox> open_mailbox(std::int64_t /*message_bytes*/) override {
-    throw CollectiveError("an echo answers no letters");
+    throw CollectiveError("an echo does not support mailboxes");
   }
 
   void barrier() override {}

@@ -1,11 +1,10 @@
-// What a method computes for one bucket on one thread: one worker of eight encodes its message and decodes
-// those of all eight, which are like its own (echoing_peers.hh); what collectives take is left out. Beside
-// each figure stands how many times as long as copying the bucket it takes, the least that any method can do,
-// measured in the same run.
+// A method's compute time for one bucket on one thread. One worker of eight encodes its message and decodes
+// those of all eight, which equal its own (echoing_peers.hh); time in collectives is excluded. Each time is
+// also given relative to copying the bucket, the lower bound for any method, measured in the same run.
 //
-// "saved_s" is what dense ring all-reduce among the eight would take over 1 Gbit/s for so many entries less
-// what the method would, by the bytes both claim; where "share_of_saving" is above 1, computing costs more
-// than is saved there. Where nothing is saved there is no such share.
+// "saved_s" is the time that the method saves relative to dense ring all-reduce, among the eight over 1
+// Gbit/s, by the bytes that both claim. If "share_of_saving" is above 1, compute costs more than is saved
+// there. It is absent if nothing is saved.
 #include "trainer/synchronisers/synchroniser.hh"
 
 #include <algorithm>
@@ -37,7 +36,7 @@ torch::Tensor uniform_numbers(std::uint64_t seed, std::int64_t n) {
   return out;
 }
 
-// What a bucket's copy takes on this machine now: the least of a few.
+// Returns the time to copy a bucket on this machine now: the minimum of a few copies.
 double copy_s(std::int64_t n) {
   const torch::Tensor from = torch::ones({n});
   const torch::Tensor into = torch::zeros({n});
@@ -52,12 +51,12 @@ double copy_s(std::int64_t n) {
   return least_s;
 }
 
-// Of a matrix of so many entries, one of the sizes above.
+// Returns the rows of a matrix of n entries, one of the sizes above.
 std::int64_t rows_of(std::int64_t n) {
   return n == resnet50 ? 5000 : 1024;
 }
 
-// A matrix of so many entries, a half of them pruned as unstructured pruning leaves them: anywhere.
+// A matrix of n entries, half of them pruned at random positions, as in unstructured pruning.
 class OneBucket {
  public:
   OneBucket(const Json& method, std::int64_t n, bool pruned)
@@ -77,7 +76,7 @@ class OneBucket {
 
   void renew() { bucket_.gradient.copy_(gradient_); }
 
-  // Time outside collectives only.
+  // Only the section's times outside collectives are meaningful.
   Section step(MeteredCollective& network) {
     method_->set_learning_rate(0.1);
     method_->begin_step(++step_);
@@ -102,7 +101,8 @@ struct Measured {
   const char* name;
   Json method;
   bool pruned = false;
-  bool alone = false;  // what others send is not like its own, so that no echo serves: a world of one
+  // Other workers' messages do not resemble its own, so an echo cannot stand in for them: a world of one.
+  bool alone = false;
 };
 
 void synchronise(benchmark::State& state, const Measured& measured) {
@@ -113,7 +113,7 @@ void synchronise(benchmark::State& state, const Measured& measured) {
   OneBucket bucket(measured.method, n, measured.pruned);
   const double memcpy_s = copy_s(n);
   bucket.renew();
-  bucket.step(network);  // the first touches memory that later ones find in place
+  bucket.step(network);  // the first step touches memory that later steps reuse
   Section total;
   for (auto _ : state) {
     bucket.renew();

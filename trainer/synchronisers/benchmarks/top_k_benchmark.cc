@@ -1,4 +1,4 @@
-// Selection and packing against what PyTorch and memcpy take for the same, in one run: 25 million entries,
+// Selection and packing, relative to PyTorch's and memcpy's time for the same in one run: 25 million entries,
 // the size of ResNet-50's gradient.
 #include "trainer/synchronisers/sparse/top_k.hh"
 
@@ -30,7 +30,7 @@ double time_of(const auto& work) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
 }
 
-// A hundredth of the entries: "torch_over_ours" is how many times as long torch::topk takes.
+// Selects a hundredth of the entries. "torch_over_ours" is torch::topk's time relative to ours.
 void select_top_k(benchmark::State& state) {
   at::set_num_threads(1);
   const torch::Tensor values = gradient_of_25m();
@@ -46,7 +46,7 @@ void select_top_k(benchmark::State& state) {
   state.counters["torch_over_ours"] = torch_s / ours_s;
 }
 
-// By a mask that keeps a half: how many times as long as copying all of the input.
+// Packs by a mask that keeps half of the entries: time relative to copying the whole input.
 void pack_half(benchmark::State& state) {
   const torch::Tensor values = gradient_of_25m();
   torch::Tensor uniform = torch::empty({resnet50_entries});
