@@ -53,21 +53,22 @@ void check_tensor(const std::string& call, const torch::Tensor& tensor) {
 
 void check_codes(const std::string& call, const torch::Tensor& codes, int largest, int world_size) {
   check_tensor(call, codes);
-  if (codes.scalar_type() != torch::kInt8) throw CollectiveError(call + ": codes are int8");
+  if (codes.scalar_type() != torch::kInt8) throw CollectiveError(call + ": codes must be int8");
   constexpr int most = std::numeric_limits<std::int8_t>::max();
   if (largest < 1 || largest > most / world_size) {
-    throw CollectiveError(fmt::format("{}: sums of {} workers' codes of up to {} must be within 1 and {}",
-                                      call, world_size, largest, most));
+    throw CollectiveError(
+        fmt::format("{}: for {} workers, codes of up to {} are out of range: sums must not exceed {}", call,
+                    world_size, largest, most));
   }
 }
 
 void check_places(const std::string& call, const torch::Tensor& tensor,
                   std::span<const std::uint32_t> places) {
   check_tensor(call, tensor);
-  if (tensor.scalar_type() != torch::kFloat) throw CollectiveError(call + ": entries are float32");
+  if (tensor.scalar_type() != torch::kFloat) throw CollectiveError(call + ": entries must be float32");
   if (std::ranges::adjacent_find(places, std::greater_equal()) != places.end() ||
       (!places.empty() && std::cmp_greater_equal(places.back(), tensor.numel()))) {
-    throw CollectiveError(call + ": places must ascend within the tensor");
+    throw CollectiveError(call + ": indices must ascend within the tensor");
   }
 }
 
@@ -77,7 +78,7 @@ void check_counts(const std::string& call, const torch::Tensor& input, std::span
     throw CollectiveError(fmt::format("{}: {} counts for {} workers", call, counts.size(), world_size));
   }
   if (input.numel() != counts[rank]) {
-    throw CollectiveError(fmt::format("{}: rank {} brings {} elements", call, rank, input.numel()));
+    throw CollectiveError(fmt::format("{}: rank {} passes {} elements", call, rank, input.numel()));
   }
 }
 
@@ -86,11 +87,11 @@ void check_all_to_all(const std::string& call, const torch::Tensor& input,
                       int rank, int world_size) {
   const auto workers = static_cast<std::size_t>(world_size);
   if (send_counts.size() != workers || receive_counts.size() != workers) {
-    throw CollectiveError(fmt::format("{}: counts to {} and from {} workers, of {}", call, send_counts.size(),
-                                      receive_counts.size(), world_size));
+    throw CollectiveError(fmt::format("{}: {} send counts and {} receive counts for {} workers", call,
+                                      send_counts.size(), receive_counts.size(), world_size));
   }
   if (std::accumulate(send_counts.begin(), send_counts.end(), std::int64_t{0}) != input.numel()) {
-    throw CollectiveError(fmt::format("{}: rank {} brings {} elements for parts of [{}]", call, rank,
+    throw CollectiveError(fmt::format("{}: rank {} passes {} elements for send counts of [{}]", call, rank,
                                       input.numel(), fmt::join(send_counts, ", ")));
   }
   if (send_counts[rank] != receive_counts[rank]) {

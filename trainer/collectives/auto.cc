@@ -1,5 +1,5 @@
-// The "auto" backend: whichever of "island" and "ring" loads the network less. The harness knows, and names
-// workers' parents in a tree only where that is the tree.
+// The "auto" backend: "island" or "ring", whichever loads the network less. The harness decides: it passes a
+// reduction tree only if the tree is better.
 #include "trainer/collectives/island.hh"
 #include "trainer/collectives/ring.hh"
 
@@ -7,7 +7,7 @@ namespace thinpipe::trainer {
 namespace {
 
 THINPIPE_REGISTER(Collective){
-    "auto", "TCP: as island where its tree takes less time over the network than a ring, else as ring",
+    "auto", "TCP: island if its reduction tree takes less time over the network than a ring, else ring",
     describe_options<GlooOptions>(), [](JsonObject& options, const Membership& membership) {
       const auto gloo_options = read_options<GlooOptions>(options);
       return membership.parents.empty() ? make_ring(gloo_options, membership)

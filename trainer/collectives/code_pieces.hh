@@ -1,5 +1,5 @@
-// How the codes that are to be summed come about, and what becomes of their sums, for a backend that has
-// pieces of them under way while others are made or taken.
+// How codes to be summed are produced and their sums consumed, piece by piece. A backend can have some pieces
+// in flight while others are made or taken.
 #pragma once
 
 #include <cstddef>
@@ -7,16 +7,18 @@
 
 namespace thinpipe::trainer {
 
-// Called by the thread that asks for the sum, each for pieces that follow one another from the first code to
-// the last. A piece is taken after it was made.
+// Functions that the thread calling the sum runs on consecutive pieces, from the first code to the last. A
+// piece is taken after it was made.
 struct CodePieces {
   using Piece = std::function<void(std::size_t begin, std::size_t end)>;
 
-  // Where pieces to be made begin: at multiples of this many codes.
+  // Pieces to be made begin at multiples of this many codes.
   static constexpr std::size_t granule = 64;
 
-  Piece make = {};  // writes the codes [begin, end); empty: all are there
-  Piece take = {};  // the codes [begin, end) have become sums; empty: nobody need know
+  // Writes the codes [begin, end). If empty, all codes are already written.
+  Piece make = {};
+  // Consumes the sums [begin, end) in place of the codes. May be empty.
+  Piece take = {};
 };
 
 }  // namespace thinpipe::trainer

@@ -23,11 +23,11 @@ double Collective::code_sum_sent_bytes(std::int64_t codes, int /*largest*/) cons
 
 std::vector<EdgeBytes> Collective::sum_entries(torch::Tensor tensor,
                                                std::span<const std::uint32_t> /*places*/) {
-  throw CollectiveError(describe_sum_entries(tensor) + ": these workers have no tree");
+  throw CollectiveError(describe_sum_entries(tensor) + ": this collective has no reduction tree");
 }
 
 void Collective::repeat_entry_sum(const EntrySumCall& /*call*/) {
-  throw CollectiveError("repeat a sum of entries: these workers have no tree");
+  throw CollectiveError("repeat a sum of entries: this collective has no reduction tree");
 }
 
 }  // namespace thinpipe::trainer

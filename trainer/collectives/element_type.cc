@@ -25,7 +25,7 @@ ElementType element_type_of(const torch::Tensor& tensor) {
   const auto* const found =
       std::ranges::find(both, tensor.scalar_type(), [](const auto& pair) { return pair.second; });
   if (found == both.end()) {
-    throw Error(std::string("a trace of communication knows no elements of type ") +
+    throw Error(std::string("communication traces do not support elements of type ") +
                 toString(tensor.scalar_type()));
   }
   return found->first;

@@ -1,4 +1,4 @@
-// Element types as traces of communication name them, and as LibTorch does.
+// Converts LibTorch's element types to those in communication traces.
 #pragma once
 
 #include "harness/replay/call.hh"
@@ -6,7 +6,7 @@
 
 namespace thinpipe::trainer {
 
-// Throws Error for a type that no trace knows.
+// Throws Error for a type that traces do not support.
 ElementType element_type_of(const torch::Tensor& tensor);
 torch::ScalarType scalar_type_of(ElementType type);
 

@@ -1,11 +1,11 @@
 // Collectives over TCP by Gloo: a full mesh of connections between the workers' addresses.
 //
-// all_reduce is Gloo's segmented ring, and below `hops_matter_bytes` its hypercube ("bcube"), which sends as
-// much but in 2 log2(N) hops instead of 2(N-1): a small message costs hops, not bytes. In both an element is
-// summed once, on one worker, and then copied to the others. So results are bit-identical on every worker,
-// float16 partial sums are rounded to half at every hop, and the order of a float sum depends on position.
-// all_gather_v is a ring towards higher ranks, all_to_all_v goes from each worker to each, broadcast along a
-// binomial tree.
+// all_reduce is Gloo's segmented ring or, below `hops_matter_bytes`, its hypercube ("bcube"). The hypercube
+// sends as many bytes, but in 2 log2(N) hops instead of 2(N-1): hops dominate the cost of a small message. In
+// both, one worker sums an element once and the result is copied to the others. So results are bit-identical
+// on every worker, and float16 partial sums are rounded to half at every hop. The order of a float sum
+// depends on the element's position. all_gather_v is a ring towards higher ranks, all_to_all_v sends from
+// each worker to each, and broadcast follows a binomial tree.
 #include "trainer/collectives/gloo.hh"
 
 #include <algorithm>
@@ -38,8 +38,8 @@ namespace thinpipe::trainer {
 
 namespace {
 
-// A broadcast goes in pieces, so that the tree's levels overlap and the timeout is for a piece, not for a
-// model.
+// A broadcast is sent in pieces, so that the levels of the tree overlap and the time-out applies to a piece
+// instead of a model.
 constexpr std::int64_t broadcast_piece_bytes = std::int64_t{4} << 20;
 
 class GlooCollective : public Collective {
@@ -57,19 +57,20 @@ class GlooCollective : public Collective {
   void barrier() override;
 
  private:
-  // A mailbox whose failures are this object's.
+  // A mailbox whose failures make this object unusable.
   class OwnMailbox;
 
   void connect(const GlooOptions& options, const Membership& membership);
-  // Runs `operation`. What it throws becomes a CollectiveError that names `call`; the connections are closed
-  // then, so that peers waiting for this worker fail at once too.
+  // Runs `operation`. Turns its exceptions into a CollectiveError that names `call`, and then closes the
+  // connections, so that peers waiting for this worker fail at once too.
   void attempt(const std::string& call, const std::function<void()>& operation);
 
   int rank_;
   int world_size_;
-  std::shared_ptr<gloo::rendezvous::Context> context_;  // none in a world of one
-  std::uint32_t next_tag_ = 0;  // every worker makes the same calls, so tags agree and no two calls share one
-  std::string failure_;         // of an earlier call
+  std::shared_ptr<gloo::rendezvous::Context> context_;  // null in a world of one
+  // Every worker makes the same calls, so tags agree and no two calls share one.
+  std::uint32_t next_tag_ = 0;
+  std::string failure_;  // of an earlier call
 };
 
 GlooCollective::GlooCollective(const GlooOptions& options, const Membership& membership)
@@ -83,7 +84,7 @@ GlooCollective::GlooCollective(const GlooOptions& options, const Membership& mem
 }
 
 void GlooCollective::connect(const GlooOptions& options, const Membership& membership) {
-  // Gloo finds it out too, but leaks the looked-up address then.
+  // Gloo would also detect a wrong address, but it then leaks the address it looked up.
   bind_to(membership.address);
   gloo::transport::tcp::attr attributes;
   attributes.hostname = membership.address;
@@ -94,7 +95,7 @@ void GlooCollective::connect(const GlooOptions& options, const Membership& membe
       std::chrono::ceil<std::chrono::milliseconds>(std::chrono::duration<double>(options.timeout_s)));
   context->connectFullMesh(store, device);
   context_ = std::move(context);
-  // A worker that fails right after its own connecting must not look like one that cannot be reached.
+  // A worker that fails right after it has connected must not look as if it could not be reached.
   gloo::BarrierOptions everyone_connected(context_);
   everyone_connected.setTag(next_tag_++);
   gloo::barrier(everyone_connected);
@@ -121,7 +122,7 @@ void set_output(gloo::AllreduceOptions& options, const torch::Tensor& tensor) {
   options.setOutput(static_cast<Element*>(tensor.data_ptr()), static_cast<std::size_t>(tensor.numel()));
 }
 
-// Gloo needs an element's size only.
+// Gloo needs only an element's size.
 void set_output_by_size(gloo::AllreduceOptions& options, const torch::Tensor& tensor) {
   switch (tensor.element_size()) {
     case 1:
@@ -284,7 +285,7 @@ std::string gloo_version() {
 std::string gloo_library_path() {
   Dl_info info{};
   if (dladdr(reinterpret_cast<const void*>(&gloo::allreduce), &info) == 0) {
-    throw Error("look up the library that holds gloo::allreduce: the dynamic linker does not know it");
+    throw Error("find the library that defines gloo::allreduce: the dynamic linker does not know the symbol");
   }
   return info.dli_fname;
 }

@@ -1,8 +1,7 @@
 // The "gloo" backend's options and identity, without Gloo's headers.
 //
-// When a peer dies, its neighbours' calls fail at once, but for one case: a message that was half sent or
-// half received when the connection broke is forgotten by Gloo, and whoever waits for it waits for the
-// time-out.
+// When a peer dies, its neighbours' calls fail at once, with one exception: Gloo forgets a message that was
+// half sent or half received when the connection broke, and workers waiting for it wait until the time-out.
 #pragma once
 
 #include "harness/support/options.hh"
@@ -15,19 +14,20 @@ struct GlooOptions {
 
   void visit(auto& field) {
     field("timeout", timeout_s,
-          Rule{.effect = "longest wait for a peer: to connect, and for each message of a collective",
+          Rule{.effect = "maximum wait for a peer: to connect, and for each message of a collective",
                .quantity = Quantity::duration,
                .at_least = 0.001});
   }
 };
 
-// Connects with all other workers. Throws CollectiveError.
+// Connects to all other workers. Throws CollectiveError.
 std::unique_ptr<Collective> make_gloo(const GlooOptions& options, const Membership& membership);
 
-// The version of the headers it was built with, as "0.5.0".
+// Returns the version of the headers used in the build, such as "0.5.0".
 std::string gloo_version();
 
-// The file that this process's calls to Gloo reach: PyTorch's own libraries may carry another Gloo.
+// Returns the library file that this process's calls to Gloo reach: PyTorch's own libraries may contain
+// another Gloo.
 std::string gloo_library_path();
 
 }  // namespace thinpipe::trainer

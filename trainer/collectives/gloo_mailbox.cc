@@ -16,8 +16,8 @@ class GlooMailbox : public Mailbox {
     for (int rank = 0; rank < context_->size; ++rank) {
       if (rank != context_->rank) others_.push_back(rank);
     }
-    // A message goes once its receiver has room for it: room for one of each worker, so that none waits for
-    // another's.
+    // A message is sent when its receiver has room for it. There is room for one message per worker, so that
+    // no worker waits for another's message.
     for (std::size_t i = 0; i < others_.size(); ++i) make_room();
   }
 

@@ -7,7 +7,7 @@
 
 namespace thinpipe::trainer {
 
-// What Gloo throws comes through as it is. `slot`: no other operation's.
+// Opens a mailbox; Gloo's exceptions pass through unchanged. `slot`: not used by any other operation.
 std::unique_ptr<Mailbox> open_gloo_mailbox(std::shared_ptr<gloo::Context> context, std::int64_t message_bytes,
                                            std::uint64_t slot);
 

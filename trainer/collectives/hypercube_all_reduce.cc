@@ -5,7 +5,7 @@
 namespace thinpipe::trainer {
 namespace {
 
-// Two workers give each other what they have.
+// Two workers exchange their vectors.
 class Swap {
  public:
   Swap(std::span<const std::byte> ours, std::span<std::byte> theirs, Peer& partner)
@@ -13,7 +13,7 @@ class Swap {
 
   bool done() const { return out_.empty() && in_.empty(); }
 
-  // As far as it goes without waiting.
+  // Sends and receives as much as possible without waiting.
   void go_on(const PeerWait& wait) {
     if (!out_.empty()) out_ = out_.subspan(partner_.send(out_));
     if (wait.can_receive(partner_)) in_ = in_.subspan(partner_.receive(in_));
@@ -40,7 +40,7 @@ void hypercube_all_reduce(const Reducible& vector, int rank, std::span<Peer* con
   std::vector<std::byte> theirs(vector.bytes.size());
   for (Peer* partner : partners) {
     run_to_its_end(Swap(vector.bytes, theirs, *partner), timeout_s);
-    // The lower rank's first: of two NaN the same is passed on by both.
+    // The lower rank's operand comes first, so that of two NaN both workers keep the same one.
     if (partner->rank() < rank) std::ranges::swap_ranges(vector.bytes, theirs);
     const void* higher = theirs.data();
     vector.reduce(vector.bytes.data(), std::span(&higher, 1), vector.bytes.size() / vector.element_bytes);

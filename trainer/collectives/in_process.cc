@@ -32,13 +32,14 @@ std::byte* bytes_of(const torch::Tensor& tensor) {
 
 class InProcessGroup::State {
  public:
-  // What one worker brings to a call. `call` says which call it is, with its arguments: equal on all workers.
+  // One worker's contribution to a call. `call` describes the call and its arguments and must be equal on all
+  // workers.
   struct Contribution {
     std::string call;
     torch::Tensor tensor;
-    // Copies: others may still read them when a caller that failed is gone.
-    std::vector<std::int64_t> send_counts = {};  // of all_to_all_v
-    std::vector<std::uint32_t> places = {};      // of sum_entries
+    // Copies, because others may still read them after a failed caller has gone.
+    std::vector<std::int64_t> send_counts = {};  // for all_to_all_v
+    std::vector<std::uint32_t> places = {};      // for sum_entries
   };
 
   State(int world_size, const std::vector<int>& parents)
@@ -49,7 +50,8 @@ class InProcessGroup::State {
         joined_(world_size, false) {
     if (world_size < 1) throw Error(fmt::format("a group needs at least one worker, not {}", world_size));
     if (!parents.empty() && std::cmp_not_equal(parents.size(), world_size)) {
-      throw Error(fmt::format("a group of {} workers has a tree of {}", world_size, parents.size()));
+      throw Error(
+          fmt::format("a group of {} workers was given a reduction tree of {}", world_size, parents.size()));
     }
   }
 
@@ -60,17 +62,17 @@ class InProcessGroup::State {
     if (rank < 0 || rank >= world_size()) {
       throw Error(fmt::format("join group: rank {} is not below world size {}", rank, world_size()));
     }
-    if (joined_[rank]) throw Error(fmt::format("join group: rank {} has joined already", rank));
+    if (joined_[rank]) throw Error(fmt::format("join group: rank {} has already joined", rank));
     joined_[rank] = true;
   }
 
-  // Throws CollectiveError after an abort: others may still read what the last call brought.
+  // Throws CollectiveError after an abort: others may still be reading the last call's contributions.
   void expect_no_abort(const std::string& call) const {
     const std::lock_guard lock(mutex_);
     throw_if_aborted(call);
   }
 
-  // Returns once all workers have called it. What each wrote before, all see after.
+  // Returns after all workers have called it. Everything written before the call is visible to all after it.
   void meet(const std::string& call) {
     std::unique_lock lock(mutex_);
     throw_if_aborted(call);
@@ -82,11 +84,11 @@ class InProcessGroup::State {
       return;
     }
     changed_.wait(lock, [&] { return meetings_ != meeting || !abort_reason_.empty(); });
-    // A meeting that took place stands, even if a worker has left since.
+    // A completed meeting counts, even if a worker has left since.
     if (meetings_ == meeting) throw_if_aborted(call);
   }
 
-  // `rank`: who is to blame, or -1.
+  // `rank`: the rank that caused it, or -1.
   void abort(std::string reason, int rank) {
     const std::lock_guard lock(mutex_);
     if (abort_reason_.empty()) {
@@ -106,7 +108,7 @@ class InProcessGroup::State {
     std::unique_lock lock(mutex_);
     std::deque<Letter>& letters = letters_[{mailbox, rank}];
     changed_.wait(lock, [&] { return !letters.empty() || !abort_reason_.empty(); });
-    // What was sent stands, even if its sender has left since.
+    // A message that was sent counts, even if its sender has left since.
     if (letters.empty()) throw_if_aborted("receive from any rank");
     Letter letter = std::move(letters.front());
     letters.pop_front();
@@ -120,7 +122,7 @@ class InProcessGroup::State {
 
   // contributions[r] is written by worker r before a meeting and read by all after it.
   std::vector<Contribution> contributions;
-  const std::vector<int> tree;  // parents; empty where it is unknown
+  const std::vector<int> tree;  // parents; empty if unknown
   const bool has_tree;
   const Sums sums;
 
@@ -239,12 +241,12 @@ class InProcessGroup::Member : public Collective {
       state_->post(number_, to, {.from = rank_, .message = message.clone()});
     }
     Letter receive() override { return state_->take(number_, rank_); }
-    void close() override {}  // what was sent lies with its receiver already
+    void close() override {}  // sent messages are already at their receivers
 
    private:
     std::shared_ptr<State> state_;
     int rank_;
-    std::int64_t number_;  // every worker opens the same ones in the same order
+    std::int64_t number_;  // every worker opens the same mailboxes in the same order
   };
 
   struct Brought {
@@ -253,7 +255,8 @@ class InProcessGroup::Member : public Collective {
     std::span<const std::uint32_t> places = {};
   };
 
-  // Hands what it brings to the others, does `work` with everyone's, and returns when everyone has done so.
+  // Shares this worker's contribution, runs `work` on the contributions of all, and returns when all workers
+  // have done so.
   void together(const std::string& call, const Brought& own, const std::function<void()>& work) {
     try {
       if (own.tensor.defined()) check_tensor(call, own.tensor);
@@ -268,7 +271,7 @@ class InProcessGroup::Member : public Collective {
       state_->meet(call);
       state_->contributions[rank_] = {};
     } catch (const std::exception& error) {
-      // Its contribution stays: others may be reading it.
+      // The contribution stays, because others may be reading it.
       state_->abort(fmt::format("rank {} failed: {}", rank_, message_of(error)), rank_);
       throw;
     }
@@ -284,7 +287,7 @@ class InProcessGroup::Member : public Collective {
     }
   }
 
-  // Worker r reduces the r-th part of everyone's tensor; what the last sum holds goes to all.
+  // Worker r reduces the r-th part of all tensors; the last sum is copied to all workers.
   void reduce_own_part(Reduce reduce) const {
     const std::vector<State::Contribution>& all = state_->contributions;
     const std::size_t element_size = all.front().tensor.element_size();
@@ -304,7 +307,7 @@ class InProcessGroup::Member : public Collective {
     }
   }
 
-  // Worker r's part of the blocks; bytes: EntrySums'.
+  // Sums worker r's part of the blocks; bytes: as in EntrySums.
   void sum_own_blocks(std::span<std::int64_t> bytes) const {
     std::vector<EntrySums::Entries> workers;
     for (const State::Contribution& each : state_->contributions)
@@ -317,7 +320,7 @@ class InProcessGroup::Member : public Collective {
   std::shared_ptr<State> state_;
   int rank_;
   std::int64_t mailboxes_ = 0;
-  std::string farewell_;  // made beforehand: the destructor must not fail
+  std::string farewell_;  // built in advance: the destructor must not fail
 };
 
 InProcessGroup::InProcessGroup(int world_size, const std::vector<int>& parents)

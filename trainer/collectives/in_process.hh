@@ -1,18 +1,17 @@
-// Collectives among threads of one process: the tests' reference, and what runs convergence without a
-// network.
+// Collectives among threads of one process: the tests' reference, and the network of convergence runs.
 //
 //   InProcessGroup group(4);
 //   // in thread r:
 //   std::unique_ptr<Collective> net = group.join(r);
 //
-// all_reduce combines workers in ascending rank order, whatever the element's position, so that results
-// depend neither on timing nor on packing: float16 sums are ((h0 + h1) + h2) + ..., each addition rounded to
-// half as a network's would be. Or along a tree, and then with the very bits that "island" has over a
-// network: each worker's sum is its own tensor's and its children's, rounded once; only then it sums entries.
-// Arguments that differ among the workers are errors on every worker.
+// all_reduce combines workers in ascending order of rank, whatever the element's position, so that results
+// depend neither on timing nor on packing. float16 sums are ((h0 + h1) + h2) + ..., with each addition
+// rounded to half, as a network would. With a reduction tree, sums have exactly the bits of "island" over a
+// network: each worker's sum is that of its own tensor and its children's sums, rounded once. Only such a
+// group supports sum_entries(). If arguments differ between workers, every worker gets an error.
 //
-// No worker waits for one that will not come: an error in one worker's collective, a worker that destroys its
-// Collective, and abort() end every pending and later call of the others with a CollectiveError that says
+// No worker waits for one that will not come. A worker's error, the destruction of its Collective, and
+// abort() end every pending and later call of the others with a CollectiveError that states the reason.
 // why.
 #pragma once
 
@@ -26,16 +25,16 @@ namespace thinpipe::trainer {
 
 class InProcessGroup {
  public:
-  // parents: as in Membership; empty: in rank order.
+  // parents: the reduction tree, as in Membership; if empty, sums are in rank order.
   explicit InProcessGroup(int world_size, const std::vector<int>& parents = {});
 
-  // The Collective of worker `rank`; once per rank. It keeps the group's state alive.
+  // Returns the Collective of worker `rank`; call once per rank. It keeps the group's state alive.
   std::unique_ptr<Collective> join(int rank);
 
-  // Ends every pending and later call of all workers. The first reason given stands.
+  // Ends every pending and later call of all workers. The first reason is kept.
   void abort(const std::string& reason);
 
-  // The rank whose error or departure ended the group first; -1 if none did.
+  // Returns the rank whose error or departure ended the group first; -1 if none did.
   int culprit() const;
 
  private:
@@ -45,8 +44,8 @@ class InProcessGroup {
   std::shared_ptr<State> state_;
 };
 
-// Runs `worker` on one thread per rank of such a group and waits for all. Where some fail, throws what the
-// one that brought the group down threw.
+// Runs `worker` on one thread per rank of such a group and waits for all threads. If some fail, throws the
+// exception of the one that ended the group.
 void run_in_process(int world_size, const std::vector<int>& parents,
                     const std::function<void(std::unique_ptr<Collective>)>& worker);
 void run_in_process(int world_size, const std::function<void(std::unique_ptr<Collective>)>& worker);

@@ -1,4 +1,5 @@
-// Bytes of elements on their way into a sum: received as far as there is room, taken by whole elements.
+// Receives bytes of elements to be summed: it receives while there is room, and the caller takes whole
+// elements.
 #pragma once
 
 #include <algorithm>
@@ -11,7 +12,7 @@ namespace thinpipe::trainer {
 
 class Incoming {
  public:
-  // In all, total_bytes will come.
+  // total_bytes: the number of bytes that will arrive.
   Incoming(Peer& peer, std::size_t total_bytes, std::size_t chunk_bytes)
       : peer_(&peer), to_come_(total_bytes), chunk_(chunk_bytes), room_(2 * chunk_bytes) {}
 

@@ -1,5 +1,5 @@
-// Blocks of entries as they come from a peer. How long they are nobody knows beforehand, and what follows the
-// last one is the next call's: no more is received than what came so far promises.
+// Receives blocks of entries from a peer. Their sizes are not known in advance, and the bytes after the last
+// block belong to the next call. So it receives no more than the blocks so far require.
 #pragma once
 
 #include <algorithm>
@@ -13,7 +13,7 @@ namespace thinpipe::trainer {
 
 class IncomingBlocks {
  public:
-  // chunk_bytes: to wait for at a time, where so many are promised.
+  // chunk_bytes: the number of bytes to wait for, if that many must arrive.
   IncomingBlocks(Peer& peer, Blocks blocks, std::size_t chunk_bytes)
       : peer_(&peer),
         blocks_(blocks),
@@ -24,7 +24,7 @@ class IncomingBlocks {
 
   bool has_next() const { return whole_ > taken_; }
 
-  // Where has_next(). Its message is good until the next receive().
+  // Requires has_next(). The returned message is valid until the next receive().
   std::span<const std::byte> take_next() {
     const auto message = std::span<const std::byte>(room_).subspan(begin_, bytes_of(taken_, begin_));
     begin_ += message.size();
@@ -55,13 +55,14 @@ class IncomingBlocks {
   }
 
  private:
-  // Of the block that begins there: what its head takes, as long as that is not there.
+  // Returns the bytes of the block at `begin`; those of its head until the head has arrived.
   std::size_t bytes_of(std::size_t block, std::size_t begin) const {
     if (end_ - begin < sparse_block_head_bytes) return sparse_block_head_bytes;
     return sparse_block_bytes(blocks_.elements_of(block), std::span(room_).subspan(begin, end_ - begin));
   }
 
-  // The rest of the block at hand and the heads of all after it will come, as far as there is room for them.
+  // The rest of the current block and the heads of all later blocks must arrive; returns as much as there is
+  // room for.
   std::size_t receivable() const {
     if (whole_ == blocks_.count()) return 0;
     const std::size_t rest = bytes_of(whole_, whole_end_) - (end_ - whole_end_);
@@ -69,7 +70,7 @@ class IncomingBlocks {
     return std::min(rest + heads, room_.size() - (end_ - begin_));
   }
 
-  // Moves what is there to the beginning, so that all room is behind it.
+  // Moves the data to the beginning, so that all free room is behind it.
   void make_room() {
     std::memmove(room_.data(), room_.data() + begin_, end_ - begin_);
     whole_end_ -= begin_;
@@ -81,12 +82,12 @@ class IncomingBlocks {
   Blocks blocks_;
   std::size_t chunk_;
   std::vector<std::byte> room_;
-  std::size_t begin_ = 0;      // of the block to be taken next
-  std::size_t whole_end_ = 0;  // of the blocks that are there
-  std::size_t end_ = 0;        // of all bytes that are there
-  std::size_t taken_ = 0;      // blocks
-  std::size_t whole_ = 0;      // blocks that were there, taken ones among them
-  std::size_t received_ = 0;   // bytes
+  std::size_t begin_ = 0;      // of the next block to take
+  std::size_t whole_end_ = 0;  // of the complete blocks
+  std::size_t end_ = 0;        // of all bytes
+  std::size_t taken_ = 0;      // number of blocks
+  std::size_t whole_ = 0;      // number of complete blocks, including those taken
+  std::size_t received_ = 0;   // number of bytes
 };
 
 }  // namespace thinpipe::trainer

@@ -1,7 +1,8 @@
-// The tree is the harness's (netem/worker_tree.hh). So an all-reduce puts the vector once on each bottleneck
-// in each direction, which is the least there is for vectors about which nothing is known; sums of small
-// integers go in as few bits as hold them; of vectors with few entries only those that somebody has pass; an
-// all-gather or a broadcast puts every block there once and one way.
+// The harness computes the reduction tree (netem/worker_tree.hh). Along it an all-reduce puts the vector once
+// on each bottleneck in each direction, which is the lower bound for vectors without known structure. Sums of
+// small integers are sent in as few bits as hold them. For vectors with few entries, only entries that some
+// worker has are sent. An all-gather or a broadcast puts every block on each bottleneck once, in one
+// direction.
 #include "trainer/collectives/island.hh"
 
 #include <algorithm>
@@ -29,8 +30,8 @@ Neighbours neighbours_of(const std::vector<int>& parents) {
   return out;
 }
 
-// Whoever is nearer to `through` than to `rank`, its neighbour, in the order in which `through` sends their
-// blocks: its own, then each other branch's.
+// Returns the ranks that are nearer to `through` than to its neighbour `rank`, in the order in which
+// `through` sends their blocks: its own, then those of each other branch.
 std::vector<std::size_t> ranks_behind(const Neighbours& neighbours, int through, int rank) {
   std::vector<std::size_t> out = {static_cast<std::size_t>(through)};
   for (const int next : neighbours[static_cast<std::size_t>(through)]) {
@@ -73,7 +74,7 @@ class IslandCollective : public StreamedCollective {
     });
   }
 
-  // A gathering to which the root alone contributes.
+  // An all-gather to which only the root contributes.
   void broadcast(torch::Tensor tensor, int root) override {
     const std::string call = describe_broadcast(tensor, root);
     check_tensor(call, tensor);
@@ -116,7 +117,7 @@ class IslandCollective : public StreamedCollective {
 };
 
 THINPIPE_REGISTER(Collective){
-    "island", "TCP: along a tree that crosses each bottleneck once, as streams; the rest as gloo",
+    "island", "TCP: streams along a reduction tree that crosses each bottleneck once; the rest as in gloo",
     describe_options<GlooOptions>(), [](JsonObject& options, const Membership& membership) {
       return make_island(read_options<GlooOptions>(options), membership);
     }};

@@ -6,8 +6,8 @@
 
 namespace thinpipe::trainer {
 
-// A stream socket bound to this address, at any port. Throws Error naming the address unless it is one of
-// this host's.
+// Returns a stream socket bound to this address, at any port. Throws Error naming the address if this host
+// does not have it.
 FileDescriptor bind_to(const std::string& address);
 
 }  // namespace thinpipe::trainer

@@ -1,4 +1,4 @@
-// Messages between pairs of workers, for protocols in which what comes next depends on what came last.
+// Point-to-point messages, for protocols in which each message depends on earlier ones.
 #pragma once
 
 #include "trainer/tensors.hh"
@@ -10,8 +10,9 @@ struct Letter {
   torch::Tensor message;  // uint8
 };
 
-// Messages have at most the size that the mailbox was opened for. The protocol must end with everything that
-// was sent received, and no worker may leave the group before all have closed. Failures are CollectiveErrors.
+// Messages are no larger than the size that the mailbox was opened for. By the end of the protocol every
+// message sent must have been received, and no worker may leave the group before all have closed. Failures
+// are CollectiveErrors.
 class Mailbox {
  public:
   Mailbox() = default;
@@ -21,13 +22,14 @@ class Mailbox {
   Mailbox(Mailbox&&) = delete;
   Mailbox& operator=(Mailbox&&) = delete;
 
-  // To another worker; returns at once. `message` must not change until the mailbox is closed.
+  // Sends to another worker and returns at once. `message` must not change until the mailbox is closed.
   virtual void send(int to, const torch::Tensor& message) = 0;
 
-  // Waits for a message of any other worker, in no promised order. It may come with room for the largest.
+  // Blocks until a message from any other worker arrives, in no particular order. Its tensor may have the
+  // maximum size.
   virtual Letter receive() = 0;
 
-  // Waits until what was sent is on its way.
+  // Blocks until all messages are on their way.
   virtual void close() = 0;
 };
 

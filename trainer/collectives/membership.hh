@@ -1,4 +1,4 @@
-// Which of a group's workers this one is, and where the others are.
+// This worker's rank in its group, and how to reach the others.
 #pragma once
 
 #include <string>
@@ -6,17 +6,17 @@
 
 namespace thinpipe::trainer {
 
-// What a backend needs to find its peers.
+// The information a backend needs to find its peers.
 struct Membership {
   int rank = 0;
   int world_size = 1;
-  std::string address = {};               // this worker's address: all traffic is bound to it
+  std::string address = {};               // this worker's address, to which all its traffic is bound
   std::string rendezvous_directory = {};  // an empty directory that all workers share
-  // Of each worker in a tree that crosses the network's bottlenecks as seldom as can be; -1 at the root.
-  // Empty: nothing is known of the network.
+  // The reduction tree: each worker's parent, or -1 for the root. It crosses the network's bottlenecks as
+  // rarely as possible. Empty if the network is unknown.
   std::vector<int> parents = {};
 
-  // Those, or where nothing is known a binary tree's.
+  // Returns `parents`, or those of a binary tree if the network is unknown.
   std::vector<int> tree() const;
 };
 

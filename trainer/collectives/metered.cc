@@ -210,7 +210,7 @@ Section MeteredCollective::end_section() const {
   return {.encode_s = encode.elapsed_s,
           .exchange_s = exchange.elapsed_s,
           .decode_s = decode.elapsed_s,
-          .between_s = std::max(0.0, between.elapsed_s),  // of one collective nothing, but for rounding
+          .between_s = std::max(0.0, between.elapsed_s),  // 0 for a single collective, up to rounding
           .encode_processor_s = encode.processor_s,
           .between_processor_s = std::max(0.0, between.processor_s),
           .decode_processor_s = decode.processor_s,

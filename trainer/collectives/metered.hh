@@ -1,9 +1,9 @@
-// Counts what goes through a collective: payload bytes as the caller hands them over, the bytes this worker
-// sends as the backend says, or by ring_formula.hh, calls, and time. Splits the time around
+// Measures the traffic through a collective: payload bytes (as the caller passes them), sent bytes (this
+// worker's, from the backend or by ring_formula.hh), number of calls, and time. Splits the time around
 // collectives into encode, exchange and decode.
 //
-// Not synchronised: the thread that calls the collectives reads the counts, or another one after it has
-// ended.
+// Not synchronised: read the counts in the thread that calls the collectives, or in another thread after it
+// has ended.
 #pragma once
 
 #include <functional>
@@ -15,26 +15,33 @@
 
 namespace thinpipe::trainer {
 
-// Since construction.
+// Totals since construction.
 struct Traffic {
   std::int64_t payload_bytes = 0;
-  double sent_bytes = 0;  // not a whole number where an all-reduce does not divide evenly among the workers
+  // Not a whole number if an all-reduce does not divide evenly among the workers.
+  double sent_bytes = 0;
   std::int64_t collectives = 0;
-  Durations time = {};  // inside collectives, but for pieces of codes
+  Durations time = {};  // inside collectives, without making and taking pieces of codes
 };
 
-// One synchronisation, from begin_section() to end_section(): the three times add up to the time between the
-// two.
+// One synchronisation, from begin_section() to end_section(). Encode, exchange and decode times add up to its
+// duration.
 struct Section {
-  double encode_s = 0;  // outside collectives, until the last one began; all of it where there was none; and
-                        // pieces of codes being made
-  double exchange_s = 0;          // inside collectives, but for pieces of codes
-  double decode_s = 0;            // after the last collective returned, and sums of pieces being taken
-  double between_s = 0;           // of encode_s, after the first collective had begun
-  double encode_processor_s = 0;  // of this thread, in encode_s
+  // Outside collectives, until the last one began, and making pieces of codes. The whole duration if there
+  // was no collective.
+  double encode_s = 0;
+  // Inside collectives, without making and taking pieces of codes.
+  double exchange_s = 0;
+  // After the last collective returned, and taking sums of pieces.
+  double decode_s = 0;
+  // The part of encode_s after the first collective began.
+  double between_s = 0;
+  // This thread's CPU time in encode_s.
+  double encode_processor_s = 0;
   double between_processor_s = 0;
   double decode_processor_s = 0;
-  double taking_s = 0;  // of decode_s, while other pieces were under way
+  // The part of decode_s while other pieces were in flight.
+  double taking_s = 0;
   double taking_processor_s = 0;
   std::int64_t payload_bytes = 0;
   double sent_bytes = 0;
@@ -57,10 +64,14 @@ struct Section {
   }
 };
 
-// Payload bytes: all_reduce and all_reduce_codes, the tensor's; all_gather_v and all_to_all_v, this worker's
-// own input's; sum_entries, what this worker's own entries take; broadcast, the tensor's at the root and 0
-// elsewhere; barrier, 0; a mailbox is one collective, and all that is sent through it its payload. Calls that
-// fail are not counted.
+// Payload bytes by call:
+// - all_reduce and all_reduce_codes: the tensor's bytes;
+// - all_gather_v and all_to_all_v: the bytes of this worker's own input;
+// - sum_entries: the encoded bytes of this worker's own entries;
+// - broadcast: the tensor's bytes at the root, 0 elsewhere;
+// - barrier: 0;
+// - a mailbox counts as one collective, with all bytes sent through it.
+// Failed calls are not counted.
 class MeteredCollective : public Collective {
  public:
   explicit MeteredCollective(std::unique_ptr<Collective> inner);
@@ -86,17 +97,17 @@ class MeteredCollective : public Collective {
   std::unique_ptr<Mailbox> open_mailbox(std::int64_t message_bytes) override;
   void barrier() override;
 
-  // For what is not the method's: calls on it are not counted.
+  // Returns the inner collective, for calls that are not the method's and are not counted.
   Collective& unmetered() { return *inner_; }
 
-  // Told of each call that is counted, once it has returned; of a mailbox, when it is closed. Null: nobody.
+  // Receives each counted call after it has returned; for a mailbox, when it is closed. May be null.
   using Listener = std::function<void(CollectiveCall call)>;
   void listen(Listener listener) { listener_ = std::move(listener); }
 
   const Traffic& traffic() const { return traffic_; }
 
   void begin_section();
-  // Since the latest begin_section().
+  // Returns the section since the latest begin_section().
   Section end_section() const;
 
  private:
@@ -105,9 +116,9 @@ class MeteredCollective : public Collective {
   void count(const Stopwatch& stopwatch, const EntrySumCall& call);
   void count(const Stopwatch& call, std::int64_t payload_bytes, double sent_bytes,
              std::int64_t collectives = 1);
-  // The same that also adds to `time` what it takes.
+  // Wraps `piece` to also add its duration to `time`.
   static CodePieces::Piece timed(const CodePieces::Piece& piece, Durations& time);
-  // make: what the listener is told; only made where there is one.
+  // make: creates the call, only if there is a listener.
   void tell(const auto& make) const {
     if (listener_) listener_(make());
   }
@@ -116,10 +127,10 @@ class MeteredCollective : public Collective {
   Listener listener_;
   Traffic traffic_;
   Traffic section_start_;
-  Stopwatch section_;        // since it began
-  Durations first_began_;    // of it, the first collective
-  Durations last_returned_;  // and the last
-  Durations taken_;          // of it, sums of pieces of codes being taken
+  Stopwatch section_;        // since the section began
+  Durations first_began_;    // offset of the first collective's begin
+  Durations last_returned_;  // offset of the last collective's end
+  Durations taken_;          // time taking sums of pieces of codes
 };
 
 }  // namespace thinpipe::trainer

@@ -1,7 +1,7 @@
-// Tensors may be on the worker's GPU, where they stay, or in main memory, from where they are taken to the
-// GPU and back. NCCL's ring carries an all-reduce (nccl/cuda_group.cc), or a tree's sends and receives do
-// (tree_plan.hh); an all-gather is a broadcast of each worker's part; an all-to-all is sends and
-// receives. Sums of float16 and bfloat16 round at every hop.
+// Tensors may be on the worker's GPU, where they stay, or in main memory, from where they are copied to the
+// GPU and back. An all-reduce is NCCL's ring (nccl/cuda_group.cc), or sends and receives along a tree
+// (tree_plan.hh). An all-gather is a broadcast of each worker's part; an all-to-all is sends and receives.
+// Sums of float16 and bfloat16 round at every hop.
 #include "trainer/collectives/nccl.hh"
 
 #include <algorithm>
@@ -28,7 +28,7 @@ std::int64_t count_in(std::span<const std::int64_t> counts) {
   return std::accumulate(counts.begin(), counts.end(), std::int64_t{0});
 }
 
-// The parts of what begins at `data`, one after the other, of ranks 0, 1 and so on; without the empty ones.
+// Returns the non-empty parts of consecutive data for ranks 0, 1 and so on, beginning at `data`.
 std::vector<NcclGroup::Block> blocks_in(std::byte* data, std::span<const std::int64_t> counts,
                                         std::size_t element_bytes) {
   std::vector<NcclGroup::Block> parts;
@@ -59,7 +59,7 @@ class NcclCollective : public Collective {
   void all_reduce(torch::Tensor tensor, Reduction reduction) override {
     const std::string call = describe_all_reduce(tensor, reduction);
     check_layout(call, tensor);
-    reduce_function(tensor.scalar_type(), reduction);  // refuses what no backend reduces
+    reduce_function(tensor.scalar_type(), reduction);  // throws for types that no backend reduces
     if (tensor.numel() == 0 || world_size() == 1) return;
     attempt(call, [&] {
       if (reduction == Reduction::sum && !parents_.empty()) return sum_along_tree(tensor);
@@ -123,8 +123,8 @@ class NcclCollective : public Collective {
   void barrier() override { gloo_->barrier(); }
 
  private:
-  // Runs `operation` and waits for what it has queued. What goes wrong becomes a CollectiveError that names
-  // `call`; the group is ended then, so that whoever waits for this worker fails too.
+  // Runs `operation` and waits for the operations it queued. Turns errors into a CollectiveError that names
+  // `call`, and then ends the group, so that workers waiting for this one fail too.
   void attempt(const std::string& call, const std::function<void()>& operation) {
     const auto fail = [&](const std::string& reason) {
       throw CollectiveError(fmt::format("{} on rank {} of {}: {}", call, rank(), world_size(), reason));
@@ -142,7 +142,7 @@ class NcclCollective : public Collective {
     fail(failure_);
   }
 
-  // Each step's messages are one exchange; what comes in is added up when it is there, before the next step.
+  // Each step's messages are one exchange. Received parts are added before the next step.
   void sum_along_tree(const torch::Tensor& tensor) {
     const auto element_bytes = static_cast<std::size_t>(tensor.element_size());
     const std::size_t chunk_bytes =
@@ -181,7 +181,7 @@ class NcclCollective : public Collective {
     take_back(data, tensor);
   }
 
-  // Of the memory that the GPU lends for a tensor which is elsewhere.
+  // Returns the bytes of GPU memory for a tensor that is elsewhere.
   static std::size_t staged_bytes(const torch::Tensor& tensor) {
     return tensor.is_cuda() ? 0 : tensor.nbytes();
   }
@@ -190,7 +190,7 @@ class NcclCollective : public Collective {
     return tensor.is_cuda() ? memory_of(tensor).data() : staged;
   }
 
-  // Where the GPU has what the tensor holds.
+  // Returns where the tensor's data are on the GPU.
   std::byte* bring(const torch::Tensor& tensor, std::byte* staged) {
     if (!tensor.is_cuda()) group_->upload(memory_of(tensor), staged);
     return place_of(tensor, staged);
@@ -208,7 +208,7 @@ class NcclCollective : public Collective {
 };
 
 THINPIPE_REGISTER(Collective){
-    "nccl", "NCCL over TCP between the workers' addresses, a GPU for each worker; where the build has it",
+    "nccl", "NCCL over TCP between the workers' addresses, one GPU per worker; needs a build with NCCL",
     describe_options<NcclOptions>(), [](JsonObject& options, const Membership& membership) {
       return make_nccl(read_options<NcclOptions>(options), membership);
     }};
@@ -231,13 +231,12 @@ std::unique_ptr<Collective> make_nccl(const NcclOptions& options, const Membersh
 }
 
 std::optional<std::string> obstacle_to_nccl(std::int64_t workers) {
-  constexpr std::string_view remedy = "; take \"auto\", which carries gradients through main memory";
-  if (!nccl_version()) return fmt::format("is nccl, without which this program was built{}", remedy);
+  constexpr std::string_view remedy = "; use \"auto\", which carries gradients through main memory";
+  if (!nccl_version()) return fmt::format("is nccl, but this program was built without NCCL{}", remedy);
   const auto gpus = static_cast<std::int64_t>(torch::cuda::device_count());
   if (gpus >= workers) return std::nullopt;
-  return fmt::format(
-      "is nccl, which takes a GPU for each worker: of {} workers, LibTorch finds GPUs for {}{}", workers,
-      gpus, remedy);
+  return fmt::format("is nccl, which needs a GPU for each worker: for {} workers, LibTorch finds {} GPUs{}",
+                     workers, gpus, remedy);
 }
 
 }  // namespace thinpipe::trainer

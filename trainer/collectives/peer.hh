@@ -1,5 +1,6 @@
-// A TCP connection to another worker that neither waits nor spins: bytes go and come as far as they can at
-// once, and PeerWait sleeps until more can. Messages have no frames: both ends know what is to pass.
+// A TCP connection to another worker that neither blocks nor spins: it sends and receives what it can at
+// once, and PeerWait sleeps until more is possible. Messages have no frames, because both ends know how many
+// bytes follow.
 #pragma once
 
 #include <chrono>
@@ -15,8 +16,8 @@
 
 namespace thinpipe::trainer {
 
-// How often PeerWait::sleep() has returned in this thread, and how often no byte went or came before it was
-// called again: an exchange that often wakes up for nothing spins.
+// How often PeerWait::sleep() has returned in this thread, and how often no byte was sent or received before
+// the next call. An exchange that often wakes up for nothing spins.
 struct WakeUps {
   std::uint64_t all = 0;
   std::uint64_t for_nothing = 0;
@@ -25,19 +26,19 @@ WakeUps wake_ups_of_this_thread();
 
 class Peer {
  public:
-  // socket: connected; from here on it does not block.
+  // socket: connected; becomes non-blocking.
   Peer(int rank, FileDescriptor socket);
 
   int rank() const { return rank_; }
   int fd() const { return socket_.get(); }
 
-  // How many bytes went or came at once: 0 if none could. Throw Error naming the rank where the connection is
-  // broken or the peer has closed it.
+  // Return the number of bytes sent or received at once, 0 if none could be. Throw Error naming the rank if
+  // the connection is broken or the peer has closed it.
   std::size_t send(std::span<const std::byte> bytes);
   std::size_t receive(std::span<std::byte> into);
 
-  // PeerWait wakes once so many bytes are there: once a chunk and not once a segment. At least 1, and no more
-  // than will come.
+  // Makes PeerWait wake up only when this many bytes have arrived: once per chunk instead of once per
+  // segment. At least 1, and no more than will arrive.
   void wake_at(std::size_t bytes);
 
  private:
@@ -46,7 +47,7 @@ class Peer {
   std::size_t wakes_at_ = 1;
 };
 
-// Sleeps until one of some peers can go on, and knows which then can.
+// Sleeps until one of several peers can send or receive, and then reports which.
 class PeerWait {
  public:
   explicit PeerWait(double timeout_s) : timeout_s_(timeout_s) {}
@@ -54,12 +55,12 @@ class PeerWait {
   void to_receive(const Peer& peer) { add(peer, POLLIN); }
   void to_send(const Peer& peer) { add(peer, POLLOUT); }
 
-  // Forgets them afterwards. Throws Error naming them where no byte went or came for the whole time-out, be
-  // it that none was ready, or that one was whom nothing was sent to.
+  // Waits for the registered peers and then forgets them. Throws Error naming them if no byte was sent or
+  // received for the whole time-out, whether or not a peer was ready.
   void sleep();
 
-  // Whether as many bytes as were waited for are there: who receives whatever has come, a segment at a time,
-  // passes it on in small segments too, each at the price of a large one.
+  // Returns whether the awaited number of bytes has arrived. Receiving one segment at a time would also send
+  // small segments on, and each costs as much as a large one.
   bool can_receive(const Peer& peer) const;
 
  private:
@@ -69,10 +70,10 @@ class PeerWait {
   [[noreturn]] void give_up() const;
 
   double timeout_s_;
-  std::optional<std::uint64_t> passed_bytes_;  // by this thread, until sleep() was last called
-  Clock::time_point passed_at_;                // when it was called after some had passed
+  std::optional<std::uint64_t> passed_bytes_;  // of this thread, at the last sleep()
+  Clock::time_point passed_at_;                // the last sleep() after bytes had passed
   std::vector<pollfd> awaited_;
-  std::vector<int> ranks_;  // of awaited_
+  std::vector<int> ranks_;  // in the order of awaited_
   std::vector<pollfd> ready_;
 };
 

@@ -1,5 +1,5 @@
-// connect_peers(): each worker listens, all learn where through the group, and of each pair the higher rank
-// connects. Whoever connects shows the number that the listener has told the group.
+// connect_peers(): each worker listens and announces its address through the group. In each pair, the higher
+// rank connects, and proves itself by the token that the listener announced.
 #include "trainer/collectives/peer_connections.hh"
 
 #include <cerrno>
@@ -17,14 +17,14 @@
 namespace thinpipe::trainer {
 namespace {
 
-// Where a worker listens, as the group tells it around.
+// Where a worker listens, as announced to the group.
 struct Notice {
   sockaddr_storage address = {};
   socklen_t address_bytes = 0;
   std::uint64_t token = 0;
 };
 
-// The first bytes over a connection.
+// The first bytes sent over a connection.
 struct Hello {
   std::uint64_t token = 0;
   std::int64_t rank = 0;
@@ -55,7 +55,7 @@ Listener listen_at(const std::string& address, double timeout_s) {
   notice.address_bytes = sizeof notice.address;
   if (getsockname(listener.socket.get(), reinterpret_cast<sockaddr*>(&notice.address),
                   &notice.address_bytes) != 0) {
-    throw SystemError("ask where a socket at " + address + " listens", errno);
+    throw SystemError("get the port that the socket at " + address + " listens on", errno);
   }
   std::random_device random;
   notice.token = (std::uint64_t{random()} << 32) | random();
@@ -78,7 +78,7 @@ FileDescriptor connect_to(int rank, const Notice& notice, const Listener& own, i
   FileDescriptor connection(socket(notice.address.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0));
   if (!connection) throw SystemError(attempt, errno);
   set_timeouts(connection, timeout_s);
-  // From the own address, at any port.
+  // Binds to this worker's address, at any port.
   sockaddr_storage from = own.notice.address;
   (from.ss_family == AF_INET ? reinterpret_cast<sockaddr_in*>(&from)->sin_port
                              : reinterpret_cast<sockaddr_in6*>(&from)->sin6_port) = 0;
@@ -94,7 +94,7 @@ FileDescriptor connect_to(int rank, const Notice& notice, const Listener& own, i
   return connection;
 }
 
-// The next one that shows the token; a stranger's connection is closed.
+// Returns the next connection that sends the token; others are closed.
 std::pair<int, FileDescriptor> accept_peer(const Listener& own, double timeout_s) {
   while (true) {
     FileDescriptor connection(accept4(own.socket.get(), nullptr, nullptr, SOCK_CLOEXEC));

@@ -1,4 +1,4 @@
-// How workers come to be connected with each other.
+// Connects workers to each other.
 #pragma once
 
 #include <map>
@@ -10,8 +10,8 @@
 
 namespace thinpipe::trainer {
 
-// Connects every worker with those it names, which name it too. Addresses are exchanged through `group`; all
-// traffic is bound to `address`. Every worker of the group calls it. Throws Error.
+// Connects every worker to those it names, which must name it too. Addresses are exchanged through `group`;
+// all traffic is bound to `address`. Every worker of the group must call it. Throws Error.
 std::map<int, Peer> connect_peers(Collective& group, const std::string& address,
                                   const std::vector<int>& peers, double timeout_s);
 

@@ -42,7 +42,7 @@ void accumulate(void* into, const void* from, std::size_t count) {
   for (std::size_t i = 0; i < count; ++i) target[i] = Operation::apply(target[i], source[i]);
 }
 
-// Few enough for the first cache, beside their parts.
+// Small enough for the L1 cache, together with their parts.
 constexpr std::size_t block_elements = 2048;
 
 template <class T, class Operation>

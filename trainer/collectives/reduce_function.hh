@@ -1,7 +1,7 @@
 // The elementwise arithmetic of all_reduce, shared by the backends.
 //
-// Sums of float16 and bfloat16 round to the nearest, ties to even, as a network that carries them does.
-// Integer sums wrap.
+// Sums of float16 and bfloat16 round to nearest, ties to even, as on a network that carries them. Integer
+// sums wrap.
 #pragma once
 
 #include "trainer/collectives/reduction.hh"
@@ -9,7 +9,7 @@
 
 namespace thinpipe::trainer {
 
-// Throws Error for a type that all_reduce does not take.
+// Returns the function for a type. Throws Error for a type that all_reduce does not support.
 Reduce reduce_function(torch::ScalarType type, Reduction reduction);
 
 }  // namespace thinpipe::trainer

@@ -1,4 +1,4 @@
-// What all_reduce does with the workers' elements.
+// The operations of all_reduce on the workers' elements.
 #pragma once
 
 #include <cstddef>
@@ -9,13 +9,12 @@ namespace thinpipe::trainer {
 
 enum class Reduction { sum, max };
 
-// "sum" or "max".
 constexpr std::string_view name_of(Reduction reduction) {
   return reduction == Reduction::sum ? "sum" : "max";
 }
 
-// into[i] = into[i] (+ or max) the i-th of each part, one after the other, for `count` elements. No part
-// overlaps `into`. A sum of float16 or bfloat16 is one of float32, and rounded once.
+// Reduces the i-th elements of all parts into into[i], one part after the other, for `count` elements. No
+// part overlaps `into`. float16 and bfloat16 are summed in float32 and rounded once.
 using Reduce = void (*)(void* into, std::span<const void* const> parts, std::size_t count);
 
 }  // namespace thinpipe::trainer

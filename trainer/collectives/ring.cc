@@ -1,4 +1,4 @@
-// Where ranks follow the network, it crosses every cut once in each direction.
+// If ranks follow the network's order, the ring crosses every cut once in each direction.
 #include "trainer/collectives/ring.hh"
 
 #include <bit>
@@ -18,7 +18,8 @@ int before(const Membership& membership) {
   return (membership.rank + membership.world_size - 1) % membership.world_size;
 }
 
-// Whose ranks differ from this worker's in one bit; none where not all workers have as many.
+// Returns the ranks that differ from this worker's in one bit; empty unless every worker has the same number
+// of them.
 std::vector<int> across_hypercube(const Membership& membership) {
   std::vector<int> partners;
   if (!std::has_single_bit(static_cast<unsigned>(membership.world_size))) return partners;
@@ -42,7 +43,7 @@ class RingCollective : public StreamedCollective {
     for (const int partner : across_hypercube(membership)) partners_.push_back(&peer(partner));
   }
 
-  // A small one costs hops, of which a ring has most.
+  // For a small message the number of hops dominates the cost, and a ring has the most.
   void all_reduce(torch::Tensor tensor, Reduction reduction) override {
     const auto bytes = static_cast<std::int64_t>(tensor.nbytes());
     if (bytes < hops_matter_bytes && !is_swapped(bytes)) {

@@ -1,11 +1,11 @@
-// The "ring" backend: around all workers by rank, as one stream of bytes.
+// The "ring" backend: a ring through all workers by rank, as one stream of bytes.
 #pragma once
 
 #include "trainer/collectives/gloo.hh"
 
 namespace thinpipe::trainer {
 
-// Connects with both neighbours, and by Gloo with all. Throws CollectiveError.
+// Connects to both neighbours, and by Gloo to all workers. Throws CollectiveError.
 std::unique_ptr<Collective> make_ring(const GlooOptions& options, const Membership& membership);
 
 }  // namespace thinpipe::trainer

@@ -28,7 +28,7 @@ class RingAllGather {
 
   bool done() const { return in_.ended() && out_.ended(); }
 
-  // As far as it goes without waiting.
+  // Sends and receives as much as possible without waiting.
   void go_on(const PeerWait& wait) {
     if (wait.can_receive(previous_)) {
       while (const std::size_t came = previous_.receive(in_.next(in_.total()))) in_.pass(came);
@@ -38,7 +38,7 @@ class RingAllGather {
 
   void await(PeerWait& wait) {
     if (!in_.ended()) {
-      // Not for more than the block at hand: for the one after it the others may wait in their turn.
+      // Waits for no more than the current block: the others may be waiting for the next one.
       previous_.wake_at(in_.next(chunk_).size());
       wait.to_receive(previous_);
     }
@@ -46,7 +46,7 @@ class RingAllGather {
   }
 
  private:
-  // The own block; after it, what has come in, but for the next worker's own.
+  // This worker's own block, then the received ones except the next worker's own.
   std::size_t ready_to_send() const {
     return std::min(own_bytes_ + in_.passed(), out_.total()) - out_.passed();
   }

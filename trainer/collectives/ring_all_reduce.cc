@@ -23,7 +23,7 @@ class RingAllReduce {
 
   bool done() const { return out_.ended() && sums_.ended() && finals_.ended(); }
 
-  // As far as it goes without waiting.
+  // Sends and receives as much as possible without waiting.
   void go_on(const PeerWait& wait) {
     incoming_.receive(wait);
     while (sum_up()) {
@@ -44,7 +44,7 @@ class RingAllReduce {
   }
 
  private:
-  // With fewer bytes in a block than two chunks, each might wait for the rest of another's chunk.
+  // If a block had fewer bytes than two chunks, each worker might wait for the rest of another's chunk.
   static std::size_t chunk_in_blocks(std::size_t bytes, int world_size) {
     const std::size_t half_a_block = bytes / static_cast<std::size_t>(2 * world_size);
     return std::max<std::size_t>(1, std::min(chunk_of(bytes), half_a_block));
@@ -59,7 +59,7 @@ class RingAllReduce {
     return boundary(block + 1, world_size) - boundary(block, world_size);
   }
 
-  // From `first` downwards, around and around. Returns their bytes.
+  // Appends `count` blocks from `first` downwards, cyclically. Returns the stream's total bytes.
   std::size_t add_blocks(Stream& stream, int first, int count, int world_size) const {
     for (int i = 0; i < count; ++i) {
       const int block = ((first - i) % world_size + world_size) % world_size;
@@ -68,7 +68,7 @@ class RingAllReduce {
     return stream.total();
   }
 
-  // The own block; after it, what has come in, but for the last block, which the next worker had first.
+  // This worker's own block, then the received ones except the last, which the next worker had first.
   std::size_t ready_to_send() const {
     return std::min(own_block_bytes_ + sums_.passed() + finals_.passed(), out_.total()) - out_.passed();
   }
@@ -87,8 +87,8 @@ class RingAllReduce {
   const Reducible& vector_;
   Peer& next_;
   Peer& previous_;
-  Stream sums_;    // what comes in to be summed up,
-  Stream finals_;  // and after that, what comes in as it stays
+  Stream sums_;    // received data to be summed,
+  Stream finals_;  // followed by received results
   Stream out_;
   std::size_t own_block_bytes_;
   std::size_t chunk_;

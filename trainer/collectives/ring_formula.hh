@@ -1,6 +1,6 @@
-// What one worker sends in each collective, in bytes, without protocol headers. With ranks in the network's
-// order a ring crosses every cut once per direction, so these are also the bytes on each bottleneck in each
-// direction. Along a tree (pipelined.hh) all workers together send as much.
+// The bytes that one worker sends in each collective, without protocol headers. If ranks follow the network's
+// order, a ring crosses every cut once per direction, so these are also the bytes on each bottleneck in each
+// direction. Along a tree (pipelined.hh) all workers together send as many.
 //
 // The equations are those of Patarasu and Yuan, "Bandwidth optimal all-reduce algorithms for clusters of
 // workstations" (2009), for the ring, and of the binomial tree that Gloo broadcasts along.
@@ -13,8 +13,8 @@
 
 namespace thinpipe::trainer {
 
-// Mean over workers. One worker's own share differs from it where `payload_bytes` does not divide into equal
-// chunks; the sum over workers is exactly 2 (N-1) payload_bytes.
+// Returns the mean over workers. A single worker's bytes differ from it if `payload_bytes` does not divide
+// into equal chunks; the sum over workers is exactly 2 (N-1) payload_bytes.
 constexpr double ring_all_reduce_sent_bytes(double payload_bytes, int world_size) {
   return 2 * payload_bytes * (world_size - 1) / world_size;
 }
@@ -33,8 +33,9 @@ constexpr std::int64_t ring_all_gather_v_sent_bytes(std::span<const std::int64_t
   return std::accumulate(bytes.begin(), bytes.end(), std::int64_t{0}) - bytes[(rank + 1) % world_size];
 }
 
-// How many peers `rank` sends to: counted from the root, worker v sends to v + 2^i for every 2^i > v that
-// leads to an existing worker. The root sends to ceil(log2 N) peers, and all workers together to N-1.
+// Returns the number of peers that `rank` sends to. Counted from the root, worker v sends to v + 2^i for
+// every 2^i > v for which that worker exists. The root sends to ceil(log2 N) peers, and all workers together
+// to N-1.
 constexpr int binomial_broadcast_sends(int rank, int root, int world_size) {
   const auto size = static_cast<unsigned>(world_size);
   const auto virtual_rank = static_cast<unsigned>((rank - root + world_size) % world_size);

@@ -25,7 +25,7 @@ SigpipeBlock::SigpipeBlock() {
 
 SigpipeBlock::~SigpipeBlock() {
   if (sigismember(&previous_, SIGPIPE) != 0) return;
-  // One that arrived meanwhile must not be delivered at the unblocking.
+  // A signal that arrived in the meantime must not be delivered when unblocking.
   const sigset_t sigpipe = only_sigpipe();
   const timespec at_once{};
   while (sigtimedwait(&sigpipe, nullptr, &at_once) == SIGPIPE) {

@@ -1,5 +1,5 @@
-// While it lives, writing to a connection that the peer has closed is an error of this thread and not the
-// death of the process. Threads started meanwhile stay so for good.
+// While this object lives, writing to a connection that the peer has closed gives this thread an error
+// instead of ending the process. Threads started in the meantime keep SIGPIPE blocked.
 #pragma once
 
 #include <csignal>

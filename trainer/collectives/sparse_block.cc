@@ -40,7 +40,7 @@ std::size_t place_bytes(std::size_t elements, const Head& head) {
   return head.has_bitmap ? bitmap_bytes(elements) : head.entries * sizeof(std::uint16_t);
 }
 
-// Writes to memory that is there.
+// Writes to existing memory.
 class Pen {
  public:
   explicit Pen(std::byte* to) : to_(to) {}
@@ -113,7 +113,7 @@ std::span<const std::byte> read_sparse_block(std::span<const std::byte> message,
     const bool leaves_the_block =
         bitmap_bytes(elements) * 8 > elements && bits[elements / 64] >> elements % 64 != 0;
     if (leaves_the_block || entry_count(bits) != head.entries) {
-      throw Error("a block's bitmap has other entries than it says");
+      throw Error("a block's bitmap does not have the number of entries that its head gives");
     }
   } else {
     int last = -1;
@@ -121,7 +121,7 @@ std::span<const std::byte> read_sparse_block(std::span<const std::byte> message,
       std::uint16_t place = 0;
       std::memcpy(&place, places.data() + i * sizeof place, sizeof place);
       if (place <= last || place >= elements) {
-        throw Error(fmt::format("a block of {} elements has place {} after {}", elements, place, last));
+        throw Error(fmt::format("a block of {} elements has index {} after {}", elements, place, last));
       }
       last = place;
       bits[place / 64] |= std::uint64_t{1} << place % 64;

@@ -1,8 +1,8 @@
-// Vectors of which few elements have an entry, in blocks, which are what a stream of entries is passed on by:
-// small enough that its hops overlap. How a block travels, little-endian:
+// Sparse vectors in blocks. A stream of entries is forwarded block by block, and blocks are small so that
+// hops overlap. The wire format of a block, little-endian:
 //
-//   u32      the number of its entries, the highest bit set where a bitmap follows
-//   places   in the block: u16 each, ascending, or a bit for each element, whichever is shorter
+//   u32      the number of its entries; the highest bit is set if a bitmap follows
+//   indices  in the block: u16 each, ascending, or a bit for each element, whichever is shorter
 //   float32  values
 #pragma once
 
@@ -22,12 +22,12 @@ inline constexpr std::size_t sparse_block_words = sparse_block_elements / 64;
 using BlockBits = std::span<const std::uint64_t, sparse_block_words>;
 using WritableBlockBits = std::span<std::uint64_t, sparse_block_words>;
 
-// `bits` and `others` in `bits`.
+// Adds the entries of `others` to `bits`.
 void unite(WritableBlockBits bits, BlockBits others);
 
 std::size_t entry_count(BlockBits bits);
 
-// Calls visit(place in the block), ascending.
+// Calls visit(index in the block) in ascending order.
 void for_each_entry(BlockBits bits, const auto& visit) {
   for (std::size_t word = 0; word < bits.size(); ++word) {
     for (std::uint64_t left = bits[word]; left != 0; left &= left - 1) {
@@ -42,7 +42,7 @@ struct Blocks {
 
   std::size_t count() const { return (elements + sparse_block_elements - 1) / sparse_block_elements; }
   std::size_t begin_of(std::size_t block) const { return block * sparse_block_elements; }
-  // Fewer in the last one.
+  // The last block may have fewer.
   std::size_t elements_of(std::size_t block) const {
     return std::min(sparse_block_elements, elements - begin_of(block));
   }
@@ -73,20 +73,21 @@ class EntryMap {
 
 inline constexpr std::size_t sparse_block_head_bytes = 4;
 
-// What a block of so many elements, of which so many have entries, takes.
+// Returns the bytes of a block of `elements` elements with `entries` entries.
 std::size_t sparse_block_bytes(std::size_t elements, std::size_t entries);
 
-// The same by a message's head. Throws Error where no block of so many elements begins so.
+// Returns the bytes of a block from its message's head. Throws Error if the head is not valid for `elements`
+// elements.
 std::size_t sparse_block_bytes(std::size_t elements, std::span<const std::byte> message);
 
-// Of all blocks of a vector with entries at `places`, ascending.
+// Returns the bytes of all blocks of a vector with entries at `places`, ascending.
 std::size_t sparse_bytes(Blocks blocks, std::span<const std::uint32_t> places);
 
 // values: of all elements of the block.
 void append_sparse_block(BlockBits bits, std::span<const float> values, std::vector<std::byte>& out);
 
-// Of a message as long as its head says: sets `bits`, and returns its values, ascending by place and at any
-// alignment. Throws Error for places that are not in the block or do not ascend.
+// Reads a message that is as long as its head requires. Sets `bits` and returns the values in ascending order
+// of index, at any alignment. Throws Error for indices that are outside the block or do not ascend.
 std::span<const std::byte> read_sparse_block(std::span<const std::byte> message, std::size_t elements,
                                              WritableBlockBits bits);
 

@@ -1,4 +1,4 @@
-// Parts of a buffer in the order in which they pass over a connection, and how far they have passed.
+// Parts of a buffer in the order in which a connection carries them, and how many bytes have passed.
 #pragma once
 
 #include <algorithm>
@@ -22,14 +22,14 @@ class Stream {
   std::size_t passed() const { return passed_; }
   bool ended() const { return passed_ == total_; }
 
-  // The next bytes that lie together: at most `most` of them.
+  // Returns the next contiguous bytes, at most `most`.
   std::span<std::byte> next(std::size_t most) const {
     if (ended()) return {};
     const std::span<std::byte> left = parts_[part_].subspan(in_part_);
     return left.first(std::min(most, left.size()));
   }
 
-  // bytes: of next() at most.
+  // Advances by `bytes`, at most the size of next().
   void pass(std::size_t bytes) {
     passed_ += bytes;
     in_part_ += bytes;

@@ -1,5 +1,5 @@
-// What the streaming backends share: connections of their own to some workers, and Gloo for whatever they do
-// not stream.
+// The common part of the streaming backends: their own connections to some workers, and Gloo for everything
+// they do not stream.
 #pragma once
 
 #include <functional>
@@ -25,19 +25,19 @@ class StreamedCollective : public Collective {
   void barrier() override;
 
  protected:
-  // peers: the other ends of the connections; they name this worker too.
+  // peers: the workers to connect to; they must name this worker too.
   StreamedCollective(const GlooOptions& options, const Membership& membership, const std::vector<int>& peers);
 
   virtual void stream_all_reduce(const Reducible& vector) = 0;
-  // bytes: as tree_all_gather's and ring_all_gather's (pipelined.hh).
+  // bytes: as in tree_all_gather() and ring_all_gather() (pipelined.hh).
   virtual void stream_all_gather(std::span<std::byte> bytes, std::span<const std::size_t> block_bytes) = 0;
 
   static std::span<std::byte> bytes_of(const torch::Tensor& tensor) {
     return {static_cast<std::byte*>(tensor.data_ptr()), tensor.nbytes()};
   }
 
-  // Runs `operation`. What it throws becomes a CollectiveError that names `call`; the connections are closed
-  // then, so that whoever waits for this worker fails at once too.
+  // Runs `operation`. Turns its exceptions into a CollectiveError that names `call`, and then closes the
+  // connections, so that workers waiting for this one fail at once too.
   void attempt(const std::string& call, const std::function<void()>& operation);
 
   Collective& gloo() { return *gloo_; }

@@ -29,7 +29,7 @@ class TreeAllGather {
     return std::ranges::all_of(ways_, [](const Way& way) { return way.in.ended() && way.out.ended(); });
   }
 
-  // As far as it goes without waiting.
+  // Sends and receives as much as possible without waiting.
   void go_on(const PeerWait& wait) {
     for (Way& way : ways_) {
       if (wait.can_receive(*way.peer)) way.in.pass(way.peer->receive(way.in.next(way.in.total())));
@@ -56,7 +56,7 @@ class TreeAllGather {
     Stream out;
   };
 
-  // The own block; after it, what has come from the other branches, the first one's first.
+  // This worker's own block, then the data from the other branches, in their order.
   std::size_t ready_to_send(const Way& way) const {
     std::size_t ready = own_bytes_;
     for (const Way& other : ways_) {

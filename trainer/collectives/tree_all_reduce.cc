@@ -23,13 +23,13 @@ class TreeAllReduce {
            std::ranges::all_of(sent_down_, [this](std::size_t sent) { return sent == size_; });
   }
 
-  // As far as it goes without waiting.
+  // Sends and receives as much as possible without waiting.
   void go_on(const PeerWait& wait) {
     for (Incoming& child : incoming_) child.receive(wait);
     sum_up();
     if (Peer* parent = place_.parent) {
       send(*parent, sent_up_, summed_);
-      // What comes down takes the place of what has gone up.
+      // Data from the parent overwrite data that have been sent up.
       if (wait.can_receive(*parent)) {
         final_ += parent->receive(vector_.bytes.subspan(final_, sent_up_ - final_));
       }
@@ -54,7 +54,7 @@ class TreeAllReduce {
   }
 
  private:
-  // As far as all children's share is there.
+  // Sums as far as all children's data have arrived.
   void sum_up() {
     if (incoming_.empty()) return;
     std::size_t bytes = std::ranges::min(incoming_ | std::views::transform(&Incoming::size));

@@ -7,7 +7,7 @@
 namespace thinpipe::trainer {
 namespace {
 
-// Codes that are packed at a time: what a few calls to send take, and what stays in a cache.
+// Codes packed at a time: enough for a few calls to send(), and few enough for a cache.
 constexpr std::size_t block_codes = std::size_t{1} << 16;
 static_assert(block_codes % codes_in_group == 0 && block_codes % CodePieces::granule == 0);
 
@@ -36,7 +36,7 @@ class TreeCodeSum {
 
   bool done() const { return final_ == codes_.size() && std::ranges::all_of(ways_, &Way::all_sent); }
 
-  // As far as it goes without waiting.
+  // Sends and receives as much as possible without waiting.
   void go_on(const PeerWait& wait) {
     for (Way& way : ways_) {
       if (!wait.can_receive(*way.peer)) continue;
@@ -61,12 +61,12 @@ class TreeCodeSum {
     Peer* peer;
     int bits_in;
     int bits_out;
-    std::vector<std::uint8_t> in = {};  // the packed sums of those behind the peer
-    std::size_t received = 0;           // bytes of it
+    std::vector<std::uint8_t> in = {};  // the packed sums of the workers behind the peer
+    std::size_t received = 0;           // number of bytes
     std::size_t chunk = 0;
-    std::vector<std::uint8_t> out = {};  // a packed block of the sums of all others
-    std::size_t sent = 0;                // bytes of it
-    std::size_t packed = 0;              // codes, up to the end of that block
+    std::vector<std::uint8_t> out = {};  // a packed block of the sums of all other workers
+    std::size_t sent = 0;                // number of bytes of it
+    std::size_t packed = 0;              // number of codes, to the end of that block
     bool all_sent = false;
 
     std::span<const std::uint8_t> unsent() const { return std::span(out).subspan(sent); }
@@ -76,13 +76,13 @@ class TreeCodeSum {
     return static_cast<std::size_t>(packed_code_bytes(static_cast<std::int64_t>(codes), bits));
   }
 
-  // Codes that have come in whole groups.
+  // Returns the number of codes received in whole groups.
   std::size_t arrived(const Way& way) const {
     if (way.received == way.in.size()) return codes_.size();
     return way.received / static_cast<std::size_t>(way.bits_in) * codes_in_group;
   }
 
-  // How many codes have come from everyone but the peer of `but`.
+  // Returns how many codes have arrived from every peer except that of `but`.
   std::size_t summable(const Way* but) const {
     std::size_t least = codes_.size();
     for (const Way& way : ways_) {
@@ -91,7 +91,7 @@ class TreeCodeSum {
     return least;
   }
 
-  // This worker's codes and those from everyone but the peer of `but`.
+  // Sums this worker's codes and those from every peer except that of `but`.
   std::span<std::int8_t> sum(std::size_t begin, std::size_t count, const Way* but) {
     const std::span<std::int8_t> sum = std::span(sum_).first(count);
     const std::span<std::int8_t> part = std::span(part_).first(count);
@@ -138,7 +138,7 @@ class TreeCodeSum {
     }
   }
 
-  // What everyone has contributed to and nobody needs this worker's own part of any more.
+  // Finishes the codes that have arrived from all peers and for which every peer has been sent its sum.
   void finish() {
     std::size_t until = summable(nullptr);
     for (const Way& way : ways_) until = std::min(until, way.packed);
@@ -156,7 +156,7 @@ class TreeCodeSum {
   std::vector<std::int8_t> sum_;
   std::vector<std::int8_t> part_;
   std::vector<Way> ways_;
-  std::size_t made_;  // codes
+  std::size_t made_;  // number of codes
   std::size_t final_ = 0;
 };
 
@@ -169,7 +169,7 @@ void tree_code_sum(std::span<std::int8_t> codes, int largest, const CodePieces& 
 
 double tree_code_sum_sent_bytes(std::int64_t codes, int largest, const std::vector<int>& parents) {
   const std::int64_t world_size = std::ssize(parents);
-  std::vector<std::int64_t> below(parents.size(), 0);  // of each worker and all behind it
+  std::vector<std::int64_t> below(parents.size(), 0);  // number of workers: each and all behind it
   for (int rank = 0; rank < world_size; ++rank) {
     for (int at = rank; at >= 0; at = parents[static_cast<std::size_t>(at)])
       ++below[static_cast<std::size_t>(at)];

@@ -6,7 +6,7 @@
 namespace thinpipe::trainer {
 namespace {
 
-// Blocks are taken to be equally long; of bytes it makes none but zeros.
+// Assumes blocks of equal length, and sends zeros.
 class TreeEntryPass {
  public:
   TreeEntryPass(std::size_t elements, std::span<const EdgeBytes> edges, const TreePlace& place)
@@ -17,7 +17,7 @@ class TreeEntryPass {
     for (Peer* const peer : peers) {
       const auto edge = std::ranges::find(edges, peer->rank(), &EdgeBytes::neighbour);
       if (edge == edges.end())
-        throw Error(fmt::format("nothing is told of the edge to rank {}", peer->rank()));
+        throw Error(fmt::format("no byte counts are given for the edge to rank {}", peer->rank()));
       const Way& way = ways_.emplace_back(Way{.peer = peer,
                                               .in_bytes = static_cast<std::size_t>(edge->received),
                                               .out_bytes = static_cast<std::size_t>(edge->sent)});
@@ -32,7 +32,7 @@ class TreeEntryPass {
         ways_, [](const Way& way) { return way.received == way.in_bytes && way.sent == way.out_bytes; });
   }
 
-  // As far as it goes without waiting.
+  // Sends and receives as much as possible without waiting.
   void go_on(const PeerWait& wait) {
     for (Way& way : ways_) {
       if (wait.can_receive(*way.peer)) receive(way);
@@ -55,7 +55,7 @@ class TreeEntryPass {
  private:
   struct Way {
     Peer* peer;
-    std::size_t in_bytes;  // in all
+    std::size_t in_bytes;  // total
     std::size_t out_bytes;
     std::size_t received = 0;
     std::size_t sent = 0;
@@ -70,7 +70,8 @@ class TreeEntryPass {
       way.received += came;
   }
 
-  // To the parent of blocks that have come from all children; to a child, from the parent too.
+  // Blocks can be sent to the parent when all children's have arrived; to a child, when the parent's have
+  // too.
   std::size_t sendable(const Way& to) const {
     std::size_t blocks = blocks_;
     for (const Way& from : ways_) {

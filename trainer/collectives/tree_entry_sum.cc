@@ -7,14 +7,14 @@
 namespace thinpipe::trainer {
 namespace {
 
-// What is packed before it is sent: worth a call, and still in a cache.
+// Bytes packed before sending: enough to be worth a call, and few enough for a cache.
 constexpr std::size_t packed_at_a_time_bytes = std::size_t{64} << 10;
 
 class TreeEntrySum {
  public:
   TreeEntrySum(std::span<float> vector, std::span<const std::uint32_t> places, const TreePlace& place)
       : vector_(vector), blocks_{vector.size()}, own_(blocks_, places) {
-    // -0 would become 0 where someone adds to it, and stay what it is where nobody does.
+    // Otherwise -0 would become 0 if another worker adds to it, and stay -0 if none does.
     for (const std::uint32_t at : places) vector_[at] += 0.0F;
     const std::size_t chunk = chunk_of(sparse_bytes(blocks_, places));
     for (Peer* const child : place.children) ways_.emplace_back(*child, blocks_, chunk);
@@ -28,7 +28,7 @@ class TreeEntrySum {
            });
   }
 
-  // As far as it goes without waiting.
+  // Sends and receives as much as possible without waiting.
   void go_on(const PeerWait& wait) {
     for (Way& way : ways_) way.in.receive(wait);
     while (summed_ < blocks_.count() &&
@@ -68,11 +68,11 @@ class TreeEntrySum {
 
     Peer* peer;
     IncomingBlocks in;
-    EntryMap entries;                 // that have come from there
+    EntryMap entries;                 // entries that have arrived from the peer
     std::vector<std::byte> out = {};  // packed blocks
-    std::size_t sent = 0;             // bytes of them
-    std::size_t packed = 0;           // blocks, up to their end
-    std::size_t sent_bytes = 0;       // of all
+    std::size_t sent = 0;             // number of bytes of it
+    std::size_t packed = 0;           // number of blocks, to the end of `out`
+    std::size_t sent_bytes = 0;       // total
 
     std::span<const std::byte> unsent() const { return std::span(out).subspan(sent); }
   };
@@ -81,7 +81,7 @@ class TreeEntrySum {
   Way& parent() { return ways_.back(); }
   std::span<Way> children() { return std::span(ways_).first(children_); }
 
-  // Its next block, the given one, into the vector.
+  // Takes the peer's next block, which must be `block`, into the vector.
   void take(Way& way, std::size_t block, const auto& into) {
     const std::span<float> elements = blocks_.of(vector_, block);
     const std::byte* next =
@@ -94,7 +94,8 @@ class TreeEntrySum {
     });
   }
 
-  // To the parent, what all below it have; to a child, what all others than those below it have.
+  // The parent gets the indices of all workers below it; a child gets those of all workers that are not below
+  // it.
   void pack(Way& way, std::size_t block) {
     std::array<std::uint64_t, sparse_block_words> bits{};
     unite(bits, own_.of(block));
@@ -105,7 +106,8 @@ class TreeEntrySum {
   }
 
   void send(Way& way) {
-    // A block's final values come from the parent once it has this worker's sums, which lie in their place.
+    // The parent sends a block's final values only after it has received this worker's sums, whose memory
+    // they overwrite.
     const bool goes_up = !is_root() && &way == &parent();
     const std::size_t ready = goes_up ? summed_ : final_;
     while (true) {
@@ -122,13 +124,13 @@ class TreeEntrySum {
     }
   }
 
-  std::span<float> vector_;  // in each block first this worker's sum, then everyone's
+  std::span<float> vector_;  // per block: first this worker's sums, then the final ones
   Blocks blocks_;
   EntryMap own_;
-  std::vector<Way> ways_;     // the children's, then the parent's
-  std::size_t children_ = 0;  // of them
-  std::size_t summed_ = 0;    // blocks to which all below have contributed
-  std::size_t final_ = 0;     // blocks to which all have
+  std::vector<Way> ways_;     // to the children, then to the parent
+  std::size_t children_ = 0;  // number of children
+  std::size_t summed_ = 0;    // number of blocks to which all workers below have contributed
+  std::size_t final_ = 0;     // number of blocks to which all workers have contributed
 };
 
 }  // namespace

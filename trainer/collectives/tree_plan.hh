@@ -1,9 +1,9 @@
-// The tree of the "island" backend as messages between GPUs: sums go up while results come down, a chunk a
-// step, so that each edge is busy in both directions all the time but for filling and draining the tree.
-// Nothing but what to do when, without a GPU.
+// The reduction tree of the "island" backend as messages between GPUs. Sums go up while results come down,
+// one chunk per step. Each edge is busy in both directions, except while the tree fills and drains. The plan
+// contains only the schedule and needs no GPU.
 //
 // With C chunks, a tree of depth D, and a worker at depth d: in step s it sends chunk s - (D - d) up and
-// chunk s - (D + d) down, and takes in what its neighbours send in that step. C + 2 D - 1 steps in all.
+// chunk s - (D + d) down. It receives its neighbours' chunks of that step. There are C + 2 D - 1 steps.
 #pragma once
 
 #include <cstddef>
@@ -14,16 +14,16 @@ namespace thinpipe::trainer {
 
 class TreePlan {
  public:
-  // Of worker `rank`. parents: as Membership::parents, a tree. chunks: at least 1.
+  // Plans for worker `rank`. parents: as Membership::parents, not empty. chunks: at least 1.
   TreePlan(const std::vector<int>& parents, int rank, std::size_t chunks);
 
-  int parent() const { return parent_; }                          // -1: this is the root
+  int parent() const { return parent_; }                          // -1 for the root
   const std::vector<int>& children() const { return children_; }  // ascending
 
-  // Which chunk goes where in a step, if any.
+  // The chunks to send and receive in a step, if any.
   struct Step {
     std::optional<std::size_t> up;             // summed, to the parent
-    std::optional<std::size_t> from_children;  // their sums: to be added when they are there
+    std::optional<std::size_t> from_children;  // their sums, to be added on arrival
     std::optional<std::size_t> from_parent;    // final
     std::optional<std::size_t> down;           // final, to the children
   };

@@ -29,7 +29,7 @@ Sums sums_along(const std::vector<int>& parents) {
     order.insert(order.end(), from.begin(), from.end());
   }
   if (roots != 1 || order.size() != parents.size()) {
-    throw Error("a group's tree has to come to every worker from one root");
+    throw Error("a group's reduction tree must reach every worker from one root");
   }
   std::ranges::reverse(out);
   return out;
@@ -47,7 +47,7 @@ void EntrySums::sum(std::size_t block) {
     own.push_back(own_entries(w, block));
     for_each_entry(own[w], [&](std::size_t place) { elements_of(static_cast<int>(w))[place] += 0.0F; });
   }
-  std::vector<Bits> below = own;  // of a worker and all below it
+  std::vector<Bits> below = own;  // of each worker and all workers below it
   for (const Sum& sum : sums_) {
     const std::span<float> into = elements_of(sum.into);
     for (const int child : sum.from) {
@@ -59,7 +59,7 @@ void EntrySums::sum(std::size_t block) {
   const auto bytes_of = [&](const Bits& bits) {
     return static_cast<std::int64_t>(sparse_block_bytes(blocks_.elements_of(block), entry_count(bits)));
   };
-  std::vector<Bits> others(workers_.size());  // of all but a worker and those below it
+  std::vector<Bits> others(workers_.size());  // of all workers except each worker and those below it
   for (auto sum = sums_.rbegin(); sum != sums_.rend(); ++sum) {
     for (const int child : sum->from) {
       const auto c = static_cast<std::size_t>(child);

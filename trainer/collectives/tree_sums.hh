@@ -1,4 +1,4 @@
-// In which order workers' tensors are summed that lie in one memory.
+// The order in which the workers' tensors are summed if they share one memory.
 #pragma once
 
 #include <array>
@@ -11,37 +11,38 @@
 
 namespace thinpipe::trainer {
 
-// Of the tensors of some workers, in that of another.
+// Adds the tensors of workers `from` to that of worker `into`.
 struct Sum {
   int into = 0;
   std::vector<int> from;
 };
 
-// In their order; the last one is the whole.
+// In order of execution; the last sum is the result.
 using Sums = std::vector<Sum>;
 
 Sums sums_by_rank(int world_size);
 
-// Children, ascending, before their parents. Throws Error for what is no tree: -1 is its root's parent.
+// Returns the sums along a tree: children, ascending, before their parents. Throws Error unless `parents`,
+// with -1 for the root, is a tree.
 Sums sums_along(const std::vector<int>& parents);
 
-// tree_entry_sum (pipelined.hh) of all workers, block by block: the same bits, and the bytes that it would
-// put on the edges.
+// tree_entry_sum (pipelined.hh) for all workers in one memory, block by block: the same bits, and the bytes
+// that its edges would carry.
 class EntrySums {
  public:
-  // One worker's: places ascend.
+  // One worker's vector and the indices of its entries, ascending.
   struct Entries {
     std::span<float> vector;
     std::span<const std::uint32_t> places;
   };
 
-  // sums: along a tree. workers: at least one, with vectors of one size. bytes: two of each worker, to which
-  // is added what goes up from it to its parent and what comes down from there. All are the caller's.
+  // sums: along a tree. workers: at least one, with vectors of the same size. bytes: two per worker, to which
+  // the bytes up to its parent and down from it are added. The caller keeps all of them alive.
   EntrySums(const Sums& sums, std::vector<Entries> workers, std::span<std::int64_t> bytes);
 
   std::size_t blocks() const { return blocks_.count(); }
 
-  // Everyone's becomes the sum. In no block twice.
+  // Sums a block for all workers. Call once per block.
   void sum(std::size_t block);
 
  private:
@@ -55,7 +56,7 @@ class EntrySums {
   std::span<std::int64_t> bytes_;
 };
 
-// What these bytes are to worker `rank`, its neighbours ascending.
+// Returns the bytes on the edges of worker `rank`, in ascending order of neighbour.
 std::vector<EdgeBytes> edges_of(int rank, const Sums& sums, std::span<const std::int64_t> bytes);
 
 }  // namespace thinpipe::trainer

@@ -1,7 +1,7 @@
-// NCCL and CUDA themselves. NCCL is held to what the emulated network shows: TCP from the interface of the
-// worker's address, no way around it through the machine's memory or buses, and the ring in its plain
-// protocol, whose bytes are an all-reduce's by formula (its low-latency protocols send a flag beside every
-// word).
+// NCCL and CUDA themselves. NCCL must use the emulated network: TCP from the interface of the worker's
+// address, no shortcut through the machine's memory or buses, and the ring with its simple protocol. That
+// protocol's bytes are those of the all-reduce formula; the low-latency protocols send a flag beside every
+// word.
 #include <array>
 #include <chrono>
 #include <cstdlib>
@@ -29,7 +29,7 @@ using Clock = std::chrono::steady_clock;
 
 constexpr auto longest_nap = std::chrono::microseconds(200);
 
-// The name of the interface that has this IPv4 address.
+// Returns the name of the interface that has this IPv4 address.
 std::string interface_of(const std::string& address) {
   ifaddrs* first = nullptr;
   system_call("list network interfaces", getifaddrs(&first));
@@ -44,7 +44,7 @@ std::string interface_of(const std::string& address) {
   throw Error(fmt::format("find the network interface of {}: none has this address", address));
 }
 
-// NCCL reads them at its first call in a process.
+// NCCL reads these variables at its first call in a process.
 void hold_to_the_network(const std::string& address) {
   const std::string interface = "=" + interface_of(address);
   for (const auto& [name, value] :
@@ -74,22 +74,22 @@ ncclDataType_t nccl_type(torch::ScalarType type) {
     case torch::kInt64:
       return ncclInt64;
     default:
-      throw Error(fmt::format("NCCL is given no sums of {}", c10::toString(type)));
+      throw Error(fmt::format("the nccl backend does not sum {}", c10::toString(type)));
   }
 }
 
-// Which GPU a thread's calls are about is the thread's.
+// Each thread has its own current GPU.
 void use(int device) {
-  cuda_call(fmt::format("take GPU {}", device), cudaSetDevice(device));
+  cuda_call(fmt::format("select GPU {}", device), cudaSetDevice(device));
 }
 
 class CudaGroup : public NcclGroup {
  public:
-  // On the GPU that the calling thread uses.
+  // Uses the calling thread's GPU.
   CudaGroup(const Membership& membership, const ncclUniqueId& id, double timeout_s)
       : device_(membership.rank) {
     ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
-    config.blocking = 0;  // so that a peer that does not come is a time-out
+    config.blocking = 0;  // so that a missing peer is a time-out
     try {
       const std::string attempt =
           fmt::format("connect as rank {} of {} by NCCL", membership.rank, membership.world_size);
@@ -173,7 +173,7 @@ class CudaGroup : public NcclGroup {
   }
 
   void finish(double timeout_s) override {
-    // What is queued of a communicator that is not blocking may still be on its way to the stream.
+    // A non-blocking communicator may still be queueing operations on the stream.
     wait("queue on the GPU", timeout_s, [] { return true; });
     done_.record(stream_.get());
     wait("exchange by NCCL", timeout_s, [this] { return done_.has_happened(); });
@@ -183,16 +183,16 @@ class CudaGroup : public NcclGroup {
     if (communicator_ == nullptr) return;
     ncclCommAbort(communicator_);
     communicator_ = nullptr;
-    cudaStreamSynchronize(stream_.get());  // whoever lent memory may have it back
+    cudaStreamSynchronize(stream_.get());  // after this, the caller may reuse the memory
   }
 
  private:
-  // A call that a communicator which is not blocking may go on with by itself.
+  // Checks the result of a call that a non-blocking communicator may continue in the background.
   void begin(std::string_view attempt, ncclResult_t result) const {
     if (result != ncclSuccess && result != ncclInProgress) fail(attempt, result);
   }
 
-  // Until NCCL is at rest and `done` says so.
+  // Waits until NCCL has finished and `done` returns true.
   void wait(std::string_view attempt, double timeout_s, const auto& done) const {
     const auto deadline = Clock::now() + std::chrono::duration<double>(timeout_s);
     for (auto nap = std::chrono::microseconds(10);; nap = std::min(2 * nap, longest_nap)) {
@@ -200,7 +200,8 @@ class CudaGroup : public NcclGroup {
       begin(attempt, ncclCommGetAsyncError(communicator_, &state));
       begin(attempt, state);
       if (state == ncclSuccess && done()) return;
-      if (Clock::now() > deadline) throw Error(fmt::format("{}: no end after {:g} s", attempt, timeout_s));
+      if (Clock::now() > deadline)
+        throw Error(fmt::format("{}: not finished after {:g} s", attempt, timeout_s));
       std::this_thread::sleep_for(nap);
     }
   }
@@ -211,7 +212,7 @@ class CudaGroup : public NcclGroup {
   }
 
   int device_;
-  // The communicator is ended first: its work is on the stream, in the memory.
+  // Destroyed after the communicator, whose work uses the stream and the memory.
   CudaStream stream_;
   CudaEvent ready_;
   CudaEvent done_;
@@ -229,7 +230,7 @@ std::unique_ptr<NcclGroup> open_nccl_group(const Membership& membership, Collect
     const ncclResult_t result = ncclGetUniqueId(&id);
     if (result != ncclSuccess) {
       throw Error(
-          fmt::format("open NCCL's meeting point at {}: {}", membership.address, ncclGetErrorString(result)));
+          fmt::format("create NCCL's rendezvous at {}: {}", membership.address, ncclGetErrorString(result)));
     }
   }
   const torch::Tensor shared = torch::from_blob(&id, {static_cast<std::int64_t>(sizeof id)}, torch::kUInt8);
@@ -240,7 +241,7 @@ std::unique_ptr<NcclGroup> open_nccl_group(const Membership& membership, Collect
 std::optional<std::string> nccl_version() {
   int version = 0;
   const ncclResult_t result = ncclGetVersion(&version);
-  if (result != ncclSuccess) throw Error(fmt::format("ask NCCL's version: {}", ncclGetErrorString(result)));
+  if (result != ncclSuccess) throw Error(fmt::format("get NCCL's version: {}", ncclGetErrorString(result)));
   return fmt::format("{}.{}.{}", version / 10000, version / 100 % 100, version % 100);
 }
 

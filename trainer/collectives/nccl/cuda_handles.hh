@@ -1,4 +1,4 @@
-// CUDA's objects, each undone by its destructor. Errors name the attempt.
+// CUDA's objects, each released by its destructor. Errors name the attempted operation.
 #pragma once
 
 #include <cstddef>
@@ -44,13 +44,13 @@ class CudaEvent {
   void record(cudaStream_t stream) { cuda_call("record a CUDA event", cudaEventRecord(event_, stream)); }
 
   void hold_up(cudaStream_t stream) {
-    cuda_call("let a CUDA stream wait", cudaStreamWaitEvent(stream, event_, 0));
+    cuda_call("make a CUDA stream wait", cudaStreamWaitEvent(stream, event_, 0));
   }
 
   bool has_happened() const {
     const cudaError_t result = cudaEventQuery(event_);
     if (result == cudaErrorNotReady) return false;
-    cuda_call("run what is queued on the GPU", result);
+    cuda_call("run queued work on the GPU", result);
     return true;
   }
 

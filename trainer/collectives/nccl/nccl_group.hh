@@ -1,7 +1,7 @@
-// One rank's GPU in an NCCL communicator: what the backend (nccl.hh) needs of NCCL and of CUDA, and no more,
-// so that all that can go wrong above it is tested without a GPU. Operations are queued on a stream of the
-// group's own, in order, and return at once; finish() waits for them. Every rank queues the same operations
-// in the same order. Failures are Errors.
+// One rank's GPU in an NCCL communicator: only those operations of NCCL and CUDA that the backend (nccl.hh)
+// needs, so that everything above them is tested without a GPU. Operations are queued in order on a stream of
+// the group's own and return at once; finish() waits for them. Every rank queues the same operations in the
+// same order. Failures are Errors.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +16,7 @@ namespace thinpipe::trainer {
 
 class NcclGroup {
  public:
-  // A stretch of this GPU's memory, and the rank that it comes from or goes to.
+  // A range of this GPU's memory, and the rank that it comes from or goes to.
   struct Block {
     std::byte* data = nullptr;
     std::size_t bytes = 0;
@@ -30,44 +30,45 @@ class NcclGroup {
   NcclGroup(NcclGroup&&) = delete;
   NcclGroup& operator=(NcclGroup&&) = delete;
 
-  // Memory of the GPU, valid until the next reserve(); nothing is queued that uses the former.
+  // Returns GPU memory that is valid until the next reserve(). No queued operation may use the previous
+  // memory.
   virtual std::byte* reserve(std::size_t bytes) = 0;
 
-  // First of all on a thread: its calls are about this GPU from now on, and what is queued comes after what
-  // the thread has queued for it elsewhere.
+  // Call first in each thread. Makes the thread use this GPU, and orders queued operations after those that
+  // the thread has queued on it elsewhere.
   virtual void follow_caller() = 0;
 
   virtual void upload(std::span<const std::byte> host, std::byte* device) = 0;
   virtual void download(const std::byte* device, std::span<std::byte> host) = 0;
 
-  // In place, elementwise over ranks.
+  // Reduces elementwise over ranks, in place.
   virtual void all_reduce(std::byte* data, std::int64_t elements, torch::ScalarType type,
                           Reduction reduction) = 0;
 
-  // into[i] += the i-th of each part, one after the other; a sum of float16 or bfloat16 is one of float32,
-  // and rounded once.
+  // Adds the i-th element of each part to into[i], one part after the other. float16 and bfloat16 are summed
+  // in float32 and rounded once.
   virtual void add(std::byte* into, std::span<const std::byte* const> parts, std::int64_t elements,
                    torch::ScalarType type) = 0;
 
-  // Each block becomes its rank's on every rank.
+  // Sends each block from its rank to all others.
   virtual void broadcast(std::span<const Block> blocks) = 0;
 
-  // Sends the first to their ranks while the second come from theirs; a rank may send to itself.
+  // Sends the blocks of `sent` to their ranks while receiving those of `received`. A rank may send to itself.
   virtual void exchange(std::span<const Block> sent, std::span<const Block> received) = 0;
 
-  // Waits until all that is queued has happened, without keeping a processor busy. Throws where NCCL reports
-  // a failure, of a peer too, and after `timeout_s`.
+  // Waits until all queued operations are done, without keeping a CPU busy. Throws if NCCL reports a failure,
+  // including a peer's, or after `timeout_s`.
   virtual void finish(double timeout_s) = 0;
 
-  // Ends what is queued; peers that wait for this rank are told. Nothing may be queued afterwards.
+  // Ends the queued operations, and peers that wait for this rank. Nothing may be queued afterwards.
   virtual void abort() noexcept = 0;
 };
 
-// Of this worker, on the GPU of its rank. `gloo` passes on how ranks find each other. Throws Error where this
-// build has no NCCL.
+// Opens this worker's group, on the GPU with its rank. The ranks find each other through `gloo`. Throws Error
+// if this build has no NCCL.
 std::unique_ptr<NcclGroup> open_nccl_group(const Membership& membership, Collective& gloo, double timeout_s);
 
-// As "2.30.7"; nothing where this build has no NCCL.
+// Returns for example "2.30.7"; nullopt if this build has no NCCL.
 std::optional<std::string> nccl_version();
 
 }  // namespace thinpipe::trainer

@@ -1,4 +1,4 @@
-// A Collective that belongs to somebody else, for the meter to own.
+// A Collective owned by someone else, wrapped for the meter to own.
 #pragma once
 
 #include "trainer/collectives/collective.hh"

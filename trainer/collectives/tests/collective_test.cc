@@ -1,4 +1,4 @@
-// What every backend must do, for all of them.
+// The contract that every backend must meet.
 #include "trainer/collectives/collective.hh"
 
 #include <atomic>
@@ -42,9 +42,9 @@ class CollectiveTest : public ::testing::TestWithParam<World> {
   }
 };
 
-// Inputs and what must come of them, computed by the first worker of the first case that asks:
-// AddressSanitizer gives back to the kernel what large tensors took, and taking it again took most of this
-// program's time. Not to be changed.
+// Caches inputs and expected results; the first worker of the first case that needs one computes it. Without
+// the cache most of this program's time is spent on memory that AddressSanitizer returns to the kernel and
+// takes again. The tensors must not be changed.
 torch::Tensor once(const std::string& key, const std::function<torch::Tensor()>& make) {
   static std::recursive_mutex mutex;
   static std::map<std::string, torch::Tensor> made;
@@ -54,8 +54,8 @@ torch::Tensor once(const std::string& key, const std::function<torch::Tensor()>&
   return tensor;
 }
 
-// Element i of rank r: small integers, so that every dtype holds every partial sum exactly and the answer
-// does not depend on the order of summation. |value| <= 8.
+// Element i of rank r is a small integer, |value| <= 8. Every dtype then holds every partial sum exactly, and
+// the result does not depend on the order of summation.
 torch::Tensor input(int rank, std::int64_t elements, torch::ScalarType type) {
   return once(fmt::format("input {} {} {}", rank, elements, c10::toString(type)), [&] {
     const torch::Tensor i = torch::arange(elements, torch::kInt64);
@@ -63,7 +63,7 @@ torch::Tensor input(int rank, std::int64_t elements, torch::ScalarType type) {
   });
 }
 
-// Of the inputs of `world_size` workers.
+// The expected result for the inputs of `world_size` workers.
 torch::Tensor reduced(Reduction reduction, int world_size, std::int64_t elements, torch::ScalarType type) {
   const bool sum = reduction == Reduction::sum;
   const std::string key =
@@ -106,7 +106,7 @@ TEST_P(CollectiveTest, AllReduceTakesTheMaximum) {
   });
 }
 
-// Among them the extremes on all workers at once, whose sums need all the bits there are.
+// They include the extremes on all workers at once, whose sums need all bits.
 torch::Tensor codes_of(int rank, int largest, std::int64_t elements) {
   return once(fmt::format("codes {} {} {}", rank, largest, elements), [&] {
     torch::Tensor codes = torch::empty(elements, torch::kInt8);
@@ -137,7 +137,7 @@ TEST_P(CollectiveTest, SumsOfCodesAreExact) {
   });
 }
 
-// More than one block of the tree's, and ends within one.
+// More than one block of the tree, ending within a block.
 TEST_P(CollectiveTest, MakesAndTakesCodesInPieces) {
   run([](Collective& net) {
     for (const std::int64_t elements : {0, 1, 64, 65'536, 65'537, 200'003}) {
@@ -149,7 +149,7 @@ TEST_P(CollectiveTest, MakesAndTakesCodesInPieces) {
         for (int r = 0; r < net.world_size(); ++r) sum += code_of(i, r);
         return sum;
       };
-      torch::Tensor tensor = torch::full(elements, 100, torch::kInt8);  // until made, no code
+      torch::Tensor tensor = torch::full(elements, 100, torch::kInt8);  // not a code until it is made
       auto* const codes = tensor.data_ptr<std::int8_t>();
       std::size_t made = 0;
       std::size_t taken = 0;
@@ -206,7 +206,7 @@ TEST_P(CollectiveTest, RoundedSumsAreIdenticalOnAllWorkers) {
         torch::Tensor tensor = sines_of(net.rank()).clone();
         net.all_reduce(tensor, Reduction::sum);
         EXPECT_TRUE(identical_on_all(net, tensor)) << name("sum", elements, type);
-        // Each of N-1 additions of numbers below N errs by half a unit of the last place at most.
+        // Each of N-1 additions of numbers below N errs by at most half a unit in the last place.
         const double unit = type == torch::kFloat32 ? 0x1p-24 : type == torch::kFloat16 ? 0x1p-11 : 0x1p-8;
         const double bound = unit * net.world_size() * (net.world_size() - 1);
         if (elements > 0) {
@@ -250,7 +250,7 @@ TEST_P(CollectiveTest, AllReduceRefusesOtherTypes) {
   });
 }
 
-// Worker r's contribution under several patterns of counts, among them none at all.
+// Worker r's contributions for several patterns of counts, one of them empty.
 std::vector<std::vector<std::int64_t>> count_patterns(int world_size, std::int64_t elements) {
   std::vector<std::int64_t> equal(world_size, elements), only_last(world_size, 0), uneven(world_size);
   only_last.back() = elements;
@@ -274,7 +274,8 @@ TEST_P(CollectiveTest, AllGatherConcatenatesInRankOrder) {
   });
 }
 
-// Worker r has (r + 2w) % 4 times `elements` for worker w: among them nothing for some and for itself.
+// Worker r has (r + 2w) % 4 times `elements` for worker w, which is zero for some workers and sometimes for
+// itself.
 std::vector<std::int64_t> parts_of(int rank, int world_size, std::int64_t elements) {
   std::vector<std::int64_t> counts;
   for (int w = 0; w < world_size; ++w) counts.push_back((rank + 2 * w) % 4 * elements);
@@ -316,7 +317,8 @@ TEST_P(CollectiveTest, BroadcastGivesEveryoneTheRootsTensor) {
   });
 }
 
-// Every worker sends each other one its rank, in several rounds; who has received from all goes on at once.
+// Every worker sends its rank to all others, in several rounds. A worker that has received from all starts
+// the next round at once.
 TEST_P(CollectiveTest, MailboxesDeliverEverythingAndKeepApart) {
   run([](Collective& net) {
     for (int round = 0; round < 5; ++round) {
@@ -354,7 +356,7 @@ TEST_P(CollectiveTest, BarrierWaitsForEveryone) {
   });
 }
 
-// Mixed calls with nothing between them: messages of one must not be taken for another's.
+// Mixed calls directly after each other: the messages of one must not be taken for another's.
 TEST_P(CollectiveTest, CallsInSuccessionDoNotMix) {
   run([](Collective& net) {
     const int n = net.world_size();

@@ -1,4 +1,4 @@
-// Sums of vectors with few entries, along the tree.
+// Sums of vectors with few entries along a reduction tree.
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -21,7 +21,7 @@ using testing::identical_on_all;
 using testing::parents_for;
 using testing::run_over_network;
 
-// Of worker `rank`: places and values that have something in common with others', and a -0 at the first.
+// Worker `rank`'s entries: some indices overlap with other workers', and the first value is -0.
 struct Entries {
   Entries(int rank, std::int64_t elements, std::int64_t distance) : tensor(torch::zeros({elements})) {
     for (std::int64_t i = rank % 3; i < elements; i += distance + rank % 2) {
@@ -41,12 +41,12 @@ struct Shape {
 };
 constexpr Shape shapes[] = {{0, 1}, {1, 1}, {100, 7}, {16384, 1}, {16385, 3}, {300'007, 5}, {300'007, 997}};
 
-// Which tell -0 from 0.
+// Bits, to distinguish -0 from 0.
 std::span<const std::byte> bits_of(const torch::Tensor& tensor) {
   return std::as_bytes(floats(tensor));
 }
 
-// The same workers over the network and in one process.
+// Runs the same workers over the network and in one process.
 void in_both_worlds(int world_size, const std::function<void(Collective&, const char* world)>& worker) {
   run_over_network("island", world_size, [&](Collective& net) { worker(net, "network"); });
   std::vector<int> parents = parents_for(world_size);
@@ -76,7 +76,7 @@ TEST(EntrySum, IsTheSumOfAllWithTheSameBitsEverywhere) {
   }
 }
 
-// So a convergence run is the live run's training, and knows what it would put on each edge.
+// So a convergence run is the same training run as a live one, with the same bytes on each edge.
 TEST(EntrySum, InOneProcessHasTheNetworksBitsAndBytes) {
   for (const Shape& shape : shapes) {
     std::mutex mutex;
@@ -95,7 +95,7 @@ TEST(EntrySum, InOneProcessHasTheNetworksBitsAndBytes) {
   }
 }
 
-// An edge carries what is behind it once: here the same ten entries of everybody.
+// An edge carries entries with the same index once: here every worker has the same ten.
 TEST(EntrySum, CarriesAnEntryOnceWhoeverHasIt) {
   in_both_worlds(8, [](Collective& net, const char* world) {
     torch::Tensor tensor = torch::zeros({1000});
@@ -117,7 +117,7 @@ TEST(EntrySum, CanBePassedOnceMoreWithoutTheEntries) {
       const EntrySumCall call{.elements = 300'007, .edges = net.sum_entries(own.tensor, own.places)};
       net.repeat_entry_sum(call);
       torch::Tensor one = torch::ones({1});
-      net.all_reduce(one, Reduction::sum);  // nothing of it is left on the way
+      net.all_reduce(one, Reduction::sum);  // afterwards nothing of it may be in flight
       EXPECT_EQ(one.item<float>(), 8);
     }
   });
@@ -143,7 +143,7 @@ TEST(EntrySum, RefusesPlacesThatAreNone) {
     return message;
   };
   for (const std::vector<std::uint32_t>& places : {std::vector<std::uint32_t>{4}, {2, 1}, {1, 1}})
-    EXPECT_THAT(refusal(places), HasSubstr("places must ascend within the tensor"));
+    EXPECT_THAT(refusal(places), HasSubstr("indices must ascend within the tensor"));
 }
 
 }  // namespace

@@ -29,12 +29,12 @@ using ::testing::HasSubstr;
 using testing::join_gloo;
 using ::testing::StartsWith;
 
-// Starts `worker` in a forked process, which ends with what it returns. 99: it threw.
+// Runs `worker` in a forked process, whose exit status is the returned value; 99 if it threw.
 pid_t fork_worker(const std::function<int()>& worker) {
   const pid_t pid = fork();
   if (pid != 0) return pid;
   prctl(PR_SET_PDEATHSIG, SIGKILL);
-  // The process's other computing threads are not in its child, which would wait for them.
+  // A forked child does not have the process's other compute threads, but would wait for them.
   at::set_num_threads(1);
   int code = 99;
   try {
@@ -74,7 +74,7 @@ TEST(GlooProcesses, ReduceAcrossProcesses) {
   EXPECT_THAT(endings, ::testing::Each("exit 0"));
 }
 
-// A number that forked processes share.
+// A number in memory shared by forked processes.
 class SharedCounter {
  public:
   SharedCounter()
@@ -99,8 +99,8 @@ class SharedCounter {
   std::atomic<int>* count_ = nullptr;
 };
 
-// Most survivors hear of it at once, the others by the time-out (gloo.hh says why). Survivors keep their end
-// until all have failed: nobody is told by another's departure.
+// Most survivors get the error at once, the others after the time-out (gloo.hh explains why). Survivors keep
+// their ends open until all have failed, so that no departure of another survivor causes the error.
 TEST(GlooProcesses, APeersDeathIsAnErrorOfEverySurvivor) {
   const auto call_forever = [](Collective& net, int step) {
     torch::Tensor tensor = torch::zeros(10000);
@@ -129,7 +129,7 @@ TEST(GlooProcesses, APeersDeathIsAnErrorOfEverySurvivor) {
         const std::string message = error.what();
         const bool names_the_call =
             message.find(fmt::format(" on rank {} of 4: ", membership.rank)) != std::string::npos;
-        // Whatever comes next fails as well.
+        // Every later call fails as well.
         try {
           net->barrier();
         } catch (const CollectiveError&) {
@@ -142,7 +142,7 @@ TEST(GlooProcesses, APeersDeathIsAnErrorOfEverySurvivor) {
   }
 }
 
-// Every worker on a thread of its own; returns the messages of their CollectiveErrors.
+// Runs every worker on its own thread; returns the messages of their CollectiveErrors.
 std::vector<std::string> errors_of(int world_size, const std::function<void(int rank)>& worker) {
   std::vector<std::string> messages(world_size);
   {
@@ -207,7 +207,7 @@ TEST(Gloo, RefusesOptionsItDoesNotHave) {
   EXPECT_THROW(join_gloo({0, 1, "127.0.0.1", "/tmp"}, {{"timeout", "0 s"}}), InputError);
 }
 
-// The IPv4 addresses, own and peer's, of this process's sockets.
+// Returns the IPv4 addresses, own and peer's, of this process's sockets.
 std::set<std::string> socket_addresses() {
   std::set<std::string> out;
   for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) {
@@ -234,8 +234,8 @@ TEST(Gloo, TalksThroughItsOwnAddress) {
     net->barrier();
   });
   EXPECT_THAT(messages, ::testing::Each(""));
-  // Each pair of workers is one connection, made to the address of one of the two: at least two of three are
-  // seen.
+  // Each pair of workers has one connection, made to the address of one of the two. So at least two of the
+  // three addresses appear.
   int own = 0;
   for (int rank = 0; rank < 3; ++rank)
     own += static_cast<int>(seen.contains(fmt::format("127.0.0.{}", rank + 11)));
@@ -246,7 +246,7 @@ std::size_t thread_count() {
   return static_cast<std::size_t>(std::distance(std::filesystem::directory_iterator("/proc/self/task"), {}));
 }
 
-// How many of this process's threads block SIGPIPE.
+// Returns the number of this process's threads that block SIGPIPE.
 int threads_that_block_sigpipe() {
   int count = 0;
   for (const auto& task : std::filesystem::directory_iterator("/proc/self/task")) {
@@ -260,7 +260,7 @@ int threads_that_block_sigpipe() {
   return count;
 }
 
-// So that a peer's end cannot kill this process, in Gloo's thread either.
+// Otherwise a peer's end could kill this process, also in Gloo's thread.
 TEST(Gloo, ItsThreadBlocksSigpipeAndTheCallersDoesNot) {
   const auto endings = run_processes(2, [](const Membership& membership) {
     const int before = threads_that_block_sigpipe();
@@ -271,7 +271,7 @@ TEST(Gloo, ItsThreadBlocksSigpipeAndTheCallersDoesNot) {
   EXPECT_THAT(endings, ::testing::Each("exit 0"));
 }
 
-// So that a caller that lowers its own priority afterwards leaves that thread's alone.
+// Then a caller that lowers its own priority afterwards does not change that thread's.
 TEST(Gloo, TheConstructorStartsTheOnlyThread) {
   const auto endings = run_processes(2, [](const Membership& membership) {
     torch::Tensor tensor = torch::zeros(1 << 20).add_(1);  // LibTorch starts its own threads
@@ -286,7 +286,7 @@ TEST(Gloo, TheConstructorStartsTheOnlyThread) {
   EXPECT_THAT(endings, ::testing::Each("exit 0"));
 }
 
-// LibTorch may carry a Gloo of its own: our calls must reach the library whose headers we were built with.
+// LibTorch may contain another Gloo: our calls must reach the library whose headers we were built with.
 TEST(Gloo, CallsReachTheSystemsGloo) {
   EXPECT_THAT(std::filesystem::path(gloo_library_path()).filename().string(), StartsWith("libgloo.so"));
   EXPECT_THAT(gloo_version(), ::testing::MatchesRegex("[0-9]+\\.[0-9]+\\.[0-9]+"));

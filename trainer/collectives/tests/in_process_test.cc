@@ -20,7 +20,7 @@ std::string error_of(const std::function<void()>& call) {
   return "";
 }
 
-// 2^24 + 1 + 1 in float: one at a time is lost to rounding, two at once are not.
+// 2^24 + 1 + 1 in float: the ones are lost to rounding if added one at a time, but not if added together.
 TEST(InProcessGroup, SumsInAscendingRankOrder) {
   const float values[] = {0x1p24F, 1.F, 1.F, -0x1p24F};
   run_in_process(4, [&](Collective& net) {
@@ -36,7 +36,7 @@ TEST(InProcessGroup, SumsInAscendingRankOrder) {
   });
 }
 
-// 2048 + 1 is a tie that goes to 2048 at each step; a float accumulator would give 2051 and so 2052.
+// 2048 + 1 is a tie that rounds to 2048 at each step; a float accumulator would give 2051 and so 2052.
 TEST(InProcessGroup, RoundsHalfSumsAtEveryAddition) {
   const float values[] = {2048.F, 1.F, 1.F, 1.F};
   run_in_process(4, [&](Collective& net) {
@@ -57,7 +57,7 @@ TEST(InProcessGroup, RefusesATreeThatIsNone) {
   };
   EXPECT_EQ(refusal(3, {1, -1, 1}), "");
   EXPECT_EQ(refusal(1, {-1}), "");
-  EXPECT_THAT(refusal(2, {1, -1, 1}), HasSubstr("a group of 2 workers has a tree of 3"));
+  EXPECT_THAT(refusal(2, {1, -1, 1}), HasSubstr("a group of 2 workers was given a reduction tree of 3"));
   EXPECT_THAT(refusal(3, {-1, -1, 1}), HasSubstr("from one root"));
   EXPECT_THAT(refusal(3, {-1, 2, 1}), HasSubstr("from one root"));
 }
@@ -83,7 +83,7 @@ TEST(InProcessGroup, DifferentSizesAreAnErrorOnEveryWorker) {
   });
 }
 
-// Rank 0 expects what rank 1 does not send, and is gone while the others still look at what it brought.
+// Rank 0 expects data that rank 1 does not send, and has gone while the others still read its contribution.
 TEST(InProcessGroup, WhatAFailedWorkerBroughtOutlivesIt) {
   constexpr int n = 8;
   for (int repetition = 0; repetition < 50; ++repetition) {

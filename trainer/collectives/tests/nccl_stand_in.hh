@@ -1,5 +1,5 @@
-// What stands for NCCL and a GPU where there are none: a group whose memory is apart from everybody's, and
-// whose operations happen in finish(), among threads of one process.
+// Stands in for NCCL and a GPU: a group with memory of its own, whose operations run in finish(), among
+// threads of one process.
 #pragma once
 
 #include <algorithm>
@@ -16,10 +16,10 @@ namespace thinpipe::trainer::testing {
 
 class NcclStandIn : public NcclGroup {
  public:
-  // `member`: of a group of the same ranks, for this one alone.
+  // `member`: of a group of the same ranks, used only by this object.
   explicit NcclStandIn(std::unique_ptr<Collective> member) : member_(std::move(member)) {}
 
-  // Nobody may count on what was there.
+  // The memory's previous content may not be relied on.
   std::byte* reserve(std::size_t bytes) override {
     memory_.assign(bytes, std::byte{0xA5});
     return memory_.data();
@@ -84,7 +84,7 @@ class NcclStandIn : public NcclGroup {
 
   int all_reduces() const { return all_reduces_; }
 
-  // From the next finish() on.
+  // Makes every later finish() fail.
   void fail() { fails_ = true; }
 
  private:
@@ -97,7 +97,7 @@ class NcclStandIn : public NcclGroup {
     return torch::from_blob(block.data, {static_cast<std::int64_t>(block.bytes)}, torch::kUInt8);
   }
 
-  // As an all-to-all has them.
+  // In the order that an all-to-all needs.
   static std::vector<Block> by_rank(std::span<const Block> blocks) {
     std::vector<Block> sorted(blocks.begin(), blocks.end());
     std::ranges::stable_sort(sorted, {}, &Block::rank);
@@ -118,8 +118,7 @@ class NcclStandIn : public NcclGroup {
   bool fails_ = false;
 };
 
-// The "nccl" backend over it, one thread for each worker. parents: of the tree that sums go along; empty:
-// none.
+// Runs the "nccl" backend over it with one thread per worker. parents: the reduction tree; empty for none.
 inline void run_nccl_stand_in(int world_size, const std::vector<int>& parents,
                               const std::function<void(Collective& net, NcclStandIn& gpu)>& worker) {
   InProcessGroup gpus(world_size);

@@ -1,4 +1,4 @@
-// The "nccl" backend above NCCL: what stands for NCCL is no GPU, and proves nothing of one.
+// The "nccl" backend above NCCL. A stand-in replaces NCCL, so this tests nothing on a GPU.
 #include "trainer/collectives/nccl.hh"
 
 #include <fmt/format.h>
@@ -15,7 +15,7 @@ using ::testing::HasSubstr;
 using testing::NcclStandIn;
 using testing::run_nccl_stand_in;
 
-// What this and the next call of a worker say.
+// Returns the errors of a worker's current and next call.
 std::vector<std::string> errors_of(Collective& net) {
   std::vector<std::string> messages;
   for (int call = 0; call < 2; ++call) {
@@ -34,7 +34,7 @@ TEST(Nccl, AFailureIsAnErrorOfEveryWorkerAndOfEveryLaterCall) {
     if (net.rank() == 1) gpu.fail();
     net.barrier();
     std::vector<std::string> messages = errors_of(net);
-    // Those that were done when rank 1 failed hear of it at their next call.
+    // Ranks that were done when rank 1 failed get the error at their next call.
     if (net.rank() != 1 && messages[0] == "no error") messages = {messages[1], errors_of(net)[0]};
     const std::string where = fmt::format("all_reduce sum of 100 x Float on rank {} of 3: ", net.rank());
     EXPECT_THAT(messages[0], HasSubstr(where));
@@ -45,7 +45,7 @@ TEST(Nccl, AFailureIsAnErrorOfEveryWorkerAndOfEveryLaterCall) {
   });
 }
 
-// One training is the same, whichever of the two carries it.
+// A training run has the same bits whichever of the two carries it.
 TEST(Nccl, AlongATreeItHasTheBitsOfAGroupInOneProcessAlongTheSameTree) {
   for (const auto type : {torch::kFloat32, torch::kFloat16, torch::kBFloat16}) {
     for (const std::int64_t elements : {1, 1000, 300'007}) {
@@ -63,7 +63,7 @@ TEST(Nccl, AlongATreeItHasTheBitsOfAGroupInOneProcessAlongTheSameTree) {
                      [&](std::unique_ptr<Collective> net) { sum_into(in_process)(*net); });
       run_nccl_stand_in(8, testing::parents_for(8), [&](Collective& net, NcclStandIn& gpu) {
         sum_into(over_messages)(net);
-        EXPECT_EQ(gpu.all_reduces(), 0) << "it was not messages that carried it";
+        EXPECT_EQ(gpu.all_reduces(), 0) << "NCCL's all-reduce was used instead of messages";
       });
       EXPECT_TRUE(torch::equal(in_process, over_messages)) << type << " x " << elements;
     }
@@ -74,8 +74,8 @@ TEST(Nccl, IsRefusedWhereNotEveryWorkerHasAGpu) {
   const auto obstacle = obstacle_to_nccl(1000);
   ASSERT_TRUE(obstacle);
   EXPECT_THAT(*obstacle,
-              HasSubstr(nccl_version() ? "a GPU for each worker" : "without which this program was built"));
-  EXPECT_THAT(*obstacle, HasSubstr("take \"auto\""));
+              HasSubstr(nccl_version() ? "a GPU for each worker" : "this program was built without NCCL"));
+  EXPECT_THAT(*obstacle, HasSubstr("use \"auto\""));
 }
 
 TEST(Nccl, AWorldOfOneNeedsNoGpu) {

@@ -1,4 +1,4 @@
-// What all exchanges over streams promise: they sleep while they wait, and give up when nothing more comes.
+// Properties of all exchanges over streams: they sleep while they wait, and give up when no more data arrive.
 #include "trainer/collectives/pipelined.hh"
 
 #include <atomic>
@@ -31,7 +31,7 @@ void check(bool good, const char* attempt) {
   if (!good) throw SystemError(attempt, errno);
 }
 
-// Both ends of a connection over 127.0.0.1 that holds little on its way.
+// Returns both ends of a connection over 127.0.0.1 with small buffers.
 std::pair<FileDescriptor, FileDescriptor> connection() {
   const auto make_socket = [] {
     FileDescriptor made(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
@@ -49,7 +49,7 @@ std::pair<FileDescriptor, FileDescriptor> connection() {
   socklen_t size = sizeof address;
   check(bind(listener.get(), generic, size) == 0, "bind");
   check(listen(listener.get(), 1) == 0, "listen");
-  check(getsockname(listener.get(), generic, &size) == 0, "ask for the port");
+  check(getsockname(listener.get(), generic, &size) == 0, "get the port");
   FileDescriptor from = make_socket();
   check(connect(from.get(), generic, size) == 0, "connect");
   FileDescriptor to(accept(listener.get(), nullptr, nullptr));
@@ -57,7 +57,7 @@ std::pair<FileDescriptor, FileDescriptor> connection() {
   return {std::move(from), std::move(to)};
 }
 
-// Passes on from worker 0 to worker 1 what it gets, a little at a time, and no more than so many bytes.
+// Forwards bytes from worker 0 to worker 1, a few at a time and no more than a given number.
 class SlowEdge {
  public:
   explicit SlowEdge(std::size_t passes_bytes) : passes_bytes_(passes_bytes) {
@@ -101,7 +101,7 @@ class SlowEdge {
   std::jthread back_;
 };
 
-// Of one worker: its connections to all others, by their ranks.
+// One worker's connections to all others, by rank.
 using Peers = std::map<int, Peer>;
 using Exchange = std::function<void(int rank, Peers& peers, double timeout_s)>;
 
@@ -144,7 +144,7 @@ Outcome run(const Exchange& exchange, std::size_t passes_bytes, double timeout_s
   return outcome;
 }
 
-// Of a vector of ones.
+// A vector of ones to be summed.
 struct Ones {
   std::vector<float> values = std::vector<float>(elements, 1.0F);
   std::span<std::byte> bytes = std::as_writable_bytes(std::span(values));
@@ -161,7 +161,7 @@ struct Ones {
   }
 };
 
-// 1 is the root, of 0 and 2; 3 is below 2.
+// 1 is the root, with children 0 and 2; 3 is a child of 2.
 TreePlace place_of(int rank, Peers& peers) {
   TreePlace place;
   if (rank != 1) place.parent = &peers.at(rank == 3 ? 2 : 1);
@@ -188,7 +188,7 @@ Peer& previous(int rank, Peers& peers) {
   return peers.at((rank + workers - 1) % workers);
 }
 
-// A quarter of the bytes is each worker's, and holds its rank.
+// Each worker's block is a quarter of the bytes and holds its rank.
 void expect_gathered(const std::function<void(std::span<std::byte>, std::span<const std::size_t>)>& gather,
                      int rank) {
   constexpr std::size_t block = elements;
@@ -271,7 +271,7 @@ TEST_P(Pipelined, SleepsWhileASlowEdgeLetsItWait) {
   EXPECT_LE(outcome.wake_ups.for_nothing, outcome.wake_ups.all / 4) << "of " << outcome.wake_ups.all;
 }
 
-// Where the sender stops in the first, a middle or the last block.
+// The sender stops in the first, a middle or the last block.
 TEST_P(Pipelined, GivesUpWhenNothingMoreComes) {
   const std::size_t all = run(exchange, everything, 20).passed_bytes;
   for (const std::size_t passes : {std::size_t{1}, all / 2, all - 1}) {
@@ -287,7 +287,7 @@ INSTANTIATE_TEST_SUITE_P(All, Pipelined, ::testing::ValuesIn([] {
                          }()),
                          [](const auto& name) { return name.param; });
 
-// Whatever an exchange forgets: who can send, and has nothing to, is woken at once.
+// Gives up even if an exchange waits for the wrong event, such as room to send without data to send.
 TEST(PeerWait, GivesUpOnAPeerThatIsReadyForNothing) {
   auto [here, there] = connection();
   const Peer peer(5, std::move(here));

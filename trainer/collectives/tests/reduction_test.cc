@@ -18,7 +18,8 @@ void sum_up(torch::ScalarType type, void* into, std::vector<const void*> parts, 
   reduce_function(type, Reduction::sum)(into, parts, count);
 }
 
-// Every half against every 97th, in vectors and in the tail: the sum is the half nearest to the exact sum.
+// Every half plus every 97th, in the vectorised part and in the tail: the sum must be the half nearest to the
+// exact sum.
 TEST(Reduction, HalfSumsRoundToNearestEven) {
   constexpr unsigned values = 1U << 16U;
   std::vector<c10::Half> all(values);
@@ -63,8 +64,8 @@ TEST(Reduction, BrainFloatTiesGoToEven) {
   EXPECT_EQ(static_cast<float>(into[3]), std::numeric_limits<float>::infinity());
 }
 
-// Each added on its own would be lost: between 2048 and 4096 halves are 2 apart, between 256 and 512
-// bfloat16s.
+// Added one at a time, each part would be lost: halves between 2048 and 4096 are 2 apart, and so are
+// bfloat16s between 256 and 512.
 TEST(Reduction, ASumOfSeveralRoundsOnce) {
   for (const std::size_t place : {0, 9, 4100}) {
     std::vector<c10::Half> halves(4101, 1.F);
@@ -112,7 +113,7 @@ TEST(Reduction, IntegerSumsWrap) {
 TEST(Reduction, NamesTheTypesItTakes) {
   try {
     reduce_function(torch::kFloat64, Reduction::sum);
-    FAIL() << "took float64";
+    FAIL() << "accepted float64";
   } catch (const Error& error) {
     EXPECT_STREQ(error.what(),
                  "all_reduce takes float32, float16, bfloat16, int8, int32 or int64, but was given Double");

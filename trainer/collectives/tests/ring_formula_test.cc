@@ -26,7 +26,7 @@ TEST(RingFormula, AllGatherForwardsAllButTheSuccessorsBlock) {
 TEST(RingFormula, BroadcastFollowsTheBinomialTree) {
   constexpr int sends_of_8[] = {3, 2, 1, 1, 0, 0, 0, 0};
   for (int r = 0; r < 8; ++r) EXPECT_EQ(binomial_broadcast_sends(r, 0, 8), sends_of_8[r]) << r;
-  // Counted from the root: 0 to 1, 2 and 4; nobody else has an existing peer but 1, to 3.
+  // Counted from the root: 0 sends to 1, 2 and 4, and 1 sends to 3; no other worker has an existing peer.
   constexpr int sends_of_5[] = {3, 1, 0, 0, 0};
   for (int r = 0; r < 5; ++r) EXPECT_EQ(binomial_broadcast_sends((r + 3) % 5, 3, 5), sends_of_5[r]) << r;
   EXPECT_EQ(binomial_broadcast_sends(0, 0, 1), 0);

@@ -1,4 +1,4 @@
-// What workers send over a network backend, by the kernel's counters and by their meters.
+// Measures the bytes that workers send over a network backend, by the kernel's counters and by their meters.
 #pragma once
 
 #include <atomic>
@@ -17,7 +17,8 @@
 
 namespace thinpipe::trainer::testing {
 
-// Bytes that this process's TCP connections have sent, without retransmissions and below-TCP headers.
+// Returns the bytes that this process's TCP connections have sent, without retransmissions and headers below
+// TCP.
 inline std::int64_t tcp_sent_bytes() {
   std::int64_t total = 0;
   for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) {
@@ -33,13 +34,13 @@ inline std::int64_t tcp_sent_bytes() {
   return total;
 }
 
-// What all workers together send, by the kernel and by their meters.
+// The bytes that all workers together send, by the kernel and by their meters.
 struct Sent {
   std::int64_t counted = 0;
   double said = 0;
 };
 
-// Each worker runs `operation` once.
+// Runs `operation` once on each worker.
 inline Sent measure_sent(const std::string& backend, int world_size,
                          const std::function<void(Collective&)>& operation) {
   std::atomic<std::int64_t> before = 0;

@@ -13,7 +13,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// A vector whose entries are at every `distance`-th place, with the places for values.
+// A vector with an entry at every `distance`-th index, whose value is the index.
 struct Vector {
   Vector(std::size_t elements, std::size_t distance) : blocks{elements}, values(elements), entries(blocks) {
     for (std::size_t i = 0; i < elements; i += distance) places.push_back(static_cast<std::uint32_t>(i));
@@ -83,12 +83,12 @@ TEST(SparseBlock, ThatNobodyWroteIsRefused) {
   constexpr std::uint16_t has_bitmap = 1 << 15;
   EXPECT_THAT(refusal(100, {101, 0}), HasSubstr("no block of 100 elements begins with 0x65"));
   EXPECT_THAT(refusal(100, {1, has_bitmap}), HasSubstr("begins with 0x80000001"));
-  EXPECT_THAT(refusal(100, {2, 0, 7, 7, 0, 0, 0, 0}), HasSubstr("has place 7 after 7"));
-  EXPECT_THAT(refusal(100, {1, 0, 100, 0, 0}), HasSubstr("has place 100 after -1"));
+  EXPECT_THAT(refusal(100, {2, 0, 7, 7, 0, 0, 0, 0}), HasSubstr("has index 7 after 7"));
+  EXPECT_THAT(refusal(100, {1, 0, 100, 0, 0}), HasSubstr("has index 100 after -1"));
   constexpr auto all = static_cast<std::uint16_t>(-1);
   std::vector<std::uint16_t> other_count = {7, has_bitmap, all};
   other_count.resize(64);
-  EXPECT_THAT(refusal(12, other_count), HasSubstr("bitmap has other entries than it says"));
+  EXPECT_THAT(refusal(12, other_count), HasSubstr("bitmap does not have the number of entries"));
 }
 
 }  // namespace

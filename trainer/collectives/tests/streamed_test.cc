@@ -1,4 +1,4 @@
-// What the streaming backends promise beyond every backend's contract.
+// Properties of the streaming backends beyond the contract of all backends.
 #include <chrono>
 #include <thread>
 
@@ -24,7 +24,7 @@ torch::Tensor noise(int rank, std::int64_t elements) {
   return torch::sin(i * (rank + 1) + 0.1 * rank);
 }
 
-// Where an element stands decides nothing: what packing keeps has the bits that it has in the whole.
+// An element's position does not matter: packing keeps the bits of an element's sum.
 TEST(Island, ASumOfPackedElementsHasTheBitsOfTheWholesSum) {
   for (const int world_size : {2, 3, 5, 8}) {
     run_over_network("island", world_size, [](Collective& net) {
@@ -51,7 +51,7 @@ TEST(Island, SumsInTheOrderOfTheTree) {
   });
 }
 
-// So a convergence run can be the same training, bit for bit.
+// So a convergence run can be the same training run, bit for bit.
 TEST(Island, HasTheBitsOfAGroupInOneProcessAlongTheSameTree) {
   for (const auto type : {torch::kFloat32, torch::kFloat16, torch::kBFloat16}) {
     torch::Tensor in_process;
@@ -72,7 +72,7 @@ TEST(Island, HasTheBitsOfAGroupInOneProcessAlongTheSameTree) {
   }
 }
 
-// Two that swap sum up in the same order.
+// Two workers that swap vectors sum in the same order.
 TEST(Ring, SumsLittleAcrossTheHypercube) {
   run_over_network("ring", 8, [](Collective& net) {
     constexpr std::int64_t elements = 1000;
@@ -88,7 +88,7 @@ TEST(Ring, SumsLittleAcrossTheHypercube) {
 
 class Streamed : public ::testing::TestWithParam<const char*> {};
 
-// What each of several workers says when one does not take part: `absent` is what that one does instead.
+// Returns the error of each worker when rank 1 does not take part. `absent`: rank 1's action instead.
 std::vector<std::string> errors_without_rank_1(const std::string& backend,
                                                const std::function<std::string(int rank)>& timeout,
                                                const std::function<void(Collective&)>& absent) {
@@ -131,8 +131,8 @@ TEST_P(Streamed, AWorkersDepartureIsAnErrorOfAllOthers) {
   }
 }
 
-// Worker 0 or 2, whichever waits for worker 1 and not for one that waits itself; worker 3 has more patience,
-// lest its leaving be heard of first.
+// The error is worker 0's or 2's, whichever waits for worker 1 and not for another waiting worker. Worker 3
+// has a longer time-out, so that its departure is not noticed first.
 TEST_P(Streamed, AWorkerThatDoesNotComeIsNamedAfterTheTimeOut) {
   const auto messages = errors_without_rank_1(
       GetParam(), [](int rank) { return rank == 3 ? "10 s" : "300 ms"; },

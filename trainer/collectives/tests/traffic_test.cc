@@ -1,5 +1,5 @@
-// What the network backends really send, counted by the kernel at the process's TCP connections, against what
-// the meter of each worker says that it sent.
+// Compares the bytes that network backends send, counted by the kernel on the process's TCP connections, with
+// those that each worker's meter reports.
 #include <bit>
 
 #include <fmt/format.h>
@@ -14,13 +14,13 @@ using testing::measure_sent;
 using testing::Sent;
 
 // Gloo adds 144 bytes to a message: a header, and a notification from each end. A message is at most 1 MiB,
-// and an all-reduce is of at least 4 N (N-1) messages. Streams add nothing. The barriers of the measurement
-// count as well.
+// and an all-reduce has at least 4 N (N-1) messages. Streams add nothing. The measurement's own barriers
+// count too.
 void expect_said(const Sent& sent, int world_size, const char* what) {
   const double overhead = static_cast<double>(sent.counted) / sent.said - 1;
   ::testing::Test::RecordProperty(fmt::format("{}_of_{}_overhead", what, world_size),
                                   fmt::format("{:.6f}", overhead));
-  fmt::print("{} of {} workers: said {:.0f} bytes, TCP {} bytes, overhead {:.4f} %\n", what, world_size,
+  fmt::print("{} of {} workers: metered {:.0f} bytes, TCP {} bytes, overhead {:.4f} %\n", what, world_size,
              sent.said, sent.counted, 100 * overhead);
   EXPECT_GE(static_cast<double>(sent.counted), sent.said) << what << " of " << world_size;
   EXPECT_LE(overhead, 0.002) << what << " of " << world_size;
@@ -33,7 +33,7 @@ struct TrafficWorld {
   int size;
 };
 
-// All workers together send the same, around a ring and along a tree.
+// All workers together send the same number of bytes around a ring and along a tree.
 class TrafficOf : public ::testing::TestWithParam<TrafficWorld> {
  protected:
   static Sent measure(const std::function<void(Collective&)>& operation) {
@@ -75,7 +75,7 @@ TEST_P(TrafficOf, BroadcastSendsWhatItSays) {
   expect_said(sent, n, "broadcast");
 }
 
-// Over a tree in as few bits as hold the sums; elsewhere a byte each.
+// Along a tree, as few bits as hold the sums; elsewhere, one byte per code.
 TEST_P(TrafficOf, SumsOfCodesSendWhatTheySay) {
   const int n = GetParam().size;
   for (const int largest : {1, 7}) {
@@ -85,16 +85,16 @@ TEST_P(TrafficOf, SumsOfCodesSendWhatTheySay) {
   }
 }
 
-// Each edge of the tree of eight (world.hh) has so many workers on its two sides, whose sums go in so many
-// bits.
+// The number of workers on the two sides of an edge determines the bits of the sums that it carries. Here are
+// the edges of the tree of eight (world.hh).
 TEST(IslandTraffic, SumsOfCodesTakeTheBitsThatTheyNeed) {
   constexpr int n = 8;
   const torch::Tensor codes = torch::zeros(8 * elements, torch::kInt8);
   const Sent sent =
       measure_sent("island", n, [&](Collective& net) { net.all_reduce_codes(codes.clone(), 1, {}); });
-  constexpr int leaves = 4;         // 1 and 7
-  constexpr int between = 2;        // 3 and 5, over the bottlenecks
-  constexpr int in_the_middle = 1;  // 4 and 4
+  constexpr int leaves = 4;         // 1 and 7 workers
+  constexpr int between = 2;        // 3 and 5 workers, over the bottlenecks
+  constexpr int in_the_middle = 1;  // 4 and 4 workers
   constexpr int bits = leaves * (2 + 4) + between * (3 + 4) + in_the_middle * (4 + 4);
   EXPECT_DOUBLE_EQ(sent.said, static_cast<double>(bits * elements));
   expect_said(sent, n, "all_reduce_codes");
@@ -112,7 +112,7 @@ TEST(IslandTraffic, SumsOfEntriesSendWhatTheySay) {
   expect_said(measure_sent("island", n, sum_entries), n, "sum_entries");
 }
 
-// What is less than 4 KiB goes whole, in log2(N) hops.
+// Less than 4 KiB is sent whole, in log2(N) hops.
 TEST(RingTraffic, SwappingVectorsSendsWhatItSays) {
   for (const int n : {2, 4, 8}) {
     const torch::Tensor tensor = torch::ones(1023);
@@ -124,10 +124,10 @@ TEST(RingTraffic, SwappingVectorsSendsWhatItSays) {
   }
 }
 
-// Small messages are bound by hops: fewer of them than the 4 N (N-1) of a ring.
+// Hops dominate the cost of small messages: it takes fewer than the 4 N (N-1) messages of a ring.
 TEST(GlooTraffic, ASmallAllReduceTakesFewMessages) {
   constexpr int n = 8;
-  constexpr int calls = 20;  // the messages of the measurement's barriers become few beside theirs
+  constexpr int calls = 20;  // enough that the messages of the measurement's barriers are negligible
   constexpr std::int64_t message_overhead_bytes = 144;
   const torch::Tensor tensor = torch::ones(1024);
   const Sent sent = measure_sent("gloo", n, [&](Collective& net) {
@@ -138,7 +138,7 @@ TEST(GlooTraffic, ASmallAllReduceTakesFewMessages) {
     }
   });
   const double messages = (static_cast<double>(sent.counted) - sent.said) / message_overhead_bytes / calls;
-  EXPECT_GE(messages, 0.9 * 2 * 3 * n);  // log2(8) hops to sum, as many to share
+  EXPECT_GE(messages, 0.9 * 2 * 3 * n);  // log2(8) hops to sum and as many to distribute
   EXPECT_LE(messages, n * (n - 1));
 }
 

@@ -10,8 +10,8 @@
 namespace thinpipe::trainer {
 namespace {
 
-// Plays a plan on all workers at a time: what is sent in a step must be there before it, and everything ends
-// everywhere.
+// Executes a plan on all workers at the same time. Data sent in a step must have arrived before it, and all
+// data must finish on all workers.
 class Play {
  public:
   Play(const std::vector<int>& parents, std::size_t chunks) : chunks_(chunks) {
@@ -38,7 +38,7 @@ class Play {
       const TreePlan::Step step = plan.step(s);
       if (step.up) {
         EXPECT_TRUE(summed[rank][*step.up])
-            << "step " << s << ", rank " << rank << " sends up what it has not";
+            << "step " << s << ", rank " << rank << " sends up a chunk that it does not have";
         EXPECT_EQ(plans_[plan.parent()].step(s).from_children, step.up);
       }
       if (step.from_children) {
@@ -52,7 +52,7 @@ class Play {
       }
       if (step.down) {
         EXPECT_TRUE(final[rank][*step.down])
-            << "step " << s << ", rank " << rank << " sends down what it has not";
+            << "step " << s << ", rank " << rank << " sends down a chunk that it does not have";
       }
     }
   }
@@ -70,7 +70,7 @@ TEST(TreePlan, WhatIsSentIsThereAndEndsEverywhere) {
   }
 }
 
-// A chain of four: three deep.
+// A chain of four workers, with depth three.
 TEST(TreePlan, TakesAStepForEachChunkAndTwiceTheDepth) {
   EXPECT_EQ(TreePlan({-1, 0, 1, 2}, 3, 10).steps(), 10 + 2 * 3 - 1);
 }

@@ -1,4 +1,4 @@
-// Worlds of workers for tests and benchmarks: a thread each, over any backend.
+// Groups of workers for tests and benchmarks: one thread per worker, over any backend.
 #pragma once
 
 #include <exception>
@@ -15,7 +15,7 @@
 
 namespace thinpipe::trainer::testing {
 
-// A network backend; `options` replaces some of its defaults.
+// Creates a network backend; `options` replaces some of its defaults.
 inline std::unique_ptr<Collective> join(const std::string& backend, const Membership& membership,
                                         Json options = Json::object()) {
   options["name"] = backend;
@@ -25,7 +25,7 @@ inline std::unique_ptr<Collective> join_gloo(const Membership& membership, Json 
   return join("gloo", membership, std::move(options));
 }
 
-// run_in_process, over 127.0.0.1. Throws what the first worker to fail threw.
+// Like run_in_process(), over 127.0.0.1. Throws the exception of the first worker that fails.
 inline void run_over_network(const std::string& backend, int world_size,
                              const std::function<void(Collective&)>& worker) {
   const TemporaryFolder directory;
@@ -51,8 +51,8 @@ inline void run_over_network(const std::string& backend, int world_size,
   if (first_failure) std::rethrow_exception(first_failure);
 }
 
-// `backend`: "in_process", a network backend's name, or "nccl_stand_in": the "nccl" backend over main memory,
-// or "nccl_tree_stand_in": along a tree.
+// `backend`: "in_process"; a network backend's name; "nccl_stand_in", the "nccl" backend over main memory; or
+// "nccl_tree_stand_in", the same along a tree.
 inline void run_world(const std::string& backend, int world_size,
                       const std::function<void(Collective&)>& worker) {
   if (backend == "in_process") {
@@ -67,7 +67,7 @@ inline void run_world(const std::string& backend, int world_size,
   }
 }
 
-// Whether `tensor` has the same bytes on every worker.
+// Returns whether `tensor` has the same bytes on every worker.
 inline bool identical_on_all(Collective& net, const torch::Tensor& tensor) {
   const auto hash = static_cast<std::int64_t>(XXH3_64bits(tensor.data_ptr(), tensor.nbytes()));
   const std::vector<std::int64_t> counts(net.world_size(), 1);
