@@ -1,4 +1,4 @@
-// The arithmetic of all_reduce against the speed of memory, and all_reduce over the loopback device and in
+// The arithmetic of all_reduce relative to memory bandwidth, and all_reduce over the loopback device and in
 // process.
 #include <chrono>
 #include <cstring>
@@ -33,7 +33,7 @@ void accumulate(benchmark::State& state, torch::ScalarType type, Reduction reduc
   state.SetBytesProcessed(state.iterations() * static_cast<std::int64_t>(from.nbytes()));
 }
 
-// What LibTorch offers for the same.
+// LibTorch's function for the same.
 void torch_add(benchmark::State& state, torch::ScalarType type) {
   const torch::Tensor from = torch::zeros(state.range(0), type);
   torch::Tensor into = torch::ones(state.range(0), type);

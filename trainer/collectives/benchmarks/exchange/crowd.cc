@@ -9,7 +9,7 @@ netem::Topology crowded(const netem::Topology& topology, int times) {
   out.hosts.clear();
   out.links.clear();
   const auto name = [](std::size_t host) { return "w" + std::to_string(host); };
-  // The first of the hosts that one became.
+  // Returns the first of the hosts that replace a host.
   const auto first_of = [&](const std::string& node) {
     const auto at =
         static_cast<std::size_t>(std::ranges::find(topology.hosts, node) - topology.hosts.begin());

@@ -1,11 +1,11 @@
-// A topology with more workers in each of its places.
+// Topologies with several workers at the place of each host.
 #pragma once
 
 #include "netem/topology.hh"
 
 namespace thinpipe {
 
-// Every host becomes `times` of them, each with a link like its one.
+// Returns a topology in which every host is replaced by `times` hosts, each with a link like the original's.
 netem::Topology crowded(const netem::Topology& topology, int times);
 
 }  // namespace thinpipe

@@ -1,7 +1,7 @@
-// How long an all-reduce takes over the paper's emulated network, over the least that its bytes allow, by way
-// of exchange, cap, size and number of workers: our backends, and PyTorch's own all_reduce, in the same
-// network and the same run, and what the simulation says; and sums of ternary codes. Workers are programs of
-// their own (worker.cc, peer.py) in the network's hosts.
+// Measures all-reduce times over the paper's emulated network, relative to the lower bound for their bytes,
+// by backend, cap, size and number of workers. It compares our backends, PyTorch's own all_reduce in the same
+// network and run, the simulation, and sums of ternary codes. Workers are separate programs (worker.cc,
+// peer.py) on the network's hosts.
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
@@ -42,7 +42,7 @@ struct Options {
   std::string topology = THINPIPE_SOURCE_DIR "/topologies/three-switch.json";
 };
 
-// Of one worker, over all repetitions.
+// One worker's times over all repetitions.
 struct Timing {
   std::vector<double> seconds;
   double machine_busy_s = 0;
@@ -70,11 +70,11 @@ ChildProcess start_worker(const std::string& way, const netem::Network& network,
                        .before_exec = [&host] { host.enter(); }});
 }
 
-// Of each worker.
+// Returns the times of each worker.
 std::vector<Timing> measure(const netem::Network& network, const std::string& way, std::int64_t elements,
                             int repetitions) {
   std::string directory = std::filesystem::temp_directory_path() / "thinpipe-exchange-XXXXXX";
-  if (mkdtemp(directory.data()) == nullptr) throw SystemError("make directory " + directory, errno);
+  if (mkdtemp(directory.data()) == nullptr) throw SystemError("create directory " + directory, errno);
   const std::vector<std::string> more = {"--rendezvous",  directory,
                                          "--elements",    std::to_string(elements),
                                          "--repetitions", std::to_string(repetitions)};
@@ -104,7 +104,7 @@ double median(std::vector<double> values) {
   return values.size() % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
 }
 
-// Until the last worker has the sum: the median over repetitions.
+// Returns the time until the last worker has the sum: the median over repetitions.
 double time_s(const std::vector<Timing>& timings) {
   std::vector<double> slowest = timings.front().seconds;
   for (const Timing& timing : timings) {
@@ -113,7 +113,7 @@ double time_s(const std::vector<Timing>& timings) {
   return median(slowest);
 }
 
-// The networks of a table, one after another.
+// Calls visit() for the networks of a table, one after another.
 void for_each_network(const Options& options, const auto& visit) {
   for (const int crowd : options.crowds) {
     for (const double rate_mbit_per_s : options.rates_mbit_per_s) {
@@ -126,13 +126,12 @@ void for_each_network(const Options& options, const auto& visit) {
   }
 }
 
-// As the table tells it.
+// Formats a time for the table.
 std::string told(const Options& options, double time_s, double least_s) {
   return options.in_ms ? fmt::format("{:.2f}", 1e3 * time_s) : fmt::format("{:.2f}", time_s / least_s);
 }
 
-// The time, and the processor time that it took. network: the topology's; none: it has too many
-// workers to start.
+// Returns the time and its CPU time. network: the topology's; nullopt if it has too many workers to run.
 std::string cell(const Options& options, const netem::Topology& topology,
                  const std::optional<netem::Network>& network, const std::string& way, std::int64_t elements,
                  double least_s) {
@@ -146,7 +145,8 @@ std::string cell(const Options& options, const netem::Topology& topology,
 }
 
 void print_table(const Options& options) {
-  fmt::print("| workers | cap (Mbit/s) | vector (MB) | least (s) | {} |\n", fmt::join(options.ways, " | "));
+  fmt::print("| workers | cap (Mbit/s) | vector (MB) | lower bound (s) | {} |\n",
+             fmt::join(options.ways, " | "));
   fmt::print("|{}\n", fmt::join(std::vector<std::string>(4 + options.ways.size(), " ---: |"), ""));
   const double stolen_before_s = read_machine_time().stolen_s;
   for_each_network(options, [&](const netem::Topology& topology, double rate_mbit_per_s) {
@@ -165,42 +165,43 @@ void print_table(const Options& options) {
     }
   });
   fmt::print(
-      "\nTime until the last worker has the sum, {}. Medians of {} "
-      "repetitions; {}; the host kept {:.1f} s of processor time from this machine.\n",
+      "\nTime until the last worker has the sum, {}. Medians of {} repetitions; {}; {:.1f} s of steal time "
+      "on this machine.\n",
       options.in_ms ? "in ms"
-                    : "over the least in which the vector crosses a bottleneck once, and in brackets the "
-                      "processor time of the whole machine for a gigabyte of vector",
+                    : "relative to the lower bound (the vector crosses a bottleneck once); in parentheses, "
+                      "the whole machine's CPU time per gigabyte of vector",
       options.repetitions, std::filesystem::path(options.topology).stem().string(),
       read_machine_time().stolen_s - stolen_before_s);
 }
 
 int run(int argc, char** argv) {
   CLI::App program(
-      "How long an all-reduce takes over the emulated network, over the least that its bytes allow");
+      "Measures all-reduce times over the emulated network, relative to the lower bound for their bytes");
   Options options;
   program.add_option("--rates", options.rates_mbit_per_s, "Caps of the bottlenecks, in Mbit/s")
       ->capture_default_str();
-  program.add_option("--sizes", options.sizes_mb, "Vectors of float32, in MB")->capture_default_str();
+  program.add_option("--sizes", options.sizes_mb, "Sizes of the float32 vectors, in MB")
+      ->capture_default_str();
   program
       .add_option(
           "--ways", options.ways,
-          "Backends; pytorch: torch.distributed's, of python3-torch; simulated: no run at all; ternary: "
-          "codes drawn of the vector, summed along the tree and expanded, one after the other; "
-          "ternary-pieces: piece by piece, while others are under way")
+          "Backends; also pytorch: torch.distributed's, of python3-torch; simulated: without a run; ternary: "
+          "codes drawn for the vector, summed along the reduction tree and expanded, one step after the "
+          "other; ternary-pieces: the same piece by piece, with other pieces in flight")
       ->capture_default_str();
   program
-      .add_option("--crowds", options.crowds, "How many workers are in the place of each of the topology's")
+      .add_option("--crowds", options.crowds, "Numbers of workers that replace each worker of the topology")
       ->capture_default_str()
       ->check(CLI::PositiveNumber);
-  program.add_option("--most-workers", options.most_workers, "Networks with more are only simulated")
+  program.add_option("--most-workers", options.most_workers, "Only simulate networks with more workers")
       ->capture_default_str();
   program
-      .add_option("--burst", options.burst_us, "Bursts in us of the cap, of at least 4 kB; 0: the topology's")
+      .add_option("--burst", options.burst_us, "Bursts of the caps in us, at least 4 kB; 0: the topology's")
       ->capture_default_str();
   program.add_flag("--milliseconds", options.in_ms,
-                   "Tell times in ms and not over the least: of vectors that are next to nothing");
+                   "Print times in ms instead of relative to the lower bound: for very small vectors");
   program.add_option("--repetitions", options.repetitions)->capture_default_str()->check(CLI::PositiveNumber);
-  program.add_option("--topology", options.topology, "A topology's file")->capture_default_str();
+  program.add_option("--topology", options.topology, "Topology file")->capture_default_str();
   CLI11_PARSE(program, argc, argv);
   if (!netem::inside_sandbox()) return netem::run_in_sandbox({argv, argv + argc});
   print_table(options);

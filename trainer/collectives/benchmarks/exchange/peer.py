@@ -1,4 +1,4 @@
-"""A worker of exchange_benchmark that PyTorch makes: torch.distributed.all_reduce over its own Gloo."""
+"""A worker of exchange_benchmark that uses PyTorch: torch.distributed.all_reduce over its own Gloo."""
 from __future__ import annotations
 
 import argparse
@@ -11,7 +11,7 @@ import torch.distributed as dist
 
 
 def busy_s() -> float:
-    """All processors' busy time since the machine started."""
+    """Return the busy time of all CPUs since the machine started."""
     with open("/proc/stat", encoding="ascii") as file:
         fields = [float(field) for field in file.readline().split()[1:8]]
     return (sum(fields) - fields[3] - fields[4]) / os.sysconf("SC_CLK_TCK")
@@ -31,7 +31,7 @@ def main() -> None:
     tensor = torch.ones(options.elements)
     dist.all_reduce(tensor)
     if not bool((tensor == options.world_size).all()):
-        raise RuntimeError("torch.distributed sums wrongly")
+        raise RuntimeError("torch.distributed gives a wrong sum")
     seconds = []
     busy_before_s = busy_s()
     for _ in range(options.repetitions):

@@ -1,4 +1,4 @@
-// What the simulation says of an all-reduce.
+// The simulated time of an all-reduce.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,7 @@
 
 namespace thinpipe {
 
-// Of so many float32 of each host, along the tree.
+// Returns the time to sum `elements` float32 values per host along the reduction tree.
 double simulated_time_s(const netem::Topology& topology, std::int64_t elements);
 
 }  // namespace thinpipe

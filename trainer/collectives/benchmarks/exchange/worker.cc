@@ -1,5 +1,5 @@
-// A worker of exchange_benchmark: one backend's all_reduce, or a sum of ternary codes along the tree, several
-// times. Prints its times as JSON.
+// A worker of exchange_benchmark: repeats one backend's all_reduce, or a sum of ternary codes along the
+// reduction tree, and prints its times as JSON.
 #include <chrono>
 
 #include <ATen/Parallel.h>
@@ -22,7 +22,7 @@ bool is_ternary(const std::string& way) {
   return way == ternary || way == ternary_in_pieces;
 }
 
-// Draws codes with a scale of 1, sums them up and expands the sums.
+// Draws codes with a scale of 1, sums them and expands the sums.
 void sum_ternary(const std::string& way, const torch::Tensor& tensor, Collective& net) {
   const std::span<float> values = floats(tensor);
   const torch::Tensor codes = torch::empty(tensor.numel(), torch::kInt8);
@@ -60,7 +60,7 @@ void work(const std::string& way, const Membership& membership, std::int64_t ele
                                                        Place{"--way", ""}, membership);
   const torch::Tensor tensor = torch::ones(elements);
   sum(way, tensor, *net);
-  if (!tensor.eq(net->world_size()).all().item<bool>()) throw Error(way + " sums wrongly");
+  if (!tensor.eq(net->world_size()).all().item<bool>()) throw Error(way + " gives a wrong sum");
   Json seconds = Json::array();
   const double busy_before_s = read_machine_time().busy_s;
   for (int i = 0; i < repetitions; ++i) {
