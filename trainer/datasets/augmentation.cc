@@ -8,7 +8,7 @@
 namespace thinpipe::trainer {
 namespace {
 
-// Where in the padded image the crop begins, and whether it is mirrored.
+// Position of the crop in the padded image, and whether the crop is mirrored.
 struct Cut {
   std::int64_t top = 0;
   std::int64_t left = 0;
@@ -22,14 +22,14 @@ Cut draw_cut(const Augmentation& augmentation, const AugmentationDraw& draw, std
               .bucket = static_cast<std::uint32_t>(Purpose::augmentation),
               .rank = static_cast<std::uint32_t>(index)},
              words);
-  // 2p + 1 places: a multiplication of 32 by 32 bits favours none of them by more than 2^-29.
+  // 2p + 1 positions: multiplying 32 by 32 bits favours none of them by more than 2^-29.
   const auto places = static_cast<std::uint64_t>(2 * augmentation.crop_padding + 1);
   return {.top = static_cast<std::int64_t>(words[0] * places >> 32U),
           .left = static_cast<std::int64_t>(words[1] * places >> 32U),
           .flip = augmentation.flip && (words[2] >> 31U) != 0};
 }
 
-// One channel of `height` x `width` pixels; what lies outside the image is 0.
+// Cuts one channel of `height` x `width` pixels; pixels outside the image are 0.
 void cut_plane(const std::uint8_t* from, std::uint8_t* to, std::int64_t height, std::int64_t width,
                std::int64_t padding, const Cut& cut) {
   for (std::int64_t y = 0; y < height; ++y, to += width) {
@@ -37,7 +37,7 @@ void cut_plane(const std::uint8_t* from, std::uint8_t* to, std::int64_t height, 
     std::fill_n(to, width, 0);
     if (source_y < 0 || source_y >= height) continue;
     const std::uint8_t* row = from + source_y * width;
-    const std::int64_t first = cut.left - padding;  // of the row's pixels; may lie outside on either side
+    const std::int64_t first = cut.left - padding;  // the row's first pixel; may lie outside on either side
     const std::int64_t begin = std::max<std::int64_t>(0, -first);
     const std::int64_t end = std::min(width, width - first);
     if (begin < end) std::copy(row + first + begin, row + first + end, to + begin);

@@ -10,9 +10,9 @@ struct AugmentationDraw {
   std::int64_t epoch = 0;
 };
 
-// images: uint8 [n, channels, height, width] of the examples `indices`, int64 [n]; the result has the same
-// shape. What happens to an example depends on seed, epoch and its index alone, never on the batch or worker
-// it is in.
+// Returns augmented images in the shape of `images`: uint8 [n, channels, height, width], of the examples
+// `indices`, int64 [n]. The result for an example depends on seed, epoch and its index alone, never on its
+// batch or worker.
 torch::Tensor augment(const torch::Tensor& images, const torch::Tensor& indices,
                       const Augmentation& augmentation, const AugmentationDraw& draw);
 

@@ -22,7 +22,7 @@ BatchLoader::~BatchLoader() {
 
 Batch BatchLoader::load(std::int64_t iteration) {
   MadeAhead made = next_.valid() && ahead_ == iteration ? next_.get() : MadeAhead{};
-  if (next_.valid()) next_.wait();  // another iteration than was expected: the sampler must be free
+  if (next_.valid()) next_.wait();  // not the iteration that was prefetched: wait until the sampler is free
   if (!made.batch.inputs.defined()) made.batch = make(iteration);
   made_ahead_processor_s_ = made.processor_s;
   ahead_ = iteration + 1;

@@ -1,4 +1,4 @@
-// Batches as a model takes them, made ahead of time.
+// Batches ready for a model, prefetched by a thread.
 #pragma once
 
 #include <future>
@@ -11,19 +11,19 @@
 namespace thinpipe::trainer {
 
 struct Batch {
-  torch::Tensor inputs;  // of Dataset::prepare
-  torch::Tensor labels;  // int64 [n], or of text [n, sequence_length]
+  torch::Tensor inputs;  // the result of Dataset::prepare
+  torch::Tensor labels;  // int64 [n]; for text [n, sequence_length]
 
   Batch to(const torch::Device& device) const { return {inputs.to(device), labels.to(device)}; }
 };
 
-// Examples begin..begin+count-1 of a part, as they are.
+// Returns examples begin..begin+count-1 of a part, without augmentation.
 Batch prepare_batch(const Dataset& dataset, const Examples& part, std::int64_t begin, std::int64_t count);
 
-// The training data of one worker, augmented as the data set asks.
+// The training data of one worker, augmented as the data set defines.
 class BatchLoader {
  public:
-  // `dataset` must outlive this. Throws Error when the examples do not fill one global batch.
+  // `dataset` must outlive this. Throws Error if the examples do not fill one global batch.
   BatchLoader(const Dataset& dataset, const BatchSampler::Options& options);
   ~BatchLoader();
   BatchLoader(const BatchLoader&) = delete;
@@ -33,12 +33,11 @@ class BatchLoader {
 
   std::int64_t batches_per_epoch() const { return sampler_.batches_per_epoch(); }
 
-  // The batch of an iteration, counted from 0 over all epochs. While the caller works on it, a thread makes
-  // the next one.
+  // Returns the batch of an iteration, counted from 0 over all epochs. A thread prepares the next batch while
+  // the caller uses this one.
   Batch load(std::int64_t iteration);
 
-  // Of a processor core, what that thread took for the batch that was loaded last; 0 where the caller made
-  // it.
+  // CPU time that the thread spent on the batch loaded last; 0 if the caller's thread prepared it.
   double made_ahead_processor_s() const { return made_ahead_processor_s_; }
 
  private:
@@ -55,8 +54,8 @@ class BatchLoader {
   std::int64_t ahead_ = -1;  // the iteration that next_ is for
   std::future<MadeAhead> next_;
   double made_ahead_processor_s_ = 0;
-  // Started here, it has the priority of whoever makes the loader, which may lower its own afterwards: a
-  // batch that is late keeps all workers waiting.
+  // The thread inherits the priority of the constructor's caller, which may lower its own priority
+  // afterwards: a late batch delays all workers.
   boost::asio::thread_pool thread_{1};
 };
 

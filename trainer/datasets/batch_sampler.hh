@@ -1,4 +1,4 @@
-// Which training examples each worker sees in each iteration.
+// Assigns training examples to workers and iterations.
 #pragma once
 
 #include <cstdint>
@@ -9,9 +9,9 @@
 
 namespace thinpipe::trainer {
 
-// Iteration i of an epoch takes the permutation's entries [i * B * N, (i + 1) * B * N) for N workers with
-// batches of B; rank r takes the r-th B of them. N workers together thus see what one worker with batches of
-// N * B sees. Examples beyond the last whole global batch sit the epoch out.
+// With N workers and batches of B, iteration i of an epoch takes the permutation's entries
+// [i * B * N, (i + 1) * B * N); rank r takes the r-th B of them. N workers together thus see the batches that
+// one worker with batches of N * B sees. An epoch leaves out the examples beyond its last whole global batch.
 class BatchSampler {
  public:
   struct Options {
@@ -22,18 +22,18 @@ class BatchSampler {
     std::uint64_t seed = 0;
   };
 
-  // Throws Error when the examples do not fill one global batch.
+  // Throws Error if the examples do not fill one global batch.
   explicit BatchSampler(const Options& options);
 
   std::int64_t batches_per_epoch() const;
 
-  // int64 [B]: indices of examples. epoch >= 0, 0 <= iteration < batches_per_epoch(), in any order; a change
-  // of epoch costs a new permutation.
+  // Returns int64 [B]: indices of examples. epoch >= 0, 0 <= iteration < batches_per_epoch(), in any order;
+  // each change of epoch computes a new permutation.
   torch::Tensor batch(std::int64_t epoch, std::int64_t iteration);
 
  private:
   Options options_;
-  std::optional<std::int64_t> epoch_;  // of permutation_
+  std::optional<std::int64_t> epoch_;  // the epoch of permutation_
   std::vector<std::int64_t> permutation_;
 };
 

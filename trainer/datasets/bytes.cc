@@ -1,5 +1,5 @@
-// Text as bytes, for models of language: each example is a stretch of it, and the label of each byte is the
-// byte that follows.
+// Text as bytes, for language models: each example is a stretch of text, and the label of each byte is the
+// byte after it.
 #include <cstring>
 #include <filesystem>
 #include <set>
@@ -25,27 +25,26 @@ struct BytesOptions {
 
   void visit(auto& field) {
     field("path", path,
-          Rule{.effect = "a file of UTF-8 text, or a folder of such files and folders, taken in the order of "
-                         "their paths; the default comes with Debian"});
+          Rule{.effect = "a UTF-8 text file, or a folder of such files and folders, read in the order of "
+                         "their paths; the default folder is part of Debian"});
     field("sequence_length", sequence_length,
-          Rule{.effect = "bytes of an example", .at_least = 1, .at_most = 65536});
+          Rule{.effect = "bytes per example", .at_least = 1, .at_most = 65536});
     field("test_share", test_share,
-          Rule{.effect = "of each file, the last part of this size is for testing", .above = 0, .below = 1});
-    field("train_examples", train_examples,
-          Rule{.effect = "only the first so many; null: all", .at_least = 1});
-    field("test_examples", test_examples, Rule{.effect = "only the first so many; null: all", .at_least = 1});
+          Rule{.effect = "share of each file, at its end, that is used for testing", .above = 0, .below = 1});
+    field("train_examples", train_examples, Rule{.effect = "use only the first n; null: all", .at_least = 1});
+    field("test_examples", test_examples, Rule{.effect = "use only the first n; null: all", .at_least = 1});
   }
 };
 
-// The regular files in and below a folder, each once however many links lead to it, sorted by path. Links to
-// folders are not followed.
+// Returns the regular files in and below a folder, sorted by path. A file that several links lead to appears
+// once. Links to folders are not followed.
 std::set<fs::path> find_files(const fs::path& path) {
   if (!fs::is_directory(path)) return {path};
   std::set<fs::path> files;
   for (const fs::directory_entry& entry : fs::recursive_directory_iterator(path)) {
     if (entry.is_regular_file()) files.insert(fs::canonical(entry.path()));
   }
-  if (files.empty()) throw Error(path.string() + " has no files in it");
+  if (files.empty()) throw Error(path.string() + " contains no files");
   return files;
 }
 
@@ -53,8 +52,8 @@ std::string read_text(const fs::path& path) {
   const InputFile file(path);
   std::string text = file.beginning(file.size());
   if (const auto invalid = find_invalid_utf8(text)) {
-    throw Error(fmt::format("{} is not UTF-8 text: its byte {}, {:#04x}, does not belong there",
-                            path.string(), *invalid, static_cast<unsigned char>(text[*invalid])));
+    throw Error(fmt::format("{} is not UTF-8 text: byte {}, {:#04x}, is invalid", path.string(), *invalid,
+                            static_cast<unsigned char>(text[*invalid])));
   }
   return text;
 }
@@ -64,7 +63,7 @@ struct Text {
   std::string test;
 };
 
-// The last share of each file, not of all text: the two parts are then alike.
+// The test set is the end of each file, not the end of the whole text, so that both sets are alike.
 Text read_split(const fs::path& path, double test_share) {
   Text text;
   for (const fs::path& file : find_files(path)) {
@@ -76,13 +75,13 @@ Text read_split(const fs::path& path, double test_share) {
   return text;
 }
 
-// Stretches that follow one another; what does not fill one is left out.
+// Returns consecutive stretches; a last one that is too short is left out.
 Examples make_examples(const std::string& text, std::int64_t length, const std::string& part) {
   const std::int64_t count = (std::ssize(text) - 1) / length;
   if (text.empty() || count == 0) {
     throw Error(
-        fmt::format("only {} bytes are there to {} with, and one example takes {} and the byte that follows; "
-                    "give more text, or change sequence_length or test_share",
+        fmt::format("only {} bytes to {} with, but one example takes {} and the byte that follows; provide "
+                    "more text, or change sequence_length or test_share",
                     text.size(), part, length));
   }
   const torch::Tensor bytes = torch::empty({count * length + 1}, torch::kUInt8);
@@ -123,7 +122,7 @@ std::unique_ptr<Dataset> make_bytes(JsonObject& object, Files files) {
       first_examples(test, options.test_examples, object.place_of("test_examples")));
 }
 
-THINPIPE_REGISTER(Dataset){"bytes", "text, byte by byte, for models of language",
+THINPIPE_REGISTER(Dataset){"bytes", "text, byte by byte, for language models",
                            describe_options<BytesOptions>(), make_bytes};
 
 }  // namespace

@@ -1,4 +1,4 @@
-// CIFAR-10 and CIFAR-100: 32 x 32 colour images of 10 or 100 kinds of things, 50000 to train and 10000 to
+// CIFAR-10 and CIFAR-100: 32 x 32 colour images of 10 or 100 kinds of objects, 50000 to train and 10000 to
 // test. Krizhevsky: Learning Multiple Layers of Features from Tiny Images (2009).
 #include <filesystem>
 
@@ -24,18 +24,15 @@ struct CifarOptions {
   std::optional<std::int64_t> image_side;
 
   void visit(auto& field) {
-    field("directory", directory, Rule{.effect = "where the .bin files of the binary version lie"});
-    field("train_examples", train_examples,
-          Rule{.effect = "only the first so many; null: all", .at_least = 1});
-    field("test_examples", test_examples, Rule{.effect = "only the first so many; null: all", .at_least = 1});
+    field("directory", directory, Rule{.effect = "folder with the .bin files of the binary version"});
+    field("train_examples", train_examples, Rule{.effect = "use only the first n; null: all", .at_least = 1});
+    field("test_examples", test_examples, Rule{.effect = "use only the first n; null: all", .at_least = 1});
     field("augment", augment,
-          Rule{.effect =
-                   "cut each training image anew in each epoch out of itself with 4 pixels of zeros around, "
-                   "and mirror one in two"});
+          Rule{.effect = "in each epoch, crop each training image at random after padding it with 4 pixels "
+                         "of zeros, and mirror one in two"});
     field("image_side", image_side,
-          Rule{.effect =
-                   "scale images up to this many pixels a side, bilinearly, as models for 224 x 224 need; "
-                   "null: 32",
+          Rule{.effect = "scale images up to this many pixels per side, bilinearly, for models made for "
+                         "224 x 224; null: 32",
                .at_least = cifar_side,
                .at_most = 1024});
   }
@@ -54,8 +51,8 @@ struct Cifar {
   CifarFormat train_format;  // of each training file
   std::vector<std::string> train_files;
   std::string test_file;
-  std::string folder;   // what the archive unpacks to
-  std::string archive;  // the binary version
+  std::string folder;   // the folder in the archive
+  std::string archive;  // of the binary version
   std::string md5;      // of the archive
   std::string python_folder;
   std::string python_archive;
@@ -76,7 +73,7 @@ Cifar cifar10() {
           .normalisation = {{0.4914, 0.4822, 0.4465}, {0.2470, 0.2435, 0.2616}}};
 }
 
-// Two labels a record: the coarse one of 20 and the fine one of 100.
+// Each record has two labels: the coarse one of 20 and the fine one of 100.
 Cifar cifar100() {
   return {.title = "CIFAR-100",
           .train_format = {.classes = 100, .label_bytes = 2, .records = 50000},
@@ -90,24 +87,24 @@ Cifar cifar100() {
           .normalisation = {{0.5071, 0.4865, 0.4409}, {0.2673, 0.2564, 0.2762}}};
 }
 
-// What lies about that explains why the files do not, and what to do with it; "" when nothing does.
+// Returns why the files are missing and the remedy, judged by the other files there; "" if unknown.
 std::string explain(const Cifar& cifar, const fs::path& directory) {
   const fs::path parent = (directory / "").parent_path().parent_path();
   if (fs::exists(directory / cifar.folder / cifar.test_file)) {
-    return fmt::format("they are in {}: name that; ", (directory / cifar.folder).string());
+    return fmt::format("they are in {}: set directory to that folder; ", (directory / cifar.folder).string());
   }
   for (const fs::path& folder : {directory, parent}) {
     if (fs::exists(folder / cifar.archive)) {
-      return fmt::format("{0} is there, but not unpacked: run `tar xzf {0} -C {1}` and name {1}/{2}; ",
+      return fmt::format("{0} is not unpacked: run `tar xzf {0} -C {1}` and set directory to {1}/{2}; ",
                          (folder / cifar.archive).string(), folder.string(), cifar.folder);
     }
   }
-  const std::string stem = fs::path(cifar.test_file).stem();  // the pickles have no ending
+  const std::string stem = fs::path(cifar.test_file).stem();  // the pickles have no extension
   for (const fs::path& found :
        {directory / stem, directory / cifar.python_folder, directory / cifar.python_archive,
         parent / cifar.python_folder, parent / cifar.python_archive}) {
     if (fs::exists(found)) {
-      return fmt::format("{} is of the Python version, whose pickles are not read here; ", found.string());
+      return fmt::format("{} belongs to the Python version, which is not supported; ", found.string());
     }
   }
   return "";
@@ -124,7 +121,7 @@ Examples read_files(const fs::path& directory, const std::vector<std::string>& n
   }
   Examples all =
       names.size() == 1 ? Examples{inputs[0], labels[0]} : Examples{torch::cat(inputs), torch::cat(labels)};
-  // In both sets each class has as many examples as the next.
+  // In both sets, all classes have the same number of examples.
   check_class_counts(
       all.labels,
       std::vector<std::int64_t>(static_cast<std::size_t>(format.classes), all.size() / format.classes),
@@ -145,9 +142,9 @@ std::unique_ptr<Dataset> make_cifar(const Cifar& cifar, JsonObject& object, File
     } catch (const std::exception& error) {
       throw InputError(
           object.place_of("directory"),
-          fmt::format("must hold the binary files of {}: {}; {}get "
-                      "https://www.cs.toronto.edu/~kriz/{} (md5 {}), run `tar xzf {}` and name the "
-                      "folder {} it makes",
+          fmt::format("must contain the binary files of {}: {}; {}download "
+                      "https://www.cs.toronto.edu/~kriz/{} (md5 {}), run `tar xzf {}` and set directory to "
+                      "the folder {} it creates",
                       cifar.title, error.what(), explain(cifar, directory), cifar.archive, cifar.md5,
                       cifar.archive, cifar.folder));
     }
@@ -166,12 +163,12 @@ std::unique_ptr<Dataset> make_cifar(const Cifar& cifar, JsonObject& object, File
 }
 
 THINPIPE_REGISTER(Dataset){
-    "cifar10", "32 x 32 colour images of 10 kinds of things: 50000 to train, 10000 to test",
+    "cifar10", "32 x 32 colour images of 10 kinds of objects: 50000 to train, 10000 to test",
     describe_options<Cifar10Options>(),
     [](JsonObject& object, Files files) { return make_cifar<Cifar10Options>(cifar10(), object, files); }};
 
 THINPIPE_REGISTER(Dataset){
-    "cifar100", "32 x 32 colour images of 100 kinds of things: 50000 to train, 10000 to test",
+    "cifar100", "32 x 32 colour images of 100 kinds of objects: 50000 to train, 10000 to test",
     describe_options<Cifar100Options>(),
     [](JsonObject& object, Files files) { return make_cifar<Cifar100Options>(cifar100(), object, files); }};
 

@@ -6,7 +6,7 @@ Examples read_cifar_file(const std::string& path, const CifarFormat& format) {
   std::vector<std::uint8_t> records = read_cifar_records(path, format);
   const torch::Tensor bytes =
       torch::from_blob(records.data(), {format.records, format.record_bytes()}, torch::kUInt8);
-  // Copies both: the records go.
+  // Both results are copies, because `bytes` goes out of scope.
   return {bytes.narrow(1, format.label_bytes, cifar_pixel_bytes)
               .clone(torch::MemoryFormat::Contiguous)
               .view({format.records, cifar_channels, cifar_side, cifar_side}),

@@ -6,7 +6,7 @@
 
 namespace thinpipe::trainer {
 
-// Throws as read_cifar_records() does.
+// Throws the errors of read_cifar_records().
 Examples read_cifar_file(const std::string& path, const CifarFormat& format);
 
 }  // namespace thinpipe::trainer

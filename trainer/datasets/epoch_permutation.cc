@@ -8,7 +8,7 @@
 namespace thinpipe::trainer {
 namespace {
 
-// The words of one stream, one after the other.
+// The words of one random stream, in order.
 class WordSource {
  public:
   WordSource(std::uint64_t seed, std::int64_t epoch)
@@ -25,7 +25,7 @@ class WordSource {
     return block_[used_++];
   }
 
-  // Uniform on 0..bound-1. Lemire: Fast Random Integer Generation in an Interval (2019).
+  // Returns a number uniform on 0..bound-1. Lemire: Fast Random Integer Generation in an Interval (2019).
   std::uint32_t below(std::uint32_t bound) {
     std::uint64_t product = static_cast<std::uint64_t>(next()) * bound;
     const std::uint32_t uneven = (0U - bound) % bound;  // 2^32 mod bound
@@ -37,7 +37,7 @@ class WordSource {
   PhiloxKey key_;
   PhiloxBlock counter_;
   PhiloxBlock block_{};
-  std::size_t used_ = 4;  // of block_
+  std::size_t used_ = 4;  // words of block_ already returned
 };
 
 }  // namespace

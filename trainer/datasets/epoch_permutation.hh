@@ -1,4 +1,4 @@
-// The order in which an epoch takes its training examples.
+// The order of the training examples in an epoch.
 #pragma once
 
 #include <cstdint>
@@ -6,8 +6,9 @@
 
 namespace thinpipe::trainer {
 
-// A permutation of 0..examples-1 that depends on (seed, epoch) alone: Fisher-Yates on words of Philox4x32-10,
-// bounded without bias by Lemire's method. The same on every machine; the standard library's shuffle is not.
+// Returns a permutation of 0..examples-1 that depends on (seed, epoch) alone: Fisher-Yates on words of
+// Philox4x32-10, bounded without bias by Lemire's method. Every machine computes the same permutation; with
+// the standard library's shuffle it would differ.
 std::vector<std::int64_t> epoch_permutation(std::int64_t examples, std::uint64_t seed, std::int64_t epoch);
 
 }  // namespace thinpipe::trainer

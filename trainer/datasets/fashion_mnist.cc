@@ -13,8 +13,8 @@ struct FashionMnistOptions : IdxImagesOptions {
 std::unique_ptr<Dataset> make_fashion_mnist(JsonObject& object, Files files) {
   const IdxImages images{.title = "Fashion-MNIST",
                          .remedy =
-                             "get them with `apt install dataset-fashion-mnist` and leave the directory at "
-                             "its default",
+                             "install them with `apt install dataset-fashion-mnist` and keep the default "
+                             "directory",
                          .pixel_mean = 0.2860,
                          .pixel_deviation = 0.3530,
                          .train_counts = std::vector<std::int64_t>(10, 6000),

@@ -9,7 +9,7 @@ Examples first_examples(const Examples& examples, const std::optional<std::int64
   if (!count) return examples;
   if (*count > examples.size()) {
     throw InputError(
-        place, fmt::format("must be at most {}, for there are no more, but is {}", examples.size(), *count));
+        place, fmt::format("must be at most {}, the number of examples, but is {}", examples.size(), *count));
   }
   return {examples.inputs.narrow(0, 0, *count), examples.labels.narrow(0, 0, *count)};
 }

@@ -6,7 +6,7 @@
 
 namespace thinpipe::trainer {
 
-// The first `count` examples, or all; throws InputError at `place` when there are fewer.
+// Returns the first `count` examples, or all; throws InputError at `place` if there are fewer.
 Examples first_examples(const Examples& examples, const std::optional<std::int64_t>& count,
                         const Place& place);
 

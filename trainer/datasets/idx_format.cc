@@ -18,24 +18,24 @@ namespace {
 
 constexpr std::uint8_t type_byte = 0x08;
 constexpr unsigned read_at_most = 1U << 20U;
-constexpr std::int64_t deflate_ratio_at_most =
-    1032;  // zlib's technical details: no deflate stream expands more
+// zlib's technical details: no deflate stream expands more.
+constexpr std::int64_t deflate_ratio_at_most = 1032;
 
 struct Close {
-  void operator()(gzFile_s* file) const { gzclose(file); }  // opened for reading: nothing is left to be lost
+  void operator()(gzFile_s* file) const { gzclose(file); }  // opened for reading: no data can be lost
 };
 
-// A file that zlib decompresses, or passes through when it is not compressed.
+// A file that zlib decompresses, or reads unchanged if it is not compressed.
 class GzipReader {
  public:
   explicit GzipReader(const std::string& path) : path_(path) {
     FileDescriptor file = open_regular_file(path);
     file_.reset(gzdopen(file.get(), "rb"));
-    if (!file_) throw Error("no memory is left to decompress " + path);
+    if (!file_) throw Error("out of memory: cannot decompress " + path);
     file.release();  // closed with file_
   }
 
-  // Reads until `out` is full or the file ends; returns the bytes read.
+  // Reads until `out` is full or the file ends; returns the number of bytes read.
   std::size_t read(std::span<std::uint8_t> out) {
     std::size_t done = 0;
     while (done < out.size()) {
@@ -67,7 +67,7 @@ std::uint32_t big_endian(std::span<const std::uint8_t> bytes) {
   return value;
 }
 
-// Reads what follows the magic number: each dimension as a big-endian uint32.
+// Reads the dimensions, which follow the magic number, each as a big-endian uint32.
 std::vector<std::int64_t> read_shape(GzipReader& file, const std::string& path, std::int64_t dimensions) {
   std::vector<std::uint8_t> header(static_cast<std::size_t>(4 * dimensions));
   if (file.read(header) < header.size()) {
@@ -80,11 +80,11 @@ std::vector<std::int64_t> read_shape(GzipReader& file, const std::string& path, 
   return shape;
 }
 
-// The number of elements; a damaged header must not make us allocate what no file of this size can hold.
+// Returns the number of elements. Rejects a damaged header before its size is allocated.
 std::int64_t checked_count(const std::string& path, const std::vector<std::int64_t>& shape) {
   const auto most = static_cast<std::int64_t>(std::filesystem::file_size(path)) * deflate_ratio_at_most;
   std::int64_t count = 1;
-  std::int64_t stride = 1;  // LibTorch multiplies the sizes even where one of them is 0
+  std::int64_t stride = 1;  // LibTorch multiplies the sizes even if one of them is 0
   for (const std::int64_t size : shape) {
     const std::int64_t factor = std::max<std::int64_t>(size, 1);
     if (stride > most / factor) {
@@ -116,7 +116,7 @@ void read_idx_bytes(const std::string& path, std::int64_t dimensions, const Allo
     throw Error(
         fmt::format("{}: truncated: holds {} of the {} elements its header claims", path, read, count));
   }
-  // Asking for one byte more also makes zlib verify the checksum at the end.
+  // Reading one byte more also makes zlib verify the checksum at the end.
   std::uint8_t beyond = 0;
   if (file.read({&beyond, 1}) != 0) {
     throw Error(fmt::format("{}: longer than the {} elements its header claims", path, count));

@@ -11,12 +11,13 @@
 
 namespace thinpipe::trainer {
 
-// Makes room for as many elements as the shape has, in row-major order.
+// Allocates room for all elements of the shape, in row-major order.
 using AllocateElements = std::function<std::span<std::uint8_t>(const std::vector<std::int64_t>& shape)>;
 
-// Reads a plain or gzip-compressed IDX file of bytes with that many dimensions into what `allocate` returns.
-// Throws SystemError when the file cannot be opened, and Error naming the file, what was expected and what is
-// there when it is not such a file, is truncated, is corrupt, or is longer than its header says.
+// Reads a plain or gzip-compressed IDX file of bytes with that many dimensions into the memory that
+// `allocate` returns. Throws SystemError if the file cannot be opened. Throws Error if the file has another
+// format, is truncated, is corrupt, or is longer than its header gives; the error names the file, the
+// expected value and the value found.
 void read_idx_bytes(const std::string& path, std::int64_t dimensions, const AllocateElements& allocate);
 
 }  // namespace thinpipe::trainer

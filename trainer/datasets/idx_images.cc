@@ -19,21 +19,21 @@ std::int64_t total(const std::vector<std::int64_t>& counts) {
   return std::accumulate(counts.begin(), counts.end(), std::int64_t{0});
 }
 
-// The file of that name under any of the names it goes by. Compressed first: its checksum is verified.
+// Returns the file under any of its usual names. Tries compressed files first: they have a checksum.
 std::string find_file(const std::filesystem::path& directory, const std::string& part,
                       const std::string& kind) {
   std::vector<std::string> names;
   for (const char* const separator : {"-", "."}) {
     for (const char* const ending : {".gz", ""}) {
       names.push_back(fmt::format("{}{}{}-ubyte{}", part, separator, kind, ending));
-      // A folder may have the name too: some programs unpack each file into one.
+      // A folder may have this name too: some programs unpack each file into a folder.
       if (std::filesystem::is_regular_file(directory / names.back())) return directory / names.back();
     }
   }
   throw Error(fmt::format("{} has none of the files {}", directory.string(), fmt::join(names, ", ")));
 }
 
-// Reads the images and labels of "train" or "t10k" and checks that they belong together.
+// Reads the images and labels of "train" or "t10k" and checks that they match.
 Examples read_part(const std::filesystem::path& directory, const std::string& part,
                    const std::vector<std::int64_t>& counts) {
   const std::string images_path = find_file(directory, part + "-images", "idx3");
@@ -51,7 +51,7 @@ Examples read_part(const std::filesystem::path& directory, const std::string& pa
   if (const auto largest = labels.max().item<std::int64_t>(); largest >= std::ssize(counts)) {
     throw Error(fmt::format("{}: label {}, expected 0 to {}", labels_path, largest, counts.size() - 1));
   }
-  // Excerpts pass; the whole set must be the published one.
+  // Excerpts pass the check; the whole set must be the published one.
   if (labels.size(0) == total(counts)) {
     check_class_counts(labels, counts, labels_path);
   }
@@ -68,7 +68,7 @@ std::unique_ptr<Dataset> make_idx_images(const IdxImages& images, const JsonObje
     try {
       return read_part(options.directory, name, counts);
     } catch (const std::exception& error) {
-      throw InputError(object.place_of("directory"), fmt::format("must hold the files of {}: {}; {}",
+      throw InputError(object.place_of("directory"), fmt::format("must contain the files of {}: {}; {}",
                                                                  images.title, error.what(), images.remedy));
     }
   };

@@ -1,5 +1,4 @@
-// Data sets of the MNIST family: four IDX files with 28 x 28 grey images of 10 classes, each compressed or
-// not.
+// Data sets of the MNIST family: four IDX files, compressed or not, with 28 x 28 grey images of 10 classes.
 #pragma once
 
 #include "harness/support/options.hh"
@@ -14,16 +13,14 @@ struct IdxImagesOptions {
 
   void visit(auto& field) {
     field("directory", directory,
-          Rule{.effect =
-                   "where the four files lie: train-images-idx3-ubyte, train-labels-idx1-ubyte and the same "
-                   "with t10k, as they are or as .gz"});
-    field("train_examples", train_examples,
-          Rule{.effect = "only the first so many; null: all", .at_least = 1});
-    field("test_examples", test_examples, Rule{.effect = "only the first so many; null: all", .at_least = 1});
+          Rule{.effect = "folder of the four files: train-images-idx3-ubyte, train-labels-idx1-ubyte and the "
+                         "same with t10k, plain or as .gz"});
+    field("train_examples", train_examples, Rule{.effect = "use only the first n; null: all", .at_least = 1});
+    field("test_examples", test_examples, Rule{.effect = "use only the first n; null: all", .at_least = 1});
   }
 };
 
-// What tells one data set of the family from another.
+// The properties of one data set of the family.
 struct IdxImages {
   std::string title;
   std::string remedy;     // how to get the files
@@ -33,8 +30,8 @@ struct IdxImages {
   std::vector<std::int64_t> test_counts;
 };
 
-// Reads the files that `object` asks for and checks them, or outlines them. Throws InputError at "directory"
-// when they are missing or damaged, with the remedy.
+// Reads the files named in `object` and checks them, or outlines them. Throws InputError at "directory", with
+// the remedy, if they are missing or damaged.
 std::unique_ptr<Dataset> make_idx_images(const IdxImages& images, const JsonObject& object,
                                          const IdxImagesOptions& options, Files files,
                                          const Augmentation& augmentation);

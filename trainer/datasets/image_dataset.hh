@@ -1,4 +1,4 @@
-// Images out of files, with published normalisation: what those data sets share.
+// The common part of image data sets that come as files and have a published normalisation.
 #pragma once
 
 #include "trainer/datasets/dataset.hh"
@@ -6,12 +6,12 @@
 
 namespace thinpipe::trainer {
 
-// Of images with int64 labels: throws Error naming `source` unless class c has counts[c] of them. The labels
-// of a published set are as good as signed by this: no single one can change unseen.
+// Throws Error naming `source` unless class c has counts[c] examples, for every c. labels: int64. The counts
+// of a published set protect its labels like a checksum: a change of one label is noticed.
 void check_class_counts(const torch::Tensor& labels, const std::vector<std::int64_t>& counts,
                         const std::string& source);
 
-// Returns the examples of Files::outlined. Tensors of LibTorch's device "meta" have sizes and no content.
+// Returns the examples for Files::outlined. Tensors of LibTorch's device "meta" have sizes and no content.
 Examples outlined_images(std::int64_t count, std::int64_t channels, std::int64_t height, std::int64_t width);
 
 class ImageDataset : public Dataset {
@@ -22,8 +22,7 @@ class ImageDataset : public Dataset {
     std::int64_t classes = 0;
     Normalisation normalisation;
     Augmentation augmentation;
-    std::optional<std::int64_t>
-        side;  // images are scaled to this many pixels a side; nothing: left as they are
+    std::optional<std::int64_t> side;  // scale images to this many pixels per side; nullopt: keep their size
   };
 
   explicit ImageDataset(Parts parts) : parts_(std::move(parts)) {}

@@ -12,19 +12,17 @@ struct MnistOptions : IdxImagesOptions {
 
   void visit(auto& field) {
     IdxImagesOptions::visit(field);
-    field(
-        "augment", augment,
-        Rule{.effect =
-                 "cut each training image anew in each epoch out of itself with 2 pixels of zeros around; no "
-                 "flips, for most digits have a left and a right"});
+    field("augment", augment,
+          Rule{.effect = "in each epoch, crop each training image at random after padding it with 2 pixels "
+                         "of zeros; no mirroring, because most digits are not symmetric"});
   }
 };
 
 std::unique_ptr<Dataset> make_mnist(JsonObject& object, Files files) {
   const IdxImages images{.title = "MNIST",
                          .remedy =
-                             "get the four files from https://ossci-datasets.s3.amazonaws.com/mnist/ (as "
-                             "train-images-idx3-ubyte.gz) into one folder and name it here",
+                             "download the four files from https://ossci-datasets.s3.amazonaws.com/mnist/ "
+                             "(as train-images-idx3-ubyte.gz) into one folder and set directory to it",
                          .pixel_mean = 0.1307,
                          .pixel_deviation = 0.3081,
                          .train_counts = {5923, 6742, 5958, 6131, 5842, 5421, 5918, 6265, 5851, 5949},

@@ -14,7 +14,7 @@ Normalisation Normalisation::of(const torch::Tensor& images) {
   std::vector<double> mean;
   std::vector<double> deviation;
   for (std::int64_t channel = 0; channel < images.size(1); ++channel) {
-    // A histogram: exact sums, and no copy of the images as floats.
+    // The sums of a histogram are exact, and it needs no copy of the images as floats.
     const torch::Tensor counts =
         torch::bincount(images.select(1, channel).flatten(), {}, 256).to(torch::kFloat64) /
         static_cast<double>(images.size(0) * images.size(2) * images.size(3));

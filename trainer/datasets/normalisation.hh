@@ -1,4 +1,4 @@
-// From stored bytes to what a model takes.
+// Normalisation: from stored bytes to a model's inputs.
 #pragma once
 
 #include "trainer/tensors.hh"
@@ -7,15 +7,15 @@ namespace thinpipe::trainer {
 
 class Normalisation {
  public:
-  // One mean and one standard deviation per channel, of pixels scaled to [0, 1].
+  // mean, standard_deviation: one per channel, of pixels scaled to [0, 1].
   Normalisation(const std::vector<double>& mean, const std::vector<double>& standard_deviation);
 
-  // Those of the images themselves: uint8 [n, channels, height, width]. A constant channel counts as
-  // deviating by 1.
+  // Uses the mean and deviation of the images themselves: uint8 [n, channels, height, width]. The deviation
+  // of a constant channel is taken as 1.
   static Normalisation of(const torch::Tensor& images);
 
-  // uint8 [n, channels, height, width] -> float32 of the same shape, on the same device: (x / 255 - mean) /
-  // deviation.
+  // Returns (x / 255 - mean) / deviation as float32, for images uint8 [n, channels, height, width], in the
+  // same shape and on the same device.
   torch::Tensor operator()(const torch::Tensor& images) const;
 
  private:

@@ -1,6 +1,6 @@
-// Images made up from a seed, for tests and for experiments that need no real data: each class has a
-// prototype, a coarse pattern of squares; each example is its class's prototype plus noise. Integer
-// arithmetic on counter-based random numbers throughout, so that every machine makes the same images.
+// Images generated from a seed, for tests and for experiments that need no real data. Each class has a
+// prototype, a coarse pattern of squares; each example is its class's prototype plus noise. All arithmetic is
+// on integers and counter-based random numbers, so that every machine generates the same images.
 #include <algorithm>
 #include <cmath>
 
@@ -12,8 +12,8 @@
 namespace thinpipe::trainer {
 namespace {
 
-constexpr std::int64_t square_side =
-    4;  // of a prototype's squares: coarse enough to survive two poolings by 2
+// Side of a prototype's squares in pixels: coarse enough to survive two poolings by 2.
+constexpr std::int64_t square_side = 4;
 
 struct SyntheticOptions {
   std::int64_t classes = 10;
@@ -28,9 +28,9 @@ struct SyntheticOptions {
 
   void visit(auto& field) {
     field("classes", classes, Rule{.effect = "number of classes", .at_least = 2});
-    field("channels", channels, Rule{.effect = "channels of an image", .at_least = 1});
-    field("height", height, Rule{.effect = "pixels", .at_least = 1, .at_most = 4096});
-    field("width", width, Rule{.effect = "pixels", .at_least = 1, .at_most = 4096});
+    field("channels", channels, Rule{.effect = "channels per image", .at_least = 1});
+    field("height", height, Rule{.effect = "height of an image in pixels", .at_least = 1, .at_most = 4096});
+    field("width", width, Rule{.effect = "width of an image in pixels", .at_least = 1, .at_most = 4096});
     field("train_examples", train_examples, Rule{.effect = "size of the training set", .at_least = 1});
     field("test_examples", test_examples, Rule{.effect = "size of the test set", .at_least = 1});
     field("noise", noise,
@@ -38,11 +38,10 @@ struct SyntheticOptions {
                .at_least = 0,
                .at_most = 4});
     field("seed", seed,
-          Rule{.effect = "decides prototypes and noise, apart from the run's seed", .at_least = 0});
+          Rule{.effect = "seed of prototypes and noise; independent of the run's seed", .at_least = 0});
     field("augment", augment,
-          Rule{.effect =
-                   "cut each training image anew in each epoch out of itself with 4 pixels of zeros around, "
-                   "and mirror one in two"});
+          Rule{.effect = "in each epoch, crop each training image at random after padding it with 4 pixels "
+                         "of zeros, and mirror one in two"});
   }
 };
 
@@ -56,7 +55,7 @@ std::vector<std::uint32_t> random_words(const SyntheticOptions& options, Purpose
   return words;
 }
 
-// uint8 [classes, channels, height, width]: squares of random grey.
+// Returns uint8 [classes, channels, height, width]: squares of random grey.
 torch::Tensor make_prototypes(const SyntheticOptions& options) {
   const std::int64_t rows = (options.height + square_side - 1) / square_side;
   const std::int64_t columns = (options.width + square_side - 1) / square_side;
@@ -72,18 +71,18 @@ torch::Tensor make_prototypes(const SyntheticOptions& options) {
       .contiguous();
 }
 
-// The sum of a word's four bytes, about its mean of 510: nearly normal, of standard deviation 147.8.
+// Returns the sum of a word's four bytes minus its mean, 510: nearly normal, with standard deviation 147.8.
 std::int64_t centred_byte_sum(std::uint32_t word) {
   return static_cast<std::int64_t>(word & 255U) + (word >> 8U & 255U) + (word >> 16U & 255U) + (word >> 24U) -
          510;
 }
 
-// Examples first..first+count-1 of an endless sequence; the classes take turns.
+// Returns examples first..first+count-1 of an endless sequence, in which the classes alternate.
 Examples make_examples(const SyntheticOptions& options, const torch::Tensor& prototypes, std::int64_t first,
                        std::int64_t count) {
   const double byte_sum_deviation = std::sqrt(4 * (256.0 * 256.0 - 1) / 12);
   const std::int64_t amplitude =
-      std::llround(options.noise * 255 * 65536 / byte_sum_deviation);  // times 2^-16
+      std::llround(options.noise * 255 * 65536 / byte_sum_deviation);  // in units of 2^-16
   const std::int64_t pixels = options.channels * options.height * options.width;
   Examples examples{torch::empty({count, options.channels, options.height, options.width}, torch::kUInt8),
                     torch::arange(first, first + count, torch::kInt64).remainder(options.classes)};

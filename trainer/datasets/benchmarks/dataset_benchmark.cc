@@ -1,4 +1,4 @@
-// What a batch costs: 32 augmented images of CIFAR's shape, made when asked for and made ahead of time.
+// Time per batch: 32 augmented images of CIFAR's shape, prepared on demand and prefetched.
 #include <chrono>
 #include <thread>
 
@@ -51,7 +51,7 @@ void without_prefetch(benchmark::State& state) {
   state.SetItemsProcessed(state.iterations() * batch_size);
 }
 
-// The caller's work between two batches takes long enough for the next to be ready.
+// The caller works long enough between two batches for the next one to be ready.
 void with_prefetch(benchmark::State& state) {
   const auto dataset = images();
   BatchLoader loader(*dataset, options(*dataset));

@@ -22,7 +22,7 @@ void PrintTo(const Cut& cut, std::ostream* out) {
   *out << '(' << cut.top << ", " << cut.left << (cut.flip ? ", flipped)" : ")");
 }
 
-// No two pixels of a channel are alike, so that a result tells how it came about.
+// The pixels of a channel are all different, so that a result shows how it was made.
 torch::Tensor distinct_images(std::int64_t count, std::int64_t channels, std::int64_t height,
                               std::int64_t width) {
   return (torch::arange(channels * height * width).remainder(251) + 1)
@@ -37,7 +37,7 @@ torch::Tensor apply(const torch::Tensor& image, std::int64_t padding, const Cut&
   return cut.flip ? crop.flip({2}) : crop;
 }
 
-// The one cut out of the padded image that gives `result`.
+// Returns the only cut of the padded image that gives `result`.
 Cut find_cut(const torch::Tensor& image, const torch::Tensor& result, std::int64_t padding) {
   std::vector<Cut> found;
   for (std::int64_t top = 0; top <= 2 * padding; ++top) {
@@ -97,7 +97,7 @@ TEST(Augmentation, OfNothingGivesTheSameImages) {
   EXPECT_TRUE(augment(images, torch::arange(2), {}, {.seed = 1}).is_same(images));
 }
 
-// Padding beyond the image's size can cut out nothing but zeros.
+// If the padding exceeds the image's size, a crop may consist of zeros only.
 TEST(Augmentation, MayCutBesideTheImage) {
   const torch::Tensor images = distinct_images(200, 1, 2, 2);
   const torch::Tensor results =
@@ -113,7 +113,7 @@ TEST(Augmentation, LeavesItsInputsAlone) {
   EXPECT_TRUE(images.equal(distinct_images(3, 2, 4, 4)));
 }
 
-// Pins the definition: runs on different machines, and old records, depend on it.
+// Pins the definition, on which runs on different machines and old records depend.
 TEST(Augmentation, DrawsTheseCuts) {
   const auto cuts = draw_cuts(6, {.crop_padding = 2, .flip = true}, {.seed = 1, .epoch = 3});
   EXPECT_THAT(cuts, ElementsAre(Cut{1, 3, false}, Cut{0, 2, false}, Cut{3, 0, false}, Cut{1, 3, false},
@@ -138,7 +138,7 @@ TEST(Augmentation, DependsOnNeitherBatchNorOrder) {
   const torch::Tensor order = torch::tensor({7, 3, 3, 9}, torch::kInt64);
   const torch::Tensor some = augment(images.index_select(0, order), order, augmentation, draw);
   EXPECT_TRUE(some.equal(all.index_select(0, order)));
-  // Every other one, of tensors that are not contiguous.
+  // Every second image, in tensors that are not contiguous.
   const torch::Tensor even = torch::arange(10).slice(0, 0, 10, 2);
   EXPECT_TRUE(augment(images.slice(0, 0, 10, 2), even, augmentation, draw).equal(all.slice(0, 0, 10, 2)));
 }
@@ -148,8 +148,8 @@ TEST(Augmentation, DrawsAllCutsEquallyOften) {
   const torch::Tensor results = augment(distinct_images(draws, 1, 4, 5), torch::arange(draws),
                                         {.crop_padding = 1, .flip = true}, {.seed = 3})
                                     .to(torch::kInt64);
-  // With one pixel of padding the middle comes from one of 3 x 3 places, mirrored or not; of its neighbours,
-  // the left one is the smaller unless mirrored.
+  // With one pixel of padding, the middle pixel comes from one of 3 x 3 positions, mirrored or not. Its left
+  // neighbour is smaller than its right one unless the image is mirrored.
   const torch::Tensor middle = results.select(3, 2).select(2, 1);
   const torch::Tensor mirrored = results.select(3, 1).select(2, 1).gt(results.select(3, 3).select(2, 1));
   const auto [cuts, inverse, counts] =

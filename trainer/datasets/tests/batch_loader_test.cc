@@ -17,7 +17,7 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::ThrowsMessage;
 
-// Images that tell their example's index; preparing them can be made to fail.
+// Images that hold their example's index. A call of prepare() can be made to fail.
 class Numbered : public Dataset {
  public:
   explicit Numbered(std::int64_t examples, const Augmentation& augmentation = {})
@@ -25,7 +25,7 @@ class Numbered : public Dataset {
     const torch::Tensor numbers = torch::arange(examples);
     examples_ = {numbers.to(torch::kUInt8).view({-1, 1, 1, 1}).repeat({1, 1, 4, 4}),
                  numbers.to(torch::kUInt8)};
-    examples_.inputs.select(3, 0).fill_(255);  // so that a flip shows
+    examples_.inputs.select(3, 0).fill_(255);  // makes a flip visible
   }
 
   DataShape shape() const override { return {.channels = 1, .height = 4, .width = 4, .classes = 256}; }
@@ -39,7 +39,7 @@ class Numbered : public Dataset {
   }
   Augmentation augmentation() const override { return augmentation_; }
 
-  // Counted from 1, from now on.
+  // call: counted from 1, starting now.
   void fail_in_call(int call) {
     calls_ = 0;
     failing_call_ = call;
@@ -47,7 +47,7 @@ class Numbered : public Dataset {
   void expect_no_gradients() { loading_ = true; }
 
   static int this_threads_niceness() { return ::getpriority(PRIO_PROCESS, 0); }
-  // Of the thread that prepared last.
+  // Niceness of the thread that called prepare() last.
   int niceness() const { return niceness_; }
 
  private:
@@ -62,7 +62,7 @@ class Numbered : public Dataset {
 const BatchSampler::Options options{
     .examples = 40, .batch_size_per_worker = 4, .rank = 1, .world_size = 2, .seed = 7};
 
-// One after the other, without looking ahead.
+// Returns the batch without prefetching.
 Batch expected(const Dataset& dataset, std::int64_t iteration) {
   BatchSampler sampler(options);
   const std::int64_t epoch = iteration / sampler.batches_per_epoch();
@@ -130,7 +130,7 @@ TEST(BatchLoader, TellsWhatTheBatchThatWasMadeAheadTook) {
   EXPECT_EQ(loader.made_ahead_processor_s(), 0);
 }
 
-// Where workers are more than the cores, a batch would otherwise wait for the computing of the others.
+// With more workers than cores, a batch would otherwise wait for the compute of other workers.
 TEST(BatchLoader, MakesBatchesAtThePriorityThatItsMakerHad) {
   Numbered dataset(40);
   std::thread([&] {

@@ -24,7 +24,8 @@ class Bytes : public DirectoryTest {
 };
 
 TEST_F(Bytes, LabelsAreTheBytesThatFollow) {
-  write("text", "abcdefghijklmnopqrst");  // 10 bytes each to train and test: two examples of 4, and one byte
+  // 10 bytes each to train and test: two examples of 4, and one byte left over.
+  write("text", "abcdefghijklmnopqrst");
   const auto dataset = make_dataset(options());
   EXPECT_EQ(dataset->shape().classes, 256);
   EXPECT_EQ(dataset->shape().sequence_length, 4);
@@ -41,7 +42,7 @@ TEST_F(Bytes, LabelsAreTheBytesThatFollow) {
   EXPECT_TRUE(dataset->augmentation().is_none());
 }
 
-// n bytes give floor((n - 1) / T) examples: the last one needs a byte to follow.
+// n bytes give floor((n - 1) / T) examples: the last example needs a byte after it.
 TEST_F(Bytes, GiveAsManyExamplesAsHaveAFollowingByte) {
   for (const auto& [bytes, examples] :
        std::vector<std::pair<std::size_t, std::int64_t>>{{5, 1}, {8, 1}, {9, 2}}) {
@@ -73,7 +74,7 @@ TEST_F(Bytes, CountAFileOnceAndFollowLinksToFilesAlone) {
   link("nowhere", "folder/dangling");
   link(".", "folder/loop");
   const auto dataset = make_dataset(options({{"path", path("folder")}}));
-  // Sorted by where the files are.
+  // Sorted by the real paths.
   EXPECT_EQ(text_of(dataset->train().inputs), "ccccccccccaaaaaa");
 }
 
@@ -97,7 +98,7 @@ TEST_F(Bytes, MayBeLimited) {
   EXPECT_EQ(dataset->train().labels.size(0), 3);
   EXPECT_EQ(dataset->test().size(), 12);
   EXPECT_THAT(refusal(options({{"test_examples", 13}})),
-              HasSubstr("/dataset/test_examples: must be at most 12, for there are no more"));
+              HasSubstr("/dataset/test_examples: must be at most 12, the number of examples"));
 }
 
 TEST_F(Bytes, SayWhatIsWrong) {
@@ -105,18 +106,16 @@ TEST_F(Bytes, SayWhatIsWrong) {
               AllOf(HasSubstr("experiment.json at /dataset/path: must be a file or folder of UTF-8 text"),
                     HasSubstr("open " + path("nowhere") + ": No such file")));
   std::filesystem::create_directory(path("hollow"));
-  EXPECT_THAT(refusal(options({{"path", path("hollow")}})), HasSubstr("hollow has no files in it"));
+  EXPECT_THAT(refusal(options({{"path", path("hollow")}})), HasSubstr("hollow contains no files"));
   write("text", "");
-  EXPECT_THAT(refusal(options()), HasSubstr("only 0 bytes are there to train with"));
+  EXPECT_THAT(refusal(options()), HasSubstr("only 0 bytes to train with"));
   write("text", "12345678");
-  EXPECT_THAT(
-      refusal(options()),
-      HasSubstr("only 4 bytes are there to train with, and one example takes 4 and the byte that follows"));
-  write("text", std::string(40, 'a'));
-  EXPECT_THAT(refusal(options({{"test_share", 0.1}})), HasSubstr("only 4 bytes are there to test with"));
-  write("latin", "d\xe9j\xe0 vu");
   EXPECT_THAT(refusal(options()),
-              HasSubstr(path("latin") + " is not UTF-8 text: its byte 1, 0xe9, does not"));
+              HasSubstr("only 4 bytes to train with, but one example takes 4 and the byte that follows"));
+  write("text", std::string(40, 'a'));
+  EXPECT_THAT(refusal(options({{"test_share", 0.1}})), HasSubstr("only 4 bytes to test with"));
+  write("latin", "d\xe9j\xe0 vu");
+  EXPECT_THAT(refusal(options()), HasSubstr(path("latin") + " is not UTF-8 text: byte 1, 0xe9, is invalid"));
   EXPECT_THAT(refusal(options({{"test_share", 0}})), HasSubstr("/dataset/test_share: must be above 0"));
 }
 

@@ -16,7 +16,7 @@ using ::testing::Not;
 
 constexpr std::int64_t pixels = 3 * 32 * 32;
 
-// A record whose pixels count up from `first`.
+// Returns a record whose pixels count up from `first`.
 std::string record(const std::string& labels, int first) {
   std::string bytes = labels;
   for (std::int64_t i = 0; i < pixels; ++i) bytes += static_cast<char>((first + i) % 256);
@@ -82,7 +82,7 @@ class Cifar : public DirectoryTest, public ::testing::WithParamInterface<Set> {
     return out;
   }
 
-  // Black but for its upper left pixel, which tells the class. Holes in the file keep this quick.
+  // All black except the upper left pixel, which holds the class. Holes in the file keep this fast.
   void write_records(const std::string& name, std::int64_t records) const {
     const Set& set = GetParam();
     const std::int64_t size = set.label_bytes + pixels;
@@ -120,7 +120,7 @@ TEST_P(Cifar, OfFullSizeIsRead) {
   EXPECT_EQ(dataset->augmentation().crop_padding, 4);
   EXPECT_TRUE(dataset->augmentation().flip);
 
-  // Scaled up in prepare(): what the model sees.
+  // prepare() scales images up.
   EXPECT_EQ(dataset->shape().channels, 3);
   EXPECT_EQ(dataset->shape().height, 48);
   EXPECT_EQ(dataset->shape().width, 48);
@@ -130,7 +130,7 @@ TEST_P(Cifar, OfFullSizeIsRead) {
   const double black = GetParam().classes == 10 ? -0.4914 / 0.2470 : -0.5071 / 0.2673;
   EXPECT_NEAR(prepared[0][0][40][40].item<double>(), black, 1e-5);
 
-  // One label more of a class, one less of another.
+  // One more label of one class, one fewer of another.
   const FileDescriptor file = FileDescriptor::open(path("set/" + GetParam().train_files.back()), O_WRONLY);
   ASSERT_EQ(pwrite(file.get(), "\x01", 1, GetParam().label_bytes - 1), 1);
   EXPECT_THAT(refusal(options()),
@@ -140,7 +140,7 @@ TEST_P(Cifar, OfFullSizeIsRead) {
 
 TEST_P(Cifar, MissingSaysWhatIsMissingAndWhereToGetIt) {
   EXPECT_THAT(refusal(options()),
-              AllOf(HasSubstr("experiment.json at /dataset/directory: must hold the binary files of CIFAR-"),
+              AllOf(HasSubstr("experiment.json at /dataset/directory: must contain the binary files of "),
                     HasSubstr("open " + path("set/" + GetParam().train_files[0]) + ": No such file"),
                     HasSubstr("https://www.cs.toronto.edu/~kriz/" + GetParam().archive),
                     HasSubstr(GetParam().md5), HasSubstr("tar xzf " + GetParam().archive),
@@ -157,8 +157,7 @@ TEST_P(Cifar, CutShortSaysWhatSizeItShouldHave) {
 TEST_P(Cifar, ArchiveThatIsNotUnpackedIsPointedOut) {
   for (const std::string folder : {"set/", ""}) {
     write(folder + GetParam().archive, "");
-    EXPECT_THAT(refusal(options()),
-                HasSubstr(path(folder + GetParam().archive) + " is there, but not unpacked"));
+    EXPECT_THAT(refusal(options()), HasSubstr(path(folder + GetParam().archive) + " is not unpacked"));
     std::filesystem::remove(path(folder + GetParam().archive));
   }
 }
@@ -166,13 +165,13 @@ TEST_P(Cifar, ArchiveThatIsNotUnpackedIsPointedOut) {
 TEST_P(Cifar, PicklesArePointedOut) {
   write("set/" + GetParam().python_file, "");
   EXPECT_THAT(refusal(options()),
-              HasSubstr(path("set/" + GetParam().python_file) + " is of the Python version"));
+              HasSubstr(path("set/" + GetParam().python_file) + " belongs to the Python version"));
 }
 
 TEST_P(Cifar, FolderBelowIsPointedOut) {
   const std::string folder = "set/" + GetParam().folder;
   write(folder + "/" + GetParam().test_file, "");
-  EXPECT_THAT(refusal(options()), HasSubstr("they are in " + path(folder) + ": name that"));
+  EXPECT_THAT(refusal(options()), HasSubstr("they are in " + path(folder) + ": set directory to that"));
 }
 
 TEST_P(Cifar, OptionsAreChecked) {

@@ -47,7 +47,7 @@ TEST(Normalisation, OfImagesGivesMeanZeroAndDeviationOne) {
   images.select(1, 2).fill_(7);
   const torch::Tensor normalised = Normalisation::of(images)(images);
   for (std::int64_t channel = 0; channel < 3; ++channel) {
-    // In double precision: the rounding of a float32 sum depends on the processor.
+    // In double precision: the rounding of a float32 sum depends on the CPU.
     const torch::Tensor values = normalised.select(1, channel).to(torch::kDouble);
     EXPECT_NEAR(values.mean().item<double>(), 0, 1e-6);
     EXPECT_NEAR(values.std(/*unbiased=*/false).item<double>(), channel < 2 ? 1 : 0, 1e-5);
@@ -98,7 +98,7 @@ TEST(Synthetic, HasTheShapeItWasAskedFor) {
   EXPECT_NEAR(dataset->prepare(dataset->train().inputs).std().item<double>(), 1, 1e-2);
 }
 
-// Pins the definition: runs on different machines, and old records, depend on it.
+// Pins the definition, on which runs on different machines and old records depend.
 TEST(Synthetic, IsTheSameEverywhere) {
   const auto dataset = make({{"name", "synthetic"}});
   const torch::Tensor pixels = dataset->train().inputs[13][0][0].narrow(0, 0, 8).to(torch::kInt64);

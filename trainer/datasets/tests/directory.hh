@@ -12,12 +12,12 @@
 
 namespace thinpipe::trainer {
 
-// With a folder of its own, removed together with its contents.
+// Each test has its own folder, removed afterwards.
 class DirectoryTest : public ::testing::Test {
  protected:
   std::string path(const std::string& name = "") const { return (folder_.path() / name).string(); }
 
-  // Returns the path.
+  // Returns the file's path.
   std::string write(const std::string& name, const std::string& bytes) const {
     std::filesystem::create_directories((folder_.path() / name).parent_path());
     std::ofstream(path(name), std::ios::binary) << bytes;

@@ -18,7 +18,7 @@ TEST(EpochPermutation, HoldsEveryIndexOnce) {
   }
 }
 
-// Pins the definition: runs on different machines, and old records, depend on it.
+// Pins the definition, on which runs on different machines and old records depend.
 TEST(EpochPermutation, IsThisOne) {
   EXPECT_THAT(epoch_permutation(10, 1, 0), ::testing::ElementsAre(1, 0, 4, 8, 9, 7, 2, 3, 6, 5));
 }

@@ -1,4 +1,4 @@
-// What tests of data sets share.
+// Helpers for tests of data sets.
 #pragma once
 
 #include <memory>
@@ -13,7 +13,7 @@ inline std::unique_ptr<Dataset> make_dataset(const Json& options) {
   return DatasetRegistry::instance().make(options, {"experiment.json", "/dataset"}, Files::read);
 }
 
-// What making the data set says is wrong with its options.
+// Returns the error message for the data set's options.
 inline std::string refusal(const Json& options) {
   try {
     make_dataset(options);

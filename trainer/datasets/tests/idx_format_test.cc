@@ -90,8 +90,8 @@ TEST_F(IdxFile, NoticesEveryTruncation) {
 
 TEST_F(IdxFile, NoticesEveryDamagedByteOfTheCompressedDataAndItsChecksum) {
   const std::string gzip = compressed(matrix);
-  for (std::size_t i = 10; i < gzip.size();
-       ++i) {  // after the gzip header, of which most bytes decide nothing
+  // Starts after the gzip header, most of whose bytes have no effect.
+  for (std::size_t i = 10; i < gzip.size(); ++i) {
     std::string damaged = gzip;
     damaged[i] = static_cast<char>(damaged[i] ^ 0x10);
     EXPECT_NE(refusal(damaged), "accepted") << "byte " << i;

@@ -29,7 +29,7 @@ std::string labels(const std::string& values) {
   return idx({static_cast<std::uint32_t>(values.size())}, values);
 }
 
-// Of each class so many, one class after the other.
+// Returns counts[c] labels of each class c, in the order of classes.
 std::string labels_of(const std::vector<std::size_t>& counts) {
   std::string values;
   for (std::size_t c = 0; c < counts.size(); ++c) values += std::string(counts[c], static_cast<char>(c));
@@ -86,7 +86,7 @@ TEST_F(Mnist, NeverMirrorsADigit) {
 TEST_F(Mnist, NamesTheMissingFileAndWhereToGetIt) {
   remove("t10k-images-idx3-ubyte");
   EXPECT_THAT(refusal(options()),
-              AllOf(HasSubstr("experiment.json at /dataset/directory: must hold the files of MNIST"),
+              AllOf(HasSubstr("experiment.json at /dataset/directory: must contain the files of MNIST"),
                     HasSubstr("has none of the files t10k-images-idx3-ubyte.gz, t10k-images-idx3-ubyte, "
                               "t10k-images.idx3-ubyte.gz"),
                     HasSubstr("https://ossci-datasets.s3.amazonaws.com/mnist/")));
@@ -102,7 +102,7 @@ TEST_F(Mnist, ChecksThatItsFilesBelongTogether) {
   EXPECT_THAT(refusal(options()), HasSubstr("label 10, expected 0 to 9"));
 }
 
-// A test set of full size takes 8 MB; the class counts tell a true one.
+// A test set of full size takes 8 MB; its class counts identify the published one.
 TEST_F(Mnist, OfFullSizeMustHaveThePublishedLabels) {
   write("t10k-images-idx3-ubyte", images(10000));
   write("t10k-labels-idx1-ubyte", labels_of({980, 1135, 1032, 1010, 982, 892, 958, 1028, 974, 1009}));
