@@ -11,7 +11,7 @@ torch::Tensor attend(const torch::Tensor& projected, std::int64_t heads, Sight s
   const std::int64_t tokens = projected.size(1);
   const std::int64_t width = projected.size(2) / 3;
   const std::int64_t head_width = width / heads;
-  // Each [n, heads, tokens, head_width].
+  // Query, key and value, each [n, heads, tokens, head_width].
   const std::vector<torch::Tensor> parts =
       projected.view({-1, tokens, 3, heads, head_width}).permute({2, 0, 3, 1, 4}).unbind(0);
   const torch::Tensor query = parts[0] / std::sqrt(static_cast<double>(head_width));
@@ -25,9 +25,8 @@ torch::Tensor attend(const torch::Tensor& projected, std::int64_t heads, Sight s
 
 void expect_even_heads(const JsonObject& model, std::int64_t width, std::int64_t heads) {
   if (width % heads == 0) return;
-  throw InputError(
-      model.place_of("heads"),
-      fmt::format("must divide the width, but {} heads do not share {} units evenly", heads, width));
+  throw InputError(model.place_of("heads"),
+                   fmt::format("must divide the width, but {1} is not a multiple of {0}", heads, width));
 }
 
 }  // namespace thinpipe::trainer

@@ -11,11 +11,11 @@
 namespace thinpipe::trainer {
 namespace {
 
-// LibTorch 1.13's clone of a processor's generator is never freed.
+// Returns a new generator. LibTorch 1.13 never frees a clone of a CPU generator.
 torch::Generator new_generator(const torch::Device& device) {
   if (device.is_cpu()) return at::detail::createCPUGenerator();
   torch::Generator global = at::globalContext().defaultGenerator(device);
-  const std::lock_guard lock(global.mutex());  // other workers' threads may be making their models
+  const std::lock_guard lock(global.mutex());  // other workers' threads may be creating their models
   return global.clone();
 }
 

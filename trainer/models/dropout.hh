@@ -1,20 +1,20 @@
-// Dropout that depends on (seed, rank, iteration) alone, as augmentation does on (seed, epoch, example):
-// workers drop different units, whether they are threads of one process or processes, and a resumed run drops
-// what the run without a break drops.
+// Dropout that depends on (seed, rank, iteration) alone, as augmentation depends on (seed, epoch, example).
+// Workers drop different units, whether they are threads or processes, and a resumed run drops the same units
+// as an uninterrupted one.
 #pragma once
 
 #include "trainer/modules.hh"
 
 namespace thinpipe::trainer {
 
-// torch::nn::Dropout with a generator of its own. Models use this one.
+// torch::nn::Dropout with its own generator. All models use this class.
 class SeededDropoutImpl : public torch::nn::DropoutImpl {
  public:
   explicit SeededDropoutImpl(double probability) : DropoutImpl(torch::nn::DropoutOptions(probability)) {}
 
   torch::Tensor forward(const torch::Tensor& input);
 
-  // Until then it draws from torch's global generator.
+  // Before this call, dropout draws from torch's global generator.
   void draw_from(const torch::Generator& generator) { generator_ = generator; }
 
  private:
@@ -22,10 +22,10 @@ class SeededDropoutImpl : public torch::nn::DropoutImpl {
 };
 TORCH_MODULE(SeededDropout);
 
-// What one worker's model drops. All its layers draw from one generator, in the order of its forward pass.
+// The dropout of one worker's model: all layers draw from one generator, in the order of the forward pass.
 class DropoutDraws {
  public:
-  // The model must be on the device where it will compute.
+  // The model must already be on the device where it will compute.
   DropoutDraws(torch::nn::Module& model, std::uint64_t seed, int rank);
 
   void begin_step(std::int64_t iteration);

@@ -1,5 +1,5 @@
-// Decoder-only transformers of GPT-2's shape on tokens: learned positions, pre-norm blocks, GELU by its tanh
-// approximation, no dropout. Names are nanoGPT's, whose linear weights are [out, in].
+// Decoder-only transformers with GPT-2's architecture: learned positions, pre-norm blocks, GELU by its tanh
+// approximation, no dropout. Parameters have nanoGPT's names; linear weights are [out, in], as there.
 // Radford et al.: Language Models are Unsupervised Multitask Learners (2019), section 2.3.
 #include <cmath>
 
@@ -93,7 +93,7 @@ struct TransformerImpl : torch::nn::Module {
 };
 TORCH_MODULE(Transformer);
 
-// As GPT-2: what a block adds to its input shrinks with the number of blocks, so that the sum keeps its size.
+// As in GPT-2, each block's output weights shrink with the number of blocks, so that the sum keeps its scale.
 void initialise(torch::nn::Module& model, std::int64_t depth) {
   const double residual_deviation = 0.02 / std::sqrt(2 * static_cast<double>(depth));
   model.apply([residual_deviation](const std::string& name, torch::nn::Module& module) {
@@ -123,7 +123,7 @@ class Gpt : public Model {
     return lm_head_ ? lm_head_(x) : torch::linear(x, transformer_->wte->weight);
   }
 
-  // A tied head has no parameters of its own: the embedding's serve both ends.
+  // A tied head has no parameters of its own: it uses the embedding's.
   std::string head() const override { return lm_head_ ? "lm_head" : "transformer.wte"; }
 
  private:
@@ -135,15 +135,15 @@ struct GptOptions {
   GptSize size{.width = 128, .depth = 4, .heads = 4};
 
   void visit(auto& field) {
-    field("width", size.width, Rule{.effect = "units of a token", .at_least = 1, .at_most = 4096});
+    field("width", size.width, Rule{.effect = "units per token", .at_least = 1, .at_most = 4096});
     field("depth", size.depth, Rule{.effect = "transformer blocks", .at_least = 1, .at_most = 100});
     field("heads", size.heads,
-          Rule{.effect = "attentions side by side, which share the width", .at_least = 1, .at_most = 256});
+          Rule{.effect = "attention heads; must divide width", .at_least = 1, .at_most = 256});
     field("tied_head", size.tied_head, tied_head_rule());
   }
 
   static Rule tied_head_rule() {
-    return {.effect = "whether the embedding's weights also turn the last layer's result into logits"};
+    return {.effect = "if true, the output layer shares the embedding's weights"};
   }
 };
 
@@ -165,11 +165,12 @@ std::unique_ptr<Model> make_gpt(JsonObject& object, const DataShape& data) {
   return std::make_unique<Gpt>(size, data);
 }
 
-THINPIPE_REGISTER(Model){"gpt", "decoder-only transformer on tokens, of GPT-2's shape and nanoGPT's names",
+THINPIPE_REGISTER(Model){"gpt",
+                         "decoder-only transformer on tokens, with GPT-2's architecture and nanoGPT's names",
                          describe_options<GptOptions>(), make_gpt<GptOptions>};
-THINPIPE_REGISTER(Model){"gpt_tiny", "gpt of a size for a few cores", describe_options<GptTinyOptions>(),
+THINPIPE_REGISTER(Model){"gpt_tiny", "small gpt, for a few CPU cores", describe_options<GptTinyOptions>(),
                          make_gpt<GptTinyOptions>};
-THINPIPE_REGISTER(Model){"gpt2_small", "gpt of the size of GPT-2's smallest member: 12 blocks of 768 units",
+THINPIPE_REGISTER(Model){"gpt2_small", "gpt with the size of the smallest GPT-2: 12 blocks of 768 units",
                          describe_options<Gpt2SmallOptions>(), make_gpt<Gpt2SmallOptions>};
 
 }  // namespace

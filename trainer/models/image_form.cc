@@ -5,8 +5,9 @@
 namespace thinpipe::trainer {
 
 Rule image_form_rule() {
-  return {.effect = "imagenet: as published; cifar: for small images; auto: cifar when a side is below 64",
-          .one_of = {"auto", "cifar", "imagenet"}};
+  return {
+      .effect = "imagenet: as published; cifar: for small images; auto: cifar if a side is below 64 pixels",
+      .one_of = {"auto", "cifar", "imagenet"}};
 }
 
 ImageForm choose_image_form(const std::string& form, const DataShape& data) {

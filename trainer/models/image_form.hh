@@ -1,4 +1,4 @@
-// The option "form" of models that were made for photographs and are also trained on small images.
+// The option "form" of models that were designed for photographs but are also trained on small images.
 #pragma once
 
 #include "harness/support/json_object.hh"
@@ -6,13 +6,13 @@
 
 namespace thinpipe::trainer {
 
-// imagenet: as published. cifar: without the early reductions that leave nothing of a small image; the same
-// names of parameters.
+// imagenet: as published. cifar: without the early reductions, which would shrink a small image to nothing;
+// the parameters keep their names.
 enum class ImageForm { cifar, imagenet };
 
 Rule image_form_rule();
 
-// form: as the rule lets it be; "auto" gives cifar when a side is below 64.
+// form: a value that the rule allows; "auto" chooses cifar if a side is below 64 pixels.
 ImageForm choose_image_form(const std::string& form, const DataShape& data);
 
 }  // namespace thinpipe::trainer

@@ -1,11 +1,12 @@
-// How convolutional networks' weights begin.
+// Initial weights of convolutional networks.
 #pragma once
 
 #include "trainer/modules.hh"
 
 namespace thinpipe::trainer {
 
-// All convolutions as in torchvision's ResNet and VGG: He's normal distribution by outputs, biases zero.
+// Initialises all convolutions like torchvision's ResNet and VGG: He's normal distribution by
+// outputs, zero biases.
 // He, Zhang, Ren, Sun: Delving Deep into Rectifiers (2015), section 2.2.
 void initialise_convolutions(torch::nn::Module& model);
 

@@ -7,13 +7,13 @@
 namespace thinpipe::trainer {
 namespace {
 
-// Without bias: a batch normalisation follows each.
+// Has no bias, because a batch normalisation follows.
 torch::nn::Conv2d convolution(std::int64_t in, std::int64_t out, std::int64_t kernel, std::int64_t stride) {
   return torch::nn::Conv2d(
       torch::nn::Conv2dOptions(in, out, kernel).stride(stride).padding(kernel / 2).bias(false));
 }
 
-// Makes the input fit the block's result; none when it already does.
+// Returns the projection that fits the input to the block's output; empty if none is needed.
 torch::nn::Sequential projection(std::int64_t in, std::int64_t out, std::int64_t stride) {
   if (stride == 1 && in == out) return nullptr;
   return torch::nn::Sequential(convolution(in, out, 1, stride), torch::nn::BatchNorm2d(out));
@@ -78,7 +78,7 @@ class BottleneckImpl : public torch::nn::Module {
 };
 TORCH_MODULE(Bottleneck);
 
-// Appends a block and returns the channels of its result.
+// Appends a block and returns its number of output channels.
 template <class Block>
 std::int64_t append(torch::nn::Sequential& stage, std::int64_t in, std::int64_t width, std::int64_t stride) {
   stage->push_back(Block(in, width, stride));

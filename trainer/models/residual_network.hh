@@ -1,7 +1,6 @@
-// Residual networks of basic or bottleneck blocks, with the stem for small images or for photographs. Names
-// follow torchvision's ResNet.
-// He, Zhang, Ren, Sun: Deep Residual Learning for Image Recognition (2015), with projection shortcuts (option
-// B).
+// Residual networks of basic or bottleneck blocks, with a stem for small images or for photographs.
+// Parameters have the names of torchvision's ResNet. He, Zhang, Ren, Sun: Deep Residual Learning for Image
+// Recognition (2015), with projection shortcuts (option B).
 #pragma once
 
 #include "trainer/models/image_form.hh"
@@ -12,11 +11,11 @@ namespace thinpipe::trainer {
 
 enum class ResidualBlock {
   basic,      // two 3x3 convolutions
-  bottleneck  // 1x1, 3x3 with the stride ("version 1.5", as torchvision), 1x1 to four times the channels
+  bottleneck  // 1x1, 3x3 with the stride ("version 1.5", as in torchvision), 1x1 to four times the channels
 };
 
 struct ResidualNetworkSize {
-  std::int64_t width = 64;  // channels of the first stage; each further one has twice as many
+  std::int64_t width = 64;  // channels of the first stage; each further stage has twice as many
   std::vector<std::int64_t> blocks_per_stage;  // each stage after the first halves the image's sides
   ResidualBlock block = ResidualBlock::basic;
   // imagenet: 7x7 convolution of stride 2 and max-pooling; cifar: 3x3 convolution, no pooling.

@@ -1,5 +1,5 @@
-// Residual networks of basic blocks with the stem for small images, of any width and depth. Known members of
-// the family:
+// Residual networks of basic blocks with the stem for small images, of any width and depth. Members with
+// names of their own:
 //   width 16, stages 3, blocks_per_stage 3    ResNet-20
 //   width 64, stages 4, blocks_per_stage 2    ResNet-18 for CIFAR
 #include "harness/support/options.hh"

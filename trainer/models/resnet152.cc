@@ -1,5 +1,5 @@
-// ResNet-152: He, Zhang, Ren, Sun (2015), table 1. The imagenet form is torchvision's resnet152; the cifar
-// form differs from it in the stem alone, section 4.2.
+// ResNet-152: He, Zhang, Ren, Sun (2015), table 1. The imagenet form is torchvision's resnet152; in the cifar
+// form only the stem differs, section 4.2.
 #include "harness/support/options.hh"
 #include "trainer/models/residual_network.hh"
 

@@ -1,4 +1,4 @@
-// Two convolutions and two linear layers: a few hundred thousand weights, for one machine without a GPU.
+// Two convolutions and two linear layers: a few hundred thousand weights, for a machine without a GPU.
 #include <fmt/format.h>
 
 #include "harness/support/options.hh"
@@ -32,7 +32,7 @@ class SmallCnn : public Model {
         fc2_(register_module("fc2", torch::nn::Linear(options.hidden, data.classes))) {}
 
   torch::Tensor forward(const torch::Tensor& images) override {
-    // The rectifier after the maximum: the same values from a quarter of the work.
+    // ReLU after max-pooling gives the same values with a quarter of the work.
     torch::Tensor x = torch::relu(torch::max_pool2d(conv1_(images), 2));
     x = torch::relu(torch::max_pool2d(conv2_(x), 2));
     return fc2_(torch::relu(fc1_(x.flatten(1))));
@@ -55,8 +55,8 @@ std::unique_ptr<Model> make_small_cnn(JsonObject& object, const DataShape& data)
   const auto options = read_options<SmallCnnOptions>(object);
   if (data.height < 4 || data.width < 4 || data.height % 4 != 0 || data.width % 4 != 0) {
     throw InputError(object.place(),
-                     fmt::format("small_cnn takes images whose sides are multiples of 4, but the data "
-                                 "set's are {} x {}; the models mlp and resnet take any size",
+                     fmt::format("small_cnn takes images whose sides are multiples of 4, but the data set's "
+                                 "are {} x {}; the models mlp and resnet take any size",
                                  data.height, data.width));
   }
   return std::make_unique<SmallCnn>(options, data);

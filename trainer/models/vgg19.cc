@@ -1,6 +1,7 @@
 // VGG-19 without batch normalisation. The imagenet form is torchvision's vgg19. The cifar form keeps the
-// sixteen convolutions and replaces the three linear layers, made for 7x7 positions, by one on the mean over
-// positions (of 32x32 pixels a single one is left); it has torchvision's last name, classifier.6.
+// sixteen convolutions. It replaces the three linear layers, made for 7x7 positions, by one linear layer on
+// the mean over positions (32x32 pixels leave a single one), which keeps torchvision's name of the last
+// layer, classifier.6.
 // Simonyan, Zisserman: Very Deep Convolutional Networks for Large-Scale Image Recognition (2014), table 1, E.
 #include <algorithm>
 #include <array>
@@ -23,9 +24,8 @@ struct Vgg19Options {
   void visit(auto& field) {
     field("form", form, image_form_rule());
     field("dropout", dropout,
-          Rule{.effect =
-                   "probability of dropping a unit before a linear layer, in the cifar form the only one; "
-                   "null: 0.5 in the imagenet form, 0 in the cifar form",
+          Rule{.effect = "probability of dropping a unit before a linear layer (the cifar form has one); "
+                         "null: 0.5 in the imagenet form, 0 in the cifar form",
                .at_least = 0,
                .below = 1});
   }
@@ -37,7 +37,7 @@ struct Stage {
 };
 constexpr std::array<Stage, 5> kStages = {{{2, 64}, {2, 128}, {4, 256}, {4, 512}, {4, 512}}};
 constexpr std::int64_t kChannels = kStages.back().channels;
-constexpr std::int64_t kSmallestSide = 1 << kStages.size();  // which five halvings leave a pixel of
+constexpr std::int64_t kSmallestSide = 1 << kStages.size();  // one pixel remains after five halvings
 constexpr std::int64_t kPooledSide = 7;
 constexpr std::int64_t kHidden = 4096;
 
@@ -45,7 +45,7 @@ torch::nn::ReLU relu_in_place() {
   return torch::nn::ReLU(torch::nn::ReLUOptions(true));
 }
 
-// Small images of any size keep a pixel by rounding up; multiples of 32 need no rounding.
+// Rounds up for small images of any size, so that a pixel remains; multiples of 32 need no rounding.
 torch::nn::Sequential make_features(std::int64_t channels, ImageForm form) {
   torch::nn::Sequential features;
   for (const Stage& stage : kStages) {
@@ -111,8 +111,8 @@ std::unique_ptr<Model> make_vgg19(JsonObject& object, const DataShape& data) {
   if (form == ImageForm::imagenet && std::min(data.height, data.width) < kSmallestSide) {
     throw InputError(
         object.place_of("form"),
-        fmt::format("the imagenet form halves an image's sides five times and needs at least {} "
-                    "pixels, but the data set's images are {} x {}; the form cifar takes any size",
+        fmt::format("the imagenet form halves an image's sides five times and needs at least {} pixels, but "
+                    "the data set's images are {} x {}; the form cifar takes any size",
                     kSmallestSide, data.height, data.width));
   }
   return std::make_unique<Vgg19>(form, options.dropout.value_or(form == ImageForm::cifar ? 0 : 0.5), data);

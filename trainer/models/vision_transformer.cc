@@ -43,8 +43,8 @@ class EncoderLayerImpl : public torch::nn::Module {
   }
 
  private:
-  // The module holds the weights under their known names; its own forward would average attention maps that
-  // nobody looks at.
+  // The module holds the weights under their published names. Its own forward would also compute averaged
+  // attention maps, which nobody uses.
   torch::Tensor attention(const torch::Tensor& x) {
     const torch::Tensor projected =
         torch::linear(x, self_attention_->in_proj_weight, self_attention_->in_proj_bias);
@@ -62,8 +62,8 @@ TORCH_MODULE(EncoderLayer);
 
 torch::nn::Conv2d patch_projection(std::int64_t channels, const VisionTransformerSize& size) {
   torch::nn::Conv2d layer(torch::nn::Conv2dOptions(channels, size.width, size.patch).stride(size.patch));
-  // torchvision cuts this distribution off at -2 and 2, where for patches of more than a pixel next to
-  // nothing lies: four standard deviations or more from zero.
+  // torchvision truncates this distribution at -2 and 2. For patches of more than a pixel these are four or
+  // more standard deviations from zero, so truncation is left out.
   const double inputs = static_cast<double>(channels * size.patch * size.patch);
   torch::nn::init::normal_(layer->weight, 0, std::sqrt(1 / inputs));
   torch::nn::init::zeros_(layer->bias);
@@ -123,9 +123,8 @@ void expect_patches(const JsonObject& model, const DataShape& data, std::int64_t
   expect_images(model, data);
   if (data.height % patch == 0 && data.width % patch == 0) return;
   throw InputError(model.place(),
-                   fmt::format("takes images whose sides are multiples of its patches' {} pixels, "
-                               "but the data set's are {} x {}; the models resnet and resnet18 "
-                               "take any size",
+                   fmt::format("takes images whose sides are multiples of its patch size, {} pixels, but the "
+                               "data set's are {} x {}; the models resnet and resnet18 take any size",
                                patch, data.height, data.width));
 }
 

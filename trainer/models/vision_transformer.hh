@@ -1,5 +1,5 @@
-// Vision transformers: an image's patches and a class token through pre-norm encoder layers. Names, layers
-// and initialisation are torchvision's VisionTransformer's; GELU is the exact one. Dosovitskiy et al.: An
+// Vision transformers: encoder layers with pre-norm over an image's patches and a class token. Names, layers
+// and initialisation are those of torchvision's VisionTransformer; GELU is exact. Dosovitskiy et al.: An
 // Image is Worth 16x16 Words (2020).
 #pragma once
 
@@ -9,11 +9,11 @@
 namespace thinpipe::trainer {
 
 struct VisionTransformerSize {
-  std::int64_t width = 768;  // units of a token; the layers' own networks have four times as many
+  std::int64_t width = 768;  // units per token; the hidden layer of each layer's MLP has four times as many
   std::int64_t depth = 12;   // encoder layers
   std::int64_t heads = 12;
-  std::int64_t patch = 16;  // pixels of a patch's side
-  double dropout = 0;  // after the positions, after each attention and after each linear layer of a network
+  std::int64_t patch = 16;  // side of a patch in pixels
+  double dropout = 0;       // after the positions, each attention and each linear layer of an MLP
 };
 
 class VisionTransformer : public Model {
@@ -32,7 +32,7 @@ class VisionTransformer : public Model {
   torch::nn::Sequential heads_;
 };
 
-// Reads no options. Throws InputError at the model's place unless the data set has images that patches tile.
+// Throws InputError at the model's place unless the data set has images that patches tile. Reads no options.
 void expect_patches(const JsonObject& model, const DataShape& data, std::int64_t patch);
 
 }  // namespace thinpipe::trainer

@@ -1,6 +1,6 @@
-// ViT-B/16. The imagenet form is torchvision's vit_b_16, made for the size of the data set's images;
-// published weights are for 224x224. The cifar form differs from it in the patches, of 4 pixels' side, and so
-// in the number of positions.
+// ViT-B/16. The imagenet form is torchvision's vit_b_16, built for the size of the data set's
+// images; published weights are for 224x224. The cifar form has patches of 4x4 pixels and thus
+// another number of positions.
 #include "harness/support/options.hh"
 #include "trainer/models/image_form.hh"
 #include "trainer/models/vision_transformer.hh"

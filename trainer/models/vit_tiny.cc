@@ -1,4 +1,4 @@
-// A vision transformer for one machine without a GPU, of any size.
+// A vision transformer of any size, by default for a machine without a GPU.
 #include "harness/support/options.hh"
 #include "trainer/models/attention.hh"
 #include "trainer/models/vision_transformer.hh"
@@ -10,13 +10,14 @@ struct VitTinyOptions {
   VisionTransformerSize size{.width = 64, .depth = 4, .heads = 4, .patch = 4, .dropout = 0};
 
   void visit(auto& field) {
-    field("width", size.width, Rule{.effect = "units of a token", .at_least = 1, .at_most = 4096});
+    field("width", size.width, Rule{.effect = "units per token", .at_least = 1, .at_most = 4096});
     field("depth", size.depth, Rule{.effect = "encoder layers", .at_least = 1, .at_most = 100});
     field("heads", size.heads,
-          Rule{.effect = "attentions side by side, which share the width", .at_least = 1, .at_most = 256});
-    field(
-        "patch", size.patch,
-        Rule{.effect = "pixels of a patch's side, which divides the image's", .at_least = 2, .at_most = 256});
+          Rule{.effect = "attention heads; must divide width", .at_least = 1, .at_most = 256});
+    field("patch", size.patch,
+          Rule{.effect = "side of a patch in pixels; must divide the image's sides",
+               .at_least = 2,
+               .at_most = 256});
     field("dropout", size.dropout,
           Rule{.effect = "probability of dropping a unit after positions, attentions and linear layers",
                .at_least = 0,

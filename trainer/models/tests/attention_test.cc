@@ -8,7 +8,7 @@
 namespace thinpipe::trainer {
 namespace {
 
-// One head of one unit. Both tokens ask with 1; the keys 0 and ln 3 weigh 1/4 and 3/4.
+// One head of one unit. Both queries are 1; the keys 0 and ln 3 give the weights 1/4 and 3/4.
 TEST(Attend, WeighsValuesBySoftmaxOfQueriesTimesKeys) {
   const auto ln3 = static_cast<float>(std::log(3.0));
   const torch::Tensor projected = torch::tensor({1.0F, 0.0F, 2.0F, 1.0F, ln3, 6.0F}).view({1, 2, 3});
@@ -16,7 +16,7 @@ TEST(Attend, WeighsValuesBySoftmaxOfQueriesTimesKeys) {
   EXPECT_TRUE(attend(projected, 1, Sight::past).allclose(torch::tensor({2.0F, 5.0F}).view({1, 2, 1})));
 }
 
-// The layout of queries, keys, values and heads, and the scale, against LibTorch's own attention.
+// Compares the layout of queries, keys, values and heads, and the scale, with LibTorch's attention.
 TEST(Attend, AgreesWithLibtorchsAttention) {
   torch::manual_seed(1);
   torch::nn::MultiheadAttention reference(12, 3);
@@ -26,7 +26,7 @@ TEST(Attend, AgreesWithLibtorchsAttention) {
   const torch::Tensor later = torch::full({5, 5}, -std::numeric_limits<float>::infinity()).triu(1);
   for (const Sight sight : {Sight::everything, Sight::past}) {
     const torch::Tensor ours = reference->out_proj(attend(projected, 3, sight));
-    const torch::Tensor turned = x.transpose(0, 1);  // it takes [tokens, n, width]
+    const torch::Tensor turned = x.transpose(0, 1);  // LibTorch's attention takes [tokens, n, width]
     const torch::Tensor theirs = std::get<0>(reference->forward(
         turned, turned, turned, {}, false, sight == Sight::past ? later : torch::Tensor()));
     EXPECT_TRUE(ours.allclose(theirs.transpose(0, 1), 1e-4, 1e-5));

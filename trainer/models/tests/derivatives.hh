@@ -1,4 +1,4 @@
-// What tests ask of a model's first and second derivatives.
+// Checks of a model's first and second derivatives.
 #pragma once
 
 #include <cmath>
@@ -11,7 +11,7 @@
 
 namespace thinpipe::trainer {
 
-// Finite float32 logits of the right shape, and a gradient that reaches every parameter.
+// Expects finite float32 logits of the right shape, and a gradient that reaches every parameter.
 inline void expect_training(Model& model, const DataShape& data) {
   const torch::Tensor logits = model.forward(random_inputs(5, data));
   EXPECT_EQ(logits.sizes(), data.is_text()
@@ -27,7 +27,7 @@ inline void expect_training(Model& model, const DataShape& data) {
   }
 }
 
-// The derivative of the gradient's square exists, is finite and not all zero.
+// Expects that the derivative of the gradient's square exists, is finite and is not all zero.
 inline void expect_second_derivative(Model& model, const DataShape& data) {
   const torch::Tensor loss = cross_entropy(model.forward(random_inputs(3, data)), random_labels(3, data));
   torch::Tensor squares = torch::zeros({});
@@ -42,8 +42,8 @@ inline void expect_second_derivative(Model& model, const DataShape& data) {
   EXPECT_TRUE(std::isfinite(size) && size > 0) << size;
 }
 
-// The model's parameters are moved along one random direction; returns the relative distance between what
-// differentiating twice says about the gradient's change and the change itself. In float64.
+// Moves the parameters along one random direction. Returns the relative distance between the gradient's
+// change predicted by the second derivative and its actual change. In float64.
 inline double second_derivative_error(Model& model, const DataShape& data) {
   model.to(torch::kFloat64);
   perturb(model);
@@ -76,7 +76,7 @@ inline double second_derivative_error(Model& model, const DataShape& data) {
     said.push_back((seconds[i].defined() ? seconds[i] : torch::zeros_like(parameters[i])).flatten());
   }
 
-  const double step = 1e-8;  // short, or a rectifier's kink lies on the way
+  const double step = 1e-8;  // small, so that the step crosses no kink of a ReLU
   move(step);
   const torch::Tensor after = gradient(false);
   move(-2 * step);

@@ -7,7 +7,7 @@
 namespace thinpipe::trainer {
 namespace {
 
-// The places that a step of that worker drops.
+// Returns the positions that this worker drops in this step.
 torch::Tensor dropped(std::uint64_t seed, int rank, std::int64_t iteration) {
   torch::nn::Sequential model(SeededDropout(0.5), torch::nn::Linear(1, 1));
   DropoutDraws draws(*model, seed, rank);
@@ -17,7 +17,7 @@ torch::Tensor dropped(std::uint64_t seed, int rank, std::int64_t iteration) {
 
 TEST(SeededDropout, IsDecidedBySeedRankAndIterationAlone) {
   const torch::Tensor drops = dropped(7, 1, 5);
-  torch::rand({100});  // torch's global generator must not matter
+  torch::rand({100});  // torch's global generator must have no effect
   EXPECT_TRUE(drops.equal(dropped(7, 1, 5)));
   EXPECT_FALSE(drops.equal(dropped(8, 1, 5)));
   EXPECT_FALSE(drops.equal(dropped(7, 0, 5)));

@@ -1,5 +1,5 @@
-// What holds for every registered model. The big ones are left out where they are the same code as a small
-// one in another size.
+// Properties of every registered model. Large models are left out if a small model of the
+// same code is tested.
 #include <set>
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
-"""What models make of the same weights and inputs, here and in Python: torchvision's where it can be imported, and
-references of PyTorch's own layers.
+"""Compares models' outputs for the same weights and inputs with Python's: torchvision's if it can be imported, and
+references made of PyTorch's own layers.
 
 Usage: forward_test.py PATH/thinpipe-trainer   (exit status 77: skipped, the reason on standard output)
 """
@@ -13,7 +13,7 @@ from collections import OrderedDict
 from functools import partial
 from pathlib import Path
 
-# As the trainer computes. torch.set_num_threads does not reach a BLAS that has threads of its own.
+# One thread, as in the trainer. torch.set_num_threads has no effect on a BLAS that has its own threads.
 os.environ["OPENBLAS_NUM_THREADS"] = "1"
 try:
     import torch
@@ -22,11 +22,11 @@ except ImportError as error:
     print(f"SKIPPED: {error}; install python3-torch")
     sys.exit(77)
 try:
-    import torchvision.models  # "import torchvision" alone would find the folder of that name beside this file
+    import torchvision.models  # "import torchvision" alone would find the folder beside this file
 except ImportError:
     torchvision = None
 
-# Sums of float32 in another order; a layer that differs shows in the first digits.
+# Float32 sums in another order differ less; a wrong layer differs in the first digits.
 RELATIVE_TOLERANCE = 1e-4
 CIFAR = {"channels": 3, "height": 32, "width": 32, "classes": 10}
 PHOTOGRAPH = {"channels": 3, "height": 64, "width": 96, "classes": 7}
@@ -137,7 +137,7 @@ class VisionTransformer(nn.Module):
 
 
 class Gpt(nn.Module):
-    """The modules' names are nanoGPT's but for the attention's, which `state` translates."""
+    """Modules have nanoGPT's names, except the attention's, which `state` translates."""
 
     def __init__(self, shape, tied, width, depth, heads):
         super().__init__()
@@ -200,7 +200,7 @@ def random_inputs(shape):
 
 
 def perturb(model, inputs):
-    """Every parameter off its beginning, which for some is zero; running averages those of one batch."""
+    """Moves every parameter off its initial value, which for some is zero; running averages become one batch's."""
     with torch.no_grad():
         for parameter in model.parameters():
             parameter += 0.02 * torch.randn_like(parameter)
@@ -244,12 +244,12 @@ def compare(trainer, label, model, shape, reference):
     assert ours.shape == theirs.shape, (label, ours.shape, theirs.shape)
     spread = (theirs - theirs.mean()).abs().max().item()
     difference = (ours - theirs).abs().max().item() / spread
-    print(f"{label}: largest difference {difference:.2e} of the logits' spread of {spread:.3g}")
+    print(f"{label}: largest difference {difference:.2e}, logits' spread {spread:.3g}")
     assert difference < RELATIVE_TOLERANCE, label
 
 
 def check_half_weights(trainer):
-    """Weights of half precision are converted, which the log says."""
+    """Weights of half precision are converted, and the log reports it."""
     shape = {"channels": 1, "height": 4, "width": 4, "classes": 3}
     own = nn.Sequential(OrderedDict(fc1=nn.Linear(16, 8), relu=nn.ReLU(), fc2=nn.Linear(8, 3))).half().float()
     weights = {name: tensor.half() for name, tensor in own.state_dict().items()}

@@ -48,7 +48,7 @@ TEST(Gpt, HeadIsTheEmbeddingUnlessUntied) {
   EXPECT_EQ(make(with(kSmall, "tied_head", false), kText)->head(), "lm_head");
 }
 
-// Published: 124 million, of OpenAI's vocabulary and context.
+// The published count, with OpenAI's vocabulary and context: 124 million.
 TEST(Gpt, OfTheSizeOfGpt2SmallHasItsParameters) {
   const DataShape data{.classes = 50257, .sequence_length = 1024};
   EXPECT_EQ(count(*make({{"name", "gpt2_small"}}, data)), 124439808);
@@ -95,7 +95,7 @@ TEST(Gpt, BeginsAsGpt2) {
       EXPECT_NEAR(values.std().item<double>() / expected, 1, 0.06) << name;
     }
   }
-  // It knows nothing yet: each token is as likely as any other.
+  // Before training, each token is as likely as any other.
   const torch::Tensor loss = cross_entropy(model->forward(random_inputs(8, kText)), random_labels(8, kText));
   EXPECT_NEAR(loss.item<double>(), std::log(11.0), 0.1);
 }
@@ -119,10 +119,10 @@ TEST(Gpt, PrunesLinearLayersAndNoEmbeddings) {
 TEST(Gpt, SaysWhatIsWrongWithItsInput) {
   EXPECT_THAT(
       refusal({{"name", "gpt"}}, kCifar),
-      HasSubstr("/model: reads text, but the data set has images; take the model small_cnn, resnet18 or "
+      HasSubstr("/model: reads text, but the data set has images; use the model small_cnn, resnet18 or "
                 "vit_tiny, or a data set of text"));
   EXPECT_THAT(refusal({{"name", "gpt"}, {"heads", 3}}, kText),
-              HasSubstr("/model/heads: must divide the width, but 3 heads do not share 128 units evenly"));
+              HasSubstr("/model/heads: must divide the width, but 128 is not a multiple of 3"));
   EXPECT_THAT(refusal({{"name", "gpt_tiny"}, {"dropout", 0.1}}, kText), HasSubstr("unknown key \"dropout\""));
 }
 

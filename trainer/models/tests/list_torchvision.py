@@ -1,8 +1,8 @@
-"""Writes the names and shapes of torchvision's models, which ours must have: torchvision/*.txt beside this file.
+"""Writes the names and shapes of torchvision's parameters, which our models must have, to torchvision/*.txt.
 
-Usage: list_torchvision.py   (needs torchvision; the lists say with which version they were made)
+Usage: list_torchvision.py   (needs torchvision; torchvision/VERSION records its version)
 
-One line each: `name [shape]`; parameters in order, an empty line, buffers in order.
+Each line is `name [shape]`: the parameters in order, an empty line, the buffers in order.
 """
 
 from pathlib import Path

@@ -1,4 +1,4 @@
-// What tests of models share: shapes of data, and models made from JSON as a user writes it.
+// Helpers for tests of models: shapes of data, and models created from JSON as users write it.
 #pragma once
 
 #include <string>
@@ -17,7 +17,7 @@ inline std::shared_ptr<Model> make(const Json& options, const DataShape& data = 
   return ModelRegistry::instance().make(options, Place{"experiment.json", "/model"}, data);
 }
 
-// The message with which the model is refused.
+// Returns the error message for a model that is rejected.
 inline std::string refusal(const Json& options, const DataShape& data = kFashion) {
   try {
     make(options, data);
@@ -27,7 +27,7 @@ inline std::string refusal(const Json& options, const DataShape& data = kFashion
   return "accepted";
 }
 
-// "conv1.weight [8, 1, 3, 3]", in order.
+// Returns descriptions such as "conv1.weight [8, 1, 3, 3]", in order.
 inline std::vector<std::string> describe(const torch::OrderedDict<std::string, torch::Tensor>& tensors) {
   std::vector<std::string> out;
   for (const auto& tensor : tensors) {
@@ -68,7 +68,7 @@ inline torch::Tensor random_labels(std::int64_t count, const DataShape& data) {
                         : torch::randint(data.classes, {count});
 }
 
-// Moves every parameter off its beginning: zeros in a last layer keep gradients from the layers before it.
+// Moves every parameter off its initial value: zeros in a last layer keep gradients from the earlier layers.
 inline void perturb(Model& model) {
   const torch::NoGradGuard no_grad;
   for (torch::Tensor& parameter : model.parameters()) parameter.add_(torch::randn_like(parameter), 0.02);

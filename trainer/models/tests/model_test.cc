@@ -47,8 +47,7 @@ TEST(Models, ResnetHasTorchvisionsNames) {
   EXPECT_THAT(buffers, ::testing::Contains("layer1.0.bn2.running_var"));
 }
 
-// Counts of the known networks: 11173962 is ResNet-18 with the stem for CIFAR, 272474 ResNet-20 with
-// projections.
+// Published sizes: 11173962 is ResNet-18 with the stem for CIFAR, 272474 is ResNet-20 with projections.
 TEST(Models, ResnetsKnownMembersHaveTheirKnownSizes) {
   EXPECT_EQ(count(*make({{"name", "resnet"}, {"width", 64}, {"stages", 4}, {"blocks_per_stage", 2}}, kCifar)),
             11173962);

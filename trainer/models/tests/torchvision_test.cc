@@ -1,4 +1,5 @@
-// Models with torchvision's names against the lists that list_torchvision.py made with torchvision itself.
+// Compares models that have torchvision's names with the lists that list_torchvision.py
+// made from torchvision.
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
@@ -38,7 +39,7 @@ std::vector<std::string> names(std::vector<std::string> lines) {
 
 struct Case {
   const char* name;
-  std::int64_t side;        // of the images: small where the weights do not depend on it
+  std::int64_t side;        // of the images: small if the weights do not depend on it
   std::int64_t parameters;  // for 10 classes
   std::set<double> dropouts;
 };
@@ -74,7 +75,7 @@ INSTANTIATE_TEST_SUITE_P(Models, TorchvisionModel,
                                            Case{"vit_b_16", 224, 85806346, {0}}),
                          [](const auto& instance) { return std::string(instance.param.name); });
 
-// By hand from torchvision's count: 3x3 instead of 7x7 weights in conv1.
+// Derived from torchvision's count: conv1 has 3x3 instead of 7x7 weights.
 TEST(TorchvisionModels, Resnet18InCifarFormHasAllNames) {
   const auto model = make({{"name", "resnet18"}}, kCifar);
   const List list = read_list("resnet18");
@@ -83,7 +84,7 @@ TEST(TorchvisionModels, Resnet18InCifarFormHasAllNames) {
   EXPECT_EQ(count(*model), 11181642 - 64 * 3 * (49 - 9));
 }
 
-// By hand from torchvision's count: without two linear layers, and with 512 inputs to the last.
+// Derived from torchvision's count: without two linear layers, and with 512 inputs to the last.
 TEST(TorchvisionModels, Vgg19InCifarFormHasTheNamesButThoseOfTwoLinearLayers) {
   const auto model = make({{"name", "vgg19"}}, kCifar);
   std::vector<std::string> expected = names(read_list("vgg19").parameters);

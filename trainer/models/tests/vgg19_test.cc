@@ -30,7 +30,7 @@ TEST(Vgg19, InCifarFormTrainsOnImagesOfAnySizeAndCanBeDifferentiatedTwice) {
   expect_second_derivative(*model, data);
 }
 
-// At 32x32 pixels a single position is left, so that the mean over positions is the position itself.
+// At 32x32 pixels a single position is left, so that the mean over positions is that position.
 TEST(Vgg19, InCifarFormTakesTheMeanOverPositions) {
   torch::manual_seed(1);
   const DataShape wide{.channels = 1, .height = 32, .width = 64, .classes = 3};

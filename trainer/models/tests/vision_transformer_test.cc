@@ -75,12 +75,12 @@ TEST(VisionTransformer, SaysWhatIsWrongWithItsInput) {
   const DataShape odd{.channels = 1, .height = 30, .width = 28, .classes = 10};
   EXPECT_THAT(
       refusal({{"name", "vit_tiny"}}, odd),
-      HasSubstr("/model: takes images whose sides are multiples of its patches' 4 pixels, but the data "
+      HasSubstr("/model: takes images whose sides are multiples of its patch size, 4 pixels, but the data "
                 "set's are 30 x 28; the models resnet and resnet18 take any size"));
   EXPECT_THAT(refusal({{"name", "vit_b_16"}, {"form", "imagenet"}}, kFashion),
-              HasSubstr("patches' 16 pixels"));
+              HasSubstr("patch size, 16 pixels"));
   EXPECT_THAT(refusal({{"name", "vit_tiny"}, {"heads", 7}}),
-              HasSubstr("/model/heads: must divide the width, but 7 heads do not share 64 units evenly"));
+              HasSubstr("/model/heads: must divide the width, but 64 is not a multiple of 7"));
 }
 
 }  // namespace
