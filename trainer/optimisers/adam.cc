@@ -1,5 +1,5 @@
 // Kingma, Ba: Adam: A Method for Stochastic Optimization (2015). Weight decay is added to the gradient; for
-// decay apart from it take adamw.
+// decoupled decay use adamw.
 #include "trainer/optimisers/adam_moments.hh"
 #include "trainer/optimisers/optimiser.hh"
 
@@ -12,7 +12,7 @@ struct AdamOptions : AdamMoments {
   void visit(auto& field) {
     AdamMoments::visit(field);
     field("weight_decay", weight_decay,
-          Rule{.effect = "added to the gradient, times the weight", .at_least = 0});
+          Rule{.effect = "weight decay: this times the weight is added to the gradient", .at_least = 0});
   }
 };
 

@@ -1,4 +1,4 @@
-// What Adam and AdamW share: all but weight decay.
+// Options that Adam and AdamW share: all except weight decay.
 #pragma once
 
 #include "harness/support/options.hh"

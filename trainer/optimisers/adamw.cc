@@ -1,5 +1,5 @@
-// Loshchilov, Hutter: Decoupled Weight Decay Regularization (2019). Each step also takes learning_rate x
-// weight_decay of each weight away, apart from the gradient.
+// Loshchilov, Hutter: Decoupled Weight Decay Regularization (2019). Each step also subtracts learning_rate x
+// weight_decay of each weight, independently of the gradient.
 #include "trainer/optimisers/adam_moments.hh"
 #include "trainer/optimisers/optimiser.hh"
 
@@ -12,11 +12,11 @@ struct AdamWOptions : AdamMoments {
   void visit(auto& field) {
     AdamMoments::visit(field);
     field("weight_decay", weight_decay,
-          Rule{.effect = "share of each weight taken away a step, times the learning rate", .at_least = 0});
+          Rule{.effect = "share of each weight subtracted per step, times the learning rate", .at_least = 0});
   }
 };
 
-THINPIPE_REGISTER(Optimiser){"adamw", "Adam with weight decay apart from the gradient",
+THINPIPE_REGISTER(Optimiser){"adamw", "Adam with weight decay decoupled from the gradient",
                              describe_options<AdamWOptions>(),
                              [](JsonObject& object, const std::vector<torch::Tensor>& parameters) {
                                const auto options = read_options<AdamWOptions>(object);

@@ -1,4 +1,4 @@
-// What turns the mean gradient into new weights, alike on every worker.
+// Optimisers, which turn the mean gradient into new weights. Every worker computes the same weights.
 #pragma once
 
 #include "harness/support/registry.hh"

@@ -12,10 +12,11 @@ struct SgdOptions {
 
   void visit(auto& field) {
     field("learning_rate", learning_rate, Rule{.effect = "step size", .above = 0});
-    field("momentum", momentum, Rule{.effect = "share of the last step kept", .at_least = 0, .below = 1});
+    field("momentum", momentum,
+          Rule{.effect = "share of the previous step that is kept", .at_least = 0, .below = 1});
     field("weight_decay", weight_decay,
-          Rule{.effect = "added to the gradient, times the weight", .at_least = 0});
-    field("nesterov", nesterov, Rule{.effect = "Nesterov's momentum; needs momentum above 0"});
+          Rule{.effect = "weight decay: this times the weight is added to the gradient", .at_least = 0});
+    field("nesterov", nesterov, Rule{.effect = "use Nesterov momentum; needs momentum above 0"});
   }
 };
 

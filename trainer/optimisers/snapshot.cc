@@ -18,7 +18,7 @@ std::unique_ptr<State> copy_of_adam(const State& state) {
   return copy;
 }
 
-// With tensors of its own.
+// Returns a deep copy.
 std::unique_ptr<torch::optim::OptimizerParamState> copy_of(const torch::optim::OptimizerParamState& state) {
   if (const auto* sgd = dynamic_cast<const torch::optim::SGDParamState*>(&state)) {
     auto copy = std::make_unique<torch::optim::SGDParamState>(*sgd);
@@ -29,7 +29,7 @@ std::unique_ptr<torch::optim::OptimizerParamState> copy_of(const torch::optim::O
     return copy_of_adam(*adam);
   if (const auto* adamw = dynamic_cast<const torch::optim::AdamWParamState*>(&state))
     return copy_of_adam(*adamw);
-  throw Error("take local steps: what the optimiser remembers is not known; take sgd, adam or adamw");
+  throw Error("take local steps: this optimiser's state is unknown; use sgd, adam or adamw");
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// What an optimiser remembers, to go back to.
+// A copy of an optimiser's state, to restore later.
 #pragma once
 
 #include <memory>
@@ -11,7 +11,7 @@ namespace thinpipe::trainer {
 
 class OptimiserSnapshot {
  public:
-  // Of sgd, adam or adamw; throws Error for another one that remembers anything.
+  // Copies the state of sgd, adam or adamw; throws Error for another optimiser that has state.
   explicit OptimiserSnapshot(torch::optim::Optimizer& optimiser);
 
   void restore(torch::optim::Optimizer& optimiser) const;

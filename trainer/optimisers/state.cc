@@ -9,8 +9,8 @@
 namespace thinpipe::trainer {
 namespace {
 
-// What an optimiser keeps its state of a parameter under: the address of the parameter's implementation,
-// which LibTorch 1 spells out as text.
+// Returns the key of a parameter's state in an optimiser: the address of the parameter's implementation,
+// which LibTorch 1 writes as text.
 template <class Key>
 Key state_key(const torch::Tensor& parameter) {
   if constexpr (std::is_same_v<Key, std::string>) {
@@ -51,8 +51,8 @@ std::vector<torch::Tensor> remembered(torch::optim::Optimizer& optimiser, const 
     return defined_ones({adamw->exp_avg(), adamw->exp_avg_sq(), adamw->max_exp_avg_sq()});
   }
   throw Error(
-      fmt::format("prune during training: what the optimiser remembers of {} is not known, so it cannot be "
-                  "zeroed; take sgd, adam or adamw, or prune before the first step",
+      fmt::format("prune during training: this optimiser's state of {} is unknown and cannot be zeroed; use "
+                  "sgd, adam or adamw, or prune before the first step",
                   name));
 }
 

@@ -1,4 +1,4 @@
-// What an optimiser remembers of a parameter.
+// An optimiser's state of one parameter.
 #pragma once
 
 #include <string>
@@ -8,12 +8,12 @@
 
 namespace thinpipe::trainer {
 
-// Every tensor of it that has an entry per weight; none before the first step. Knows SGD, Adam and AdamW;
-// throws Error, calling the parameter by `name`, for another optimiser that remembers anything.
+// Returns every tensor of the state that has an entry per weight; empty before the first step. Supports SGD,
+// Adam and AdamW; throws Error, naming the parameter by `name`, for another optimiser that has state.
 std::vector<torch::Tensor> remembered(torch::optim::Optimizer& optimiser, const torch::Tensor& parameter,
                                       const std::string& name);
 
-// Of SGD its momentum, of Adam and AdamW the first moment; undefined where it keeps none.
+// Returns SGD's momentum, or the first moment of Adam and AdamW; undefined if the optimiser has none.
 torch::Tensor momentum_of(torch::optim::Optimizer& optimiser, const torch::Tensor& parameter);
 
 }  // namespace thinpipe::trainer
