@@ -13,7 +13,7 @@ std::vector<torch::Tensor> class_balanced_batches(const torch::Tensor& labels,
                                                   const std::vector<std::int64_t>& order,
                                                   std::int64_t batches, std::int64_t examples_per_class) {
   const torch::Tensor classes = labels.to(torch::kInt64).contiguous();
-  std::map<std::int64_t, std::vector<std::int64_t>> examples;  // of each class, in order
+  std::map<std::int64_t, std::vector<std::int64_t>> examples;  // indices by class, in order
   for (const std::int64_t example : order) {
     examples[classes.data_ptr<std::int64_t>()[example]].push_back(example);
   }
@@ -21,9 +21,8 @@ std::vector<torch::Tensor> class_balanced_batches(const torch::Tensor& labels,
   for (const auto& [label, members] : examples) {
     const std::int64_t needed = batches * examples_per_class;
     if (std::ssize(members) < needed) {
-      throw Error(
-          fmt::format("class {} has {} training examples, but {} batches of {} need {}; ask for fewer", label,
-                      members.size(), batches, examples_per_class, needed));
+      throw Error(fmt::format("class {} has {} training examples, but {} batches of {} need {}; use fewer",
+                              label, members.size(), batches, examples_per_class, needed));
     }
     auto next = members.begin();
     for (auto& batch : chosen) {

@@ -5,9 +5,9 @@
 
 namespace thinpipe::trainer {
 
-// Per batch, int64 [classes * examples_per_class]: indices into labels (integers [n]) in ascending order.
-// Classes are those that occur in labels; each batch takes the next examples of every class in `order`, a
-// permutation of 0..n-1. Throws Error when a class has not enough examples.
+// Returns per batch int64 [classes * examples_per_class]: indices into labels (integers [n]), ascending.
+// Classes are those that occur in labels. Each batch takes the next examples of every class in `order`, a
+// permutation of 0..n-1. Throws Error if a class has too few examples.
 std::vector<torch::Tensor> class_balanced_batches(const torch::Tensor& labels,
                                                   const std::vector<std::int64_t>& order,
                                                   std::int64_t batches, std::int64_t examples_per_class);

@@ -9,13 +9,13 @@
 namespace thinpipe::trainer {
 namespace {
 
-// Above every real importance: what is exempt is never chosen.
+// Above every real importance: an exempt weight is never chosen.
 constexpr float exempt = std::numeric_limits<float>::infinity();
 
-// The weights of some layers, one layer after the other, and what decides which of them go.
+// The weights of some layers, one layer after another, with the ranking that decides which are pruned.
 class Ranking {
  public:
-  // pruned: bool, of the weights' shape; undefined when nothing is pruned yet.
+  // pruned: bool, in the shape of the weights; undefined if nothing is pruned yet.
   void add_layer(const std::string& name, const torch::Tensor& importance, const torch::Tensor& pruned) {
     const torch::Tensor values = importance.detach().to(torch::kCPU, torch::kFloat32).flatten().contiguous();
     if (!values.isfinite().all().item<bool>()) {
@@ -32,7 +32,7 @@ class Ranking {
     exempt_most_important(first);
   }
 
-  // Marks floor(ratio * weights) of those that go first, or all that are not exempt.
+  // Marks the floor(ratio * weights) lowest weights, or all that are not exempt if there are fewer.
   std::vector<bool> first_to_go(double ratio) const {
     const auto asked = static_cast<std::size_t>(std::floor(ratio * static_cast<double>(keys_.size())));
     const std::size_t count = std::min(asked, keys_.size() - exempted_);
@@ -57,7 +57,7 @@ class Ranking {
   }
 
  private:
-  // Of equals the one that would be the last to go.
+  // Among equals, exempts the last one in the ranking.
   void exempt_most_important(std::size_t first) {
     if (first == keys_.size()) return;
     std::size_t top = first;
@@ -75,7 +75,7 @@ class Ranking {
 
 torch::Tensor pruned_of(const Mask* mask, std::size_t layer, const std::string& name) {
   if (mask == nullptr) return {};
-  TORCH_CHECK(mask->layers().at(layer).name == name, "the mask in force is not over ", name);
+  TORCH_CHECK(mask->layers().at(layer).name == name, "the mask in force does not cover ", name);
   return mask->layers()[layer].keep.logical_not();
 }
 

@@ -12,7 +12,7 @@ const torch::Tensor& parameter_of(const torch::OrderedDict<std::string, torch::T
                                   const Mask::Layer& layer) {
   const torch::Tensor* parameter = parameters.find(layer.name);
   if (parameter == nullptr || parameter->sizes() != layer.keep.sizes()) {
-    throw Error(fmt::format("the model has no parameter {} of {} weights, as the mask has", layer.name,
+    throw Error(fmt::format("the model has no parameter {} with {} weights, as in the mask", layer.name,
                             layer.weights()));
   }
   return *parameter;

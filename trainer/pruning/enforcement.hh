@@ -6,12 +6,12 @@
 
 namespace thinpipe::trainer {
 
-// Zeroes the pruned weights, and what an optimiser remembers of them: momentum left over from before would
-// move them off zero again. From then on zero gradients keep them there. Knows SGD, Adam and AdamW; throws
-// Error for another optimiser that remembers anything.
+// Zeroes the pruned weights and their optimiser state, because old momentum would move them off zero again.
+// From then on, zero gradients keep them at zero. Supports SGD, Adam and AdamW; throws Error for another
+// optimiser that has state.
 void enforce(const Mask& mask, torch::nn::Module& model, torch::optim::Optimizer& optimiser);
 
-// Throws Error naming the first parameter that has a pruned weight other than zero.
+// Throws Error naming the first parameter that has a nonzero pruned weight.
 void check_pruned_weights_are_zero(const Mask& mask, const torch::nn::Module& model);
 
 }  // namespace thinpipe::trainer

@@ -9,7 +9,7 @@ std::vector<torch::Tensor> zeros_like(const std::vector<torch::Tensor>& tensors)
   return zeros;
 }
 
-// Undefined where the value does not depend on the tensor.
+// Returns the gradients; one is undefined if the value does not depend on its tensor.
 std::vector<torch::Tensor> gradients(const torch::Tensor& value, const std::vector<torch::Tensor>& of,
                                      bool differentiable_again) {
   if (!value.requires_grad()) return std::vector<torch::Tensor>(of.size());

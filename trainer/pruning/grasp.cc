@@ -1,6 +1,6 @@
-// GraSP: the weights go whose removal least harms, or most helps, the flow of the gradient. Wang, Zhang,
-// Grosse (ICLR 2020). Designed for weights at initialisation; at a converged point g is nearly 0 and the
-// scores mostly noise.
+// GraSP removes the weights whose removal least harms, or most helps, the gradient flow. Wang, Zhang, Grosse
+// (ICLR 2020). Designed for weights at initialisation; at a converged point g is nearly 0 and the scores are
+// mostly noise.
 #include <fmt/format.h>
 
 #include "trainer/datasets/batch_loader.hh"
@@ -20,23 +20,26 @@ struct GraspOptions {
   std::int64_t examples_per_class = 10;
 
   void visit(auto& field) {
-    field("temperature", temperature,
-          Rule{.effect = "divides the logits before the loss, which flattens the softmax", .above = 0});
-    field("batches", batches, Rule{.effect = "batches that the scores are summed over", .at_least = 1});
     field(
-        "examples_per_class", examples_per_class,
-        Rule{.effect = "of every class in each batch; of text, each batch takes ten times as many sequences",
-             .at_least = 1});
+        "temperature", temperature,
+        Rule{.effect = "divides the logits before the loss; a large value flattens the softmax", .above = 0});
+    field("batches", batches,
+          Rule{.effect = "number of batches over which scores are summed", .at_least = 1});
+    field("examples_per_class", examples_per_class,
+          Rule{.effect = "examples of every class per batch; for text, a batch takes ten times as many "
+                         "sequences",
+               .at_least = 1});
   }
 };
 
-// Sequences have no class of their own: plain batches, as large as those of ten classes would be.
+// Sequences have no class: their batches are plain, and as large as batches of ten classes.
 constexpr std::int64_t sequences_per_example_of_class = 10;
 
-// Like the published code but for four things: it does not draw the last layers anew before scoring, which
-// would throw trained weights away; it removes floor(ratio·P) weights and not one fewer, or fewer still among
-// equals; it keeps one weight of every layer; and it scores batches by gradients of the prunable weights
-// alone.
+// Differs from the published code in four ways:
+// - it does not initialise the last layers again before scoring, which would discard trained weights;
+// - it removes floor(ratio·P) weights, not one fewer, or fewer still among equals;
+// - it keeps one weight of every layer;
+// - it scores batches by the gradients of the prunable weights alone.
 class Grasp : public PruningCriterion {
  public:
   explicit Grasp(const GraspOptions& options) : options_(options) {}
@@ -53,7 +56,7 @@ class Grasp : public PruningCriterion {
       const GradientFlow flow = gradient_flow(scoring.weights(), options_.batches, loss);
       importance = removal_scores(scoring.weights(), flow);
     }
-    for (torch::Tensor& score : importance) score.neg_();  // the largest scores go
+    for (torch::Tensor& score : importance) score.neg_();  // the largest scores are pruned
     return keep_most_important(model, importance, ratio, context.in_force);
   }
 
@@ -79,7 +82,7 @@ class Grasp : public PruningCriterion {
     const std::int64_t size = options_.examples_per_class * sequences_per_example_of_class;
     if (std::ssize(order) < options_.batches * size) {
       throw Error(
-          fmt::format("grasp needs {} batches of {} sequences, but there are {} in all; ask for fewer",
+          fmt::format("grasp needs {} batches of {} sequences, but the data set has only {}; use fewer",
                       options_.batches, size, order.size()));
     }
     return torch::tensor(order, torch::kInt64).narrow(0, 0, options_.batches * size).split(size);
@@ -89,7 +92,7 @@ class Grasp : public PruningCriterion {
 };
 
 THINPIPE_REGISTER(Pruning){
-    "grasp", "keeps the weights whose removal would take most of the gradient's norm away",
+    "grasp", "GraSP: keeps the weights whose removal would reduce the gradient's norm most",
     describe_criterion<GraspOptions>(), [](JsonObject& object) -> std::unique_ptr<PruningCriterion> {
       return std::make_unique<Grasp>(read_options<GraspOptions>(object));
     }};

@@ -1,4 +1,5 @@
-// Magnitude pruning: the weights of smallest |w| go, ranked over all layers together or within each layer.
+// Magnitude pruning removes the weights of smallest |w|, ranked over all layers together or
+// within each layer.
 // Han, Pool, Tran, Dally: Learning both Weights and Connections for Efficient Neural Networks (2015).
 #include "trainer/pruning/criterion.hh"
 
@@ -15,7 +16,7 @@ std::vector<torch::Tensor> magnitudes(const torch::nn::Module& model) {
   return importance;
 }
 
-// Pruned weights are zeros, the smallest there are: they never come back.
+// Pruned weights are zero, the smallest magnitude: they never come back.
 class Magnitude : public PruningCriterion {
  public:
   Mask choose(Model& model, const PruningContext& context, double ratio) const override {
@@ -40,10 +41,9 @@ THINPIPE_REGISTER(Pruning){"magnitude",
                            "removes the weights of smallest magnitude, ranked over all layers together",
                            describe_criterion<MagnitudeOptions>(), make<Magnitude>};
 
-THINPIPE_REGISTER(Pruning){
-    "magnitude_per_layer",
-    "removes the weights of smallest magnitude of each layer, the same share of all layers",
-    describe_criterion<MagnitudeOptions>(), make<MagnitudePerLayer>};
+THINPIPE_REGISTER(Pruning){"magnitude_per_layer",
+                           "removes the weights of smallest magnitude of each layer, the same share in each",
+                           describe_criterion<MagnitudeOptions>(), make<MagnitudePerLayer>};
 
 }  // namespace
 }  // namespace thinpipe::trainer

@@ -57,7 +57,7 @@ Mask Mask::unpack(const torch::nn::Module& model, const torch::Tensor& packed) {
   const std::int64_t bytes = (bits + 7) / 8;
   if (packed.scalar_type() != torch::kUInt8 || packed.numel() != bytes) {
     throw Error(
-        fmt::format("unpack mask: {} elements of type {}, but the model's {} prunable weights take {} bytes",
+        fmt::format("unpack mask: {} elements of type {}, but the model's {} prunable weights need {} bytes",
                     packed.numel(), c10::toString(packed.scalar_type()), bits, bytes));
   }
   const torch::Tensor on_cpu = packed.cpu().contiguous();
@@ -101,7 +101,7 @@ void Mask::apply(torch::nn::Module& model) const {
   for (const Layer& layer : layers_) {
     const torch::Tensor* weight = parameters.find(layer.name);
     if (weight == nullptr || weight->sizes() != layer.keep.sizes()) {
-      throw Error(fmt::format("apply mask: the model has no parameter {} of {} weights", layer.name,
+      throw Error(fmt::format("apply mask: the model has no parameter {} with {} weights", layer.name,
                               layer.weights()));
     }
     weight->masked_fill_(layer.keep.logical_not().to(weight->device()), 0);

@@ -1,4 +1,4 @@
-// One mask for all workers.
+// Makes all workers use the same mask.
 #pragma once
 
 #include "trainer/collectives/collective.hh"
@@ -7,15 +7,15 @@
 
 namespace thinpipe::trainer {
 
-// Steps between two checks that the workers' masks are still the same.
+// Steps between two checks that the workers' masks are equal.
 constexpr std::int64_t kMaskAgreementInterval = 1000;
 
-// Collective. The mask that `choose` returns on rank 0, where alone it is called: a criterion may depend on
-// the batches it sees. ceil(weights / 8) bytes are broadcast, then the hashes compared.
+// Returns the mask that `choose` returns on rank 0, the only rank that calls it: a criterion may depend on
+// the batches it sees. Collective: broadcasts ceil(weights / 8) bytes, then compares the hashes.
 Mask share_mask(const torch::nn::Module& model, const std::function<Mask()>& choose, Collective& collective);
 
-// Collective. Throws DivergenceError, on every worker alike, naming the ranks whose mask differs from rank
-// 0's.
+// Throws DivergenceError on every worker if masks differ, naming the ranks whose mask differs from rank 0's.
+// Collective.
 void check_mask_agrees(const Mask& mask, Collective& collective);
 
 }  // namespace thinpipe::trainer

@@ -1,4 +1,4 @@
-// What a mask left of each layer, for the record.
+// A summary of a mask by layer, for the record.
 #pragma once
 
 #include "harness/support/json_object.hh"
@@ -6,7 +6,7 @@
 
 namespace thinpipe::trainer {
 
-// [{"name": "conv1.weight", "weights": 288, "kept": 144}, …] in the order of the mask's layers.
+// Returns [{"name": "conv1.weight", "weights": 288, "kept": 144}, …] in the order of the mask's layers.
 Json summarise(const Mask& mask);
 
 }  // namespace thinpipe::trainer

@@ -7,7 +7,7 @@ Pruning make_pruning(const Json& value, const Place& place) {
   std::string name = "magnitude";
   const PruningRegistry& registry = PruningRegistry::instance();
   object.read("criterion", name,
-              {.effect = "how the weights to prune are chosen", .one_of = registry.names()});
+              {.effect = "criterion by which the weights to prune are chosen", .one_of = registry.names()});
   PruningSchedule schedule(read_options<PruningScheduleOptions>(object), place);
   std::unique_ptr<PruningCriterion> criterion = registry.entries().at(name).make(object);
   object.finish();

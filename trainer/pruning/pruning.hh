@@ -1,4 +1,4 @@
-// What a configuration says about pruning, made.
+// Pruning as configured: schedule and criterion.
 #pragma once
 
 #include "trainer/pruning/criterion.hh"
@@ -11,8 +11,8 @@ struct Pruning {
   std::unique_ptr<PruningCriterion> criterion;
 };
 
-// Makes what {"criterion": "grasp", "ratio": 0.5, "at_iteration": 100, …} asks for: the schedule's options
-// and the criterion's own. The criterion defaults to magnitude. Throws InputError.
+// Creates schedule and criterion from {"criterion": "grasp", "ratio": 0.5, "at_iteration": 100, …}, the
+// options of both in one object. The criterion defaults to magnitude. Throws InputError.
 Pruning make_pruning(const Json& value, const Place& place);
 
 }  // namespace thinpipe::trainer

@@ -1,4 +1,4 @@
-// Random pruning: the control. A criterion that does no better than this has found out nothing.
+// Random pruning, the control: a criterion that does no better has learnt nothing.
 #include "trainer/philox.hh"
 #include "trainer/pruning/criterion.hh"
 
@@ -9,8 +9,8 @@ struct RandomOptions {
   void visit(auto& /*field*/) {}
 };
 
-// Every weight gets a random number that depends on seed and place alone, and those with the smallest go. A
-// higher ratio thus removes more of the same, and choosing again changes nothing.
+// Gives every weight a random number that depends on seed and position alone, and removes the weights with
+// the smallest numbers. A higher ratio thus removes a superset, and choosing again changes nothing.
 class Random : public PruningCriterion {
  public:
   Mask choose(Model& model, const PruningContext& context, double ratio) const override {
@@ -27,7 +27,7 @@ class Random : public PruningCriterion {
   }
 };
 
-THINPIPE_REGISTER(Pruning){"random", "removes weights at random, decided by the run's seed: a control",
+THINPIPE_REGISTER(Pruning){"random", "control: removes weights at random, by the run's seed",
                            describe_criterion<RandomOptions>(),
                            [](JsonObject& object) -> std::unique_ptr<PruningCriterion> {
                              read_options<RandomOptions>(object);

@@ -11,7 +11,7 @@ PruningSchedule::PruningSchedule(const PruningScheduleOptions& options, const Pl
   if (options.ramp_iterations > 0 && options.ramp_steps > options.ramp_iterations) {
     throw InputError(
         place / "ramp_steps",
-        fmt::format("must be at most ramp_iterations, which is {}, but is {}: one pruning a step",
+        fmt::format("must be at most ramp_iterations, which is {}, but is {}: at most one pruning per step",
                     options.ramp_iterations, options.ramp_steps));
   }
 }
@@ -42,7 +42,7 @@ double PruningSchedule::mean_share(std::int64_t iterations) const {
   return sum / static_cast<double>(iterations);
 }
 
-// The k with floor(k·r/n) <= elapsed are those with k·r < (elapsed + 1)·n.
+// floor(k·r/n) <= elapsed is equivalent to k·r < (elapsed + 1)·n.
 std::int64_t PruningSchedule::prunings_by(std::int64_t iteration) const {
   const std::int64_t elapsed = iteration - options_.at_iteration;
   if (elapsed < 0) return 0;

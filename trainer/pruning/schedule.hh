@@ -1,4 +1,4 @@
-// When a model is pruned, and to what ratio: once, little by little, or again and again.
+// When a model is pruned and to what ratio: once, gradually, or repeatedly.
 #pragma once
 
 #include <cstdint>
@@ -22,43 +22,40 @@ struct PruningScheduleOptions {
         Rule{
             .effect = "fraction of the prunable weights to remove; 0: none", .at_least = 0, .at_most = 0.99});
     field("at_iteration", at_iteration,
-          Rule{.effect = "steps before pruning begins; 0: the first step is already taken with the mask",
+          Rule{.effect = "steps before pruning begins; 0: the mask applies from the first step",
                .at_least = 0});
     field("ramp_iterations", ramp_iterations,
           Rule{.effect = "steps over which the ratio grows to its final value; 0: at once", .at_least = 0});
     field("ramp_steps", ramp_steps,
-          Rule{.effect = "number of prunings on the way, without effect unless ramp_iterations is above 0",
+          Rule{.effect = "number of prunings during the ramp; no effect unless ramp_iterations is above 0",
                .at_least = 1});
     field("again_every_iterations", again_every_iterations,
-          Rule{.effect =
-                   "steps between new choices of the mask at the final ratio, once that is reached; 0: the "
-                   "mask stays",
+          Rule{.effect = "at the final ratio, choose the mask again after every n steps; 0: the mask stays",
                .at_least = 0});
   }
 };
 
-// With t0 = at_iteration, r = ramp_iterations, n = ramp_steps, pruning k = 1..n happens after t0 +
-// floor(k·r/n) steps and prunes to ratio·(1 - (1 - k/n)³): fast while many weights are left, slowly at the
-// end. Zhu, Gupta: To prune, or not to prune (2017). With r = 0 there is one pruning, to the ratio, after t0
-// steps.
+// With t0 = at_iteration, r = ramp_iterations and n = ramp_steps, pruning k = 1..n happens after
+// t0 + floor(k·r/n) steps and prunes to ratio·(1 - (1 - k/n)³): fast while many weights are left, slowly at
+// the end. Zhu, Gupta: To prune, or not to prune (2017). With r = 0 there is one pruning, to the final
+// ratio, after t0 steps.
 class PruningSchedule {
  public:
-  // Throws InputError, below `place`, when the ramp has more prunings than steps.
+  // Throws InputError, below `place`, if the ramp has more prunings than steps.
   PruningSchedule(const PruningScheduleOptions& options, const Place& place);
 
-  // The ratio to prune to now, before the step that follows `iteration` finished ones; nothing when the mask
-  // stays as it is.
+  // Returns the ratio to prune to now, after `iteration` finished steps; nullopt if the mask stays.
   std::optional<double> due(std::int64_t iteration) const;
 
-  // The ratio that the step after `iteration` finished ones is taken with.
+  // Returns the ratio in force during the step after `iteration` finished steps.
   double ratio_at(std::int64_t iteration) const;
 
-  // The mean of ratio_at over the first `iterations` steps, as a share of the final ratio.
+  // Returns the mean of ratio_at over the first `iterations` steps, as a share of the final ratio.
   double mean_share(std::int64_t iterations) const;
 
   double final_ratio() const { return options_.ratio; }
 
-  // Steps finished when the ratio has reached its final value.
+  // Returns the number of finished steps at which the ratio reaches its final value.
   std::int64_t end() const { return options_.at_iteration + options_.ramp_iterations; }
 
  private:

@@ -35,7 +35,7 @@ Scoring::Scoring(Model& model) {
 
 Scoring::~Scoring() {
   const torch::NoGradGuard no_grad;
-  // Backwards: a module that is registered twice was replaced twice.
+  // In reverse: a module that is registered twice was replaced twice.
   for (auto replaced = replaced_.rbegin(); replaced != replaced_.rend(); ++replaced) {
     *replaced->place = replaced->original;
   }

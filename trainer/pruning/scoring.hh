@@ -1,4 +1,4 @@
-// A model made ready for scoring its weights, and put back as it was.
+// Prepares a model for scoring its weights, and restores it afterwards.
 #pragma once
 
 #include "trainer/models/model.hh"
@@ -6,14 +6,12 @@
 
 namespace thinpipe::trainer {
 
-// While this lives:
-// - normalisation layers use the statistics of the batch; all else behaves as in evaluation, so that dropout
-// does not
-//   make the scores depend on chance;
-// - the prunable layers use stand-ins for their weights, which share the values but have no hooks: a gradient
-// taken
-//   of them is not mistaken for a training step's.
-// Its end restores weights, training modes and buffers.
+// While this object lives:
+// - normalisation layers use the statistics of the batch; everything else behaves as in evaluation, so that
+//   scores do not depend on dropout's random choices;
+// - the prunable layers use stand-ins for their weights, which share the values but have no hooks, so that a
+//   gradient of the scores is not mistaken for a training step's.
+// The destructor restores weights, training modes and buffers.
 class Scoring {
  public:
   explicit Scoring(Model& model);
@@ -23,17 +21,17 @@ class Scoring {
   Scoring(Scoring&&) = delete;
   Scoring& operator=(Scoring&&) = delete;
 
-  // The stand-ins, in the order of prunable_weights: leaves that require gradients.
+  // Returns the stand-ins, in the order of prunable_weights: leaves that require gradients.
   const std::vector<torch::Tensor>& weights() const { return stand_ins_; }
 
  private:
   struct Replaced {
-    torch::Tensor* place;  // the layer's own
+    torch::Tensor* place;  // the layer's member
     torch::Tensor original;
   };
 
-  std::vector<std::pair<torch::nn::Module*, bool>> modes_;        // outer modules before those inside
-  std::vector<std::pair<torch::Tensor, torch::Tensor>> buffers_;  // each with its former values
+  std::vector<std::pair<torch::nn::Module*, bool>> modes_;        // outer modules before inner ones
+  std::vector<std::pair<torch::Tensor, torch::Tensor>> buffers_;  // each with its old values
   std::vector<Replaced> replaced_;
   std::vector<torch::Tensor> stand_ins_;
 };

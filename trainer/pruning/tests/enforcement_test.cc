@@ -65,7 +65,7 @@ class EveryOptimiser : public ::testing::TestWithParam<Optimiser> {
     return Mask(std::move(layers));
   }
 
-  // Steps with the mask's gradients at zero, as the exchange leaves them.
+  // Takes steps with the pruned weights' gradients at zero, as the exchange leaves them.
   void train(int steps, const Mask* mask) {
     for (int step = 0; step < steps; ++step) {
       optimiser_->zero_grad();
@@ -97,7 +97,7 @@ TEST_P(EveryOptimiser, PT2_KeepsThemAtZeroWhenPrunedWithWarmBuffers) {
   enforce(first, *net_, *optimiser_);
   train(10, &first);
   EXPECT_NO_THROW(check_pruned_weights_are_zero(first, *net_));
-  // A second mask: some weights come back at zero, others go.
+  // A second mask: some weights come back as zero, others are pruned.
   const Mask second = random_mask();
   enforce(second, *net_, *optimiser_);
   const torch::Tensor bias = net_->parameters()[1].detach().clone();
@@ -141,11 +141,11 @@ TEST(Enforcement, RefusesAnOptimiserItDoesNotKnow) {
   torch::nn::LinearImpl layer(2, 1);
   torch::optim::RMSprop optimiser(layer.parameters(), torch::optim::RMSpropOptions(0.1));
   const Mask mask({{"weight", torch::tensor({true, false}).view({1, 2})}});
-  EXPECT_NO_THROW(enforce(mask, layer, optimiser)) << "it remembers nothing yet";
+  EXPECT_NO_THROW(enforce(mask, layer, optimiser)) << "it has no state yet";
   layer.forward(torch::ones({1, 2})).sum().backward();
   optimiser.step();
   EXPECT_THAT([&] { enforce(mask, layer, optimiser); },
-              ThrowsMessage<Error>(HasSubstr("what the optimiser remembers of weight is not known")));
+              ThrowsMessage<Error>(HasSubstr("this optimiser's state of weight is unknown")));
 }
 
 TEST(Enforcement, NamesTheParameterThatHasStrayed) {
@@ -161,7 +161,7 @@ TEST(Enforcement, NamesTheParameterThatHasStrayed) {
               ThrowsMessage<Error>("1 of the 2 pruned weights of 1.weight are no longer zero"));
   const Mask other({{"2.weight", torch::ones({1, 2}, torch::kBool)}});
   EXPECT_THAT([&] { check_pruned_weights_are_zero(other, *net); },
-              ThrowsMessage<Error>(HasSubstr("no parameter 2.weight of 2 weights")));
+              ThrowsMessage<Error>(HasSubstr("no parameter 2.weight with 2 weights")));
 }
 
 TEST(Enforcement, CountsNanAsStrayed) {

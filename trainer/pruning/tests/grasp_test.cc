@@ -1,4 +1,4 @@
-// GraSP: its scores against finite differences and a loss solved by hand, and the criterion as a whole.
+// GraSP: its scores compared with finite differences and a loss solved by hand, and the whole criterion.
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -59,7 +59,7 @@ TEST(GradientFlow, HasZerosForWeightsThatTheLossDoesNotDependOn) {
   EXPECT_TRUE(flow.hessian_gradient[2].equal(torch::zeros({2})));
 }
 
-// Twice differentiable everywhere; with normalisation, dropout and a bias on the way.
+// A model that is twice differentiable everywhere and has normalisation, dropout and a bias.
 class Smooth : public Model {
  public:
   explicit Smooth(bool normalised) : normalised_(normalised) { torch::manual_seed(7); }
@@ -92,7 +92,7 @@ Json grasp(Json options = Json::object()) {
 TEST(GradientFlow, PT4_AgreesWithFiniteDifferencesOnASmoothNet) {
   for (const bool normalised : {false, true}) {
     Smooth model(normalised);
-    model.to(torch::kDouble);  // or rounding would hide the difference
+    model.to(torch::kDouble);  // in float32, rounding would hide the difference
     model.eval();
     model.named_children()["norm"]->train();
     std::vector<torch::Tensor> weights;
@@ -188,7 +188,7 @@ TEST(Grasp, LeavesTheModelAsItWas) {
   EXPECT_TRUE(model.named_children()["norm"]->is_training());
   EXPECT_FALSE(model.named_children()["drop"]->is_training());
   EXPECT_EQ(hooked, 0);
-  // The layers use their own weights again, and these have their hooks.
+  // The layers use their own weights again, which still have their hooks.
   model.forward(torch::randn({2, 1, 6, 6})).sum().backward();
   EXPECT_EQ(hooked, std::ssize(model.parameters()));
   EXPECT_FALSE(model.parameters()[0].grad().eq(3).all().item<bool>());
@@ -197,7 +197,7 @@ TEST(Grasp, LeavesTheModelAsItWas) {
 TEST(Grasp, TheSameWeightsDataAndSeedGiveTheSameMask) {
   Smooth model(true);
   const Mask mask = choose(model, grasp(), 0.5);
-  torch::rand({100});  // the global generator must not matter
+  torch::rand({100});  // the global generator must have no effect
   EXPECT_EQ(mask.hash(), choose(model, grasp(), 0.5).hash());
   EXPECT_NE(mask.hash(), choose(model, grasp(), 0.5, 2).hash()) << "other batches";
   EXPECT_NE(mask.hash(), choose(model, grasp({{"temperature", 1}}), 0.5).hash());
@@ -206,7 +206,7 @@ TEST(Grasp, TheSameWeightsDataAndSeedGiveTheSameMask) {
 TEST(Grasp, KeepsAWeightOfEveryLayer) {
   Smooth model(false);
   const Mask mask = choose(model, grasp(), 0.99);
-  EXPECT_EQ(mask.kept(), 3);  // of 219: 216 go
+  EXPECT_EQ(mask.kept(), 3);  // of 219: 216 are pruned
   for (const Mask::Layer& layer : mask.layers()) EXPECT_GE(layer.kept(), 1) << layer.name;
 }
 
@@ -219,7 +219,7 @@ TEST(Grasp, NamesTheClassThatHasTooFewExamples) {
       ThrowsMessage<Error>(HasSubstr("class 0 has 16 training examples, but 9 batches of 2 need 18")));
 }
 
-// Text of which each byte follows from the last; and a model of it.
+// A text in which each byte follows from the previous one, and a model of it.
 class Counting : public Dataset {
  public:
   explicit Counting(std::int64_t examples) {
@@ -254,7 +254,7 @@ TEST(Grasp, ScoresTextByPlainBatchesOfSequences) {
   const Counting too_few(19);
   EXPECT_THAT(
       [&] { pruning.criterion->choose(model, {.dataset = too_few, .seed = 1}, 0.5); },
-      ThrowsMessage<Error>(HasSubstr("grasp needs 2 batches of 10 sequences, but there are 19 in all")));
+      ThrowsMessage<Error>(HasSubstr("grasp needs 2 batches of 10 sequences, but the data set has only 19")));
 }
 
 }  // namespace

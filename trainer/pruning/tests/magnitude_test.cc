@@ -16,7 +16,7 @@ const Place magnitude_place{"experiment.json", "/pruning"};
 
 using trainer::testing::TwoLayers;
 
-// The kept weights as a string of 0 and 1, layers apart.
+// Returns the kept weights as 0 and 1, with a space between layers.
 std::string prune(Model& model, double ratio, const std::string& criterion = "magnitude",
                   const Mask* in_force = nullptr) {
   const Pruning pruning = make_pruning({{"criterion", criterion}, {"ratio", ratio}}, magnitude_place);
@@ -51,9 +51,9 @@ TEST(Magnitude, OfEqualsTheLowestIndexGoesFirst) {
 }
 
 TEST(Magnitude, KeepsOneWeightInEveryLayerAndTakesTheNextElsewhere) {
-  // Without the exemption 1 2 3 would go; 3 is fc1's largest, so 10 goes in its magnitude_place.
+  // Without the exemption 1 2 3 would be pruned; 3 is fc1's largest weight, so 10 is pruned in its place.
   EXPECT_EQ(prune({1, 3, 2}, {10, 11, 12}, 0.5), "010 011");
-  // Of equals the last of the layer stays, as it would be the last to go.
+  // Among equals the layer's last weight stays, because it is last in the ranking.
   EXPECT_EQ(prune({1, 1, 1}, {10, 11, 12}, 0.5), "001 011");
 }
 
@@ -107,7 +107,7 @@ TEST(Magnitude, RefusesWeightsThatAreNotNumbers) {
 }
 
 TEST(Magnitude, OfEqualsThosePrunedAlreadyGoFirst) {
-  // All zero: without the mask in force the first two would go.
+  // All zero: without the mask in force the first two would be pruned.
   TwoLayers model({0, 0, 5}, {0, 0, 6});
   const Mask in_force({{"fc1.weight", torch::tensor({1, 0, 1}).to(torch::kBool).view({1, 3})},
                        {"fc2.weight", torch::tensor({1, 0, 1}).to(torch::kBool).view({1, 3})}});

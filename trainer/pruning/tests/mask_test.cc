@@ -106,7 +106,7 @@ TEST(Mask, PackingSurvivesEverySizeModuloEight) {
 TEST(Mask, UnpackRefusesWhatIsNotAMaskOfTheModel) {
   const Net net;
   EXPECT_THAT(message([&] { Mask::unpack(net, bytes({1})); }),
-              HasSubstr("1 elements of type Byte, but the model's 10 prunable weights take 2 bytes"));
+              HasSubstr("1 elements of type Byte, but the model's 10 prunable weights need 2 bytes"));
   EXPECT_THAT(message([&] { Mask::unpack(net, torch::zeros({2})); }), HasSubstr("of type Float"));
   EXPECT_THAT(message([&] {
                 Mask::unpack(net, bytes({0, 0b100}));
@@ -136,7 +136,7 @@ TEST(Mask, ApplySelectsSoThatInfinitiesVanishAndZerosArePositive) {
 TEST(Mask, ApplyRefusesAnotherModel) {
   torch::nn::LinearImpl other(3, 2);
   EXPECT_THAT(message([&] { example_mask().apply(other); }),
-              HasSubstr("the model has no parameter first.weight of 6 weights"));
+              HasSubstr("the model has no parameter first.weight with 6 weights"));
 }
 
 struct OptimiserCase {

@@ -1,4 +1,4 @@
-// What a configuration may say about pruning, and random pruning.
+// The configuration of pruning, and random pruning.
 #include "trainer/pruning/pruning.hh"
 
 #include <algorithm>

@@ -18,7 +18,7 @@ PruningSchedule schedule(const PruningScheduleOptions& options) {
   return {options, {"test", "/pruning"}};
 }
 
-// Every pruning of the first 1000 steps: the steps before it, and its ratio.
+// Returns every pruning of the first 1000 steps: the number of steps before it, and its ratio.
 std::vector<std::pair<int, double>> prunings(const PruningScheduleOptions& options) {
   std::vector<std::pair<int, double>> found;
   for (int iteration = 0; iteration < 1000; ++iteration) {

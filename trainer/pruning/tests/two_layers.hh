@@ -1,4 +1,4 @@
-// A model whose weights a test writes down, and its mask as text.
+// A model with weights given by a test, and its mask as text.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace thinpipe::trainer::testing {
 
-// Two linear layers with given weights: names fc1.weight [1, n] and fc2.weight [1, m].
+// Two linear layers with given weights: fc1.weight [1, n] and fc2.weight [1, m].
 class TwoLayers : public Model {
  public:
   TwoLayers(const std::vector<float>& first, const std::vector<float>& second) {
@@ -28,7 +28,7 @@ class TwoLayers : public Model {
   }
 };
 
-// 1 for a kept weight and 0 for a pruned one, layers apart: "011 010".
+// Returns 1 for each kept weight and 0 for each pruned one, with a space between layers: "011 010".
 inline std::string bits_of(const Mask& mask) {
   std::string out;
   for (const Mask::Layer& layer : mask.layers()) {
