@@ -21,7 +21,7 @@ void ComputingTime::reach(double time_s) {
   while (stopwatch_.processor_s() < time_s) work();
 }
 
-// Some microseconds, so that looking at the clock is not what takes the time.
+// Works for some microseconds, so that reading the clock takes only a small part of the time.
 void ComputingTime::work() {
   constexpr std::size_t read_elements = 8192;
   constexpr int operations = 2048;

@@ -1,4 +1,4 @@
-// Stands for a training's computing in a replay, which has nothing to compute.
+// Takes the place of a training run's compute in a replay, which has nothing to compute.
 #pragma once
 
 #include <chrono>
@@ -10,30 +10,30 @@
 namespace thinpipe::trainer {
 
 enum class Computing {
-  waits,  // as if each worker had a device of its own
-  works   // keeps a processor core and its caches busy, for which this machine's workers then compete as
-          // training ones do
+  // Sleeps, as if each worker had a device of its own.
+  waits,
+  // Keeps a CPU core and its caches busy; this machine's workers compete for them as in a training run.
+  works
 };
 
-// Of one thread.
+// The compute time of one thread.
 class ComputingTime {
  public:
-  // Where it works, it reads this memory again and again between its arithmetic, some gigabytes a second: an
-  // exchange finds the caches as a training leaves them, not as it left them itself. The memory must outlive
-  // this.
+  // memory: Computing::works reads it repeatedly between arithmetic operations, at some gigabytes per second,
+  // so that exchanges find the caches as a training run leaves them. Must outlive this object.
   ComputingTime(Computing computing, std::span<const float> memory)
       : computing_(computing), memory_(memory) {}
 
-  // What all times are multiplied by from now on.
+  // From now on, multiplies all times by `pace`.
   void set_pace(double pace) { pace_ = pace; }
 
-  // What reach() counts from.
+  // Sets the start of the time for reach().
   void begin();
 
-  // Returns when so much time has passed or, where it works, so much of a processor core's.
+  // Returns when that much time has passed since begin(): elapsed time, or CPU time for Computing::works.
   void reach(double time_s);
 
-  // So much from now on.
+  // Spends that much time from now on.
   void spend(double time_s) {
     begin();
     reach(time_s);
@@ -45,7 +45,7 @@ class ComputingTime {
   Computing computing_;
   std::span<const float> memory_;
   double pace_ = 1;
-  std::size_t next_ = 0;  // of the memory
+  std::size_t next_ = 0;  // position in memory_
   std::chrono::steady_clock::time_point began_ = std::chrono::steady_clock::now();
   Stopwatch stopwatch_;
 };

@@ -18,10 +18,12 @@ namespace {
 
 constexpr std::int64_t least_iterations = 3;
 constexpr std::int64_t most_iterations = 192;
-constexpr double wanted_precision = 0.02;  // of the mean: half of its 95 % confidence interval
-constexpr double longest_s = 60;           // after which a class of steps gets no iterations beyond the least
+// Half of the mean's 95 % confidence interval, relative to the mean.
+constexpr double wanted_precision = 0.02;
+// After this time a class of steps gets no iterations beyond the minimum.
+constexpr double longest_s = 60;
 
-// Goes through the schedule together with the other workers.
+// Replays the schedule together with the other workers.
 class Replay {
  public:
   Replay(const CommunicationTrace& trace, const ComputeTimes& times, Computing computing, double variation,
@@ -51,9 +53,9 @@ class Replay {
   const Section& total() const { return total_; }
 
  private:
-  // Iterations follow each other without a break, as in training: that a worker is late shows in the time of
-  // the next one. Only now and then rank 0 tells whether it is enough. A first step that others follow gets
-  // the least: it is not to be most of the replay.
+  // Iterations follow each other without a pause, as in training: if a worker is late, the next iteration
+  // takes longer. Rank 0 decides only now and then whether the mean is known well enough. If a first step has
+  // successors, it gets the minimum number of iterations, so that it does not dominate the replay.
   SampleMean measure(const StepClass& steps, bool starts) {
     SampleMean times;
     const bool is_one_of_many = starts && schedule_.classes.size() > 1;
@@ -101,7 +103,7 @@ class Replay {
              {"sent_bytes", iteration.section.sent_bytes}});
   }
 
-  // Rank 0's clock decides for all.
+  // Rank 0's clock decides for all workers.
   bool is_enough(const SampleMean& times) {
     const auto half_width_s = times.half_width();
     const bool known = half_width_s && *half_width_s <= wanted_precision * times.mean();
@@ -126,7 +128,7 @@ CommunicationTrace load_fitting_trace(const ReplayFile& file) {
   CommunicationTrace trace = load_trace(file.communication_trace);
   if (trace.world_size != file.membership.world_size) {
     throw InputError({file.communication_trace, "/world_size"},
-                     fmt::format("the trace is of {} workers, the replay has {}", trace.world_size,
+                     fmt::format("the trace has {} workers, but the replay has {}", trace.world_size,
                                  file.membership.world_size));
   }
   return trace;
@@ -169,7 +171,7 @@ bool replay(const ReplayFile& file, const EventSink& events) {
     const bool works = file.computing == Computing::works;
     if (works && !profile.processor) {
       throw InputError({file.compute_profile, "/processor"},
-                       "is missing: how long computing keeps a processor core busy was not measured");
+                       "is missing: the profile does not contain the CPU time of compute");
     }
     Replay replay(trace, works ? *profile.processor : profile.elapsed, file.computing,
                   works ? profile.variation : 0, collective, rank_0_only, pulse);
@@ -178,7 +180,7 @@ bool replay(const ReplayFile& file, const EventSink& events) {
       replay.run();
       collective.unmetered().barrier();
     } catch (const std::exception& error) {
-      // At once, before the end waits for an exchange that may be stuck.
+      // Reports immediately, because the destructors may wait for an exchange that is stuck.
       report_failure(events, rank, error);
       return false;
     }

@@ -18,11 +18,10 @@ struct ReplayFile {
 // Strict; throws InputError.
 ReplayFile read_replay_file(const std::string& path);
 
-// Replays iterations of each class of steps (harness/replay/schedule.hh) until the mean time of them is known
-// to 2 %, or there are very many, and logs to standard error. Events "started", of rank 0 an "iteration" each
-// and in the end "replayed":
-//   {"classes": [{"steps", "iterations", "mean_s", "half_width_s"}]}
-// then "finished" or "failed". Returns whether it finished.
+// Replays iterations of each class of steps (harness/replay/schedule.hh) until their mean time is known to 2
+// %, or up to a maximum number, and logs to standard error. Emits the events "started", on rank 0 a
+// "replayed_iteration" per iteration and at the end "replayed":   {"classes": [{"steps", "iterations",
+// "mean_s", "half_width_s"}]} then "finished" or "failed". Returns whether the replay finished.
 bool replay(const ReplayFile& file, const EventSink& events);
 
 }  // namespace thinpipe::trainer

@@ -11,14 +11,15 @@
 namespace thinpipe::trainer {
 namespace {
 
-// Enough for connections to have found their pace, and soon over where a whole gradient takes a minute.
+// Enough for connections to reach their rate, yet short if a whole gradient takes a minute.
 constexpr std::int64_t warm_up_elements = std::int64_t{1} << 22;
 
 std::int64_t sum(const std::vector<std::int64_t>& counts) {
   return std::accumulate(counts.begin(), counts.end(), std::int64_t{0});
 }
 
-// As many as a training's weights, gradients, momentum and, for a batch of small images, activations.
+// Allocates as much memory as a training run's weights, gradients, momentum and, for a batch of small images,
+// activations.
 std::vector<float> training_memory(Computing computing, const CommunicationTrace& trace) {
   if (computing == Computing::waits) return {};
   std::size_t elements = std::size_t{1} << 22;
@@ -173,14 +174,14 @@ void Replayer::call(const CollectiveCall& call, const CallCoding& coding) {
   std::visit(Caller{*this, coding, collective_}, call);
 }
 
-// Each piece its share of the time.
+// Spends on each piece its share of the time.
 CodePieces::Piece Replayer::spend_by_pieces(double time_s, std::int64_t elements) {
   return [this, time_s, elements](std::size_t begin, std::size_t end) {
     coding_.spend(time_s * static_cast<double>(end - begin) / static_cast<double>(elements));
   };
 }
 
-// What is lent may be written to, as sums are: nobody asks what it holds.
+// Returns elements of reused memory. The collective may write to it, because nobody reads the values.
 torch::Tensor Replayer::elements(ElementType type, std::int64_t count) {
   torch::Tensor& storage = storage_[type];
   if (!storage.defined() || storage.numel() < count) {

@@ -1,5 +1,5 @@
-// Goes through iterations of a communication trace as a training would: lets the time of its computing pass,
-// and makes the same calls of collectives, with data of no meaning, on a communication thread.
+// Replays iterations of a communication trace as a training run would: it lets the compute time pass, and
+// makes the same collective calls, with meaningless data, on a communication thread.
 #pragma once
 
 #include <future>
@@ -19,17 +19,18 @@ namespace thinpipe::trainer {
 struct ReplayedIteration {
   double iteration_time_s = 0;
   double load_s = 0;
-  double exposed_exchange_s = 0;  // waited for after computing
-  double first_bucket_s = 0;      // from the batch to its release
-  double processor_s = 0;         // of a core, in place of computing
+  double exposed_exchange_s = 0;  // wait for the exchange after compute
+  double first_bucket_s = 0;      // from the batch until the first bucket's release
+  double processor_s = 0;         // CPU time spent in place of compute
   Section section = {};
 };
 
 class Replayer {
  public:
-  // All must outlive this. The trace and the times fit together (check_profile_fits), and the collective has
-  // as many workers as the trace. Starts its threads with the caller's priority; the caller may lower its own
-  // afterwards. variation: of what an iteration computes, a compute profile's.
+  // All references must outlive this object. The trace and the times must match (check_profile_fits), and the
+  // collective must have as many workers as the trace. Threads start with the caller's priority; the
+  // caller may lower its own priority afterwards. variation: a compute profile's variation of the
+  // compute per iteration.
   Replayer(const CommunicationTrace& trace, const ComputeTimes& times, Computing computing,
            MeteredCollective& collective, double variation = 0);
   ~Replayer();
@@ -38,12 +39,12 @@ class Replayer {
   Replayer(Replayer&&) = delete;
   Replayer& operator=(Replayer&&) = delete;
 
-  // Exchanges as many of the first buckets as hold some megabytes of gradient, so that memory and connections
-  // are there for what is timed; of a local step, none. All workers at the same time.
+  // Exchanges the first buckets, up to some megabytes of gradient, so that memory and connections are ready
+  // before the timed iterations. Does nothing for a local step. Collective: all workers must call it.
   void warm_up(const std::optional<std::size_t>& exchange);
 
-  // One iteration with this worker's exchange, or a local step; all workers at the same time. starts: as long
-  // as a training's first.
+  // Replays one iteration with this worker's exchange, or a local step. Collective: all workers must call it.
+  // starts: the iteration takes as long as the first one of a training run.
   ReplayedIteration iterate(const std::optional<std::size_t>& exchange, bool starts = false);
 
  private:
@@ -57,16 +58,16 @@ class Replayer {
   const CommunicationTrace& trace_;
   const ComputeTimes& times_;
   MeteredCollective& collective_;
-  std::vector<float> memory_;  // that computing goes through
+  std::vector<float> memory_;  // for the ComputingTime members
   double variation_;
-  std::mt19937_64 random_;  // another on each worker, the same in each run
+  std::mt19937_64 random_;  // differs by worker, is the same in each run
   ComputingTime computing_;
-  ComputingTime coding_;     // on the communication thread
-  ComputingTime preparing_;  // on its own
+  ComputingTime coding_;     // used on the communication thread
+  ComputingTime preparing_;  // used on preparing_thread_
   boost::asio::thread_pool preparing_thread_{1};
-  std::future<void> prepared_;  // the batch of the iteration to come
+  std::future<void> prepared_;  // the batch of the next iteration
   std::vector<std::vector<TimedBucket>> layouts_;
-  std::map<ElementType, torch::Tensor> storage_;  // zeros, as many as were needed so far
+  std::map<ElementType, torch::Tensor> storage_;  // zeros, grown on demand
   const Exchange* current_ = nullptr;
   Section section_;             // of the iteration; written by the communication thread until it is drained
   CommunicationThread thread_;  // last: it uses all of the above

@@ -12,7 +12,7 @@ namespace {
 
 const std::vector<int> parents = {-1, 0};
 
-// Two workers, two parameters in a bucket each; every operation there is.
+// A trace of two workers and two parameters, in a bucket each, with every operation.
 CommunicationTrace trace_of_every_operation() {
   CommunicationTrace trace{.world_size = 2, .configuration = Json::object()};
   trace.parameters = {{"first", 30}, {"last", 10}};
@@ -40,7 +40,7 @@ CommunicationTrace trace_of_every_operation() {
   return trace;
 }
 
-// Of one worker and one parameter.
+// A trace of one worker and one parameter.
 CommunicationTrace trace_of_one_bucket(const std::vector<CollectiveCall>& calls) {
   CommunicationTrace trace{.world_size = 1, .configuration = Json::object()};
   trace.parameters = {{"weight", 30}};
@@ -71,7 +71,7 @@ TEST(Replayer, MakesTheCallsOfTheTraceAgain) {
   });
 }
 
-// Both buckets of a small gradient; of a large one those until there is enough.
+// Warm-up takes both buckets of a small gradient, and the first buckets of a large one until there is enough.
 TEST(Replayer, WarmsUpWithTheFirstBuckets) {
   CommunicationTrace trace = trace_of_every_operation();
   const ComputeTimes times = times_of(0, {0, 0}, 0, 0);
@@ -89,7 +89,7 @@ TEST(Replayer, WarmsUpWithTheFirstBuckets) {
     return calls;
   };
   EXPECT_EQ(calls_of_a_warm_up(trace), 2U + 8U);
-  trace.parameters[1].elements = std::int64_t{1} << 30;  // of the first bucket
+  trace.parameters[1].elements = std::int64_t{1} << 30;  // in the first bucket
   EXPECT_EQ(calls_of_a_warm_up(trace), 2U);
 }
 
@@ -108,7 +108,7 @@ TEST(Replayer, CountsWhatItSends) {
   });
 }
 
-// The order and the least duration of what is waited for; how exact clocks are is not for a test to say.
+// Checks the order and the minimum duration of waits; a test cannot judge how exact clocks are.
 TEST(Replayer, WaitsWhereTheTrainingComputes) {
   CommunicationTrace trace{.world_size = 1, .configuration = Json::object()};
   trace.parameters = {{"first", 30}, {"last", 10}};
@@ -184,7 +184,7 @@ TEST(Replayer, WorksWhereItIsTo) {
   });
 }
 
-// Among twenty draws of the same generator in every run are slow ones and fast ones.
+// Twenty draws of the generator, the same in every run, include slow and fast iterations.
 TEST(Replayer, VariesWhatIterationsCompute) {
   const CommunicationTrace trace = trace_of_one_bucket({BarrierCall{}});
   const ComputeTimes times = times_of(0, {0}, 0.01, 0);
@@ -215,7 +215,7 @@ TEST(Replayer, TakesLongerForTheFirstIterationOfATraining) {
   }
 }
 
-// Of three iterations the second and the third wait for their batches, which a thread of its own makes.
+// The second and the third of three iterations wait for their batches, which another thread prepares.
 TEST(Replayer, PreparesBatchesMeanwhile) {
   const CommunicationTrace trace = trace_of_one_bucket({BarrierCall{}});
   ComputeTimes times = times_of(0, {0}, 0, 0);
