@@ -1,9 +1,9 @@
 #!/usr/bin/python3
-"""A worker that PyTorch makes: DistributedDataParallel over its own Gloo, in thinpipe-trainer's place.
+"""A worker written in PyTorch: DistributedDataParallel over its own Gloo, instead of thinpipe-trainer.
 
-An experiment with {"trainer": "pytorch-ddp"} starts `pytorch-ddp.py work FILE` for each worker. docs/trainers.md says
-what such a program reads and reports. Of the synchronisers it knows dense, fp16 (fp16_compress_hook) and powersgd
-(powerSGD_hook); of the models those in pytorch_parts/models.py.
+An experiment with {"trainer": "pytorch-ddp"} starts `pytorch-ddp.py work FILE` for each worker. docs/trainers.md
+describes what such a program reads and reports. Supported synchronisers: dense, fp16 (fp16_compress_hook) and powersgd
+(powerSGD_hook). Supported models: those in pytorch_parts/models.py.
 """
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def report(event: str, /, **more) -> None:
 
 
 def finite(number: float) -> float | None:
-    """JSON has no NaN and no infinity: the protocol wants null."""
+    """Replaces NaN and infinity, which JSON does not have, by null, as the protocol requires."""
     return number if math.isfinite(number) else None
 
 
@@ -38,8 +38,8 @@ def fail(kind: str, message: str) -> int:
     return 1
 
 
-# One core's worth of computing each, as thinpipe-trainer's workers: OpenBLAS reads it as it is loaded, and its idle
-# threads would take the processor from those that communicate.
+# Each worker computes on one core, like thinpipe-trainer's. OpenBLAS reads this when it is loaded; its idle threads
+# would take CPU time from the threads that communicate.
 os.environ.update(OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1")
 try:
     import torch
@@ -53,16 +53,16 @@ try:
 except ImportError as error:
     sys.exit(fail("input", f"{error}; install python3-torch and python3-numpy"))
 
-# Those of harness/support/units.cc, in which a worker's file has all sizes.
+# The units of harness/support/units.cc, in which a worker file gives all sizes.
 UNITS = {"bytes": 1, "kB": 1000, "KiB": 1024, "MB": 1000**2, "MiB": 1024**2, "GB": 1000**3, "GiB": 1024**3}
 
 
 class Refusal(Exception):
-    """What a configuration asks for and this program does not do."""
+    """A configuration asks for something that this program does not support."""
 
 
 class Divergence(Exception):
-    """Training that has left the finite numbers."""
+    """The loss is no longer finite."""
 
 
 def interface_of(address: str) -> str:
@@ -73,7 +73,7 @@ def interface_of(address: str) -> str:
             try:
                 answer = fcntl.ioctl(any_socket, get_address, request)
             except OSError:
-                continue  # it has no address
+                continue  # the interface has no address
             if socket.inet_ntoa(answer[20:24]) == address:
                 return name
     raise RuntimeError(f"no interface has the address {address}")
@@ -85,12 +85,12 @@ def size_in_bytes(text: str) -> float:
 
 
 def refuse_what_is_not_done(description: dict) -> None:
-    """Rather than train something else than what the record says."""
+    """Raises Refusal for unsupported options, so that the program trains exactly what the record states."""
     config = description["config"]
     if description["slowdowns"] or description["checkpoint"] is not None:
-        raise Refusal("pytorch-ddp neither slows down (worker_events) nor makes checkpoints (on_worker_failure)")
+        raise Refusal("pytorch-ddp does not support slowdowns (worker_events) or checkpoints (on_worker_failure)")
     if config["collective"]["name"] not in ("auto", "gloo"):
-        raise Refusal(f"/collective/name is {config['collective']['name']}, but DistributedDataParallel has its own Gloo")
+        raise Refusal(f"/collective/name is {config['collective']['name']}, but pytorch-ddp supports only Gloo")
     done = {
         "/dataset/name": "fashion_mnist",
         "/optimiser/name": "sgd",
@@ -106,18 +106,18 @@ def refuse_what_is_not_done(description: dict) -> None:
         for key in pointer.strip("/").split("/"):
             found = found[key]
         if found != value:
-            raise Refusal(f"{pointer} is {json.dumps(found)}, but pytorch-ddp does only {json.dumps(value)}")
+            raise Refusal(f"{pointer} is {json.dumps(found)}, but pytorch-ddp supports only {json.dumps(value)}")
 
 
 class Method:
-    """What a synchroniser is in DistributedDataParallel's words, and what it hands to collectives."""
+    """A synchroniser as a communication hook of DistributedDataParallel, and the bytes it hands to collectives."""
 
     def __init__(self, options: dict, model: nn.parallel.DistributedDataParallel, first_bucket_bytes: int) -> None:
         self.gradient_bytes = 4 * sum(parameter.numel() for parameter in model.parameters())
         self.name, self.state, self.sent_before = options["name"], None, 0
         if self.name == "fp16":
             if options["variant"] != "pytorch":
-                raise Refusal('fp16 needs {"variant": "pytorch"}, which is what the hook does')
+                raise Refusal('fp16 needs {"variant": "pytorch"}, the variant that the hook implements')
             model.register_comm_hook(None, fp16_compress_hook)
         elif self.name == "powersgd":
             if options["start_step"] < 2:
@@ -129,18 +129,18 @@ class Method:
                 min_compression_rate=options["min_compression"],
             )
             if self.gradient_bytes > first_bucket_bytes:
-                # The hook begins collectives from callbacks, which Gloo runs in another order on each worker: with
-                # several buckets they wait for each other for ever.
+                # The hook starts collectives from callbacks, which Gloo runs in a different order on each worker: with
+                # several buckets the workers would wait for each other forever.
                 raise Refusal(
-                    f"PyTorch's powerSGD_hook over Gloo needs the gradient in one bucket; make buckets.first_size at "
+                    f"PyTorch's powerSGD_hook over Gloo needs the gradient in one bucket; set buckets.first_size to at "
                     f"least {self.gradient_bytes} bytes"
                 )
             model.register_comm_hook(self.state, powerSGD_hook)
         elif self.name != "dense":
-            raise Refusal(f"the synchroniser {self.name} is not among pytorch-ddp's: dense, fp16, powersgd")
+            raise Refusal(f"pytorch-ddp does not support the synchroniser {self.name}, only dense, fp16 and powersgd")
 
     def payload_bytes(self) -> int:
-        """Of the step that has just ended; of PowerSGD as its hook counts it."""
+        """Returns the payload bytes of the last step; for PowerSGD as its hook counts them."""
         if self.name == "fp16":
             return self.gradient_bytes // 2
         if self.state is None:
@@ -172,7 +172,7 @@ class Worker:
             self.bare.load_state_dict(weights.load(description["starting_weights"]))
         first_bucket_bytes = int(size_in_bytes(config["buckets"]["first_size"]))
         dist._DEFAULT_FIRST_BUCKET_BYTES = first_bucket_bytes
-        size = config["buckets"]["size"]  # "auto" only where no link is capped
+        size = config["buckets"]["size"]  # "auto" only if no link is capped
         self.model = nn.parallel.DistributedDataParallel(
             self.bare, bucket_cap_mb=25 if size == "auto" else size_in_bytes(size) / UNITS["MiB"]
         )
@@ -221,7 +221,7 @@ class Worker:
         self.payload_bytes += payload_bytes
         if self.rank > 0:
             return
-        # How long exchanging took beside the backward pass, only the inside of DistributedDataParallel knows.
+        # Known only inside DistributedDataParallel, which overlaps the exchange with the backward pass.
         unknown = dict.fromkeys(
             ("compute_s", "encode_s", "exchange_s", "decode_s", "exposed_exchange_s", "first_bucket_s")
         )
@@ -242,7 +242,7 @@ class Worker:
 
     @torch.no_grad()
     def evaluate(self) -> None:
-        """Each worker a part of the test set; everyone has rank 0's statistics."""
+        """Evaluates a part of the test set on each worker, with rank 0's statistics on all workers."""
         for buffer in self.bare.buffers():
             dist.broadcast(buffer, 0)
         self.bare.eval()
@@ -293,14 +293,14 @@ def work(path: str) -> int:
     try:
         torch.set_num_threads(1)
         worker = Worker(description)
-        # As thinpipe-trainer's: the network, and the threads that communicate, come before computing.
+        # As in thinpipe-trainer, the network and the threads that communicate have priority over compute.
         os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), 19)
         worker.run()
     except Refusal as refusal:
         return fail("input", str(refusal))
     except Divergence as divergence:
         return fail("non_finite", str(divergence))
-    except Exception as error:  # whatever it is, the record says it
+    except Exception as error:  # any error goes into the record
         return fail("internal", f"{type(error).__name__}: {error}")
     report("finished", peak_memory_bytes=1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
     return 0
@@ -309,5 +309,5 @@ def work(path: str) -> int:
 if __name__ == "__main__":
     if len(sys.argv) != 3 or sys.argv[1] != "work":
         sys.exit(__doc__)
-    warnings.filterwarnings("ignore")  # PyTorch's about itself would fill the log
+    warnings.filterwarnings("ignore")  # PyTorch's internal warnings would fill the log
     sys.exit(work(sys.argv[2]))

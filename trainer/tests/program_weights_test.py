@@ -65,7 +65,7 @@ class WeightsTest(unittest.TestCase):
         whole = as_safetensors(TENSORS)
         for broken in (whole[:-1], whole[:40], whole.replace(b"BF16", b"XF16"), whole.replace(b'"shape"', b'"shope"')):
             self.file.write_bytes(broken)
-            with self.assertRaisesRegex(ValueError, f"{self.file} is no whole safetensors file"):
+            with self.assertRaisesRegex(ValueError, f"{self.file} is not a complete safetensors file"):
                 weights.load(self.file)
 
 

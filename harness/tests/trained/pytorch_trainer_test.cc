@@ -63,11 +63,11 @@ TEST(PyTorchTrainer, RefusesWhatItDoesNotDo) {
     return error.at("message").get<std::string>();
   };
   EXPECT_EQ(refusal({{"synchroniser", {{"name", "signsgd"}}}}),
-            "the synchroniser signsgd is not among pytorch-ddp's: dense, fp16, powersgd");
+            "pytorch-ddp does not support the synchroniser signsgd, only dense, fp16 and powersgd");
   EXPECT_EQ(refusal({{"collective", {{"name", "ring"}}}}),
-            "/collective/name is ring, but DistributedDataParallel has its own Gloo");
+            "/collective/name is ring, but pytorch-ddp supports only Gloo");
   EXPECT_EQ(refusal({{"worker_events", {{{"worker", 1}, {"slowdown", 2}}}}}),
-            "pytorch-ddp neither slows down (worker_events) nor makes checkpoints (on_worker_failure)");
+            "pytorch-ddp does not support slowdowns (worker_events) or checkpoints (on_worker_failure)");
 }
 
 Json short_training(const Json& more) {
@@ -103,7 +103,7 @@ TEST(PyTorchTrainer, AdvisesInTheUnitsOfConfigurations) {
       {{"synchroniser", {{"name", "powersgd"}, {"start_step", 2}}}, {"buckets", {{"first_size", "1 kB"}}}}));
   EXPECT_EQ(program.run(program.run_arguments(experiment)).status.code, 1);
   const std::string message = program.record("base").at("error").at("message");
-  const std::string before = "buckets.first_size at least ";
+  const std::string before = "buckets.first_size to at least ";
   const std::size_t begin = message.find(before);
   ASSERT_NE(begin, std::string::npos) << message;
   EXPECT_GT(parse_quantity(Quantity::size, message.substr(begin + before.size())), 1000);

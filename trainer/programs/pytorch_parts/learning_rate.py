@@ -1,9 +1,9 @@
-"""How the learning rate changes, as trainer/learning_rate.hh says."""
+"""The learning-rate schedules of trainer/learning_rate.hh."""
 import math
 
 
 def share(schedule: dict, iteration: int, iterations: int, per_epoch: int) -> float:
-    """Of the optimiser's learning rate, in an iteration counted from 0."""
+    """Returns the share of the optimiser's learning rate that applies in an iteration, counted from 0."""
     warmup = schedule["warmup_iterations"]
     if iteration < warmup:
         return (iteration + 1) / warmup

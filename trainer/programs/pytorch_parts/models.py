@@ -1,4 +1,4 @@
-"""Models of Thinpipe's made of PyTorch's own layers, whose parameters have the same names."""
+"""Thinpipe's models made of PyTorch's layers; parameters have the same names."""
 from __future__ import annotations
 
 from torch import Tensor, max_pool2d, nn, relu
@@ -73,7 +73,7 @@ class Resnet(nn.Module):
 
 
 def make(description: dict, channels: int = 1, side: int = 28, classes: int = 10) -> nn.Module:
-    """description: member "model" of a configuration, with all its options."""
+    """Returns a model. description: the member "model" of a configuration, with all its options."""
     options = {key: value for key, value in description.items() if key != "name"}
     if description["name"] == "mlp":
         return Mlp(**options, channels=channels, side=side, classes=classes)
@@ -81,4 +81,4 @@ def make(description: dict, channels: int = 1, side: int = 28, classes: int = 10
         return SmallCnn(**options, channels=channels, side=side, classes=classes)
     if description["name"] == "resnet":
         return Resnet(**options, channels=channels, classes=classes)
-    raise ValueError(f"the model {description['name']} is not among those written in PyTorch: mlp, small_cnn, resnet")
+    raise ValueError(f"the model {description['name']} is not written in PyTorch; use mlp, small_cnn or resnet")

@@ -1,4 +1,4 @@
-"""Thinpipe's training data for programs in Python: Fashion-MNIST, and the order in which an epoch goes through it."""
+"""Thinpipe's training data for Python programs: Fashion-MNIST, and the order of the examples in an epoch."""
 from __future__ import annotations
 
 import gzip
@@ -10,12 +10,12 @@ from torch import Tensor
 
 FASHION_MNIST = Path("/usr/share/datasets/fashion-mnist")
 MASK = 0xFFFFFFFF
-BATCH_ORDER = 0xFFFFFFFF  # which of the streams that a seed has: trainer/philox.hh
-SHARED = 0xFFFFFFFF  # by all workers
+BATCH_ORDER = 0xFFFFFFFF  # the stream's number among a seed's streams: trainer/philox.hh
+SHARED = 0xFFFFFFFF  # the stream is the same on all workers
 
 
 def philox_words(seed: int, step: int, purpose: int, lanes: range) -> np.ndarray:
-    """Four words of each lane, from the generator's definition (Salmon et al., Parallel Random Numbers, 2011)."""
+    """Returns four words per lane, by the generator's definition (Salmon et al., Parallel Random Numbers, 2011)."""
     lane = np.arange(lanes.start, lanes.stop, dtype=np.uint64)
     counter = [np.full_like(lane, step & MASK), np.full_like(lane, purpose), np.full_like(lane, SHARED), lane]
     key = [seed & MASK, seed >> 32]
@@ -33,7 +33,7 @@ def philox_words(seed: int, step: int, purpose: int, lanes: range) -> np.ndarray
 
 
 def words_of_stream(seed: int, step: int, purpose: int):
-    """One after the other, without end."""
+    """Yields the words of a stream in order, without end."""
     at_once = 4096
     begin = 0
     while True:
@@ -42,7 +42,7 @@ def words_of_stream(seed: int, step: int, purpose: int):
 
 
 def epoch_order(examples: int, seed: int, epoch: int) -> Tensor:
-    """Of all workers' batches together: of iteration i, worker r has the (i x workers + r)th batch."""
+    """Returns the order of the examples for all workers: in iteration i, worker r takes batch i x workers + r."""
     words, order = words_of_stream(seed, epoch, BATCH_ORDER), list(range(examples))
     for remaining in range(examples, 1, -1):
         product = next(words) * remaining
@@ -69,8 +69,8 @@ class FashionMnist:
         return len(self.labels)
 
     def batch(self, places: Tensor) -> tuple[Tensor, Tensor]:
-        # (x / 255 - mean) / deviation in the order of operations that the trainer has, to the bit: a residual network
-        # that is narrow makes a last bit of its input the fourth digit of its loss within three steps.
+        # (x / 255 - mean) / deviation in the trainer's order of operations, so that the bits are equal. In a narrow
+        # residual network, the last bit of an input changes the fourth digit of the loss within three steps.
         mean, deviation = 0.2860, 0.3530
         images = self.images[places].to(torch.float32)
         return images * np.float32(1 / (255 * deviation)) + np.float32(-mean / deviation), self.labels[places]

@@ -1,4 +1,4 @@
-"""Starting weights: what torch.save wrote, or safetensors, told apart by their first bytes."""
+"""Initial weights from files of torch.save or safetensors, told apart by their first bytes."""
 from __future__ import annotations
 
 import json
@@ -25,7 +25,7 @@ DTYPES = {
 def load(path: str | Path) -> dict[str, Tensor]:
     with open(path, "rb") as file:
         first = file.read(9)
-    # The length of a header in eight bytes, and the brace that it begins with: no zip and no pickle looks like it.
+    # Eight bytes with the header's length, then the header's opening brace; no zip and no pickle begins like this.
     return load_safetensors(Path(path)) if first[8:] == b"{" else torch.load(path)
 
 
@@ -36,7 +36,7 @@ def load_safetensors(path: Path) -> dict[str, Tensor]:
         header = json.loads(content[8:begin])
         return {name: tensor(content, begin, entry) for name, entry in header.items() if name != "__metadata__"}
     except (ValueError, KeyError, TypeError, RuntimeError) as error:
-        raise ValueError(f"{path} is no whole safetensors file: {type(error).__name__}: {error}") from error
+        raise ValueError(f"{path} is not a complete safetensors file: {type(error).__name__}: {error}") from error
 
 
 def tensor(content: bytearray, begin: int, entry: dict) -> Tensor:
@@ -48,5 +48,5 @@ def tensor(content: bytearray, begin: int, entry: dict) -> Tensor:
         raise ValueError(f"data_offsets {first} to {last} do not hold {elements} elements of {entry['dtype']}")
     if elements == 0:
         return torch.empty(shape, dtype=dtype)
-    # A copy, as an offset need not be a multiple of the element's size.
+    # A copy, because an offset need not be a multiple of the element's size.
     return torch.frombuffer(content[begin + first : begin + last], dtype=dtype).reshape(shape)
