@@ -10,7 +10,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         trainer::CifarFormat{.classes = 100, .label_bytes = 2, .records = 2}}) {
     fuzz::expect_result_or_error([&] {
       const auto records = trainer::read_cifar_records(file.path(), format);
-      fuzz::require(std::ssize(records) == format.records * format.record_bytes(), "all records are there");
+      fuzz::require(std::ssize(records) == format.records * format.record_bytes(), "all records are read");
       for (std::int64_t i = 0; i < format.records; ++i) {
         const auto label = static_cast<std::size_t>(i * format.record_bytes() + format.label_bytes - 1);
         fuzz::require(records[label] < format.classes, "labels are classes");

@@ -9,7 +9,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     fuzz::expect_result_or_error([&] {
       std::vector<std::uint8_t> elements;
       trainer::read_idx_bytes(file.path(), dimensions, [&](const std::vector<std::int64_t>& shape) {
-        fuzz::require(std::ssize(shape) == dimensions, "it has the dimensions asked for");
+        fuzz::require(std::ssize(shape) == dimensions, "the file has the expected number of dimensions");
         std::size_t count = 1;
         for (const std::int64_t length : shape) count *= static_cast<std::size_t>(length);
         elements.resize(count);

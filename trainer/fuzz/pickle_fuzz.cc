@@ -19,7 +19,7 @@ void check(const trainer::StateDictIndex& index) {
 
 }  // namespace
 
-// The file as it is before PyTorch 1.6, and what stands as data.pkl in the archives since.
+// A file of PyTorch before 1.6, or the data.pkl of a later archive.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view text = fuzz::text(data, size);
   return fuzz::expect_result_or_error([&] {
@@ -32,7 +32,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     for (const auto& [key, elements] : file.elements) {
       fuzz::require(elements.empty() || (elements.data() >= text.data() &&
                                          elements.data() + elements.size() <= text.data() + text.size()),
-                    "elements lie in the file");
+                    "elements are inside the file");
     }
   });
 }

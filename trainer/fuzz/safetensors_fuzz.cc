@@ -10,7 +10,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const trainer::SafetensorsHeader header = trainer::read_safetensors_header(input);
     std::uint64_t reached = 0;
     for (const trainer::SafetensorsEntry& entry : header.entries) {
-      fuzz::require(entry.begin == reached && entry.end >= entry.begin, "tensors follow one another");
+      fuzz::require(entry.begin == reached && entry.end >= entry.begin, "tensors are contiguous");
       reached = entry.end;
     }
     fuzz::require(header.elements_begin + reached == size, "tensors fill the file");

@@ -4,7 +4,7 @@
 
 using namespace thinpipe;
 
-// What a worker's file says beside its configuration, as far as reading it takes no LibTorch.
+// A worker file without its configuration, as far as it can be read without LibTorch.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   return fuzz::expect_result_or_error([&] {
     const Json file = parse_json(fuzz::text(data, size), "worker.json");
@@ -13,7 +13,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     object.read("world_size", world_size, {.at_least = 1, .at_most = 1000, .required = true});
     const std::vector<int> parents = trainer::read_parents(object, world_size);
     for (const int parent : parents)
-      fuzz::require(parent >= -1 && parent < world_size, "a parent is a worker, or none");
+      fuzz::require(parent >= -1 && parent < world_size, "a parent is a worker or none");
     const Json* slowdowns = object.find("slowdowns");
     if (slowdowns == nullptr) return;
     for (const trainer::Slowdown& slowdown :
