@@ -4,10 +4,10 @@
     build/release/thinpipe run experiments/overlap.json
     trainer/benchmarks/overlap.py results/overlap
 
-For each cap, medians over the iterations but the first, in which buckets are not yet in order of arrival:
-  exposed / exchange    1 when nothing is hidden
-  iteration / bound     1 when all is that can be. The bound is the longer of compute and of what must come one after the
-                        other: filling the first bucket, then the exchange.
+For each cap, medians over all iterations except the first, in which buckets are not yet in order of arrival:
+  exposed / exchange    1 if no part of the exchange is hidden
+  iteration / bound     1 if the overlap is perfect. The bound is the longer of two: compute; filling the first bucket,
+                        then the exchange.
 """
 
 import json
@@ -20,7 +20,7 @@ PARTS = ["compute_s", "exchange_s", "first_bucket_s", "exposed_exchange_s", "ite
 
 
 def medians(folder):
-    """The median of each part over all iterations but the first; None where there are none."""
+    """Returns the median of each part over all iterations except the first; None if there are none."""
     events = [json.loads(line) for line in (folder / "iterations.jsonl").read_text().splitlines()]
     iterations = [event for event in events if event["event"] == "iteration"][1:]
     return [statistics.median(event[part] for event in iterations) for part in PARTS] if iterations else None
@@ -31,7 +31,7 @@ def main():
         sys.exit(__doc__)
     paths = sorted(Path(sys.argv[1]).glob("*/run.json"))
     if not paths:
-        sys.exit(f"{sys.argv[1]} has no records (*/run.json); run experiments/overlap.json first")
+        sys.exit(f"{sys.argv[1]} contains no records (*/run.json); run experiments/overlap.json first")
     print(f"{'run':14}{'compute ms':>12}{'exchange ms':>13}{'first bucket ms':>17}{'exposed ms':>12}{'iteration ms':>14}"
           f"{'exposed/exchange':>18}{'iteration/bound':>17}  fidelity")
     for path in paths:

@@ -1,5 +1,5 @@
-// What pruning adds to handing a gradient over to its bucket: the same gradient with and without a mask, in
-// one run.
+// The cost of pruning when a gradient is copied to its bucket: the same gradient with and without
+// a mask, in one run.
 #include <chrono>
 
 #include <benchmark/benchmark.h>
@@ -21,7 +21,7 @@ class OneLayer : public Model {
       register_module("layer", torch::nn::Linear(torch::nn::LinearOptions(width, width).bias(false)));
 };
 
-// A single worker's.
+// The exchange of a single worker.
 class Handover {
  public:
   explicit Handover(const torch::Tensor& kept)
@@ -45,7 +45,8 @@ class Handover {
   torch::Tensor gradient_ = torch::randn({width, width});
 };
 
-// Of 2^20 weights, range(0) percent at random: "over_unpruned" is how many times as long as where none is.
+// Prunes range(0) percent of 2^20 weights at random. "over_unpruned": the time relative to the
+// unpruned gradient's.
 void hand_a_pruned_gradient_over(benchmark::State& state) {
   at::set_num_threads(1);
   const torch::Tensor whole = torch::ones({width, width}, torch::kBool);
