@@ -1,6 +1,5 @@
-// Signs of life: as long as this lives, an event every second says that the process runs and what its
-// training is at. A process that is stopped or starved falls silent, and whoever listens can tell it from one
-// that waits.
+// Signs of life: while a Heartbeat lives, an event every second reports that the process runs, and its
+// training's iteration and phase. A stopped or starved process sends no events, unlike one that waits.
 #pragma once
 
 #include <condition_variable>
@@ -15,8 +14,8 @@ namespace thinpipe::trainer {
 
 class Heartbeat {
  public:
-  // `pulse` must outlive this. `send` is called on the heartbeat's own thread, which keeps the priority that
-  // the caller has now: {"event": "heartbeat", "iteration": …, "phase": …}.
+  // `pulse` must outlive this object. The heartbeat's own thread, with the caller's current priority, calls
+  // `send` with {"event": "heartbeat", "iteration": …, "phase": …}.
   Heartbeat(const Pulse& pulse, std::function<void(const Json&)> send);
   ~Heartbeat();
   Heartbeat(const Heartbeat&) = delete;

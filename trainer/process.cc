@@ -21,10 +21,10 @@ void lower_this_threads_priority() {
 }
 
 #if defined(__SANITIZE_ADDRESS__)
-void keep_freed_memory() {}  // the sanitizer's allocator takes no such settings
+void keep_freed_memory() {}  // the sanitizer's allocator has no such settings
 #else
 void keep_freed_memory() {
-  constexpr int largest_from_the_heap = 32 << 20;  // the most that glibc lets be set
+  constexpr int largest_from_the_heap = 32 << 20;  // the maximum that glibc allows
   constexpr int kept = 1 << 30;
   if (::mallopt(M_MMAP_THRESHOLD, largest_from_the_heap) != 1 || ::mallopt(M_TRIM_THRESHOLD, kept) != 1) {
     throw Error("set the allocator's thresholds: glibc refuses them");
@@ -35,7 +35,7 @@ void keep_freed_memory() {
 std::int64_t peak_memory_bytes() {
   rusage usage{};
   system_call("ask for this process's use of memory", ::getrusage(RUSAGE_SELF, &usage));
-  return std::int64_t{usage.ru_maxrss} * 1024;  // counted in KiB
+  return std::int64_t{usage.ru_maxrss} * 1024;  // from KiB
 }
 
 }  // namespace thinpipe::trainer

@@ -1,25 +1,26 @@
-// What a worker sets and asks of its own process.
+// Settings and measurements of a worker's own process.
 #pragma once
 
 #include <cstdint>
 
 namespace thinpipe::trainer {
 
-// One core's worth of computing each: workers outnumber cores. OpenBLAS keeps threads of its own, which
-// LibTorch does not set; idle, they call sched_yield in a loop and take the processor from the threads that
-// communicate.
+// Limits compute to one core per worker, because workers outnumber cores. OpenBLAS has its own threads, which
+// LibTorch does not limit; when idle, they call sched_yield in a loop and take CPU time from the
+// communication threads.
 void compute_on_one_thread();
 
-// Computing yields to communication: with more workers than cores, a ready message must not wait for a time
-// slice of somebody's forward pass. Niceness is per thread on Linux, and needs no privilege to lower.
+// Lowers the priority of compute below communication: with more workers than cores, a ready message must not
+// wait for a time slice of another worker's forward pass. On Linux niceness is per thread, and raising it
+// needs no privilege.
 void lower_this_threads_priority();
 
-// Memory that a step has freed serves the next one. Left to itself the allocator gives it back to the kernel
-// and asks for it again, page by page, up to a size that the largest piece freed so far decides: a training
-// that had evaluated before took a quarter less processor time a step than one that had not.
+// Keeps memory that a step has freed for the next step. By default the allocator returns it to the kernel and
+// requests it again, page by page, up to a size that depends on the largest block freed so far. Steps after
+// an evaluation, which frees a larger block, therefore took a quarter less CPU time than steps before it.
 void keep_freed_memory();
 
-// The most memory that it has held so far.
+// Returns the peak memory of this process so far.
 std::int64_t peak_memory_bytes();
 
 }  // namespace thinpipe::trainer

@@ -1,4 +1,4 @@
-// Time that passes, and what of it the calling thread has a processor core for.
+// Elapsed time, and CPU time of the calling thread.
 #pragma once
 
 #include <ctime>
@@ -7,7 +7,7 @@ namespace thinpipe::trainer {
 
 struct Durations {
   double elapsed_s = 0;    // by the steady clock
-  double processor_s = 0;  // of the thread
+  double processor_s = 0;  // CPU time of the thread
 
   Durations& operator+=(const Durations& other) {
     elapsed_s += other.elapsed_s;
@@ -19,7 +19,7 @@ struct Durations {
   }
 };
 
-// For the thread that made it; elapsed_s() for all.
+// Only the thread that created it may call processor_s() and read(); any thread may call elapsed_s().
 class Stopwatch {
  public:
   double elapsed_s() const { return now_s(CLOCK_MONOTONIC) - start_.elapsed_s; }
@@ -29,7 +29,7 @@ class Stopwatch {
  private:
   static double now_s(clockid_t clock) {
     timespec now{};
-    ::clock_gettime(clock, &now);  // of clocks that exist, it cannot fail
+    ::clock_gettime(clock, &now);  // cannot fail for existing clocks
     return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
   }
 

@@ -68,7 +68,7 @@ TrainingLoop::TrainingLoop(const TrainingConfig& config, const Dataset& dataset,
   resume();
 }
 
-// Between local steps, the optimiser's gradient is the worker's own.
+// With local steps, the gradient that the optimiser sees is the worker's own.
 void TrainingLoop::clip_gradients() {
   if (!config_.training.clip_norm) return;
   const Synchroniser& method = exchange_->synchroniser();
@@ -163,7 +163,7 @@ void TrainingLoop::begin_step() {
   straggler_.begin_step(iteration_);
 }
 
-// Up to new weights. A training's last round ends with it, however long it is.
+// Takes the step up to new weights. The last round ends with the training run, however short it is.
 StepReport TrainingLoop::finish_step() {
   if (!rounds_) {
     const StepReport report = exchange_->finish_step();
@@ -182,7 +182,7 @@ void TrainingLoop::update_weights() {
   optimiser_->step();
 }
 
-// The same decision on every worker, because it follows from `applied`.
+// Makes the same decision on every worker, because it depends only on `applied`.
 void TrainingLoop::give_up_if_never_finite() {
   if (skipped_in_a_row_ < config_.training.max_skipped_steps) return;
   const auto& own = rounds_ ? rounds_->first_non_finite() : exchange_->first_non_finite();
@@ -206,7 +206,7 @@ void TrainingLoop::give_up_if_never_finite() {
 
 torch::Tensor TrainingLoop::compute_gradients(const Batch& batch) {
   const torch::Tensor loss = training_loss(config_, *model_, batch);
-  straggler_.catch_up();  // with forward, before backward hands over the first bucket
+  straggler_.catch_up();  // after forward, before backward hands over the first bucket
   loss.backward();
   straggler_.catch_up();
   return loss.detach();
@@ -237,7 +237,7 @@ void TrainingLoop::agree_on_start(const TensorMap& starting_weights) {
   check_parameters_agree(*model_, *collective_);
 }
 
-// The mask of the first step, before there is an optimiser.
+// Chooses the mask of the first step, before the optimiser exists.
 void TrainingLoop::prune_at_start() {
   mask_ = std::make_unique<Mask>(share_mask(
       *model_, [this] { return choose_mask(config_, *model_, dataset_); }, *collective_));
@@ -247,7 +247,7 @@ void TrainingLoop::prune_at_start() {
 void TrainingLoop::prune_if_due() {
   const std::optional<double> ratio = schedule_.due(iteration_);
   if (!ratio || iteration_ == 0) return;
-  model_->to(torch::kCPU);  // where criteria look at it, in float32
+  model_->to(torch::kCPU);  // criteria work on the CPU, in float32
   Mask mask = share_mask(
       *model_, [&] { return choose_mask(config_, *model_, dataset_, *ratio, mask_.get()); }, *collective_);
   model_->to(device_);

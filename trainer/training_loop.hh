@@ -1,4 +1,4 @@
-// One worker's training, from starting weights to the last evaluation.
+// One worker's training run, from initial weights to the last evaluation.
 #pragma once
 
 #include <memory>
@@ -18,7 +18,7 @@
 
 namespace thinpipe::trainer {
 
-// Takes each event of docs/results.md ("iteration", "evaluation", "resumed", "summary") as it happens.
+// Receives each event of docs/results.md ("iteration", "evaluation", "resumed", "summary") as it happens.
 using EventSink = std::function<void(const Json& event)>;
 
 // Too many steps in a row had a non-finite gradient.
@@ -27,15 +27,15 @@ class NonFiniteError : public Error {
   using Error::Error;
 };
 
-// What the parts of an iteration took one worker; between compute and finish it waited for the exchange.
+// The times of an iteration's parts on one worker; between compute and finish it waited for the exchange.
 struct StepTimes {
-  Durations load;                       // until the batch was there
-  double prepare_processor_s = 0;       // of the thread that had made it meanwhile
+  Durations load;                       // until the batch was ready
+  double prepare_processor_s = 0;       // CPU time of the thread that prefetched the batch
   Durations compute;                    // forward and backward
-  Durations finish;                     // up to new weights
-  bool exchanged = true;                // false: a local step, without the two below
-  Section section = {};                 // of all buckets
-  const std::vector<Durations>& ready;  // GradientExchange's
+  Durations finish;                     // update of the weights
+  bool exchanged = true;                // false: a local step, without the two members below
+  Section section = {};                 // sum over all buckets
+  const std::vector<Durations>& ready;  // GradientExchange::ready()
 };
 
 struct CheckpointOptions {
@@ -45,30 +45,32 @@ struct CheckpointOptions {
 
 class TrainingLoop {
  public:
-  // Sets up everything that needs the other workers: starting weights, the pruning mask of rank 0, buckets.
-  // When `checkpoints` names a directory with a complete set, training goes on from there. `starting_weights`
-  // may be empty: then all workers draw the same random weights from the seed. `pulse`, where given, is told
-  // what the loop is doing. `slowdowns` are this worker's own.
+  // Sets up everything that needs the other workers: initial weights, the pruning mask of rank 0, buckets. If
+  // `checkpoints` names a directory with a complete set, training resumes from it. If `starting_weights` is
+  // empty, all workers draw the same random weights from the seed. The loop reports its activity to `pulse`,
+  // if given. `slowdowns` are this worker's own.
   TrainingLoop(const TrainingConfig& config, const Dataset& dataset, std::unique_ptr<Collective> collective,
                const TensorMap& starting_weights, CheckpointOptions checkpoints, EventSink events,
                Pulse* pulse = nullptr, std::vector<Slowdown> slowdowns = {});
 
-  // Before run(), on every worker: for the summary. See GradientExchange::measure_error().
+  // Measures the error for the summary, see GradientExchange::measure_error(). Call before
+  // run(), on every worker.
   void measure_error() { exchange_->measure_error(); }
 
-  // Likewise: tells `recorder`, which must outlive this, what each step asks of collectives.
+  // Records each step's collective calls in `recorder`, which must outlive this object. Call before
+  // run(), on every worker.
   void record_calls(TraceRecorder& recorder);
 
   void run();
 
-  // Instead of run(): so many iterations without checks or pruning, and of evaluations what makes the first
-  // iteration take no longer than after one. `observe` is told of each.
+  // Takes `count` steps instead of run(), without checks or pruning, and calls `observe` for each. First
+  // evaluates one batch, so that the first step does not pay for an evaluation's one-time costs.
   void take_steps(std::int64_t count, const std::function<void(const StepTimes&)>& observe);
 
   const Model& model() const { return *model_; }
-  // For what is no part of a training.
+  // Returns the network for communication that is not part of the training run.
   Collective& network() { return collective_->unmetered(); }
-  // Of all steps so far: what the method handed to collectives and what this worker sent.
+  // Returns totals over all steps so far: the payload of the method and the bytes that this worker sent.
   const Section& total() const { return total_; }
 
  private:
@@ -89,7 +91,7 @@ class TrainingLoop {
   torch::Tensor compute_gradients(const Batch& batch);
   std::int64_t last_iteration() const { return config_.training.epochs * loader_.batches_per_epoch(); }
   double epoch() const;
-  double learning_rate() const;  // of the step to come
+  double learning_rate() const;  // of the next step
   void give_up_if_never_finite();
   void enter(Pulse::Phase phase);
 
@@ -107,16 +109,16 @@ class TrainingLoop {
   std::optional<DropoutDraws> dropout_;
   std::unique_ptr<torch::optim::Optimizer> optimiser_;
   double full_learning_rate_ = 0;
-  std::optional<double> longest_step_;  // what the optimiser steps by is clipped to it
+  std::optional<double> longest_step_;  // norm to which the optimiser's gradient is clipped
   Straggler straggler_;
   std::unique_ptr<GradientExchange> exchange_;
-  std::optional<LocalRounds> rounds_;  // where the method has local steps
+  std::optional<LocalRounds> rounds_;  // set if the method has local steps
 
   std::int64_t iteration_ = 0;  // steps done
   double train_time_s_ = 0;
   std::int64_t skipped_in_a_row_ = 0;
   std::int64_t skipped_ = 0;
-  double loss_sum_ = 0;  // of this worker's batches since the last evaluation
+  double loss_sum_ = 0;  // sum over this worker's batches since the last evaluation
   std::int64_t loss_count_ = 0;
   Section total_;
   TraceRecorder* recorder_ = nullptr;
