@@ -11,7 +11,7 @@
 namespace thinpipe::trainer {
 namespace {
 
-// Per rank, the hash of that rank.
+// Returns the hash of each rank.
 std::vector<std::uint64_t> gather_hashes(std::uint64_t hash, Collective& collective) {
   const torch::Tensor own = torch::tensor({std::bit_cast<std::int64_t>(hash)}, torch::kLong);
   const std::vector<std::int64_t> counts(static_cast<std::size_t>(collective.world_size()), 1);

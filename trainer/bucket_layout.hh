@@ -1,6 +1,6 @@
-// Which parameter goes into which bucket, as PyTorch's DistributedDataParallel does it: parameters are taken
-// in the order in which their gradients arrive, the first bucket is small so that exchange starts early, a
-// bucket is closed when it has reached its size, and no parameter is split.
+// Assigns parameters to buckets like PyTorch's DistributedDataParallel. Parameters are taken in the order in
+// which their gradients arrive. The first bucket is small so that exchange starts early; a bucket is closed
+// when it has reached its size; no parameter is split.
 #pragma once
 
 #include <optional>
@@ -18,26 +18,26 @@ struct BucketOptions {
 
   void visit(auto& field) {
     field("first_size", first_size_bytes,
-          Rule{.effect = "the first bucket is closed when it holds this much",
+          Rule{.effect = "the first bucket is closed when it has reached this size",
                .quantity = Quantity::size,
                .at_least = 1});
     field("size", size_bytes,
-          Rule{.effect =
-                   "every further bucket is closed when it holds this much; \"auto\": what suits the cap, "
-                   "the latency and the method, or 25 MiB where no link is capped",
+          Rule{.effect = "every further bucket is closed when it has reached this size; \"auto\": a size "
+                         "chosen for the cap, the latency and the method, or 25 MiB if no link is capped",
                .quantity = Quantity::size,
                .at_least = 1,
                .none = "auto"});
   }
 };
 
-// order: every index of `parameters` once, in order of arrival. What `synchroniser` leaves dense goes into
-// side buckets; these come last, because they hold next to nothing and must not delay the others.
+// Returns the buckets. order: every index of `parameters` once, in order of arrival. Parameters that
+// `synchroniser` leaves dense go into side buckets. These come last, because they are tiny and must not
+// delay the others.
 std::vector<Bucket> lay_out_buckets(const std::vector<ParameterInfo>& parameters,
                                     const std::vector<std::size_t>& order, const Synchroniser& synchroniser,
                                     const BucketOptions& options);
 
-// Equal on two workers when their layouts are: names, sizes, offsets and order.
+// Returns a hash of names, sizes, offsets and order: equal on two workers if their layouts are equal.
 std::uint64_t layout_hash(const std::vector<ParameterInfo>& parameters, const std::vector<Bucket>& buckets);
 
 }  // namespace thinpipe::trainer

@@ -21,17 +21,16 @@
 namespace thinpipe::trainer {
 namespace {
 
-// A sweep's configurations mostly share their data and often their model and what of it is pruned: each data
-// set is read once, and a model or a mask is made anew only when it differs from the last one.
+// A sweep's configurations mostly share their data, and often their model and its mask. The cache reads each
+// data set once, and creates a model or a mask only if it differs from the previous one.
 class Cache {
  public:
   const InputFiles::Data& data(const TrainingConfig& config) {
     return files_.data(config.dataset, Place{} / "dataset");
   }
 
-  // What the files and folders that the configuration names hold, by the places of their names: the same data
-  // elsewhere make the same run, and other data in the same place another one. Appends missing files to
-  // `missing`.
+  // Returns the hashes of the files and folders in the configuration, by the places of their paths. A run is
+  // thus identified by the content of its data, not by their paths. Appends missing files to `missing`.
   Json content(const TrainingConfig& config, Json& missing) {
     Json out = Json::object();
     const auto add = [&](const Place& place, const auto& found) {
@@ -49,7 +48,7 @@ class Cache {
     return out;
   }
 
-  // Reads what pre-training will, too, where it has data of its own.
+  // Also reads the data of pre-training, if it has its own.
   void check_pretraining(const TrainingConfig& config) {
     if (config.pretraining_dataset.is_null()) return;
     files_.data(config.pretraining_dataset, Place{} / "pretraining" / "dataset");
@@ -58,7 +57,7 @@ class Cache {
   Model& model(const TrainingConfig& config) {
     const Json key = {config.seed, config.model, config.dataset, write_options(config.weights)};
     if (key != model_key_) {
-      model_.reset();  // before the next is made: memory for one is enough
+      model_.reset();  // before the next one is created: memory for one is enough
       model_key_ = nullptr;
       model_ = make_model(config, data(config).dataset->shape(), {});
       if (config.weights.file && !files_.weights(*config.weights.file).missing) load_file(config);
@@ -68,7 +67,7 @@ class Cache {
     return *model_;
   }
 
-  // Of that model, with the ratio that pruning ends at.
+  // Returns that model's mask at the final ratio of pruning.
   const Mask& final_mask(const TrainingConfig& config) {
     Model& pruned = model(config);
     if (!mask_ || config.pruning != pruning_) {
@@ -79,7 +78,7 @@ class Cache {
   }
 
  private:
-  // Weights for pre-training on other data may fit only a model of that data.
+  // Weights for pre-training on other data may only fit a model of those data.
   void load_file(const TrainingConfig& config) {
     try {
       const TensorMap tensors = load_tensors(*config.weights.file);
@@ -95,10 +94,10 @@ class Cache {
   std::shared_ptr<Model> model_;
   Json model_key_;
   std::optional<Mask> mask_;
-  Json pruning_;  // that it is of
+  Json pruning_;  // the options that the mask was made with
 };
 
-// As gradients will probably arrive: the last parameter of the model first.
+// Returns the layout in the most likely order of gradients: the model's last parameter first.
 std::vector<Bucket> expected_layout(const TrainingConfig& config,
                                     const std::vector<ParameterInfo>& parameters,
                                     const Synchroniser& synchroniser) {
@@ -107,7 +106,7 @@ std::vector<Bucket> expected_layout(const TrainingConfig& config,
   return lay_out_buckets(parameters, order, synchroniser, config.buckets);
 }
 
-// "auto" becomes a tree where the network has something to gain by one.
+// "auto" becomes a tree if a tree reduces the load of the network.
 NetworkShape expected_network(const TrainingConfig& config) {
   const auto name = config.collective.at("name").get<std::string>();
   return {.workers = static_cast<int>(config.workers), .sums_along_tree = name == "island" || name == "auto"};
@@ -137,7 +136,8 @@ ExpectedTraffic expected_traffic(const TrainingConfig& config, const Model& mode
   return traffic;
 }
 
-// What is exchanged while the rest is still computed; nothing is, where all follows local steps.
+// Returns the sizes of the buckets that are exchanged during backward; one size for all if the
+// method has local steps.
 Json bucket_bytes(const TrainingConfig& config, const Model& model, const Synchroniser& synchroniser) {
   Json out = Json::array();
   std::int64_t total = 0;
@@ -152,12 +152,12 @@ void check_targets(const TrainingConfig& config, const Dataset& dataset) {
   for (std::size_t i = 0; i < config.targets.size(); ++i) {
     if (config.targets[i].metric == Target::Metric::bits_per_byte && !dataset.shape().is_text()) {
       throw InputError(Place{} / "targets" / i / "bits_per_byte",
-                       "is for text, but the data set has images: aim at an accuracy or a test_loss");
+                       "is for text, but the data set has images: use the target accuracy or test_loss");
     }
   }
 }
 
-// A method that accumulates gradients over steps itself would meet the optimiser's momentum a second time.
+// If a method accumulates gradients over steps, the optimiser must not apply momentum a second time.
 void check_momentum(const TrainingConfig& config, const Synchroniser& synchroniser) {
   if (!synchroniser.promises().applies_momentum) return;
   const std::string remedy = fmt::format("because the synchroniser {} applies momentum itself",
@@ -170,33 +170,33 @@ void check_momentum(const TrainingConfig& config, const Synchroniser& synchronis
 void check_clipping(const TrainingConfig& config, const Synchroniser& synchroniser) {
   if (!config.training.clip_norm || synchroniser.clipping() != Clipping::none) return;
   throw InputError(kConfigurationPlace / "training" / "clip_norm",
-                   fmt::format("must be null, because the synchroniser {} takes signs, which are the same "
-                               "however long the gradient is",
+                   fmt::format("must be null, because the synchroniser {} uses signs, which do not depend on "
+                               "the gradient's length",
                                config.synchroniser.at("name").get<std::string>()));
 }
 
-// Between two exchanges workers' weights differ, and there is no model to evaluate or to agree on.
+// Between two exchanges the workers' weights differ, so that no common model can be evaluated or compared.
 void check_rounds(const TrainingConfig& config, std::int64_t local_steps) {
   const auto check = [&](const char* key, std::int64_t interval) {
     if (interval % local_steps == 0) return;
     throw InputError(
         kConfigurationPlace / "training" / key,
-        fmt::format("must be a multiple of {}, the local steps of the synchroniser {}, because in "
-                    "between each worker has weights of its own, but is {}",
+        fmt::format("must be a multiple of {}, the local steps of the synchroniser {}, because the workers' "
+                    "weights differ in between, but is {}",
                     local_steps, config.synchroniser.at("name").get<std::string>(), interval));
   };
   check("evaluate_every_iterations", config.training.evaluate_every_iterations);
   check("check_agreement_every_iterations", config.training.check_agreement_every_iterations);
 }
 
-// Exchanges in so many iterations; the last round may be a short one.
+// Returns the number of exchanges in that many iterations; the last round may be shorter.
 std::int64_t exchanges_in(std::int64_t iterations, const Synchroniser& synchroniser) {
   const std::int64_t local_steps = synchroniser.local_steps().value_or(1);
   return (iterations + local_steps - 1) / local_steps;
 }
 
-// The mean over a run's steps. Traffic goes with the number of weights kept, and that with the schedule's
-// ratio, so that one choice of a mask will do for a whole ramp.
+// Returns the mean traffic over a run's steps. Traffic is linear in the number of kept weights, and that
+// number in the schedule's ratio, so that one mask is enough for a whole ramp.
 ExpectedTraffic mean_traffic(const TrainingConfig& config, Cache& cache, std::int64_t iterations) {
   const Model& model = cache.model(config);
   const PruningSchedule schedule = make_pruning(config).schedule;
@@ -205,8 +205,8 @@ ExpectedTraffic mean_traffic(const TrainingConfig& config, Cache& cache, std::in
   if (schedule.end() >= iterations) {
     throw InputError(
         Place{} / "pruning" / "at_iteration",
-        fmt::format("pruning ends after {} steps, but the run has only {}; begin earlier, or train for "
-                    "more epochs",
+        fmt::format("pruning ends after {} steps, but the run has only {}; set a smaller at_iteration, or "
+                    "train for more epochs",
                     schedule.end(), iterations));
   }
   const ExpectedTraffic pruned = expected_traffic(config, model, cache.final_mask(config));
@@ -214,7 +214,7 @@ ExpectedTraffic mean_traffic(const TrainingConfig& config, Cache& cache, std::in
   return share == 1 ? pruned : share * pruned + (1 - share) * whole();
 }
 
-// Of the worker one rank further, two ranks further and so on.
+// Returns the traffic to the worker one rank further, two ranks further and so on.
 Json by_distance(const ExpectedTraffic& traffic, std::int64_t workers) {
   if (traffic.shifted_bytes.empty()) return Json::array();
   std::vector<double> bytes(static_cast<std::size_t>(workers - 1), 0.0);
@@ -275,8 +275,8 @@ Json missing_devices(const TrainingConfig& config) {
     missing.push_back(
         {{"pointer", "/compute/device"},
          {"message",
-          "is cuda, but LibTorch finds no GPU here: take cpu, or a LibTorch with CUDA and a machine with a "
-          "GPU (thinpipe doctor tells what it finds)"}});
+          "is cuda, but LibTorch finds no GPU here: use cpu, or a LibTorch with CUDA on a machine with a GPU "
+          "(`thinpipe doctor` reports what it finds)"}});
   }
   if (config.collective.at("name") == "nccl") {
     if (const auto obstacle = obstacle_to_nccl(config.workers))
@@ -285,7 +285,7 @@ Json missing_devices(const TrainingConfig& config) {
   return missing;
 }
 
-// Without the data, sizes may be known, but no gradients.
+// Without the data, sizes may be known but gradients cannot be computed.
 bool can_plan(const TrainingConfig& config, Cache& cache) {
   const InputFiles::Data& data = cache.data(config);
   if (!data.missing) return true;
@@ -308,8 +308,8 @@ Json check_configuration(const Json& value, Cache& cache) {
   } catch (const InputError& error) {
     return {{"ok", false}, {"pointer", error.place().pointer}, {"message", error.message()}};
   } catch (const std::exception& error) {
-    // A combination that no single option's rule forbids: a batch larger than the data set, an image too
-    // small.
+    // A combination that no single option's rule excludes: a batch larger than the data set,
+    // an image too small.
     return {{"ok", false}, {"pointer", ""}, {"message", message_of(error)}};
   }
 }
@@ -318,7 +318,7 @@ Json check_configuration(const Json& value, Cache& cache) {
 
 Json check_configurations(const Json& configurations) {
   Cache cache;
-  std::map<Json, Json> known;  // a sweep over caps or modes repeats its trainings
+  std::map<Json, Json> known;  // a sweep over caps or modes repeats its training configurations
   Json answers = Json::array();
   for (const Json& value : configurations) {
     auto found = known.find(value);

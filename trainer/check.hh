@@ -1,24 +1,25 @@
-// Answers for the controller, which has no LibTorch: is a configuration valid, what is it with every default
-// filled in, what will it cost; and what is there to choose from.
+// Answers for the controller, which has no LibTorch: whether a configuration is valid, its form with all
+// defaults, its cost, and the registered names and options.
 #pragma once
 
 #include "harness/support/json_object.hh"
 
 namespace thinpipe::trainer {
 
-// configurations: an array of training configurations as users write them. One answer each:
+// configurations: an array of training configurations as users write them. Returns one answer for each:
 //   {"ok": true, "config": {…normalised…}, "plan": {…}, "content": {…}, "missing": […]}   or
 //   {"ok": false, "pointer": "/model/width", "message": "…"}
-// plan: parameters, gradient_bytes, bucket_bytes (of the gradient, by bucket, in the order of their
-// exchange), iterations, evaluations, all_reduce_compatible (see Promises), payload_bytes_per_iteration,
-// sent_bytes_per_iteration (of one worker, by formula), pairwise_bytes_per_iteration (of these). content:
-// hashes of what the paths in the configuration lead to, each under the pointer to its path, such as
-// "/dataset/directory"; null if the file is missing. missing: the GPU, data or weights that this machine
-// lacks, each as {"pointer", "message"}. plan is null if it cannot be made without them.
+// plan: parameters, gradient_bytes, bucket_bytes (gradient bytes by bucket, in the order of exchange),
+//   iterations, evaluations, all_reduce_compatible (see Promises), payload_bytes_per_iteration,
+//   sent_bytes_per_iteration (of one worker, by formula), pairwise_bytes_per_iteration (a part of these).
+//   Null if it cannot be made without missing data or weights.
+// content: hashes of the data that paths in the configuration lead to, each under the pointer to its path,
+//   such as "/dataset/directory"; null if the file is missing.
+// missing: the GPU, data or weights that this machine lacks, each as {"pointer", "message"}.
 Json check_configurations(const Json& configurations);
 
-// Every registry with each entry's summary and options, the keys of the configuration itself
-// (describe_training_config), the number of CUDA devices that LibTorch sees, and the versions of the
+// Returns every registry with each entry's summary and options, the keys of the configuration itself
+// (describe_training_config), the number of CUDA devices that LibTorch finds, and the versions of the
 // libraries in use.
 Json describe();
 

@@ -39,8 +39,8 @@ void CheckpointFolder::save(std::int64_t iteration, const TensorMap& state) cons
 std::optional<CheckpointFolder::Found> CheckpointFolder::load_newest(Collective& collective) const {
   std::vector<std::int64_t> own =
       std::filesystem::is_directory(folder_) ? iterations() : std::vector<std::int64_t>{};
-  // The newest that all have: the largest iteration is offered, the smallest offer wins, until all offer the
-  // same. Maximum of the negated offers is the minimum of the offers; no file at all offers -1.
+  // Finds the newest iteration that all workers have. Each offers its largest; the smallest offer wins; this
+  // repeats until all offers are equal. The minimum is the maximum of the negated offers; -1 means no file.
   while (true) {
     const std::int64_t offer = own.empty() ? -1 : own.back();
     const torch::Tensor lowest_and_highest = torch::tensor({-offer, offer}, torch::kLong);
@@ -67,7 +67,7 @@ torch::Tensor optimiser_state(const torch::optim::Optimizer& optimiser) {
 void restore_optimiser(torch::optim::Optimizer& optimiser, const torch::Tensor& state) {
   torch::serialize::InputArchive archive;
   archive.load_from(static_cast<const char*>(state.data_ptr()), state.nbytes());
-  optimiser.state().clear();  // load() leaves what the archive says nothing of
+  optimiser.state().clear();  // load() keeps entries that are not in the archive
   optimiser.load(archive);
 }
 

@@ -1,6 +1,6 @@
-// Checkpoints: all that is needed to go on as if nothing had happened. One file per worker and iteration,
-// because residuals differ among workers; the two newest are kept, so that a set that is complete on all
-// workers always exists.
+// Checkpoints: the complete state, so that training resumes as if it had not stopped. There is one file per
+// worker and iteration, because residuals differ among workers. The two newest are kept, so that a set that
+// is complete on all workers always exists.
 #pragma once
 
 #include "trainer/collectives/collective.hh"
@@ -16,7 +16,7 @@ class CheckpointFolder {
   // Writes this worker's file for an iteration and removes all but the two newest of its own.
   void save(std::int64_t iteration, const TensorMap& state) const;
 
-  // Collective. The state of the newest iteration that every worker has, or nothing when there is none.
+  // Returns the state of the newest iteration that every worker has; nullopt if there is none. Collective.
   struct Found {
     std::int64_t iteration;
     TensorMap state;
@@ -25,13 +25,13 @@ class CheckpointFolder {
 
  private:
   std::string path(std::int64_t iteration) const;
-  std::vector<std::int64_t> iterations() const;  // ascending, of this worker's files
+  std::vector<std::int64_t> iterations() const;  // of this worker's files, ascending
 
   std::string folder_;
   int rank_;
 };
 
-// An optimiser's state as one tensor of bytes, and back.
+// Convert an optimiser's state to one tensor of bytes, and back.
 torch::Tensor optimiser_state(const torch::optim::Optimizer& optimiser);
 void restore_optimiser(torch::optim::Optimizer& optimiser, const torch::Tensor& state);
 

@@ -1,5 +1,5 @@
-// A thread that carries out numbered jobs in ascending order, each as soon as it has been released. The order
-// of release does not matter: that is what keeps collectives in the same order on every worker.
+// A thread that runs numbered jobs in ascending order, each after its release. The order of release does not
+// matter, so that every worker runs its collectives in the same order.
 #pragma once
 
 #include <condition_variable>
@@ -13,20 +13,20 @@ namespace thinpipe::trainer {
 
 class CommunicationThread {
  public:
-  // `work` is called on the thread with the number of the job.
+  // The thread calls `work` with the number of the job.
   explicit CommunicationThread(std::function<void(std::size_t)> work);
-  // Waits for the job in progress; jobs not begun are dropped.
+  // Waits for the job in progress; jobs that have not begun are dropped.
   ~CommunicationThread();
   CommunicationThread(const CommunicationThread&) = delete;
   CommunicationThread& operator=(const CommunicationThread&) = delete;
   CommunicationThread(CommunicationThread&&) = delete;
   CommunicationThread& operator=(CommunicationThread&&) = delete;
 
-  // Begins a round of jobs 0 … jobs-1, none released yet. The former round must have been drained.
+  // Begins a round of jobs 0 … jobs-1, none released yet. The previous round must have been drained.
   void begin(std::size_t jobs);
   void release(std::size_t job);
-  // Waits until every job of the round is done; throws what a job threw. Afterwards all that the jobs wrote
-  // can be read.
+  // Waits until every job of the round is done; throws a job's exception. Afterwards the caller can read
+  // everything that the jobs wrote.
   void drain();
 
  private:

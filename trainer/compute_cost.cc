@@ -12,9 +12,9 @@
 namespace thinpipe::trainer {
 namespace {
 
-// The first iteration makes what later ones find ready.
+// The first iteration also allocates memory that later ones reuse.
 constexpr std::int64_t kIterations = 6;
-// Of a large model on a slow machine fewer must do.
+// For a large model on a slow machine, stops after this time with fewer iterations.
 constexpr double kEnough_s = 5;
 
 }  // namespace

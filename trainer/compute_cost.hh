@@ -1,5 +1,5 @@
-// What an iteration of one worker costs on this machine where nothing else runs: measured, with one thread,
-// as workers compute.
+// The cost of an iteration of one worker on this machine while nothing else runs. Measured with one
+// thread, like workers.
 #pragma once
 
 #include "trainer/training_config.hh"
@@ -8,10 +8,10 @@ namespace thinpipe::trainer {
 
 struct ComputeCost {
   double compute_s = 0;  // forward, backward and the optimiser's step: the median of a few iterations
-  std::int64_t memory_bytes = 0;  // the most this process has held, with the buckets that it would have had
+  std::int64_t memory_bytes = 0;  // peak memory of this process, plus the buckets that a worker would have
 };
 
-// Uses this process's own peak of memory: measure one configuration a process.
+// Measures the cost. Uses this process's peak memory: measure only one configuration per process.
 ComputeCost measure_compute_cost(const TrainingConfig& config);
 
 }  // namespace thinpipe::trainer

@@ -1,4 +1,4 @@
-// Data named by what they hold, not by where they lie: xxh3-64, as 16 hexadecimal digits.
+// Names data by their content, not by their path: xxh3-64, as 16 hexadecimal digits.
 #pragma once
 
 #include <string>
@@ -7,10 +7,10 @@
 
 namespace thinpipe::trainer {
 
-// Of all examples and labels, and of their shapes.
+// Hashes all examples and labels, and their shapes.
 std::string content_hash(const Dataset& dataset);
 
-// Of the bytes of a file; throws SystemError naming the path.
+// Hashes the bytes of a file; throws SystemError naming the path.
 std::string content_hash_of_file(const std::string& path);
 
 }  // namespace thinpipe::trainer

@@ -1,5 +1,5 @@
-// A convergence run: what a method does to the trajectory, and what it would send, without a network. It
-// tells nothing of time: threads share the processor.
+// A convergence run: a method's effect on the trajectory, and the traffic it would cause, without a network.
+// It does not measure time, because the workers are threads that share the CPU.
 #pragma once
 
 #include "trainer/in_process_training.hh"
@@ -8,14 +8,14 @@ namespace thinpipe::trainer {
 
 struct ConvergenceFile {
   InProcessTraining training;
-  std::optional<std::string> communication_trace;  // path: where it is written
+  std::optional<std::string> communication_trace;  // path to write
 };
 
 // Strict; throws InputError.
 ConvergenceFile read_convergence_file(const std::string& path);
 
-// Trains and writes the trace; the summary says how far results were from the mean. Returns whether it
-// finished.
+// Trains and writes the trace; the summary gives the distance of results from the mean. Returns whether
+// training finished.
 bool converge(const ConvergenceFile& file, const EventSink& events);
 
 }  // namespace thinpipe::trainer

@@ -1,6 +1,6 @@
-# The part of the trainer that needs no LibTorch: codes of messages, collective algorithms over sockets, file headers.
-# It builds in seconds, so sanitizers pay most here. A file belongs in these lists if nothing that it includes or calls
-# needs LibTorch; the files that they leave out are compiled with LibTorch.
+# The part of the trainer that needs no LibTorch: codes of messages, collective algorithms over sockets, file
+# headers. It builds in seconds, so sanitizers are cheapest here. A file belongs in these lists if nothing
+# that it includes or calls needs LibTorch; all other files are compiled with LibTorch.
 find_package(ZLIB REQUIRED)
 
 set(THINPIPE_CORE_SOURCES

@@ -13,7 +13,7 @@
 namespace thinpipe::trainer {
 namespace {
 
-// LibTorch 2.4 gave each kind of device a switch of its own.
+// LibTorch 2.4 introduced a separate switch for each kind of device.
 void switch_autocast(bool on) {
 #if TORCH_VERSION_MAJOR > 2 || (TORCH_VERSION_MAJOR == 2 && TORCH_VERSION_MINOR >= 4)
   at::autocast::set_autocast_dtype(at::kCUDA, at::kBFloat16);

@@ -1,4 +1,4 @@
-// Where forward and backward run, and how far a GPU is that goes on by itself.
+// The device of forward and backward, and the progress of a GPU, which works asynchronously.
 #pragma once
 
 #include <c10/core/Event.h>
@@ -8,11 +8,12 @@
 
 namespace thinpipe::trainer {
 
-// "cpu", or "cuda": GPU rank modulo the number of GPUs. Throws Error where LibTorch finds none.
+// Returns the device. name: "cpu", or "cuda": GPU rank modulo the number of GPUs. Throws Error if
+// LibTorch finds no GPU.
 torch::Device device_for(const std::string& name, int rank);
 
-// While it lives, matrix products and convolutions on the GPU take bfloat16 operands, if enabled; weights,
-// gradients and sums stay float32.
+// If enabled, matrix products and convolutions on the GPU use bfloat16 operands while this object lives;
+// weights, gradients and sums stay float32.
 class Autocast {
  public:
   explicit Autocast(bool enabled);
@@ -26,35 +27,35 @@ class Autocast {
   bool enabled_;
 };
 
-// How far the work is that a GPU has been given: it goes on by itself, and what follows may have to wait. On
-// a processor, where everything is done when its call returns, neither does anything.
+// Marks a position in the work given to a GPU, which runs asynchronously, so that others can wait for it. On
+// a CPU all work is done when its call returns, and neither function does anything.
 class DeviceMark {
  public:
-  // After what the calling thread has given that device so far.
+  // Marks the end of the work that the calling thread has given the device so far.
   void set(const torch::Device& device);
 
-  // Until all before the last set() is done, without keeping a processor busy.
+  // Waits for the work before the last set(), without keeping a CPU core busy.
   void wait() const;
 
  private:
-  std::optional<c10::Event> event_;  // none before a GPU was marked
+  std::optional<c10::Event> event_;  // nullopt until a GPU has been marked
 };
 
-// A thread's own line of work on a device, beside other threads' and not behind it.
+// A thread's own queue of work on a device, concurrent with other threads' queues.
 class DeviceQueue {
  public:
   explicit DeviceQueue(const torch::Device& device);
 
-  // While what it returns lives, what the calling thread gives the device goes there.
+  // While the returned guard lives, the calling thread's work for the device goes to this queue.
   c10::OptionalStreamGuard enter() const {
     return stream_ ? c10::OptionalStreamGuard(*stream_) : c10::OptionalStreamGuard();
   }
 
  private:
-  std::optional<c10::Stream> stream_;  // none on a processor
+  std::optional<c10::Stream> stream_;  // nullopt on a CPU
 };
 
-// Memory that a GPU copies into and out of by itself, where it is to be shared with one.
+// Returns options for main memory, pinned if it is shared with a GPU.
 torch::TensorOptions main_memory_for(const torch::Device& device);
 
 }  // namespace thinpipe::trainer

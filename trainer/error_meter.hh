@@ -1,5 +1,6 @@
-// How far a method's results are from the mean of what workers put in: vNMSE of docs/metrics.md. Takes that
-// mean by a collective of its own, so it is for where communication is neither timed nor counted.
+// Measures the distance of a method's results from the mean of the workers' inputs: vNMSE of
+// docs/metrics.md. It computes that mean by a collective of its own, so use it only if communication is
+// neither timed nor counted.
 #pragma once
 
 #include <optional>
@@ -14,14 +15,14 @@ class ErrorMeter {
   // `unmetered` must outlive this.
   explicit ErrorMeter(Collective& unmetered) : unmetered_(unmetered) {}
 
-  // Around every bucket's synchronisation, on all workers.
+  // Call these before and after every bucket's synchronisation, on all workers.
   void before(const Bucket& bucket);
   void after(const Bucket& bucket);
 
-  // Of a step that is not applied nothing counts.
+  // Counts the step only if it is applied.
   void finish_step(bool applied);
 
-  // Σ ‖result - mean‖² / Σ ‖mean‖² over the steps so far; nothing while all means are zero.
+  // Returns Σ ‖result - mean‖² / Σ ‖mean‖² over the steps so far; nullopt while all means are zero.
   std::optional<double> vnmse() const;
 
  private:
@@ -31,7 +32,7 @@ class ErrorMeter {
   };
 
   Collective& unmetered_;
-  torch::Tensor mean_;  // of the bucket at hand
+  torch::Tensor mean_;  // of the current bucket
   Sums step_;
   Sums total_;
 };

@@ -17,7 +17,7 @@ namespace {
 
 constexpr double passes_of_a_code = 4;
 
-// Examples come again where there are too few: what they show does not matter.
+// Repeats examples if there are too few: their values do not matter.
 Batch batch_of(const Dataset& dataset, std::int64_t size) {
   const std::int64_t some = std::min(size, dataset.train().size());
   const Batch batch = prepare_batch(dataset, dataset.train(), 0, some);
@@ -62,7 +62,7 @@ ComputeProfile estimate_profile(const TrainingConfig& config, const Device& devi
   }
   training_loss(config, *model, batch).backward();
   times.compute_s = clock.elapsed_s();
-  // Of a parameter that the loss does not depend on.
+  // Parameters that the loss does not depend on.
   for (std::size_t p = 0; p < parameters.size(); ++p) {
     if (!parameters[p].grad().defined()) times.ready_s[p] = times.compute_s;
   }

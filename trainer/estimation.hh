@@ -1,6 +1,6 @@
-// Estimates a compute profile for a device that is not here, from what an iteration asks of it: an iteration
-// is computed on this machine once, and each of its operations timed as KernelClock does. Encoding and
-// decoding are taken for two passes that read the gradient and two that write it, each.
+// Estimates a compute profile for a device that this machine does not have. One iteration is computed here,
+// and KernelClock times each of its operations. Encoding and decoding each count as two passes that read the
+// gradient and two that write it.
 #pragma once
 
 #include "harness/replay/compute_profile.hh"
@@ -12,17 +12,17 @@ namespace thinpipe::trainer {
 struct EstimationFile {
   TrainingConfig config;
   Device device;
-  std::optional<std::int64_t> batch_size_per_worker;  // that computing is for; nothing: the configuration's
+  std::optional<std::int64_t> batch_size_per_worker;  // for compute only; nullopt: as in the configuration
   std::string output;                                 // path
 };
 
 // Strict; throws InputError.
 EstimationFile read_estimation_file(const std::string& path);
 
-// batch_size: examples of an iteration. The profile is for replays of `config`, whatever that has.
+// batch_size: examples per iteration. The profile serves replays of `config`, whatever batch size that has.
 ComputeProfile estimate_profile(const TrainingConfig& config, const Device& device, std::int64_t batch_size);
 
-// Writes the profile. Events as of a training in one process. Returns whether it finished.
+// Writes the profile. Emits the events of an in-process training run. Returns whether it finished.
 bool estimate(const EstimationFile& file, const EventSink& events);
 
 }  // namespace thinpipe::trainer

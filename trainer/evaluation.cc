@@ -10,13 +10,13 @@ namespace thinpipe::trainer {
 namespace {
 
 constexpr std::int64_t kBatch = 500;
-// Sums travel as whole millionths: integers add up the same in any order. Beyond this (a diverged loss) they
-// saturate.
+// Sums are exchanged as whole millionths, because the order of adding integers does not matter. Larger sums
+// (of a diverged loss) saturate.
 constexpr double kMillionths = 1e6;
 constexpr double kLargestSum = 1e11;
 
 std::int64_t in_millionths(double sum) {
-  // NaN fails every comparison and would be undefined as an integer.
+  // NaN fails every comparison, and its conversion to an integer would be undefined.
   const double bounded = std::isnan(sum) ? kLargestSum : std::clamp(sum, -kLargestSum, kLargestSum);
   return std::llround(bounded * kMillionths);
 }

@@ -1,4 +1,4 @@
-// Accuracy and loss on the test set, shared out among the workers.
+// Accuracy and loss on the test set, which is distributed over the workers.
 #pragma once
 
 #include "trainer/collectives/collective.hh"
@@ -8,20 +8,20 @@
 namespace thinpipe::trainer {
 
 struct Evaluation {
-  double loss = 0;      // mean cross-entropy over the test set, in nats an example, or of text a byte
-  double accuracy = 0;  // share of test examples, or of text bytes, whose largest logit is the label's
+  double loss = 0;      // mean cross-entropy over the test set, in nats per example; for text, per byte
+  double accuracy = 0;  // share of test examples (for text, of bytes) whose largest logit is the label's
 };
 
-// Collective: worker r evaluates its contiguous N-th of the test set, and all get the same sums. Buffers
-// (running statistics of normalisation layers), which training does not synchronise, first become rank 0's
-// everywhere.
+// Evaluates the contiguous N-th part of worker r on worker r, and returns the same sums on all. Collective.
+// First overwrites all workers' buffers (running statistics of normalisation layers), which training does not
+// synchronise, with rank 0's.
 Evaluation evaluate(Model& model, const Dataset& dataset, Collective& collective);
 
-// What evaluating makes a process do for the first time, at the price of a batch. By this worker alone.
+// Evaluates one batch on this worker alone, so that one-time costs of an evaluation have occurred.
 void evaluate_one_batch(Model& model, const Dataset& dataset);
 
-// The mean over all workers of quantities each has a sum and a count of; exact to 1e-6 of the sum, the same
-// on every worker. Collective.
+// Returns the mean over all workers of a quantity, of which each worker has a sum and a count. Exact to 1e-6
+// of the sum, and the same on every worker. Collective.
 double mean_over_workers(double sum, std::int64_t count, Collective& collective);
 
 }  // namespace thinpipe::trainer

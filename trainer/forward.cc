@@ -55,7 +55,7 @@ void forward(const std::string& path) {
   object.read("inputs", inputs, {.required = true});
   object.read("output", output, {.required = true});
   const DataShape shape = read_shape(object.get("shape"), object.place_of("shape"));
-  // Shared, as LibTorch wants its modules.
+  // A shared_ptr, which LibTorch requires for modules.
   const std::shared_ptr<Model> model =
       ModelRegistry::instance().make(object.get("model"), object.place_of("model"), shape);
   object.finish();

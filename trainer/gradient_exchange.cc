@@ -24,8 +24,8 @@ TracedLayout traced(const std::vector<Bucket>& buckets) {
   return layout;
 }
 
-// Masks are laid over these, in one pass without branches: neither can an infinity become NaN, as under
-// multiplication, nor does what is taken at random cost mispredictions, as under masked_fill.
+// Masks are applied to these bits with a bitwise and, in one pass without branches. Multiplication would turn
+// infinities into NaN, and masked_fill would mispredict branches for random masks.
 torch::Tensor bits_of(const torch::Tensor& floats) {
   return floats.view(torch::kInt);
 }
@@ -77,7 +77,7 @@ GradientExchange::GradientExchange(Model& model, const Mask& mask, std::unique_p
   }
   ready_.resize(parameters_.size());
   prune_gradients(mask);
-  // Until arrival is known: the last parameter of the model is the first whose gradient is ready.
+  // Until the order of arrival is known: the gradient of the model's last parameter is ready first.
   std::vector<std::size_t> order(parameters_.size());
   std::iota(order.rbegin(), order.rend(), 0U);
   adopt_order(order);
@@ -94,7 +94,7 @@ void GradientExchange::adopt_mask(const Mask& mask) {
   synchroniser_->prepare(buckets_);
 }
 
-// Returns what is kept, per parameter.
+// Returns the mask of kept weights per parameter.
 std::vector<torch::Tensor> GradientExchange::prune_gradients(const Mask& mask) {
   std::vector<torch::Tensor> kept;
   for (std::size_t p = 0; p < parameters_.size(); ++p) {
@@ -116,7 +116,7 @@ void GradientExchange::clear_pruned(std::size_t p, const torch::Tensor& values) 
 
 void GradientExchange::begin_step() {
   for (Parameter& parameter : parameters_) {
-    // Backward then hands over its own tensor instead of adding to the bucket that is being exchanged.
+    // Backward then passes its own tensor instead of adding to the bucket that is being exchanged.
     parameter.tensor.mutable_grad().reset();
     parameter.arrived = false;
   }
@@ -147,7 +147,7 @@ void GradientExchange::hand_over(std::size_t p, const torch::Tensor& value) {
   complete(parameter.bucket);
 }
 
-// Pruned weights stay at zero because their gradient is.
+// Copies a gradient to its bucket without the pruned weights. These stay zero because their gradient is zero.
 void GradientExchange::collect(Parameter& parameter, const torch::Tensor& value) const {
   constexpr bool without_waiting = true;
   if (!parameter.kept.defined()) {
@@ -169,7 +169,7 @@ void GradientExchange::complete(std::size_t bucket) {
   if (!longest_) thread_.release(bucket);
 }
 
-// In double precision, so that no finite gradient has an infinite norm. One that is not finite stays so.
+// Computes in double precision, so that no finite gradient has an infinite norm. NaN and infinity remain.
 void GradientExchange::clip_and_release(double norm) {
   const torch::NoGradGuard no_grad;
   double squares = 0;
@@ -178,13 +178,13 @@ void GradientExchange::clip_and_release(double norm) {
     const torch::Tensor& gradient = buckets_[b].gradient;
     if (gradient.numel() > 0) squares += std::pow(gradient.norm(2, torch::kDouble).item<double>(), 2);
   }
-  const double share = norm / (std::sqrt(squares) + 1e-6);  // as clip_grad_norm_
+  const double share = norm / (std::sqrt(squares) + 1e-6);  // as in clip_grad_norm_
   for (std::size_t b = 0; b < buckets_.size(); ++b) {
     if (!(share >= 1)) buckets_[b].gradient.mul_(share);
     collected_[b].set(parameters_.front().tensor.device());
   }
   const Durations now = step_.read();
-  std::ranges::fill(ready_, now);  // none could be exchanged before
+  std::ranges::fill(ready_, now);  // no bucket could be exchanged earlier
   for (std::size_t b = 0; b < buckets_.size(); ++b) thread_.release(b);
 }
 
@@ -193,7 +193,7 @@ void GradientExchange::synchronise(std::size_t b) {
   Bucket& bucket = buckets_[b];
   collected_[b].wait();
   const auto beside_computing = communication_queue_.enter();
-  // Buckets are exchanged in order, so none goes before this one.
+  // Buckets are exchanged in order, so this one is the first.
   if (b == 0) first_bucket_s_ = step_.elapsed_s();
   if (error_meter_) error_meter_->before(bucket);
   if (recorder_ != nullptr) {
@@ -220,13 +220,13 @@ void GradientExchange::record_calls(TraceRecorder& recorder) {
 }
 
 StepReport GradientExchange::finish_step() {
-  // A parameter that the loss does not depend on has no gradient: it takes part with zeros.
+  // A parameter that the loss does not depend on has no gradient: its gradient counts as zeros.
   for (std::size_t p = 0; p < parameters_.size(); ++p) {
     if (!parameters_[p].arrived) hand_over(p, torch::zeros_like(parameters_[p].tensor));
   }
   if (longest_) clip_and_release(*longest_);
   for (const DeviceMark& bucket : collected_)
-    bucket.wait();  // a GPU's computing is no waiting for the network
+    bucket.wait();  // a GPU's compute must not count as waiting for the network
   const Stopwatch waiting;
   thread_.drain();
   const double exposed_s = waiting.elapsed_s();
@@ -241,7 +241,7 @@ StepReport GradientExchange::finish_step() {
           .section = section_};
 }
 
-// Where they have one memory, a parameter's gradient is its part of the bucket.
+// If bucket and parameter are on the same device, the parameter's gradient is a view of the bucket.
 void GradientExchange::give_back() {
   for (const Bucket& bucket : buckets_) {
     for (const Slice& slice : bucket.slices) {
@@ -257,15 +257,14 @@ std::vector<std::size_t> GradientExchange::order_of_rank_0() const {
   return order_from(order);
 }
 
-// Beside the model where the method and the network take buckets there.
+// Returns the model's device if the method and the network accept buckets there, otherwise main memory.
 torch::TensorOptions GradientExchange::bucket_memory() const {
   const torch::Device device = parameters_.front().tensor.device();
   if (synchroniser_->works_on_gpus() && collective_.takes(device)) return torch::TensorOptions(device);
   return main_memory_for(device);
 }
 
-// The gradients of the step just finished stay where they are: parameter.grad() holds on to the former
-// buckets.
+// The gradients of the last step stay valid: parameter.grad() keeps the previous buckets alive.
 void GradientExchange::adopt_order(const std::vector<std::size_t>& order) {
   order_ = order;
   buckets_ = lay_out_buckets(infos_, order, *synchroniser_, options_);

@@ -1,4 +1,4 @@
-// A training with all workers as threads of one process.
+// A training run with all workers as threads of one process.
 #pragma once
 
 #include "trainer/training_loop.hh"
@@ -9,15 +9,15 @@ struct InProcessTraining {
   std::optional<std::string> starting_weights;  // path
   std::string log_level = "info";
   TrainingConfig config;
-  std::vector<int> parents;  // of the tree that sums go along; empty: in rank order
+  std::vector<int> parents;  // of the reduction tree; empty: in rank order
 };
 
-// The members of an input file that every such training has. Throws InputError.
+// Reads the members that every input file of such a run has. Throws InputError.
 void read_training(JsonObject& object, InProcessTraining& training);
 
-// `work` is called on each worker's thread, with its rank and the loop at the first step; then, if all is
-// well, `finish` on this one. Logs to standard error. Events are those that a worker of rank 0 has
-// (worker.hh). Returns whether it finished.
+// Calls `work` on each worker's thread, with its rank and the loop before the first step; then, if all
+// succeeded, `finish` on the caller's thread. Logs to standard error. Emits the events of a worker of rank 0
+// (worker.hh). Returns whether the run finished.
 bool train_in_process(const InProcessTraining& training, const EventSink& events,
                       const std::function<void(int rank, TrainingLoop& loop)>& work,
                       const std::function<void()>& finish);

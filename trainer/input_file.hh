@@ -1,4 +1,4 @@
-// A file of known size, read piece by piece straight to where the bytes belong.
+// A file of known size, read piece by piece directly to its destination.
 #pragma once
 
 #include <cstdint>
@@ -11,16 +11,16 @@ namespace thinpipe::trainer {
 
 class InputFile {
  public:
-  // Throws SystemError naming the path, as does read().
+  // Throws SystemError naming the path; so does read().
   explicit InputFile(std::string path);
 
   const std::string& path() const { return path_; }
   std::uint64_t size() const { return size_; }
 
-  // Fills `out` from `offset` on; throws Error when the file ends before `out` is full.
+  // Fills `out` from `offset` on; throws Error if the file ends before `out` is full.
   void read(std::uint64_t offset, std::span<char> out) const;
 
-  // Up to so many bytes of the beginning: what kind of file it is.
+  // Returns up to that many bytes of the beginning, which show the kind of file.
   std::string beginning(std::uint64_t bytes) const;
 
  private:

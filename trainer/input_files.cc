@@ -9,7 +9,7 @@
 namespace thinpipe::trainer {
 namespace {
 
-// A path without permission is not missing: reading it gives the right error.
+// A path without permission is not missing: reading it gives the right error message.
 bool is_missing(const std::string& path) {
   std::error_code ignored;
   return std::filesystem::status(path, ignored).type() == std::filesystem::file_type::not_found;
@@ -44,7 +44,7 @@ const InputFiles::Weights& InputFiles::weights(const std::string& path) {
   const auto [entry, is_new] = weights_.try_emplace(path);
   if (is_new) {
     if (is_missing(path)) {
-      entry->second.missing = fmt::format("leads to {}, which is not there", path);
+      entry->second.missing = fmt::format("leads to {}, which does not exist", path);
     } else {
       entry->second.hash = content_hash_of_file(path);
     }

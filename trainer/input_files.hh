@@ -17,7 +17,7 @@ class InputFiles {
     Json hash;                           // of the content; null if the files are missing
     std::optional<std::string> missing;  // the error message, if the files are missing
 
-    // Returns whether only its sizes are known.
+    // Returns whether only the sizes are known.
     bool is_outline() const { return missing && dataset; }
   };
 
@@ -26,12 +26,13 @@ class InputFiles {
     std::optional<std::string> missing;
   };
 
-  // Reads {"name": …}, which stands at `place`. Throws InputError if its files exist but are damaged.
+  // Reads the data set {"name": …} at `place`. Throws InputError if its files exist but are damaged.
   const Data& data(const Json& dataset, const Place& place);
 
   const Weights& weights(const std::string& path);
 
-  // Returns the option of {"name": …, options…} that holds the path of its files; null if it has none.
+  // Returns the option of {"name": …, options…} that holds the path of the data set's files;
+  // null if it has none.
   static const char* path_key(const Json& dataset);
 
  private:

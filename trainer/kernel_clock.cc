@@ -21,14 +21,14 @@ double product(const torch::IValue& left, const torch::IValue& right) {
   return 2 * size_of(left) * static_cast<double>(matrix.size(-1));
 }
 
-// Multiplications and additions for each element of the output.
+// Returns the number of multiplications and additions per element of the output.
 double per_output(const torch::IValue& weight) {
   return 2 * size_of(weight) / static_cast<double>(weight.toTensor().size(0));
 }
 
 double backward_of_convolution(const Values& inputs, const Values& /*outputs*/) {
-  // (gradient, input, weight, …, output_mask); the mask's first two are the input's and the weight's
-  // gradient.
+  // (gradient, input, weight, …, output_mask); the mask's first two elements are for the input's and the
+  // weight's gradient.
   const auto mask = inputs.back().toBoolList();
   const double passes = (mask.get(0) ? 1 : 0) + (mask.get(1) ? 1 : 0);
   return passes * size_of(inputs[0]) * per_output(inputs[2]);
@@ -64,7 +64,7 @@ double bytes_of(const std::vector<torch::Tensor>& tensors) {
   return bytes;
 }
 
-// Of an operation that only looks at what it was given: nothing is allocated, nothing written.
+// Returns whether an operation only returns views of its inputs: it allocates nothing and writes nothing.
 bool is_view(const std::string& name, const std::vector<torch::Tensor>& inputs,
              const std::vector<torch::Tensor>& outputs) {
   return !name.ends_with('_') && std::ranges::all_of(outputs, [&](const torch::Tensor& output) {

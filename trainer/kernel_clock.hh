@@ -1,6 +1,6 @@
-// How long the tensor operations of a thread would take on a device that is not here: each is taken for one
-// kernel, timed by Device's roofline. Products and convolutions have arithmetic; everything else is a pass
-// over its operands, and views are free.
+// Estimates how long a thread's tensor operations would take on a device that this machine does not have.
+// Each operation counts as one kernel, timed by Device's roofline. Matrix products and convolutions have
+// arithmetic; everything else is a pass over its operands, and views are free.
 #pragma once
 
 #include <vector>
@@ -10,10 +10,10 @@
 
 namespace thinpipe::trainer {
 
-// Counts the operations of the thread that made it, backward's included, until it goes.
+// Counts the operations of the thread that created it, including backward's, until it is destroyed.
 class KernelClock {
  public:
-  // `device` must outlive this. One at a time in a thread.
+  // `device` must outlive this object. A thread can have one clock at a time.
   explicit KernelClock(const Device& device);
   ~KernelClock();
   KernelClock(const KernelClock&) = delete;
@@ -24,14 +24,14 @@ class KernelClock {
   double elapsed_s() const { return elapsed_s_; }
   double flops() const { return flops_; }
 
-  // Called at the beginning and the end of each operation, those within others too.
+  // Called at the beginning and the end of each operation, including nested ones.
   void begin(std::vector<torch::IValue> inputs);
   void end(const std::string& name, const std::vector<torch::IValue>& outputs);
 
  private:
   struct Operation {
-    std::vector<torch::IValue> inputs;  // at its end they may be gone
-    bool counted = false;               // a part of it has been
+    std::vector<torch::IValue> inputs;  // kept here, because they may be gone at the operation's end
+    bool counted = false;               // whether a nested operation has been counted
   };
 
   void add(double flops, double bytes);
@@ -39,7 +39,7 @@ class KernelClock {
   const Device& device_;
   double elapsed_s_ = 0;
   double flops_ = 0;
-  std::vector<Operation> open_;  // that have begun, outermost first
+  std::vector<Operation> open_;  // operations in progress, outermost first
   std::uint64_t callback_;
 };
 

@@ -9,13 +9,13 @@ namespace thinpipe::trainer {
 void check_schedule(const ScheduleOptions& options, const Place& place) {
   if (options.shape == "step" && options.step_epochs.empty()) {
     throw InputError(place / "step_epochs",
-                     "is needed by shape step: the epochs at which the rate falls, as [30, 60]");
+                     "is required for shape step: the epochs at which the rate falls, such as [30, 60]");
   }
   if (options.shape != "step" && !options.step_epochs.empty()) {
-    throw InputError(place / "step_epochs", "belongs to shape step, but shape is " + options.shape);
+    throw InputError(place / "step_epochs", "is only for shape step, but shape is " + options.shape);
   }
   if (!std::ranges::is_sorted(options.step_epochs)) {
-    throw InputError(place / "step_epochs", "must ascend");
+    throw InputError(place / "step_epochs", "must be in ascending order");
   }
 }
 

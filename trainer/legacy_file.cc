@@ -10,15 +10,15 @@ namespace thinpipe::trainer {
 namespace {
 
 constexpr std::int64_t known_version = 1001;
-// The magic number, 0x1950a86a20f9469cfc6c, as protocols 0 and 1 have it, and 2 and later ones.
+// The magic number, 0x1950a86a20f9469cfc6c, as written by protocols 0 and 1, and by 2 and later.
 constexpr std::string_view magic_text = "L119547037146038801333356L\n.";
 constexpr std::string_view magic_bytes = "\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19";
 
-// Sorts the elements of all of a file's storages to their keys.
+// Maps the keys of a file's storages to their elements.
 class ElementPlaces {
  public:
-  // `bytes`: what follows the pickles. The size of each storage is known by its type, which stands with the
-  // tensors.
+  // `bytes`: the file after the pickles. The size of each storage follows from its type, which the
+  // tensors' pickle contains.
   ElementPlaces(const Pickle& object, const Pickle& keys, std::span<const char> bytes,
                 const std::string& path)
       : path_(path) {
@@ -30,34 +30,34 @@ class ElementPlaces {
       }
     }
     const auto* list = keys.root->as<PickleSequence>();
-    if (list == nullptr) fail("there is no list of them");
+    if (list == nullptr) fail("the list of keys is missing");
     for (const PickleValue* item : list->items) {
       const auto* key = item->as<std::string>();
-      if (key == nullptr || !ids.contains(*key)) fail("one is listed that no tensor has");
+      if (key == nullptr || !ids.contains(*key)) fail("the list contains a key that no tensor has");
       bytes = place(ids.at(*key), bytes);
     }
   }
 
-  // Throws Error if the elements of a tensor are not there.
+  // Throws Error if the elements of a tensor are missing.
   void expect(const StorageId& id) const {
     const auto found = places_.find(id.key);
-    if (found == places_.end()) fail("one is not listed");
+    if (found == places_.end()) fail("the list lacks a tensor's key");
     if (found->second.size() != static_cast<std::uint64_t>(id.elements) * id.type.bytes) {
-      fail("one has another size than a tensor says");
+      fail("a storage and its tensor differ in size");
     }
   }
 
   std::map<std::string, std::span<const char>> take() { return std::move(places_); }
 
  private:
-  // Notes where the elements are that `bytes` begin with; returns what comes after them.
+  // Stores the position of the elements at the beginning of `bytes`; returns the bytes after them.
   std::span<const char> place(const StorageId& id, std::span<const char> bytes) {
     std::int64_t elements = 0;
-    if (bytes.size() < sizeof elements) fail("they end too early");
+    if (bytes.size() < sizeof elements) fail("the file ends too early");
     std::memcpy(&elements, bytes.data(), sizeof elements);
     bytes = bytes.subspan(sizeof elements);
     if (elements != id.elements || static_cast<std::uint64_t>(elements) > bytes.size() / id.type.bytes) {
-      fail("they end too early, or one has another size than a tensor says");
+      fail("the file ends too early, or a storage and its tensor differ in size");
     }
     const std::size_t size = static_cast<std::size_t>(elements) * id.type.bytes;
     places_[id.key] = bytes.first(size);
@@ -65,7 +65,7 @@ class ElementPlaces {
   }
 
   [[noreturn]] void fail(const std::string& what) const {
-    throw Error(fmt::format("{} is damaged: of the elements of its tensors, {}", path_, what));
+    throw Error(fmt::format("{} is damaged: tensor elements: {}", path_, what));
   }
 
   const std::string& path_;
@@ -75,7 +75,7 @@ class ElementPlaces {
 void check_version(const Pickle& version, const std::string& path) {
   const auto* number = version.root->as<std::int64_t>();
   if (number == nullptr || *number != known_version) {
-    throw Error(fmt::format("{} is of an unknown version of PyTorch's format before 1.6; {} is supported",
+    throw Error(fmt::format("{} has an unknown version of PyTorch's format before 1.6; only {} is supported",
                             path, known_version));
   }
 }
@@ -84,8 +84,7 @@ void check_machine(const Pickle& machine, const std::string& path) {
   const auto* about = machine.root->as<PickleDict>();
   const PickleValue* order = about == nullptr ? nullptr : about->find("little_endian");
   const auto* little_endian = order == nullptr ? nullptr : order->as<bool>();
-  if (little_endian == nullptr)
-    throw Error(path + " does not say in which order the bytes of its numbers are");
+  if (little_endian == nullptr) throw Error(path + " does not contain its numbers' byte order");
   if (!*little_endian) throw Error(path + " was written on a big-endian machine");
 }
 
@@ -93,7 +92,7 @@ void check_machine(const Pickle& machine, const std::string& path) {
 
 bool begins_as_legacy_file(std::string_view beginning) {
   if (beginning.starts_with(magic_text)) return true;
-  // Two bytes tell the protocol; from 4 on nine more begin a frame.
+  // Two bytes give the protocol; from protocol 4 on nine more begin a frame.
   const std::size_t place = beginning.find(magic_bytes);
   return beginning.starts_with('\x80') && (place == 2 || place == 11);
 }

@@ -1,6 +1,6 @@
-// The layout of what torch.save wrote before PyTorch 1.6: five pickles (a magic number, the version, the
-// machine, the object, the keys of the storages), then for each key the number of elements, int64, and the
-// elements. Without LibTorch, so that it can be fuzzed.
+// The file format of torch.save before PyTorch 1.6: five pickles (a magic number, the version, the machine,
+// the object, the keys of the storages), then for each key the number of elements, int64, and the elements.
+// Without LibTorch, so that it can be fuzzed.
 #pragma once
 
 #include <map>
@@ -10,15 +10,15 @@
 
 namespace thinpipe::trainer {
 
-// Whether a file that begins so is of this format, in whatever protocol of pickles. Some 40 bytes suffice.
+// Returns whether a file with this beginning has this format, in any pickle protocol. Some 40 bytes suffice.
 bool begins_as_legacy_file(std::string_view beginning);
 
 struct LegacyFile {
   StateDictIndex index;
-  std::map<std::string, std::span<const char>> elements;  // by the key of their storage
+  std::map<std::string, std::span<const char>> elements;  // by the key of the storage
 };
 
-// The elements are parts of `bytes`. Throws Error naming the path and what is damaged or unsupported.
+// Returns elements as parts of `bytes`. Throws Error naming the path and the damaged or unsupported part.
 LegacyFile read_legacy_file(std::span<const char> bytes, const std::string& path);
 
 }  // namespace thinpipe::trainer

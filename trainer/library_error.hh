@@ -1,5 +1,5 @@
-// What an exception says, without the stack that LibTorch adds to its own: dozens of lines that bury the
-// cause.
+// The message of an exception, without the stack that LibTorch adds to it: dozens of lines
+// that hide the cause.
 #pragma once
 
 #include <exception>

@@ -48,10 +48,10 @@ StepReport LocalRounds::exchange_changes(torch::optim::Optimizer& optimiser) {
   const torch::NoGradGuard no_grad;
   const Stopwatch stopwatch;
   exchange_.begin_step();
-  // Backwards, as gradients come: the layout stays as it was planned.
+  // In reverse, the order of gradients: the layout stays as planned.
   for (std::size_t p = parameters_.size(); p-- > 0;) {
     const torch::Tensor change = parameters_[p] - start_[p];
-    // What is not finite reaches every worker, so that all give the round up.
+    // The exchange spreads NaN to every worker, so that all drop the round.
     exchange_.hand_over(p, lost_ ? change.fill_(std::numeric_limits<float>::quiet_NaN()) : change);
   }
   StepReport report = exchange_.finish_step();

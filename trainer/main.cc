@@ -1,5 +1,5 @@
-// thinpipe-trainer: the worker program. `thinpipe run` starts it; by hand it serves to look into a single
-// worker.
+// thinpipe-trainer: the worker program. `thinpipe run` starts it; users can start it to
+// examine a single worker.
 #include <csignal>
 #include <iostream>
 #include <iterator>
@@ -30,8 +30,8 @@ using thinpipe::Json;
 
 enum Exit : int { kSuccess = 0, kFailure = 1, kWrongInput = 2 };
 
-// Events go to standard output, one object a line, each at once: the controller follows them live. The
-// heartbeat has a thread of its own.
+// Writes an event to standard output, one object per line, flushed at once, because the controller follows
+// them live. The heartbeat's thread calls this, too.
 void emit(const Json& event) {
   static std::mutex writing;
   const std::lock_guard lock(writing);
@@ -91,67 +91,62 @@ int work(const std::string& path) {
 }
 
 int run(int argc, char** argv) {
-  // Standard output is for events and answers.
+  // Standard output is reserved for events and answers.
   spdlog::set_default_logger(thinpipe::make_log_to_standard_error("info"));
-  // A controller that has gone must show as a failed write, not as a silent death.
+  // If the controller is gone, a write must fail with an error instead of killing the process silently.
   std::signal(SIGPIPE, SIG_IGN);
   thinpipe::trainer::keep_freed_memory();
   CLI::App app{"The worker program of thinpipe: trains one replica and synchronises its gradients."};
   app.require_subcommand(1);
   std::string file;
   int exit_code = kSuccess;
-  app.add_subcommand("check",
-                     "validate the training configurations on standard input and say what they will cost")
+  app.add_subcommand("check", "validate the training configurations on standard input and print their cost")
       ->callback([&] { exit_code = check(); });
   app.add_subcommand("describe",
                      "print every model, data set, method and collective with its options, as JSON")
       ->callback([] { std::cout << thinpipe::trainer::describe().dump(2) << '\n'; });
   app.add_subcommand("cost",
-                     "measure what an iteration of the training configuration on standard input takes one "
-                     "worker alone, in time and memory")
+                     "measure time and memory of an iteration of the training configuration on standard "
+                     "input, for one worker alone")
       ->callback([&] { exit_code = cost(); });
-  auto* pretraining = app.add_subcommand("pretrain", "make the starting weights that a file asks for");
+  auto* pretraining = app.add_subcommand("pretrain", "train the initial weights that FILE describes");
   pretraining->add_option("FILE", file, "pretrain.json")->required();
   pretraining->callback([&] { exit_code = pretrain(file); });
   auto* going_forward = app.add_subcommand(
       "forward",
-      "run a model on weights and inputs of yours, to hold it against another program's: FILE is "
+      "run a model on given weights and inputs, to compare its output with another program's: FILE is "
       "{\"schema_version\": 1, \"model\": {\"name\": ...}, \"shape\": {\"channels\", \"height\", \"width\", "
-      "\"classes\"} or {\"sequence_length\", \"classes\"}, \"weights\": PATH, \"inputs\": PATH, \"output\": "
-      "PATH}; "
-      "Python writes them with torch.save(dict(model.state_dict()), weights) and torch.save(inputs, inputs), "
-      "and "
-      "finds torch.load(output)[\"logits\"]");
+      "\"classes\"} or {\"sequence_length\", \"classes\"}, \"weights\": PATH, \"inputs\": PATH, "
+      "\"output\": PATH}; Python writes the inputs with torch.save(dict(model.state_dict()), weights) and "
+      "torch.save({\"inputs\": inputs}, inputs_path), and reads torch.load(output)[\"logits\"]");
   going_forward->add_option("FILE", file, "forward.json")->required();
   going_forward->callback([&] { thinpipe::trainer::forward(file); });
-  auto* working = app.add_subcommand("work", "be the worker that a file describes");
+  auto* working = app.add_subcommand("work", "run the worker that FILE describes");
   working->add_option("FILE", file, "worker.json")->required();
   working->callback([&] { exit_code = work(file); });
   auto* converging = app.add_subcommand(
-      "converge", "train all of a file's workers in this process, without a network and without the clock");
+      "converge", "train all workers of FILE in this process, without a network and without measuring time");
   converging->add_option("FILE", file, "converge.json")->required();
   converging->callback([&] { exit_code = converge(file); });
   auto* profiling =
       app.add_subcommand("profile",
-                         "measure, as one of the workers that compute at the same time, what "
-                         "the parts of an iteration take here, for replays: FILE is a worker's, "
-                         "and has \"output\": PATH");
+                         "measure the time of each part of an iteration, together with the other workers, "
+                         "for replays: FILE is a worker's file with \"output\": PATH");
   profiling->add_option("FILE", file, "profile.json")->required();
   profiling->callback([&] { exit_code = profile(file); });
   auto* estimating = app.add_subcommand(
       "estimate",
-      "estimate what the parts of an iteration would take on a device that is not here: FILE is "
-      "{\"schema_version\": 1, \"config\": {the training's}, \"device\": {as trainer/profiles/a40.json}, "
-      "\"output\": PATH}");
+      "estimate the time of each part of an iteration on a device that this machine does not have: FILE is "
+      "{\"schema_version\": 1, \"config\": {a training configuration}, \"device\": {as in "
+      "trainer/profiles/a40.json}, \"output\": PATH}");
   estimating->add_option("FILE", file, "estimate.json")->required();
   estimating->callback([&] { exit_code = estimate(file); });
-  auto* replaying =
-      app.add_subcommand("replay", "be the worker that a file describes, which has nothing to compute");
+  auto* replaying = app.add_subcommand("replay", "replay the worker that FILE describes, without computing");
   replaying->add_option("FILE", file, "replay-worker.json")->required();
   replaying->callback([&] { exit_code = replay(file); });
   std::string output;
   auto* converting = app.add_subcommand(
-      "convert", "copy named tensors from one file format to another, by the ending of OUT");
+      "convert", "copy named tensors to another file format, chosen by the extension of OUT");
   converting->add_option("IN", file, "a file of torch.save, or .safetensors")->required();
   converting->add_option("OUT", output, "*.safetensors, or *.pt, *.pth or *.bin for PyTorch")->required();
   converting->callback([&] { std::cout << thinpipe::trainer::convert(file, output) << '\n'; });

@@ -15,7 +15,8 @@ static_assert(std::endian::native == std::endian::little);
 constexpr int fewest_bits = 2;
 constexpr int most_bits = 8;
 
-// `bits` ones at the low end of every lane of so many bits, `at` further up.
+// Returns a word with `bits` ones in every lane, starting `at` bits above the lane's low end.
+// lane: bits per lane.
 constexpr std::uint64_t ones(int bits, int lane, int at = 0) {
   const std::uint64_t one_lane = ((std::uint64_t{1} << bits) - 1) << at;
   std::uint64_t all = 0;
@@ -23,8 +24,8 @@ constexpr std::uint64_t ones(int bits, int lane, int at = 0) {
   return all;
 }
 
-// A group's codes lie in a word, one in each byte, biased so that none is negative. Neighbours come together
-// in pairs, these in fours, those in eights.
+// A group's codes are in a word, one per byte, biased so that none is negative. Packing joins neighbours into
+// pairs, pairs into fours and fours into eights.
 template <int bits>
 std::uint64_t join(std::uint64_t word) {
   word = (word & ones(bits, 16)) | ((word >> (8 - bits)) & ones(bits, 16, bits));
@@ -85,7 +86,7 @@ void unpack(std::span<const std::uint8_t> packed, std::span<std::int8_t> codes) 
   std::copy_n(padded.begin(), rest.size(), rest.begin());
 }
 
-// Calls function.operator()<bits>(); `bits` is known only now.
+// Calls function.operator()<bits>() for the run-time value `bits`.
 void with_bits(int bits, const auto& function) {
   [&]<int... more>(std::integer_sequence<int, more...>) {
     ((bits == fewest_bits + more ? function.template operator()<fewest_bits + more>() : void()), ...);

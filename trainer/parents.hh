@@ -1,4 +1,4 @@
-// The tree of workers that an input file tells of.
+// Reads the reduction tree of workers from an input file.
 #pragma once
 
 #include <cstdint>
@@ -8,8 +8,8 @@
 
 namespace thinpipe::trainer {
 
-// "parents": of each worker, -1 at the root; as in Membership. Empty where there is none. Throws InputError
-// for what is no tree of so many workers.
+// Returns member "parents": each worker's parent, -1 for the root, as in Membership. Empty if there is none.
+// Throws InputError if the list is not a tree of that many workers.
 std::vector<int> read_parents(JsonObject& object, std::int64_t world_size);
 
 }  // namespace thinpipe::trainer

@@ -29,8 +29,8 @@ PhiloxBlock philox(PhiloxKey key, PhiloxBlock counter) {
 
 namespace {
 
-// Calls take(first, words) for each lane from `lane` on: the words from index `first` on after that lane's
-// beginning, as many as are still wanted.
+// Calls take(first, words) for each lane from `lane` on. first: index in the result of the lane's first word;
+// words: the lane's words, cut to the remaining length.
 template <class Take>
 void for_each_lane(const RandomStream& stream, std::uint32_t lane, std::size_t count, Take take) {
   const PhiloxKey key{static_cast<std::uint32_t>(stream.seed),
@@ -53,7 +53,7 @@ void fill_words(const RandomStream& stream, std::span<std::uint32_t> out) {
 void fill_uniform(const RandomStream& stream, std::span<float> out, std::uint32_t lane) {
   for_each_lane(stream, lane, out.size(), [out](std::size_t first, std::span<const std::uint32_t> words) {
     for (std::size_t i = 0; i < words.size(); ++i) {
-      // 24 bits fit a signed int, which converts faster than an unsigned one.
+      // 24 bits fit a signed int, whose conversion is faster than an unsigned one's.
       out[first + i] = static_cast<float>(static_cast<std::int32_t>(words[i] >> 8U)) * 0x1p-24F;
     }
   });

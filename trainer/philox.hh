@@ -1,4 +1,4 @@
-// Philox4x32-10, a counter-based random number generator: the word at a counter depends on key and counter
+// Philox4x32-10, a counter-based random number generator. The word at a counter depends on key and counter
 // alone, so that results are the same for every thread count, machine and order of use. Salmon, Moraes, Dror,
 // Shaw: Parallel Random Numbers: As Easy as 1, 2, 3 (SC 2011).
 #pragma once
@@ -12,13 +12,13 @@ namespace thinpipe::trainer {
 using PhiloxKey = std::array<std::uint32_t, 2>;
 using PhiloxBlock = std::array<std::uint32_t, 4>;
 
-// The ten rounds: four random words for a counter under a key.
+// Runs the ten rounds: returns four random words for a counter under a key.
 PhiloxBlock philox(PhiloxKey key, PhiloxBlock counter);
 
-// Stands in a stream's rank where all workers draw the same numbers.
+// The rank of streams from which all workers draw the same numbers.
 constexpr std::uint32_t shared_rank = 0xFFFFFFFF;
 
-// The values of RandomStream::bucket that no bucket has: draws for other purposes never meet a bucket's.
+// Values of RandomStream::bucket that no bucket has, for draws with other purposes.
 enum class Purpose : std::uint32_t {
   batch_order = 0xFFFFFFFF,
   synthetic_prototypes = 0xFFFFFFFE,
@@ -37,10 +37,11 @@ struct RandomStream {
   std::uint32_t rank = shared_rank;
 };
 
-// Word i of the result is word i of the stream. At most 2^34 words: the lane has 32 bits.
+// Fills `out` with the stream's words from word 0 on. At most 2^34 words: the lane has 32 bits.
 void fill_words(const RandomStream& stream, std::span<std::uint32_t> out);
 
-// Uniform on [0, 1): multiples of 2^-24, from the upper 24 bits of the stream's words, from that lane's on.
+// Fills `out` with numbers uniform on [0, 1), multiples of 2^-24: the upper 24 bits of the stream's words,
+// starting at `lane`.
 void fill_uniform(const RandomStream& stream, std::span<float> out, std::uint32_t lane = 0);
 
 }  // namespace thinpipe::trainer

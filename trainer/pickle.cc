@@ -13,7 +13,7 @@
 namespace thinpipe::trainer {
 namespace {
 
-// Named after what they do; Python's names are in the module pickletools.
+// Named after their effect; Python's module pickletools has its own names.
 enum class Opcode : std::uint8_t {
   mark = '(',
   stop = '.',
@@ -68,7 +68,7 @@ enum class Opcode : std::uint8_t {
   memoize = 0x94,
   frame = 0x95,
   byte_array = 0x96,
-  // A line of text follows: protocols 0 and 1.
+  // Followed by a line of text: protocols 0 and 1.
   text_float = 'F',
   text_int = 'I',
   text_long = 'L',
@@ -79,7 +79,7 @@ enum class Opcode : std::uint8_t {
   text_put = 'p',
 };
 
-// The machine that a pickle is a program for: a stack, a stack of marks in it, and a memory.
+// The machine that runs a pickle's opcodes: a stack, a stack of marks in it, and a memory.
 class Machine {
  public:
   Machine(std::span<const char> bytes, const std::string& source) : bytes_(bytes), source_(source) {}
@@ -94,8 +94,7 @@ class Machine {
   void step() {
     const auto opcode = static_cast<Opcode>(take(1)[0]);
     if (!step_constant(opcode) && !step_text(opcode) && !step_container(opcode) && !step_object(opcode)) {
-      fail(fmt::format("its opcode 0x{:02x} has no place in a file of tensors",
-                       static_cast<unsigned>(opcode)));
+      fail(fmt::format("opcode 0x{:02x} does not occur in files of tensors", static_cast<unsigned>(opcode)));
     }
   }
 
@@ -248,7 +247,7 @@ class Machine {
   }
 
   [[noreturn]] void fail(const std::string& reason) const {
-    throw Error(fmt::format("{} is damaged or not a file of tensors: {} (byte {} of its pickle)", source_,
+    throw Error(fmt::format("{} is damaged or not a file of tensors: {} (byte {} of the pickle)", source_,
                             reason, position_));
   }
 
@@ -290,27 +289,28 @@ class Machine {
   Number parsed(const std::string& text) const {
     Number number{};
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-    if (error != std::errc() || end != text.data() + text.size()) fail("a number is not one");
+    if (error != std::errc() || end != text.data() + text.size()) fail("a number is malformed");
     return number;
   }
 
-  // Protocol 0 has its booleans as these two numbers.
+  // Protocol 0 writes booleans as these two numbers.
   bool push_text_integer(std::string text) {
     if (text == "00" || text == "01") return push(text == "01");
     if (text.ends_with('L')) text.pop_back();
     std::int64_t number = 0;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-    if (end != text.data() + text.size() || error == std::errc::invalid_argument) fail("a number is not one");
+    if (end != text.data() + text.size() || error == std::errc::invalid_argument)
+      fail("a number is malformed");
     if (error == std::errc::result_out_of_range) return push(PickleOther{});
     return push(number);
   }
 
   bool push_text(std::optional<std::string> text) {
-    if (!text) fail("a text is not one");
+    if (!text) fail("a text is malformed");
     return push(*std::move(text));
   }
 
-  // Two's complement of any width.
+  // Reads a number in two's complement, of any width.
   bool push_long(std::uint64_t width) {
     if (width > 8) return skip(width);
     std::uint64_t bits = number(static_cast<std::size_t>(width));
@@ -324,7 +324,7 @@ class Machine {
     return push(PickleOther{});
   }
 
-  // This and what follows do what an opcode says, and return true for step().
+  // These functions execute an opcode, and return true for step().
   template <class Content>
   bool push(Content content) {
     pickle_.values.push_back({std::move(content)});
@@ -332,17 +332,17 @@ class Machine {
     return true;
   }
 
-  // What lies below the last mark is not touched before the mark is gone.
+  // Entries below the last mark may be taken only after the mark is removed.
   std::vector<const PickleValue*> pop(std::size_t count) {
     const std::size_t floor = marks_.empty() ? 0 : marks_.back();
-    if (stack_.size() - floor < count) fail("it takes more from its stack than is there");
+    if (stack_.size() - floor < count) fail("it takes more from the stack than it contains");
     std::vector<const PickleValue*> out(stack_.end() - static_cast<std::ptrdiff_t>(count), stack_.end());
     stack_.resize(stack_.size() - count);
     return out;
   }
 
   std::vector<const PickleValue*> pop_to_mark() {
-    if (marks_.empty()) fail("it looks for a mark that is not there");
+    if (marks_.empty()) fail("it looks for a missing mark");
     auto out = pop(stack_.size() - marks_.back());
     marks_.pop_back();
     return out;
@@ -350,7 +350,7 @@ class Machine {
 
   PickleValue* top() {
     if (stack_.size() == (marks_.empty() ? 0 : marks_.back()))
-      fail("it takes more from its stack than is there");
+      fail("it takes more from the stack than it contains");
     return stack_.back();
   }
 
@@ -361,12 +361,12 @@ class Machine {
 
   bool recall(std::uint64_t slot) {
     const auto found = memory_.find(slot);
-    if (found == memory_.end()) fail("it recalls what it has not stored");
+    if (found == memory_.end()) fail("it loads a value that it has not stored");
     stack_.push_back(found->second);
     return true;
   }
 
-  // Into the list on top; what an unknown object collects is of no interest.
+  // Appends to the list on top. Items of an unknown object are ignored.
   bool append(const std::vector<const PickleValue*>& items) {
     if (auto* list = std::get_if<PickleSequence>(&top()->content)) {
       list->items.insert(list->items.end(), items.begin(), items.end());
@@ -374,7 +374,7 @@ class Machine {
     return true;
   }
 
-  // A state may change what a call makes; that of a container, its attributes, does not.
+  // A state may change a call's result; a container's state, its attributes, is ignored.
   bool build(const PickleValue* state) {
     if (auto* call = std::get_if<PickleCall>(&top()->content)) call->state = state;
     return true;
@@ -405,7 +405,7 @@ class Machine {
     return push(PickleGlobal{*module + "." + *name});
   }
 
-  // Keyword arguments, a third part, are left out: nothing that makes a tensor has any.
+  // Ignores keyword arguments, a third part: no function that creates a tensor has any.
   bool push_call(const std::vector<const PickleValue*>& parts) {
     const auto* global = parts[0]->as<PickleGlobal>();
     const auto* arguments = parts[1]->as<PickleSequence>();
@@ -422,12 +422,12 @@ class Machine {
     if (const auto* pairs = value.as<PickleSequence>()) {
       for (const PickleValue* pair : pairs->items) {
         const auto* parts = pair->as<PickleSequence>();
-        if (parts == nullptr || parts->items.size() != 2) fail("an OrderedDict is made of other than pairs");
+        if (parts == nullptr || parts->items.size() != 2) fail("an OrderedDict is not made of pairs");
         items.insert(items.end(), parts->items.begin(), parts->items.end());
       }
-      // Each pair took bytes of the pickle; the same ones over and over would fill the memory.
+      // Each pair takes bytes of the pickle, but many dicts of the same pairs would fill the memory.
       copied_ += pairs->items.size();
-      if (copied_ > bytes_.size()) fail("it makes too many dicts of the same list");
+      if (copied_ > bytes_.size()) fail("it creates too many dicts from the same list");
     }
     return items;
   }
@@ -435,9 +435,9 @@ class Machine {
   std::span<const char> bytes_;
   const std::string& source_;
   std::size_t position_ = 0;
-  std::size_t copied_ = 0;  // pairs of lists that dicts were made of
+  std::size_t copied_ = 0;  // pairs in lists that dicts were created from
   std::vector<PickleValue*> stack_;
-  std::vector<std::size_t> marks_;  // sizes of the stack
+  std::vector<std::size_t> marks_;  // stack sizes
   std::map<std::uint64_t, PickleValue*> memory_;
   Pickle pickle_;
 };

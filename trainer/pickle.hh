@@ -1,5 +1,5 @@
-// Python's pickle format, as far as files of tensors use it. Reading one runs nothing: where Python would
-// call a function or make an object, the call is kept as a note of itself.
+// The part of Python's pickle format that files of tensors use. Reading a pickle runs no code: a call of a
+// function or a constructor is kept as a record of the call.
 // https://docs.python.org/3/library/pickletools.html
 #pragma once
 
@@ -23,7 +23,7 @@ struct PickleSequence {  // a tuple, list or set
 struct PickleDict {  // also an OrderedDict
   std::vector<std::pair<const PickleValue*, const PickleValue*>> items;
 
-  // The value under a name, or nullptr; of several the last, as in Python.
+  // Returns the value of a key, or nullptr; if there are several, the last, as in Python.
   const PickleValue* find(std::string_view name) const;
 };
 
@@ -34,10 +34,10 @@ struct PickleGlobal {  // a function or class
 struct PickleCall {
   const PickleValue* callee;
   const PickleValue* arguments;
-  const PickleValue* state = nullptr;  // what the result is told to take on, if anything
+  const PickleValue* state = nullptr;  // the argument of the result's __setstate__, if any
 };
 
-struct PickleReference {  // to what the file keeps outside the pickle
+struct PickleReference {  // to data outside the pickle
   const PickleValue* id;
 };
 
@@ -48,29 +48,29 @@ struct PickleValue {
                PickleCall, PickleReference>
       content;
 
-  // The content when it is of that kind, or nullptr.
+  // Returns the content if it is of that kind, otherwise nullptr.
   template <class Kind>
   const Kind* as() const {
     return std::get_if<Kind>(&content);
   }
 };
 
-// Values point to each other, in circles if the file says so; the pickle owns them all.
+// Values point to each other, in circles if the file does so; the pickle owns them all.
 struct Pickle {
   Pickle() = default;
   ~Pickle() = default;
-  Pickle(const Pickle&) = delete;  // the copies would point into what they were copied from
+  Pickle(const Pickle&) = delete;  // the values of a copy would point into the original
   Pickle& operator=(const Pickle&) = delete;
   Pickle(Pickle&&) = default;
   Pickle& operator=(Pickle&&) = default;
 
   std::deque<PickleValue> values;
   const PickleValue* root = nullptr;
-  std::size_t size = 0;  // bytes it took
+  std::size_t size = 0;  // number of bytes read
 };
 
-// Reads the pickle that `bytes` begin with; what follows it is left alone. Throws Error naming `source` and
-// the byte when it is damaged or uses what files of tensors do not.
+// Reads the pickle at the beginning of `bytes` and ignores the bytes after it. Throws Error naming `source`
+// and the byte if the pickle is damaged or uses opcodes that do not occur in files of tensors.
 Pickle read_pickle(std::span<const char> bytes, const std::string& source);
 
 }  // namespace thinpipe::trainer

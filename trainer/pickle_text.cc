@@ -12,7 +12,7 @@ bool read_number(std::string_view text, Number& number, int base = 10) {
   return error == std::errc() && end == text.data() + text.size();
 }
 
-// Appends a character as UTF-8; false if there is no such character.
+// Appends a character as UTF-8; returns false if it does not exist.
 bool append_utf8(std::uint32_t character, std::string& out) {
   if (character > 0x10ffff || (character >= 0xd800 && character < 0xe000)) return false;
   const auto byte = [&out](std::uint32_t value) { out += static_cast<char>(value); };
@@ -34,7 +34,7 @@ bool append_utf8(std::uint32_t character, std::string& out) {
   return true;
 }
 
-// Reads the escape that `text` begins with, after its backslash, and takes it away.
+// Reads the escape at the beginning of `text`, after its backslash, and removes it.
 bool take_escape(std::string_view& text, std::string& out) {
   constexpr std::array<std::pair<char, char>, 6> escapes = {
       {{'\\', '\\'}, {'\'', '\''}, {'"', '"'}, {'n', '\n'}, {'t', '\t'}, {'r', '\r'}}};
@@ -54,14 +54,14 @@ bool take_escape(std::string_view& text, std::string& out) {
   return false;
 }
 
-// Takes `expected` away from the beginning.
+// Removes `expected` from the beginning; returns false if it is not there.
 bool take(std::string_view& text, std::string_view expected) {
   if (!text.starts_with(expected)) return false;
   text.remove_prefix(expected.size());
   return true;
 }
 
-// Takes away what comes before `end`, and `end` itself.
+// Removes the text up to and including `end`, and returns the part before `end`.
 std::optional<std::string_view> take_until(std::string_view& text, std::string_view end) {
   const std::size_t length = text.find(end);
   if (length == std::string_view::npos) return std::nullopt;

@@ -1,4 +1,4 @@
-// The literals of Python's text pickles, protocols 0 and 1: a line each.
+// The literals of Python's text pickles, protocols 0 and 1, one per line.
 #pragma once
 
 #include <cstdint>
@@ -8,21 +8,21 @@
 
 namespace thinpipe::trainer {
 
-// Returns the text of a string literal, as 'it\'s' or "a\x41"; nullopt if it is none.
+// Returns the text of a string literal such as 'it\'s' or "a\x41"; nullopt if it is not a literal.
 std::optional<std::string> unquoted(std::string_view literal);
 
 // Returns the UTF-8 text of Python's encoding raw-unicode-escape: Latin-1 and \uXXXX or \UXXXXXXXX. nullopt
-// if an escape is cut short or is no character.
+// if an escape is truncated or not a character.
 std::optional<std::string> raw_unicode_text(std::string_view line);
 
-// The storage that a text pickle refers to: "('storage', <class 'torch.FloatStorage'>, '0', 'cpu', 4)".
+// A text pickle's reference to a storage: "('storage', <class 'torch.FloatStorage'>, '0', 'cpu', 4)".
 struct StorageText {
   std::string storage_class;  // "torch.FloatStorage"
   std::string key;
   std::int64_t elements = 0;
 };
 
-// nullopt if the text is none, or names a part of another storage.
+// Returns nullopt if the text is not such a reference, or refers to a part of another storage.
 std::optional<StorageText> read_storage_text(std::string_view text);
 
 }  // namespace thinpipe::trainer

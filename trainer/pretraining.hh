@@ -1,13 +1,13 @@
-// The starting weights that all runs of an experiment share: a brief training by one process, without a
-// network.
+// Trains the initial weights that all runs of an experiment share: briefly, in one process,
+// without a network.
 #pragma once
 
 #include "trainer/training_loop.hh"
 
 namespace thinpipe::trainer {
 
-// Trains with all of this machine's cores and writes the weights to `output`, atomically. Events:
-// "pretraining" after each iteration, "pretrained" at the end.
+// Trains with all of this machine's cores and writes the weights to `output`, atomically. Emits the events
+// "pretraining" after each iteration and "pretrained" at the end.
 void pretrain(const TrainingConfig& config, const std::string& output, const EventSink& events);
 
 }  // namespace thinpipe::trainer

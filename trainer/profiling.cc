@@ -10,13 +10,13 @@
 namespace thinpipe::trainer {
 namespace {
 
-// After the first, which makes what later ones find ready; the second has a new layout of buckets.
+// Warm-up after the first iteration, which allocates reused memory; the second has a new layout of buckets.
 constexpr std::int64_t warm_up_iterations = 2;
 
-// A machine's speed changes within seconds: longer than one such change takes.
+// A machine's speed changes within seconds: a group of iterations takes longer than such a change.
 constexpr std::int64_t iterations_at_a_time = 10;
 constexpr std::int64_t least_iterations = 50;
-constexpr double wanted_precision = 0.01;  // of the mean: half of its 95 % confidence interval
+constexpr double wanted_precision = 0.01;  // relative to the mean: half of its 95 % confidence interval
 
 std::string processor_name() {
   std::ifstream file("/proc/cpuinfo");  // "model name\t: Intel(R) Xeon(R) …"
@@ -39,10 +39,10 @@ double processor_s(const StepTimes& step) {
   return step.load.processor_s + step.compute.processor_s + step.finish.processor_s;
 }
 
-// What iterations took, summed up.
+// Sums of the times of iterations.
 class Sums {
  public:
-  // The first of all, which is not among those that add() counts.
+  // Takes the first iteration, which add() must not count.
   void start(const StepTimes& step) {
     const Section& section = step.section;
     elapsed_.start_s = step.load.elapsed_s + step.compute.elapsed_s + step.finish.elapsed_s +
@@ -70,7 +70,7 @@ class Sums {
     processor_.taking_s += section.taking_processor_s;
   }
 
-  // All workers' together; all of them call it.
+  // Sums over all workers. Collective.
   void sum_over(Collective& network) {
     std::vector<double> own;
     for_each_sum([&own](double sum) { own.push_back(sum); });
@@ -85,7 +85,8 @@ class Sums {
   ComputeTimes mean_elapsed() const { return mean(elapsed_); }
   ComputeTimes mean_processor() const { return mean(processor_); }
 
-  // From one iteration to the next, so that a machine's becoming slower or faster meanwhile is no part of it.
+  // Returns the variation from one iteration to the next, so that slow changes of the machine's
+  // speed do not count.
   double variation() const {
     const ComputeTimes means = mean_processor();
     return std::sqrt(squared_changes_ / 2 / std::max(changes_, 1.0)) /
@@ -141,7 +142,7 @@ class Sums {
   ComputeTimes processor_;
 };
 
-// Rank 0's clock and mean decide for all.
+// Returns the decision of rank 0's clock and mean, for all workers.
 bool rank_0_has_enough(const SampleMean& mean, bool out_of_time, Collective& network) {
   const auto half_width = mean.half_width();
   const bool known = mean.count() * iterations_at_a_time >= least_iterations && half_width &&
@@ -151,11 +152,11 @@ bool rank_0_has_enough(const SampleMean& mean, bool out_of_time, Collective& net
   return decision.item<std::int64_t>() == 1;
 }
 
-// Returns how many iterations each worker took.
+// Returns the number of iterations of each worker.
 std::int64_t measure(TrainingLoop& loop, Sums& sums, double longest_s) {
   loop.take_steps(1, [&sums](const StepTimes& step) { sums.start(step); });
   loop.take_steps(warm_up_iterations, [](const StepTimes&) {});
-  SampleMean mean;  // of a few iterations' processor time
+  SampleMean mean;  // of a group's CPU time
   const Stopwatch stopwatch;
   do {
     double together_s = 0;

@@ -1,6 +1,6 @@
-// Measures a compute profile: what each part of an iteration takes on this machine, with so many workers at
-// once as it will have at its work. They are processes, as at their work: threads of one process get in each
-// other's way, most so in models of many small operations.
+// Measures a compute profile: the time of each part of an iteration on this machine, with as many workers at
+// once as in the run. The workers are processes, as in the run: threads of one process slow each other down,
+// above all in models of many small operations.
 #pragma once
 
 #include "harness/replay/compute_profile.hh"
@@ -10,15 +10,15 @@ namespace thinpipe::trainer {
 
 struct ProfileFile {
   WorkerFile worker;
-  double longest_s = 0;  // of measuring; it ends earlier once the mean is known well
+  double longest_s = 0;  // upper bound on the measurement; it ends earlier if the mean is known well enough
   std::string output;    // path; rank 0 writes it
 };
 
 // Strict; throws InputError.
 ProfileFile read_profile_file(const std::string& path);
 
-// Trains until the mean is known well, or for some seconds, together with the other workers. Returns whether
-// it finished.
+// Trains together with the other workers until the mean is known well enough, or for `longest_s`. Returns
+// whether training finished.
 bool profile(const ProfileFile& file, const EventSink& events);
 
 }  // namespace thinpipe::trainer

@@ -1,4 +1,4 @@
-// What a worker is doing right now, for its heartbeat: written by the training loop, read by another thread.
+// A worker's current activity, for its heartbeat: written by the training loop, read by another thread.
 #pragma once
 
 #include <atomic>
@@ -30,7 +30,7 @@ class Pulse {
 
  private:
   std::atomic<Phase> phase_ = Phase::starting;
-  std::atomic<std::int64_t> iteration_ = 0;  // done
+  std::atomic<std::int64_t> iteration_ = 0;  // iterations done
 };
 
 }  // namespace thinpipe::trainer

@@ -18,7 +18,7 @@ namespace {
 using caffe2::serialize::PyTorchStreamReader;
 using caffe2::serialize::PyTorchStreamWriter;
 
-// A record of the archive for each storage: "data/0".
+// The archive has a record for each storage, such as "data/0".
 class ArchiveStorages : public StorageSource {
  public:
   ArchiveStorages(PyTorchStreamReader& archive, const std::string& path) : archive_(archive), path_(path) {}
@@ -28,8 +28,8 @@ class ArchiveStorages : public StorageSource {
     const auto width = static_cast<std::int64_t>(id.type.bytes);
     if (static_cast<std::int64_t>(bytes) / width != id.elements ||
         static_cast<std::int64_t>(bytes) % width != 0) {
-      throw Error(fmt::format("{}: its record data/{} has {} bytes, but should have {} elements of {}", path_,
-                              id.key, bytes, id.elements, width));
+      throw Error(fmt::format("{}: record data/{} has {} bytes, but should have {} elements of {} bytes",
+                              path_, id.key, bytes, id.elements, width));
     }
     if (bytes == 0) return torch::empty({0}, scalar_type(id.type));
     const auto owner = std::make_shared<c10::DataPtr>(std::move(data));
@@ -45,8 +45,7 @@ class ArchiveStorages : public StorageSource {
 FoundTensors read_archive(const std::string& path) {
   PyTorchStreamReader archive(path);
   if (archive.hasRecord("constants.pkl")) {
-    throw Error(path +
-                " is a TorchScript program; save its tensors alone: torch.save(model.state_dict(), …)");
+    throw Error(path + " is a TorchScript program; save only its tensors: torch.save(model.state_dict(), …)");
   }
   if (archive.hasRecord("byteorder")) {
     const auto [order, bytes] = archive.getRecord("byteorder");

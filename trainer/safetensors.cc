@@ -15,7 +15,7 @@
 namespace thinpipe::trainer {
 namespace {
 
-static_assert(std::endian::native == std::endian::little, "elements are read and written as they lie");
+static_assert(std::endian::native == std::endian::little, "elements are read and written without conversion");
 
 struct StoredType {
   std::string_view name;
@@ -44,7 +44,7 @@ std::string_view type_name(const std::string& tensor, torch::ScalarType type) {
   for (const auto& [name, element_type] : element_types) {
     if (element_type == type) return name;
   }
-  throw Error(fmt::format("tensor \"{}\" is of {}, which safetensors files do not hold here", tensor,
+  throw Error(fmt::format("tensor \"{}\" is of {}, which is not supported in safetensors files", tensor,
                           c10::toString(type)));
 }
 
@@ -73,7 +73,7 @@ void write_safetensors(const TensorMap& tensors, const std::string& path) {
   std::stable_sort(ordered.begin(), ordered.end(), [](const auto& a, const auto& b) {
     return a.second.element_size() > b.second.element_size();
   });
-  // Transformers wants to know where the names come from.
+  // Hugging Face's transformers requires this key.
   Json header = {{safetensors_metadata_key, {{"format", "pt"}}}};
   std::size_t end = 0;
   for (const auto& [name, tensor] : ordered) {

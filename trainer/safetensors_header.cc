@@ -14,7 +14,7 @@ namespace thinpipe::trainer {
 namespace {
 
 constexpr std::uint64_t length_bytes = safetensors_length_bytes;
-constexpr std::uint64_t header_at_most = 100'000'000;  // the format's own limit
+constexpr std::uint64_t header_at_most = 100'000'000;  // the format's limit
 constexpr std::string_view metadata_key = safetensors_metadata_key;
 
 struct ElementSize {
@@ -33,7 +33,7 @@ constexpr std::array<ElementSize, 10> element_sizes = {{{"F64", 8},
                                                         {"U8", 1},
                                                         {"BOOL", 1}}};
 
-// What one member of the header says, checked for itself.
+// One member of the header, checked by itself.
 class EntryReader {
  public:
   EntryReader(const std::string& path, const std::string& name, const Json& value)
@@ -54,14 +54,14 @@ class EntryReader {
       entry.shape.push_back(static_cast<std::int64_t>(size));
     }
     std::uint64_t bytes = element.bytes;
-    std::int64_t stride = 1;  // LibTorch multiplies the sizes even where one of them is 0
+    std::int64_t stride = 1;  // LibTorch multiplies the sizes even if one of them is 0
     for (const std::int64_t size : entry.shape) {
       const bool overflows = __builtin_mul_overflow(bytes, static_cast<std::uint64_t>(size), &bytes) ||
                              __builtin_mul_overflow(stride, std::max<std::int64_t>(size, 1), &stride);
       if (overflows) fail("is too large");
     }
     if (bytes != entry.end - entry.begin) {
-      fail(fmt::format("takes {} bytes by its shape, but its data_offsets give it {}", bytes,
+      fail(fmt::format("takes {} bytes by its shape, but {} by its data_offsets", bytes,
                        entry.end - entry.begin));
     }
     return entry;
@@ -83,7 +83,7 @@ class EntryReader {
     for (const ElementSize& known : element_sizes) {
       if (dtype == known.dtype) return known;
     }
-    fail(fmt::format("is of dtype {}, which is not supported", dtype.dump()));
+    fail(fmt::format("has dtype {}, which is not supported", dtype.dump()));
   }
 
   std::vector<std::uint64_t> whole_numbers(const char* key) const {
@@ -91,7 +91,7 @@ class EntryReader {
     const bool ok = list.is_array() && std::all_of(list.begin(), list.end(), [](const Json& number) {
                       return number.is_number_unsigned();
                     });
-    if (!ok) fail(fmt::format("has a {} that is not a list of whole numbers from 0", key));
+    if (!ok) fail(fmt::format("has a {} that is not a list of nonnegative integers", key));
     return list.get<std::vector<std::uint64_t>>();
   }
 
@@ -106,7 +106,7 @@ void check_metadata(const Json& metadata, const std::string& path) {
   if (!ok) throw Error(fmt::format("{}: its {} is not an object of strings", path, metadata_key));
 }
 
-// In the order of their places, which must follow one another from 0 to `bytes` without gap or overlap.
+// Sorts entries by position, and checks that they cover 0 to `bytes` without gap or overlap.
 void check_places(std::vector<SafetensorsEntry>& entries, std::uint64_t bytes, const std::string& path) {
   std::sort(entries.begin(), entries.end(), [](const SafetensorsEntry& a, const SafetensorsEntry& b) {
     return std::tie(a.begin, a.end, a.name) < std::tie(b.begin, b.end, b.name);
@@ -115,13 +115,13 @@ void check_places(std::vector<SafetensorsEntry>& entries, std::uint64_t bytes, c
   for (const SafetensorsEntry& entry : entries) {
     if (entry.end > bytes) {
       throw Error(
-          fmt::format("{}: tensor \"{}\" ends at byte {}, but there are only {}: the file is cut short or "
+          fmt::format("{}: tensor \"{}\" ends at byte {}, but there are only {}: the file is truncated or "
                       "damaged",
                       path, entry.name, entry.end, bytes));
     }
     if (entry.begin < reached) {
       throw Error(
-          fmt::format("{}: tensor \"{}\" begins at byte {}, inside the one before it, which ends at byte {}",
+          fmt::format("{}: tensor \"{}\" begins at byte {}, inside the previous one, which ends at byte {}",
                       path, entry.name, entry.begin, reached));
     }
     if (entry.begin > reached) {
@@ -142,8 +142,8 @@ std::uint64_t header_length(const InputFile& file) {
   const auto length = std::bit_cast<std::uint64_t>(bytes);
   if (length > header_at_most || length > file.size() - length_bytes) {
     throw Error(
-        fmt::format("{} is damaged or not a safetensors file: its header would take {} bytes of the {} "
-                    "that follow, {} being the most",
+        fmt::format("{} is damaged or not a safetensors file: its header would take {} bytes, but only {} "
+                    "follow, and {} is the maximum",
                     file.path(), length, file.size() - length_bytes, header_at_most));
   }
   return length;
@@ -159,7 +159,7 @@ SafetensorsHeader read_safetensors_header(const InputFile& file) {
     throw Error(file.path() + " is damaged or not a safetensors file: no JSON header");
   Json header;
   try {
-    header = parse_json(text, file.path());  // refuses a name given twice
+    header = parse_json(text, file.path());  // rejects duplicate names
   } catch (const InputError& error) {
     throw Error(fmt::format("{}: its header is damaged: {}", file.path(), error.message()));
   }

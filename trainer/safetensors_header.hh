@@ -1,5 +1,5 @@
-// The header of a safetensors file: its own length (uint64, little-endian), then JSON: of each tensor its
-// dtype, shape and place. https://huggingface.co/docs/safetensors
+// The header of a safetensors file: its length (uint64, little-endian), then JSON: each tensor's dtype, shape
+// and position. https://huggingface.co/docs/safetensors
 // Without LibTorch, so that it can be fuzzed.
 #pragma once
 
@@ -12,14 +12,14 @@
 
 namespace thinpipe::trainer {
 
-constexpr std::uint64_t safetensors_length_bytes = 8;  // of the header's length
+constexpr std::uint64_t safetensors_length_bytes = 8;  // size of the header's length
 constexpr std::string_view safetensors_metadata_key = "__metadata__";
 
 struct SafetensorsEntry {
   std::string name;
-  std::string_view dtype;  // a known one, as "BF16"
+  std::string_view dtype;  // one of the supported types, such as "BF16"
   std::vector<std::int64_t> shape;
-  std::uint64_t begin = 0;  // from the first element on
+  std::uint64_t begin = 0;  // in bytes from the first element
   std::uint64_t end = 0;
 };
 
@@ -28,8 +28,8 @@ struct SafetensorsHeader {
   std::vector<SafetensorsEntry> entries;
 };
 
-// Strict: the tensors must cover all that follows the header, each byte once. Throws Error naming the path,
-// and the tensor where one is at fault.
+// Strict: the tensors must cover all bytes after the header, each byte once. Throws Error naming the path and
+// the faulty tensor, if any.
 SafetensorsHeader read_safetensors_header(const InputFile& file);
 
 }  // namespace thinpipe::trainer

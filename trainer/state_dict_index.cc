@@ -25,9 +25,9 @@ constexpr std::array<ElementType, 10> element_types = {{{"DoubleStorage", 8},
                                                         {"ByteStorage", 1},
                                                         {"BoolStorage", 1}}};
 
-// A view may repeat its elements, and several may show the same ones. Together they may take this much more
-// than the memory that the file has for them, which tied and expanded weights need: beyond, a file of some
-// bytes fills a machine.
+// A view may repeat its elements, and several views may share them, as tied and expanded weights do. In
+// total they may take this much more memory than the file contains; otherwise a tiny file could fill the
+// machine's memory.
 constexpr std::int64_t repeated_bytes_at_most = std::int64_t{1} << 30;
 
 constexpr int dicts_inside_at_most = 3;
@@ -43,7 +43,7 @@ bool makes_tensor(const PickleValue& value) {
   return call != nullptr && function_of(*call).starts_with("torch._utils._rebuild_");
 }
 
-// Reads the calls that a pickle holds where Python would make tensors.
+// Reads the calls in a pickle with which Python would create tensors.
 class TensorReader {
  public:
   explicit TensorReader(const std::string& path) : path_(path) {}
@@ -70,30 +70,31 @@ class TensorReader {
     const auto* call = value.as<PickleCall>();
     if (call != nullptr && function_of(*call).starts_with("torch._utils._rebuild_parameter")) {
       call = argument(name, *call, 0).as<PickleCall>();
-      // A file may say that this one is a parameter in turn, in a circle even.
+      // A file may claim that this one is a parameter in turn, even in a circle.
       if (call != nullptr && function_of(*call).starts_with("torch._utils._rebuild_parameter")) {
-        fail(name, "is a parameter that is made of another parameter instead of a tensor");
+        fail(name, "is a parameter made of another parameter instead of a tensor");
       }
     }
     if (call == nullptr) fail(name, "is not a tensor");
     const std::string called = function_of(*call);
     if (called != "torch._utils._rebuild_tensor_v2" && called != "torch._utils._rebuild_tensor") {
-      fail(name, "is made by " + (called.empty() ? "an unknown function" : called) + ", not a plain tensor");
+      fail(name,
+           "is created by " + (called.empty() ? "an unknown function" : called) + ", not a plain tensor");
     }
     if (call->state != nullptr)
-      fail(name, "is a tensor that is changed after it is made, not a plain tensor");
+      fail(name, "is a tensor that is changed after its creation, not a plain tensor");
     return *call;
   }
 
   const PickleValue& argument(const std::string& name, const PickleCall& call, std::size_t index) const {
     const auto* arguments = call.arguments->as<PickleSequence>();
-    if (arguments == nullptr || index >= arguments->items.size()) fail(name, "lacks a part of a tensor");
+    if (arguments == nullptr || index >= arguments->items.size()) fail(name, "is an incomplete tensor");
     return *arguments->items[index];
   }
 
   std::int64_t integer(const std::string& name, const PickleValue& value) const {
     const auto* number = value.as<std::int64_t>();
-    if (number == nullptr || *number < 0) fail(name, "has a size that is not a whole number from 0");
+    if (number == nullptr || *number < 0) fail(name, "has a size that is not a nonnegative integer");
     return *number;
   }
 
@@ -107,12 +108,12 @@ class TensorReader {
 
   StorageId find_storage(const std::string& name, const PickleValue& value) {
     const auto* reference = value.as<PickleReference>();
-    if (reference == nullptr) fail(name, "does not say where its elements are");
+    if (reference == nullptr) fail(name, "does not refer to a storage");
     StorageId id = storage_id(*reference, path_);
     const auto [known, is_new] = storages_.emplace(id.key, id);
     if (is_new) unused_bytes_ += bytes(name, id.elements, id.type);
     if (known->second.type.storage_class != id.type.storage_class || known->second.elements != id.elements) {
-      fail(name, "says otherwise than an earlier tensor about the memory both share");
+      fail(name, "contradicts an earlier tensor about their common storage");
     }
     return id;
   }
@@ -126,11 +127,11 @@ class TensorReader {
     return bytes;
   }
 
-  // After storage, offset, sizes, strides, whether it requires a gradient, and hooks: what PyTorch would do
-  // to the elements when it reads them.
+  // Metadata follow storage, offset, sizes, strides, requires_grad and hooks. They are operations that
+  // PyTorch applies to the elements when it reads them.
   void read_metadata(const PickleCall& call, StoredTensor& tensor) const {
     const auto& arguments = call.arguments->as<PickleSequence>()->items;
-    if (arguments.size() > 7) fail(tensor.name, "is described in more parts than a plain tensor");
+    if (arguments.size() > 7) fail(tensor.name, "has more parts than a plain tensor");
     if (arguments.size() < 7 || arguments[6]->as<PickleOther>() != nullptr) return;
     const auto* metadata = arguments[6]->as<PickleDict>();
     if (metadata == nullptr) fail(tensor.name, "has metadata that is not a dict");
@@ -152,7 +153,8 @@ class TensorReader {
     }
   }
 
-  // The last element's place, without overflow: elements is below 2^63, and so is every product that passes.
+  // Checks the last element's position without overflow: elements is below 2^63, and so is every
+  // accepted product.
   void check_inside(const StoredTensor& tensor) {
     const auto& [name, storage, offset, sizes, strides, negated] = tensor;
     bool ok = sizes.size() == strides.size() && offset <= storage.elements;
@@ -169,26 +171,25 @@ class TensorReader {
            !__builtin_add_overflow(last, distance, &last);
     }
     if (!ok || (count > 0 && last >= storage.elements)) {
-      fail(name, "reaches beyond the memory that the file has for it");
+      fail(name, "reaches beyond its storage");
     }
     unused_bytes_ -= bytes(name, count, storage.type);
     if (unused_bytes_ < -repeated_bytes_at_most) {
       fail(name,
-           fmt::format(
-               "of shape [{}] repeats the {} elements that the file has for it: it and the tensors before "
-               "it would take more than {} bytes beyond what is in the file, as an expanded view does "
-               "whose values are all the same; save what was expanded",
-               fmt::join(sizes, ", "), storage.elements, repeated_bytes_at_most));
+           fmt::format("of shape [{}] repeats the {} elements of its storage: it and the tensors before it "
+                       "would take {} bytes more than the file contains. An expanded view, whose values are "
+                       "all the same, does this: save the tensor that was expanded",
+                       fmt::join(sizes, ", "), storage.elements, repeated_bytes_at_most));
     }
   }
 
   const std::string& path_;
   std::map<std::string, StorageId> storages_;
-  std::int64_t unused_bytes_ =
-      0;  // of storages so far, less those of tensors: negative if elements are repeated
+  // Bytes of storages so far minus those of tensors: negative if elements are repeated.
+  std::int64_t unused_bytes_ = 0;
 };
 
-// A dict of tensors in a file, and the names that lead to it.
+// A dict of tensors in a file, and the path of names to it.
 struct Candidate {
   const PickleDict* dict;
   std::string under;
@@ -225,8 +226,8 @@ std::string list_members(const PickleDict& dict) {
   return members.empty() ? "nothing" : fmt::format("{}", fmt::join(members, ", "));
 }
 
-// A dict whose own members are tensors. Single numbers beside other dicts are a checkpoint's figures, such as
-// its best accuracy, and no weights.
+// Returns the number of tensors in a dict, not in its inner dicts. In a file with inner dicts, single numbers
+// are a checkpoint's figures, such as its best accuracy, and do not count.
 std::size_t count_tensors(const PickleDict& dict, bool whole_file) {
   std::size_t tensors = 0;
   bool figures_alone = whole_file;
@@ -245,7 +246,7 @@ std::size_t count_tensors(const PickleDict& dict, bool whole_file) {
   return figures_alone && has_dicts ? 0 : tensors;
 }
 
-// What is found where: the dicts of tensors in a file, each once, whatever its names.
+// Finds the dicts of tensors in a file, each once, even if it has several names.
 class Search {
  public:
   explicit Search(const PickleDict& root) { visit(root, "", 0); }
@@ -261,7 +262,7 @@ class Search {
     for (const auto& [key, value] : dict.items) {
       const auto* name = key->as<std::string>();
       const auto* inner = value->as<PickleDict>();
-      // What optimisers keep for each parameter goes by the parameters' names, too.
+      // Optimiser state also has entries by the parameters' names.
       if (name == nullptr || inner == nullptr || name->find("optim") != std::string::npos) continue;
       visit(*inner, under.empty() ? *name : under + "." + *name, depth + 1);
     }
@@ -273,7 +274,7 @@ class Search {
 
 const PickleDict& root_dict(const PickleValue& root, const std::string& path) {
   const PickleValue* value = &root;
-  // LibTorch marks a dict with its type.
+  // LibTorch wraps a dict in a call that marks its type.
   if (const auto* call = value->as<PickleCall>(); call != nullptr) {
     const auto* arguments = call->arguments->as<PickleSequence>();
     if (function_of(*call) == "torch.jit._pickle.restore_type_tag" && arguments != nullptr &&
@@ -284,11 +285,11 @@ const PickleDict& root_dict(const PickleValue& root, const std::string& path) {
   const auto* dict = value->as<PickleDict>();
   if (dict != nullptr) return *dict;
   if (value->as<PickleCall>() == nullptr || makes_tensor(*value)) {
-    throw Error(fmt::format("{} does not hold a dict of tensors, but {}", path, describe(*value)));
+    throw Error(fmt::format("{} does not contain a dict of tensors, but {}", path, describe(*value)));
   }
   throw Error(fmt::format(
-      "{} holds a whole Python object ({}); save its tensors alone: torch.save(model.state_dict(), …)", path,
-      function_of(*value->as<PickleCall>())));
+      "{} contains a whole Python object ({}); save only its tensors: torch.save(model.state_dict(), …)",
+      path, function_of(*value->as<PickleCall>())));
 }
 
 bool share_a_name(const PickleDict& one, const PickleDict& other) {
@@ -302,8 +303,8 @@ bool share_a_name(const PickleDict& one, const PickleDict& other) {
   });
 }
 
-// The one under a name that is usual for a model, if the others hold other tensors: those of a loss, say, and
-// not the model's once more, as averages of its weights are.
+// Returns the only dict with a name that is usual for a model, if the other dicts share no names with it,
+// such as those of a loss. Averages of the model's weights do share its names.
 const Candidate* the_model_among(const std::vector<Candidate>& found) {
   constexpr std::array<std::string_view, 4> usual = {"state_dict", "model_state_dict", "model", "net"};
   const auto is_usual = [&](const Candidate& candidate) {
@@ -324,7 +325,7 @@ Candidate find_state_dict(const PickleValue& root, const std::string& path) {
   if (found.empty()) {
     if (dict.items.empty()) return {&dict, "", 0};
     throw Error(fmt::format(
-        "{} holds no dict of tensors, but {}; save the model's tensors: torch.save(model.state_dict(), …)",
+        "{} contains no dict of tensors, but {}; save the model's tensors: torch.save(model.state_dict(), …)",
         path, list_members(dict)));
   }
   if (const Candidate* model = the_model_among(found)) return *model;
@@ -340,41 +341,39 @@ Candidate find_state_dict(const PickleValue& root, const std::string& path) {
   }
   const Candidate& example = found.back();
   throw Error(
-      fmt::format("{} holds several dicts of tensors: {}. Save the one that is meant alone, as in: "
+      fmt::format("{} contains several dicts of tensors: {}. Save only the one that you need, for example: "
                   "torch.save(torch.load(FILE)[\"{}\"], NEW_FILE)",
                   path, fmt::join(names, ", "), example.under.substr(0, example.under.find('.'))));
 }
 
 }  // namespace
 
-// ("storage", torch.FloatStorage, "0", "cpu", 12, and in old files which part of another storage it is); the
-// text of it in protocol 0.
+// id: ("storage", torch.FloatStorage, "0", "cpu", 12, and in old files the part of another storage that it
+// is), or the same as text in protocol 0.
 StorageId storage_id(const PickleReference& reference, const std::string& path) {
   std::string storage_class;
   StorageId id;
   if (const auto* text = reference.id->as<std::string>()) {
     const auto storage = read_storage_text(*text);
     if (!storage)
-      throw Error(
-          fmt::format("{} says in an unknown way where the elements of a tensor are: {}", path, *text));
+      throw Error(fmt::format("{} refers to a tensor's storage in an unknown way: {}", path, *text));
     storage_class = storage->storage_class;
     id = {.type = {}, .key = storage->key, .elements = storage->elements};
   } else {
     const auto* parts = reference.id->as<PickleSequence>();
     if (parts == nullptr || parts->items.size() < 5) {
-      throw Error(path + " does not say where the elements of a tensor are");
+      throw Error(path + " does not refer to a tensor's storage");
     }
     const auto* global = parts->items[1]->as<PickleGlobal>();
     const auto* key = parts->items[2]->as<std::string>();
     const auto* elements = parts->items[4]->as<std::int64_t>();
     if (parts->items.size() > 5 && parts->items[5]->as<PickleOther>() == nullptr) {
-      throw Error(
-          path +
-          " keeps the elements of a tensor as a part of another's, as only PyTorch before 0.4 did: load and "
-          "save it once with a newer one");
+      throw Error(path +
+                  " keeps a tensor's storage as a part of another, as only PyTorch before 0.4 did: "
+                  "load and save it once with a newer version");
     }
     if (global == nullptr || key == nullptr || elements == nullptr) {
-      throw Error(path + " says in an unknown way where the elements of a tensor are");
+      throw Error(path + " refers to a tensor's storage in an unknown way");
     }
     storage_class = global->name;
     id = {.type = {}, .key = *key, .elements = *elements};
@@ -386,8 +385,7 @@ StorageId storage_id(const PickleReference& reference, const std::string& path) 
       return id;
     }
   }
-  throw Error(
-      fmt::format("{} has elements of {}, which is none of the types supported", path, storage_class));
+  throw Error(fmt::format("{} has elements of {}, which is not supported", path, storage_class));
 }
 
 StateDictIndex index_state_dict(const Pickle& pickle, const std::string& path) {
@@ -397,9 +395,9 @@ StateDictIndex index_state_dict(const Pickle& pickle, const std::string& path) {
   std::set<std::string> names;
   for (const auto& [key, value] : candidate.dict->items) {
     const auto* name = key->as<std::string>();
-    if (name == nullptr) throw Error(path + " holds a tensor without a name");
+    if (name == nullptr) throw Error(path + " contains a tensor without a name");
     if (!names.insert(*name).second) {
-      throw Error(fmt::format("{} holds two tensors of the name \"{}\"", path, *name));
+      throw Error(fmt::format("{} contains two tensors named \"{}\"", path, *name));
     }
     index.tensors.push_back(reader.read(*name, *value));
   }

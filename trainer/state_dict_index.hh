@@ -1,5 +1,5 @@
-// What the pickle inside one of PyTorch's files says about its tensors: their names, shapes, and where their
-// elements are. Without LibTorch, so that it can be fuzzed.
+// The index of the tensors in a PyTorch file, from the file's pickle: names, shapes, and positions of the
+// elements. Without LibTorch, so that it can be fuzzed.
 #pragma once
 
 #include <cstdint>
@@ -12,18 +12,18 @@
 namespace thinpipe::trainer {
 
 struct ElementType {
-  std::string_view storage_class;  // as Python's module torch names it: "FloatStorage"
+  std::string_view storage_class;  // name in Python's module torch: "FloatStorage"
   std::uint64_t bytes = 0;         // per element
 };
 
-// The memory that tensors share: one dimension.
+// The one-dimensional memory that tensors share.
 struct StorageId {
   ElementType type;
   std::string key;
   std::int64_t elements = 0;
 };
 
-// Reads a pickle's reference to a storage; throws Error naming the path if it is of an unknown kind.
+// Reads a pickle's reference to a storage; throws Error naming the path if its form is unknown.
 StorageId storage_id(const PickleReference& reference, const std::string& path);
 
 // A view of a storage, checked to stay inside it.
@@ -33,18 +33,18 @@ struct StoredTensor {
   std::int64_t offset = 0;
   std::vector<std::int64_t> sizes;
   std::vector<std::int64_t> strides;
-  bool negated = false;  // the elements stand in the file with the other sign
+  bool negated = false;  // the file contains the elements with the opposite sign
 };
 
 struct StateDictIndex {
   std::vector<StoredTensor> tensors;
-  std::string
-      under;  // the name of the dict in a checkpoint: "state_dict", "ema.model"; "" if it is the whole
+  // The dict's name in a checkpoint: "state_dict", "ema.model"; "" if the dict is the whole file.
+  std::string under;
 };
 
-// Finds the dict of tensors that a file is about: the whole, or the only one among the members of dicts, but
-// for those of optimisers. Throws Error naming the path and the tensor that is at fault, and, unless there is
-// exactly one such dict, what the file holds instead.
+// Finds the file's dict of tensors: the whole file, or the only one among its inner dicts, not counting
+// optimisers'. Throws Error naming the path and the faulty tensor; unless there is exactly one such dict, the
+// error lists the file's contents.
 StateDictIndex index_state_dict(const Pickle& pickle, const std::string& path);
 
 }  // namespace thinpipe::trainer

@@ -10,7 +10,7 @@ namespace thinpipe::trainer {
 namespace {
 
 struct StorageType {
-  std::string_view name;  // of Python's class in the module torch
+  std::string_view name;  // of the class in Python's module torch
   torch::ScalarType type;
 };
 
@@ -25,7 +25,7 @@ constexpr std::array<StorageType, 10> storage_types = {{{"DoubleStorage", torch:
                                                         {"ByteStorage", torch::kByte},
                                                         {"BoolStorage", torch::kBool}}};
 
-// Writes a pickle of a dict of tensors, whose elements stand in the archive's records data/0, data/1, ….
+// Writes a pickle of a dict of tensors, whose elements are in the archive's records data/0, data/1, ….
 class PickleWriter {
  public:
   std::string write(const TensorMap& tensors) {

@@ -1,4 +1,4 @@
-// The tensors of PyTorch's files: made of what a pickle says about them, and written as one.
+// Creates tensors from a PyTorch file's index, and writes the pickle of a dict of tensors.
 #pragma once
 
 #include "trainer/state_dict_index.hh"
@@ -6,7 +6,7 @@
 
 namespace thinpipe::trainer {
 
-// Where a file keeps the elements.
+// The source of a file's elements.
 class StorageSource {
  public:
   StorageSource() = default;
@@ -21,11 +21,11 @@ class StorageSource {
 
 torch::ScalarType scalar_type(const ElementType& type);
 
-// Tensors that share memory in the file do so here, unless they are negated. Throws Error naming the path if
-// the elements are not what the index says.
+// Creates the tensors. Tensors that share memory in the file also share it here, unless they are negated.
+// Throws Error naming the path if the elements do not match the index.
 TensorMap make_tensors(const StateDictIndex& index, const std::string& path, StorageSource& storages);
 
-// The pickle of contiguous tensors, of which the i-th in the order of names has the storage of key i.
+// Returns the pickle of contiguous tensors; the i-th in the order of names has the storage key i.
 std::string write_state_dict(const TensorMap& tensors);
 
 }  // namespace thinpipe::trainer

@@ -1,6 +1,6 @@
-// A worker that computes more slowly than it could, by a factor that an experiment asks for: it sleeps after
-// each stretch of computing for as long as the factor adds to it, so that gradients come as late as from a
-// slower machine while the others keep their processor time.
+// A worker that an experiment slows down by a factor. After each stretch of compute it sleeps for the
+// additional time, so that gradients arrive as late as from a slower machine, while the other workers
+// keep their CPU time.
 #pragma once
 
 #include <cstdint>
@@ -12,26 +12,26 @@
 namespace thinpipe::trainer {
 
 struct Slowdown {
-  std::int64_t at_iteration = 0;  // begins when so many have ended
-  double factor = 1;              // computing takes so many times as long
+  std::int64_t at_iteration = 0;  // begins after that many iterations
+  double factor = 1;              // factor on the time of compute
 };
 
-// Reads member "slowdowns" of a worker's file: [{"at_iteration", "factor"}]. Throws InputError naming place
-// and rule.
+// Reads member "slowdowns" of a worker file: [{"at_iteration", "factor"}]. Throws InputError
+// naming place and rule.
 std::vector<Slowdown> read_slowdowns(const Json& value, const Place& place);
 
 class Straggler {
  public:
-  // In the order of their iterations; empty: no straggler.
+  // slowdowns: ordered by iteration; empty: no straggler.
   explicit Straggler(std::vector<Slowdown> slowdowns) : slowdowns_(std::move(slowdowns)) {}
 
-  // Computing begins, after so many iterations.
+  // Marks the beginning of compute, after that many iterations.
   void begin_step(std::int64_t iterations);
 
-  // Sleeps for what the stretch of computing lacks that began with begin_step() or the last catch_up().
+  // Sleeps for the additional time of the stretch of compute since begin_step() or the last catch_up().
   void catch_up();
 
-  // In force in this step.
+  // Returns the factor in force in this step.
   double factor() const { return factor_; }
 
  private:

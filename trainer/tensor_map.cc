@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::string_view parallel_prefix = "module.";
 
-// What a file begins with, for a reader who wonders what it is: "7b 22 61".
+// Shows a file's first bytes, such as "7b 22 61", as a hint to its format.
 std::string show(std::string_view beginning) {
   std::vector<std::string> bytes;
   for (const char byte : beginning.substr(0, 8))
@@ -27,13 +27,13 @@ std::string show(std::string_view beginning) {
 FoundTensors read_any(const std::string& path) {
   const std::string beginning = InputFile(path).beginning(beginning_bytes);
   if (is_pytorch_file(beginning)) return read_pytorch_file(path);
-  // After the header's length comes the header, a JSON object.
+  // The header's length precedes the header, a JSON object.
   if (path.ends_with(".safetensors") || (beginning.size() > 8 && beginning[8] == '{')) {
     return {read_safetensors(path), ""};
   }
   throw Error(fmt::format(
-      "{} is damaged or not a file of tensors: it begins neither as safetensors files do nor as those of "
-      "torch.save, zip archives or pickles with a number of their own; {}",
+      "{} is damaged or not a file of tensors: it begins neither like a safetensors file nor like a file of "
+      "torch.save (a zip archive, or a pickle of a magic number); {}",
       path, show(beginning)));
 }
 
@@ -43,8 +43,8 @@ TensorMap without_prefixes(TensorMap tensors, const std::string& path) {
     const std::string own_name = without_wrappers(name);
     if (!stripped.emplace(own_name, tensor).second) {
       throw Error(fmt::format(
-          "{} holds the tensor \"{}\" twice, with and without a wrapper of torch.compile: save the one "
-          "that is meant alone",
+          "{} contains the tensor \"{}\" twice, with and without a wrapper of torch.compile: save only the "
+          "one that you need",
           path, own_name));
     }
   }
@@ -76,7 +76,7 @@ TensorMap load_tensors(const std::string& path) {
 
 FoundTensors load_found_tensors(const std::string& path) {
   FoundTensors found = read_any(path);
-  if (found.tensors.empty()) throw Error(path + " holds no tensors");
+  if (found.tensors.empty()) throw Error(path + " contains no tensors");
   found.tensors = without_prefixes(std::move(found.tensors), path);
   return found;
 }

@@ -9,31 +9,32 @@ namespace thinpipe::trainer {
 
 using TensorMap = std::map<std::string, torch::Tensor>;
 
-// Atomic: at no moment does a reader see half a file. The format goes by the name's ending: .safetensors, or
-// .pt, .pth or .bin for PyTorch's. Throws SystemError or Error naming the path.
+// Saves atomically: readers never see an incomplete file. The name's extension decides the format:
+// .safetensors, or .pt, .pth or .bin for PyTorch's. Throws SystemError or Error naming the path.
 void save_tensors(const TensorMap& tensors, const std::string& path);
 
 struct FoundTensors {
   TensorMap tensors;
-  std::string under;  // the name of the dict that holds them in a checkpoint, "" if it is the whole file
+  // The name of the dict in a checkpoint that contains the tensors; "" if it is the whole file.
+  std::string under;
 };
 
-// Reads a file of whatever format, which goes by its content. Names lose what torch.compile puts into them,
-// and "module.", as DistributedDataParallel makes them, if they all begin with it. Throws Error naming the
-// path when the file is missing, damaged, or holds no tensors or more than named tensors.
+// Reads a file; its content decides the format. Removes torch.compile's wrappers from names, and
+// DistributedDataParallel's "module." if all names begin with it. Throws Error naming the path if the file is
+// missing or damaged, or does not contain exactly one dict of named tensors.
 TensorMap load_tensors(const std::string& path);
 FoundTensors load_found_tensors(const std::string& path);
 
-// The tensor of that name; throws Error naming `what` (a file, say) and the name when it is missing or when
-// its shape or type differs from `like`.
+// Returns the tensor of that name. Throws Error naming `what` (for example a file) and the name if it is
+// missing or its shape or type differs from `like`.
 torch::Tensor expect_tensor(const TensorMap& tensors, const std::string& name, const torch::Tensor& like,
                             const std::string& what);
 
-// "Float [64, 3, 7, 7]"
+// Returns, for example, "Float [64, 3, 7, 7]".
 std::string describe_tensor(const torch::Tensor& tensor);
 
-// Throws Error naming `what` when contiguous booleans read from a file have bytes other than 0 and 1. Tensors
-// of other types pass.
+// Throws Error naming `what` if contiguous booleans read from a file have bytes other than 0 and 1. Ignores
+// tensors of other types.
 void check_booleans(const torch::Tensor& tensor, const std::string& what);
 
 }  // namespace thinpipe::trainer

@@ -10,9 +10,11 @@
 namespace thinpipe::trainer {
 namespace {
 
-const Rule kSeedRule{.effect = "decides every random number: the same seed, the same bits", .at_least = 0};
-const Rule kWorkersRule{
-    .effect = "trainer processes; their batches together make a step", .at_least = 1, .required = true};
+const Rule kSeedRule{.effect = "seed of all random numbers; the same seed gives the same bits",
+                     .at_least = 0};
+const Rule kWorkersRule{.effect = "number of worker processes; each step uses all their batches",
+                        .at_least = 1,
+                        .required = true};
 const Json kDefaultModel = {{"name", "small_cnn"}};
 const Json kDefaultDataset = {{"name", "fashion_mnist"}};
 const Json kDefaultOptimiser = {{"name", "sgd"}};
@@ -20,7 +22,7 @@ const Json kDefaultSynchroniser = {{"name", "dense"}};
 const Json kDefaultCollective = {{"name", "auto"}};
 constexpr const char* kDefaultCriterion = "magnitude";
 
-// A member {"name": …, options…}, or `fallback` when absent, with the registry's defaults filled in.
+// Reads a member {"name": …, options…}, or `fallback` if absent, and fills in the registry's defaults.
 template <class SomeRegistry>
 Json read_named(JsonObject& object, std::string_view key, const Json& fallback) {
   const Json* value = object.find(key);
@@ -39,7 +41,7 @@ Json read_pruning(JsonObject& object) {
                        PruningRegistry::instance().find(criterion, pruning.place_of("criterion")).options);
 }
 
-// The options, and beside them the data set, which a registry reads.
+// Reads the options and the data set, which a registry reads.
 void read_pretraining(JsonObject& object, TrainingConfig& config) {
   const Json* value = object.find("pretraining");
   if (value == nullptr) return;
@@ -61,18 +63,18 @@ Json write_pretraining(const TrainingConfig& config) {
 void check_compute(const ComputeOptions& compute, const Place& place) {
   if (compute.precision == "bfloat16" && compute.device != "cuda") {
     throw InputError(place / "precision",
-                     "is bfloat16, which needs the device cuda: on a processor it would only be slower");
+                     "is bfloat16, which needs the device cuda: on a CPU it would only be slower");
   }
 }
 
-// Makes everything that can be made without data or peers: each maker checks its own options. A model needs
-// the shape of the data.
+// Creates everything that needs neither data nor peers, so that each factory checks its options. A model
+// needs the shape of the data.
 void check_by_making(const TrainingConfig& config, const Place& place) {
   OptimiserRegistry::instance().make(config.optimiser, place / "optimiser",
                                      {torch::zeros({1}, torch::requires_grad())});
   make_pruning(config.pruning, place / "pruning");
   SynchroniserRegistry::instance().make(config.synchroniser, place / "synchroniser", {});
-  CollectiveRegistry::instance().make(config.collective, place / "collective", {});  // of one worker
+  CollectiveRegistry::instance().make(config.collective, place / "collective", {});  // with one worker
 }
 
 Json describe_named(const char* key, const char* registry, const Json& fallback, const char* effect) {
@@ -132,32 +134,33 @@ Json describe_training_config() {
   describer("seed", config.seed, kSeedRule);
   describer("workers", config.workers, kWorkersRule);
   Json& out = describer.out;
-  out.push_back(describe_named("model", "models", kDefaultModel, "what is trained"));
-  out.push_back(describe_named("dataset", "datasets", kDefaultDataset, "what it is trained and tested on"));
+  out.push_back(describe_named("model", "models", kDefaultModel, "the model to train"));
+  out.push_back(describe_named("dataset", "datasets", kDefaultDataset, "the data set to train and test on"));
   out.push_back(
-      describe_named("optimiser", "optimisers", kDefaultOptimiser, "what makes a step of a gradient"));
+      describe_named("optimiser", "optimisers", kDefaultOptimiser, "how a gradient becomes a step"));
   out.push_back({{"key", "pruning"},
-                 {"effect", "which weights are zero, and from when on"},
+                 {"effect", "which weights to set to zero, and when"},
                  {"registry", "pruning"},
                  {"selector", "criterion"},
                  {"required", false},
                  {"default", {{"criterion", kDefaultCriterion}}}});
   out.push_back(describe_named("synchroniser", "synchronisers", kDefaultSynchroniser,
-                               "the method: how all workers come to the same mean gradient"));
-  out.push_back(describe_named("collective", "collectives", kDefaultCollective,
-                               "what carries the bytes from worker to worker"));
-  describer("schedule", config.schedule, Rule{.effect = "how the learning rate changes"});
-  describer("weights", config.weights, Rule{.effect = "where the model starts from"});
+                               "the method by which all workers obtain the same mean gradient"));
+  out.push_back(
+      describe_named("collective", "collectives", kDefaultCollective, "how bytes travel between workers"));
+  describer("schedule", config.schedule, Rule{.effect = "schedule of the learning rate"});
+  describer("weights", config.weights, Rule{.effect = "initial weights of the model"});
   describer(
       "pretraining", config.pretraining,
       Rule{.effect = "training by a single process before the run, shared by the runs of an experiment"});
-  Json dataset = describe_named("dataset", "datasets", nullptr, "to pre-train on; null: the run's own");
+  Json dataset =
+      describe_named("dataset", "datasets", nullptr, "data set to pre-train on; null: the run's own");
   dataset["nullable"] = true;
   out.back()["options"].push_back(std::move(dataset));
-  describer("training", config.training, Rule{.effect = "the length of the run, and what is done in a step"});
-  describer("compute", config.compute, Rule{.effect = "the device that computes"});
+  describer("training", config.training, Rule{.effect = "length of the run, and details of a step"});
+  describer("compute", config.compute, Rule{.effect = "device for compute"});
   describer("buckets", config.buckets,
-            Rule{.effect = "pieces of the gradient, which are exchanged while others are still computed"});
+            Rule{.effect = "parts of the gradient that are exchanged while others are still computed"});
   out.push_back(describe_targets());
   return out;
 }

@@ -1,4 +1,4 @@
-// The trainer's part of a run's configuration: everything that decides the trajectory.
+// The trainer's part of a run's configuration: all options that affect the trajectory.
 #pragma once
 
 #include "harness/support/options.hh"
@@ -14,12 +14,11 @@ struct PretrainingOptions {
   double learning_rate = 0.05;
 
   void visit(auto& field) {
-    field(
-        "iterations", iterations,
-        Rule{.effect = "steps of a single process before the run; all runs of an experiment start from these "
-                       "weights. 0: from random weights",
-             .at_least = 0});
-    field("batch_size", batch_size, Rule{.effect = "examples a step", .at_least = 1});
+    field("iterations", iterations,
+          Rule{.effect = "steps of a single process before the run, whose weights all runs of an experiment "
+                         "start from; 0: start from random weights",
+               .at_least = 0});
+    field("batch_size", batch_size, Rule{.effect = "examples per step", .at_least = 1});
     field("learning_rate", learning_rate, Rule{.effect = "step size; momentum is 0.9", .above = 0});
   }
 };
@@ -36,29 +35,26 @@ struct LoopOptions {
   void visit(auto& field) {
     field("epochs", epochs, Rule{.effect = "passes over the training data", .at_least = 1});
     field("batch_size_per_worker", batch_size_per_worker,
-          Rule{.effect = "examples each worker takes a step", .at_least = 1});
+          Rule{.effect = "examples per worker and step", .at_least = 1});
     field("evaluate_every_iterations", evaluate_every_iterations,
           Rule{.effect = "steps between evaluations on the whole test set; the last step is always evaluated",
                .at_least = 1});
     field("check_agreement_every_iterations", check_agreement_every_iterations,
-          Rule{.effect =
-                   "steps between checks that all workers hold the same parameters, bit for bit; 0: at every "
-                   "evaluation",
+          Rule{.effect = "steps between checks that all workers have the same parameters, bit for bit; 0: at "
+                         "every evaluation",
                .at_least = 0});
     field("max_skipped_steps", max_skipped_steps,
-          Rule{.effect = "the run fails when this many steps in a row have a non-finite gradient",
+          Rule{.effect = "the run fails if this many steps in a row have a non-finite gradient",
                .at_least = 1});
     field(
         "label_smoothing", label_smoothing,
         Rule{
-            .effect = "share of the target that all classes have in equal parts", .at_least = 0, .below = 1});
-    field(
-        "clip_norm", clip_norm,
-        Rule{.effect =
-                 "the mean gradient is scaled down to this Euclidean norm where it is longer; with methods "
-                 "that "
-                 "have error feedback or momentum each worker's own, before it is synchronised; null: never",
-             .above = 0});
+            .effect = "share of the target distributed equally over all classes", .at_least = 0, .below = 1});
+    field("clip_norm", clip_norm,
+          Rule{.effect = "scale the mean gradient down to this Euclidean norm if it is longer; with methods "
+                         "that have error feedback or momentum, each worker's gradient before "
+                         "synchronisation; null: never",
+               .above = 0});
   }
 };
 
@@ -68,12 +64,11 @@ struct ComputeOptions {
 
   void visit(auto& field) {
     field("device", device,
-          Rule{.effect = "where forward and backward run; cuda: worker r takes GPU r modulo their number",
+          Rule{.effect = "device for forward and backward; cuda: worker r uses GPU r modulo their number",
                .one_of = {"cpu", "cuda"}});
     field("precision", precision,
-          Rule{.effect =
-                   "float32, or bfloat16: autocast of matrix products on a GPU; weights and gradients stay "
-                   "float32",
+          Rule{.effect = "float32, or bfloat16: autocast of matrix products on a GPU; weights and gradients "
+                         "stay float32",
                .one_of = {"float32", "bfloat16"}});
   }
 };
@@ -84,13 +79,11 @@ struct WeightsOptions {
 
   void visit(auto& field) {
     field("file", file,
-          Rule{.effect =
-                   "weights to start from, before any pre-training: .safetensors, or a state dict of PyTorch "
-                   "(.pt, .pth); null: random ones"});
+          Rule{.effect = "initial weights, before any pre-training: .safetensors, or a PyTorch state dict "
+                         "(.pt, .pth); null: random"});
     field("head", head,
-          Rule{.effect =
-                   "new: weights made elsewhere, by that file or by pre-training on another data set, are "
-                   "taken but for the classifier, which starts from random ones",
+          Rule{.effect = "new: the classifier starts from random weights if the initial weights come from a "
+                         "file or from pre-training on another data set; keep: it does not",
                .one_of = {"keep", "new"}});
   }
 };
@@ -98,11 +91,11 @@ struct WeightsOptions {
 struct TrainingConfig {
   std::int64_t seed = 1;
   std::int64_t workers = 1;
-  // {"name": …, options…} of a registry entry each, defaults filled in.
+  // Each {"name": …, options…} of a registry's entry, defaults filled in.
   Json model;
   Json dataset;
   Json optimiser;
-  Json pruning;  // {"criterion": …}, of make_pruning
+  Json pruning;  // {"criterion": …}, for make_pruning
   Json synchroniser;
   Json collective;
   ScheduleOptions schedule;
@@ -115,15 +108,15 @@ struct TrainingConfig {
   std::vector<Target> targets;
 };
 
-// Strict: unknown keys and names, and values out of bounds, are InputErrors. The objects are also made once
-// (data sets and models apart), so that a rule that only their maker knows is checked here.
+// Strict: throws InputError for unknown keys and names, and for values out of bounds. Also creates the
+// objects once (except data sets and models), so that rules known only to their factories are checked here.
 TrainingConfig parse_training_config(const Json& value, const Place& place);
 
-// The normalised form: every field, defaults included; parses back to the same.
+// Returns the normalised form: every field, defaults included; parsing it gives the same configuration.
 Json to_json(const TrainingConfig& config);
 
-// What parse_training_config reads, an entry for each key as those of describe_options. Where a registry's
-// entry is to be named, "registry" says which one, and "selector" the key of the name.
+// Describes the keys that parse_training_config reads, one entry each as in describe_options. If a registry's
+// entry is to be named, "registry" is the registry and "selector" the key of the name.
 Json describe_training_config();
 
 }  // namespace thinpipe::trainer

@@ -10,7 +10,7 @@
 namespace thinpipe::trainer {
 
 std::shared_ptr<Model> make_model(const TrainingConfig& config, const DataShape& shape, const Place& place) {
-  // Workers may be threads of one process, and LibTorch's generator is one for all of them.
+  // Workers may be threads of one process, which share LibTorch's global generator.
   static std::mutex one_at_a_time;
   const std::lock_guard lock(one_at_a_time);
   torch::manual_seed(static_cast<std::uint64_t>(config.seed));
@@ -41,8 +41,8 @@ void check_workers(const TrainingConfig& config, const Synchroniser& synchronise
   const std::optional<int> most = synchroniser.most_workers();
   if (!most || config.workers <= *most) return;
   throw InputError(kConfigurationPlace / "workers",
-                   fmt::format("must be at most {}, because the synchroniser {} sums integers that hold no "
-                               "more, but is {}",
+                   fmt::format("must be at most {}, because the synchroniser {} sums integers that cannot "
+                               "hold more workers, but is {}",
                                *most, config.synchroniser.at("name").get<std::string>(), config.workers));
 }
 

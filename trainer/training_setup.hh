@@ -1,4 +1,4 @@
-// Making the parts of a run from its configuration, the same way for training, pre-training and `check`.
+// Creates the parts of a run from its configuration, in the same way for training, pre-training and `check`.
 #pragma once
 
 #include "trainer/datasets/batch_loader.hh"
@@ -11,39 +11,39 @@
 
 namespace thinpipe::trainer {
 
-// Where errors of a normalised configuration are: it has no file of its own any more.
+// The place of errors in a normalised configuration, which is no longer in a file.
 inline const Place kConfigurationPlace{"configuration", ""};
 
-// With random weights drawn from the configuration's seed, the same on every worker. Throws InputError, below
-// `place`, when the model does not fit the data.
+// Creates the model with random weights drawn from the configuration's seed, the same on every worker. Throws
+// InputError, below `place`, if the model does not fit the data.
 std::shared_ptr<Model> make_model(const TrainingConfig& config, const DataShape& shape,
                                   const Place& place = kConfigurationPlace);
 
 std::unique_ptr<Dataset> make_dataset(const TrainingConfig& config);
 
-// The data set of pre-training where the configuration names one, otherwise the data set itself.
+// Creates the data set of pre-training if the configuration names one, otherwise the run's data set.
 std::unique_ptr<Dataset> make_pretraining_dataset(const TrainingConfig& config);
 
-// Whether the run takes its starting weights without their classifier: where they were made elsewhere, by a
-// file or by pre-training on another data set, and "head" is "new".
+// Returns whether the run takes its initial weights without their classifier: if they come from a file or
+// from pre-training on another data set, and "head" is "new".
 bool starts_with_new_head(const TrainingConfig& config);
 
-// Forward, in the precision that the configuration asks for, and the loss that training minimises: a scalar.
+// Runs forward in the configured precision and returns the loss that training minimises: a scalar.
 torch::Tensor training_loss(const TrainingConfig& config, Model& model, const Batch& batch);
 
-// Throws InputError where the method's integers cannot serve that many workers.
+// Throws InputError if the method's integers are too small for that many workers.
 void check_workers(const TrainingConfig& config, const Synchroniser& synchroniser);
 
-// The criterion and the schedule that the configuration asks for.
+// Creates the configured criterion and schedule.
 Pruning make_pruning(const TrainingConfig& config);
 
-// What the configuration's criterion keeps of the model as it is when `ratio` of the weights are to go;
-// in_force: what earlier pruning has left, null before the first. The batches it may look at come from the
-// training data in the order of epoch 0.
+// Returns the mask that the configured criterion chooses for the current model if `ratio` of the weights are
+// to be removed. in_force: the mask of earlier pruning, null before the first. The criterion sees batches of
+// the training data in the order of epoch 0.
 Mask choose_mask(const TrainingConfig& config, Model& model, const Dataset& dataset, double ratio,
                  const Mask* in_force = nullptr);
 
-// The mask of the first step: that of the schedule's ratio, or all weights where pruning begins later.
+// Returns the mask of the first step: with the schedule's ratio, or with all weights if pruning begins later.
 Mask choose_mask(const TrainingConfig& config, Model& model, const Dataset& dataset);
 
 }  // namespace thinpipe::trainer

@@ -7,7 +7,7 @@
 namespace thinpipe::trainer {
 
 std::string without_wrappers(const std::string& name) {
-  // Those of torch.compile, FullyShardedDataParallel and its checkpointing.
+  // Wrappers of torch.compile, FullyShardedDataParallel and its checkpointing.
   constexpr std::array<std::string_view, 3> wrappers = {"_orig_mod.", "_fsdp_wrapped_module.",
                                                         "_checkpoint_wrapped_module."};
   std::string out;

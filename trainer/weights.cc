@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::size_t listed_at_most = 10;  // of each kind
 
-// What does not fit, of one kind: the first few in full, and how many there are.
+// The problems of one kind: the first few in full, and the total number.
 class Problems {
  public:
   explicit Problems(std::string more) : more_(std::move(more)) {}
@@ -29,7 +29,7 @@ class Problems {
   }
 
  private:
-  std::string more_;  // what those are that are not listed
+  std::string more_;  // describes those that are not listed
   std::size_t count_ = 0;
   std::string listed_;
 };
@@ -40,7 +40,7 @@ std::set<std::string> names_of(const TensorMap& tensors) {
   return names;
 }
 
-// Compares a model's tensors with a file's, and remembers what it finds.
+// Compares a model's tensors with a file's, and collects the differences.
 class Comparison {
  public:
   Comparison(const TensorMap& need, const TensorMap& have, const WeightRules& rules) : rules_(rules) {
@@ -65,24 +65,24 @@ class Comparison {
     }
   }
 
-  // By their names in the model; the file has them after its prefix.
+  // Returns names as in the model; the file has them after its prefix.
   const std::vector<std::string>& fitting() const { return fitting_; }
   const std::string& prefix() const { return names_.prefix; }
 
   void throw_if_unfit(const std::string& source) const {
     if (problems() == 0) return;
     std::string message = fmt::format("{} does not fit the model:", source);
-    // Each kind has its own lines, so that the names of both sides can be seen.
+    // Lists each kind separately, so that the names of both sides are visible.
     for (const Problems* kind : {&unlike_, &missing_, &unknown_}) message += kind->list();
     if (!names_.alternatives.empty()) {
       message += fmt::format(
-          "\nThe model's names come after each of \"{}\" in the file: save those alone that are meant",
+          "\nThe model's names occur after each of \"{}\" in the file: save only those that you need",
           fmt::join(names_.alternatives, "\", \""));
     }
     if (only_in_head_) {
       message += fmt::format(
-          "\nOnly the head \"{}\" does not fit: with \"head\": \"new\" it begins anew, and all else "
-          "is loaded",
+          "\nOnly the head \"{}\" does not fit: with \"head\": \"new\" it starts from random weights, and "
+          "all else is loaded",
           rules_.head);
     }
     throw Error(message);
@@ -97,7 +97,7 @@ class Comparison {
     if (!besides_.empty()) {
       const std::size_t listed = std::min(besides_.size(), listed_at_most);
       out.push_back(fmt::format(
-          "{}: {} other tensors are left alone: {}{}", source, besides_.size(),
+          "{}: {} other tensors are ignored: {}{}", source, besides_.size(),
           fmt::join(besides_.begin(), besides_.begin() + static_cast<std::ptrdiff_t>(listed), ", "),
           besides_.size() > listed ? ", …" : ""));
     }
@@ -105,11 +105,12 @@ class Comparison {
       out.push_back(fmt::format("{}: {} tensors converted from {}", source, count, change));
     }
     if (!uncounted_.empty()) {
-      out.push_back(fmt::format("{} lacks these counters, which stay as they are: {}", source,
+      out.push_back(fmt::format("{} lacks these counters, which stay unchanged: {}", source,
                                 fmt::join(uncounted_, ", ")));
     }
     if (left_in_head_ > 0) {
-      out.push_back(fmt::format("the {} tensors of the head \"{}\" begin anew", left_in_head_, rules_.head));
+      out.push_back(fmt::format("the {} tensors of the head \"{}\" start from random weights", left_in_head_,
+                                rules_.head));
     }
     return out;
   }
@@ -146,7 +147,7 @@ class Comparison {
     fitting_.push_back(name);
   }
 
-  // Of which the file must have most: a new head takes nothing from it.
+  // Returns the names of which the file must contain most: without a new head, which takes nothing from it.
   std::set<std::string> names_needed(const TensorMap& need) const {
     std::set<std::string> names;
     for (const auto& [name, tensor] : need) {
@@ -167,9 +168,9 @@ class Comparison {
   Problems unlike_{"of another shape or type"};
   Problems missing_{"that the file lacks"};
   Problems unknown_{"that the model lacks"};
-  std::vector<std::string> besides_;  // what does not begin with the prefix
+  std::vector<std::string> besides_;  // names that do not begin with the prefix
   bool only_in_head_ = false;
-  std::map<std::string, int> conversions_;  // "Half to Float": tensors
+  std::map<std::string, int> conversions_;  // "Half to Float": number of tensors
   std::vector<std::string> uncounted_;
   int left_in_head_ = 0;
 };

@@ -6,26 +6,27 @@
 
 namespace thinpipe::trainer {
 
-// Under their names in the model, each preceded by `prefix`. The tensors are the model's own, not copies.
+// Returns the tensors under their names in the model, each after `prefix`. They are the
+// model's own, not copies.
 TensorMap weights_of(const torch::nn::Module& model, const std::string& prefix = "");
 
-// Copies every parameter and buffer of the model out of `tensors`, of exactly its shape and type; throws
-// Error naming `source`, the tensor and the shapes when one is missing or does not fit. What does not begin
-// with `prefix` is left alone: for checkpoints, which hold more than a model.
+// Copies every parameter and buffer of the model from `tensors`. Throws Error naming `source`, the tensor and
+// the shapes if one is missing or differs in shape or type. Ignores names that do not begin with `prefix`,
+// because checkpoints contain more than a model.
 void load_weights(torch::nn::Module& model, const TensorMap& tensors, const std::string& source,
                   const std::string& prefix);
 
-// How weights from elsewhere meet a model.
+// How to load weights of another origin.
 struct WeightRules {
   std::string head;       // the module that depends on the number of classes; "": unknown
   bool new_head = false;  // leave the head as initialised, and ignore the file's
 };
 
-// The same for weights from elsewhere. Numbers of another precision are converted to the model's; counters
-// that older versions of PyTorch did not write (num_batches_tracked) may be missing and are then left alone.
-// Everything that is missing, that the model does not have, or that does not fit is listed in one Error, and
-// then nothing is copied. Returns what a reader of the log should know, a line each: conversions, and what
-// was left alone.
+// Loads weights of another origin. Floating-point numbers are converted to the model's precision.
+// Counters that older versions of PyTorch did not write (num_batches_tracked) may be missing and are then
+// left unchanged. Otherwise, one Error lists every tensor that is missing, unknown to the model or of
+// another shape or type, and nothing is copied. Returns notes for the log, one line each: conversions,
+// and ignored tensors.
 std::vector<std::string> load_weights(torch::nn::Module& model, const TensorMap& tensors,
                                       const std::string& source, const WeightRules& rules = {});
 

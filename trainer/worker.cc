@@ -89,7 +89,7 @@ bool work(const WorkerFile& worker, const EventSink& events,
   try {
     compute_on_one_thread();
     const std::unique_ptr<Dataset> dataset = make_dataset(worker.config);
-    spdlog::info("loaded the data set: {} examples to train on, {} to test with", dataset->train().size(),
+    spdlog::info("loaded the data set: {} training examples, {} test examples", dataset->train().size(),
                  dataset->test().size());
     const TensorMap weights = worker.starting_weights ? load_tensors(*worker.starting_weights) : TensorMap{};
     const EventSink rank_0_only = rank == 0 ? events : [](const Json&) {};
@@ -98,13 +98,13 @@ bool work(const WorkerFile& worker, const EventSink& events,
                                                        kConfigurationPlace / "collective", worker.membership);
     TrainingLoop loop(worker.config, *dataset, std::move(network), weights, worker.checkpoint, rank_0_only,
                       &pulse, worker.slowdowns);
-    spdlog::info("agreed with the others on weights, mask and buckets");
-    // Only now: the threads that communicate have started, and keep the priority they started with.
+    spdlog::info("weights, mask and buckets are the same on all workers");
+    // Only now, because the communication threads keep the priority with which they were started.
     lower_this_threads_priority();
     try {
       train(loop);
     } catch (const std::exception& error) {
-      // At once, before the loop's end waits for an exchange that may be stuck.
+      // Reports immediately, because the loop's destructor may wait for an exchange that is stuck.
       report_failure(events, rank, error);
       return false;
     }

@@ -1,4 +1,5 @@
-// One worker process: what `thinpipe-trainer work` does with a worker.json, and "profile" with its own.
+// One worker process: `thinpipe-trainer work` with a worker.json, and `thinpipe-trainer
+// profile` with its file.
 #pragma once
 
 #include "trainer/training_loop.hh"
@@ -14,25 +15,25 @@ struct WorkerFile {
   TrainingConfig config;
 };
 
-// The members of an input file that say who a worker is among which others. Throws InputError.
+// Reads the members of an input file that identify a worker and its peers. Throws InputError.
 void read_membership(JsonObject& object, Membership& membership);
 
-// The members that every such file has. Throws InputError.
+// Reads the members that all worker files have. Throws InputError.
 void read_worker(JsonObject& object, WorkerFile& worker);
 
 // Strict; throws InputError.
 WorkerFile read_worker_file(const std::string& path);
 
-// Has `train` go through the loop, and logs to standard error. Events "started", those of the loop if this is
-// rank 0, then "finished" or "failed". Returns whether it finished.
+// Calls `train` with the training loop, and logs to standard error. Emits "started", on rank 0 the loop's
+// events, then "finished" or "failed". Returns whether training finished.
 bool work(
     const WorkerFile& worker, const EventSink& events,
     const std::function<void(TrainingLoop&)>& train = [](TrainingLoop& loop) { loop.run(); });
 
-// For an EventSink: {"event": "failed", "rank", "kind", "message"}; and to the log.
+// Emits {"event": "failed", "rank", "kind", "message"} and writes to the log.
 void report_failure(const EventSink& events, int rank, const std::exception& error);
 
-// {"libtorch": "1.13.1", "gloo": "0.5.0", …}
+// Returns, for example, {"libtorch": "1.13.1", "gloo": "0.5.0", …}.
 Json library_versions();
 
 }  // namespace thinpipe::trainer

@@ -1,4 +1,4 @@
-// What a plan says of a run's traffic.
+// The plan of a run's traffic.
 #include "trainer/check.hh"
 
 #include <gmock/gmock.h>
@@ -44,7 +44,7 @@ TEST(Plan, CountsWhatTravelsOfAPrunedModel) {
   EXPECT_EQ(payload({{"ratio", 0.5}}, {{"name", "dense"}}), 4 * 34);
 }
 
-// The gradient's shares to their owners, and from the owners around the ring.
+// The gradient's shares go to their owners, and from the owners around the ring.
 TEST(Plan, TellsApartWhatGoesToAllOthersAndWhatGoesAroundTheRing) {
   const auto plan = [](const Json& method) { return answer({{"ratio", 0}}, method)["plan"]; };
   EXPECT_EQ(plan({{"name", "dense"}})["pairwise_bytes_per_iteration"], 0.0);
@@ -79,7 +79,7 @@ TEST(Plan, RefusesToClipWhatHasNoLength) {
   };
   const Json refused = answer_for({{"name", "signsgd"}});
   EXPECT_EQ(refused["pointer"], "/training/clip_norm");
-  EXPECT_THAT(refused["message"].get<std::string>(), HasSubstr("the synchroniser signsgd takes signs"));
+  EXPECT_THAT(refused["message"].get<std::string>(), HasSubstr("the synchroniser signsgd uses signs"));
   for (const std::string& name : SynchroniserRegistry::instance().names()) {
     if (name == "signsgd") continue;
     const Json found = answer_for({{"name", name}});
@@ -109,7 +109,7 @@ TEST(Plan, RefusesMoreWorkersThanTheMethodsIntegersServe) {
   EXPECT_TRUE(answer_for(128, {{"name", "pactrain"}})["ok"].get<bool>());
 }
 
-// What is broadcast, gathered or handed to a worker further on is told apart.
+// Broadcast, gathered and shifted bytes are counted separately.
 TEST(Plan, TellsHowBytesTravel) {
   const auto plan = [](const Json& method, const char* collective) {
     Json config = configuration({{"ratio", 0}}, method);
@@ -127,7 +127,7 @@ TEST(Plan, TellsHowBytesTravel) {
   EXPECT_EQ(shifted[2], 0);
   EXPECT_EQ(shifted[3], 4 * shifted[0]);
   EXPECT_GT(plan({{"name", "qsgd"}}, "ring")["gathered_bytes_per_iteration"].get<double>(), 0);
-  // Eight workers' signs fit one bit each around a ring; their sums have four along a tree.
+  // Eight workers' signs take one bit each around a ring; their sums take four bits along a tree.
   for (const char* method : {"terngrad", "signsgd", "thc"}) {
     EXPECT_EQ(plan({{"name", method}, {"exchange", "auto"}}, "ring")["codes_per_iteration"], 0.0) << method;
     EXPECT_GT(plan({{"name", method}, {"exchange", "auto"}}, "island")["codes_per_iteration"].get<double>(),
@@ -136,7 +136,7 @@ TEST(Plan, TellsHowBytesTravel) {
   }
 }
 
-// Models and masks are made anew only where they differ from the last ones.
+// Models and masks are created again only if they differ from the previous ones.
 TEST(Check, AnswersTogetherWhatItAnswersOneByOne) {
   Json configurations = Json::array();
   const auto add = [&](std::int64_t hidden, const Json& pruning, const char* synchroniser) {
@@ -182,7 +182,7 @@ TEST(Plan, FillsInTheScheduleOfPruning) {
       "examples_per_class": 2})"));
 }
 
-// A data set by its name, whose files are not there; seven batches of 100 examples.
+// Returns the answer for a data set whose files are missing; it has seven batches of 100 examples.
 Json answer_without_files(const Json& dataset, const Json& pruning = {{"ratio", 0}}) {
   Json config = configuration(pruning, {{"name", "pactrain"}});
   config["dataset"] = dataset;

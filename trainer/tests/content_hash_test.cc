@@ -1,4 +1,4 @@
-// Names by content: the same wherever it lies, another when any of it changes.
+// Names by content: independent of the path, and different if any part of the content changes.
 #include "trainer/content_hash.hh"
 
 #include <filesystem>
@@ -37,7 +37,7 @@ class ContentHash : public ::testing::Test {
 
 TEST_F(ContentHash, OfAFileIsXxh3OfItsBytes) {
   EXPECT_EQ(content_hash_of_file(write("empty", "")), "2d06800538d394c2");
-  const std::string large(3 << 20, 'x');  // more than is read at once
+  const std::string large(3 << 20, 'x');  // more than one read returns
   EXPECT_EQ(content_hash_of_file(write("a", large)), content_hash_of_file(write("b", large)));
   EXPECT_NE(content_hash_of_file(write("a", large)), content_hash_of_file(write("c", large + "y")));
 }

@@ -1,7 +1,7 @@
-"""Training steps against PyTorch's own DistributedDataParallel: same weights, same batches, the weights afterwards.
+"""Compares training steps with PyTorch's DistributedDataParallel: same weights and batches, compared by final weights.
 
-Dense against the plain one, fp16 against its fp16_compress_hook, on a small convolutional and a narrow residual
-network, and on the former powersgd against its powerSGD_hook, with 2 and 4 workers.
+Compares dense with the plain DistributedDataParallel and fp16 with its fp16_compress_hook, on a small convolutional and
+a narrow residual network; and powersgd with its powerSGD_hook, on the former. With 2 and 4 workers.
 
 Usage: ddp_test.py PATH/thinpipe-trainer   (exit status 77: skipped, the reason on standard output)
 """
@@ -12,8 +12,9 @@ import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
 
-# One thread each, as in the trainer. torch.set_num_threads() does not reach an OpenBLAS built on pthreads, which reads
-# the environment when it is loaded. With more threads its AVX2 kernels divide a matrix, and then round differently.
+# One thread each, as in the trainer. torch.set_num_threads() has no effect on an OpenBLAS built on pthreads,
+# which reads the environment when it is loaded. With more threads, its AVX2 kernels divide a matrix and then
+# round differently.
 os.environ.update(OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1")
 try:
     import torch
@@ -32,40 +33,41 @@ from pytorch_parts import models, training_data
 
 BATCH, SEED = 16, 4
 LEARNING_RATE, MOMENTUM, WEIGHT_DECAY = 0.02, 0.9, 5e-4
-# Momentum takes part from the second step, the final buckets too, PowerSGD from the third and its residuals from the
-# fourth.
+# Momentum and the final buckets take effect from the second step, PowerSGD from the third, its
+# residuals from the fourth.
 STEPS = 6
 STEPS_BEFORE = 40
-# How far a tensor of weights is from theirs, in the Euclidean norm, relative to how far the steps moved it.
+# The distance of a tensor of weights from theirs, in the Euclidean norm, relative to the distance that
+# the steps moved it.
 #
-# One rounding of float32 is 6e-8. Even if the two programs use kernels for different processors, six steps make 2e-6 of
-# it in the convolutional network, and 5e-5 in the narrow residual one, which magnifies a difference in every step.
-# fp16 magnifies it too: an entry at the border of two halves rounds to the other one, 2^-11 away. That happens to few
+# One rounding of float32 is 6e-8. Even if the two programs use kernels for different CPUs, six steps turn it into 2e-6
+# in the convolutional network, and into 5e-5 in the narrow residual one, which magnifies a difference in every step.
+# fp16 also magnifies it: an entry at the border of two halves rounds to the other one, 2^-11 away. That happens to few
 # entries, and adds up to 3e-5. Faults are far above: 3e-4 if half precision is left out, 6e-4 if it is rounded towards
 # zero, 9e-4 for an average that is wrong by a thousandth, 1e-1 for eight entries that are a step late.
 WEIGHT_TOLERANCE = 1e-4
-# A mean of float32 over 16 examples, from weights that differ by so little.
+# A mean of float32 over 16 examples, from weights that differ by that little.
 LOSS_TOLERANCE = 1e-5
 
 
 class BackToFront(nn.Module):
-    """A model with its parameters in the reverse order: the order in a bucket until that of arrival is known.
+    """A model with its parameters in reverse order: the order in a bucket until the order of arrival is known.
 
-    DistributedDataParallel goes through parameters forwards, Thinpipe backwards, and where a gradient lies in a bucket
-    decides in which order four workers' are summed.
+    DistributedDataParallel takes parameters forwards, Thinpipe backwards; a gradient's position in a bucket decides the
+    order in which four workers' gradients are summed.
     """
 
     def __init__(self, model):
         super().__init__()
         self.parameters_in_order = nn.ParameterList(reversed(list(model.parameters())))
-        self.model = [model]  # in a list, so that its parameters are not registered once more
+        self.model = [model]  # in a list, so that its parameters are not registered twice
 
     def forward(self, x):
         return self.model[0](x)
 
 
-# Several buckets, so that overlap and the rebuilt layout take part; and all in one, as DistributedDataParallel has it by
-# default for models so small.
+# Several buckets, to test overlap and the rebuilt layout; and one bucket, DistributedDataParallel's default for models
+# this small.
 SEVERAL, ONE = {"first_size": "1 kB", "size": "10 kB"}, {"first_size": "1 MiB", "size": "25 MiB"}
 
 
@@ -93,18 +95,18 @@ CASES = [
     Case(SMALL_CNN, 2, DENSE),
     Case(SMALL_CNN, 4, DENSE),
     Case(RESNET_18, 2, DENSE),
-    # Two workers have one order of summation and so the same bits. Four have several, which only equal buckets make
-    # equal; the residual network and half precision magnify what another order rounds.
+    # Two workers have one order of summation and so the same bits. Four workers have several orders, which are equal
+    # only if the buckets are; the residual network and half precision magnify differences in rounding.
     Case(RESNET_18, 4, DENSE, buckets=ONE),
     Case(SMALL_CNN, 2, FP16),
     Case(SMALL_CNN, 4, FP16, buckets=ONE),
     Case(RESNET_18, 2, FP16),
     Case(RESNET_18, 4, FP16, buckets=ONE),
-    # The norm is that of the mean gradient; both clip in every step.
+    # The norm is the mean gradient's; both programs clip in every step.
     Case(SMALL_CNN, 2, DENSE, clip_norm=0.5),
     Case(SMALL_CNN, 4, FP16, buckets=ONE, clip_norm=0.5),
-    # Some matrices travel as factors, some dense. The hook orthonormalises by Gram-Schmidt up to rank 2, else by QR; it
-    # rounds otherwise than we do, and so no residual network here.
+    # Some matrices travel as factors, some dense. The hook orthonormalises by Gram-Schmidt up to rank 2, otherwise by
+    # QR. It rounds differently from us, so no residual network is compared here.
     Case(SMALL_CNN, 2, POWERSGD | {"rank": 1}),
     Case(SMALL_CNN, 2, POWERSGD | {"rank": 2}),
     Case(SMALL_CNN, 4, POWERSGD | {"rank": 3}),
@@ -142,18 +144,18 @@ def train(model, examples, steps, rank=0, world_size=1, clip_norm=None):
 
 
 def weights_on_the_way(description):
-    """Returns the weights of a model that has begun to learn: at first, a model's gradients are small."""
+    """Returns the weights of a model after some training: a new model's gradients are small."""
     torch.manual_seed(0)
     model = models.make(description)
     examples = training_data.FashionMnist("train", examples_of(1, STEPS_BEFORE))
     losses = train(model, examples, STEPS_BEFORE)
     first, last = (sum(part) / len(part) for part in (losses[:10], losses[-10:]))
-    assert last < 0.8 * first, f"the comparison needs a training that gets somewhere: {losses}"
+    assert last < 0.8 * first, f"the comparison needs a training run whose loss falls: {losses}"
     return model.state_dict()
 
 
 def ddp_worker(rank, weights, folder):
-    """Runs every case that has this rank, in one process, because starting one takes seconds."""
+    """Runs every case that has this rank in one process, because starting a process takes seconds."""
     torch.set_num_threads(1)
     examples = training_data.FashionMnist("train", examples_of(max(case.workers for case in CASES), STEPS))
     for place, case in enumerate(CASES):
@@ -170,7 +172,7 @@ def ddp_worker(rank, weights, folder):
             torch.save({"losses": losses, "weights": state}, folder / f"theirs-{place}.pt")
         dist.barrier()
         dist.destroy_process_group()
-    # As PyTorch 2.14 now and then aborts a process that ends while a thread of its own is left.
+    # PyTorch 2.14 sometimes aborts a process that ends while one of PyTorch's threads is running.
     os._exit(0)
 
 
@@ -194,7 +196,7 @@ def train_thinpipe(trainer, case, weights, folder):
             "weight_decay": WEIGHT_DECAY,
         },
         "synchroniser": case.synchroniser,
-        # As theirs, which sums in the same order.
+        # Gloo, like theirs, because it sums in the same order.
         "collective": {"name": "gloo"},
         "training": {"batch_size_per_worker": BATCH, "clip_norm": case.clip_norm},
         "buckets": case.buckets,

@@ -27,7 +27,7 @@ TEST(Estimation, CountsForwardAndBackward) {
   const ComputeProfile profile = estimate_profile(small_mlp(), one_gflop, 12);
   const double first = 2 * 12 * 64 * 16;
   const double last = 2 * 12 * 16 * 10;
-  // Nobody asks for the gradient of the inputs.
+  // The gradient of the inputs is not computed.
   EXPECT_NEAR(profile.elapsed.compute_s, (2 * first + 3 * last) / 1e9, 1e-12);
   EXPECT_EQ(profile.device.at("flops"), 2 * first + 3 * last);
   ASSERT_EQ(profile.elapsed.ready_s.size(), 4U);

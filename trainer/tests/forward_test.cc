@@ -17,7 +17,7 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::ThrowsMessage;
 
-// A linear layer of two pixels and two classes, its files in a folder of their own.
+// A linear layer of two pixels and two classes; each test has its own folder.
 class Forward : public ::testing::Test {
  protected:
   Forward() {

@@ -1,4 +1,4 @@
-// Pruning while gradients are exchanged: masks that come and go, and what they must leave alone.
+// Pruning while gradients are exchanged: masks that change, and state that they must not change.
 #include "trainer/gradient_exchange.hh"
 
 #include <gmock/gmock.h>
@@ -13,7 +13,7 @@ namespace thinpipe::trainer {
 namespace {
 
 // Two linear layers with normalisation between them; the same weights in every thread. Biases and the scales
-// of the normalisation begin at zero.
+// of the normalisation are initially zero.
 class Net : public Model {
  public:
   Net() {
@@ -28,7 +28,7 @@ class Net : public Model {
         parameter.zero_();
       }
     }
-    norm->weight[0] = 1;    // or no gradient would reach the first layer
+    norm->weight[0] = 1;    // otherwise no gradient would reach the first layer
     fc1->weight[0][2] = 0;  // kept, and zero by chance
   }
 
@@ -52,12 +52,12 @@ Mask other_half() {
   return mask;
 }
 
-// What masks prune.
+// Returns the weights that masks can prune.
 torch::Tensor prunable_weights(const Net& model) {
   return torch::cat({model.fc1->weight.detach().flatten(), model.fc2->weight.detach().flatten()});
 }
 
-// One worker's training, with momentum so that there is something to remember.
+// One worker's training run, with momentum, so that the optimiser has state.
 class Training {
  public:
   Training(const Json& method, const Mask& mask, Collective& network)
@@ -129,7 +129,7 @@ TEST_P(ExchangeOfEveryMethod, KeepsPrunedWeightsAtZeroThroughChangesOfTheMask) {
       const torch::Tensor before = prunable_weights(training.model());
       training.take_steps(5);
       EXPECT_NO_THROW(check_pruned_weights_are_zero(mask, training.model()));
-      // Not those of one layer alone: with the other half kept, both begin at zero, and topk sends few
+      // Not only one layer's weights: with the other half kept, both layers start at zero, and topk sends few
       // entries.
       EXPECT_FALSE(prunable_weights(training.model()).equal(before));
       EXPECT_TRUE(testing::identical_on_all(network, training.model().fc1->weight.detach().flatten()));
@@ -137,7 +137,7 @@ TEST_P(ExchangeOfEveryMethod, KeepsPrunedWeightsAtZeroThroughChangesOfTheMask) {
   });
 }
 
-// Changes of weights go another way: local_rounds_test.cc.
+// Methods that exchange changes of weights are in local_rounds_test.cc.
 std::vector<ExchangedMethod> exchanged_methods() {
   std::vector<ExchangedMethod> out;
   for (const Json& method : testing::every_method()) {
@@ -174,14 +174,14 @@ TEST(GradientExchange, PT7_WhatIsZeroAtFirstStillTrainsUnlessItIsPruned) {
   });
 }
 
-// Whose gradient the test makes.
+// A model whose gradient is given by the test.
 struct FourWeights : Model {
   torch::Tensor forward(const torch::Tensor& inputs) override { return (inputs * weight).sum(); }
   std::string head() const override { return "weight"; }
   torch::Tensor weight = register_parameter("weight", torch::zeros({4, 1}));
 };
 
-// What the optimiser gets and what is held back are together what the workers had, each clipped to 1.
+// The optimiser's gradients plus the residual equal the workers' gradients, each clipped to 1.
 TEST(GradientExchange, ClipsWhatErrorFeedbackCountsBeforeItDoes) {
   run_in_process(2, [](Collective& network) {
     FourWeights model;
@@ -208,7 +208,7 @@ TEST(GradientExchange, ClipsWhatErrorFeedbackCountsBeforeItDoes) {
     exchange.synchroniser().add_held_back(held);
     network.all_reduce(held.gradient, Reduction::sum);
     sum = sum.flatten() + held.gradient / network.world_size();
-    constexpr double norm = 85;  // of the long one; the other's is below 1
+    constexpr double norm = 85;  // of the long gradient; the other's norm is below 1
     const torch::Tensor expected = torch::tensor({3.0F, 4.0F, 12.0F, 84.0F}) * steps * (1 / norm + 1e-3) / 2;
     EXPECT_TRUE(torch::allclose(sum, expected, 1e-5)) << sum;
   });
@@ -221,7 +221,7 @@ TEST(GradientExchange, TellsTheMethodOfANewMask) {
     const double whole = training.payload_bytes();
     EXPECT_EQ(whole, 4 * (12 + 3 + 3 + 3 + 6 + 2));
     training.adopt(half());
-    // 6 of 12 and 4 of 6 are kept, and one flag comes with each bucket that has a pruned layer.
+    // 6 of 12 and 4 of 6 weights are kept; each bucket that has a pruned layer adds one flag.
     const double flags = whole - 4 * (6 + 2) - training.payload_bytes();
     EXPECT_LE(std::abs(flags), 2 * 4);
     EXPECT_LT(training.payload_bytes(), whole);

@@ -8,7 +8,7 @@ namespace {
 // Only arithmetic takes time.
 const Device arithmetic_only = {
     .peak_flop_per_s = 2e9, .flop_efficiency = 0.5, .memory_byte_per_s = 1e30, .memory_efficiency = 1};
-// Only memory does.
+// Only memory takes time.
 const Device memory_only = {
     .peak_flop_per_s = 1e30, .flop_efficiency = 1, .memory_byte_per_s = 1e6, .memory_efficiency = 0.5};
 

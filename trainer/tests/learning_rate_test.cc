@@ -30,7 +30,7 @@ TEST(LearningRate, WarmsUpInEqualSteps) {
 }
 
 TEST(LearningRate, FallsAtEpochs) {
-  // Four iterations an epoch: epoch 1 begins with iteration 4, epoch 1.5 with iteration 6.
+  // Four iterations per epoch: epoch 1 begins with iteration 4, epoch 1.5 with iteration 6.
   EXPECT_THAT(shares({.shape = "step", .step_epochs = {1, 1.5}, .step_factor = 0.5}, 8),
               ::testing::ElementsAre(1, 1, 1, 1, 0.5, 0.5, 0.25, 0.25));
 }
@@ -51,7 +51,7 @@ TEST(LearningRate, RefusesContradictions) {
   EXPECT_THAT([&] { check_schedule({.shape = "step"}, place); },
               ThrowsMessage<InputError>(HasSubstr("step_epochs")));
   EXPECT_THAT([&] { check_schedule({.shape = "cosine", .step_epochs = {3}}, place); },
-              ThrowsMessage<InputError>(HasSubstr("belongs to shape step")));
+              ThrowsMessage<InputError>(HasSubstr("is only for shape step")));
   EXPECT_THAT(
       [&] {
         check_schedule({.shape = "step", .step_epochs = {30, 20}}, place);

@@ -1,4 +1,4 @@
-// Methods with local steps: what happens between two exchanges, and at them.
+// Methods with local steps: between exchanges, and in exchanges.
 #include "trainer/local_rounds.hh"
 
 #include <limits>
@@ -32,7 +32,7 @@ Json diloco(std::int64_t local_steps, double learning_rate = 0.7, double momentu
 
 const Json plain_sgd = {{"name", "sgd"}, {"learning_rate", 0.05}, {"momentum", 0.0}};
 
-// As far as float sums in another order go in 16 steps; see training_loop_test.cc.
+// Bound on the differences of float sums in another order, after 16 steps; see training_loop_test.cc.
 constexpr double tolerance = 1e-5;
 
 std::vector<int> exchanges_of(const Result& result) {
@@ -112,7 +112,7 @@ INSTANTIATE_TEST_SUITE_P(All, LocalMethods,
                                            Json{{"name", "sbc"}, {"ratio", 0.05}, {"local_steps", 4}}),
                          [](const auto& test) { return test.param["name"].template get<std::string>(); });
 
-// Two workers with one weight each, whose gradients the test makes.
+// Two workers with one weight each, whose gradients are given by the test.
 struct OneWeight : Model {
   OneWeight() : weight(register_parameter("weight", torch::zeros({2, 1}))) {}
   torch::Tensor forward(const torch::Tensor& inputs) override { return inputs * weight; }
@@ -160,7 +160,8 @@ TEST(LocalRounds, OneWorkersNaNTakesAllBackToWhereTheRoundBegan) {
   });
 }
 
-// As if the lost round had not been, be it in the training's first or a later one, and with a break in it.
+// The result is as if the lost round did not exist, in the first or a later round, with or without a
+// resumption in it.
 TEST(LocalRounds, OptimisersForgetALostRound) {
   const float nan = std::numeric_limits<float>::quiet_NaN();
   for (const bool adam : {false, true}) {
@@ -236,9 +237,9 @@ TEST(LocalRounds, AWorkerForgetsTheMomentumOfWhatItSent) {
       optimiser.step();
       rounds.exchange_changes(optimiser);
     };
-    step();  // -2 is sent, -1 held back; the second entry's momentum is gone
+    step();  // sends -2, keeps a residual of -1; the second entry's momentum is zero
     EXPECT_TRUE(model.weight.equal(torch::tensor({{0.0F}, {-2.0F}})));
-    step();  // changes of -1.5 and, without momentum, -2; with what was held back -2.5 and -2
+    step();  // changes of -1.5 and, without momentum, -2; with the residual -2.5 and -2
     EXPECT_TRUE(model.weight.equal(torch::tensor({{-2.5F}, {-2.0F}})));
   });
 }

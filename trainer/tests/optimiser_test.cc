@@ -1,5 +1,5 @@
-// Compares each optimiser's steps with its equation, with every option away from its default: an option that
-// is not handed to LibTorch shows.
+// Compares each optimiser's steps with its equation. Every option differs from its default, so that an option
+// that does not reach LibTorch is noticed.
 #include "trainer/optimisers/optimiser.hh"
 
 #include <array>
@@ -22,10 +22,10 @@ constexpr double epsilon = 0.2;
 struct Weight {
   double value = 0;
   double mean = 0;    // of the gradient; SGD's momentum
-  double square = 0;  // of the gradient, its mean
+  double square = 0;  // mean of the squared gradient
 };
 
-// Nesterov's variant as PyTorch has it: Sutskever et al., On the importance of initialization and momentum in
+// Nesterov's variant as in PyTorch: Sutskever et al., On the importance of initialization and momentum in
 // deep learning (2013).
 template <bool nesterov>
 void take_sgd_step(Weight& weight, double gradient, int /*step*/) {

@@ -1,5 +1,5 @@
-// Methods that apply momentum themselves, in whole trainings: biases and normalisation layers, which they
-// leave dense, must have it as well, and so must weight decay.
+// Methods that apply momentum themselves, in whole training runs. Biases and normalisation layers, which they
+// leave dense, must also have momentum and weight decay.
 #include <gtest/gtest.h>
 
 #include "trainer/tests/training.hh"
@@ -36,12 +36,13 @@ TEST_P(OwnMomentum, IsTheOptimisersWhereEverythingIsKept) {
   const Json dense = {{"name", "dense"}};
   const Result optimisers = trained(dense, 0.9, GetParam().nesterov);
   const Result own = trained(GetParam().method, 0, false);
-  // As far as float sums in another order go in 16 steps; gmc's movement carries the rounding of the weights.
+  // Bound on the differences of float sums in another order, after 16 steps; gmc's movement includes the
+  // weights' rounding.
   EXPECT_LT(largest_difference(optimisers, own), 5e-5);
   EXPECT_GT(largest_difference(optimisers, trained(dense, 0, false)), 1e-2);
 }
 
-// Of one worker: its own gradient is the mean, and so both clip the same.
+// With one worker, its own gradient is the mean, so that both clip the same gradient.
 TEST_P(OwnMomentum, IsOfClippedGradients) {
   const Json dense = {{"name", "dense"}};
   const Result optimisers = trained(dense, 0.9, GetParam().nesterov, 1, 0.1);

@@ -17,7 +17,8 @@ std::vector<std::uint8_t> packed(const std::vector<std::int8_t>& codes, int bits
 }
 
 TEST(PackedCodes, LieInTheOrderThatTheWireFormatSays) {
-  // Biased by the largest code: 0, 1, 2, 1 in 2 bits each, then 2 and three times nothing, which is 1.
+  // Biased by the largest code: 0, 1, 2, 1 in 2 bits each, then 2 and three codes of 0 as
+  // padding, biased to 1.
   EXPECT_THAT(packed({-1, 0, 1, 0, 1}, 2), ElementsAre(0b01'10'01'00, 0b01'01'01'10));
   EXPECT_THAT(packed({-7, 7, 0}, 4), ElementsAre(0xe0, 0x77));
   EXPECT_THAT(packed({-127, 127, 0}, 8), ElementsAre(0x00, 0xfe, 0x7f));

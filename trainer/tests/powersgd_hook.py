@@ -1,4 +1,4 @@
-"""PyTorch's PowerSGD hook with the options of our `powersgd`, started from the same Q."""
+"""PyTorch's PowerSGD hook with the options of our `powersgd`, starting from the same Q."""
 
 import math
 from unittest import mock
@@ -9,7 +9,7 @@ from torch.distributed.algorithms.ddp_comm_hooks.powerSGD_hook import PowerSGDSt
 
 
 def normal_numbers(words, count):
-    """Box and Muller's transform of a stream's words, as fill_normal() in low_rank.cc has it."""
+    """Returns Box and Muller's transform of a stream's words, as fill_normal() in low_rank.cc computes it."""
     uniform = np.array([next(words) >> 8 for _ in range(count + count % 2)]) * 2.0**-24
     radius, angle = np.sqrt(-2 * np.log1p(-uniform[::2])), 2 * math.pi * uniform[1::2]
     pairs = np.stack([radius * np.cos(angle), radius * np.sin(angle)], axis=1)
@@ -17,9 +17,9 @@ def normal_numbers(words, count):
 
 
 def register(model, options, parameters, words_of):
-    """parameters: in our order; no two matrices of them have equally many columns.
+    """parameters: in our order; no two matrices have the same number of columns.
 
-    words_of(step, parameter): the stream that a parameter's Q is drawn from in a step, which count from 1.
+    words_of(step, parameter): the stream from which a parameter's Q is drawn in a step, counted from 1.
     """
     state = PowerSGDState(
         process_group=None,

@@ -8,7 +8,7 @@
 namespace thinpipe::trainer {
 namespace {
 
-// The address sanitizer's allocator is another one: this is for other builds, as that of
+// The address sanitizer has its own allocator, so this test is for other builds, such as that of
 // scripts/check_pytorch.sh.
 #if !defined(__SANITIZE_ADDRESS__)
 
@@ -18,8 +18,8 @@ std::int64_t page_faults() {
   return usage.ru_minflt;
 }
 
-// 24 MiB are 6144 pages. At first small pieces that others keep may take what is left between large ones, and
-// the heap grows once more.
+// 24 MiB are 6144 pages. At first, small allocations of others may fill gaps between large ones, so that the
+// heap grows once more.
 TEST(KeptMemory, IsNotFetchedFromTheKernelAgain) {
   keep_freed_memory();
   const auto use = [] { torch::ones({6, 1 << 20}); };

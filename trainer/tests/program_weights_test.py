@@ -1,4 +1,4 @@
-"""Starting weights as the trainers in Python read them: both formats, told apart by their bytes.
+"""Tests how the Python trainers read initial weights: both formats, told apart by their bytes.
 
 Exit status 77: skipped, the reason on standard output.
 """
@@ -20,7 +20,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "programs"))
 from pytorch_parts import weights  # noqa: E402
 
 TENSORS = {
-    "flags": torch.tensor([True]),  # one byte, so that what follows begins at an odd place
+    "flags": torch.tensor([True]),  # one byte, so that the next tensor begins at an odd offset
     "layer.weight": torch.arange(6, dtype=torch.float32).reshape(2, 3),
     "half": torch.tensor([0.5, -2.0], dtype=torch.bfloat16),
     "count": torch.tensor(7, dtype=torch.int64),
@@ -43,7 +43,7 @@ class WeightsTest(unittest.TestCase):
     def setUp(self) -> None:
         temporary = tempfile.TemporaryDirectory()
         self.addCleanup(temporary.cleanup)
-        self.file = Path(temporary.name) / "weights"  # without an ending: the bytes decide
+        self.file = Path(temporary.name) / "weights"  # without an extension: the bytes decide
 
     def assert_loads(self) -> None:
         loaded = weights.load(str(self.file))

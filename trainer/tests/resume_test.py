@@ -1,7 +1,7 @@
-"""All trainers killed at a random step, then started again: bit for bit the trajectory of the run without a break.
+"""Kills all trainers at a random step and restarts them: the trajectory must equal an uninterrupted run's, bit for bit.
 
 Usage: resume_test.py [--every-method] PATH/thinpipe-trainer [SEED]
-With --every-method, each registered one instead of what carries something from step to step beside the methods.
+With --every-method, tests each registered method instead of the other parts that have state.
 """
 
 import json
@@ -14,7 +14,7 @@ from pathlib import Path
 import workers
 
 WORKERS, STEPS = 2, 96
-# What carries something from step to step beside the methods: optimisers, schedules, pruning; and variants of methods.
+# Parts with state from step to step other than methods: optimisers, schedules, pruning; and variants of methods.
 CASES = {
     "dropout": {"model": {"name": "vit_tiny", "width": 16, "depth": 1, "heads": 2, "dropout": 0.5}},
     "topk": {"synchroniser": {"name": "topk", "ratio": 0.05}},
@@ -36,7 +36,7 @@ CASES = {
 }
 
 
-# Options that a method needs, or that make it do on a small model what it does on a large one.
+# Options that a method needs, or that give it the same behaviour on a small model as on a large one.
 OPTIONS = {
     "deepreduce": {"inner": {"name": "topk", "ratio": 0.2}},
     "demo": {"chunk": 16, "k": 4},
@@ -48,7 +48,7 @@ OWN_MOMENTUM = {"demo", "dgc", "gmc"}
 
 
 def every_method(trainer):
-    """A case for each registered method."""
+    """Returns a case for each registered method."""
     described = json.loads(subprocess.run([trainer, "describe"], check=True, capture_output=True, text=True).stdout)
     return {
         f"{name}, pruned": {
@@ -77,7 +77,7 @@ def configured(changes):
 
 
 def summary(events):
-    """What the trajectory ended in; times differ from run to run."""
+    """Returns the end of the trajectory without times, which differ from run to run."""
     last = next(event for event in events if event["event"] == "summary")
     evaluation = [event for event in events if event["event"] == "evaluation"][-1]
     return {
@@ -111,7 +111,7 @@ def main():
         sys.exit(__doc__)
     trainer = arguments[0]
     seed = int(arguments[1]) if len(arguments) == 2 else random.SystemRandom().randrange(10**6)
-    print(f"seed {seed}: give it as the last argument to repeat this")
+    print(f"seed {seed}: pass it as the last argument to repeat this")
     draw = random.Random(seed)
     for name, changes in (every_method(trainer) if all_methods else CASES).items():
         config = configured(changes)
@@ -128,7 +128,7 @@ def main():
             resumed_from = min(event["iteration"] for event in events if event["event"] == "iteration")
             assert resumed_from > 1, "nothing was resumed"
             resumed = summary(events)
-        print(f"{name}: killed after iterations {' and '.join(map(str, kills))}, went on with {resumed_from}", flush=True)
+        print(f"{name}: killed after iterations {' and '.join(map(str, kills))}, resumed with {resumed_from}", flush=True)
         assert resumed == whole, f"{name}: {resumed} is not {whole}"
 
 

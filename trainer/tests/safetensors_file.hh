@@ -1,4 +1,4 @@
-// What tests of safetensors files share: their bytes, in a folder of the test's.
+// Helpers for tests of safetensors files: their bytes, in a folder of the test's.
 #pragma once
 
 #include <fstream>
@@ -27,7 +27,8 @@ class SafetensorsFile : public ::testing::Test {
     return path();
   }
 
-  // What `read` says against a file of these bytes, which must name the file; "accepted" if nothing.
+  // Returns the error of `read` for a file of these bytes, which must name the file; "accepted"
+  // if there is none.
   std::string refusal_by(const auto& read, const std::string& bytes) const {
     try {
       read(write(bytes));

@@ -18,7 +18,7 @@ class Safetensors : public testing::SafetensorsFile {
     return refusal_by([](const std::string& file) { read_safetensors_header(InputFile(file)); }, bytes);
   }
 
-  // One tensor "a" described by `entry`, with this many bytes behind.
+  // bytes: number of bytes after the header, which contains one tensor "a" described by `entry`.
   std::string refusal(const std::string& entry, std::size_t bytes) const {
     return refusal(with_header(R"({"a":)" + entry + "}", std::string(bytes, '\0')));
   }
@@ -37,7 +37,7 @@ TEST_F(Safetensors, NoticesEveryTruncation) {
     EXPECT_NE(refusal(bytes.substr(0, length)), "accepted") << length;
   }
   EXPECT_THAT(refusal(bytes.substr(0, bytes.size() - 1)),
-              HasSubstr("tensor \"a\" ends at byte 8, but there are only 7: the file is cut short"));
+              HasSubstr("tensor \"a\" ends at byte 8, but there are only 7: the file is truncated"));
   EXPECT_THAT(refusal(bytes + "x"), HasSubstr("1 bytes follow the last tensor"));
 }
 
@@ -74,16 +74,15 @@ INSTANTIATE_TEST_SUITE_P(
         EntryCase{R"({"dtype":"F32","shape":[1],"data_offsets":[0,4],"x":1})", 4, "has an unknown member x"},
         EntryCase{R"({"shape":[1],"data_offsets":[0,4]})", 4, "has no dtype"},
         EntryCase{R"({"dtype":"F8_E4M3","shape":[4],"data_offsets":[0,4]})", 4,
-                  "is of dtype \"F8_E4M3\", which"},
+                  "has dtype \"F8_E4M3\", which"},
         EntryCase{R"({"dtype":"F32","shape":[-1],"data_offsets":[0,4]})", 4,
-                  "shape that is not a list of whole"},
+                  "shape that is not a list of nonnegative"},
         EntryCase{R"({"dtype":"F32","shape":[1.5],"data_offsets":[0,4]})", 4,
-                  "shape that is not a list of whole"},
+                  "shape that is not a list of nonnegative"},
         EntryCase{R"({"dtype":"F32","shape":[1],"data_offsets":[4,0]})", 4, "not [begin, end]"},
         EntryCase{R"({"dtype":"F32","shape":[1],"data_offsets":[0]})", 4, "not [begin, end]"},
         EntryCase{R"({"dtype":"F32","shape":[2],"data_offsets":[0,4]})", 4,
-                  "takes 8 bytes by its shape, but its "
-                  "data_offsets give it 4"},
+                  "takes 8 bytes by its shape, but 4 by its data_offsets"},
         EntryCase{R"({"dtype":"F32","shape":[4294967296,4294967296],"data_offsets":[0,4]})", 4,
                   "is too large"},
         EntryCase{R"({"dtype":"F32","shape":[18446744073709551615],"data_offsets":[0,4]})", 4,
@@ -91,7 +90,7 @@ INSTANTIATE_TEST_SUITE_P(
         EntryCase{R"({"dtype":"F32","shape":[1],"data_offsets":[4,8]})", 8, "the bytes from 0 to 4, before"},
         EntryCase{
             R"({"dtype":"F32","shape":[1],"data_offsets":[0,4]},"b":{"dtype":"U8","shape":[2],"data_offsets":[3,5]})",
-            5, "begins at byte 3, inside the one before it, which ends at byte 4", "tensor \"b\""},
+            5, "begins at byte 3, inside the previous one, which ends at byte 4", "tensor \"b\""},
         EntryCase{
             R"({"dtype":"BOOL","shape":[1],"data_offsets":[1,2]},"b":{"dtype":"U8","shape":[1],"data_offsets":[0,1]})",
             1, "ends at byte 2, but there are only 1"}));

@@ -19,7 +19,7 @@ std::string little_endian(std::uint64_t value, std::size_t bytes) {
   return out;
 }
 
-// Parts of a pickle of protocol 2.
+// Parts of a pickle in protocol 2.
 std::string text(const std::string& value) {
   return "X" + little_endian(value.size(), 4) + value;
 }
@@ -106,7 +106,7 @@ TEST(StateDictIndex, HonoursOrRefusesMetadata) {
               HasSubstr("unknown kind"));
   EXPECT_THAT(index_refusal(marked("]")), HasSubstr("metadata that is not a dict"));
   EXPECT_THAT(index_refusal(marked("NN")), HasSubstr("more parts than a plain tensor"));
-  EXPECT_THAT(index_refusal(dict({{"w", four + "}b"}})), HasSubstr("changed after it is made"));
+  EXPECT_THAT(index_refusal(dict({{"w", four + "}b"}})), HasSubstr("changed after its creation"));
 }
 
 // {"w": call}, where call = _rebuild_parameter(*list) and the list holds call.
@@ -114,7 +114,7 @@ TEST(StateDictIndex, RefusesParametersInCircles) {
   EXPECT_THAT(index_refusal("}(" + text("w") +
                             std::string("ctorch._utils\n_rebuild_parameter\n]q\x01Rq\x02h\x01h\x02"
                                         "a0u")),
-              HasSubstr("\"w\" is a parameter that is made of another parameter"));
+              HasSubstr("\"w\" is a parameter made of another parameter"));
 }
 
 TEST(StateDictIndex, RefusesViewsThatFillAMachine) {
@@ -122,7 +122,7 @@ TEST(StateDictIndex, RefusesViewsThatFillAMachine) {
   EXPECT_THAT(
       index_refusal(dict({{"w", tensor({.sizes = {1'000'000, 1'000'000}, .strides = {0, 0}})}})),
       AllOf(HasSubstr("\"w\" of shape [1000000, 1000000] repeats the 4 elements"), HasSubstr("w.pt")));
-  // Neither by many views of which each is of a size that passes.
+  // The same for many views, each of an accepted size.
   std::vector<std::pair<std::string, std::string>> many;
   for (int i = 0; i < 20; ++i) {
     many.emplace_back(fmt::format("w{}", i), tensor({.sizes = {1 << 24}, .strides = {0}}));
@@ -130,7 +130,7 @@ TEST(StateDictIndex, RefusesViewsThatFillAMachine) {
   EXPECT_THAT(index_refusal(dict(many)), HasSubstr("\"w16\""));
   EXPECT_THAT(index_refusal(dict({{"w", tensor({.sizes = {0, std::int64_t{1} << 40, std::int64_t{1} << 40},
                                                 .strides = {0, 0, 0}})}})),
-              HasSubstr("reaches beyond the memory"));
+              HasSubstr("reaches beyond its storage"));
 }
 
 TEST(StateDictIndex, FindsTheOnlyDictOfTensorsUnderWhateverName) {
@@ -143,7 +143,7 @@ TEST(StateDictIndex, FindsTheOnlyDictOfTensorsUnderWhateverName) {
   EXPECT_EQ(index_of(dict({{"scale", figure}})).under, "");
   EXPECT_EQ(index_of(dict({{"net", state}, {"optimizer", dict({{"state", dict({{"w", four}})}})}})).under,
             "net");
-  // One dict by two names is one; and a loss's own tensors are no second model.
+  // One dict with two names counts once; a loss's tensors are not a second model.
   EXPECT_EQ(index_of(dict({{"best", state + "q\x01"}, {"last", "h\x01"}})).under, "best");
   EXPECT_EQ(index_of(dict({{"loss", dict({{"weight", four}})}, {"model", state}})).under, "model");
 }
@@ -157,19 +157,20 @@ TEST(StateDictIndex, RefusesToChooseAndSaysAmongWhat) {
               HasSubstr("several dicts of tensors"));
   EXPECT_THAT(
       index_refusal(dict({{"acc", "K\x03"}, {"net", "capp\nNet\n)R"}, {"names", "]"}})),
-      HasSubstr("holds no dict of tensors, but \"acc\" (a number), \"net\" (a Python object of app.Net), "
+      HasSubstr("contains no dict of tensors, but \"acc\" (a number), \"net\" (a Python object of app.Net), "
                 "\"names\" (a sequence of 0)"));
   EXPECT_THAT(index_refusal(dict({{"a", four}, {"b", "K\x03"}})), HasSubstr("\"b\" is not a tensor"));
   EXPECT_THAT(index_refusal("capp\nNet\n)R"), HasSubstr("whole Python object (app.Net)"));
-  EXPECT_THAT(index_refusal("]"), HasSubstr("not hold a dict of tensors, but a sequence of 0"));
+  EXPECT_THAT(index_refusal("]"), HasSubstr("not contain a dict of tensors, but a sequence of 0"));
 }
 
-// A dict that holds itself is looked into once.
+// A dict that contains itself is searched once.
 TEST(StateDictIndex, SurvivesDictsInCircles) {
   EXPECT_THAT(index_refusal("}q\x01(" + text("self") + "h\x01u"), HasSubstr("\"self\" (a dict of 1)"));
 }
 
-// What torch.save(…, _use_new_zipfile_serialization=False) writes, with the version and machine to be given.
+// Returns the output of torch.save(…, _use_new_zipfile_serialization=False), with the given
+// version and byte order.
 std::string legacy(const std::string& version = "M\xe9\x03", const std::string& order = "\x88") {
   const auto pickle = [](const std::string& object) { return "\x80\x02" + object + "."; };
   return pickle("\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19") + pickle(version) +
@@ -197,8 +198,8 @@ TEST(LegacyFile, HasElementsForEachStorage) {
 TEST(LegacyFile, SaysWhatIsUnsupported) {
   EXPECT_THAT(legacy_refusal(legacy("M\xea\x03")), HasSubstr("an unknown version"));
   EXPECT_THAT(legacy_refusal(legacy("M\xe9\x03", "\x89")), HasSubstr("a big-endian machine"));
-  EXPECT_THAT(legacy_refusal(legacy("M\xe9\x03", "N")), HasSubstr("in which order"));
-  EXPECT_THAT(legacy_refusal(legacy().substr(0, legacy().size() - 1)), HasSubstr("they end too early"));
+  EXPECT_THAT(legacy_refusal(legacy("M\xe9\x03", "N")), HasSubstr("byte order"));
+  EXPECT_THAT(legacy_refusal(legacy().substr(0, legacy().size() - 1)), HasSubstr("ends too early"));
 }
 
 TEST(LegacyFile, IsKnownByItsBeginningInEveryProtocol) {

@@ -16,7 +16,7 @@ TEST(Straggler, TheLatestSlowdownThatHasBegunIsInForce) {
   }
 }
 
-// A sleep may last longer than asked for, but never less.
+// A sleep may last longer than requested, but never shorter.
 TEST(Straggler, AStretchTakesAtLeastSoManyTimesAsLong) {
   Straggler straggler({{.at_iteration = 0, .factor = 4}});
   const Stopwatch whole;

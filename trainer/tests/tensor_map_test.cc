@@ -62,7 +62,8 @@ TEST_P(Formats, LoseThePrefixOfParallelModels) {
 
 TEST_P(Formats, WithoutTensorsAreRefused) {
   save_tensors({}, path());
-  EXPECT_THAT([&] { load_tensors(path()); }, ThrowsMessage<Error>(HasSubstr(path() + " holds no tensors")));
+  EXPECT_THAT([&] { load_tensors(path()); },
+              ThrowsMessage<Error>(HasSubstr(path() + " contains no tensors")));
 }
 
 TEST_P(Formats, NoticeEveryTruncation) {
@@ -77,7 +78,7 @@ TEST_P(Formats, NoticeEveryTruncation) {
 INSTANTIATE_TEST_SUITE_P(TensorMap, Formats, ::testing::Values(".pt", ".safetensors"),
                          [](const auto& test) { return test.param.substr(1); });
 
-// What LibTorch itself writes: dicts carry their type.
+// LibTorch's own output: dicts have a type tag.
 TEST(TensorMap, ReadsADictThatLibTorchPickled) {
   const TemporaryFolder folder;
   c10::Dict<std::string, torch::Tensor> dict;

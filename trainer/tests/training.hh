@@ -1,4 +1,4 @@
-// What tests of whole trainings share: synthetic data, workers as threads.
+// Helpers for tests of whole training runs: synthetic data, workers as threads.
 #pragma once
 
 #include "trainer/collectives/in_process.hh"
@@ -8,7 +8,7 @@
 
 namespace thinpipe::trainer::testing {
 
-// 16 steps.
+// Returns a configuration of 16 steps.
 inline Json base_config(int workers) {
   return {
       {"seed", 3},
@@ -32,17 +32,17 @@ struct Result {
   std::vector<Json> iterations;  // rank 0's events
   std::vector<Json> evaluations;
   Json summary;
-  Json resumed;                           // the event, where training went on from a checkpoint
+  Json resumed;                           // the event, if training resumed from a checkpoint
   std::vector<torch::Tensor> parameters;  // rank 0's
-  std::int64_t collectives = 0;           // rank 0's calls, in all its steps
+  std::int64_t collectives = 0;           // number of rank 0's calls in all steps
 };
 
-// What a worker trains on instead of the data set; null: the data set itself.
+// Returns a worker's training data in place of the data set; null: the data set itself.
 using Replacement = std::function<std::unique_ptr<Dataset>(const Dataset& dataset, int rank)>;
 
 inline Result train(const TrainingConfig& config, const CheckpointOptions& checkpoints = {},
                     const Replacement& replace = nullptr) {
-  compute_on_one_thread();  // as workers do: how threads share a matrix decides how it is rounded
+  compute_on_one_thread();  // like workers: rounding depends on how threads divide a matrix
   const auto dataset = make_dataset(config);
   Result result;
   run_in_process(static_cast<int>(config.workers), [&](std::unique_ptr<Collective> member) {

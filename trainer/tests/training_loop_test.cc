@@ -1,4 +1,4 @@
-// Whole trainings on synthetic data, over the in-process backend: trajectories, agreement, checkpoints.
+// Whole training runs on synthetic data, over the in-process backend: trajectories, agreement, checkpoints.
 #include "trainer/training_loop.hh"
 
 #include <limits>
@@ -27,8 +27,8 @@ using trainer::testing::largest_difference;
 using trainer::testing::Result;
 using trainer::testing::train;
 
-// Float sums over a batch in another order differ in the last bits; over 16 steps of this training that stays
-// far below this, while a lost or doubled gradient shows in the second digit.
+// Float sums over a batch in another order differ in the last bits. Over 16 steps of this training run the
+// difference stays far below this, while a lost or doubled gradient changes the second digit.
 constexpr double kTolerance = 1e-5;
 
 TEST(TrainingLoop, SeveralWorkersDenseEqualOneOnTheJointBatch) {
@@ -90,7 +90,7 @@ TEST_P(EveryMethod, GoesOnFromACheckpointAsIfNothingHadHappened) {
   const CheckpointOptions checkpoints{.directory = folder.path(), .every_iterations = 5};
   const Result first = train(config, checkpoints);  // leaves checkpoints of iterations 10 and 15
   EXPECT_EQ(first.summary["parameters_hash"], whole.summary["parameters_hash"]);
-  // One worker lost its newest file: all must go on from iteration 10.
+  // One worker has lost its newest file: all must resume from iteration 10.
   std::filesystem::remove(folder.path() / "rank-1.iteration-15.pt");
   const Result resumed = train(config, checkpoints);
   EXPECT_EQ(resumed.iterations.front()["iteration"], 11);
@@ -131,8 +131,8 @@ INSTANTIATE_TEST_SUITE_P(
     name_of_method);
 
 TEST(TrainingLoop, PackingLosesNothingOfThePrunedGradient) {
-  // Pruned and dense against pruned and packed: with two workers the order of summation is the same, and so
-  // are the bits.
+  // Compares dense with packed after pruning: with two workers the order of summation is the same,
+  // and so are the bits.
   const Json pruning = {{"ratio", 0.7}};
   const Result dense = train(configured(2, {{"pruning", pruning}}));
   const Result packed =
@@ -163,10 +163,10 @@ TEST(TrainingLoop, FailsByNameWhenTheGradientStaysNonFinite) {
   EXPECT_THAT([&] { train(config); }, ThrowsMessage<NonFiniteError>(HasSubstr("3 steps in a row")));
 }
 
-// Rank 1 of these sees NaN in place of some training images.
+// On rank 1, NaN replaces some training images.
 class Poisoned : public Dataset {
  public:
-  // `example`: of the training set; -1: all images.
+  // example: index in the training set; -1: all images.
   Poisoned(const Dataset& inner, std::int64_t example) : inner_(inner) {
     if (example >= 0) poison_ = inner.train().inputs[example].flatten();
   }
@@ -186,7 +186,7 @@ class Poisoned : public Dataset {
 };
 
 TEST(TrainingLoop, AllSkipTheStepInWhichOneWorkerMeetsNaN) {
-  // Example 100 is in one batch of each of the two epochs; only where rank 1 gets it is a step lost.
+  // Example 100 is in one batch of each epoch; a step is lost only if rank 1 gets it.
   const TrainingConfig config =
       configured(3, {{"synchroniser", {{"name", "topk"}, {"ratio", 0.05}}},
                      {"training", {{"epochs", 6}, {"check_agreement_every_iterations", 1}}}});
@@ -235,7 +235,7 @@ TEST(TrainingLoop, GoesOnFromACheckpointAsIfNothingHadHappenedWithDropout) {
   EXPECT_EQ(resumed.summary["parameters_hash"], whole.summary["parameters_hash"]);
 }
 
-// Nothing but its first training example.
+// A data set of only its first training example.
 class OneExample : public Dataset {
  public:
   explicit OneExample(const Dataset& inner)
@@ -284,7 +284,7 @@ TEST(TrainingLoop, WorkersDropDifferentUnits) {
 }
 
 TEST(TrainingLoop, ClippingBoundsTheStep) {
-  // Without momentum and decay a step is learning rate x gradient, and no longer than learning rate x norm.
+  // Without momentum and decay a step is learning rate x gradient, at most as long as learning rate x norm.
   const Json plain = {{"name", "sgd"}, {"learning_rate", 1.0}, {"momentum", 0.0}, {"weight_decay", 0.0}};
   const TrainingConfig config =
       configured(2, {{"optimiser", plain},
@@ -302,7 +302,7 @@ TEST(TrainingLoop, ClippingBoundsTheStep) {
 }
 
 TEST(TrainingLoop, TheScheduleDecidesTheStep) {
-  // After the rate has fallen to nothing, weights stay; before, they do not.
+  // When the rate has fallen to zero, weights stay; before, they change.
   const Json falling = {{"shape", "step"}, {"step_epochs", {1}}, {"step_factor", 1e-30}};
   const Json plain = {{"momentum", 0.0}, {"weight_decay", 0.0}};
   const Result one = train(configured(2, {{"optimiser", plain}, {"training", {{"epochs", 1}}}}));
@@ -343,7 +343,7 @@ TEST(Agreement, NamesTheRanksAndTheTensorThatDiffer) {
 }
 
 TEST(GradientExchange, ServesParametersThatTheLossDoesNotReach) {
-  // A model with a branch that is never used: its gradient counts as zero, and nobody waits for it.
+  // A branch of the model is never used: its gradient counts as zero, and no worker waits for it.
   struct HalfUsed : Model {
     HalfUsed()
         : used(register_module("used", torch::nn::Linear(4, 2))),

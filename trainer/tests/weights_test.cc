@@ -23,7 +23,8 @@ class Network : public torch::nn::Module {
   }
 };
 
-// Of another network of that many classes, so that every value differs from a fresh one's.
+// Returns weights of another network with that many classes, so that every value differs
+// from a new network's.
 TensorMap weights_for(std::int64_t classes = 10) {
   TensorMap weights;
   double value = 1;
@@ -73,7 +74,7 @@ TEST(LoadWeights, ListsAllThatDoesNotFitAndCopiesNothing) {
             "  extra: the model has no such tensor; the file has Half [2, 2]");
 }
 
-// Names of both sides, however many of one there are.
+// Lists names of both sides, even if one side has very many.
 TEST(LoadWeights, ListsAtMostTenOfEachKind) {
   TensorMap weights = weights_for();
   weights.erase("norm.weight");
@@ -100,7 +101,7 @@ TEST(LoadWeights, FindsTheModelAfterTheNamesOfWrappers) {
     Network network;
     EXPECT_THAT(load_weights(network, weights, "w.pt"),
                 ElementsAre("w.pt: the model's tensors are those whose names begin with \"" + prefix + '"',
-                            "w.pt: 2 other tensors are left alone: criterion.weight, n_averaged"));
+                            "w.pt: 2 other tensors are ignored: criterion.weight, n_averaged"));
     EXPECT_TRUE(weights_of(network).at("fc.weight").equal(weights.at(prefix + "fc.weight")));
   }
 }
@@ -121,7 +122,7 @@ TEST(LoadWeights, ChoosesNoneOfTwoModels) {
   TensorMap weights = after(weights_for(), "model.");
   weights.merge(after(weights_for(), "ema."));
   EXPECT_THAT(refusal(weights),
-              AllOf(HasSubstr("come after each of \"ema.\", \"model.\""), HasSubstr("fc.weight: missing"),
+              AllOf(HasSubstr("occur after each of \"ema.\", \"model.\""), HasSubstr("fc.weight: missing"),
                     HasSubstr("ema.fc.weight: the model has no")));
 }
 
@@ -152,7 +153,7 @@ TEST(LoadWeights, CountersOfOlderFilesMayBeMissing) {
   weights.erase("norm.num_batches_tracked");
   Network network;
   EXPECT_THAT(load_weights(network, weights, "w.pt"),
-              ElementsAre("w.pt lacks these counters, which stay as they are: norm.num_batches_tracked"));
+              ElementsAre("w.pt lacks these counters, which stay unchanged: norm.num_batches_tracked"));
   EXPECT_EQ(weights_of(network).at("norm.num_batches_tracked").item<std::int64_t>(), 0);
   EXPECT_EQ(weights_of(network).at("norm.weight")[0].item<float>(),
             weights.at("norm.weight")[0].item<float>());
@@ -162,7 +163,7 @@ TEST(LoadWeights, HintsAtANewHeadWhenOnlyTheHeadDoesNotFit) {
   const WeightRules rules{.head = "fc"};
   TensorMap weights = weights_for(1000);
   EXPECT_THAT(refusal(weights, rules),
-              HasSubstr("with \"head\": \"new\" it begins anew, and all else is loaded"));
+              HasSubstr("with \"head\": \"new\" it starts from random weights, and all else is loaded"));
   EXPECT_THAT(refusal(weights), Not(HasSubstr("\"new\"")));  // the head is unknown
   weights.erase("norm.bias");
   EXPECT_THAT(refusal(weights, rules), Not(HasSubstr("\"new\"")));
@@ -174,10 +175,10 @@ TEST(LoadWeights, LeavesANewHeadAsInitialised) {
   Network network;
   const torch::Tensor head = weights_of(network).at("fc.weight").detach().clone();
   EXPECT_THAT(load_weights(network, weights, "w.pt", WeightRules{.head = "fc", .new_head = true}),
-              ElementsAre("the 2 tensors of the head \"fc\" begin anew"));
+              ElementsAre("the 2 tensors of the head \"fc\" start from random weights"));
   EXPECT_TRUE(weights_of(network).at("fc.weight").equal(head));
   EXPECT_TRUE(weights_of(network).at("norm.weight").equal(weights.at("norm.weight")));
-  // A head that the file does not have at all is no fault either; anything else is.
+  // A file without the head is also accepted; any other missing tensor is an error.
   for (const char* const name : {"fc.weight", "fc.bias", "fc.scale"}) weights.erase(name);
   EXPECT_EQ(refusal(weights, {.head = "fc", .new_head = true}), "accepted");
   weights["fc2.weight"] = torch::zeros({1});

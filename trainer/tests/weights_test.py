@@ -1,4 +1,4 @@
-"""Files of weights, both ways: what PyTorch writes is read here, and what is written here PyTorch reads.
+"""Tests files of weights in both directions: thinpipe-trainer reads PyTorch's files, and PyTorch reads its files.
 
 Usage: weights_test.py PATH/thinpipe-trainer   (exit status 77: skipped, the reason on standard output)
 """
@@ -21,7 +21,7 @@ except ImportError as error:
     print(f"SKIPPED: {error}; install python3-torch")
     sys.exit(77)
 
-# Of safetensors; numpy has no bfloat16, whose bits are compared instead.
+# Types of safetensors; numpy has no bfloat16, whose bits are compared instead.
 DTYPES = {
     "F64": np.float64, "F32": np.float32, "F16": np.float16, "BF16": np.int16, "I64": np.int64, "I32": np.int32,
     "I16": np.int16, "I8": np.int8, "U8": np.uint8, "BOOL": np.bool_,
@@ -38,7 +38,7 @@ def bits(tensor):
 
 
 def read_safetensors(path):
-    """The format as its documentation has it: {name: (dtype, array)}."""
+    """Returns {name: (dtype, array)}, by the format's documentation."""
     data = path.read_bytes()
     (length,) = struct.unpack("<Q", data[:8])
     header, rest = json.loads(data[8 : 8 + length]), data[8 + length :]
@@ -84,7 +84,7 @@ def unusual_tensors():
 
 
 def checkpoints():
-    """name: (what is saved, how, the tensors that must come out)"""
+    """Returns {name: (the saved object, the options of torch.save, the expected tensors)}."""
     torch.manual_seed(0)
     network = make_network()
     optimiser = torch.optim.SGD(network.parameters(), 0.1, momentum=0.9)
@@ -122,15 +122,15 @@ def checkpoints():
 
 
 def refused():
-    """name: (what writes the file, what the message must say)"""
+    """Returns {name: (a function that writes the file, a part of the expected message)}."""
     network = make_network()
     return {
-        "whole module": (lambda path: torch.save(network, path), "holds a whole Python object"),
-        "list": (lambda path: torch.save([torch.ones(1)], path), "does not hold a dict of tensors"),
+        "whole module": (lambda path: torch.save(network, path), "contains a whole Python object"),
+        "list": (lambda path: torch.save([torch.ones(1)], path), "does not contain a dict of tensors"),
         "TorchScript": (lambda path: torch.jit.script(nn.Linear(1, 1)).save(str(path)), "is a TorchScript program"),
         "two dicts": (
             lambda path: torch.save({"model": network.state_dict(), "net": network.state_dict()}, path),
-            "holds several dicts of tensors",
+            "contains several dicts of tensors",
         ),
         "averages": (
             lambda path: torch.save({"model": network.state_dict(), "model_ema": make_network().state_dict()}, path),
@@ -140,7 +140,7 @@ def refused():
         "expanded": (lambda path: torch.save({"w": torch.zeros(1).expand(10**6, 10**6)}, path), '"w" of shape'),
         "a number": (lambda path: torch.save({"a": torch.ones(1), "b": 3}, path), '"b" is not a tensor'),
         "complex": (lambda path: torch.save({"a": torch.ones(1) * 1j}, path), "torch.ComplexFloatStorage"),
-        "nothing": (lambda path: torch.save({}, path), "holds no tensors"),
+        "nothing": (lambda path: torch.save({}, path), "contains no tensors"),
     }  # fmt: skip
 
 
@@ -168,7 +168,7 @@ def expect_equal(case, tensors, expected):
 
 
 def in_parallel(function, arguments):
-    """Most of the time goes into starting the program: LibTorch is large."""
+    """Runs in parallel, because starting the program takes most of the time: LibTorch is large."""
     with ThreadPoolExecutor() as pool:
         return list(pool.map(lambda argument: function(*argument), arguments))
 
@@ -194,7 +194,7 @@ def test_pytorch_reads_what_is_written(trainer, folder):
     tensors = unusual_tensors()
     write_safetensors(folder / "ours.safetensors", tensors)
     trainer.convert(folder / "ours.safetensors", folder / "ours.pt")
-    # weights_only is how PyTorch 2.6 and later read by default.
+    # PyTorch 2.6 and later read with weights_only by default.
     for options in ({}, {"weights_only": True}, {"weights_only": False}):
         expect_equal(f"ours.pt {options}", torch.load(folder / "ours.pt", **options), tensors)
     trainer.convert(folder / "ours.pt", folder / "again.safetensors")
@@ -210,7 +210,7 @@ def test_safetensors_package_agrees(trainer, folder):
     try:
         from safetensors.torch import load_file, save_file
     except ImportError:
-        return "the package safetensors is not installed: compared by hand alone"
+        return "the package safetensors is not installed: compared only by this test's own code"
     tensors = {name: tensor.detach().clone().contiguous() for name, tensor in unusual_tensors().items()}
     save_file(tensors, folder / "theirs.safetensors")
     trainer.convert(folder / "theirs.safetensors", folder / "theirs.pt")
@@ -245,7 +245,7 @@ def main():
         test_pytorch_reads_what_is_written(trainer, folder)
         package = test_safetensors_package_agrees(trainer, folder)
         test_refuses_what_is_no_dict_of_tensors(trainer, folder)
-    print(f"PyTorch {torch.__version__}: {cases} kinds of files read, its own reading of ours agrees; {package}")
+    print(f"PyTorch {torch.__version__}: {cases} kinds of files read, it reads our files correctly; {package}")
 
 
 if __name__ == "__main__":

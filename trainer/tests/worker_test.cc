@@ -33,12 +33,13 @@ TEST(ReadMembership, TakesATreeOrNone) {
 }
 
 TEST(ReadMembership, RefusesWhatIsNoTreeOfTheWorkers) {
-  EXPECT_EQ(refusal_of({-1, 0, 0}), "worker.json at /parents: must name 4 workers' parents, but names 3");
-  EXPECT_EQ(refusal_of({-1, 0, -1, 2}), "worker.json at /parents: has several roots, which are -1");
+  EXPECT_EQ(refusal_of({-1, 0, 0}),
+            "worker.json at /parents: must have 4 entries, one per worker, but has 3");
+  EXPECT_EQ(refusal_of({-1, 0, -1, 2}), "worker.json at /parents: has several roots, entries of -1");
   EXPECT_EQ(refusal_of({-1, 2, 3, 1}),
-            "worker.json at /parents/1: does not come to the root: the tree has a loop");
+            "worker.json at /parents/1: does not lead to the root: the tree has a loop");
   EXPECT_EQ(refusal_of({1, 2, 3, 3}),
-            "worker.json at /parents/0: does not come to the root: the tree has a loop");
+            "worker.json at /parents/0: does not lead to the root: the tree has a loop");
   EXPECT_NE(refusal_of({-1, 0, 0, 4}).find("/parents"), std::string::npos);
 }
 

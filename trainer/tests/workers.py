@@ -1,4 +1,4 @@
-"""Workers of thinpipe-trainer on loopback, for the tests that are written in Python."""
+"""Starts workers of thinpipe-trainer on loopback, for tests in Python."""
 
 import json
 import subprocess
@@ -6,7 +6,7 @@ from pathlib import Path
 
 
 def start(trainer, folder, config, weights=None, checkpoint=None):
-    """One process a worker; `folder` must be empty or left by workers that have ended. Returns the processes."""
+    """Starts one process per worker and returns the processes. `folder`: empty, or of workers that have ended."""
     folder = Path(folder)
     rendezvous = folder / "rendezvous"
     rendezvous.mkdir(parents=True, exist_ok=True)
@@ -33,7 +33,7 @@ def start(trainer, folder, config, weights=None, checkpoint=None):
 
 
 def finish(processes, timeout_s=240):
-    """Waits for workers that must end well; the events of rank 0."""
+    """Waits for workers, which must succeed; returns the events of rank 0."""
     outputs = [process.communicate(timeout=timeout_s) for process in processes]
     for rank, (process, (out, errors)) in enumerate(zip(processes, outputs)):
         assert process.returncode == 0, f"rank {rank} exited with {process.returncode}: {out[-2000:]} {errors[-2000:]}"

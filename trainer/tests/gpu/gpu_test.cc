@@ -1,4 +1,4 @@
-// What only a GPU can show. Each case says what it lacks where it is skipped.
+// Tests that need a GPU. Each skipped case prints what it needs.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <torch/cuda.h>
@@ -21,13 +21,13 @@ int gpus() {
 }
 
 #define NEEDS_GPUS(count) \
-  if (gpus() < (count)) GTEST_SKIP() << "LibTorch finds " << gpus() << " GPUs, and this takes " << (count)
+  if (gpus() < (count)) GTEST_SKIP() << "LibTorch finds " << gpus() << " GPUs; this test needs " << (count)
 
 double last_test_loss(const Result& result) {
   return result.evaluations.back()["test_loss"].get<double>();
 }
 
-// Two workers on one GPU, or on two. Kernels round otherwise than a processor's.
+// Two workers on one GPU, or on two. A GPU's kernels round differently from a CPU's.
 TEST(Gpu, TrainsAsAProcessorDoes) {
   NEEDS_GPUS(1);
   for (const char* method : {"dense", "fp16", "bf16", "topk", "pactrain"}) {
@@ -57,7 +57,7 @@ TEST(Gpu, AMarkIsPassedWhenTheWorkBeforeItIsDone) {
   EXPECT_EQ(copy.min().item<float>(), 1);
 }
 
-// Tensors in main memory and on the GPU, in turn.
+// Alternates tensors in main memory and on the GPU.
 TEST(NcclItself, DoesWhatTheOtherBackendsDo) {
   NEEDS_GPUS(2);
   if (!nccl_version()) GTEST_SKIP() << "this build has no NCCL";
@@ -95,7 +95,7 @@ TEST(NcclItself, DoesWhatTheOtherBackendsDo) {
   }
 }
 
-// Without the time-out the test would not end.
+// Without the timeout the test would not end.
 TEST(NcclItself, AWorkerThatDoesNotComeIsAnError) {
   NEEDS_GPUS(2);
   if (!nccl_version()) GTEST_SKIP() << "this build has no NCCL";
