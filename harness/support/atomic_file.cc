@@ -36,7 +36,7 @@ void AtomicFile::commit() {
   system_call(fmt::format("rename {} to {}", temporary_.string(), path_.string()),
               ::rename(temporary_.c_str(), path_.c_str()));
   temporary_.clear();
-  // The name is in the folder, which reaches the disk by itself.
+  // The folder holds the new name and has to be flushed separately.
   const FileDescriptor folder = FileDescriptor::open(folder_of(path_), O_RDONLY | O_DIRECTORY);
   system_call("flush " + folder_of(path_).string(), ::fsync(folder.get()));
 }

@@ -1,4 +1,4 @@
-// A file that appears whole or not at all: at no moment, and after no crash, does a reader see half of it.
+// A file that appears whole or not at all: no reader ever sees part of it, even after a crash.
 #pragma once
 
 #include <filesystem>
@@ -10,28 +10,29 @@ namespace thinpipe {
 
 class AtomicFile {
  public:
-  // Opens a temporary file, .NAME.PID.tmp, beside `path`. Throws SystemError naming it, as do the others.
+  // Opens a temporary file, .NAME.PID.tmp, beside `path`. Throws SystemError with its name, as write() and
+  // commit() do.
   explicit AtomicFile(std::filesystem::path path);
-  // Without commit() nothing is left behind.
+  // Removes the temporary file unless commit() has renamed it.
   ~AtomicFile();
   AtomicFile(const AtomicFile&) = delete;
   AtomicFile& operator=(const AtomicFile&) = delete;
   AtomicFile(AtomicFile&&) = delete;
   AtomicFile& operator=(AtomicFile&&) = delete;
 
-  // Appends.
+  // Appends to the temporary file.
   void write(std::string_view bytes);
 
-  // Brings all to disk and gives the file its name, in place of what had it before.
+  // Flushes the file to disk and renames it to `path`, replacing any file of that name.
   void commit();
 
  private:
   std::filesystem::path path_;
-  std::filesystem::path temporary_;  // empty once it has its name
+  std::filesystem::path temporary_;  // empty after commit()
   FileDescriptor file_;
 };
 
-// Replaces `path` by `text`.
+// Replaces the contents of `path` with `text`.
 void write_atomically(const std::filesystem::path& path, std::string_view text);
 
 }  // namespace thinpipe

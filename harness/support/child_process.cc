@@ -20,8 +20,7 @@
 namespace thinpipe {
 namespace {
 
-// A descriptor for the child's standard stream, moved clear of 0..2 so that one dup2 cannot overwrite
-// another's source.
+// In the child: makes `source` the standard stream `target`. A negative `source` leaves it as it is.
 void become(int source, int target) {
   if (source < 0) return;
   if (source == target) {
@@ -32,11 +31,11 @@ void become(int source, int target) {
   }
 }
 
-// In the child: never returns.
+// In the child: executes the program, or writes the reason for a failure to `report` and exits.
 [[noreturn]] void execute(const ChildProcess::Options& options, pid_t parent, const FileDescriptor& report) {
   try {
-    system_call("ask to die with the parent", ::prctl(PR_SET_PDEATHSIG, SIGKILL));
-    if (::getppid() != parent) ::_exit(127);  // it died before the line above took effect
+    system_call("set the parent death signal", ::prctl(PR_SET_PDEATHSIG, SIGKILL));
+    if (::getppid() != parent) ::_exit(127);  // the parent died before the line above took effect
     ::sigset_t none;
     ::sigemptyset(&none);
     system_call("unblock signals", ::sigprocmask(SIG_SETMASK, &none, nullptr));
@@ -54,7 +53,7 @@ void become(int source, int target) {
     throw SystemError("execute " + options.arguments[0], errno);
   } catch (const std::exception& error) {
     const std::string_view message = error.what();
-    // Nothing more can be done if even this write fails; the exit code still tells.
+    // If even this write fails, only the exit code reports the failure.
     [[maybe_unused]] const auto written = ::write(report.get(), message.data(), message.size());
   }
   ::_exit(127);
@@ -73,13 +72,13 @@ ChildProcess::ChildProcess(const Options& options) {
   pid_ = system_call("fork for " + options.arguments.at(0), ::fork());
   if (pid_ == 0) execute(options, parent, report.write_end);
   report.write_end.reset();
-  // The pipe closes on exec, so end of file with nothing read means that the program runs.
-  const std::string failure = read_to_end(report.read_end, "hear from " + options.arguments[0]);
+  // The pipe closes on exec, so end of file without any data means that the program is running.
+  const std::string failure = read_to_end(report.read_end, "wait for the start of " + options.arguments[0]);
   if (!failure.empty()) {
     wait();
     throw Error(fmt::format("cannot start {}: {}", options.arguments[0], failure));
   }
-  // Through syscall: Debian 12's glibc has no wrapper in C++-safe headers.
+  // Uses syscall() because Debian 12's glibc has no wrapper in a header that is safe for C++.
   pidfd_ = FileDescriptor(static_cast<int>(system_call("open a pidfd", ::syscall(SYS_pidfd_open, pid_, 0))));
 }
 
@@ -133,7 +132,7 @@ Output run_program(const std::vector<std::string>& arguments, const std::string&
                       .standard_output = from_child.write_end.get()});
   to_child.read_end.reset();
   from_child.write_end.reset();
-  // Fed from a thread: a child that writes before it has read everything must not stall both.
+  // A thread feeds the child: otherwise a child that writes before it has read everything could block both.
   std::exception_ptr feeding_failure;
   std::jthread feeder([&] {
     try {

@@ -26,16 +26,16 @@ class ChildProcess {
  public:
   struct Options {
     std::vector<std::string> arguments;  // arguments[0] is the program's path
-    int standard_input = -1;             // a descriptor to become fd 0, 1 or 2; -1: /dev/null for input,
-    int standard_output = -1;            // this process's own for output and error
+    // The child's descriptors 0, 1 and 2. -1: /dev/null for input; output and error are inherited.
+    int standard_input = -1;
+    int standard_output = -1;
     int standard_error = -1;
     std::vector<std::pair<std::string, std::string>> environment = {};  // added to this process's own
-    // Runs in the child just before exec. May throw; the message reaches the parent as the constructor's
-    // Error.
+    // Runs in the child just before exec. If it throws, the constructor throws Error with its message.
     std::function<void()> before_exec = {};
   };
 
-  // Starts the program; throws Error naming it when it cannot be executed.
+  // Starts the program; throws Error with its name if it cannot be executed.
   explicit ChildProcess(const Options& options);
   ~ChildProcess();
   ChildProcess(ChildProcess&& other) noexcept;
@@ -44,14 +44,14 @@ class ChildProcess {
   ChildProcess& operator=(const ChildProcess&) = delete;
 
   pid_t pid() const { return pid_; }
-  // Becomes readable when the child has ended: for an event loop.
+  // Becomes readable when the child has ended, for use in an event loop.
   const FileDescriptor& pidfd() const { return pidfd_; }
 
-  // Sends a signal; a child that has ended already is no error.
+  // Sends a signal; does nothing if the child has already ended.
   void signal(int number) const;
   // Blocks until the child ends and reaps it.
   ExitStatus wait();
-  // The status if it has ended, reaping it.
+  // Reaps the child if it has ended and returns its status; otherwise nullopt.
   std::optional<ExitStatus> try_wait();
 
  private:
@@ -62,12 +62,11 @@ class ChildProcess {
   std::optional<ExitStatus> status_;
 };
 
-// Runs a program to its end and returns what it wrote to standard output; `input` is fed to its standard
-// input.
 struct Output {
   std::string text;
   ExitStatus status;
 };
+// Runs a program to its end with `input` on its standard input. Returns its standard output and exit status.
 Output run_program(const std::vector<std::string>& arguments, const std::string& input = {});
 
 }  // namespace thinpipe

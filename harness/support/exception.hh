@@ -1,5 +1,5 @@
-// The project's errors. Each names what was attempted and on which object; input errors also name the
-// file, the place in it, the rule, and what to do.
+// The project's errors. Each names the attempted action and its object. Input errors also name the file, the
+// place in it, the rule and the remedy.
 #pragma once
 
 #include <stdexcept>
@@ -9,7 +9,7 @@
 
 namespace thinpipe {
 
-// Something failed at run time that no input check could have foreseen. Exit status 1.
+// A failure at run time that no input check could have foreseen. Exit status 1.
 class Error : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
@@ -26,12 +26,12 @@ struct Place {
   std::string file;
   std::string pointer;
 
-  // The place of a member or element of what is here.
+  // Returns the place of a member or an element of the value at this place.
   Place operator/(std::string_view key) const;
   Place operator/(std::size_t index) const;
 };
 
-// The user's input is wrong. Exit status 2. `message` states the rule and, where there is one, the remedy.
+// The user's input is wrong. Exit status 2. `message` states the rule and, if there is one, the remedy.
 class InputError : public Error {
  public:
   InputError(const Place& place, const std::string& message);
@@ -44,7 +44,7 @@ class InputError : public Error {
   std::string message_;
 };
 
-// Throws SystemError with errno when `result` is negative; otherwise returns it.
+// Throws SystemError with errno if `result` is negative; otherwise returns it.
 int system_call(std::string_view attempt, int result);
 long system_call(std::string_view attempt, long result);
 

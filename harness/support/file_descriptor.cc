@@ -22,12 +22,12 @@ struct stat look_up(const FileDescriptor& file, const std::string& path) {
   return about;
 }
 
-// Everything that is written to a named pipe, opened with O_NONBLOCK, until all who write have closed it.
+// Reads a named pipe, opened with O_NONBLOCK, until all writers have closed it.
 std::string read_pipe(const FileDescriptor& pipe, const std::string& path) {
   std::string out;
   std::array<char, 65536> buffer{};
   while (true) {
-    // As long as nobody has opened it for writing, poll waits, and read says that it has ended.
+    // While nobody has opened the pipe for writing, poll blocks and read returns end of file.
     pollfd waited{.fd = pipe.get(), .events = POLLIN, .revents = 0};
     const int ready = ::poll(&waited, 1, writer_within_ms);
     const ssize_t got = ::read(pipe.get(), buffer.data(), buffer.size());
@@ -49,7 +49,7 @@ std::string read_pipe(const FileDescriptor& pipe, const std::string& path) {
 }  // namespace
 
 void FileDescriptor::reset() {
-  // On Linux the descriptor is gone whatever close returns, so there is nothing to retry or report.
+  // On Linux the descriptor is closed whatever close() returns, so there is nothing to retry or report.
   if (fd_ >= 0) ::close(release());
 }
 

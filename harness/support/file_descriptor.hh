@@ -39,22 +39,22 @@ struct Pipe {
   FileDescriptor read_end;
   FileDescriptor write_end;
 
-  // A pipe whose two ends close on exec.
+  // Returns a pipe whose two ends close on exec.
   static Pipe create();
 };
 
-// Writes all of `bytes`, however many calls it takes. `attempt` names it in the error.
+// Writes all of `bytes`, in as many calls as needed. Throws SystemError with `attempt`.
 void write_all(const FileDescriptor& fd, std::string_view bytes, std::string_view attempt);
 
-// Everything up to end of file.
+// Reads up to end of file. Throws SystemError with `attempt`.
 std::string read_to_end(const FileDescriptor& fd, std::string_view attempt);
 
-// Opens a file for reading whose size is known. Throws Error if it is of another kind, without waiting:
-// opening a named pipe would wait for somebody who writes to it.
+// Opens a regular file for reading. Throws Error for any other kind of file, without blocking: opening a
+// named pipe would wait for a writer.
 FileDescriptor open_regular_file(const std::string& path);
 
-// The whole of a file, or what is written to a pipe until it is closed. Throws SystemError naming the path,
-// and Error if a pipe has nobody who writes, or nothing comes for a minute.
+// Returns the contents of a file, or the data written to a named pipe until all writers have closed it.
+// Throws SystemError with the path, or Error if a pipe has no writer or stays silent for a minute.
 std::string read_file(const std::string& path);
 
 }  // namespace thinpipe

@@ -1,1 +1,1 @@
-// Nothing: a target needs a source for its headers to be precompiled.
+// Empty: CMake precompiles headers only for a target with a source file.

@@ -14,8 +14,10 @@
 namespace thinpipe {
 namespace {
 
-constexpr double largest_exact_double = 0x1p53;   // below it, a double holds every whole number
-constexpr std::size_t longest_explanation = 300;  // nlohmann's quotes what it last read, however long
+// Up to this number, a double holds every whole number exactly.
+constexpr double largest_exact_double = 0x1p53;
+// nlohmann's messages quote the last token, whatever its length.
+constexpr std::size_t longest_explanation = 300;
 
 [[noreturn]] void refuse(const Json& value, const Place& place, std::string_view rule) {
   throw InputError(place, fmt::format("must be {}, but is {}", rule, value.dump()));
@@ -38,7 +40,7 @@ std::string bounds(const Rule& rule, bool whole) {
   return out;
 }
 
-// A long double holds every std::int64_t, which a double does not.
+// `number` is a long double because a double does not hold every std::int64_t exactly.
 void check_bounds(const Json& value, const Place& place, const Rule& rule, long double number, bool whole) {
   static_assert(std::numeric_limits<long double>::digits >= 63);
   const bool ok = (!rule.above || number > *rule.above) && (!rule.at_least || number >= *rule.at_least) &&
@@ -46,8 +48,8 @@ void check_bounds(const Json& value, const Place& place, const Rule& rule, long 
   if (!ok) refuse(value, place, bounds(rule, whole));
 }
 
-// 2.0 and 2e0 are the integer 2, as in JSON schemas, unless they are so large that a double may have lost
-// digits.
+// Reads 2.0 and 2e0 as the integer 2, as JSON Schema does, unless the number is so large that a double may
+// have lost digits.
 std::int64_t whole_number(const Json& value, const Place& place) {
   constexpr auto largest = std::numeric_limits<std::int64_t>::max();
   const bool too_large = value.is_number_unsigned() && value.get<std::uint64_t>() > std::uint64_t{largest};
@@ -58,8 +60,7 @@ std::int64_t whole_number(const Json& value, const Place& place) {
       return static_cast<std::int64_t>(number);
     }
     if (std::abs(number) >= largest_exact_double && std::abs(number) < static_cast<double>(largest)) {
-      refuse(value, place,
-             "written without a point or an exponent, as a number of this size would lose digits");
+      refuse(value, place, "written without a point or an exponent, which would lose digits at this size");
     }
   }
   const bool beyond =
@@ -68,8 +69,7 @@ std::int64_t whole_number(const Json& value, const Place& place) {
          beyond ? fmt::format("a whole number from {} to {}", -largest - 1, largest) : "a whole number");
 }
 
-// Refuses an object that names a member twice, as the parser would keep one of the two and say nothing, and
-// nesting that nobody means.
+// Refuses duplicate members, of which the parser would silently keep one, and excessive nesting.
 class Strictness {
  public:
   explicit Strictness(std::string file) : file_(std::move(file)) {}
@@ -93,7 +93,8 @@ class Strictness {
   std::vector<std::set<std::string>> keys_;
 };
 
-// nlohmann's parser skips the mark of UTF-8, and calls that of UTF-16 a character that is not expected.
+// nlohmann's parser skips the byte order mark of UTF-8, and reports that of UTF-16 only as an unexpected
+// character.
 void refuse_other_encodings(std::string_view text, const std::string& file) {
   if (text.starts_with("\xff\xfe") || text.starts_with("\xfe\xff")) {
     throw InputError({file, ""}, "begins with the byte order mark of UTF-16; save it as UTF-8");
@@ -123,7 +124,7 @@ void read_value(const Json& value, const Place& place, const Rule& rule, std::in
   if (rule.quantity) {
     double number = 0;
     read_value(value, place, rule, number);
-    constexpr double beyond = 0x1p63;  // the first that does not fit
+    constexpr double beyond = 0x1p63;  // the first number that does not fit
     if (number != std::floor(number) || std::abs(number) >= beyond) {
       refuse(value, place, fmt::format("a whole number of {}", base_unit(*rule.quantity)));
     }
@@ -189,7 +190,7 @@ Json parse_json(std::string_view text, const std::string& file) {
     throw InputError({file, ""}, fmt::format("not valid JSON at line {}, column {}: {}", line, column,
                                              std::string_view(error.what()).substr(0, longest_explanation)));
   } catch (const Json::out_of_range& error) {
-    throw InputError({file, ""}, fmt::format("holds a number beyond all bounds: {}",
+    throw InputError({file, ""}, fmt::format("has a number that is out of range: {}",
                                              std::string_view(error.what()).substr(0, longest_explanation)));
   }
 }

@@ -1,5 +1,4 @@
-// Strict reading of JSON objects: every member is asked for by name, and finish() refuses what nobody asked
-// for.
+// Strict reading of JSON objects: members are read by name, and finish() refuses every member that was not.
 #pragma once
 
 #include <cstdint>
@@ -16,36 +15,37 @@
 namespace thinpipe {
 
 using Json = nlohmann::json;
-// With members in the order in which they were written, where that matters.
+// Keeps members in the order in which they were written.
 using OrderedJson = nlohmann::ordered_json;
 
-// Nothing of ours is nested as deep. nlohmann's parser takes any depth, but copies and prints by recursion.
+// Limit on nesting, which no valid file comes near: nlohmann's parser accepts any depth, but copies and
+// prints by recursion.
 inline constexpr int deepest_json = 100;
 
-// For Json::parse(text, shallow): what is nested deeper is left out.
+// For Json::parse(text, shallow): drops values that are nested deeper than deepest_json.
 inline constexpr auto shallow = [](int depth, Json::parse_event_t /*event*/, const Json& /*parsed*/) {
   return depth <= deepest_json;
 };
 
-// What a value must satisfy, and what it is for. Used to check input, and printed by `thinpipe list`.
+// The constraints on a value, and its effect. Used to check input, and printed by `thinpipe list`.
 struct Rule {
-  std::string_view effect = {};           // one line for the user: what the value does
+  std::string_view effect = {};           // one line for the user
   std::optional<Quantity> quantity = {};  // written as a string with a unit
   std::optional<double> above = {};       // value >  above
   std::optional<double> at_least = {};    // value >= at_least
   std::optional<double> below = {};       // value <  below
   std::optional<double> at_most = {};     // value <= at_most
   std::vector<std::string> one_of = {};   // the valid names
-  std::string_view none = {};             // of an optional value: the word for no value; empty: null
+  std::string_view none = {};             // for an optional value: the word for "no value"; empty: null
   bool required = false;
 };
 
-// Each converts `value`, found at `place`, or throws InputError naming the place, the rule and the remedy.
+// Each converts `value`, found at `place`, or throws InputError with the place, the rule and the remedy.
 void read_value(const Json& value, const Place& place, const Rule& rule, double& out);
 void read_value(const Json& value, const Place& place, const Rule& rule, std::int64_t& out);
 void read_value(const Json& value, const Place& place, const Rule& rule, bool& out);
 void read_value(const Json& value, const Place& place, const Rule& rule, std::string& out);
-// An object, whatever its members are: for a registry to read.
+// Accepts an object with any members, for a registry to read.
 void read_value(const Json& value, const Place& place, const Rule& rule, Json& out);
 
 template <class T>
@@ -78,20 +78,21 @@ class JsonObject {
   const Place& place() const { return place_; }
   Place place_of(std::string_view key) const { return place_ / key; }
 
-  // The member, or nullptr when absent. From now on `key` is a known name here.
+  // Returns the member, or nullptr if it is absent. Makes `key` a known name.
   const Json* find(std::string_view key);
 
-  // The member; throws InputError when absent.
+  // Returns the member; throws InputError if it is absent.
   const Json& get(std::string_view key);
 
-  // Reads the member into `out` when present; leaves the default otherwise, unless the rule requires it.
+  // Reads the member into `out`. If it is absent, leaves `out` as it is, or throws InputError if the rule
+  // requires it.
   template <class T>
   void read(std::string_view key, T& out, const Rule& rule = {}) {
     const Json* member = rule.required ? &get(key) : find(key);
     if (member != nullptr) read_value(*member, place_of(key), rule, out);
   }
 
-  // Throws InputError for the first member nobody asked for, with the nearest known name.
+  // Throws InputError, with the nearest known name, for the first member that was not read.
   // "$schema" and members beginning with "//" (comments) are always allowed.
   void finish() const;
 

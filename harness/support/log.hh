@@ -1,4 +1,4 @@
-// Logs of one form in the controller and in its workers, so that their lines sort into one story:
+// One log format for the controller and its workers, so that their lines can be merged and sorted by time:
 //
 //   2026-11-21T23:45:07.123Z info    trained 20 of 100 iterations
 #pragma once
@@ -14,12 +14,12 @@ namespace thinpipe {
 
 using Log = std::shared_ptr<spdlog::logger>;
 
-// The names of levels, from the most talkative on.
+// Returns the names of the levels, most verbose first.
 const std::vector<std::string>& log_levels();
 
-// `level` is one of log_levels(). What cannot be written is told on standard error, by spdlog.
+// `level` is one of log_levels(). If a write fails, spdlog reports it on standard error.
 Log make_log_to_standard_error(const std::string& level);
-// Appends, and writes each line at once.
+// Appends to the file and flushes it after each line.
 Log make_log_to_file(const std::filesystem::path& file, const std::string& level);
 
 }  // namespace thinpipe

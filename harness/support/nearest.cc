@@ -8,8 +8,8 @@
 namespace thinpipe {
 namespace {
 
-// Edits between two names where a swap of neighbours counts as one, as typing errors do (optimal string
-// alignment).
+// Returns the number of edits between two names, counting a swap of neighbours, a common typing error, as one
+// (optimal string alignment).
 std::size_t edit_distance(std::string_view a, std::string_view b) {
   std::vector<std::vector<std::size_t>> distance(a.size() + 1, std::vector<std::size_t>(b.size() + 1));
   for (std::size_t i = 0; i <= a.size(); ++i) distance[i][0] = i;

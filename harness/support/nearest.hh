@@ -8,11 +8,11 @@
 
 namespace thinpipe {
 
-// The candidate with the smallest edit distance to `name`, if it is near enough to be meant: at most a third
-// of the letters differ, or one name begins with the other.
+// Returns the candidate with the smallest edit distance to `name`; nullopt if none is near enough. Near
+// enough: at most a third of the letters differ, or one name begins with the other.
 std::optional<std::string> nearest(std::string_view name, const std::vector<std::string>& candidates);
 
-// "; did you mean \"dense\"? Known: a, b" — the ending of an error about an unknown name.
+// Returns the ending of an error about an unknown name: "; did you mean \"dense\"? known: dense, fp16".
 std::string suggestion(std::string_view name, const std::vector<std::string>& candidates);
 
 }  // namespace thinpipe

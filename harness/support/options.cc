@@ -8,7 +8,7 @@ namespace thinpipe {
 
 namespace {
 
-// An integer may be written 2.0; its reader has checked that it is whole.
+// Returns whether `value` is a whole number, such as 2.0, that a double holds exactly.
 bool is_whole(const Json& value) {
   const double number = value.get<double>();
   return number == std::floor(number) && std::abs(number) < 0x1p53;

@@ -1,5 +1,5 @@
-// Option structs: members carry default, unit, rule and effect once, in a visit() function; from it come the
-// strict reader, the writer (every field, defaults included) and the documentation.
+// Option structs. A visit() function states each member's key, default, unit, rule and effect once. The
+// strict reader, the writer (all fields, defaults included) and the documentation are derived from it.
 //
 //   struct TopKOptions {
 //     double ratio = 0.01;
@@ -34,11 +34,12 @@ struct OptionWriter {
   void operator()(std::string_view key, const T& member, const Rule& rule);
 };
 
-// One entry per field: {"key", "effect", "default", "required", "type", "list", "nullable", "unit",
-// "pattern", "above", "at_least", "below", "at_most", "one_of"}; "type" is "boolean", "integer", "number" or
-// "string", of each element where "list" is true; of a Json member it is "implementation": {"name": …,
-// options…} of another one from the registry that the described one is in. Objects have "options", entries
-// like these, for "type".
+// Makes one entry per field: {"key", "effect", "default", "required", "type", "list", "nullable", "unit",
+// "pattern", "above", "at_least", "below", "at_most", "one_of"}.
+//   - "type" is "boolean", "integer", "number" or "string"; if "list" is true, it is the elements' type.
+//   - A Json member has the type "implementation": it is {"name": …, options…} for another implementation
+//     in the same registry.
+//   - An object has "options", a list of such entries, instead of "type".
 struct OptionDescriber {
   Json out = Json::array();
 
@@ -46,8 +47,8 @@ struct OptionDescriber {
   void operator()(std::string_view key, const T& member, const Rule& rule);
 };
 
-// Reads the members of an already opened object; the caller finishes it (it may have read other members, as
-// "name").
+// Reads the members of an open object. The caller calls finish(), because it may also read other members,
+// such as "name".
 template <class Options>
 Options read_options(JsonObject& object) {
   Options options;
@@ -56,7 +57,7 @@ Options read_options(JsonObject& object) {
   return options;
 }
 
-// Reads a whole object: unknown keys are errors.
+// Reads a whole object. Throws InputError for unknown keys.
 template <class Options>
 Options read_options(const Json& value, const Place& place) {
   JsonObject object(value, place);
@@ -80,8 +81,9 @@ Json describe_options() {
   return describer.out;
 }
 
-// `value` with every field of `description` (from describe_options) that is absent at its default. Whole
-// numbers where the default is a real one become real, so that one configuration has one spelling.
+// Returns `value` with each absent field of `description` (from describe_options) set to its default.
+// Converts numbers to the default's kind (integer or floating point), so that each configuration has one
+// spelling.
 Json fill_defaults(Json value, const Json& description);
 
 namespace detail {
@@ -134,7 +136,7 @@ void describe_type(Json& entry) {
   }
 }
 
-// Returns `entry`, which describes the field's type and default, with its key and its rule.
+// Adds the key and the rule to `entry`, which has the field's type and default.
 Json describe_rule(Json entry, std::string_view key, const Rule& rule);
 
 }  // namespace detail

@@ -1,4 +1,4 @@
-// Static objects by which a file registers what it defines, without a name for each:
+// Registers an implementation from its own file by a static object, which needs no name:
 //
 //   THINPIPE_REGISTER(Synchroniser){"topk", "the largest entries ...", ...};
 //

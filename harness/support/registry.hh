@@ -26,7 +26,7 @@ class Registry {
   struct Entry {
     std::string summary;  // one line for `thinpipe list`
     Json options;         // from describe_options
-    // Reads its options from the object and makes the thing.
+    // Reads the options from the object and constructs the implementation.
     std::function<std::unique_ptr<Interface>(JsonObject& options, Arguments... arguments)> make;
   };
 
@@ -58,8 +58,8 @@ class Registry {
     return entry->second;
   }
 
-  // Makes what {"name": …, options…} asks for; a wrong name or option is an InputError with the nearest valid
-  // one.
+  // Constructs the implementation that {"name": …, options…} describes. Throws InputError, with the nearest
+  // valid name, for a wrong name or option.
   std::unique_ptr<Interface> make(const Json& value, const Place& place, Arguments... arguments) const {
     JsonObject object(value, place);
     std::string name;
@@ -69,7 +69,7 @@ class Registry {
     return made;
   }
 
-  // {"name": …, options…} with every option that is absent at its default.
+  // Returns {"name": …, options…} with absent options set to their defaults.
   Json with_defaults(const Json& value, const Place& place) const {
     JsonObject object(value, place);
     std::string name;
@@ -88,7 +88,7 @@ class Registry {
   std::map<std::string, Entry> entries_;
 };
 
-// Registers at static initialisation.
+// Registers an implementation at static initialisation.
 template <class Interface, class... Arguments>
 struct Registration {
   Registration(const std::string& name, std::string summary, Json options,

@@ -11,7 +11,7 @@ namespace thinpipe {
 
 void keep_standard_streams() {
   for (const int descriptor : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
-    // The lowest free descriptor is this one. To write to it fails, as before.
+    // open() returns the lowest free descriptor, which is this one. Writing to it fails, as before.
     if (::fcntl(descriptor, F_GETFD) < 0 && ::open("/dev/null", O_RDONLY) < 0) return;
   }
 }

@@ -1,4 +1,4 @@
-// Standard output and standard error as what they may be: full disks, closed descriptors, terminals.
+// Standard output and standard error, which may be closed or on a full disk.
 #pragma once
 
 #include <optional>
@@ -10,19 +10,18 @@
 
 namespace thinpipe {
 
-// Gives descriptors 0, 1 and 2 to /dev/null where they are closed. Otherwise the next file to be opened would
-// get one of them, and with it what is printed. Call it first in main().
+// Opens /dev/null on each of the descriptors 0, 1 and 2 that is closed. Otherwise the next opened file would
+// get that descriptor, and printed text with it. Call this first in main().
 void keep_standard_streams();
 
-// Writes out what was printed to standard output; returns why that, or an earlier write, failed.
+// Flushes standard output. Returns why this or an earlier write failed; nullopt if none did.
 std::optional<std::string> flush_standard_output();
 
-// What main() of `program` returns: exit_code, or 1 for 0 where standard output could not be written, which
-// is then said.
+// Returns the exit code for main(): `exit_code`, but 1 instead of 0 if standard output could not be written.
+// Reports that failure on standard error.
 int exit_code_with_output(std::string_view program, int exit_code);
 
-// Prints to standard error. If that fails, nothing is said: there is nowhere to say it, and it is no reason
-// to stop.
+// Prints to standard error. Ignores failures: they cannot be reported, and are no reason to stop.
 void write_stderr(std::string_view text) noexcept;
 
 template <class... Arguments>

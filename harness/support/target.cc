@@ -39,8 +39,8 @@ Target read_target(const Json& value, const Place& place) {
   }
   if (!value.is_object() || value.size() != 1) {
     throw InputError(place,
-                     "must be an accuracy, as 0.84, or one of {\"accuracy\": 0.84}, {\"test_loss\": 0.5} and "
-                     "{\"bits_per_byte\": 2.2}, but is " +
+                     "must be an accuracy, such as 0.84, or one of {\"accuracy\": 0.84}, "
+                     "{\"test_loss\": 0.5} and {\"bits_per_byte\": 2.2}, but is " +
                          value.dump());
   }
   JsonObject object(value, place);
@@ -73,15 +73,14 @@ Json describe_targets() {
   };
   Json ways = Json::array({describe("", Target::Metric::accuracy).front()});
   for (const auto& [metric, name] : metrics) ways.push_back({{"options", describe(name, metric)}});
-  return {
-      {"key", "targets"},
-      {"effect",
-       "levels whose time is asked for: accuracies, as 0.84, or {\"test_loss\": 0.5}, {\"bits_per_byte\": "
-       "2.2}"},
-      {"list", true},
-      {"required", false},
-      {"default", Json::array()},
-      {"any_of", ways}};
+  return {{"key", "targets"},
+          {"effect",
+           "levels to report the train time to: accuracies, such as 0.84, {\"test_loss\": 0.5} or "
+           "{\"bits_per_byte\": 2.2}"},
+          {"list", true},
+          {"required", false},
+          {"default", Json::array()},
+          {"any_of", ways}};
 }
 
 Target target_of(const Json& result) {

@@ -1,4 +1,4 @@
-// What a run aims at, fixed before it: the level of a metric whose time is asked for.
+// A run's target: a level of a metric, fixed before the run, to which the train time is reported.
 #pragma once
 
 #include <string>
@@ -10,9 +10,9 @@ namespace thinpipe {
 
 struct Target {
   enum class Metric {
-    accuracy,       // share of the test set that is classified rightly: at least
-    test_loss,      // mean cross-entropy over the test set in nats: at most
-    bits_per_byte,  // the same of a text, in bits: at most
+    accuracy,       // at least this fraction of the test set is classified correctly
+    test_loss,      // at most this mean cross-entropy over the test set, in nats
+    bits_per_byte,  // at most this mean cross-entropy over a test text, in bits
   };
 
   Metric metric = Metric::accuracy;
@@ -24,30 +24,31 @@ struct Target {
 // "accuracy", "test_loss", "bits_per_byte".
 std::string name_of(Target::Metric metric);
 
-// A number is an accuracy; {"accuracy": 0.84}, {"test_loss": 0.5}, {"bits_per_byte": 2.2}. Throws InputError.
+// Reads a number, which is an accuracy, or {"accuracy": 0.84}, {"test_loss": 0.5} or {"bits_per_byte": 2.2}.
+// Throws InputError.
 Target read_target(const Json& value, const Place& place);
 
-// The list under "targets"; empty when absent.
+// Returns the list under "targets"; empty if absent.
 std::vector<Target> read_targets(JsonObject& object);
 
-// What read_targets reads, as an entry of describe_options (harness/support/options.hh): "any_of" has an
-// entry for each way in which an element may be written.
+// Describes "targets" by an entry like those of describe_options (harness/support/options.hh). Its "any_of"
+// has an entry for each form of an element.
 Json describe_targets();
 
-// The target that an entry of a record's "targets" is the result of.
+// Returns the target of a result, which is an entry of a record's "targets".
 Target target_of(const Json& result);
 
-// An accuracy as a number, the others as an object.
+// Writes an accuracy as a number, other targets as an object.
 Json to_json(const Target& target);
 Json to_json(const std::vector<Target>& targets);
 
-// "0.84" for an accuracy, "bits_per_byte 2.2".
+// Returns "0.84" for an accuracy, otherwise a text such as "bits_per_byte 2.2".
 std::string to_string(const Target& target);
 
-// The metric at an entry of a record's curve; NaN where it was not finite or not measured.
+// Returns the metric at an entry of a record's curve; NaN if it was not measured or not finite.
 double measure(Target::Metric metric, const Json& curve_entry);
 
-// Whether a measured value is as good as the target or better; never for NaN.
+// Returns whether a measured value is at least as good as the target; false for NaN.
 bool is_reached(const Target& target, double measured);
 
 }  // namespace thinpipe

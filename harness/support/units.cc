@@ -18,7 +18,7 @@ struct Unit {
   double factor;
 };
 
-// The base unit first, the others ascending.
+// Returns the base unit first, then the others in ascending order.
 const std::vector<Unit>& units_of(Quantity quantity) {
   static const std::vector<Unit> rates = {{"bit/s", 1}, {"kbit/s", 1e3}, {"Mbit/s", 1e6}, {"Gbit/s", 1e9}};
   static const std::vector<Unit> durations = {{"s", 1}, {"us", 1e-6}, {"ms", 1e-3}, {"min", 60}, {"h", 3600}};
@@ -58,8 +58,8 @@ std::string in_small_letters(std::string_view text) {
   return out;
 }
 
-// A unit that is one letter away may be a million times smaller, as "bit/s" is from "mbit/s". Only those that
-// begin alike are meant, whatever the case, and one letter says too little.
+// Suggests only units that begin with the same letter, ignoring case: "bit/s" is one letter away from
+// "mbit/s", but a million times smaller than "Mbit/s". A unit of one letter is too short for a suggestion.
 std::string unit_suggestion(Quantity quantity, std::string_view unknown) {
   const std::string written = in_small_letters(unknown);
   std::vector<std::string> alike;
@@ -108,7 +108,7 @@ double parse_quantity(Quantity quantity, std::string_view text) {
 }
 
 std::string quantity_pattern(Quantity quantity, Range range) {
-  // A number is positive when a digit before its exponent is.
+  // A number is positive if a digit before its exponent is not zero.
   const char* const sign = range == Range::any ? "-?" : range == Range::positive ? "(?=[0-9.]*[1-9])" : "";
   return fmt::format(R"(^{}([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)? *({})$)", sign,
                      fmt::join(unit_names(quantity), "|"));

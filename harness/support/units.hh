@@ -7,32 +7,32 @@
 
 namespace thinpipe {
 
-// What a quantity measures; decides the units it may be written in and the base unit of the parsed value.
+// The kind of a quantity, which determines its units and the base unit of the parsed value.
 enum class Quantity {
   rate,      // bit/s
   duration,  // s
   size,      // bytes
 };
 
-// The base unit's name: "bit/s", "s", "bytes".
+// Returns the base unit's name: "bit/s", "s", "bytes".
 std::string_view base_unit(Quantity quantity);
 
-// The units a quantity may be written in, base unit first.
+// Returns the valid units, base unit first.
 std::vector<std::string> unit_names(Quantity quantity);
 
-// Parses "<number> <unit>" into base units. Throws Error with the rule and the accepted units when the number
-// or the unit is wrong; the caller adds the place.
+// Parses "<number> <unit>" into base units. Throws Error, with the rule and the valid units, if the number or
+// the unit is wrong; the caller adds the place.
 double parse_quantity(Quantity quantity, std::string_view text);
 
-// Which numbers a quantity may have.
+// The numbers that a quantity may have.
 enum class Range { any, not_negative, positive };
 
-// A regular expression (ECMA 262, as JSON Schema takes it) that matches what parse_quantity accepts and is in
-// the range. Finer bounds it cannot express.
+// Returns a regular expression (ECMA 262, as in JSON Schema) for the texts that parse_quantity accepts and
+// whose number is in the range. It cannot express finer bounds.
 std::string quantity_pattern(Quantity quantity, Range range);
 
-// The shortest exact spelling with the largest unit that keeps the number at least 1: 1e8 bit/s is "100
-// Mbit/s".
+// Returns the shortest exact spelling with the largest unit that keeps the number at least 1: "100 Mbit/s"
+// for 1e8 bit/s.
 std::string format_quantity(Quantity quantity, double value);
 
 }  // namespace thinpipe

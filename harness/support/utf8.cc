@@ -8,14 +8,14 @@
 namespace thinpipe {
 namespace {
 
-// Bytes of the character that `text` begins with, or 0 when it is none.
+// Returns the bytes of the character that `text` begins with; 0 if it is not valid.
 std::size_t character_length(std::string_view text) {
   const auto byte = [text](std::size_t i) {
     return i < text.size() ? static_cast<std::uint8_t>(text[i]) : std::uint8_t{0};
   };
   const std::uint8_t first = byte(0);
   if (first < 0x80) return 1;
-  // The second byte's bounds keep out longer forms than needed, surrogates and what is beyond U+10FFFF.
+  // The second byte's bounds exclude overlong forms, surrogates and characters above U+10FFFF.
   std::uint8_t lowest = 0x80;
   std::uint8_t highest = 0xbf;
   if (first == 0xe0) lowest = 0xa0;
@@ -33,7 +33,7 @@ std::size_t character_length(std::string_view text) {
   return length;
 }
 
-// A whole character, or how it is written if it moves the cursor or other text.
+// Returns the character, escaped if it would move the cursor or other text.
 std::string shown(std::string_view character) {
   const auto byte = [character](std::size_t i) { return static_cast<std::uint8_t>(character[i]); };
   if (character == "\n") return "\\n";

@@ -1,4 +1,4 @@
-// UTF-8 as RFC 3629 has it.
+// UTF-8, as defined by RFC 3629.
 #pragma once
 
 #include <optional>
@@ -7,16 +7,15 @@
 
 namespace thinpipe {
 
-// Where the first byte is that is not part of a whole, shortest-form character up to U+10FFFF, surrogates
-// apart; nothing when there is none.
+// Returns the index of the first byte that is not part of a valid character; nullopt if there is none.
+// Overlong forms, surrogates and characters above U+10FFFF are not valid.
 std::optional<std::size_t> find_invalid_utf8(std::string_view text);
 
-// Returns the text as a terminal or a message can show it. Control characters, which a terminal would obey,
-// the marks that turn the direction of text, and bytes that are no UTF-8 are written as in strings of C and
-// JSON: "\n", "\u001b",
-// "\xe9".
+// Returns the text in a form that is safe to show in a terminal or a message. Escapes control characters,
+// marks that change the direction of text, and bytes that are not UTF-8, as in strings of C and JSON: "\n",
+// "\u001b", "\xe9".
 std::string printable(std::string_view text);
-// The same, but lines stay lines.
+// Does the same, but keeps line ends.
 std::string printable_lines(std::string_view text);
 
 }  // namespace thinpipe

@@ -1,5 +1,5 @@
-// What the fuzz targets share. Each hands libFuzzer's bytes to one parser, which must take them or refuse
-// them with an Error: anything else, any undefined behaviour, leak or heap without bound is a find.
+// Shared by the fuzz targets. Each passes libFuzzer's bytes to one parser, which must accept them or throw an
+// Error. Any other exception, undefined behaviour, a leak or unbounded memory use is a finding.
 #pragma once
 
 #include <cstdint>
@@ -20,12 +20,12 @@ inline std::string_view text(const std::uint8_t* data, std::size_t size) {
   return {reinterpret_cast<const char*>(data), size};
 }
 
-// Returns what a target returns.
+// Returns 0, as a fuzz target must.
 int expect_result_or_error(const auto& parse) {
   try {
     parse();
   } catch (const Error&) {
-    // Refused, as it should be.
+    // Refusing the input is a valid result.
   }
   return 0;
 }
@@ -36,11 +36,11 @@ inline void require(bool condition, const char* what) {
   std::abort();
 }
 
-// A file in memory, for parsers that want a path.
+// A file in memory, for parsers that need a path.
 class File {
  public:
   File(const std::uint8_t* data, std::size_t size)
-      : file_(system_call("make a file in memory", ::memfd_create("input", MFD_CLOEXEC))) {
+      : file_(system_call("create a file in memory", ::memfd_create("input", MFD_CLOEXEC))) {
     write_all(file_, text(data, size), "fill a file in memory");
   }
 

@@ -60,7 +60,7 @@ TEST(ReadFile, NamesAFileThatIsMissing) {
   EXPECT_THROW(read_file("/no/such/file"), SystemError);
 }
 
-// Nobody may ever write to it: neither may wait for that.
+// A named pipe may never get a writer, so neither function may wait for one.
 TEST(NamedPipe, IsRefusedIfNobodyWrites) {
   const TemporaryFolder folder;
   const std::string path = folder.path() / "pipe";

@@ -72,7 +72,7 @@ TEST(ReadValue, WholeNumbersOfAQuantity) {
               HasSubstr("whole number of bytes"));
 }
 
-// Integers are read exactly, and refused by the bound that they break.
+// Integers are read exactly, and errors name the bound that is violated.
 TEST(ReadValue, WholeNumbersOf64Bits) {
   const auto read = [](const std::string& text, const Rule& rule = {}) {
     std::int64_t out = 0;
@@ -87,7 +87,7 @@ TEST(ReadValue, WholeNumbersOf64Bits) {
                 HasSubstr("must be a whole number from -9223372036854775808 to 9223372036854775807"))
         << text;
   }
-  // As doubles both would be 2^53.
+  // Converted to doubles, both would be 2^53.
   EXPECT_EQ(failure([&] { read("9007199254740993", {.at_most = 9007199254740992}); }),
             "f: must be at most 9007199254740992, but is 9007199254740993");
 }
@@ -121,7 +121,7 @@ TEST(ParseJson, NestingAndNumbersWithoutBoundAreErrors) {
             "f.json: is nested more than 100 deep");
   EXPECT_EQ(failure([] { parse_json(std::string(100, '[') + std::string(100, ']'), "f.json"); }), "accepted");
   EXPECT_THAT(failure([] { parse_json(R"({"a": 1e999})", "f.json"); }),
-              HasSubstr("f.json: holds a number beyond all bounds"));
+              HasSubstr("f.json: has a number that is out of range"));
 }
 
 TEST(ParseJson, AMessageIsShortWhateverTheTextIs) {

@@ -26,7 +26,7 @@ JsonSchema::JsonSchema(const Json& text) : parsed_(std::make_unique<Parsed>()) {
 JsonSchema::~JsonSchema() = default;
 
 std::vector<std::string> JsonSchema::violations(const Json& value) const {
-  // Strong types: 1 is no text, and "1" no number.
+  // Strong types: 1 is not a string, and "1" is not a number.
   valijson::Validator validator(valijson::Validator::kStrongTypes);
   valijson::ValidationResults results;
   std::vector<std::string> out;

@@ -1,4 +1,4 @@
-// A JSON Schema, applied by valijson.
+// A JSON Schema, evaluated by valijson.
 #pragma once
 
 #include <memory>
@@ -15,7 +15,7 @@ class JsonSchema {
   explicit JsonSchema(const Json& text);
   ~JsonSchema();
 
-  // What it finds wrong with a value; empty when it is valid.
+  // Returns the schema violations of a value; empty if it is valid.
   std::vector<std::string> violations(const Json& value) const;
 
  private:
@@ -23,7 +23,7 @@ class JsonSchema {
   std::unique_ptr<Parsed> parsed_;
 };
 
-// One of those in harness/schema/: "experiment" or "topology".
+// Loads a schema from harness/schema/: "experiment" or "topology".
 const JsonSchema& published_schema(std::string_view name);
 
 }  // namespace thinpipe

@@ -6,10 +6,10 @@
 
 namespace thinpipe {
 
-// A file or folder of the source tree: source_path("topologies/three-switch.json").
+// Returns the path of a file or folder of the source tree: source_path("topologies/three-switch.json").
 std::string source_path(std::string_view path);
 
-// A program of the build that the test belongs to: built_program("thinpipe").
+// Returns the path of a program in the test's own build: built_program("thinpipe").
 std::string built_program(std::string_view name);
 
 }  // namespace thinpipe

@@ -11,7 +11,7 @@
 namespace thinpipe {
 namespace {
 
-// The exit status of a process that does this alone: streams are the process's.
+// Returns the exit status of a child process that runs only this, because streams belong to the process.
 int status_of(const std::function<int()>& action) {
   const pid_t child = ::fork();
   if (child == 0) ::_exit(action());
@@ -47,7 +47,7 @@ TEST(StandardError, ThatCannotBeWrittenIsNoReasonToStop) {
             0);
 }
 
-// Or a file would be opened in its place, and what is printed would go into it.
+// Otherwise an opened file would get the closed descriptor, and printed text would go into the file.
 TEST(StandardStreams, ClosedOnesAreTaken) {
   EXPECT_EQ(status_of([] {
               ::close(STDOUT_FILENO);

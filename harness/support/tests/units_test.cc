@@ -49,7 +49,7 @@ TEST(Units, PatternsMatchWhatIsAcceptedAndInRange) {
       const std::regex pattern(quantity_pattern(quantity, range));
       for (const std::string& spelling : spellings) {
         bool accepted = failure(quantity, spelling) == "accepted";
-        // "-0" is as much as 0, but nobody means it.
+        // "-0" equals 0, but nobody writes it on purpose.
         if (accepted && range != Range::any) accepted = !spelling.starts_with('-');
         if (accepted && range == Range::positive) accepted = parse_quantity(quantity, spelling) > 0;
         EXPECT_EQ(std::regex_search(spelling, pattern), accepted)
@@ -73,7 +73,8 @@ TEST(Units, WhatIsFormattedParsesBack) {
   }
 }
 
-// One letter in the wrong case is a million times the other unit: the one that is suggested begins alike.
+// A letter in the wrong case can change a unit by a factor of a million, so only units with the same first
+// letter are suggested.
 TEST(ParseQuantity, SuggestsAUnitOfTheSameSize) {
   const auto message = [](Quantity quantity, const std::string& text) -> std::string {
     try {
@@ -101,7 +102,7 @@ TEST(ParseQuantity, SuggestsAUnitOfTheSameSize) {
   EXPECT_EQ(suggested(Quantity::size, "kb"), "kB");
   EXPECT_EQ(suggested(Quantity::size, "mib"), "MiB");
   EXPECT_EQ(suggested(Quantity::size, "TB"), "");
-  EXPECT_EQ(suggested(Quantity::duration, "m"), "");  // ms or min
+  EXPECT_EQ(suggested(Quantity::duration, "m"), "");  // could be ms or min
   EXPECT_EQ(suggested(Quantity::duration, "MS"), "ms");
   EXPECT_EQ(suggested(Quantity::duration, "ns"), "");
 }

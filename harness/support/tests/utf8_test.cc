@@ -26,11 +26,11 @@ INSTANTIATE_TEST_SUITE_P(
         Utf8Case{"", {}}, Utf8Case{"plain", {}}, Utf8Case{std::string("\0", 1), {}},
         Utf8Case{"\x7f\xc2\x80\xdf\xbf\xe0\xa0\x80\xef\xbf\xbf\xf0\x90\x80\x80\xf4\x8f\xbf\xbf", {}},
         Utf8Case{"\xed\x9f\xbf\xee\x80\x80", {}},                                    // around the surrogates
-        Utf8Case{"ab\x80", 2},                                                       // continues nothing
+        Utf8Case{"ab\x80", 2},                                                       // a stray continuation
         Utf8Case{"a\xc3", 1}, Utf8Case{"\xe2\x82", 0}, Utf8Case{"\xf0\x9f\x98", 0},  // cut short
-        Utf8Case{"\xc1\xbf", 0}, Utf8Case{"\xe0\x9f\xbf", 0}, Utf8Case{"\xf0\x8f\xbf\xbf", 0},  // too long
+        Utf8Case{"\xc1\xbf", 0}, Utf8Case{"\xe0\x9f\xbf", 0}, Utf8Case{"\xf0\x8f\xbf\xbf", 0},  // overlong
         Utf8Case{"\xed\xa0\x80", 0},                                                            // a surrogate
-        Utf8Case{"\xf4\x90\x80\x80", 0}, Utf8Case{"\xf5\x80\x80\x80", 0},  // beyond the last
+        Utf8Case{"\xf4\x90\x80\x80", 0}, Utf8Case{"\xf5\x80\x80\x80", 0},  // above U+10FFFF
         Utf8Case{"caf\xe9", 3},                                            // Latin-1
         Utf8Case{"\xe2\x82\x28", 0}, Utf8Case{"\xff\xfe", 0}));
 
