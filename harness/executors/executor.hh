@@ -1,5 +1,5 @@
-// Where a run's workers run. An executor starts them, passes on what they report, and says how they ended; it
-// knows neither networks nor records.
+// Starts a run's workers, forwards the events they report, and returns how they ended. An executor depends on
+// neither networks nor records.
 #pragma once
 
 #include <chrono>
@@ -17,12 +17,12 @@ namespace thinpipe {
 
 struct WorkerCommand {
   std::int64_t rank = 0;
-  std::string command;          // thinpipe-trainer's: "work", "pretrain" and so on
-  std::filesystem::path input;  // its FILE
-  std::filesystem::path log;    // where its standard error goes
-  std::function<void()> before_exec =
-      {};  // in the new process: enters the worker's host. May throw, may be empty
-  std::filesystem::path program = {};  // in thinpipe-trainer's place; empty: thinpipe-trainer
+  std::string command;          // of thinpipe-trainer: "work", "pretrain" and so on
+  std::filesystem::path input;  // the command's FILE
+  std::filesystem::path log;    // receives standard error
+  // Runs in the new process and enters the worker's host. May throw; may be empty.
+  std::function<void()> before_exec = {};
+  std::filesystem::path program = {};  // runs instead of thinpipe-trainer, unless empty
 };
 
 struct Job {
@@ -33,7 +33,7 @@ struct Job {
 
 enum class WorkerAction { kill, pause, resume };
 
-// What an observer may do to the workers of the job it observes.
+// Lets an observer act on the workers of its job.
 class WorkerControl {
  public:
   WorkerControl() = default;
@@ -41,24 +41,24 @@ class WorkerControl {
   WorkerControl(const WorkerControl&) = delete;
   WorkerControl& operator=(const WorkerControl&) = delete;
 
-  // Nothing befalls a worker that has ended.
+  // Does nothing if the worker has ended.
   virtual void apply(WorkerAction action, std::int64_t rank) = 0;
 };
 
-// What the executor tells while workers run. What these throw ends the job and passes through execute().
+// Callbacks while workers run. An exception from one of them ends the job and propagates through execute().
 struct JobObserver {
   std::function<void(std::int64_t rank, const Json& event)> event;
-  // Every Job::tick_period; late: how long after it was due.
+  // Called every Job::tick_period, `late` after it was due.
   std::function<void(WorkerControl& workers, Seconds late)> tick;
 };
 
 struct Failure {
-  std::string kind;  // the trainer's own, or crash, hang, stall, protocol, start, harness
+  std::string kind;  // from the trainer, or crash, hang, stall, protocol, start, harness
   std::optional<std::int64_t> rank = {};
   std::string message;
-  std::string exit_status = {};                 // "exit code 1", "signal 9 (Killed)"; empty where none ended
-  std::vector<std::string> log_tail = {};       // the rank's last lines
-  std::vector<std::string> worker_states = {};  // what had become of each worker when the job was given up
+  std::string exit_status = {};                 // "exit code 1", "signal 9 (Killed)"; empty if none ended
+  std::vector<std::string> log_tail = {};       // the last lines of the rank's log
+  std::vector<std::string> worker_states = {};  // each worker's state when the job was given up
 };
 Json to_json(const Failure& failure);
 
@@ -75,8 +75,8 @@ class Executor {
   Executor(const Executor&) = delete;
   Executor& operator=(const Executor&) = delete;
 
-  // Returns when every worker has ended well, when one has failed and the others are gone, or when a stop was
-  // asked for. On return no worker lives.
+  // Blocks until all workers have finished, one has failed, or a stop is requested. No worker is alive
+  // afterwards.
   virtual Outcome execute(const Job& job, const JobObserver& observer) = 0;
 };
 

@@ -21,26 +21,26 @@ namespace {
 namespace asio = boost::asio;
 using Clock = std::chrono::steady_clock;
 
-// After the first failure the others may still tell more of it: a crash makes its neighbours report a broken
-// collective, sometimes before the crash itself is seen.
+// After the first failure, the job waits this long for other workers' failures. A crash makes its neighbours
+// report a broken collective, sometimes before the crash itself is noticed.
 constexpr std::chrono::milliseconds grace{1000};
 constexpr std::chrono::seconds heartbeat_check_period{1};
 constexpr std::size_t log_tail_lines = 20;
 constexpr std::size_t excerpt_bytes = 200;
 constexpr off_t log_tail_bytes = 16384;
 
-// One worker's fate as far as it is known.
+// A worker and its state as far as it is known.
 struct Watched {
   Worker process;
-  bool finished = false;                          // it said so
-  std::optional<Failure> failure = {};            // it said so, or ended without a word
-  std::optional<Clock::time_point> beat_at = {};  // of its last heartbeat; none: it has sent none yet
-  std::string doing = {};                         // what that heartbeat said
+  bool finished = false;                          // has reported that it finished
+  std::optional<Failure> failure = {};            // reported by it, or detected
+  std::optional<Clock::time_point> beat_at = {};  // time of its last heartbeat; nullopt before the first
+  std::string doing = {};                         // phase and iteration of that heartbeat
 
   bool ended_well() const { return finished && process.exit_status() && process.exit_status()->ok(); }
 };
 
-// The beginning of what may be anything of any length, fit for a terminal.
+// Returns the beginning of a text that may be long and binary, escaped for a terminal.
 std::string excerpt(std::string_view text) {
   std::string out;
   for (const char byte : text.substr(0, excerpt_bytes)) {
@@ -50,7 +50,8 @@ std::string excerpt(std::string_view text) {
   return text.size() > excerpt_bytes ? out + "…" : out;
 }
 
-// How directly a failure names the cause: a broken collective is mostly the echo of another rank's failure.
+// Returns 0 for a failure that is likely to be the cause, and 1 for a broken collective, which is mostly the
+// consequence of another rank's failure.
 int remoteness(const Failure& failure) {
   return failure.kind == "collective" ? 1 : 0;
 }
@@ -74,7 +75,7 @@ std::string state(const Watched& worker) {
   return out;
 }
 
-// All that execute() needs, gone with everything pending in the loop when it returns or throws.
+// The state of one execute() call. Its destructor cancels everything that is pending in the event loop.
 class LocalJob : public WorkerControl {
  public:
   LocalJob(const std::string& trainer, StopSignals& stop, const Job& job, const JobObserver& observer)
@@ -120,7 +121,7 @@ class LocalJob : public WorkerControl {
   }
 
   void hear(Watched& worker, const std::string& line) {
-    // A flood of what is no event tells nothing more.
+    // A worker may send a flood of invalid lines; the first one is enough.
     if (worker.failure && worker.failure->kind == "protocol") return;
     try {
       const Json event = Json::parse(line, shallow);
@@ -141,7 +142,7 @@ class LocalJob : public WorkerControl {
       observer_.event(worker.process.command().rank, event);
     } catch (const Json::exception& error) {
       fail(worker, {.kind = "protocol",
-                    .message = fmt::format("reported a line that is no event: {} ({})", excerpt(line),
+                    .message = fmt::format("reported a line that is not an event: {} ({})", excerpt(line),
                                            excerpt(error.what()))});
     } catch (const UnfitEvent& error) {
       fail(worker, {.kind = "protocol", .message = error.what()});
@@ -175,7 +176,7 @@ class LocalJob : public WorkerControl {
     }
   }
 
-  // Every worker has ended, or has had its time to.
+  // Ends the job: every worker has ended, or the grace period is over.
   void end() {
     if (first_failed_ == nullptr) {
       finish({});
@@ -219,11 +220,11 @@ class LocalJob : public WorkerControl {
     });
   }
 
-  // A worker that hangs, stopped or starved, leaves the others waiting for it in an exchange: found by its
-  // silence.
+  // Detects a worker that hangs, because it is stopped or starved, by its missing heartbeats. Its peers would
+  // wait for it in an exchange.
   void watch_heartbeats() {
     const Clock::time_point now = Clock::now();
-    // Late itself: this process was stopped, and the heartbeats of that time have not been read yet.
+    // True if this process itself was stopped, so that the heartbeats of that time have not been read yet.
     const bool late = now > heartbeats_.expiry() + heartbeat_check_period;
     for (Watched& worker : workers_) {
       if (!worker.beat_at || worker.process.exit_status()) continue;
@@ -231,8 +232,8 @@ class LocalJob : public WorkerControl {
       const Seconds silence = now - *worker.beat_at;
       if (silence < job_.limits.silence) continue;
       fail(worker, {.kind = "hang",
-                    .message = fmt::format("has given no sign of life for {:.0f} s, last {}{}",
-                                           silence.count(), worker.doing,
+                    .message = fmt::format("has sent no heartbeat for {:.0f} s, last {}{}", silence.count(),
+                                           worker.doing,
                                            worker.process.is_stopped() ? "; its process is stopped" : "")});
     }
     heartbeats_.expires_after(heartbeat_check_period);

@@ -20,7 +20,7 @@ class LocalExecutor : public Executor {
   StopSignals& stop_;
 };
 
-// The last lines of a text file, at most `lines` of them; none when it cannot be read.
+// Returns up to `lines` lines from the end of a text file; none if it cannot be read.
 std::vector<std::string> last_lines(const std::filesystem::path& file, std::size_t lines);
 
 }  // namespace thinpipe

@@ -14,7 +14,7 @@
 namespace thinpipe {
 namespace {
 
-// A line longer than this is no event: a runaway writer must not fill the controller's memory.
+// No event is longer: a runaway writer must not fill the controller's memory.
 constexpr std::size_t longest_line_bytes = std::size_t{1} << 20;
 
 ChildProcess start(const std::string& trainer, const WorkerCommand& command, const FileDescriptor& reports) {
@@ -24,7 +24,7 @@ ChildProcess start(const std::string& trainer, const WorkerCommand& command, con
                        .standard_output = reports.get(),
                        .standard_error = log.get(),
                        .before_exec = [&command] {
-                         // A session of its own: Ctrl-C on the terminal is the controller's to answer.
+                         // In its own session, so that Ctrl-C on the terminal reaches only the controller.
                          system_call("start a session", ::setsid());
                          if (command.before_exec) command.before_exec();
                        }});
@@ -38,7 +38,7 @@ Worker::Worker(boost::asio::io_context& loop, const std::string& trainer, const 
       reports_(loop, pipe_.read_end.release()),
       ended_(loop, system_call("copy a pidfd", ::fcntl(process_.pidfd().get(), F_DUPFD_CLOEXEC, 0))),
       buffer_(std::size_t{1} << 16, '\0') {
-  pipe_.write_end.reset();  // so that the worker's end is the end of file
+  pipe_.write_end.reset();  // so that the pipe ends when the worker does
 }
 
 void Worker::watch(std::function<void(const std::string&)> on_line, std::function<void()> on_end) {
@@ -55,7 +55,7 @@ void Worker::watch(std::function<void(const std::string&)> on_line, std::functio
                     });
 }
 
-// proc(5): "pid (name) state …"; the name may hold anything, also a closing bracket.
+// proc(5): "pid (name) state …"; the name may contain any character, including a closing bracket.
 bool Worker::is_stopped() const {
   try {
     const std::string stat = read_file(fmt::format("/proc/{}/stat", process_.pid()));
@@ -66,13 +66,13 @@ bool Worker::is_stopped() const {
   }
 }
 
-// Waits and then reads: an asynchronous read may have taken data from the pipe that its handler has yet to
-// deliver when the worker's end is seen, and drain() would find the pipe empty.
+// Waits asynchronously, then reads synchronously. An asynchronous read could have emptied the pipe without
+// having called its handler when the worker's end is noticed, and drain() would lose that data.
 void Worker::read_on() {
   reports_.async_wait(boost::asio::posix::stream_descriptor::wait_read,
                       [this](const boost::system::error_code& error) {
                         if (error || exit_status_) return;
-                        // After the end of file its pidfd tells when it has ended.
+                        // After end of file, the pidfd reports the worker's end.
                         const auto failed = read_some().first;
                         if (!failed || failed == boost::asio::error::would_block) read_on();
                       });
@@ -99,8 +99,8 @@ void Worker::take(std::string_view bytes) {
   }
 }
 
-// What it wrote just before it ended may still be in the pipe. A process that it left behind may write on for
-// ever, so that only as much is read as is there by now.
+// Reads what the worker wrote just before it ended. Reads only the bytes that are in the pipe now, because a
+// process that it left behind may keep writing for ever.
 void Worker::drain() {
   reports_.cancel();
   int left = 0;

@@ -150,7 +150,8 @@ TEST(HostileSurroundings, AFloodWithoutEndOfLineIsBounded) {
   const Json error = program.record("base").at("error");
   EXPECT_EQ(error.at("kind"), "protocol");
   EXPECT_EQ(error.at("rank"), 1);
-  EXPECT_THAT(error.at("message").get<std::string>(), HasSubstr("reported a line that is no event: xxxx"));
+  EXPECT_THAT(error.at("message").get<std::string>(),
+              HasSubstr("reported a line that is not an event: xxxx"));
   EXPECT_LT(error.dump().size(), 10000);
 #ifndef __SANITIZE_ADDRESS__  // which keeps what was freed
   rusage usage{};
@@ -165,7 +166,7 @@ TEST(HostileSurroundings, BytesThatAreNoTextAreShownAsWhatTheyAre) {
       program.experiment({{"topology", "loopback"}, {"fault", {{"kind", "binary"}, {"iteration", 2}}}})));
   EXPECT_EQ(ended.status.code, 1);
   EXPECT_THAT(program.record("base").at("error").at("message").get<std::string>(),
-              HasSubstr(R"(reported a line that is no event: \x00\x1b[31m\xff\xfe{)"));
+              HasSubstr(R"(reported a line that is not an event: \x00\x1b[31m\xff\xfe{)"));
   EXPECT_THAT(ended.errors, Not(HasSubstr("\x1b[31m"))) << "the terminal is the user's";
 }
 

@@ -79,9 +79,8 @@ TEST(WorkerFate, AStoppedWorkerIsNamedWithItsLastSignOfLife) {
   EXPECT_EQ(error.at("rank"), 1);
   EXPECT_THAT(
       error.at("message").get<std::string>(),
-      MatchesRegex(
-          "has given no sign of life for [0-9]+ s, last [a-z]+ after iteration [0-9]+; its process is "
-          "stopped"));
+      MatchesRegex("has sent no heartbeat for [0-9]+ s, last [a-z]+ after iteration [0-9]+; its process is "
+                   "stopped"));
   // What the other was doing is there too.
   EXPECT_THAT(error.at("workers").at(0).get<std::string>(), HasSubstr("after iteration"));
 }
