@@ -54,7 +54,7 @@ int read_rank(const Json& value, const Place& place, int world_size) {
   return static_cast<int>(rank);
 }
 
-// One for each worker.
+// Reads one count per worker.
 std::vector<std::int64_t> read_counts(JsonObject& object, std::string_view key, int world_size) {
   std::vector<std::int64_t> counts;
   object.read(key, counts, {.at_least = 0, .at_most = most_elements, .required = true});
@@ -98,7 +98,7 @@ EdgeBytes parse_edge(const Json& value, const Place& place, int world_size) {
   return edge;
 }
 
-// What `parse` makes of each item of a list.
+// Parses each item of a list.
 template <class Item>
 std::vector<Item> read_list(JsonObject& object, std::string_view key, int world_size,
                             Item (*parse)(const Json&, const Place&, int)) {
@@ -198,10 +198,10 @@ const std::map<std::string, Parse>& parsers() {
                      {.at_least = 1, .at_most = std::numeric_limits<std::int8_t>::max() / world_size});
          object.read("in_pieces", call.in_pieces);
          if (call.in_pieces && call.largest_code == 0) {
-           throw InputError(object.place_of("in_pieces"), "is of sums of codes only");
+           throw InputError(object.place_of("in_pieces"), "is valid only for sums of codes");
          }
          if (call.largest_code > 0 && (call.takes_maximum || call.type != ElementType::int8)) {
-           throw InputError(object.place_of("largest_code"), "is of sums of int8 only");
+           throw InputError(object.place_of("largest_code"), "is valid only for sums of int8");
          }
          return call;
        }},

@@ -18,7 +18,7 @@ constexpr std::array<Time, 5> times = {{{"load_s", &ComputeTimes::load_s},
                                         {"encode_s", &ComputeTimes::encode_s},
                                         {"decode_s", &ComputeTimes::decode_s}}};
 
-// What decides how long computing takes; the exchange's own parts do not.
+// Settings that determine the compute time; those of the exchange do not.
 constexpr std::array<const char*, 3> decisive = {"/model", "/training/batch_size_per_worker",
                                                  "/dataset/name"};
 
@@ -103,7 +103,7 @@ void check_profile_fits(const ComputeProfile& profile, const std::string& file,
   }
   const auto check_parameters = [&](const ComputeTimes& times_of, const char* name) {
     if (times_of.ready_s.size() == trace.parameters.size()) return;
-    throw InputError({file, name}, fmt::format("has {} parameters where the trace has {}",
+    throw InputError({file, name}, fmt::format("has {} parameters, but the trace has {}",
                                                times_of.ready_s.size(), trace.parameters.size()));
   };
   check_parameters(profile.elapsed, "/ready_s");

@@ -1,6 +1,6 @@
-// How long the parts of an iteration take that are not the network's: what a replay does instead of
-// computing. Measured by thinpipe-trainer's "profile", or estimated by its "estimate". Format:
-// docs/results.md, compute-profile.json. Pure.
+// Compute profile: the time of each part of an iteration except communication. A replay emulates these times
+// instead of computing. Measured by `thinpipe-trainer profile` or estimated by `thinpipe-trainer estimate`.
+// Format: docs/results.md, compute-profile.json. Pure.
 #pragma once
 
 #include <string>
@@ -10,34 +10,34 @@
 
 namespace thinpipe {
 
-// 1 had no between_s, 2 neither prepare_s nor variation, 3 neither start_s nor taking_s.
+// Added in 2: between_s. In 3: prepare_s, variation. In 4: start_s, taking_s.
 inline constexpr int profile_schema_version = 4;
 
 struct ComputeTimes {
-  double load_s = 0;                 // until the batch is there
-  std::vector<double> ready_s = {};  // from then until each parameter's gradient is, in the model's order
-  double compute_s = 0;              // from then until forward and backward are done
-  double finish_s = 0;               // from the end of the last exchange to new weights
-  double encode_s = 0;               // of the whole gradient, by the method
-  double decode_s = 0;
-  double between_s = 0;  // of encode_s, what comes between a bucket's collectives and not before them
-  double taking_s = 0;   // of decode_s, what is done piece by piece while others are under way
-  double prepare_s = 0;  // meanwhile, by a thread of its own, for the next batch; 0 where nobody waits for it
-  double start_s = 0;    // by how much longer all of a training's first iteration takes than of later ones
+  double load_s = 0;                 // until the batch is loaded
+  std::vector<double> ready_s = {};  // from then until each parameter's gradient is ready, in model order
+  double compute_s = 0;              // from then until forward and backward pass are done
+  double finish_s = 0;               // from the end of the last exchange until the weights are updated
+  double encode_s = 0;               // encoding of the whole gradient by the method
+  double decode_s = 0;               // decoding of the whole gradient
+  double between_s = 0;              // part of encode_s between a bucket's collectives, not before them
+  double taking_s = 0;               // part of decode_s that overlaps with communication, piece by piece
+  double prepare_s = 0;              // preparing the next batch in another thread; 0 if nobody waits for it
+  double start_s = 0;                // extra time of a training run's first iteration
 };
 
 struct ComputeProfile {
   std::string origin = "measured";  // or "estimated"
-  Json device = nullptr;            // what it was measured on, and with
-  Json configuration = nullptr;     // the training's, normalised
+  Json device = nullptr;            // hardware and software of the measurement
+  Json configuration = nullptr;     // of the training run, normalised
   std::int64_t concurrent_workers = 1;
-  std::int64_t iterations = 1;  // that the times are means of
+  std::int64_t iterations = 1;  // averaged over
 
   ComputeTimes elapsed = {};
-  // Of a processor core, which workers that are more than the cores share; where that was measured.
+  // CPU time, for workers that outnumber the cores and share them; nullopt if not measured.
   std::optional<ComputeTimes> processor = {};
-  // Standard deviation of a worker's iterations' processor time from one to the next, as a share of the mean.
-  // Whoever is slow keeps all waiting: iterations that vary take longer than ones that do not.
+  // Standard deviation of a worker's CPU time per iteration, relative to the mean. All workers wait for the
+  // slowest, so variation lengthens iterations.
   double variation = 0;
 };
 
@@ -47,8 +47,8 @@ Json to_json(const ComputeProfile& profile);
 ComputeProfile parse_profile(const Json& value, const std::string& file);
 ComputeProfile load_profile(const std::string& path);
 
-// Throws InputError, naming `file` as the profile's, where it was made for another model, batch or number of
-// parameters than the trace.
+// Throws InputError, with `file` as the profile's path, if the profile's model, data set, batch size or
+// number of parameters differs from the trace's.
 void check_profile_fits(const ComputeProfile& profile, const std::string& file,
                         const CommunicationTrace& trace);
 

@@ -1,5 +1,5 @@
-// What is known of a device on which a training does not run: enough to estimate a compute profile for it.
-// Format: docs/results.md, devices. Pure.
+// Data of a device that is not at hand, from which a compute profile for it is estimated. Format:
+// docs/results.md, devices. Pure.
 #pragma once
 
 #include <string>
@@ -10,13 +10,13 @@ namespace thinpipe {
 
 inline constexpr int device_schema_version = 1;
 
-// By the roofline model (Williams et al. 2009): a kernel takes as long as the slower of its arithmetic and
-// its memory traffic, and no less than what starting it takes.
+// Roofline model (Williams et al. 2009): a kernel takes the longer of its arithmetic time and its memory
+// traffic time, and at least its launch time.
 struct Device {
   std::string name = {};
-  std::string source = {};  // of the figures
+  std::string source = {};  // of the numbers
   double peak_flop_per_s = 0;
-  double flop_efficiency = 0;  // share of the peak that kernels reach
+  double flop_efficiency = 0;  // fraction of the peak that kernels reach
   double memory_byte_per_s = 0;
   double memory_efficiency = 0;
   double kernel_s = 0;
@@ -27,7 +27,7 @@ struct Device {
 
 Json to_json(const Device& device);
 
-// Whether a file describes a device; a compute profile does not.
+// Returns whether a file describes a device, unlike a compute profile.
 bool is_device(const Json& value);
 
 // Strict; throws InputError.

@@ -1,4 +1,4 @@
-// Makes a CommunicationTrace while workers train: a recorder for each of them.
+// Records a CommunicationTrace while workers train, with one recorder per worker.
 #pragma once
 
 #include <map>
@@ -7,7 +7,7 @@
 
 namespace thinpipe {
 
-// Gives equal exchanges the same number, from 0 on.
+// Numbers distinct exchanges from 0.
 class ExchangeTable {
  public:
   std::size_t number_of(Exchange exchange);
@@ -19,24 +19,24 @@ class ExchangeTable {
 
 class TraceRecorder {
  public:
-  // The buckets of the exchanges to come.
+  // Sets the buckets of the following exchanges.
   void lay_out(TracedLayout layout);
 
   void begin_bucket(std::size_t bucket);
   void add(CollectiveCall call);
 
-  // A step is over; without a bucket since the last one it was a local step.
+  // Ends a step. A step without a bucket is a local step.
   void end_step();
 
-  // Adds what all workers did; they had the same layouts. By rank.
+  // Adds the recorded steps of all workers, in the order of their ranks. All must have the same layouts.
   static void finish(const std::vector<TraceRecorder>& recorders, CommunicationTrace& trace);
 
  private:
   std::vector<TracedLayout> layouts_;
   ExchangeTable exchanges_;
   std::vector<StepRun> steps_;
-  std::optional<Exchange> current_;  // of the step at hand
-  std::size_t bucket_ = 0;           // at hand
+  std::optional<Exchange> current_;  // of the current step
+  std::size_t bucket_ = 0;           // the current one
 };
 
 }  // namespace thinpipe

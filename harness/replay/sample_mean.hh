@@ -1,4 +1,4 @@
-// The mean of measurements, and how far off it may be.
+// The mean of measurements and its confidence interval.
 #pragma once
 
 #include <cstdint>
@@ -11,15 +11,16 @@ class SampleMean {
   void add(double value);
 
   std::int64_t count() const { return count_; }
-  double mean() const { return mean_; }  // 0 of none
+  double mean() const { return mean_; }  // 0 if there are no values
 
-  // Of the mean's 95 % confidence interval, by Student's distribution; nothing below two values.
+  // Returns half the width of the mean's 95 % confidence interval (Student's t); nullopt for fewer than two
+  // values.
   std::optional<double> half_width() const;
 
  private:
   std::int64_t count_ = 0;
   double mean_ = 0;
-  double squares_ = 0;  // of differences from the mean: Welford's algorithm
+  double squares_ = 0;  // sum of squared differences from the mean (Welford's algorithm)
 };
 
 }  // namespace thinpipe

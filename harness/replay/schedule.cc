@@ -11,7 +11,7 @@ namespace {
 constexpr std::size_t most_samples = 16;
 constexpr double alike = 1.25;  // ratio of bytes
 
-// What steps of a class have in common.
+// The common properties of a class's steps.
 struct Kind {
   bool starts = false;
   bool exchanges = false;
@@ -45,11 +45,11 @@ struct JointRun {
   std::int64_t steps = 0;
 };
 
-// All workers' runs side by side: as long as nobody changes; the first step by itself.
+// Splits the steps into runs in which no worker's exchange changes. The first step is a run of its own.
 std::vector<JointRun> joint_runs(const CommunicationTrace& trace) {
   struct Cursor {
     std::size_t run = 0;
-    std::int64_t done = 0;  // of it
+    std::int64_t done = 0;  // steps of it
   };
   std::vector<Cursor> cursors(trace.workers.size());
   std::vector<JointRun> out;
@@ -70,7 +70,7 @@ std::vector<JointRun> joint_runs(const CommunicationTrace& trace) {
   return out;
 }
 
-// Evenly from all, each once.
+// Returns at most most_samples of all steps, evenly spaced.
 std::vector<JointStep> spread(const std::vector<JointStep>& all) {
   if (all.size() <= most_samples) return all;
   std::vector<JointStep> out;

@@ -1,18 +1,19 @@
-// Which steps of a trace are alike, so that it is enough to replay some of each kind. Pure.
+// Groups the steps of a trace into classes of similar steps, so that it is enough to replay some of each
+// class. Pure.
 #pragma once
 
 #include "harness/replay/trace.hh"
 
 namespace thinpipe {
 
-// What each worker does in one step, by rank: an exchange of the trace, or nothing in a local step.
+// One step of all workers, by rank: the index of an exchange in the trace, or nullopt for a local step.
 using JointStep = std::vector<std::optional<std::size_t>>;
 
-// Steps with the same layout and operations, whose bytes differ by a quarter at most; or a training's first
-// step, which computes longer than what is otherwise like it.
+// Steps with the same layout and operations, whose bytes differ by at most a quarter. A training run's first
+// step has its own class, because it computes for longer than similar steps.
 struct StepClass {
   std::int64_t steps = 0;
-  std::vector<JointStep> samples = {};  // that stand for them: different ones, spread over the training
+  std::vector<JointStep> samples = {};  // distinct steps that represent the class, spread over the run
 };
 
 struct Schedule {
@@ -21,10 +22,10 @@ struct Schedule {
     std::int64_t steps = 0;      // in a row
   };
 
-  std::vector<StepClass> classes;  // the first is the first step's
+  std::vector<StepClass> classes;  // classes[0] has the first step
   std::vector<Run> runs;           // in the order of training
 
-  // Train time after so many steps, when a step of each class takes so long.
+  // Returns the train time of the first `steps` steps if a step of class c takes class_times_s[c].
   double train_time_s(std::int64_t steps, const std::vector<double>& class_times_s) const;
 };
 

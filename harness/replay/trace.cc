@@ -38,7 +38,7 @@ Json steps_to_json(const std::vector<StepRun>& runs) {
   });
 }
 
-// What `read` makes of each item of a list.
+// Reads each item of a list.
 template <class Item>
 std::vector<Item> parse_list(const Json& value, const Place& place,
                              const std::function<Item(const Json&, const Place&)>& read) {
@@ -96,7 +96,7 @@ Exchange parse_exchange(const Json& value, const Place& place, const Communicati
   const std::size_t buckets = trace.layouts[exchange.layout].size();
   if (exchange.buckets.size() != buckets) {
     throw InputError(object.place_of("buckets"),
-                     fmt::format("must have {} entries, one for each of its layout's, but has {}", buckets,
+                     fmt::format("must have {} entries, one per bucket of its layout, but has {}", buckets,
                                  exchange.buckets.size()));
   }
   return exchange;
@@ -128,7 +128,7 @@ void check_workers(const CommunicationTrace& trace, const Place& place) {
   for (std::size_t rank = 1; rank < trace.workers.size(); ++rank) {
     const std::int64_t steps = steps_of(trace.workers[rank]);
     if (steps != trace.steps()) {
-      throw InputError(place / rank, fmt::format("has {} steps where worker 0 has {}", steps, trace.steps()));
+      throw InputError(place / rank, fmt::format("has {} steps, but worker 0 has {}", steps, trace.steps()));
     }
   }
 }

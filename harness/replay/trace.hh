@@ -1,6 +1,6 @@
-// What a training's workers asked of their collectives to synchronise gradients, step by step: enough to ask
-// it again without the training, over a real network or a model of one. Recorded by convergence runs. Format:
-// docs/results.md, communication-trace.json. Pure.
+// Communication trace: the collective calls by which the workers of a training run synchronised gradients,
+// step by step. Enough to replay the communication without training, over a real or a simulated network.
+// Recorded by convergence runs. Format: docs/results.md, communication-trace.json. Pure.
 #pragma once
 
 #include <compare>
@@ -12,10 +12,10 @@
 
 namespace thinpipe {
 
-// 2: all_reduce has largest_code. 3: sum_entries. 4: all_reduce has in_pieces.
+// Added in 2: largest_code of all_reduce. In 3: sum_entries. In 4: in_pieces of all_reduce.
 inline constexpr int trace_schema_version = 4;
 
-// In a run's folder.
+// The trace's file in a run's folder.
 inline constexpr const char* trace_file_name = "communication-trace.json";
 
 struct TracedParameter {
@@ -23,7 +23,7 @@ struct TracedParameter {
   std::int64_t elements = 0;
 };
 
-// Which parameters a bucket holds: it can be exchanged when the gradients of all are there.
+// The parameters of a bucket, which is ready for exchange when all their gradients are.
 struct TracedBucket {
   std::vector<std::size_t> parameters;
 
@@ -36,23 +36,23 @@ using TracedLayout = std::vector<TracedBucket>;
 // One worker's part of one synchronisation.
 struct Exchange {
   std::size_t layout = 0;                                 // index
-  std::vector<std::vector<CollectiveCall>> buckets = {};  // of each bucket, its calls in order
+  std::vector<std::vector<CollectiveCall>> buckets = {};  // each bucket's calls in order
 
   auto operator<=>(const Exchange&) const = default;
 };
 
-// So many steps in a row with the same exchange.
+// Steps in a row with the same exchange.
 struct StepRun {
-  std::optional<std::size_t> exchange;  // index; nothing: local steps, which exchange nothing
+  std::optional<std::size_t> exchange;  // index; nullopt for local steps, which exchange nothing
   std::int64_t steps = 1;
 };
 
 struct CommunicationTrace {
   int world_size = 1;
-  Json configuration = nullptr;  // the training's, normalised
+  Json configuration = nullptr;  // of the training run, normalised
   std::vector<TracedParameter> parameters = {};
   std::vector<TracedLayout> layouts = {};
-  std::vector<Exchange> exchanges = {};            // each once
+  std::vector<Exchange> exchanges = {};            // distinct
   std::vector<std::vector<StepRun>> workers = {};  // by rank
 
   std::int64_t steps() const;
@@ -60,7 +60,7 @@ struct CommunicationTrace {
 
 Json to_json(const CommunicationTrace& trace);
 
-// Strict; throws InputError, also where parts do not fit together.
+// Throws InputError for unknown members, wrong values and parts that do not fit together.
 CommunicationTrace parse_trace(const Json& value, const std::string& file);
 CommunicationTrace load_trace(const std::string& path);
 

@@ -135,7 +135,7 @@ TEST(ComputeProfile, OfAnotherModelOrBatchIsRefusedByName) {
               HasSubstr("batch_size_per_worker: the profile was made for 16, the trace for 32"));
   ComputeProfile fewer = a_profile();
   fewer.elapsed.ready_s.pop_back();
-  EXPECT_THAT(refusal_of(fewer), HasSubstr("has 1 parameters where the trace has 2"));
+  EXPECT_THAT(refusal_of(fewer), HasSubstr("has 1 parameters, but the trace has 2"));
   ComputeProfile fewer_measured = a_profile();
   fewer_measured.processor->ready_s.pop_back();
   EXPECT_THAT(refusal_of(fewer_measured), HasSubstr("/processor/ready_s: has 1 parameters"));

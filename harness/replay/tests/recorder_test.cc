@@ -10,7 +10,7 @@ AllGatherCall gather(std::int64_t first, std::int64_t second) {
   return {.type = ElementType::uint8, .counts = {first, second}};
 }
 
-// One bucket, in which one call is made.
+// Records one bucket with one call.
 void step(TraceRecorder& recorder, CollectiveCall call) {
   recorder.begin_bucket(0);
   recorder.add(std::move(call));

@@ -19,7 +19,7 @@ TEST(SampleMean, IsKnownToNothingBelowTwoValues) {
   EXPECT_FALSE(of({3}).half_width());
 }
 
-// By a table of Student's distribution: t of 2 degrees of freedom is 4.3027, the standard error 1/sqrt(3).
+// From a table of Student's t: 4.3027 for 2 degrees of freedom. The standard error is 1/sqrt(3).
 TEST(SampleMean, HasStudentsInterval) {
   const SampleMean mean = of({1, 2, 3});
   EXPECT_DOUBLE_EQ(mean.mean(), 2);

@@ -13,7 +13,7 @@ Exchange gather_of(std::int64_t first, std::int64_t second, std::size_t layout =
           .buckets = {{AllGatherCall{.type = ElementType::uint8, .counts = {first, second}}}}};
 }
 
-// Of two workers that do the same.
+// Returns a trace of two workers with equal steps.
 CommunicationTrace trace_of(std::vector<Exchange> exchanges, const std::vector<StepRun>& steps) {
   return {.world_size = 2,
           .parameters = {{"weight", 10}},

@@ -13,7 +13,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// With every operation, two layouts and local steps.
+// Returns a trace with every operation, two layouts and local steps.
 Json every_operation() {
   return parse_json_file(source_path("harness/fuzz/corpus/communication_trace/every-operation.json"));
 }
@@ -84,9 +84,9 @@ TEST(CommunicationTrace, WhosePartsDoNotFitTogetherIsRefused) {
   Json another_worker = every_operation();
   another_worker["workers"].push_back(another_worker["workers"][0]);
   EXPECT_THAT(refusal(another_worker), HasSubstr("must have 2 entries, one for each worker, but has 3"));
-  EXPECT_THAT(refusal_after("/workers/1/1/1", 6), HasSubstr("has 9 steps where worker 0 has 8"));
+  EXPECT_THAT(refusal_after("/workers/1/1/1", 6), HasSubstr("has 9 steps, but worker 0 has 8"));
   EXPECT_THAT(refusal_after("/exchanges/0/layout", 1),
-              HasSubstr("must have 2 entries, one for each of its layout's"));
+              HasSubstr("must have 2 entries, one per bucket of its layout"));
   EXPECT_THAT(refusal_after("/exchanges/1/buckets/0/0/counts", Json{1}),
               HasSubstr("must have 2 counts, one for each worker, but has 1"));
 }
@@ -113,15 +113,16 @@ TEST(CommunicationTrace, OfCodesWhoseSumsDoNotFitIsRefused) {
   const std::string call = "/exchanges/1/buckets/0/2";
   EXPECT_THAT(refusal_after((call + "/largest_code").c_str(), 64),
               HasSubstr("must be at least 1 and at most 63"));
-  EXPECT_THAT(refusal_after((call + "/type").c_str(), "int32"), HasSubstr("is of sums of int8 only"));
-  EXPECT_THAT(refusal_after((call + "/reduction").c_str(), "max"), HasSubstr("is of sums of int8 only"));
+  EXPECT_THAT(refusal_after((call + "/type").c_str(), "int32"), HasSubstr("is valid only for sums of int8"));
+  EXPECT_THAT(refusal_after((call + "/reduction").c_str(), "max"),
+              HasSubstr("is valid only for sums of int8"));
 }
 
 TEST(CommunicationTrace, OfPiecesOfWhatHasNoneIsRefused) {
   EXPECT_EQ(sum_in_pieces(parsed(every_operation()).exchanges.at(1).buckets.at(0).at(2))->elements, 9);
   EXPECT_EQ(sum_in_pieces(parsed(every_operation()).exchanges.at(0).buckets.at(0).at(0)), nullptr);
   EXPECT_THAT(refusal_after("/exchanges/0/buckets/0/0/in_pieces", true),
-              HasSubstr("is of sums of codes only"));
+              HasSubstr("is valid only for sums of codes"));
 }
 
 TEST(CommunicationTrace, OfEdgesThatAreNoneIsRefused) {
