@@ -1,4 +1,4 @@
-// The program's commands. Each is one file here, which registers itself.
+// The program's commands. Each is one file in this folder, which registers itself.
 #pragma once
 
 #include <functional>
@@ -11,18 +11,18 @@
 
 namespace thinpipe {
 
-// What every command is given.
+// Passed to every command.
 struct Invocation {
   std::vector<std::string> arguments;  // of this process, its name first
-  std::function<int()> action;         // set by the command that was named; returns the exit code
+  std::function<int()> action;         // set by the command that the user named; returns the exit code
 };
 
-// Adds the command to the program, with its options; when it is named on the command line it sets the action.
-// The invocation outlives the program.
+// Adds the command and its options to the program. If the user names the command, it sets the action. The
+// invocation outlives the program.
 using AddCommand = void (*)(CLI::App& program, Invocation& invocation);
 
 struct CommandRegistration {
-  // `position`: where `thinpipe --help` lists it.
+  // `position` orders the commands in `thinpipe --help`.
   CommandRegistration(int position, AddCommand add);
 };
 

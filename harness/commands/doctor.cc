@@ -1,4 +1,4 @@
-// thinpipe doctor: what this machine can do, and how to get what is missing.
+// thinpipe doctor: checks what this machine can run, and prints how to install missing parts.
 #include "harness/doctor.hh"
 
 #include <memory>
@@ -19,7 +19,7 @@ struct DoctorOptions {
   bool in_sandbox = false;
 };
 
-// This program once more, for the part that needs a sandbox: prints its findings as JSON.
+// Runs the checks that need a sandbox, in a second process of this program. Prints the findings as JSON.
 int examine_in_sandbox(const DoctorOptions& options, const std::vector<std::string>& arguments) {
   try {
     if (!netem::inside_sandbox()) return netem::run_in_sandbox(arguments);
@@ -45,14 +45,14 @@ std::vector<Finding> network_findings(const DoctorOptions& options) {
   const Output output = run_program(arguments);
   const Json answer = Json::parse(output.text, nullptr, false);
   if (!output.status.ok() || answer.is_discarded()) {
-    return {no_sandbox("the examination ended with " + output.status.describe())};
+    return {no_sandbox("the process that checks it ended with " + output.status.describe())};
   }
   return findings_from_json(answer);
 }
 
 int doctor(const DoctorOptions& options, const std::vector<std::string>& arguments) {
   if (options.in_sandbox) return examine_in_sandbox(options, arguments);
-  options.topology.load();  // wrong input is answered before anything is tried
+  options.topology.load();  // refuses wrong input before any check
   std::vector<Finding> findings = network_findings(options);
   findings.push_back(examine_cgroups("/proc"));
   std::ranges::move(examine_trainer(), std::back_inserter(findings));
@@ -63,17 +63,17 @@ int doctor(const DoctorOptions& options, const std::vector<std::string>& argumen
 void add_doctor(CLI::App& program, Invocation& invocation) {
   const auto options = std::make_shared<DoctorOptions>();
   CLI::App& command =
-      *program.add_subcommand("doctor", "Find out what this machine can do, and how to get what is missing");
+      *program.add_subcommand("doctor", "Check what this machine can run, and how to install missing parts");
   options->topology.add_to(command);
-  command.add_flag("--json", options->json, "Machine-readable output");
-  command.add_flag("--in-sandbox", options->in_sandbox)->group("");  // how it starts itself
+  command.add_flag("--json", options->json, "Print JSON");
+  command.add_flag("--in-sandbox", options->in_sandbox)->group("");  // set when it starts itself
   command.footer(
       "Examples:\n"
       "  thinpipe doctor\n"
-      "  thinpipe doctor three-switch --set 'bottleneck.rate=1 Gbit/s'   can it fill these caps?\n"
+      "  thinpipe doctor three-switch --set 'bottleneck.rate=1 Gbit/s'  # can this machine fill these caps?\n"
       "  thinpipe doctor --json\n"
-      "Everything is tried, in a sandbox that vanishes again; it takes some three seconds.\n"
-      "Exit codes: 0 all that a live run needs is there; 1 something of it is missing; 2 wrong input.");
+      "Tries everything in a temporary sandbox, which takes about three seconds.\n"
+      "Exit codes: 0 the machine can carry live runs; 1 something that they need is missing; 2 wrong input.");
   command.callback([options, &invocation] {
     invocation.action = [options, &invocation] { return doctor(*options, invocation.arguments); };
   });

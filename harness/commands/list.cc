@@ -1,4 +1,4 @@
-// thinpipe list: what experiments can name, with options, defaults and units.
+// thinpipe list: prints the names that experiments can use, with their options, defaults and units.
 #include <memory>
 
 #include <fmt/format.h>
@@ -49,7 +49,7 @@ Json describe_profiles() {
   return out;
 }
 
-// What a program says of itself first.
+// Describes each trainer by the first line of its docstring.
 Json describe_trainers() {
   constexpr std::string_view quotes = R"(""")";
   Json out = Json::object();
@@ -62,7 +62,7 @@ Json describe_trainers() {
   return out;
 }
 
-// What a configuration has beside things that are named: training, buckets and so on.
+// Describes the parts of a configuration that are not chosen by name: training, buckets and so on.
 Json describe_settings(const Json& configuration) {
   Json out = Json::object();
   for (const Json& entry : configuration) {
@@ -81,7 +81,7 @@ Json describe_kind(const std::string& kind) {
   return kind == "settings" ? describe_settings(described.at("configuration")) : described.at(kind);
 }
 
-// "above 0, at most 1; one of a, b".
+// Returns the option's rules: " [above 0, at most 1]", " [one of a, b]".
 std::string rules(const Json& option) {
   std::vector<std::string> out;
   for (const auto& [key, words] :
@@ -126,11 +126,11 @@ int list(const ListOptions& options) {
 
 void add_list(CLI::App& program, Invocation& invocation) {
   const auto options = std::make_shared<ListOptions>();
-  CLI::App& command = *program.add_subcommand("list", "List what experiments can name");
+  CLI::App& command = *program.add_subcommand("list", "List the names that experiments can use");
   command.add_option("kind", options->kind, fmt::format("{}", fmt::join(listed_kinds, ", ")))
       ->required()
       ->type_name("KIND");
-  command.add_flag("--json", options->json, "Machine-readable output");
+  command.add_flag("--json", options->json, "Print JSON");
   command.footer(
       "Examples:\n"
       "  thinpipe list synchronisers\n"

@@ -1,5 +1,5 @@
-// thinpipe plan: the runs of an experiment with their predicted bytes, times and memory, and what of them
-// this machine lacks. Writes nothing.
+// thinpipe plan: prints an experiment's runs with predicted bytes, times and memory, and whether this machine
+// can carry them. Writes nothing.
 #include <memory>
 
 #include <fmt/format.h>
@@ -36,27 +36,28 @@ int plan(const PlanOptions& options) {
 void add_plan(CLI::App& program, Invocation& invocation) {
   const auto options = std::make_shared<PlanOptions>();
   CLI::App& command =
-      *program.add_subcommand("plan", "Show the runs of an experiment and what they will cost");
+      *program.add_subcommand("plan", "Show the runs of an experiment and their predicted cost");
   command.add_option("experiment", options->experiment, "The experiment's file")
       ->required()
       ->type_name("FILE");
   command
       .add_option("--set", options->overrides,
-                  "Change the base configuration, as in workers=4; may be repeated")
+                  "Change the base configuration, for example workers=4; may be repeated")
       ->type_name("PATH=VALUE")
       ->allow_extra_args(false);
   command
       .add_option("--only", options->only,
-                  "Only runs whose label, or one of whose labels, matches the pattern")
+                  "Only runs whose label, as a whole or on one axis, matches the pattern")
       ->type_name("GLOB");
   command.add_flag("--no-measuring", options->no_measuring,
-                   "At once: leave out what comes of measuring, for some seconds, what computing takes here");
-  command.add_flag("--json", options->json, "Machine-readable output");
+                   "Skip the compute measurement (a few seconds); iteration and train times, memory and the "
+                   "machine's verdict are then left out");
+  command.add_flag("--json", options->json, "Print JSON");
   command.footer(
       "Examples:\n"
       "  thinpipe plan experiments/quickstart.json\n"
       "  thinpipe plan experiments/bandwidth-by-prune-ratio.json --no-measuring\n"
-      "  thinpipe plan experiments/paper-fig3.json --no-measuring  # also without its GPU and data\n"
+      "  thinpipe plan experiments/paper-fig3.json --no-measuring  # works without its GPU and data\n"
       "  thinpipe plan experiments/quickstart.json --set 'bottleneck.rate=1 Gbit/s' --json");
   command.callback([options, &invocation] { invocation.action = [options] { return plan(*options); }; });
 }

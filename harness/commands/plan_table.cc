@@ -132,17 +132,17 @@ std::string format_plan(const Json& rows) {
   std::string out = format_table({"run", "id", "workers", "iterations", "gradient", "sent/iteration",
                                   "exchange", "iteration", "train time", "memory", "this machine"},
                                  table);
-  out += "Exchange: the least time of an iteration's that the slowest capped link allows.\n";
+  out += "Exchange: lower bound on communication time per iteration, set by the slowest capped link.\n";
   const auto any = [&rows](const auto& condition) { return std::ranges::any_of(rows, condition); };
   if (any([](const Json& row) { return !row.at("prediction").at("iteration_time_s").is_null(); })) {
     out +=
-        "Iteration: predicted from computing measured on this machine now, shared by all workers, and from "
-        "that exchange, overlapped.\n";
+        "Iteration: predicted from this exchange, overlapped with compute measured just now on this machine, "
+        "shared by all workers.\n";
   }
   if (any([](const Json& row) { return row.at("prediction").at("caps_change").get<bool>(); })) {
     out +=
-        "Where \"network_events\" or \"rate_trace\" change the network, they hold for the caps of the "
-        "topology, before any change.\n";
+        "If \"network_events\" or \"rate_trace\" change the network, both hold for the caps of the topology "
+        "before any change.\n";
   }
   return out + format_missing(rows);
 }

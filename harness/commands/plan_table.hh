@@ -1,4 +1,4 @@
-// The plan of an experiment for people and for programs.
+// The plan of an experiment, as JSON and as a table.
 #pragma once
 
 #include <string>
@@ -9,10 +9,10 @@
 
 namespace thinpipe {
 
-// One object a run: what will run, what it will cost, and whether the machine can carry it.
+// Returns one object per run: its configuration, its predicted cost, and why the machine cannot carry it.
 Json plan_rows(const std::vector<Run>& runs, const CostOf& cost_of, const Machine& machine);
 
-// The same as a table.
+// Formats the rows of plan_rows as a table.
 std::string format_plan(const Json& rows);
 
 }  // namespace thinpipe

@@ -1,4 +1,4 @@
-// thinpipe report: a folder of results as tables, as a page, or for other programs.
+// thinpipe report: shows a folder of results as tables or as a page, or exports it for other programs.
 #include "harness/reports/report.hh"
 
 #include <filesystem>
@@ -39,32 +39,33 @@ Target parse_target(const std::string& text) {
   const Json value = Json::parse(number, nullptr, false);
   const Place place{"--target " + text, ""};
   if (!value.is_number())
-    throw InputError(place, "must be an accuracy, as 0.84, or as bits_per_byte=2.2 or test_loss=0.5");
+    throw InputError(place,
+                     "must be an accuracy such as 0.84, or a loss: bits_per_byte=2.2 or test_loss=0.5");
   return read_target(equals == std::string::npos ? value : Json{{text.substr(0, equals), value}}, place);
 }
 
 void refuse_several_formats(const ReportOptions& options) {
   if (int{options.json} + int{options.csv} + int{options.markdown} <= 1) return;
   throw InputError({"--json, --csv, --markdown", ""},
-                   "only one of them can be written to standard output; run the report once for each");
+                   "only one of them can be written to standard output; run the report once for each format");
 }
 
-// Where a page's curves lie if they are many.
+// Returns the folder for the page's curves, which is used if they are many.
 fs::path curves_beside(const fs::path& page) {
   return page.parent_path() / fmt::format("{}.curves", page.stem().string());
 }
 
-// Before any work: the page replaces a file, and nothing but a file.
+// Returns the page's path. Throws InputError, before any work, if it would replace anything but a plain file.
 fs::path page_path(const std::string& html) {
   const Place place{fmt::format("--html {}", html), ""};
   const fs::path path = fs::absolute(html);
   if (!fs::is_directory(path.parent_path()))
-    throw InputError(place, fmt::format("the folder {} does not exist; make it first",
+    throw InputError(place, fmt::format("the folder {} does not exist; create it first",
                                         fs::path(html).parent_path().string()));
-  // A link is not followed but would be replaced, as /dev/stdout is one.
+  // Writing would replace a link, such as /dev/stdout, instead of following it.
   const fs::file_status status = fs::symlink_status(path);
   if (fs::exists(status) && !fs::is_regular_file(status))
-    throw InputError(place, "is not a plain file; name the file to write, as report.html");
+    throw InputError(place, "is not a plain file; name a file to write, such as report.html");
   if (const fs::path curves = curves_beside(path); fs::exists(curves) && !fs::is_directory(curves))
     throw InputError(place,
                      fmt::format("{}, where its curves go if they are many, is not a folder; remove it, "
@@ -76,11 +77,11 @@ fs::path page_path(const std::string& html) {
 fs::path curves_folder(const std::string& tensorboard) {
   if (fs::exists(tensorboard) && !fs::is_directory(tensorboard))
     throw InputError({fmt::format("--tensorboard {}", tensorboard), ""},
-                     "is not a folder; name a new one, or an earlier export");
+                     "is not a folder; name a new folder or that of an earlier export");
   return tensorboard;
 }
 
-// The curves come before the page that loads them; those of the page before go after it.
+// Writes the curves before the page that loads them, and then removes those of the previous page.
 void write_page(const fs::path& path, const Report& report) {
   const fs::path folder = curves_beside(path);
   const Page page = html_report(report, folder.filename().string());
@@ -116,14 +117,14 @@ int report(const ReportOptions& options) {
   const Report made =
       report_of(options.folder, {.target = target, .curve = page || curves, .origin = page.has_value()});
   fmt::print("{}", for_standard_output(options, made));
-  // On standard error: standard output may be a file of a format that knows no such lines.
+  // On standard error, because standard output may go to a CSV or JSON file.
   if (page) {
     write_page(*page, made);
     print_stderr("wrote {}; open it in a browser\n", *options.html);
   }
   if (curves) {
     const auto written = write_tensorboard(made, *curves);
-    print_stderr("wrote {} event files; look at them with: tensorboard --logdir {}\n", written.size(),
+    print_stderr("wrote {} event files; view them with: tensorboard --logdir {}\n", written.size(),
                  *options.tensorboard);
   }
   return 0;
@@ -132,19 +133,19 @@ int report(const ReportOptions& options) {
 void add_report(CLI::App& program, Invocation& invocation) {
   const auto options = std::make_shared<ReportOptions>();
   CLI::App& command = *program.add_subcommand("report", "Compare recorded runs");
-  command.add_option("results", options->folder, "The folder of an experiment's results, or of several")
+  command.add_option("results", options->folder, "The folder with the results of one or more experiments")
       ->required()
       ->type_name("DIR");
   command
       .add_option("--target", options->target,
-                  "Test accuracy whose time is asked for, instead of the runs' own; or bits_per_byte=2.2, "
-                  "test_loss=0.5")
+                  "Report the time to this test accuracy, or a loss such as bits_per_byte=2.2 or "
+                  "test_loss=0.5, instead of the runs' own targets")
       ->type_name("TARGET");
-  command.add_flag("--json", options->json, "Everything, for programs, instead of the tables");
-  command.add_flag("--csv", options->csv, "Comma-separated values, a line a run, instead of the tables");
-  command.add_flag("--markdown", options->markdown, "The tables with all their columns as Markdown");
+  command.add_flag("--json", options->json, "Print everything as JSON instead of the tables");
+  command.add_flag("--csv", options->csv, "Print comma-separated values, one line per run, not the tables");
+  command.add_flag("--markdown", options->markdown, "Print the tables as Markdown, with all columns");
   command
-      .add_option("--html", options->html, "Also write a page with interactive curves; it needs no network")
+      .add_option("--html", options->html, "Also write a page with interactive curves that needs no network")
       ->type_name("FILE");
   command
       .add_option("--tensorboard", options->tensorboard, "Also write the curves as TensorBoard event files")
@@ -156,15 +157,12 @@ void add_report(CLI::App& program, Invocation& invocation) {
       "  thinpipe report results/quickstart --html report.html\n"
       "  thinpipe report results/quickstart --csv > runs.csv\n"
       "  thinpipe report results/quickstart --tensorboard /tmp/curves && tensorboard --logdir /tmp/curves\n"
-      "Speed-ups are against the dense and the fp16 run that equal a run in all but method and pruning; "
-      "\">\" marks a\n"
-      "lower bound, where the baseline never reached the target. Wire bytes and link use are those of the "
-      "busiest\n"
-      "bottleneck direction. \"/predicted\" is the measured iteration time over the predicted one; compute, "
-      "encode and\n"
-      "exposed are parts of an iteration in ms. Columns without any value are left out of the table.\n"
-      "Where runs differ in their seed alone, a second table has their means. docs/report.md defines every "
-      "column.");
+      "A speed-up compares a run with the dense or fp16 run that differs only in method and pruning;\n"
+      "\">\" marks a lower bound: the baseline never reached the target. Wire bytes and link use are for\n"
+      "the busiest bottleneck direction. \"/predicted\" is the measured over the predicted iteration time;\n"
+      "compute, encode and exposed are parts of an iteration in ms. Columns without values are omitted.\n"
+      "If runs differ only in their seed, a second table has their means.\n"
+      "docs/report.md defines every column.");
   command.callback([options, &invocation] { invocation.action = [options] { return report(*options); }; });
 }
 

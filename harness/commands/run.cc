@@ -1,4 +1,4 @@
-// thinpipe run: the experiment's runs, their records and the table that compares them.
+// thinpipe run: executes an experiment's runs, writes their records and prints a table that compares them.
 #include <cstdlib>
 #include <memory>
 #include <optional>
@@ -47,7 +47,7 @@ Seconds parse_limit(const std::string& option, const std::string& text) {
   return Seconds(seconds);
 }
 
-// Runs that share too few cores would measure each other.
+// Throws InputError if `jobs` runs at a time would share too few cores and so distort each other's times.
 void check_jobs(const std::vector<Run>& runs, const TrainerProgram& trainer, int jobs) {
   const Machine machine = this_machine();
   MeasuredCosts costs(trainer, [](const std::string& line) { print_stderr("{}\n", line); });
@@ -56,14 +56,14 @@ void check_jobs(const std::vector<Run>& runs, const TrainerProgram& trainer, int
     if (const auto why = lacks(demand, run.workers, machine, jobs)) {
       throw InputError(
           {fmt::format("--jobs {}", jobs), ""},
-          fmt::format("so many runs like \"{}\" at a time would disturb each other: {}", run.label, *why));
+          fmt::format("this many runs like \"{}\" at a time would disturb each other: {}", run.label, *why));
     }
   }
 }
 
 int run(const RunOptions& options, const std::vector<std::string>& arguments) {
   std::optional<StopSignals> stop;
-  // In the sandbox from the first moment on: a stop asked for while the plan is made must not be lost.
+  // In the sandbox, watches from the start: a stop that is requested during planning must not be lost.
   if (netem::inside_sandbox()) stop.emplace();
   const Experiment experiment = load_experiment(options.experiment, options.overrides);
   const TrainerProgram trainer = TrainerProgram::find();
@@ -106,65 +106,65 @@ int run(const RunOptions& options, const std::vector<std::string>& arguments) {
 
 void add_run(CLI::App& program, Invocation& invocation) {
   const auto options = std::make_shared<RunOptions>();
-  CLI::App& command = *program.add_subcommand("run", "Run an experiment; what has ended is not run again");
+  CLI::App& command = *program.add_subcommand("run", "Run an experiment, except its runs that have ended");
   command.add_option("experiment", options->experiment, "The experiment's file")
       ->required()
       ->type_name("FILE");
   command
       .add_option("--set", options->overrides,
-                  "Change the base configuration, as in workers=4; may be repeated")
+                  "Change the base configuration, for example workers=4; may be repeated")
       ->type_name("PATH=VALUE")
       ->allow_extra_args(false);
   command
       .add_option("--only", options->only,
-                  "Only runs whose label, or one of whose labels, matches the pattern")
+                  "Only runs whose label, as a whole or on one axis, matches the pattern")
       ->type_name("GLOB");
-  command.add_option("--results", options->results, "Where results are written")
+  command.add_option("--results", options->results, "Folder for the results")
       ->type_name("DIR")
       ->capture_default_str();
   command
       .add_option("--stall-timeout", options->stall_timeout,
-                  "Give a run up if none of its workers reports progress for this long")
+                  "Give up a run if none of its workers reports progress for this long")
       ->type_name("DURATION")
       ->capture_default_str();
   command
       .add_option("--hang-timeout", options->hang_timeout,
-                  "Give a run up if one of its workers sends no heartbeat for this long; they send one per "
-                  "second, unless their machine is too busy")
+                  "Give up a run if one of its workers sends no heartbeat for this long; workers send one "
+                  "per second unless the machine is too busy")
       ->type_name("DURATION")
       ->capture_default_str();
   command
       .add_option("--profiling-time", options->profiling_time,
-                  "Stop measuring a compute profile after this long even if its mean is not yet known to 1 %")
+                  "Stop measuring a compute profile after this long, even if its mean is not yet within 1 %")
       ->type_name("DURATION")
       ->capture_default_str();
   add_idle_cores(command, options->idle_cores);
   command
       .add_option("--log-level", options->log_level,
-                  "How much the logs in each run's folder tell: controller.log, worker-N.log")
+                  "Verbosity of the logs in each run's folder: controller.log, worker-N.log")
       ->check(CLI::IsMember(log_levels()))
       ->capture_default_str();
   command
       .add_option("--jobs", options->jobs,
-                  "Runs at a time; refused where this machine has too few cores or too little memory for "
-                  "them not to disturb each other")
+                  "Number of runs at a time; refused if they would disturb each other because this machine "
+                  "has too few cores or too little memory")
       ->check(CLI::PositiveNumber)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast)
       ->type_name("N")
       ->capture_default_str();
-  command.add_flag("--fresh", options->fresh, "Run everything again");
-  command.add_flag("--retry-failed", options->retry_failed, "Run failed runs again");
+  command.add_flag("--fresh", options->fresh, "Repeat all runs");
+  command.add_flag("--retry-failed", options->retry_failed, "Repeat failed runs");
   command.add_flag("--retry-degraded", options->retry_degraded,
-                   "Run runs again whose network was not faithful, as on a machine busy with other things");
-  command.add_flag("--dry-run", options->dry_run, "Check everything, print the plan, start nothing");
+                   "Repeat runs whose network was not faithful, for example because the machine was busy");
+  command.add_flag("--dry-run", options->dry_run, "Check everything and print the plan, but start nothing");
   command.footer(
       "Examples:\n"
       "  thinpipe run experiments/quickstart.json\n"
       "  thinpipe run experiments/quickstart.json --only 'pactrain*' --set training.epochs=2\n"
       "  thinpipe run experiments/quickstart.json --retry-failed\n"
       "  thinpipe run experiments/smoke-loopback.json --results /tmp/results --fresh\n"
-      "Exit codes: 0 all runs are complete; 1 one failed or was interrupted (its record says why); 2 wrong "
-      "input.");
+      "Exit codes: 0 all runs are complete; 1 a run failed or was interrupted (its record has the\n"
+      "reason); 2 wrong input.");
   command.callback([options, &invocation] {
     invocation.action = [options, &invocation] { return run(*options, invocation.arguments); };
   });

@@ -1,4 +1,4 @@
-// thinpipe schema: JSON Schemas of what users write, for editors.
+// thinpipe schema: prints the JSON Schema of a kind of input file, for editors.
 #include <algorithm>
 #include <memory>
 
@@ -22,7 +22,7 @@ int schema(const std::string& kind) {
     throw InputError({"thinpipe schema", ""},
                      fmt::format("unknown name \"{}\"{}", kind, suggestion(kind, schema_kinds)));
   }
-  // That of topologies is written by hand; that of experiments has all that the trainer can be asked for.
+  // The schema of topologies is written by hand; that of experiments is generated from the trainer's options.
   fmt::print("{}", kind == "topology" ? read_file(schema_file(kind))
                                       : experiment_schema(TrainerProgram::find().describe()).dump(2) + "\n");
   return 0;
@@ -39,10 +39,9 @@ void add_schema(CLI::App& program, Invocation& invocation) {
       "Examples:\n"
       "  thinpipe schema experiment > experiment.schema.json\n"
       "  thinpipe schema topology\n"
-      "A file whose first member is \"$schema\": \"experiment.schema.json\" is then completed, explained "
-      "and\n"
-      "checked by editors such as VS Code as it is written. The schemas of what is built in are in\n"
-      "harness/schema/.");
+      "If a file's first member is \"$schema\": \"experiment.schema.json\", editors such as VS Code\n"
+      "complete, explain and check it while you type. harness/schema/ has the schemas of the built-in\n"
+      "options.");
   command.callback([kind, &invocation] { invocation.action = [kind] { return schema(*kind); }; });
 }
 

@@ -1,4 +1,4 @@
-// thinpipe shell: a shell, or commands, inside the hosts of a virtual network.
+// thinpipe shell: opens a shell, or runs commands, inside the hosts of a virtual network.
 #include "harness/shell.hh"
 
 #include <algorithm>
@@ -20,17 +20,17 @@ namespace {
 struct ShellOptions {
   TopologyChoice topology;
   std::string host;
-  std::vector<std::string> command;  // as the command line's parser sees it
+  std::vector<std::string> command;  // as parsed by CLI11
 };
 
-// The words behind the first "--", exactly as they were given.
+// Returns the words after the first "--", unchanged.
 std::vector<std::string> command_words(const ShellOptions& options,
                                        const std::vector<std::string>& arguments) {
   const auto mark = std::ranges::find(arguments, "--");
   if (mark == arguments.end()) {
     if (options.command.empty()) return {};
     throw InputError({"thinpipe shell " + options.command.front(), ""},
-                     "a command must stand behind \"--\", as in thinpipe shell three-switch -- ip address");
+                     "a command must follow \"--\", for example: thinpipe shell three-switch -- ip address");
   }
   if (mark + 1 == arguments.end()) throw InputError({"thinpipe shell --", ""}, "no command follows \"--\"");
   return {mark + 1, arguments.end()};
@@ -39,17 +39,17 @@ std::vector<std::string> command_words(const ShellOptions& options,
 void greet(const netem::Network& network, const HostCommand& command, bool host_was_named) {
   if (!command.arguments.empty() || ::isatty(STDIN_FILENO) == 0) return;
   const netem::Topology& topology = network.topology();
-  print_stderr("In host {} ({}) of {}; leave with exit.{}\n", command.host,
-               network.host(command.host).address, topology.name,
-               host_was_named || topology.hosts.size() == 1
-                   ? ""
-                   : fmt::format(" --host takes you to another: {} to {}.", topology.hosts.front(),
-                                 topology.hosts.back()));
+  print_stderr(
+      "In host {} ({}) of {}; type exit to leave.{}\n", command.host, network.host(command.host).address,
+      topology.name,
+      host_was_named || topology.hosts.size() == 1
+          ? ""
+          : fmt::format(" --host selects another: {} to {}.", topology.hosts.front(), topology.hosts.back()));
 }
 
 int shell(const ShellOptions& options, const std::vector<std::string>& arguments) {
   std::optional<Shell> shell;
-  if (netem::inside_sandbox()) shell.emplace();  // before anything else: a signal now must not be lost
+  if (netem::inside_sandbox()) shell.emplace();  // first of all, so that no signal is lost
   const netem::Topology topology = options.topology.load();
   const auto commands = read_host_commands(topology, options.host, command_words(options, arguments));
   if (!shell) {
@@ -66,13 +66,13 @@ void add_shell(CLI::App& program, Invocation& invocation) {
   CLI::App& command =
       *program.add_subcommand("shell", "Open a shell, or run commands, inside hosts of a virtual network");
   options->topology.add_to(command);
-  command.add_option("--host", options->host, "The host to be in; without it, the topology's first")
+  command.add_option("--host", options->host, "The host to enter; by default the topology's first")
       ->type_name("HOST");
   command
       .add_option(
           "command", options->command,
-          "Behind \"--\": what to run instead of a shell; \"--and --host HOST -- COMMAND...\" behind it "
-          "adds another host's command")
+          "After \"--\": the command to run instead of a shell; append \"--and --host HOST -- COMMAND...\" "
+          "to run a command in another host")
       ->type_name("COMMAND...");
   command.footer(
       "Examples:\n"
@@ -81,13 +81,12 @@ void add_shell(CLI::App& program, Invocation& invocation) {
       "  thinpipe shell three-switch --host w0 -- iperf3 -s --and --host w7 -- iperf3 -c w0\n"
       "  thinpipe shell my-network.json --set 'bottleneck.rate=1 Gbit/s' -- sh -c 'ip route; cat "
       "/etc/hosts'\n"
-      "Inside, you are user 0, hosts resolve by name, and nothing but the virtual network can be reached. "
-      "Of\n"
-      "several commands the last has the terminal; each starts when the one before it has opened a socket,\n"
-      "ended, or run for a second; when the last has ended, the others are ended. Their output goes to\n"
-      "standard error, behind the host's name.\n"
-      "Exit codes: that of the first command to fail; 0 where none does; 128 + n after signal n; 127 for a\n"
-      "command that cannot be started; 1 where the network cannot be built; 2 wrong input.");
+      "Inside, you are user 0, hosts resolve by name, and only the virtual network can be reached.\n"
+      "The last of several commands has the terminal. Each starts when the one before it has opened a\n"
+      "socket, ended, or run for a second. When the last ends, the others are stopped. Their output goes\n"
+      "to standard error, after the host's name.\n"
+      "Exit codes: that of the first command to fail; 0 if none fails; 128 + n after signal n; 127 if a\n"
+      "command cannot be started; 1 if the network cannot be built; 2 wrong input.");
   command.callback([options, &invocation] {
     invocation.action = [options, &invocation] { return shell(*options, invocation.arguments); };
   });

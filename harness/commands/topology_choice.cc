@@ -34,9 +34,8 @@ void add_idle_cores(CLI::App& command, netem::IdleCores& value) {
   command
       .add_option(
           "--idle-cores", value,
-          "\"awake\": keep idle processors from sleeping, out of which they wake up late, and links are "
-          "slower "
-          "while nobody computes; \"may-sleep\"; \"as-needed\", the default: awake where they are late")
+          "\"awake\": keep idle CPU cores from sleeping, because cores that wake up late slow links down "
+          "while nobody computes; \"may-sleep\": do not; \"as-needed\" (default): awake if they wake up late")
       ->transform(CLI::CheckedTransformer(choices, CLI::ignore_case).description(""))
       ->type_name("as-needed|awake|may-sleep");
 }
@@ -50,7 +49,7 @@ void TopologyChoice::add_to(CLI::App& command) {
   } else {
     positional.capture_default_str();
   }
-  command.add_option("--set", overrides, "Cap the bottlenecks otherwise, as in 'bottleneck.rate=1 Gbit/s'")
+  command.add_option("--set", overrides, "Change the bottlenecks' cap, as in 'bottleneck.rate=1 Gbit/s'")
       ->type_name("PATH=VALUE")
       ->allow_extra_args(false);
   add_idle_cores(command, idle_cores);

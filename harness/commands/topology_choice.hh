@@ -1,4 +1,4 @@
-// The topology that a command works on, as its command line names it.
+// The topology that a command line names.
 #pragma once
 
 #include <string>
@@ -11,19 +11,20 @@
 
 namespace thinpipe {
 
-// --idle-cores, of all commands that build networks. `value` is the default, and what is chosen.
+// Adds --idle-cores, an option of all commands that build networks. `value` has the default and receives the
+// choice.
 void add_idle_cores(CLI::App& command, netem::IdleCores& value);
 
 struct TopologyChoice {
-  std::string name = {};  // "three-switch", or the path of a .json file; what is here at first is the default
+  std::string name = {};  // "three-switch", or the path of a .json file; the initial value is the default
   std::vector<std::string> overrides = {};
 
   netem::IdleCores idle_cores = netem::IdleCores::as_needed;
 
-  // TOPOLOGY, required where it has no default, --set and --idle-cores.
+  // Adds TOPOLOGY (required if it has no default), --set and --idle-cores.
   void add_to(CLI::App& command);
 
-  // Reads and checks it. Throws InputError; so also for the loopback, which is no virtual network.
+  // Reads and checks the topology. Throws InputError, also for the loopback, which is no virtual network.
   netem::Topology load() const;
 };
 

@@ -1,4 +1,4 @@
-// thinpipe verify: builds a topology, measures its links, and says whether they are what it asks for.
+// thinpipe verify: builds a topology and measures whether its links behave as specified.
 #include <memory>
 
 #include <fmt/format.h>
@@ -34,9 +34,9 @@ std::string format(const std::vector<netem::Measurement>& measurements) {
     rows.push_back({one.subject + "  " + one.what, print(one.asked, one.unit), print(one.measured, one.unit),
                     one.note, one.rule, one.ok ? "ok" : "OFF"});
   }
-  return format_table({"what", "asked", "measured", "", "rule", "verdict"}, rows) +
-         (netem::all_well(measurements) ? "The network is as asked.\n"
-                                        : "The network is off where it says OFF.\n");
+  return format_table({"quantity", "specified", "measured", "", "rule", "verdict"}, rows) +
+         (netem::all_well(measurements) ? "The network behaves as specified.\n"
+                                        : "The network deviates in the rows marked OFF.\n");
 }
 
 int verify(const VerifyOptions& options, const std::vector<std::string>& arguments) {
@@ -64,22 +64,21 @@ int verify(const VerifyOptions& options, const std::vector<std::string>& argumen
 
 void add_verify(CLI::App& program, Invocation& invocation) {
   const auto options = std::make_shared<VerifyOptions>();
-  CLI::App& command = *program.add_subcommand(
-      "verify", "Build a topology and measure whether its links are what it asks for");
+  CLI::App& command =
+      *program.add_subcommand("verify", "Build a topology and measure whether its links behave as specified");
   options->topology.add_to(command);
   command.add_flag("--quick", options->quick,
-                   "Measure shorter and less often: a fifth of the time, less certain");
-  command.add_flag("--json", options->json, "Machine-readable output");
+                   "Take fewer and shorter measurements: a fifth of the time, but less certain");
+  command.add_flag("--json", options->json, "Print JSON");
   command.footer(
       "Examples:\n"
       "  thinpipe verify three-switch\n"
       "  thinpipe verify three-switch --set 'bottleneck.rate=1 Gbit/s' --json\n"
       "  thinpipe verify my-network.json\n"
-      "Takes some 25 seconds for each direction of a capped link, 5 with --quick; a machine that is busy "
-      "with\n"
-      "something else spoils the figures. Goodput is held against the cap x 1448/1514, what TCP can carry\n"
-      "through it.\n"
-      "Exit codes: 0 all as asked; 1 something is off, or the network cannot be built; 2 wrong input.");
+      "Takes about 25 seconds per direction of a capped link, 5 with --quick. Other load on the machine\n"
+      "spoils the measurements. Goodput is compared with the cap x 1448/1514, TCP's upper bound.\n"
+      "Exit codes: 0 all links behave as specified; 1 a link deviates, or the network cannot be built;\n"
+      "2 wrong input.");
   command.callback([options, &invocation] {
     invocation.action = [options, &invocation] { return verify(*options, invocation.arguments); };
   });

@@ -42,7 +42,7 @@ TEST(ReportCommand, RefusesAPlaceThatCannotHoldThePage) {
   const Program program;
   const auto missing = program.run({"report", quickstart, "--html", program.folder() / "no" / "report.html"});
   EXPECT_EQ(missing.status.code, 2);
-  EXPECT_THAT(missing.errors, AllOf(HasSubstr("does not exist"), HasSubstr("make it first")));
+  EXPECT_THAT(missing.errors, AllOf(HasSubstr("does not exist"), HasSubstr("create it first")));
   const auto folder = program.run({"report", quickstart, "--html", program.folder()});
   EXPECT_EQ(folder.status.code, 2);
   EXPECT_THAT(folder.errors, HasSubstr("is not a plain file"));
