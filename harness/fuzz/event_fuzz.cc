@@ -4,7 +4,7 @@
 
 using namespace thinpipe;
 
-// Lines of what a worker reports, as the controller hears them.
+// Passes lines to the functions by which the controller reads a worker's events.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   std::string_view rest = fuzz::text(data, size);
   Measurements measurements;
@@ -16,7 +16,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         check_event(event);
         measurements.add(event);
       } catch (const Json::exception&) {
-        // No event: the run fails as "protocol".
+        // Not an event: the run fails as "protocol".
       }
     });
     rest.remove_prefix(std::min(end + 1, rest.size()));

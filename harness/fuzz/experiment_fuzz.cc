@@ -5,7 +5,7 @@ using namespace thinpipe;
 
 namespace {
 
-// Expanding so many takes longer than a fuzzer should.
+// Expanding more points takes too long for a fuzzer.
 constexpr double most_points = 1000;
 
 double points(const Experiment& experiment) {

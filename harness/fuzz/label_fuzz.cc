@@ -7,7 +7,7 @@ using namespace thinpipe;
 
 namespace {
 
-// The fields of the first row below the header, read as RFC 4180 has it.
+// Returns the fields of the first row below the header, parsed by RFC 4180.
 std::vector<std::string> first_row(const std::string& csv) {
   std::vector<std::string> fields(1);
   bool quoted = false;
@@ -28,7 +28,7 @@ std::vector<std::string> first_row(const std::string& csv) {
 
 }  // namespace
 
-// A label is any text: what a terminal, a table and a spreadsheet get of it.
+// A label may be any text. Checks its form in a terminal, a table and a spreadsheet.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string label(fuzz::text(data, size));
   const std::string shown = printable(label);

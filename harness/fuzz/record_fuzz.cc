@@ -13,7 +13,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     try {
       text_report(make_report({*record}));
     } catch (const Json::exception&) {
-      // Of a record's form, but not of its substance.
+      // It has the form of a record, but not the contents.
     }
   });
 }

@@ -9,9 +9,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     JsonObject object(config, {"fuzz.json", ""});
     constexpr std::int64_t workers = 8;
     for (const WorkerEvent& event : read_worker_events(object, workers)) {
-      fuzz::require(event.worker >= 0 && event.worker < workers, "an event befalls one of the workers");
+      fuzz::require(event.worker >= 0 && event.worker < workers, "an event names one of the workers");
       fuzz::require(slowdowns_of({event}, event.worker).size() == (event.slowdown ? 1U : 0U),
-                    "a slowdown is told");
+                    "a slowdown is found");
     }
   });
 }
