@@ -9,7 +9,7 @@ namespace thinpipe {
 namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
-// Of a message of any length: sums of levels are not exact.
+// Counts as sent, whatever the message's length, because sums of levels are not exact.
 constexpr double negligible_bytes = 1e-6;
 
 const netem::Direction& direction_of(const netem::Topology& topology, const netem::Crossing& crossing) {
@@ -21,7 +21,7 @@ const netem::Direction& direction_of(const netem::Topology& topology, const nete
 
 FluidNetwork::FluidNetwork(const netem::Topology& topology)
     : hosts_(topology.hosts.size()), pairs_(hosts_ * hosts_) {
-  classes_.push_back({.caps = {}});  // of what no cap holds up
+  classes_.push_back({.caps = {}});  // for messages that cross no cap
   if (topology.kind == netem::TopologyKind::loopback) return;
   const netem::Routes routes(topology);
   std::map<std::pair<std::size_t, bool>, std::size_t> caps;
@@ -81,7 +81,8 @@ std::vector<std::size_t> FluidNetwork::advance(double time_s) {
   return sent;
 }
 
-// Progressive filling: the cap that has least for each of its messages decides for these; then the next.
+// Progressive filling: the cap with the smallest share per message sets the rate of its messages; then the
+// next one does.
 void FluidNetwork::share() {
   is_shared_ = true;
   std::vector<double> left = capacities_;

@@ -84,7 +84,7 @@ class Writer {
   }
 
   void operator()(const EntrySumCall& /*call*/) {
-    throw Error("simulate: sums of entries go along a tree, which these workers have not");
+    throw Error("simulate: a sparse all-reduce needs a reduction tree, but these workers have none");
   }
 
  private:

@@ -15,21 +15,22 @@
 namespace thinpipe {
 namespace {
 
-// One worker's communication thread: buckets in order, of each its calls, of each call its script.
+// One worker's communication thread: its buckets in order, each bucket's calls, and the current call's
+// script.
 struct Worker {
   const Exchange* exchange = nullptr;
   std::size_t bucket = 0;
   std::size_t call = 0;
   Script script = {};
-  std::vector<std::size_t> lines = {};      // where each of the script's tracks is
-  bool begun = false;                       // the bucket
-  std::optional<double> call_began_s = {};  // none: it waits for its bucket
+  std::vector<std::size_t> lines = {};      // the next line of each of the script's tracks
+  bool begun = false;                       // whether the bucket has begun
+  std::optional<double> call_began_s = {};  // nullopt while it waits for its bucket
   CallCoding coding = {};                   // around the call
   bool waits_for_coding = false;            // and for nothing else
   double exchange_s = 0;
   double done_s = 0;
   std::map<int, std::deque<double>> arrived = {};  // bytes of messages not yet received, by sender
-  std::size_t letters = 0;                         // not yet taken
+  std::size_t letters = 0;                         // point-to-point messages not yet taken
 };
 
 // A message, from its sending to its arrival.
@@ -72,7 +73,7 @@ class Iteration {
 
   struct Timer {
     double at_s = 0;
-    std::size_t number = 0;  // of equal times, the first set goes first
+    std::size_t number = 0;  // timers of equal times run in the order in which they were set
     std::function<void()> action;
     bool operator>(const Timer& other) const {
       return at_s > other.at_s || (at_s == other.at_s && number > other.number);
@@ -86,7 +87,7 @@ class Iteration {
     set_timer(at_s, [this, rank] { go_on(rank); });
   }
 
-  // As far as the worker gets without waiting.
+  // Advances the worker until it has to wait.
   void go_on(std::size_t rank) {
     Worker& worker = workers_[rank];
     while (worker.bucket < layout_.size()) {
@@ -131,14 +132,14 @@ class Iteration {
     worker.lines.assign(worker.script.size(), 0);
   }
 
-  // Of a call in pieces, whose end may be nearer than that of making and taking them; false where it has to
-  // wait.
+  // Returns whether the current call's pieces have been encoded and decoded, which may take longer than
+  // sending them. If not, sets a timer.
   bool is_coded(std::size_t rank) {
     Worker& worker = workers_[rank];
     const double coded_at_s = *worker.call_began_s + worker.coding.within_s();
     if (now_s_ >= coded_at_s) return true;
     if (!worker.waits_for_coding) {
-      // A message that arrives at that very time may have been the first to wake it.
+      // A message that arrives at exactly that time may have woken the worker before.
       set_timer(coded_at_s, [this, rank] {
         if (workers_[rank].waits_for_coding) go_on(rank);
       });
@@ -147,7 +148,7 @@ class Iteration {
     return false;
   }
 
-  // False where it has to wait.
+  // Returns false if the worker has to wait.
   bool follow_script(std::size_t rank) {
     Worker& worker = workers_[rank];
     bool ended = true;
@@ -181,7 +182,7 @@ class Iteration {
     return true;
   }
 
-  // A pair's messages go one after the other, as over one connection.
+  // Messages of a pair are sent one after the other, as over one connection.
   void send(const Message& message) {
     std::deque<Message>& queue = queues_[{message.from, message.to}];
     queue.push_back(message);
@@ -216,8 +217,8 @@ class Iteration {
     double last_s = 0;
     for (std::size_t rank = 0; rank < workers_.size(); ++rank) {
       if (workers_[rank].bucket < layout_.size()) {
-        throw Error(fmt::format("the trace's calls wait for each other for ever: worker {} at bucket {}",
-                                rank, workers_[rank].bucket));
+        throw Error(fmt::format("the trace's calls deadlock: worker {} waits at bucket {}", rank,
+                                workers_[rank].bucket));
       }
       last_s = std::max(last_s, workers_[rank].done_s);
     }

@@ -1,6 +1,6 @@
-// How long an iteration of a traced training takes over a network, by computing it: a discrete-event model of
-// the workers, their computing from a profile, their communication through FluidNetwork. Calibrated by
-// nothing but topology and profile. Pure.
+// Simulates how long an iteration of a traced training run takes over a network. A discrete-event model of
+// the workers: their compute times come from a profile, and they communicate through FluidNetwork. Calibrated
+// by topology and profile alone. Pure.
 #pragma once
 
 #include <utility>
@@ -21,13 +21,12 @@ struct SimulatedIteration {
 
 class Simulator {
  public:
-  // All references must outlive this, and fit together. The trace's workers are on the topology's first
-  // hosts.
+  // All references must outlive this and fit together. The trace's workers are on the topology's first hosts.
   Simulator(const netem::Topology& topology, const CommunicationTrace& trace, const ComputeTimes& times,
             Ways ways = {})
       : topology_(topology), trace_(trace), times_(times), ways_(std::move(ways)) {}
 
-  // Throws Error where the step's calls wait for each other for ever.
+  // Throws Error if the step's calls deadlock.
   SimulatedIteration iterate(const JointStep& step) const;
 
  private:

@@ -12,8 +12,8 @@ namespace {
 
 using Kind = ScriptLine::Kind;
 
-// Workers stream; here a message goes in pieces, of which a 128th is the last to arrive at the next worker
-// before it can pass it on.
+// Workers stream a message. The simulation sends it in up to 128 pieces and forwards each when it has
+// arrived.
 int pieces_of(double bytes) {
   constexpr double least_bytes = 4096;
   return static_cast<int>(std::clamp(std::ceil(bytes / least_bytes), 1.0, 128.0));
@@ -36,12 +36,12 @@ class TreeWriter {
   }
 
   std::optional<Script> operator()(const EntrySumCall& call) {
-    // By what all workers know, as their pieces have to be each other's.
+    // Both ends of an edge need the same number of pieces, so it follows from a number that all workers know.
     return up_and_down(static_cast<double>(call.elements), [&](int neighbour) {
       const auto edge = std::ranges::find(call.edges, neighbour, &EdgeBytes::neighbour);
       if (edge == call.edges.end()) {
         throw Error(
-            fmt::format("simulate: by the trace, worker {} has no edge to worker {}", rank_, neighbour));
+            fmt::format("simulate: in the trace, worker {} has no edge to worker {}", rank_, neighbour));
       }
       return static_cast<double>(edge->sent);
     });
@@ -63,12 +63,12 @@ class TreeWriter {
   std::optional<Script> operator()(const auto& /*call*/) { return {}; }
 
  private:
-  // Sums up the tree and the result down it, in pieces as of so many bytes. bytes_to(neighbour): what goes
-  // there in all.
+  // Sends sums up the tree and the result down it, in as many pieces as `bytes` make. bytes_to(neighbour):
+  // the total to that neighbour.
   Script up_and_down(double bytes, const auto& bytes_to) const {
     if (bytes == 0) return {};
     const int pieces = pieces_of(bytes);
-    // Of one piece.
+    // The messages of one piece.
     std::vector<ScriptLine> to_parent;
     std::vector<ScriptLine> to_children;
     for (const int neighbour : neighbours_) {
@@ -89,7 +89,7 @@ class TreeWriter {
     return {std::move(up), std::move(down)};
   }
 
-  // What the edge to a neighbour carries of a reduced vector.
+  // Returns the bytes of a reduced vector on the edge to a neighbour.
   double bytes_to(int neighbour, const AllReduceCall& call) const {
     const auto elements = static_cast<double>(call.elements);
     if (call.largest_code == 0) return elements * static_cast<double>(bytes_of(call.type));
@@ -100,7 +100,7 @@ class TreeWriter {
     return elements * bits_of_code_sum(behind, call.largest_code) / 8;
   }
 
-  // bytes: of each worker's block.
+  // bytes: the size of each worker's block.
   Script gather(const std::vector<double>& bytes) const {
     const auto pieces = [&](int rank) {
       const double block = bytes[static_cast<std::size_t>(rank)];
@@ -126,10 +126,10 @@ class TreeWriter {
     return script;
   }
 
-  // Whether the way from `origin` to this worker ends with the edge from `neighbour`.
+  // Returns whether the path from `origin` to this worker ends with the edge from `neighbour`.
   bool comes_through(int neighbour, int origin) const {
     if (origin == rank_) return false;
-    int below = origin;  // where the way up from the origin enters this worker, if it does
+    int below = origin;  // the child through which the path from the origin enters this worker, if it does
     for (int next = origin; next >= 0; next = parents_[static_cast<std::size_t>(next)]) {
       if (next == rank_) return below == neighbour;
       below = next;

@@ -1,4 +1,4 @@
-// The scripts of collectives that go along a tree of the workers.
+// The scripts of collectives along a reduction tree.
 #pragma once
 
 #include <optional>
@@ -7,7 +7,7 @@
 
 namespace thinpipe {
 
-// Nothing for a call that takes another way.
+// Returns nullopt for a call that does not use the tree.
 std::optional<Script> tree_script_of(const CollectiveCall& call, int rank, const std::vector<int>& parents);
 
 }  // namespace thinpipe

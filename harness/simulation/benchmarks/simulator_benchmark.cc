@@ -1,4 +1,4 @@
-// How long it takes to simulate an iteration, by the number of workers: a dense all-reduce of 25 MiB around a
+// Measures the time to simulate an iteration, by the number of workers: a dense all-reduce of 25 MiB around a
 // ring and along a tree of the islands, and an all-gather of a hundredth of it from each worker.
 #include "harness/simulation/simulator.hh"
 
@@ -14,7 +14,7 @@ namespace {
 constexpr double rate_bit_per_s = 100e6;
 constexpr std::int64_t elements = 25 * (std::int64_t{1} << 20) / 4;
 
-// Three switches in a row, a third of the hosts at each, like topologies/three-switch.json with its eight.
+// Returns three switches in a row, with a third of the hosts at each, like topologies/three-switch.json.
 netem::Topology three_switch(int hosts) {
   Json value = {{"name", "three-switch"},
                 {"switches", {"left", "middle", "right"}},
