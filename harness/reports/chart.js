@@ -1,7 +1,7 @@
 "use strict";
-// Draws curves and bars into SVG elements. Knows nothing of records: page.js says what to draw.
+// Draws curves and bars into SVG elements. Independent of records: page.js chooses what to draw.
 
-// Multiples of 1, 2 or 5 times a power of ten, about `count` of them.
+// Returns about `count` multiples of 1, 2 or 5 times a power of ten.
 function evenTicks(low, high, count) {
   const rough = (high - low) / count;
   const power = 10 ** Math.floor(Math.log10(rough));
@@ -13,7 +13,7 @@ function evenTicks(low, high, count) {
   return ticks;
 }
 
-// 1, 2 and 5 times the powers of ten; the powers alone where these are many.
+// Returns 1, 2 and 5 times the powers of ten, or the powers alone if there are many.
 function logarithmicTicks(low, high) {
   const factors = high / low > 1e4 ? [1] : [1, 2, 5];
   const ticks = [];
@@ -23,7 +23,7 @@ function logarithmicTicks(low, high) {
   return ticks.filter((tick) => tick >= low && tick <= high);
 }
 
-// Where values lie between two places in the drawing.
+// Maps values to a range of positions in the drawing.
 class Scale {
   constructor(low, high, from, to, logarithmic = false) {
     this.measure = logarithmic ? Math.log : (value) => value;
@@ -41,7 +41,7 @@ class Scale {
   }
 }
 
-// Lowest and highest of some values, apart even where there is one value or none.
+// Returns the lowest and the highest value; they differ even if there is only one value or none.
 function extent(values) {
   let [low, high] = [Infinity, -Infinity];
   for (const value of values) [low, high] = [Math.min(low, value), Math.max(high, value)];
@@ -50,7 +50,7 @@ function extent(values) {
 }
 
 class CurveChart {
-  // `onRead(reading)`: told what the read-out is to say, {x, left, hits: [{curve, x, y}]}, or null for nothing.
+  // `onRead(reading)` receives the contents of the read-out, {x, left, hits: [{curve, x, y}]}, or null to hide it.
   constructor(svg, onRead) {
     Object.assign(this, {svg, onRead, curves: [], reading: null});
     svg.addEventListener("pointermove", (event) => this.readAt(this.placeOf(event)));
@@ -59,8 +59,9 @@ class CurveChart {
     svg.addEventListener("keydown", (event) => this.step(event));
   }
 
-  // curves: [{name, style, points: [{x, y or null, reached}]}]; x and y: {label, format}, of x also whether
-  // logarithmic, of y the highest level to be in the picture, `to`; lines: [{value, text}], across it.
+  // curves: [{name, style, points: [{x, y or null, reached}]}]
+  // x: {label, format, logarithmic}; y: {label, format, to}, where `to` is the highest level to show
+  // lines: [{value, text}], drawn across the picture
   draw({curves, x, y, lines}) {
     const width = Math.max(320, this.svg.parentElement.clientWidth || 960);
     const height = Math.round(Math.min(460, Math.max(300, 0.45 * width)));
@@ -69,7 +70,7 @@ class CurveChart {
     this.curves = curves;
     const all = curves.flatMap((curve) => curve.points).filter((point) => point.y !== null);
     const levels = all.map((point) => Math.min(point.y, y.to ?? Infinity));
-    // A logarithmic axis of no points has no zero either.
+    // A logarithmic axis must not include zero, even without points.
     const [xLow, xHigh] = all.length === 0 && x.logarithmic ? [1, 10] : extent(all.map((point) => point.x));
     const [yLow, yHigh] = extent(levels.concat(lines.map((line) => line.value)));
     const margin = 0.05 * (yHigh - yLow);
@@ -146,7 +147,7 @@ class CurveChart {
     return ((clientX - left) * this.svg.viewBox.baseVal.width) / width;
   }
 
-  // The read-out at a place in the drawing: each curve's evaluation nearest to it.
+  // Reads each curve's evaluation that is nearest to a position in the drawing.
   readAt(place) {
     const hits = [];
     for (const curve of this.curves) {
@@ -190,7 +191,7 @@ class CurveChart {
   }
 }
 
-// Horizontal bars of parts that add up: rows: [{name, total, parts: [{value, kind}], mark?: {value, text}}].
+// Draws horizontal bars of parts that add up. rows: [{name, total, parts: [{value, kind}], mark?: {value, text}}]
 function drawBars(svg, rows, format) {
   const width = Math.max(320, svg.parentElement.clientWidth || 960);
   const [pitch, thick, top] = [26, 16, 4];

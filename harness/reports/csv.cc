@@ -36,7 +36,7 @@ Line flat(Json row) {
   return line;
 }
 
-// 0: what names the run; 1: everything else.
+// Returns 0 for columns that name the run, 1 for all others.
 int place(const std::string& column) {
   return column == "experiment" || column == "label" || column.starts_with("label.") ? 0 : 1;
 }
@@ -46,7 +46,7 @@ std::vector<std::string> columns_of(const std::vector<Line>& lines) {
   for (const Line& line : lines) {
     for (const auto& [name, value] : line) names.insert(name);
   }
-  // What is an object in some rows and null in others has no column of its own.
+  // A member that is an object in some rows and null in others has no column of its own.
   std::vector<std::string> columns;
   for (const std::string& name : names) {
     const bool has_value = std::ranges::any_of(

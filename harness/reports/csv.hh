@@ -7,9 +7,10 @@
 
 namespace thinpipe {
 
-// A header and one line a row (of make_rows), quoted as RFC 4180 has it, lines ended by "\n". Columns are the
-// rows' members, those of an object joined by dots; labels are "label.<axis>". First come experiment, label
-// and the labels, then all others by name. Null is empty, a list is its JSON.
+// Returns a header and one line per row (of take_rows), quoted as in RFC 4180, with lines ended by "\n".
+// Columns are the rows' members; names in an object are joined by dots, and labels are "label.<axis>".
+// Experiment, label and the labels come first, then all others by name. Null is an empty field, a list is
+// JSON.
 std::string csv_report(const Json& rows);
 
 }  // namespace thinpipe

@@ -1,13 +1,13 @@
 "use strict";
-// Gets the curves of the runs that are to be drawn: from elements of the page, or, where there are many, from files
-// beside it. Those are scripts, as a browser lets a page that was opened from a disk load nothing else.
+// Loads the curves of the runs to draw: from elements of the page or, if there are many, from files beside it. The files
+// are scripts, because a browser lets a page that was opened from disk load nothing else.
 
 const curveFields = ["iteration", "epoch", "train_time_s", "train_loss", "test_loss", "test_accuracy"];
 const curves = {asked: new Set(), missing: 0, problem: ""};
 
 const pieceOf = (run) => Math.floor(run.index / data.curves.runs);
 
-// What a piece holds, a run: a list for each field.
+// Stores the curves of a piece, which has one list per field for each run.
 function takeCurves(piece, columnsOfRuns) {
   columnsOfRuns.forEach((columns, i) => {
     const point = (place) => Object.fromEntries(curveFields.map((field, k) => [field, columns[k][place]]));
@@ -15,7 +15,7 @@ function takeCurves(piece, columnsOfRuns) {
   });
 }
 
-// Sees to it that these runs have their curves; calls `whenTaken` once those that have to be loaded are there.
+// Loads the curves of these runs if they are missing. Calls `whenTaken` when all files have been loaded.
 function getCurves(wanted, whenTaken) {
   const pieces = new Set(wanted.filter((run) => run.curve === null).map(pieceOf));
   for (const piece of pieces) {
@@ -36,8 +36,8 @@ function loadPiece(piece, whenTaken) {
   const script = element("script", {src: `${data.curves.folder}/${data.curves.files[piece]}`});
   script.addEventListener("load", () => end(""));
   script.addEventListener("error", () => end(
-    `The curves lie in the folder ${data.curves.folder} beside this page, which does not have all of them: keep the two ` +
-    "together, or write the page again."));
+    `Some curves are missing from the folder ${data.curves.folder} beside this page: keep page and folder together, or ` +
+    "write the page again."));
   curves.missing += 1;
   document.head.append(script);
 }

@@ -1,4 +1,4 @@
-// What a report keeps of a record, so that it need not hold all records at once. Pure.
+// The part of a record that a report keeps, so that it need not hold all records at once. Pure.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace thinpipe {
 
-// An evaluation; what was not measured, or was not finite, is NaN.
+// An evaluation. Values that were not measured, or were not finite, are NaN.
 struct CurvePoint {
   std::int64_t iteration = 0;
   double epoch = 0;
@@ -21,18 +21,18 @@ struct CurvePoint {
   double test_accuracy = 0;
 };
 
-// What of a record is asked for beside its row.
+// The parts of a record that a digest has beside its row.
 struct Wanted {
-  std::optional<Target> target = {};  // without one, the last of the record's own
+  std::optional<Target> target = {};  // nullopt: the last of the record's own targets
   bool curve = false;
   bool origin = false;
 };
 
 struct Digest {
-  Json row;  // docs/report.md defines its members; speed-ups, which take other runs, are missing
+  Json row;  // docs/report.md defines its members; lacks speed-ups, which need other runs
   std::string started_at;
 
-  // Finds its baselines. `comparable` is equal for runs that are equal in all but method and pruning.
+  // These find its baselines. `comparable` is equal for runs that differ only in method and pruning.
   std::string comparable;
   std::string method;
   Json pruning;
@@ -40,18 +40,18 @@ struct Digest {
   std::vector<std::string> origin;  // the values of origin_facts(), if wanted
   std::vector<std::string> failed_checks;
   std::vector<CurvePoint> curve;  // if wanted
-  Json iterations;                // in all, or null
+  Json iterations;                // total number, or null
 
   bool is_pruned() const { return pruning.value("ratio", 0.0) > 0; }
 };
 
-// Test accuracy at the last evaluation of a record's curve.
+// Returns the test accuracy at the last evaluation of a record's curve; nullopt if there is none.
 std::optional<double> final_accuracy(const Json& record);
 
-// Throws InputError or Json::exception if the record has not the form of one.
+// Returns a record's digest. Throws InputError or Json::exception if it does not have the form of a record.
 Digest digest(const Json& record, const Wanted& wanted = {});
 
-// The names of what is known of a run's origin, in the order of Digest::origin.
+// Returns the names of the facts about a run's origin, in the order of Digest::origin.
 std::vector<std::string> origin_facts();
 
 }  // namespace thinpipe

@@ -1,5 +1,5 @@
 "use strict";
-// Elements of the page. Text only ever enters it as text, never as markup: labels are the user's own words.
+// Creates elements of the page. Inserts text only as text, never as markup: labels are the user's own words.
 
 const byId = (id) => document.getElementById(id);
 

@@ -7,7 +7,7 @@
 namespace thinpipe {
 namespace {
 
-// Protocol Buffers: a field is a key, which holds its number and the kind of what follows, and that.
+// Protocol Buffers: a field is a key, which has the field's number and the kind of its value, and the value.
 enum class Kind : std::uint64_t { varint = 0, eight_bytes = 1, length_and_bytes = 2, four_bytes = 5 };
 
 // Numbers of the fields used.
@@ -28,7 +28,7 @@ std::string little_endian(Unsigned value) {
   return out;
 }
 
-// Seven bits a byte, the lowest first; the eighth says that more follow.
+// Writes seven bits per byte, the lowest first; the eighth bit is set if more bytes follow.
 std::string varint(std::uint64_t value) {
   std::string out;
   for (; value >= 0x80U; value >>= 7U) out += static_cast<char>((value & 0x7FU) | 0x80U);

@@ -1,8 +1,9 @@
 // The bytes of a TensorBoard event file. Pure.
 //
-// The format is defined by TensorFlow's sources: records and their checksums in tensorflow/core/lib/io/
-// record_writer.h and tensorflow/core/lib/hash/crc32c.h, what a record holds in tensorflow/core/util/
-// event.proto and tensorflow/core/framework/summary.proto, its encoding by Protocol Buffers' wire format.
+// TensorFlow's sources define the format:
+//   records and checksums  tensorflow/core/lib/io/record_writer.h, tensorflow/core/lib/hash/crc32c.h
+//   contents of a record   tensorflow/core/util/event.proto, tensorflow/core/framework/summary.proto
+//   encoding               Protocol Buffers' wire format
 #pragma once
 
 #include <cstdint>
@@ -12,20 +13,20 @@
 
 namespace thinpipe {
 
-// The CRC-32C of the bytes, rotated and moved by a constant, as it stands in a record.
+// Returns the checksum of a record: the CRC-32C of the bytes, rotated, plus a constant.
 std::uint32_t masked_crc32c(std::string_view bytes);
 
 struct Scalar {
   std::string_view tag;
-  double value = 0;  // kept as float32
+  double value = 0;  // stored as float32
 };
 
 class EventFile {
  public:
-  // Begins with the event that names the format's version.
+  // Adds the first event, which names the format's version.
   explicit EventFile(double wall_time_s);
 
-  // One event with all the scalars of a step. Times are seconds since 1970, UTC.
+  // Adds one event with all scalars of a step. Times are in seconds since 1970, UTC.
   void add(double wall_time_s, std::int64_t step, const std::vector<Scalar>& scalars);
 
   const std::string& bytes() const { return bytes_; }

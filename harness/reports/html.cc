@@ -18,7 +18,7 @@
 namespace thinpipe {
 namespace {
 
-// More are in files beside the page: a browser need not read what is not drawn.
+// Larger curves go into files beside the page, so that a browser reads only the curves that it draws.
 constexpr std::size_t most_curves_in_page_bytes = 1'000'000;
 constexpr std::size_t runs_per_piece = 50;
 constexpr const char* curves_ending = ".js";
@@ -46,8 +46,8 @@ std::string in_html(std::string_view text) {
   return out;
 }
 
-// JSON inside a script element: "<" occurs in strings alone, where it has another spelling, so that neither
-// "</script>" nor "<!--" can end or change the element.
+// Writes JSON for a script element. Escapes "<", which occurs only in strings, so that neither "</script>"
+// nor "<!--" can end or change the element.
 std::string embedded(const Json& value) {
   std::string out;
   for (const char c : value.dump(-1, ' ', false, Json::error_handler_t::replace)) {
@@ -60,7 +60,7 @@ std::string embedded(const Json& value) {
   return out;
 }
 
-// A file's name in an address, whatever bytes it has.
+// Encodes a file name, which may have any bytes, for a URL.
 std::string in_address(std::string_view name) {
   std::string out;
   for (const char c : name) {
@@ -72,7 +72,7 @@ std::string in_address(std::string_view name) {
   return out;
 }
 
-// Replaces each {{name}} of the frame, once: what is put in is not looked at again.
+// Replaces each {{name}} of the frame in one pass: inserted text is not searched again.
 std::string fill(std::string_view frame, const std::map<std::string, std::string, std::less<>>& parts) {
   std::string out;
   while (true) {
@@ -85,15 +85,15 @@ std::string fill(std::string_view frame, const std::map<std::string, std::string
   }
 }
 
-// What follows the number that a cell's text begins with, and its mark for a bound.
+// Returns the text of a cell after its number, which may begin with the mark of a bound.
 std::string_view unit_of(std::string_view text) {
   if (text.starts_with('>')) text.remove_prefix(1);
   const std::size_t end = text.find_first_not_of("0123456789.+-e");
   return end == std::string_view::npos ? "" : text.substr(end);
 }
 
-// How the page's script is to sort a column: by its texts, by the numbers that these begin with, or, where
-// units differ, by values.
+// How the page's script sorts a column: by text, by the number at the beginning of the text, or, if units
+// differ, by value.
 enum class Order { text, number, value };
 
 Order order_of(const Table& table, std::size_t column) {
@@ -104,7 +104,8 @@ Order order_of(const Table& table, std::size_t column) {
   return units.empty() ? Order::text : units.size() == 1 ? Order::number : Order::value;
 }
 
-// Cells and rows are ended by the next ones, as HTML has it: a page of thousands of rows is half as long.
+// Leaves out the end tags of cells and rows, as HTML allows: a page of thousands of rows is then half as
+// long.
 std::string html_table(const Table& table, std::string_view id, std::string_view caption) {
   std::string out = fmt::format("<div class=\"wide\"><table id=\"{}\"><caption>{}</caption>\n<thead><tr>", id,
                                 in_html(caption));
@@ -150,10 +151,10 @@ std::string origin_html(const Origin& origin) {
       out += fmt::format("<div><dt>{}</dt><dd>{}</dd></div>\n", in_html(name), in_html(value));
     out += "</dl>\n";
   }
-  return out + html_table(origin.table, "origin", "What differs between the runs, and their fidelity");
+  return out + html_table(origin.table, "origin", "Differences between the runs, and their fidelity");
 }
 
-// Digits that no drawing or label shows are left out.
+// Leaves out digits that no drawing or label shows.
 std::string short_number(double value) {
   return std::isfinite(value) ? fmt::format("{:.7g}", value) : "null";
 }
@@ -162,7 +163,7 @@ Json shortened(const Json& value) {
   return value.is_number_float() ? Json(std::stod(fmt::format("{:.7g}", value.get<double>()))) : value;
 }
 
-// The values that many runs share: each is in the page once, and runs have its index.
+// Values that many runs share. The page has each of them once, and runs refer to it by its index.
 class Shared {
  public:
   std::size_t index_of(const Json& value) {
@@ -184,14 +185,14 @@ Json target_of_row(const Json& row) {
   return {{"metric", name_of(target.metric)}, {"value", target.value}};
 }
 
-// The train time at the curve's end, the largest that a point has; null if none has one.
+// Returns the train time at the curve's end, which is the largest of its points; null if no point has one.
 Json end_s(const std::vector<CurvePoint>& curve) {
   double end = -1;
   for (const CurvePoint& point : curve) end = std::max(end, point.train_time_s);
   return end < 0 ? Json(nullptr) : shortened(end);
 }
 
-// What the page's script knows of a run before it has its curve, in the order in which series.js takes it.
+// Returns a run's data except its curve, in the order in which unpack() in series.js reads it.
 Json drawn(const Json& row, const Digest& digest, bool with_experiment, Shared& shared) {
   const std::string name = name_of(row, with_experiment);
   std::string series = label_without_seed(row);
@@ -239,7 +240,7 @@ constexpr CurveField curve_fields[] = {
     {"test_loss", [](const CurvePoint& point) { return point.test_loss; }},
     {"test_accuracy", [](const CurvePoint& point) { return point.test_accuracy; }}};
 
-// A list for each field, in their order.
+// Returns one list per field, in their order.
 std::string columns_of(const std::vector<CurvePoint>& curve) {
   std::string out;
   for (const CurveField& field : curve_fields) {
@@ -250,7 +251,7 @@ std::string columns_of(const std::vector<CurvePoint>& curve) {
   return fmt::format("[{}]", out);
 }
 
-// The curves as JSON, some runs' in each piece.
+// Returns the curves as JSON, with those of runs_per_piece runs in each piece.
 std::vector<std::string> pieces_of(const std::vector<Digest>& digests) {
   std::vector<std::string> pieces;
   for (std::size_t first = 0; first < digests.size(); first += runs_per_piece) {
@@ -262,7 +263,7 @@ std::vector<std::string> pieces_of(const std::vector<Digest>& digests) {
   return pieces;
 }
 
-// The fields of which any point has a value.
+// Returns the fields of which any point has a value.
 Json measured(const std::vector<Digest>& digests) {
   Json out = Json::array();
   for (const CurveField& field : curve_fields) {
@@ -291,7 +292,7 @@ std::vector<CurvesFile> files_of(const std::vector<std::string>& pieces) {
   return files;
 }
 
-// Each in an element of its own: what is wrong in one does not keep the first from telling.
+// Returns each script in its own element, so that the first one can show an error in any other.
 std::string scripts() {
   std::string out;
   for (const std::string_view script : {dom_js, chart_js, series_js, curves_js, tables_js, page_js})
@@ -345,7 +346,7 @@ Page html_report(const Report& report, const std::string& curves_folder) {
             {"summary", in_html(summary_of(report.runs))},
             {"style", std::string(page_css)},
             {"may_load", page.curves.empty() ? "" : " 'self' file:"},
-            {"runs", html_table(without_empty_columns(runs_table(report.runs)), "runs", "One row a run")},
+            {"runs", html_table(without_empty_columns(runs_table(report.runs)), "runs", "One row per run")},
             {"over_seeds", over_seeds(report)},
             {"incomplete", incomplete(origin)},
             {"origin", origin_html(origin)},

@@ -1,5 +1,4 @@
-// A report as one page that needs nothing else: tables, curves to be explored, and where the numbers come
-// from. Pure.
+// A report as a self-contained page: tables, interactive curves and the origin of the numbers. Pure.
 #pragma once
 
 #include <string>
@@ -9,8 +8,8 @@
 
 namespace thinpipe {
 
-// A script that gives the page some runs' curves. Its name is a hash of its text, so that a page never loads
-// the curves of another one.
+// A script with the curves of some runs. Its name is a hash of its text, so that a page never loads another
+// page's curves.
 struct CurvesFile {
   std::string name;
   std::string text;
@@ -18,19 +17,26 @@ struct CurvesFile {
 
 struct Page {
   std::string html;
-  std::vector<CurvesFile> curves;  // empty: the page has them in itself
+  std::vector<CurvesFile> curves;  // empty if the page contains the curves itself
 };
 
-// The page of a report whose digests have curves and origins. Many curves are in files of their own, which
-// the page loads from the folder `curves_folder` beside it as they are to be drawn.
+// Returns the page of a report whose digests have curves and origins. Many curves go into files of their own;
+// the page loads them from the folder `curves_folder` beside it when it draws them.
 //
-// page.html is the page's frame, page.css its looks; chart.js draws, series.js says what, curves.js gets the
-// curves, tables.js sorts, page.js ties these to the page, dom.js makes elements and tells of errors. The
-// build puts them into the program. Whatever comes from records is text in the page and nothing else: labels
-// are the user's own words.
+// The build puts these files into the program:
+//   page.html  the page's frame
+//   page.css   its style
+//   series.js  chooses what to draw
+//   curves.js  loads the curves
+//   chart.js   draws curves and bars
+//   tables.js  sorts tables
+//   page.js    connects all of these with the page's controls
+//   dom.js     creates elements and shows errors
+//
+// Text from records is inserted as text, never as markup: labels are the user's own words.
 Page html_report(const Report& report, const std::string& curves_folder);
 
-// Whether a file of this name in a folder of curves is one that a page has been written with.
+// Returns whether a file of this name in a folder of curves belongs to a page.
 bool is_curves_file(const std::string& name);
 
 }  // namespace thinpipe

@@ -10,8 +10,8 @@
 namespace thinpipe {
 namespace {
 
-// CommonMark lets any ASCII punctuation be escaped by a backslash; a cell must be one line. HTML, which
-// Markdown passes on, becomes entities: not every reader honours "\<".
+// Escapes punctuation by backslashes, as CommonMark allows, and makes a cell one line. HTML, which Markdown
+// passes through, becomes entities, because not every reader supports "\<".
 std::string in_markdown(std::string_view text) {
   constexpr std::string_view special = R"(\`*_{}[]()#!|~$)";
   std::string out;
@@ -42,7 +42,7 @@ std::string line(const std::vector<std::string>& cells) {
   return fmt::format("| {} |\n", fmt::join(cells, " | "));
 }
 
-// The first column is aligned left, numbers right.
+// Aligns the first column left and the others right.
 std::string pipe_table(const Table& table) {
   std::vector<std::string> header;
   for (const Column& column : table.columns) header.push_back(in_markdown(column.heading));

@@ -1,4 +1,4 @@
-// A report as Markdown, to be pasted into an issue or a paper's notes. Pure.
+// A report as Markdown, to paste into an issue or notes. Pure.
 #pragma once
 
 #include <string>
@@ -7,8 +7,8 @@
 
 namespace thinpipe {
 
-// Pipe tables (GitHub's, Pandoc's): the runs, and below them the means over seeds. Labels are shown as they
-// are written: nothing in them is markup.
+// Returns pipe tables (for GitHub and Pandoc): the runs and, below them, the means over seeds. Escapes
+// labels, so that they appear as they are written.
 std::string markdown_report(const Report& report);
 
 }  // namespace thinpipe

@@ -7,14 +7,14 @@
 namespace thinpipe {
 namespace {
 
-// With the names of the checks that failed.
+// Returns the fidelity with the names of failed checks.
 std::string fidelity(const Digest& digest, const Json& row) {
   std::string out = fidelity_text(row);
   return digest.failed_checks.empty() ? out
                                       : fmt::format("{}: {}", out, fmt::join(digest.failed_checks, "; "));
 }
 
-// Why a run has no result. A record says so in its error; an interrupted one has none.
+// Returns why a run has no result: the error in its record, which an interrupted run does not have.
 std::string reason(const Json& row) {
   const auto status = row.at("status").get<std::string>();
   const Json& error = row.at("error");
@@ -49,7 +49,7 @@ Origin origin_of(const Report& report) {
     for (std::size_t i = 0; i < digests.size(); ++i)
       origin.table.rows[i].push_back({digests[i].origin.at(fact)});
   }
-  origin.table.columns.push_back({"fidelity", "whether the emulated network did as it was told"});
+  origin.table.columns.push_back({"fidelity", "whether the emulated network behaved as specified"});
   for (std::size_t i = 0; i < digests.size(); ++i)
     origin.table.rows[i].push_back({fidelity(digests[i], rows[i])});
   return origin;

@@ -11,12 +11,12 @@
 namespace thinpipe {
 
 struct Origin {
-  std::vector<std::pair<std::string, std::string>> common;  // what is the same of all runs: name, value
-  Table table;                                              // one row a run: what differs, and fidelity
+  std::vector<std::pair<std::string, std::string>> common;  // facts equal for all runs: name, value
+  Table table;                                              // one row per run: other facts, and fidelity
   std::vector<std::string> incomplete;                      // runs that did not complete, with their reasons
 };
 
-// Of a report whose digests know their origin.
+// Returns the origin of a report whose digests have origins.
 Origin origin_of(const Report& report);
 
 }  // namespace thinpipe

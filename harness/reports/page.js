@@ -1,11 +1,11 @@
 "use strict";
-// Ties the drawing to the page: controls, legend, read-out.
+// Connects the drawing with the page: controls, legend, read-out.
 
-// ---- the view: what the controls say, kept in the address's fragment so that it can be shared -----------
+// ---- the view: the state of the controls, kept in the URL's fragment so that it can be shared -----------
 
 const view = {y: offeredY[0], x: offeredX[0], log: false, hidden: new Set(), only: {}, find: ""};
 
-// Where runs differ much in speed, equal ratios of time are to be equal distances.
+// Chooses a logarithmic axis if runs differ much in speed, so that equal ratios of time are equal distances.
 function wantsLogarithm() {
   const ends = runs.map((run) => run.end_s ?? 0).filter((end) => end > 0);
   let [low, high] = [Infinity, 0];
@@ -34,17 +34,17 @@ function writeView() {
   location.replace(`#${fragment}`);
 }
 
-// More would be neither told apart nor drawn in a moment.
+// More could be neither distinguished nor drawn quickly.
 const most = {series: 40, runs: 400};
 
 const isChosen = (series) => series.name.toLowerCase().includes(view.find.toLowerCase()) &&
   Object.entries(view.only).every(([axis, value]) => valueOn(axis, series.runs[0]) === value);
 
-// The series that the legend has, the first of the chosen ones, and the number of all chosen ones.
+// The series in the legend, which are the first of the chosen ones, and the number of all chosen ones.
 let offered = [];
 let chosenCount = 0;
 
-// True where others are offered than before.
+// Updates the offered series. Returns whether they have changed.
 function offerSeries() {
   const chosen = allSeries.filter(isChosen);
   let count = 0;
@@ -66,7 +66,7 @@ function curveOf(series, run, x, y) {
   const marked = run.reached && run.target.metric === view.y ? run.iterations_to_target : null;
   const points = (run.curve ?? []).map((point) => (
     {x: x.of(run, point), y: y.of(point), reached: point.iteration === marked}));
-  // An evaluation before the first iteration has no logarithm.
+  // A logarithmic axis has no place for the evaluation before the first iteration, which is at 0.
   return {
     name: run.name,
     style: series.style + incomplete + thin,
@@ -74,7 +74,7 @@ function curveOf(series, run, x, y) {
   };
 }
 
-// A loss has no upper end: a curve that diverges leaves the picture at the top rather than flatten the others.
+// A loss has no upper bound: a diverging curve leaves the picture at the top instead of flattening the others.
 function highestDrawn(curves) {
   const levels = curves.map(({points}) => points.map((point) => point.y).filter((level) => level !== null));
   const first = Math.max(...levels.flatMap((own) => own.slice(0, 1)));
@@ -101,22 +101,22 @@ function drawCurves() {
 }
 
 function notes(x, drawn) {
-  const out = ["Press a name to hide or show its curve; twice, or with Shift, to see it alone."];
+  const out = ["Click a name to hide or show its curve; double-click or Shift-click it to see it alone."];
   if (curves.problem) out.unshift(curves.problem);
   if (curves.missing > 0) out.unshift("Loading curves …");
   if (offered.length < chosenCount) {
-    out.unshift(`${offered.length} of ${chosenCount} names are here: choose others above, by their values or names.`);
+    out.unshift(`${offered.length} of ${chosenCount} names are shown: choose others above, by value or by name.`);
   }
   const marked = drawn.some((curve) => curve.points.some((point) => point.reached));
   if (marked) out.push("A ring marks the first evaluation that reached the target.");
-  if (x.evenly) out.push("Bytes: the run’s total, in equal parts for each of its iterations.");
-  if (view.log) out.push("The evaluation before the first iteration has no place on a logarithmic axis.");
+  if (x.evenly) out.push("Bytes: the run’s total, in equal parts per iteration.");
+  if (view.log) out.push("A logarithmic axis leaves out the evaluation before the first iteration.");
   if (runs.some((run) => run.status !== "completed")) out.push("Dotted: the run did not complete.");
   if (allSeries.some(isDegraded)) out.push("† network emulation degraded: see below.");
   return out;
 }
 
-// Made anew only for other series, so that a button stays under the hand that presses it.
+// Rebuilt only if the series change, so that a button stays under the pointer that clicks it.
 function fillLegend() {
   byId("legend").replaceChildren(...offered.map((series) => {
     const look = {class: "swatch", viewBox: "0 0 28 10", "aria-hidden": "true", style: series.style};
@@ -162,7 +162,7 @@ function showReading(reading) {
   const head = element("tr", {}, ...["", y.name, x.name].map((name) => element("th", {scope: "col"}, name)));
   box.replaceChildren(element("table", {}, element("thead", {}, head), element("tbody", {}, ...lines)));
   box.classList.toggle("low", !y.loss);
-  // Beside the cursor, on the side where there is more room.
+  // Beside the cursor, on the side with more room.
   const svg = byId("chart");
   const scale = svg.clientWidth / svg.viewBox.baseVal.width || 1;
   const onTheLeft = reading.left * scale > svg.clientWidth / 2;
@@ -176,7 +176,7 @@ function drawIterationTimes() {
   const rows = shown.filter((run) => run.iteration_time_s !== null).map((run) => {
     const {mean, compute, load = 0, exposed_exchange: exposed} = run.iteration_time_s;
     const predicted = run.predicted_s;
-    // A trainer other than Thinpipe's may not know what it computed and what it waited for.
+    // An external trainer may not report its compute and waiting times.
     const known = compute !== null && exposed !== null;
     return {
       name: run.name, total: mean,
@@ -191,9 +191,9 @@ function drawIterationTimes() {
   byId("iteration-times").hidden = rows.length === 0;
   if (rows.length === 0) return;
   drawBars(byId("bars"), rows, milliseconds);
-  const kinds = {compute: "computing", load: "waiting for its batch", "exposed-exchange": "waiting for communication"};
+  const kinds = {compute: "compute", load: "waiting for the batch", "exposed-exchange": "waiting for communication"};
   if (rows.some((row) => row.parts.some((part) => part.kind === "undivided"))) {
-    kinds.undivided = "not told apart by its trainer";
+    kinds.undivided = "not divided by the trainer";
   }
   if (rows.some((row) => row.mark)) kinds.predicted = "predicted";
   const keys = Object.entries(kinds).map(([kind, text]) => element("span", {class: `key ${kind}`}, text));

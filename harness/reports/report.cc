@@ -29,8 +29,7 @@ Read read_digest(const fs::path& file, const Wanted& wanted) {
       return {{}, fmt::format("{} is left out: {}", file.string(), *fault)};
     if (record) return {digest(*record, wanted), ""};
     return {{},
-            fmt::format("{} is left out: it is not a whole record of a run; remove its folder, or run its "
-                        "experiment again",
+            fmt::format("{} is left out: it is not a complete record; remove its folder, or repeat the run",
                         file.string())};
   } catch (const InputError& error) {
     return {{}, fmt::format("{} is left out: {} {}", file.string(), error.place().pointer, error.message())};
@@ -66,7 +65,7 @@ Report report_of(const fs::path& folder, const Wanted& wanted, const Warn& warn)
     }
   }
   if (digests.empty()) {
-    throw InputError({folder, ""}, "holds no records; give it a folder that `thinpipe run` wrote");
+    throw InputError({folder, ""}, "has no records; name a folder that `thinpipe run` wrote");
   }
   std::ranges::stable_sort(digests, {}, &Digest::started_at);
   return report_of(std::move(digests));

@@ -1,4 +1,4 @@
-// A report: each run, and what runs that differ in their seed alone say together.
+// A report: all runs, and statistics over runs that differ only in their seed.
 #pragma once
 
 #include <filesystem>
@@ -11,19 +11,19 @@
 namespace thinpipe {
 
 struct Report {
-  Json runs;                    // take_rows
-  Json over_seeds;              // summarise_seeds of these
+  Json runs;                    // from take_rows
+  Json over_seeds;              // summarise_seeds(runs)
   std::vector<Digest> digests;  // of the same runs, without their rows
 };
 
 Report report_of(std::vector<Digest> digests);
 
-// Of whole records.
+// Returns the report of whole records.
 Report make_report(const std::vector<Json>& records, const Wanted& wanted = {});
 
-// The report of the records below `folder` (find_records), in the order of their start. Holds no more than a
-// few of them at a time. Warns of each file that is no record, or one of a newer schema version, and leaves
-// it out. Throws InputError if there is none.
+// Returns the report of the records below `folder` (find_records), in the order of their start times. Holds
+// only a few records in memory at a time. Warns about files that are not records, or have a newer schema
+// version, and leaves them out. Throws InputError if no record is left.
 Report report_of(const std::filesystem::path& folder, const Wanted& wanted = {},
                  const Warn& warn = warn_on_standard_error);
 

@@ -8,7 +8,7 @@ namespace {
 
 constexpr const char* baseline_methods[] = {"dense", "fp16"};
 
-// Finds the baselines of any run without looking at all others.
+// Finds a run's baselines without a search through all runs.
 class Baselines {
  public:
   explicit Baselines(const std::vector<Digest>& digests) {
@@ -23,7 +23,7 @@ class Baselines {
     }
   }
 
-  // Null if there is none.
+  // Returns nullptr if there is none.
   const Digest* find(const Digest& run, const std::string& method) const {
     const auto found = by_comparison_.find({run.comparable, method});
     if (found == by_comparison_.end()) return nullptr;
@@ -41,7 +41,7 @@ class Baselines {
   std::map<std::pair<std::string, std::string>, Alike> by_comparison_;
 };
 
-// Runs that can be compared have the same targets.
+// The baseline has the same targets, because it is comparable.
 void add_speed_up(Json& row, const Digest* baseline, const std::string& method) {
   const std::string field = "speed_up_over_" + method;
   row[field] = nullptr;

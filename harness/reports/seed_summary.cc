@@ -13,7 +13,7 @@ namespace {
 
 constexpr double confidence = 0.95;
 
-// What is summarised, and where a row has it.
+// A summarised quantity and its place in a row.
 struct Summarised {
   const char* name;
   const char* place;
@@ -40,7 +40,7 @@ std::vector<double> values_of(const Rows& rows, const char* place) {
   return values;
 }
 
-// How many rows have this value there.
+// Returns the number of rows with this value.
 std::int64_t count(const Rows& rows, const char* name, const Json& wanted) {
   return std::ranges::count_if(rows,
                                [&](const Json* row) { return row->value(name, Json(nullptr)) == wanted; });

@@ -1,9 +1,9 @@
 "use strict";
-// What is drawn: the runs of the page's data, what their curves can be of and against, and which belong together.
+// Chooses what is drawn: the runs of the page's data, the quantities of both axes, and the runs of each series.
 
 const data = JSON.parse(byId("data").textContent);
 
-// The page has a run as a list, in which values that many runs share are indices.
+// Unpacks a run from the page's list, in which values that many runs share are indices.
 function unpack([name, series, experiment, group, labels, status, fidelity, target, reached, timeToTarget,
   iterationsToTarget, iterations, sentBytes, wireBytes, times, predicted, points, end], index) {
   const shared = (place) => data.shared[place];
@@ -23,13 +23,13 @@ function unpack([name, series, experiment, group, labels, status, fidelity, targ
     iteration_time_s: part(times),
     predicted_s: predicted,
     end_s: end,
-    curve: null,  // until it is to be drawn: curves.js
+    curve: null,  // until curves.js loads it
   };
 }
 
 const runs = data.runs.map(unpack);
 
-// ---- what curves can be of, and against -----------------------------------------------------------------
+// ---- the quantities of the axes -------------------------------------------------------------------------
 
 const short = (value) => String(Number(value.toPrecision(6)));
 const number = (value) => (typeof value === "number" ? value : null);
@@ -40,7 +40,7 @@ function bytes(value) {
   return `${Number((value / 1000 ** unit).toPrecision(4))} ${units[unit]}`;
 }
 
-// A run's bytes up to an iteration, where every iteration is taken to have had an equal part.
+// Returns a run's bytes up to an iteration, if all iterations have equal parts.
 function bytesUpTo(run, total, point) {
   return total === null || !run.iterations ? null : (total * point.iteration) / run.iterations;
 }
@@ -64,7 +64,7 @@ const yKinds = {
   bits_per_byte: {field: "test_loss", name: "bits per byte", label: "Bits per byte of the test text", loss: true,
     of: (point) => (number(point.test_loss) === null ? null : point.test_loss / Math.LN2)},
   test_loss: {field: "test_loss", name: "test loss", label: "Test loss", loss: true, of: (point) => number(point.test_loss)},
-  train_loss: {field: "train_loss", name: "train loss", label: "Train loss since the evaluation before", loss: true,
+  train_loss: {field: "train_loss", name: "train loss", label: "Train loss since the previous evaluation", loss: true,
     of: (point) => number(point.train_loss)},
 };
 
@@ -80,14 +80,14 @@ const known = {
 };
 const offeredX = Object.keys(xKinds).filter((kind) => known[kind]());
 
-// ---- series: runs that differ in their seed alone, and how each is drawn --------------------------------
+// ---- series: runs that differ only in their seed, and the style of each ---------------------------------
 
 const valueOn = (axis, run) => run.labels[axis] ?? "";
 const axisValues = (axis) => [...new Set(runs.map((run) => valueOn(axis, run)))];
 const axes = [...new Set(runs.flatMap((run) => Object.keys(run.labels)))]
   .filter((axis) => axis !== "seed" && axisValues(axis).length > 1);
 
-// Where methods are varied with other things, or in several experiments, they have the colours and the rest the dashes.
+// If methods vary together with other axes, or over several experiments, colours show methods and dashes the rest.
 const experiments = new Set(runs.map((run) => run.experiment)).size;
 const methodsAmongOthers = (axes.length > 1 || experiments > 1) && axes.includes("method");
 const keyOf = (run) => JSON.stringify([run.experiment, run.group]);
@@ -98,7 +98,7 @@ const dashKey = (run) => (methodsAmongOthers ? JSON.stringify([run.experiment, o
 const colours = 7;
 const dashes = ["none", "7 3", "2 3", "9 3 2 3", "12 4", "4 2"];
 
-// The places of keys in the order in which they are first asked for.
+// Numbers keys in the order of their first use.
 class Places {
   constructor() {
     this.places = new Map();
@@ -110,7 +110,7 @@ class Places {
   }
 }
 
-// [{name, style, runs}], in the order of the runs.
+// Returns [{name, style, runs}] in the order of the runs.
 function makeSeries() {
   const [colourPlaces, dashPlaces, all] = [new Places(), new Places(), new Map()];
   for (const run of runs) {
@@ -130,7 +130,7 @@ const allSeries = makeSeries();
 
 const seconds = (value) => (inHours ? `${short(Number((value / 3600).toFixed(2)))} h` : `${value.toFixed(1)} s`);
 
-// What the legend says of a series: when it got to the target, or why it did not.
+// Returns the legend's text for a series: when it reached the target, or why it did not.
 function outcome({runs: own}) {
   const reached = own.filter((run) => run.reached);
   const times = reached.map((run) => run.time_to_accuracy_s ?? run.iterations_to_target);

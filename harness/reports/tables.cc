@@ -11,7 +11,8 @@ namespace {
 
 const char* const none = "-";
 
-// How a number is shown: its format, and what it is multiplied with before; bytes have a way of their own.
+// How a number is printed: its format, and a factor that it is first multiplied by. Bytes have no format
+// here; format_bytes prints them.
 struct Style {
   const char* format;
   double factor = 1;
@@ -44,7 +45,7 @@ Cell time_to_target(const Json& row) {
   return row.at("reached").get<bool>() ? number(row.at("time_to_accuracy_s"), seconds) : Cell{"not reached"};
 }
 
-// Of runs that tell nothing of time.
+// Shows the iterations of runs that have no train time.
 Cell iterations_to_target(const Json& row) {
   const bool is_timed = row.at("time_to_accuracy_s").is_number();
   return is_timed ? Cell{none} : number(row.at("iterations_to_target"), whole);
@@ -72,19 +73,19 @@ struct RunColumn {
 
 // clang-format off
 const RunColumn run_columns[] = {
-    {"target", "what the run aimed at, or what was asked for", true,
+    {"target", "the run's target, or that of --target", true,
      [](const Json& row) { return Cell{target_text(row)}; }},
-    {"time to it", "train time at the first evaluation that reached the target", true, time_to_target},
-    {"iterations to it", "iterations at that evaluation, of convergence runs", true, iterations_to_target},
-    {"vs dense", "speed-up over the dense run that is equal in all but method and pruning", true,
+    {"time to target", "train time at the first evaluation that reached the target", true, time_to_target},
+    {"iterations to target", "iterations at that evaluation, in mode converge", true, iterations_to_target},
+    {"vs dense", "speed-up over the dense run that differs only in method and pruning", true,
      [](const Json& row) { return speed_up_over("dense", row); }},
-    {"vs fp16", "speed-up over the fp16 run that is equal in all but method and pruning", true,
+    {"vs fp16", "speed-up over the fp16 run that differs only in method and pruning", true,
      [](const Json& row) { return speed_up_over("fp16", row); }},
     {"accuracy", "test accuracy at the last evaluation", true,
      [](const Json& row) { return number(row.at("final_accuracy"), accuracy); }},
     {"wire", "bytes on the busiest bottleneck direction", true,
      [](const Json& row) { return number(row.at("bottleneck_wire_bytes"), bytes); }},
-    {"wire/sent", "these over what a worker sent by formula", false,
+    {"wire/sent", "these over the bytes that a worker sent, by formula", false,
      [](const Json& row) { return number(row.at("wire_over_sent"), plain_ratio); }},
     {"link use", "utilisation of that direction", true,
      [](const Json& row) { return number(row.at("bottleneck_utilisation"), percent); }},
@@ -92,17 +93,17 @@ const RunColumn run_columns[] = {
      [](const Json& row) { return iteration_part(row, "mean", milliseconds_with_unit); }},
     {"/predicted", "measured over predicted iteration time", true,
      [](const Json& row) { return number(row.at("measured_over_predicted"), short_ratio); }},
-    {"compute", "mean time an iteration computed, in ms", true,
+    {"compute", "mean compute time per iteration, in ms", true,
      [](const Json& row) { return iteration_part(row, "compute", milliseconds); }},
-    {"encode", "mean time spent making messages, in ms", true,
+    {"encode", "mean time per iteration to encode messages, in ms", true,
      [](const Json& row) { return iteration_part(row, "encode", milliseconds); }},
-    {"exposed", "mean time an iteration waited for communication, in ms", true,
+    {"exposed", "mean time per iteration spent waiting for communication, in ms", true,
      [](const Json& row) { return iteration_part(row, "exposed_exchange", milliseconds); }},
-    {"decode", "mean time spent turning messages back into gradients, in ms", false,
+    {"decode", "mean time per iteration to decode messages into gradients, in ms", false,
      [](const Json& row) { return iteration_part(row, "decode", milliseconds); }},
-    {"vNMSE", "error of the synchronised gradient over its size, both squared; 0 is lossless", true,
+    {"vNMSE", "squared error of the synchronised gradient over its squared norm; 0 is lossless", true,
      [](const Json& row) { return number(row.at("vnmse"), relative_error); }},
-    {"fidelity", "whether the emulated network did as it was told", true,
+    {"fidelity", "whether the emulated network behaved as specified", true,
      [](const Json& row) { return Cell{fidelity_text(row)}; }},
 };
 // clang-format on
@@ -114,9 +115,9 @@ struct SeedsColumn {
   Style style;
 };
 constexpr SeedsColumn seeds_columns[] = {
-    {"time_to_accuracy_s", "time to it", "mean train time to the target, of the runs that reached it",
+    {"time_to_accuracy_s", "time to target", "mean train time to the target, of the runs that reached it",
      seconds},
-    {"iterations_to_target", "iterations to it", "mean iterations to the target, of those", whole},
+    {"iterations_to_target", "iterations to target", "mean iterations to the target, of those runs", whole},
     {"speed_up_over_dense", "vs dense", "mean speed-up of each run over the dense run of its seed", speed_up},
     {"speed_up_over_fp16", "vs fp16", "mean speed-up of each run over the fp16 run of its seed", speed_up},
     {"final_accuracy", "accuracy", "mean test accuracy at the last evaluation", accuracy},
@@ -124,10 +125,10 @@ constexpr SeedsColumn seeds_columns[] = {
     {"bottleneck_utilisation", "link use", "mean utilisation of that direction", percent},
     {"iteration_time_s", "iteration", "mean of the runs' mean iteration times", milliseconds_with_unit},
     {"measured_over_predicted", "/predicted", "mean of measured over predicted iteration time", short_ratio},
-    {"vnmse", "vNMSE", "mean error of the synchronised gradient over its size, both squared",
+    {"vnmse", "vNMSE", "mean over the runs of the gradient's squared error over its squared norm",
      relative_error}};
 
-// "12.3 s ± 0.4 s". Bytes, which follow from the method, come without.
+// Returns a text such as "12.3 s ± 0.4 s". Bytes have no interval, because the method determines them.
 Cell mean_cell(const Json& entry, const SeedsColumn& column) {
   const Json& summary = entry.at(column.name);
   Cell cell = number(summary.at("mean"), column.style);
@@ -195,12 +196,12 @@ Table runs_table(const Json& rows) {
 }
 
 Table seeds_table(const Json& entries) {
-  Table table{.columns = {{"over seeds", "runs that differ in their seed alone"},
-                          {"target", "what the runs aimed at, or what was asked for"},
-                          {"reached", "how many runs reached the target"}},
+  Table table{.columns = {{"over seeds", "runs that differ only in their seed"},
+                          {"target", "the runs' target, or that of --target"},
+                          {"reached", "number of runs that reached the target"}},
               .rows = {}};
   for (const SeedsColumn& column : seeds_columns) table.columns.push_back({column.heading, column.meaning});
-  table.columns.push_back({"fidelity", "whether the emulated networks did as they were told"});
+  table.columns.push_back({"fidelity", "whether the emulated networks behaved as specified"});
   const bool with_experiment = several_experiments(entries);
   for (const Json& entry : entries) {
     std::vector<Cell>& cells = table.rows.emplace_back();

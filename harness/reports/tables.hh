@@ -1,4 +1,4 @@
-// A report's numbers as cells for people, the same in every format that has tables. Pure.
+// A report's numbers as cells for people, the same in every format with tables. Pure.
 #pragma once
 
 #include <optional>
@@ -11,39 +11,39 @@ namespace thinpipe {
 
 struct Cell {
   std::string text;
-  std::optional<double> value = {};  // what to sort by; the text where there is none
+  std::optional<double> value = {};  // the sort key; nullopt: the text
 };
 
 struct Column {
   std::string heading;
-  std::string meaning;        // in a line
-  bool for_terminals = true;  // shown where room is scarce
+  std::string meaning;        // one line
+  bool for_terminals = true;  // whether a terminal, which has little room, shows it
 };
 
 struct Table {
-  std::vector<Column> columns;  // the first says what a row is of
+  std::vector<Column> columns;  // the first has the rows' names
   std::vector<std::vector<Cell>> rows;
 };
 
-// One row a run.
+// Returns one row per run.
 Table runs_table(const Json& rows);
 
-// One row a group of runs that differ in their seed alone: means with 95 % confidence intervals.
+// Returns one row per group of runs that differ only in their seed: means with 95 % confidence intervals.
 Table seeds_table(const Json& entries);
 
-// The table without the columns in which no row has a value.
+// Returns the table without the columns in which no row has a value.
 Table without_empty_columns(const Table& table);
 
-// Whether rows of several experiments are together; then labels alone do not tell them apart.
+// Returns whether the rows come from several experiments, so that labels alone are ambiguous.
 bool several_experiments(const Json& rows);
 
-// What a row, or an entry over seeds, is called.
+// Returns the name of a row or of an entry over seeds.
 std::string name_of(const Json& row, bool with_experiment);
 
-// What `target` of a row or entry is called: "0.84", "bits_per_byte 2.2", "-".
+// Returns the target of a row or entry as text: "0.84", "bits_per_byte 2.2", "-".
 std::string target_text(const Json& row);
 
-// "faithful", "degraded, links changed"; "-" where no network was emulated.
+// Returns "faithful" or "degraded", perhaps with ", links changed"; "-" if no network was emulated.
 std::string fidelity_text(const Json& row);
 
 }  // namespace thinpipe

@@ -1,16 +1,16 @@
 "use strict";
-// Tables that sort by the column whose heading is pressed. The page's are in the order of the runs at first.
+// Sorts a table by the column whose heading is clicked. At first, tables are in the order of the runs.
 
-const longest = 200;  // rows that are shown of a long table: page.css
+const longest = 200;  // rows shown of a long table, as in page.css
 
-// The number that a cell's text begins with, after the mark of a bound; or its value, where texts have several units.
+// Returns the cell's value if the column has several units; otherwise the number that its text begins with, after ">".
 const numberOf = (cell) => Number(cell.dataset.value ?? parseFloat(cell.textContent.replace(/^>/, "")));
 
 function compareTexts(a, b) {
   return a.textContent.localeCompare(b.textContent, "en", {numeric: true});
 }
 
-// Words, as "failed", come after numbers.
+// Words, such as "failed", come after numbers.
 function compareNumbers(a, b) {
   const [x, y] = [numberOf(a), numberOf(b)];
   return Number.isNaN(x) || Number.isNaN(y) ? Number.isNaN(x) - Number.isNaN(y) : x - y;

@@ -17,12 +17,12 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// TensorBoard reads every file whose name holds "tfevents". Always the same one, so that an export replaces
-// the one before it instead of being mixed with it.
+// TensorBoard reads every file whose name contains "tfevents". The name is always the same, so that an export
+// replaces the previous one instead of mixing with it.
 constexpr const char* file_name = "events.out.tfevents.thinpipe";
-constexpr std::size_t longest_name = 150;  // file systems take 255 bytes, and a run_id may follow
+constexpr std::size_t longest_name = 150;  // file systems allow 255 bytes, and a run_id may follow
 
-// "2026-11-21T22:06:26.011Z" in seconds since 1970; 0 where the record does not say when it started.
+// Converts "2026-11-21T22:06:26.011Z" to seconds since 1970; returns 0 if the record has no start time.
 double started_at_s(const Digest& digest, const Json& row) {
   const std::string& text = digest.started_at;
   if (text.empty()) return 0;
@@ -31,12 +31,12 @@ double started_at_s(const Digest& digest, const Json& row) {
     const pt::ptime start = pt::from_iso_extended_string(text.substr(0, text.find('Z')));
     return static_cast<double>((start - pt::from_time_t(0)).total_microseconds()) * 1e-6;
   } catch (const std::exception&) {
-    throw Error(fmt::format("the record of run {} says it started at {}, which is no time",
+    throw Error(fmt::format("the record of run {} has {} as its start, which is not a time",
                             row.at("run_id").get<std::string>(), Json(text).dump()));
   }
 }
 
-// Never "", "." or "..", and never a path.
+// Returns a file name that is never "", "." or "..", and never a path.
 std::string safe_name(const std::string& label) {
   std::string out;
   for (const char c : label.substr(0, longest_name)) {
@@ -59,7 +59,7 @@ std::string events_of(const Digest& digest, const Json& row) {
     add("test_accuracy", point.test_accuracy);
     add("test_loss", point.test_loss);
     add("train_loss", point.train_loss);
-    // A convergence run knows no time.
+    // A convergence run has no train time.
     file.add(start_s + (std::isnan(point.train_time_s) ? 0 : point.train_time_s), point.iteration, scalars);
   }
   return file.bytes();

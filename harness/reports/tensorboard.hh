@@ -1,4 +1,4 @@
-// A report's curves as TensorBoard reads them.
+// A report's curves as event files for TensorBoard.
 #pragma once
 
 #include <filesystem>
@@ -8,13 +8,15 @@
 
 namespace thinpipe {
 
-// Writes <folder>/<name of the run>/events.out.tfevents.thinpipe for each run and returns these files. The
-// report's digests have curves.
-// Each evaluation gives the scalars test_accuracy, test_loss and train_loss, where they are finite, by
-// iteration; its wall time is the run's start plus its train time, so that TensorBoard's relative axis is
-// train time. A run's folder is called by its label with "_" for all but letters, digits and "+-.=@", below
-// one for its experiment where there are several; of several runs whose folders would have the same name, all
-// but the first have their run_id added. What an earlier export left there under the same name is replaced.
+// Writes <folder>/<name of the run>/events.out.tfevents.thinpipe for each run and returns these files' paths.
+// The report's digests must have curves. Replaces files of an earlier export.
+//
+// Each evaluation becomes the scalars test_accuracy, test_loss and train_loss, if finite, by iteration. Its
+// wall time is the run's start plus the train time, so that TensorBoard's relative axis shows train time.
+//
+// A run's folder is named after its label, with "_" for all characters but letters, digits and "+-.=@". If
+// there are several experiments, it lies in a folder named after the experiment. If runs would have the same
+// folder, all but the first have their run_id appended.
 std::vector<std::filesystem::path> write_tensorboard(const Report& report,
                                                      const std::filesystem::path& folder);
 

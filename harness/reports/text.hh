@@ -7,12 +7,12 @@
 
 namespace thinpipe {
 
-// What means over seeds are of; the same words below every format's table.
+// The note below the means over seeds, the same in every format.
 inline constexpr const char* seeds_note =
     "Means with their 95 % confidence intervals; times and speed-ups over the runs that reached the target.";
 
-// The runs as a table; below it, where there are any, the means over seeds. Columns in which no run has a
-// value are left out, as are some that the other formats have: a line is to fit a wide terminal.
+// Returns the runs as a table and, below it, the means over seeds if there are any. To fit a wide terminal,
+// leaves out columns in which no run has a value, and some that other formats have.
 std::string text_report(const Report& report);
 
 }  // namespace thinpipe

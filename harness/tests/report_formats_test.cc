@@ -39,12 +39,12 @@ std::vector<std::string> lines_of(const std::string& text) {
 
 TEST(TextReport, ShowsOneLineARun) {
   EXPECT_EQ(text_of({report_record("dense", 0, 80), report_record("topk", 0, 20)}),
-            "method  target  time to it  vs dense  accuracy     wire  link use  iteration  compute  encode  "
-            "exposed  fidelity\n"
-            "dense      0.8      80.0 s     1.00x    0.7900  1.06 MB      75 %   125.0 ms     50.0    10.0  "
-            "   60.0  faithful\n"
-            "topk       0.8      20.0 s     4.00x    0.7900  1.06 MB      75 %   125.0 ms     50.0    10.0  "
-            "   60.0  faithful\n");
+            "method  target  time to target  vs dense  accuracy     wire  link use  iteration  compute  "
+            "encode  exposed  fidelity\n"
+            "dense      0.8          80.0 s     1.00x    0.7900  1.06 MB      75 %   125.0 ms     50.0  "
+            "  10.0     60.0  faithful\n"
+            "topk       0.8          20.0 s     4.00x    0.7900  1.06 MB      75 %   125.0 ms     50.0  "
+            "  10.0     60.0  faithful\n");
 }
 
 TEST(TextReport, ColumnsWithoutAnyValueAreLeftOut) {

@@ -270,7 +270,7 @@ class ReportPageTest(unittest.TestCase):
         self.assertEqual(len(self.legend(dom)), 40)
         for curve in dom.all("g", class_="curve"):
             self.assertGreater(curve.one("path").attributes["d"].count("L"), 10, "its curve has been loaded")
-        self.assertIn("40 of 1400 names are here", dom.one("p", id="legend-note").text)
+        self.assertIn("40 of 1400 names are shown", dom.one("p", id="legend-note").text)
         self.assertEqual(len(dom.one("table", id="runs").one("tbody").all("tr")), 1400)
         dom = self.open(page, "#find=890+mbit")
         self.assertEqual(self.curves(dom), ["890 Mbit/s"])
@@ -279,7 +279,7 @@ class ReportPageTest(unittest.TestCase):
         for file in beside.iterdir():
             file.unlink()
         note = self.open(page).one("p", id="legend-note").text
-        self.assertIn(f"The curves lie in the folder {beside.name} beside this page", note)
+        self.assertIn(f"Some curves are missing from the folder {beside.name} beside this page", note)
         (beside / f"{0:016x}.js").touch()
         report(REFERENCE / "quickstart", "--html", page)
         self.assertFalse(beside.exists())

@@ -33,7 +33,7 @@ TEST(ConvergenceRun, RecordsWhatIsLearntAndSentAndNothingOfTime) {
   const auto result = program.run(program.run_arguments(experiment));
   ASSERT_EQ(result.status.code, 0) << result.errors;
   EXPECT_THAT(result.errors, HasSubstr("0.999 not reached, 0.2 after 4 iterations"));
-  EXPECT_THAT(result.output, AllOf(HasSubstr("iterations to it"), HasSubstr("vNMSE")));
+  EXPECT_THAT(result.output, AllOf(HasSubstr("iterations to target"), HasSubstr("vNMSE")));
 
   const Json record = program.record("base");
   EXPECT_EQ(record.at("mode"), "converge");
