@@ -15,7 +15,7 @@ namespace {
 
 const char* const unknown = "unknown";
 
-// The member, or null if it or what should hold it is missing.
+// Returns the member; null if it or its parent is missing.
 Json member(const Json& record, const Json::json_pointer& pointer) {
   return record.value(pointer, Json(nullptr));
 }
@@ -25,21 +25,21 @@ Json ratio(const Json& numerator, const Json& denominator) {
   return numerator.get<double>() / denominator.get<double>();
 }
 
-// Programs are compared with themselves, whatever their methods; another's method has another name.
+// Returns the trainer program, without its method: only runs of the same program are comparable.
 std::string program_of(const Json& trainer) {
   return (trainer.is_object() ? trainer.at("program") : trainer).dump();
 }
 
-// A trainer of the user's own is asked for its method's name; its synchroniser is whatever makes a valid
-// configuration.
+// Returns the method's name. An external trainer names its own; its synchroniser is only there to make the
+// configuration valid.
 std::string method_of(const Json& config) {
   static const Json::json_pointer synchroniser("/synchroniser/name");
   const auto own = method_of_trainer(config.value("trainer", Json(nullptr)));
   return own ? *own : config.value(synchroniser, std::string());
 }
 
-// Sets what is the same for runs that differ in their seed alone, and for runs that can be compared. The text
-// of an object is made of its members' texts, so that each is written once for both.
+// Sets the group, which is equal for runs that differ only in their seed, and `comparable`. Both are hashes
+// of an object's text, which is put together here from the members' texts so that each is written only once.
 void set_names(Digest& digest, const Json& config) {
   std::string group;
   std::string comparable;
@@ -61,8 +61,8 @@ std::optional<Target> asked_target(const Json& record, const std::optional<Targe
   return own.empty() ? std::nullopt : std::optional(own.back());
 }
 
-// Train time and iteration of the first evaluation that reached the target; null if none did, and of a run
-// that did not complete.
+// Adds train time and iteration of the first evaluation that reached the target. They stay null if none did
+// or the run did not complete.
 void add_target(Json& row, const Json& record, const Target& target) {
   row["target"] = to_json(target);
   row["reached"] = false;
@@ -73,8 +73,8 @@ void add_target(Json& row, const Json& record, const Target& target) {
   row["iterations_to_target"] = result.at("iteration");
 }
 
-// What crossed the busiest direction of a bottleneck, against what a worker sent by the collectives'
-// formulas, which in a ring in rank order is what must cross.
+// Adds the wire bytes of the busiest bottleneck direction, and their ratio to the bytes that a worker sent by
+// the collectives' formulas. In a ring in rank order, exactly these must cross the bottleneck.
 void add_traffic(Json& row, const Json& record) {
   static const Json::json_pointer links("/config/topology/links");
   const Json& traffic = record.at("traffic");
@@ -102,7 +102,7 @@ void add_traffic(Json& row, const Json& record) {
   row["utilisation"] = traffic.at("utilisation");
 }
 
-// How long an iteration took, and how long it was to take. Records older than "predicted" lack it.
+// Adds the measured and the predicted iteration time. Old records have no "predicted".
 void add_iteration_time(Json& row, const Json& record) {
   static const Json::json_pointer exchange("/predicted/exchange_time_s");
   static const Json::json_pointer iteration("/predicted/iteration_time_s");
@@ -113,7 +113,7 @@ void add_iteration_time(Json& row, const Json& record) {
   row["measured_over_predicted"] = ratio(member(record, mean), member(record, iteration));
 }
 
-// How often a link changed during the run.
+// Returns how often a link changed during the run.
 std::int64_t link_changes(const Json& record) {
   const auto events = record.find("network_events");
   if (events == record.end()) return 0;
@@ -128,7 +128,7 @@ double number_or_nan(const Json& point, const char* field, const Place& place) {
   return value.get<double>();
 }
 
-// Each point is read, wanted or not: a row would else be made of points that are none.
+// Reads the curve, even if only the row is wanted: otherwise a row could be computed from invalid points.
 std::vector<CurvePoint> curve_of(const Json& curve) {
   std::vector<CurvePoint> points;
   for (std::size_t i = 0; i < curve.size(); ++i) {
