@@ -18,7 +18,8 @@
 
 namespace thinpipe::trainer {
 
-// Receives each event of docs/results.md ("iteration", "evaluation", "resumed", "summary") as it happens.
+// Receives each event of docs/trainers.md ("iteration_started", "iteration", "evaluation", "summary") and
+// "resumed" as it happens.
 using EventSink = std::function<void(const Json& event)>;
 
 // Too many steps in a row had a non-finite gradient.
@@ -57,6 +58,9 @@ class TrainingLoop {
   // run(), on every worker.
   void measure_error() { exchange_->measure_error(); }
 
+  // Sends an event "iteration_started" before each iteration. Call before run().
+  void report_starts() { reports_starts_ = true; }
+
   // Records each step's collective calls in `recorder`, which must outlive this object. Call before
   // run(), on every worker.
   void record_calls(TraceRecorder& recorder);
@@ -81,6 +85,7 @@ class TrainingLoop {
   void check_mask_if_due();
   void resume();
   StepTimes step();
+  void report_start() const;
   void begin_step();
   StepReport finish_step();
   void evaluate_now();
@@ -122,6 +127,7 @@ class TrainingLoop {
   std::int64_t loss_count_ = 0;
   Section total_;
   TraceRecorder* recorder_ = nullptr;
+  bool reports_starts_ = false;
 };
 
 }  // namespace thinpipe::trainer

@@ -68,6 +68,7 @@ WorkerFile read_worker_file(const std::string& path) {
   if (const Json* slowdowns = object.find("slowdowns")) {
     worker.slowdowns = read_slowdowns(*slowdowns, object.place_of("slowdowns"));
   }
+  object.read("report_iteration_starts", worker.report_iteration_starts);
   object.finish();
   return worker;
 }
@@ -98,6 +99,7 @@ bool work(const WorkerFile& worker, const EventSink& events,
                                                        kConfigurationPlace / "collective", worker.membership);
     TrainingLoop loop(worker.config, *dataset, std::move(network), weights, worker.checkpoint, rank_0_only,
                       &pulse, worker.slowdowns);
+    if (worker.report_iteration_starts) loop.report_starts();
     spdlog::info("weights, mask and buckets are the same on all workers");
     // Only now, because the communication threads keep the priority with which they were started.
     lower_this_threads_priority();

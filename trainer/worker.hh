@@ -11,6 +11,7 @@ struct WorkerFile {
   std::optional<std::string> starting_weights;  // path
   CheckpointOptions checkpoint;
   std::vector<Slowdown> slowdowns;
+  bool report_iteration_starts = false;
   std::string log_level = "info";
   TrainingConfig config;
 };

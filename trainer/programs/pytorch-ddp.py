@@ -191,6 +191,7 @@ class Worker:
             lambda iteration: learning_rate.share(config["schedule"], iteration, self.last, self.per_epoch),
         )
         self.iteration, self.train_time_s, self.losses, self.payload_bytes = 0, 0.0, [], 0
+        self.reports_starts = self.rank == 0 and description.get("report_iteration_starts", False)
 
     def run(self) -> None:
         self.evaluate()
@@ -203,6 +204,13 @@ class Worker:
         dist.barrier()
 
     def step(self) -> None:
+        if self.reports_starts:
+            report(
+                "iteration_started",
+                iteration=self.iteration + 1,
+                train_time_s=self.train_time_s,
+                monotonic_s=time.monotonic(),
+            )
         began, began_working = time.monotonic(), time.thread_time()
         epoch, place = divmod(self.iteration, self.per_epoch)
         first = (place * self.workers + self.rank) * self.batch_size

@@ -31,6 +31,7 @@ inline TrainingConfig configured(int workers, const Json& changes = Json::object
 struct Result {
   std::vector<Json> iterations;  // rank 0's events
   std::vector<Json> evaluations;
+  std::vector<Json> starts;  // of iterations, where they are reported
   Json summary;
   Json resumed;                           // the event, if training resumed from a checkpoint
   std::vector<torch::Tensor> parameters;  // rank 0's
@@ -41,7 +42,7 @@ struct Result {
 using Replacement = std::function<std::unique_ptr<Dataset>(const Dataset& dataset, int rank)>;
 
 inline Result train(const TrainingConfig& config, const CheckpointOptions& checkpoints = {},
-                    const Replacement& replace = nullptr) {
+                    const Replacement& replace = nullptr, bool report_starts = false) {
   compute_on_one_thread();  // like workers: rounding depends on how threads divide a matrix
   const auto dataset = make_dataset(config);
   Result result;
@@ -49,6 +50,7 @@ inline Result train(const TrainingConfig& config, const CheckpointOptions& check
     const int rank = member->rank();
     const EventSink sink = [&, rank](const Json& event) {
       if (rank != 0) return;
+      if (event["event"] == "iteration_started") result.starts.push_back(event);
       if (event["event"] == "iteration") result.iterations.push_back(event);
       if (event["event"] == "evaluation") result.evaluations.push_back(event);
       if (event["event"] == "summary") result.summary = event;
@@ -56,6 +58,7 @@ inline Result train(const TrainingConfig& config, const CheckpointOptions& check
     };
     const std::unique_ptr<Dataset> other = replace ? replace(*dataset, rank) : nullptr;
     TrainingLoop loop(config, other ? *other : *dataset, std::move(member), {}, checkpoints, sink);
+    if (report_starts) loop.report_starts();
     loop.run();
     if (rank != 0) return;
     result.collectives = loop.total().collectives;

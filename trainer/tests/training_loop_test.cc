@@ -65,6 +65,22 @@ TEST(TrainingLoop, ReportsACurveThatBeginsAtZeroAndEndsAtTheLastIteration) {
   EXPECT_NEAR(result.evaluations.back()["train_time_s"].get<double>(), sum, 1e-9);
 }
 
+TEST(TrainingLoop, ReportsTheStartOfEachIterationWhereThatIsAskedFor) {
+  EXPECT_TRUE(train(configured(2)).starts.empty());
+  const Result result = train(configured(2), {}, nullptr, true);
+  ASSERT_EQ(result.starts.size(), result.iterations.size());
+  double ended_s = 0;  // train time
+  double ended_at_s = 0;
+  for (std::size_t i = 0; i < result.starts.size(); ++i) {
+    EXPECT_EQ(result.starts[i]["iteration"], result.iterations[i]["iteration"]);
+    EXPECT_EQ(result.starts[i]["train_time_s"], ended_s);
+    EXPECT_GE(result.starts[i]["monotonic_s"].get<double>(), ended_at_s) << "after the end of the one before";
+    ended_s = result.iterations[i]["train_time_s"];
+    ended_at_s = result.starts[i]["monotonic_s"].get<double>() +
+                 result.iterations[i]["iteration_time_s"].get<double>();
+  }
+}
+
 struct Method {
   std::string name;
   Json changes;
