@@ -155,6 +155,8 @@ def read_record(path: Path) -> dict[str, Any]:
         raise InputError(f"{path}: must hold a JSON object")
     check_version(record, path)
     check_fields(record, path)
+    if isinstance(trace := record["config"].get("rate_trace"), dict):
+        trace.setdefault("clock", "wall")  # all traces went by the clock before one could choose
     return record
 
 

@@ -65,6 +65,7 @@ class LoadTest(unittest.TestCase):
         dense, fp16 = results.runs.iloc[0], results.runs.iloc[1]
         self.assertEqual(dense["network_events"][0]["confirmed_s"], 1.002)
         self.assertEqual(dense["config.rate_trace.steps_hash"], "00")
+        self.assertEqual(dense["config.rate_trace.clock"], "wall")
         self.assertEqual(fp16["network_events"], [])
 
     def test_failed_runs_stay_with_their_reason(self) -> None:
