@@ -67,6 +67,7 @@ struct NetworkEventOptions {
 struct RateTraceOptions {
   std::string link;
   std::optional<double> period_s;
+  std::string clock = "train";
 
   void visit(auto& field) {
     field("link", link, Rule{.effect = "where the trace is replayed", .required = true});
@@ -74,6 +75,10 @@ struct RateTraceOptions {
           Rule{.effect = "the trace begins anew so often; null: its last rate stays",
                .quantity = Quantity::duration,
                .above = 0});
+    field("clock", clock,
+          Rule{.effect = "what its times are of: train: train time, so that it stands still while workers "
+                         "evaluate; wall: the clock, from the first evaluation on",
+               .one_of = {"train", "wall"}});
   }
 };
 

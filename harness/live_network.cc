@@ -6,13 +6,14 @@
 
 namespace thinpipe {
 
-LiveNetwork::LiveNetwork(const Run& run, netem::IdleCores idle_cores)
+LiveNetwork::LiveNetwork(const Run& run, netem::IdleCores idle_cores, double now_s)
     : network_(run.topology, run.schedule, idle_cores),
       conductor_(network_, run.schedule),
       links_(network_, conductor_),
       machine_before_(read_processor_time()),
       kept_awake_(network_.keeps_cores_awake()) {
   if (run.needs_network()) monitor_.emplace(network_);
+  if (run.schedule.follows_train_time()) reports_.emplace(conductor_.train_clock(), now_s);
 }
 
 const netem::Host& LiveNetwork::host(std::int64_t rank) const {
@@ -26,6 +27,10 @@ std::optional<std::chrono::milliseconds> LiveNetwork::tick_period() const {
 void LiveNetwork::begin(double now_s) {
   links_.begin();
   conductor_.begin(now_s);
+}
+
+void LiveNetwork::take(const Json& event, double now_s) {
+  if (reports_) reports_->take(event, now_s);
 }
 
 Json LiveNetwork::tick(double now_s, double late_s) {
@@ -68,6 +73,10 @@ Json LiveNetwork::fidelity() {
   checks.push_back(check_other_programs(
       share_of_others(machine_before_, read_processor_time(), std::thread::hardware_concurrency())));
   return netem::to_json(netem::judge(std::move(checks)));
+}
+
+Json LiveNetwork::train_clock() const {
+  return reports_ ? reports_->to_json() : Json(nullptr);
 }
 
 Json LiveNetwork::idle_cores() const {

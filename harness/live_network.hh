@@ -6,6 +6,7 @@
 #include <optional>
 #include <vector>
 
+#include "harness/iteration_reports.hh"
 #include "harness/link_meter.hh"
 #include "harness/processor_time.hh"
 #include "harness/run_plan.hh"
@@ -18,8 +19,8 @@ namespace thinpipe {
 
 class LiveNetwork {
  public:
-  // Builds it. `run` must outlive this.
-  LiveNetwork(const Run& run, netem::IdleCores idle_cores);
+  // Builds it, at this moment of the monotonic clock. `run` must outlive this.
+  LiveNetwork(const Run& run, netem::IdleCores idle_cores, double now_s);
 
   const netem::Host& host(std::int64_t rank) const;
   std::string congestion_control() const { return network_.congestion_control(); }
@@ -30,6 +31,13 @@ class LiveNetwork {
   // Training begins at this moment of the monotonic clock; from now on links are metered, and changed as the
   // run's schedule says.
   void begin(double now_s);
+
+  // Takes an event of rank 0's, whose train time is the run's: a rate trace may follow that. Throws as
+  // IterationReports::take() does.
+  void take(const Json& event, double now_s);
+
+  // A worker has failed, and training goes on from this train time.
+  void set_back(double train_time_s) { conductor_.set_back(train_time_s); }
 
   // Makes the changes that are due, and samples the links. late_s: how long after it was due the caller woke
   // up to call this. Returns what was changed, as it is recorded but for how far training was. Throws Error
@@ -53,6 +61,9 @@ class LiveNetwork {
   // lets processors sleep.
   Json fidelity();
 
+  // See IterationReports::to_json(); null where no rate trace follows train time.
+  Json train_clock() const;
+
   // {"kept_awake", "wake_ups": see netem/wake_ups.hh}; null where no network is emulated.
   Json idle_cores() const;
 
@@ -61,6 +72,7 @@ class LiveNetwork {
 
   netem::Network network_;
   netem::Conductor conductor_;
+  std::optional<IterationReports> reports_;  // none where no rate trace follows train time
   LinkMeter links_;
   std::optional<netem::Monitor> monitor_;  // none where no network is emulated
   ProcessorTime machine_before_;

@@ -123,6 +123,7 @@ class RunInProgress {
       log_outcome(outcome);
       say("restarting: " + outcome.failure->message);
       restarts_.begin(*outcome.failure, measurements_.iterations(), measurements_.train_time_s(), now_s());
+      if (network_) network_->set_back(measurements_.train_time_s());
       outcome = attempt();
     }
     if (network_) {
@@ -141,7 +142,7 @@ class RunInProgress {
   }
 
   void build_network() {
-    network_.emplace(run_, context_.idle_cores);
+    network_.emplace(run_, context_.idle_cores, now_s());
     provenance_["congestion_control"] = network_->congestion_control();
     log_->info("built the network {}: {} workers", run_.topology.name, run_.workers);
   }
@@ -200,6 +201,7 @@ class RunInProgress {
     if (const auto time = event.find("train_time_s"); time != event.end() && time->is_number()) {
       *time = time->get<double>() + restarts_.lost_train_time_s();
     }
+    if (network_) network_->take(event, now_s());
     if (kind == "iteration" || kind == "evaluation" || kind == "resumed" || kind == "replayed_iteration") {
       write_all(iterations_, event.dump() + "\n", "write " + (folder_ / "iterations.jsonl").string());
     }
@@ -351,6 +353,7 @@ class RunInProgress {
             {"parameters", summarised("parameters")},
             {"parameters_hash", summarised("parameters_hash")},
             {"network_events", network_events()},
+            {"train_clock", network_ ? network_->train_clock() : Json(nullptr)},
             {"worker_events", faults_.to_json()},
             {"restarts", restarts_.to_json()},
             {"replay", replay()},

@@ -50,6 +50,10 @@ namespace {
 
 // An option that came after results were published, where it changes nothing: they keep their names.
 void drop_what_came_later(Json& decisive) {
+  // Every trace went by the clock then.
+  if (const auto trace = decisive.find("rate_trace"); trace != decisive.end() && trace->is_object()) {
+    if (trace->value("clock", Json(nullptr)) == "wall") trace->erase("clock");
+  }
   const auto synchroniser = decisive.find("synchroniser");
   if (synchroniser == decisive.end() || !synchroniser->is_object()) return;
   const bool is_clipped = synchroniser->value("values", "") == "ternary" &&

@@ -18,6 +18,7 @@ WorkerCommand WorkerInputs::training(std::int64_t rank, const netem::Host& host)
   Json told = {{"starting_weights", starting_weights_},
                {"checkpoint", checkpoint},
                {"slowdowns", slowdowns_of(run_.worker_events, rank)},
+               {"report_iteration_starts", run_.schedule.follows_train_time()},
                {"config", run_.training_config}};
   if (const auto& method = run_.other_trainer.method) told["method"] = *method;
   WorkerCommand command = at_host(rank, host, "work", std::move(told));

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <limits>
 #include <utility>
 
 namespace thinpipe::netem {
@@ -20,13 +19,16 @@ NetworkChange planned(const NetworkEvent& event) {
 
 Json to_json(const NetworkChange& change) {
   Json out = {{"at_s", change.at_s},
+              {"clock", change.clock == TraceClock::train ? "train" : "wall"},
               {"link", change.link},
               {"source", change.traced ? "trace" : "event"},
               {"asked", to_json(change.asked)},
               {"confirmed_s", nullptr},
+              {"confirmed_train_time_s", nullptr},
               {"held", nullptr}};
   if (!change.confirmed_s) return out;
   out["confirmed_s"] = *change.confirmed_s;
+  if (change.confirmed_train_time_s) out["confirmed_train_time_s"] = *change.confirmed_train_time_s;
   out["held"] = change.asked.up ? to_json(change.asked) : Json::object();
   for (const ShapedDirection& direction : change.held) {
     out["held"][direction.name] = to_json(direction.read_back);
@@ -47,42 +49,65 @@ void Conductor::begin(double now_s) {
   began_ = true;
 }
 
-std::optional<double> Conductor::next_event_s() const {
-  if (event_ == schedule_.events.size()) return std::nullopt;
-  return schedule_.events[event_].at_s;
+void Conductor::set_back(double train_time_s) {
+  train_clock_.stop(train_time_s);
+  if (!schedule_.follows_train_time() || step_ == 0) return;
+  std::size_t in_force = step_ - 1;
+  while (in_force > 0 && *step_s(in_force) > train_time_s) --in_force;
+  if (in_force + 1 < step_) step_ = in_force;
 }
 
-std::optional<double> Conductor::next_step_s() const {
-  if (!schedule_.trace || step_ == schedule_.trace->trace.steps.size()) return std::nullopt;
-  return cycle_s_ + schedule_.trace->trace.steps[step_].at_s;
+// When a step of the trace is to come; none after the last one of a trace without a period.
+std::optional<double> Conductor::step_s(std::size_t step) const {
+  if (!schedule_.trace) return std::nullopt;
+  const RateTrace& trace = schedule_.trace->trace;
+  const std::size_t repetition = step / trace.steps.size();
+  if (repetition > 0 && !trace.period_s) return std::nullopt;
+  return static_cast<double>(repetition) * trace.period_s.value_or(0) +
+         trace.steps[step % trace.steps.size()].at_s;
+}
+
+bool Conductor::event_is_due(double now_s) const {
+  return event_ < schedule_.events.size() && began_s_ + schedule_.events[event_].at_s <= now_s;
+}
+
+bool Conductor::step_is_due(double now_s) const {
+  const std::optional<double> at_s = step_s(step_);
+  if (!at_s) return false;
+  return schedule_.follows_train_time() ? *at_s <= train_clock_.read_s(now_s) : began_s_ + *at_s <= now_s;
 }
 
 bool Conductor::is_due(double now_s) const {
-  if (!began_) return false;
-  const auto due = [&](const std::optional<double>& at_s) { return at_s && began_s_ + *at_s <= now_s; };
-  return due(next_event_s()) || due(next_step_s());
+  return began_ && (event_is_due(now_s) || step_is_due(now_s));
 }
 
 std::size_t Conductor::apply_due(double now_s) {
   const std::size_t before = changes_.size();
   while (is_due(now_s)) {
-    constexpr double never = std::numeric_limits<double>::infinity();
-    if (next_event_s().value_or(never) <= next_step_s().value_or(never)) {
-      const NetworkEvent& event = schedule_.events[event_++];
-      apply(planned(event), event.targets);
-      continue;
-    }
-    const TraceReplay& replay = *schedule_.trace;
-    const double at_s = *next_step_s();
-    const Change change{.rate_bit_per_s = replay.trace.steps[step_++].rate_bit_per_s};
-    if (step_ == replay.trace.steps.size() && replay.trace.period_s) {
-      step_ = 0;
-      cycle_s_ += *replay.trace.period_s;
-    }
-    apply({.at_s = at_s, .link = replay.link, .asked = change, .traced = true, .place = replay.place},
-          replay.targets);
+    // Times of two clocks have no order.
+    const bool event_first = event_is_due(now_s) && (!step_is_due(now_s) || schedule_.follows_train_time() ||
+                                                     schedule_.events[event_].at_s <= *step_s(step_));
+    event_first ? apply_event() : apply_step();
   }
   return changes_.size() - before;
+}
+
+void Conductor::apply_event() {
+  const NetworkEvent& event = schedule_.events[event_++];
+  apply(planned(event), event.targets);
+}
+
+void Conductor::apply_step() {
+  const TraceReplay& replay = *schedule_.trace;
+  const double at_s = *step_s(step_);
+  const RateStep& step = replay.trace.steps[step_++ % replay.trace.steps.size()];
+  apply({.at_s = at_s,
+         .link = replay.link,
+         .asked = {.rate_bit_per_s = step.rate_bit_per_s},
+         .traced = true,
+         .clock = replay.clock,
+         .place = replay.place},
+        replay.targets);
 }
 
 void Conductor::apply(NetworkChange change, const std::vector<Crossing>& targets) {
@@ -97,16 +122,22 @@ void Conductor::apply(NetworkChange change, const std::vector<Crossing>& targets
     change.asked.apply_to(direction);
     change.held.push_back(network_.reshape(crossing, shape_of(direction)));
   }
-  change.confirmed_s = now_s() - began_s_;
+  const double confirmed_s = now_s();
+  change.confirmed_s = confirmed_s - began_s_;
+  if (schedule_.follows_train_time()) change.confirmed_train_time_s = train_clock_.read_s(confirmed_s);
   note_caps();
   changes_.push_back(std::move(change));
 }
 
 void Conductor::note_caps() {
   const std::vector<ShapedDirection> shaping = network_.shaping();
+  const double now = now_s();
   for (std::size_t i = 0; i < shaping.size(); ++i) {
     const double rate = shaping[i].up ? shaping[i].asked.rate_bit_per_s : 0;
-    if (caps_[i].empty() || caps_[i].back().rate_bit_per_s != rate) caps_[i].push_back({now_s(), rate});
+    if (caps_[i].empty() || caps_[i].back().rate_bit_per_s != rate) {
+      caps_[i].push_back(
+          {.since_s = now, .since_train_time_s = train_clock_.read_s(now), .rate_bit_per_s = rate});
+    }
   }
 }
 
@@ -119,10 +150,16 @@ std::vector<NetworkChange> Conductor::missed() const {
 double Conductor::mean_rate_bit_per_s(std::size_t direction, double from_s, double to_s) const {
   const std::vector<Cap>& caps = caps_.at(direction);
   if (caps.size() == 1) return caps.front().rate_bit_per_s;
+  const bool by_train_time = schedule_.follows_train_time();
+  if (by_train_time) {
+    from_s = 0;
+    to_s = train_clock_.read_s(to_s);
+  }
+  const auto since_s = [&](const Cap& cap) { return by_train_time ? cap.since_train_time_s : cap.since_s; };
   double bits = 0;
   for (std::size_t i = 0; i < caps.size(); ++i) {
-    const double begin_s = i == 0 ? from_s : std::max(from_s, caps[i].since_s);
-    const double end_s = i + 1 == caps.size() ? to_s : std::min(to_s, caps[i + 1].since_s);
+    const double begin_s = i == 0 ? from_s : std::max(from_s, since_s(caps[i]));
+    const double end_s = i + 1 == caps.size() ? to_s : std::min(to_s, since_s(caps[i + 1]));
     bits += caps[i].rate_bit_per_s * std::max(0.0, end_s - begin_s);
   }
   return to_s > from_s ? bits / (to_s - from_s) : 0;

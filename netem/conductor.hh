@@ -7,23 +7,29 @@
 
 #include "netem/network.hh"
 #include "netem/schedule.hh"
+#include "netem/train_clock.hh"
 
 namespace thinpipe::netem {
 
-// One entry of the schedule and its outcome. Times are seconds since training began.
+// One entry of the schedule and its outcome. Times are seconds since training began, by the monotonic
+// clock unless noted otherwise.
 struct NetworkChange {
-  double at_s = 0;  // when it was due
+  double at_s = 0;  // when it was due, by `clock`
   std::string link = {};
   Change asked = {};
   bool traced = false;  // a step of the rate trace, not an event
+  TraceClock clock = TraceClock::wall;
   // When it was read back from the kernel; nullopt: it never happened.
   std::optional<double> confirmed_s = {};
+  // The same moment in train time; nullopt unless a trace follows train time.
+  std::optional<double> confirmed_train_time_s = {};
   // The directions as the kernel then held them; empty for "up" and "down".
   std::vector<ShapedDirection> held = {};
   Place place = {};  // where the user asked for it
 };
 
-// {"at_s", "link", "source": "event" or "trace", "asked", "confirmed_s", "held"}
+// {"at_s", "clock": "train" or "wall", "link", "source": "event" or "trace", "asked", "confirmed_s",
+// "confirmed_train_time_s", "held"}
 Json to_json(const NetworkChange& change);
 
 class Conductor {
@@ -33,6 +39,14 @@ class Conductor {
 
   // Training begins at this moment of the monotonic clock, in seconds; nothing changes before.
   void begin(double now_s);
+
+  // Train time, by which a trace of TraceClock::train is replayed. The receiver of iteration events sets it; until
+  // then it is 0.
+  TrainClock& train_clock() { return train_clock_; }
+
+  // Sets train time back to `train_time_s`, because a worker failed and training resumes from there. The step of
+  // the trace at that time becomes due again.
+  void set_back(double train_time_s);
 
   // Returns true if a change is due by this moment.
   bool is_due(double now_s) const;
@@ -49,27 +63,33 @@ class Conductor {
 
   // Returns the mean cap of a direction, by its index in Network::counters, between two moments of the
   // monotonic clock; a link that is down counts as 0. Returns 0 if no time lies between the two.
+  // If a trace follows train time, the mean is over the train time up to the second moment: otherwise evaluations
+  // would count with the rate at which the trace stands still.
   double mean_rate_bit_per_s(std::size_t direction, double from_s, double to_s) const;
 
  private:
   struct Cap {
     double since_s;
+    double since_train_time_s;
     double rate_bit_per_s;
   };
 
-  std::optional<double> next_event_s() const;
-  std::optional<double> next_step_s() const;
+  std::optional<double> step_s(std::size_t step) const;
+  bool event_is_due(double now_s) const;
+  bool step_is_due(double now_s) const;
+  void apply_event();
+  void apply_step();
   void apply(NetworkChange change, const std::vector<Crossing>& targets);
   void note_caps();
 
   Network& network_;
   const Schedule& schedule_;
+  TrainClock train_clock_;
   std::vector<Link> links_;  // as they are now
   double began_s_ = 0;
   bool began_ = false;
   std::size_t event_ = 0;  // the next one
-  std::size_t step_ = 0;   // of the trace, the next one
-  double cycle_s_ = 0;     // when its present repetition began, after training did
+  std::size_t step_ = 0;   // of the trace, the next one, counted on through its repetitions
   std::vector<NetworkChange> changes_;
   std::vector<std::vector<Cap>> caps_;  // by direction
 };

@@ -155,7 +155,10 @@ TraceReplay read_trace(const Json& value, const Place& place, const Topology& to
   object.read("link", replay.link, {.required = true});
   object.read("file", replay.file, {.required = true});
   object.read("period", replay.period_s, {.quantity = Quantity::duration, .above = 0});
+  std::string clock = "train";
+  object.read("clock", clock, {.one_of = {"train", "wall"}});
   object.finish();
+  replay.clock = clock == "train" ? TraceClock::train : TraceClock::wall;
   replay.targets =
       shaped_ones(topology, names.find(replay.link, place / "link"), replay.link, place / "link");
   replay.trace = load_rate_trace(find_trace(replay.file, place / "file"));
@@ -267,7 +270,10 @@ Json events_to_json(const Schedule& schedule) {
 Json trace_to_json(const Schedule& schedule) {
   if (!schedule.trace) return nullptr;
   const TraceReplay& replay = *schedule.trace;
-  Json out = {{"link", replay.link}, {"file", replay.file}, {"period", nullptr}};
+  Json out = {{"link", replay.link},
+              {"file", replay.file},
+              {"period", nullptr},
+              {"clock", replay.clock == TraceClock::train ? "train" : "wall"}};
   if (replay.period_s) out["period"] = format_quantity(Quantity::duration, *replay.period_s);
   return out;
 }

@@ -33,12 +33,17 @@ struct NetworkEvent {
   Place place = {};  // where the user wrote it
 };
 
+// What the times of a trace are of: train time, which stands still while the workers evaluate, or the
+// monotonic clock.
+enum class TraceClock { train, wall };
+
 // A trace of rates and the directions on which it is replayed from the moment training begins.
 struct TraceReplay {
   std::string link = {};
   std::vector<Crossing> targets = {};
   std::string file = {};                // as the user names it
   std::optional<double> period_s = {};  // as the user gave it
+  TraceClock clock = TraceClock::train;
   RateTrace trace = {};
   Place place = {};
 };
@@ -48,6 +53,7 @@ struct Schedule {
   std::optional<TraceReplay> trace = {};
 
   bool empty() const { return events.empty() && !trace; }
+  bool follows_train_time() const { return trace && trace->clock == TraceClock::train; }
 };
 
 // Returns the file of the trace that the user calls `name`. Throws InputError at the place.
@@ -56,7 +62,7 @@ using TraceFinder = std::function<std::string(const std::string& name, const Pla
 // Reads and checks members "network_events" and "rate_trace" of a run's configuration:
 //   "network_events": [{"at": "10 s", "link": "left-middle", "rate": "50 Mbit/s"},
 //                      {"at": "20 s", "link": "left-middle", "state": "down"}, …]   (or "delay", "loss")
-//   "rate_trace": {"link": "bottlenecks", "file": "…", "period": "60 s"}
+//   "rate_trace": {"link": "bottlenecks", "file": "…", "period": "60 s", "clock": "train"}   (or "wall")
 // Throws InputError naming place, rule and remedy, also if the two contradict each other or the topology.
 Schedule read_schedule(JsonObject& config, const Topology& topology, const TraceFinder& find_trace);
 

@@ -20,6 +20,7 @@ TEST(CheckEvent, TakesWhatTrainersReport) {
       const char* event :
       {R"({"event": "evaluation", "iteration": 0, "epoch": 0, "train_time_s": 0, "test_accuracy": 1, "test_loss": -3.5, "train_loss": null})",
        R"({"event": "iteration", "iteration": 1, "train_time_s": 0.5, "load_s": null, "payload_bytes": 0, "sent_bytes": 0.5, "applied": false})",
+       R"({"event": "iteration_started", "iteration": 1, "train_time_s": 0, "monotonic_s": 12345.678})",
        R"({"event": "summary", "parameters": null, "pruning": {"ratio": 0.5}, "effective_density": 1.2, "vnmse": null})",
        R"({"event": "whatever", "unknown": -1})"}) {
     EXPECT_EQ(refusal_of_event(event), "accepted") << event;
@@ -47,6 +48,8 @@ TEST(CheckEvent, RefusesWhatWouldWrapOrMislead) {
        {R"({"event": "iteration", "iteration": 1.5})",
         R"({"event": "iteration", "iteration": 18446744073709551615})",
         R"({"event": "iteration", "payload_bytes": 9223372036854775807})",
+        R"({"event": "iteration_started", "monotonic_s": null})",
+        R"({"event": "iteration_started", "monotonic_s": 1795600000.5})",
         R"({"event": "iteration", "sent_bytes": -1})", R"({"event": "finished", "peak_memory_bytes": -1})",
         R"({"event": "summary", "vnmse": -0.1})", R"({"event": "summary", "parameters_hash": 7})",
         R"({"event": "evaluation", "test_loss": "NaN"})", R"({"event": "started", "libraries": []})",

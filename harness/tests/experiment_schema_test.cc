@@ -134,6 +134,8 @@ INSTANTIATE_TEST_SUITE_P(
              R"({"base": {"rate_trace": {"link": "bottlenecks", "file": "100-to-1000", "period": "0 s"}}})"},
         Case{"TraceWithUnknownKey",
              R"({"base": {"rate_trace": {"link": "bottlenecks", "file": "100-to-1000", "speed": 2}}})"},
+        Case{"TraceByUnknownClock",
+             R"({"base": {"rate_trace": {"link": "bottlenecks", "file": "100-to-1000", "clock": "sun"}}})"},
         Case{"FaultOfNobody", R"({"base": {"worker_events": [{"at": "1 s", "action": "kill"}]}})"},
         Case{"FaultWithoutTime", R"({"base": {"worker_events": [{"worker": 1, "action": "kill"}]}})"},
         Case{
@@ -193,6 +195,8 @@ INSTANTIATE_TEST_SUITE_P(
             {"at": "2 h", "link": "left-middle", "state": "down"}]}})"},
         Case{"Trace",
              R"({"base": {"rate_trace": {"link": "bottlenecks", "file": "100-to-1000", "period": null}}})"},
+        Case{"TraceByTheClock",
+             R"({"base": {"rate_trace": {"link": "bottlenecks", "file": "100-to-1000", "clock": "wall"}}})"},
         Case{"Faults", R"({"base": {"worker_events": [{"worker": 1, "slowdown": 2},
             {"worker": 2, "at_iteration": 5, "slowdown": 1},
             {"worker": 1, "at": "1 s", "action": "pause"},

@@ -87,6 +87,7 @@ struct Config {
   std::int64_t workers = 1;
   std::int64_t iterations = 4;
   double iteration_time_s = 0.01;
+  double evaluation_time_s = 0;  // of those after iterations
   std::vector<double> targets = {0.5};
   std::string model = "m";
   Dataset dataset;
@@ -101,6 +102,7 @@ struct Config {
     field("workers", workers, Rule{});
     field("iterations", iterations, Rule{.at_least = 1});
     field("iteration_time", iteration_time_s, Rule{.quantity = thinpipe::Quantity::duration});
+    field("evaluation_time", evaluation_time_s, Rule{.quantity = thinpipe::Quantity::duration});
     field("targets", targets, Rule{});
     field("model", model, Rule{});
     field("dataset", dataset, Rule{});
@@ -114,6 +116,14 @@ struct Config {
 
 void say(const Json& event) {
   std::cout << event.dump() << std::endl;
+}
+
+double monotonic_s() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+void sleep_for(double seconds) {
+  std::this_thread::sleep_for(std::chrono::duration<double>(seconds));
 }
 
 std::string dataset_hash(const Dataset& dataset) {
@@ -179,7 +189,7 @@ int pretrain(const Json& input) {
   const auto output = input.at("output").get<std::string>();
   const auto config = thinpipe::read_options<Config>(input.at("config"), {"", ""});
   const auto iterations = static_cast<double>(config.pretraining.iterations);
-  std::this_thread::sleep_for(std::chrono::duration<double>(iterations * config.iteration_time_s));
+  sleep_for(iterations * config.iteration_time_s);
   std::ofstream(output) << "weights";
   std::ofstream(fmt::format("{}.made-by-{}", output, ::getpid())) << "";  // for tests that count
   say({{"event", "pretraining"}, {"iteration", 1}, {"iterations", 1}, {"train_loss", 1.0}});
@@ -276,9 +286,18 @@ int work(const Json& input) {
   if (rank == 0 && done > 0) {
     say({{"event", "resumed"}, {"iteration", done}, {"train_time_s", train_time_s}});
   }
+  const bool reports_starts = rank == 0 && input.at("report_iteration_starts").get<bool>();
   for (std::int64_t i = done + 1; i <= config.iterations; ++i) {
-    std::this_thread::sleep_for(std::chrono::duration<double>(config.iteration_time_s));
-    train_time_s += config.iteration_time_s;
+    const double started_s = monotonic_s();
+    if (reports_starts) {
+      say({{"event", "iteration_started"},
+           {"iteration", i},
+           {"train_time_s", train_time_s},
+           {"monotonic_s", started_s}});
+    }
+    sleep_for(config.iteration_time_s);
+    // Invented, unless somebody follows the clock: then as long as it has been.
+    train_time_s += reports_starts ? monotonic_s() - started_s : config.iteration_time_s;
     if (config.fault.kind != "none" && config.fault.rank == rank && config.fault.iteration == i &&
         (!config.fault.once || checkpoint.first_strike())) {
       if (const int code = strike(config.fault, rank); code >= 0) return code;
@@ -299,6 +318,7 @@ int work(const Json& input) {
          {"processor_s", nullptr},
          {"payload_bytes", 400},
          {"sent_bytes", 1000}});
+    sleep_for(config.evaluation_time_s);
     evaluate(i, train_time_s);
     checkpoint.write_if_due(i);
   }

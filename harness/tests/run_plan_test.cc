@@ -6,6 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "harness/run_id.hh"
 #include "harness/run_reading.hh"
 #include "harness/support/tests/paths.hh"
 #include "harness/support/tests/temporary_folder.hh"
@@ -311,9 +312,24 @@ TEST_F(ChangingRuns, WhatChangesIsPartOfTheIdentityAndNothingElseIs) {
   EXPECT_EQ(traced("a.csv"), traced("same.csv")) << "the steps count, not the file";
   EXPECT_NE(traced("a.csv"), traced("other.csv"));
   EXPECT_NE(traced("a.csv"), traced("a.csv", R"(, "period": "2 s")"));
+  EXPECT_NE(traced("a.csv"), traced("a.csv", R"(, "clock": "wall")"));
+  EXPECT_EQ(traced("a.csv"), traced("a.csv", R"(, "clock": "train")"));
   EXPECT_NE(traced("100-to-1000"), plain) << "one that is shipped";
   write("cell.down", "1\n5\n150\n");
   EXPECT_NE(traced("cell.down"), plain) << "mahimahi's format";
+}
+
+// Records from before there was a choice have their names from a configuration without it.
+TEST_F(ChangingRuns, ATraceByTheClockGoesByTheNameThatItHadWhenThereWasNoOther) {
+  const Json by_clock =
+      run(R"({"rate_trace": {"link": "bottlenecks", "file": "100-to-1000", "clock": "wall"}})").config;
+  EXPECT_EQ(by_clock.at("rate_trace").at("clock"), "wall");
+  Json older = by_clock;
+  older["rate_trace"].erase("clock");
+  EXPECT_EQ(run_id(by_clock), run_id(older));
+  Json by_train_time = by_clock;
+  by_train_time["rate_trace"]["clock"] = "train";
+  EXPECT_NE(run_id(by_train_time), run_id(older));
 }
 
 TEST_F(ChangingRuns, MistakesAreFoundWhereTheUserWroteThem) {

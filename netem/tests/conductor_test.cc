@@ -33,6 +33,10 @@ Json events(const std::string& text) {
   return {{"network_events", Json::parse(text)}};
 }
 
+Json trace(const std::string& text) {
+  return {{"rate_trace", Json::parse(text)}};
+}
+
 double now_s() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
@@ -242,8 +246,8 @@ TEST(ConductorTest, EventsHappenWhenTheyAreDueAndAreConfirmedThen) {
 
 TEST(ConductorTest, ATraceIsReplayedAgainAndAgain) {
   const Topology topology = shipped("three-switch");
-  const Schedule schedule =
-      schedule_of({{"rate_trace", {{"link", "left-middle"}, {"file", "any"}, {"period", "48 s"}}}}, topology);
+  const Schedule schedule = schedule_of(
+      trace(R"({"link": "left-middle", "file": "any", "period": "48 s", "clock": "wall"})"), topology);
   Network network(topology, schedule);
   Conductor conductor(network, schedule);
   const double began = now_s();
@@ -257,6 +261,87 @@ TEST(ConductorTest, ATraceIsReplayedAgainAndAgain) {
   EXPECT_EQ(conductor.changes().back().at_s, 50);
   EXPECT_TRUE(conductor.changes().back().traced);
   EXPECT_TRUE(conductor.missed().empty()) << "the steps of a trace are never missed";
+}
+
+// The step of the trace by train time; the event by the clock.
+TEST(ConductorTest, ATraceByTrainTimeStandsStillWhileNoIterationRuns) {
+  const Topology topology = shipped("three-switch");
+  Json config = trace(R"({"link": "left-middle", "file": "any"})");
+  config.update(events(R"([{"at": "3 s", "link": "middle-right", "rate": "20 Mbit/s"}])"));
+  const Schedule schedule = schedule_of(config, topology);
+  Network network(topology, schedule);
+  Conductor conductor(network, schedule);
+  const double began = now_s();
+  conductor.train_clock().run(0, began - 100);
+  EXPECT_FALSE(conductor.is_due(began)) << "training has not begun";
+  conductor.train_clock().stop(0);
+  conductor.begin(began);
+  EXPECT_EQ(conductor.apply_due(began + 2.5), 1U) << "its first step";
+  EXPECT_EQ(network.shaping()[0].read_back.rate_bit_per_s, 100e6);
+  conductor.train_clock().run(0, began + 2.5);
+  EXPECT_EQ(conductor.apply_due(began + 4.25), 1U) << "the event";
+  EXPECT_EQ(network.shaping()[2].read_back.rate_bit_per_s, 20e6);
+  conductor.train_clock().stop(1.875);
+  EXPECT_FALSE(conductor.is_due(began + 1000)) << "an evaluation";
+  conductor.train_clock().run(1.875, began + 1000);
+  EXPECT_EQ(conductor.apply_due(began + 1000.25), 1U);
+  EXPECT_EQ(network.shaping()[0].read_back.rate_bit_per_s, 250e6);
+
+  const std::vector<NetworkChange>& changes = conductor.changes();
+  ASSERT_EQ(changes.size(), 3U);
+  const Json event = to_json(changes[1]);
+  EXPECT_EQ(event["clock"], "wall");
+  EXPECT_EQ(event["at_s"], 3);
+  const Json step = to_json(changes[2]);
+  EXPECT_EQ(step["clock"], "train");
+  EXPECT_EQ(step["at_s"], 2);
+  EXPECT_EQ(step["source"], "trace");
+  EXPECT_TRUE(step["confirmed_train_time_s"].is_number());
+}
+
+TEST(ConductorTest, TrainTimeThatIsSetBackTakesTheTraceWithIt) {
+  const Topology topology = shipped("three-switch");
+  const Schedule schedule =
+      schedule_of(trace(R"({"link": "left-middle", "file": "any", "period": "48 s"})"), topology);
+  Network network(topology, schedule);
+  Conductor conductor(network, schedule);
+  const double began = now_s();
+  conductor.begin(began);
+  const auto rate = [&] { return network.shaping()[0].read_back.rate_bit_per_s; };
+  conductor.set_back(0);
+  EXPECT_EQ(conductor.apply_due(began), 1U) << "nothing was done yet";
+  conductor.set_back(0);
+  EXPECT_FALSE(conductor.is_due(began)) << "nothing was done too early";
+  conductor.train_clock().run(46.5, began);
+  EXPECT_EQ(conductor.apply_due(began + 4), 25U);
+  EXPECT_EQ(conductor.changes().back().at_s, 50) << "the second time round";
+  EXPECT_EQ(rate(), 250e6);
+  conductor.set_back(50);
+  EXPECT_FALSE(conductor.is_due(began + 1000));
+  conductor.set_back(46.5);
+  EXPECT_EQ(conductor.apply_due(began + 1000), 1U);
+  EXPECT_EQ(conductor.changes().back().at_s, 46);
+  EXPECT_EQ(rate(), 150e6);
+  conductor.train_clock().run(46.5, began + 1000);
+  EXPECT_FALSE(conductor.is_due(began + 1001.4));
+  EXPECT_EQ(conductor.apply_due(began + 1001.6), 1U);
+  EXPECT_EQ(rate(), 100e6);
+}
+
+TEST(ConductorTest, AveragesTheCapOfATraceByTrainTimeOverTrainTime) {
+  const Topology topology = shipped("three-switch");
+  const Schedule schedule = schedule_of(trace(R"({"link": "left-middle", "file": "any"})"), topology);
+  Network network(topology, schedule);
+  Conductor conductor(network, schedule);
+  const double began = now_s();
+  conductor.begin(began);
+  conductor.apply_due(began);
+  conductor.train_clock().stop(2);
+  conductor.apply_due(began);
+  conductor.train_clock().stop(3);
+  // Two seconds of 100 Mbit/s and one of 250, however long the evaluations took.
+  EXPECT_NEAR(conductor.mean_rate_bit_per_s(0, began, began + 1000), 150e6, 1);
+  EXPECT_EQ(conductor.mean_rate_bit_per_s(2, began, began + 1000), 100e6) << "it has no part in it";
 }
 
 TEST(ConductorTest, AveragesTheCap) {

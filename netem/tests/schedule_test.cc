@@ -68,7 +68,7 @@ TEST(ScheduleTest, ItsNormalFormReadsBackAsItself) {
   const Schedule schedule = read(R"({
       "network_events": [{"at": "1 min", "link": "left-middle", "state": "down"},
                          {"at": "0.5 s", "link": "left-middle", "delay": "5 ms", "loss": 0.5}],
-      "rate_trace": {"link": "middle-right", "file": "x", "period": "48 s"}})");
+      "rate_trace": {"link": "middle-right", "file": "x", "period": "48 s", "clock": "wall"}})");
   const Json normal = {{"network_events", events_to_json(schedule)}, {"rate_trace", trace_to_json(schedule)}};
   const Schedule again = read(normal.dump());
   EXPECT_EQ(events_to_json(again), events_to_json(schedule));
@@ -159,6 +159,11 @@ TEST(ScheduleTest, ATraceIsReadForTheLinksThatItNames) {
   EXPECT_EQ(schedule.trace->targets.size(), 4U);
   EXPECT_EQ(schedule.trace->trace.steps.size(), 24U);
   EXPECT_EQ(schedule.trace->trace.period_s, 48);
+  EXPECT_TRUE(schedule.follows_train_time()) << "unless it is told otherwise";
+  EXPECT_EQ(trace_to_json(schedule)["clock"], "train");
+  const Schedule by_wall = read(R"({"rate_trace": {"link": "bottlenecks", "file": "any", "clock": "wall"}})");
+  EXPECT_FALSE(by_wall.follows_train_time());
+  EXPECT_FALSE(Schedule{}.follows_train_time());
 }
 
 TEST(ScheduleTest, MistakesInATraceNamePlaceRuleAndRemedy) {
@@ -166,6 +171,8 @@ TEST(ScheduleTest, MistakesInATraceNamePlaceRuleAndRemedy) {
       refusal(R"({"rate_trace": {"link": "bottlenecks", "file": "any", "period": "46 s"}})"),
       AllOf(StartsWith("e.json at /rate_trace/period: must be above 46 s"), HasSubstr("after the end")));
   EXPECT_THAT(refusal(R"({"rate_trace": {"link": "bottlenecks"}})"), HasSubstr("\"file\" is missing"));
+  EXPECT_THAT(refusal(R"({"rate_trace": {"link": "bottlenecks", "file": "any", "clock": "trian"}})"),
+              AllOf(StartsWith("e.json at /rate_trace/clock: "), HasSubstr("did you mean \"train\"?")));
   EXPECT_THAT(refusal(R"({"rate_trace": {"link": "left-middle", "file": "any"},
                           "network_events": [{"at": "1 s", "link": "bottlenecks", "rate": "1 Mbit/s"}]})"),
               AllOf(StartsWith("e.json at /network_events/0/rate: the rate of left->middle follows")));
