@@ -25,13 +25,6 @@ constexpr std::uint32_t class_of(const FairQueue& queue, std::uint32_t flow) {
   return queue.handle | (flow + 1);
 }
 
-void append(std::vector<char>& requests, const OwnedMessage& message) {
-  const auto* const header = nlmsg_hdr(message.get());
-  const auto* const bytes = reinterpret_cast<const char*>(header);
-  requests.insert(requests.end(), bytes, bytes + header->nlmsg_len);
-  requests.resize(NLMSG_ALIGN(requests.size()));
-}
-
 OwnedMessage class_request(const FairQueue& queue, std::uint32_t flow, int flags) {
   const auto one = own<OwnedClass>(rtnl_class_alloc());
   rtnl_tc_set_ifindex(TC_CAST(one.get()), queue.ifindex);
@@ -104,12 +97,13 @@ void put_fair_queue(const NetlinkSocket& socket, Edit edit, const std::string& a
   }
   std::vector<char> requests;
   for (std::uint32_t flow = 0; flow < fair_queues; ++flow) {
-    append(requests, class_request(queue, flow, request_flags(edit)));
-    append(requests, build_message(attempt, rtnl_qdisc_build_add_request,
-                                   new_byte_queue(queue.ifindex, class_of(queue, flow),
-                                                  first_flow_queue_handle + (flow << 16), queue.queue_bytes)
-                                       .get(),
-                                   request_flags(edit)));
+    append_request(requests, class_request(queue, flow, request_flags(edit)));
+    append_request(requests,
+                   build_message(attempt, rtnl_qdisc_build_add_request,
+                                 new_byte_queue(queue.ifindex, class_of(queue, flow),
+                                                first_flow_queue_handle + (flow << 16), queue.queue_bytes)
+                                     .get(),
+                                 request_flags(edit)));
   }
   socket.send_together(attempt, std::move(requests));
   if (edit == Edit::change) return;

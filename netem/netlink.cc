@@ -18,6 +18,13 @@ int netlink_call(std::string_view attempt, int result) {
   return result;
 }
 
+void append_request(std::vector<char>& requests, const OwnedMessage& message) {
+  const auto* const header = nlmsg_hdr(message.get());
+  const auto* const bytes = reinterpret_cast<const char*>(header);
+  requests.insert(requests.end(), bytes, bytes + header->nlmsg_len);
+  requests.resize(NLMSG_ALIGN(requests.size()));
+}
+
 NetlinkSocket::NetlinkSocket() : socket_(own<OwnedSocket>(nl_socket_alloc())) {
   // Reported by errno: libnl has no code of its own for "Too many open files".
   system_call("open a netlink socket", nl_connect(socket_.get(), NETLINK_ROUTE) < 0 ? -1 : 0);

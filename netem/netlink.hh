@@ -63,6 +63,9 @@ Handle own(T* object) {
   return Handle(object);
 }
 
+// Appends the message to requests in the form that NetlinkSocket::send_together takes.
+void append_request(std::vector<char>& requests, const OwnedMessage& message);
+
 // A route netlink socket. It stays in the network namespace in which it was created.
 class NetlinkSocket {
  public:

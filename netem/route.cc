@@ -68,13 +68,6 @@ OwnedMessage host_route_request(const std::string& attempt, int ifindex, const s
   return message;
 }
 
-void append(std::vector<char>& requests, const OwnedMessage& message) {
-  const nlmsghdr* const request = nlmsg_hdr(message.get());
-  const auto* const bytes = reinterpret_cast<const char*>(request);
-  requests.insert(requests.end(), bytes, bytes + request->nlmsg_len);
-  requests.resize(NLMSG_ALIGN(requests.size()));
-}
-
 OwnedMessage neighbour_request(const std::string& attempt, int ifindex, const std::string& address,
                                const std::string& hardware_address) {
   const auto entry = own<OwnedNeighbour>(rtnl_neigh_alloc());
@@ -117,8 +110,8 @@ LargePacketRoutes::LargePacketRoutes(int ifindex, const std::vector<std::size_t>
     }
     const std::string destination =
         fmt::format("{}/{}", host_address(hosts[i]), 32 - std::countr_zero(block));
-    append(requests_, host_route_request("prepare a route for large packets", ifindex, destination,
-                                         Forwarding::bridged, {}));
+    append_request(requests_, host_route_request("prepare a route for large packets", ifindex, destination,
+                                                 Forwarding::bridged, {}));
     i += block;
   }
 }
@@ -131,7 +124,7 @@ Neighbours::Neighbours(int ifindex, std::size_t hosts) {
   for (std::size_t i = 0; i < hosts; ++i) {
     const OwnedMessage message =
         neighbour_request("prepare a neighbour", ifindex, host_address(i), host_hardware_address(i));
-    append(requests_, message);
+    append_request(requests_, message);
     request_bytes_ = requests_.size() / (i + 1);  // all requests have the same size
   }
 }
