@@ -11,10 +11,6 @@
 namespace thinpipe {
 namespace {
 
-std::string label_of(const Json& value) {
-  return value.is_string() ? value.get<std::string>() : value.dump();
-}
-
 // Refuses a value that an axis has already.
 class DistinctValues {
  public:
@@ -50,7 +46,7 @@ Axis listed_axis(const std::string& path, const OrderedJson& values, const Place
   const std::vector<std::string> keys = path_keys(path, place);
   for (std::size_t i = 0; i < values.size(); ++i) {
     const Json value(values[i]);
-    distinct.add({label_of(value), {{nested(keys, value), place / i, keys}}}, place / i);
+    distinct.add({value_label(value), {{nested(keys, value), place / i, keys}}}, place / i);
   }
   return axis;
 }
@@ -88,7 +84,7 @@ Axis zipped_axis(const std::string& name, const OrderedJson& values, const Place
     Axis::Value value;
     for (std::size_t p = 0; p < paths.size(); ++p) {
       const Json one(values[i][p]);
-      value.label += fmt::format("{}{}", p == 0 ? "" : " ", label_of(one));
+      value.label += fmt::format("{}{}", p == 0 ? "" : " ", value_label(one));
       value.layers.push_back({nested(paths[p], one), tuple_place / p, paths[p]});
     }
     distinct.add(std::move(value), tuple_place);
@@ -97,6 +93,10 @@ Axis zipped_axis(const std::string& name, const OrderedJson& values, const Place
 }
 
 }  // namespace
+
+std::string value_label(const Json& value) {
+  return value.is_string() ? value.get<std::string>() : value.dump();
+}
 
 std::vector<std::string> path_keys(std::string_view dotted, const Place& place) {
   const auto keys = split_path(dotted);

@@ -41,6 +41,9 @@ Axis parse_axis(const std::string& name, const OrderedJson& values, const Place&
 // `count` runs that differ in "seed" alone, from `first_seed` on: the axis "seed".
 Axis repetitions(std::size_t count, std::int64_t first_seed, const Place& place);
 
+// The label of a value that an axis sets: a string as it is, others as JSON.
+std::string value_label(const Json& value);
+
 // The keys of a dotted path, such as "bottleneck.rate". Throws InputError at `place`.
 std::vector<std::string> path_keys(std::string_view dotted, const Place& place);
 

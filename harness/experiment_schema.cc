@@ -29,10 +29,6 @@ Json configuration_fields(const Json& trainer) {
   return fields;
 }
 
-OrderedJson reference(const std::string& pointer) {
-  return {{"$ref", fmt::format("#/definitions/{}", pointer)}};
-}
-
 // The axes that vary the value of one path, by path, for each field and the fields inside it. `pointer` leads
 // to the schemas of the fields' values.
 class PathAxes {
@@ -74,8 +70,8 @@ class PathAxes {
   void add_axis(const Json& field, const std::string& path, const std::string& value) {
     axes[path] = {{"description", field["effect"]},
                   {"if", {{"type", "array"}}},
-                  {"then", {{"minItems", 1}, {"items", reference(value)}}},
-                  {"else", reference(labels_of(field))}};
+                  {"then", {{"minItems", 1}, {"items", definition_reference(value)}}},
+                  {"else", definition_reference(labels_of(field))}};
   }
 
   // What a path's axis may be beside a list: labels, and where its values can be counted a range of them.
@@ -139,7 +135,7 @@ OrderedJson labels_or_range_schema(const std::string& range) {
     "then": {},
     "else": {"$ref": "#/definitions/labels"}
   })");
-  out["then"] = reference(range);
+  out["then"] = definition_reference(range);
   return out;
 }
 

@@ -8,10 +8,6 @@
 namespace thinpipe {
 namespace {
 
-OrderedJson reference(const std::string& definition) {
-  return {{"$ref", fmt::format("#/definitions/{}", definition)}};
-}
-
 void allow_null(OrderedJson& schema) {
   if (schema.contains("anyOf")) {
     schema["anyOf"].push_back({{"type", "null"}});
@@ -64,6 +60,10 @@ OrderedJson any_of(const OrderedJson& schemas) {
 
 }  // namespace
 
+OrderedJson definition_reference(const std::string& definition) {
+  return {{"$ref", fmt::format("#/definitions/{}", definition)}};
+}
+
 OrderedJson comments() {
   return {{R"(^(//|\$schema$))", OrderedJson::object()}};
 }
@@ -73,7 +73,7 @@ OrderedJson field_schema(const Json& field, Standing standing) {
   if (const std::string effect = field.value("effect", ""); !effect.empty()) out["description"] = effect;
   if (const Json fallback = field.value("default", Json()); !fallback.is_null()) out["default"] = fallback;
   if (field.contains("registry")) {
-    out["allOf"] = OrderedJson::array({reference(field["registry"])});
+    out["allOf"] = OrderedJson::array({definition_reference(field["registry"])});
     return out;
   }
   OrderedJson value = field.value("list", false)
@@ -134,7 +134,7 @@ void define_registry(OrderedJson& definitions, const std::string& registry, cons
                         {{"type", "object"},
                          {"required", OrderedJson::array({selector})},
                          {"properties", {{selector, {{"const", name}}}}}}},
-                       {"then", reference(registry + "." + name)}});
+                       {"then", definition_reference(registry + "." + name)}});
   }
   OrderedJson unnamed = {{"properties", OrderedJson::object()},
                          {"patternProperties", comments()},
@@ -146,7 +146,7 @@ void define_registry(OrderedJson& definitions, const std::string& registry, cons
                        {"required", OrderedJson::array({selector})},
                        {"properties", {{selector, {{"enum", names}}}}}}},
                      {"then", OrderedJson::object()},
-                     {"else", reference(unnamed_definition(registry))}});
+                     {"else", definition_reference(unnamed_definition(registry))}});
   definitions[registry] = {
       {"type", {"object", "null"}},
       {"properties", {{selector, {{"type", "string"}, {"enum", names}, {"enumDescriptions", summaries}}}}},

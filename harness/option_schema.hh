@@ -12,6 +12,9 @@ enum class Standing { member, element };
 // What an object may always have: comments, and "$schema" for editors.
 OrderedJson comments();
 
+// A schema that is one of the definitions: the name of one, or a pointer from the definitions to a schema.
+OrderedJson definition_reference(const std::string& definition);
+
 // The schema of the value of one described field. Registries are referred to as definitions of their name.
 OrderedJson field_schema(const Json& field, Standing standing = Standing::member);
 

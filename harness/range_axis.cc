@@ -16,10 +16,6 @@ namespace {
 // Integers beyond have no double of their own.
 constexpr std::int64_t exact_integer = std::int64_t{1} << 53;
 
-std::string label_of(const Json& value) {
-  return value.is_string() ? value.get<std::string>() : value.dump();
-}
-
 std::optional<Quantity> quantity_of(const Json& value, const Place& place) {
   if (!value.is_string()) return std::nullopt;
   const auto text = value.get<std::string>();
@@ -175,7 +171,7 @@ Axis range_axis(const std::string& path, const Json& values, const Place& place)
   for (const Json& number :
        bounds.is_whole() ? whole_values(bounds, place) : fractional_values(bounds, place)) {
     const Json value = written(bounds, number);
-    axis.values.push_back({label_of(value), {{nested(keys, value), place, keys}}});
+    axis.values.push_back({value_label(value), {{nested(keys, value), place, keys}}});
   }
   return axis;
 }
