@@ -9,8 +9,8 @@
 namespace thinpipe {
 namespace {
 
-constexpr double rate_bit_per_s = 100e6;
-constexpr double bytes_per_s = rate_bit_per_s / 8 * netem::goodput_of_cap;
+constexpr double cap_bit_per_s = 100e6;
+constexpr double goodput_bytes_per_s = cap_bit_per_s / 8 * netem::goodput_of_cap;
 
 netem::Topology three_switch() {
   return netem::load_topology(shipped_topologies().find("three-switch", {}, {}).string());
@@ -48,7 +48,7 @@ CollectiveCall sum_of(std::int64_t elements) {
 // better, and a fluid one does no worse but for the frames on the way.
 TEST(Simulator, ARingTakesWhatItsBytesTakeOverTheBottleneck) {
   constexpr std::int64_t elements = 6'250'000;
-  const double bound_s = 1.75 * 4 * elements / bytes_per_s;
+  const double bound_s = 1.75 * 4 * elements / goodput_bytes_per_s;
   const double time_s = simulated(trace_of(8, [](int) { return sum_of(elements); })).iteration_time_s;
   EXPECT_GE(time_s, bound_s);
   EXPECT_LE(time_s, 1.01 * bound_s);
@@ -57,7 +57,7 @@ TEST(Simulator, ARingTakesWhatItsBytesTakeOverTheBottleneck) {
 // Along the tree each link between switches carries the tensor once in each direction, both at a time.
 TEST(Simulator, ATreeTakesTheTensorOnceOverEachBottleneck) {
   constexpr std::int64_t elements = 6'250'000;
-  const double bound_s = 4.0 * elements / bytes_per_s;
+  const double bound_s = 4.0 * elements / goodput_bytes_per_s;
   const double time_s = time_along_tree([](int) { return sum_of(elements); });
   EXPECT_GE(time_s, bound_s);
   EXPECT_LE(time_s, 1.03 * bound_s);
@@ -71,11 +71,11 @@ TEST(Simulator, CodesAreSummedAlongTheTreeInAsFewBitsAsTheyNeed) {
   const auto call = [](int) {
     return AllReduceCall{.type = ElementType::int8, .elements = codes, .largest_code = 1};
   };
-  const double bound_s = 0.5 * codes / bytes_per_s;
+  const double bound_s = 0.5 * codes / goodput_bytes_per_s;
   const double time_s = time_along_tree(call);
   EXPECT_GE(time_s, bound_s);
   EXPECT_LE(time_s, 1.03 * bound_s);
-  EXPECT_GE(simulated(trace_of(8, call)).iteration_time_s, 1.75 * codes / bytes_per_s);
+  EXPECT_GE(simulated(trace_of(8, call)).iteration_time_s, 1.75 * codes / goodput_bytes_per_s);
 }
 
 // As much over each edge as was recorded: here into the left island most.
@@ -95,8 +95,8 @@ TEST(Simulator, SumsOfEntriesTakeWhatTheirEdgesCarry) {
     return sum;
   };
   const double time_s = time_along_tree(call);
-  EXPECT_GE(time_s, into_left / bytes_per_s);
-  EXPECT_LE(time_s, 1.03 * into_left / bytes_per_s);
+  EXPECT_GE(time_s, into_left / goodput_bytes_per_s);
+  EXPECT_LE(time_s, 1.03 * into_left / goodput_bytes_per_s);
   EXPECT_THROW(simulated(trace_of(8, call)), Error);
 }
 
@@ -105,22 +105,22 @@ TEST(Simulator, AnAllGatherAlongTheTreeBringsEachBlockOnce) {
   static constexpr std::int64_t bytes = 400'000;
   const double time_s =
       time_along_tree([](int) { return AllGatherCall{.counts = std::vector<std::int64_t>(8, bytes)}; });
-  EXPECT_GE(time_s, 5.0 * bytes / bytes_per_s);
-  EXPECT_LE(time_s, 1.03 * 5.0 * bytes / bytes_per_s);
+  EXPECT_GE(time_s, 5.0 * bytes / goodput_bytes_per_s);
+  EXPECT_LE(time_s, 1.03 * 5.0 * bytes / goodput_bytes_per_s);
 }
 
 TEST(Simulator, ABroadcastAlongTheTreeCrossesEachBottleneckOnce) {
   for (int root = 0; root < 8; ++root) {
     const double time_s =
         time_along_tree([root](int) { return BroadcastCall{.elements = 250'000, .root = root}; });
-    EXPECT_GE(time_s, 1e6 / bytes_per_s) << root;
-    EXPECT_LE(time_s, 1.06 * 1e6 / bytes_per_s) << root;
+    EXPECT_GE(time_s, 1e6 / goodput_bytes_per_s) << root;
+    EXPECT_LE(time_s, 1.06 * 1e6 / goodput_bytes_per_s) << root;
   }
 }
 
 TEST(Simulator, ASmallSumTakesHops) {
   const double time_s = simulated(trace_of(8, [](int) { return sum_of(16); })).iteration_time_s;
-  const double frame_s = 8 * netem::full_frame_bytes / rate_bit_per_s;
+  const double frame_s = 8 * netem::full_frame_bytes / cap_bit_per_s;
   EXPECT_GT(time_s, 4 * frame_s);
   EXPECT_LT(time_s, 14 * 2 * frame_s);
 }
@@ -141,7 +141,7 @@ TEST(Simulator, AllToAllFillsTheCut) {
     const std::vector<std::int64_t> counts(8, bytes);
     return AllToAllCall{.sent = counts, .received = counts};
   };
-  const double bound_s = 15.0 * bytes / bytes_per_s;
+  const double bound_s = 15.0 * bytes / goodput_bytes_per_s;
   const double time_s = simulated(trace_of(8, call)).iteration_time_s;
   EXPECT_GE(time_s, bound_s);
   EXPECT_LE(time_s, 1.01 * bound_s);
@@ -152,15 +152,15 @@ TEST(Simulator, AnAllGatherTakesAboutItsBlocks) {
   static constexpr std::int64_t bytes = 400'000;
   const auto call = [](int) { return AllGatherCall{.counts = std::vector<std::int64_t>(8, bytes)}; };
   const double time_s = simulated(trace_of(8, call)).iteration_time_s;
-  EXPECT_NEAR(time_s, 7.0 * bytes / bytes_per_s, 0.02 * 7.0 * bytes / bytes_per_s);
+  EXPECT_NEAR(time_s, 7.0 * bytes / goodput_bytes_per_s, 0.02 * 7.0 * bytes / goodput_bytes_per_s);
 }
 
 // Along the tree from w6 four copies of a megabyte leave the right switch for the middle one.
 TEST(Simulator, ABroadcastReachesAll) {
   const auto call = [](int) { return BroadcastCall{.elements = 250'000, .root = 6}; };
   const double time_s = simulated(trace_of(8, call)).iteration_time_s;
-  EXPECT_GT(time_s, 4e6 / bytes_per_s);
-  EXPECT_LT(time_s, 7e6 / bytes_per_s);  // all copies, one after the other
+  EXPECT_GT(time_s, 4e6 / goodput_bytes_per_s);
+  EXPECT_LT(time_s, 7e6 / goodput_bytes_per_s);  // all copies, one after the other
 }
 
 TEST(Simulator, LettersAreTakenWhoeverSentThem) {
@@ -168,7 +168,7 @@ TEST(Simulator, LettersAreTakenWhoeverSentThem) {
     if (rank == 0) return MailboxCall{.message_bytes = 1000, .posts = {{.repeat = 7}}};
     return MailboxCall{.message_bytes = 1000, .posts = {{.to = 0, .bytes = 1000}}};
   };
-  EXPECT_NEAR(simulated(trace_of(8, call)).iteration_time_s, 5 * 1000 / bytes_per_s, 1e-3);
+  EXPECT_NEAR(simulated(trace_of(8, call)).iteration_time_s, 5 * 1000 / goodput_bytes_per_s, 1e-3);
 }
 
 TEST(Simulator, CallsThatWaitForEverAreRefused) {

@@ -16,12 +16,12 @@
 namespace thinpipe::trainer {
 namespace {
 
-constexpr std::int64_t least_iterations = 3;
-constexpr std::int64_t most_iterations = 192;
+constexpr std::int64_t min_iterations_of_class = 3;
+constexpr std::int64_t max_iterations_of_class = 192;
 // Half of the mean's 95 % confidence interval, relative to the mean.
-constexpr double wanted_precision = 0.02;
+constexpr double wanted_precision_of_class = 0.02;
 // After this time a class of steps gets no iterations beyond the minimum.
-constexpr double longest_s = 60;
+constexpr double max_s_of_class = 60;
 
 // Replays the schedule together with the other workers.
 class Replay {
@@ -59,7 +59,7 @@ class Replay {
   SampleMean measure(const StepClass& steps, bool starts) {
     SampleMean times;
     const bool is_one_of_many = starts && schedule_.classes.size() > 1;
-    std::int64_t until = std::max(least_iterations, std::ssize(steps.samples));
+    std::int64_t until = std::max(min_iterations_of_class, std::ssize(steps.samples));
     do {
       while (times.count() < until) {
         const auto next = static_cast<std::size_t>(times.count()) % steps.samples.size();
@@ -67,7 +67,7 @@ class Replay {
         times.add(iteration.iteration_time_s);
         report(iteration, is_one_of_many);
       }
-      until = std::min(2 * until, most_iterations);
+      until = std::min(2 * until, max_iterations_of_class);
     } while (!is_one_of_many && !is_enough(times));
     return times;
   }
@@ -106,9 +106,9 @@ class Replay {
   // Rank 0's clock decides for all workers.
   bool is_enough(const SampleMean& times) {
     const auto half_width_s = times.half_width();
-    const bool known = half_width_s && *half_width_s <= wanted_precision * times.mean();
-    const bool most =
-        times.count() >= most_iterations || static_cast<double>(times.count()) * times.mean() >= longest_s;
+    const bool known = half_width_s && *half_width_s <= wanted_precision_of_class * times.mean();
+    const bool most = times.count() >= max_iterations_of_class ||
+                      static_cast<double>(times.count()) * times.mean() >= max_s_of_class;
     const torch::Tensor decision = torch::tensor({known || most ? 1 : 0}, torch::kLong);
     collective_.unmetered().broadcast(decision, 0);
     return decision.item<std::int64_t>() == 1;

@@ -15,7 +15,7 @@ using testing::Session;
 using testing::World;
 
 // Several blocks of every kind, and an odd remainder.
-constexpr std::int64_t large_size = 200003;
+constexpr std::int64_t elements = 200003;
 
 struct SendingCase {
   Json method;
@@ -45,7 +45,7 @@ class Sending : public ::testing::TestWithParam<SendingCase> {};
 // Gloo adds 144 bytes to each message, which matters most for small point-to-point messages.
 TEST_P(Sending, IsWhatTheKernelCounts) {
   const auto& [method, backend, workers] = GetParam();
-  const World world = make_world(large_size, true);
+  const World world = make_world(elements, true);
   const testing::Sent sent = testing::measure_sent(backend, workers, [&](Collective& network) {
     Session session(method, world, network);
     session.step(real_gradient(world, network.rank(), 1), 1);
@@ -65,7 +65,7 @@ INSTANTIATE_TEST_SUITE_P(All, Sending, ::testing::ValuesIn(sending_cases()), nam
 
 // Pieces after the first are coded and summed while others are in flight.
 TEST(CodesInPieces, AreThoseOfOnePieceBitForBit) {
-  const World world = make_world(large_size, true);
+  const World world = make_world(elements, true);
   for (const Json& method : {Json{{"name", "pactrain"}, {"values", "ternary"}},
                              Json{{"name", "pactrain"}, {"values", "ternary"}, {"error_feedback", true}},
                              Json{{"name", "terngrad"}, {"exchange", "all_reduce"}},
