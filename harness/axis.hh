@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "harness/support/json_object.hh"
+#include "common/support/json_object.hh"
 
 namespace thinpipe {
 

@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include "harness/table.hh"
+#include "common/support/table.hh"
 
 namespace thinpipe {
 

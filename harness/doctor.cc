@@ -16,8 +16,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "common/support/file_descriptor.hh"
 #include "harness/processor_time.hh"
-#include "harness/support/file_descriptor.hh"
 #include "harness/trainer_program.hh"
 #include "netem/kernel_features.hh"
 #include "netem/network.hh"

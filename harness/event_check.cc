@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include "harness/support/utf8.hh"
+#include "common/support/utf8.hh"
 
 namespace thinpipe {
 namespace {

@@ -1,7 +1,7 @@
 // Judges what a worker program reports, before anything is made of it. Pure.
 #pragma once
 
-#include "harness/support/json_object.hh"
+#include "common/support/json_object.hh"
 
 namespace thinpipe {
 

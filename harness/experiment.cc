@@ -5,11 +5,11 @@
 
 #include <fmt/format.h>
 
+#include "common/support/file_descriptor.hh"
+#include "common/support/nearest.hh"
 #include "harness/merge.hh"
 #include "harness/override.hh"
 #include "harness/schema_file.hh"
-#include "harness/support/file_descriptor.hh"
-#include "harness/support/nearest.hh"
 
 namespace thinpipe {
 namespace {

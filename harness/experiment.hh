@@ -18,8 +18,8 @@
 #include <utility>
 #include <vector>
 
+#include "common/support/json_object.hh"
 #include "harness/axis.hh"
-#include "harness/support/json_object.hh"
 
 namespace thinpipe {
 

@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <string>
 
+#include "common/support/options.hh"
 #include "harness/executors/executor.hh"
-#include "harness/support/options.hh"
 
 namespace thinpipe {
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "harness/support/options.hh"
+#include "common/support/options.hh"
 
 namespace thinpipe {
 
@@ -27,7 +27,7 @@ struct EstimateOptions {
   }
 };
 
-// An entry for each key, as those of describe_options (harness/support/options.hh); those of a list's
+// An entry for each key, as those of describe_options (common/support/options.hh); those of a list's
 // elements may have a "constraint", a JSON Schema that holds for an element on top.
 Json describe_harness_keys();
 

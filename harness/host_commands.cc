@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "harness/support/nearest.hh"
+#include "common/support/nearest.hh"
 
 namespace thinpipe {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <optional>
 
-#include "harness/support/json_object.hh"
+#include "common/support/json_object.hh"
 #include "netem/train_clock.hh"
 #include "netem/wake_ups.hh"
 

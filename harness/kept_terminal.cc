@@ -6,7 +6,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include "harness/support/exception.hh"
+#include "common/support/exception.hh"
 
 namespace thinpipe {
 namespace {

@@ -5,7 +5,7 @@
 
 #include <termios.h>
 
-#include "harness/support/file_descriptor.hh"
+#include "common/support/file_descriptor.hh"
 
 namespace thinpipe {
 

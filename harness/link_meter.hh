@@ -4,7 +4,7 @@
 #include <optional>
 #include <vector>
 
-#include "harness/support/json_object.hh"
+#include "common/support/json_object.hh"
 #include "netem/conductor.hh"
 #include "netem/network.hh"
 

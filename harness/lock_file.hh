@@ -7,7 +7,7 @@
 #include <string>
 #include <utility>
 
-#include "harness/support/file_descriptor.hh"
+#include "common/support/file_descriptor.hh"
 
 namespace thinpipe {
 

@@ -9,9 +9,9 @@
 #include <string>
 #include <variant>
 
+#include "common/support/signals.hh"
 #include "harness/executors/executor.hh"
 #include "harness/progress.hh"
-#include "harness/signals.hh"
 
 namespace thinpipe {
 

@@ -6,11 +6,11 @@
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
+#include "common/support/exception.hh"
+#include "common/support/nearest.hh"
+#include "common/support/standard_streams.hh"
+#include "common/support/utf8.hh"
 #include "harness/commands/command.hh"
-#include "harness/support/exception.hh"
-#include "harness/support/nearest.hh"
-#include "harness/support/standard_streams.hh"
-#include "harness/support/utf8.hh"
 
 namespace {
 

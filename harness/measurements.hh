@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "harness/support/json_object.hh"
-#include "harness/support/target.hh"
+#include "common/support/json_object.hh"
+#include "common/support/target.hh"
 
 namespace thinpipe {
 

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "harness/support/json_object.hh"
+#include "common/support/json_object.hh"
 
 namespace thinpipe {
 

@@ -1,7 +1,7 @@
-// JSON Schemas (draft 7) of options as describe_options describes them (harness/support/options.hh).
+// JSON Schemas (draft 7) of options as describe_options describes them (common/support/options.hh).
 #pragma once
 
-#include "harness/support/json_object.hh"
+#include "common/support/json_object.hh"
 
 namespace thinpipe {
 

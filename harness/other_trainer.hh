@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "harness/support/options.hh"
+#include "common/support/options.hh"
 
 namespace thinpipe {
 

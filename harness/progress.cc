@@ -9,9 +9,9 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "common/support/standard_streams.hh"
+#include "common/support/utf8.hh"
 #include "harness/reports/digest.hh"
-#include "harness/support/standard_streams.hh"
-#include "harness/support/utf8.hh"
 
 namespace thinpipe {
 namespace {

@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <string>
 
-#include "harness/support/json_object.hh"
+#include "common/support/json_object.hh"
 
 namespace thinpipe {
 

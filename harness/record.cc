@@ -5,9 +5,9 @@
 
 #include <fmt/format.h>
 
-#include "harness/support/file_descriptor.hh"
-#include "harness/support/standard_streams.hh"
-#include "harness/support/utf8.hh"
+#include "common/support/file_descriptor.hh"
+#include "common/support/standard_streams.hh"
+#include "common/support/utf8.hh"
 
 namespace thinpipe {
 namespace {

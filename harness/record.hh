@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "harness/support/atomic_file.hh"
-#include "harness/support/json_object.hh"
+#include "common/support/atomic_file.hh"
+#include "common/support/json_object.hh"
 
 namespace thinpipe {
 

@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 
+#include "common/support/file_descriptor.hh"
 #include "harness/fault_injector.hh"
 #include "harness/live_network.hh"
 #include "harness/measurements.hh"
@@ -15,7 +16,6 @@
 #include "harness/record.hh"
 #include "harness/replayed_training.hh"
 #include "harness/restarts.hh"
-#include "harness/support/file_descriptor.hh"
 #include "harness/worker_inputs.hh"
 
 namespace thinpipe {

@@ -6,12 +6,12 @@
 #include <string>
 #include <vector>
 
+#include "common/support/log.hh"
 #include "harness/compute_profiles.hh"
 #include "harness/executors/executor.hh"
 #include "harness/progress.hh"
 #include "harness/run_plan.hh"
 #include "harness/starting_weights.hh"
-#include "harness/support/log.hh"
 #include "harness/time_limits.hh"
 #include "netem/awake_cores.hh"
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "harness/support/json_object.hh"
+#include "common/support/json_object.hh"
 
 namespace thinpipe {
 

@@ -10,14 +10,14 @@
 #include <fmt/ranges.h>
 #include <fnmatch.h>
 
+#include "common/support/nearest.hh"
+#include "common/support/units.hh"
 #include "harness/bucket_sizes.hh"
 #include "harness/harness_keys.hh"
 #include "harness/merge.hh"
 #include "harness/prediction.hh"
 #include "harness/run_id.hh"
 #include "harness/run_reading.hh"
-#include "harness/support/nearest.hh"
-#include "harness/support/units.hh"
 #include "netem/worker_tree.hh"
 
 namespace thinpipe {

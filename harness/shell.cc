@@ -19,10 +19,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "common/support/child_process.hh"
+#include "common/support/exception.hh"
+#include "common/support/standard_streams.hh"
 #include "harness/kept_terminal.hh"
-#include "harness/support/child_process.hh"
-#include "harness/support/exception.hh"
-#include "harness/support/standard_streams.hh"
 #include "netem/host_names.hh"
 #include "netem/sandbox.hh"
 

@@ -4,8 +4,8 @@
 #include <csignal>
 #include <vector>
 
+#include "common/support/file_descriptor.hh"
 #include "harness/host_commands.hh"
-#include "harness/support/file_descriptor.hh"
 #include "netem/network.hh"
 
 namespace thinpipe {

@@ -4,8 +4,8 @@
 
 #include <fmt/format.h>
 
+#include "common/support/nearest.hh"
 #include "harness/data_folder.hh"
-#include "harness/support/nearest.hh"
 
 namespace thinpipe {
 

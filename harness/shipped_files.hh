@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "harness/support/exception.hh"
+#include "common/support/exception.hh"
 
 namespace thinpipe {
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "harness/support/child_process.hh"
+#include "common/support/child_process.hh"
 
 namespace thinpipe {
 

@@ -2,9 +2,9 @@
 
 #include <utility>
 
+#include "common/support/file_descriptor.hh"
 #include "harness/record.hh"
 #include "harness/run_id.hh"
-#include "harness/support/file_descriptor.hh"
 
 namespace thinpipe {
 

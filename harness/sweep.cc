@@ -4,9 +4,10 @@
 
 #include <fmt/format.h>
 
+#include "common/support/parallel.hh"
+#include "common/support/utf8.hh"
 #include "harness/executors/local.hh"
 #include "harness/lock_file.hh"
-#include "harness/parallel.hh"
 #include "harness/progress.hh"
 #include "harness/record.hh"
 #include "harness/record_check.hh"
@@ -14,7 +15,6 @@
 #include "harness/run.hh"
 #include "harness/run_id.hh"
 #include "harness/starting_weights.hh"
-#include "harness/support/utf8.hh"
 #include "netem/network.hh"
 
 namespace thinpipe {

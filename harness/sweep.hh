@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
+#include "common/support/signals.hh"
 #include "harness/reports/digest.hh"
 #include "harness/run_plan.hh"
-#include "harness/signals.hh"
 #include "harness/time_limits.hh"
 #include "netem/awake_cores.hh"
 

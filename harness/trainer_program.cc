@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include "harness/support/child_process.hh"
+#include "common/support/child_process.hh"
 
 namespace thinpipe {
 

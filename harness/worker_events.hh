@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
+#include "common/support/json_object.hh"
 #include "harness/executors/executor.hh"
-#include "harness/support/json_object.hh"
 
 namespace thinpipe {
 

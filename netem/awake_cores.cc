@@ -13,7 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "harness/support/exception.hh"
+#include "common/support/exception.hh"
 #include "netem/wake_ups.hh"
 
 namespace thinpipe::netem {

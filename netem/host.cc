@@ -3,7 +3,7 @@
 #include <sched.h>
 #include <sys/mount.h>
 
-#include "harness/support/exception.hh"
+#include "common/support/exception.hh"
 
 namespace thinpipe::netem {
 

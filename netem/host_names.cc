@@ -7,8 +7,8 @@
 #include <sys/mount.h>
 #include <unistd.h>
 
-#include "harness/support/exception.hh"
-#include "harness/support/file_descriptor.hh"
+#include "common/support/exception.hh"
+#include "common/support/file_descriptor.hh"
 
 namespace thinpipe::netem {
 namespace {

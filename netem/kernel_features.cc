@@ -12,7 +12,7 @@
 #include <netlink/route/tc.h>
 #include <sys/socket.h>
 
-#include "harness/support/file_descriptor.hh"
+#include "common/support/file_descriptor.hh"
 #include "netem/fair_queue.hh"
 #include "netem/link.hh"
 #include "netem/network_namespace.hh"

@@ -16,7 +16,7 @@
 #include <netlink/route/qdisc.h>
 #include <netlink/route/route.h>
 
-#include "harness/support/exception.hh"
+#include "common/support/exception.hh"
 
 namespace thinpipe::netem {
 

@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "harness/support/nearest.hh"
+#include "common/support/nearest.hh"
 #include "netem/fabric.hh"
 #include "netem/probe.hh"
 #include "netem/route.hh"

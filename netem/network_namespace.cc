@@ -8,7 +8,7 @@
 #include <sched.h>
 #include <unistd.h>
 
-#include "harness/support/exception.hh"
+#include "common/support/exception.hh"
 
 namespace thinpipe::netem {
 namespace {

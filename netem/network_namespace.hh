@@ -4,7 +4,7 @@
 
 #include <functional>
 
-#include "harness/support/file_descriptor.hh"
+#include "common/support/file_descriptor.hh"
 
 namespace thinpipe::netem {
 

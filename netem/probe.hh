@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "harness/support/file_descriptor.hh"
+#include "common/support/file_descriptor.hh"
 #include "netem/frame.hh"
 #include "netem/host.hh"
 

@@ -19,8 +19,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "harness/support/exception.hh"
-#include "harness/support/file_descriptor.hh"
+#include "common/support/exception.hh"
+#include "common/support/file_descriptor.hh"
 #include "netem/identity_map.hh"
 #include "netem/link.hh"
 #include "netem/netlink.hh"

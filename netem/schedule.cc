@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include "harness/support/nearest.hh"
+#include "common/support/nearest.hh"
 #include "netem/topology_checks.hh"
 
 namespace thinpipe::netem {

@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-#include "harness/support/units.hh"
+#include "common/support/units.hh"
 #include "netem/frame.hh"
 
 namespace thinpipe::netem {

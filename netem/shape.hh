@@ -1,8 +1,8 @@
 // The shape of one direction of a link: cap, burst, queue and impairments. Pure.
 #pragma once
 
-#include "harness/support/exception.hh"
-#include "harness/support/json_object.hh"
+#include "common/support/exception.hh"
+#include "common/support/json_object.hh"
 #include "netem/topology.hh"
 
 namespace thinpipe::netem {

@@ -12,7 +12,7 @@
 #include <netlink/route/qdisc/tbf.h>
 #include <netlink/route/tc.h>
 
-#include "harness/support/units.hh"
+#include "common/support/units.hh"
 #include "netem/fair_queue.hh"
 #include "netem/link.hh"
 #include "netem/qdisc.hh"

@@ -9,8 +9,8 @@
 
 #include <fmt/format.h>
 
-#include "harness/support/nearest.hh"
-#include "harness/support/units.hh"
+#include "common/support/nearest.hh"
+#include "common/support/units.hh"
 #include "netem/shape.hh"
 
 namespace thinpipe::netem {

@@ -8,10 +8,10 @@
 
 #include <fmt/format.h>
 
-#include "harness/support/exception.hh"
-#include "harness/support/file_descriptor.hh"
-#include "harness/support/units.hh"
-#include "harness/support/utf8.hh"
+#include "common/support/exception.hh"
+#include "common/support/file_descriptor.hh"
+#include "common/support/units.hh"
+#include "common/support/utf8.hh"
 #include "netem/frame.hh"
 #include "netem/shape.hh"
 

@@ -7,7 +7,7 @@
 
 #include <sys/prctl.h>
 
-#include "harness/support/exception.hh"
+#include "common/support/exception.hh"
 
 namespace thinpipe::netem {
 namespace {

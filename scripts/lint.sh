@@ -10,7 +10,7 @@ cd "$(dirname "$0")/.."
 
 build=build/dev
 case "${1:-}" in
-  "") files='/(harness|netem)/' ;;
+  "") files='/(common|harness|netem)/' ;;
   trainer) files='/trainer/' build=build/pytorch ;;
   *) files=$1 ;;
 esac

@@ -177,7 +177,7 @@ FAULTS = [
     ),
     Fault(
         name="record written in place",
-        file="harness/support/atomic_file.cc",
+        file="common/support/atomic_file.cc",
         old='temporary_(path_.parent_path() / fmt::format(".{}.{}.tmp", path_.filename().string(), ::getpid()))',
         new="temporary_(path_)",
         program="harness_tests",

@@ -5,7 +5,7 @@
 
 #include <optional>
 
-#include "harness/support/json_object.hh"
+#include "common/support/json_object.hh"
 #include "trainer/bucket.hh"
 #include "trainer/synchronisers/synchroniser.hh"
 

@@ -2,7 +2,7 @@
 // defaults, its cost, and the registered names and options.
 #pragma once
 
-#include "harness/support/json_object.hh"
+#include "common/support/json_object.hh"
 
 namespace thinpipe::trainer {
 

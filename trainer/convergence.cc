@@ -1,6 +1,6 @@
 #include "trainer/convergence.hh"
 
-#include "harness/support/atomic_file.hh"
+#include "common/support/atomic_file.hh"
 
 namespace thinpipe::trainer {
 namespace {

@@ -8,7 +8,7 @@
 #include <torch/cuda.h>
 #include <torch/version.h>
 
-#include "harness/support/exception.hh"
+#include "common/support/exception.hh"
 
 namespace thinpipe::trainer {
 namespace {

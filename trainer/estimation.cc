@@ -4,7 +4,7 @@
 
 #include <unistd.h>
 
-#include "harness/support/atomic_file.hh"
+#include "common/support/atomic_file.hh"
 #include "trainer/datasets/batch_loader.hh"
 #include "trainer/heartbeat.hh"
 #include "trainer/kernel_clock.hh"

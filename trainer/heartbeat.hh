@@ -7,7 +7,7 @@
 #include <mutex>
 #include <thread>
 
-#include "harness/support/json_object.hh"
+#include "common/support/json_object.hh"
 #include "trainer/pulse.hh"
 
 namespace thinpipe::trainer {

@@ -3,7 +3,7 @@
 #include <spdlog/spdlog.h>
 #include <unistd.h>
 
-#include "harness/support/log.hh"
+#include "common/support/log.hh"
 #include "trainer/collectives/in_process.hh"
 #include "trainer/content_hash.hh"
 #include "trainer/heartbeat.hh"

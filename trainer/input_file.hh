@@ -5,7 +5,7 @@
 #include <span>
 #include <string>
 
-#include "harness/support/file_descriptor.hh"
+#include "common/support/file_descriptor.hh"
 
 namespace thinpipe::trainer {
 

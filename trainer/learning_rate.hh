@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "harness/support/options.hh"
+#include "common/support/options.hh"
 
 namespace thinpipe::trainer {
 

@@ -8,9 +8,9 @@
 #include <CLI/CLI.hpp>
 #include <spdlog/spdlog.h>
 
-#include "harness/support/log.hh"
-#include "harness/support/standard_streams.hh"
-#include "harness/support/utf8.hh"
+#include "common/support/log.hh"
+#include "common/support/standard_streams.hh"
+#include "common/support/utf8.hh"
 #include "trainer/check.hh"
 #include "trainer/compute_cost.hh"
 #include "trainer/convergence.hh"

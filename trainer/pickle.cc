@@ -7,7 +7,7 @@
 
 #include <fmt/format.h>
 
-#include "harness/support/exception.hh"
+#include "common/support/exception.hh"
 #include "trainer/pickle_text.hh"
 
 namespace thinpipe::trainer {

@@ -4,7 +4,7 @@
 #include <malloc.h>
 #include <sys/resource.h>
 
-#include "harness/support/exception.hh"
+#include "common/support/exception.hh"
 #include "trainer/tensors.hh"
 
 namespace thinpipe::trainer {

@@ -4,8 +4,8 @@
 #include <fstream>
 #include <optional>
 
+#include "common/support/atomic_file.hh"
 #include "harness/replay/sample_mean.hh"
-#include "harness/support/atomic_file.hh"
 
 namespace thinpipe::trainer {
 namespace {

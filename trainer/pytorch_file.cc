@@ -5,8 +5,8 @@
 #include <caffe2/serialize/inline_container.h>
 #include <fmt/format.h>
 
-#include "harness/support/atomic_file.hh"
-#include "harness/support/exception.hh"
+#include "common/support/atomic_file.hh"
+#include "common/support/exception.hh"
 #include "trainer/input_file.hh"
 #include "trainer/legacy_file.hh"
 #include "trainer/library_error.hh"

@@ -7,8 +7,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "harness/support/atomic_file.hh"
-#include "harness/support/json_object.hh"
+#include "common/support/atomic_file.hh"
+#include "common/support/json_object.hh"
 #include "trainer/input_file.hh"
 #include "trainer/safetensors_header.hh"
 

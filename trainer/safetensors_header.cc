@@ -8,7 +8,7 @@
 
 #include <fmt/format.h>
 
-#include "harness/support/json_object.hh"
+#include "common/support/json_object.hh"
 
 namespace thinpipe::trainer {
 namespace {

@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-#include "harness/support/exception.hh"
+#include "common/support/exception.hh"
 
 namespace thinpipe::trainer {
 namespace {

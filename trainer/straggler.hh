@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "harness/support/json_object.hh"
+#include "common/support/json_object.hh"
 #include "trainer/stopwatch.hh"
 
 namespace thinpipe::trainer {

@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "harness/support/exception.hh"
+#include "common/support/exception.hh"
 #include "trainer/input_file.hh"
 #include "trainer/pytorch_file.hh"
 #include "trainer/safetensors.hh"

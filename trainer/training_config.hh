@@ -1,8 +1,8 @@
 // The trainer's part of a run's configuration: all options that affect the trajectory.
 #pragma once
 
-#include "harness/support/options.hh"
-#include "harness/support/target.hh"
+#include "common/support/options.hh"
+#include "common/support/target.hh"
 #include "trainer/bucket_layout.hh"
 #include "trainer/learning_rate.hh"
 

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "harness/support/exception.hh"
+#include "common/support/exception.hh"
 #include "trainer/weight_names.hh"
 
 namespace thinpipe::trainer {

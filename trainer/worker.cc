@@ -7,7 +7,7 @@
 #include <torch/version.h>
 #include <unistd.h>
 
-#include "harness/support/log.hh"
+#include "common/support/log.hh"
 #include "trainer/agreement.hh"
 #include "trainer/collectives/gloo.hh"
 #include "trainer/collectives/nccl/nccl_group.hh"

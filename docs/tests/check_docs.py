@@ -68,7 +68,7 @@ SMALL_BASE = {
 }
 # Results that pages name and the tree does not have, and the reference results in their place.
 STAND_INS = {"my": "quickstart", "text": "quickstart"}
-TREE_FOLDERS = ("docs", "experiments", "harness", "netem", "plotting", "scripts", "topologies", "trainer")
+TREE_FOLDERS = ("common", "docs", "experiments", "harness", "netem", "plotting", "scripts", "topologies", "trainer")
 PROGRAMS = ("thinpipe", "thinpipe-trainer")
 SLOWEST_SHOWN = 5
 
@@ -475,7 +475,7 @@ def literals() -> list[str]:
     """All string literals of the C++ sources, neighbours joined, with … for what is formatted."""
     found = []
     one = r'"(?:[^"\\\n]|\\.)*"'
-    for part in ("harness", "netem", "trainer"):
+    for part in ("common", "harness", "netem", "trainer"):
         for file in (ROOT / part).rglob("*.cc"):
             for run in re.findall(rf"{one}(?:\s*{one})*", file.read_text(encoding="utf-8")):
                 text = "".join(each[1:-1] for each in re.findall(one, run))

@@ -7,7 +7,7 @@
 
 #include <CLI/CLI.hpp>
 
-#include "harness/support/registration.hh"
+#include "common/support/registration.hh"
 
 namespace thinpipe {
 

@@ -5,9 +5,9 @@
 
 #include <fmt/format.h>
 
+#include "common/support/child_process.hh"
 #include "harness/commands/command.hh"
 #include "harness/commands/topology_choice.hh"
-#include "harness/support/child_process.hh"
 #include "netem/sandbox.hh"
 
 namespace thinpipe {

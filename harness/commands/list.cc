@@ -4,12 +4,12 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "common/support/file_descriptor.hh"
+#include "common/support/nearest.hh"
 #include "harness/commands/command.hh"
 #include "harness/replay/compute_profile.hh"
 #include "harness/replay/device.hh"
 #include "harness/shipped_files.hh"
-#include "harness/support/file_descriptor.hh"
-#include "harness/support/nearest.hh"
 #include "harness/trainer_program.hh"
 #include "netem/topology.hh"
 

@@ -4,9 +4,9 @@
 
 #include <fmt/format.h>
 
+#include "common/support/standard_streams.hh"
 #include "harness/commands/command.hh"
 #include "harness/commands/plan_table.hh"
-#include "harness/support/standard_streams.hh"
 
 namespace thinpipe {
 namespace {

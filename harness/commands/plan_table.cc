@@ -5,9 +5,9 @@
 
 #include <fmt/format.h>
 
+#include "common/support/table.hh"
 #include "harness/prediction.hh"
 #include "harness/progress.hh"
-#include "harness/table.hh"
 
 namespace thinpipe {
 namespace {

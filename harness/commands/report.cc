@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "common/support/standard_streams.hh"
 #include "harness/commands/command.hh"
 #include "harness/record.hh"
 #include "harness/reports/csv.hh"
@@ -15,7 +16,6 @@
 #include "harness/reports/markdown.hh"
 #include "harness/reports/tensorboard.hh"
 #include "harness/reports/text.hh"
-#include "harness/support/standard_streams.hh"
 
 namespace thinpipe {
 namespace {

@@ -6,6 +6,8 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include "common/support/log.hh"
+#include "common/support/standard_streams.hh"
 #include "harness/commands/command.hh"
 #include "harness/commands/plan_table.hh"
 #include "harness/commands/topology_choice.hh"
@@ -13,8 +15,6 @@
 #include "harness/lock_file.hh"
 #include "harness/reports/text.hh"
 #include "harness/side_controllers.hh"
-#include "harness/support/log.hh"
-#include "harness/support/standard_streams.hh"
 #include "harness/sweep.hh"
 #include "netem/sandbox.hh"
 

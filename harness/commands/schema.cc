@@ -5,11 +5,11 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "common/support/file_descriptor.hh"
+#include "common/support/nearest.hh"
 #include "harness/commands/command.hh"
 #include "harness/experiment_schema.hh"
 #include "harness/schema_file.hh"
-#include "harness/support/file_descriptor.hh"
-#include "harness/support/nearest.hh"
 #include "harness/trainer_program.hh"
 
 namespace thinpipe {

@@ -8,10 +8,10 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include "common/support/standard_streams.hh"
 #include "harness/commands/command.hh"
 #include "harness/commands/topology_choice.hh"
 #include "harness/kept_terminal.hh"
-#include "harness/support/standard_streams.hh"
 #include "netem/sandbox.hh"
 
 namespace thinpipe {

@@ -4,8 +4,8 @@
 
 #include <fmt/format.h>
 
+#include "common/support/nearest.hh"
 #include "harness/shipped_files.hh"
-#include "harness/support/nearest.hh"
 
 namespace thinpipe {
 namespace {

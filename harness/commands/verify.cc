@@ -4,11 +4,11 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include "common/support/standard_streams.hh"
+#include "common/support/table.hh"
 #include "harness/commands/command.hh"
 #include "harness/commands/topology_choice.hh"
 #include "harness/provenance.hh"
-#include "harness/support/standard_streams.hh"
-#include "harness/table.hh"
 #include "netem/sandbox.hh"
 #include "netem/verification.hh"
 

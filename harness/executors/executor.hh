@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "harness/support/json_object.hh"
+#include "common/support/json_object.hh"
 #include "harness/time_limits.hh"
 
 namespace thinpipe {

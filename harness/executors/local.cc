@@ -10,10 +10,10 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include "common/support/exception.hh"
+#include "common/support/file_descriptor.hh"
 #include "harness/event_check.hh"
 #include "harness/executors/worker.hh"
-#include "harness/support/exception.hh"
-#include "harness/support/file_descriptor.hh"
 
 namespace thinpipe {
 namespace {

@@ -3,8 +3,8 @@
 
 #include <string>
 
+#include "common/support/signals.hh"
 #include "harness/executors/executor.hh"
-#include "harness/signals.hh"
 
 namespace thinpipe {
 

@@ -11,9 +11,9 @@
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/posix/stream_descriptor.hpp>
 
+#include "common/support/child_process.hh"
+#include "common/support/file_descriptor.hh"
 #include "harness/executors/executor.hh"
-#include "harness/support/child_process.hh"
-#include "harness/support/file_descriptor.hh"
 
 namespace thinpipe {
 

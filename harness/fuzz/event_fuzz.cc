@@ -1,7 +1,7 @@
+#include "common/support/fuzz/input.hh"
 #include "harness/event_check.hh"
 #include "harness/iteration_reports.hh"
 #include "harness/measurements.hh"
-#include "harness/support/fuzz/input.hh"
 
 using namespace thinpipe;
 

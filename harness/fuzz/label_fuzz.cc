@@ -1,7 +1,7 @@
+#include "common/support/fuzz/input.hh"
+#include "common/support/table.hh"
+#include "common/support/utf8.hh"
 #include "harness/reports/csv.hh"
-#include "harness/support/fuzz/input.hh"
-#include "harness/support/utf8.hh"
-#include "harness/table.hh"
 
 using namespace thinpipe;
 

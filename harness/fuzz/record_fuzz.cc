@@ -1,6 +1,6 @@
+#include "common/support/fuzz/input.hh"
 #include "harness/record.hh"
 #include "harness/reports/text.hh"
-#include "harness/support/fuzz/input.hh"
 
 using namespace thinpipe;
 

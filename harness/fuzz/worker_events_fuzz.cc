@@ -1,4 +1,4 @@
-#include "harness/support/fuzz/input.hh"
+#include "common/support/fuzz/input.hh"
 #include "harness/worker_events.hh"
 
 using namespace thinpipe;

@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "harness/support/json_object.hh"
+#include "common/support/json_object.hh"
 
 namespace thinpipe {
 

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "harness/support/json_object.hh"
-#include "harness/support/target.hh"
+#include "common/support/json_object.hh"
+#include "common/support/target.hh"
 
 namespace thinpipe {
 

@@ -7,7 +7,7 @@
 
 #include <fmt/format.h>
 
-#include "harness/parallel.hh"
+#include "common/support/parallel.hh"
 #include "harness/record_check.hh"
 
 namespace thinpipe {

@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-#include "harness/table.hh"
+#include "common/support/table.hh"
 
 namespace thinpipe {
 namespace {

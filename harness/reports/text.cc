@@ -2,8 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "common/support/table.hh"
 #include "harness/reports/tables.hh"
-#include "harness/table.hh"
 
 namespace thinpipe {
 namespace {

@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-#include "harness/support/tests/paths.hh"
+#include "common/support/tests/paths.hh"
 
 namespace thinpipe {
 namespace {

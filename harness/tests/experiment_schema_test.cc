@@ -6,10 +6,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "common/support/tests/json_schema.hh"
+#include "common/support/tests/paths.hh"
 #include "harness/harness_keys.hh"
 #include "harness/run_plan.hh"
-#include "harness/support/tests/json_schema.hh"
-#include "harness/support/tests/paths.hh"
 
 namespace thinpipe {
 namespace {

@@ -7,9 +7,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "common/support/tests/paths.hh"
 #include "harness/merge.hh"
 #include "harness/run_id.hh"
-#include "harness/support/tests/paths.hh"
 
 namespace thinpipe {
 namespace {

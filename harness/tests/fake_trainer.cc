@@ -16,10 +16,10 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "harness/support/exception.hh"
-#include "harness/support/file_descriptor.hh"
-#include "harness/support/json_object.hh"
-#include "harness/support/options.hh"
+#include "common/support/exception.hh"
+#include "common/support/file_descriptor.hh"
+#include "common/support/json_object.hh"
+#include "common/support/options.hh"
 
 namespace {
 

@@ -6,8 +6,8 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
-#include "harness/support/child_process.hh"
-#include "harness/support/tests/temporary_folder.hh"
+#include "common/support/child_process.hh"
+#include "common/support/tests/temporary_folder.hh"
 
 namespace thinpipe {
 namespace {

@@ -4,8 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "common/support/tests/paths.hh"
 #include "harness/run_plan.hh"
-#include "harness/support/tests/paths.hh"
 
 namespace thinpipe {
 namespace {

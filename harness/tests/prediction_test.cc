@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "harness/support/tests/paths.hh"
+#include "common/support/tests/paths.hh"
 #include "netem/topology.hh"
 
 namespace thinpipe {

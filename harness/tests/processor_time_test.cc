@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "harness/support/exception.hh"
+#include "common/support/exception.hh"
 
 namespace thinpipe {
 namespace {

@@ -8,9 +8,9 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 
+#include "common/support/file_descriptor.hh"
+#include "common/support/tests/paths.hh"
 #include "harness/record.hh"
-#include "harness/support/file_descriptor.hh"
-#include "harness/support/tests/paths.hh"
 
 namespace thinpipe {
 

@@ -8,9 +8,9 @@
 #include <utility>
 #include <vector>
 
-#include "harness/support/child_process.hh"
-#include "harness/support/json_object.hh"
-#include "harness/support/tests/temporary_folder.hh"
+#include "common/support/child_process.hh"
+#include "common/support/json_object.hh"
+#include "common/support/tests/temporary_folder.hh"
 
 namespace thinpipe {
 

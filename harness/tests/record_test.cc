@@ -12,12 +12,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "common/support/file_descriptor.hh"
+#include "common/support/tests/paths.hh"
+#include "common/support/tests/temporary_folder.hh"
 #include "harness/record_check.hh"
 #include "harness/run_id.hh"
 #include "harness/shipped_files.hh"
-#include "harness/support/file_descriptor.hh"
-#include "harness/support/tests/paths.hh"
-#include "harness/support/tests/temporary_folder.hh"
 #include "harness/tests/program.hh"
 
 namespace thinpipe {

@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "harness/support/tests/temporary_folder.hh"
+#include "common/support/tests/temporary_folder.hh"
 #include "harness/tests/report_record.hh"
 
 namespace thinpipe {

@@ -6,10 +6,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "common/support/tests/paths.hh"
+#include "common/support/tests/temporary_folder.hh"
 #include "harness/run_id.hh"
 #include "harness/run_reading.hh"
-#include "harness/support/tests/paths.hh"
-#include "harness/support/tests/temporary_folder.hh"
 
 namespace thinpipe {
 namespace {

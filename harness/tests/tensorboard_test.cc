@@ -5,9 +5,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "common/support/file_descriptor.hh"
+#include "common/support/tests/temporary_folder.hh"
 #include "harness/reports/event_file.hh"
-#include "harness/support/file_descriptor.hh"
-#include "harness/support/tests/temporary_folder.hh"
 #include "harness/tests/report_record.hh"
 
 namespace thinpipe {

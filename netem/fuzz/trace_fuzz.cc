@@ -1,6 +1,6 @@
 #include <cmath>
 
-#include "harness/support/fuzz/input.hh"
+#include "common/support/fuzz/input.hh"
 #include "netem/topology.hh"
 #include "netem/trace.hh"
 

@@ -16,7 +16,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "harness/support/file_descriptor.hh"
+#include "common/support/file_descriptor.hh"
 
 namespace thinpipe::netem {
 namespace {

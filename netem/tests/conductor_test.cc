@@ -11,7 +11,7 @@
 #include <gtest/gtest.h>
 #include <sys/socket.h>
 
-#include "harness/support/tests/paths.hh"
+#include "common/support/tests/paths.hh"
 #include "netem/monitor.hh"
 #include "netem/probe.hh"
 #include "netem/tests/chances.hh"

@@ -9,8 +9,8 @@
 #include <poll.h>
 #include <sys/socket.h>
 
-#include "harness/support/exception.hh"
-#include "harness/support/file_descriptor.hh"
+#include "common/support/exception.hh"
+#include "common/support/file_descriptor.hh"
 
 namespace thinpipe::netem {
 namespace {

@@ -9,7 +9,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "harness/support/tests/paths.hh"
+#include "common/support/tests/paths.hh"
 #include "netem/conductor.hh"
 #include "netem/monitor.hh"
 #include "netem/network.hh"

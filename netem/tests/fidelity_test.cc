@@ -12,7 +12,7 @@
 #include <netlink/route/tc.h>
 #include <unistd.h>
 
-#include "harness/support/child_process.hh"
+#include "common/support/child_process.hh"
 #include "netem/link.hh"
 #include "netem/monitor.hh"
 #include "netem/probe.hh"

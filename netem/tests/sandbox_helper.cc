@@ -13,8 +13,8 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include "harness/support/exception.hh"
-#include "harness/support/file_descriptor.hh"
+#include "common/support/exception.hh"
+#include "common/support/file_descriptor.hh"
 #include "netem/network.hh"
 #include "netem/probe.hh"
 #include "netem/sandbox.hh"

@@ -18,9 +18,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "harness/support/child_process.hh"
-#include "harness/support/exception.hh"
-#include "harness/support/tests/paths.hh"
+#include "common/support/child_process.hh"
+#include "common/support/exception.hh"
+#include "common/support/tests/paths.hh"
 
 namespace thinpipe::netem {
 namespace {

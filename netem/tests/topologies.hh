@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "harness/support/tests/paths.hh"
+#include "common/support/tests/paths.hh"
 #include "netem/topology.hh"
 
 namespace thinpipe::netem {

@@ -6,7 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "harness/support/tests/json_schema.hh"
+#include "common/support/tests/json_schema.hh"
 #include "netem/tests/small_topology.hh"
 
 namespace thinpipe::netem {

@@ -7,8 +7,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "harness/support/tests/json_schema.hh"
-#include "harness/support/tests/paths.hh"
+#include "common/support/tests/json_schema.hh"
+#include "common/support/tests/paths.hh"
 #include "netem/shape.hh"
 #include "netem/tests/small_topology.hh"
 

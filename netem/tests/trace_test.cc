@@ -3,8 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "harness/support/exception.hh"
-#include "harness/support/tests/paths.hh"
+#include "common/support/exception.hh"
+#include "common/support/tests/paths.hh"
 
 namespace thinpipe::netem {
 namespace {

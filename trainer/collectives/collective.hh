@@ -9,8 +9,8 @@
 #include <cstdint>
 #include <span>
 
+#include "common/support/registry.hh"
 #include "harness/replay/call.hh"
-#include "harness/support/registry.hh"
 #include "trainer/collectives/code_pieces.hh"
 #include "trainer/collectives/collective_error.hh"
 #include "trainer/collectives/mailbox.hh"

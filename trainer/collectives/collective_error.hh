@@ -1,7 +1,7 @@
 // The error of collectives and of the codes whose messages they carry.
 #pragma once
 
-#include "harness/support/exception.hh"
+#include "common/support/exception.hh"
 
 namespace thinpipe::trainer {
 

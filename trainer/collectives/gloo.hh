@@ -4,7 +4,7 @@
 // half sent or half received when the connection broke, and workers waiting for it wait until the time-out.
 #pragma once
 
-#include "harness/support/options.hh"
+#include "common/support/options.hh"
 #include "trainer/collectives/collective.hh"
 
 namespace thinpipe::trainer {

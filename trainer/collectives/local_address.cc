@@ -6,7 +6,7 @@
 #include <netdb.h>
 #include <sys/socket.h>
 
-#include "harness/support/exception.hh"
+#include "common/support/exception.hh"
 
 namespace thinpipe::trainer {
 

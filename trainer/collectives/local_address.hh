@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "harness/support/file_descriptor.hh"
+#include "common/support/file_descriptor.hh"
 
 namespace thinpipe::trainer {
 

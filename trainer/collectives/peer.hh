@@ -12,7 +12,7 @@
 
 #include <poll.h>
 
-#include "harness/support/file_descriptor.hh"
+#include "common/support/file_descriptor.hh"
 
 namespace thinpipe::trainer {
 

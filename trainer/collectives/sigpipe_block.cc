@@ -2,7 +2,7 @@
 
 #include <ctime>
 
-#include "harness/support/exception.hh"
+#include "common/support/exception.hh"
 
 namespace thinpipe::trainer {
 

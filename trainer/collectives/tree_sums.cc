@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "harness/support/exception.hh"
+#include "common/support/exception.hh"
 
 namespace thinpipe::trainer {
 

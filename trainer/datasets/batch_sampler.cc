@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "harness/support/exception.hh"
+#include "common/support/exception.hh"
 #include "trainer/datasets/epoch_permutation.hh"
 
 namespace thinpipe::trainer {

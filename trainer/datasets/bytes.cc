@@ -6,8 +6,8 @@
 
 #include <fmt/format.h>
 
-#include "harness/support/options.hh"
-#include "harness/support/utf8.hh"
+#include "common/support/options.hh"
+#include "common/support/utf8.hh"
 #include "trainer/datasets/first_examples.hh"
 #include "trainer/input_file.hh"
 

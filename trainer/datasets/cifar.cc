@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-#include "harness/support/options.hh"
+#include "common/support/options.hh"
 #include "trainer/datasets/cifar_file.hh"
 #include "trainer/datasets/first_examples.hh"
 #include "trainer/datasets/image_dataset.hh"

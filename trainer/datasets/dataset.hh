@@ -1,7 +1,7 @@
 // Labelled examples, all in memory: images with a class each, or text whose labels are the following bytes.
 #pragma once
 
-#include "harness/support/registry.hh"
+#include "common/support/registry.hh"
 #include "trainer/tensors.hh"
 
 namespace thinpipe::trainer {

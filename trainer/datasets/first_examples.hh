@@ -1,7 +1,7 @@
 // The options train_examples and test_examples of data sets.
 #pragma once
 
-#include "harness/support/exception.hh"
+#include "common/support/exception.hh"
 #include "trainer/datasets/dataset.hh"
 
 namespace thinpipe::trainer {

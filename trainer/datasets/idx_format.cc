@@ -10,8 +10,8 @@
 #include <fmt/ranges.h>
 #include <zlib.h>
 
-#include "harness/support/exception.hh"
-#include "harness/support/file_descriptor.hh"
+#include "common/support/exception.hh"
+#include "common/support/file_descriptor.hh"
 
 namespace thinpipe::trainer {
 namespace {

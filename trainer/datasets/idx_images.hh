@@ -1,7 +1,7 @@
 // Data sets of the MNIST family: four IDX files, compressed or not, with 28 x 28 grey images of 10 classes.
 #pragma once
 
-#include "harness/support/options.hh"
+#include "common/support/options.hh"
 #include "trainer/datasets/dataset.hh"
 
 namespace thinpipe::trainer {

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 #include <torch/nn/functional/upsampling.h>
 
-#include "harness/support/exception.hh"
+#include "common/support/exception.hh"
 
 namespace thinpipe::trainer {
 

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "harness/support/options.hh"
+#include "common/support/options.hh"
 #include "trainer/datasets/dataset.hh"
 #include "trainer/datasets/normalisation.hh"
 #include "trainer/philox.hh"

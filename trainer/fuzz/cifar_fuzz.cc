@@ -1,4 +1,4 @@
-#include "harness/support/fuzz/input.hh"
+#include "common/support/fuzz/input.hh"
 #include "trainer/datasets/cifar_format.hh"
 
 using namespace thinpipe;

@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include "harness/support/fuzz/input.hh"
+#include "common/support/fuzz/input.hh"
 #include "trainer/legacy_file.hh"
 
 using namespace thinpipe;

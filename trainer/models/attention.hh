@@ -3,7 +3,7 @@
 // Vaswani et al.: Attention Is All You Need (2017), section 3.2.
 #pragma once
 
-#include "harness/support/json_object.hh"
+#include "common/support/json_object.hh"
 #include "trainer/tensors.hh"
 
 namespace thinpipe::trainer {

@@ -3,7 +3,7 @@
 // Radford et al.: Language Models are Unsupervised Multitask Learners (2019), section 2.3.
 #include <cmath>
 
-#include "harness/support/options.hh"
+#include "common/support/options.hh"
 #include "trainer/models/attention.hh"
 #include "trainer/models/model.hh"
 

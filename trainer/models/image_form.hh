@@ -1,7 +1,7 @@
 // The option "form" of models that were designed for photographs but are also trained on small images.
 #pragma once
 
-#include "harness/support/json_object.hh"
+#include "common/support/json_object.hh"
 #include "trainer/datasets/dataset.hh"
 
 namespace thinpipe::trainer {

@@ -1,7 +1,7 @@
 // Linear layers with ReLU between them.
 #include <fmt/format.h>
 
-#include "harness/support/options.hh"
+#include "common/support/options.hh"
 #include "trainer/models/model.hh"
 
 namespace thinpipe::trainer {

@@ -3,7 +3,7 @@
 // pruning criteria need Hessian-vector products. Dropout is always SeededDropout, never torch's own.
 #pragma once
 
-#include "harness/support/registry.hh"
+#include "common/support/registry.hh"
 #include "trainer/datasets/dataset.hh"
 #include "trainer/modules.hh"
 

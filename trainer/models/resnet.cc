@@ -2,7 +2,7 @@
 // names of their own:
 //   width 16, stages 3, blocks_per_stage 3    ResNet-20
 //   width 64, stages 4, blocks_per_stage 2    ResNet-18 for CIFAR
-#include "harness/support/options.hh"
+#include "common/support/options.hh"
 #include "trainer/models/residual_network.hh"
 
 namespace thinpipe::trainer {

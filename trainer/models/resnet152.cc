@@ -1,6 +1,6 @@
 // ResNet-152: He, Zhang, Ren, Sun (2015), table 1. The imagenet form is torchvision's resnet152; in the cifar
 // form only the stem differs, section 4.2.
-#include "harness/support/options.hh"
+#include "common/support/options.hh"
 #include "trainer/models/residual_network.hh"
 
 namespace thinpipe::trainer {

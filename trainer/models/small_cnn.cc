@@ -1,7 +1,7 @@
 // Two convolutions and two linear layers: a few hundred thousand weights, for a machine without a GPU.
 #include <fmt/format.h>
 
-#include "harness/support/options.hh"
+#include "common/support/options.hh"
 #include "trainer/models/model.hh"
 
 namespace thinpipe::trainer {

@@ -8,7 +8,7 @@
 
 #include <fmt/format.h>
 
-#include "harness/support/options.hh"
+#include "common/support/options.hh"
 #include "trainer/models/dropout.hh"
 #include "trainer/models/image_form.hh"
 #include "trainer/models/initialisation.hh"

@@ -1,5 +1,5 @@
 // A vision transformer of any size, by default for a machine without a GPU.
-#include "harness/support/options.hh"
+#include "common/support/options.hh"
 #include "trainer/models/attention.hh"
 #include "trainer/models/vision_transformer.hh"
 

@@ -1,7 +1,7 @@
 // Options that Adam and AdamW share: all except weight decay.
 #pragma once
 
-#include "harness/support/options.hh"
+#include "common/support/options.hh"
 
 namespace thinpipe::trainer {
 

@@ -1,7 +1,7 @@
 // Optimisers, which turn the mean gradient into new weights. Every worker computes the same weights.
 #pragma once
 
-#include "harness/support/registry.hh"
+#include "common/support/registry.hh"
 #include "trainer/modules.hh"
 
 namespace thinpipe::trainer {

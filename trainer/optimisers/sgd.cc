@@ -1,4 +1,4 @@
-#include "harness/support/options.hh"
+#include "common/support/options.hh"
 #include "trainer/optimisers/optimiser.hh"
 
 namespace thinpipe::trainer {

@@ -1,6 +1,6 @@
 #include "trainer/optimisers/snapshot.hh"
 
-#include "harness/support/exception.hh"
+#include "common/support/exception.hh"
 
 namespace thinpipe::trainer {
 namespace {

@@ -53,7 +53,7 @@ try:
 except ImportError as error:
     sys.exit(fail("input", f"{error}; install python3-torch and python3-numpy"))
 
-# The units of harness/support/units.cc, in which a worker file gives all sizes.
+# The units of common/support/units.cc, in which a worker file gives all sizes.
 UNITS = {"bytes": 1, "kB": 1000, "KiB": 1024, "MB": 1000**2, "MiB": 1024**2, "GB": 1000**3, "GiB": 1024**3}
 
 

@@ -1,7 +1,7 @@
 // Pruning criteria, which choose the weights to prune.
 #pragma once
 
-#include "harness/support/registry.hh"
+#include "common/support/registry.hh"
 #include "trainer/models/model.hh"
 #include "trainer/modules.hh"
 #include "trainer/pruning/mask.hh"

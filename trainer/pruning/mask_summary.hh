@@ -1,7 +1,7 @@
 // A summary of a mask by layer, for the record.
 #pragma once
 
-#include "harness/support/json_object.hh"
+#include "common/support/json_object.hh"
 #include "trainer/pruning/mask.hh"
 
 namespace thinpipe::trainer {

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "harness/support/options.hh"
+#include "common/support/options.hh"
 
 namespace thinpipe::trainer {
 

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "harness/support/exception.hh"
+#include "common/support/exception.hh"
 #include "trainer/bucket.hh"
 
 namespace thinpipe::trainer {

@@ -1,4 +1,4 @@
-#include "harness/support/options.hh"
+#include "common/support/options.hh"
 #include "trainer/synchronisers/sparse/deepreduce_code.hh"
 #include "trainer/synchronisers/sparse/place_code.hh"
 #include "trainer/synchronisers/sparse/sparsifier.hh"

@@ -1,7 +1,7 @@
 #include <cmath>
 #include <numeric>
 
-#include "harness/support/options.hh"
+#include "common/support/options.hh"
 #include "trainer/philox.hh"
 #include "trainer/synchronisers/bucket_weights.hh"
 #include "trainer/synchronisers/residual.hh"

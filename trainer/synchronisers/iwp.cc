@@ -3,7 +3,7 @@
 #include <limits>
 #include <numeric>
 
-#include "harness/support/options.hh"
+#include "common/support/options.hh"
 #include "trainer/philox.hh"
 #include "trainer/synchronisers/bucket_weights.hh"
 #include "trainer/synchronisers/packed/packed_entries.hh"

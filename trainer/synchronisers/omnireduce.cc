@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-#include "harness/support/options.hh"
+#include "common/support/options.hh"
 #include "trainer/synchronisers/quantised/block_streams.hh"
 #include "trainer/synchronisers/synchroniser.hh"
 #include "trainer/tensor_span.hh"

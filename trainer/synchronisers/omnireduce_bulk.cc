@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include "harness/support/options.hh"
+#include "common/support/options.hh"
 #include "trainer/synchronisers/messages.hh"
 #include "trainer/synchronisers/packed/kept_entries.hh"
 #include "trainer/synchronisers/sparse/nonzero_blocks.hh"

@@ -2,7 +2,7 @@
 #include <bit>
 #include <cmath>
 
-#include "harness/support/options.hh"
+#include "common/support/options.hh"
 #include "trainer/synchronisers/error_feedback.hh"
 #include "trainer/synchronisers/quantised/sign_compressor.hh"
 #include "trainer/synchronisers/quantised/sums.hh"

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "harness/support/options.hh"
+#include "common/support/options.hh"
 #include "trainer/agreement.hh"
 #include "trainer/synchronisers/packed/kept_entries.hh"
 #include "trainer/synchronisers/packed/mask_tracker.hh"

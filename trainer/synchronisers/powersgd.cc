@@ -1,4 +1,4 @@
-#include "harness/support/options.hh"
+#include "common/support/options.hh"
 #include "trainer/synchronisers/packed/kept_entries.hh"
 #include "trainer/synchronisers/residual.hh"
 #include "trainer/synchronisers/synchroniser.hh"

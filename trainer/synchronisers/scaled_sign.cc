@@ -1,6 +1,6 @@
 #include <cmath>
 
-#include "harness/support/options.hh"
+#include "common/support/options.hh"
 #include "trainer/synchronisers/quantised/sign_compressor.hh"
 #include "trainer/synchronisers/quantised/sums.hh"
 

@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-#include "harness/support/options.hh"
+#include "common/support/options.hh"
 #include "trainer/synchronisers/messages.hh"
 #include "trainer/synchronisers/packed/kept_entries.hh"
 #include "trainer/synchronisers/quantised/code_exchange.hh"

@@ -9,7 +9,7 @@
 // - state changes only in finish_step(true), so a step skipped for a non-finite gradient leaves it unchanged.
 #pragma once
 
-#include "harness/support/registry.hh"
+#include "common/support/registry.hh"
 #include "trainer/bucket.hh"
 #include "trainer/collectives/collective.hh"
 #include "trainer/synchronisers/expected_traffic.hh"

@@ -2,7 +2,7 @@
 #include <limits>
 #include <vector>
 
-#include "harness/support/options.hh"
+#include "common/support/options.hh"
 #include "trainer/packed_codes.hh"
 #include "trainer/synchronisers/compressor.hh"
 #include "trainer/synchronisers/messages.hh"

@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <map>
 
-#include "harness/support/options.hh"
+#include "common/support/options.hh"
 #include "trainer/synchronisers/messages.hh"
 #include "trainer/synchronisers/packed/kept_entries.hh"
 #include "trainer/synchronisers/sparse/hashed_owners.hh"

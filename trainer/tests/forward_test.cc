@@ -6,8 +6,8 @@
 #include <gtest/gtest.h>
 #include <torch/csrc/jit/serialization/pickle.h>
 
-#include "harness/support/json_object.hh"
-#include "harness/support/tests/temporary_folder.hh"
+#include "common/support/json_object.hh"
+#include "common/support/tests/temporary_folder.hh"
 #include "trainer/collectives/tests/world.hh"
 #include "trainer/tensor_map.hh"
 

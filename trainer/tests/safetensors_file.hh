@@ -7,8 +7,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "harness/support/exception.hh"
-#include "harness/support/tests/temporary_folder.hh"
+#include "common/support/exception.hh"
+#include "common/support/tests/temporary_folder.hh"
 
 namespace thinpipe::trainer::testing {
 

@@ -8,8 +8,8 @@
 #include <gtest/gtest.h>
 #include <torch/csrc/jit/serialization/pickle.h>
 
-#include "harness/support/exception.hh"
-#include "harness/support/tests/temporary_folder.hh"
+#include "common/support/exception.hh"
+#include "common/support/tests/temporary_folder.hh"
 #include "trainer/collectives/tests/world.hh"
 
 namespace thinpipe::trainer {

@@ -6,7 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "harness/support/tests/temporary_folder.hh"
+#include "common/support/tests/temporary_folder.hh"
 #include "trainer/agreement.hh"
 #include "trainer/collectives/in_process.hh"
 #include "trainer/collectives/tests/borrowed.hh"

@@ -5,8 +5,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "harness/support/file_descriptor.hh"
-#include "harness/support/tests/paths.hh"
+#include "common/support/file_descriptor.hh"
+#include "common/support/tests/paths.hh"
 
 namespace thinpipe {
 namespace {

@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "harness/support/file_descriptor.hh"
+#include "common/support/file_descriptor.hh"
 #include "harness/tests/program.hh"
 
 namespace thinpipe {

@@ -5,8 +5,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "common/support/file_descriptor.hh"
 #include "harness/record.hh"
-#include "harness/support/file_descriptor.hh"
 #include "harness/tests/program.hh"
 
 namespace thinpipe {

@@ -9,10 +9,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "harness/support/exception.hh"
-#include "harness/support/file_descriptor.hh"
-#include "harness/support/tests/paths.hh"
-#include "harness/support/tests/temporary_folder.hh"
+#include "common/support/exception.hh"
+#include "common/support/file_descriptor.hh"
+#include "common/support/tests/paths.hh"
+#include "common/support/tests/temporary_folder.hh"
 #include "harness/tests/program.hh"
 
 namespace thinpipe {

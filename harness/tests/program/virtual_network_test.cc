@@ -11,8 +11,8 @@
 #include <sys/prctl.h>
 #include <sys/wait.h>
 
-#include "harness/support/exception.hh"
-#include "harness/support/file_descriptor.hh"
+#include "common/support/exception.hh"
+#include "common/support/file_descriptor.hh"
 #include "harness/tests/program.hh"
 
 namespace thinpipe {

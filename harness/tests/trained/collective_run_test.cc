@@ -5,8 +5,8 @@
 
 #include <gtest/gtest.h>
 
+#include "common/support/tests/paths.hh"
 #include "harness/record.hh"
-#include "harness/support/tests/paths.hh"
 #include "harness/tests/program.hh"
 
 namespace thinpipe {

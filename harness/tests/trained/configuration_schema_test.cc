@@ -7,11 +7,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "common/support/file_descriptor.hh"
+#include "common/support/tests/json_schema.hh"
+#include "common/support/tests/paths.hh"
 #include "harness/harness_keys.hh"
 #include "harness/merge.hh"
-#include "harness/support/file_descriptor.hh"
-#include "harness/support/tests/json_schema.hh"
-#include "harness/support/tests/paths.hh"
 #include "harness/tests/program.hh"
 #include "harness/trainer_program.hh"
 

@@ -2,7 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "harness/support/tests/paths.hh"
+#include "common/support/tests/paths.hh"
 #include "harness/tests/program.hh"
 
 namespace thinpipe {

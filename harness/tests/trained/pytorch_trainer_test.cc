@@ -1,7 +1,7 @@
 // The shipped trainer of PyTorch's, beside ours: the same training.
 #include <gtest/gtest.h>
 
-#include "harness/support/tests/paths.hh"
+#include "common/support/tests/paths.hh"
 #include "harness/tests/program.hh"
 
 namespace thinpipe {

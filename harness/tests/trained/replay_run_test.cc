@@ -7,11 +7,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "common/support/file_descriptor.hh"
+#include "common/support/tests/paths.hh"
 #include "harness/record.hh"
 #include "harness/replay/compute_profile.hh"
 #include "harness/replay/trace.hh"
-#include "harness/support/file_descriptor.hh"
-#include "harness/support/tests/paths.hh"
 #include "harness/tests/program.hh"
 #include "netem/frame.hh"
 

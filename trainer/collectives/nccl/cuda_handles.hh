@@ -7,7 +7,7 @@
 #include <cuda_runtime_api.h>
 #include <fmt/format.h>
 
-#include "harness/support/exception.hh"
+#include "common/support/exception.hh"
 
 namespace thinpipe::trainer {
 

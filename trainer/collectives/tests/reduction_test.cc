@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-#include "harness/support/exception.hh"
+#include "common/support/exception.hh"
 #include "trainer/collectives/reduce_function.hh"
 
 namespace thinpipe::trainer {

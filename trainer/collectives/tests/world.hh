@@ -8,7 +8,7 @@
 
 #include <xxhash.h>
 
-#include "harness/support/tests/temporary_folder.hh"
+#include "common/support/tests/temporary_folder.hh"
 #include "trainer/collectives/in_process.hh"
 #include "trainer/collectives/tests/nccl_stand_in.hh"
 #include "trainer/collectives/tests/parents.hh"

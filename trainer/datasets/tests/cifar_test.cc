@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
-#include "harness/support/file_descriptor.hh"
+#include "common/support/file_descriptor.hh"
 #include "trainer/datasets/cifar_file.hh"
 #include "trainer/datasets/tests/files.hh"
 

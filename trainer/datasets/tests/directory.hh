@@ -8,7 +8,7 @@
 #include <gtest/gtest.h>
 #include <zlib.h>
 
-#include "harness/support/tests/temporary_folder.hh"
+#include "common/support/tests/temporary_folder.hh"
 
 namespace thinpipe::trainer {
 

@@ -8,7 +8,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "harness/support/tests/paths.hh"
+#include "common/support/tests/paths.hh"
 #include "trainer/models/image_form.hh"
 #include "trainer/models/tests/making.hh"
 

@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 #include <xxhash.h>
 
-#include "harness/support/exception.hh"
+#include "common/support/exception.hh"
 
 namespace thinpipe::trainer {
 namespace {

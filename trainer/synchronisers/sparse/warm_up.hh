@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "harness/support/options.hh"
+#include "common/support/options.hh"
 
 namespace thinpipe::trainer {
 

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 #include <torch/cuda.h>
 
-#include "harness/support/tests/temporary_folder.hh"
+#include "common/support/tests/temporary_folder.hh"
 #include "trainer/collectives/nccl.hh"
 #include "trainer/collectives/tests/world.hh"
 #include "trainer/device.hh"

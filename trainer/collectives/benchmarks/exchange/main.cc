@@ -14,9 +14,9 @@
 #include <fmt/ranges.h>
 #include <unistd.h>
 
+#include "common/support/child_process.hh"
+#include "common/support/json_object.hh"
 #include "harness/processor_time.hh"
-#include "harness/support/child_process.hh"
-#include "harness/support/json_object.hh"
 #include "netem/frame.hh"
 #include "netem/network.hh"
 #include "netem/sandbox.hh"

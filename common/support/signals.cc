@@ -1,0 +1,33 @@
+#include "common/support/signals.hh"
+
+#include <cerrno>
+
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include "common/support/exception.hh"
+
+namespace thinpipe {
+
+StopSignals::StopSignals() {
+  ::sigset_t stopping;
+  ::sigemptyset(&stopping);
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) ::sigaddset(&stopping, signal);
+  descriptor_ =
+      FileDescriptor(system_call("make a signalfd", ::signalfd(-1, &stopping, SFD_CLOEXEC | SFD_NONBLOCK)));
+  system_call("hold signals back", ::sigprocmask(SIG_BLOCK, &stopping, &before_));
+}
+
+StopSignals::~StopSignals() {
+  // What is still pending was meant for what ends here; left in the queue it would kill the process now.
+  requested();
+  ::sigprocmask(SIG_SETMASK, &before_, nullptr);
+}
+
+bool StopSignals::requested() {
+  signalfd_siginfo arrived{};
+  while (::read(descriptor_.get(), &arrived, sizeof arrived) > 0) requested_ = true;
+  return requested_;
+}
+
+}  // namespace thinpipe

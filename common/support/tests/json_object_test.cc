@@ -1,0 +1,144 @@
+#include "common/support/json_object.hh"
+
+#include <limits>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace thinpipe {
+namespace {
+
+using testing::HasSubstr;
+
+std::string failure(const auto& attempt) {
+  try {
+    attempt();
+  } catch (const InputError& error) {
+    return error.what();
+  }
+  return "accepted";
+}
+
+TEST(JsonObject, ReadsWhatIsThereAndKeepsDefaults) {
+  const Json value = {{"count", 4}};
+  JsonObject object(value, {"f.json", ""});
+  std::int64_t count = 1;
+  std::string kind = "default";
+  object.read("count", count);
+  object.read("kind", kind);
+  object.finish();
+  EXPECT_EQ(count, 4);
+  EXPECT_EQ(kind, "default");
+}
+
+TEST(JsonObject, RefusesWhatNobodyAskedFor) {
+  const Json value = {{"kimd", 4}};
+  JsonObject object(value, {"f.json", "/base"});
+  object.find("kind");
+  EXPECT_EQ(failure([&] { object.finish(); }),
+            "f.json at /base/kimd: unknown key \"kimd\"; did you mean \"kind\"? known: kind");
+}
+
+TEST(JsonObject, CommentsAndSchemaNamesAreAllowed) {
+  const Json value = {{"// why", "because"}, {"$schema", "experiment.schema.json"}};
+  EXPECT_EQ(failure([&] { JsonObject(value, {"f.json", ""}).finish(); }), "accepted");
+}
+
+TEST(JsonObject, MissingMembersAndWrongTypesNameThePlace) {
+  const Json value = {{"ratio", "half"}};
+  JsonObject object(value, {"f.json", "/base"});
+  double ratio = 0;
+  EXPECT_EQ(failure([&] { object.read("name", ratio, {.required = true}); }),
+            "f.json at /base: \"name\" is missing");
+  EXPECT_EQ(failure([&] { object.read("ratio", ratio); }),
+            "f.json at /base/ratio: must be a number, but is \"half\"");
+  EXPECT_EQ(failure([&] {
+              JsonObject(value["ratio"], {"f.json", "/x"});
+            }),
+            "f.json at /x: must be an object, but is \"half\"");
+}
+
+TEST(ReadValue, WholeNumbersOfAQuantity) {
+  std::int64_t bytes = 0;
+  read_value(Json("1.5 KiB"), {"f", ""}, {.quantity = Quantity::size}, bytes);
+  EXPECT_EQ(bytes, 1536);
+  EXPECT_THAT(failure([&] {
+                read_value(Json("0.3 bytes"), {"f", ""}, {.quantity = Quantity::size}, bytes);
+              }),
+              HasSubstr("whole number of bytes"));
+  EXPECT_THAT(failure([&] {
+                read_value(Json("1e20 bytes"), {"f", ""}, {.quantity = Quantity::size}, bytes);
+              }),
+              HasSubstr("whole number of bytes"));
+}
+
+// Integers are read exactly, and errors name the bound that is violated.
+TEST(ReadValue, WholeNumbersOf64Bits) {
+  const auto read = [](const std::string& text, const Rule& rule = {}) {
+    std::int64_t out = 0;
+    read_value(Json::parse(text), {"f", ""}, rule, out);
+    return out;
+  };
+  EXPECT_EQ(read("9223372036854775807"), std::numeric_limits<std::int64_t>::max());
+  EXPECT_EQ(read("9007199254740993"), 9007199254740993);
+  for (const char* text :
+       {"9223372036854775808", "13907105438962217000", "18446744073709551615", "1e19", "1e300"}) {
+    EXPECT_THAT(failure([&] { read(text, {.at_least = 0}); }),
+                HasSubstr("must be a whole number from -9223372036854775808 to 9223372036854775807"))
+        << text;
+  }
+  // Converted to doubles, both would be 2^53.
+  EXPECT_EQ(failure([&] { read("9007199254740993", {.at_most = 9007199254740992}); }),
+            "f: must be at most 9007199254740992, but is 9007199254740993");
+}
+
+TEST(ReadValue, WholeNumbersMayBeWrittenAsSchemasTakeThem) {
+  const auto read = [](const std::string& text) {
+    std::int64_t out = 0;
+    read_value(Json::parse(text), {"f", ""}, {}, out);
+    return out;
+  };
+  EXPECT_EQ(read("2.0"), 2);
+  EXPECT_EQ(read("2e0"), 2);
+  EXPECT_EQ(read("-1e3"), -1000);
+  EXPECT_EQ(failure([&] { read("2.5"); }), "f: must be a whole number, but is 2.5");
+  EXPECT_EQ(failure([&] { read("\"2\""); }), "f: must be a whole number, but is \"2\"");
+  EXPECT_THAT(failure([&] { read("9007199254740993.0"); }), HasSubstr("without a point or an exponent"));
+}
+
+TEST(ParseJson, OtherEncodingsAreNamed) {
+  EXPECT_EQ(failure([] { parse_json("\xef\xbb\xbf{}", "f.json"); }), "accepted");
+  EXPECT_THAT(failure([] { parse_json(std::string("\xff\xfe{\0}\0", 6), "f.json"); }), HasSubstr("UTF-16"));
+}
+
+TEST(ParseJson, SyntaxErrorsNameLineAndColumn) {
+  EXPECT_THAT(failure([] { parse_json("{\n  \"a\": ,\n}", "f.json"); }),
+              HasSubstr("f.json: not valid JSON at line 2, column "));
+}
+
+TEST(ParseJson, NestingAndNumbersWithoutBoundAreErrors) {
+  EXPECT_EQ(failure([] { parse_json(std::string(1'000'000, '['), "f.json"); }),
+            "f.json: is nested more than 100 deep");
+  EXPECT_EQ(failure([] { parse_json(std::string(100, '[') + std::string(100, ']'), "f.json"); }), "accepted");
+  EXPECT_THAT(failure([] { parse_json(R"({"a": 1e999})", "f.json"); }),
+              HasSubstr("f.json: has a number that is out of range"));
+}
+
+TEST(ParseJson, AMessageIsShortWhateverTheTextIs) {
+  EXPECT_LT(failure([] { parse_json("\"" + std::string(1'000'000, 'x'), "f.json"); }).size(), 500);
+}
+
+TEST(ParseJson, AKeyGivenTwiceIsAnError) {
+  EXPECT_EQ(failure([] { parse_json(R"({"a": {"b": 1, "c": 2, "b": 3}})", "f.json"); }),
+            "f.json: the key \"b\" is given twice in one object");
+  EXPECT_EQ(failure([] { parse_json(R"({"a": {"b": 1}, "c": [{"b": 1}, {"b": 3}]})", "f.json"); }),
+            "accepted");
+}
+
+TEST(ParseJson, AMissingFileIsAnInputError) {
+  EXPECT_THAT(failure([] { parse_json_file("/no/such.json"); }),
+              HasSubstr("/no/such.json: open /no/such.json: No such file or directory"));
+}
+
+}  // namespace
+}  // namespace thinpipe

@@ -1,0 +1,50 @@
+#include "common/support/registry.hh"
+
+#include <gtest/gtest.h>
+
+namespace thinpipe {
+namespace {
+
+struct Shape {
+  double area = 0;
+};
+using Shapes = Registry<Shape, double>;
+
+Shapes shapes() {
+  Shapes registry;
+  registry.add("square", {"four equal sides", Json::array(), [](JsonObject& options, double scale) {
+                            double side = 1;
+                            options.read("side", side);
+                            return std::make_unique<Shape>(Shape{scale * side * side});
+                          }});
+  return registry;
+}
+
+std::string registry_failure(const Json& value) {
+  try {
+    shapes().make(value, {"f.json", "/shape"}, 1);
+  } catch (const InputError& error) {
+    return error.what();
+  }
+  return "accepted";
+}
+
+TEST(Registry, MakesWhatIsNamedWithItsOptions) {
+  EXPECT_EQ(shapes().make({{"name", "square"}, {"side", 3}}, {"f.json", ""}, 2)->area, 18);
+}
+
+TEST(Registry, WrongNamesAndOptionsSuggestTheNearest) {
+  EXPECT_EQ(registry_failure({{"name", "sqare"}}),
+            "f.json at /shape/name: unknown name \"sqare\"; did you mean \"square\"? known: square");
+  EXPECT_EQ(registry_failure({{"name", "square"}, {"sied", 3}}),
+            "f.json at /shape/sied: unknown key \"sied\"; did you mean \"side\"? known: name, side");
+  EXPECT_EQ(registry_failure(Json::object()), "f.json at /shape: \"name\" is missing");
+}
+
+TEST(Registry, OneNameOneImplementation) {
+  Shapes registry = shapes();
+  EXPECT_THROW(registry.add("square", {}), Error);
+}
+
+}  // namespace
+}  // namespace thinpipe
