@@ -2,9 +2,9 @@
 
 #include <fmt/format.h>
 
+#include "common/protocol/compute_profile.hh"
+#include "common/protocol/device.hh"
 #include "harness/record.hh"
-#include "harness/replay/compute_profile.hh"
-#include "harness/replay/device.hh"
 #include "harness/run_id.hh"
 #include "harness/worker_inputs.hh"
 #include "netem/network.hh"

@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-#include "harness/event_check.hh"
+#include "common/protocol/event_check.hh"
 
 namespace thinpipe {
 namespace {

@@ -6,7 +6,7 @@
 #include <numeric>
 #include <utility>
 
-#include "harness/replay/call.hh"
+#include "common/protocol/call.hh"
 #include "netem/frame.hh"
 #include "netem/routes.hh"
 #include "netem/worker_tree.hh"

@@ -2,8 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "common/protocol/sample_mean.hh"
 #include "harness/record.hh"
-#include "harness/replay/sample_mean.hh"
 #include "harness/simulation/simulator.hh"
 
 namespace thinpipe {

@@ -5,8 +5,8 @@
 #include <filesystem>
 #include <vector>
 
-#include "harness/replay/compute_profile.hh"
-#include "harness/replay/schedule.hh"
+#include "common/protocol/compute_profile.hh"
+#include "common/protocol/schedule.hh"
 #include "harness/run_plan.hh"
 #include "harness/simulation/script.hh"
 

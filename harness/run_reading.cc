@@ -6,9 +6,9 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include "common/protocol/device.hh"
 #include "harness/harness_keys.hh"
 #include "harness/other_trainer.hh"
-#include "harness/replay/device.hh"
 #include "harness/run_id.hh"
 #include "harness/shipped_files.hh"
 

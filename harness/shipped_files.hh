@@ -31,7 +31,7 @@ const ShippedFiles& shipped_topologies();
 const ShippedFiles& shipped_rate_traces();
 // Programs that train in thinpipe-trainer's place.
 const ShippedFiles& shipped_trainers();
-// And descriptions of devices (harness/replay/device.hh), for which profiles are estimated.
+// And descriptions of devices (common/protocol/device.hh), for which profiles are estimated.
 const ShippedFiles& shipped_compute_profiles();
 
 }  // namespace thinpipe

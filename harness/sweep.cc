@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "common/protocol/trace.hh"
 #include "common/support/parallel.hh"
 #include "common/support/utf8.hh"
 #include "harness/executors/local.hh"
@@ -11,7 +12,6 @@
 #include "harness/progress.hh"
 #include "harness/record.hh"
 #include "harness/record_check.hh"
-#include "harness/replay/trace.hh"
 #include "harness/run.hh"
 #include "harness/run_id.hh"
 #include "harness/starting_weights.hh"

@@ -2,8 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "common/protocol/trace.hh"
 #include "harness/record.hh"
-#include "harness/replay/trace.hh"
 #include "harness/worker_events.hh"
 
 namespace thinpipe {

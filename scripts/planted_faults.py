@@ -169,7 +169,7 @@ FAULTS = [
     ),
     Fault(
         name="bucket that does not wait for all",
-        file="harness/replay/timed_layout.cc",
+        file="common/protocol/timed_layout.cc",
         old="timed.ready_s = std::max(timed.ready_s, times.ready_s[p]);",
         new="timed.ready_s = times.ready_s[p];",
         program="replay_tests",

@@ -3,8 +3,8 @@
 // gradient and two that write it.
 #pragma once
 
-#include "harness/replay/compute_profile.hh"
-#include "harness/replay/device.hh"
+#include "common/protocol/compute_profile.hh"
+#include "common/protocol/device.hh"
 #include "trainer/training_loop.hh"
 
 namespace thinpipe::trainer {

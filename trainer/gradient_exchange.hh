@@ -18,7 +18,7 @@
 #include <memory>
 #include <optional>
 
-#include "harness/replay/recorder.hh"
+#include "common/protocol/recorder.hh"
 #include "trainer/bucket_layout.hh"
 #include "trainer/collectives/metered.hh"
 #include "trainer/communication_thread.hh"

@@ -5,7 +5,7 @@
 
 #include <vector>
 
-#include "harness/replay/device.hh"
+#include "common/protocol/device.hh"
 #include "trainer/tensors.hh"
 
 namespace thinpipe::trainer {

@@ -4,8 +4,8 @@
 #include <fstream>
 #include <optional>
 
+#include "common/protocol/sample_mean.hh"
 #include "common/support/atomic_file.hh"
-#include "harness/replay/sample_mean.hh"
 
 namespace thinpipe::trainer {
 namespace {

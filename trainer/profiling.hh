@@ -3,7 +3,7 @@
 // above all in models of many small operations.
 #pragma once
 
-#include "harness/replay/compute_profile.hh"
+#include "common/protocol/compute_profile.hh"
 #include "trainer/worker.hh"
 
 namespace thinpipe::trainer {

@@ -4,11 +4,11 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "common/protocol/compute_profile.hh"
+#include "common/protocol/device.hh"
 #include "common/support/file_descriptor.hh"
 #include "common/support/nearest.hh"
 #include "harness/commands/command.hh"
-#include "harness/replay/compute_profile.hh"
-#include "harness/replay/device.hh"
 #include "harness/shipped_files.hh"
 #include "harness/trainer_program.hh"
 #include "netem/topology.hh"

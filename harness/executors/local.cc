@@ -10,9 +10,9 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include "common/protocol/event_check.hh"
 #include "common/support/exception.hh"
 #include "common/support/file_descriptor.hh"
-#include "harness/event_check.hh"
 #include "harness/executors/worker.hh"
 
 namespace thinpipe {

@@ -1,5 +1,5 @@
+#include "common/protocol/trace.hh"
 #include "common/support/fuzz/input.hh"
-#include "harness/replay/trace.hh"
 
 using namespace thinpipe;
 

@@ -1,5 +1,5 @@
+#include "common/protocol/event_check.hh"
 #include "common/support/fuzz/input.hh"
-#include "harness/event_check.hh"
 #include "harness/iteration_reports.hh"
 #include "harness/measurements.hh"
 

@@ -19,7 +19,7 @@
 
 #include <vector>
 
-#include "harness/replay/call.hh"
+#include "common/protocol/call.hh"
 
 namespace thinpipe {
 

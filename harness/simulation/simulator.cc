@@ -9,7 +9,7 @@
 
 #include <fmt/format.h>
 
-#include "harness/replay/timed_layout.hh"
+#include "common/protocol/timed_layout.hh"
 #include "harness/simulation/fluid_network.hh"
 
 namespace thinpipe {

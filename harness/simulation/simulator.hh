@@ -6,8 +6,8 @@
 #include <utility>
 #include <vector>
 
-#include "harness/replay/compute_profile.hh"
-#include "harness/replay/schedule.hh"
+#include "common/protocol/compute_profile.hh"
+#include "common/protocol/schedule.hh"
 #include "harness/simulation/script.hh"
 #include "netem/topology.hh"
 

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "harness/event_check.hh"
+#include "common/protocol/event_check.hh"
 
 namespace thinpipe {
 namespace {

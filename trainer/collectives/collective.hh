@@ -9,8 +9,8 @@
 #include <cstdint>
 #include <span>
 
+#include "common/protocol/call.hh"
 #include "common/support/registry.hh"
-#include "harness/replay/call.hh"
 #include "trainer/collectives/code_pieces.hh"
 #include "trainer/collectives/collective_error.hh"
 #include "trainer/collectives/mailbox.hh"

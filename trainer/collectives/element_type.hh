@@ -1,7 +1,7 @@
 // Converts LibTorch's element types to those in communication traces.
 #pragma once
 
-#include "harness/replay/call.hh"
+#include "common/protocol/call.hh"
 #include "trainer/tensors.hh"
 
 namespace thinpipe::trainer {

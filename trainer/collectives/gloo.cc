@@ -26,7 +26,7 @@
 #include <gloo/rendezvous/file_store.h>
 #include <gloo/transport/tcp/device.h>
 
-#include "harness/replay/call.hh"
+#include "common/protocol/call.hh"
 #include "trainer/collectives/arguments.hh"
 #include "trainer/collectives/gloo_mailbox.hh"
 #include "trainer/collectives/local_address.hh"

@@ -9,7 +9,7 @@
 #include <functional>
 #include <memory>
 
-#include "harness/replay/call.hh"
+#include "common/protocol/call.hh"
 #include "trainer/collectives/collective.hh"
 #include "trainer/stopwatch.hh"
 

@@ -9,7 +9,7 @@
 #include <span>
 #include <vector>
 
-#include "harness/replay/call.hh"
+#include "common/protocol/call.hh"
 #include "trainer/collectives/code_pieces.hh"
 #include "trainer/collectives/peer.hh"
 #include "trainer/collectives/reduction.hh"

@@ -5,7 +5,7 @@
 #include <set>
 #include <utility>
 
-#include "harness/replay/call.hh"
+#include "common/protocol/call.hh"
 #include "trainer/collectives/streamed.hh"
 
 namespace thinpipe::trainer {

@@ -1,6 +1,6 @@
 #include <numeric>
 
-#include "harness/replay/call.hh"
+#include "common/protocol/call.hh"
 #include "trainer/collectives/pipelined.hh"
 #include "trainer/packed_codes.hh"
 

@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "harness/replay/call.hh"
+#include "common/protocol/call.hh"
 #include "trainer/collectives/sparse_block.hh"
 
 namespace thinpipe::trainer {

@@ -4,9 +4,9 @@
 #include <spdlog/spdlog.h>
 #include <unistd.h>
 
+#include "common/protocol/sample_mean.hh"
+#include "common/protocol/schedule.hh"
 #include "common/support/log.hh"
-#include "harness/replay/sample_mean.hh"
-#include "harness/replay/schedule.hh"
 #include "trainer/heartbeat.hh"
 #include "trainer/process.hh"
 #include "trainer/replay/replayer.hh"

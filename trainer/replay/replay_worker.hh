@@ -18,7 +18,7 @@ struct ReplayFile {
 // Strict; throws InputError.
 ReplayFile read_replay_file(const std::string& path);
 
-// Replays iterations of each class of steps (harness/replay/schedule.hh) until their mean time is known to 2
+// Replays iterations of each class of steps (common/protocol/schedule.hh) until their mean time is known to 2
 // %, or up to a maximum number, and logs to standard error. Emits the events "started", on rank 0 a
 // "replayed_iteration" per iteration and at the end "replayed":   {"classes": [{"steps", "iterations",
 // "mean_s", "half_width_s"}]} then "finished" or "failed". Returns whether the replay finished.

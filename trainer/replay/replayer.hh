@@ -9,7 +9,7 @@
 
 #include <boost/asio/thread_pool.hpp>
 
-#include "harness/replay/timed_layout.hh"
+#include "common/protocol/timed_layout.hh"
 #include "trainer/collectives/metered.hh"
 #include "trainer/communication_thread.hh"
 #include "trainer/replay/computing.hh"

@@ -2,9 +2,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "common/protocol/trace.hh"
 #include "common/support/file_descriptor.hh"
 #include "common/support/tests/paths.hh"
-#include "harness/replay/trace.hh"
 #include "harness/tests/program.hh"
 
 namespace thinpipe {

@@ -7,11 +7,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "common/protocol/compute_profile.hh"
+#include "common/protocol/trace.hh"
 #include "common/support/file_descriptor.hh"
 #include "common/support/tests/paths.hh"
 #include "harness/record.hh"
-#include "harness/replay/compute_profile.hh"
-#include "harness/replay/trace.hh"
 #include "harness/tests/program.hh"
 #include "netem/frame.hh"
 

@@ -6,7 +6,7 @@
 #include <limits>
 #include <string>
 
-#include "harness/replay/call.hh"
+#include "common/protocol/call.hh"
 #include "trainer/synchronisers/synchroniser.hh"
 
 namespace thinpipe::trainer {

@@ -2,7 +2,7 @@
 // class. Pure.
 #pragma once
 
-#include "harness/replay/trace.hh"
+#include "common/protocol/trace.hh"
 
 namespace thinpipe {
 

@@ -1,7 +1,7 @@
 // When the buckets of a layout are ready for exchange, according to a compute profile. Pure.
 #pragma once
 
-#include "harness/replay/compute_profile.hh"
+#include "common/protocol/compute_profile.hh"
 
 namespace thinpipe {
 

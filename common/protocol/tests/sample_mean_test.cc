@@ -1,4 +1,4 @@
-#include "harness/replay/sample_mean.hh"
+#include "common/protocol/sample_mean.hh"
 
 #include <cmath>
 

@@ -1,4 +1,4 @@
-#include "harness/replay/device.hh"
+#include "common/protocol/device.hh"
 
 #include <algorithm>
 

@@ -3,7 +3,7 @@
 
 #include <map>
 
-#include "harness/replay/trace.hh"
+#include "common/protocol/trace.hh"
 
 namespace thinpipe {
 

@@ -1,4 +1,4 @@
-#include "harness/replay/timed_layout.hh"
+#include "common/protocol/timed_layout.hh"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-#include "harness/replay/schedule.hh"
+#include "common/protocol/schedule.hh"
 
 #include <algorithm>
 #include <cmath>

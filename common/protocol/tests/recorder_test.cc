@@ -1,4 +1,4 @@
-#include "harness/replay/recorder.hh"
+#include "common/protocol/recorder.hh"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "harness/replay/call.hh"
+#include "common/protocol/call.hh"
 
 namespace thinpipe {
 

@@ -1,4 +1,4 @@
-#include "harness/replay/trace.hh"
+#include "common/protocol/trace.hh"
 
 #include <algorithm>
 #include <functional>

@@ -1,4 +1,4 @@
-#include "harness/replay/call.hh"
+#include "common/protocol/call.hh"
 
 #include <algorithm>
 #include <array>

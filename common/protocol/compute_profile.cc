@@ -1,4 +1,4 @@
-#include "harness/replay/compute_profile.hh"
+#include "common/protocol/compute_profile.hh"
 
 #include <array>
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "harness/replay/trace.hh"
+#include "common/protocol/trace.hh"
 
 namespace thinpipe {
 

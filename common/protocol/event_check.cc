@@ -1,4 +1,4 @@
-#include "harness/event_check.hh"
+#include "common/protocol/event_check.hh"
 
 #include <algorithm>
 #include <array>
