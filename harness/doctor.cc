@@ -21,9 +21,9 @@
 #include "harness/trainer_program.hh"
 #include "netem/kernel_features.hh"
 #include "netem/network.hh"
-#include "netem/paths.hh"
 #include "netem/probe.hh"
 #include "netem/route.hh"
+#include "netem/topology/paths.hh"
 #include "netem/wake_ups.hh"
 
 namespace thinpipe {

@@ -6,7 +6,7 @@
 
 #include "common/support/json_object.hh"
 #include "netem/awake_cores.hh"
-#include "netem/topology.hh"
+#include "netem/topology/topology.hh"
 
 namespace thinpipe {
 

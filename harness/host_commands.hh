@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "netem/topology.hh"
+#include "netem/topology/topology.hh"
 
 namespace thinpipe {
 

@@ -4,7 +4,7 @@
 #include <optional>
 
 #include "common/support/json_object.hh"
-#include "netem/train_clock.hh"
+#include "netem/topology/train_clock.hh"
 #include "netem/wake_ups.hh"
 
 namespace thinpipe {

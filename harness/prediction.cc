@@ -7,9 +7,9 @@
 #include <utility>
 
 #include "common/protocol/call.hh"
-#include "netem/frame.hh"
-#include "netem/routes.hh"
-#include "netem/worker_tree.hh"
+#include "netem/topology/frame.hh"
+#include "netem/topology/routes.hh"
+#include "netem/topology/worker_tree.hh"
 
 namespace thinpipe {
 

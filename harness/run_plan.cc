@@ -18,7 +18,7 @@
 #include "harness/prediction.hh"
 #include "harness/run_id.hh"
 #include "harness/run_reading.hh"
-#include "netem/worker_tree.hh"
+#include "netem/topology/worker_tree.hh"
 
 namespace thinpipe {
 namespace {

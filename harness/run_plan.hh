@@ -13,8 +13,8 @@
 #include "harness/other_trainer.hh"
 #include "harness/trainer_program.hh"
 #include "harness/worker_events.hh"
-#include "netem/schedule.hh"
-#include "netem/topology.hh"
+#include "netem/topology/schedule.hh"
+#include "netem/topology/topology.hh"
 
 namespace thinpipe {
 
@@ -67,7 +67,7 @@ struct Run {
   // way nobody told, a ring.
   std::string collective() const;
 
-  // The parents of its workers in the tree that its collectives go along (netem/worker_tree.hh), or of a
+  // The parents of its workers in the tree that its collectives go along (netem/topology/worker_tree.hh), or of a
   // convergence run its sums; empty: they go along none.
   std::vector<int> tree() const;
 

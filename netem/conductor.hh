@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "netem/network.hh"
-#include "netem/schedule.hh"
-#include "netem/train_clock.hh"
+#include "netem/topology/schedule.hh"
+#include "netem/topology/train_clock.hh"
 
 namespace thinpipe::netem {
 

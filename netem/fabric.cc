@@ -4,9 +4,9 @@
 
 #include <fmt/format.h>
 
-#include "netem/frame.hh"
-#include "netem/paths.hh"
-#include "netem/routes.hh"
+#include "netem/topology/frame.hh"
+#include "netem/topology/paths.hh"
+#include "netem/topology/routes.hh"
 
 namespace thinpipe::netem {
 namespace {

@@ -13,8 +13,8 @@
 #include "netem/link.hh"
 #include "netem/network.hh"
 #include "netem/route.hh"
-#include "netem/schedule.hh"
 #include "netem/shaping.hh"
+#include "netem/topology/schedule.hh"
 
 namespace thinpipe::netem {
 

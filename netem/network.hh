@@ -11,9 +11,9 @@
 #include "netem/awake_cores.hh"
 #include "netem/counters.hh"
 #include "netem/host.hh"
-#include "netem/schedule.hh"
-#include "netem/shape.hh"
-#include "netem/topology.hh"
+#include "netem/topology/schedule.hh"
+#include "netem/topology/shape.hh"
+#include "netem/topology/topology.hh"
 
 namespace thinpipe::netem {
 

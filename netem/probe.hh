@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "common/support/file_descriptor.hh"
-#include "netem/frame.hh"
 #include "netem/host.hh"
+#include "netem/topology/frame.hh"
 
 namespace thinpipe::netem {
 

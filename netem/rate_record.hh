@@ -10,7 +10,7 @@
 
 #include "netem/counters.hh"
 #include "netem/fidelity.hh"
-#include "netem/shape.hh"
+#include "netem/topology/shape.hh"
 
 namespace thinpipe::netem {
 

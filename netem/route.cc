@@ -7,7 +7,7 @@
 #include <linux/if_addr.h>
 #include <linux/rtnetlink.h>
 
-#include "netem/frame.hh"
+#include "netem/topology/frame.hh"
 
 namespace thinpipe::netem {
 namespace {

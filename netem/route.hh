@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "netem/netlink.hh"
-#include "netem/topology.hh"
+#include "netem/topology/topology.hh"
 
 namespace thinpipe::netem {
 

@@ -8,7 +8,7 @@
 
 #include "netem/counters.hh"
 #include "netem/netlink.hh"
-#include "netem/shape.hh"
+#include "netem/topology/shape.hh"
 
 namespace thinpipe::netem {
 

@@ -6,11 +6,11 @@
 
 #include <fmt/format.h>
 
-#include "netem/frame.hh"
-#include "netem/paths.hh"
 #include "netem/probe.hh"
 #include "netem/route.hh"
 #include "netem/shaping.hh"
+#include "netem/topology/frame.hh"
+#include "netem/topology/paths.hh"
 
 namespace thinpipe::netem {
 namespace {

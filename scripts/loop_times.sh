@@ -25,7 +25,7 @@ loops=(
   "trainer/synchronisers/topk.cc synchroniser_tests TopK*:*Conformance*topk_*in_process*"
   "trainer/synchronisers/quantised/ternary.cc core_tests Ternary*"
   "harness/axis.cc harness_tests *Axis*:Exclude*:Repeat*"
-  "netem/shape.cc netem_tests Shape*"
+  "netem/topology/shape.cc netem_tests Shape*"
 )
 
 cmake --preset dev --log-level=WARNING >/dev/null

@@ -225,7 +225,7 @@ FAULTS = [
     ),
     Fault(
         name="cap off by 5 %",
-        file="netem/shape.cc",
+        file="netem/topology/shape.cc",
         old="return {.rate_bit_per_s = *direction.rate_bit_per_s,",
         new="return {.rate_bit_per_s = 1.05 * *direction.rate_bit_per_s,",
         program="netem_network_tests",

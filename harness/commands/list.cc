@@ -11,7 +11,7 @@
 #include "harness/commands/command.hh"
 #include "harness/shipped_files.hh"
 #include "harness/trainer_program.hh"
-#include "netem/topology.hh"
+#include "netem/topology/topology.hh"
 
 namespace thinpipe {
 namespace {

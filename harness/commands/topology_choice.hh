@@ -7,7 +7,7 @@
 #include <CLI/CLI.hpp>
 
 #include "netem/awake_cores.hh"
-#include "netem/topology.hh"
+#include "netem/topology/topology.hh"
 
 namespace thinpipe {
 

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "netem/frame.hh"
-#include "netem/routes.hh"
+#include "netem/topology/frame.hh"
+#include "netem/topology/routes.hh"
 
 namespace thinpipe {
 namespace {

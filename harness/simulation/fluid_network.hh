@@ -15,7 +15,7 @@
 #include <queue>
 #include <vector>
 
-#include "netem/topology.hh"
+#include "netem/topology/topology.hh"
 
 namespace thinpipe {
 

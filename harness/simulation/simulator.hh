@@ -9,7 +9,7 @@
 #include "common/protocol/compute_profile.hh"
 #include "common/protocol/schedule.hh"
 #include "harness/simulation/script.hh"
-#include "netem/topology.hh"
+#include "netem/topology/topology.hh"
 
 namespace thinpipe {
 

@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-#include "netem/worker_tree.hh"
+#include "netem/topology/worker_tree.hh"
 
 namespace thinpipe {
 namespace {

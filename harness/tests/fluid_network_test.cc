@@ -5,7 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "netem/frame.hh"
+#include "netem/topology/frame.hh"
 
 namespace thinpipe {
 namespace {

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "common/support/tests/paths.hh"
-#include "netem/topology.hh"
+#include "netem/topology/topology.hh"
 
 namespace thinpipe {
 namespace {

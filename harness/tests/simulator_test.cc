@@ -3,8 +3,8 @@
 #include <gtest/gtest.h>
 
 #include "harness/shipped_files.hh"
-#include "netem/frame.hh"
-#include "netem/worker_tree.hh"
+#include "netem/topology/frame.hh"
+#include "netem/topology/worker_tree.hh"
 
 namespace thinpipe {
 namespace {

@@ -1,5 +1,5 @@
 #include "common/support/fuzz/input.hh"
-#include "netem/topology.hh"
+#include "netem/topology/topology.hh"
 
 using namespace thinpipe;
 

@@ -1,8 +1,8 @@
 #include <cmath>
 
 #include "common/support/fuzz/input.hh"
-#include "netem/topology.hh"
-#include "netem/trace.hh"
+#include "netem/topology/topology.hh"
+#include "netem/topology/trace.hh"
 
 using namespace thinpipe;
 

@@ -15,7 +15,7 @@
 #include "netem/monitor.hh"
 #include "netem/probe.hh"
 #include "netem/tests/chances.hh"
-#include "netem/tests/topologies.hh"
+#include "netem/topology/tests/topologies.hh"
 
 namespace thinpipe::netem {
 namespace {

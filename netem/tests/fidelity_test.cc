@@ -18,7 +18,7 @@
 #include "netem/probe.hh"
 #include "netem/shaping.hh"
 #include "netem/tests/chances.hh"
-#include "netem/tests/topologies.hh"
+#include "netem/topology/tests/topologies.hh"
 
 namespace thinpipe::netem {
 namespace {

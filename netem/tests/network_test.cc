@@ -17,7 +17,7 @@
 #include "netem/monitor.hh"
 #include "netem/probe.hh"
 #include "netem/route.hh"
-#include "netem/tests/topologies.hh"
+#include "netem/topology/tests/topologies.hh"
 
 namespace thinpipe::netem {
 namespace {

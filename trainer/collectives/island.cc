@@ -1,4 +1,4 @@
-// The harness computes the reduction tree (netem/worker_tree.hh). Along it an all-reduce puts the vector once
+// The harness computes the reduction tree (netem/topology/worker_tree.hh). Along it an all-reduce puts the vector once
 // on each bottleneck in each direction, which is the lower bound for vectors without known structure. Sums of
 // small integers are sent in as few bits as hold them. For vectors with few entries, only entries that some
 // worker has are sent. An all-gather or a broadcast puts every block on each bottleneck once, in one

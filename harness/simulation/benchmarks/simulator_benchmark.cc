@@ -5,8 +5,8 @@
 #include <benchmark/benchmark.h>
 #include <fmt/format.h>
 
-#include "netem/frame.hh"
-#include "netem/worker_tree.hh"
+#include "netem/topology/frame.hh"
+#include "netem/topology/worker_tree.hh"
 
 namespace thinpipe {
 namespace {

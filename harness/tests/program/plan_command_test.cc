@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "harness/tests/program.hh"
-#include "netem/frame.hh"
+#include "netem/topology/frame.hh"
 
 namespace thinpipe {
 namespace {

@@ -13,7 +13,7 @@
 #include "common/support/tests/paths.hh"
 #include "harness/record.hh"
 #include "harness/tests/program.hh"
-#include "netem/frame.hh"
+#include "netem/topology/frame.hh"
 
 namespace thinpipe {
 namespace {
@@ -163,7 +163,7 @@ TEST_F(ReplayRun, OfMergedEntriesIsOfWhatTheLiveRunPutOnTheLinks) {
   const std::filesystem::path trained =
       folder_of(replayed).parent_path() / replayed.at("replay").at("convergence_run").get<std::string>();
   const CommunicationTrace trace = load_trace(trained / trace_file_name);
-  const EdgeBytes left = traced_bytes(trace, 0, 4);  // by netem/worker_tree.hh
+  const EdgeBytes left = traced_bytes(trace, 0, 4);  // by netem/topology/worker_tree.hh
   const EdgeBytes right = traced_bytes(trace, 5, 3);
   std::int64_t replayed_iterations = 0;
   for (const Json& each : replayed.at("replay").at("classes"))

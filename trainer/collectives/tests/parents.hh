@@ -5,7 +5,7 @@
 
 namespace thinpipe::trainer::testing {
 
-// Returns the tree that netem/worker_tree.hh makes of the paper's 3 + 2 + 3 workers; for other sizes, that of
+// Returns the tree that netem/topology/worker_tree.hh makes of the paper's 3 + 2 + 3 workers; for other sizes, that of
 // an unknown network.
 inline std::vector<int> parents_for(int world_size) {
   return world_size == 8 ? std::vector{4, 0, 0, -1, 3, 3, 5, 5} : std::vector<int>{};

@@ -1,7 +1,7 @@
 // Topologies with several workers at the place of each host.
 #pragma once
 
-#include "netem/topology.hh"
+#include "netem/topology/topology.hh"
 
 namespace thinpipe {
 

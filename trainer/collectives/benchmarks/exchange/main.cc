@@ -17,10 +17,10 @@
 #include "common/support/child_process.hh"
 #include "common/support/json_object.hh"
 #include "harness/processor_time.hh"
-#include "netem/frame.hh"
 #include "netem/network.hh"
 #include "netem/sandbox.hh"
-#include "netem/worker_tree.hh"
+#include "netem/topology/frame.hh"
+#include "netem/topology/worker_tree.hh"
 #include "trainer/collectives/benchmarks/exchange/crowd.hh"
 #include "trainer/collectives/benchmarks/exchange/simulated.hh"
 

@@ -1,7 +1,7 @@
 #include "trainer/collectives/benchmarks/exchange/simulated.hh"
 
 #include "harness/simulation/simulator.hh"
-#include "netem/worker_tree.hh"
+#include "netem/topology/worker_tree.hh"
 
 namespace thinpipe {
 

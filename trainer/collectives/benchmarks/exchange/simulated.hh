@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "netem/topology.hh"
+#include "netem/topology/topology.hh"
 
 namespace thinpipe {
 

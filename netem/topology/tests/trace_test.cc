@@ -1,4 +1,4 @@
-#include "netem/trace.hh"
+#include "netem/topology/trace.hh"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

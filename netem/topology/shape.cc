@@ -1,4 +1,4 @@
-#include "netem/shape.hh"
+#include "netem/topology/shape.hh"
 
 #include <algorithm>
 #include <utility>
@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 
 #include "common/support/units.hh"
-#include "netem/frame.hh"
+#include "netem/topology/frame.hh"
 
 namespace thinpipe::netem {
 namespace {

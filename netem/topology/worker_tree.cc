@@ -1,4 +1,4 @@
-#include "netem/worker_tree.hh"
+#include "netem/topology/worker_tree.hh"
 
 #include <algorithm>
 #include <array>
@@ -7,7 +7,7 @@
 #include <string>
 #include <tuple>
 
-#include "netem/paths.hh"
+#include "netem/topology/paths.hh"
 
 namespace thinpipe::netem {
 namespace {

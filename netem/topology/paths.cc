@@ -1,4 +1,4 @@
-#include "netem/paths.hh"
+#include "netem/topology/paths.hh"
 
 #include <algorithm>
 #include <functional>

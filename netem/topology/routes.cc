@@ -1,4 +1,4 @@
-#include "netem/routes.hh"
+#include "netem/topology/routes.hh"
 
 #include <algorithm>
 #include <map>

@@ -1,4 +1,4 @@
-#include "netem/schedule.hh"
+#include "netem/topology/schedule.hh"
 
 #include <set>
 
@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "common/support/tests/paths.hh"
-#include "netem/tests/topologies.hh"
+#include "netem/topology/tests/topologies.hh"
 
 namespace thinpipe::netem {
 namespace {

@@ -1,4 +1,4 @@
-#include "netem/trace.hh"
+#include "netem/topology/trace.hh"
 
 #include <algorithm>
 #include <charconv>
@@ -12,8 +12,8 @@
 #include "common/support/file_descriptor.hh"
 #include "common/support/units.hh"
 #include "common/support/utf8.hh"
-#include "netem/frame.hh"
-#include "netem/shape.hh"
+#include "netem/topology/frame.hh"
+#include "netem/topology/shape.hh"
 
 namespace thinpipe::netem {
 namespace {

@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "netem/routes.hh"
-#include "netem/topology.hh"
-#include "netem/trace.hh"
+#include "netem/topology/routes.hh"
+#include "netem/topology/topology.hh"
+#include "netem/topology/trace.hh"
 
 namespace thinpipe::netem {
 

@@ -6,8 +6,8 @@
 #include <utility>
 #include <vector>
 
-#include "netem/routes.hh"
-#include "netem/topology.hh"
+#include "netem/topology/routes.hh"
+#include "netem/topology/topology.hh"
 
 namespace thinpipe::netem {
 

@@ -3,8 +3,8 @@
 
 #include <vector>
 
-#include "netem/node_names.hh"
-#include "netem/topology.hh"
+#include "netem/topology/node_names.hh"
+#include "netem/topology/topology.hh"
 
 namespace thinpipe::netem {
 

@@ -1,4 +1,4 @@
-#include "netem/topology_checks.hh"
+#include "netem/topology/topology_checks.hh"
 
 #include <algorithm>
 #include <array>
@@ -11,7 +11,7 @@
 
 #include "common/support/nearest.hh"
 #include "common/support/units.hh"
-#include "netem/shape.hh"
+#include "netem/topology/shape.hh"
 
 namespace thinpipe::netem {
 namespace {

@@ -1,4 +1,4 @@
-#include "netem/worker_tree.hh"
+#include "netem/topology/worker_tree.hh"
 
 #include <map>
 #include <set>
@@ -6,8 +6,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "netem/paths.hh"
-#include "netem/tests/topologies.hh"
+#include "netem/topology/paths.hh"
+#include "netem/topology/tests/topologies.hh"
 
 namespace thinpipe::netem {
 namespace {

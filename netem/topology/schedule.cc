@@ -1,4 +1,4 @@
-#include "netem/schedule.hh"
+#include "netem/topology/schedule.hh"
 
 #include <algorithm>
 #include <map>
@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 
 #include "common/support/nearest.hh"
-#include "netem/topology_checks.hh"
+#include "netem/topology/topology_checks.hh"
 
 namespace thinpipe::netem {
 namespace {

@@ -1,4 +1,4 @@
-#include "netem/routes.hh"
+#include "netem/topology/routes.hh"
 
 #include <algorithm>
 #include <map>
@@ -8,7 +8,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "netem/tests/topologies.hh"
+#include "netem/topology/tests/topologies.hh"
 
 namespace thinpipe::netem {
 namespace {

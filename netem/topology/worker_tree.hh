@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "netem/topology.hh"
+#include "netem/topology/topology.hh"
 
 namespace thinpipe::netem {
 

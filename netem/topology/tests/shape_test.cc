@@ -1,5 +1,5 @@
 // The shape of a link whose file leaves settings out.
-#include "netem/shape.hh"
+#include "netem/topology/shape.hh"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "netem/train_clock.hh"
+#include "netem/topology/train_clock.hh"
 
 #include <gtest/gtest.h>
 

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "common/support/tests/paths.hh"
-#include "netem/topology.hh"
+#include "netem/topology/topology.hh"
 
 namespace thinpipe::netem {
 

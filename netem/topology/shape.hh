@@ -3,7 +3,7 @@
 
 #include "common/support/exception.hh"
 #include "common/support/json_object.hh"
-#include "netem/topology.hh"
+#include "netem/topology/topology.hh"
 
 namespace thinpipe::netem {
 

@@ -1,4 +1,4 @@
-#include "netem/node_names.hh"
+#include "netem/topology/node_names.hh"
 
 #include <algorithm>
 #include <charconv>
@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include "netem/topology.hh"
+#include "netem/topology/topology.hh"
 
 namespace thinpipe::netem {
 namespace {

@@ -1,11 +1,11 @@
-#include "netem/paths.hh"
+#include "netem/topology/paths.hh"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "netem/host_names.hh"
 #include "netem/probe.hh"
-#include "netem/tests/topologies.hh"
+#include "netem/topology/tests/topologies.hh"
 
 namespace thinpipe::netem {
 namespace {

@@ -1,4 +1,4 @@
-#include "netem/topology.hh"
+#include "netem/topology/topology.hh"
 
 #include <algorithm>
 #include <iterator>
@@ -7,9 +7,9 @@
 
 #include <fmt/format.h>
 
-#include "netem/node_names.hh"
-#include "netem/shape.hh"
-#include "netem/topology_checks.hh"
+#include "netem/topology/node_names.hh"
+#include "netem/topology/shape.hh"
+#include "netem/topology/topology_checks.hh"
 
 namespace thinpipe::netem {
 namespace {

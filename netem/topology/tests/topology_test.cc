@@ -1,4 +1,4 @@
-#include "netem/topology.hh"
+#include "netem/topology/topology.hh"
 
 #include <algorithm>
 #include <filesystem>
@@ -9,8 +9,8 @@
 
 #include "common/support/tests/json_schema.hh"
 #include "common/support/tests/paths.hh"
-#include "netem/shape.hh"
-#include "netem/tests/small_topology.hh"
+#include "netem/topology/shape.hh"
+#include "netem/topology/tests/small_topology.hh"
 
 namespace thinpipe::netem {
 namespace {

@@ -7,7 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "common/support/tests/json_schema.hh"
-#include "netem/tests/small_topology.hh"
+#include "netem/topology/tests/small_topology.hh"
 
 namespace thinpipe::netem {
 namespace {

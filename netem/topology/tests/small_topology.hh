@@ -3,7 +3,7 @@
 
 #include <functional>
 
-#include "netem/topology.hh"
+#include "netem/topology/topology.hh"
 
 namespace thinpipe::netem {
 
