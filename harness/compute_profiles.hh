@@ -8,7 +8,7 @@
 #include "harness/made_once.hh"
 #include "harness/run_plan.hh"
 #include "harness/time_limits.hh"
-#include "netem/awake_cores.hh"
+#include "netem/kernel/awake_cores.hh"
 
 namespace thinpipe {
 

@@ -19,12 +19,12 @@
 #include "common/support/file_descriptor.hh"
 #include "harness/processor_time.hh"
 #include "harness/trainer_program.hh"
-#include "netem/kernel_features.hh"
+#include "netem/kernel/kernel_features.hh"
+#include "netem/kernel/probe.hh"
+#include "netem/kernel/route.hh"
+#include "netem/kernel/wake_ups.hh"
 #include "netem/network.hh"
-#include "netem/probe.hh"
-#include "netem/route.hh"
 #include "netem/topology/paths.hh"
-#include "netem/wake_ups.hh"
 
 namespace thinpipe {
 namespace {

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "common/support/json_object.hh"
-#include "netem/awake_cores.hh"
+#include "netem/kernel/awake_cores.hh"
 #include "netem/topology/topology.hh"
 
 namespace thinpipe {

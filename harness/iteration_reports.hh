@@ -4,8 +4,8 @@
 #include <optional>
 
 #include "common/support/json_object.hh"
+#include "netem/kernel/wake_ups.hh"
 #include "netem/topology/train_clock.hh"
-#include "netem/wake_ups.hh"
 
 namespace thinpipe {
 

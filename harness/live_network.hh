@@ -11,9 +11,9 @@
 #include "harness/processor_time.hh"
 #include "harness/run_plan.hh"
 #include "netem/conductor.hh"
+#include "netem/kernel/wake_ups.hh"
 #include "netem/monitor.hh"
 #include "netem/network.hh"
-#include "netem/wake_ups.hh"
 
 namespace thinpipe {
 
@@ -64,7 +64,7 @@ class LiveNetwork {
   // See IterationReports::to_json(); null where no rate trace follows train time.
   Json train_clock() const;
 
-  // {"kept_awake", "wake_ups": see netem/wake_ups.hh}; null where no network is emulated.
+  // {"kept_awake", "wake_ups": see netem/kernel/wake_ups.hh}; null where no network is emulated.
   Json idle_cores() const;
 
  private:

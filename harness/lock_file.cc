@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "harness/provenance.hh"
-#include "netem/sandbox.hh"
+#include "netem/kernel/sandbox.hh"
 
 namespace thinpipe {
 namespace {

@@ -13,7 +13,7 @@
 #include "harness/run_plan.hh"
 #include "harness/starting_weights.hh"
 #include "harness/time_limits.hh"
-#include "netem/awake_cores.hh"
+#include "netem/kernel/awake_cores.hh"
 
 namespace thinpipe {
 

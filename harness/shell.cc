@@ -23,8 +23,8 @@
 #include "common/support/exception.hh"
 #include "common/support/standard_streams.hh"
 #include "harness/kept_terminal.hh"
-#include "netem/host_names.hh"
-#include "netem/sandbox.hh"
+#include "netem/kernel/host_names.hh"
+#include "netem/kernel/sandbox.hh"
 
 namespace thinpipe {
 namespace {

@@ -12,7 +12,7 @@
 #include "harness/reports/digest.hh"
 #include "harness/run_plan.hh"
 #include "harness/time_limits.hh"
-#include "netem/awake_cores.hh"
+#include "netem/kernel/awake_cores.hh"
 
 namespace thinpipe {
 

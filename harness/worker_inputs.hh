@@ -8,7 +8,7 @@
 #include "harness/executors/executor.hh"
 #include "harness/run_plan.hh"
 #include "harness/time_limits.hh"
-#include "netem/host.hh"
+#include "netem/kernel/host.hh"
 
 namespace thinpipe {
 

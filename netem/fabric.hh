@@ -10,10 +10,10 @@
 #include <utility>
 #include <vector>
 
-#include "netem/link.hh"
+#include "netem/kernel/link.hh"
+#include "netem/kernel/route.hh"
+#include "netem/kernel/shaping.hh"
 #include "netem/network.hh"
-#include "netem/route.hh"
-#include "netem/shaping.hh"
 #include "netem/topology/schedule.hh"
 
 namespace thinpipe::netem {

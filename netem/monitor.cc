@@ -1,6 +1,6 @@
 #include "netem/monitor.hh"
 
-#include "netem/route.hh"
+#include "netem/kernel/route.hh"
 
 namespace thinpipe::netem {
 

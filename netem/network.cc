@@ -9,10 +9,10 @@
 
 #include "common/support/nearest.hh"
 #include "netem/fabric.hh"
-#include "netem/probe.hh"
-#include "netem/route.hh"
-#include "netem/sandbox.hh"
-#include "netem/shaping.hh"
+#include "netem/kernel/probe.hh"
+#include "netem/kernel/route.hh"
+#include "netem/kernel/sandbox.hh"
+#include "netem/kernel/shaping.hh"
 
 namespace thinpipe::netem {
 namespace {

@@ -8,9 +8,9 @@
 #include <string_view>
 #include <vector>
 
-#include "netem/awake_cores.hh"
-#include "netem/counters.hh"
-#include "netem/host.hh"
+#include "netem/kernel/awake_cores.hh"
+#include "netem/kernel/counters.hh"
+#include "netem/kernel/host.hh"
 #include "netem/topology/schedule.hh"
 #include "netem/topology/shape.hh"
 #include "netem/topology/topology.hh"

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "netem/counters.hh"
 #include "netem/fidelity.hh"
+#include "netem/kernel/counters.hh"
 #include "netem/topology/shape.hh"
 
 namespace thinpipe::netem {

@@ -6,9 +6,9 @@
 
 #include <fmt/format.h>
 
-#include "netem/probe.hh"
-#include "netem/route.hh"
-#include "netem/shaping.hh"
+#include "netem/kernel/probe.hh"
+#include "netem/kernel/route.hh"
+#include "netem/kernel/shaping.hh"
 #include "netem/topology/frame.hh"
 #include "netem/topology/paths.hh"
 

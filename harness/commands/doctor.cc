@@ -8,7 +8,7 @@
 #include "common/support/child_process.hh"
 #include "harness/commands/command.hh"
 #include "harness/commands/topology_choice.hh"
-#include "netem/sandbox.hh"
+#include "netem/kernel/sandbox.hh"
 
 namespace thinpipe {
 namespace {

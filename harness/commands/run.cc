@@ -16,7 +16,7 @@
 #include "harness/reports/text.hh"
 #include "harness/side_controllers.hh"
 #include "harness/sweep.hh"
-#include "netem/sandbox.hh"
+#include "netem/kernel/sandbox.hh"
 
 namespace thinpipe {
 namespace {

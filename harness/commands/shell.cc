@@ -12,7 +12,7 @@
 #include "harness/commands/command.hh"
 #include "harness/commands/topology_choice.hh"
 #include "harness/kept_terminal.hh"
-#include "netem/sandbox.hh"
+#include "netem/kernel/sandbox.hh"
 
 namespace thinpipe {
 namespace {

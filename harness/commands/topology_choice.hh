@@ -6,7 +6,7 @@
 
 #include <CLI/CLI.hpp>
 
-#include "netem/awake_cores.hh"
+#include "netem/kernel/awake_cores.hh"
 #include "netem/topology/topology.hh"
 
 namespace thinpipe {

@@ -9,7 +9,7 @@
 #include "harness/commands/command.hh"
 #include "harness/commands/topology_choice.hh"
 #include "harness/provenance.hh"
-#include "netem/sandbox.hh"
+#include "netem/kernel/sandbox.hh"
 #include "netem/verification.hh"
 
 namespace thinpipe {

@@ -13,8 +13,8 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include "netem/probe.hh"
-#include "netem/sandbox.hh"
+#include "netem/kernel/probe.hh"
+#include "netem/kernel/sandbox.hh"
 
 namespace thinpipe::netem {
 namespace {

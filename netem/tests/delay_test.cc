@@ -11,9 +11,9 @@
 
 #include "common/support/tests/paths.hh"
 #include "netem/conductor.hh"
+#include "netem/kernel/probe.hh"
 #include "netem/monitor.hh"
 #include "netem/network.hh"
-#include "netem/probe.hh"
 #include "netem/tests/datagrams.hh"
 
 namespace thinpipe::netem {

@@ -7,7 +7,7 @@
 
 #include <gtest/gtest.h>
 
-#include "netem/sandbox.hh"
+#include "netem/kernel/sandbox.hh"
 
 int main(int argc, char** argv) {
   const std::vector<std::string> arguments(argv, argv + argc);

@@ -7,9 +7,9 @@
 #include <netlink/route/qdisc/tbf.h>
 #include <netlink/route/tc.h>
 
-#include "netem/kernel_features.hh"
-#include "netem/link.hh"
-#include "netem/probe.hh"
+#include "netem/kernel/kernel_features.hh"
+#include "netem/kernel/link.hh"
+#include "netem/kernel/probe.hh"
 
 namespace thinpipe::netem {
 namespace {

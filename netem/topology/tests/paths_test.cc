@@ -3,8 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "netem/host_names.hh"
-#include "netem/probe.hh"
+#include "netem/kernel/host_names.hh"
+#include "netem/kernel/probe.hh"
 #include "netem/topology/tests/topologies.hh"
 
 namespace thinpipe::netem {

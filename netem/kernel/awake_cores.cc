@@ -1,4 +1,4 @@
-#include "netem/awake_cores.hh"
+#include "netem/kernel/awake_cores.hh"
 
 #include <cerrno>
 #include <csignal>
@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "common/support/exception.hh"
-#include "netem/wake_ups.hh"
+#include "netem/kernel/wake_ups.hh"
 
 namespace thinpipe::netem {
 namespace {

@@ -1,4 +1,4 @@
-#include "netem/shaping.hh"
+#include "netem/kernel/shaping.hh"
 
 #include <algorithm>
 #include <chrono>
@@ -13,9 +13,9 @@
 #include <netlink/route/tc.h>
 
 #include "common/support/units.hh"
-#include "netem/fair_queue.hh"
-#include "netem/link.hh"
-#include "netem/qdisc.hh"
+#include "netem/kernel/fair_queue.hh"
+#include "netem/kernel/link.hh"
+#include "netem/kernel/qdisc.hh"
 
 namespace thinpipe::netem {
 namespace {

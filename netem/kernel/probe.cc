@@ -1,4 +1,4 @@
-#include "netem/probe.hh"
+#include "netem/kernel/probe.hh"
 
 #include <algorithm>
 #include <array>

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "netem/host.hh"
+#include "netem/kernel/host.hh"
 
 namespace thinpipe::netem {
 

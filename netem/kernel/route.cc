@@ -1,4 +1,4 @@
-#include "netem/route.hh"
+#include "netem/kernel/route.hh"
 
 #include <bit>
 #include <optional>

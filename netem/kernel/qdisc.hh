@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string>
 
-#include "netem/netlink.hh"
+#include "netem/kernel/netlink.hh"
 
 namespace thinpipe::netem {
 

@@ -1,4 +1,4 @@
-#include "netem/fair_queue.hh"
+#include "netem/kernel/fair_queue.hh"
 
 #include <utility>
 #include <vector>

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "netem/netlink.hh"
+#include "netem/kernel/netlink.hh"
 #include "netem/topology/topology.hh"
 
 namespace thinpipe::netem {

@@ -1,4 +1,4 @@
-#include "netem/identity_map.hh"
+#include "netem/kernel/identity_map.hh"
 
 #include <array>
 #include <cstdint>

@@ -1,4 +1,4 @@
-#include "netem/network_namespace.hh"
+#include "netem/kernel/network_namespace.hh"
 
 #include <exception>
 #include <string>

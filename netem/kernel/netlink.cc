@@ -1,4 +1,4 @@
-#include "netem/netlink.hh"
+#include "netem/kernel/netlink.hh"
 
 #include <fmt/format.h>
 

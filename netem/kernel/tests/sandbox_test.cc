@@ -1,4 +1,4 @@
-#include "netem/sandbox.hh"
+#include "netem/kernel/sandbox.hh"
 
 #include <array>
 #include <chrono>

@@ -1,4 +1,4 @@
-#include "netem/sandbox.hh"
+#include "netem/kernel/sandbox.hh"
 
 #include <array>
 #include <cerrno>
@@ -21,9 +21,9 @@
 
 #include "common/support/exception.hh"
 #include "common/support/file_descriptor.hh"
-#include "netem/identity_map.hh"
-#include "netem/link.hh"
-#include "netem/netlink.hh"
+#include "netem/kernel/identity_map.hh"
+#include "netem/kernel/link.hh"
+#include "netem/kernel/netlink.hh"
 
 namespace thinpipe::netem {
 namespace {

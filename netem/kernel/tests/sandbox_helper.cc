@@ -15,9 +15,9 @@
 
 #include "common/support/exception.hh"
 #include "common/support/file_descriptor.hh"
+#include "netem/kernel/probe.hh"
+#include "netem/kernel/sandbox.hh"
 #include "netem/network.hh"
-#include "netem/probe.hh"
-#include "netem/sandbox.hh"
 
 namespace thinpipe::netem {
 namespace {

@@ -1,4 +1,4 @@
-#include "netem/kernel_features.hh"
+#include "netem/kernel/kernel_features.hh"
 
 #include <sstream>
 
@@ -13,10 +13,10 @@
 #include <sys/socket.h>
 
 #include "common/support/file_descriptor.hh"
-#include "netem/fair_queue.hh"
-#include "netem/link.hh"
-#include "netem/network_namespace.hh"
-#include "netem/qdisc.hh"
+#include "netem/kernel/fair_queue.hh"
+#include "netem/kernel/link.hh"
+#include "netem/kernel/network_namespace.hh"
+#include "netem/kernel/qdisc.hh"
 
 namespace thinpipe::netem {
 namespace {

@@ -1,4 +1,4 @@
-#include "netem/qdisc.hh"
+#include "netem/kernel/qdisc.hh"
 
 #include <fmt/format.h>
 #include <netlink/route/qdisc/fifo.h>

@@ -1,4 +1,4 @@
-#include "netem/wake_ups.hh"
+#include "netem/kernel/wake_ups.hh"
 
 #include <algorithm>
 #include <cerrno>

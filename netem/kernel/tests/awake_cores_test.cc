@@ -1,4 +1,4 @@
-#include "netem/awake_cores.hh"
+#include "netem/kernel/awake_cores.hh"
 
 #include <chrono>
 #include <csignal>

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "netem/counters.hh"
-#include "netem/netlink.hh"
+#include "netem/kernel/counters.hh"
+#include "netem/kernel/netlink.hh"
 #include "netem/topology/shape.hh"
 
 namespace thinpipe::netem {

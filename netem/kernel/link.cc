@@ -1,4 +1,4 @@
-#include "netem/link.hh"
+#include "netem/kernel/link.hh"
 
 #include <fmt/format.h>
 #include <net/if.h>

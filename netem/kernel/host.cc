@@ -1,4 +1,4 @@
-#include "netem/host.hh"
+#include "netem/kernel/host.hh"
 
 #include <sched.h>
 #include <sys/mount.h>

@@ -4,8 +4,8 @@
 #include <optional>
 #include <string>
 
-#include "netem/netlink.hh"
-#include "netem/network_namespace.hh"
+#include "netem/kernel/netlink.hh"
+#include "netem/kernel/network_namespace.hh"
 
 namespace thinpipe::netem {
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "common/support/file_descriptor.hh"
-#include "netem/host.hh"
+#include "netem/kernel/host.hh"
 #include "netem/topology/frame.hh"
 
 namespace thinpipe::netem {

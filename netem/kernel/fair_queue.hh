@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <string>
 
-#include "netem/qdisc.hh"
+#include "netem/kernel/qdisc.hh"
 
 namespace thinpipe::netem {
 

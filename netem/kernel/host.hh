@@ -4,7 +4,7 @@
 #include <optional>
 #include <string>
 
-#include "netem/network_namespace.hh"
+#include "netem/kernel/network_namespace.hh"
 
 namespace thinpipe::netem {
 
