@@ -11,8 +11,8 @@
 #include "harness/processor_time.hh"
 #include "harness/run_plan.hh"
 #include "netem/conductor.hh"
+#include "netem/fidelity/monitor.hh"
 #include "netem/kernel/wake_ups.hh"
-#include "netem/monitor.hh"
 #include "netem/network.hh"
 
 namespace thinpipe {

@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "netem/fidelity.hh"
+#include "netem/fidelity/fidelity.hh"
 
 namespace thinpipe {
 

@@ -9,8 +9,8 @@
 #include "harness/commands/command.hh"
 #include "harness/commands/topology_choice.hh"
 #include "harness/provenance.hh"
+#include "netem/fidelity/verification.hh"
 #include "netem/kernel/sandbox.hh"
-#include "netem/verification.hh"
 
 namespace thinpipe {
 namespace {

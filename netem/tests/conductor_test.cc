@@ -12,8 +12,8 @@
 #include <sys/socket.h>
 
 #include "common/support/tests/paths.hh"
+#include "netem/fidelity/monitor.hh"
 #include "netem/kernel/probe.hh"
-#include "netem/monitor.hh"
 #include "netem/tests/chances.hh"
 #include "netem/topology/tests/topologies.hh"
 

@@ -11,8 +11,8 @@
 
 #include "common/support/tests/paths.hh"
 #include "netem/conductor.hh"
+#include "netem/fidelity/monitor.hh"
 #include "netem/kernel/probe.hh"
-#include "netem/monitor.hh"
 #include "netem/network.hh"
 #include "netem/tests/datagrams.hh"
 

@@ -13,10 +13,10 @@
 #include <unistd.h>
 
 #include "common/support/child_process.hh"
+#include "netem/fidelity/monitor.hh"
 #include "netem/kernel/link.hh"
 #include "netem/kernel/probe.hh"
 #include "netem/kernel/route.hh"
-#include "netem/monitor.hh"
 #include "netem/topology/tests/topologies.hh"
 
 namespace thinpipe::netem {

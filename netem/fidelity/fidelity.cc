@@ -1,4 +1,4 @@
-#include "netem/fidelity.hh"
+#include "netem/fidelity/fidelity.hh"
 
 #include <algorithm>
 #include <utility>

@@ -1,5 +1,5 @@
 // The results of verify for networks that are not as asked, and the measurements behind them.
-#include "netem/verification.hh"
+#include "netem/fidelity/verification.hh"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>

@@ -1,4 +1,4 @@
-#include "netem/monitor.hh"
+#include "netem/fidelity/monitor.hh"
 
 #include "netem/kernel/route.hh"
 

@@ -6,9 +6,9 @@
 #include <functional>
 #include <vector>
 
-#include "netem/fidelity.hh"
+#include "netem/fidelity/fidelity.hh"
+#include "netem/fidelity/rate_record.hh"
 #include "netem/network.hh"
-#include "netem/rate_record.hh"
 
 namespace thinpipe::netem {
 

@@ -1,4 +1,4 @@
-#include "netem/rate_record.hh"
+#include "netem/fidelity/rate_record.hh"
 
 #include <algorithm>
 #include <cmath>

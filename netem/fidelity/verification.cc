@@ -1,4 +1,4 @@
-#include "netem/verification.hh"
+#include "netem/fidelity/verification.hh"
 
 #include <algorithm>
 #include <cmath>

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "netem/fidelity.hh"
+#include "netem/fidelity/fidelity.hh"
 #include "netem/kernel/counters.hh"
 #include "netem/topology/shape.hh"
 
