@@ -7,7 +7,7 @@
 
 #include <fmt/format.h>
 
-#include "harness/axis.hh"
+#include "harness/experiment/axis.hh"
 #include "harness/harness_keys.hh"
 
 namespace thinpipe {

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "harness/experiment.hh"
+#include "harness/experiment/experiment.hh"
 #include "harness/failure_policy.hh"
 #include "harness/other_trainer.hh"
 #include "harness/trainer_program.hh"

@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 
 #include "common/support/nearest.hh"
-#include "harness/data_folder.hh"
+#include "harness/experiment/data_folder.hh"
 
 namespace thinpipe {
 

@@ -24,7 +24,7 @@ done
 loops=(
   "trainer/synchronisers/topk.cc synchroniser_tests TopK*:*Conformance*topk_*in_process*"
   "trainer/synchronisers/quantised/ternary.cc core_tests Ternary*"
-  "harness/axis.cc harness_tests *Axis*:Exclude*:Repeat*"
+  "harness/experiment/axis.cc harness_tests *Axis*:Exclude*:Repeat*"
   "netem/topology/shape.cc netem_tests Shape*"
 )
 

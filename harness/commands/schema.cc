@@ -8,8 +8,8 @@
 #include "common/support/file_descriptor.hh"
 #include "common/support/nearest.hh"
 #include "harness/commands/command.hh"
+#include "harness/experiment/schema_file.hh"
 #include "harness/experiment_schema.hh"
-#include "harness/schema_file.hh"
 #include "harness/trainer_program.hh"
 
 namespace thinpipe {

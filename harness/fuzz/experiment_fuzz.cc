@@ -1,5 +1,5 @@
 #include "common/support/fuzz/input.hh"
-#include "harness/experiment.hh"
+#include "harness/experiment/experiment.hh"
 
 using namespace thinpipe;
 

@@ -10,8 +10,8 @@
 #include "common/support/file_descriptor.hh"
 #include "common/support/tests/json_schema.hh"
 #include "common/support/tests/paths.hh"
+#include "harness/experiment/merge.hh"
 #include "harness/harness_keys.hh"
-#include "harness/merge.hh"
 #include "harness/tests/program.hh"
 #include "harness/trainer_program.hh"
 

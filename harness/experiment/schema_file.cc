@@ -1,8 +1,8 @@
-#include "harness/schema_file.hh"
+#include "harness/experiment/schema_file.hh"
 
 #include <fmt/format.h>
 
-#include "harness/data_folder.hh"
+#include "harness/experiment/data_folder.hh"
 
 namespace thinpipe {
 

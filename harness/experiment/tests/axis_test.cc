@@ -1,10 +1,10 @@
 // Kinds of axes, "exclude" and "repeat": what a sweep expands to.
-#include "harness/axis.hh"
+#include "harness/experiment/axis.hh"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "harness/experiment.hh"
+#include "harness/experiment/experiment.hh"
 
 namespace thinpipe {
 namespace {

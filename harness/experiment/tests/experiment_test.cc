@@ -1,4 +1,4 @@
-#include "harness/experiment.hh"
+#include "harness/experiment/experiment.hh"
 
 #include <map>
 #include <set>
@@ -8,7 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "common/support/tests/paths.hh"
-#include "harness/merge.hh"
+#include "harness/experiment/merge.hh"
 #include "harness/run_id.hh"
 
 namespace thinpipe {

@@ -1,4 +1,4 @@
-#include "harness/range_axis.hh"
+#include "harness/experiment/range_axis.hh"
 
 #include <cmath>
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 #include <fmt/format.h>
 
-#include "harness/merge.hh"
+#include "harness/experiment/merge.hh"
 
 namespace thinpipe {
 namespace {

@@ -1,12 +1,12 @@
-#include "harness/axis.hh"
+#include "harness/experiment/axis.hh"
 
 #include <algorithm>
 #include <set>
 
 #include <fmt/format.h>
 
-#include "harness/merge.hh"
-#include "harness/range_axis.hh"
+#include "harness/experiment/merge.hh"
+#include "harness/experiment/range_axis.hh"
 
 namespace thinpipe {
 namespace {

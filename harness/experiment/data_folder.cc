@@ -1,4 +1,4 @@
-#include "harness/data_folder.hh"
+#include "harness/experiment/data_folder.hh"
 
 namespace thinpipe {
 

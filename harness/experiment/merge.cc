@@ -1,4 +1,4 @@
-#include "harness/merge.hh"
+#include "harness/experiment/merge.hh"
 
 #include <algorithm>
 #include <utility>

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "harness/axis.hh"
+#include "harness/experiment/axis.hh"
 
 namespace thinpipe {
 

@@ -1,5 +1,5 @@
 // --set, typed by the schema of experiments.
-#include "harness/override.hh"
+#include "harness/experiment/override.hh"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

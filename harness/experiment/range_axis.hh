@@ -1,7 +1,7 @@
 // Axes that count instead of listing: {"from": …, "to": …, "step": …} or {"from": …, "to": …, "factor": …}.
 #pragma once
 
-#include "harness/axis.hh"
+#include "harness/experiment/axis.hh"
 
 namespace thinpipe {
 

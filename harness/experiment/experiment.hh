@@ -7,7 +7,7 @@
 //                "bottleneck.rate": ["100 Mbit/s", "1 Gbit/s"] } }             values of a dotted path
 //
 //
-// Points are the Cartesian product in file order; later axes vary fastest (harness/axis.hh has all kinds of
+// Points are the Cartesian product in file order; later axes vary fastest (harness/experiment/axis.hh has all kinds of
 // them). "exclude": [{"method": "dense", "bottleneck.rate": ["1 Gbit/s"]}] leaves points out, by their
 // labels; "repeat": 3 runs each point with three seeds, from the base's on.
 #pragma once
@@ -19,7 +19,7 @@
 #include <vector>
 
 #include "common/support/json_object.hh"
-#include "harness/axis.hh"
+#include "harness/experiment/axis.hh"
 
 namespace thinpipe {
 
@@ -53,7 +53,7 @@ struct Point {
 };
 
 // `file` names the text in errors; its stem is the default name. `overrides` are --set's "path=value", typed
-// by the schema of experiments (harness/override.hh). Throws InputError.
+// by the schema of experiments (harness/experiment/override.hh). Throws InputError.
 Experiment parse_experiment(std::string_view text, const std::string& file,
                             const std::vector<std::string>& overrides = {}, const Json& schema = nullptr);
 // With the published schema.

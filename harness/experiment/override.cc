@@ -1,10 +1,10 @@
-#include "harness/override.hh"
+#include "harness/experiment/override.hh"
 
 #include <set>
 
 #include <fmt/format.h>
 
-#include "harness/merge.hh"
+#include "harness/experiment/merge.hh"
 
 namespace thinpipe {
 namespace {

@@ -1,4 +1,4 @@
-#include "harness/experiment.hh"
+#include "harness/experiment/experiment.hh"
 
 #include <algorithm>
 #include <filesystem>
@@ -7,9 +7,9 @@
 
 #include "common/support/file_descriptor.hh"
 #include "common/support/nearest.hh"
-#include "harness/merge.hh"
-#include "harness/override.hh"
-#include "harness/schema_file.hh"
+#include "harness/experiment/merge.hh"
+#include "harness/experiment/override.hh"
+#include "harness/experiment/schema_file.hh"
 
 namespace thinpipe {
 namespace {
