@@ -4,8 +4,8 @@
 
 #include "common/protocol/compute_profile.hh"
 #include "common/protocol/device.hh"
+#include "harness/plan/run_id.hh"
 #include "harness/record.hh"
-#include "harness/run_id.hh"
 #include "harness/worker_inputs.hh"
 #include "netem/network.hh"
 

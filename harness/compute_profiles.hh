@@ -6,7 +6,7 @@
 #include <variant>
 
 #include "harness/made_once.hh"
-#include "harness/run_plan.hh"
+#include "harness/plan/run_plan.hh"
 #include "harness/time_limits.hh"
 #include "netem/kernel/awake_cores.hh"
 

@@ -17,8 +17,8 @@
 #include <unistd.h>
 
 #include "common/support/file_descriptor.hh"
+#include "harness/plan/trainer_program.hh"
 #include "harness/processor_time.hh"
-#include "harness/trainer_program.hh"
 #include "netem/kernel/kernel_features.hh"
 #include "netem/kernel/probe.hh"
 #include "netem/kernel/route.hh"

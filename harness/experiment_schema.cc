@@ -8,7 +8,7 @@
 #include <fmt/format.h>
 
 #include "harness/experiment/axis.hh"
-#include "harness/harness_keys.hh"
+#include "harness/plan/harness_keys.hh"
 
 namespace thinpipe {
 namespace {

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "harness/worker_events.hh"
+#include "harness/plan/worker_events.hh"
 
 namespace thinpipe {
 

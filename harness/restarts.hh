@@ -7,7 +7,7 @@
 
 #include <cstdint>
 
-#include "harness/failure_policy.hh"
+#include "harness/plan/failure_policy.hh"
 
 namespace thinpipe {
 

@@ -11,7 +11,7 @@
 #include "harness/fault_injector.hh"
 #include "harness/live_network.hh"
 #include "harness/measurements.hh"
-#include "harness/prediction.hh"
+#include "harness/plan/prediction.hh"
 #include "harness/provenance.hh"
 #include "harness/record.hh"
 #include "harness/replayed_training.hh"

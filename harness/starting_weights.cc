@@ -3,8 +3,8 @@
 #include <utility>
 
 #include "common/support/file_descriptor.hh"
+#include "harness/plan/run_id.hh"
 #include "harness/record.hh"
-#include "harness/run_id.hh"
 
 namespace thinpipe {
 

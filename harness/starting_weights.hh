@@ -7,7 +7,7 @@
 #include <variant>
 
 #include "harness/made_once.hh"
-#include "harness/run_plan.hh"
+#include "harness/plan/run_plan.hh"
 #include "harness/time_limits.hh"
 
 namespace thinpipe {

@@ -9,11 +9,11 @@
 #include "common/support/utf8.hh"
 #include "harness/executors/local.hh"
 #include "harness/lock_file.hh"
+#include "harness/plan/run_id.hh"
 #include "harness/progress.hh"
 #include "harness/record.hh"
 #include "harness/record_check.hh"
 #include "harness/run.hh"
-#include "harness/run_id.hh"
 #include "harness/starting_weights.hh"
 #include "netem/network.hh"
 

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "common/support/signals.hh"
+#include "harness/plan/run_plan.hh"
 #include "harness/reports/digest.hh"
-#include "harness/run_plan.hh"
 #include "harness/time_limits.hh"
 #include "netem/kernel/awake_cores.hh"
 

@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 
 #include "common/protocol/trace.hh"
+#include "harness/plan/worker_events.hh"
 #include "harness/record.hh"
-#include "harness/worker_events.hh"
 
 namespace thinpipe {
 

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "harness/executors/executor.hh"
-#include "harness/run_plan.hh"
+#include "harness/plan/run_plan.hh"
 #include "harness/time_limits.hh"
 #include "netem/kernel/host.hh"
 

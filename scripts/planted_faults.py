@@ -185,7 +185,7 @@ FAULTS = [
     ),
     Fault(
         name="seed not in the identity",
-        file="harness/run_id.cc",
+        file="harness/plan/run_id.cc",
         old="  Json decisive = normalised_config;\n",
         new='  Json decisive = normalised_config;\n  decisive.erase("seed");\n',
         program="harness_tests",

@@ -9,8 +9,8 @@
 #include "common/support/file_descriptor.hh"
 #include "common/support/nearest.hh"
 #include "harness/commands/command.hh"
-#include "harness/shipped_files.hh"
-#include "harness/trainer_program.hh"
+#include "harness/plan/shipped_files.hh"
+#include "harness/plan/trainer_program.hh"
 #include "netem/topology/topology.hh"
 
 namespace thinpipe {

@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 
 #include "common/support/table.hh"
-#include "harness/prediction.hh"
+#include "harness/plan/prediction.hh"
 #include "harness/progress.hh"
 
 namespace thinpipe {

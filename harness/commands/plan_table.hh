@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "harness/compute_costs.hh"
-#include "harness/run_plan.hh"
+#include "harness/plan/compute_costs.hh"
+#include "harness/plan/run_plan.hh"
 
 namespace thinpipe {
 

@@ -10,7 +10,7 @@
 #include "harness/commands/command.hh"
 #include "harness/experiment/schema_file.hh"
 #include "harness/experiment_schema.hh"
-#include "harness/trainer_program.hh"
+#include "harness/plan/trainer_program.hh"
 
 namespace thinpipe {
 namespace {

@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 
 #include "common/support/nearest.hh"
-#include "harness/shipped_files.hh"
+#include "harness/plan/shipped_files.hh"
 
 namespace thinpipe {
 namespace {

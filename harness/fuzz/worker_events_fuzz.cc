@@ -1,5 +1,5 @@
 #include "common/support/fuzz/input.hh"
-#include "harness/worker_events.hh"
+#include "harness/plan/worker_events.hh"
 
 using namespace thinpipe;
 

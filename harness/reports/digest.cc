@@ -7,8 +7,8 @@
 #include <fmt/format.h>
 
 #include "harness/measurements.hh"
-#include "harness/other_trainer.hh"
-#include "harness/run_id.hh"
+#include "harness/plan/other_trainer.hh"
+#include "harness/plan/run_id.hh"
 
 namespace thinpipe {
 namespace {

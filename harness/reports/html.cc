@@ -9,10 +9,10 @@
 
 #include <fmt/format.h>
 
+#include "harness/plan/run_id.hh"
 #include "harness/reports/origin.hh"
 #include "harness/reports/tables.hh"
 #include "harness/reports/text.hh"
-#include "harness/run_id.hh"
 #include "page_files.hh"
 
 namespace thinpipe {

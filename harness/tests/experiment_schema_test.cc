@@ -8,8 +8,8 @@
 
 #include "common/support/tests/json_schema.hh"
 #include "common/support/tests/paths.hh"
-#include "harness/harness_keys.hh"
-#include "harness/run_plan.hh"
+#include "harness/plan/harness_keys.hh"
+#include "harness/plan/run_plan.hh"
 
 namespace thinpipe {
 namespace {

@@ -15,9 +15,9 @@
 #include "common/support/file_descriptor.hh"
 #include "common/support/tests/paths.hh"
 #include "common/support/tests/temporary_folder.hh"
+#include "harness/plan/run_id.hh"
+#include "harness/plan/shipped_files.hh"
 #include "harness/record_check.hh"
-#include "harness/run_id.hh"
-#include "harness/shipped_files.hh"
 #include "harness/tests/program.hh"
 
 namespace thinpipe {

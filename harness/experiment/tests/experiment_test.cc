@@ -9,7 +9,7 @@
 
 #include "common/support/tests/paths.hh"
 #include "harness/experiment/merge.hh"
-#include "harness/run_id.hh"
+#include "harness/plan/run_id.hh"
 
 namespace thinpipe {
 namespace {

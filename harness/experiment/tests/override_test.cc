@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "common/support/tests/paths.hh"
-#include "harness/run_plan.hh"
+#include "harness/plan/run_plan.hh"
 
 namespace thinpipe {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "harness/shipped_files.hh"
+#include "harness/plan/shipped_files.hh"
 #include "netem/topology/frame.hh"
 #include "netem/topology/worker_tree.hh"
 

@@ -11,9 +11,9 @@
 #include "common/support/tests/json_schema.hh"
 #include "common/support/tests/paths.hh"
 #include "harness/experiment/merge.hh"
-#include "harness/harness_keys.hh"
+#include "harness/plan/harness_keys.hh"
+#include "harness/plan/trainer_program.hh"
 #include "harness/tests/program.hh"
-#include "harness/trainer_program.hh"
 
 namespace thinpipe {
 namespace {

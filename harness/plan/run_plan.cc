@@ -1,4 +1,4 @@
-#include "harness/run_plan.hh"
+#include "harness/plan/run_plan.hh"
 
 #include <algorithm>
 #include <map>
@@ -12,12 +12,12 @@
 
 #include "common/support/nearest.hh"
 #include "common/support/units.hh"
-#include "harness/bucket_sizes.hh"
 #include "harness/experiment/merge.hh"
-#include "harness/harness_keys.hh"
-#include "harness/prediction.hh"
-#include "harness/run_id.hh"
-#include "harness/run_reading.hh"
+#include "harness/plan/bucket_sizes.hh"
+#include "harness/plan/harness_keys.hh"
+#include "harness/plan/prediction.hh"
+#include "harness/plan/run_id.hh"
+#include "harness/plan/run_reading.hh"
 #include "netem/topology/worker_tree.hh"
 
 namespace thinpipe {

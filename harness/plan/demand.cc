@@ -1,4 +1,4 @@
-#include "harness/demand.hh"
+#include "harness/plan/demand.hh"
 
 #include <algorithm>
 #include <fstream>

@@ -1,4 +1,4 @@
-#include "harness/run_id.hh"
+#include "harness/plan/run_id.hh"
 
 #include <memory>
 #include <vector>

@@ -1,6 +1,6 @@
 // The keys of a run's configuration that are the harness's own; the others are the trainer's. A new one is
 // described here, which makes it known to the schema of experiments, to --set and to messages about unknown
-// keys, and read in harness/run_plan.cc.
+// keys, and read in harness/plan/run_plan.cc.
 #pragma once
 
 #include <optional>

@@ -1,4 +1,4 @@
-#include "harness/run_reading.hh"
+#include "harness/plan/run_reading.hh"
 
 #include <algorithm>
 #include <optional>
@@ -7,10 +7,10 @@
 #include <unistd.h>
 
 #include "common/protocol/device.hh"
-#include "harness/harness_keys.hh"
-#include "harness/other_trainer.hh"
-#include "harness/run_id.hh"
-#include "harness/shipped_files.hh"
+#include "harness/plan/harness_keys.hh"
+#include "harness/plan/other_trainer.hh"
+#include "harness/plan/run_id.hh"
+#include "harness/plan/shipped_files.hh"
 
 namespace thinpipe {
 namespace {

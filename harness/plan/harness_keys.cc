@@ -1,9 +1,9 @@
-#include "harness/harness_keys.hh"
+#include "harness/plan/harness_keys.hh"
 
 #include <algorithm>
 
-#include "harness/run_plan.hh"
-#include "harness/shipped_files.hh"
+#include "harness/plan/run_plan.hh"
+#include "harness/plan/shipped_files.hh"
 
 namespace thinpipe {
 namespace {

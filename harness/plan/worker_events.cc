@@ -1,4 +1,4 @@
-#include "harness/worker_events.hh"
+#include "harness/plan/worker_events.hh"
 
 #include <algorithm>
 #include <array>

@@ -1,4 +1,4 @@
-#include "harness/worker_events.hh"
+#include "harness/plan/worker_events.hh"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "harness/bucket_sizes.hh"
+#include "harness/plan/bucket_sizes.hh"
 
 #include <cmath>
 

@@ -1,4 +1,4 @@
-#include "harness/demand.hh"
+#include "harness/plan/demand.hh"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "harness/failure_policy.hh"
+#include "harness/plan/failure_policy.hh"
 
 #include <algorithm>
 #include <array>

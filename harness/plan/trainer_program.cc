@@ -1,4 +1,4 @@
-#include "harness/trainer_program.hh"
+#include "harness/plan/trainer_program.hh"
 
 #include <cstdlib>
 #include <filesystem>

@@ -1,4 +1,4 @@
-#include "harness/prediction.hh"
+#include "harness/plan/prediction.hh"
 
 #include <algorithm>
 #include <array>

@@ -1,10 +1,10 @@
-#include "harness/bucket_sizes.hh"
+#include "harness/plan/bucket_sizes.hh"
 
 #include <algorithm>
 #include <cmath>
 #include <vector>
 
-#include "harness/prediction.hh"
+#include "harness/plan/prediction.hh"
 #include "harness/simulation/fluid_network.hh"
 
 namespace thinpipe {

@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "harness/prediction.hh"
+#include "harness/plan/prediction.hh"
 
 namespace thinpipe {
 

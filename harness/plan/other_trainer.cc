@@ -1,10 +1,10 @@
-#include "harness/other_trainer.hh"
+#include "harness/plan/other_trainer.hh"
 
 #include <algorithm>
 
 #include <fmt/format.h>
 
-#include "harness/run_id.hh"
+#include "harness/plan/run_id.hh"
 
 namespace thinpipe {
 

@@ -5,7 +5,7 @@
 #include <map>
 #include <string>
 
-#include "harness/run_plan.hh"
+#include "harness/plan/run_plan.hh"
 
 namespace thinpipe {
 

@@ -9,10 +9,10 @@
 #include <vector>
 
 #include "harness/experiment/experiment.hh"
-#include "harness/failure_policy.hh"
-#include "harness/other_trainer.hh"
-#include "harness/trainer_program.hh"
-#include "harness/worker_events.hh"
+#include "harness/plan/failure_policy.hh"
+#include "harness/plan/other_trainer.hh"
+#include "harness/plan/trainer_program.hh"
+#include "harness/plan/worker_events.hh"
 #include "netem/topology/schedule.hh"
 #include "netem/topology/topology.hh"
 

@@ -1,4 +1,4 @@
-#include "harness/compute_costs.hh"
+#include "harness/plan/compute_costs.hh"
 
 #include <fmt/format.h>
 

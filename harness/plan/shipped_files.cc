@@ -1,4 +1,4 @@
-#include "harness/shipped_files.hh"
+#include "harness/plan/shipped_files.hh"
 
 #include <algorithm>
 

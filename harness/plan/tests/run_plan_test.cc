@@ -1,4 +1,4 @@
-#include "harness/run_plan.hh"
+#include "harness/plan/run_plan.hh"
 
 #include <fstream>
 
@@ -8,8 +8,8 @@
 
 #include "common/support/tests/paths.hh"
 #include "common/support/tests/temporary_folder.hh"
-#include "harness/run_id.hh"
-#include "harness/run_reading.hh"
+#include "harness/plan/run_id.hh"
+#include "harness/plan/run_reading.hh"
 
 namespace thinpipe {
 namespace {

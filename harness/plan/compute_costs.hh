@@ -6,8 +6,8 @@
 #include <optional>
 #include <string>
 
-#include "harness/demand.hh"
-#include "harness/run_plan.hh"
+#include "harness/plan/demand.hh"
+#include "harness/plan/run_plan.hh"
 
 namespace thinpipe {
 
