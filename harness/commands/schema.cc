@@ -9,8 +9,8 @@
 #include "common/support/nearest.hh"
 #include "harness/commands/command.hh"
 #include "harness/experiment/schema_file.hh"
-#include "harness/experiment_schema.hh"
 #include "harness/plan/trainer_program.hh"
+#include "harness/schema/experiment_schema.hh"
 
 namespace thinpipe {
 namespace {

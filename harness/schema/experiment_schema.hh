@@ -3,7 +3,7 @@
 // replace, a batch larger than the data, the bounds of a quantity) is the program's to say.
 #pragma once
 
-#include "harness/option_schema.hh"
+#include "harness/schema/option_schema.hh"
 
 namespace thinpipe {
 

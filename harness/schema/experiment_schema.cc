@@ -1,4 +1,4 @@
-#include "harness/experiment_schema.hh"
+#include "harness/schema/experiment_schema.hh"
 
 #include <algorithm>
 #include <optional>

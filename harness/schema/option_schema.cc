@@ -1,4 +1,4 @@
-#include "harness/option_schema.hh"
+#include "harness/schema/option_schema.hh"
 
 #include <algorithm>
 #include <limits>
