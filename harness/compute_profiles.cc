@@ -5,7 +5,7 @@
 #include "common/protocol/compute_profile.hh"
 #include "common/protocol/device.hh"
 #include "harness/plan/run_id.hh"
-#include "harness/record.hh"
+#include "harness/records/record.hh"
 #include "harness/worker_inputs.hh"
 #include "netem/network.hh"
 

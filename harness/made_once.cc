@@ -1,6 +1,6 @@
 #include "harness/made_once.hh"
 
-#include "harness/lock_file.hh"
+#include "harness/records/lock_file.hh"
 
 namespace thinpipe {
 

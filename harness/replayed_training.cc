@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "common/protocol/sample_mean.hh"
-#include "harness/record.hh"
+#include "harness/records/record.hh"
 #include "harness/simulation/simulator.hh"
 
 namespace thinpipe {

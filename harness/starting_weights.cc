@@ -4,7 +4,7 @@
 
 #include "common/support/file_descriptor.hh"
 #include "harness/plan/run_id.hh"
-#include "harness/record.hh"
+#include "harness/records/record.hh"
 
 namespace thinpipe {
 

@@ -4,7 +4,7 @@
 
 #include "common/protocol/trace.hh"
 #include "harness/plan/worker_events.hh"
-#include "harness/record.hh"
+#include "harness/records/record.hh"
 
 namespace thinpipe {
 

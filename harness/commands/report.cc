@@ -10,7 +10,7 @@
 
 #include "common/support/standard_streams.hh"
 #include "harness/commands/command.hh"
-#include "harness/record.hh"
+#include "harness/records/record.hh"
 #include "harness/reports/csv.hh"
 #include "harness/reports/html.hh"
 #include "harness/reports/markdown.hh"

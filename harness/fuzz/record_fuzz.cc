@@ -1,5 +1,5 @@
 #include "common/support/fuzz/input.hh"
-#include "harness/record.hh"
+#include "harness/records/record.hh"
 #include "harness/reports/text.hh"
 
 using namespace thinpipe;

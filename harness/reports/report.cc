@@ -8,7 +8,7 @@
 #include <fmt/format.h>
 
 #include "common/support/parallel.hh"
-#include "harness/record_check.hh"
+#include "harness/records/record_check.hh"
 
 namespace thinpipe {
 

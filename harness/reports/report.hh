@@ -4,7 +4,7 @@
 #include <filesystem>
 #include <vector>
 
-#include "harness/record.hh"
+#include "harness/records/record.hh"
 #include "harness/reports/rows.hh"
 #include "harness/reports/seed_summary.hh"
 

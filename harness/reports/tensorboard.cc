@@ -8,7 +8,7 @@
 #include <boost/date_time/posix_time/posix_time.hpp>
 #include <fmt/format.h>
 
-#include "harness/record.hh"
+#include "harness/records/record.hh"
 #include "harness/reports/event_file.hh"
 #include "harness/reports/tables.hh"
 

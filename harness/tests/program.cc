@@ -10,7 +10,7 @@
 
 #include "common/support/file_descriptor.hh"
 #include "common/support/tests/paths.hh"
-#include "harness/record.hh"
+#include "harness/records/record.hh"
 
 namespace thinpipe {
 

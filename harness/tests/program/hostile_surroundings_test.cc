@@ -14,7 +14,7 @@
 #include "common/support/exception.hh"
 #include "common/support/file_descriptor.hh"
 #include "common/support/tests/paths.hh"
-#include "harness/record.hh"
+#include "harness/records/record.hh"
 #include "harness/tests/program.hh"
 
 namespace thinpipe {

@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "common/support/tests/paths.hh"
-#include "harness/record.hh"
+#include "harness/records/record.hh"
 #include "harness/tests/program.hh"
 
 namespace thinpipe {

@@ -11,7 +11,7 @@
 #include "common/protocol/trace.hh"
 #include "common/support/file_descriptor.hh"
 #include "common/support/tests/paths.hh"
-#include "harness/record.hh"
+#include "harness/records/record.hh"
 #include "harness/tests/program.hh"
 #include "netem/topology/frame.hh"
 

@@ -1,4 +1,4 @@
-#include "harness/lock_file.hh"
+#include "harness/records/lock_file.hh"
 
 #include <fstream>
 

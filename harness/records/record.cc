@@ -1,4 +1,4 @@
-#include "harness/record.hh"
+#include "harness/records/record.hh"
 
 #include <algorithm>
 #include <map>

@@ -1,4 +1,4 @@
-#include "harness/record.hh"
+#include "harness/records/record.hh"
 
 #include <atomic>
 #include <csignal>
@@ -17,7 +17,7 @@
 #include "common/support/tests/temporary_folder.hh"
 #include "harness/plan/run_id.hh"
 #include "harness/plan/shipped_files.hh"
-#include "harness/record_check.hh"
+#include "harness/records/record_check.hh"
 #include "harness/tests/program.hh"
 
 namespace thinpipe {

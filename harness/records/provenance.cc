@@ -1,4 +1,4 @@
-#include "harness/provenance.hh"
+#include "harness/records/provenance.hh"
 
 #include <chrono>
 #include <filesystem>

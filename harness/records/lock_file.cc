@@ -1,4 +1,4 @@
-#include "harness/lock_file.hh"
+#include "harness/records/lock_file.hh"
 
 #include <array>
 #include <cerrno>
@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "harness/provenance.hh"
+#include "harness/records/provenance.hh"
 #include "netem/kernel/sandbox.hh"
 
 namespace thinpipe {

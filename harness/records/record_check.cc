@@ -1,4 +1,4 @@
-#include "harness/record_check.hh"
+#include "harness/records/record_check.hh"
 
 #include <functional>
 #include <vector>
