@@ -4,9 +4,9 @@
 
 #include "common/protocol/compute_profile.hh"
 #include "common/protocol/device.hh"
+#include "harness/executors/worker_inputs.hh"
 #include "harness/plan/run_id.hh"
 #include "harness/records/record.hh"
-#include "harness/worker_inputs.hh"
 #include "netem/network.hh"
 
 namespace thinpipe {

@@ -5,9 +5,9 @@
 #include <filesystem>
 #include <variant>
 
+#include "harness/executors/time_limits.hh"
 #include "harness/made_once.hh"
 #include "harness/plan/run_plan.hh"
-#include "harness/time_limits.hh"
 #include "netem/kernel/awake_cores.hh"
 
 namespace thinpipe {

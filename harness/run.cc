@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "common/support/file_descriptor.hh"
+#include "harness/executors/worker_inputs.hh"
 #include "harness/fault_injector.hh"
 #include "harness/live_network.hh"
 #include "harness/measurements.hh"
@@ -16,7 +17,6 @@
 #include "harness/records/record.hh"
 #include "harness/replayed_training.hh"
 #include "harness/restarts.hh"
-#include "harness/worker_inputs.hh"
 
 namespace thinpipe {
 namespace {

@@ -9,10 +9,10 @@
 #include "common/support/log.hh"
 #include "harness/compute_profiles.hh"
 #include "harness/executors/executor.hh"
+#include "harness/executors/time_limits.hh"
 #include "harness/plan/run_plan.hh"
 #include "harness/progress.hh"
 #include "harness/starting_weights.hh"
-#include "harness/time_limits.hh"
 #include "netem/kernel/awake_cores.hh"
 
 namespace thinpipe {

@@ -6,9 +6,9 @@
 #include <string>
 #include <variant>
 
+#include "harness/executors/time_limits.hh"
 #include "harness/made_once.hh"
 #include "harness/plan/run_plan.hh"
-#include "harness/time_limits.hh"
 
 namespace thinpipe {
 

@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "common/support/signals.hh"
+#include "harness/executors/time_limits.hh"
 #include "harness/plan/run_plan.hh"
 #include "harness/reports/digest.hh"
-#include "harness/time_limits.hh"
 #include "netem/kernel/awake_cores.hh"
 
 namespace thinpipe {

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "common/support/json_object.hh"
-#include "harness/time_limits.hh"
+#include "harness/executors/time_limits.hh"
 
 namespace thinpipe {
 

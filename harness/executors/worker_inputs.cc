@@ -1,4 +1,4 @@
-#include "harness/worker_inputs.hh"
+#include "harness/executors/worker_inputs.hh"
 
 #include <fmt/format.h>
 

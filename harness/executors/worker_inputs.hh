@@ -6,8 +6,8 @@
 #include <string>
 
 #include "harness/executors/executor.hh"
+#include "harness/executors/time_limits.hh"
 #include "harness/plan/run_plan.hh"
-#include "harness/time_limits.hh"
 #include "netem/kernel/host.hh"
 
 namespace thinpipe {
