@@ -8,8 +8,8 @@
 
 #include "harness/iteration_reports.hh"
 #include "harness/link_meter.hh"
+#include "harness/machine/processor_time.hh"
 #include "harness/plan/run_plan.hh"
-#include "harness/processor_time.hh"
 #include "netem/conductor.hh"
 #include "netem/fidelity/monitor.hh"
 #include "netem/kernel/wake_ups.hh"

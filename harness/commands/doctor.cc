@@ -1,5 +1,5 @@
 // thinpipe doctor: checks what this machine can run, and prints how to install missing parts.
-#include "harness/doctor.hh"
+#include "harness/machine/doctor.hh"
 
 #include <memory>
 

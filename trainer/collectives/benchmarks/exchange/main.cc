@@ -16,7 +16,7 @@
 
 #include "common/support/child_process.hh"
 #include "common/support/json_object.hh"
-#include "harness/processor_time.hh"
+#include "harness/machine/processor_time.hh"
 #include "netem/kernel/sandbox.hh"
 #include "netem/network.hh"
 #include "netem/topology/frame.hh"

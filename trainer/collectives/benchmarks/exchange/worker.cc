@@ -6,7 +6,7 @@
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
-#include "harness/processor_time.hh"
+#include "harness/machine/processor_time.hh"
 #include "trainer/collectives/collective.hh"
 #include "trainer/philox.hh"
 #include "trainer/synchronisers/quantised/ternary.hh"

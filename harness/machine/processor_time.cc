@@ -1,4 +1,4 @@
-#include "harness/processor_time.hh"
+#include "harness/machine/processor_time.hh"
 
 #include <algorithm>
 #include <chrono>

@@ -1,4 +1,4 @@
-#include "harness/doctor.hh"
+#include "harness/machine/doctor.hh"
 
 #include <algorithm>
 #include <cerrno>
@@ -17,8 +17,8 @@
 #include <unistd.h>
 
 #include "common/support/file_descriptor.hh"
+#include "harness/machine/processor_time.hh"
 #include "harness/plan/trainer_program.hh"
-#include "harness/processor_time.hh"
 #include "netem/kernel/kernel_features.hh"
 #include "netem/kernel/probe.hh"
 #include "netem/kernel/route.hh"

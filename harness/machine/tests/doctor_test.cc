@@ -1,4 +1,4 @@
-#include "harness/doctor.hh"
+#include "harness/machine/doctor.hh"
 
 #include <filesystem>
 #include <fstream>
