@@ -8,7 +8,7 @@
 #include "common/support/file_descriptor.hh"
 #include "common/support/tests/temporary_folder.hh"
 #include "harness/reports/event_file.hh"
-#include "harness/tests/report_record.hh"
+#include "harness/reports/tests/report_record.hh"
 
 namespace thinpipe {
 namespace {

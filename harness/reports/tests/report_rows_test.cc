@@ -1,7 +1,7 @@
 #include <gtest/gtest.h>
 
 #include "harness/reports/rows.hh"
-#include "harness/tests/report_record.hh"
+#include "harness/reports/tests/report_record.hh"
 
 namespace thinpipe {
 namespace {

@@ -6,8 +6,8 @@
 
 #include "harness/reports/csv.hh"
 #include "harness/reports/markdown.hh"
+#include "harness/reports/tests/report_record.hh"
 #include "harness/reports/text.hh"
-#include "harness/tests/report_record.hh"
 
 namespace thinpipe {
 namespace {

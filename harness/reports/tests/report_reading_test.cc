@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "common/support/tests/temporary_folder.hh"
-#include "harness/tests/report_record.hh"
+#include "harness/reports/tests/report_record.hh"
 
 namespace thinpipe {
 namespace {

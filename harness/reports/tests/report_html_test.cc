@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "harness/reports/html.hh"
-#include "harness/tests/report_record.hh"
+#include "harness/reports/tests/report_record.hh"
 
 namespace thinpipe {
 namespace {
