@@ -11,7 +11,7 @@
 
 #include "common/support/signals.hh"
 #include "harness/executors/executor.hh"
-#include "harness/progress.hh"
+#include "harness/terminal/progress.hh"
 
 namespace thinpipe {
 

@@ -11,8 +11,8 @@
 #include "harness/executors/executor.hh"
 #include "harness/executors/time_limits.hh"
 #include "harness/plan/run_plan.hh"
-#include "harness/progress.hh"
 #include "harness/starting_weights.hh"
+#include "harness/terminal/progress.hh"
 #include "netem/kernel/awake_cores.hh"
 
 namespace thinpipe {

@@ -9,12 +9,12 @@
 #include "common/support/utf8.hh"
 #include "harness/executors/local.hh"
 #include "harness/plan/run_id.hh"
-#include "harness/progress.hh"
 #include "harness/records/lock_file.hh"
 #include "harness/records/record.hh"
 #include "harness/records/record_check.hh"
 #include "harness/run.hh"
 #include "harness/starting_weights.hh"
+#include "harness/terminal/progress.hh"
 #include "netem/network.hh"
 
 namespace thinpipe {

@@ -7,7 +7,7 @@
 
 #include "common/support/table.hh"
 #include "harness/plan/prediction.hh"
-#include "harness/progress.hh"
+#include "harness/terminal/progress.hh"
 
 namespace thinpipe {
 namespace {

@@ -1,5 +1,5 @@
 // thinpipe shell: opens a shell, or runs commands, inside the hosts of a virtual network.
-#include "harness/shell.hh"
+#include "harness/terminal/shell.hh"
 
 #include <algorithm>
 #include <memory>
@@ -11,7 +11,7 @@
 #include "common/support/standard_streams.hh"
 #include "harness/commands/command.hh"
 #include "harness/commands/topology_choice.hh"
-#include "harness/kept_terminal.hh"
+#include "harness/terminal/kept_terminal.hh"
 #include "netem/kernel/sandbox.hh"
 
 namespace thinpipe {

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "common/support/file_descriptor.hh"
-#include "harness/host_commands.hh"
+#include "harness/terminal/host_commands.hh"
 #include "netem/network.hh"
 
 namespace thinpipe {

@@ -1,4 +1,4 @@
-#include "harness/progress.hh"
+#include "harness/terminal/progress.hh"
 
 #include <algorithm>
 #include <cmath>

@@ -1,4 +1,4 @@
-#include "harness/host_commands.hh"
+#include "harness/terminal/host_commands.hh"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

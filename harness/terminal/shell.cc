@@ -1,4 +1,4 @@
-#include "harness/shell.hh"
+#include "harness/terminal/shell.hh"
 
 #include <algorithm>
 #include <array>
@@ -22,7 +22,7 @@
 #include "common/support/child_process.hh"
 #include "common/support/exception.hh"
 #include "common/support/standard_streams.hh"
-#include "harness/kept_terminal.hh"
+#include "harness/terminal/kept_terminal.hh"
 #include "netem/kernel/host_names.hh"
 #include "netem/kernel/sandbox.hh"
 

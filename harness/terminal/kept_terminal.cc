@@ -1,4 +1,4 @@
-#include "harness/kept_terminal.hh"
+#include "harness/terminal/kept_terminal.hh"
 
 #include <cerrno>
 #include <csignal>
