@@ -7,11 +7,11 @@
 #include <vector>
 
 #include "common/support/log.hh"
-#include "harness/compute_profiles.hh"
+#include "harness/artifacts/compute_profiles.hh"
+#include "harness/artifacts/starting_weights.hh"
 #include "harness/executors/executor.hh"
 #include "harness/executors/time_limits.hh"
 #include "harness/plan/run_plan.hh"
-#include "harness/starting_weights.hh"
 #include "harness/terminal/progress.hh"
 #include "netem/kernel/awake_cores.hh"
 

@@ -1,4 +1,4 @@
-#include "harness/made_once.hh"
+#include "harness/artifacts/made_once.hh"
 
 #include "harness/records/lock_file.hh"
 

@@ -1,4 +1,4 @@
-#include "harness/starting_weights.hh"
+#include "harness/artifacts/starting_weights.hh"
 
 #include <utility>
 

@@ -1,4 +1,4 @@
-#include "harness/compute_profiles.hh"
+#include "harness/artifacts/compute_profiles.hh"
 
 #include <fmt/format.h>
 

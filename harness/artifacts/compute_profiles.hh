@@ -5,8 +5,8 @@
 #include <filesystem>
 #include <variant>
 
+#include "harness/artifacts/made_once.hh"
 #include "harness/executors/time_limits.hh"
-#include "harness/made_once.hh"
 #include "harness/plan/run_plan.hh"
 #include "netem/kernel/awake_cores.hh"
 

@@ -6,8 +6,8 @@
 #include <string>
 #include <variant>
 
+#include "harness/artifacts/made_once.hh"
 #include "harness/executors/time_limits.hh"
-#include "harness/made_once.hh"
 #include "harness/plan/run_plan.hh"
 
 namespace thinpipe {
