@@ -14,8 +14,8 @@
 #include "harness/plan/compute_costs.hh"
 #include "harness/records/lock_file.hh"
 #include "harness/reports/text.hh"
-#include "harness/side_controllers.hh"
-#include "harness/sweep.hh"
+#include "harness/run/side_controllers.hh"
+#include "harness/run/sweep.hh"
 #include "netem/kernel/sandbox.hh"
 
 namespace thinpipe {

@@ -1,7 +1,7 @@
 #include "common/protocol/event_check.hh"
 #include "common/support/fuzz/input.hh"
-#include "harness/iteration_reports.hh"
-#include "harness/measurements.hh"
+#include "harness/run/iteration_reports.hh"
+#include "harness/run/measurements.hh"
 
 using namespace thinpipe;
 

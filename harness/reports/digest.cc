@@ -6,9 +6,9 @@
 
 #include <fmt/format.h>
 
-#include "harness/measurements.hh"
 #include "harness/plan/other_trainer.hh"
 #include "harness/plan/run_id.hh"
+#include "harness/run/measurements.hh"
 
 namespace thinpipe {
 namespace {

@@ -1,4 +1,4 @@
-#include "harness/live_network.hh"
+#include "harness/run/live_network.hh"
 
 #include <thread>
 

@@ -1,4 +1,4 @@
-#include "harness/side_controllers.hh"
+#include "harness/run/side_controllers.hh"
 
 #include <csignal>
 #include <filesystem>

@@ -1,4 +1,4 @@
-#include "harness/run.hh"
+#include "harness/run/run.hh"
 
 #include <chrono>
 #include <cmath>
@@ -9,14 +9,14 @@
 
 #include "common/support/file_descriptor.hh"
 #include "harness/executors/worker_inputs.hh"
-#include "harness/fault_injector.hh"
-#include "harness/live_network.hh"
-#include "harness/measurements.hh"
 #include "harness/plan/prediction.hh"
 #include "harness/records/provenance.hh"
 #include "harness/records/record.hh"
-#include "harness/replayed_training.hh"
-#include "harness/restarts.hh"
+#include "harness/run/fault_injector.hh"
+#include "harness/run/live_network.hh"
+#include "harness/run/measurements.hh"
+#include "harness/run/replayed_training.hh"
+#include "harness/run/restarts.hh"
 
 namespace thinpipe {
 namespace {

@@ -6,10 +6,10 @@
 #include <optional>
 #include <vector>
 
-#include "harness/iteration_reports.hh"
-#include "harness/link_meter.hh"
 #include "harness/machine/processor_time.hh"
 #include "harness/plan/run_plan.hh"
+#include "harness/run/iteration_reports.hh"
+#include "harness/run/link_meter.hh"
 #include "netem/conductor.hh"
 #include "netem/fidelity/monitor.hh"
 #include "netem/kernel/wake_ups.hh"

@@ -1,4 +1,4 @@
-#include "harness/measurements.hh"
+#include "harness/run/measurements.hh"
 
 #include <algorithm>
 #include <array>

@@ -1,4 +1,4 @@
-#include "harness/iteration_reports.hh"
+#include "harness/run/iteration_reports.hh"
 
 #include <algorithm>
 #include <cmath>

@@ -1,4 +1,4 @@
-#include "harness/replayed_training.hh"
+#include "harness/run/replayed_training.hh"
 
 #include <fmt/format.h>
 

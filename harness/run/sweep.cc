@@ -1,4 +1,4 @@
-#include "harness/sweep.hh"
+#include "harness/run/sweep.hh"
 
 #include <map>
 
@@ -13,7 +13,7 @@
 #include "harness/records/lock_file.hh"
 #include "harness/records/record.hh"
 #include "harness/records/record_check.hh"
-#include "harness/run.hh"
+#include "harness/run/run.hh"
 #include "harness/terminal/progress.hh"
 #include "netem/network.hh"
 

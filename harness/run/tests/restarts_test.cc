@@ -1,4 +1,4 @@
-#include "harness/restarts.hh"
+#include "harness/run/restarts.hh"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "harness/link_meter.hh"
+#include "harness/run/link_meter.hh"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "harness/fault_injector.hh"
+#include "harness/run/fault_injector.hh"
 
 #include <fmt/format.h>
 
