@@ -6,7 +6,7 @@
 #include <fmt/ranges.h>
 #include <xxhash.h>
 
-#include "trainer/modules.hh"
+#include "trainer/base/modules.hh"
 
 namespace thinpipe::trainer {
 namespace {

@@ -6,7 +6,7 @@
 #include <optional>
 
 #include "common/support/json_object.hh"
-#include "trainer/bucket.hh"
+#include "trainer/base/bucket.hh"
 #include "trainer/synchronisers/synchroniser.hh"
 
 namespace thinpipe::trainer {

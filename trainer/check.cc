@@ -7,11 +7,11 @@
 #include <fmt/format.h>
 #include <torch/cuda.h>
 
+#include "trainer/base/library_error.hh"
 #include "trainer/collectives/nccl.hh"
 #include "trainer/datasets/batch_sampler.hh"
 #include "trainer/gradient_exchange.hh"
 #include "trainer/input_files.hh"
-#include "trainer/library_error.hh"
 #include "trainer/optimisers/optimiser.hh"
 #include "trainer/pruning/pruning.hh"
 #include "trainer/training_setup.hh"

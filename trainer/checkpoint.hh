@@ -3,8 +3,8 @@
 // is complete on all workers always exists.
 #pragma once
 
+#include "trainer/base/modules.hh"
 #include "trainer/collectives/collective.hh"
-#include "trainer/modules.hh"
 #include "trainer/tensor_map.hh"
 
 namespace thinpipe::trainer {

@@ -2,11 +2,11 @@
 
 #include <algorithm>
 
+#include "trainer/base/device.hh"
+#include "trainer/base/process.hh"
+#include "trainer/base/stopwatch.hh"
 #include "trainer/datasets/batch_loader.hh"
-#include "trainer/device.hh"
 #include "trainer/optimisers/optimiser.hh"
-#include "trainer/process.hh"
-#include "trainer/stopwatch.hh"
 #include "trainer/training_setup.hh"
 
 namespace thinpipe::trainer {

@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 #include <xxhash.h>
 
-#include "trainer/input_file.hh"
+#include "trainer/base/input_file.hh"
 
 namespace thinpipe::trainer {
 namespace {

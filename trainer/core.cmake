@@ -4,13 +4,13 @@
 find_package(ZLIB REQUIRED)
 
 set(THINPIPE_CORE_SOURCES
-  communication_thread.cc heartbeat.cc input_file.cc learning_rate.cc legacy_file.cc packed_codes.cc parents.cc
-  philox.cc pickle.cc pickle_text.cc safetensors_header.cc state_dict_index.cc straggler.cc weight_names.cc
+  communication_thread.cc heartbeat.cc learning_rate.cc legacy_file.cc parents.cc pickle.cc pickle_text.cc
+  safetensors_header.cc state_dict_index.cc straggler.cc weight_names.cc
+  base/input_file.cc base/packed_codes.cc base/philox.cc
   collectives/hypercube_all_reduce.cc collectives/local_address.cc collectives/membership.cc collectives/peer.cc
-  collectives/ring_all_gather.cc collectives/ring_all_reduce.cc collectives/sigpipe_block.cc
-  collectives/sparse_block.cc collectives/tree_all_gather.cc collectives/tree_all_reduce.cc
-  collectives/tree_code_sum.cc collectives/tree_entry_pass.cc collectives/tree_entry_sum.cc collectives/tree_plan.cc
-  collectives/tree_sums.cc
+  collectives/ring_all_gather.cc collectives/ring_all_reduce.cc collectives/sigpipe_block.cc collectives/sparse_block.cc
+  collectives/tree_all_gather.cc collectives/tree_all_reduce.cc collectives/tree_code_sum.cc
+  collectives/tree_entry_pass.cc collectives/tree_entry_sum.cc collectives/tree_plan.cc collectives/tree_sums.cc
   datasets/cifar_format.cc datasets/epoch_permutation.cc datasets/idx_format.cc
   pruning/schedule.cc
   replay/computing.cc
@@ -25,9 +25,7 @@ set(THINPIPE_CORE_SOURCES
   synchronisers/transforms/walsh_hadamard.cc)
 
 set(THINPIPE_CORE_TESTS
-  tests/communication_thread_test.cc tests/heartbeat_test.cc tests/learning_rate_test.cc tests/packed_codes_test.cc
-  tests/philox_test.cc tests/pickle_test.cc tests/safetensors_header_test.cc tests/state_dict_index_test.cc
-  tests/straggler_test.cc tests/weight_names_test.cc
+  base/tests/packed_codes_test.cc base/tests/philox_test.cc
   collectives/tests/pipelined_test.cc collectives/tests/ring_formula_test.cc collectives/tests/sigpipe_block_test.cc
   collectives/tests/sparse_block_test.cc collectives/tests/tree_plan_test.cc
   datasets/tests/cifar_format_test.cc datasets/tests/epoch_permutation_test.cc datasets/tests/idx_format_test.cc
@@ -39,11 +37,13 @@ set(THINPIPE_CORE_TESTS
   synchronisers/tests/nonzero_blocks_test.cc synchronisers/tests/push_pull_test.cc
   synchronisers/tests/quantised_properties_test.cc synchronisers/tests/sampled_top_k_test.cc
   synchronisers/tests/sign_code_test.cc synchronisers/tests/sparse_code_properties_test.cc
-  synchronisers/tests/sparse_code_test.cc synchronisers/tests/sparse_entries_test.cc
-  synchronisers/tests/ternary_test.cc synchronisers/tests/threshold_choice_test.cc
-  synchronisers/tests/top_k_properties_test.cc synchronisers/tests/top_k_test.cc synchronisers/tests/value_code_test.cc
+  synchronisers/tests/sparse_code_test.cc synchronisers/tests/sparse_entries_test.cc synchronisers/tests/ternary_test.cc
+  synchronisers/tests/threshold_choice_test.cc synchronisers/tests/top_k_properties_test.cc
+  synchronisers/tests/top_k_test.cc synchronisers/tests/value_code_test.cc
   synchronisers/tests/walsh_hadamard_properties_test.cc synchronisers/tests/walsh_hadamard_test.cc
-  synchronisers/tests/warm_up_test.cc)
+  synchronisers/tests/warm_up_test.cc
+  tests/communication_thread_test.cc tests/heartbeat_test.cc tests/learning_rate_test.cc tests/pickle_test.cc
+  tests/safetensors_header_test.cc tests/state_dict_index_test.cc tests/straggler_test.cc tests/weight_names_test.cc)
 list(TRANSFORM THINPIPE_CORE_SOURCES PREPEND ${CMAKE_CURRENT_LIST_DIR}/)
 list(TRANSFORM THINPIPE_CORE_TESTS PREPEND ${CMAKE_CURRENT_LIST_DIR}/)
 

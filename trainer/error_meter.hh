@@ -5,7 +5,7 @@
 
 #include <optional>
 
-#include "trainer/bucket.hh"
+#include "trainer/base/bucket.hh"
 #include "trainer/collectives/collective.hh"
 
 namespace thinpipe::trainer {

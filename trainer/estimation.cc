@@ -5,9 +5,9 @@
 #include <unistd.h>
 
 #include "common/support/atomic_file.hh"
+#include "trainer/base/kernel_clock.hh"
 #include "trainer/datasets/batch_loader.hh"
 #include "trainer/heartbeat.hh"
-#include "trainer/kernel_clock.hh"
 #include "trainer/optimisers/optimiser.hh"
 #include "trainer/training_setup.hh"
 #include "trainer/worker.hh"

@@ -19,15 +19,15 @@
 #include <optional>
 
 #include "common/protocol/recorder.hh"
+#include "trainer/base/device.hh"
+#include "trainer/base/modules.hh"
+#include "trainer/base/stopwatch.hh"
 #include "trainer/bucket_layout.hh"
 #include "trainer/collectives/metered.hh"
 #include "trainer/communication_thread.hh"
-#include "trainer/device.hh"
 #include "trainer/error_meter.hh"
 #include "trainer/models/model.hh"
-#include "trainer/modules.hh"
 #include "trainer/pruning/mask.hh"
-#include "trainer/stopwatch.hh"
 #include "trainer/synchronisers/synchroniser.hh"
 
 namespace thinpipe::trainer {

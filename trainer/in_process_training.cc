@@ -4,11 +4,11 @@
 #include <unistd.h>
 
 #include "common/support/log.hh"
+#include "trainer/base/process.hh"
 #include "trainer/collectives/in_process.hh"
 #include "trainer/content_hash.hh"
 #include "trainer/heartbeat.hh"
 #include "trainer/parents.hh"
-#include "trainer/process.hh"
 #include "trainer/training_setup.hh"
 #include "trainer/weights.hh"
 #include "trainer/worker.hh"

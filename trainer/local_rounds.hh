@@ -10,8 +10,8 @@
 
 #include <optional>
 
+#include "trainer/base/modules.hh"
 #include "trainer/gradient_exchange.hh"
-#include "trainer/modules.hh"
 #include "trainer/optimisers/snapshot.hh"
 
 namespace thinpipe::trainer {

@@ -1,7 +1,7 @@
 // The loss functions of training.
 #pragma once
 
-#include "trainer/tensors.hh"
+#include "trainer/base/tensors.hh"
 
 namespace thinpipe::trainer {
 

@@ -7,9 +7,9 @@
 
 #include "common/support/atomic_file.hh"
 #include "common/support/exception.hh"
-#include "trainer/input_file.hh"
+#include "trainer/base/input_file.hh"
+#include "trainer/base/library_error.hh"
 #include "trainer/legacy_file.hh"
-#include "trainer/library_error.hh"
 #include "trainer/state_dict_pickle.hh"
 
 namespace thinpipe::trainer {

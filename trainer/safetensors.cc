@@ -9,7 +9,7 @@
 
 #include "common/support/atomic_file.hh"
 #include "common/support/json_object.hh"
-#include "trainer/input_file.hh"
+#include "trainer/base/input_file.hh"
 #include "trainer/safetensors_header.hh"
 
 namespace thinpipe::trainer {

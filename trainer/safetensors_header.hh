@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "trainer/input_file.hh"
+#include "trainer/base/input_file.hh"
 
 namespace thinpipe::trainer {
 

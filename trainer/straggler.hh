@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "common/support/json_object.hh"
-#include "trainer/stopwatch.hh"
+#include "trainer/base/stopwatch.hh"
 
 namespace thinpipe::trainer {
 

@@ -6,7 +6,7 @@
 #include <fmt/ranges.h>
 
 #include "common/support/exception.hh"
-#include "trainer/input_file.hh"
+#include "trainer/base/input_file.hh"
 #include "trainer/pytorch_file.hh"
 #include "trainer/safetensors.hh"
 #include "trainer/weight_names.hh"

@@ -3,7 +3,7 @@
 
 #include <map>
 
-#include "trainer/tensors.hh"
+#include "trainer/base/tensors.hh"
 
 namespace thinpipe::trainer {
 

@@ -7,7 +7,7 @@
 #include <spdlog/spdlog.h>
 
 #include "trainer/agreement.hh"
-#include "trainer/device.hh"
+#include "trainer/base/device.hh"
 #include "trainer/evaluation.hh"
 #include "trainer/learning_rate.hh"
 #include "trainer/optimisers/optimiser.hh"

@@ -3,6 +3,7 @@
 
 #include <memory>
 
+#include "trainer/base/modules.hh"
 #include "trainer/checkpoint.hh"
 #include "trainer/datasets/batch_loader.hh"
 #include "trainer/datasets/dataset.hh"
@@ -10,7 +11,6 @@
 #include "trainer/local_rounds.hh"
 #include "trainer/models/dropout.hh"
 #include "trainer/models/model.hh"
-#include "trainer/modules.hh"
 #include "trainer/pruning/schedule.hh"
 #include "trainer/pulse.hh"
 #include "trainer/straggler.hh"

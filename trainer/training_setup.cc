@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-#include "trainer/device.hh"
+#include "trainer/base/device.hh"
 #include "trainer/loss.hh"
 
 namespace thinpipe::trainer {

@@ -1,7 +1,7 @@
 // A model's parameters and buffers as named tensors.
 #pragma once
 
-#include "trainer/modules.hh"
+#include "trainer/base/modules.hh"
 #include "trainer/tensor_map.hh"
 
 namespace thinpipe::trainer {

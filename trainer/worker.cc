@@ -9,13 +9,13 @@
 
 #include "common/support/log.hh"
 #include "trainer/agreement.hh"
+#include "trainer/base/library_error.hh"
+#include "trainer/base/process.hh"
 #include "trainer/collectives/gloo.hh"
 #include "trainer/collectives/nccl/nccl_group.hh"
 #include "trainer/content_hash.hh"
 #include "trainer/heartbeat.hh"
-#include "trainer/library_error.hh"
 #include "trainer/parents.hh"
-#include "trainer/process.hh"
 #include "trainer/training_setup.hh"
 
 namespace thinpipe::trainer {

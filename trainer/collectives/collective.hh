@@ -11,12 +11,12 @@
 
 #include "common/protocol/call.hh"
 #include "common/support/registry.hh"
+#include "trainer/base/tensors.hh"
 #include "trainer/collectives/code_pieces.hh"
 #include "trainer/collectives/collective_error.hh"
 #include "trainer/collectives/mailbox.hh"
 #include "trainer/collectives/membership.hh"
 #include "trainer/collectives/reduction.hh"
-#include "trainer/tensors.hh"
 
 namespace thinpipe::trainer {
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "common/protocol/call.hh"
-#include "trainer/tensors.hh"
+#include "trainer/base/tensors.hh"
 
 namespace thinpipe::trainer {
 

@@ -27,12 +27,12 @@
 #include <gloo/transport/tcp/device.h>
 
 #include "common/protocol/call.hh"
+#include "trainer/base/library_error.hh"
 #include "trainer/collectives/arguments.hh"
 #include "trainer/collectives/gloo_mailbox.hh"
 #include "trainer/collectives/local_address.hh"
 #include "trainer/collectives/reduce_function.hh"
 #include "trainer/collectives/sigpipe_block.hh"
-#include "trainer/library_error.hh"
 
 namespace thinpipe::trainer {
 

@@ -13,12 +13,12 @@
 
 #include <fmt/format.h>
 
+#include "trainer/base/library_error.hh"
+#include "trainer/base/tensor_span.hh"
 #include "trainer/collectives/arguments.hh"
 #include "trainer/collectives/pipelined.hh"
 #include "trainer/collectives/reduce_function.hh"
 #include "trainer/collectives/tree_sums.hh"
-#include "trainer/library_error.hh"
-#include "trainer/tensor_span.hh"
 
 namespace thinpipe::trainer {
 

@@ -10,9 +10,9 @@
 
 #include <fmt/format.h>
 
+#include "trainer/base/tensor_span.hh"
 #include "trainer/collectives/arguments.hh"
 #include "trainer/collectives/streamed.hh"
-#include "trainer/tensor_span.hh"
 
 namespace thinpipe::trainer {
 namespace {

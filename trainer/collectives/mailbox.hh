@@ -1,7 +1,7 @@
 // Point-to-point messages, for protocols in which each message depends on earlier ones.
 #pragma once
 
-#include "trainer/tensors.hh"
+#include "trainer/base/tensors.hh"
 
 namespace thinpipe::trainer {
 

@@ -10,8 +10,8 @@
 #include <memory>
 
 #include "common/protocol/call.hh"
+#include "trainer/base/stopwatch.hh"
 #include "trainer/collectives/collective.hh"
-#include "trainer/stopwatch.hh"
 
 namespace thinpipe::trainer {
 

@@ -11,11 +11,11 @@
 #include <fmt/format.h>
 #include <torch/cuda.h>
 
+#include "trainer/base/library_error.hh"
 #include "trainer/collectives/arguments.hh"
 #include "trainer/collectives/pipelined.hh"
 #include "trainer/collectives/reduce_function.hh"
 #include "trainer/collectives/tree_plan.hh"
-#include "trainer/library_error.hh"
 
 namespace thinpipe::trainer {
 namespace {

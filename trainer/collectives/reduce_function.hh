@@ -4,8 +4,8 @@
 // sums wrap.
 #pragma once
 
+#include "trainer/base/tensors.hh"
 #include "trainer/collectives/reduction.hh"
-#include "trainer/tensors.hh"
 
 namespace thinpipe::trainer {
 

@@ -4,10 +4,10 @@
 
 #include <fmt/format.h>
 
+#include "trainer/base/library_error.hh"
 #include "trainer/collectives/arguments.hh"
 #include "trainer/collectives/peer_connections.hh"
 #include "trainer/collectives/reduce_function.hh"
-#include "trainer/library_error.hh"
 
 namespace thinpipe::trainer {
 

@@ -1,8 +1,8 @@
 #include <numeric>
 
 #include "common/protocol/call.hh"
+#include "trainer/base/packed_codes.hh"
 #include "trainer/collectives/pipelined.hh"
-#include "trainer/packed_codes.hh"
 
 namespace thinpipe::trainer {
 namespace {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 
-#include "trainer/philox.hh"
+#include "trainer/base/philox.hh"
 
 namespace thinpipe::trainer {
 namespace {

@@ -3,8 +3,8 @@
 #include <boost/asio/post.hpp>
 #include <boost/asio/use_future.hpp>
 
+#include "trainer/base/stopwatch.hh"
 #include "trainer/datasets/augmentation.hh"
-#include "trainer/stopwatch.hh"
 
 namespace thinpipe::trainer {
 

@@ -5,7 +5,7 @@
 #include <optional>
 #include <vector>
 
-#include "trainer/tensors.hh"
+#include "trainer/base/tensors.hh"
 
 namespace thinpipe::trainer {
 

@@ -8,8 +8,8 @@
 
 #include "common/support/options.hh"
 #include "common/support/utf8.hh"
+#include "trainer/base/input_file.hh"
 #include "trainer/datasets/first_examples.hh"
-#include "trainer/input_file.hh"
 
 namespace thinpipe::trainer {
 namespace {

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "common/support/exception.hh"
-#include "trainer/input_file.hh"
+#include "trainer/base/input_file.hh"
 
 namespace thinpipe::trainer {
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "common/support/registry.hh"
-#include "trainer/tensors.hh"
+#include "trainer/base/tensors.hh"
 
 namespace thinpipe::trainer {
 

@@ -3,7 +3,7 @@
 #include <numeric>
 #include <utility>
 
-#include "trainer/philox.hh"
+#include "trainer/base/philox.hh"
 
 namespace thinpipe::trainer {
 namespace {

@@ -1,7 +1,7 @@
 // Files of the MNIST family as tensors.
 #pragma once
 
-#include "trainer/tensors.hh"
+#include "trainer/base/tensors.hh"
 
 namespace thinpipe::trainer {
 

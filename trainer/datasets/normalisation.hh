@@ -1,7 +1,7 @@
 // Normalisation: from stored bytes to a model's inputs.
 #pragma once
 
-#include "trainer/tensors.hh"
+#include "trainer/base/tensors.hh"
 
 namespace thinpipe::trainer {
 

@@ -5,9 +5,9 @@
 #include <cmath>
 
 #include "common/support/options.hh"
+#include "trainer/base/philox.hh"
 #include "trainer/datasets/dataset.hh"
 #include "trainer/datasets/normalisation.hh"
-#include "trainer/philox.hh"
 
 namespace thinpipe::trainer {
 namespace {

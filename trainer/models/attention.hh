@@ -4,7 +4,7 @@
 #pragma once
 
 #include "common/support/json_object.hh"
-#include "trainer/tensors.hh"
+#include "trainer/base/tensors.hh"
 
 namespace thinpipe::trainer {
 

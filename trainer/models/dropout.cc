@@ -6,7 +6,7 @@
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/Context.h>
 
-#include "trainer/philox.hh"
+#include "trainer/base/philox.hh"
 
 namespace thinpipe::trainer {
 namespace {

@@ -3,7 +3,7 @@
 // as an uninterrupted one.
 #pragma once
 
-#include "trainer/modules.hh"
+#include "trainer/base/modules.hh"
 
 namespace thinpipe::trainer {
 

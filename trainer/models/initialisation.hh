@@ -1,7 +1,7 @@
 // Initial weights of convolutional networks.
 #pragma once
 
-#include "trainer/modules.hh"
+#include "trainer/base/modules.hh"
 
 namespace thinpipe::trainer {
 

@@ -4,8 +4,8 @@
 #pragma once
 
 #include "common/support/registry.hh"
+#include "trainer/base/modules.hh"
 #include "trainer/datasets/dataset.hh"
-#include "trainer/modules.hh"
 
 namespace thinpipe::trainer {
 

@@ -3,9 +3,9 @@
 // Recognition (2015), with projection shortcuts (option B).
 #pragma once
 
+#include "trainer/base/modules.hh"
 #include "trainer/models/image_form.hh"
 #include "trainer/models/model.hh"
-#include "trainer/modules.hh"
 
 namespace thinpipe::trainer {
 

@@ -3,8 +3,8 @@
 // Image is Worth 16x16 Words (2020).
 #pragma once
 
+#include "trainer/base/modules.hh"
 #include "trainer/models/model.hh"
-#include "trainer/modules.hh"
 
 namespace thinpipe::trainer {
 

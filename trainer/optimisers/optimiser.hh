@@ -2,7 +2,7 @@
 #pragma once
 
 #include "common/support/registry.hh"
-#include "trainer/modules.hh"
+#include "trainer/base/modules.hh"
 
 namespace thinpipe::trainer {
 

@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "trainer/modules.hh"
+#include "trainer/base/modules.hh"
 
 namespace thinpipe::trainer {
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "trainer/modules.hh"
+#include "trainer/base/modules.hh"
 
 namespace thinpipe::trainer {
 

@@ -1,7 +1,7 @@
 // Batches in which every class has the same number of examples.
 #pragma once
 
-#include "trainer/tensors.hh"
+#include "trainer/base/tensors.hh"
 
 namespace thinpipe::trainer {
 

@@ -2,8 +2,8 @@
 #pragma once
 
 #include "common/support/registry.hh"
+#include "trainer/base/modules.hh"
 #include "trainer/models/model.hh"
-#include "trainer/modules.hh"
 #include "trainer/pruning/mask.hh"
 #include "trainer/pruning/schedule.hh"
 

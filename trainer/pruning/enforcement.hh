@@ -1,7 +1,7 @@
 // Keeping pruned weights at zero while a model is trained.
 #pragma once
 
-#include "trainer/modules.hh"
+#include "trainer/base/modules.hh"
 #include "trainer/pruning/mask.hh"
 
 namespace thinpipe::trainer {

@@ -2,7 +2,7 @@
 // Wang, Zhang, Grosse: Picking Winning Tickets Before Training by Preserving Gradient Flow (ICLR 2020).
 #pragma once
 
-#include "trainer/tensors.hh"
+#include "trainer/base/tensors.hh"
 
 namespace thinpipe::trainer {
 

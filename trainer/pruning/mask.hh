@@ -1,7 +1,7 @@
 // The mask of a model: which weights are kept, and which are pruned, that is zero for good.
 #pragma once
 
-#include "trainer/modules.hh"
+#include "trainer/base/modules.hh"
 
 namespace thinpipe::trainer {
 

@@ -1,8 +1,8 @@
 // Makes all workers use the same mask.
 #pragma once
 
+#include "trainer/base/modules.hh"
 #include "trainer/collectives/collective.hh"
-#include "trainer/modules.hh"
 #include "trainer/pruning/mask.hh"
 
 namespace thinpipe::trainer {

@@ -1,5 +1,5 @@
 // Random pruning, the control: a criterion that does no better has learnt nothing.
-#include "trainer/philox.hh"
+#include "trainer/base/philox.hh"
 #include "trainer/pruning/criterion.hh"
 
 namespace thinpipe::trainer {

@@ -1,8 +1,8 @@
 // Prepares a model for scoring its weights, and restores it afterwards.
 #pragma once
 
+#include "trainer/base/modules.hh"
 #include "trainer/models/model.hh"
-#include "trainer/modules.hh"
 
 namespace thinpipe::trainer {
 

@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <span>
 
-#include "trainer/stopwatch.hh"
+#include "trainer/base/stopwatch.hh"
 
 namespace thinpipe::trainer {
 

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "common/support/exception.hh"
-#include "trainer/bucket.hh"
+#include "trainer/base/bucket.hh"
 
 namespace thinpipe::trainer {
 

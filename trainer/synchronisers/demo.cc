@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "common/support/options.hh"
+#include "trainer/base/tensor_span.hh"
 #include "trainer/synchronisers/messages.hh"
 #include "trainer/synchronisers/packed/kept_entries.hh"
 #include "trainer/synchronisers/residual.hh"
@@ -12,7 +13,6 @@
 #include "trainer/synchronisers/synchroniser.hh"
 #include "trainer/synchronisers/transforms/block_transform.hh"
 #include "trainer/synchronisers/transforms/sent_coefficients.hh"
-#include "trainer/tensor_span.hh"
 
 namespace thinpipe::trainer {
 namespace {

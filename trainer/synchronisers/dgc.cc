@@ -2,14 +2,14 @@
 #include <numeric>
 
 #include "common/support/options.hh"
-#include "trainer/philox.hh"
+#include "trainer/base/philox.hh"
+#include "trainer/base/tensor_span.hh"
 #include "trainer/synchronisers/bucket_weights.hh"
 #include "trainer/synchronisers/residual.hh"
 #include "trainer/synchronisers/sparse/kept_count.hh"
 #include "trainer/synchronisers/sparse/sampled_top_k.hh"
 #include "trainer/synchronisers/sparse/sparsifier.hh"
 #include "trainer/synchronisers/sparse/warm_up.hh"
-#include "trainer/tensor_span.hh"
 
 namespace thinpipe::trainer {
 namespace {

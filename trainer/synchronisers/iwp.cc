@@ -4,7 +4,8 @@
 #include <numeric>
 
 #include "common/support/options.hh"
-#include "trainer/philox.hh"
+#include "trainer/base/philox.hh"
+#include "trainer/base/tensor_span.hh"
 #include "trainer/synchronisers/bucket_weights.hh"
 #include "trainer/synchronisers/packed/packed_entries.hh"
 #include "trainer/synchronisers/quantised/random_index.hh"
@@ -16,7 +17,6 @@
 #include "trainer/synchronisers/sparse/top_k.hh"
 #include "trainer/synchronisers/sparse/warm_up.hh"
 #include "trainer/synchronisers/synchroniser.hh"
-#include "trainer/tensor_span.hh"
 
 namespace thinpipe::trainer {
 namespace {

@@ -5,13 +5,13 @@
 #include <fmt/format.h>
 
 #include "common/support/options.hh"
+#include "trainer/base/tensor_span.hh"
 #include "trainer/synchronisers/messages.hh"
 #include "trainer/synchronisers/residual.hh"
 #include "trainer/synchronisers/sparse/kept_count.hh"
 #include "trainer/synchronisers/sparse/ok_topk_choice.hh"
 #include "trainer/synchronisers/sparse/sparse_entries.hh"
 #include "trainer/synchronisers/synchroniser.hh"
-#include "trainer/tensor_span.hh"
 
 namespace thinpipe::trainer {
 namespace {

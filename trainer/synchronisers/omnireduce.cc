@@ -4,9 +4,9 @@
 #include <fmt/format.h>
 
 #include "common/support/options.hh"
+#include "trainer/base/tensor_span.hh"
 #include "trainer/synchronisers/quantised/block_streams.hh"
 #include "trainer/synchronisers/synchroniser.hh"
-#include "trainer/tensor_span.hh"
 
 namespace thinpipe::trainer {
 namespace {

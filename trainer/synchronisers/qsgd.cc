@@ -5,13 +5,13 @@
 #include <fmt/format.h>
 
 #include "common/support/options.hh"
-#include "trainer/packed_codes.hh"
+#include "trainer/base/packed_codes.hh"
+#include "trainer/base/tensor_span.hh"
 #include "trainer/synchronisers/compressor.hh"
 #include "trainer/synchronisers/messages.hh"
 #include "trainer/synchronisers/quantised/bucket_draws.hh"
 #include "trainer/synchronisers/quantised/sums.hh"
 #include "trainer/synchronisers/quantised/ternary.hh"
-#include "trainer/tensor_span.hh"
 
 namespace thinpipe::trainer {
 namespace {

@@ -3,7 +3,7 @@
 // at its end.
 #pragma once
 
-#include "trainer/bucket.hh"
+#include "trainer/base/bucket.hh"
 #include "trainer/tensor_map.hh"
 
 namespace thinpipe::trainer {

@@ -5,12 +5,12 @@
 #include <fmt/format.h>
 
 #include "common/support/options.hh"
+#include "trainer/base/tensor_span.hh"
 #include "trainer/synchronisers/messages.hh"
 #include "trainer/synchronisers/residual.hh"
 #include "trainer/synchronisers/sparse/index_code.hh"
 #include "trainer/synchronisers/sparse/top_k.hh"
 #include "trainer/synchronisers/synchroniser.hh"
-#include "trainer/tensor_span.hh"
 
 namespace thinpipe::trainer {
 namespace {

@@ -4,13 +4,13 @@
 #include <fmt/format.h>
 
 #include "common/support/options.hh"
+#include "trainer/base/tensor_span.hh"
 #include "trainer/synchronisers/messages.hh"
 #include "trainer/synchronisers/packed/kept_entries.hh"
 #include "trainer/synchronisers/quantised/code_exchange.hh"
 #include "trainer/synchronisers/quantised/vote_code.hh"
 #include "trainer/synchronisers/residual.hh"
 #include "trainer/synchronisers/synchroniser.hh"
-#include "trainer/tensor_span.hh"
 
 namespace thinpipe::trainer {
 namespace {

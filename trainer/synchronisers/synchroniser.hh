@@ -10,7 +10,7 @@
 #pragma once
 
 #include "common/support/registry.hh"
-#include "trainer/bucket.hh"
+#include "trainer/base/bucket.hh"
 #include "trainer/collectives/collective.hh"
 #include "trainer/synchronisers/expected_traffic.hh"
 #include "trainer/synchronisers/promises.hh"

@@ -3,14 +3,14 @@
 #include <vector>
 
 #include "common/support/options.hh"
-#include "trainer/packed_codes.hh"
+#include "trainer/base/packed_codes.hh"
+#include "trainer/base/tensor_span.hh"
 #include "trainer/synchronisers/compressor.hh"
 #include "trainer/synchronisers/messages.hh"
 #include "trainer/synchronisers/quantised/bucket_draws.hh"
 #include "trainer/synchronisers/quantised/code_exchange.hh"
 #include "trainer/synchronisers/quantised/layer_parts.hh"
 #include "trainer/synchronisers/quantised/ternary.hh"
-#include "trainer/tensor_span.hh"
 
 namespace thinpipe::trainer {
 namespace {

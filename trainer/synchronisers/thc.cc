@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "common/support/options.hh"
+#include "trainer/base/tensor_span.hh"
 #include "trainer/synchronisers/packed/kept_entries.hh"
 #include "trainer/synchronisers/quantised/bucket_draws.hh"
 #include "trainer/synchronisers/quantised/sums.hh"
@@ -13,7 +14,6 @@
 #include "trainer/synchronisers/residual.hh"
 #include "trainer/synchronisers/synchroniser.hh"
 #include "trainer/synchronisers/transforms/block_rotation.hh"
-#include "trainer/tensor_span.hh"
 
 namespace thinpipe::trainer {
 namespace {

@@ -2,6 +2,7 @@
 #include <map>
 
 #include "common/support/options.hh"
+#include "trainer/base/tensor_span.hh"
 #include "trainer/synchronisers/messages.hh"
 #include "trainer/synchronisers/packed/kept_entries.hh"
 #include "trainer/synchronisers/sparse/hashed_owners.hh"
@@ -9,7 +10,6 @@
 #include "trainer/synchronisers/sparse/push_pull.hh"
 #include "trainer/synchronisers/sparse/sparse_entries.hh"
 #include "trainer/synchronisers/synchroniser.hh"
-#include "trainer/tensor_span.hh"
 
 namespace thinpipe::trainer {
 namespace {

@@ -1,8 +1,8 @@
 // Helpers for tests of whole training runs: synthetic data, workers as threads.
 #pragma once
 
+#include "trainer/base/process.hh"
 #include "trainer/collectives/in_process.hh"
-#include "trainer/process.hh"
 #include "trainer/training_loop.hh"
 #include "trainer/training_setup.hh"
 

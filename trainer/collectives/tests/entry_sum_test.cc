@@ -9,9 +9,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "trainer/base/tensor_span.hh"
 #include "trainer/collectives/sparse_block.hh"
 #include "trainer/collectives/tests/world.hh"
-#include "trainer/tensor_span.hh"
 
 namespace thinpipe::trainer {
 namespace {

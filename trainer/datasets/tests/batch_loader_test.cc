@@ -8,8 +8,8 @@
 #include <sys/resource.h>
 
 #include "common/support/exception.hh"
+#include "trainer/base/process.hh"
 #include "trainer/datasets/augmentation.hh"
-#include "trainer/process.hh"
 
 namespace thinpipe::trainer {
 namespace {

@@ -5,9 +5,9 @@
 
 #include <gtest/gtest.h>
 
+#include "trainer/base/modules.hh"
 #include "trainer/loss.hh"
 #include "trainer/models/tests/making.hh"
-#include "trainer/modules.hh"
 
 namespace thinpipe::trainer {
 

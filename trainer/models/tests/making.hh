@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "trainer/base/modules.hh"
 #include "trainer/models/model.hh"
-#include "trainer/modules.hh"
 
 namespace thinpipe::trainer {
 

@@ -10,7 +10,7 @@ from torch import Tensor
 
 FASHION_MNIST = Path("/usr/share/datasets/fashion-mnist")
 MASK = 0xFFFFFFFF
-BATCH_ORDER = 0xFFFFFFFF  # the stream's number among a seed's streams: trainer/philox.hh
+BATCH_ORDER = 0xFFFFFFFF  # the stream's number among a seed's streams: trainer/base/philox.hh
 SHARED = 0xFFFFFFFF  # the stream is the same on all workers
 
 

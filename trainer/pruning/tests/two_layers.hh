@@ -3,8 +3,8 @@
 
 #include <string>
 
+#include "trainer/base/modules.hh"
 #include "trainer/models/model.hh"
-#include "trainer/modules.hh"
 #include "trainer/pruning/mask.hh"
 
 namespace thinpipe::trainer::testing {

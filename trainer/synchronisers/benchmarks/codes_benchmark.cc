@@ -5,8 +5,8 @@
 
 #include <benchmark/benchmark.h>
 
-#include "trainer/packed_codes.hh"
-#include "trainer/philox.hh"
+#include "trainer/base/packed_codes.hh"
+#include "trainer/base/philox.hh"
 #include "trainer/synchronisers/quantised/sign_code.hh"
 #include "trainer/synchronisers/sparse/index_code.hh"
 

@@ -15,11 +15,11 @@
 #include <benchmark/benchmark.h>
 #include <fmt/format.h>
 
+#include "trainer/base/philox.hh"
+#include "trainer/base/tensor_span.hh"
 #include "trainer/collectives/in_process.hh"
 #include "trainer/collectives/metered.hh"
-#include "trainer/philox.hh"
 #include "trainer/synchronisers/benchmarks/echoing_peers.hh"
-#include "trainer/tensor_span.hh"
 
 namespace thinpipe::trainer {
 namespace {

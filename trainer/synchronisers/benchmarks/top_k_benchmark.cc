@@ -8,9 +8,9 @@
 #include <ATen/Parallel.h>
 #include <benchmark/benchmark.h>
 
-#include "trainer/philox.hh"
+#include "trainer/base/philox.hh"
+#include "trainer/base/tensor_span.hh"
 #include "trainer/synchronisers/packed/packed_entries.hh"
-#include "trainer/tensor_span.hh"
 
 namespace thinpipe::trainer {
 namespace {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <bit>
 
-#include "trainer/tensor_span.hh"
+#include "trainer/base/tensor_span.hh"
 
 namespace thinpipe::trainer {
 namespace {

@@ -2,7 +2,7 @@
 // move pruned entries off zero: a rotation, a product of factors, or a code without a zero.
 #pragma once
 
-#include "trainer/bucket.hh"
+#include "trainer/base/bucket.hh"
 
 namespace thinpipe::trainer {
 

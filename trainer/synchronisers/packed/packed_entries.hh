@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "trainer/tensors.hh"
+#include "trainer/base/tensors.hh"
 
 namespace thinpipe::trainer {
 

@@ -1,9 +1,9 @@
 // How the values of a packed bucket are sent: the part in which PacTrain's variants differ.
 #pragma once
 
+#include "trainer/base/tensor_span.hh"
 #include "trainer/synchronisers/packed/packed_entries.hh"
 #include "trainer/synchronisers/synchroniser.hh"
-#include "trainer/tensor_span.hh"
 
 namespace thinpipe::trainer {
 

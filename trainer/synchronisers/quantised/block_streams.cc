@@ -5,8 +5,8 @@
 
 #include <fmt/format.h>
 
+#include "trainer/base/tensor_span.hh"
 #include "trainer/collectives/collective.hh"
-#include "trainer/tensor_span.hh"
 
 namespace thinpipe::trainer {
 namespace {

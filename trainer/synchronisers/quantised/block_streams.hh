@@ -20,7 +20,7 @@
 #include <span>
 #include <vector>
 
-#include "trainer/tensors.hh"
+#include "trainer/base/tensors.hh"
 
 namespace thinpipe::trainer {
 

@@ -2,9 +2,9 @@
 // workers.
 #pragma once
 
-#include "trainer/bucket.hh"
-#include "trainer/philox.hh"
-#include "trainer/tensor_span.hh"
+#include "trainer/base/bucket.hh"
+#include "trainer/base/philox.hh"
+#include "trainer/base/tensor_span.hh"
 
 namespace thinpipe::trainer {
 

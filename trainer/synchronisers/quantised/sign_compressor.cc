@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "trainer/base/tensor_span.hh"
 #include "trainer/synchronisers/messages.hh"
-#include "trainer/tensor_span.hh"
 
 namespace thinpipe::trainer {
 

@@ -7,8 +7,8 @@
 
 #include <fmt/format.h>
 
+#include "trainer/base/tensor_span.hh"
 #include "trainer/synchronisers/quantised/code_exchange.hh"
-#include "trainer/tensor_span.hh"
 
 namespace thinpipe::trainer {
 namespace {

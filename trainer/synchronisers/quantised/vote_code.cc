@@ -6,8 +6,8 @@
 
 #include <fmt/format.h>
 
+#include "trainer/base/packed_codes.hh"
 #include "trainer/collectives/collective_error.hh"
-#include "trainer/packed_codes.hh"
 #include "trainer/synchronisers/quantised/sign_code.hh"
 
 namespace thinpipe::trainer {

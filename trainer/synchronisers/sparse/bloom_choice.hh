@@ -3,7 +3,7 @@
 // least `count` positives.
 #pragma once
 
-#include "trainer/philox.hh"
+#include "trainer/base/philox.hh"
 #include "trainer/synchronisers/sparse/bloom_filter.hh"
 
 namespace thinpipe::trainer {

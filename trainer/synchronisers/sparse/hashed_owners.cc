@@ -2,7 +2,7 @@
 
 #include <numeric>
 
-#include "trainer/philox.hh"
+#include "trainer/base/philox.hh"
 
 namespace thinpipe::trainer {
 

@@ -4,8 +4,8 @@
 
 #include <fmt/format.h>
 
+#include "trainer/base/tensor_span.hh"
 #include "trainer/synchronisers/sparse/threshold_choice.hh"
-#include "trainer/tensor_span.hh"
 
 namespace thinpipe::trainer {
 namespace {

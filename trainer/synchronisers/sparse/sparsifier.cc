@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <utility>
 
+#include "trainer/base/tensor_span.hh"
 #include "trainer/collectives/sparse_block.hh"
 #include "trainer/synchronisers/messages.hh"
-#include "trainer/tensor_span.hh"
 
 namespace thinpipe::trainer {
 namespace {

@@ -10,8 +10,8 @@
 
 #include <fmt/format.h>
 
+#include "trainer/base/packed_codes.hh"
 #include "trainer/collectives/collective_error.hh"
-#include "trainer/packed_codes.hh"
 #include "trainer/synchronisers/quantised/ternary.hh"
 #include "trainer/synchronisers/sparse/bit_stream.hh"
 #include "trainer/synchronisers/sparse/polynomial_fit.hh"

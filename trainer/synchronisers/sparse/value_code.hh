@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "trainer/philox.hh"
+#include "trainer/base/philox.hh"
 
 namespace thinpipe::trainer {
 

@@ -2,8 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "trainer/base/modules.hh"
 #include "trainer/collectives/in_process.hh"
-#include "trainer/modules.hh"
 #include "trainer/synchronisers/tests/session.hh"
 
 namespace thinpipe::trainer {

@@ -3,11 +3,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "trainer/base/tensor_span.hh"
 #include "trainer/collectives/in_process.hh"
 #include "trainer/collectives/metered.hh"
 #include "trainer/collectives/tests/borrowed.hh"
 #include "trainer/synchronisers/expected_traffic.hh"
-#include "trainer/tensor_span.hh"
 
 namespace thinpipe::trainer {
 namespace {

@@ -1,9 +1,9 @@
 #include <gtest/gtest.h>
 
+#include "trainer/base/tensor_span.hh"
 #include "trainer/collectives/in_process.hh"
 #include "trainer/synchronisers/tests/session.hh"
 #include "trainer/synchronisers/transforms/low_rank.hh"
-#include "trainer/tensor_span.hh"
 
 namespace thinpipe::trainer {
 namespace {

@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
-#include "trainer/packed_codes.hh"
+#include "trainer/base/packed_codes.hh"
 #include "trainer/synchronisers/quantised/sign_code.hh"
 #include "trainer/synchronisers/quantised/ternary.hh"
 #include "trainer/synchronisers/tests/generators.hh"

@@ -3,8 +3,8 @@
 
 #include <cmath>
 
+#include "trainer/base/philox.hh"
 #include "trainer/collectives/tests/borrowed.hh"
-#include "trainer/philox.hh"
 #include "trainer/synchronisers/synchroniser.hh"
 
 namespace thinpipe::trainer::testing {

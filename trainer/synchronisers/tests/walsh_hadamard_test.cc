@@ -6,7 +6,7 @@
 
 #include <gtest/gtest.h>
 
-#include "trainer/philox.hh"
+#include "trainer/base/philox.hh"
 
 namespace thinpipe::trainer {
 namespace {

@@ -3,7 +3,7 @@
 #include <cmath>
 #include <numbers>
 
-#include "trainer/tensor_span.hh"
+#include "trainer/base/tensor_span.hh"
 
 namespace thinpipe::trainer {
 namespace {

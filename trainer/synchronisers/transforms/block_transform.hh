@@ -4,7 +4,7 @@
 #include <map>
 #include <vector>
 
-#include "trainer/tensors.hh"
+#include "trainer/base/tensors.hh"
 
 namespace thinpipe::trainer {
 

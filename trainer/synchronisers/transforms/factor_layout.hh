@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "trainer/bucket.hh"
+#include "trainer/base/bucket.hh"
 
 namespace thinpipe::trainer {
 

@@ -6,7 +6,7 @@
 #include <numeric>
 #include <vector>
 
-#include "trainer/tensor_span.hh"
+#include "trainer/base/tensor_span.hh"
 
 namespace thinpipe::trainer {
 namespace {

@@ -3,8 +3,8 @@
 
 #include <span>
 
-#include "trainer/philox.hh"
-#include "trainer/tensors.hh"
+#include "trainer/base/philox.hh"
+#include "trainer/base/tensors.hh"
 
 namespace thinpipe::trainer {
 

@@ -4,9 +4,9 @@
 #include <torch/cuda.h>
 
 #include "common/support/tests/temporary_folder.hh"
+#include "trainer/base/device.hh"
 #include "trainer/collectives/nccl.hh"
 #include "trainer/collectives/tests/world.hh"
-#include "trainer/device.hh"
 #include "trainer/tests/training.hh"
 
 namespace thinpipe::trainer {

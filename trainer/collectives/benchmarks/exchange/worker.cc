@@ -7,10 +7,10 @@
 #include <fmt/format.h>
 
 #include "harness/machine/processor_time.hh"
+#include "trainer/base/philox.hh"
+#include "trainer/base/tensor_span.hh"
 #include "trainer/collectives/collective.hh"
-#include "trainer/philox.hh"
 #include "trainer/synchronisers/quantised/ternary.hh"
-#include "trainer/tensor_span.hh"
 
 namespace thinpipe::trainer {
 namespace {

@@ -1,4 +1,4 @@
-#include "trainer/device.hh"
+#include "trainer/base/device.hh"
 
 #include <chrono>
 #include <thread>

@@ -4,7 +4,7 @@
 #include <c10/core/Event.h>
 #include <c10/core/StreamGuard.h>
 
-#include "trainer/tensors.hh"
+#include "trainer/base/tensors.hh"
 
 namespace thinpipe::trainer {
 

@@ -1,4 +1,4 @@
-#include "trainer/input_file.hh"
+#include "trainer/base/input_file.hh"
 
 #include <algorithm>
 #include <cerrno>

@@ -1,4 +1,4 @@
-#include "trainer/packed_codes.hh"
+#include "trainer/base/packed_codes.hh"
 
 #include <algorithm>
 #include <array>

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <span>
 
-#include "trainer/tensors.hh"
+#include "trainer/base/tensors.hh"
 
 namespace thinpipe::trainer {
 

@@ -1,7 +1,7 @@
 // A bucket: a flat, contiguous float32 part of the gradient, and the parameters that it consists of.
 #pragma once
 
-#include "trainer/tensors.hh"
+#include "trainer/base/tensors.hh"
 
 namespace thinpipe::trainer {
 

@@ -1,4 +1,4 @@
-#include "trainer/kernel_clock.hh"
+#include "trainer/base/kernel_clock.hh"
 
 #include <gtest/gtest.h>
 

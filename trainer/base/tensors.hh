@@ -1,5 +1,5 @@
 // LibTorch's tensors, and the parts of the standard library that every file of the trainer uses. Code that
-// needs modules, optimisers or autograd includes trainer/modules.hh; both headers are precompiled.
+// needs modules, optimisers or autograd includes trainer/base/modules.hh; both headers are precompiled.
 #pragma once
 
 #include <cstdint>

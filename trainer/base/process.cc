@@ -1,11 +1,11 @@
-#include "trainer/process.hh"
+#include "trainer/base/process.hh"
 
 #include <dlfcn.h>
 #include <malloc.h>
 #include <sys/resource.h>
 
 #include "common/support/exception.hh"
-#include "trainer/tensors.hh"
+#include "trainer/base/tensors.hh"
 
 namespace thinpipe::trainer {
 

@@ -1,4 +1,4 @@
-#include "trainer/library_error.hh"
+#include "trainer/base/library_error.hh"
 
 #include <c10/util/Exception.h>
 

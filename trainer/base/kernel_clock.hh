@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "common/protocol/device.hh"
-#include "trainer/tensors.hh"
+#include "trainer/base/tensors.hh"
 
 namespace thinpipe::trainer {
 

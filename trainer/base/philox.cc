@@ -1,4 +1,4 @@
-#include "trainer/philox.hh"
+#include "trainer/base/philox.hh"
 
 #include <algorithm>
 

@@ -1,9 +1,9 @@
-#include "trainer/process.hh"
+#include "trainer/base/process.hh"
 
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 
-#include "trainer/tensors.hh"
+#include "trainer/base/tensors.hh"
 
 namespace thinpipe::trainer {
 namespace {

@@ -5,4 +5,4 @@
 #include <torch/nn.h>
 #include <torch/optim.h>
 
-#include "trainer/tensors.hh"
+#include "trainer/base/tensors.hh"

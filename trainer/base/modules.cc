@@ -1,0 +1,1 @@
+#include "trainer/base/modules.hh"

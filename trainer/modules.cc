@@ -1,1 +1,0 @@
-#include "trainer/modules.hh"
