@@ -14,8 +14,8 @@
 #include "trainer/input_files.hh"
 #include "trainer/optimisers/optimiser.hh"
 #include "trainer/pruning/pruning.hh"
+#include "trainer/tensors/weights.hh"
 #include "trainer/training_setup.hh"
-#include "trainer/weights.hh"
 #include "trainer/worker.hh"
 
 namespace thinpipe::trainer {

@@ -5,7 +5,7 @@
 
 #include "trainer/base/modules.hh"
 #include "trainer/collectives/collective.hh"
-#include "trainer/tensor_map.hh"
+#include "trainer/tensors/tensor_map.hh"
 
 namespace thinpipe::trainer {
 

@@ -4,8 +4,7 @@
 find_package(ZLIB REQUIRED)
 
 set(THINPIPE_CORE_SOURCES
-  communication_thread.cc heartbeat.cc learning_rate.cc legacy_file.cc parents.cc pickle.cc pickle_text.cc
-  safetensors_header.cc state_dict_index.cc straggler.cc weight_names.cc
+  communication_thread.cc heartbeat.cc learning_rate.cc parents.cc straggler.cc
   base/input_file.cc base/packed_codes.cc base/philox.cc
   collectives/hypercube_all_reduce.cc collectives/local_address.cc collectives/membership.cc collectives/peer.cc
   collectives/ring_all_gather.cc collectives/ring_all_reduce.cc collectives/sigpipe_block.cc collectives/sparse_block.cc
@@ -22,7 +21,9 @@ set(THINPIPE_CORE_SOURCES
   synchronisers/sparse/sampled_top_k.cc synchronisers/sparse/sparse_code.cc synchronisers/sparse/sparse_entries.cc
   synchronisers/sparse/threshold_choice.cc synchronisers/sparse/top_k.cc synchronisers/sparse/value_code.cc
   synchronisers/transforms/block_rotation.cc synchronisers/transforms/sent_coefficients.cc
-  synchronisers/transforms/walsh_hadamard.cc)
+  synchronisers/transforms/walsh_hadamard.cc
+  tensors/legacy_file.cc tensors/pickle.cc tensors/pickle_text.cc tensors/safetensors_header.cc
+  tensors/state_dict_index.cc tensors/weight_names.cc)
 
 set(THINPIPE_CORE_TESTS
   base/tests/packed_codes_test.cc base/tests/philox_test.cc
@@ -42,8 +43,9 @@ set(THINPIPE_CORE_TESTS
   synchronisers/tests/top_k_test.cc synchronisers/tests/value_code_test.cc
   synchronisers/tests/walsh_hadamard_properties_test.cc synchronisers/tests/walsh_hadamard_test.cc
   synchronisers/tests/warm_up_test.cc
-  tests/communication_thread_test.cc tests/heartbeat_test.cc tests/learning_rate_test.cc tests/pickle_test.cc
-  tests/safetensors_header_test.cc tests/state_dict_index_test.cc tests/straggler_test.cc tests/weight_names_test.cc)
+  tensors/tests/pickle_test.cc tensors/tests/safetensors_header_test.cc tensors/tests/state_dict_index_test.cc
+  tensors/tests/weight_names_test.cc
+  tests/communication_thread_test.cc tests/heartbeat_test.cc tests/learning_rate_test.cc tests/straggler_test.cc)
 list(TRANSFORM THINPIPE_CORE_SOURCES PREPEND ${CMAKE_CURRENT_LIST_DIR}/)
 list(TRANSFORM THINPIPE_CORE_TESTS PREPEND ${CMAKE_CURRENT_LIST_DIR}/)
 

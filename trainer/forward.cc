@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 
 #include "trainer/models/model.hh"
-#include "trainer/weights.hh"
+#include "trainer/tensors/weights.hh"
 
 namespace thinpipe::trainer {
 namespace {

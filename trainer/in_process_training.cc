@@ -9,8 +9,8 @@
 #include "trainer/content_hash.hh"
 #include "trainer/heartbeat.hh"
 #include "trainer/parents.hh"
+#include "trainer/tensors/weights.hh"
 #include "trainer/training_setup.hh"
-#include "trainer/weights.hh"
 #include "trainer/worker.hh"
 
 namespace thinpipe::trainer {

@@ -9,8 +9,8 @@
 #include "trainer/datasets/batch_loader.hh"
 #include "trainer/evaluation.hh"
 #include "trainer/loss.hh"
+#include "trainer/tensors/weights.hh"
 #include "trainer/training_setup.hh"
-#include "trainer/weights.hh"
 
 namespace thinpipe::trainer {
 

@@ -15,8 +15,8 @@
 #include "trainer/pruning/enforcement.hh"
 #include "trainer/pruning/mask_agreement.hh"
 #include "trainer/pruning/mask_summary.hh"
+#include "trainer/tensors/weights.hh"
 #include "trainer/training_setup.hh"
-#include "trainer/weights.hh"
 
 namespace thinpipe::trainer {
 namespace {

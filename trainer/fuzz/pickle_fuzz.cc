@@ -1,7 +1,7 @@
 #include <algorithm>
 
 #include "common/support/fuzz/input.hh"
-#include "trainer/legacy_file.hh"
+#include "trainer/tensors/legacy_file.hh"
 
 using namespace thinpipe;
 

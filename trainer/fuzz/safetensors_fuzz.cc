@@ -1,5 +1,5 @@
 #include "common/support/fuzz/input.hh"
-#include "trainer/safetensors_header.hh"
+#include "trainer/tensors/safetensors_header.hh"
 
 using namespace thinpipe;
 

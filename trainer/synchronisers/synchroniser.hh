@@ -14,7 +14,7 @@
 #include "trainer/collectives/collective.hh"
 #include "trainer/synchronisers/expected_traffic.hh"
 #include "trainer/synchronisers/promises.hh"
-#include "trainer/tensor_map.hh"
+#include "trainer/tensors/tensor_map.hh"
 
 namespace thinpipe::trainer {
 

@@ -4,7 +4,7 @@
 
 #include "trainer/collectives/collective.hh"
 #include "trainer/synchronisers/sparse/sparse_entries.hh"
-#include "trainer/tensor_map.hh"
+#include "trainer/tensors/tensor_map.hh"
 
 namespace thinpipe::trainer {
 

@@ -1,4 +1,4 @@
-#include "trainer/tensor_map.hh"
+#include "trainer/tensors/tensor_map.hh"
 
 #include <algorithm>
 #include <filesystem>

@@ -1,4 +1,4 @@
-#include "trainer/pickle.hh"
+#include "trainer/tensors/pickle.hh"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "trainer/pytorch_file.hh"
+#include "trainer/tensors/pytorch_file.hh"
 
 #include <cstring>
 
@@ -9,8 +9,8 @@
 #include "common/support/exception.hh"
 #include "trainer/base/input_file.hh"
 #include "trainer/base/library_error.hh"
-#include "trainer/legacy_file.hh"
-#include "trainer/state_dict_pickle.hh"
+#include "trainer/tensors/legacy_file.hh"
+#include "trainer/tensors/state_dict_pickle.hh"
 
 namespace thinpipe::trainer {
 namespace {

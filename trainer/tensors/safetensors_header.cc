@@ -1,4 +1,4 @@
-#include "trainer/safetensors_header.hh"
+#include "trainer/tensors/safetensors_header.hh"
 
 #include <algorithm>
 #include <array>

@@ -1,4 +1,4 @@
-#include "trainer/pickle.hh"
+#include "trainer/tensors/pickle.hh"
 
 #include <bit>
 #include <charconv>
@@ -8,7 +8,7 @@
 #include <fmt/format.h>
 
 #include "common/support/exception.hh"
-#include "trainer/pickle_text.hh"
+#include "trainer/tensors/pickle_text.hh"
 
 namespace thinpipe::trainer {
 namespace {

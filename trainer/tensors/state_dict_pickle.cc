@@ -1,4 +1,4 @@
-#include "trainer/state_dict_pickle.hh"
+#include "trainer/tensors/state_dict_pickle.hh"
 
 #include <array>
 

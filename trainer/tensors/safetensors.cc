@@ -1,4 +1,4 @@
-#include "trainer/safetensors.hh"
+#include "trainer/tensors/safetensors.hh"
 
 #include <algorithm>
 #include <array>
@@ -10,7 +10,7 @@
 #include "common/support/atomic_file.hh"
 #include "common/support/json_object.hh"
 #include "trainer/base/input_file.hh"
-#include "trainer/safetensors_header.hh"
+#include "trainer/tensors/safetensors_header.hh"
 
 namespace thinpipe::trainer {
 namespace {

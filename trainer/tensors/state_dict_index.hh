@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "trainer/pickle.hh"
+#include "trainer/tensors/pickle.hh"
 
 namespace thinpipe::trainer {
 

@@ -1,4 +1,4 @@
-#include "trainer/weights.hh"
+#include "trainer/tensors/weights.hh"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

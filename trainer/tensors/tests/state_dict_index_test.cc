@@ -1,10 +1,10 @@
-#include "trainer/state_dict_index.hh"
+#include "trainer/tensors/state_dict_index.hh"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "common/support/exception.hh"
-#include "trainer/legacy_file.hh"
+#include "trainer/tensors/legacy_file.hh"
 
 namespace thinpipe::trainer {
 namespace {

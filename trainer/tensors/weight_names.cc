@@ -1,4 +1,4 @@
-#include "trainer/weight_names.hh"
+#include "trainer/tensors/weight_names.hh"
 
 #include <array>
 #include <map>

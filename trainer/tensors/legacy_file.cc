@@ -1,4 +1,4 @@
-#include "trainer/legacy_file.hh"
+#include "trainer/tensors/legacy_file.hh"
 
 #include <cstring>
 

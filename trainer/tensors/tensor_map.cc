@@ -1,4 +1,4 @@
-#include "trainer/tensor_map.hh"
+#include "trainer/tensors/tensor_map.hh"
 
 #include <algorithm>
 
@@ -7,9 +7,9 @@
 
 #include "common/support/exception.hh"
 #include "trainer/base/input_file.hh"
-#include "trainer/pytorch_file.hh"
-#include "trainer/safetensors.hh"
-#include "trainer/weight_names.hh"
+#include "trainer/tensors/pytorch_file.hh"
+#include "trainer/tensors/safetensors.hh"
+#include "trainer/tensors/weight_names.hh"
 
 namespace thinpipe::trainer {
 namespace {

@@ -1,9 +1,9 @@
-#include "trainer/safetensors_header.hh"
+#include "trainer/tensors/safetensors_header.hh"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "trainer/tests/safetensors_file.hh"
+#include "trainer/tensors/tests/safetensors_file.hh"
 
 namespace thinpipe::trainer {
 namespace {

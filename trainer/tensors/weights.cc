@@ -1,10 +1,10 @@
-#include "trainer/weights.hh"
+#include "trainer/tensors/weights.hh"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include "common/support/exception.hh"
-#include "trainer/weight_names.hh"
+#include "trainer/tensors/weight_names.hh"
 
 namespace thinpipe::trainer {
 namespace {

@@ -1,4 +1,4 @@
-#include "trainer/pickle_text.hh"
+#include "trainer/tensors/pickle_text.hh"
 
 #include <array>
 #include <charconv>

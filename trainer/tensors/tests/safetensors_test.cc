@@ -1,9 +1,9 @@
-#include "trainer/safetensors.hh"
+#include "trainer/tensors/safetensors.hh"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "trainer/tests/safetensors_file.hh"
+#include "trainer/tensors/tests/safetensors_file.hh"
 
 namespace thinpipe::trainer {
 namespace {

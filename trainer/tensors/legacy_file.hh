@@ -6,7 +6,7 @@
 #include <map>
 #include <span>
 
-#include "trainer/state_dict_index.hh"
+#include "trainer/tensors/state_dict_index.hh"
 
 namespace thinpipe::trainer {
 

@@ -1,4 +1,4 @@
-#include "trainer/state_dict_index.hh"
+#include "trainer/tensors/state_dict_index.hh"
 
 #include <algorithm>
 #include <array>
@@ -9,7 +9,7 @@
 #include <fmt/ranges.h>
 
 #include "common/support/exception.hh"
-#include "trainer/pickle_text.hh"
+#include "trainer/tensors/pickle_text.hh"
 
 namespace thinpipe::trainer {
 namespace {
