@@ -13,7 +13,7 @@
 #include "trainer/base/process.hh"
 #include "trainer/collectives/gloo.hh"
 #include "trainer/collectives/nccl/nccl_group.hh"
-#include "trainer/content_hash.hh"
+#include "trainer/datasets/content_hash.hh"
 #include "trainer/heartbeat.hh"
 #include "trainer/parents.hh"
 #include "trainer/training_setup.hh"

@@ -1,10 +1,10 @@
-#include "trainer/input_files.hh"
+#include "trainer/datasets/input_files.hh"
 
 #include <filesystem>
 
 #include <fmt/format.h>
 
-#include "trainer/content_hash.hh"
+#include "trainer/datasets/content_hash.hh"
 
 namespace thinpipe::trainer {
 namespace {

@@ -1,4 +1,4 @@
-#include "trainer/content_hash.hh"
+#include "trainer/datasets/content_hash.hh"
 
 #include <memory>
 

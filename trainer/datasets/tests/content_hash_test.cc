@@ -1,5 +1,5 @@
 // Names by content: independent of the path, and different if any part of the content changes.
-#include "trainer/content_hash.hh"
+#include "trainer/datasets/content_hash.hh"
 
 #include <filesystem>
 #include <fstream>
