@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "trainer/datasets/batch_loader.hh"
-#include "trainer/loss.hh"
+#include "trainer/models/loss.hh"
 
 namespace thinpipe::trainer {
 namespace {

@@ -8,7 +8,7 @@
 #include "trainer/collectives/in_process.hh"
 #include "trainer/datasets/batch_loader.hh"
 #include "trainer/evaluation.hh"
-#include "trainer/loss.hh"
+#include "trainer/models/loss.hh"
 #include "trainer/tensors/weights.hh"
 #include "trainer/training_setup.hh"
 

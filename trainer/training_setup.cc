@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 
 #include "trainer/base/device.hh"
-#include "trainer/loss.hh"
+#include "trainer/models/loss.hh"
 
 namespace thinpipe::trainer {
 

@@ -5,7 +5,7 @@
 
 #include "trainer/datasets/batch_loader.hh"
 #include "trainer/datasets/epoch_permutation.hh"
-#include "trainer/loss.hh"
+#include "trainer/models/loss.hh"
 #include "trainer/pruning/balanced_batches.hh"
 #include "trainer/pruning/criterion.hh"
 #include "trainer/pruning/gradient_flow.hh"

@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "trainer/base/modules.hh"
-#include "trainer/loss.hh"
+#include "trainer/models/loss.hh"
 #include "trainer/models/tests/making.hh"
 
 namespace thinpipe::trainer {

@@ -7,7 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "trainer/datasets/epoch_permutation.hh"
-#include "trainer/loss.hh"
+#include "trainer/models/loss.hh"
 #include "trainer/pruning/balanced_batches.hh"
 #include "trainer/pruning/gradient_flow.hh"
 #include "trainer/pruning/pruning.hh"

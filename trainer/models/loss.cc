@@ -1,4 +1,4 @@
-#include "trainer/loss.hh"
+#include "trainer/models/loss.hh"
 
 namespace thinpipe::trainer {
 namespace {
