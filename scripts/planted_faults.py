@@ -104,7 +104,7 @@ FAULTS = [
     ),
     Fault(
         name="swapped rank",
-        file="trainer/collectives/in_process.cc",
+        file="trainer/collectives/backends/in_process.cc",
         old="std::accumulate(counts.begin(), counts.begin() + rank_, std::int64_t{0})",
         new="std::accumulate(counts.begin(), counts.begin() + r, std::int64_t{0})",
         program="collective_tests",

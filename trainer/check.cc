@@ -8,7 +8,7 @@
 #include <torch/cuda.h>
 
 #include "trainer/base/library_error.hh"
-#include "trainer/collectives/nccl.hh"
+#include "trainer/collectives/backends/nccl.hh"
 #include "trainer/datasets/batch_sampler.hh"
 #include "trainer/datasets/input_files.hh"
 #include "trainer/gradient_exchange.hh"

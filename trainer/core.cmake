@@ -6,10 +6,13 @@ find_package(ZLIB REQUIRED)
 set(THINPIPE_CORE_SOURCES
   communication_thread.cc heartbeat.cc learning_rate.cc parents.cc straggler.cc
   base/input_file.cc base/packed_codes.cc base/philox.cc
-  collectives/hypercube_all_reduce.cc collectives/local_address.cc collectives/membership.cc collectives/peer.cc
-  collectives/ring_all_gather.cc collectives/ring_all_reduce.cc collectives/sigpipe_block.cc collectives/sparse_block.cc
-  collectives/tree_all_gather.cc collectives/tree_all_reduce.cc collectives/tree_code_sum.cc
-  collectives/tree_entry_pass.cc collectives/tree_entry_sum.cc collectives/tree_plan.cc collectives/tree_sums.cc
+  collectives/membership.cc collectives/sparse_block.cc
+  collectives/algorithms/hypercube_all_reduce.cc collectives/algorithms/ring_all_gather.cc
+  collectives/algorithms/ring_all_reduce.cc collectives/algorithms/tree_all_gather.cc
+  collectives/algorithms/tree_all_reduce.cc collectives/algorithms/tree_code_sum.cc
+  collectives/algorithms/tree_entry_pass.cc collectives/algorithms/tree_entry_sum.cc collectives/algorithms/tree_plan.cc
+  collectives/algorithms/tree_sums.cc
+  collectives/transport/local_address.cc collectives/transport/peer.cc collectives/transport/sigpipe_block.cc
   datasets/cifar_format.cc datasets/epoch_permutation.cc datasets/idx_format.cc
   pruning/schedule.cc
   replay/computing.cc
@@ -27,8 +30,9 @@ set(THINPIPE_CORE_SOURCES
 
 set(THINPIPE_CORE_TESTS
   base/tests/packed_codes_test.cc base/tests/philox_test.cc
-  collectives/tests/pipelined_test.cc collectives/tests/ring_formula_test.cc collectives/tests/sigpipe_block_test.cc
-  collectives/tests/sparse_block_test.cc collectives/tests/tree_plan_test.cc
+  collectives/algorithms/tests/pipelined_test.cc collectives/algorithms/tests/tree_plan_test.cc
+  collectives/tests/ring_formula_test.cc collectives/tests/sparse_block_test.cc
+  collectives/transport/tests/sigpipe_block_test.cc
   datasets/tests/cifar_format_test.cc datasets/tests/epoch_permutation_test.cc datasets/tests/idx_format_test.cc
   pruning/tests/schedule_test.cc
   synchronisers/tests/bit_stream_properties_test.cc synchronisers/tests/bit_stream_test.cc

@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include "trainer/agreement.hh"
+#include "trainer/collectives/agreement.hh"
 
 namespace thinpipe::trainer {
 namespace {

@@ -5,7 +5,7 @@
 
 #include "common/support/log.hh"
 #include "trainer/base/process.hh"
-#include "trainer/collectives/in_process.hh"
+#include "trainer/collectives/backends/in_process.hh"
 #include "trainer/datasets/content_hash.hh"
 #include "trainer/heartbeat.hh"
 #include "trainer/parents.hh"

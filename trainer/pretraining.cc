@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
-#include "trainer/collectives/in_process.hh"
+#include "trainer/collectives/backends/in_process.hh"
 #include "trainer/datasets/batch_loader.hh"
 #include "trainer/evaluation.hh"
 #include "trainer/models/loss.hh"

@@ -6,8 +6,8 @@
 #include <fmt/ranges.h>
 #include <spdlog/spdlog.h>
 
-#include "trainer/agreement.hh"
 #include "trainer/base/device.hh"
+#include "trainer/collectives/agreement.hh"
 #include "trainer/evaluation.hh"
 #include "trainer/learning_rate.hh"
 #include "trainer/optimisers/optimiser.hh"

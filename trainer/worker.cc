@@ -8,11 +8,11 @@
 #include <unistd.h>
 
 #include "common/support/log.hh"
-#include "trainer/agreement.hh"
 #include "trainer/base/library_error.hh"
 #include "trainer/base/process.hh"
-#include "trainer/collectives/gloo.hh"
-#include "trainer/collectives/nccl/nccl_group.hh"
+#include "trainer/collectives/agreement.hh"
+#include "trainer/collectives/backends/gloo.hh"
+#include "trainer/collectives/backends/nccl/nccl_group.hh"
 #include "trainer/datasets/content_hash.hh"
 #include "trainer/heartbeat.hh"
 #include "trainer/parents.hh"

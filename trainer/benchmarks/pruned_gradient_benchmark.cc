@@ -4,7 +4,7 @@
 
 #include <benchmark/benchmark.h>
 
-#include "trainer/collectives/in_process.hh"
+#include "trainer/collectives/backends/in_process.hh"
 #include "trainer/gradient_exchange.hh"
 
 namespace thinpipe::trainer {

@@ -1,6 +1,6 @@
 #include "trainer/pruning/mask_agreement.hh"
 
-#include "trainer/agreement.hh"
+#include "trainer/collectives/agreement.hh"
 
 namespace thinpipe::trainer {
 

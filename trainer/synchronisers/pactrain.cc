@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "common/support/options.hh"
-#include "trainer/agreement.hh"
+#include "trainer/collectives/agreement.hh"
 #include "trainer/synchronisers/packed/kept_entries.hh"
 #include "trainer/synchronisers/packed/mask_tracker.hh"
 #include "trainer/synchronisers/packed/packed_exchange.hh"

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "trainer/base/process.hh"
-#include "trainer/collectives/in_process.hh"
+#include "trainer/collectives/backends/in_process.hh"
 #include "trainer/training_loop.hh"
 #include "trainer/training_setup.hh"
 

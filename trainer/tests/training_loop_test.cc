@@ -7,8 +7,8 @@
 #include <gtest/gtest.h>
 
 #include "common/support/tests/temporary_folder.hh"
-#include "trainer/agreement.hh"
-#include "trainer/collectives/in_process.hh"
+#include "trainer/collectives/agreement.hh"
+#include "trainer/collectives/backends/in_process.hh"
 #include "trainer/collectives/tests/borrowed.hh"
 #include "trainer/collectives/tests/world.hh"
 #include "trainer/synchronisers/tests/every_method.hh"

@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-#include "trainer/collectives/in_process.hh"
+#include "trainer/collectives/backends/in_process.hh"
 
 namespace thinpipe::trainer {
 namespace {

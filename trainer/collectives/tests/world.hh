@@ -9,8 +9,8 @@
 #include <xxhash.h>
 
 #include "common/support/tests/temporary_folder.hh"
-#include "trainer/collectives/in_process.hh"
-#include "trainer/collectives/tests/nccl_stand_in.hh"
+#include "trainer/collectives/backends/in_process.hh"
+#include "trainer/collectives/backends/tests/nccl_stand_in.hh"
 #include "trainer/collectives/tests/parents.hh"
 
 namespace thinpipe::trainer::testing {

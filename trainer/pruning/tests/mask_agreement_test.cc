@@ -5,8 +5,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "trainer/agreement.hh"
-#include "trainer/collectives/in_process.hh"
+#include "trainer/collectives/agreement.hh"
+#include "trainer/collectives/backends/in_process.hh"
 #include "trainer/pruning/tests/two_layers.hh"
 
 namespace thinpipe::trainer {

@@ -5,7 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "trainer/collectives/in_process.hh"
+#include "trainer/collectives/backends/in_process.hh"
 
 namespace thinpipe::trainer {
 namespace {

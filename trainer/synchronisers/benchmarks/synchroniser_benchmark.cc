@@ -17,7 +17,7 @@
 
 #include "trainer/base/philox.hh"
 #include "trainer/base/tensor_span.hh"
-#include "trainer/collectives/in_process.hh"
+#include "trainer/collectives/backends/in_process.hh"
 #include "trainer/collectives/metered.hh"
 #include "trainer/synchronisers/benchmarks/echoing_peers.hh"
 

@@ -1,6 +1,6 @@
 #include "trainer/synchronisers/packed/mask_tracker.hh"
 
-#include "trainer/agreement.hh"
+#include "trainer/collectives/agreement.hh"
 
 namespace thinpipe::trainer {
 

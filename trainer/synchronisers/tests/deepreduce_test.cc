@@ -2,7 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "trainer/collectives/in_process.hh"
+#include "trainer/collectives/backends/in_process.hh"
 #include "trainer/collectives/tests/world.hh"
 #include "trainer/synchronisers/sparse/place_code.hh"
 #include "trainer/synchronisers/sparse/value_code.hh"

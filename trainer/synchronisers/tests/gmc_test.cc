@@ -1,7 +1,7 @@
 #include <gtest/gtest.h>
 
 #include "trainer/base/modules.hh"
-#include "trainer/collectives/in_process.hh"
+#include "trainer/collectives/backends/in_process.hh"
 #include "trainer/synchronisers/tests/session.hh"
 
 namespace thinpipe::trainer {

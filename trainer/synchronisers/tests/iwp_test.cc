@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "trainer/collectives/in_process.hh"
+#include "trainer/collectives/backends/in_process.hh"
 #include "trainer/collectives/metered.hh"
 #include "trainer/collectives/tests/world.hh"
 #include "trainer/synchronisers/tests/session.hh"

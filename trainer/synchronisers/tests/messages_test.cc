@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "trainer/base/tensor_span.hh"
-#include "trainer/collectives/in_process.hh"
+#include "trainer/collectives/backends/in_process.hh"
 #include "trainer/collectives/metered.hh"
 #include "trainer/collectives/tests/borrowed.hh"
 #include "trainer/synchronisers/expected_traffic.hh"

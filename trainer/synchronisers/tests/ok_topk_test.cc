@@ -1,7 +1,7 @@
 #include <gtest/gtest.h>
 
 #include "trainer/base/tensor_span.hh"
-#include "trainer/collectives/in_process.hh"
+#include "trainer/collectives/backends/in_process.hh"
 #include "trainer/synchronisers/sparse/ok_topk_choice.hh"
 #include "trainer/synchronisers/tests/conservation.hh"
 

@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "trainer/agreement.hh"
+#include "trainer/collectives/agreement.hh"
 #include "trainer/collectives/metered.hh"
 #include "trainer/collectives/tests/world.hh"
 #include "trainer/synchronisers/tests/pactrain.hh"

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "trainer/collectives/in_process.hh"
+#include "trainer/collectives/backends/in_process.hh"
 #include "trainer/synchronisers/sparse/spar_schedule.hh"
 #include "trainer/synchronisers/tests/conservation.hh"
 

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "trainer/collectives/in_process.hh"
+#include "trainer/collectives/backends/in_process.hh"
 #include "trainer/synchronisers/quantised/thc_exchange.hh"
 #include "trainer/synchronisers/tests/session.hh"
 

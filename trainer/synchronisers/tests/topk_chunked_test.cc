@@ -1,6 +1,6 @@
 #include <gtest/gtest.h>
 
-#include "trainer/collectives/in_process.hh"
+#include "trainer/collectives/backends/in_process.hh"
 #include "trainer/synchronisers/tests/session.hh"
 
 namespace thinpipe::trainer {

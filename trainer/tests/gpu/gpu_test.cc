@@ -5,7 +5,7 @@
 
 #include "common/support/tests/temporary_folder.hh"
 #include "trainer/base/device.hh"
-#include "trainer/collectives/nccl.hh"
+#include "trainer/collectives/backends/nccl.hh"
 #include "trainer/collectives/tests/world.hh"
 #include "trainer/tests/training.hh"
 

@@ -1,0 +1,18 @@
+// The "auto" backend: "island" or "ring", whichever loads the network less. The harness decides: it passes a
+// reduction tree only if the tree is better.
+#include "trainer/collectives/backends/island.hh"
+#include "trainer/collectives/backends/ring.hh"
+
+namespace thinpipe::trainer {
+namespace {
+
+THINPIPE_REGISTER(Collective){
+    "auto", "TCP: island if its reduction tree takes less time over the network than a ring, else ring",
+    describe_options<GlooOptions>(), [](JsonObject& options, const Membership& membership) {
+      const auto gloo_options = read_options<GlooOptions>(options);
+      return membership.parents.empty() ? make_ring(gloo_options, membership)
+                                        : make_island(gloo_options, membership);
+    }};
+
+}  // namespace
+}  // namespace thinpipe::trainer

@@ -1,0 +1,373 @@
+#include "trainer/collectives/backends/in_process.hh"
+
+#include <algorithm>
+#include <condition_variable>
+#include <cstring>
+#include <deque>
+#include <exception>
+#include <map>
+#include <mutex>
+#include <numeric>
+#include <thread>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "trainer/base/library_error.hh"
+#include "trainer/base/tensor_span.hh"
+#include "trainer/collectives/algorithms/pipelined.hh"
+#include "trainer/collectives/algorithms/tree_sums.hh"
+#include "trainer/collectives/arguments.hh"
+#include "trainer/collectives/reduce_function.hh"
+
+namespace thinpipe::trainer {
+
+namespace {
+
+std::byte* bytes_of(const torch::Tensor& tensor) {
+  return static_cast<std::byte*>(tensor.data_ptr());
+}
+
+}  // namespace
+
+class InProcessGroup::State {
+ public:
+  // One worker's contribution to a call. `call` describes the call and its arguments and must be equal on all
+  // workers.
+  struct Contribution {
+    std::string call;
+    torch::Tensor tensor;
+    // Copies, because others may still read them after a failed caller has gone.
+    std::vector<std::int64_t> send_counts = {};  // for all_to_all_v
+    std::vector<std::uint32_t> places = {};      // for sum_entries
+  };
+
+  State(int world_size, const std::vector<int>& parents)
+      : contributions(world_size),
+        tree(parents),
+        has_tree(!parents.empty()),
+        sums(has_tree ? sums_along(parents) : sums_by_rank(world_size)),
+        joined_(world_size, false) {
+    if (world_size < 1) throw Error(fmt::format("a group needs at least one worker, not {}", world_size));
+    if (!parents.empty() && std::cmp_not_equal(parents.size(), world_size)) {
+      throw Error(
+          fmt::format("a group of {} workers was given a reduction tree of {}", world_size, parents.size()));
+    }
+  }
+
+  int world_size() const { return static_cast<int>(contributions.size()); }
+
+  void join(int rank) {
+    const std::lock_guard lock(mutex_);
+    if (rank < 0 || rank >= world_size()) {
+      throw Error(fmt::format("join group: rank {} is not below world size {}", rank, world_size()));
+    }
+    if (joined_[rank]) throw Error(fmt::format("join group: rank {} has already joined", rank));
+    joined_[rank] = true;
+  }
+
+  // Throws CollectiveError after an abort: others may still be reading the last call's contributions.
+  void expect_no_abort(const std::string& call) const {
+    const std::lock_guard lock(mutex_);
+    throw_if_aborted(call);
+  }
+
+  // Returns after all workers have called it. Everything written before the call is visible to all after it.
+  void meet(const std::string& call) {
+    std::unique_lock lock(mutex_);
+    throw_if_aborted(call);
+    const std::uint64_t meeting = meetings_;
+    if (++present_ == world_size()) {
+      present_ = 0;
+      ++meetings_;
+      changed_.notify_all();
+      return;
+    }
+    changed_.wait(lock, [&] { return meetings_ != meeting || !abort_reason_.empty(); });
+    // A completed meeting counts, even if a worker has left since.
+    if (meetings_ == meeting) throw_if_aborted(call);
+  }
+
+  // `rank`: the rank that caused it, or -1.
+  void abort(std::string reason, int rank) {
+    const std::lock_guard lock(mutex_);
+    if (abort_reason_.empty()) {
+      abort_reason_ = std::move(reason);
+      culprit_ = rank;
+    }
+    changed_.notify_all();
+  }
+
+  void post(std::int64_t mailbox, int to, Letter letter) {
+    const std::lock_guard lock(mutex_);
+    letters_[{mailbox, to}].push_back(std::move(letter));
+    changed_.notify_all();
+  }
+
+  Letter take(std::int64_t mailbox, int rank) {
+    std::unique_lock lock(mutex_);
+    std::deque<Letter>& letters = letters_[{mailbox, rank}];
+    changed_.wait(lock, [&] { return !letters.empty() || !abort_reason_.empty(); });
+    // A message that was sent counts, even if its sender has left since.
+    if (letters.empty()) throw_if_aborted("receive from any rank");
+    Letter letter = std::move(letters.front());
+    letters.pop_front();
+    return letter;
+  }
+
+  int culprit() const {
+    const std::lock_guard lock(mutex_);
+    return culprit_;
+  }
+
+  // contributions[r] is written by worker r before a meeting and read by all after it.
+  std::vector<Contribution> contributions;
+  const std::vector<int> tree;  // parents; empty if unknown
+  const bool has_tree;
+  const Sums sums;
+
+ private:
+  void throw_if_aborted(const std::string& call) const {
+    if (!abort_reason_.empty()) throw CollectiveError(fmt::format("{}: {}", call, abort_reason_));
+  }
+
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  std::vector<bool> joined_;
+  std::string abort_reason_;
+  int culprit_ = -1;
+  int present_ = 0;
+  std::uint64_t meetings_ = 0;
+  std::map<std::pair<std::int64_t, int>, std::deque<Letter>> letters_;  // by mailbox and receiver
+};
+
+class InProcessGroup::Member : public Collective {
+ public:
+  Member(std::shared_ptr<State> state, int rank)
+      : state_(std::move(state)), rank_(rank), farewell_(fmt::format("rank {} has left", rank)) {}
+  ~Member() override { state_->abort(std::move(farewell_), rank_); }
+
+  int rank() const override { return rank_; }
+  int world_size() const override { return state_->world_size(); }
+
+  void all_reduce(torch::Tensor tensor, Reduction reduction) override {
+    if (tensor.numel() == 0) return;
+    const std::string call = describe_all_reduce(tensor, reduction);
+    together(call, {tensor}, [&] { reduce_own_part(reduce_function(tensor.scalar_type(), reduction)); });
+  }
+
+  double code_sum_sent_bytes(std::int64_t codes, int largest) const override {
+    if (!state_->has_tree) return Collective::code_sum_sent_bytes(codes, largest);
+    return tree_code_sum_sent_bytes(codes, largest, state_->tree);
+  }
+
+  bool sums_entries() const override { return state_->has_tree; }
+
+  std::vector<EdgeBytes> sum_entries(torch::Tensor tensor, std::span<const std::uint32_t> places) override {
+    if (!state_->has_tree) return Collective::sum_entries(std::move(tensor), places);
+    const std::string call = describe_sum_entries(tensor);
+    check_places(call, tensor, places);
+    const torch::Tensor bytes = torch::zeros({2 * world_size()}, torch::kLong);
+    together(call, {.tensor = tensor, .places = places},
+             [&] { sum_own_blocks(elements<std::int64_t>(bytes)); });
+    all_reduce(bytes, Reduction::sum);
+    return edges_of(rank_, state_->sums, elements<std::int64_t>(bytes));
+  }
+
+  void repeat_entry_sum(const EntrySumCall& call) override {
+    if (!state_->has_tree) return Collective::repeat_entry_sum(call);
+    together(fmt::format("repeat sum_entries of {}", call.elements), {}, [] {});
+  }
+
+  torch::Tensor all_gather_v(const torch::Tensor& input, std::span<const std::int64_t> counts) override {
+    torch::Tensor gathered;
+    const std::string call = describe_all_gather_v(input, counts);
+    together(call, {input}, [&] {
+      std::vector<torch::Tensor> inputs;
+      for (int r = 0; r < world_size(); ++r) {
+        inputs.push_back(state_->contributions[r].tensor);
+        check_counts(call, inputs.back(), counts, r, world_size());
+      }
+      gathered = torch::cat(inputs);
+    });
+    return gathered;
+  }
+
+  torch::Tensor all_to_all_v(const torch::Tensor& input, std::span<const std::int64_t> send_counts,
+                             std::span<const std::int64_t> receive_counts) override {
+    const std::string call = describe_all_to_all_v(input);
+    check_all_to_all(call, input, send_counts, receive_counts, rank_, world_size());
+    torch::Tensor received;
+    together(call, {input, send_counts}, [&] {
+      std::vector<torch::Tensor> parts;
+      for (int r = 0; r < world_size(); ++r) {
+        const auto& [_, tensor, counts, places] = state_->contributions[r];
+        if (counts[rank_] != receive_counts[r]) {
+          throw CollectiveError(fmt::format("{}: rank {} has {} elements for rank {}, which expects {}", call,
+                                            r, counts[rank_], rank_, receive_counts[r]));
+        }
+        const std::int64_t begin = std::accumulate(counts.begin(), counts.begin() + rank_, std::int64_t{0});
+        parts.push_back(tensor.narrow(0, begin, counts[rank_]));
+      }
+      received = torch::cat(parts);
+    });
+    return received;
+  }
+
+  void broadcast(torch::Tensor tensor, int root) override {
+    const std::string call = describe_broadcast(tensor, root);
+    together(call, {tensor}, [&] {
+      check_root(call, root, world_size());
+      if (rank_ != root && tensor.numel() > 0) {
+        std::memcpy(bytes_of(tensor), bytes_of(state_->contributions[root].tensor), tensor.nbytes());
+      }
+    });
+  }
+
+  std::unique_ptr<Mailbox> open_mailbox(std::int64_t /*message_bytes*/) override {
+    return std::make_unique<PostBox>(*this, mailboxes_++);
+  }
+
+  void barrier() override {
+    together("barrier", {}, [] {});
+  }
+
+ private:
+  class PostBox : public Mailbox {
+   public:
+    PostBox(const Member& owner, std::int64_t number)
+        : state_(owner.state_), rank_(owner.rank_), number_(number) {}
+    void send(int to, const torch::Tensor& message) override {
+      state_->post(number_, to, {.from = rank_, .message = message.clone()});
+    }
+    Letter receive() override { return state_->take(number_, rank_); }
+    void close() override {}  // sent messages are already at their receivers
+
+   private:
+    std::shared_ptr<State> state_;
+    int rank_;
+    std::int64_t number_;  // every worker opens the same mailboxes in the same order
+  };
+
+  struct Brought {
+    torch::Tensor tensor;
+    std::span<const std::int64_t> send_counts = {};
+    std::span<const std::uint32_t> places = {};
+  };
+
+  // Shares this worker's contribution, runs `work` on the contributions of all, and returns when all workers
+  // have done so.
+  void together(const std::string& call, const Brought& own, const std::function<void()>& work) {
+    try {
+      if (own.tensor.defined()) check_tensor(call, own.tensor);
+      state_->expect_no_abort(call);
+      state_->contributions[rank_] = {.call = call,
+                                      .tensor = own.tensor,
+                                      .send_counts = {own.send_counts.begin(), own.send_counts.end()},
+                                      .places = {own.places.begin(), own.places.end()}};
+      state_->meet(call);
+      check_agreement();
+      work();
+      state_->meet(call);
+      state_->contributions[rank_] = {};
+    } catch (const std::exception& error) {
+      // The contribution stays, because others may be reading it.
+      state_->abort(fmt::format("rank {} failed: {}", rank_, message_of(error)), rank_);
+      throw;
+    }
+  }
+
+  void check_agreement() const {
+    const std::string& first = state_->contributions.front().call;
+    for (int r = 1; r < world_size(); ++r) {
+      const std::string& other = state_->contributions[r].call;
+      if (other != first) {
+        throw CollectiveError(fmt::format("rank 0 called {}, but rank {} called {}", first, r, other));
+      }
+    }
+  }
+
+  // Worker r reduces the r-th part of all tensors; the last sum is copied to all workers.
+  void reduce_own_part(Reduce reduce) const {
+    const std::vector<State::Contribution>& all = state_->contributions;
+    const std::size_t element_size = all.front().tensor.element_size();
+    const auto elements = static_cast<std::size_t>(all.front().tensor.numel());
+    const std::size_t begin = elements * rank_ / world_size();
+    const std::size_t count = elements * (rank_ + 1) / world_size() - begin;
+    if (count == 0) return;
+    const auto part_of = [&](int rank) { return bytes_of(all[rank].tensor) + begin * element_size; };
+    for (const Sum& sum : state_->sums) {
+      std::vector<const void*> parts;
+      for (const int rank : sum.from) parts.push_back(part_of(rank));
+      reduce(part_of(sum.into), parts, count);
+    }
+    const int whole = state_->sums.back().into;
+    for (int r = 0; r < world_size(); ++r) {
+      if (r != whole) std::memcpy(part_of(r), part_of(whole), count * element_size);
+    }
+  }
+
+  // Sums worker r's part of the blocks; bytes: as in EntrySums.
+  void sum_own_blocks(std::span<std::int64_t> bytes) const {
+    std::vector<EntrySums::Entries> workers;
+    for (const State::Contribution& each : state_->contributions)
+      workers.push_back({.vector = floats(each.tensor), .places = each.places});
+    EntrySums sums(state_->sums, std::move(workers), bytes);
+    const std::size_t end = sums.blocks() * (rank_ + 1) / world_size();
+    for (std::size_t b = sums.blocks() * rank_ / world_size(); b < end; ++b) sums.sum(b);
+  }
+
+  std::shared_ptr<State> state_;
+  int rank_;
+  std::int64_t mailboxes_ = 0;
+  std::string farewell_;  // built in advance: the destructor must not fail
+};
+
+InProcessGroup::InProcessGroup(int world_size, const std::vector<int>& parents)
+    : state_(std::make_shared<State>(world_size, parents)) {}
+
+std::unique_ptr<Collective> InProcessGroup::join(int rank) {
+  state_->join(rank);
+  return std::make_unique<Member>(state_, rank);
+}
+
+void InProcessGroup::abort(const std::string& reason) {
+  state_->abort(reason, -1);
+}
+
+int InProcessGroup::culprit() const {
+  return state_->culprit();
+}
+
+void run_in_process(int world_size, const std::function<void(Collective&)>& worker) {
+  run_in_process(world_size, {}, [&](std::unique_ptr<Collective> member) { worker(*member); });
+}
+
+void run_in_process(int world_size, const std::function<void(std::unique_ptr<Collective>)>& worker) {
+  run_in_process(world_size, {}, worker);
+}
+
+void run_in_process(int world_size, const std::vector<int>& parents,
+                    const std::function<void(std::unique_ptr<Collective>)>& worker) {
+  InProcessGroup group(world_size, parents);
+  std::vector<std::exception_ptr> failures(world_size);
+  {
+    std::vector<std::jthread> threads;
+    for (int rank = 0; rank < world_size; ++rank) {
+      threads.emplace_back([&, rank] {
+        try {
+          worker(group.join(rank));
+        } catch (...) {
+          failures[rank] = std::current_exception();
+        }
+      });
+    }
+  }
+  const int culprit = group.culprit();
+  if (culprit >= 0 && failures[culprit]) std::rethrow_exception(failures[culprit]);
+  for (const std::exception_ptr& failure : failures) {
+    if (failure) std::rethrow_exception(failure);
+  }
+}
+
+}  // namespace thinpipe::trainer
