@@ -22,7 +22,7 @@ done
 
 # The file to edit, the test program, and its tests.
 loops=(
-  "trainer/synchronisers/topk.cc synchroniser_tests TopK*:*Conformance*topk_*in_process*"
+  "trainer/synchronisers/methods/topk.cc synchroniser_tests TopK*:*Conformance*topk_*in_process*"
   "trainer/synchronisers/quantised/ternary.cc core_tests Ternary*"
   "harness/experiment/axis.cc harness_tests *Axis*:Exclude*:Repeat*"
   "netem/topology/shape.cc netem_tests Shape*"

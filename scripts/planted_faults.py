@@ -46,7 +46,7 @@ class Fault:
 FAULTS = [
     Fault(
         name="dropped residual",
-        file="trainer/synchronisers/topk.cc",
+        file="trainer/synchronisers/methods/topk.cc",
         old="applied ? residual_.commit() : residual_.discard();",
         new="if (!applied) residual_.discard();",
         program="synchroniser_tests",

@@ -35,18 +35,19 @@ set(THINPIPE_CORE_TESTS
   collectives/transport/tests/sigpipe_block_test.cc
   datasets/tests/cifar_format_test.cc datasets/tests/epoch_permutation_test.cc datasets/tests/idx_format_test.cc
   pruning/tests/schedule_test.cc
-  synchronisers/tests/bit_stream_properties_test.cc synchronisers/tests/bit_stream_test.cc
-  synchronisers/tests/block_rotation_test.cc synchronisers/tests/bloom_filter_test.cc
-  synchronisers/tests/deepreduce_code_test.cc synchronisers/tests/hashed_owners_test.cc
-  synchronisers/tests/index_code_properties_test.cc synchronisers/tests/index_code_test.cc
-  synchronisers/tests/nonzero_blocks_test.cc synchronisers/tests/push_pull_test.cc
-  synchronisers/tests/quantised_properties_test.cc synchronisers/tests/sampled_top_k_test.cc
-  synchronisers/tests/sign_code_test.cc synchronisers/tests/sparse_code_properties_test.cc
-  synchronisers/tests/sparse_code_test.cc synchronisers/tests/sparse_entries_test.cc synchronisers/tests/ternary_test.cc
-  synchronisers/tests/threshold_choice_test.cc synchronisers/tests/top_k_properties_test.cc
-  synchronisers/tests/top_k_test.cc synchronisers/tests/value_code_test.cc
-  synchronisers/tests/walsh_hadamard_properties_test.cc synchronisers/tests/walsh_hadamard_test.cc
-  synchronisers/tests/warm_up_test.cc
+  synchronisers/quantised/tests/quantised_properties_test.cc synchronisers/quantised/tests/sign_code_test.cc
+  synchronisers/quantised/tests/ternary_test.cc
+  synchronisers/sparse/tests/bit_stream_properties_test.cc synchronisers/sparse/tests/bit_stream_test.cc
+  synchronisers/sparse/tests/bloom_filter_test.cc synchronisers/sparse/tests/deepreduce_code_test.cc
+  synchronisers/sparse/tests/hashed_owners_test.cc synchronisers/sparse/tests/index_code_properties_test.cc
+  synchronisers/sparse/tests/index_code_test.cc synchronisers/sparse/tests/nonzero_blocks_test.cc
+  synchronisers/sparse/tests/push_pull_test.cc synchronisers/sparse/tests/sampled_top_k_test.cc
+  synchronisers/sparse/tests/sparse_code_properties_test.cc synchronisers/sparse/tests/sparse_code_test.cc
+  synchronisers/sparse/tests/sparse_entries_test.cc synchronisers/sparse/tests/threshold_choice_test.cc
+  synchronisers/sparse/tests/top_k_properties_test.cc synchronisers/sparse/tests/top_k_test.cc
+  synchronisers/sparse/tests/value_code_test.cc synchronisers/sparse/tests/warm_up_test.cc
+  synchronisers/transforms/tests/block_rotation_test.cc synchronisers/transforms/tests/walsh_hadamard_properties_test.cc
+  synchronisers/transforms/tests/walsh_hadamard_test.cc
   tensors/tests/pickle_test.cc tensors/tests/safetensors_header_test.cc tensors/tests/state_dict_index_test.cc
   tensors/tests/weight_names_test.cc
   tests/communication_thread_test.cc tests/heartbeat_test.cc tests/learning_rate_test.cc tests/straggler_test.cc)

@@ -5,7 +5,7 @@
 #pragma once
 
 #include "trainer/synchronisers/compressor.hh"
-#include "trainer/synchronisers/packed/kept_entries.hh"
+#include "trainer/synchronisers/kept_entries.hh"
 #include "trainer/synchronisers/quantised/sign_code.hh"
 
 namespace thinpipe::trainer {

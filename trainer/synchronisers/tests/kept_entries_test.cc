@@ -1,4 +1,4 @@
-#include "trainer/synchronisers/packed/kept_entries.hh"
+#include "trainer/synchronisers/kept_entries.hh"
 
 #include <cmath>
 

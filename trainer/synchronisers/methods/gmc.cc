@@ -1,7 +1,7 @@
 #include "common/support/options.hh"
 #include "trainer/base/tensor_span.hh"
 #include "trainer/synchronisers/bucket_weights.hh"
-#include "trainer/synchronisers/packed/kept_entries.hh"
+#include "trainer/synchronisers/kept_entries.hh"
 #include "trainer/synchronisers/residual.hh"
 #include "trainer/synchronisers/sparse/kept_count.hh"
 #include "trainer/synchronisers/sparse/sparsifier.hh"

@@ -7,7 +7,7 @@
 
 #include "common/support/options.hh"
 #include "trainer/base/tensor_span.hh"
-#include "trainer/synchronisers/packed/kept_entries.hh"
+#include "trainer/synchronisers/kept_entries.hh"
 #include "trainer/synchronisers/quantised/bucket_draws.hh"
 #include "trainer/synchronisers/quantised/sums.hh"
 #include "trainer/synchronisers/quantised/thc_exchange.hh"

@@ -5,8 +5,8 @@
 
 #include "common/support/options.hh"
 #include "trainer/base/tensor_span.hh"
+#include "trainer/synchronisers/kept_entries.hh"
 #include "trainer/synchronisers/messages.hh"
-#include "trainer/synchronisers/packed/kept_entries.hh"
 #include "trainer/synchronisers/quantised/code_exchange.hh"
 #include "trainer/synchronisers/quantised/vote_code.hh"
 #include "trainer/synchronisers/residual.hh"

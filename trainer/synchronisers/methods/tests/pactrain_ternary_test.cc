@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "trainer/collectives/tests/world.hh"
-#include "trainer/synchronisers/tests/pactrain.hh"
+#include "trainer/synchronisers/methods/tests/pactrain.hh"
 
 namespace thinpipe::trainer {
 namespace {

@@ -7,7 +7,7 @@
 #include "trainer/collectives/agreement.hh"
 #include "trainer/collectives/metered.hh"
 #include "trainer/collectives/tests/world.hh"
-#include "trainer/synchronisers/tests/pactrain.hh"
+#include "trainer/synchronisers/methods/tests/pactrain.hh"
 
 namespace thinpipe::trainer {
 namespace {

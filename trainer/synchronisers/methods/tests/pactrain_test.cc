@@ -1,5 +1,5 @@
 // PacTrain with the pattern that pruning declares: packed steps, escapes, counters.
-#include "trainer/synchronisers/tests/pactrain.hh"
+#include "trainer/synchronisers/methods/tests/pactrain.hh"
 
 #include <gtest/gtest.h>
 

@@ -6,8 +6,8 @@
 
 #include "common/support/options.hh"
 #include "trainer/base/tensor_span.hh"
+#include "trainer/synchronisers/kept_entries.hh"
 #include "trainer/synchronisers/messages.hh"
-#include "trainer/synchronisers/packed/kept_entries.hh"
 #include "trainer/synchronisers/residual.hh"
 #include "trainer/synchronisers/sparse/top_k.hh"
 #include "trainer/synchronisers/synchroniser.hh"

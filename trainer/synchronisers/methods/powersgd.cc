@@ -1,5 +1,5 @@
 #include "common/support/options.hh"
-#include "trainer/synchronisers/packed/kept_entries.hh"
+#include "trainer/synchronisers/kept_entries.hh"
 #include "trainer/synchronisers/residual.hh"
 #include "trainer/synchronisers/synchroniser.hh"
 #include "trainer/synchronisers/transforms/factor_layout.hh"

@@ -4,7 +4,7 @@
 
 #include "common/support/options.hh"
 #include "trainer/collectives/agreement.hh"
-#include "trainer/synchronisers/packed/kept_entries.hh"
+#include "trainer/synchronisers/kept_entries.hh"
 #include "trainer/synchronisers/packed/mask_tracker.hh"
 #include "trainer/synchronisers/packed/packed_exchange.hh"
 #include "trainer/synchronisers/synchroniser.hh"

@@ -3,8 +3,8 @@
 
 #include "common/support/options.hh"
 #include "trainer/base/tensor_span.hh"
+#include "trainer/synchronisers/kept_entries.hh"
 #include "trainer/synchronisers/messages.hh"
-#include "trainer/synchronisers/packed/kept_entries.hh"
 #include "trainer/synchronisers/sparse/hashed_owners.hh"
 #include "trainer/synchronisers/sparse/nonzero_blocks.hh"
 #include "trainer/synchronisers/sparse/push_pull.hh"
