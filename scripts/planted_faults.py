@@ -112,7 +112,7 @@ FAULTS = [
     ),
     Fault(
         name="unhandled NaN",
-        file="trainer/gradient_exchange.cc",
+        file="trainer/exchange/gradient_exchange.cc",
         old="finite_ = finite_ && std::isfinite(bucket.gradient.sum().item<float>());",
         new="finite_ = finite_ && !std::isinf(bucket.gradient.sum().item<float>());",
         program="trainer_tests",

@@ -11,7 +11,7 @@
 #include "trainer/collectives/backends/nccl.hh"
 #include "trainer/datasets/batch_sampler.hh"
 #include "trainer/datasets/input_files.hh"
-#include "trainer/gradient_exchange.hh"
+#include "trainer/exchange/gradient_exchange.hh"
 #include "trainer/optimisers/optimiser.hh"
 #include "trainer/pruning/pruning.hh"
 #include "trainer/tensors/weights.hh"

@@ -4,7 +4,7 @@
 find_package(ZLIB REQUIRED)
 
 set(THINPIPE_CORE_SOURCES
-  communication_thread.cc heartbeat.cc learning_rate.cc parents.cc straggler.cc
+  heartbeat.cc learning_rate.cc parents.cc straggler.cc
   base/input_file.cc base/packed_codes.cc base/philox.cc
   collectives/membership.cc collectives/sparse_block.cc
   collectives/algorithms/hypercube_all_reduce.cc collectives/algorithms/ring_all_gather.cc
@@ -14,6 +14,7 @@ set(THINPIPE_CORE_SOURCES
   collectives/algorithms/tree_sums.cc
   collectives/transport/local_address.cc collectives/transport/peer.cc collectives/transport/sigpipe_block.cc
   datasets/cifar_format.cc datasets/epoch_permutation.cc datasets/idx_format.cc
+  exchange/communication_thread.cc
   pruning/schedule.cc
   replay/computing.cc
   synchronisers/quantised/sign_code.cc synchronisers/quantised/ternary.cc synchronisers/quantised/thc_table.cc
@@ -34,6 +35,7 @@ set(THINPIPE_CORE_TESTS
   collectives/tests/ring_formula_test.cc collectives/tests/sparse_block_test.cc
   collectives/transport/tests/sigpipe_block_test.cc
   datasets/tests/cifar_format_test.cc datasets/tests/epoch_permutation_test.cc datasets/tests/idx_format_test.cc
+  exchange/tests/communication_thread_test.cc
   pruning/tests/schedule_test.cc
   synchronisers/quantised/tests/quantised_properties_test.cc synchronisers/quantised/tests/sign_code_test.cc
   synchronisers/quantised/tests/ternary_test.cc
@@ -50,7 +52,7 @@ set(THINPIPE_CORE_TESTS
   synchronisers/transforms/tests/walsh_hadamard_test.cc
   tensors/tests/pickle_test.cc tensors/tests/safetensors_header_test.cc tensors/tests/state_dict_index_test.cc
   tensors/tests/weight_names_test.cc
-  tests/communication_thread_test.cc tests/heartbeat_test.cc tests/learning_rate_test.cc tests/straggler_test.cc)
+  tests/heartbeat_test.cc tests/learning_rate_test.cc tests/straggler_test.cc)
 list(TRANSFORM THINPIPE_CORE_SOURCES PREPEND ${CMAKE_CURRENT_LIST_DIR}/)
 list(TRANSFORM THINPIPE_CORE_TESTS PREPEND ${CMAKE_CURRENT_LIST_DIR}/)
 

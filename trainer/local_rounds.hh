@@ -11,7 +11,7 @@
 #include <optional>
 
 #include "trainer/base/modules.hh"
-#include "trainer/gradient_exchange.hh"
+#include "trainer/exchange/gradient_exchange.hh"
 #include "trainer/optimisers/snapshot.hh"
 
 namespace thinpipe::trainer {

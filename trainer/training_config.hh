@@ -3,7 +3,7 @@
 
 #include "common/support/options.hh"
 #include "common/support/target.hh"
-#include "trainer/bucket_layout.hh"
+#include "trainer/exchange/bucket_layout.hh"
 #include "trainer/learning_rate.hh"
 
 namespace thinpipe::trainer {

@@ -7,7 +7,7 @@
 #include "trainer/checkpoint.hh"
 #include "trainer/datasets/batch_loader.hh"
 #include "trainer/datasets/dataset.hh"
-#include "trainer/gradient_exchange.hh"
+#include "trainer/exchange/gradient_exchange.hh"
 #include "trainer/local_rounds.hh"
 #include "trainer/models/dropout.hh"
 #include "trainer/models/model.hh"

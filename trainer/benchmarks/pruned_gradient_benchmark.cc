@@ -5,7 +5,7 @@
 #include <benchmark/benchmark.h>
 
 #include "trainer/collectives/backends/in_process.hh"
-#include "trainer/gradient_exchange.hh"
+#include "trainer/exchange/gradient_exchange.hh"
 
 namespace thinpipe::trainer {
 namespace {

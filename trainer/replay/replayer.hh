@@ -11,7 +11,7 @@
 
 #include "common/protocol/timed_layout.hh"
 #include "trainer/collectives/metered.hh"
-#include "trainer/communication_thread.hh"
+#include "trainer/exchange/communication_thread.hh"
 #include "trainer/replay/computing.hh"
 
 namespace thinpipe::trainer {

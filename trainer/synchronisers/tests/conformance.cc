@@ -7,10 +7,10 @@
 
 #include <fmt/format.h>
 
-#include "trainer/bucket_layout.hh"
 #include "trainer/collectives/metered.hh"
 #include "trainer/collectives/ring_formula.hh"
 #include "trainer/collectives/tests/world.hh"
+#include "trainer/exchange/bucket_layout.hh"
 
 namespace thinpipe::trainer::testing {
 namespace {

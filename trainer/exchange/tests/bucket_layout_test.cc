@@ -1,4 +1,4 @@
-#include "trainer/bucket_layout.hh"
+#include "trainer/exchange/bucket_layout.hh"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

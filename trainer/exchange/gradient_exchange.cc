@@ -1,4 +1,4 @@
-#include "trainer/gradient_exchange.hh"
+#include "trainer/exchange/gradient_exchange.hh"
 
 #include <algorithm>
 #include <numeric>

@@ -1,4 +1,4 @@
-#include "trainer/communication_thread.hh"
+#include "trainer/exchange/communication_thread.hh"
 
 #include <utility>
 

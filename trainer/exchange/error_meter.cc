@@ -1,4 +1,4 @@
-#include "trainer/error_meter.hh"
+#include "trainer/exchange/error_meter.hh"
 
 namespace thinpipe::trainer {
 namespace {

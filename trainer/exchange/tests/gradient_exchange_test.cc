@@ -1,5 +1,5 @@
 // Pruning while gradients are exchanged: masks that change, and state that they must not change.
-#include "trainer/gradient_exchange.hh"
+#include "trainer/exchange/gradient_exchange.hh"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
