@@ -120,7 +120,7 @@ FAULTS = [
     ),
     Fault(
         name="momentum lost on resume",
-        file="trainer/training_loop.cc",
+        file="trainer/training/training_loop.cc",
         old='  restore_optimiser(*optimiser_, state.at("optimiser"));\n',
         new="",
         program="trainer_tests",

@@ -15,7 +15,7 @@
 #include "trainer/optimisers/optimiser.hh"
 #include "trainer/pruning/pruning.hh"
 #include "trainer/tensors/weights.hh"
-#include "trainer/training_setup.hh"
+#include "trainer/training/training_setup.hh"
 #include "trainer/worker.hh"
 
 namespace thinpipe::trainer {

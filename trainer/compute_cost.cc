@@ -7,7 +7,7 @@
 #include "trainer/base/stopwatch.hh"
 #include "trainer/datasets/batch_loader.hh"
 #include "trainer/optimisers/optimiser.hh"
-#include "trainer/training_setup.hh"
+#include "trainer/training/training_setup.hh"
 
 namespace thinpipe::trainer {
 namespace {

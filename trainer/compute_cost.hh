@@ -2,7 +2,7 @@
 // thread, like workers.
 #pragma once
 
-#include "trainer/training_config.hh"
+#include "trainer/training/training_config.hh"
 
 namespace thinpipe::trainer {
 

@@ -4,7 +4,6 @@
 find_package(ZLIB REQUIRED)
 
 set(THINPIPE_CORE_SOURCES
-  heartbeat.cc learning_rate.cc parents.cc straggler.cc
   base/input_file.cc base/packed_codes.cc base/philox.cc
   collectives/membership.cc collectives/sparse_block.cc
   collectives/algorithms/hypercube_all_reduce.cc collectives/algorithms/ring_all_gather.cc
@@ -27,7 +26,8 @@ set(THINPIPE_CORE_SOURCES
   synchronisers/transforms/block_rotation.cc synchronisers/transforms/sent_coefficients.cc
   synchronisers/transforms/walsh_hadamard.cc
   tensors/legacy_file.cc tensors/pickle.cc tensors/pickle_text.cc tensors/safetensors_header.cc
-  tensors/state_dict_index.cc tensors/weight_names.cc)
+  tensors/state_dict_index.cc tensors/weight_names.cc
+  training/heartbeat.cc training/learning_rate.cc training/parents.cc training/straggler.cc)
 
 set(THINPIPE_CORE_TESTS
   base/tests/packed_codes_test.cc base/tests/philox_test.cc
@@ -52,7 +52,7 @@ set(THINPIPE_CORE_TESTS
   synchronisers/transforms/tests/walsh_hadamard_test.cc
   tensors/tests/pickle_test.cc tensors/tests/safetensors_header_test.cc tensors/tests/state_dict_index_test.cc
   tensors/tests/weight_names_test.cc
-  tests/heartbeat_test.cc tests/learning_rate_test.cc tests/straggler_test.cc)
+  training/tests/heartbeat_test.cc training/tests/learning_rate_test.cc training/tests/straggler_test.cc)
 list(TRANSFORM THINPIPE_CORE_SOURCES PREPEND ${CMAKE_CURRENT_LIST_DIR}/)
 list(TRANSFORM THINPIPE_CORE_TESTS PREPEND ${CMAKE_CURRENT_LIST_DIR}/)
 

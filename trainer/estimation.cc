@@ -7,9 +7,9 @@
 #include "common/support/atomic_file.hh"
 #include "trainer/base/kernel_clock.hh"
 #include "trainer/datasets/batch_loader.hh"
-#include "trainer/heartbeat.hh"
 #include "trainer/optimisers/optimiser.hh"
-#include "trainer/training_setup.hh"
+#include "trainer/training/heartbeat.hh"
+#include "trainer/training/training_setup.hh"
 #include "trainer/worker.hh"
 
 namespace thinpipe::trainer {

@@ -5,7 +5,7 @@
 
 #include "common/protocol/compute_profile.hh"
 #include "common/protocol/device.hh"
-#include "trainer/training_loop.hh"
+#include "trainer/training/training_loop.hh"
 
 namespace thinpipe::trainer {
 

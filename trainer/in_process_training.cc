@@ -7,10 +7,10 @@
 #include "trainer/base/process.hh"
 #include "trainer/collectives/backends/in_process.hh"
 #include "trainer/datasets/content_hash.hh"
-#include "trainer/heartbeat.hh"
-#include "trainer/parents.hh"
 #include "trainer/tensors/weights.hh"
-#include "trainer/training_setup.hh"
+#include "trainer/training/heartbeat.hh"
+#include "trainer/training/parents.hh"
+#include "trainer/training/training_setup.hh"
 #include "trainer/worker.hh"
 
 namespace thinpipe::trainer {

@@ -1,7 +1,7 @@
 // A training run with all workers as threads of one process.
 #pragma once
 
-#include "trainer/training_loop.hh"
+#include "trainer/training/training_loop.hh"
 
 namespace thinpipe::trainer {
 

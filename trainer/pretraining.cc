@@ -7,10 +7,10 @@
 
 #include "trainer/collectives/backends/in_process.hh"
 #include "trainer/datasets/batch_loader.hh"
-#include "trainer/evaluation.hh"
 #include "trainer/models/loss.hh"
 #include "trainer/tensors/weights.hh"
-#include "trainer/training_setup.hh"
+#include "trainer/training/evaluation.hh"
+#include "trainer/training/training_setup.hh"
 
 namespace thinpipe::trainer {
 

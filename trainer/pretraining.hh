@@ -2,7 +2,7 @@
 // without a network.
 #pragma once
 
-#include "trainer/training_loop.hh"
+#include "trainer/training/training_loop.hh"
 
 namespace thinpipe::trainer {
 

@@ -14,9 +14,9 @@
 #include "trainer/collectives/backends/gloo.hh"
 #include "trainer/collectives/backends/nccl/nccl_group.hh"
 #include "trainer/datasets/content_hash.hh"
-#include "trainer/heartbeat.hh"
-#include "trainer/parents.hh"
-#include "trainer/training_setup.hh"
+#include "trainer/training/heartbeat.hh"
+#include "trainer/training/parents.hh"
+#include "trainer/training/training_setup.hh"
 
 namespace thinpipe::trainer {
 namespace {

@@ -2,7 +2,7 @@
 // profile` with its file.
 #pragma once
 
-#include "trainer/training_loop.hh"
+#include "trainer/training/training_loop.hh"
 
 namespace thinpipe::trainer {
 

@@ -1,6 +1,6 @@
 #include "common/support/fuzz/input.hh"
-#include "trainer/parents.hh"
-#include "trainer/straggler.hh"
+#include "trainer/training/parents.hh"
+#include "trainer/training/straggler.hh"
 
 using namespace thinpipe;
 

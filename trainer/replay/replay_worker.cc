@@ -8,9 +8,9 @@
 #include "common/protocol/schedule.hh"
 #include "common/support/log.hh"
 #include "trainer/base/process.hh"
-#include "trainer/heartbeat.hh"
 #include "trainer/replay/replayer.hh"
-#include "trainer/training_setup.hh"
+#include "trainer/training/heartbeat.hh"
+#include "trainer/training/training_setup.hh"
 #include "trainer/worker.hh"
 
 namespace thinpipe::trainer {

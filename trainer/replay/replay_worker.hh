@@ -2,7 +2,7 @@
 #pragma once
 
 #include "trainer/replay/computing.hh"
-#include "trainer/training_loop.hh"
+#include "trainer/training/training_loop.hh"
 
 namespace thinpipe::trainer {
 

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "trainer/tests/training.hh"
+#include "trainer/training/tests/training.hh"
 
 namespace thinpipe::trainer {
 namespace {

@@ -1,4 +1,4 @@
-"""The learning-rate schedules of trainer/learning_rate.hh."""
+"""The learning-rate schedules of trainer/training/learning_rate.hh."""
 import math
 
 

@@ -7,7 +7,7 @@
 #include "trainer/base/device.hh"
 #include "trainer/collectives/backends/nccl.hh"
 #include "trainer/collectives/tests/world.hh"
-#include "trainer/tests/training.hh"
+#include "trainer/training/tests/training.hh"
 
 namespace thinpipe::trainer {
 namespace {

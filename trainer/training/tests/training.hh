@@ -3,8 +3,8 @@
 
 #include "trainer/base/process.hh"
 #include "trainer/collectives/backends/in_process.hh"
-#include "trainer/training_loop.hh"
-#include "trainer/training_setup.hh"
+#include "trainer/training/training_loop.hh"
+#include "trainer/training/training_setup.hh"
 
 namespace thinpipe::trainer::testing {
 

@@ -1,4 +1,4 @@
-#include "trainer/parents.hh"
+#include "trainer/training/parents.hh"
 
 #include <algorithm>
 #include <utility>

@@ -4,7 +4,7 @@
 #include "common/support/options.hh"
 #include "common/support/target.hh"
 #include "trainer/exchange/bucket_layout.hh"
-#include "trainer/learning_rate.hh"
+#include "trainer/training/learning_rate.hh"
 
 namespace thinpipe::trainer {
 

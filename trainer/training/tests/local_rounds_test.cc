@@ -1,5 +1,5 @@
 // Methods with local steps: between exchanges, and in exchanges.
-#include "trainer/local_rounds.hh"
+#include "trainer/training/local_rounds.hh"
 
 #include <limits>
 
@@ -10,7 +10,7 @@
 #include "trainer/check.hh"
 #include "trainer/collectives/tests/borrowed.hh"
 #include "trainer/collectives/tests/world.hh"
-#include "trainer/tests/training.hh"
+#include "trainer/training/tests/training.hh"
 
 namespace thinpipe::trainer {
 namespace {

@@ -1,4 +1,4 @@
-#include "trainer/evaluation.hh"
+#include "trainer/training/evaluation.hh"
 
 #include <algorithm>
 #include <cmath>

@@ -1,4 +1,4 @@
-#include "trainer/learning_rate.hh"
+#include "trainer/training/learning_rate.hh"
 
 #include <algorithm>
 #include <cmath>

@@ -1,4 +1,4 @@
-#include "trainer/checkpoint.hh"
+#include "trainer/training/checkpoint.hh"
 
 #include <algorithm>
 #include <charconv>

@@ -1,4 +1,4 @@
-#include "trainer/training_setup.hh"
+#include "trainer/training/training_setup.hh"
 
 #include <mutex>
 

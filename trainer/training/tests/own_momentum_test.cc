@@ -2,7 +2,7 @@
 // leave dense, must also have momentum and weight decay.
 #include <gtest/gtest.h>
 
-#include "trainer/tests/training.hh"
+#include "trainer/training/tests/training.hh"
 
 namespace thinpipe::trainer {
 namespace {

@@ -1,5 +1,5 @@
 // Whole training runs on synthetic data, over the in-process backend: trajectories, agreement, checkpoints.
-#include "trainer/training_loop.hh"
+#include "trainer/training/training_loop.hh"
 
 #include <limits>
 
@@ -12,7 +12,7 @@
 #include "trainer/collectives/tests/borrowed.hh"
 #include "trainer/collectives/tests/world.hh"
 #include "trainer/synchronisers/tests/every_method.hh"
-#include "trainer/tests/training.hh"
+#include "trainer/training/tests/training.hh"
 
 namespace thinpipe::trainer {
 namespace {

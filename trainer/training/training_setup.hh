@@ -7,7 +7,7 @@
 #include "trainer/pruning/mask.hh"
 #include "trainer/pruning/pruning.hh"
 #include "trainer/synchronisers/synchroniser.hh"
-#include "trainer/training_config.hh"
+#include "trainer/training/training_config.hh"
 
 namespace thinpipe::trainer {
 

@@ -4,17 +4,17 @@
 #include <memory>
 
 #include "trainer/base/modules.hh"
-#include "trainer/checkpoint.hh"
 #include "trainer/datasets/batch_loader.hh"
 #include "trainer/datasets/dataset.hh"
 #include "trainer/exchange/gradient_exchange.hh"
-#include "trainer/local_rounds.hh"
 #include "trainer/models/dropout.hh"
 #include "trainer/models/model.hh"
 #include "trainer/pruning/schedule.hh"
-#include "trainer/pulse.hh"
-#include "trainer/straggler.hh"
-#include "trainer/training_config.hh"
+#include "trainer/training/checkpoint.hh"
+#include "trainer/training/local_rounds.hh"
+#include "trainer/training/pulse.hh"
+#include "trainer/training/straggler.hh"
+#include "trainer/training/training_config.hh"
 
 namespace thinpipe::trainer {
 

@@ -1,4 +1,4 @@
-#include "trainer/training_loop.hh"
+#include "trainer/training/training_loop.hh"
 
 #include <chrono>
 
@@ -8,15 +8,15 @@
 
 #include "trainer/base/device.hh"
 #include "trainer/collectives/agreement.hh"
-#include "trainer/evaluation.hh"
-#include "trainer/learning_rate.hh"
 #include "trainer/optimisers/optimiser.hh"
 #include "trainer/optimisers/set_learning_rate.hh"
 #include "trainer/pruning/enforcement.hh"
 #include "trainer/pruning/mask_agreement.hh"
 #include "trainer/pruning/mask_summary.hh"
 #include "trainer/tensors/weights.hh"
-#include "trainer/training_setup.hh"
+#include "trainer/training/evaluation.hh"
+#include "trainer/training/learning_rate.hh"
+#include "trainer/training/training_setup.hh"
 
 namespace thinpipe::trainer {
 namespace {

@@ -8,7 +8,7 @@
 #include <thread>
 
 #include "common/support/json_object.hh"
-#include "trainer/pulse.hh"
+#include "trainer/training/pulse.hh"
 
 namespace thinpipe::trainer {
 

@@ -1,4 +1,4 @@
-#include "trainer/straggler.hh"
+#include "trainer/training/straggler.hh"
 
 #include <thread>
 

@@ -1,4 +1,4 @@
-#include "trainer/heartbeat.hh"
+#include "trainer/training/heartbeat.hh"
 
 #include <chrono>
 #include <utility>

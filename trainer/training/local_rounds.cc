@@ -1,12 +1,12 @@
-#include "trainer/local_rounds.hh"
+#include "trainer/training/local_rounds.hh"
 
 #include <limits>
 #include <utility>
 
 #include <fmt/format.h>
 
-#include "trainer/checkpoint.hh"
 #include "trainer/optimisers/state.hh"
+#include "trainer/training/checkpoint.hh"
 
 namespace thinpipe::trainer {
 namespace {

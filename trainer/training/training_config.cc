@@ -1,4 +1,4 @@
-#include "trainer/training_config.hh"
+#include "trainer/training/training_config.hh"
 
 #include "trainer/collectives/collective.hh"
 #include "trainer/datasets/dataset.hh"
