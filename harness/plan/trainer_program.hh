@@ -18,7 +18,7 @@ struct Remark {
 struct CheckedConfig {
   bool ok = false;
   Json config;  // normalised, every default filled in
-  Json plan;    // of trainer/check.hh; null if it cannot be made without what is missing
+  Json plan;    // of trainer/commands/check.hh; null if it cannot be made without what is missing
   // Hashes of the files that it names, each under the pointer to its path; null if the file is missing.
   Json content = Json::object();
   std::vector<Remark> missing;  // a GPU, data or weights

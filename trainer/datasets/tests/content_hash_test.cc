@@ -7,8 +7,8 @@
 #include <gtest/gtest.h>
 
 #include "common/support/tests/temporary_folder.hh"
-#include "trainer/check.hh"
 #include "trainer/collectives/tests/world.hh"
+#include "trainer/commands/check.hh"
 
 namespace thinpipe::trainer {
 namespace {

@@ -7,9 +7,9 @@
 #include <gtest/gtest.h>
 
 #include "common/support/tests/temporary_folder.hh"
-#include "trainer/check.hh"
 #include "trainer/collectives/tests/borrowed.hh"
 #include "trainer/collectives/tests/world.hh"
+#include "trainer/commands/check.hh"
 #include "trainer/training/tests/training.hh"
 
 namespace thinpipe::trainer {

@@ -2,7 +2,7 @@
 // It does not measure time, because the workers are threads that share the CPU.
 #pragma once
 
-#include "trainer/in_process_training.hh"
+#include "trainer/commands/in_process_training.hh"
 
 namespace thinpipe::trainer {
 

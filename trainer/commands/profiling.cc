@@ -1,4 +1,4 @@
-#include "trainer/profiling.hh"
+#include "trainer/commands/profiling.hh"
 
 #include <cmath>
 #include <fstream>

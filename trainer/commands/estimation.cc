@@ -1,4 +1,4 @@
-#include "trainer/estimation.hh"
+#include "trainer/commands/estimation.hh"
 
 #include <thread>
 
@@ -6,11 +6,11 @@
 
 #include "common/support/atomic_file.hh"
 #include "trainer/base/kernel_clock.hh"
+#include "trainer/commands/worker.hh"
 #include "trainer/datasets/batch_loader.hh"
 #include "trainer/optimisers/optimiser.hh"
 #include "trainer/training/heartbeat.hh"
 #include "trainer/training/training_setup.hh"
-#include "trainer/worker.hh"
 
 namespace thinpipe::trainer {
 namespace {

@@ -1,4 +1,4 @@
-#include "trainer/forward.hh"
+#include "trainer/commands/forward.hh"
 
 #include <fstream>
 

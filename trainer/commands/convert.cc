@@ -1,4 +1,4 @@
-#include "trainer/convert.hh"
+#include "trainer/commands/convert.hh"
 
 #include <fmt/format.h>
 

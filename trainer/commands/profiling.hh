@@ -4,7 +4,7 @@
 #pragma once
 
 #include "common/protocol/compute_profile.hh"
-#include "trainer/worker.hh"
+#include "trainer/commands/worker.hh"
 
 namespace thinpipe::trainer {
 

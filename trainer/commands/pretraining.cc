@@ -1,4 +1,4 @@
-#include "trainer/pretraining.hh"
+#include "trainer/commands/pretraining.hh"
 
 #include <thread>
 

@@ -1,4 +1,4 @@
-#include "trainer/estimation.hh"
+#include "trainer/commands/estimation.hh"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "trainer/compute_cost.hh"
+#include "trainer/commands/compute_cost.hh"
 
 #include <algorithm>
 

@@ -1,5 +1,5 @@
 // The plan of a run's traffic.
-#include "trainer/check.hh"
+#include "trainer/commands/check.hh"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "trainer/replay/replay_worker.hh"
+#include "trainer/commands/replay_worker.hh"
 
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
@@ -8,10 +8,10 @@
 #include "common/protocol/schedule.hh"
 #include "common/support/log.hh"
 #include "trainer/base/process.hh"
+#include "trainer/commands/worker.hh"
 #include "trainer/replay/replayer.hh"
 #include "trainer/training/heartbeat.hh"
 #include "trainer/training/training_setup.hh"
-#include "trainer/worker.hh"
 
 namespace thinpipe::trainer {
 namespace {

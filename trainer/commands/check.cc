@@ -1,4 +1,4 @@
-#include "trainer/check.hh"
+#include "trainer/commands/check.hh"
 
 #include <map>
 #include <numeric>
@@ -9,6 +9,7 @@
 
 #include "trainer/base/library_error.hh"
 #include "trainer/collectives/backends/nccl.hh"
+#include "trainer/commands/worker.hh"
 #include "trainer/datasets/batch_sampler.hh"
 #include "trainer/datasets/input_files.hh"
 #include "trainer/exchange/gradient_exchange.hh"
@@ -16,7 +17,6 @@
 #include "trainer/pruning/pruning.hh"
 #include "trainer/tensors/weights.hh"
 #include "trainer/training/training_setup.hh"
-#include "trainer/worker.hh"
 
 namespace thinpipe::trainer {
 namespace {

@@ -1,4 +1,4 @@
-#include "trainer/worker.hh"
+#include "trainer/commands/worker.hh"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "trainer/in_process_training.hh"
+#include "trainer/commands/in_process_training.hh"
 
 #include <spdlog/spdlog.h>
 #include <unistd.h>
@@ -6,12 +6,12 @@
 #include "common/support/log.hh"
 #include "trainer/base/process.hh"
 #include "trainer/collectives/backends/in_process.hh"
+#include "trainer/commands/worker.hh"
 #include "trainer/datasets/content_hash.hh"
 #include "trainer/tensors/weights.hh"
 #include "trainer/training/heartbeat.hh"
 #include "trainer/training/parents.hh"
 #include "trainer/training/training_setup.hh"
-#include "trainer/worker.hh"
 
 namespace thinpipe::trainer {
 

@@ -1,4 +1,4 @@
-#include "trainer/convergence.hh"
+#include "trainer/commands/convergence.hh"
 
 #include "common/support/atomic_file.hh"
 
