@@ -50,7 +50,7 @@ const ShippedFiles& shipped_rate_traces() {
 }
 
 const ShippedFiles& shipped_trainers() {
-  static const ShippedFiles files("trainer", "trainer/programs", ".py");
+  static const ShippedFiles files("trainer", "trainer/external", ".py");
   return files;
 }
 

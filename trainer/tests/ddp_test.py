@@ -26,7 +26,7 @@ except ImportError as error:
     print(f"SKIPPED: {error}; install python3-torch")
     sys.exit(77)
 
-sys.path.append(str(Path(__file__).parents[1] / "programs"))
+sys.path.append(str(Path(__file__).parents[1] / "external"))
 import powersgd_hook
 import workers
 from pytorch_parts import models, training_data

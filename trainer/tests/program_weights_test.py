@@ -16,7 +16,7 @@ except ImportError as error:
     print(f"SKIPPED: {error}; install python3-torch")
     sys.exit(77)
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "programs"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "external"))
 from pytorch_parts import weights  # noqa: E402
 
 TENSORS = {
