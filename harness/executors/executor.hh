@@ -10,6 +10,8 @@
 #include <string>
 #include <vector>
 
+#include "common/protocol/failure.hh"
+#include "common/protocol/worker_action.hh"
 #include "common/support/json_object.hh"
 #include "harness/executors/time_limits.hh"
 
@@ -31,8 +33,6 @@ struct Job {
   std::chrono::milliseconds tick_period{100};
 };
 
-enum class WorkerAction { kill, pause, resume };
-
 // Lets an observer act on the workers of its job.
 class WorkerControl {
  public:
@@ -51,16 +51,6 @@ struct JobObserver {
   // Called every Job::tick_period, `late` after it was due.
   std::function<void(WorkerControl& workers, Seconds late)> tick;
 };
-
-struct Failure {
-  std::string kind;  // from the trainer, or crash, hang, stall, protocol, start, harness
-  std::optional<std::int64_t> rank = {};
-  std::string message;
-  std::string exit_status = {};                 // "exit code 1", "signal 9 (Killed)"; empty if none ended
-  std::vector<std::string> log_tail = {};       // the last lines of the rank's log
-  std::vector<std::string> worker_states = {};  // each worker's state when the job was given up
-};
-Json to_json(const Failure& failure);
 
 struct Outcome {
   enum class Status { completed, failed, interrupted };

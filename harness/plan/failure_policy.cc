@@ -1,8 +1,5 @@
 #include "harness/plan/failure_policy.hh"
 
-#include <algorithm>
-#include <array>
-
 namespace thinpipe {
 
 FailurePolicy read_failure_policy(JsonObject& config) {
@@ -13,11 +10,6 @@ FailurePolicy read_failure_policy(JsonObject& config) {
   FailurePolicy policy;
   read_value(*value, place, {.one_of = {"fail", "restart"}}, policy.action);
   return policy;
-}
-
-bool is_of_a_worker(const Failure& failure) {
-  constexpr std::array kinds = {"crash", "hang", "stall", "collective"};
-  return std::ranges::find(kinds, failure.kind) != kinds.end();
 }
 
 }  // namespace thinpipe

@@ -5,7 +5,6 @@
 #include <string>
 
 #include "common/support/options.hh"
-#include "harness/executors/executor.hh"
 
 namespace thinpipe {
 
@@ -30,9 +29,5 @@ struct FailurePolicy {
 
 // Reads member "on_worker_failure": the object, or its action alone as a string. Throws InputError.
 FailurePolicy read_failure_policy(JsonObject& config);
-
-// Whether another attempt may end otherwise: a worker has died, hangs, or is not heard any more. A run whose
-// loss diverges or whose input is wrong would only do so again.
-bool is_of_a_worker(const Failure& failure);
 
 }  // namespace thinpipe

@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
+#include "common/protocol/worker_action.hh"
 #include "common/support/json_object.hh"
-#include "harness/executors/executor.hh"
 
 namespace thinpipe {
 

@@ -1,6 +1,19 @@
 #include "harness/run/restarts.hh"
 
+#include <algorithm>
+#include <array>
+
 namespace thinpipe {
+namespace {
+
+// Whether another attempt may end otherwise: a worker has died, hangs, or is not heard any more. A run whose
+// loss diverges or whose input is wrong would only do so again.
+bool is_of_a_worker(const Failure& failure) {
+  constexpr std::array kinds = {"crash", "hang", "stall", "collective"};
+  return std::ranges::find(kinds, failure.kind) != kinds.end();
+}
+
+}  // namespace
 
 bool Restarts::follow(const Outcome& outcome) const {
   return policy_.restarts() && outcome.status == Outcome::Status::failed && outcome.failure &&

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 
+#include "harness/executors/executor.hh"
 #include "harness/plan/failure_policy.hh"
 
 namespace thinpipe {

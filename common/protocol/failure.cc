@@ -1,4 +1,4 @@
-#include "harness/executors/executor.hh"
+#include "common/protocol/failure.hh"
 
 namespace thinpipe {
 
