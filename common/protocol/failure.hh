@@ -1,4 +1,4 @@
-// How a run's workers failed, as events, logs and records have it.
+// The failure of a run's workers, for events, logs and records.
 #pragma once
 
 #include <cstdint>
@@ -11,12 +11,12 @@
 namespace thinpipe {
 
 struct Failure {
-  std::string kind;  // the trainer's own, or crash, hang, stall, protocol, start, harness
+  std::string kind;  // from the trainer, or crash, hang, stall, protocol, start, harness
   std::optional<std::int64_t> rank = {};
   std::string message;
-  std::string exit_status = {};                 // "exit code 1", "signal 9 (Killed)"; empty where none ended
-  std::vector<std::string> log_tail = {};       // the rank's last lines
-  std::vector<std::string> worker_states = {};  // what had become of each worker when the job was given up
+  std::string exit_status = {};                 // "exit code 1", "signal 9 (Killed)"; empty if none ended
+  std::vector<std::string> log_tail = {};       // the last lines of the rank's log
+  std::vector<std::string> worker_states = {};  // each worker's state when the job was given up
 };
 Json to_json(const Failure& failure);
 

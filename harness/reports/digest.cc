@@ -8,7 +8,7 @@
 
 #include "harness/plan/other_trainer.hh"
 #include "harness/plan/run_id.hh"
-#include "harness/run/measurements.hh"
+#include "harness/records/record_view.hh"
 
 namespace thinpipe {
 namespace {
@@ -234,12 +234,6 @@ std::vector<std::string> failed_checks(const Json& record) {
 }
 
 }  // namespace
-
-std::optional<double> final_accuracy(const Json& record) {
-  const Json& curve = record.at("curve");
-  if (curve.empty() || !curve.back().at("test_accuracy").is_number()) return std::nullopt;
-  return curve.back().at("test_accuracy").get<double>();
-}
 
 Digest digest(const Json& record, const Wanted& wanted) {
   static const Json::json_pointer started_at("/provenance/started_at");

@@ -45,9 +45,6 @@ struct Digest {
   bool is_pruned() const { return pruning.value("ratio", 0.0) > 0; }
 };
 
-// Returns the test accuracy at the last evaluation of a record's curve; nullopt if there is none.
-std::optional<double> final_accuracy(const Json& record);
-
 // Returns a record's digest. Throws InputError or Json::exception if it does not have the form of a record.
 Digest digest(const Json& record, const Wanted& wanted = {});
 

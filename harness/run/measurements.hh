@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "common/support/json_object.hh"
-#include "common/support/target.hh"
 
 namespace thinpipe {
 
@@ -48,9 +47,5 @@ class Measurements {
   Json curve_ = Json::array();
   Json summary_ = nullptr;
 };
-
-// The first evaluation of `curve` that reaches each target: {"accuracy" (or the target's other metric),
-// "reached", "iteration", "train_time_s"}; the last two are null where it is never reached.
-Json reach_targets(const Json& curve, const std::vector<Target>& targets);
 
 }  // namespace thinpipe

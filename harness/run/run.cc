@@ -12,6 +12,7 @@
 #include "harness/plan/prediction.hh"
 #include "harness/records/provenance.hh"
 #include "harness/records/record.hh"
+#include "harness/records/record_view.hh"
 #include "harness/run/fault_injector.hh"
 #include "harness/run/live_network.hh"
 #include "harness/run/measurements.hh"

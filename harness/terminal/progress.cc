@@ -11,7 +11,7 @@
 
 #include "common/support/standard_streams.hh"
 #include "common/support/utf8.hh"
-#include "harness/reports/digest.hh"
+#include "harness/records/record_view.hh"
 
 namespace thinpipe {
 namespace {

@@ -111,16 +111,5 @@ TEST(Measurements, AnEventWithoutItsFieldsIsRefused) {
   EXPECT_THROW(measurements.add({{"event", "iteration"}, {"iteration", 1}}), Json::exception);
 }
 
-TEST(Targets, AreReachedAtTheFirstEvaluationAtOrAboveThem) {
-  Measurements measurements;
-  measurements.add(evaluation(0, 0, 0.1));
-  measurements.add(evaluation(20, 5, nullptr));  // a loss that is not finite has no accuracy
-  measurements.add(evaluation(40, 9, 0.8));
-  measurements.add(evaluation(60, 12, 0.7));
-  EXPECT_EQ(reach_targets(measurements.curve(), {{.value = 0.8}, {.value = 0.9}}),
-            Json::parse(R"([{"accuracy": 0.8, "reached": true, "iteration": 40, "train_time_s": 9.0},
-                            {"accuracy": 0.9, "reached": false, "iteration": null, "train_time_s": null}])"));
-}
-
 }  // namespace
 }  // namespace thinpipe
