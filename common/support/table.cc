@@ -1,9 +1,6 @@
 #include "common/support/table.hh"
 
 #include <algorithm>
-#include <array>
-
-#include <fmt/format.h>
 
 #include "common/support/utf8.hh"
 
@@ -42,17 +39,6 @@ std::string format_table(const std::vector<std::string>& header,
   print(header);
   for (const auto& row : rows) print(row);
   return out;
-}
-
-std::string format_bytes(double bytes) {
-  static constexpr std::array units = {"B", "kB", "MB", "GB", "TB"};
-  std::size_t unit = 0;
-  while (bytes >= 999.5 && unit + 1 < units.size()) {
-    bytes /= 1000;
-    ++unit;
-  }
-  const int decimals = unit == 0 || bytes >= 99.95 ? 0 : bytes >= 9.995 ? 1 : 2;
-  return fmt::format("{:.{}f} {}", bytes, decimals, units[unit]);
 }
 
 }  // namespace thinpipe

@@ -10,7 +10,4 @@ namespace thinpipe {
 std::string format_table(const std::vector<std::string>& header,
                          const std::vector<std::vector<std::string>>& rows);
 
-// "82.1 MB": three significant digits, decimal units.
-std::string format_bytes(double bytes);
-
 }  // namespace thinpipe

@@ -5,9 +5,9 @@
 
 #include <fmt/format.h>
 
+#include "common/support/readable.hh"
 #include "common/support/table.hh"
 #include "harness/plan/prediction.hh"
-#include "harness/terminal/progress.hh"
 
 namespace thinpipe {
 namespace {

@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include "common/support/table.hh"
+#include "common/support/readable.hh"
 
 namespace thinpipe {
 

@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-#include "common/support/table.hh"
+#include "common/support/readable.hh"
 
 namespace thinpipe {
 namespace {

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "common/support/file_descriptor.hh"
+#include "common/support/readable.hh"
 #include "harness/executors/worker_inputs.hh"
 #include "harness/plan/prediction.hh"
 #include "harness/records/provenance.hh"

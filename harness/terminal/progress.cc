@@ -1,7 +1,6 @@
 #include "harness/terminal/progress.hh"
 
 #include <algorithm>
-#include <cmath>
 #include <cstdio>
 
 #include <fmt/chrono.h>
@@ -9,6 +8,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "common/support/readable.hh"
 #include "common/support/standard_streams.hh"
 #include "common/support/utf8.hh"
 #include "harness/records/record_view.hh"
@@ -26,13 +26,6 @@ std::size_t terminal_columns() {
 }
 
 }  // namespace
-
-std::string format_duration(double seconds) {
-  const auto whole = static_cast<std::int64_t>(std::llround(std::max(0.0, seconds)));
-  if (whole < 100) return fmt::format("{} s", whole);
-  if (whole < 3600) return fmt::format("{} min {} s", whole / 60, whole % 60);
-  return fmt::format("{} h {} min", whole / 3600, whole / 60 % 60);
-}
 
 Progress::Progress(std::size_t runs) : terminal_(::isatty(STDERR_FILENO) == 1), runs_(runs) {}
 

@@ -59,9 +59,6 @@ class Progress {
   bool line_shown_ = false;
 };
 
-// "95 s", "3 min 20 s", "2 h 5 min".
-std::string format_duration(double seconds);
-
 // One line about how a run ended.
 std::string summary_line(const Json& record);
 

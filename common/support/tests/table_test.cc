@@ -16,13 +16,5 @@ TEST(Table, AlignsTheFirstColumnLeftAndTheOthersRight) {
             "er    5\n");
 }
 
-TEST(FormatBytes, KeepsThreeDigits) {
-  EXPECT_EQ(format_bytes(0), "0 B");
-  EXPECT_EQ(format_bytes(999), "999 B");
-  EXPECT_EQ(format_bytes(1000), "1.00 kB");
-  EXPECT_EQ(format_bytes(82.14e6), "82.1 MB");
-  EXPECT_EQ(format_bytes(999.9e6), "1.00 GB");
-}
-
 }  // namespace
 }  // namespace thinpipe
