@@ -7,7 +7,7 @@
 
 #include "harness/artifacts/made_once.hh"
 #include "harness/executors/time_limits.hh"
-#include "harness/plan/run_plan.hh"
+#include "harness/plan/run.hh"
 #include "netem/kernel/awake_cores.hh"
 
 namespace thinpipe {

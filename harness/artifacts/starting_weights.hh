@@ -8,7 +8,7 @@
 
 #include "harness/artifacts/made_once.hh"
 #include "harness/executors/time_limits.hh"
-#include "harness/plan/run_plan.hh"
+#include "harness/plan/run.hh"
 
 namespace thinpipe {
 

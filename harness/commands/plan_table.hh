@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "harness/plan/compute_costs.hh"
-#include "harness/plan/run_plan.hh"
+#include "harness/plan/run.hh"
 
 namespace thinpipe {
 

@@ -12,6 +12,7 @@
 #include "harness/commands/plan_table.hh"
 #include "harness/commands/topology_choice.hh"
 #include "harness/plan/compute_costs.hh"
+#include "harness/plan/run_plan.hh"
 #include "harness/records/lock_file.hh"
 #include "harness/reports/text.hh"
 #include "harness/run/side_controllers.hh"

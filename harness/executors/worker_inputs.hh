@@ -7,7 +7,7 @@
 
 #include "harness/executors/executor.hh"
 #include "harness/executors/time_limits.hh"
-#include "harness/plan/run_plan.hh"
+#include "harness/plan/run.hh"
 #include "netem/kernel/host.hh"
 
 namespace thinpipe {

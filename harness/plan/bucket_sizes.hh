@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "harness/plan/run_plan.hh"
+#include "harness/plan/run.hh"
 
 namespace thinpipe {
 

@@ -7,7 +7,8 @@
 #include <string>
 
 #include "harness/plan/demand.hh"
-#include "harness/plan/run_plan.hh"
+#include "harness/plan/run.hh"
+#include "harness/plan/trainer_program.hh"
 
 namespace thinpipe {
 

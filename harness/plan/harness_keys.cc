@@ -2,8 +2,10 @@
 
 #include <algorithm>
 
-#include "harness/plan/run_plan.hh"
+#include "harness/plan/failure_policy.hh"
+#include "harness/plan/other_trainer.hh"
 #include "harness/plan/shipped_files.hh"
+#include "netem/topology/topology.hh"
 
 namespace thinpipe {
 namespace {

@@ -5,13 +5,9 @@
 #include <map>
 #include <string>
 
-#include "harness/plan/run_plan.hh"
+#include "harness/plan/run.hh"
 
 namespace thinpipe {
-
-// What the configuration of a convergence run names, whatever its replays go over: only the order of their
-// sums tells them apart. Workers without an emulated network go over it, on the loopback.
-inline constexpr const char* collective_without_network = "gloo";
 
 // Loads each topology once, whatever the number of runs that use it.
 class Topologies {

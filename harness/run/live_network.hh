@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "harness/machine/processor_time.hh"
-#include "harness/plan/run_plan.hh"
+#include "harness/plan/run.hh"
 #include "harness/run/iteration_reports.hh"
 #include "harness/run/link_meter.hh"
 #include "netem/conductor.hh"

@@ -7,7 +7,7 @@
 
 #include "common/protocol/compute_profile.hh"
 #include "common/protocol/schedule.hh"
-#include "harness/plan/run_plan.hh"
+#include "harness/plan/run.hh"
 #include "harness/simulation/script.hh"
 
 namespace thinpipe {

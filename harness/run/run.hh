@@ -11,7 +11,7 @@
 #include "harness/artifacts/starting_weights.hh"
 #include "harness/executors/executor.hh"
 #include "harness/executors/time_limits.hh"
-#include "harness/plan/run_plan.hh"
+#include "harness/plan/run.hh"
 #include "harness/terminal/progress.hh"
 #include "netem/kernel/awake_cores.hh"
 

@@ -1,0 +1,42 @@
+#include "harness/plan/run.hh"
+
+#include "harness/plan/exchange.hh"
+#include "netem/topology/worker_tree.hh"
+
+namespace thinpipe {
+namespace {
+
+// Whether an all-reduce takes less of the most loaded link's time along the tree than around the ring; also
+// where no link is capped, since a tree has fewer hops.
+bool tree_takes_less_time(const netem::Topology& topology, std::int64_t workers) {
+  const SentBytes sent{.around_ring = 1};
+  const auto around_ring = predict_exchange(topology, workers, sent);
+  const std::vector<int> tree = netem::worker_tree(topology, static_cast<std::size_t>(workers));
+  return !around_ring || predict_exchange(topology, workers, sent, tree)->time_s < around_ring->time_s;
+}
+
+}  // namespace
+
+std::string Run::collective() const {
+  if (trainer) return collective_without_network;
+  static const Json::json_pointer place("/collective/name");
+  const std::string name = training_config.value(place, collective_without_network);
+  if (name != "auto") return name;
+  return tree_takes_less_time(topology, workers) ? "island" : "ring";
+}
+
+std::vector<int> Run::tree() const {
+  if (mode == Mode::converge) return sum_tree;
+  static const Json::json_pointer all_reduce("/collective/all_reduce");
+  const bool along_tree = collective() == "island" || training_config.value(all_reduce, "") == "tree";
+  if (!along_tree) return {};
+  return netem::worker_tree(topology, static_cast<std::size_t>(workers));
+}
+
+bool Run::needs_network() const {
+  const bool measures_computing = mode == Mode::simulate && !profile;
+  return (mode == Mode::live || mode == Mode::replay || measures_computing) &&
+         topology.kind != netem::TopologyKind::loopback;
+}
+
+}  // namespace thinpipe
