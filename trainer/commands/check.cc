@@ -15,6 +15,7 @@
 #include "trainer/exchange/gradient_exchange.hh"
 #include "trainer/optimisers/optimiser.hh"
 #include "trainer/pruning/pruning.hh"
+#include "trainer/tensors/tensor_file.hh"
 #include "trainer/tensors/weights.hh"
 #include "trainer/training/training_setup.hh"
 

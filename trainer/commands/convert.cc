@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "trainer/tensors/tensor_map.hh"
+#include "trainer/tensors/tensor_file.hh"
 
 namespace thinpipe::trainer {
 

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "trainer/models/model.hh"
+#include "trainer/tensors/tensor_file.hh"
 #include "trainer/tensors/weights.hh"
 
 namespace thinpipe::trainer {

@@ -8,6 +8,7 @@
 #include "trainer/collectives/backends/in_process.hh"
 #include "trainer/commands/worker.hh"
 #include "trainer/datasets/content_hash.hh"
+#include "trainer/tensors/tensor_file.hh"
 #include "trainer/tensors/weights.hh"
 #include "trainer/training/heartbeat.hh"
 #include "trainer/training/parents.hh"

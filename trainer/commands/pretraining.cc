@@ -8,6 +8,7 @@
 #include "trainer/collectives/backends/in_process.hh"
 #include "trainer/datasets/batch_loader.hh"
 #include "trainer/models/loss.hh"
+#include "trainer/tensors/tensor_file.hh"
 #include "trainer/tensors/weights.hh"
 #include "trainer/training/evaluation.hh"
 #include "trainer/training/training_setup.hh"

@@ -14,6 +14,7 @@
 #include "trainer/collectives/backends/gloo.hh"
 #include "trainer/collectives/backends/nccl/nccl_group.hh"
 #include "trainer/datasets/content_hash.hh"
+#include "trainer/tensors/tensor_file.hh"
 #include "trainer/training/heartbeat.hh"
 #include "trainer/training/parents.hh"
 #include "trainer/training/training_setup.hh"

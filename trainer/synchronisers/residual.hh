@@ -4,7 +4,7 @@
 #pragma once
 
 #include "trainer/base/bucket.hh"
-#include "trainer/tensors/tensor_map.hh"
+#include "trainer/base/tensor_map.hh"
 
 namespace thinpipe::trainer {
 

@@ -11,10 +11,10 @@
 
 #include "common/support/registry.hh"
 #include "trainer/base/bucket.hh"
+#include "trainer/base/tensor_map.hh"
 #include "trainer/collectives/collective.hh"
 #include "trainer/synchronisers/expected_traffic.hh"
 #include "trainer/synchronisers/promises.hh"
-#include "trainer/tensors/tensor_map.hh"
 
 namespace thinpipe::trainer {
 

@@ -2,7 +2,7 @@
 // versions before 1.6. Writes files that torch.load can read, also with weights_only.
 #pragma once
 
-#include "trainer/tensors/tensor_map.hh"
+#include "trainer/base/tensor_map.hh"
 
 namespace thinpipe::trainer {
 

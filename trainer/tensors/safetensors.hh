@@ -2,7 +2,7 @@
 // shape and position), the elements. https://huggingface.co/docs/safetensors
 #pragma once
 
-#include "trainer/tensors/tensor_map.hh"
+#include "trainer/base/tensor_map.hh"
 
 namespace thinpipe::trainer {
 

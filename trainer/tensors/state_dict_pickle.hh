@@ -1,8 +1,8 @@
 // Creates tensors from a PyTorch file's index, and writes the pickle of a dict of tensors.
 #pragma once
 
+#include "trainer/base/tensor_map.hh"
 #include "trainer/tensors/state_dict_index.hh"
-#include "trainer/tensors/tensor_map.hh"
 
 namespace thinpipe::trainer {
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "trainer/base/modules.hh"
-#include "trainer/tensors/tensor_map.hh"
+#include "trainer/base/tensor_map.hh"
 
 namespace thinpipe::trainer {
 

@@ -8,6 +8,8 @@
 
 #include <fmt/format.h>
 
+#include "trainer/tensors/tensor_file.hh"
+
 namespace thinpipe::trainer {
 
 std::string CheckpointFolder::path(std::int64_t iteration) const {

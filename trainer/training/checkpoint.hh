@@ -4,8 +4,8 @@
 #pragma once
 
 #include "trainer/base/modules.hh"
+#include "trainer/base/tensor_map.hh"
 #include "trainer/collectives/collective.hh"
-#include "trainer/tensors/tensor_map.hh"
 
 namespace thinpipe::trainer {
 

@@ -9,7 +9,7 @@
 #include "common/support/json_object.hh"
 #include "common/support/tests/temporary_folder.hh"
 #include "trainer/collectives/tests/world.hh"
-#include "trainer/tensors/tensor_map.hh"
+#include "trainer/tensors/tensor_file.hh"
 
 namespace thinpipe::trainer {
 namespace {

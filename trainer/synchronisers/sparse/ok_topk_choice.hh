@@ -2,9 +2,9 @@
 // follow the counts in between. k: the number of entries to choose.
 #pragma once
 
+#include "trainer/base/tensor_map.hh"
 #include "trainer/collectives/collective.hh"
 #include "trainer/synchronisers/sparse/sparse_entries.hh"
-#include "trainer/tensors/tensor_map.hh"
 
 namespace thinpipe::trainer {
 

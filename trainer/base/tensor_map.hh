@@ -1,7 +1,8 @@
-// Named tensors in a file: weights and checkpoints, as PyTorch's own files or as safetensors.
+// Named tensors, such as weights and the state in a checkpoint.
 #pragma once
 
 #include <map>
+#include <string>
 
 #include "trainer/base/tensors.hh"
 
@@ -9,21 +10,12 @@ namespace thinpipe::trainer {
 
 using TensorMap = std::map<std::string, torch::Tensor>;
 
-// Saves atomically: readers never see an incomplete file. The name's extension decides the format:
-// .safetensors, or .pt, .pth or .bin for PyTorch's. Throws SystemError or Error naming the path.
-void save_tensors(const TensorMap& tensors, const std::string& path);
-
+// The tensors of a file.
 struct FoundTensors {
   TensorMap tensors;
   // The name of the dict in a checkpoint that contains the tensors; "" if it is the whole file.
   std::string under;
 };
-
-// Reads a file; its content decides the format. Removes torch.compile's wrappers from names, and
-// DistributedDataParallel's "module." if all names begin with it. Throws Error naming the path if the file is
-// missing or damaged, or does not contain exactly one dict of named tensors.
-TensorMap load_tensors(const std::string& path);
-FoundTensors load_found_tensors(const std::string& path);
 
 // Returns the tensor of that name. Throws Error naming `what` (for example a file) and the name if it is
 // missing or its shape or type differs from `like`.

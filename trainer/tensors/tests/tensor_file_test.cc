@@ -1,4 +1,4 @@
-#include "trainer/tensors/tensor_map.hh"
+#include "trainer/tensors/tensor_file.hh"
 
 #include <algorithm>
 #include <filesystem>
@@ -79,7 +79,7 @@ INSTANTIATE_TEST_SUITE_P(TensorMap, Formats, ::testing::Values(".pt", ".safetens
                          [](const auto& test) { return test.param.substr(1); });
 
 // LibTorch's own output: dicts have a type tag.
-TEST(TensorMap, ReadsADictThatLibTorchPickled) {
+TEST(TensorFile, ReadsADictThatLibTorchPickled) {
   const TemporaryFolder folder;
   c10::Dict<std::string, torch::Tensor> dict;
   dict.insert("a", torch::tensor({1.5F, -2.0F}));
@@ -89,7 +89,7 @@ TEST(TensorMap, ReadsADictThatLibTorchPickled) {
   EXPECT_TRUE(torch::equal(load_tensors(folder.path() / "x.pt").at("a"), torch::tensor({1.5F, -2.0F})));
 }
 
-TEST(TensorMap, SaysWhichEndingsItKnows) {
+TEST(TensorFile, SaysWhichEndingsItKnows) {
   const TemporaryFolder folder;
   for (const char* const name : {"x.pth", "x.bin"}) {
     save_tensors({{"a", torch::ones({2})}}, folder.path() / name);
@@ -102,13 +102,13 @@ TEST(TensorMap, SaysWhichEndingsItKnows) {
       ThrowsMessage<InputError>(HasSubstr("x.ckpt: the name must end in .safetensors, or in .pt")));
 }
 
-TEST(TensorMap, LeavesNoTemporaryFile) {
+TEST(TensorFile, LeavesNoTemporaryFile) {
   const TemporaryFolder folder;
   save_tensors({{"a", torch::zeros({1})}}, folder.path() / "x.pt");
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder.path()), {}), 1);
 }
 
-TEST(TensorMap, NamesADamagedOrMissingFile) {
+TEST(TensorFile, NamesADamagedOrMissingFile) {
   const TemporaryFolder folder;
   const std::string path = folder.path() / "x.pt";
   EXPECT_THAT([&] { load_tensors(path); }, ThrowsMessage<SystemError>(HasSubstr(path)));
@@ -117,17 +117,6 @@ TEST(TensorMap, NamesADamagedOrMissingFile) {
   save_tensors({{"a", torch::zeros({1000})}}, path);
   std::filesystem::resize_file(path, std::filesystem::file_size(path) / 2);
   EXPECT_THAT([&] { load_tensors(path); }, ThrowsMessage<Error>(HasSubstr(path)));
-}
-
-TEST(TensorMap, NamesATensorThatIsMissingOrHasAnotherShape) {
-  const TensorMap tensors = {{"a", torch::zeros({2, 3})}};
-  EXPECT_THAT([&] { expect_tensor(tensors, "b", torch::zeros({1}), "w.pt"); },
-              ThrowsMessage<Error>("w.pt has no tensor \"b\""));
-  EXPECT_THAT(
-      [&] {
-        expect_tensor(tensors, "a", torch::zeros({3, 2}), "w.pt");
-      },
-      ThrowsMessage<Error>("tensor \"a\" of w.pt is Float [2, 3], but Float [3, 2] is needed"));
 }
 
 }  // namespace
