@@ -1,11 +1,11 @@
 // The axes of a sweep: what varies from run to run.
 //
-//   "method": {"dense": {…patch…}, "topk 1 %": {…patch…}}               labels, each with a patch of the base
-//   "bottleneck.rate": ["100 Mbit/s", "1 Gbit/s"]                       values of a path
-//   "pruning.ratio": {"from": 0.1, "to": 0.9, "step": 0.2}              the same, counted
-//   (harness/experiment/range_axis.hh) "bottleneck.rate": {"from": "100 Mbit/s", "to": "1.6 Gbit/s", "factor": 2}
-//   "model.width, training.batch_size_per_worker": [[8, 64], [16, 32]]  values of several paths that go
-//   together
+//   "method": {"dense": {…patch…}, "topk 1 %": {…patch…}}     labels, each with a patch of the base
+//   "bottleneck.rate": ["100 Mbit/s", "1 Gbit/s"]             values of a path
+//   "pruning.ratio": {"from": 0.1, "to": 0.9, "step": 0.2}    the same, counted (range_axis.hh)
+//   "bottleneck.rate": {"from": "100 Mbit/s", "to": "1.6 Gbit/s", "factor": 2}
+//   "model.width, training.batch_size_per_worker": [[8, 64], [16, 32]]
+//                                                             values of several paths that go together
 #pragma once
 
 #include <string>

@@ -7,13 +7,13 @@
 
 namespace thinpipe::trainer {
 
-// Atomic: at no moment does a reader see half a file. The format goes by the name's ending: .safetensors, or
-// .pt, .pth or .bin for PyTorch's. Throws SystemError or Error naming the path.
+// Saves atomically: readers never see an incomplete file. The name's extension decides the format:
+// .safetensors, or .pt, .pth or .bin for PyTorch's. Throws SystemError or Error naming the path.
 void save_tensors(const TensorMap& tensors, const std::string& path);
 
-// Reads a file of whatever format, which goes by its content. Names lose what torch.compile puts into them,
-// and "module.", as DistributedDataParallel makes them, if they all begin with it. Throws Error naming the
-// path when the file is missing, damaged, or holds no tensors or more than named tensors.
+// Reads a file; its content decides the format. Removes torch.compile's wrappers from names, and
+// DistributedDataParallel's "module." if all names begin with it. Throws Error naming the path if the file is
+// missing or damaged, or does not contain exactly one dict of named tensors.
 TensorMap load_tensors(const std::string& path);
 FoundTensors load_found_tensors(const std::string& path);
 
