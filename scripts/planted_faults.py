@@ -172,7 +172,7 @@ FAULTS = [
         file="common/protocol/timed_layout.cc",
         old="timed.ready_s = std::max(timed.ready_s, times.ready_s[p]);",
         new="timed.ready_s = times.ready_s[p];",
-        program="replay_tests",
+        program="protocol_tests",
         tests="TimedLayout.*",
     ),
     Fault(

@@ -59,6 +59,6 @@ list(TRANSFORM THINPIPE_CORE_TESTS PREPEND ${CMAKE_CURRENT_LIST_DIR}/)
 add_library(thinpipe_core STATIC ${THINPIPE_CORE_SOURCES})
 target_precompile_headers(thinpipe_core REUSE_FROM thinpipe_headers)
 thinpipe_compile_in_groups(thinpipe_core)
-target_link_libraries(thinpipe_core PUBLIC thinpipe_replay thinpipe_support thinpipe_flags Boost::headers
+target_link_libraries(thinpipe_core PUBLIC thinpipe_protocol thinpipe_support thinpipe_flags Boost::headers
   PRIVATE ZLIB::ZLIB PkgConfig::XXHASH)
 thinpipe_test(core_tests SOURCES ${THINPIPE_CORE_TESTS} LIBS thinpipe_core rapidcheck ZLIB::ZLIB)
