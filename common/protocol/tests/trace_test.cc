@@ -15,7 +15,7 @@ using ::testing::HasSubstr;
 
 // Returns a trace with every operation, two layouts and local steps.
 Json every_operation() {
-  return parse_json_file(source_path("harness/fuzz/corpus/communication_trace/every-operation.json"));
+  return parse_json_file(source_path("common/protocol/fuzz/corpus/communication_trace/every-operation.json"));
 }
 
 CommunicationTrace parsed(const Json& value) {
