@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "harness/executors/executor.hh"
 #include "harness/plan/worker_events.hh"
 
 namespace thinpipe {
