@@ -1,5 +1,7 @@
 #include "common/support/child_process.hh"
 
+#include <algorithm>
+#include <array>
 #include <cerrno>
 #include <csignal>
 #include <cstdlib>
@@ -10,6 +12,8 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <poll.h>
+#include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -57,6 +61,54 @@ void become(int source, int target) {
     [[maybe_unused]] const auto written = ::write(report.get(), message.data(), message.size());
   }
   ::_exit(127);
+}
+
+// Blocks until the pipe is ready, or the child has ended. Returns whether it has ended.
+bool wait_for(const FileDescriptor& pipe, short event, const ChildProcess& child) {
+  std::array<pollfd, 2> waited{{{.fd = pipe.get(), .events = event, .revents = 0},
+                                {.fd = child.pidfd().get(), .events = POLLIN, .revents = 0}}};
+  while (::poll(waited.data(), waited.size(), -1) < 0) {
+    if (errno != EINTR) throw SystemError("wait for a child or its pipe", errno);
+  }
+  return waited[1].revents != 0;
+}
+
+// Writes the input until the child has taken it or has ended. A child that ends without reading is judged by
+// its exit status, not by a broken pipe, and one that left the pipe to a process of its own is not waited
+// for.
+void feed(const FileDescriptor& pipe, std::string_view input, const ChildProcess& child,
+          const std::string& attempt) {
+  system_call(attempt, ::fcntl(pipe.get(), F_SETFL, O_NONBLOCK));
+  while (!input.empty() && !wait_for(pipe, POLLOUT, child)) {
+    const ssize_t written = ::write(pipe.get(), input.data(), input.size());
+    if (written < 0 && errno == EPIPE) return;
+    if (written < 0 && (errno == EINTR || errno == EAGAIN)) continue;
+    system_call(attempt, written);
+    input.remove_prefix(static_cast<std::size_t>(written));
+  }
+}
+
+// Reads to the end of file, or all that is in the pipe when the child has ended: a process that it leaves
+// behind may hold the pipe open, and write to it, for ever.
+std::string read_output(const FileDescriptor& pipe, const ChildProcess& child, const std::string& attempt) {
+  std::string out;
+  std::array<char, 65536> buffer{};
+  const auto read_up_to = [&](std::size_t bytes) {
+    ssize_t got = 0;
+    do {
+      got = ::read(pipe.get(), buffer.data(), std::min(bytes, buffer.size()));
+    } while (got < 0 && errno == EINTR);
+    system_call(attempt, got);
+    out.append(buffer.data(), static_cast<std::size_t>(got));
+    return static_cast<std::size_t>(got);
+  };
+  while (!wait_for(pipe, POLLIN, child)) {
+    if (read_up_to(buffer.size()) == 0) return out;
+  }
+  int left = 0;
+  system_call(attempt, ::ioctl(pipe.get(), FIONREAD, &left));
+  for (auto bytes = static_cast<std::size_t>(left); bytes > 0;) bytes -= read_up_to(bytes);
+  return out;
 }
 
 }  // namespace
@@ -136,19 +188,18 @@ Output run_program(const std::vector<std::string>& arguments, const std::string&
   std::exception_ptr feeding_failure;
   std::jthread feeder([&] {
     try {
-      // A child that ends without reading is judged by its exit status, not by a broken pipe.
       ::sigset_t pipe_signal;
       ::sigemptyset(&pipe_signal);
       ::sigaddset(&pipe_signal, SIGPIPE);
       ::pthread_sigmask(SIG_BLOCK, &pipe_signal, nullptr);
-      write_all(to_child.write_end, input, "feed " + arguments[0]);
-    } catch (const SystemError& error) {
-      if (error.code().value() != EPIPE) feeding_failure = std::current_exception();
+      feed(to_child.write_end, input, child, "feed " + arguments[0]);
+    } catch (const SystemError&) {
+      feeding_failure = std::current_exception();
     }
     to_child.write_end.reset();
   });
   Output output;
-  output.text = read_to_end(from_child.read_end, "read from " + arguments[0]);
+  output.text = read_output(from_child.read_end, child, "read from " + arguments[0]);
   feeder.join();
   if (feeding_failure) std::rethrow_exception(feeding_failure);
   output.status = child.wait();

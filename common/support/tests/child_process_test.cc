@@ -2,6 +2,7 @@
 
 #include <cerrno>
 #include <csignal>
+#include <string>
 #include <utility>
 
 #include <gmock/gmock.h>
@@ -79,6 +80,29 @@ TEST(RunProgram, FeedsInputAndReturnsOutput) {
 
 TEST(RunProgram, AProgramThatReadsNothingIsJudgedByItsExitStatus) {
   EXPECT_EQ(run_program({"/bin/sh", "-c", "exit 5"}, std::string(1 << 20, 'x')).status.code, 5);
+}
+
+// As a shared library's helper does that a program starts and forgets.
+TEST(RunProgram, AProcessLeftBehindWithThePipesOpenIsNotWaitedFor) {
+  const std::string large(1 << 20, 'x');
+  const Output output = run_program({"/bin/sh", "-c", "exec 3<&0; sleep 1000 <&3 & echo $!; exit 3"}, large);
+  EXPECT_EQ(output.status.code, 3);
+  const pid_t left_behind = std::stoi(output.text);
+  EXPECT_EQ(::kill(left_behind, SIGKILL), 0) << "it has ended, so that nothing is tested";
+}
+
+TEST(RunProgram, WhatTheProgramItselfWroteIsWhole) {
+  const Output output =
+      run_program({"/bin/sh", "-c", "sleep 1000 & head -c 1000000 /dev/zero | tr '\\0' x; echo $!"});
+  ASSERT_GT(output.text.size(), 1'000'000);
+  EXPECT_EQ(output.text.find_first_not_of('x'), 1'000'000);
+  ::kill(std::stoi(output.text.substr(1'000'000)), SIGKILL);
+}
+
+TEST(RunProgram, AProcessLeftBehindThatKeepsWritingEndsNothing) {
+  const Output output = run_program({"/bin/sh", "-c", "yes & echo done"});
+  EXPECT_TRUE(output.status.ok());
+  EXPECT_THAT(output.text, testing::HasSubstr("done"));
 }
 
 }  // namespace
