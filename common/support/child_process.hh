@@ -67,6 +67,7 @@ struct Output {
   ExitStatus status;
 };
 // Runs a program to its end with `input` on its standard input. Returns its standard output and exit status.
+// Does not wait for processes that it leaves behind.
 Output run_program(const std::vector<std::string>& arguments, const std::string& input = {});
 
 }  // namespace thinpipe

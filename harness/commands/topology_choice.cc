@@ -32,11 +32,11 @@ void add_idle_cores(CLI::App& command, netem::IdleCores& value) {
                                                                   {"awake", netem::IdleCores::kept_awake},
                                                                   {"may-sleep", netem::IdleCores::may_sleep}};
   command
-      .add_option(
-          "--idle-cores", value,
+      .add_option_function<std::string>(
+          "--idle-cores", [&value](const std::string& word) { value = choices.at(word); },
           "\"awake\": keep idle CPU cores from sleeping, because cores that wake up late slow links down "
           "while nobody computes; \"may-sleep\": do not; \"as-needed\" (default): awake if they wake up late")
-      ->transform(CLI::CheckedTransformer(choices, CLI::ignore_case).description(""))
+      ->transform(CLI::IsMember(choices, CLI::ignore_case).description(""))
       ->type_name("as-needed|awake|may-sleep");
 }
 

@@ -250,5 +250,23 @@ TEST(CommandLine, HelpSucceedsAndNonsenseIsWrongInput) {
   EXPECT_EQ(program.run({"run", "/no/such.json"}).status.code, 2);
 }
 
+TEST(CommandLine, AWordThatIsNoneOfAnOptionsIsAnsweredWithItsWords) {
+  const Program program;
+  const auto idle_cores = program.run({"run", "e.json", "--idle-cores", "foo"});
+  EXPECT_EQ(idle_cores.status.code, 2);
+  EXPECT_THAT(idle_cores.errors, HasSubstr("--idle-cores: foo not in {as-needed,awake,may-sleep}\n"));
+  EXPECT_EQ(program.run({"run", "e.json", "--idle-cores", "0"}).status.code, 2) << "a number is no word";
+  const auto log_level = program.run({"run", "e.json", "--log-level", "foo"});
+  EXPECT_EQ(log_level.status.code, 2);
+  EXPECT_THAT(log_level.errors, HasSubstr("--log-level: foo not in {"));
+}
+
+TEST(CommandLine, TheWordsOfAnOptionMayBeWrittenInCapitals) {
+  const Program program;
+  const std::string experiment = program.experiment(loopback);
+  EXPECT_EQ(
+      program.run(program.run_arguments(experiment, {"--dry-run", "--idle-cores", "AWAKE"})).status.code, 0);
+}
+
 }  // namespace
 }  // namespace thinpipe
