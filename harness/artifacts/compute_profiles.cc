@@ -41,9 +41,10 @@ Json decisive_for(const Run& run, const Json& device) {
     out["profile_version"] = profile_schema_version;
     keys.insert(keys.end(), {"pruning", "synchroniser", "buckets", "topology", "collective"});
   }
-  for (const char* key : keys) out[key] = run.decisive.at(key);
+  const Json of_run = run.decisive();
+  for (const char* key : keys) out[key] = of_run.at(key);
   for (const char* key : {"batch_size_per_worker", "clip_norm", "label_smoothing"}) {
-    out["training"][key] = run.decisive.at("training").at(key);
+    out["training"][key] = of_run.at("training").at(key);
   }
   if (run.estimated_batch_size) out["estimated_batch_size"] = *run.estimated_batch_size;
   return out;
@@ -53,7 +54,7 @@ Json decisive_for(const Run& run, const Json& device) {
 std::vector<WorkerCommand> estimating(const Run& run, const Json& device, const fs::path& output,
                                       const fs::path& folder) {
   Json order = {{"schema_version", record_schema_version},
-                {"config", run.training_config},
+                {"config", run.training->config},
                 {"device", device},
                 {"output", output.string()}};
   if (run.estimated_batch_size) order["batch_size_per_worker"] = *run.estimated_batch_size;
@@ -100,7 +101,7 @@ std::variant<Json, Outcome> ComputeProfiles::obtain(const Run& run, const Json& 
     fs::create_directory(work);
     progress.wait(what);
     std::optional<netem::Network> network;
-    if (!estimates) network.emplace(run.topology, netem::Schedule{}, idle_cores_);
+    if (!estimates) network.emplace(run.setting->topology, netem::Schedule{}, idle_cores_);
     const JobObserver observer{.event = [](std::int64_t /*rank*/, const Json& /*event*/) {},
                                .tick = [&](WorkerControl&, Seconds) { progress.tick(); }};
     Outcome outcome = executor.execute(

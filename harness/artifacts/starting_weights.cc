@@ -12,7 +12,7 @@ namespace fs = std::filesystem;
 
 std::variant<Json, Outcome> StartingWeights::obtain(const Run& run, Executor& executor, Progress& progress,
                                                     const TimeLimits& limits) {
-  const Json& training_config = run.training_config;
+  const Json& training_config = run.training->config;
   const Json file = training_config.value(Json::json_pointer("/weights/file"), Json(nullptr));
   Json decisive;
   if (!file.is_null()) decisive["weights"] = content_hash_of_file(file.get<std::string>());
@@ -23,7 +23,8 @@ std::variant<Json, Outcome> StartingWeights::obtain(const Run& run, Executor& ex
                 {"test_accuracy", nullptr}};
   }
   if (!file.is_null()) decisive["head"] = training_config.at("weights").at("head");
-  for (const char* key : {"model", "dataset", "pretraining", "seed"}) decisive[key] = run.decisive.at(key);
+  const Json of_run = run.decisive();
+  for (const char* key : {"model", "dataset", "pretraining", "seed"}) decisive[key] = of_run.at(key);
   const std::string name = content_hash(decisive.dump());
   const fs::path& folder = weights_.folder();
   const fs::path weights = fs::absolute(folder / (name + ".pt"));

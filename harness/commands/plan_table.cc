@@ -24,8 +24,8 @@ Json predict(const Run& run, const std::optional<ComputeCost>& cost, const Machi
               {"memory_bytes", nullptr},
               {"network_cores", nullptr},
               {"machine_lacks", nullptr}};
-  if (run.plan.is_null()) return out;
-  const auto iterations = run.plan.at("iterations").get<double>();
+  if (run.training->plan.is_null()) return out;
+  const auto iterations = run.training->plan.at("iterations").get<double>();
   if (const auto exchange = predict_exchange(run)) {
     out["slowest_link"] = exchange->link;
     out["wire_bytes_per_iteration"] = exchange->wire_bytes_per_iteration;
@@ -97,15 +97,15 @@ Json plan_rows(const std::vector<Run>& runs, const CostOf& cost_of, const Machin
   for (const Run& run : runs) {
     Json labels = Json::object();
     for (const auto& [axis, label] : run.labels) labels[axis] = label;
-    rows.push_back({{"run_id", run.id_is_final ? Json(run.id) : Json(nullptr)},
+    rows.push_back({{"run_id", run.id_is_final() ? Json(run.id) : Json(nullptr)},
                     {"label", run.label},
                     {"labels", labels},
-                    {"config", run.config},
+                    {"config", run.config()},
                     {"workers", run.workers},
-                    {"plan", run.plan},
+                    {"plan", run.plan()},
                     {"missing", missing_of(run)},
                     {"sent_bytes_per_iteration",
-                     run.plan.is_null() ? Json(nullptr) : Json(sent_bytes_per_iteration(run))},
+                     run.training->plan.is_null() ? Json(nullptr) : Json(sent_bytes_per_iteration(run))},
                     {"prediction", predict(run, cost_of(run), machine)}});
   }
   return rows;

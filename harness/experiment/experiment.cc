@@ -116,6 +116,12 @@ std::string label_of(const Labels& labels) {
   return labels.empty() ? "base" : out;
 }
 
+Json Point::config() const {
+  Json config = layers.front()->patch;
+  for (std::size_t i = 1; i < layers.size(); ++i) merge(config, layers[i]->patch);
+  return config;
+}
+
 Place Point::place_of(std::string_view pointer) const {
   const std::vector<std::string> keys = pointer_keys(pointer);
   const Layer* best = layers.front().get();
@@ -201,9 +207,8 @@ std::vector<Point> expand(const Experiment& experiment) {
                      fmt::format("makes {:.0f} runs, more than the {} that are allowed; shorten the axes",
                                  count, largest_sweep));
   }
-  Point first{{}, experiment.base.patch, {std::make_shared<const Layer>(experiment.base)}};
+  Point first{{}, {std::make_shared<const Layer>(experiment.base)}};
   for (const Layer& layer : experiment.overrides) {
-    merge(first.config, layer.patch);
     first.layers.push_back(std::make_shared<const Layer>(layer));
   }
   std::vector<Point> points = {std::move(first)};
@@ -219,10 +224,7 @@ std::vector<Point> expand(const Experiment& experiment) {
       for (std::size_t i = 0; i < axis.values.size(); ++i) {
         next.push_back(point);
         next.back().labels.emplace_back(axis.name, axis.values[i].label);
-        for (const auto& layer : layers[i]) {
-          next.back().layers.push_back(layer);
-          merge(next.back().config, layer->patch);
-        }
+        for (const auto& layer : layers[i]) next.back().layers.push_back(layer);
       }
     }
     points = std::move(next);

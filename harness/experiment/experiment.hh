@@ -44,10 +44,11 @@ std::string label_of(const Labels& labels);
 // One run as the user described it, before defaults are filled in.
 struct Point {
   Labels labels;
-  Json config;
-  std::vector<std::shared_ptr<const Layer>> layers;  // in the order they were applied; points share them
+  std::vector<std::shared_ptr<const Layer>> layers;  // in the order they apply; points share them
 
   std::string label() const { return label_of(labels); }
+  // The layers, merged anew at each call: a sweep need not hold all its configurations at once.
+  Json config() const;
   // Where the user wrote what is found at `pointer` of the merged configuration.
   Place place_of(std::string_view pointer) const;
 };

@@ -21,7 +21,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const Experiment experiment = parse_experiment(fuzz::text(data, size), "fuzz.json", {"seed=2"});
     if (points(experiment) > most_points) return;
     for (const Point& point : expand(experiment)) {
-      fuzz::require(point.config.is_object(), "a configuration is an object");
+      fuzz::require(point.config().is_object(), "a configuration is an object");
       fuzz::require(!point.place_of("/seed").file.empty(), "every value has its place");
     }
   });

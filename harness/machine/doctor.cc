@@ -175,13 +175,13 @@ Finding examine_priorities() {
 }
 
 // A configuration of the trainer that asks for this data set with its defaults.
-Json with_dataset(const std::string& name) {
-  return {{"workers", 1}, {"dataset", {{"name", name}}}};
+std::string with_dataset(const std::string& name) {
+  return Json{{"workers", 1}, {"dataset", {{"name", name}}}}.dump();
 }
 
 std::vector<Finding> examine_datasets(const TrainerProgram& trainer, const Json& described) {
   std::vector<Finding> out;
-  std::vector<Json> configs;
+  std::vector<std::string> configs;
   for (const auto& [name, unused] : described.items()) {
     out.push_back({.name = "data set " + name});
     configs.push_back(with_dataset(name));

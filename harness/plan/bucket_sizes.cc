@@ -41,7 +41,7 @@ double around_ring_s(const FluidNetwork& network, std::size_t workers) {
 }  // namespace
 
 double least_bucket_s(const Run& run) {
-  const FluidNetwork network(run.topology);
+  const FluidNetwork network(run.setting->topology);
   const std::vector<int> tree = run.tree();
   return collectives_of_bucket * (tree.empty() ? around_ring_s(network, static_cast<std::size_t>(run.workers))
                                                : along_tree_s(network, tree));
@@ -52,7 +52,7 @@ std::optional<std::int64_t> suitable_bucket_bytes(const Run& run) {
   if (!exchange) return {};
   const double buckets = std::max(1.0, std::sqrt(exchange->time_s / least_bucket_s(run)) / 2);
   constexpr double mebibyte = 1 << 20;
-  const auto gradient_bytes = run.plan.at("gradient_bytes").get<double>();
+  const auto gradient_bytes = run.training->plan.at("gradient_bytes").get<double>();
   const double mebibytes = gradient_bytes / buckets / mebibyte;
   // A single one has to hold all.
   return static_cast<std::int64_t>(

@@ -5,7 +5,7 @@
 namespace thinpipe {
 
 ComputeCost MeasuredCosts::of(const Run& run) {
-  const Json& config = run.training_config;
+  const Json& config = run.training->config;
   Json decisive = Json::object();
   for (const char* key : {"model", "dataset", "optimiser", "compute"}) {
     decisive[key] = config.value(key, Json(nullptr));

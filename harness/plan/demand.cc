@@ -39,7 +39,7 @@ Demand demand_of(const Json& plan, std::int64_t workers, const ComputeCost& cost
 
 Demand demand_of(const Run& run, const ComputeCost& cost, const Machine& machine) {
   const auto exchange = predict_exchange(run);
-  Json plan = run.plan;
+  Json plan = run.training->plan;
   // Nothing leaves the process of a convergence run.
   plan["sent_bytes_per_iteration"] = run.mode == Mode::converge ? 0.0 : sent_bytes_per_iteration(run);
   return demand_of(plan, run.workers, cost, exchange ? exchange->time_s : 0, machine);

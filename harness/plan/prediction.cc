@@ -8,15 +8,16 @@ namespace thinpipe {
 namespace {
 
 SentBytes planned_bytes(const Run& run) {
-  const auto part = [&run](const char* name) { return run.plan.value(name, 0.0); };
+  const auto part = [&run](const char* name) { return run.training->plan.value(name, 0.0); };
   SentBytes sent{.pairwise = part("pairwise_bytes_per_iteration"),
                  .codes = part("codes_per_iteration"),
-                 .largest_code = run.plan.at("largest_code").get<std::int64_t>(),
+                 .largest_code = run.training->plan.at("largest_code").get<std::int64_t>(),
                  .gathered = part("gathered_bytes_per_iteration"),
                  .broadcast = part("broadcast_bytes_per_iteration"),
-                 .shifted = run.plan.value("shifted_bytes_per_iteration", std::vector<double>())};
-  sent.around_ring = run.plan.at("sent_bytes_per_iteration").get<double>() - sent.pairwise - sent.gathered -
-                     sent.broadcast - std::accumulate(sent.shifted.begin(), sent.shifted.end(), 0.0) -
+                 .shifted = run.training->plan.value("shifted_bytes_per_iteration", std::vector<double>())};
+  sent.around_ring = run.training->plan.at("sent_bytes_per_iteration").get<double>() - sent.pairwise -
+                     sent.gathered - sent.broadcast -
+                     std::accumulate(sent.shifted.begin(), sent.shifted.end(), 0.0) -
                      bytes_around_ring(sent.codes, static_cast<std::size_t>(run.workers));
   if (run.collective() == "nccl") {  // whose broadcasts and gathers go from rank to rank
     sent.shifted.resize(static_cast<std::size_t>(std::max<std::int64_t>(1, run.workers - 1)));
@@ -29,11 +30,11 @@ SentBytes planned_bytes(const Run& run) {
 
 std::optional<ExchangePrediction> predict_exchange(const Run& run) {
   if (run.other_trainer.method) return {};  // what it sends, only its trainer knows
-  return predict_exchange(run.topology, run.workers, planned_bytes(run), run.tree());
+  return predict_exchange(run.setting->topology, run.workers, planned_bytes(run), run.tree());
 }
 
 double sent_bytes_per_iteration(const Run& run) {
-  const auto planned = run.plan.at("sent_bytes_per_iteration").get<double>();
+  const auto planned = run.training->plan.at("sent_bytes_per_iteration").get<double>();
   const std::vector<int> parents = run.tree();
   const SentBytes all = planned_bytes(run);
   if (parents.empty() || all.codes == 0) return planned;
@@ -66,7 +67,7 @@ Json describe_prediction(const Run& run, const Json& measured) {
   }
   const auto part = [&measured](const char* name) { return measured.at(name).get<double>(); };
   out["iteration_time_s"] =
-      predict_iteration_s(run.plan.at("bucket_bytes").get<std::vector<double>>(),
+      predict_iteration_s(run.training->plan.at("bucket_bytes").get<std::vector<double>>(),
                           part("load") + part("compute"), part("encode") + exchange_s + part("decode"));
   return out;
 }

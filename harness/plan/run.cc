@@ -1,6 +1,9 @@
 #include "harness/plan/run.hh"
 
+#include <algorithm>
+
 #include "harness/plan/exchange.hh"
+#include "harness/plan/run_id.hh"
 #include "netem/topology/worker_tree.hh"
 
 namespace thinpipe {
@@ -17,26 +20,48 @@ bool tree_takes_less_time(const netem::Topology& topology, std::int64_t workers)
 
 }  // namespace
 
+Json Run::config() const {
+  Json config = setting->config;
+  config.update(training->config);
+  return config;
+}
+
+Json Run::decisive() const {
+  Json content = setting->content;
+  content.update(training->content);
+  return decisive_part(config(), content);
+}
+
+Json Run::plan() const {
+  Json plan = training->plan;
+  if (mode != Mode::converge && plan.is_object()) plan["collective"] = collective();
+  return plan;
+}
+
+bool Run::id_is_final() const {
+  return std::ranges::none_of(training->content, [](const Json& hash) { return hash.is_null(); });
+}
+
 std::string Run::collective() const {
   if (trainer) return collective_without_network;
   static const Json::json_pointer place("/collective/name");
-  const std::string name = training_config.value(place, collective_without_network);
+  const std::string name = training->config.value(place, collective_without_network);
   if (name != "auto") return name;
-  return tree_takes_less_time(topology, workers) ? "island" : "ring";
+  return tree_takes_less_time(setting->topology, workers) ? "island" : "ring";
 }
 
 std::vector<int> Run::tree() const {
   if (mode == Mode::converge) return sum_tree;
   static const Json::json_pointer all_reduce("/collective/all_reduce");
-  const bool along_tree = collective() == "island" || training_config.value(all_reduce, "") == "tree";
+  const bool along_tree = collective() == "island" || training->config.value(all_reduce, "") == "tree";
   if (!along_tree) return {};
-  return netem::worker_tree(topology, static_cast<std::size_t>(workers));
+  return netem::worker_tree(setting->topology, static_cast<std::size_t>(workers));
 }
 
 bool Run::needs_network() const {
   const bool measures_computing = mode == Mode::simulate && !profile;
   return (mode == Mode::live || mode == Mode::replay || measures_computing) &&
-         topology.kind != netem::TopologyKind::loopback;
+         setting->topology.kind != netem::TopologyKind::loopback;
 }
 
 }  // namespace thinpipe

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -10,6 +11,7 @@
 #include "harness/experiment/experiment.hh"
 #include "harness/plan/failure_policy.hh"
 #include "harness/plan/other_trainer.hh"
+#include "harness/plan/trainer_program.hh"
 #include "harness/plan/worker_events.hh"
 #include "netem/topology/schedule.hh"
 #include "netem/topology/topology.hh"
@@ -27,25 +29,27 @@ enum class Mode {
   simulate,  // the same over a model of the network, by arithmetic
 };
 
+// Everything about a run except the training itself. Runs that differ only in their training share it.
+struct Setting {
+  // Normalised: mode and workers; with a network also topology (resolved, caps applied) and bottleneck; for a live run
+  // network_events, rate_trace, worker_events and on_worker_failure if there are any; for a replay or simulation
+  // compute_profile; for a convergence run whose replays use a tree, sum_tree.
+  Json config;
+  Json content = Json::object();  // see CheckedConfig::content
+  netem::Topology topology;       // empty for a convergence run
+};
+
 struct Run {
   std::string id;
   Labels labels;
   std::string label;
-  Json config;    // normalised: mode, workers, and the trainer's part; where there is a network also topology
-                  // (resolved, caps applied) and bottleneck; of a live run network_events, rate_trace,
-                  // worker_events and on_worker_failure where there are any; of a replay or simulation
-                  // compute_profile; of a convergence run for replays along a tree, sum_tree
-  Json decisive;  // what the id is a hash of; see decisive_part()
-  Json training_config;  // the trainer's part alone, as it goes into worker.json
-  Json plan;             // the trainer's prediction; see CheckedConfig
+  std::shared_ptr<const Setting> setting;
+  std::shared_ptr<const CheckedConfig> training;  // runs that differ only in their setting share it
 
-  // The GPU, data or weights that this machine lacks. The id depends on data and weights, so it is not final while
-  // these are missing.
+  // The GPU, data or weights that this machine lacks, at the places where the user asked for them.
   std::vector<InputError> missing = {};
-  bool id_is_final = true;
 
   Mode mode = Mode::live;
-  netem::Topology topology;  // but of a convergence run
   netem::Schedule schedule;  // what changes during the run; places are the user's
   std::int64_t workers = 0;
   std::vector<WorkerEvent> worker_events;  // places are the user's
@@ -57,6 +61,18 @@ struct Run {
   std::optional<std::int64_t> estimated_batch_size = {};  // per worker; nothing: the training's
   std::vector<int> sum_tree = {};  // of a convergence run: the tree of its replays' workers
   bool leaves_trace = false;       // a convergence run for a replay: no use without its trace
+
+  // Returns the whole configuration: the setting's and the trainer's.
+  Json config() const;
+
+  // Returns the part of the configuration that the id is a hash of; see decisive_part().
+  Json decisive() const;
+
+  // Returns the trainer's prediction, with collective() if there is a network; null if it could not be made.
+  Json plan() const;
+
+  // Returns false if data or weights are missing: the id depends on their content.
+  bool id_is_final() const;
 
   // Of a convergence run's communication.
   bool is_replay() const { return mode == Mode::replay || mode == Mode::simulate; }

@@ -1,9 +1,11 @@
 #include "harness/plan/run_id.hh"
 
 #include <memory>
+#include <ranges>
 #include <vector>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <unistd.h>
 #include <xxhash.h>
 
@@ -81,12 +83,20 @@ Json decisive_part(const Json& normalised_config, const Json& content) {
   return decisive;
 }
 
-std::string run_id_of(const Json& decisive) {
-  return content_hash(decisive.dump());  // Json keeps its keys sorted
+MemberTexts member_texts(const Json& object) {
+  MemberTexts texts;
+  for (const auto& [key, value] : object.items()) {
+    texts.emplace(key, fmt::format("{}:{}", Json(key).dump(), value.dump()));
+  }
+  return texts;
+}
+
+std::string run_id_of(const MemberTexts& decisive) {
+  return content_hash(fmt::format("{{{}}}", fmt::join(std::views::values(decisive), ",")));
 }
 
 std::string run_id(const Json& normalised_config, const Json& content) {
-  return run_id_of(decisive_part(normalised_config, content));
+  return run_id_of(member_texts(decisive_part(normalised_config, content)));
 }
 
 }  // namespace thinpipe

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <map>
 #include <string>
 #include <string_view>
 
@@ -19,8 +20,13 @@ std::string content_hash_of_file(const std::filesystem::path& path);
 // the JSON pointer to its path, as CheckedConfig has them.
 Json decisive_part(const Json& normalised_config, const Json& content = Json::object());
 
+// The text of each member of an object, `"key":value`, by its key: objects that are made of the same parts
+// are hashed from their parts' texts, without being put together.
+using MemberTexts = std::map<std::string, std::string>;
+MemberTexts member_texts(const Json& object);
+
 // The identity of a run: a hash of its decisive part. The order of keys does not matter.
-std::string run_id_of(const Json& decisive);
+std::string run_id_of(const MemberTexts& decisive);
 std::string run_id(const Json& normalised_config, const Json& content = Json::object());
 
 }  // namespace thinpipe

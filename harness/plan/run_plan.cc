@@ -2,9 +2,10 @@
 
 #include <algorithm>
 #include <map>
-#include <numeric>
 #include <optional>
 #include <set>
+#include <unordered_map>
+#include <utility>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -21,44 +22,73 @@
 namespace thinpipe {
 namespace {
 
-// Sets what a run is known by, its configuration being whole.
-void identify(Run& run, const Json& content) {
-  run.decisive = decisive_part(run.config, content);
-  run.id = run_id_of(run.decisive);
-  run.id_is_final = std::ranges::none_of(content, [](const Json& hash) { return hash.is_null(); });
-}
-
-// Where the experiment's network is not there, what would carry its bytes over that says nothing.
-Json without_network(Json training_config) {
-  const auto collective = training_config.find("collective");
-  if (collective != training_config.end()) {
-    (*collective)["name"] = collective_without_network;
-    collective->erase("all_reduce");  // nccl's alone
+// Names runs by what decides their outcome. The text of a setting or a training is made once for all runs
+// that share it.
+class Names {
+ public:
+  std::string of(const Run& run) {
+    MemberTexts decisive = texts(run.training);
+    const MemberTexts& setting = texts(run.setting);
+    decisive.insert(setting.begin(), setting.end());
+    return run_id_of(decisive);
   }
-  return training_config;
-}
 
-// The same training without a network, its communication recorded. Where its collectives go along a tree, it
-// is the same to the bit.
-Run convergence_run_of(const Run& replay, const Json& content) {
-  Run run;
-  run.mode = Mode::converge;
-  run.topology.kind = netem::TopologyKind::loopback;
-  std::ranges::copy_if(replay.labels, std::back_inserter(run.labels),
-                       [](const auto& label) { return label.first != "mode"; });
-  run.label = label_of(run.labels);
-  run.workers = replay.workers;
-  run.training_config = without_network(replay.training_config);
-  run.plan = replay.plan;
-  run.missing = replay.missing;
-  run.leaves_trace = true;
-  run.sum_tree = replay.tree();
-  run.config = {{"mode", "converge"}, {"workers", run.workers}};
-  if (!run.sum_tree.empty()) run.config["sum_tree"] = run.sum_tree;
-  run.config.update(run.training_config);
-  identify(run, content);
-  return run;
-}
+ private:
+  template <class Part>
+  const MemberTexts& texts(const std::shared_ptr<const Part>& part) {
+    const auto [entry, is_new] = texts_.try_emplace(part);
+    if (is_new) entry->second = member_texts(decisive_part(part->config, part->content));
+    return entry->second;
+  }
+
+  std::map<std::shared_ptr<const void>, MemberTexts> texts_;
+};
+
+// Makes the runs that replays are of: the same training without a network, its communication recorded. If its
+// collectives go along a tree, it is the same to the bit.
+class ConvergenceRuns {
+ public:
+  Run of(const Run& replay) {
+    Run run;
+    run.mode = Mode::converge;
+    std::ranges::copy_if(replay.labels, std::back_inserter(run.labels),
+                         [](const auto& label) { return label.first != "mode"; });
+    run.label = label_of(run.labels);
+    run.workers = replay.workers;
+    run.leaves_trace = true;
+    run.sum_tree = replay.tree();
+    run.setting = setting(run.workers, run.sum_tree);
+    run.training = without_network(replay.training);
+    run.missing = replay.missing;
+    return run;
+  }
+
+ private:
+  std::shared_ptr<const Setting> setting(std::int64_t workers, const std::vector<int>& sum_tree) {
+    auto& known = settings_[{workers, sum_tree}];
+    if (known) return known;
+    Setting setting{.config = {{"mode", "converge"}, {"workers", workers}}, .topology = {}};
+    if (!sum_tree.empty()) setting.config["sum_tree"] = sum_tree;
+    setting.topology.kind = netem::TopologyKind::loopback;
+    return known = std::make_shared<const Setting>(std::move(setting));
+  }
+
+  // The network that carries a replay's bytes is not part of its convergence run.
+  std::shared_ptr<const CheckedConfig> without_network(const std::shared_ptr<const CheckedConfig>& training) {
+    auto& known = trainings_[training];
+    if (known) return known;
+    CheckedConfig changed = *training;
+    const auto collective = changed.config.find("collective");
+    if (collective != changed.config.end()) {
+      (*collective)["name"] = collective_without_network;
+      collective->erase("all_reduce");  // nccl's alone
+    }
+    return known = std::make_shared<const CheckedConfig>(std::move(changed));
+  }
+
+  std::map<std::pair<std::int64_t, std::vector<int>>, std::shared_ptr<const Setting>> settings_;
+  std::map<std::shared_ptr<const CheckedConfig>, std::shared_ptr<const CheckedConfig>> trainings_;
+};
 
 // The runs of a plan, each once.
 class DistinctRuns {
@@ -124,89 +154,118 @@ auto located(const Point& point, const Action& action) {
   }
 }
 
-// Has the trainer fill in its part of the runs with these indices, their plans and CheckedConfig::content.
-void check(const std::vector<std::size_t>& indices, std::vector<Run>& runs, std::vector<Json>& contents,
-           const std::vector<Point>& points, const TrainerProgram& trainer) {
-  std::vector<Json> training_configs;
-  for (const std::size_t i : indices) training_configs.push_back(runs[i].training_config);
-  std::vector<CheckedConfig> checked = trainer.check(training_configs);
-  for (std::size_t k = 0; k < indices.size(); ++k) {
-    const std::size_t i = indices[k];
-    if (!checked[k].ok) {
-      throw InputError(points[i].place_of(checked[k].wrong.pointer), with_harness_keys(checked[k].wrong));
-    }
-    runs[i].training_config = std::move(checked[k].config);
-    runs[i].plan = std::move(checked[k].plan);
-    contents[i] = std::move(checked[k].content);
-    runs[i].missing.clear();
-    for (const Remark& remark : checked[k].missing)
-      runs[i].missing.emplace_back(points[i].place_of(remark.pointer), remark.message);
-  }
-}
+// Reads the settings of points: each once, however many points have it.
+class Reader {
+ public:
+  explicit Reader(const std::string& file) : topologies_(file) {}
 
-// Sizes that the configuration leaves to the network take a plan to choose. Returns the indices of the runs
-// that got one.
-std::vector<std::size_t> choose_bucket_sizes(std::vector<Run>& runs) {
+  Run read_setting(const Point& point, const Json& harness_part) {
+    const auto [known, is_new] = settings_.try_emplace(harness_part.dump());
+    if (is_new) known->second = read_harness_part(harness_part, topologies_);
+    Run run = known->second;
+    run.labels = point.labels;
+    run.label = point.label();
+    for (netem::NetworkEvent& event : run.schedule.events) event.place = point.place_of(event.place.pointer);
+    for (WorkerEvent& event : run.worker_events) event.place = point.place_of(event.place.pointer);
+    return run;
+  }
+
+  const std::filesystem::path& folder() const { return topologies_.folder(); }
+
+ private:
+  Topologies topologies_;
+  std::unordered_map<std::string, Run> settings_;  // by the harness's part of the configuration
+};
+
+// What the trainer is asked about runs: once about each configuration, however many runs have it.
+class Questions {
+ public:
+  void add(std::size_t run, const Json& training_config) {
+    const auto [place, is_new] = places_.try_emplace(training_config.dump(), askers_.size());
+    if (is_new) {
+      texts_.push_back(place->first);
+      askers_.emplace_back();
+    }
+    askers_[place->second].push_back(run);
+  }
+
+  // Gives the runs their trainings.
+  void put(const TrainerProgram& trainer, const std::vector<Point>& points, std::vector<Run>& runs) const {
+    if (texts_.empty()) return;
+    std::vector<CheckedConfig> answers = trainer.check(texts_);
+    for (std::size_t i = 0; i < answers.size(); ++i) {
+      CheckedConfig& answer = answers[i];
+      if (!answer.ok) {
+        throw InputError(points[askers_[i].front()].place_of(answer.wrong.pointer),
+                         with_harness_keys(answer.wrong));
+      }
+      const auto training = std::make_shared<const CheckedConfig>(std::move(answer));
+      for (const std::size_t run : askers_[i]) {
+        runs[run].training = training;
+        runs[run].missing.clear();
+        for (const Remark& missing : training->missing)
+          runs[run].missing.emplace_back(points[run].place_of(missing.pointer), missing.message);
+      }
+    }
+  }
+
+ private:
+  std::unordered_map<std::string, std::size_t> places_;
+  std::vector<std::string> texts_;
+  std::vector<std::vector<std::size_t>> askers_;
+};
+
+// Sizes that the configuration leaves to the network take a plan to choose. Returns what is to be asked with
+// those sizes.
+Questions choose_bucket_sizes(const std::vector<Run>& runs) {
   static const Json::json_pointer place("/buckets/size");
-  std::vector<std::size_t> chosen;
+  Questions questions;
   for (std::size_t i = 0; i < runs.size(); ++i) {
-    Json& config = runs[i].training_config;
-    if (runs[i].plan.is_null() || !config.contains(place) || config.at(place) != "auto") continue;
+    const Json& config = runs[i].training->config;
+    if (runs[i].training->plan.is_null() || !config.contains(place) || config.at(place) != "auto") continue;
     if (const auto bytes = suitable_bucket_bytes(runs[i])) {
-      config[place] = format_quantity(Quantity::size, static_cast<double>(*bytes));
-      chosen.push_back(i);
+      Json chosen = config;
+      chosen[place] = format_quantity(Quantity::size, static_cast<double>(*bytes));
+      questions.add(i, chosen);
     }
   }
-  return chosen;
+  return questions;
 }
 
-// Fills in the trainer's part of each run, and its plan. Returns CheckedConfig::content of each.
-std::vector<Json> complete(std::vector<Run>& runs, const std::vector<Point>& points,
-                           const TrainerProgram& trainer) {
-  std::vector<Json> contents(runs.size());
-  std::vector<std::size_t> all(runs.size());
-  std::iota(all.begin(), all.end(), 0U);
-  check(all, runs, contents, points, trainer);
-  // A plan of a large model takes seconds: only those that a chosen size changes are made again.
-  if (const auto chosen = choose_bucket_sizes(runs); !chosen.empty()) {
-    check(chosen, runs, contents, points, trainer);
+// The runs of the points, without names.
+std::vector<Run> read_runs(const Experiment& experiment, const TrainerProgram& trainer) {
+  const std::vector<Point> points = expand(experiment);
+  Reader reader(experiment.file);
+  std::vector<Run> runs;
+  Questions questions;
+  for (const Point& point : points) {
+    located(point, [&] {
+      Json config = point.config();
+      const Json harness_part = take_harness_part(config);
+      runs.push_back(reader.read_setting(point, harness_part));
+      questions.add(runs.size() - 1, training_part(std::move(config), runs.back(), reader.folder()));
+    });
   }
-  return contents;
+  questions.put(trainer, points, runs);
+  // A plan of a large model takes seconds: only those that a chosen size changes are made again.
+  choose_bucket_sizes(runs).put(trainer, points, runs);
+  return runs;
 }
 
 }  // namespace
 
 std::vector<Run> plan_runs(const Experiment& experiment, const TrainerProgram& trainer) {
-  const std::vector<Point> points = expand(experiment);
-  Topologies topologies(experiment.file);
-  std::vector<Run> runs;
-  for (const Point& point : points) {
-    runs.push_back(located(point, [&] { return read_harness_part(point, topologies); }));
-  }
-  const std::vector<Json> contents = complete(runs, points, trainer);
+  Names names;
+  ConvergenceRuns convergence_runs;
   DistinctRuns distinct;
-  for (std::size_t i = 0; i < runs.size(); ++i) {
-    Run& run = runs[i];
-    Json content = contents[i];
-    run.config.update(run.training_config);
-    if (run.trainer && run.other_trainer.is_own()) {
-      const bool is_described = run.config.at("trainer").is_object();
-      content[is_described ? "/trainer/program" : "/trainer"] = content_hash_of_file(*run.trainer);
-      if (!run.other_trainer.files.empty())
-        content["/trainer/files"] = content_hash_of_files(run.other_trainer, topologies.folder());
-    }
+  for (Run& run : read_runs(experiment, trainer)) {
     if (run.is_replay()) {
-      Run convergence = convergence_run_of(run, content);
+      Run convergence = convergence_runs.of(run);
+      convergence.id = names.of(convergence);
       run.convergence_run = convergence.id;
       distinct.add_convergence(std::move(convergence));
-      if (run.profile) {
-        const Json& written = run.config.at("compute_profile");
-        content[written.is_object() ? "/compute_profile/device" : "/compute_profile"] =
-            content_hash_of_file(*run.profile);
-      }
     }
-    if (run.mode != Mode::converge && run.plan.is_object()) run.plan["collective"] = run.collective();
-    identify(run, content);
+    run.id = names.of(run);
     distinct.add(std::move(run));
   }
   return distinct.take();

@@ -45,12 +45,13 @@ void apply_bottleneck(netem::Topology& topology, const Json& value, const Place&
 
 // Reads what is to change during the run, and adds it to the configuration where there is something: runs
 // without changes keep the identity they always had.
-void read_changes(JsonObject& object, const Topologies& topologies, Run& run) {
-  run.schedule = netem::read_schedule(object, run.topology, [&](const std::string& name, const Place& place) {
+void read_changes(JsonObject& object, const Topologies& topologies, Setting& setting, Run& run) {
+  const auto find = [&](const std::string& name, const Place& place) {
     return shipped_rate_traces().find(name, topologies.folder(), place).string();
-  });
+  };
+  run.schedule = netem::read_schedule(object, setting.topology, find);
   if (Json events = netem::events_to_json(run.schedule); !events.is_null()) {
-    run.config["network_events"] = std::move(events);
+    setting.config["network_events"] = std::move(events);
   }
   Json trace = netem::trace_to_json(run.schedule);
   if (trace.is_null()) return;
@@ -60,16 +61,18 @@ void read_changes(JsonObject& object, const Topologies& topologies, Run& run) {
   }
   const auto& period_s = run.schedule.trace->trace.period_s;
   trace["steps_hash"] = content_hash(Json{steps, period_s ? Json(*period_s) : Json(nullptr)}.dump());
-  run.config["rate_trace"] = std::move(trace);
+  setting.config["rate_trace"] = std::move(trace);
 }
 
 // Likewise what is to befall workers, and what happens then.
-void read_faults(JsonObject& object, Run& run) {
+void read_faults(JsonObject& object, Setting& setting, Run& run) {
   run.worker_events = read_worker_events(object, run.workers);
   run.on_worker_failure = read_failure_policy(object);
-  for (const WorkerEvent& event : run.worker_events) run.config["worker_events"].push_back(to_json(event));
+  for (const WorkerEvent& event : run.worker_events) {
+    setting.config["worker_events"].push_back(to_json(event));
+  }
   if (run.on_worker_failure.restarts()) {
-    run.config["on_worker_failure"] = write_options(run.on_worker_failure);
+    setting.config["on_worker_failure"] = write_options(run.on_worker_failure);
   }
 }
 
@@ -77,25 +80,27 @@ void refuse(JsonObject& object, const std::string& key, const char* why) {
   if (object.find(key) != nullptr) throw InputError(object.place_of(key), why);
 }
 
-void read_network_part(JsonObject& object, Topologies& topologies, const std::string& mode, Run& run) {
-  std::string topology = "three-switch";
-  object.read("topology", topology);
-  run.topology = topologies.load(topology, object.place_of("topology"));
+void read_network_part(JsonObject& object, Topologies& topologies, const std::string& mode, Setting& setting,
+                       Run& run) {
+  std::string name = "three-switch";
+  object.read("topology", name);
+  netem::Topology& topology = setting.topology;
+  topology = topologies.load(name, object.place_of("topology"));
   if (const Json* bottleneck = object.find("bottleneck")) {
-    apply_bottleneck(run.topology, *bottleneck, object.place_of("bottleneck"));
+    apply_bottleneck(topology, *bottleneck, object.place_of("bottleneck"));
   }
-  const auto hosts = static_cast<std::int64_t>(run.topology.hosts.size());
+  const auto hosts = static_cast<std::int64_t>(topology.hosts.size());
   run.workers = hosts;
   object.read("workers", run.workers, {.at_least = 1});
   if (run.workers > hosts) {
     throw InputError(object.place_of("workers"),
                      fmt::format("must be at most {}, the number of hosts of the topology \"{}\", but is {}",
-                                 hosts, run.topology.name, run.workers));
+                                 hosts, topology.name, run.workers));
   }
-  run.config = {{"mode", mode},
-                {"topology", netem::to_json(run.topology)},
-                {"bottleneck", common_bottleneck(run.topology)},
-                {"workers", run.workers}};
+  setting.config = {{"mode", mode},
+                    {"topology", netem::to_json(topology)},
+                    {"bottleneck", common_bottleneck(topology)},
+                    {"workers", run.workers}};
 }
 
 // Paths of the trainer's part, too, lead on from the experiment's folder, wherever the program is started.
@@ -111,7 +116,7 @@ void lead_paths_on(Json& training_config, const std::filesystem::path& folder) {
 }
 
 // A program that trains in thinpipe-trainer's place.
-void read_trainer(JsonObject& object, const std::filesystem::path& folder, Run& run) {
+void read_trainer(JsonObject& object, const std::filesystem::path& folder, Setting& setting, Run& run) {
   const Json* const value = object.find("trainer");
   if (value == nullptr || value->is_null()) return;
   const Place place = object.place_of("trainer");
@@ -130,23 +135,28 @@ void read_trainer(JsonObject& object, const std::filesystem::path& folder, Run& 
                                  run.trainer->string()));
   }
   if (value->is_object()) check_other_trainer(trainer, folder, place);
+  setting.config["trainer"] = *value;
+  if (trainer.is_own()) {
+    setting.content[value->is_object() ? "/trainer/program" : "/trainer"] =
+        content_hash_of_file(*run.trainer);
+    if (!trainer.files.empty()) setting.content["/trainer/files"] = content_hash_of_files(trainer, folder);
+  }
   run.other_trainer = std::move(trainer);
-  run.config["trainer"] = *value;
 }
 
-void read_live_part(JsonObject& object, Topologies& topologies, Run& run) {
+void read_live_part(JsonObject& object, Topologies& topologies, Setting& setting, Run& run) {
   refuse(object, "compute_profile", "is for modes \"replay\" and \"simulate\": a live run computes");
-  read_network_part(object, topologies, "live", run);
-  read_trainer(object, topologies.folder(), run);
-  read_changes(object, topologies, run);
-  read_faults(object, run);
+  read_network_part(object, topologies, "live", setting, run);
+  read_trainer(object, topologies.folder(), setting, run);
+  read_changes(object, topologies, setting, run);
+  read_faults(object, setting, run);
 }
 
-void read_profile(JsonObject& object, const std::filesystem::path& folder, Run& run) {
+void read_profile(JsonObject& object, const std::filesystem::path& folder, Setting& setting, Run& run) {
   const Json* const value = object.find("compute_profile");
   const Place place = object.place_of("compute_profile");
   if (value == nullptr || *value == "measured") {
-    run.config["compute_profile"] = "measured";
+    setting.config["compute_profile"] = "measured";
     return;
   }
   EstimateOptions options;
@@ -163,24 +173,27 @@ void read_profile(JsonObject& object, const std::filesystem::path& folder, Run& 
                                  "batch of its own",
                                  run.profile->string()));
   }
-  run.config["compute_profile"] = *value;
+  setting.config["compute_profile"] = *value;
+  setting.content[value->is_object() ? "/compute_profile/device" : "/compute_profile"] =
+      content_hash_of_file(*run.profile);
 }
 
 // What comes by the clock, or befalls workers, has no place in a training that is replayed in samples.
-void read_replay_part(JsonObject& object, Topologies& topologies, const std::string& mode, Run& run) {
+void read_replay_part(JsonObject& object, Topologies& topologies, const std::string& mode, Setting& setting,
+                      Run& run) {
   run.mode = mode == "replay" ? Mode::replay : Mode::simulate;
   refuse(object, "trainer", "is for mode \"live\": what others hand to their collectives is not recorded");
   for (const char* key : {"network_events", "rate_trace", "worker_events", "on_worker_failure"}) {
     refuse(object, key, "is for mode \"live\": a replay goes through samples of a training's steps");
   }
-  read_network_part(object, topologies, mode, run);
-  read_profile(object, topologies.folder(), run);
+  read_network_part(object, topologies, mode, setting, run);
+  read_profile(object, topologies.folder(), setting, run);
 }
 
 // What a network or the clock would have to be there for is refused: it would do nothing.
-void read_convergence_part(JsonObject& object, Run& run) {
+void read_convergence_part(JsonObject& object, Setting& setting, Run& run) {
   run.mode = Mode::converge;
-  run.topology.kind = netem::TopologyKind::loopback;
+  setting.topology.kind = netem::TopologyKind::loopback;
   run.workers = default_convergence_workers;
   object.read("workers", run.workers, {.at_least = 1});
   for (const std::string& key : harness_keys()) {
@@ -188,8 +201,7 @@ void read_convergence_part(JsonObject& object, Run& run) {
     refuse(object, key,
            "is for mode \"live\": a convergence run has no network, and its workers are one process");
   }
-  refuse(object, "collective", "is for modes with a network: a convergence run's workers are one process");
-  run.config = {{"mode", "converge"}, {"workers", run.workers}};
+  setting.config = {{"mode", "converge"}, {"workers", run.workers}};
 }
 
 }  // namespace
@@ -201,24 +213,35 @@ const netem::Topology& Topologies::load(const std::string& name, const Place& pl
   return loaded_.emplace(name, netem::load_topology(path)).first->second;
 }
 
-Run read_harness_part(const Point& point, Topologies& topologies) {
+Json take_harness_part(Json& config) {
+  auto& members = config.get_ref<Json::object_t&>();
+  Json::object_t taken;
+  for (const std::string& key : harness_keys()) taken.insert(members.extract(key));
+  return taken;
+}
+
+Run read_harness_part(const Json& harness_part, Topologies& topologies) {
   Run run;
-  run.labels = point.labels;
-  run.label = point.label();
-  JsonObject object(point.config, {"", ""});
+  Setting setting;
+  JsonObject object(harness_part, {"", ""});
   std::string mode = "live";
   object.read("mode", mode, {.one_of = {"live", "converge", "replay", "simulate"}});
-  if (mode == "live") read_live_part(object, topologies, run);
-  if (mode == "converge") read_convergence_part(object, run);
-  if (mode == "replay" || mode == "simulate") read_replay_part(object, topologies, mode, run);
-  for (netem::NetworkEvent& event : run.schedule.events) event.place = point.place_of(event.place.pointer);
-  for (WorkerEvent& event : run.worker_events) event.place = point.place_of(event.place.pointer);
-  run.training_config = point.config;
-  for (const std::string& key : harness_keys()) run.training_config.erase(key);
-  lead_paths_on(run.training_config, topologies.folder());
-  run.training_config["workers"] = run.workers;
-  if (run.mode == Mode::converge) run.training_config["collective"] = {{"name", collective_without_network}};
+  if (mode == "live") read_live_part(object, topologies, setting, run);
+  if (mode == "converge") read_convergence_part(object, setting, run);
+  if (mode == "replay" || mode == "simulate") read_replay_part(object, topologies, mode, setting, run);
+  run.setting = std::make_shared<const Setting>(std::move(setting));
   return run;
+}
+
+Json training_part(Json trainers_part, const Run& run, const std::filesystem::path& folder) {
+  if (run.mode == Mode::converge) {
+    JsonObject object(trainers_part, {"", ""});
+    refuse(object, "collective", "is for modes with a network: a convergence run's workers are one process");
+    trainers_part["collective"] = {{"name", collective_without_network}};
+  }
+  lead_paths_on(trainers_part, folder);
+  trainers_part["workers"] = run.workers;
+  return trainers_part;
 }
 
 }  // namespace thinpipe

@@ -25,8 +25,14 @@ class Topologies {
   std::map<std::string, netem::Topology> loaded_;
 };
 
-// Of one point of a sweep. Places in the topology and in what changes are the user's; those in errors are
-// pointers into the merged configuration. Throws InputError.
-Run read_harness_part(const Point& point, Topologies& topologies);
+// Takes the harness's members out of a configuration, whose others are the trainer's.
+Json take_harness_part(Json& config);
+
+// A run without labels and training. All places are pointers into the merged configuration. Throws
+// InputError.
+Run read_harness_part(const Json& harness_part, Topologies& topologies);
+
+// What the trainer is to read of its part for this run. `folder` is the experiment's. Throws InputError.
+Json training_part(Json trainers_part, const Run& run, const std::filesystem::path& folder);
 
 }  // namespace thinpipe

@@ -2,8 +2,10 @@
 
 #include <cstdlib>
 #include <filesystem>
+#include <utility>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <unistd.h>
 
 #include "common/support/child_process.hh"
@@ -32,18 +34,18 @@ Remark read_remark(const Json& json) {
 
 }  // namespace
 
-std::vector<CheckedConfig> TrainerProgram::check(const std::vector<Json>& configs) const {
-  const Json answers = ask("check", Json(configs).dump());
+std::vector<CheckedConfig> TrainerProgram::check(const std::vector<std::string>& configs) const {
+  Json answers = ask("check", fmt::format("[{}]", fmt::join(configs, ",")));
   if (!answers.is_array() || answers.size() != configs.size()) {
     throw Error(fmt::format("{} check: expected {} answers, got {}", path_, configs.size(), answers.dump()));
   }
   std::vector<CheckedConfig> out;
-  for (const Json& answer : answers) {
+  for (Json& answer : answers) {
     CheckedConfig& checked = out.emplace_back();
     checked.ok = answer.at("ok").get<bool>();
     if (checked.ok) {
-      checked.config = answer.at("config");
-      checked.plan = answer.at("plan");
+      checked.config = std::move(answer.at("config"));
+      checked.plan = std::move(answer.at("plan"));
       checked.content = answer.value("content", Json::object());
       for (const Json& remark : answer.value("missing", Json::array()))
         checked.missing.push_back(read_remark(remark));

@@ -34,8 +34,9 @@ class TrainerProgram {
 
   const std::string& path() const { return path_; }
 
-  // One answer per training configuration. Throws Error when the program itself fails.
-  std::vector<CheckedConfig> check(const std::vector<Json>& configs) const;
+  // One answer per training configuration, each the text of an object. Throws Error when the program itself
+  // fails.
+  std::vector<CheckedConfig> check(const std::vector<std::string>& configs) const;
 
   // {"compute_s", "memory_bytes"}: what an iteration of one worker takes where nothing else runs, measured.
   Json cost(const Json& config) const;

@@ -38,20 +38,16 @@ std::string method_of(const Json& config) {
   return own ? *own : config.value(synchroniser, std::string());
 }
 
-// Sets the group, which is equal for runs that differ only in their seed, and `comparable`. Both are hashes
-// of an object's text, which is put together here from the members' texts so that each is written only once.
+// Sets the group, which is equal for runs that differ only in their seed, and `comparable`. Both are hashes of
+// the members' texts, so that each text is written only once.
 void set_names(Digest& digest, const Json& config) {
-  std::string group;
-  std::string comparable;
-  const Json decisive = decisive_part(config);
-  for (const auto& [key, value] : decisive.items()) {
-    const std::string text = fmt::format("{}:{}", Json(key).dump(), value.dump());
-    if (key != "seed") group += (group.empty() ? "" : ",") + text;
-    if (key != "synchroniser" && key != "pruning" && key != "trainer") comparable += text;
-  }
-  if (decisive.contains("trainer")) comparable += program_of(decisive.at("trainer"));
-  digest.row["group"] = content_hash(fmt::format("{{{}}}", group));
-  digest.comparable = content_hash(comparable);
+  MemberTexts texts = member_texts(decisive_part(config));
+  MemberTexts::node_type seed = texts.extract("seed");
+  digest.row["group"] = run_id_of(texts);
+  texts.insert(std::move(seed));
+  for (const char* other : {"synchroniser", "pruning"}) texts.erase(other);
+  if (texts.contains("trainer")) texts["trainer"] = program_of(config.at("trainer"));
+  digest.comparable = run_id_of(texts);
 }
 
 std::optional<Target> asked_target(const Json& record, const std::optional<Target>& target) {

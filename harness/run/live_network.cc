@@ -7,7 +7,7 @@
 namespace thinpipe {
 
 LiveNetwork::LiveNetwork(const Run& run, netem::IdleCores idle_cores, double now_s)
-    : network_(run.topology, run.schedule, idle_cores),
+    : network_(run.setting->topology, run.schedule, idle_cores),
       conductor_(network_, run.schedule),
       links_(network_, conductor_),
       machine_before_(read_processor_time()),

@@ -139,14 +139,14 @@ class RunInProgress {
   Outcome simulate() {
     const ComputeProfile profile = load_profile(profile_.at("path"));
     const Ways ways{.parents = run_.tree(), .swaps_least = run_.collective() == "ring"};
-    for (const Json& event : replayed_->simulate(run_.topology, profile, ways)) hear(0, event);
+    for (const Json& event : replayed_->simulate(run_.setting->topology, profile, ways)) hear(0, event);
     return {};
   }
 
   void build_network() {
     network_.emplace(run_, context_.idle_cores, now_s());
     provenance_["congestion_control"] = network_->congestion_control();
-    log_->info("built the network {}: {} workers", run_.topology.name, run_.workers);
+    log_->info("built the network {}: {} workers", run_.setting->topology.name, run_.workers);
   }
 
   // All workers, from the start or from a checkpoint to their end.
@@ -211,7 +211,8 @@ class RunInProgress {
     measurements_.add(event);
     if (kind == "replayed") replayed_->hear(event);
     const bool is_last =
-        kind == "replayed" || (kind == "iteration" && event.at("iteration") == run_.plan.at("iterations"));
+        kind == "replayed" ||
+        (kind == "iteration" && event.at("iteration") == run_.training->plan.at("iterations"));
     if (network_ && is_last) network_->end();
   }
 
@@ -329,9 +330,9 @@ class RunInProgress {
             {"labels", labels_object()},
             {"status", name_of(outcome.status)},
             {"error", outcome.failure ? to_json(*outcome.failure) : Json(nullptr)},
-            {"mode", run_.config.at("mode")},
-            {"config", run_.config},
-            {"plan", run_.plan},
+            {"mode", run_.setting->config.at("mode")},
+            {"config", run_.config()},
+            {"plan", run_.plan()},
             {"provenance", provenance_},
             {"limits",
              {{"stall_timeout_s", context_.limits.stall.count()},
@@ -342,7 +343,7 @@ class RunInProgress {
             {"train_time_s", train_time_s()},
             {"iterations", replayed_ ? replayed_->at("iterations") : Json(measurements_.iterations())},
             {"curve", curve()},
-            {"targets", reach_targets(curve(), targets_of(run_.config))},
+            {"targets", reach_targets(curve(), targets_of(run_.training->config))},
             {"iteration_time_s", measurements_.iteration_time_s()},
             {"predicted",
              network_runs() ? describe_prediction(run_, measurements_.iteration_time_s()) : Json(nullptr)},

@@ -151,7 +151,8 @@ class Sweep {
   }
 
   void execute(std::size_t index) {
-    progress_.begin(index, runs_[index].label, runs_[index].plan.at("iterations").get<std::int64_t>());
+    progress_.begin(index, runs_[index].label,
+                    runs_[index].training->plan.at("iterations").get<std::int64_t>());
     const Json record = execute_run(runs_[index], {.experiment = options_.experiment,
                                                    .results = options_.results,
                                                    .command_line = options_.command_line,
@@ -218,7 +219,7 @@ SweepResult run_sweep(const std::vector<Run>& runs, KeptRuns kept, const SweepOp
   }
   // A kernel that lacks what a later run needs is better heard of now.
   for (std::size_t i = 0; i < runs.size(); ++i) {
-    if (!kept[i] && runs[i].needs_network()) netem::check_kernel(runs[i].topology, runs[i].schedule);
+    if (!kept[i] && runs[i].needs_network()) netem::check_kernel(runs[i].setting->topology, runs[i].schedule);
   }
   return Sweep(runs, std::move(kept), options, trainer, stop).run();
 }

@@ -319,13 +319,8 @@ Json check_configuration(const Json& value, Cache& cache) {
 
 Json check_configurations(const Json& configurations) {
   Cache cache;
-  std::map<Json, Json> known;  // a sweep over caps or modes repeats its training configurations
   Json answers = Json::array();
-  for (const Json& value : configurations) {
-    auto found = known.find(value);
-    if (found == known.end()) found = known.emplace(value, check_configuration(value, cache)).first;
-    answers.push_back(found->second);
-  }
+  for (const Json& value : configurations) answers.push_back(check_configuration(value, cache));
   return answers;
 }
 

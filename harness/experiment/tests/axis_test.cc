@@ -36,8 +36,8 @@ TEST(RangeAxis, HasBothEndsAndRoundNumbers) {
               ElementsAre("0.1", "0.2", "0.3", "0.4", "0.5"));
   const auto points = points_of(R"({"base": {}, "sweep": {"w": {"from": 2, "to": 8, "step": 3}}})");
   ASSERT_EQ(points.size(), 3);
-  EXPECT_EQ(points[1].config, Json({{"w", 5}}));
-  EXPECT_TRUE(points[1].config["w"].is_number_integer());
+  EXPECT_EQ(points[1].config(), Json({{"w", 5}}));
+  EXPECT_TRUE(points[1].config()["w"].is_number_integer());
   EXPECT_EQ(points[1].place_of("/w").pointer, "/sweep/w");
 }
 
@@ -92,7 +92,7 @@ TEST(RangeAxis, CountsQuantitiesWithUnits) {
       points_of(
           R"({"base": {}, "sweep": {"b.rate": {"from": "1 Mbit/s", "to": "1 Mbit/s", "step": "1 bit/s"}}})")
           .front()
-          .config,
+          .config(),
       Json({{"b", {{"rate", "1 Mbit/s"}}}}));
 }
 
@@ -151,7 +151,7 @@ TEST(ZippedAxis, SetsPathsTogether) {
       points_of(R"({"base": {"a": {"x": 1}}, "sweep": {"a.b, c": [[8, "one"], [16, "two"]]}})");
   ASSERT_EQ(points.size(), 2);
   EXPECT_EQ(points[0].label(), "8 one");
-  EXPECT_EQ(points[1].config, Json({{"a", {{"b", 16}, {"x", 1}}}, {"c", "two"}}));
+  EXPECT_EQ(points[1].config(), Json({{"a", {{"b", 16}, {"x", 1}}}, {"c", "two"}}));
   EXPECT_EQ(points[1].place_of("/c").pointer, "/sweep/a.b, c/1/1");
 }
 
@@ -186,7 +186,7 @@ TEST(Exclude, LeavesPointsOutByTheirLabels) {
 TEST(Repeat, RunsEachPointWithSeedsFromTheBasesOn) {
   const std::string text = R"({"base": {"seed": 5}, "sweep": {"a": [1, 2]}, "repeat": 2})";
   EXPECT_THAT(labels(text), ElementsAre("1, seed 5", "1, seed 6", "2, seed 5", "2, seed 6"));
-  EXPECT_EQ(points_of(text)[3].config, Json({{"a", 2}, {"seed", 6}}));
+  EXPECT_EQ(points_of(text)[3].config(), Json({{"a", 2}, {"seed", 6}}));
   EXPECT_THAT(labels(text, {"seed=9"}), ElementsAre("1, seed 9", "1, seed 10", "2, seed 9", "2, seed 10"));
   EXPECT_THAT(labels(R"({"base": {}, "repeat": 2})"), ElementsAre("seed 1", "seed 2"));
   EXPECT_THAT(labels(R"({"base": {}, "repeat": 1})"), ElementsAre("base"));

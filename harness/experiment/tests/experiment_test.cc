@@ -58,7 +58,7 @@ TEST(Experiment, ExpandsInFileOrderWithLaterAxesFastest) {
   EXPECT_EQ(points[0].label(), "slow, 10");
   EXPECT_EQ(points[1].label(), "slow, a");
   EXPECT_EQ(points[2].label(), "fast, 10");
-  EXPECT_EQ(points[1].config, Json({{"x", {{"y", "a"}}}, {"z", 2}}));
+  EXPECT_EQ(points[1].config(), Json({{"x", {{"y", "a"}}}, {"z", 2}}));
 }
 
 TEST(Experiment, BaselinesOfTheHeatMapRunOnceACap) {
@@ -67,7 +67,7 @@ TEST(Experiment, BaselinesOfTheHeatMapRunOnceACap) {
   std::set<std::string> distinct;
   for (const Point& point : points) {
     ++runs[point.labels.front().second];
-    distinct.insert(point.config.dump());
+    distinct.insert(point.config().dump());
   }
   EXPECT_EQ(runs, (std::map<std::string, int>{
                       {"dense", 4}, {"fp16", 4}, {"pactrain", 6 * 4}, {"pactrain ternary", 6 * 4}}));
@@ -79,7 +79,7 @@ TEST(Experiment, NullsAndCommentsOfTheBaseAreNoPartOfARun) {
       R"({"base": {"//": "c", "a": null, "b": {"$schema": "s", "// d": 1, "name": "n", "e": null, "f": 1}},
           "sweep": {"m": {"p": {"b": {"//": "c", "name": "n", "g": 2}}}}})",
       file));
-  EXPECT_EQ(points.at(0).config, Json({{"b", {{"name", "n"}, {"f", 1}, {"g", 2}}}}));
+  EXPECT_EQ(points.at(0).config(), Json({{"b", {{"name", "n"}, {"f", 1}, {"g", 2}}}}));
 }
 
 TEST(Experiment, WithoutASweepThereIsOneRun) {
@@ -93,7 +93,7 @@ TEST(Experiment, WithoutASweepThereIsOneRun) {
 TEST(Experiment, OverridesAreJsonOrElseStrings) {
   const auto points = expand(parse_experiment(R"({"base": {"a": {"b": 1}}})", file,
                                               {"a.c=2.5", "rate=100 Mbit/s", "list=[1,2]", "on=true"}));
-  EXPECT_EQ(points[0].config,
+  EXPECT_EQ(points[0].config(),
             Json({{"a", {{"b", 1}, {"c", 2.5}}}, {"rate", "100 Mbit/s"}, {"list", {1, 2}}, {"on", true}}));
 }
 

@@ -1,6 +1,7 @@
 #include "harness/plan/bucket_sizes.hh"
 
 #include <cmath>
+#include <memory>
 
 #include <gtest/gtest.h>
 
@@ -12,27 +13,43 @@ namespace {
 constexpr double mebibyte = 1 << 20;
 
 // All-reduces whole gradients of 400 MB over the three switches.
+struct Choice {
+  Setting setting;
+  CheckedConfig training;
+
+  Run run() const {
+    Run run;
+    run.workers = 8;
+    run.setting = std::make_shared<const Setting>(setting);
+    run.training = std::make_shared<const CheckedConfig>(training);
+    return run;
+  }
+};
+
+Choice choice_at(double rate_bit_per_s, const char* collective = "island") {
+  Choice choice;
+  choice.setting.topology = netem::load_topology(source_path("topologies/three-switch.json"));
+  netem::set_bottleneck_rate(choice.setting.topology, rate_bit_per_s, {});
+  choice.training.config = {{"collective", {{"name", collective}}}};
+  choice.training.plan = {{"gradient_bytes", 400e6},
+                          {"sent_bytes_per_iteration", 700e6},
+                          {"pairwise_bytes_per_iteration", 0},
+                          {"codes_per_iteration", 0},
+                          {"largest_code", 1}};
+  return choice;
+}
+
 Run run_at(double rate_bit_per_s, const char* collective = "island") {
-  Run run;
-  run.workers = 8;
-  run.topology = netem::load_topology(source_path("topologies/three-switch.json"));
-  netem::set_bottleneck_rate(run.topology, rate_bit_per_s, {});
-  run.training_config = {{"collective", {{"name", collective}}}};
-  run.plan = {{"gradient_bytes", 400e6},
-              {"sent_bytes_per_iteration", 700e6},
-              {"pairwise_bytes_per_iteration", 0},
-              {"codes_per_iteration", 0},
-              {"largest_code", 1}};
-  return run;
+  return choice_at(rate_bit_per_s, collective).run();
 }
 
 double buckets_of(const Run& run) {
-  return run.plan.at("gradient_bytes").get<double>() /
+  return run.training->plan.at("gradient_bytes").get<double>() /
          static_cast<double>(suitable_bucket_bytes(run).value());
 }
 
-void delay_bottlenecks(Run& run, double delay_s) {
-  for (netem::Link& link : run.topology.links) {
+void delay_bottlenecks(netem::Topology& topology, double delay_s) {
+  for (netem::Link& link : topology.links) {
     if (!link.forward.rate_bit_per_s) continue;
     link.forward.impairments.delay_s = delay_s;
     link.backward.impairments.delay_s = delay_s;
@@ -56,31 +73,33 @@ TEST(SuitableBucketBytes, CostLittleMoreThanTheBestHoweverLongComputingTakes) {
 
 TEST(SuitableBucketBytes, AreWholeMebibytesAndAtLeastOne) {
   EXPECT_EQ(*suitable_bucket_bytes(run_at(100e6)) % (1 << 20), 0);
-  auto small = run_at(100e6);
-  small.plan["gradient_bytes"] = 10e6;
-  EXPECT_EQ(*suitable_bucket_bytes(small), 1 << 20);
+  Choice small = choice_at(100e6);
+  small.training.plan["gradient_bytes"] = 10e6;
+  EXPECT_EQ(*suitable_bucket_bytes(small.run()), 1 << 20);
 }
 
 TEST(SuitableBucketBytes, FasterLinksAndLongerDelaysTakeFewerBuckets) {
   EXPECT_LT(buckets_of(run_at(1e9)), 0.5 * buckets_of(run_at(100e6)));
-  auto far = run_at(100e6);
-  const double near_s = least_bucket_s(far);
-  delay_bottlenecks(far, 0.01);
+  Choice choice = choice_at(100e6);
+  const double near_s = least_bucket_s(choice.run());
+  delay_bottlenecks(choice.setting.topology, 0.01);
+  const auto far = choice.run();
   // Both bottlenecks' delays, or one's where the root is between them, up and down, twice.
   EXPECT_NEAR(least_bucket_s(far) - near_s, 0.04, 1e-6);
   EXPECT_LT(buckets_of(far), 0.6 * buckets_of(run_at(100e6)));
 }
 
 TEST(SuitableBucketBytes, LessTrafficTakesFewerBuckets) {
-  auto thin = run_at(100e6);
-  thin.plan["sent_bytes_per_iteration"] = 700e6 / 100;
-  EXPECT_NEAR(buckets_of(thin), buckets_of(run_at(100e6)) / 10, 0.3);
+  Choice thin = choice_at(100e6);
+  thin.training.plan["sent_bytes_per_iteration"] = 700e6 / 100;
+  EXPECT_NEAR(buckets_of(thin.run()), buckets_of(run_at(100e6)) / 10, 0.3);
 }
 
 TEST(SuitableBucketBytes, AnExchangeThatTakesNoTimeGoesAtOnce) {
-  auto run = run_at(1e9);
-  run.plan["sent_bytes_per_iteration"] = 1;
-  EXPECT_DOUBLE_EQ(static_cast<double>(*suitable_bucket_bytes(run)), std::ceil(400e6 / mebibyte) * mebibyte);
+  Choice choice = choice_at(1e9);
+  choice.training.plan["sent_bytes_per_iteration"] = 1;
+  EXPECT_DOUBLE_EQ(static_cast<double>(*suitable_bucket_bytes(choice.run())),
+                   std::ceil(400e6 / mebibyte) * mebibyte);
 }
 
 TEST(SuitableBucketBytes, ARingHasMoreHopsThanATree) {
@@ -88,9 +107,9 @@ TEST(SuitableBucketBytes, ARingHasMoreHopsThanATree) {
 }
 
 TEST(SuitableBucketBytes, NothingWhereNoLinkIsCapped) {
-  auto run = run_at(1e9);
-  run.topology.kind = netem::TopologyKind::loopback;
-  EXPECT_FALSE(suitable_bucket_bytes(run));
+  Choice choice = choice_at(1e9);
+  choice.setting.topology.kind = netem::TopologyKind::loopback;
+  EXPECT_FALSE(suitable_bucket_bytes(choice.run()));
 }
 
 }  // namespace

@@ -40,7 +40,9 @@ TEST(PlanRuns, PathsLeadOnFromTheExperimentsFolder) {
   const auto read = [](const std::string& base) {
     Topologies topologies("/some/where/e.json");
     const Experiment experiment = parse_experiment(R"({"base": )" + base + "}", "/some/where/e.json");
-    return read_harness_part(expand(experiment).front(), topologies).training_config;
+    Json whole = expand(experiment).front().config();
+    const Json harness_part = take_harness_part(whole);
+    return training_part(whole, read_harness_part(harness_part, topologies), topologies.folder());
   };
   const Json config = read(R"({"weights": {"file": "mine.pt"}, "dataset": {"path": "../text.txt"},
                                "pretraining": {"dataset": {"directory": "data"}}})");
@@ -56,7 +58,7 @@ TEST(PlanRuns, ABottlenecksBurstIsATimeAtItsCap) {
     const auto runs =
         plan(fmt::format(R"({{"base": {{"bottleneck": {{"rate": "{}", "burst": {}}}}}}})", rate, burst_time)
                  .c_str());
-    return runs[0].config.at("topology").at("links").back().at("burst").get<std::string>();
+    return runs[0].config().at("topology").at("links").back().at("burst").get<std::string>();
   };
   EXPECT_EQ(burst("500 Mbit/s", R"("256 us")"), "15.625 KiB");
   EXPECT_EQ(burst("100 Mbit/s", R"("256 us")"), "4 kB");
@@ -66,14 +68,14 @@ TEST(PlanRuns, ABottlenecksBurstIsATimeAtItsCap) {
 TEST(PlanRuns, FillsInEveryDefaultAndResolvesTheTopology) {
   const auto runs = plan(R"({"base": {"bottleneck": {"rate": "200 Mbit/s"}}})");
   ASSERT_EQ(runs.size(), 1);
-  const Json& config = runs[0].config;
+  const Json config = runs[0].config();
   EXPECT_EQ(config.at("mode"), "live");
   EXPECT_EQ(config.at("workers"), 8);
   EXPECT_EQ(config.at("topology").at("name"), "three-switch");
   EXPECT_EQ(config.at("bottleneck"), Json({{"rate", "200 Mbit/s"}}));
   EXPECT_EQ(config.at("synchroniser").at("name"), "dense");
-  EXPECT_EQ(runs[0].training_config.at("workers"), 8);
-  EXPECT_FALSE(runs[0].training_config.contains("topology"));
+  EXPECT_EQ(runs[0].training->config.at("workers"), 8);
+  EXPECT_FALSE(runs[0].training->config.contains("topology"));
   EXPECT_TRUE(runs[0].needs_network());
 }
 
@@ -81,7 +83,7 @@ TEST(PlanRuns, AutoGoesAlongTheTreeWhereThatTakesLessTimeThanARing) {
   const auto chosen = [](const std::string& base) {
     const auto runs = plan(R"({"base": {"collective": {"name": "auto"}, )" + base + "}}");
     EXPECT_EQ(runs[0].tree().empty(), runs[0].collective() != "island");
-    EXPECT_EQ(runs[0].plan.at("collective"), runs[0].collective());
+    EXPECT_EQ(runs[0].plan().at("collective"), runs[0].collective());
     return runs[0].collective();
   };
   EXPECT_EQ(chosen(R"("topology": "three-switch")"), "island");
@@ -99,10 +101,10 @@ TEST(PlanRuns, BucketSizesLeftToTheNetworkAreChosenBeforeARunHasItsName) {
                             topology, size))[0];
   };
   const auto chosen = planned(R"("auto")", "pair");
-  EXPECT_EQ(chosen.config.at("buckets").at("size"), "1 MiB");  // a gradient of 400 bytes
-  EXPECT_EQ(chosen.training_config.at("buckets").at("size"), "1 MiB");
+  EXPECT_EQ(chosen.config().at("buckets").at("size"), "1 MiB");  // a gradient of 400 bytes
+  EXPECT_EQ(chosen.training->config.at("buckets").at("size"), "1 MiB");
   EXPECT_EQ(chosen.id, planned(R"("1 MiB")", "pair").id);
-  EXPECT_EQ(planned(R"("auto")", "loopback").config.at("buckets").at("size"), "auto");
+  EXPECT_EQ(planned(R"("auto")", "loopback").config().at("buckets").at("size"), "auto");
 }
 
 TEST(PlanRuns, OnlyRunsWhoseBucketSizeIsChosenArePlannedAgain) {
@@ -112,11 +114,11 @@ TEST(PlanRuns, OnlyRunsWhoseBucketSizeIsChosenArePlannedAgain) {
   ASSERT_EQ(runs.size(), 3);
   const char* const sizes[] = {"25 MiB", "1 MiB", "2 MiB"};
   for (std::size_t i = 0; i < runs.size(); ++i) {
-    EXPECT_EQ(runs[i].config.at("buckets").at("size"), sizes[i]);
+    EXPECT_EQ(runs[i].config().at("buckets").at("size"), sizes[i]);
     const auto alone = plan(fmt::format(
         R"({{"base": {{"topology": "pair", "workers": 2, "buckets": {{"size": "{}"}}}}}})", sizes[i]))[0];
     EXPECT_EQ(runs[i].id, alone.id);
-    EXPECT_EQ(runs[i].plan, alone.plan);
+    EXPECT_EQ(runs[i].plan(), alone.plan());
   }
 }
 
@@ -125,7 +127,7 @@ TEST(PlanRuns, AReplaysConvergenceRunHasTheReplaysBuckets) {
                                       "compute_profile": "a40", "buckets": {"size": "auto"}}})");
   ASSERT_EQ(runs.size(), 2);
   EXPECT_EQ(runs[0].mode, Mode::converge);
-  EXPECT_EQ(runs[0].config.at("buckets").at("size"), "1 MiB");
+  EXPECT_EQ(runs[0].config().at("buckets").at("size"), "1 MiB");
 }
 
 TEST(PlanRuns, BeforeTheReplaysOfATrainingComesItsConvergenceRun) {
@@ -136,7 +138,7 @@ TEST(PlanRuns, BeforeTheReplaysOfATrainingComesItsConvergenceRun) {
   EXPECT_EQ(runs[0].label, "a");  // what its replays have in common
   EXPECT_TRUE(runs[0].leaves_trace);
   EXPECT_FALSE(runs[0].needs_network());
-  EXPECT_EQ(runs[0].config.at("workers"), 8);
+  EXPECT_EQ(runs[0].config().at("workers"), 8);
   EXPECT_EQ(runs[1].label, "a, 100 Mbit/s");
   EXPECT_TRUE(runs[1].needs_network());
   EXPECT_EQ(runs[1].convergence_run, runs[0].id);
@@ -175,8 +177,8 @@ TEST(PlanRuns, ReplaysOverDifferentCollectivesShareTheirConvergenceRun) {
   ASSERT_EQ(runs.size(), 3);
   EXPECT_EQ(runs[1].convergence_run, runs[0].id);
   EXPECT_EQ(runs[2].convergence_run, runs[0].id);
-  EXPECT_FALSE(runs[0].plan.contains("collective"));
-  EXPECT_FALSE(runs[0].config.contains("sum_tree"));
+  EXPECT_FALSE(runs[0].plan().contains("collective"));
+  EXPECT_FALSE(runs[0].config().contains("sum_tree"));
 }
 
 TEST(PlanRuns, ReplaysAlongATreeHaveAConvergenceRunThatSumsAlongIt) {
@@ -187,7 +189,7 @@ TEST(PlanRuns, ReplaysAlongATreeHaveAConvergenceRunThatSumsAlongIt) {
   const auto& along_the_tree = runs[0];
   EXPECT_EQ(along_the_tree.mode, Mode::converge);
   EXPECT_EQ(along_the_tree.tree(), runs[1].tree());
-  EXPECT_EQ(along_the_tree.config.at("sum_tree"), Json(runs[1].tree()));
+  EXPECT_EQ(along_the_tree.config().at("sum_tree"), Json(runs[1].tree()));
   EXPECT_EQ(runs[4].label, "auto, 1 Gbit/s");
   for (std::size_t i = 1; i <= 4; ++i) EXPECT_EQ(runs[i].convergence_run, along_the_tree.id);
   EXPECT_EQ(runs[5].mode, Mode::converge);
@@ -223,6 +225,17 @@ TEST(PlanRuns, IdenticalPointsAreOneRun) {
   const auto runs = plan(R"({"base": {}, "sweep": {"m": {"a": {"seed": 1}, "b": {"seed": 2}, "c": {}}}})");
   ASSERT_EQ(runs.size(), 2);
   EXPECT_EQ(runs[0].label, "a");
+}
+
+// A plan of 10,000 runs over few networks would else hold, hash and have checked the same again and again.
+TEST(PlanRuns, RunsShareTheSettingOrTheTrainingThatTheyHaveInCommon) {
+  const auto runs = plan(
+      R"({"base": {}, "sweep": {"seed": [1, 2], "bottleneck.rate": ["100 Mbit/s", "1 Gbit/s", "1000 Mbit/s"]}})");
+  ASSERT_EQ(runs.size(), 4) << "1000 Mbit/s are 1 Gbit/s";
+  EXPECT_EQ(runs[0].training, runs[1].training);
+  EXPECT_EQ(runs[0].setting, runs[2].setting);
+  EXPECT_NE(runs[0].setting, runs[1].setting);
+  EXPECT_NE(runs[0].training, runs[2].training);
 }
 
 TEST(PlanRuns, TheTrainersRefusalLeadsBackToTheFile) {
@@ -291,8 +304,8 @@ class ChangingRuns : public testing::Test {
 TEST_F(ChangingRuns, WhatChangesIsPartOfTheIdentityAndNothingElseIs) {
   const std::string plain = run("{}").id;
   EXPECT_EQ(run(R"({"network_events": []})").id, plain);
-  EXPECT_FALSE(run("{}").config.contains("network_events"));
-  EXPECT_FALSE(run("{}").config.contains("rate_trace"));
+  EXPECT_FALSE(run("{}").config().contains("network_events"));
+  EXPECT_FALSE(run("{}").config().contains("rate_trace"));
   const std::string event =
       run(R"({"network_events": [{"at": "1 s", "link": "left-middle", "rate": "50 Mbit/s"}]})").id;
   EXPECT_NE(event, plain);
@@ -357,6 +370,16 @@ TEST_F(ChangingRuns, MistakesAreFoundWhereTheUserWroteThem) {
       HasSubstr("has no links that could change"));
 }
 
+TEST_F(ChangingRuns, EventsThatTwoPointsHaveInCommonRememberBothPlaces) {
+  const std::string event = R"([{"at": "1 s", "link": "left-middle", "loss": 0.1}])";
+  const auto runs = plan(R"({"base": {}, "sweep": {"m": {"a": {"network_events": )" + event +
+                         R"(}, "b": {"seed": 2, "network_events": )" + event + "}}}}");
+  ASSERT_EQ(runs.size(), 2);
+  EXPECT_EQ(runs[0].setting, runs[1].setting);
+  EXPECT_EQ(runs[0].schedule.events.at(0).place.pointer, "/sweep/m/a/network_events/0");
+  EXPECT_EQ(runs[1].schedule.events.at(0).place.pointer, "/sweep/m/b/network_events/0");
+}
+
 TEST_F(ChangingRuns, EventsRememberWhereTheUserWroteThem) {
   const thinpipe::Run planned =
       run(R"({"network_events": [{"at": "1 s", "link": "left-middle", "loss": 0.1}]})");
@@ -375,7 +398,7 @@ TEST(Matching, ChoosesByWholeLabelOrByOneOfThem) {
 
 TEST(TrainerProgram, AProgramThatFailsIsNamed) {
   EXPECT_THROW(TrainerProgram("/bin/false").describe(), Error);
-  EXPECT_THROW(TrainerProgram("/bin/echo").check({Json::object()}), Error);
+  EXPECT_THROW(TrainerProgram("/bin/echo").check({"{}"}), Error);
 }
 
 }  // namespace

@@ -114,11 +114,17 @@ class Spoiler {
   }
 };
 
+std::vector<CheckedConfig> checked(const std::vector<Json>& configs) {
+  std::vector<std::string> texts;
+  for (const Json& config : configs) texts.push_back(config.dump());
+  return TrainerProgram(trainer_path).check(texts);
+}
+
 TEST(ConfigurationSchema, RefusesWhatTheTrainerRefuses) {
   Spoiler spoiler;
   spoiler.spoil(described().at("configuration"), {}, Json::object());
   ASSERT_GT(spoiler.configurations.size(), 300);
-  const auto answers = TrainerProgram(trainer_path).check(spoiler.configurations);
+  const auto answers = checked(spoiler.configurations);
   for (std::size_t i = 0; i < answers.size(); ++i) {
     const Json& config = spoiler.configurations[i];
     EXPECT_FALSE(answers[i].ok) << "the trainer accepts " << config;
@@ -147,7 +153,7 @@ TEST(ConfigurationSchema, AcceptsEveryNormalForm) {
   }
   configs.push_back(small());
   configs.back()["targets"] = {0.5, {{"test_loss", 1.5}}, {{"accuracy", 1}}};
-  for (const CheckedConfig& answer : TrainerProgram(trainer_path).check(configs)) {
+  for (const CheckedConfig& answer : checked(configs)) {
     ASSERT_TRUE(answer.ok) << answer.wrong.pointer << ' ' << answer.wrong.message;
     EXPECT_THAT(published_schema("experiment").violations({{"base", answer.config}}), IsEmpty())
         << answer.config;
@@ -158,7 +164,7 @@ TEST(ConfigurationSchema, LeavesNcclToTheMachine) {
   Json config = small();
   config["collective"] = {{"name", "nccl"}, {"all_reduce", "tree"}};
   EXPECT_THAT(published_schema("experiment").violations({{"base", config}}), IsEmpty());
-  const CheckedConfig answer = TrainerProgram(trainer_path).check({config}).at(0);
+  const CheckedConfig answer = checked({config}).at(0);
   EXPECT_TRUE(answer.ok) << answer.wrong.message;
   for (const Remark& missing : answer.missing) EXPECT_EQ(missing.pointer, "/collective/name");
 }
@@ -176,8 +182,7 @@ TEST(ConfigurationSchema, AcceptsEveryDefault) {
 }
 
 TEST(ConfigurationSchema, KnowsTheTrainersKeysAndNoOthers) {
-  const CheckedConfig answer =
-      TrainerProgram(trainer_path).check({{{"workers", 1}, {"qqqqqqqqqqq", 1}}}).front();
+  const CheckedConfig answer = checked({{{"workers", 1}, {"qqqqqqqqqqq", 1}}}).front();
   std::vector<std::string> read;
   std::istringstream known(answer.wrong.message.substr(answer.wrong.message.find("known: ") + 7));
   for (std::string key; std::getline(known >> std::ws, key, ',');) read.push_back(key);
