@@ -335,7 +335,7 @@ TEST_F(ChangingRuns, WhatChangesIsPartOfTheIdentityAndNothingElseIs) {
 // Records from before there was a choice have their names from a configuration without it.
 TEST_F(ChangingRuns, ATraceByTheClockGoesByTheNameThatItHadWhenThereWasNoOther) {
   const Json by_clock =
-      run(R"({"rate_trace": {"link": "bottlenecks", "file": "100-to-1000", "clock": "wall"}})").config;
+      run(R"({"rate_trace": {"link": "bottlenecks", "file": "100-to-1000", "clock": "wall"}})").config();
   EXPECT_EQ(by_clock.at("rate_trace").at("clock"), "wall");
   Json older = by_clock;
   older["rate_trace"].erase("clock");
