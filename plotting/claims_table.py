@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What the PacTrain paper claims of PacTrain, beside the same from measurements: a table."""
+"""Tabulates the PacTrain paper's claims about PacTrain beside measurements."""
 from __future__ import annotations
 
 import argparse
@@ -26,7 +26,7 @@ PRUNED_SHARE = "0.8"
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         prog="claims_table.py",
-        description="Tabulate the PacTrain paper's claims beside measurements over caps and prune ratios.",
+        description="Tabulate the PacTrain paper's claims beside measurements at several caps and prune ratios.",
         formatter_class=argparse.RawDescriptionHelpFormatter,
         epilog="example:\n  python3 plotting/claims_table.py results/reference/bandwidth-by-prune-ratio\n\n"
         "exit codes: 0 made, 1 the table could not be written, 2 wrong input",
@@ -44,16 +44,16 @@ def table(results: Path) -> str:
     rows = [
         {"claim": claim, "claimed": claimed, **{name: measure(comparison, runs) for name, runs in methods.items()}}
         for claim, claimed, measure in (
-            ("all-reduce's time to the target over PacTrain's, at most, over all caps and ratios", "8.72×", most_over_dense),
-            (f"FP16's over PacTrain's, {percent(USUAL_RATIO)} pruned, over all caps", "1.25× to 7.05×", range_over_fp16),
-            (f"all-reduce's over PacTrain's at {FIG5_CAP}, {percent(USUAL_RATIO)} pruned", "5.64×", fig5_over_dense),
-            (f"FP16's over PacTrain's at {FIG5_CAP}, {percent(USUAL_RATIO)} pruned", "3.28×", fig5_over_fp16),
-            (f"accuracy lost with {percent(PRUNED_SHARE)} pruned, in points", "under 2", accuracy_lost),
+            ("largest speed-up over all-reduce, at any cap and prune ratio", "8.72×", most_over_dense),
+            (f"speed-up over FP16, {percent(USUAL_RATIO)} pruned, range over caps", "1.25× to 7.05×", range_over_fp16),
+            (f"speed-up over all-reduce at {FIG5_CAP}, {percent(USUAL_RATIO)} pruned", "5.64×", fig5_over_dense),
+            (f"speed-up over FP16 at {FIG5_CAP}, {percent(USUAL_RATIO)} pruned", "3.28×", fig5_over_fp16),
+            (f"accuracy loss with {percent(PRUNED_SHARE)} pruned (points)", "under 2", accuracy_lost),
         )
     ]
     notes = [
-        f"Target: {comparison.target.phrase}. Claimed: over the paper's four models and two data sets; 1.25× to 7.05× is over "
-        "FP16 and TopK together."
+        f"Speed-up: in time to {comparison.target.phrase}. The claims are for the paper's four models and two data sets; "
+        "1.25× to 7.05× is over FP16 and TopK together."
     ]
     return "\n".join([grid(rows), "\n".join(notes) + "\n", in_markdown(table_origin(comparison)) + "\n"])
 
@@ -65,14 +65,15 @@ def percent(ratio: str) -> str:
 def pactrain_methods(comparison: Comparison) -> dict[str, pd.DataFrame]:
     of_pactrain = comparison.runs[comparison.runs["config.synchroniser.name"] == "pactrain"]
     if of_pactrain.empty:
-        raise InputError(f"{comparison.results.directory}: no run synchronises by pactrain")
+        raise InputError(f"{comparison.results.directory}: no run uses pactrain")
     return {method: runs for method, runs in of_pactrain.groupby("method", sort=False)}
 
 
 def ratios_over(
     baseline: str, comparison: Comparison, runs: pd.DataFrame, ratios: Sequence[str], caps: Sequence[str] | None = None
 ) -> list[tuple[float, bool, str]]:
-    """Speed-up over the baseline at each cap and prune ratio that has one, whether it is a bound, and where."""
+    """Returns the speed-up over the baseline at each cap and prune ratio that has one, whether it is a lower bound,
+    and the words for the place."""
     out = []
     for panel in comparison.panels:
         if caps is not None and panel.title not in caps:

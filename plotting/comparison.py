@@ -1,4 +1,4 @@
-"""What all figures say: which runs stand side by side, and when each reached the target."""
+"""Selects the runs that figures and tables compare, and judges when each reached the target."""
 from __future__ import annotations
 
 import math
@@ -12,13 +12,13 @@ from load import MODES_WITHOUT_TIME, InputError, Results
 from target import Target, hardest
 
 MOST_PANELS = 9
-# Their runs stand beside the convergence runs that they are of, so that there is no doubt which are meant.
+# Runs of these modes share a folder with their convergence runs. If times are needed, only they can be meant.
 MODES_OF_CONVERGENCE_RUNS = ("replay", "simulate")
 
 
 @dataclass(frozen=True)
 class Panel:
-    """Runs that share all swept values but method and seed. `title` is empty where nothing else is swept."""
+    """Runs that share all swept values except method and seed. `title` is empty if nothing else is swept."""
 
     title: str
     runs: pd.DataFrame
@@ -26,13 +26,13 @@ class Panel:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Runs of one mode against one target.
+    """Runs of one mode, judged by one target.
 
-    runs: as in Results, and "reached" (bool), "target_time_s", "target_iteration" (NaN unless reached) and
-          "best_level" and "final_level" (of the target's metric), "end_time_s", "end_iteration" (NaN for a
-          run without a curve). Times are NaN in a mode without them.
-    methods: every method of the experiment in its lasting order, which fixes colours; the failed ones too.
-    target_was_preset: whether every run had this target in its configuration, before it started.
+    runs: like Results.runs, with additional columns: "reached" (bool); "target_time_s" and "target_iteration", NaN
+          unless reached; "best_level" and "final_level" of the target's metric; "end_time_s" and "end_iteration",
+          NaN if the run has no curve. Times are NaN in a mode without times.
+    methods: every method of the experiment, including failed ones, in a fixed order, which determines colours.
+    target_was_preset: true if every run had this target in its configuration before it started.
     """
 
     results: Results
@@ -51,10 +51,10 @@ def compare(
     panels: Callable[[pd.DataFrame], tuple[Panel, ...]] | None = None,
     needs_time: bool = True,
 ) -> Comparison:
-    """Choose the runs and judge them by the target; the hardest preset one if `target` is None.
+    """Selects the runs and judges them by the target; if `target` is None, by the hardest preset one.
 
-    `panels` says which runs are compared with each other: those of panels_of(), if it is None.
-    `needs_time` refuses runs of a mode that has no times.
+    `panels` groups the runs that are compared with each other; None means panels_of().
+    If `needs_time`, runs of a mode without times are refused.
     """
     methods = tuple(dict.fromkeys(results.runs.method))
     results = of_one_mode(results, mode, needs_time)
@@ -67,7 +67,7 @@ def compare(
         beyond = "lower" if target.is_loss else "higher"
         raise InputError(
             f"{results.directory}: the target {target.option} is no {beyond} than the {target.noun} a run "
-            f"starts from, so it is there at once; give a {beyond} one with --target"
+            f"starts from, so it is reached before training; choose a {beyond} one with --target"
         )
     return Comparison(results, runs, methods, (panels or panels_of)(runs), target, preset)
 
@@ -78,12 +78,12 @@ def of_one_mode(results: Results, mode: str | None, needs_time: bool = True) -> 
         fitting = [each for each in modes if (each in MODES_WITHOUT_TIME) != needs_time]
         if len(fitting) != 1 or fitting[0] not in MODES_OF_CONVERGENCE_RUNS:
             raise InputError(
-                f"{results.directory}: holds runs of the modes {' and '.join(modes)}, which measure time "
+                f"{results.directory}: has runs of the modes {' and '.join(modes)}, which measure time "
                 f"differently or not at all; choose one, for example with --mode {(fitting or modes)[0]}"
             )
         mode = fitting[0]
     if mode is not None and mode not in modes:
-        raise InputError(f"--mode {mode}: {results.directory} holds runs of mode {', '.join(modes)} only")
+        raise InputError(f"--mode {mode}: {results.directory} has only runs of mode {', '.join(modes)}")
     return results.only(results.runs["mode"] == (mode or modes[0]))
 
 
@@ -104,7 +104,7 @@ def matching(results: Results, where: dict[str, str]) -> Results:
             have = (
                 f"it has {', '.join(values)}"
                 if values
-                else f"swept are {', '.join(swept_axes(results)) or 'none'}"
+                else f"the swept axes are: {', '.join(swept_axes(results)) or 'none'}"
             )
             raise InputError(f"--where {axis}={wanted}: no run of {results.directory} has this value; {have}")
         results = results.only(pd.Series([axes.get(axis) == wanted for axes in results.runs.other_axes]))
@@ -116,14 +116,14 @@ def swept_axes(results: Results) -> list[str]:
 
 
 def choose_target(results: Results, target: Target | None) -> tuple[Target, bool]:
-    """The target, and whether all runs had set it beforehand: one picked afterwards can flatter a method."""
+    """Returns the target, and whether all runs had it preset: one chosen afterwards can flatter a method."""
     presets = [set(map(Target.of_configuration, entries)) for entries in results.runs["config.targets"]]
     common = set.intersection(*presets)
     if target is not None:
         return target, any(target.is_same(each) for each in common)
     if not common:
         raise InputError(
-            f"{results.directory}: its runs have no target in common; give one with --target, for example "
+            f"{results.directory}: its runs have no target in common; choose one with --target, for example "
             "--target 0.84, --target bits_per_byte=2.2 or --target test_loss=0.5"
         )
     if len({each.metric for each in common}) > 1:
@@ -144,9 +144,9 @@ def judged(results: Results, target: Target) -> pd.DataFrame:
 
 
 def judge(results: Results, run_id: str, status: str, target: Target) -> dict[str, object]:
-    """When the run reached the target: by its record or, for another target, at the first evaluation there.
+    """Returns when the run reached the target: by its record or, for a target not preset, by its curve.
 
-    A run that failed has not reached anything: its time is no measurement, whatever its curve touched before.
+    A run that failed counts as not having reached the target, even if its curve did: its time is not a measurement.
     """
     curve = results.curves[results.curves.run_id == run_id]
     levels = target.measured(curve)
@@ -179,8 +179,8 @@ def panels_of(runs: pd.DataFrame) -> tuple[Panel, ...]:
     order = sorted(set(titles), key=quantity_key)
     if len(order) > MOST_PANELS:
         raise InputError(
-            f"the experiment sweeps {len(order)} combinations beside the method, too many for one figure "
-            f"(at most {MOST_PANELS} panels); choose some with --where, for example --where "
+            f"the experiment sweeps {len(order)} combinations of other axes than the method, too many for one figure "
+            f"(at most {MOST_PANELS} panels); select some with --where, for example --where "
             f"'{'='.join(next(iter(runs.other_axes[0].items())))}'"
         )
     panels = tuple(Panel(title, runs[[each == title for each in titles]]) for title in order)
@@ -190,21 +190,21 @@ def panels_of(runs: pd.DataFrame) -> tuple[Panel, ...]:
 
 
 def check_comparable(panel: Panel) -> None:
-    """A difference in time means something only on the same task with the same number of workers."""
+    """Raises InputError unless all runs have the same task and number of workers: otherwise times are not comparable."""
     for column in ("config.dataset.name", "config.model.name", "config.workers"):
         values = sorted({str(value) for value in panel.runs[column].dropna()})
         if len(values) > 1:
             raise InputError(
                 f"runs that would share a panel differ in {column.removeprefix('config.')} "
-                f"({', '.join(values)}): sweep it as an axis of its own, apart from the method"
+                f"({', '.join(values)}): sweep it on a separate axis, not together with the method"
             )
 
 
 def also_differing(panel: Panel) -> list[str]:
-    """Settings, beside the method's own and the seed, in which runs of a panel differ.
+    """Returns the settings, other than the method's own and the seed, in which runs of a panel differ.
 
-    A method may want its own learning rate; but after an experiment was edited and its sweep not finished,
-    old and new settings stand side by side. Whoever reads the figure must be told either way.
+    A method may need its own learning rate. But old and new settings also mix if an experiment was edited and its
+    sweep is not finished. The figure's reader must know in either case.
     """
     own = re.compile(r"config\.(synchroniser|pruning)\.|config\.seed$")
     columns = [name for name in panel.runs.columns if name.startswith("config.") and not own.match(name)]
@@ -216,7 +216,7 @@ def also_differing(panel: Panel) -> list[str]:
 
 
 def quantity_key(text: str) -> list[tuple[float, str]]:
-    """Order by numbers with their prefixes, so that 100 Mbit/s comes before 1 Gbit/s and 0.01 before 0.1."""
+    """Sorts by numbers with their SI prefixes: 100 Mbit/s comes before 1 Gbit/s, and 0.01 before 0.1."""
     prefixes = {"k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "m": 1e-3}
     parts = re.findall(r"(\d+(?:\.\d+)?)(?:\s*([kMGTm])(?=i?[Bb]|s))?|([^\d]+)", text)
     return [

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What replays and simulations cost, and how long the trainings would have taken that they stand for: a table."""
+"""Tabulates the run time of replays and simulations, and the time of the training runs that they replace."""
 from __future__ import annotations
 
 import argparse
@@ -21,14 +21,14 @@ CAP = "config.bottleneck.rate"
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         prog="cost_table.py",
-        description="Tabulate by cap how long replays and simulations took to run, and how long the trainings would take.",
+        description="Tabulate by cap the run time of replays and simulations, and the time that training would take.",
         formatter_class=argparse.RawDescriptionHelpFormatter,
         epilog="example:\n  thinpipe run experiments/full-size.json\n"
         "  python3 plotting/cost_table.py results/full-size --iterations 19532\n\n"
         "exit codes: 0 made, 1 the table could not be written, 2 wrong input",
     )
     parser.add_argument("results", type=Path, help="folder of records with mode replay, simulate or both")
-    parser.add_argument("--iterations", type=positive, required=True, help="of a training, whatever the records' have")
+    parser.add_argument("--iterations", type=positive, required=True, help="iterations of one training run")
     add_destination(parser, BEGIN, END)
     options = parser.parse_args(arguments)
     return write_to_destination(
@@ -52,8 +52,8 @@ def table(results: Results, iterations: int) -> str:
     if len(caps) > 1:
         rows.append(row("all", runs, iterations))
     about = (
-        f"To run: from the start to the end of each run, one after the other, without convergence runs. To train: with "
-        f"{iterations} iterations a training of the times that the replays, or else the simulations, had.\n"
+        "Run time: from start to end, summed over runs; convergence runs are not included. Training time: "
+        f"{iterations} iterations per training run, each as long as in the replays or, without replays, the simulations.\n"
     )
     cpus = ", ".join(sorted({f"{cpu} ({cores} cores)" for cpu, cores in zip(runs["provenance.cpu"], runs["provenance.cores"])}))
     commits = ", ".join(sorted({str(commit)[:10] for commit in runs["provenance.git_commit"]}))
@@ -66,10 +66,10 @@ def row(cap: str, runs: pd.DataFrame, iterations: int) -> dict[str, str]:
     for mode, unit, seconds in (("replay", "min", 60), ("simulate", "s", 1)):
         own = by_mode[mode]
         cells[f"{mode}: runs"] = str(len(own))
-        cells[f"{mode}: to run ({unit})"] = three_digits(wall_time_s(own) / seconds) if len(own) else UNKNOWN
+        cells[f"{mode}: run time ({unit})"] = three_digits(wall_time_s(own) / seconds) if len(own) else UNKNOWN
     trained = by_mode["replay"] if len(by_mode["replay"]) else by_mode["simulate"]
     per_iteration_s = trained.train_time_s.astype(float) / trained.iterations.astype(float)
-    cells["to train (days)"] = three_digits(iterations * per_iteration_s.sum() / 86400)
+    cells["training time (days)"] = three_digits(iterations * per_iteration_s.sum() / 86400)
     return cells
 
 

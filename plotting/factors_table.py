@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""By what factor each method is sooner at the target than others named, and what accuracy that costs: a table."""
+"""Tabulates each method's speed-up over named methods in time to the target, and its accuracy loss."""
 from __future__ import annotations
 
 import sys
@@ -28,15 +28,15 @@ from methods_table import final_heading, final_level
 from speedup import Speedup, speedup_over
 
 ABOUT = (
-    "NAME / it: the time that the method NAME takes to the target over this one's, of the same seed: the median of the "
-    "seeds, and the least and the most. Lost: of the first NAME's mean at the end."
+    "vs NAME: speed-up over the method NAME in time to the target, paired by seed: the median (minimum to maximum). "
+    "Accuracy loss: compared with the first NAME's mean final accuracy."
 )
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = table_parser(
         "factors_table",
-        "Tabulate how many times sooner each method reaches the target than the methods named, and at what accuracy.",
+        "Tabulate each method's speed-up over the named methods in time to the target, and its final accuracy.",
         ABOUT,
         "results/against-pytorch --over DDP",
     )
@@ -45,12 +45,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "--update",
         type=Path,
         metavar="FILE",
-        help=f"put the table between the lines '{MARKERS_OF_NAME[0]}' and '{MARKERS_OF_NAME[1]}' of FILE, where NAME is "
-        "that of the folder of results",
+        help=f"put the table between the lines '{MARKERS_OF_NAME[0]}' and '{MARKERS_OF_NAME[1]}' of FILE; NAME is the "
+        "name of the results folder",
     )
     options = parser.parse_args(arguments)
     if options.update and (options.csv or options.output):
-        parser.error("--update takes the Markdown itself: leave out --csv and --output")
+        parser.error("--update writes Markdown to its own FILE: leave out --csv and --output")
     update = partial(replace_between, options.update, *markers_of(options.results)) if options.update else None
     return write_table(
         "factors_table", options, partial(row_of, over=options.over), notes, needs_time=True, update=update
@@ -64,12 +64,12 @@ def notes(comparison: Comparison) -> list[str]:
 def row_of(runs: pd.DataFrame, panel: Panel, comparison: Comparison, over: Sequence[str]) -> dict[str, Cell]:
     cells = {
         final_heading(comparison.target): final_level(runs, comparison.target),
-        "lost, in points": lost(runs, completed(panel, over[0]), comparison),
+        "accuracy loss (points)": lost(runs, completed(panel, over[0]), comparison),
         "iteration (ms)": spread_cell("iteration_ms", 1e3 * runs["iteration_time_s.mean"].dropna(), three_digits),
         "time to target (s)": to_target_cell("target_time_s", runs, "target_time_s", three_digits),
     }
     for name in over:
-        cells[f"{name} / it"] = factor(name, speedup_over(completed(panel, name), runs))
+        cells[f"vs {name}"] = factor(name, speedup_over(completed(panel, name), runs))
     return cells
 
 
@@ -77,12 +77,12 @@ def completed(panel: Panel, method: str) -> pd.DataFrame:
     runs = panel.runs[(panel.runs.method == method) & (panel.runs.status == "completed")]
     if runs.empty:
         there = ", ".join(panel.runs.method.unique())
-        raise InputError(f"--over {method}: no run of it is complete; there are {there}")
+        raise InputError(f"--over {method}: no run of this method is complete; the methods are: {there}")
     return runs
 
 
 def lost(runs: pd.DataFrame, baseline: pd.DataFrame, comparison: Comparison) -> Cell:
-    """Of accuracies; negative where it has gained."""
+    """Returns a cell with the loss of final accuracy; negative for a gain, unknown if the target is a loss."""
     if comparison.target.is_loss:
         return Cell(UNKNOWN, {"lost": None})
     share = baseline.final_level.mean() - runs.final_level[runs.status == "completed"].mean()

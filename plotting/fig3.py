@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Figure 3 of the PacTrain paper: time to the target relative to dense, bars by cap and method, a panel a model."""
+"""Figure 3 of the PacTrain paper: time to the target relative to dense, as bars by cap and method; a panel per model."""
 from __future__ import annotations
 
 import math
@@ -27,7 +27,7 @@ LEGEND_COLUMNS, LEGEND_LINE_IN = 6, 0.18
 
 @dataclass(frozen=True)
 class Bar:
-    """Mean and ends over seeds of the method's time over dense's; NaN where there is none, as `words` say."""
+    """The method's time relative to dense: mean, minimum and maximum over seeds. NaN if there is none; `words` say why."""
 
     ratio: float = math.nan
     low: float = math.nan
@@ -38,8 +38,8 @@ class Bar:
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = parser_of(
         "fig3",
-        "Draw the time to the target of each method relative to dense, for each model and cap, as in the PacTrain\n"
-        "paper's Figure 3.",
+        "Draw each method's time to the target relative to dense, for each model and cap, like Figure 3 of the\n"
+        "PacTrain paper.",
         "results/paper-fig3",
     )
     parser.add_argument("--models", default=MODELS, metavar="AXIS", help=f"the panels' axis (default: {MODELS})")
@@ -50,7 +50,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def panel_a_cell(runs: pd.DataFrame, models: str) -> tuple[Panel, ...]:
-    """Runs of the same model and cap, within which times are compared."""
+    """Groups runs by model and cap; times are compared only within a group."""
     cells = [
         Panel(f"{model}, {cap}", at(runs, {models: model, CAPS: cap}))
         for model in axis_values(runs, models)
@@ -118,10 +118,10 @@ def bar_of(cell: pd.DataFrame, method: str, cap: str) -> Bar:
         return Bar(words="not run")
     baseline = baseline_runs(Panel(cap, cell), "dense")
     if baseline.empty:
-        raise InputError(f"{', '.join(runs.other_axes.iloc[0].values())}: there is no dense run to compare with")
+        raise InputError(f"{', '.join(runs.other_axes.iloc[0].values())}: no dense run to compare with")
     pairs = pairs_of(baseline, runs)
     if pairs.empty:
-        return Bar(words=state_of(runs) or "no seed of dense's")
+        return Bar(words=state_of(runs) or "no dense run with this seed")
     ratios: pd.Series = pairs.target_time_s / pairs.baseline_s
     bound = "" if pairs.reached_baseline.all() else "≤ "
     return Bar(ratios.mean(), ratios.min(), ratios.max(), f"{bound}{ratios.mean():.2f}")

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Figure 5 of the PacTrain paper: accuracy over time, and how many iterations a second each method makes."""
+"""Figure 5 of the PacTrain paper: accuracy over time, and each method's iterations per second."""
 from __future__ import annotations
 
 import sys
@@ -19,7 +19,7 @@ PANEL_HEIGHT_IN = 2.6
 def main(arguments: Sequence[str] | None = None) -> int:
     return run_figure(
         "fig5",
-        "Draw accuracy over train time and iterations a second, as in the PacTrain paper's Figure 5.",
+        "Draw accuracy over train time and iterations per second, like Figure 5 of the PacTrain paper.",
         draw,
         arguments,
     )
@@ -28,7 +28,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def draw(comparison: Comparison) -> Figure:
     if len(comparison.panels) > 1:
         raise InputError(
-            f"{comparison.results.directory}: sweeps more than the method; choose a value of each axis with --where"
+            f"{comparison.results.directory}: sweeps other axes than the method; choose a value of each with --where"
         )
     panel = comparison.panels[0]
     figure, (curves, speeds) = new_figure(2, PANEL_HEIGHT_IN, share_y=False)
@@ -40,7 +40,7 @@ def draw(comparison: Comparison) -> Figure:
 
 
 def draw_speeds(axes: Axes, panel: Panel, comparison: Comparison) -> None:
-    """Of each method the mean over seeds, in the experiment's order from the top."""
+    """Draws each method's mean over seeds, from the top in the experiment's order."""
     styles = method_styles(comparison.methods)
     by_method = dict(list(panel.runs.groupby("method", sort=False)))
     shown = [method for method in comparison.methods if method in by_method]
@@ -61,7 +61,7 @@ def draw_speeds(axes: Axes, panel: Panel, comparison: Comparison) -> None:
     axes.set_xlim(right=1.15 * axes.get_xlim()[1])
     axes.tick_params(axis="y", length=0)
     axes.grid(visible=False, axis="y")
-    axes.set_xlabel("Iterations a second")
+    axes.set_xlabel("Iterations per second")
 
 
 if __name__ == "__main__":

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Figure 6 of the PacTrain paper: final accuracy over the share of weights that were pruned, a panel a model."""
+"""Figure 6 of the PacTrain paper: final accuracy over the share of pruned weights, a panel per model."""
 from __future__ import annotations
 
 import sys
@@ -24,8 +24,8 @@ PANEL_HEIGHT_IN = 2.0
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = parser_of(
         "fig6",
-        "Draw the accuracy at the end of training over the prune ratio, for each model, as in the PacTrain paper's\n"
-        "Figure 6. Runs without a ratio of their own, such as dense's, are lines across.",
+        "Draw the accuracy at the end of training over the prune ratio, for each model, like Figure 6 of the PacTrain\n"
+        "paper. Methods without a prune ratio, such as dense, are horizontal lines.",
         "results/paper-fig6",
     )
     for place, axis in (("models", MODELS), ("ratios", RATIOS)):
@@ -86,14 +86,14 @@ def draw_panel(axes: Axes, panel: Panel, comparison: Comparison, ratios: str) ->
 
 
 def ratio_of(axes: dict[str, str], name: str) -> float | None:
-    """The value of the ratio's axis; None where the run has none, or one that says so in words."""
+    """Returns the run's value on the axis `name`, or None if it has none. Raises InputError if it is not a number."""
     value = axes.get(name)
     if value is None:
         return None
     try:
         return float(pd.to_numeric(value))
     except ValueError as error:
-        raise InputError(f"the axis {name} has the value '{value}', which is no number") from error
+        raise InputError(f"the axis {name} has the value '{value}', which is not a number") from error
 
 
 if __name__ == "__main__":

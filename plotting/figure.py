@@ -1,4 +1,4 @@
-"""What every figure shares: the command line, style, colours of methods, the label of origin, and saving."""
+"""Shared by all figures: the command line, style, colours of methods, the line with the origin, and saving."""
 from __future__ import annotations
 
 import argparse
@@ -30,7 +30,7 @@ DEGRADED_MARK = "†"
 def run_figure(
     name: str, summary: str, draw: Callable[[Comparison], Figure], arguments: Sequence[str] | None
 ) -> int:
-    """The whole program of a figure script; returns its exit code."""
+    """Runs the whole program of a figure script and returns its exit code."""
     return write_figure(name, parser_of(name, summary).parse_args(arguments), draw)
 
 
@@ -41,7 +41,7 @@ def write_figure(
     panels: Callable[[pd.DataFrame], tuple[Panel, ...]] = panels_of,
     needs_time: bool = True,
 ) -> int:
-    """Draw what the command line asks for; returns the exit code: 0 drawn, 1 not written, 2 wrong input."""
+    """Draws the figure for the command line's options. Returns the exit code: 0 drawn, 1 not written, 2 wrong input."""
     try:
         comparison = compare(
             load(options.results), options.target, options.mode, dict(options.where), panels, needs_time
@@ -81,7 +81,7 @@ def parser_of(name: str, summary: str, example: str = "results/quickstart") -> a
 
 
 def add_selection(parser: argparse.ArgumentParser, example: str) -> None:
-    """Which runs, and by which target: the same words for figures and tables."""
+    """Adds the options, the same for figures and tables, that select runs and target."""
     parser.add_argument(
         "results", type=Path, help=f"folder of an experiment's records, such as {example}"
     )
@@ -90,17 +90,17 @@ def add_selection(parser: argparse.ArgumentParser, example: str) -> None:
         type=target,
         metavar="TARGET",
         help="test accuracy to reach, above 0 and at most 1, or a loss, such as bits_per_byte=2.2 or "
-        "test_loss=0.5 (default: the highest accuracy, or lowest loss, the runs have set)",
+        "test_loss=0.5 (default: the highest accuracy, or the lowest loss, among the targets that all runs share)",
     )
-    parser.add_argument("--mode", help="take the runs of this mode (needed where the folder holds several)")
+    parser.add_argument("--mode", help="use the runs of this mode (required if the folder has several modes)")
     parser.add_argument(
         "--where",
         type=axis_value,
         action="append",
         default=[],
         metavar="AXIS=VALUE",
-        help="take only runs with this value of a swept axis, such as 'bottleneck.rate=1 Gbit/s'; "
-        "repeatable (default: one panel a value)",
+        help="use only runs with this value of a swept axis, such as 'bottleneck.rate=1 Gbit/s'; "
+        "repeatable (default: one panel per value)",
     )
 
 
@@ -119,7 +119,7 @@ def axis_value(text: str) -> tuple[str, str]:
 
 
 def output_stem(output: Path) -> Path:
-    """The path without its suffix, which must be one of ours: "figure.v2" would lose its end otherwise."""
+    """Returns the path without its suffix. Raises InputError for other suffixes: "figure.v2" would lose its end."""
     if output.suffix not in (".png", ".pdf"):
         raise InputError(f"--output {output}: must end in .png or .pdf (both are written)")
     if not output.parent.is_dir():
@@ -134,7 +134,7 @@ def new_figure(
     share_y: bool = True,
     panels_a_row: int = PANELS_A_ROW,
 ) -> tuple[Figure, list[Axes]]:
-    """A figure at printed size: one column for one panel, the page's width for more."""
+    """Returns a figure at printed size, one column wide for one panel, as wide as the page for more; and its axes."""
     rows = -(-panels // panels_a_row)
     columns = min(panels, panels_a_row)
     figure = Figure(figsize=(COLUMN_WIDTH_IN if panels == 1 else PAGE_WIDTH_IN, rows * panel_height_in))
@@ -145,7 +145,7 @@ def new_figure(
 
 
 def legend_below(axes: Axes, **options: object) -> None:
-    """A legend under the axis label, by a distance in inches, which does not depend on the panel's height."""
+    """Adds a legend below the axis label. The distance is in inches, so it does not depend on the panel's height."""
     under_label = axes.transAxes + ScaledTranslation(0.0, -0.36, axes.figure.dpi_scale_trans)
     axes.legend(
         loc="upper center",
@@ -157,7 +157,7 @@ def legend_below(axes: Axes, **options: object) -> None:
 
 
 def method_styles(methods: Sequence[str]) -> dict[str, dict[str, str]]:
-    """A lasting colour and marker for each method, by its place among all methods of the experiment."""
+    """Returns each method's colour and marker, which depend only on its place among the experiment's methods."""
     colours = matplotlib.rcParams["axes.prop_cycle"].by_key()["color"]
     return {
         method: {"color": colours[place % len(colours)], "marker": MARKERS[place % len(MARKERS)]}
@@ -166,18 +166,18 @@ def method_styles(methods: Sequence[str]) -> dict[str, dict[str, str]]:
 
 
 def legend_label(label: str) -> str:
-    """The label as a legend shows it: matplotlib leaves out those that begin with "_", unless something invisible
-    stands before that."""
+    """Returns the label for a legend. matplotlib leaves out labels that begin with "_", so an invisible character is
+    put before that."""
     return f"\u200b{label}" if label.startswith("_") else label
 
 
 def name_of(method: str, runs: pd.DataFrame) -> str:
-    """The method's name as shown, marked where the emulation of any of its runs was not what was asked."""
+    """Returns the method's name for display, marked if the network emulation of any of its runs was degraded."""
     return legend_label(method) + (DEGRADED_MARK if (runs["fidelity.verdict"] == "degraded").any() else "")
 
 
 def state_of(runs: pd.DataFrame) -> str:
-    """In a word, why a method's runs have no (whole) time to the target; empty where all have one."""
+    """Returns why some or all of a method's runs have no time to the target; empty if all have one."""
     for status in ("failed", "interrupted"):
         count = (runs.status == status).sum()
         if count:
@@ -190,7 +190,7 @@ def state_of(runs: pd.DataFrame) -> str:
 
 @dataclass(frozen=True)
 class TimeUnit:
-    """One unit for a whole figure: times that are to be compared must not change unit between methods."""
+    """One unit for all times of a figure, so that they can be compared."""
 
     symbol: str
     seconds: float
@@ -201,12 +201,12 @@ class TimeUnit:
 
 
 def time_unit(runs: pd.DataFrame) -> TimeUnit:
-    """Seconds, or hours where the longest run took more than two."""
+    """Returns seconds, or hours if the longest run took more than two."""
     return TimeUnit("h", 3600.0) if runs.end_time_s.max() > 7200.0 else TimeUnit("s", 1.0)
 
 
 def incomplete_runs(comparison: Comparison) -> list[str]:
-    """Every run that did not complete, with its reason: left out of nothing, not even of the terminal."""
+    """Returns a line for each run that did not complete, with the reason."""
     runs = comparison.runs[comparison.runs.status != "completed"]
     return [
         f"{run.method}{''.join(f', {value}' for value in run.other_axes.values())}: {run.status}"
@@ -216,7 +216,7 @@ def incomplete_runs(comparison: Comparison) -> list[str]:
 
 
 def origin(comparison: Comparison, more: Iterable[str] = ()) -> str:
-    """Where the numbers come from, for the small print, and what about them is not as it should be."""
+    """Returns the small print: the origin of the numbers, and the caveats about them."""
     runs = comparison.runs
     parts = (
         f"mode {listed(runs['mode'])}",
@@ -230,7 +230,7 @@ def origin(comparison: Comparison, more: Iterable[str] = ()) -> str:
 
 
 def whole(counts: pd.Series) -> pd.Series:
-    """Counts as text: a column with a missing value holds floating-point numbers."""
+    """Returns counts as text: a column with a missing value has floating-point numbers."""
     return counts.map(lambda count: f"{count:.0f}", na_action="ignore")
 
 
@@ -264,12 +264,12 @@ def caveats(comparison: Comparison) -> list[str]:
 
 
 def any_happened(events: object) -> bool:
-    """Whether a run's link changed: records older than network_events have none, and a run may end before one."""
+    """Returns whether a link of the run changed. Older records have no network_events; a run may end before any."""
     return isinstance(events, list) and any(event["confirmed_s"] is not None for event in events)
 
 
 def add_origin(figure: Figure, comparison: Comparison) -> None:
-    """The small print under the figure, in room of its own."""
+    """Adds the small print below the figure, with space reserved for it."""
     width_chars = int(figure.get_figwidth() * 26)
     figure.supxlabel(
         "\n".join(textwrap.wrap(origin(comparison), width_chars)),
@@ -281,7 +281,7 @@ def add_origin(figure: Figure, comparison: Comparison) -> None:
 
 
 def save(figure: Figure, stem: Path, description: str) -> list[Path]:
-    """Write PNG and PDF, each renamed into place when whole. They hold no date: same records, same bytes."""
+    """Writes PNG and PDF, each renamed into place when complete. Without dates: the same records give the same bytes."""
     written = []
     for suffix, metadata in (
         (".png", {"Description": description}),

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Speed-up in time to the target over two swept axes, such as pruning ratio and cap: a panel a method."""
+"""Speed-up in time to the target over two swept axes, such as pruning ratio and cap, with a panel per method."""
 
 from __future__ import annotations
 
@@ -34,16 +34,16 @@ from load import InputError
 from speedup import BASELINES, baseline_runs, ratio_text, speedup_over
 
 ROWS, COLUMNS = "pruning.ratio", "bottleneck.rate"
-# Told apart with any colour vision: blue is faster than the baseline, red slower, white the same.
+# Distinguishable with any colour vision: blue is faster than the baseline, red slower, white equal.
 COLOURS = "RdBu"
-# From this share of the scale's end on, only white words can be read.
+# Above this share of the scale's end, the background is dark and words are white.
 DARK_FROM = 0.55
 NO_TIME = {"facecolor": "0.93", "edgecolor": "0.78", "hatch": "////", "linewidth": 0.0}
 
 
 @dataclass(frozen=True)
 class Cell:
-    """ratio: mean over seeds of baseline's time over the method's; NaN where there is none, as words say."""
+    """ratio: the baseline's time over the method's, mean over seeds; NaN if there is none, and `words` say why."""
 
     ratio: float
     words: str
@@ -52,7 +52,7 @@ class Cell:
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = parser_of(
         "heat_map",
-        "Draw how many times sooner than a baseline each method reaches the target, over two swept axes.",
+        "Draw each method's speed-up over a baseline in time to the target, over two swept axes.",
         "results/bandwidth-by-prune-ratio",
     )
     add_choices(parser)
@@ -74,7 +74,7 @@ def add_choices(parser: argparse.ArgumentParser) -> None:
 
 
 def panel_a_value(runs: pd.DataFrame, axis: str) -> tuple[Panel, ...]:
-    """Runs that share the value of one axis, within which times are compared."""
+    """Groups runs by the value of one axis; times are compared only within a group."""
     values = axis_values(runs, axis)
     panels = tuple(
         Panel(value, runs[[axes.get(axis) == value for axes in runs.other_axes]]) for value in values
@@ -89,7 +89,7 @@ def axis_values(runs: pd.DataFrame, axis: str) -> list[str]:
     if not values:
         swept = sorted({each for axes in runs.other_axes for each in axes})
         raise InputError(
-            f"no run has swept {axis}; name the axes with --rows and --columns: {', '.join(swept) or 'none'}"
+            f"no run has the swept axis {axis}; choose axes with --rows and --columns, from: {', '.join(swept) or 'none'}"
         )
     return values
 
@@ -99,8 +99,8 @@ def draw(comparison: Comparison, over: str = "dense", rows: str = ROWS, columns:
     baselines = {panel.title: baseline_runs(panel, over) for panel in comparison.panels}
     if all(runs.empty for runs in baselines.values()):
         raise InputError(
-            f"{comparison.results.directory}: no speed-up can be drawn: no {over} run has a curve to compare "
-            "with (the runs' config.synchroniser.name decides)"
+            f"{comparison.results.directory}: no speed-up can be drawn, because no run with config.synchroniser.name "
+            f"{over} has a curve to compare with"
         )
     row_values = axis_values(comparison.runs, rows)
     grids = {
@@ -131,13 +131,13 @@ def check_axes(comparison: Comparison, rows: str, columns: str) -> None:
     several = [axis for axis in others if len(axis_values(comparison.runs, axis)) > 1]
     if several:
         raise InputError(
-            f"{comparison.results.directory}: also sweeps {', '.join(several)}; choose a value of each, as with "
+            f"{comparison.results.directory}: also sweeps {', '.join(several)}; choose a value of each, for example with "
             f"--where '{several[0]}={axis_values(comparison.runs, several[0])[0]}'"
         )
 
 
 def shown_methods(comparison: Comparison, rows: str) -> dict[str, pd.DataFrame]:
-    """Methods with more than one row; the others, as a rule the baselines, have nothing to show here."""
+    """Returns the methods with more than one row. The others, usually the baselines, are not drawn."""
     by_method = {
         method: runs
         for method, runs in comparison.runs.groupby("method", sort=False)
@@ -169,7 +169,7 @@ def cell_of(runs: pd.DataFrame, baseline: pd.DataFrame, comparison: Comparison) 
 
 
 def largest_logarithm(grids: dict[str, list[list[Cell]]]) -> float:
-    """The end of the scale, either way from 1: at least a factor of two."""
+    """Returns the end of the scale in both directions from 1, as a binary logarithm: at least a factor of two."""
     ratios = [cell.ratio for grid in grids.values() for row in grid for cell in row if cell.ratio > 0]
     return max([1.0, *(abs(math.log2(ratio)) for ratio in ratios)])
 
@@ -206,7 +206,7 @@ def draw_grid(axes: Axes, grid: list[list[Cell]], limit: float) -> QuadMesh:
 def label_axes(
     axes: Axes, row_values: list[str], baselines: dict[str, pd.DataFrame], rows: str, columns: str, over: str
 ) -> None:
-    """Under each column also what its ratios are made of: the baseline's time."""
+    """Labels the axes. Below each column stands also the baseline's time, to which its ratios refer."""
     unit = time_unit(pd.concat(baselines.values()))
     axes.set_xticks(
         [place + 0.5 for place in range(len(baselines))],

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What each method puts on the busiest link, and how long its iterations take: a table."""
+"""Tabulates each method's bytes on the busiest link and its iteration times."""
 from __future__ import annotations
 
 import argparse
@@ -23,7 +23,7 @@ from markdown_table import (
 )
 from replay_table import axes_of
 
-# Of a run; None where it has none.
+# Returns a run's value; None if it has none.
 Quantity = Callable[[pd.Series], float | None]
 
 WIRE = "traffic.wire_bytes."
@@ -31,16 +31,16 @@ MODES = ("live", "replay", "simulate")
 METHOD = "method"
 LINK = "busiest link (kB)"
 ABOUT_LINK = (
-    "Busiest link: in the direction that carried most, an iteration's bytes as the kernel counted them, with headers, "
-    "acknowledgements and, spread over all iterations, evaluations. "
+    "Busiest link: bytes per iteration in the direction that carried the most, as counted by the kernel. They include "
+    "headers, acknowledgements and, spread over all iterations, evaluations. "
 )
-ABOUT_BRACKETS = "In brackets: over the first row's.\n"
+ABOUT_BRACKETS = "In parentheses: relative to the first row.\n"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         prog="links_table.py",
-        description="Tabulate, method by method, the bytes on the busiest link and the times of an iteration.",
+        description="Tabulate by method the bytes on the busiest link and the exchange and iteration times.",
         formatter_class=argparse.RawDescriptionHelpFormatter,
         epilog="example:\n  thinpipe run experiments/merged-entries.json\n"
         "  python3 plotting/links_table.py results/merged-entries\n"
@@ -48,7 +48,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "exit codes: 0 made, 1 the table could not be written, 2 wrong input",
     )
     parser.add_argument("results", type=Path, help="folder of records with mode live, replay or simulate")
-    parser.add_argument("--rows", default=METHOD, metavar="AXIS", help="what each row is one of (default: %(default)s)")
+    parser.add_argument("--rows", default=METHOD, metavar="AXIS", help="axis of the rows (default: %(default)s)")
     add_destination(parser, *MARKERS_OF_NAME)
     options = parser.parse_args(arguments)
     return write_to_destination(
@@ -63,7 +63,7 @@ def table(results: Results, rows: str = METHOD) -> str:
         & (results.runs["fidelity.verdict"].notna() | (results.runs["mode"] == "simulate"))
     ]
     if runs.empty:
-        raise InputError(f"{results.directory}: no run of mode {', '.join(MODES)} over a network is complete")
+        raise InputError(f"{results.directory}: no complete run of mode {', '.join(MODES)} over a network")
     axes = [{**axes_of(run), METHOD: run.method} for _, run in runs.iterrows()]
     if any(rows not in each for each in axes):
         known = ", ".join(sorted(set().union(*axes)))
@@ -97,7 +97,7 @@ def row(heading_of_rows: str, run: pd.Series, first: pd.Series, quantities: dict
 
 def busiest_kb(run: pd.Series) -> float | None:
     if run["mode"] != "live":
-        return None  # a replay's bytes are those that warm it up too
+        return None  # a replay's bytes include its warm-up
     counts = pd.to_numeric(run[[column for column in run.index if str(column).startswith(WIRE)]]).dropna()
     return counts.max() / run.iterations / 1e3
 

@@ -1,7 +1,7 @@
-"""The one reader of run records: results/<experiment>/*/run.json as tidy pandas tables.
+"""Reads run records, results/<experiment>/*/run.json, into tidy pandas tables.
 
 Column names of the runs table are the dotted field names of docs/results.md ("provenance.git_commit",
-"iteration_time_s.p50", "config.synchroniser.name"), so that there is one vocabulary for records and figures.
+"iteration_time_s.p50", "config.synchroniser.name"), so that records and figures share one vocabulary.
 """
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from target import Target
 
 SCHEMA_VERSION = 1
 STATUSES = ("completed", "failed", "interrupted")
-# Their runs train without a network or a clock: train_time_s is null wherever a record has it.
+# Runs of these modes train without a network or a clock: every train_time_s in their records is null.
 MODES_WITHOUT_TIME = ("converge",)
 CURVE_COLUMNS = ("epoch", "iteration", "train_time_s", "train_loss", "test_loss", "test_accuracy")
 TARGET_COLUMNS = ("metric", "value", "reached", "iteration", "train_time_s")
-# Columns every table has, even when no record of it carries the field.
+# Columns that every runs table has, even if none of its records has the field.
 RUN_COLUMNS = (
     "run_id",
     "experiment",
@@ -55,18 +55,18 @@ METHOD_AXIS = "method"
 
 
 class InputError(Exception):
-    """What the person gave cannot be used; the message names the file or option, the rule and the remedy."""
+    """The user's input is wrong; the message names the file or option, the rule and the remedy."""
 
 
 @dataclass(frozen=True)
 class Results:
     """An experiment's records.
 
-    runs:    one row a run, failed and interrupted ones too, in order of method; beside the record's fields
-             "method" (what a curve is named after) and "other_axes" (other swept values, but for the seed).
-    curves:  one row an evaluation: run_id and CURVE_COLUMNS.
-    targets: one row a run and target: run_id and TARGET_COLUMNS.
-    superseded: what was left out because a newer run of another configuration carries the same labels.
+    runs:    one row per run, including failed and interrupted ones, in order of method. Columns beside the record's
+             fields: "method" (names the curve) and "other_axes" (the other swept values, without the seed).
+    curves:  one row per evaluation: run_id and CURVE_COLUMNS.
+    targets: one row per run and target: run_id and TARGET_COLUMNS.
+    superseded: messages about runs left out because a newer run with another configuration has the same labels.
     """
 
     directory: Path
@@ -76,7 +76,7 @@ class Results:
     superseded: tuple[str, ...] = ()
 
     def only(self, keep: pd.Series) -> Results:
-        """The same results with the runs for which `keep` holds, and their curves and targets."""
+        """Returns these results reduced to the runs for which `keep` is true, with their curves and targets."""
         runs = self.runs[keep].reset_index(drop=True)
         return Results(
             self.directory,
@@ -88,8 +88,8 @@ class Results:
 
 
 def load(directory: Path | str) -> Results:
-    """Read the records of the experiment in `directory`. A broken one is named on standard error and left out; if all
-    are broken, an InputError names the first."""
+    """Reads the records of the experiment in `directory`. Leaves broken records out and names them on standard error.
+    Raises InputError, which names the first one, if all are broken."""
     directory = Path(directory)
     records, broken = [], []
     for path in record_files(directory):
@@ -116,21 +116,21 @@ def load(directory: Path | str) -> Results:
 
 
 def record_files(directory: Path) -> list[Path]:
-    """The run.json of every run folder; temporaries of a writer at work have other names and are not seen."""
+    """Returns the run.json of every run folder. Unfinished files of a running writer have other names."""
     if not directory.is_dir():
         near = difflib.get_close_matches(directory.name, folders_beside(directory), n=1)
         hint = f"; did you mean '{directory.parent / near[0]}'?" if near else ""
         raise InputError(f"{directory}: no such results folder{hint}")
     if (directory / "run.json").is_file():
         raise InputError(
-            f"{directory}: is the folder of a single run; give the experiment's folder, "
+            f"{directory}: is the folder of a single run; name the experiment's folder, "
             f"'{directory.resolve().parent}'"
         )
     files = sorted(path for path in directory.glob("*/run.json") if not path.parent.name.startswith("."))
     if not files:
         raise InputError(
-            f"{directory}: holds no run record (no */run.json); "
-            f"make some with 'thinpipe run experiments/{directory.resolve().name}.json'"
+            f"{directory}: has no run record (no */run.json); "
+            f"create some with 'thinpipe run experiments/{directory.resolve().name}.json'"
         )
     return files
 
@@ -141,22 +141,22 @@ def folders_beside(directory: Path) -> list[str]:
 
 
 def read_record(path: Path) -> dict[str, Any]:
-    """One run.json, checked as far as figures depend on it."""
+    """Reads one run.json and checks the fields that figures depend on."""
     try:
         record = json.loads(path.read_text(encoding="utf-8"))
     except ValueError as error:
         raise InputError(
-            f"{path}: is not a whole JSON document ({error}); delete the run's folder and run the "
-            "experiment again: finished runs are kept"
+            f"{path}: is not a complete JSON document ({error}); delete the run's folder and run the "
+            "experiment again, which keeps finished runs"
         ) from error
     except OSError as error:
         raise InputError(f"{path}: cannot be read: {error.strerror}") from error
     if not isinstance(record, dict):
-        raise InputError(f"{path}: must hold a JSON object")
+        raise InputError(f"{path}: must contain a JSON object")
     check_version(record, path)
     check_fields(record, path)
     if isinstance(trace := record["config"].get("rate_trace"), dict):
-        trace.setdefault("clock", "wall")  # all traces went by the clock before one could choose
+        trace.setdefault("clock", "wall")  # older records: all traces followed wall time
     return record
 
 
@@ -164,7 +164,7 @@ def check_version(record: dict[str, Any], path: Path) -> None:
     version = require(record, ("schema_version",), int, path)
     if version > SCHEMA_VERSION:
         raise InputError(
-            f"{path}: /schema_version is {version}, written by a newer Thinpipe; this one reads up to "
+            f"{path}: /schema_version is {version}, written by a newer Thinpipe; this version reads up to "
             f"{SCHEMA_VERSION}: update the checkout whose plotting/ you use"
         )
     if version < 1:
@@ -253,10 +253,10 @@ def require_target(read: Callable[[Any], Target], entry: Any, place: str, path: 
 
 
 def newest_of_each_label(records: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], tuple[str, ...]]:
-    """Keep, for each mode and set of labels, the newest configuration and its repetitions with other seeds.
+    """Keeps, for each mode and set of labels, the newest configuration and its repetitions with other seeds.
 
-    After an experiment file was edited its folder holds runs of both versions under the same labels; a figure
-    that drew both, or joined them as if they were repetitions, would be wrong. The left-out ones are named.
+    After an experiment file was edited, its folder has runs of both versions under the same labels. A figure with
+    both, or with both joined as repetitions, would be wrong. The second result names the runs left out.
     """
     newest: dict[str, dict[str, Any]] = {}
     for record in sorted(records, key=started_at):
@@ -269,7 +269,7 @@ def newest_of_each_label(records: list[dict[str, Any]]) -> tuple[list[dict[str, 
         else:
             superseded.append(
                 f"run {record['run_id']} ('{method_of(record)}') is left out: run {winner['run_id']} "
-                "carries the same labels, has another configuration and is newer"
+                "is newer and has the same labels but another configuration"
             )
     return current, tuple(superseded)
 
@@ -290,7 +290,7 @@ def config_without_seed(record: dict[str, Any]) -> str:
 
 
 def sort_key(record: dict[str, Any]) -> tuple[Any, ...]:
-    """Dense, fp16, then the others by name: an order that no rerun or interruption of a sweep changes."""
+    """Sorts dense first, then fp16, then the others by name. Reruns and interruptions do not change this order."""
     baselines = ("dense", "fp16")
     name = record["config"]["synchroniser"]["name"]
     rank = baselines.index(name) if name in baselines else len(baselines)
@@ -304,7 +304,7 @@ def sort_key(record: dict[str, Any]) -> tuple[Any, ...]:
 
 
 def method_of(record: dict[str, Any]) -> str:
-    """The name of the run's curve: its "method" label or, where nothing so named is swept, all its labels."""
+    """Returns the name of the run's curve: its "method" label or, if there is no such axis, all its labels."""
     labels = {axis: value for axis, value in record["labels"].items() if axis != SEED_AXIS}
     if METHOD_AXIS in labels:
         return as_text(labels[METHOD_AXIS])
@@ -312,7 +312,7 @@ def method_of(record: dict[str, Any]) -> str:
 
 
 def other_axes_of(record: dict[str, Any]) -> dict[str, str]:
-    """The swept axes beside method and seed; none without a method axis, for then they name the curve."""
+    """Returns the swept axes except method and seed. Empty without a method axis: the labels then name the curve."""
     labels = record["labels"]
     if METHOD_AXIS not in labels:
         return {}
@@ -324,7 +324,7 @@ def as_text(value: Any) -> str:
 
 
 def flat_part(record: dict[str, Any]) -> dict[str, Any]:
-    """The fields with one value a run. Curves and targets are tables of their own; null means absent."""
+    """Returns the fields with one value per run: without curves and targets, which have their own tables, and null."""
     skipped = ("curve", "targets", "labels")
     return {key: value for key, value in record.items() if key not in skipped and value is not None}
 
@@ -347,6 +347,6 @@ def rows_of(
 
 
 def target_row(result: dict[str, Any]) -> dict[str, Any]:
-    """In a record the metric is a key, which a table of several metrics cannot have as a column each."""
+    """Returns a record's target with its metric in columns "metric" and "value". In the record, the metric is a key."""
     target = Target.of_result(result)
     return {**result, "metric": target.metric, "value": target.value}

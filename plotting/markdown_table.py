@@ -1,4 +1,4 @@
-"""What tables share: cells with a spread over seeds, Markdown or CSV, their origin, and how they are written."""
+"""Shared by all tables: cells with a spread over seeds, Markdown or CSV, the line with the origin, and writing."""
 from __future__ import annotations
 
 import argparse
@@ -23,20 +23,20 @@ from load import MODES_WITHOUT_TIME, InputError, load
 
 UNKNOWN = "-"
 MARKERS_OF_NAME = ("<!-- NAME: begin -->", "<!-- NAME: end -->")
-SPREAD_NOTE = "±: standard deviation over seeds; (2 of 3): over as many of them, as the others have no value."
+SPREAD_NOTE = "±: standard deviation over seeds. (2 of 3): only that many seeds have a value."
 
 
 @dataclass(frozen=True)
 class Cell:
-    """A cell's text, and the same for programs: numbers by the names of their columns, None where there are none."""
+    """A cell's text, and its numbers for programs by column name; None if there is no number."""
 
     text: str
     numbers: dict[str, Any] = field(default_factory=dict)
 
 
-# A value, the mean or its deviation, to the digits that suit the mean, which is given too.
+# Formats a value, the mean or its deviation. The second argument is the mean, which determines the digits.
 Text = Callable[[float, float], str]
-# The cells of one method's runs in a panel, by heading; all rows of a table have the same headings and numbers.
+# Returns the cells of a method's runs in a panel, by heading. All rows of a table have the same headings and numbers.
 Row = Callable[[pd.DataFrame, Panel, Comparison], dict[str, Cell]]
 
 
@@ -50,10 +50,10 @@ def table_parser(name: str, summary: str, about: str, example: str) -> argparse.
     )
     add_selection(parser, example)
     parser.add_argument(
-        "--csv", action="store_true", help="CSV instead of Markdown: a line a method, all numbers"
+        "--csv", action="store_true", help="write CSV instead of Markdown: one line per method, with all numbers"
     )
     parser.add_argument(
-        "--output", type=Path, metavar="FILE", help="write the table there (default: to standard output)"
+        "--output", type=Path, metavar="FILE", help="write the table to FILE (default: standard output)"
     )
     return parser
 
@@ -66,9 +66,9 @@ def write_table(
     needs_time: bool,
     update: Callable[[str], None] | None = None,
 ) -> int:
-    """Make the table; returns the exit code: 0 made, 1 not written, 2 wrong input.
+    """Makes and writes the table. Returns the exit code: 0 made, 1 not written, 2 wrong input.
 
-    `update`, where given, takes the text instead of --output or the standard output.
+    `update`, if given, gets the text instead of --output or standard output.
     """
 
     def make() -> str:
@@ -84,9 +84,9 @@ def write_table(
 def write_text(
     name: str, make: Callable[[], str], output: Path | None, update: Callable[[str], None] | None = None
 ) -> int:
-    """Write what `make` gives; returns the exit code: 0 made, 1 not written, 2 wrong input.
+    """Writes the text that `make` returns. Returns the exit code: 0 made, 1 not written, 2 wrong input.
 
-    `update`, where given, takes the text instead of `output` or, where that is None, the standard output.
+    The text goes to `update` if given, else to the file `output`, or to standard output if `output` is None.
     """
     try:
         if output and not output.parent.is_dir():
@@ -108,7 +108,7 @@ def write_text(
 
 
 def as_markdown(comparison: Comparison, row: Row, notes: Iterable[str]) -> str:
-    """A table a panel, with the panel's title above it; below all of them the notes and the origin."""
+    """Returns one table per panel, each below the panel's title, then the notes and the origin."""
     parts = []
     for panel in comparison.panels:
         if panel.title:
@@ -124,7 +124,7 @@ def as_markdown(comparison: Comparison, row: Row, notes: Iterable[str]) -> str:
 
 
 def grid(rows: Sequence[dict[str, str]]) -> str:
-    """Rows of cells by heading, all with the same headings; the first column is of names."""
+    """Returns a Markdown table. Each row has its cells by heading, all rows the same headings; the first is a name."""
     headings = list(rows[0])
     lines = [headings, [":---"] + ["---:"] * (len(headings) - 1)]
     lines += [[in_markdown(each[heading]) for heading in headings] for each in rows]
@@ -132,7 +132,7 @@ def grid(rows: Sequence[dict[str, str]]) -> str:
 
 
 def as_csv(comparison: Comparison, row: Row) -> str:
-    """A line a method and panel; the origin is a column, as lines of prose would not be CSV."""
+    """Returns one line per method and panel. The origin is a column, because CSV has no lines of prose."""
     source = table_origin(comparison)
     axes = swept_axes(comparison.results)
     lines = []
@@ -153,15 +153,15 @@ def as_csv(comparison: Comparison, row: Row) -> str:
 
 
 def methods_of(panel: Panel, comparison: Comparison) -> list[tuple[str, pd.DataFrame]]:
-    """The panel's methods with their runs, in the experiment's lasting order."""
+    """Returns the panel's methods with their runs, in the experiment's order."""
     by_method = dict(list(panel.runs.groupby("method", sort=False)))
     return [(method, by_method[method]) for method in comparison.methods if method in by_method]
 
 
 def table_origin(comparison: Comparison) -> str:
-    """As under a figure, with the caps and days besides."""
+    """Returns the same small print as below a figure, with the caps and the days added."""
     runs = comparison.runs
-    networked = runs[~runs["mode"].isin(MODES_WITHOUT_TIME)]  # the others have a topology, and do not use it
+    networked = runs[~runs["mode"].isin(MODES_WITHOUT_TIME)]  # the others ignore their topology
     rates, links = networked["config.bottleneck.rate"], networked["config.topology.links"]
     caps = {cap for each in zip(rates, links) for cap in caps_of(*each)}
     days = sorted(set(runs["provenance.started_at"].dropna().str[:10])) or ["an unknown day"]
@@ -170,7 +170,7 @@ def table_origin(comparison: Comparison) -> str:
 
 
 def caps_of(common: Any, links: Any) -> list[str]:
-    """The cap that all bottlenecks share, or the topology's own; none on loopback or without a network."""
+    """Returns the cap that all bottlenecks share, or the topology's caps; empty on loopback or without a network."""
     if isinstance(common, str):
         return [common]
     if not isinstance(links, list):
@@ -179,16 +179,16 @@ def caps_of(common: Any, links: Any) -> list[str]:
 
 
 def spread(values: pd.Series) -> tuple[float | None, float | None]:
-    """Mean and standard deviation; None where there is none."""
+    """Returns mean and standard deviation; None for no mean, and for the deviation of one value."""
     if values.empty:
         return None, None
     return values.mean(), values.std() if len(values) > 1 else None
 
 
 def spread_cell(name: str, values: pd.Series, text: Text, missing: str = "") -> Cell:
-    """`name`'s mean and deviation.
+    """Returns a cell with mean and deviation, under `name` in CSV.
 
-    `missing` says of what part of the runs the values are or, where there are none, why: missing_words() has it.
+    `missing`, from missing_words(), gives the share of runs that have values or, if none has, the reason.
     """
     mean, deviation = spread(values)
     numbers = {name: mean, f"{name}_deviation": deviation}
@@ -199,7 +199,7 @@ def spread_cell(name: str, values: pd.Series, text: Text, missing: str = "") -> 
 
 
 def three_digits(value: float, mean: float | None = None) -> str:
-    """`value` to as many decimals as give the mean, or itself, three digits."""
+    """Formats `value` with as many decimals as give the mean, or itself if there is none, three digits."""
     size = abs(value if mean is None else mean)
     if 0.0 < size < 1e-3:
         return f"{value:.2e}"
@@ -211,7 +211,8 @@ def whole_number(value: float, _mean: float) -> str:
 
 
 def missing_words(reasons: pd.Series) -> str:
-    """Of why each run has no value ("" for one that has): nothing for all, "2 of 3", or for none the reasons."""
+    """Summarises why runs have no value; `reasons` has "" for a run that has one. Returns "" if all have a value,
+    "2 of 3" if some have, else the reasons."""
     if (reasons == "").any():
         return "" if (reasons == "").all() else f"{(reasons == '').sum()} of {len(reasons)}"
     counts = reasons.value_counts()
@@ -221,12 +222,12 @@ def missing_words(reasons: pd.Series) -> str:
 
 
 def to_target_cell(name: str, runs: pd.DataFrame, column: str, text: Text) -> Cell:
-    """What the runs that reached the target took to it; those that did not are counted beside."""
+    """Returns a cell with the mean of `column` over the runs that reached the target, and their number if not all."""
     return spread_cell(name, runs[column][runs.reached], text, arrivals(runs))
 
 
 def arrivals(runs: pd.DataFrame) -> str:
-    """In how many runs the target was reached, or why in none: "never", where they completed."""
+    """Returns how many runs reached the target, or why none did: "never" for completed runs."""
     return missing_words(runs.status.replace("completed", "never").mask(runs.reached, ""))
 
 
@@ -241,13 +242,13 @@ def all_reduce_cell(runs: pd.DataFrame) -> Cell:
 
 
 def is_all_reduce_compatible(runs: pd.DataFrame) -> bool | None:
-    """By the plan; None where records are older than the field or, with a setting that decides it, differ."""
+    """Returns the plan's value; None if the records lack it or differ, as they may if a setting decides it."""
     said = runs["plan.all_reduce_compatible"].dropna().unique()
     return bool(said[0]) if len(said) == 1 else None
 
 
 def target_notes(comparison: Comparison) -> list[str]:
-    """What is aimed at, how finely that is looked for, and what ± means where there are several seeds."""
+    """Returns notes: the target, the interval of evaluations, and the meaning of ± if there are several seeds."""
     steps = listed(whole(comparison.runs["config.training.evaluate_every_iterations"]))
     notes = [f"Target: {comparison.target.phrase}, evaluated every {steps} iterations."]
     if any(panel.runs.method.duplicated().any() for panel in comparison.panels):
@@ -256,49 +257,49 @@ def target_notes(comparison: Comparison) -> list[str]:
 
 
 def in_markdown(text: str) -> str:
-    """As text of one line: nothing in a label is markup. Underscores within words are none to Markdown."""
+    """Escapes a label into one line without markup. Markdown ignores underscores within words."""
     text = html.escape(" ".join(text.splitlines()), quote=False)
     return re.sub(r"[\\`*\[\]|~$]|(?<![^\W_])_|_(?![^\W_])", r"\\\g<0>", text)
 
 
 def in_csv(value: Any) -> Any:
-    """As in `thinpipe report --csv`: null is empty, and numbers read back the same."""
+    """Returns the value as in `thinpipe report --csv`: null is empty, and numbers keep all digits."""
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return ""
     return str(value).lower() if isinstance(value, bool) else value
 
 
 def markers_of(results: Path) -> tuple[str, str]:
-    """Between which lines of a page the table of a folder of results goes, where a page has several."""
+    """Returns the two lines between which a page with several tables has the one of this folder of results."""
     return tuple(marker.replace("NAME", results.resolve().name) for marker in MARKERS_OF_NAME)
 
 
 def add_destination(parser: argparse.ArgumentParser, begin: str, end: str) -> None:
-    """Where a table goes that has a place of its own in a page, between two lines."""
+    """Adds options --update and --output, for a table that replaces the text between two lines of a page."""
     group = parser.add_mutually_exclusive_group()
     group.add_argument(
         "--update", type=Path, metavar="FILE", help=f"put the table between the lines '{begin}' and '{end}' of FILE"
     )
-    group.add_argument("--output", type=Path, metavar="FILE", help="write it there (default: to standard output)")
+    group.add_argument("--output", type=Path, metavar="FILE", help="write the table to FILE (default: standard output)")
 
 
 def write_to_destination(
     name: str, make: Callable[[], str], options: argparse.Namespace, begin: str, end: str
 ) -> int:
-    """As write_text(), to where the options of add_destination() say."""
+    """Calls write_text() with the destination that the options of add_destination() select."""
     update = partial(replace_between, options.update, begin, end) if options.update else None
     return write_text(name, make, options.output, update)
 
 
 def replace_between(path: Path, begin: str, end: str, text: str) -> None:
-    """Replace what stands between two lines of a file, by `text` with an empty line before and after it."""
+    """Replaces the lines between two marker lines of a file by `text`, with an empty line before and after it."""
     if not path.is_file():
         raise InputError(f"--update {path}: there is no such file")
     with path.open(encoding="utf-8", newline="") as file:
         lines = file.read().splitlines(keepends=True)
     first, last = (line_of(marker, lines, path) for marker in (begin, end))
     if last < first:
-        raise InputError(f"{path}:{last + 1}: '{end}' stands before '{begin}'")
+        raise InputError(f"{path}:{last + 1}: '{end}' comes before '{begin}'")
     write_whole(path, "".join([*lines[: first + 1], f"\n{text}\n", *lines[last:]]))
 
 
@@ -313,7 +314,8 @@ def line_of(marker: str, lines: Sequence[str], path: Path) -> int:
 
 
 def write_whole(path: Path, text: str) -> None:
-    """Replaced when whole, with the permissions that it had; a link stays one, and so does /dev/null."""
+    """Replaces the file when the text is complete, and keeps its permissions. Writes through links, and to devices
+    such as /dev/null."""
     path = path.resolve()
     if path.exists() and not path.is_file():
         path.write_text(text, encoding="utf-8")

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Whether each method converges, in how many iterations, with how many bytes and at what error: a table."""
+"""Tabulates each method's final accuracy, iterations to the target, payload and error."""
 from __future__ import annotations
 
 import sys
@@ -29,17 +29,17 @@ from target import Target
 
 BEGIN, END = "<!-- convergence: begin -->", "<!-- convergence: end -->"
 ABOUT = [
-    "Payload: what a worker hands to collectives; around the ring an all-gather sends it N-1 times, an all-reduce "
-    "less than twice.",
-    "vNMSE: squared error of the exchanged gradient over the mean gradient's squared norm.",
+    "Payload: bytes that a worker passes to collectives. Around the ring, an all-gather sends them N-1 times, an "
+    "all-reduce less than twice.",
+    "vNMSE: squared error of the synchronised gradient over the mean gradient's squared norm.",
 ]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = table_parser(
         "methods_table",
-        "Tabulate, from runs of mode converge, whether each method converges, with how many bytes and at what error.\n"
-        "Runs of mode live have all of it but the error.",
+        "Tabulate, from runs of mode converge, each method's final accuracy, iterations to the target, payload and\n"
+        "error. Runs of mode live have no error.",
         "\n".join(ABOUT),
         "results/convergence",
     )
@@ -51,7 +51,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     options = parser.parse_args(arguments)
     if options.update and (options.csv or options.output):
-        parser.error("--update takes the Markdown itself: leave out --csv and --output")
+        parser.error("--update writes Markdown to its own FILE: leave out --csv and --output")
     update = partial(replace_between, options.update, BEGIN, END) if options.update else None
     return write_table("methods_table", options, row_of, notes, needs_time=False, update=update)
 
@@ -73,7 +73,7 @@ def row_of(runs: pd.DataFrame, panel: Panel, comparison: Comparison) -> dict[str
             UNKNOWN if payload_bytes is None else bytes_text(payload_bytes),
             {"payload_bytes_per_worker_and_iteration": payload_bytes},
         ),
-        "of dense's": Cell(
+        "relative to dense": Cell(
             UNKNOWN if share is None else f"{three_digits(100 * share)} %",
             {"payload_share_of_dense": share},
         ),
@@ -87,7 +87,7 @@ def final_heading(target: Target) -> str:
 
 
 def final_level(runs: pd.DataFrame, target: Target) -> Cell:
-    """The target's metric at the last evaluation, where a loss may not be finite: that is a result, too."""
+    """Returns the target's metric at the last evaluation. A loss that is not finite is a result too."""
     values = runs.final_level.where(runs.status == "completed")
     missing = missing_words(runs.status.replace("completed", "not finite").mask(values.notna(), ""))
     text = three_digits if target.is_loss else percent
@@ -103,7 +103,7 @@ def completed(runs: pd.DataFrame) -> pd.DataFrame:
 
 
 def payload_of(runs: pd.DataFrame) -> pd.Series:
-    """Bytes a worker and iteration, of each completed run."""
+    """Returns the payload bytes per worker and iteration of each completed run."""
     whole = completed(runs)
     return (whole["traffic.payload_bytes_per_worker"] / whole["iterations"]).dropna()
 

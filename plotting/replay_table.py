@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Whether replays predict what live runs of the same training take, and simulations what replays do: a table."""
+"""Compares times of replays with live runs of the same training, or simulations with replays, in a table."""
 from __future__ import annotations
 
 import argparse
@@ -23,26 +23,27 @@ from markdown_table import (
     write_to_destination,
 )
 
-# Each is held against the one before it.
+# Each is compared with the one before it.
 MODES = ("live", "replay", "simulate")
 SAME_SPEED = "time to target at the same speed"
 TOLERANCES = {"time to target": 0.05, SAME_SPEED: 0.05, "iteration": 0.1}
 ABOUT = (
-    "Time to target: train time until the first of the run's targets was reached. Iteration: mean time; of a replay or "
-    "simulation, over the training's steps. Exchange: time inside collectives, but for codes that are made "
-    "meanwhile; its least is what their bytes take over the most loaded link. Fidelity: of the emulated network."
+    "Time to target: train time until the run reached the first of its targets. Iteration: mean time; for a replay or "
+    "simulation, over the steps of the training run. Exchange: time inside collectives, without the production of codes "
+    "during them; its lower bound is the transfer time of its bytes over the most loaded link. Fidelity: of the emulated "
+    "network."
 )
-ABOUT_REPETITIONS = "Times are means over {} runs of each training and mode, which took turns."
+ABOUT_REPETITIONS = "Times are means over {} runs of each training and mode, which alternated."
 ABOUT_SAME_SPEED = (
-    "Processor: of a core, what a worker's computing took, or what stood for it. Computing that was profiled minutes after "
-    "the live run may be as much faster or slower as the machine has become; at the same speed: had the replay's computing "
-    "taken the processor time of the live run's, shared by as many workers a core."
+    "CPU: a worker's CPU time per iteration for compute or, in a replay, for its emulation. The profile is measured minutes "
+    "after the live run, when the machine may be faster or slower. At the same speed: the replay's time if its compute "
+    "had taken the live run's CPU time, given the number of workers per core."
 )
 
 
 @dataclass(frozen=True)
 class Turn:
-    """A run, and the one of the same labels but for the mode that was made next to it."""
+    """A run, and the run after it that has the same labels except the mode."""
 
     results: Results
     reference: pd.Series
@@ -51,7 +52,7 @@ class Turn:
 
 @dataclass(frozen=True)
 class Pair:
-    """The runs of a training in two modes, of which one is held against the other, each turn from a folder of its own."""
+    """The runs of a training in two modes to compare, with one turn from each results folder."""
 
     title: str
     method: str
@@ -65,7 +66,7 @@ class Pair:
         return [run for turn in self.turns for run in (turn.reference, turn.other)]
 
     def means(self, quantity: Callable[[Results, pd.Series], float | None]) -> list[float | None]:
-        """Of the reference and of the other, over the turns; None where a run has no such quantity."""
+        """Returns the means over the turns, of the reference and the other; None if a run lacks the quantity."""
         return [
             mean([quantity(turn.results, run) for turn, run in zip(self.turns, runs)])
             for runs in zip(*((turn.reference, turn.other) for turn in self.turns))
@@ -75,12 +76,12 @@ class Pair:
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         prog="replay_table.py",
-        description="Hold replays against live runs of the same trainings over the same networks, or simulations against "
+        description="Compare replays with live runs of the same training over the same network, or simulations with "
         "replays.",
         formatter_class=argparse.RawDescriptionHelpFormatter,
         epilog="example:\n  thinpipe run experiments/replay-against-live.json\n"
         "  python3 plotting/replay_table.py results/replay-against-live\n\n"
-        "example of runs that were made several times:\n"
+        "example with several repetitions:\n"
         "  for turn in 1 2 3; do\n"
         "    thinpipe run experiments/replay-against-live.json --results results/turn-$turn\n"
         "  done\n"
@@ -91,11 +92,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "results",
         type=Path,
         nargs="+",
-        help="folder of the experiment's results; several, of as many times it was run: times are then means, and how far "
-        "runs are from their repetitions is told",
+        help="folder of the experiment's results; several folders are repetitions: times are then their means, and the "
+        "deviations of single runs are listed",
     )
     parser.add_argument(
-        "--of", choices=MODES[1:], help="the mode to judge (default: replay where there are live runs, else simulate)"
+        "--of", choices=MODES[1:], help="the mode to judge (default: replay if there are live runs, else simulate)"
     )
     add_destination(parser, *MARKERS_OF_NAME)
     options = parser.parse_args(arguments)
@@ -110,10 +111,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def table(times: Sequence[Results], judged: str | None = None) -> str:
     if judged is None:
         judged = "replay" if any((results.runs["mode"] == "live").any() for results in times) else "simulate"
-    pairs = pairs_of(times, MODES[MODES.index(judged) - 1], judged)
+    reference = MODES[MODES.index(judged) - 1]
+    pairs = pairs_of(times, reference, judged)
     if not pairs:
         raise InputError(
-            f'{times[0].directory}: no training was run in both of two modes to compare; sweep "mode": ["live", "replay"] '
+            f'{times[0].directory}: no training has runs in two modes to compare; sweep "mode": ["live", "replay"] '
             'or ["replay", "simulate"], as experiments/replay-against-live.json does'
         )
     parts, deviations = [], {name: [] for name in TOLERANCES}
@@ -127,7 +129,9 @@ def table(times: Sequence[Results], judged: str | None = None) -> str:
     if deviations[SAME_SPEED]:
         about.append(ABOUT_SAME_SPEED)
     summaries = [
-        summary(name, each, f"mode {judged}") for name, each in deviations.items() if each or name != SAME_SPEED
+        summary(name, each, f"times in mode {judged}", f"mode {reference}")
+        for name, each in deviations.items()
+        if each or name != SAME_SPEED
     ]
     summaries += weights(pairs)
     if len(times) > 1:
@@ -138,7 +142,7 @@ def table(times: Sequence[Results], judged: str | None = None) -> str:
 
 
 def pairs_of(times: Sequence[Results], reference: str, judged: str) -> list[Pair]:
-    """In order of method. Of runs that were made several times, those that were made so both ways each time."""
+    """Returns the pairs in order of method. Raises InputError if one is missing in some of the folders."""
     turns: dict[tuple[str, str, str], list[Turn]] = {}
     for results in times:
         others = runs_by_key(results, judged)
@@ -149,14 +153,14 @@ def pairs_of(times: Sequence[Results], reference: str, judged: str) -> list[Pair
     if incomplete:
         title, method, seed = incomplete[0]
         raise InputError(
-            f"{', '.join(str(results.directory) for results in times)}: {method} ({title}, seed {seed}) is not completed "
-            f"in modes {reference} and {judged} in each; thinpipe run makes what is missing"
+            f"{', '.join(str(results.directory) for results in times)}: not each has completed runs of {method} ({title}, "
+            f"seed {seed}) in modes {reference} and {judged}; do the missing ones with thinpipe run"
         )
     return [Pair(title, method, each) for (title, method, _), each in turns.items()]
 
 
 def runs_by_key(results: Results, mode: str) -> dict[tuple[str, str, str], pd.Series]:
-    """The completed ones of that mode."""
+    """Returns the completed runs of that mode."""
     runs = results.runs[(results.runs.status == "completed") & (results.runs["mode"] == mode)]
     return {key_of(run): run for _, run in runs.iterrows()}
 
@@ -174,7 +178,7 @@ def title_of(run: pd.Series) -> str:
 
 
 def row(pair: Pair, deviations: dict[str, list[float]]) -> dict[str, str]:
-    """The cells by heading; `deviations` gets what the judged runs' times differ by, as shares."""
+    """Returns the cells by heading. Adds to `deviations` by how much the judged runs' times differ, as shares."""
     ratio_heading = f"{pair.modes[1]} / {pair.modes[0]}"
     cells = {"method": pair.method}
     for name, unit, factor, quantity in (
@@ -191,16 +195,16 @@ def row(pair: Pair, deviations: dict[str, list[float]]) -> dict[str, str]:
     if (time_s := mean([time_at_same_speed(turn) for turn in pair.turns])) is not None:
         ratio = time_s / pair.means(time_to_target)[0]
         for mode, processor_s in zip(pair.modes, pair.means(processor_time_s)):
-            cells[f"{mode}, processor (ms)"] = three_digits(1e3 * processor_s)
+            cells[f"{mode}, CPU (ms)"] = three_digits(1e3 * processor_s)
         cells[f"{SAME_SPEED}, {ratio_heading}"] = f"{ratio:.3f}"
         deviations[SAME_SPEED].append(ratio - 1)
     for mode, factor in zip(pair.modes, pair.means(exchange_over_least)):
-        cells[f"{mode}, exchange over its least"] = UNKNOWN if factor is None else f"{factor:.2f}"
+        cells[f"{mode}, exchange / lower bound"] = UNKNOWN if factor is None else f"{factor:.2f}"
     return cells | {"fidelity": " / ".join(verdicts(runs) for runs in zip(*((turn.reference, turn.other) for turn in pair.turns)))}
 
 
 def verdicts(runs: Sequence[pd.Series]) -> str:
-    """The one of all, or each that there is."""
+    """Returns the verdict of all runs or, if they differ, that of each."""
     each = [UNKNOWN if pd.isna(run["fidelity.verdict"]) else str(run["fidelity.verdict"]) for run in runs]
     return each[0] if len(set(each)) == 1 else ", ".join(each)
 
@@ -222,13 +226,13 @@ def processor_time_s(_: Results, run: pd.Series) -> float | None:
 
 
 def time_to_target(results: Results, run: pd.Series) -> float | None:
-    """Of the first target, where it was reached."""
+    """Returns the train time to the first target, or None if it was not reached."""
     own = results.targets[results.targets.run_id == run.run_id]
     return float(own.train_time_s.iloc[0]) if len(own) and bool(own.reached.iloc[0]) else None
 
 
 def time_at_same_speed(turn: Turn) -> float | None:
-    """The judged run's time to the target, had its workers' processors been as fast as the other run's."""
+    """Returns the judged run's time to the target at the reference run's CPU speed; None if a value is missing."""
     runs = (turn.reference, turn.other)
     processor_s = [processor_time_s(turn.results, run) for run in runs]
     times = [time_to_target(turn.results, run) for run in runs]
@@ -243,19 +247,19 @@ def mean_iteration_s(_: Results, run: pd.Series) -> float:
     return float(run.train_time_s) / float(run.iterations)
 
 
-def summary(name: str, deviations: Sequence[float], of: str) -> str:
+def summary(name: str, deviations: Sequence[float], of: str, reference: str) -> str:
     if not deviations:
-        return f"{name.capitalize()}: no pair has one."
+        return f"{name.capitalize()}: none was measured."
     largest = max(deviations, key=abs)
     within = sum(abs(each) <= TOLERANCES[name] for each in deviations)
     return (
-        f"{name.capitalize()}: {within} of {len(deviations)} of {of} are within {100 * TOLERANCES[name]:.0f} %; "
+        f"{name.capitalize()}: {within} of {len(deviations)} {of} are within {100 * TOLERANCES[name]:.0f} % of {reference}; "
         f"the largest deviation is {100 * largest:+.1f} %."
     )
 
 
 def weights(pairs: Sequence[Pair]) -> list[str]:
-    """Whether live runs and those that were replayed are one training, or the same but for rounding."""
+    """Returns a line that counts the live runs with the same final weights as the training run that was replayed."""
     hashes = [
         tuple(run.get("parameters_hash") for run in (turn.reference, turn.other))
         for pair in pairs
@@ -266,11 +270,11 @@ def weights(pairs: Sequence[Pair]) -> list[str]:
     if not hashes:
         return []
     same = sum(live == replayed for live, replayed in hashes)
-    return [f"Weights at the end, of live runs and of the trainings that were replayed: {same} of {len(hashes)} are equal to the bit."]
+    return [f"Final weights: {same} of {len(hashes)} live runs are equal, bit for bit, to the replayed training run."]
 
 
 def repeatability(pairs: Sequence[Pair]) -> list[str]:
-    """How far single runs are from what they are judged by: which of the deviations is chance."""
+    """Returns lines on the deviations of single runs, which show how much of the deviations is chance."""
     lines = []
     reference, judged = pairs[0].modes
     for name, quantity in (("time to target", time_to_target), ("iteration", mean_iteration_s)):
@@ -282,8 +286,8 @@ def repeatability(pairs: Sequence[Pair]) -> list[str]:
             single += [other / own - 1 for own, other in times]
             references = [own for own, _ in times]
             from_others += [own / mean_of_others(references, i) - 1 for i, own in enumerate(references)]
-        lines.append(summary(name, single, f"the single runs of mode {judged}, by the run of mode {reference} beside them,"))
-        lines.append(summary(name, from_others, f"the single runs of mode {reference}, by the mean of their repetitions,"))
+        lines.append(summary(name, single, f"single runs of mode {judged}", f"the run of mode {reference} beside them"))
+        lines.append(summary(name, from_others, f"single runs of mode {reference}", "the mean of their repetitions"))
     return lines
 
 

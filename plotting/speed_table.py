@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""How fast each method encodes and decodes, and whether that costs more than it saves: a table."""
+"""Tabulates how fast each method encodes and decodes, and whether that costs more time than it saves."""
 from __future__ import annotations
 
 import argparse
@@ -16,20 +16,22 @@ SMALL, RESNET50, LARGE = 1 << 20, 25_000_000, 1 << 26
 HEADINGS = [
     "method",
     "GB/s, 1 Mi",
-    "times memcpy, 1 Mi",
+    "time / memcpy, 1 Mi",
     "GB/s, 64 Mi",
-    "times memcpy, 64 Mi",
+    "time / memcpy, 64 Mi",
     "encode (ms), 25 M",
     "decode (ms), 25 M",
-    "saves (ms), 25 M",
-    "share of saving",
+    "saved (ms), 25 M",
+    "cost / saved",
 ]
 NOTES = [
-    "One worker of eight on one thread: it encodes its gradient and decodes the messages of all eight; time in collectives "
-    "is left out. ok_topk, zen and both omnireduce, in which peers send different things, have one worker alone. Of sbc and "
-    "diloco it is an exchange, which comes every so many steps. GB/s are of float32 gradient.",
-    "Saves: time that dense ring all-reduce among eight workers takes over 1 Gbit/s for 25 million entries, less what the "
-    "method's bytes take. A share above 1, in bold, costs more than it saves; below, it may still not overlap.",
+    "One of eight workers, on one thread, encodes its gradient and decodes the messages of all eight; time in collectives "
+    "is not included. ok_topk, zen and both omnireduce run with a single worker, because their peers send different "
+    "messages. For sbc and diloco, times are of one exchange, which happens once in several steps. GB/s are of float32 "
+    "gradient.",
+    "Saved: the time of a dense ring all-reduce of 25 million entries among eight workers over 1 Gbit/s, minus the time of "
+    "the method's bytes. Cost / saved: encode plus decode time over the saved time; above 1, in bold, the method costs more "
+    "time than it saves. Even below 1 it may not overlap with communication.",
 ]
 
 Runs = Mapping[tuple[str, int], Mapping[str, Any]]
@@ -38,12 +40,12 @@ Runs = Mapping[tuple[str, int], Mapping[str, Any]]
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         prog="speed_table.py",
-        description="Tabulate how fast methods encode and decode, from what synchroniser_benchmarks wrote.",
+        description="Tabulate how fast methods encode and decode, from the output of synchroniser_benchmarks.",
         formatter_class=argparse.RawDescriptionHelpFormatter,
-        epilog="example, which makes the file as well:\n  scripts/encode_speed.sh\n\n"
+        epilog="example, which also creates the file:\n  scripts/encode_speed.sh\n\n"
         "exit codes: 0 made, 1 the table could not be written, 2 wrong input",
     )
-    parser.add_argument("file", type=Path, help="of synchroniser_benchmarks --benchmark_out=FILE, JSON")
+    parser.add_argument("file", type=Path, help="JSON, from synchroniser_benchmarks --benchmark_out=FILE")
     add_destination(parser, BEGIN, END)
     options = parser.parse_args(arguments)
     return write_to_destination("speed_table", lambda: table(read(options.file)), options, BEGIN, END)
@@ -55,7 +57,7 @@ def read(path: Path) -> dict[str, Any]:
     except (OSError, ValueError) as error:
         raise InputError(f"{path}: cannot be read: {error}") from error
     if not isinstance(result, dict) or "benchmarks" not in result or "context" not in result:
-        raise InputError(f"{path}: is not what a benchmark writes with --benchmark_out=FILE")
+        raise InputError(f"{path}: is not the output of a benchmark with --benchmark_out=FILE")
     return result
 
 
@@ -63,7 +65,7 @@ def table(result: Mapping[str, Any]) -> str:
     runs = runs_of(result)
     methods = list(dict.fromkeys(method for method, _ in runs))
     if not methods:
-        raise InputError("there is no benchmark of synchronise/ in the file")
+        raise InputError("the file has no benchmark of synchronise/")
     lines = [HEADINGS, [":---"] + ["---:"] * (len(HEADINGS) - 1)]
     lines += [[in_markdown(method), *row(method, runs)] for method in methods]
     rows = "".join(f"| {' | '.join(line)} |\n" for line in lines)
@@ -71,7 +73,7 @@ def table(result: Mapping[str, Any]) -> str:
 
 
 def runs_of(result: Mapping[str, Any]) -> Runs:
-    """By method and number of entries: "synchronise/topk_0.01/1048576/manual_time"."""
+    """Returns the runs by method and number of entries, from names such as synchronise/topk_0.01/1048576/manual_time."""
     runs = {}
     for run in result["benchmarks"]:
         parts = run["name"].split("/")
@@ -95,7 +97,7 @@ def row(method: str, runs: Runs) -> list[str]:
         *cells,
         three_digits(run["encode_ms"]),
         three_digits(run["decode_ms"]),
-        three_digits(1e3 * run["saved_s"]) if run["saved_s"] > 0 else "nothing",
+        three_digits(1e3 * run["saved_s"]) if run["saved_s"] > 0 else "none",
         UNKNOWN if share is None else (f"**{three_digits(share)}**" if share > 1 else three_digits(share)),
     ]
 

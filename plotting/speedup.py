@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Speed-up in time to the target, over dense and over fp16, one group of bars a method."""
+"""Speed-up over dense and over fp16 in time to the target, with a group of bars per method."""
 from __future__ import annotations
 
 import sys
@@ -28,20 +28,20 @@ from load import InputError
 from target import Target
 
 BASELINES = ("dense", "fp16")
-# The bars over fp16 wear the method's colour too; paleness and hatching tell them from those over dense.
+# Both bars of a method have its colour; the one over fp16 is pale and hatched.
 BAR_LOOKS = {"dense": {}, "fp16": {"alpha": 0.45, "hatch": "////", "edgecolor": "white"}}
 BAR_HEIGHT = 0.38
 LABEL_CHARACTERS = 24
-# Words lie over grid lines and the line at 1.
+# Words hide the grid lines and the line at 1.
 ON_WHITE = {"facecolor": "white", "edgecolor": "none", "pad": 0.6}
 
 
 @dataclass(frozen=True)
 class Speedup:
-    """Ratio of times to the target, baseline over method: median, mean and ends over their common seeds.
+    """Ratio of times to the target, baseline over method: median, mean, minimum and maximum over their common seeds.
 
-    `at_least` says that the baseline did not reach the target; its whole train time then stands for its time
-    to the target, and the ratio is a lower bound.
+    `at_least`: a baseline run did not reach the target. Its total train time then counts as its time to the target,
+    and the ratio is a lower bound.
     """
 
     median: float
@@ -61,7 +61,7 @@ def ratio_text(ratio: float, at_least: bool) -> str:
 def main(arguments: Sequence[str] | None = None) -> int:
     return run_figure(
         "speedup",
-        "Draw how many times sooner than dense, and than fp16, each method reaches the target.",
+        "Draw each method's speed-up over dense and over fp16 in time to the target.",
         draw,
         arguments,
     )
@@ -73,8 +73,8 @@ def draw(comparison: Comparison) -> Figure:
     drawn = [draw_panel(panel_axes, panel, comparison) for panel, panel_axes in zip(comparison.panels, axes)]
     if not any(drawn):
         raise InputError(
-            f"{comparison.results.directory}: no speed-up can be drawn: neither a dense nor an fp16 run "
-            "has a curve to compare with (the runs' config.synchroniser.name decides)"
+            f"{comparison.results.directory}: no speed-up can be drawn, because no run with config.synchroniser.name "
+            "dense or fp16 has a curve to compare with"
         )
     axes[0].set_xlim(left=0.0, right=1.2 * max(axes[0].get_xlim()[1], 1.0))
     label_methods(axes, comparison)
@@ -83,7 +83,7 @@ def draw(comparison: Comparison) -> Figure:
 
 
 def draw_panel(axes: Axes, panel: Panel, comparison: Comparison) -> list[str]:
-    """Draw the bars of one panel; returns the baselines there were."""
+    """Draws the bars of one panel. Returns the names of its baselines."""
     baselines = {name: runs for name in BASELINES if len(runs := baseline_runs(panel, name))}
     styles, unit = method_styles(comparison.methods), time_unit(comparison.runs)
     groups = dict(list(panel.runs.groupby("method", sort=False)))
@@ -108,26 +108,28 @@ def draw_panel(axes: Axes, panel: Panel, comparison: Comparison) -> list[str]:
 
 
 def baseline_runs(panel: Panel, synchroniser: str) -> pd.DataFrame:
-    """The panel's completed runs of a baseline: the method labelled so, or the only one of its kind."""
+    """Returns the panel's completed runs of a baseline: of the method with this label, or else of the only method with
+    this synchroniser. Raises InputError if several have it."""
     runs = panel.runs[panel.runs["config.synchroniser.name"] == synchroniser]
     labels = list(runs.method.unique())
     if len(labels) > 1 and synchroniser not in labels:
         raise InputError(
-            f"several methods synchronise by {synchroniser} ({', '.join(labels)}); label the one to "
-            f"compare with '{synchroniser}' in the experiment"
+            f"several methods have the synchroniser {synchroniser} ({', '.join(labels)}); in the experiment, label the "
+            f"baseline '{synchroniser}'"
         )
     chosen = synchroniser if synchroniser in labels else "".join(labels)
     return runs[(runs.method == chosen) & (runs.status == "completed") & (runs.end_iteration > 0)]
 
 
 def baseline_label(name: str, runs: pd.DataFrame) -> str:
-    return f"over {name}" + ("" if runs.reached.all() else " (it did not reach the target: ≥)")
+    return f"over {name}" + ("" if runs.reached.all() else " (≥: it did not reach the target)")
 
 
 def pairs_of(baseline: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
-    """Runs that reached the target beside the baseline of their seed, which shares starting weights and batches.
+    """Pairs each run that reached the target with the baseline run of its seed, which has the same initial weights and
+    batches.
 
-    baseline_s and baseline_iterations are the baseline's to the target or, where it did not reach it, in all.
+    baseline_s and baseline_iterations are the baseline's values to the target or, if it did not reach it, its totals.
     """
     columns = ["config.seed", "reached", "target_time_s", "target_iteration", "end_time_s", "end_iteration"]
     pairs = runs[runs.reached][columns].merge(baseline[columns], on="config.seed", suffixes=("", "_baseline"))
@@ -138,7 +140,7 @@ def pairs_of(baseline: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
 
 
 def speedup_over(baseline: pd.DataFrame, runs: pd.DataFrame) -> Speedup | None:
-    """None where no pair has a ratio."""
+    """Returns the speed-up over the baseline; None if there is no pair with a ratio."""
     pairs = pairs_of(baseline, runs)
     if pairs.empty:
         return None
@@ -161,7 +163,7 @@ def draw_group(
     unit: TimeUnit,
     target: Target,
 ) -> None:
-    """The bars of one method, or the words that stand in their place."""
+    """Draws the bars of one method, or words in their place."""
     speedups = {
         name: each for name, base in baselines.items() if (each := speedup_over(base, runs)) is not None
     }
@@ -201,7 +203,7 @@ def draw_group(
 
 
 def words_for(runs: pd.DataFrame, unit: TimeUnit, target: Target) -> str:
-    """What stands in place of a bar: a run without a speed-up is a result too."""
+    """Returns the words in place of a bar: a run without a speed-up is a result too."""
     if runs.reached.any():
         return f"reached in {unit.text(runs.target_time_s.median())}"
     if runs.best_level.isna().all():
@@ -210,7 +212,7 @@ def words_for(runs: pd.DataFrame, unit: TimeUnit, target: Target) -> str:
 
 
 def label_methods(axes: list[Axes], comparison: Comparison) -> None:
-    """Names of the methods and, where a single panel leaves room, what the ratios are made of."""
+    """Labels the rows with the methods' names; a single panel also has room for their times and iterations."""
     by_method = dict(list(comparison.runs.groupby("method", sort=False)))
     shown = [method for method in comparison.methods if method in by_method]
     names = [textwrap.fill(name_of(method, by_method[method]), LABEL_CHARACTERS) for method in shown]

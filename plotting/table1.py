@@ -34,8 +34,8 @@ MARKS = {True: "✓", False: "✗", None: UNKNOWN}
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = table_parser(
         "table1",
-        "Make Table 1 of the PacTrain paper from measurements: for each method the convergence speed, whether an\n"
-        "all-reduce carries it, the time to accuracy, and the paper's three check marks.",
+        "Make Table 1 of the PacTrain paper from measurements: each method's convergence speed, all-reduce\n"
+        "compatibility and time to accuracy (TTA), and the paper's three check marks.",
         "\n".join(rule(TOLERANCE)),
         "results/paper-table1",
     )
@@ -44,8 +44,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         type=share,
         default=TOLERANCE,
         metavar="SHARE",
-        help="iterations beyond dense's, as a share of them, that still get the mark for convergence (default: "
-        f"{TOLERANCE:g})",
+        help="additional iterations, as a share of dense's, with which a method still gets the mark for convergence "
+        f"(default: {TOLERANCE:g})",
     )
     options = parser.parse_args(arguments)
     row = partial(row_of, tolerance=options.tolerance)
@@ -64,11 +64,11 @@ def share(text: str) -> float:
 
 def rule(tolerance: float) -> list[str]:
     return [
-        "Convergence speed: dense's iterations to the target over the method's, of equal seeds.",
+        "Convergence speed: dense's iterations to the target over the method's, paired by seed.",
         f"✓ convergence: every run reaches the target, in at most {100 * tolerance:g} % more iterations than dense.",
-        "✓ all-reduce: partial sums of the method's messages are messages.",
-        "✓ TTA: every run reaches the target, sooner than fp16.",
-        "Marks compare means over seeds; -: not known.",
+        "✓ all-reduce: the sum of two messages of the method is a message too.",
+        "✓ TTA: every run reaches the target, in less time than fp16.",
+        "Marks compare means over seeds; -: unknown.",
     ]
 
 
@@ -112,18 +112,19 @@ def row_of(runs: pd.DataFrame, panel: Panel, comparison: Comparison, tolerance: 
 
 
 def compared(runs: pd.DataFrame, own: pd.Series, bound: pd.Series, or_equal: bool) -> bool | None:
-    """A mark's verdict on means over the seeds that have both; None where a run is missing or has no partner."""
+    """Returns a mark, by means over the seeds that have both values; None if a run is missing or has no partner."""
     if ((runs.status == "completed") & ~runs.reached).any():
         return False
     if len(own) < len(runs):
         return None
-    if or_equal:  # The tolerance, a decimal, must not turn a tie into a loss.
+    if or_equal:  # the rounding of the tolerance must not turn a tie into a loss
         return bool(own.mean() <= bound.mean() * (1.0 + 1e-9))
     return bool(own.mean() < bound.mean())
 
 
 def ratio_cell(name: str, runs: pd.DataFrame, pairs: pd.DataFrame, ratios: pd.Series) -> Cell:
-    """Baseline over method, so that more is better; a bound where a baseline's run did not reach the target."""
+    """Returns a cell with the mean ratio of baseline over method: higher is better. It is a lower bound if a baseline
+    run did not reach the target."""
     mean, deviation = spread(ratios)
     at_least = not pairs.reached_baseline.all() if len(pairs) else None
     numbers = {name: mean, f"{name}_deviation": deviation, f"{name}_at_least": at_least}

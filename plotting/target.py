@@ -1,4 +1,4 @@
-"""What a run aims at, fixed before it: the level of a metric whose time is asked for."""
+"""The target of a run: the level of a metric to which the time is measured."""
 from __future__ import annotations
 
 import json
@@ -11,14 +11,14 @@ import pandas as pd
 
 @dataclass(frozen=True)
 class Metric:
-    """How figures name a metric: at its axis, in a sentence, and in a sentence with a level of it."""
+    """How figures name a metric: on its axis, in a sentence, and in a sentence together with a level."""
 
     label: str
     noun: str
     phrase: str
 
 
-# By their names in records and on the command line.
+# Keys: the names of metrics in records and on the command line.
 METRICS = {
     "accuracy": Metric("Test accuracy", "accuracy", "{} accuracy"),
     "test_loss": Metric("Test loss (nats)", "test loss", "a test loss of {}"),
@@ -28,22 +28,22 @@ METRICS = {
 
 @dataclass(frozen=True)
 class Target:
-    """A level of one of METRICS: of accuracy to be reached from below, of the others, losses, from above."""
+    """A level of one of METRICS. Accuracy reaches it from below; the others, which are losses, from above."""
 
     metric: str
     value: float
 
     def __post_init__(self) -> None:
         if self.metric not in METRICS:
-            raise ValueError(f"must aim at one of {', '.join(METRICS)}, not at '{self.metric}'")
+            raise ValueError(f"must be one of {', '.join(METRICS)}, not '{self.metric}'")
         if self.is_loss and not 0.0 < self.value < math.inf:
-            raise ValueError(f"must aim at a finite {self.metric} above 0, not {self.value:g}")
+            raise ValueError(f"must be a finite {self.metric} above 0, not {self.value:g}")
         if not self.is_loss and not 0.0 < self.value <= 1.0:
-            raise ValueError(f"must aim at an accuracy above 0 and at most 1, not {self.value:g}")
+            raise ValueError(f"must be an accuracy above 0 and at most 1, not {self.value:g}")
 
     @staticmethod
     def parse(text: str) -> Target:
-        """From the command line: "0.84" or "METRIC=VALUE"."""
+        """Reads a command-line value: "0.84" or "METRIC=VALUE"."""
         metric, equals, number = text.rpartition("=")
         try:
             return Target(metric if equals else "accuracy", float(number))
@@ -55,7 +55,7 @@ class Target:
 
     @staticmethod
     def of_configuration(entry: Any) -> Target:
-        """From an entry of a record's config.targets: a number is an accuracy; the others are objects."""
+        """Reads an entry of a record's config.targets: a number is an accuracy; other metrics are objects."""
         if is_number(entry):
             return Target("accuracy", float(entry))
         if not isinstance(entry, dict) or len(entry) != 1:
@@ -67,7 +67,7 @@ class Target:
 
     @staticmethod
     def of_result(result: Any) -> Target:
-        """From an entry of a record's targets: the metric is a key beside when it was reached."""
+        """Reads an entry of a record's targets, where the metric is a key beside the time to it."""
         metrics = [name for name in METRICS if isinstance(result, dict) and name in result]
         if len(metrics) != 1 or not is_number(result[metrics[0]]):
             raise ValueError(
@@ -93,21 +93,21 @@ class Target:
 
     @property
     def option(self) -> str:
-        """What parse() reads."""
+        """Returns the form that parse() reads."""
         return f"{self.metric}={self.value:g}" if self.is_loss else f"{self.value:g}"
 
     def level_text(self, level: float) -> str:
-        """The target's level, or a measured one of its metric, as it stands in figures."""
+        """Formats the target's level, or a measured level of its metric, for figures."""
         return f"{level:.4g}" if self.is_loss else f"{100 * level:.3g} %"
 
     def measured(self, curves: pd.DataFrame) -> pd.Series:
-        """The metric at each evaluation; NaN where it was not finite."""
+        """Returns the metric at each evaluation; NaN if it was not finite."""
         if self.metric == "bits_per_byte":
             return curves.test_loss / math.log(2.0)
         return curves.test_loss if self.is_loss else curves.test_accuracy
 
     def is_reached(self, levels: pd.Series) -> pd.Series:
-        """Whether levels are as good as the target or better, which NaN never is."""
+        """Returns whether each level is at least as good as the target; NaN never is."""
         return levels <= self.value if self.is_loss else levels >= self.value
 
     def best(self, levels: pd.Series) -> float:
@@ -118,7 +118,7 @@ class Target:
 
 
 def hardest(targets: Iterable[Target]) -> Target:
-    """Of targets of one metric, the highest accuracy or the lowest loss."""
+    """Returns the highest accuracy or the lowest loss among targets of one metric."""
     return max(targets, key=lambda target: -target.value if target.is_loss else target.value)
 
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Test accuracy, or the loss aimed at, over train time: a curve a method, a mark where it gets there."""
+"""Test accuracy, or the loss of a loss target, over train time: a curve per method, and a star at the target."""
 from __future__ import annotations
 
 import sys
@@ -26,20 +26,20 @@ from figure import (
 )
 from target import Target
 
-# From here on the shortest curve would fill less than a third of a linear axis.
+# If the longest curve takes this many times as long as the shortest, a linear axis shows the shortest too small.
 LOG_AXIS_FROM_RATIO = 3.0
 LEGEND_CHARACTERS_A_ROW = 50
-# A loss more than this many times the highest at the start is of a run that diverged.
+# A run diverged if its loss is more than this many times the highest loss at the start.
 DIVERGED_FROM_RATIO = 2.0
-# Beyond the lowest and highest levels, as a share of what lies between: matplotlib's own.
+# Margin beyond the lowest and highest levels, as a share of their distance: matplotlib's default.
 MARGIN = 0.05
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     return run_figure(
         "time_to_accuracy",
-        "Draw test accuracy, or the loss aimed at, over train time, one curve a method, with a star where "
-        "each reaches the target.",
+        "Draw test accuracy, or the loss if the target is a loss, over train time: one curve per method, with a\n"
+        "star where it reaches the target.",
         draw,
         arguments,
     )
@@ -73,7 +73,7 @@ def draw_panel(
     axes.yaxis.set_major_formatter(
         FormatStrFormatter("%g") if target.is_loss else PercentFormatter(xmax=1.0, symbol=" %", decimals=0)
     )
-    # At the left, where curves have not reached the target, and on its far side.
+    # Put the label at the left, where curves have not reached the target yet, and beyond the line.
     axes.annotate(
         f"target {target.level_text(target.value)}",
         (0.0, target.value),
@@ -89,7 +89,7 @@ def draw_panel(
 
 
 def levels_to_draw(comparison: Comparison, axes: Axes) -> pd.DataFrame:
-    """The curves with their level; of axes on which a loss diverges, the limits are set."""
+    """Returns the curves with column "level". If a loss diverges, cuts it and sets the limits of the axis."""
     curves = comparison.results.curves
     curves = curves.assign(level=comparison.target.measured(curves))
     if comparison.target.is_loss and diverges(curves):
@@ -102,9 +102,9 @@ def diverges(curves: pd.DataFrame) -> bool:
 
 
 def leave_at_the_top(axes: Axes, curves: pd.DataFrame, target: Target) -> pd.Series:
-    """Levels to draw where a run diverges: it leaves the picture rather than flatten the other curves.
+    """Sets the axis so that a diverging curve leaves the picture instead of flattening the others.
 
-    A loss has no upper end. Levels far outside are cut: a dotted line to them would be made dot by dot.
+    Returns the levels to draw, cut far outside the axis: a dotted line to a huge loss would have too many dots.
     """
     lowest = min(curves.level.min(), target.value)
     highest = max(curves.level[curves.iteration == 0].max(), target.value)
@@ -114,7 +114,7 @@ def leave_at_the_top(axes: Axes, curves: pd.DataFrame, target: Target) -> pd.Ser
 
 
 def fits_two_columns(axes: Axes) -> bool:
-    """Whether the legend's two columns of text, filled one after the other, fit a column of the page."""
+    """Returns whether the legend fits a column of the page in two columns of text."""
     _, labels = axes.get_legend_handles_labels()
     half = (len(labels) + 1) // 2
     widest = [max(map(len, part), default=0) for part in (labels[:half], labels[half:])]
@@ -130,7 +130,7 @@ def draw_method(
     label: str,
     place: int,
 ) -> None:
-    """One line a seed. A run without a single point still gets its line, empty, for the legend's sake."""
+    """Draws one line per seed. A run without points gets an empty line, for its legend entry."""
     for index, run in enumerate(runs.itertuples()):
         curve = curves[curves.run_id == run.run_id]
         first = index == 0
@@ -162,7 +162,7 @@ def draw_method(
 
 
 def outcome(runs: pd.DataFrame, unit: TimeUnit) -> str:
-    """What the legend says of a method: its (median) time to the target, or why there is none."""
+    """Returns the legend's text about a method: its (median) time to the target, or why there is none."""
     state = state_of(runs)
     if not runs.reached.any():
         return state
@@ -171,9 +171,9 @@ def outcome(runs: pd.DataFrame, unit: TimeUnit) -> str:
 
 
 def wants_logarithm(runs: pd.DataFrame) -> bool:
-    """Whether methods differ so much in speed that equal ratios of time should be equal distances.
+    """Returns whether methods differ so much in speed that the time axis should be logarithmic.
 
-    A logarithmic axis has no place for the evaluation at time 0, the level that all methods start from.
+    Such an axis cannot show the evaluation at time 0, which is the same for all methods.
     """
     ends = runs.end_time_s[runs.end_time_s > 0]
     return bool(len(ends) and ends.max() >= LOG_AXIS_FROM_RATIO * ends.min())

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""From one way of training to the next: what each step takes off the time to the target."""
+"""Time to the target of one method after another, and the reduction by each step."""
 from __future__ import annotations
 
 import sys
@@ -31,14 +31,14 @@ LABEL_CHARACTERS = 30
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = parser_of(
         "waterfall",
-        "Draw the time to the target of one method after the other, and what each saves over the one before.",
+        "Draw the time to the target of one method after another, and the reduction from each to the next.",
         "results/against-pytorch",
     )
     parser.add_argument(
         "--steps",
         nargs="+",
         metavar="METHOD",
-        help="the methods to go through, in this order (default: all)",
+        help="the methods to draw, in this order (default: all)",
     )
     options = parser.parse_args(arguments)
     return write_figure("waterfall", options, lambda comparison: draw(comparison, options.steps), panels_of)
@@ -47,7 +47,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def draw(comparison: Comparison, steps: Sequence[str] | None = None) -> Figure:
     if len(comparison.panels) > 1:
         titles = "; ".join(panel.title for panel in comparison.panels)
-        raise InputError(f"{comparison.results.directory}: a waterfall is of one panel ({titles}); choose with --where")
+        raise InputError(f"{comparison.results.directory}: a waterfall has one panel; choose one with --where: {titles}")
     by_method = dict(list(comparison.runs.groupby("method", sort=False)))
     shown = chosen(comparison, by_method, steps)
     figure, (axes,) = new_figure(1, panel_height_in=1.0 + 0.3 * len(shown))
@@ -65,7 +65,7 @@ def chosen(comparison: Comparison, by_method: dict[str, pd.DataFrame], steps: Se
         steps = [method for method in comparison.methods if method in by_method]
     for step in steps:
         if step not in by_method:
-            raise InputError(f"--steps {step}: no such method; there are {', '.join(by_method)}")
+            raise InputError(f"--steps {step}: no such method; the methods are: {', '.join(by_method)}")
     if not any(by_method[step].reached.any() for step in steps):
         raise InputError(f"{comparison.results.directory}: no run of {', '.join(steps)} reached {comparison.target.phrase}")
     return list(steps)
@@ -76,7 +76,7 @@ def label_of(method: str, runs: pd.DataFrame) -> str:
 
 
 def draw_steps(axes: Axes, comparison: Comparison, methods: list[pd.DataFrame]) -> None:
-    """Times on a logarithmic axis, so that equal factors are equal lengths."""
+    """Draws the times on a logarithmic axis, so that equal factors have equal lengths."""
     styles, unit, target = method_styles(comparison.methods), time_unit(comparison.runs), comparison.target
     times = [runs.target_time_s[runs.reached].median() for runs in methods]
     known = [time for time in times if time > 0]
@@ -112,18 +112,19 @@ def draw_steps(axes: Axes, comparison: Comparison, methods: list[pd.DataFrame]) 
 
 
 def words_for(runs: pd.DataFrame, time: str, time_s: float, former: float | None, first: float | None) -> str:
-    """The time; over the step before and, from the second on, over the first; and what it ends at."""
+    """Returns the time, its ratios to the previous step and (after the second step) the first, and how many runs
+    missed the target."""
     words = time
     if former is not None:
         words += ", " + times_sooner(former / time_s)
     if first is not None and first != former:
-        words += f"; than the first {times_sooner(first / time_s)}"
+        words += f"; {times_sooner(first / time_s)} than the first"
     missed = state_of(runs)
     return words + (f", {missed}" if missed else "")
 
 
 def times_sooner(ratio: float) -> str:
-    return f"{ratio:.3g}× sooner" if ratio >= 1 else f"{1 / ratio:.3g}× later"
+    return f"{ratio:.3g}× faster" if ratio >= 1 else f"{1 / ratio:.3g}× slower"
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""What tests of figures share."""
+"""Shared by the tests of figures."""
 import contextlib
 import io
 import tempfile
@@ -29,7 +29,7 @@ class FigureTest(unittest.TestCase):
         return compare(load(write(self.directory, *records)), **options)
 
     def program(self, script: Any, *arguments: str) -> tuple[int, str]:
-        """Exit code and what was said on the standard error."""
+        """Returns the exit code and the standard error."""
         said = io.StringIO()
         with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(said):
             try:

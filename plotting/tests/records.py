@@ -17,7 +17,7 @@ METHODS: dict[str, dict[str, Any]] = {
     "pactrain": {"name": "pactrain", "values": "float32"},
     "pactrain ternary": {"name": "pactrain", "values": "ternary"},
 }
-# Iteration time in s and best accuracy of each method: at 100 Mbit/s the wire decides.
+# Iteration time in s and best accuracy of each method: at 100 Mbit/s the network is the limit.
 ITERATION_TIME_S = {
     "dense": 0.80,
     "fp16": 0.43,
@@ -39,7 +39,7 @@ BEST_ACCURACY = {
 def make_curve(
     iteration_time_s: float, best: float, iterations: int = 480, every: int = 20
 ) -> list[dict[str, Any]]:
-    """Rises from 0.62 towards `best`, with a small ripple; one evaluation at iteration 0."""
+    """Returns a curve that rises from 0.62 towards `best`, with a small ripple; it starts at iteration 0."""
     curve = []
     for iteration in range(0, iterations + 1, every):
         gain = 1.0 - math.exp(-iteration / 90.0)
@@ -57,7 +57,7 @@ def make_curve(
     return curve
 
 
-# Fewest bits per byte that each method comes down to on a text.
+# Lowest bits per byte that each method reaches on a text.
 BEST_BITS_PER_BYTE = {
     "dense": 2.02,
     "fp16": 2.03,
@@ -71,7 +71,7 @@ BEST_BITS_PER_BYTE = {
 def make_text_curve(
     iteration_time_s: float, best: float, iterations: int = 480, every: int = 20
 ) -> list[dict[str, Any]]:
-    """Falls from the 8 bits a byte of guessing towards `best`, with a small ripple."""
+    """Returns a curve that falls from 8 bits per byte, of guessing, towards `best`, with a small ripple."""
     curve = make_curve(iteration_time_s, 0.55, iterations, every)
     for point in curve:
         gain = 1.0 - math.exp(-point["iteration"] / 90.0)
@@ -111,7 +111,7 @@ def make_record(
     model: str = "small_cnn",
     **changes: Any,
 ) -> dict[str, Any]:
-    """A completed run's record; `aims` are its targets as configured, `changes` replace top-level fields."""
+    """Returns a completed run's record; `aims` are its configured targets, `changes` replace top-level fields."""
     curve = make_curve(ITERATION_TIME_S[method], BEST_ACCURACY[method]) if curve is None else curve
     config = {
         "mode": changes.get("mode", "live"),
@@ -177,7 +177,7 @@ def make_record(
 def make_converge_record(
     method: str = "dense", *, vnmse: float | None = 0.0, payload_bytes: int = 4000, **changes: Any
 ) -> dict[str, Any]:
-    """A completed run of mode converge, which knows no times; payload_bytes are those of one iteration."""
+    """Returns a completed run of mode converge, which has no times; payload_bytes are per iteration."""
     curve = changes.pop("curve", None) or make_curve(1.0, BEST_ACCURACY[method])
     record = make_record(method, **{"mode": "converge", "experiment": "convergence", "curve": curve, **changes})
     record.update(train_time_s=None, iteration_time_s=None, predicted=None, fidelity=None)
@@ -194,7 +194,7 @@ def make_converge_record(
 
 
 def make_text_record(method: str = "dense", **changes: Any) -> dict[str, Any]:
-    """A completed run that aims at bits per byte of a text."""
+    """Returns a completed run with a target in bits per byte of a text."""
     curve = make_text_curve(ITERATION_TIME_S[method], BEST_BITS_PER_BYTE[method])
     defaults = {"curve": curve, "aims": (TEXT_TARGET,), "dataset": "text", "model": "gpt"}
     return make_record(method, **{**defaults, "experiment": "text", **changes})

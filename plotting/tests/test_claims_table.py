@@ -11,7 +11,7 @@ from .test_replay_table import rows_of
 
 
 def sweep() -> list[dict[str, Any]]:
-    """As test_heat_map's, with the ratios that the paper speaks of; 80 % pruned costs two points."""
+    """Returns a sweep like test_heat_map's, with the prune ratios of the paper's claims."""
     records = []
     for cap in CAPS_MBIT_PER_S:
         records += [swept("dense", cap, "0", share=1.0), swept("fp16", cap, "0", share=0.5)]
@@ -51,7 +51,7 @@ class ClaimsTableTest(FigureTest):
         write(self.directory, *(record for record in sweep() if "pactrain" not in record["labels"]["method"]))
         code, said = self.program(claims_table)
         self.assertEqual(code, 2)
-        self.assertIn("no run synchronises by pactrain", said)
+        self.assertIn("no run uses pactrain", said)
 
     def test_it_updates_a_page(self) -> None:
         write(self.directory, *sweep())

@@ -12,7 +12,7 @@ from .test_replay_table import rows_of
 
 
 def run(mode: str, cap: str, ended_at: str, factor: float = 1.0) -> dict[str, Any]:
-    """One that began at 20:00:00, and whose iterations take `factor` times as long as dense ones do."""
+    """Returns a run that began at 20:00:00, with iterations `factor` times as long as those of dense."""
     curve = make_curve(factor * ITERATION_TIME_S["dense"], BEST_ACCURACY["dense"])
     record = make_record("dense", axes={"mode": mode, "bottleneck.rate": cap}, mode=mode, curve=curve)
     record["provenance"]["ended_at"] = f"2026-11-20T{ended_at}Z"
@@ -40,11 +40,11 @@ class CostTableTest(unittest.TestCase):
         self.assertEqual((code, err), (0, ""))
         rows = {row["cap"]: row for row in rows_of(text)}
         self.assertEqual(list(rows), ["100 Mbit/s", "1 Gbit/s", "all"])
-        self.assertEqual(rows["100 Mbit/s"]["replay: to run (min)"], "3.00")
-        self.assertEqual(rows["100 Mbit/s"]["simulate: to run (s)"], "2.00")
-        self.assertEqual(rows["1 Gbit/s"]["simulate: to run (s)"], "-")
-        self.assertEqual(rows["all"]["replay: to run (min)"], "4.00")
-        self.assertEqual([rows[cap]["to train (days)"] for cap in rows], ["0.800", "0.400", "1.20"])
+        self.assertEqual(rows["100 Mbit/s"]["replay: run time (min)"], "3.00")
+        self.assertEqual(rows["100 Mbit/s"]["simulate: run time (s)"], "2.00")
+        self.assertEqual(rows["1 Gbit/s"]["simulate: run time (s)"], "-")
+        self.assertEqual(rows["all"]["replay: run time (min)"], "4.00")
+        self.assertEqual([rows[cap]["training time (days)"] for cap in rows], ["0.800", "0.400", "1.20"])
 
     def test_live_runs_alone_are_wrong_input(self) -> None:
         code, _, err = self.call(make_record("dense"))

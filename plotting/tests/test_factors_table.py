@@ -33,24 +33,24 @@ class FactorsTableTest(unittest.TestCase):
 
     def test_a_column_for_each_method_to_compare_with(self) -> None:
         rows = self.rows(run("dense", 0.8), run("fp16", 0.4), options=("--over", "dense", "fp16"))
-        self.assertEqual((rows["dense"]["dense / it"], rows["fp16"]["fp16 / it"]), ("1.00×", "1.00×"))
-        over, under = rows["fp16"]["dense / it"], rows["dense"]["fp16 / it"]
+        self.assertEqual((rows["dense"]["vs dense"], rows["fp16"]["vs fp16"]), ("1.00×", "1.00×"))
+        over, under = rows["fp16"]["vs dense"], rows["dense"]["vs fp16"]
         self.assertAlmostEqual(float(over[:-1]) * float(under[:-1]), 1, delta=0.02)
         self.assertGreater(float(over[:-1]), 1.8)
 
     def test_seeds_are_paired(self) -> None:
         runs = [run("dense", 0.8, 1), run("dense", 0.4, 2), run("pactrain", 0.4, 1), run("pactrain", 0.1, 2)]
-        self.assertEqual(self.rows(*runs)["pactrain"]["dense / it"], "3.00× (2 to 4)")
+        self.assertEqual(self.rows(*runs)["pactrain"]["vs dense"], "3.00× (2 to 4)")
 
     def test_accuracy_is_lost_to_the_first(self) -> None:
         rows = self.rows(run("dense", 0.8), run("fp16", 0.4), options=("--over", "fp16", "dense"))
         finals = [100 * run(method, 1)["curve"][-1]["test_accuracy"] for method in ("fp16", "dense")]
-        self.assertEqual(rows["dense"]["lost, in points"], f"{finals[0] - finals[1]:.2f}")
-        self.assertEqual(rows["fp16"]["lost, in points"], "0.00")
+        self.assertEqual(rows["dense"]["accuracy loss (points)"], f"{finals[0] - finals[1]:.2f}")
+        self.assertEqual(rows["fp16"]["accuracy loss (points)"], "0.00")
 
     def test_what_never_came_to_the_target_has_no_factor(self) -> None:
         rows = self.rows(run("dense", 0.8), run("topk 0.01", 0.1))
-        self.assertEqual(rows["topk 0.01"]["dense / it"], "-")
+        self.assertEqual(rows["topk 0.01"]["vs dense"], "-")
         self.assertEqual(rows["topk 0.01"]["time to target (s)"], "never")
 
     def test_a_page_has_it_between_the_lines_of_the_folders_name(self) -> None:
@@ -65,7 +65,7 @@ class FactorsTableTest(unittest.TestCase):
     def test_a_comparison_with_nothing_is_wrong_input(self) -> None:
         code, _, err = self.call(run("dense", 0.8), failed_record("fp16"), options=("--over", "fp16"))
         self.assertEqual(code, 2)
-        self.assertIn("--over fp16: no run of it is complete; there are dense, fp16", err)
+        self.assertIn("--over fp16: no run of this method is complete; the methods are: dense, fp16", err)
 
 
 if __name__ == "__main__":

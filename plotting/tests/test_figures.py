@@ -52,8 +52,8 @@ class CommandLineTest(FigureTest):
             (["--output", "figure.svg"], "must end in .png or .pdf"),
             (["--output", "/nowhere/at/all.png"], "/nowhere/at does not exist"),
             (["--where", "rate"], "'rate' must be AXIS=VALUE"),
-            (["--where", "rate=1"], "swept are none"),
-            (["--mode", "replay"], "holds runs of mode live only"),
+            (["--where", "rate=1"], "the swept axes are: none"),
+            (["--mode", "replay"], "has only runs of mode live"),
         ):
             code, said = self.program(time_to_accuracy, *arguments)
             self.assertEqual(code, 2, arguments)

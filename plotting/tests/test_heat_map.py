@@ -14,7 +14,7 @@ RATIOS = ("0", "0.5", "0.9")
 
 
 def swept(method: str, cap: str, ratio: str, **changes: Any) -> dict[str, Any]:
-    """A run whose iterations take 0.1 s to compute and, with `share` of 80 Mbit on the wire, to exchange."""
+    """Returns a run whose iterations take 0.1 s of compute and the time of `share` of 80 Mbit over the cap."""
     share = changes.pop("share", 1.0)
     iteration_time_s = 0.1 + 80.0 * share / CAPS_MBIT_PER_S[cap]
     curve = changes.pop("curve", make_curve(iteration_time_s, 0.866))
@@ -42,7 +42,7 @@ class HeatMapTest(FigureTest):
         return compare(load(write(self.directory, *records)), panels=panels, **options)
 
     def words(self, figure: Figure, panel: int = 0) -> list[list[str]]:
-        """What stands in the cells, row by row, from the top."""
+        """Returns the words in the cells, row by row from the top."""
         texts = figure.axes[panel].texts
         columns = len({text.get_position()[0] for text in texts})
         words = [text.get_text() for text in texts]
@@ -54,7 +54,7 @@ class HeatMapTest(FigureTest):
         axes = figure.axes[0]
         self.assertEqual([text.get_text() for text in axes.get_yticklabels()], list(RATIOS))
         self.assertGreater(*axes.get_ylim())  # 0 at the top
-        # Dense at 100 Mbit/s takes 0.9 s an iteration; evaluation 200 is the first at the target.
+        # At 100 Mbit/s dense takes 0.9 s per iteration, and the evaluation at iteration 200 is the first at the target.
         self.assertEqual(
             [text.get_text() for text in axes.get_xticklabels()],
             ["100 Mbit/s\n180 s", "500 Mbit/s\n52 s", "1 Gbit/s\n36 s"],
@@ -134,9 +134,9 @@ class HeatMapTest(FigureTest):
             heat_map.draw(self.compared(*records))
 
     def test_what_cannot_be_drawn_says_why(self) -> None:
-        with self.assertRaisesRegex(InputError, r"no run has swept bottleneck\.rate; name the axes .*: none"):
+        with self.assertRaisesRegex(InputError, r"no run has the swept axis bottleneck\.rate; choose axes .*: none"):
             self.compared(make_record("dense"))
-        with self.assertRaisesRegex(InputError, "no dense run has a curve"):
+        with self.assertRaisesRegex(InputError, "no run with config.synchroniser.name dense has a curve"):
             heat_map.draw(self.compared(swept("pactrain", "1 Gbit/s", "0")))
         flat = [swept(method, "1 Gbit/s", "0") for method in ("dense", "pactrain")]
         with self.assertRaisesRegex(InputError, r"no method was run with several values of pruning\.ratio"):

@@ -67,7 +67,7 @@ class LinksTableTest(unittest.TestCase):
     def test_runs_without_a_network_are_wrong_input(self) -> None:
         code, _, err = self.call(make_converge_record("dense"))
         self.assertEqual(code, 2)
-        self.assertIn("no run of mode live, replay, simulate over a network is complete", err)
+        self.assertIn("no complete run of mode live, replay, simulate over a network", err)
 
 
 if __name__ == "__main__":

@@ -84,7 +84,7 @@ class LoadTest(unittest.TestCase):
     def test_newer_schema_is_refused_by_name(self) -> None:
         write(self.directory, make_record("dense", schema_version=2))
         self.assert_refused(
-            r"run\.json: /schema_version is 2, written by a newer Thinpipe; this one reads up to 1"
+            r"run\.json: /schema_version is 2, written by a newer Thinpipe; this version reads up to 1"
         )
 
     def test_truncated_json_is_named(self) -> None:
@@ -92,7 +92,7 @@ class LoadTest(unittest.TestCase):
         write(self.directory, record)
         broken = self.directory / record["run_id"] / "run.json"
         broken.write_text(broken.read_text()[:500])
-        self.assert_refused(rf"{record['run_id']}/run\.json: is not a whole JSON document")
+        self.assert_refused(rf"{record['run_id']}/run\.json: is not a complete JSON document")
 
     def test_half_written_temporaries_are_not_records(self) -> None:
         record = make_record("dense")
@@ -116,11 +116,11 @@ class LoadTest(unittest.TestCase):
             ({"accuracy": 0.5, "test_loss": 1}, "must be a number or an object with exactly one of"),
             ({"bits_per_bite": 2}, "must have exactly one of accuracy, test_loss, bits_per_byte"),
             ({"bits_per_byte": "2"}, "must have exactly one of .*, a number"),
-            ({"bits_per_byte": -1}, "must aim at a finite bits_per_byte above 0, not -1"),
-            ({"test_loss": math.inf}, "must aim at a finite test_loss above 0, not inf"),
-            ({"accuracy": 84}, "must aim at an accuracy above 0 and at most 1, not 84"),
-            (0, "must aim at an accuracy above 0 and at most 1, not 0"),
-            (math.nan, "must aim at an accuracy above 0 and at most 1, not nan"),
+            ({"bits_per_byte": -1}, "must be a finite bits_per_byte above 0, not -1"),
+            ({"test_loss": math.inf}, "must be a finite test_loss above 0, not inf"),
+            ({"accuracy": 84}, "must be an accuracy above 0 and at most 1, not 84"),
+            (0, "must be an accuracy above 0 and at most 1, not 0"),
+            (math.nan, "must be an accuracy above 0 and at most 1, not nan"),
         ):
             with self.subTest(entry=entry):
                 record = make_record("dense")
@@ -134,7 +134,7 @@ class LoadTest(unittest.TestCase):
             (verdict, "/targets/0 must have exactly one of accuracy, test_loss, bits_per_byte"),
             ({**verdict, "accuracy": 0.5, "test_loss": 1}, "/targets/0 must have exactly one of"),
             ({**verdict, "bits_per_byte": None}, "/targets/0 must have exactly one of .*, a number"),
-            ({**verdict, "accuracy": 84}, "/targets/0 must aim at an accuracy above 0 and at most 1"),
+            ({**verdict, "accuracy": 84}, "/targets/0 must be an accuracy above 0 and at most 1"),
             (0.5, "/targets/0 must have exactly one of .* but is 0.5"),
             ({"test_loss": 1}, "/targets/0/reached is missing"),
             ({**verdict, "test_loss": 1, "train_time_s": None}, "/targets/0/train_time_s must be a finite"),
@@ -157,7 +157,7 @@ class LoadTest(unittest.TestCase):
 
     def test_folders_without_records_say_what_to_do(self) -> None:
         self.directory.mkdir()
-        self.assert_refused(r"holds no run record .* 'thinpipe run experiments/quickstart\.json'")
+        self.assert_refused(r"has no run record .* 'thinpipe run experiments/quickstart\.json'")
         with self.assertRaisesRegex(InputError, r"no such results folder; did you mean '.*/quickstart'\?"):
             load(self.directory.with_name("quikstart"))
 

@@ -68,7 +68,7 @@ class LossTargetTest(FigureTest):
         self.assertLess(top, 9.0)
         self.assertGreater(bottom, 1.5)
         self.assertLess(bottom, 2.0)
-        # Dots of a line that leads far outside would be as many as its length: more than memory holds.
+        # The dots of a dotted line that leads far outside would fill the memory.
         lines = figure.axes[0].get_lines()
         drawn = max(next(line for line in lines if line.get_label() == "fp16: failed").get_ydata())
         self.assertGreater(drawn, top)
@@ -130,10 +130,10 @@ class LossTargetTest(FigureTest):
         self.assertTrue(comparison.target_was_preset)
 
     def test_no_common_target_says_what_to_give(self) -> None:
-        with self.assertRaisesRegex(InputError, "no target in common; give one with --target"):
+        with self.assertRaisesRegex(InputError, "no target in common; choose one with --target"):
             self.compared(make_text_record("dense"), make_text_record("fp16", aims=(0.5,)))
 
     def test_a_loss_no_lower_than_at_the_start_is_refused(self) -> None:
-        message = r"bits_per_byte=8\.1 is no lower than the bits per byte .* give a lower one"
+        message = r"bits_per_byte=8\.1 is no lower than the bits per byte .* choose a lower one"
         with self.assertRaisesRegex(InputError, message):
             self.compared(make_text_record("dense"), target=Target("bits_per_byte", 8.1))

@@ -39,7 +39,7 @@ class MethodsTableTest(TableTest):
         self.assertEqual(
             list(rows["dense"]),
             [
-                *("method", "final accuracy (%)", "iterations to target", "payload per iteration", "of dense's"),
+                *("method", "final accuracy (%)", "iterations to target", "payload per iteration", "relative to dense"),
                 *("vNMSE", "all-reduce compatible"),
             ],
         )
@@ -64,7 +64,7 @@ class MethodsTableTest(TableTest):
         self.assertIsNone(reached[2])
         self.assertRegex(topk["iterations to target"], rf"^{(reached[0] + reached[1]) / 2:.0f} ± \d+ \(2 of 3\)$")
         self.assertEqual(topk["vNMSE"], "0.200 ± 0.100")
-        self.assertIn("±: standard deviation over seeds; (2 of 3): over as many of them", text)
+        self.assertIn("±: standard deviation over seeds. (2 of 3): only that many seeds", text)
 
     def test_failed_runs_stay(self) -> None:
         failed = failed_record("fp16", mode="converge", train_time_s=None)
@@ -93,7 +93,7 @@ class MethodsTableTest(TableTest):
 
     def test_without_dense_there_is_no_share(self) -> None:
         row = self.rows(make_converge_record("pactrain"))["pactrain"]
-        self.assertEqual([row["payload per iteration"], row["of dense's"]], ["4.00 kB", "-"])
+        self.assertEqual([row["payload per iteration"], row["relative to dense"]], ["4.00 kB", "-"])
 
     def test_the_origin_has_no_cap_where_there_was_no_network(self) -> None:
         record = make_converge_record("dense")
@@ -174,7 +174,7 @@ class UpdateTest(TableTest):
             (f"{begin}\n", f"must have exactly one line '{end}', but has none"),
             (f"in a line: {begin}\n{end}\n", f"must have exactly one line '{begin}', but has none"),
             (f"{begin}\n{begin}\n{end}\n", f"must have exactly one line '{begin}', but has 2"),
-            (f"{end}\n{begin}\n", f":1: '{end}' stands before '{begin}'"),
+            (f"{end}\n{begin}\n", f":1: '{end}' comes before '{begin}'"),
         ):
             with self.subTest(page=page):
                 code, said = self.update(page)
@@ -195,7 +195,7 @@ class UpdateTest(TableTest):
 
 
 class WithoutTimesTest(TableTest):
-    """Records of mode converge, where times are asked for."""
+    """Programs that need times, with records of mode converge."""
 
     def test_figures_and_table_1_say_what_they_need(self) -> None:
         record = make_converge_record("dense", axes={"pruning.ratio": "0", "bottleneck.rate": "1 Gbit/s"})

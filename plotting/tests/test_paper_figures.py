@@ -16,7 +16,7 @@ MODELS = ("resnet", "small_cnn")
 
 
 def run(method: str, model: str, cap: str, factor: float = 1.0, **changes: Any) -> dict[str, Any]:
-    """Iterations of 0.8 s times `factor`, ten times faster at 1 Gbit/s."""
+    """Returns a run with iterations of 0.8 s times `factor`, a tenth of that at 1 Gbit/s."""
     iteration_s = 0.8 * factor * (0.1 if cap == "1 Gbit/s" else 1.0)
     changes.setdefault("curve", make_curve(iteration_s, 0.868))
     return make_record(method, axes={"model": model, "bottleneck.rate": cap}, model=model, **changes)
@@ -121,5 +121,5 @@ class Fig6Test(FigureTest):
         self.assertIn("mode converge", small_print(figure))
 
     def test_a_ratio_must_be_a_number(self) -> None:
-        with self.assertRaisesRegex(InputError, "'half', which is no number"):
+        with self.assertRaisesRegex(InputError, "'half', which is not a number"):
             fig6.draw(self.compared_by_model(self.pruned("half", 0.8)))

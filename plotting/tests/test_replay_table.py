@@ -13,7 +13,7 @@ from .records import BEST_ACCURACY, ITERATION_TIME_S, make_converge_record, make
 
 
 def pair(method: str, factor: float, **axes: str) -> list[dict[str, Any]]:
-    """A live run, and its replay that takes `factor` times as long."""
+    """Returns a live run and its replay, which takes `factor` times as long."""
     live = make_record(method, axes={"mode": "live", **axes})
     slower = make_curve(factor * ITERATION_TIME_S[method], BEST_ACCURACY[method])
     replay = make_record(method, axes={"mode": "replay", **axes}, mode="replay", curve=slower)
@@ -21,7 +21,7 @@ def pair(method: str, factor: float, **axes: str) -> list[dict[str, Any]]:
 
 
 def rows_of(text: str) -> list[dict[str, str]]:
-    """Of the first table, by heading."""
+    """Returns the rows of the first table, by heading."""
     lines = [line.strip("| ").split(" | ") for line in text.splitlines() if line.startswith("|")]
     return [dict(zip(lines[0], line)) for line in lines[2:]]
 
@@ -39,7 +39,7 @@ class ReplayTableTest(unittest.TestCase):
         return code, out.getvalue(), err.getvalue()
 
     def again(self, *records: dict[str, Any]) -> str:
-        """A folder of its own with another turn's records."""
+        """Returns a new folder with the records of another turn."""
         folder = self.enterContext(tempfile.TemporaryDirectory())
         for record in records:
             write(Path(folder), record)
@@ -53,7 +53,7 @@ class ReplayTableTest(unittest.TestCase):
         self.assertEqual(rows[0]["time to target, replay / live"], "1.020")
         self.assertEqual(rows[0]["iteration, replay / live"], "1.020")
         self.assertEqual((rows[0]["live, iteration (ms)"], rows[0]["replay, iteration (ms)"]), ("800", "816"))
-        self.assertEqual(rows[0]["live, exchange over its least"], "-")
+        self.assertEqual(rows[0]["live, exchange / lower bound"], "-")
 
     def test_a_page_has_the_table_of_each_folder_in_its_place(self) -> None:
         for record in pair("dense", 1.02):
@@ -70,7 +70,7 @@ class ReplayTableTest(unittest.TestCase):
     def test_an_exchange_is_held_against_its_least_time(self) -> None:
         runs = [{**run, "predicted": {"exchange_time_s": 0.5}} for run in pair("dense", 1.0)]
         _, text, _ = self.call(*runs)
-        self.assertEqual(rows_of(text)[0]["replay, exchange over its least"], "1.20")
+        self.assertEqual(rows_of(text)[0]["replay, exchange / lower bound"], "1.20")
 
     def test_what_the_machine_computed_slower_meanwhile_is_taken_off(self) -> None:
         live, replay = pair("dense", 1.0)
@@ -82,8 +82,8 @@ class ReplayTableTest(unittest.TestCase):
         expected = 1 - iterations * workers_a_core * 0.01 / time_s
         self.assertLess(expected, 1)
         self.assertEqual(row["time to target at the same speed, replay / live"], f"{expected:.3f}")
-        self.assertEqual((row["live, processor (ms)"], row["replay, processor (ms)"]), ("10.0", "20.0"))
-        self.assertIn("had the replay's computing taken the processor time of the live run's", text)
+        self.assertEqual((row["live, CPU (ms)"], row["replay, CPU (ms)"]), ("10.0", "20.0"))
+        self.assertIn("if its compute had taken the live run's CPU time", text)
 
     def test_simulations_are_held_against_replays(self) -> None:
         replay = pair("dense", 1.0)[1]
@@ -95,11 +95,11 @@ class ReplayTableTest(unittest.TestCase):
         self.assertEqual((code, err), (0, ""))
         self.assertEqual(rows_of(text)[0]["iteration, simulate / replay"], "0.900")
         self.assertEqual(rows_of(text)[0]["fidelity"], "faithful / -")
-        self.assertIn("Iteration: 1 of 1 of mode simulate are within 10 %", text)
+        self.assertIn("Iteration: 1 of 1 times in mode simulate are within 10 % of mode replay", text)
 
     def test_the_summary_counts_replays_within_five_percent(self) -> None:
         _, text, _ = self.call(*pair("dense", 1.02), *pair("topk 0.1", 0.9))
-        self.assertIn("Time to target: 1 of 2 of mode replay are within 5 %", text)
+        self.assertIn("Time to target: 1 of 2 times in mode replay are within 5 % of mode live", text)
         self.assertIn("largest deviation is -10.0 %", text)
 
     def test_the_summary_counts_equal_weights(self) -> None:
@@ -107,7 +107,7 @@ class ReplayTableTest(unittest.TestCase):
         for run, weights in zip(runs, ("a", "a", "b", "c")):
             run["parameters_hash"] = weights
         _, text, _ = self.call(*runs)
-        self.assertIn("Weights at the end, of live runs and of the trainings that were replayed: 1 of 2 are equal", text)
+        self.assertIn("Final weights: 1 of 2 live runs are equal, bit for bit, to the replayed training run", text)
 
     def test_of_runs_that_took_turns_means_are_compared(self) -> None:
         again = self.again(*pair("dense", 1.08), *pair("fp16", 1.0))
@@ -117,9 +117,11 @@ class ReplayTableTest(unittest.TestCase):
         self.assertEqual(dense["time to target, replay / live"], "1.040")
         self.assertEqual(dense["fidelity"], "faithful / faithful")
         self.assertIn("Times are means over 2 runs", text)
-        self.assertIn("Time to target: 2 of 2 of mode replay are within 5 %; the largest deviation is +4.0 %", text)
         self.assertIn(
-            "Time to target: 3 of 4 of the single runs of mode replay, by the run of mode live beside them, are within 5 %; "
+            "Time to target: 2 of 2 times in mode replay are within 5 % of mode live; the largest deviation is +4.0 %", text
+        )
+        self.assertIn(
+            "Time to target: 3 of 4 single runs of mode replay are within 5 % of the run of mode live beside them; "
             "the largest deviation is +8.0 %",
             text,
         )
@@ -130,7 +132,7 @@ class ReplayTableTest(unittest.TestCase):
         again = self.again(make_record("dense", axes={"mode": "live"}, curve=slower), replay)
         _, text, _ = self.call(live, replay, options=[again])
         self.assertIn(
-            "Time to target: 0 of 2 of the single runs of mode live, by the mean of their repetitions, are within 5 %; "
+            "Time to target: 0 of 2 single runs of mode live are within 5 % of the mean of their repetitions; "
             "the largest deviation is +20.0 %",
             text,
         )

@@ -60,7 +60,7 @@ class SpeedTableTest(unittest.TestCase):
         without_share = run("dense", 25_000_000, saved_s=0.0)
         del without_share["share_of_saving"]
         (row,) = self.rows(without_share)
-        self.assertEqual(row, ["dense", "-", "-", "-", "-", "10.0", "30.0", "nothing", "-"])
+        self.assertEqual(row, ["dense", "-", "-", "-", "-", "10.0", "30.0", "none", "-"])
 
     def test_other_benchmarks_of_the_program_are_left_out(self) -> None:
         rows = self.rows({"name": "pack_half/iterations:10"}, run("dense", 25_000_000))
@@ -86,8 +86,8 @@ class SpeedTableTest(unittest.TestCase):
         failed = run("dense", 1 << 20) | {"error_occurred": True, "error_message": "no memory"}
         for result, words in (
             ("{", "result.json: cannot be read"),
-            ({"runs": []}, "is not what a benchmark writes"),
-            ({"context": CONTEXT, "benchmarks": []}, "no benchmark of synchronise/"),
+            ({"runs": []}, "is not the output of a benchmark"),
+            ({"context": CONTEXT, "benchmarks": []}, "has no benchmark of synchronise/"),
             ({"context": CONTEXT, "benchmarks": [failed]}, "failed: no memory"),
         ):
             with self.subTest(words):

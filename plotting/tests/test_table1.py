@@ -20,7 +20,7 @@ class TableTest(unittest.TestCase):
         self.directory = Path(folder.name) / "paper-table1"
 
     def program(self, *arguments: str) -> tuple[int, str, str]:
-        """Exit code, standard output and standard error."""
+        """Returns exit code, standard output and standard error."""
         made, said = io.StringIO(), io.StringIO()
         with contextlib.redirect_stdout(made), contextlib.redirect_stderr(said):
             try:
@@ -39,13 +39,13 @@ class TableTest(unittest.TestCase):
         return rows_of(self.made(*records, arguments=arguments))
 
     def lines(self, *records: dict[str, Any], arguments: tuple[str, ...] = ()) -> dict[str, dict[str, str]]:
-        """Those of the CSV, by method."""
+        """Returns the lines of the CSV by method."""
         text = self.made(*records, arguments=("--csv", *arguments))
         return {line["method"]: line for line in csv.DictReader(io.StringIO(text))}
 
 
 def rows_of(text: str) -> dict[str, dict[str, str]]:
-    """The cells of the last table by method and heading; the line below the headings is no method's."""
+    """Returns the cells of the last table by method and heading, without the line below the headings."""
     lines = [line[2:-2].split(" | ") for line in text.splitlines() if line.startswith("| ")]
     start = max(place for place, line in enumerate(lines) if line[0] == "method")
     return {line[0]: dict(zip(lines[start], line)) for line in lines[start + 2 :]}
@@ -140,7 +140,7 @@ class Table1Test(TableTest):
     def test_a_baseline_that_never_arrives_gives_bounds(self) -> None:
         text = self.made(make_record("dense", curve=make_curve(0.8, 0.80)), make_record("fp16"))
         fp16 = rows_of(text)["fp16"]
-        self.assertEqual(fp16["convergence speed vs dense"], "≥ 2.40×")  # 480 iterations in all over 200
+        self.assertEqual(fp16["convergence speed vs dense"], "≥ 2.40×")  # 480 iterations in total over 200
         self.assertEqual(fp16["speed-up vs dense"], "≥ 4.47×")
         self.assertEqual([fp16["convergence"], rows_of(text)["dense"]["convergence"]], ["✓", "✗"])
         self.assertIn("≥: the baseline did not reach the target.", text)
@@ -231,7 +231,7 @@ class Table1Test(TableTest):
             (["--tolerance", "ten"], "'ten' must be a number of at least 0"),
             (["--target", "0.5"], "no higher than the accuracy a run starts from"),
             (["--output", "/nowhere/at/all.md"], "the folder /nowhere/at does not exist"),
-            (["--mode", "replay"], "holds runs of mode live only"),
+            (["--mode", "replay"], "has only runs of mode live"),
         ):
             code, text, said = self.program(*arguments)
             self.assertEqual((code, text), (2, ""), arguments)

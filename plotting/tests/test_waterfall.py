@@ -19,14 +19,14 @@ class WaterfallTest(FigureTest):
         self.assertEqual([label.get_text() for label in figure.axes[0].get_yticklabels()], list(names))
         self.assertEqual(
             self.words(figure),
-            ["160 s", "86 s, 1.86× sooner", "29.4 s, 2.93× sooner; than the first 5.44× sooner"],
+            ["160 s", "86 s, 1.86× faster", "29.4 s, 2.93× faster; 5.44× faster than the first"],
         )
 
     def test_steps_are_chosen_and_ordered_by_the_user(self) -> None:
         compared = self.compared(*[make_record(name) for name in ("dense", "fp16", "pactrain ternary")])
         figure = waterfall.draw(compared, ["pactrain ternary", "dense"])
-        self.assertEqual(self.words(figure), ["29.4 s", "160 s, 5.44× later"])
-        with self.assertRaisesRegex(InputError, "--steps topk: no such method; there are dense, fp16"):
+        self.assertEqual(self.words(figure), ["29.4 s", "160 s, 5.44× slower"])
+        with self.assertRaisesRegex(InputError, "--steps topk: no such method; the methods are: dense, fp16"):
             waterfall.draw(compared, ["topk"])
 
     def test_what_has_no_time_says_why(self) -> None:
