@@ -4,15 +4,15 @@
     check_docs.py BUILD [PAGE...]           with the programs in BUILD; all pages, unless some are named
     check_docs.py BUILD --full [PAGE...]    plans of large models too
 
-Pages are checked at the same time, one per CPU, each in a folder of its own. The rules:
+Pages are checked in parallel, one per CPU, each in its own folder. The rules:
 
 ```json       a whole experiment is planned, a whole topology is built into a plan
 ```json base  a part of an experiment's base, planned with the rest at small values
-```json forward   the input file of thinpipe-trainer forward; it must get as far as opening the files it names
-```sh         each command runs in a copy of the tree's layout: `run` with --dry-run. Commands in NOT_EXECUTED only have
-              their options compared with --help. `my.json` is the page's first whole experiment
-> `message`   is in the sources, … being what varies (troubleshooting.md)
-[text](path), `path/in/the/tree` exist, with the heading that is linked
+```json forward   the input file of thinpipe-trainer forward, which must get as far as opening the files it names
+```sh         each command runs in a copy of the tree's layout, `run` with --dry-run. Of commands in NOT_EXECUTED, only
+              the options are compared with --help. `my.json` is the page's first whole experiment
+> `message`   occurs in the sources; … stands for formatted values (troubleshooting.md)
+[text](path), `path/in/the/tree` exist, and so does a linked heading
 """
 
 from __future__ import annotations
@@ -50,23 +50,23 @@ NOT_EXECUTED = {
     "tar": "unpacks what was downloaded",
     "thinpipe-trainer pretrain": "trains",
     "thinpipe doctor": "measures the machine",
-    "thinpipe shell": "makes a network",
-    "thinpipe verify": "makes and measures a network",
+    "thinpipe shell": "creates a network",
+    "thinpipe verify": "creates and measures a network",
 }
-# Models whose plans take many seconds, because a mask of all their weights is chosen or an iteration is measured. Only
-# --full plans experiments with them. An entry that no page uses is an error.
+# Models whose plans take many seconds, to choose a mask over all weights or to measure an iteration. Experiments with
+# them are planned only with --full. An entry that no page uses is an error.
 LEFT_TO_FULL = {
     "resnet152": "58 million weights",
     "vgg19": "140 million weights",
     "vit_b_16": "86 million weights",
 }
-# A base whose plan takes no time, for fragments.
+# A base that is planned fast, for fragments.
 SMALL_BASE = {
     "dataset": {"name": "synthetic", "train_examples": 1024},
     "model": {"name": "mlp"},
     "training": {"batch_size_per_worker": 4},
 }
-# Results that pages name and the tree does not have, and the reference results in their place.
+# Results that pages name but the tree lacks, and the reference results that replace them.
 STAND_INS = {"my": "quickstart", "text": "quickstart"}
 TREE_FOLDERS = ("common", "docs", "experiments", "harness", "netem", "plotting", "scripts", "topologies", "trainer")
 PROGRAMS = ("thinpipe", "thinpipe-trainer")
@@ -82,7 +82,7 @@ class Block:
 
 @dataclass
 class Programs:
-    """Runs commands for all pages, remembers how long each took, and computes once what several pages ask for."""
+    """Runs commands for all pages and records how long each took. Computes each shared result once."""
 
     build: Path
     full: bool = False
@@ -97,14 +97,14 @@ class Programs:
             "PATH": f"{self.build}:{os.environ['PATH']}",  # pages name the programs with and without a folder
         }
         start = time.monotonic()
-        # Without a limit a command that hangs would show as a test that timed out, with no page named.
+        # Without a limit, a command that hangs would only show as a test timeout, without the page.
         result = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=900)
         with self.lock:
             self.times.append((time.monotonic() - start, shown))
         return result
 
     def once(self, key: Hashable, compute: Callable[[], object]) -> object:
-        """Returns compute()'s answer to the first caller with that key; the others wait for it."""
+        """Returns the result of compute(), which runs for the first caller with that key; the others wait for it."""
         with self.lock:
             is_first = key not in self.answers
             answer = self.answers.setdefault(key, Future())
@@ -137,7 +137,7 @@ class Judge:
         return self.programs.run(command, self.workspace, f"{self.place(line)}: {shown or shlex.join(command)}")
 
     def plan(self, line: int, file: str, *options: str) -> subprocess.CompletedProcess[str]:
-        """The plan of a file in the workspace. Such files name no others, so equal texts have equal plans."""
+        """Returns the plan of a file in the workspace. Such files refer to no others, so equal texts have equal plans."""
         key = ("plan", (self.workspace / file).read_text(encoding="utf-8"), options)
         return self.programs.once(key, lambda: self.run(line, ["thinpipe", "plan", file, *options]))
 
@@ -145,7 +145,7 @@ class Judge:
         return self.programs.once(("help", command), lambda: self.run(line, [*command, "--help"]).stdout)
 
     def leaves_out(self, line: int, experiment: object, shown: str) -> bool:
-        """Whether the plan of that experiment is for --full only."""
+        """Returns whether that experiment is planned only with --full, and notes that it is left out."""
         large = sorted(LEFT_TO_FULL.keys() & set(strings_of(experiment)))
         self.used.update(large)
         if not large or self.programs.full:
@@ -180,7 +180,8 @@ def all_pages() -> list[Path]:
 
 
 def judge_pages(programs: Programs, pages: list[Path]) -> list[Judge]:
-    """Returns the judges in the order of the pages. Pages with the most blocks begin: none is then alone at the end."""
+    """Returns the judges in the order of the pages. Starts with the pages that have the most blocks, so that none of
+    them runs alone at the end."""
     with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
         longest_first = sorted(pages, key=lambda page: -page.read_text(encoding="utf-8").count("```"))
         judged = {page: pool.submit(judge_page, programs, page) for page in longest_first}
@@ -195,7 +196,7 @@ def unused_entries(judges: list[Judge]) -> Iterator[str]:
 
 
 def lay_out(workspace: Path, build: Path, text: str) -> None:
-    """A folder that looks like the tree: its parts as links, but copies of everything that commands write to."""
+    """Fills a folder like the tree: links to its parts, but copies of everything that commands write to."""
     for name in TREE_FOLDERS:
         if name != "docs":
             (workspace / name).symlink_to(ROOT / name)
@@ -240,9 +241,9 @@ def judge_block(judge: Judge, block: Block) -> None:
         try:
             compile(block.text, f"{judge.page.name}:{block.line}", "exec")
         except SyntaxError as error:
-            judge.blame(block.line, f"is no Python: {error}")
+            judge.blame(block.line, f"is not Python: {error}")
     elif kind:
-        judge.blame(block.line, f"blocks of '{kind}' are judged by nobody: use json, sh, python or none")
+        judge.blame(block.line, f"no rule checks blocks of '{kind}': use json, sh, python or none")
 
 
 def blocks(text: str) -> Iterator[Block]:
@@ -266,7 +267,7 @@ def judge_json(judge: Judge, block: Block) -> None:
     try:
         value = json.loads(block.text if block.text.startswith("{") else "{" + block.text + "}")
     except ValueError as error:
-        judge.blame(block.line, f"is no JSON: {error}")
+        judge.blame(block.line, f"is not JSON: {error}")
         return
     if kind == ["forward"]:
         judge_forward(judge, block.line, value)
@@ -279,7 +280,7 @@ def judge_json(judge: Judge, block: Block) -> None:
         (judge.workspace / name).write_text(json.dumps(value), encoding="utf-8")
         judge_plan(judge, block.line, {"base": {**SMALL_BASE, "topology": name}})
     else:
-        judge.blame(block.line, "is neither an experiment nor a topology; say '```json base' of a part")
+        judge.blame(block.line, "is neither an experiment nor a topology; mark a part of a base as '```json base'")
 
 
 def judge_plan(judge: Judge, line: int, experiment: dict) -> None:
@@ -294,11 +295,11 @@ def judge_forward(judge: Judge, line: int, value: dict) -> None:
     (judge.workspace / "forward.json").write_text(json.dumps(value), encoding="utf-8")
     result = judge.run(line, ["thinpipe-trainer", "forward", "forward.json"])
     if not any(value[file] in result.stderr for file in ("weights", "inputs")):
-        judge.blame(line, f"forward did not come as far as its files: {result.stderr}")
+        judge.blame(line, f"forward failed before it opened its files: {result.stderr}")
 
 
 def strings_of(value: object) -> Iterator[str]:
-    """All strings in JSON, keys among them: an axis may name a model in either."""
+    """Yields all strings in JSON, including keys: an axis may name a model in either."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, dict):
@@ -313,7 +314,8 @@ def strings_of(value: object) -> Iterator[str]:
 
 
 def commands(text: str) -> Iterator[tuple[int, str]]:
-    """Each with the number of its first line: a command goes on while a quote is open or a line ends in \\."""
+    """Yields commands with the number of their first line. A command continues while a quote is open or a line ends
+    in \\."""
     pending, first = "", 0
     for number, line in enumerate(text.splitlines(), 1):
         first = first if pending else number
@@ -356,18 +358,18 @@ def judge_command(judge: Judge, line: int, command: str) -> None:
 
 def judge_result(judge: Judge, line: int, command: str, result: subprocess.CompletedProcess[str]) -> None:
     if result.returncode:
-        said = (result.stderr.strip() or result.stdout.strip() or "nothing").splitlines()[-1]
-        judge.blame(line, f"'{command}' ended with {result.returncode}; last it said: {said}")
+        said = (result.stderr.strip() or result.stdout.strip() or "(none)").splitlines()[-1]
+        judge.blame(line, f"'{command}' ended with {result.returncode}; its last output: {said}")
 
 
 def program_of(words: list[str]) -> str:
-    """The name of a program of ours, wherever it is; other programs as they are written."""
+    """Returns the name of one of our programs without its folder; other programs as written."""
     name = Path(words[0]).name
     return name if name in PROGRAMS else words[0]
 
 
 def excuse_of(words: list[str]) -> str:
-    """The entry of NOT_EXECUTED that a command begins with; empty if it is to be executed."""
+    """Returns the entry of NOT_EXECUTED that a command begins with; empty if the command is to be executed."""
     beginning = [program_of(words), *words[1:]]
     return next((key for key in NOT_EXECUTED if beginning[: len(key.split())] == key.split()), "")
 
@@ -375,7 +377,7 @@ def excuse_of(words: list[str]) -> str:
 def judge_unexecuted(judge: Judge, line: int, words: list[str]) -> None:
     program = program_of(words)
     if {"|", "||", "&&", "&", ";"} & set(words):
-        judge.blame(line, f"{program} is not executed, and nor is what follows it: give each command a line of its own")
+        judge.blame(line, f"{program} and the rest of its line are not executed: put each command on its own line")
     elif program in PROGRAMS:
         judge_options(judge, line, words)
     elif "/" in program and not program.startswith("build/"):
@@ -383,30 +385,30 @@ def judge_unexecuted(judge: Judge, line: int, words: list[str]) -> None:
 
 
 def experiment_of(judge: Judge, words: list[str]) -> object:
-    """The experiment that a command plans; None if it plans nothing, or a file that is missing or is no JSON."""
+    """Returns the experiment that a command plans; None if it plans none, or if the file is missing or not JSON."""
     if program_of(words) != "thinpipe" or words[1:2] not in (["plan"], ["run"]):
         return None
     try:
         file = next(word for word in words[2:] if word.endswith(".json"))
         return json.loads((judge.workspace / file).read_text(encoding="utf-8"))
     except (StopIteration, OSError, ValueError):
-        return None  # the program says what is wrong with it
+        return None  # the program reports the error
 
 
 def judge_script(judge: Judge, line: int, program: str) -> None:
     script = ROOT / program
     if not os.access(script, os.X_OK):
-        judge.blame(line, f"{program} is no executable file")
+        judge.blame(line, f"{program} is not an executable file")
     elif script.suffix == ".sh" and judge.run(line, ["bash", "-n", str(script)]).returncode:
-        judge.blame(line, f"bash cannot read {program}")
+        judge.blame(line, f"bash cannot parse {program}")
 
 
 def judge_options(judge: Judge, line: int, words: list[str]) -> None:
-    """The command exists, and so do its options, up to a "--", behind which are another program's."""
+    """Checks that the command and its options exist, up to a "--"; options after that are another program's."""
     own = words[: words.index("--")] if "--" in words else words
     command = (program_of(own), *own[1:2])
     known = judge.help_of(line, command)
-    # Asked about a command that it does not have, a program may describe itself instead.
+    # For an unknown command, a program may print its own help.
     if not re.search(rf"^Usage: .*{re.escape(' '.join(command))} ", known, re.MULTILINE):
         judge.blame(line, f"there is no command '{' '.join(own[:2])}'")
         return
@@ -447,7 +449,7 @@ def judge_links(judge: Judge, number: int, line: str) -> None:
 
 
 def headings(page: Path) -> set[str]:
-    """As GitHub makes anchors of them."""
+    """Returns the headings in the form of GitHub's anchors."""
     found = re.findall(r"^#+ (.*)$", page.read_text(encoding="utf-8"), re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in found}
 
@@ -467,12 +469,12 @@ def judge_message(judge: Judge, number: int, message: str) -> None:
     if message in {os.strerror(code) for code in errno.errorcode}:
         return
     if not any(message in literal for literal in literals()):
-        judge.blame(number, f"quotes a message that no source has: {message}")
+        judge.blame(number, f"quotes a message that is not in the sources: {message}")
 
 
 @functools.cache
 def literals() -> list[str]:
-    """All string literals of the C++ sources, neighbours joined, with … for what is formatted."""
+    """Returns all string literals of the C++ sources: adjacent ones joined, with … for formatted values."""
     found = []
     one = r'"(?:[^"\\\n]|\\.)*"'
     for part in ("common", "harness", "netem", "trainer"):

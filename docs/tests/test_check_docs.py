@@ -1,4 +1,4 @@
-"""Tests of check_docs.py with pages of a few lines. THINPIPE_PROGRAMS is the folder of the programs that it runs."""
+"""Tests check_docs.py with pages of a few lines. THINPIPE_PROGRAMS is the folder of the programs that it runs."""
 
 import contextlib
 import io
@@ -30,7 +30,7 @@ def judged(text: str) -> Judge:
 
 class BlameTest(unittest.TestCase):
     def assert_blamed(self, text: str, *complaints: str) -> None:
-        """That the page has exactly these complaints, each in a problem of its own."""
+        """Asserts that the page has exactly these complaints, one per problem."""
         problems = judged(text).problems
         self.assertEqual(len(problems), len(complaints), problems)
         for problem, complaint in zip(problems, complaints, strict=True):
@@ -67,7 +67,7 @@ class BlameTest(unittest.TestCase):
         self.assert_blamed(block("json", '{"base": {"wrokers": 2}}'), "wrokers")
         self.assert_blamed(block("json", '{"training": {"epochs": 2}}'), "is neither an experiment nor a topology")
         broken = block("json", '{"base": }') + block("sh", "thinpipe plan my.json")
-        self.assert_blamed(broken, "is no JSON", "ended with 2")
+        self.assert_blamed(broken, "is not JSON", "ended with 2")
 
     def test_equal_experiments_are_each_blamed(self) -> None:
         wrong = block("json base", '"training": {"epcohs": 2}')
@@ -82,25 +82,25 @@ class BlameTest(unittest.TestCase):
         self.assert_blamed("`docs/nowhere.md`", "names docs/nowhere.md, which does not exist")
 
     def test_messages_that_no_source_has(self) -> None:
-        self.assert_blamed("> `we never print this`", "quotes a message that no source has: we never print this")
+        self.assert_blamed("> `we never print this`", "quotes a message that is not in the sources: we never print this")
 
     def test_other_blocks(self) -> None:
-        self.assert_blamed(block("python", "print("), "is no Python")
-        self.assert_blamed(block("yaml", "a: b"), "blocks of 'yaml' are judged by nobody")
+        self.assert_blamed(block("python", "print("), "is not Python")
+        self.assert_blamed(block("yaml", "a: b"), "no rule checks blocks of 'yaml'")
 
 
 class SetUpTest(unittest.TestCase):
-    """What the pages take for granted of the scripts that they name."""
+    """Assumptions of the pages about the scripts that they name."""
 
     def test_programs_that_examples_run_in_a_host_are_installed_by_set_up(self) -> None:
-        packages = {"ping": "iputils-ping", "ip": "iproute2"}  # others are called as their packages
+        packages = {"ping": "iputils-ping", "ip": "iproute2"}  # other packages have their program's name
         texts = [*check_docs.all_pages(), check_docs.ROOT / "harness" / "commands" / "shell.cc"]
         programs = set()
         for text in texts:
             for line in text.read_text(encoding="utf-8").splitlines():
                 if "thinpipe shell" in line:
                     programs |= set(re.findall(r"(?:-- |\b)(ping|iperf3|tcpdump)\b|-- ([a-z]\w+)", line))
-        names = {name for pair in programs for name in pair if name} - {"sh"}  # every Debian has that one
+        names = {name for pair in programs for name in pair if name} - {"sh"}  # part of every Debian
         self.assertLessEqual({"ping", "iperf3"}, names)
         setup = (check_docs.ROOT / "scripts" / "setup.sh").read_text(encoding="utf-8")
         needed_by_all = re.search(r"^packages=\((.*?)^\)", setup, re.MULTILINE | re.DOTALL)[1].split()
@@ -137,7 +137,7 @@ class ExcuseTest(unittest.TestCase):
         for command in ("curl -O x | thinpipe plan", "thinpipe doctor && thinpipe plan my.json", "tar xf x ; false"):
             with self.subTest(command):
                 problems = judged(block("sh", command)).problems
-                self.assertRegex("\n".join(problems), "give each command a line of its own")
+                self.assertRegex("\n".join(problems), "put each command on its own line")
 
     def test_unused_entries_are_named(self) -> None:
         judge = judged(block("sh", "tar xf x") + block("json", LARGE % ""))
