@@ -57,7 +57,7 @@ void Conductor::set_back(double train_time_s) {
   if (in_force + 1 < step_) step_ = in_force;
 }
 
-// When a step of the trace is to come; none after the last one of a trace without a period.
+// Returns the time of a step of the trace; nullopt after the last step of a trace without a period.
 std::optional<double> Conductor::step_s(std::size_t step) const {
   if (!schedule_.trace) return std::nullopt;
   const RateTrace& trace = schedule_.trace->trace;
@@ -84,7 +84,7 @@ bool Conductor::is_due(double now_s) const {
 std::size_t Conductor::apply_due(double now_s) {
   const std::size_t before = changes_.size();
   while (is_due(now_s)) {
-    // Times of two clocks have no order.
+    // Times of different clocks cannot be ordered, so the event comes first.
     const bool event_first = event_is_due(now_s) && (!step_is_due(now_s) || schedule_.follows_train_time() ||
                                                      schedule_.events[event_].at_s <= *step_s(step_));
     event_first ? apply_event() : apply_step();

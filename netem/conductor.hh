@@ -1,4 +1,4 @@
-// Changes a network during a run, as its schedule says, and records every change.
+// Changes a network during a run by its schedule, and records every change.
 #pragma once
 
 #include <cstddef>
@@ -19,13 +19,13 @@ struct NetworkChange {
   Change asked = {};
   bool traced = false;  // a step of the rate trace, not an event
   TraceClock clock = TraceClock::wall;
-  // When it was read back from the kernel; nullopt: it never happened.
+  // When it was read back from the kernel; nullopt if it never happened.
   std::optional<double> confirmed_s = {};
   // The same moment in train time; nullopt unless a trace follows train time.
   std::optional<double> confirmed_train_time_s = {};
-  // The directions as the kernel then held them; empty for "up" and "down".
+  // The directions as read back from the kernel; empty for "up" and "down".
   std::vector<ShapedDirection> held = {};
-  Place place = {};  // where the user asked for it
+  Place place = {};  // where the user wrote it
 };
 
 // {"at_s", "clock": "train" or "wall", "link", "source": "event" or "trace", "asked", "confirmed_s",
@@ -37,15 +37,16 @@ class Conductor {
   // Both must outlive this.
   Conductor(Network& network, const Schedule& schedule);
 
-  // Training begins at this moment of the monotonic clock, in seconds; nothing changes before.
+  // Starts the schedule: training begins at this moment of the monotonic clock, in seconds. Nothing changes
+  // before.
   void begin(double now_s);
 
-  // Train time, by which a trace of TraceClock::train is replayed. The receiver of iteration events sets it; until
-  // then it is 0.
+  // Returns the train time, which a trace of TraceClock::train follows. The receiver of iteration events sets
+  // it; until then it is 0.
   TrainClock& train_clock() { return train_clock_; }
 
-  // Sets train time back to `train_time_s`, because a worker failed and training resumes from there. The step of
-  // the trace at that time becomes due again.
+  // Sets train time back to `train_time_s`, from which training resumes after a worker has failed. The trace's
+  // step at that time becomes due again.
   void set_back(double train_time_s);
 
   // Returns true if a change is due by this moment.
@@ -63,8 +64,8 @@ class Conductor {
 
   // Returns the mean cap of a direction, by its index in Network::counters, between two moments of the
   // monotonic clock; a link that is down counts as 0. Returns 0 if no time lies between the two.
-  // If a trace follows train time, the mean is over the train time up to the second moment: otherwise evaluations
-  // would count with the rate at which the trace stands still.
+  // If a trace follows train time, the mean is over the train time up to the second moment: evaluations,
+  // during which the trace stands still, do not count.
   double mean_rate_bit_per_s(std::size_t direction, double from_s, double to_s) const;
 
  private:
@@ -85,11 +86,11 @@ class Conductor {
   Network& network_;
   const Schedule& schedule_;
   TrainClock train_clock_;
-  std::vector<Link> links_;  // as they are now
+  std::vector<Link> links_;  // in their present state
   double began_s_ = 0;
   bool began_ = false;
-  std::size_t event_ = 0;  // the next one
-  std::size_t step_ = 0;   // of the trace, the next one, counted on through its repetitions
+  std::size_t event_ = 0;  // the next event
+  std::size_t step_ = 0;   // the trace's next step; repetitions of the trace continue the count
   std::vector<NetworkChange> changes_;
   std::vector<std::vector<Cap>> caps_;  // by direction
 };

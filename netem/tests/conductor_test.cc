@@ -1,4 +1,4 @@
-// Networks that change while traffic passes. (NetworkTest and RoutedNetworkTest run on Debian's kernel too.)
+// Tests networks that change under traffic. (NetworkTest and RoutedNetworkTest run on Debian's kernel too.)
 #include "netem/conductor.hh"
 
 #include <atomic>
@@ -179,7 +179,7 @@ TEST(NetworkTest, AHostsLinkCanGoDownToo) {
                               {"links",
                                {{{"between", {"a", "s"}}, {"rate", "50 Mbit/s"}},
                                 {{"between", {"b", "s"}}, {"rate", "50 Mbit/s"}}}}};
-    // A cap of 50 Mbit/s would let 2.5 MB pass in the meantime.
+    // At a cap of 50 Mbit/s, 2.5 MB would pass in the meantime.
     Network one(parse_topology(description, {"t", ""}));
     expect_an_outage_and_a_survivor(one, 0, "a", "b", "a->s", 50'000);
     Network another(parse_topology(description, {"t", ""}));
@@ -263,7 +263,7 @@ TEST(ConductorTest, ATraceIsReplayedAgainAndAgain) {
   EXPECT_TRUE(conductor.missed().empty()) << "the steps of a trace are never missed";
 }
 
-// The step of the trace by train time; the event by the clock.
+// The step of the trace follows train time, the event the clock.
 TEST(ConductorTest, ATraceByTrainTimeStandsStillWhileNoIterationRuns) {
   const Topology topology = shipped("three-switch");
   Json config = trace(R"({"link": "left-middle", "file": "any"})");
@@ -282,7 +282,7 @@ TEST(ConductorTest, ATraceByTrainTimeStandsStillWhileNoIterationRuns) {
   EXPECT_EQ(conductor.apply_due(began + 4.25), 1U) << "the event";
   EXPECT_EQ(network.shaping()[2].read_back.rate_bit_per_s, 20e6);
   conductor.train_clock().stop(1.875);
-  EXPECT_FALSE(conductor.is_due(began + 1000)) << "an evaluation";
+  EXPECT_FALSE(conductor.is_due(began + 1000)) << "during an evaluation";
   conductor.train_clock().run(1.875, began + 1000);
   EXPECT_EQ(conductor.apply_due(began + 1000.25), 1U);
   EXPECT_EQ(network.shaping()[0].read_back.rate_bit_per_s, 250e6);
@@ -309,12 +309,12 @@ TEST(ConductorTest, TrainTimeThatIsSetBackTakesTheTraceWithIt) {
   conductor.begin(began);
   const auto rate = [&] { return network.shaping()[0].read_back.rate_bit_per_s; };
   conductor.set_back(0);
-  EXPECT_EQ(conductor.apply_due(began), 1U) << "nothing was done yet";
+  EXPECT_EQ(conductor.apply_due(began), 1U) << "nothing was applied before";
   conductor.set_back(0);
-  EXPECT_FALSE(conductor.is_due(began)) << "nothing was done too early";
+  EXPECT_FALSE(conductor.is_due(began)) << "nothing else is due yet";
   conductor.train_clock().run(46.5, began);
   EXPECT_EQ(conductor.apply_due(began + 4), 25U);
-  EXPECT_EQ(conductor.changes().back().at_s, 50) << "the second time round";
+  EXPECT_EQ(conductor.changes().back().at_s, 50) << "in the second cycle";
   EXPECT_EQ(rate(), 250e6);
   conductor.set_back(50);
   EXPECT_FALSE(conductor.is_due(began + 1000));
@@ -341,7 +341,7 @@ TEST(ConductorTest, AveragesTheCapOfATraceByTrainTimeOverTrainTime) {
   conductor.train_clock().stop(3);
   // Two seconds of 100 Mbit/s and one of 250, however long the evaluations took.
   EXPECT_NEAR(conductor.mean_rate_bit_per_s(0, began, began + 1000), 150e6, 1);
-  EXPECT_EQ(conductor.mean_rate_bit_per_s(2, began, began + 1000), 100e6) << "it has no part in it";
+  EXPECT_EQ(conductor.mean_rate_bit_per_s(2, began, began + 1000), 100e6) << "it does not follow the trace";
 }
 
 TEST(ConductorTest, AveragesTheCap) {
@@ -354,7 +354,7 @@ TEST(ConductorTest, AveragesTheCap) {
   const double began = now_s();
   conductor.begin(began);
   conductor.apply_due(began);
-  // Half of the time at 100 Mbit/s, before the change; half at 20.
+  // Half of the time, before the change, at 100 Mbit/s; the other half at 20.
   const double changed = began + *conductor.changes().front().confirmed_s;
   EXPECT_NEAR(conductor.mean_rate_bit_per_s(0, changed - 100, changed + 100), 60e6, 0.1e6);
   EXPECT_NEAR(conductor.mean_rate_bit_per_s(0, changed + 1, changed + 3), 20e6, 1);

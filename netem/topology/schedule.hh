@@ -28,21 +28,21 @@ Json to_json(const Change& change);
 struct NetworkEvent {
   double at_s = 0;                     // after training began
   std::string link = {};               // as the user names it: "left-middle", "left->middle", "bottlenecks"
-  std::vector<Crossing> targets = {};  // the directions that are meant
+  std::vector<Crossing> targets = {};  // the directions that `link` names
   Change change = {};
   Place place = {};  // where the user wrote it
 };
 
-// What the times of a trace are of: train time, which stands still while the workers evaluate, or the
-// monotonic clock.
+// The clock of a trace's times: train time, which stands still while the workers evaluate, or the monotonic
+// clock.
 enum class TraceClock { train, wall };
 
 // A trace of rates and the directions on which it is replayed from the moment training begins.
 struct TraceReplay {
   std::string link = {};
   std::vector<Crossing> targets = {};
-  std::string file = {};                // as the user names it
-  std::optional<double> period_s = {};  // as the user gave it
+  std::string file = {};                // as the user wrote it
+  std::optional<double> period_s = {};  // as the user wrote it
   TraceClock clock = TraceClock::train;
   RateTrace trace = {};
   Place place = {};
@@ -56,7 +56,7 @@ struct Schedule {
   bool follows_train_time() const { return trace && trace->clock == TraceClock::train; }
 };
 
-// Returns the file of the trace that the user calls `name`. Throws InputError at the place.
+// Returns the file of the trace that the user named. Throws InputError at the place.
 using TraceFinder = std::function<std::string(const std::string& name, const Place& place)>;
 
 // Reads and checks members "network_events" and "rate_trace" of a run's configuration:
@@ -66,13 +66,12 @@ using TraceFinder = std::function<std::string(const std::string& name, const Pla
 // Throws InputError naming place, rule and remedy, also if the two contradict each other or the topology.
 Schedule read_schedule(JsonObject& config, const Topology& topology, const TraceFinder& find_trace);
 
-// Return the normalised members, or null if there is none. The trace's file is only a name: its steps are not
-// included.
+// Return the normalised members, or null if they are absent. The steps of the trace's file are not included.
 Json events_to_json(const Schedule& schedule);
 Json trace_to_json(const Schedule& schedule);
 
 // Calls `visit` with the states, other than the topology's own, that shaped directions will have. They cover
-// every burst, queue and impairment, but not every combination. `place`: where the user asked for the state.
+// every burst, queue and impairment, but not every combination. `place`: where the user wrote the change.
 void visit_states(const Topology& topology, const Schedule& schedule,
                   const std::function<void(const Crossing&, const Direction&, const Place&)>& visit);
 

@@ -1,5 +1,5 @@
-// Train time, as its reader is told of it: it passes while an iteration runs, and stands still between two,
-// however long the evaluation between them takes. Pure.
+// Train time: it passes while an iteration runs and stands still between iterations, however long the
+// evaluation between them takes. Pure.
 #pragma once
 
 #include <algorithm>
@@ -9,13 +9,14 @@ namespace thinpipe::netem {
 
 class TrainClock {
  public:
-  // An iteration began at this moment of the monotonic clock, after this train time.
+  // Starts an iteration at this moment of the monotonic clock; `train_time_s` passed before it.
   void run(double train_time_s, double since_s) {
     train_time_s_ = train_time_s;
     since_s_ = since_s;
   }
 
-  // The iteration is over. This may be less than what was read last: who hears of an end late has read on.
+  // Ends the iteration. `train_time_s` may be less than the last reading: the clock runs until the end is
+  // reported.
   void stop(double train_time_s) {
     train_time_s_ = train_time_s;
     since_s_.reset();
@@ -23,14 +24,14 @@ class TrainClock {
 
   bool runs() const { return since_s_.has_value(); }
 
-  // The train time at this moment of the monotonic clock, no earlier than those above.
+  // Returns the train time at this moment of the monotonic clock, no less than at the latest run() or stop().
   double read_s(double now_s) const {
     return train_time_s_ + (since_s_ ? std::max(0.0, now_s - *since_s_) : 0);
   }
 
  private:
   double train_time_s_ = 0;
-  std::optional<double> since_s_ = {};  // none: it stands still
+  std::optional<double> since_s_ = {};  // nullopt while it stands still
 };
 
 }  // namespace thinpipe::netem
