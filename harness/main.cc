@@ -14,7 +14,7 @@
 
 namespace {
 
-// A mistyped command would otherwise be called a missing one.
+// CLI11 would report a mistyped command as a missing one.
 void refuse_unknown_command(const CLI::App& program, int argc, char** argv) {
   if (argc < 2 || argv[1][0] == '-') return;
   std::vector<std::string> names;
@@ -24,12 +24,12 @@ void refuse_unknown_command(const CLI::App& program, int argc, char** argv) {
                              "unknown command" + thinpipe::suggestion(argv[1], names));
 }
 
-// Paths and values end up in JSON, which is text. What a shell's command is given is its own matter.
+// Paths and values end up in JSON, which must be UTF-8. A command after "--" does not.
 void refuse_other_bytes_than_text(int argc, char** argv) {
   for (int i = 1; i < argc && std::string_view(argv[i]) != "--"; ++i) {
     if (thinpipe::find_invalid_utf8(argv[i])) {
       throw thinpipe::InputError({thinpipe::printable(argv[i]), ""},
-                                 "is not UTF-8, and so cannot stand in a record; rename what it names");
+                                 "is not UTF-8, so a record cannot contain it; rename the file or value");
     }
   }
 }

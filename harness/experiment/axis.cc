@@ -11,7 +11,7 @@
 namespace thinpipe {
 namespace {
 
-// Refuses a value that an axis has already.
+// Refuses values that the axis already has.
 class DistinctValues {
  public:
   explicit DistinctValues(Axis& axis) : axis_(axis) {}
@@ -101,12 +101,12 @@ std::string value_label(const Json& value) {
 std::vector<std::string> path_keys(std::string_view dotted, const Place& place) {
   const auto keys = split_path(dotted);
   if (!keys) {
-    throw InputError(place, fmt::format("\"{}\" is not a path; write keys joined by dots, as "
-                                        "\"bottleneck.rate\"",
-                                        dotted));
+    throw InputError(
+        place,
+        fmt::format("\"{}\" is not a path; write keys joined by dots, such as \"bottleneck.rate\"", dotted));
   }
   if (std::ssize(*keys) > deepest_json) {
-    throw InputError(place, fmt::format("is a path of {} keys; no value is more than {} deep", keys->size(),
+    throw InputError(place, fmt::format("is a path of {} keys, but values are at most {} deep", keys->size(),
                                         deepest_json));
   }
   return *keys;
@@ -116,8 +116,7 @@ Axis parse_axis(const std::string& name, const OrderedJson& values, const Place&
   if (!values.is_object() && !values.is_array()) {
     throw InputError(place,
                      "must be an object (label: patch, or a range: \"from\", \"to\" and \"step\" or "
-                     "\"factor\") or a list (values of the "
-                     "path that names the axis), but is " +
+                     "\"factor\") or a list (values of the path that names the axis), but is " +
                          values.dump());
   }
   Axis axis = is_range(values)                      ? range_axis(name, Json(values), place)

@@ -1,4 +1,4 @@
-// The folder of the files that come with the program: topologies/, experiments/, harness/schema/.
+// The folder of the files that come with the program, such as topologies/ and harness/schema/.
 #pragma once
 
 #include <filesystem>

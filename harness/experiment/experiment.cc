@@ -19,10 +19,10 @@ void check_name(const std::string& name, const Place& place) {
     return std::isalnum(c) != 0 || c == '.' || c == '_' || c == '-';
   };
   if (name.empty() || name.starts_with('.') || !std::ranges::all_of(name, allowed)) {
-    throw InputError(place,
-                     fmt::format("must be made of letters, digits, \"-\", \"_\" and \".\", as it names a "
-                                 "folder, but is \"{}\"",
-                                 name));
+    throw InputError(
+        place, fmt::format("must be a folder name of letters, digits, \"-\", \"_\" and \".\" that does not "
+                           "begin with \".\", but is \"{}\"",
+                           name));
   }
 }
 
@@ -35,7 +35,7 @@ const Json* find(const Json& value, const std::vector<std::string>& keys) {
   return found;
 }
 
-// An override that every point's sweep replaces would silently do nothing.
+// Refuses an override that the sweep replaces in every run: it would silently have no effect.
 void check_effect(const Layer& layer, const std::vector<Axis>& axes) {
   for (const Axis& axis : axes) {
     const auto replaces = [&layer](const Axis::Value& value) {
@@ -45,7 +45,7 @@ void check_effect(const Layer& layer, const std::vector<Axis>& axes) {
     };
     if (std::ranges::all_of(axis.values, replaces)) {
       throw InputError(layer.place,
-                       fmt::format("has no effect, as the sweep's axis \"{}\" sets it in every run; "
+                       fmt::format("has no effect, because the sweep's axis \"{}\" sets it in every run; "
                                    "choose runs with --only, or edit the axis",
                                    axis.name));
     }
@@ -90,7 +90,7 @@ bool is_excluded(const Point& point, const Exclusion& exclusion) {
   });
 }
 
-// "repeat" counts from the seed that the base has after --set.
+// Returns the axis of "repeat". Its first seed is the base's, after --set.
 Axis read_repetitions(std::int64_t count, const Experiment& experiment, const Place& place) {
   for (const Axis& axis : experiment.axes) {
     for (const Layer& layer : axis.values.front().layers) {
@@ -104,7 +104,7 @@ Axis read_repetitions(std::int64_t count, const Experiment& experiment, const Pl
   for (const Layer& layer : experiment.overrides) merge(base, layer.patch);
   std::int64_t first = 1;
   JsonObject(base, experiment.base.place)
-      .read("seed", first, {.at_least = 0, .at_most = 0x1p62});  // counting on from it does not overflow
+      .read("seed", first, {.at_least = 0, .at_most = 0x1p62});  // so that the last seed does not overflow
   return repetitions(static_cast<std::size_t>(count), first, place);
 }
 
@@ -203,9 +203,9 @@ std::vector<Point> expand(const Experiment& experiment) {
   double count = 1;
   for (const Axis& axis : experiment.axes) count *= static_cast<double>(axis.values.size());
   if (count > static_cast<double>(largest_sweep)) {
-    throw InputError({experiment.file, "/sweep"},
-                     fmt::format("makes {:.0f} runs, more than the {} that are allowed; shorten the axes",
-                                 count, largest_sweep));
+    throw InputError(
+        {experiment.file, "/sweep"},
+        fmt::format("has {:.0f} runs, more than the limit of {}; shorten the axes", count, largest_sweep));
   }
   Point first{{}, {std::make_shared<const Layer>(experiment.base)}};
   for (const Layer& layer : experiment.overrides) {

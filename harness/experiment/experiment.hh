@@ -1,15 +1,14 @@
-// An experiment file: a base configuration and the axes to sweep. Pure: reads nothing but the text it is
-// given.
+// An experiment file: a base configuration and the axes of a sweep. Pure, except load_experiment().
 //
 //   { "name": "quickstart", "description": "…",
 //     "base": { …configuration of a run… },
 //     "sweep": { "method": {"dense": {…patch…}, "topk 1 %": {…patch…}},        labels, each with a patch
-//                "bottleneck.rate": ["100 Mbit/s", "1 Gbit/s"] } }             values of a dotted path
+//                "bottleneck.rate": ["100 Mbit/s", "1 Gbit/s"] },              values of a dotted path
+//     "exclude": [{"method": "dense", "bottleneck.rate": ["1 Gbit/s"]}],       points to leave out, by labels
+//     "repeat": 3 }                                                            seeds per point
 //
-//
-// Points are the Cartesian product in file order; later axes vary fastest (harness/experiment/axis.hh has all kinds of
-// them). "exclude": [{"method": "dense", "bottleneck.rate": ["1 Gbit/s"]}] leaves points out, by their
-// labels; "repeat": 3 runs each point with three seeds, from the base's on.
+// Points are the Cartesian product of the axes in file order; later axes vary fastest. All kinds of axes are
+// in harness/experiment/axis.hh. Seeds count up from the base's.
 #pragma once
 
 #include <memory>
@@ -23,7 +22,7 @@
 
 namespace thinpipe {
 
-// Points whose labels are among these are left out: by axis, the labels that are meant.
+// For each named axis, some of its labels. A point is left out if its label is among them on all these axes.
 using Exclusion = std::vector<std::pair<std::string, std::vector<std::string>>>;
 
 struct Experiment {
@@ -31,36 +30,37 @@ struct Experiment {
   std::string description;
   std::string file;
   Layer base;
-  std::vector<Layer> overrides;  // from --set, over the base and under the sweep
-  std::vector<Axis> axes;        // that of "repeat" last
+  std::vector<Layer> overrides;  // from --set; between base and sweep
+  std::vector<Axis> axes;        // the one of "repeat" last
   std::vector<Exclusion> exclusions;
 };
 
 using Labels = std::vector<std::pair<std::string, std::string>>;  // axis name, value's label
 
-// The labels' values joined with ", "; "base" where there are none.
+// Returns the labels' values joined with ", "; "base" if there are none.
 std::string label_of(const Labels& labels);
 
 // One run as the user described it, before defaults are filled in.
 struct Point {
   Labels labels;
-  std::vector<std::shared_ptr<const Layer>> layers;  // in the order they apply; points share them
+  std::vector<std::shared_ptr<const Layer>> layers;  // in order of application; shared by points
 
   std::string label() const { return label_of(labels); }
-  // The layers, merged anew at each call: a sweep need not hold all its configurations at once.
+  // Merges the layers. It does so at each call, so that a sweep need not hold all configurations at once.
   Json config() const;
-  // Where the user wrote what is found at `pointer` of the merged configuration.
+  // Returns where the user wrote the value at `pointer` of the merged configuration.
   Place place_of(std::string_view pointer) const;
 };
 
-// `file` names the text in errors; its stem is the default name. `overrides` are --set's "path=value", typed
-// by the schema of experiments (harness/experiment/override.hh). Throws InputError.
+// Parses an experiment. `file` names the text in errors; its stem is the default name. `overrides` are the
+// "path=value" of --set, typed by the schema of experiments (harness/experiment/override.hh). Throws
+// InputError.
 Experiment parse_experiment(std::string_view text, const std::string& file,
                             const std::vector<std::string>& overrides = {}, const Json& schema = nullptr);
-// With the published schema.
+// Loads an experiment file. The published schema types the overrides.
 Experiment load_experiment(const std::string& file, const std::vector<std::string>& overrides = {});
 
-// Throws InputError when there are more than `largest_sweep`, before it makes them, or when none is left.
+// Returns the points of the sweep. Throws InputError if there are more than `largest_sweep`, or none.
 std::vector<Point> expand(const Experiment& experiment);
 
 }  // namespace thinpipe

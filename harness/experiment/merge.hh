@@ -10,17 +10,17 @@
 
 namespace thinpipe {
 
-// RFC 7396 merge patch, except that an object whose "name" differs from the target's replaces it whole, as
-// the options of one method mean nothing to another; and that comments are left behind.
+// Applies an RFC 7396 merge patch, with two exceptions. An object with another "name" than the target's
+// replaces it whole, because methods do not share options. Comments and "$schema" are not copied.
 void merge(Json& target, const Json& patch);
 
-// {"a": {"b": value}} for the keys a, b.
+// Returns {"a": {"b": value}} for the keys a, b.
 Json nested(const std::vector<std::string>& keys, const Json& value);
 
-// "bottleneck.rate" as its keys; nothing when a key is empty.
+// Returns the keys of a path such as "bottleneck.rate"; nullopt if a key is empty.
 std::optional<std::vector<std::string>> split_path(std::string_view dotted);
 
-// The keys of a JSON pointer, unescaped.
+// Returns the unescaped keys of a JSON pointer.
 std::vector<std::string> pointer_keys(std::string_view pointer);
 
 }  // namespace thinpipe

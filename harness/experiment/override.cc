@@ -9,7 +9,7 @@
 namespace thinpipe {
 namespace {
 
-// The schema and all those it leads to for the same value: references, alternatives, branches.
+// Collects the schemas that apply to the same value: references, alternatives, branches.
 void collect(const Json& schema, const Json& root, std::vector<const Json*>& out) {
   out.push_back(&schema);
   if (const auto reference = schema.find("$ref"); reference != schema.end()) {
@@ -24,7 +24,7 @@ void collect(const Json& schema, const Json& root, std::vector<const Json*>& out
   }
 }
 
-// The types that a configuration's value at the path may have; empty where the schema knows no such path.
+// Returns the types that the schema allows for the value at the path; empty if it has no such path.
 std::set<std::string> types_at(const std::vector<std::string>& keys, const Json& schema) {
   std::vector<const Json*> found;
   collect(schema.at("definitions").at("configuration"), schema, found);
@@ -59,7 +59,7 @@ Layer parse_override(const std::string& assignment, const Json& experiment_schem
   if (equals == std::string::npos) throw InputError(place, "must be written path=value");
   const std::vector<std::string> keys = path_keys(assignment.substr(0, equals), place);
   const std::string text = assignment.substr(equals + 1);
-  // What is JSON is read as strictly as a file; all else is text.
+  // JSON is read as strictly as a file; anything else is a string.
   Json value = Json::accept(text) ? parse_json(text, place.file) : Json(text);
   if (!value.is_string() && !value.is_null() && takes_only_text(keys, experiment_schema)) value = text;
   return {nested(keys, value), place, keys};

@@ -1,4 +1,4 @@
-// What --set changes: "path=value" over the base of an experiment. Pure.
+// The overrides of --set: "path=value" replaces a value of the base. Pure.
 #pragma once
 
 #include <string>
@@ -7,9 +7,9 @@
 
 namespace thinpipe {
 
-// The value is JSON or else text; text too where the schema of experiments has only text at the path, so that
-// weights.file=123 names a file. null is null everywhere: back to the default. A null schema types nothing.
-// Throws InputError.
+// Parses "path=value". The value is JSON if it parses as JSON, otherwise a string. If the schema allows only
+// strings at the path, it is a string, too: weights.file=123 names a file. null always restores the default.
+// A null schema allows any type. Throws InputError.
 Layer parse_override(const std::string& assignment, const Json& experiment_schema);
 
 }  // namespace thinpipe

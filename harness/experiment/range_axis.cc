@@ -13,7 +13,7 @@
 namespace thinpipe {
 namespace {
 
-// Integers beyond have no double of their own.
+// Not all larger integers are exact as doubles.
 constexpr std::int64_t exact_integer = std::int64_t{1} << 53;
 
 std::optional<Quantity> quantity_of(const Json& value, const Place& place) {
@@ -28,7 +28,7 @@ std::optional<Quantity> quantity_of(const Json& value, const Place& place) {
       examples += fmt::format(", {}", fmt::join(unit_names(quantity), ", "));
     }
   }
-  throw InputError(place, fmt::format("must be a number, or one with a unit ({}), but is {}",
+  throw InputError(place, fmt::format("must be a number, alone or with a unit ({}), but is {}",
                                       examples.substr(2), value.dump()));
 }
 
@@ -53,13 +53,13 @@ struct Bounds {
   }
 };
 
-// What can be counted with: beyond 2^53 integers with integers only.
+// Returns the value as a double. Throws InputError if it is an integer that a double cannot hold exactly.
 double as_double(const Json& value, const Place& place) {
   const bool is_exact = !value.is_number_integer() || (value >= -exact_integer && value <= exact_integer);
   if (!is_exact) {
-    throw InputError(place, fmt::format("must be at most 2^53 where not all numbers of the range are whole, "
-                                        "but is {}",
-                                        value.dump()));
+    throw InputError(place,
+                     fmt::format("must be at most 2^53 unless all numbers of the range are whole, but is {}",
+                                 value.dump()));
   }
   return value.get<double>();
 }
@@ -95,7 +95,7 @@ Bounds read_bounds(const Json& values, const Place& place) {
   bounds.by = read_number(object, key, has_step ? bounds.quantity : std::nullopt);
   const double least = has_step ? 0 : 1;
   if (!(bounds.by.get<double>() > least)) {
-    throw InputError(place / key, fmt::format("must be above {}, or the range gets nowhere, but is {}", least,
+    throw InputError(place / key, fmt::format("must be above {} for the range to advance, but is {}", least,
                                               has_step ? bounds.show(bounds.by) : bounds.by.dump()));
   }
   if (bounds.is_geometric && !(bounds.from.get<double>() > 0)) {
@@ -115,7 +115,7 @@ Bounds read_bounds(const Json& values, const Place& place) {
                                bounds.show(bounds.from), bounds.show(bounds.to), largest_sweep, why));
 }
 
-// Exactly. A value that no integer holds is beyond "to", too.
+// Returns the values of a range of integers. A value that overflows is beyond "to", too.
 std::vector<Json> whole_values(const Bounds& bounds, const Place& place) {
   const auto to = bounds.to.get<std::int64_t>();
   const auto by = bounds.by.get<std::int64_t>();
@@ -132,7 +132,8 @@ std::vector<Json> whole_values(const Bounds& bounds, const Place& place) {
   return values;
 }
 
-// Steps are counted, not added up, and values rounded to 12 digits: 0.3, not 0.30000000000000004.
+// Returns the values of any other range. Steps are multiplied, not accumulated, and values are rounded to 12
+// digits: 0.3, not 0.30000000000000004.
 std::vector<Json> fractional_values(const Bounds& bounds, const Place& place) {
   const double from = as_double(bounds.from, place / "from");
   const double to = as_double(bounds.to, place / "to");
@@ -149,7 +150,7 @@ std::vector<Json> fractional_values(const Bounds& bounds, const Place& place) {
   return values;
 }
 
-// As it is written in a configuration.
+// Returns the value as users write it.
 Json written(const Bounds& bounds, const Json& value) {
   if (!bounds.quantity) return value;
   const auto number = value.get<double>();

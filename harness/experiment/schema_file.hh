@@ -5,7 +5,7 @@
 
 namespace thinpipe {
 
-// The path of "experiment"'s schema, or "topology"'s.
+// Returns the path of the schema "experiment" or "topology".
 std::string schema_file(const std::string& name);
 
 }  // namespace thinpipe

@@ -1,4 +1,4 @@
-// Kinds of axes, "exclude" and "repeat": what a sweep expands to.
+// The expansion of a sweep: kinds of axes, "exclude" and "repeat".
 #include "harness/experiment/axis.hh"
 
 #include <gmock/gmock.h>
@@ -41,7 +41,7 @@ TEST(RangeAxis, HasBothEndsAndRoundNumbers) {
   EXPECT_EQ(points[1].place_of("/w").pointer, "/sweep/w");
 }
 
-// As doubles, neighbours beyond 2^53 would be one.
+// As doubles, neighbouring integers beyond 2^53 would be equal.
 TEST(RangeAxis, OfWholeNumbersIsExact) {
   EXPECT_THAT(
       labels(
@@ -87,7 +87,7 @@ TEST(RangeAxis, CountsQuantitiesWithUnits) {
               ElementsAre("1 MiB", "1.5 MiB", "2 MiB"));
   EXPECT_THAT(range(R"("1 bytes")", R"("9007199254740991 bytes")", R"("factor": 9007199254740991)").back(),
               "9007199254740991 bytes")
-      << "to the byte";
+      << "exact to the byte";
   EXPECT_EQ(
       points_of(
           R"({"base": {}, "sweep": {"b.rate": {"from": "1 Mbit/s", "to": "1 Mbit/s", "step": "1 bit/s"}}})")
@@ -114,12 +114,12 @@ TEST(RangeAxis, CountsIntegersExactlyOrRefusesThem) {
   EXPECT_THAT(range_failure("1", "13907105438962217000", R"("step": 1)"),
               HasSubstr("/sweep/w/to: must be at most 9223372036854775807, but is 13907105438962217000"));
   EXPECT_THAT(range_failure("9007199254740993", "9007199254740995", R"("step": 0.5)"),
-              HasSubstr("/sweep/w/from: must be at most 2^53 where not all numbers of the range are whole"));
+              HasSubstr("/sweep/w/from: must be at most 2^53 unless all numbers of the range are whole"));
 }
 
 TEST(RangeAxis, ErrorsOfQuantitiesAndFactorsNamePlaceAndRule) {
   EXPECT_THAT(range_failure(R"("100 Mbit")", R"("1 Gbit/s")", R"("step": "1 Mbit/s")"),
-              HasSubstr("/sweep/w/from: must be a number, or one with a unit (bit/s, kbit/s"));
+              HasSubstr("/sweep/w/from: must be a number, alone or with a unit (bit/s, kbit/s"));
   EXPECT_THAT(range_failure(R"("100 Mbit/s")", R"("20 ms")", R"("step": "1 Mbit/s")"),
               HasSubstr("/sweep/w/to: unknown unit \"ms\""));
   EXPECT_THAT(range_failure(R"("100 Mbit/s")", R"("1 Gbit/s")", R"("step": 100)"),
@@ -127,7 +127,7 @@ TEST(RangeAxis, ErrorsOfQuantitiesAndFactorsNamePlaceAndRule) {
   EXPECT_THAT(range_failure("100", R"("1 Gbit/s")", R"("step": 100)"),
               HasSubstr("/sweep/w/to: must be a number"));
   EXPECT_THAT(range_failure(R"("100 Mbit/s")", R"("1 Gbit/s")", R"("step": "0 bit/s")"),
-              HasSubstr("/sweep/w/step: must be above 0, or the range gets nowhere, but is 0 bit/s"));
+              HasSubstr("/sweep/w/step: must be above 0 for the range to advance, but is 0 bit/s"));
   EXPECT_THAT(range_failure(R"("1 Gbit/s")", R"("100 Mbit/s")", R"("step": "1 Mbit/s")"),
               HasSubstr("/sweep/w/to: must be at least \"from\", 1 Gbit/s, but is 100 Mbit/s"));
   EXPECT_THAT(
@@ -136,7 +136,7 @@ TEST(RangeAxis, ErrorsOfQuantitiesAndFactorsNamePlaceAndRule) {
                 "than 100000, but its last value before that is 800 Mbit/s"));
   for (const char* factor : {"1", "0.5", "-2"})
     EXPECT_THAT(range_failure("1", "8", std::string(R"("factor": )") + factor),
-                HasSubstr("/sweep/w/factor: must be above 1, or the range gets nowhere"))
+                HasSubstr("/sweep/w/factor: must be above 1 for the range to advance"))
         << factor;
   EXPECT_THAT(range_failure("0", "8", R"("factor": 2)"),
               HasSubstr("/sweep/w/from: must be above 0 for a \"factor\" to change it, but is 0"));

@@ -130,7 +130,8 @@ TEST(Experiment, ErrorsNameFilePlaceAndRule) {
   EXPECT_THAT(failure(R"({"base": {}, "sweep": {"a..b": [3]}})"), HasSubstr("\"a..b\" is not a path"));
   EXPECT_THAT(failure(R"({"base": {}, "sweep": {"a": [3, 3]}})"),
               HasSubstr("/sweep/a/1: the value 3 is listed"));
-  EXPECT_THAT(failure(R"({"base": {}, "name": "../x"})"), HasSubstr("/name: must be made of letters"));
+  EXPECT_THAT(failure(R"({"base": {}, "name": "../x"})"),
+              HasSubstr("/name: must be a folder name of letters"));
   EXPECT_THAT(failure(R"({"base": {"a": 1, "a": 2}})"), HasSubstr("\"a\" is given twice"));
   EXPECT_THAT(failure("{\n \"base\": }"), HasSubstr("line 2"));
 }
@@ -138,7 +139,7 @@ TEST(Experiment, ErrorsNameFilePlaceAndRule) {
 TEST(Experiment, WrongOverridesAreErrors) {
   EXPECT_EQ(failure(R"({"base": {}})", {"workers"}), "--set workers: must be written path=value");
   EXPECT_THAT(failure(R"({"base": {}, "sweep": {"a.b": [1, 2]}})", {"a.b=3"}),
-              HasSubstr("--set a.b=3: has no effect, as the sweep's axis \"a.b\" sets it in every run"));
+              HasSubstr("--set a.b=3: has no effect, because the sweep's axis \"a.b\" sets it in every run"));
 }
 
 TEST(Experiment, AnEnormousSweepIsRefusedBeforeItIsExpanded) {

@@ -54,7 +54,7 @@ INSTANTIATE_TEST_SUITE_P(
                     Typed{"dataset={\"name\": \"mnist\"}", {{"dataset", {{"name", "mnist"}}}}},
                     Typed{"unknown.key=3", {{"unknown", {{"key", 3}}}}}));
 
-// What the user gets to read where the value is not of the field's type.
+// Returns the message about a value of the wrong type; "accepted" if it is not refused.
 std::string refusal_of_override(const std::string& assignment) {
   try {
     plan_runs(parse_experiment(R"({"base": {}})", "e.json", {assignment}, schema()),

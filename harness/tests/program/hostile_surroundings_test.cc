@@ -193,7 +193,7 @@ TEST(HostileSurroundings, WrongExperimentsGiveExitCodeTwoAndOneMessage) {
       {R"({"base": {"topology": "loopback"}, "sweep": {"seed": []}})", "/sweep/seed: is empty"},
       {R"({"base": {"topology": "loopback"}, "sweep": {"a": [)" + thousand + R"(], "b": [)" + thousand +
            "]}}",
-       "/sweep: makes 1000000 runs, more than the 100000 that are allowed"}};
+       "/sweep: has 1000000 runs, more than the limit of 100000"}};
   const Program program;
   const fs::path experiment = program.folder() / "experiment.json";
   for (const auto& [text, message] : wrong) {
