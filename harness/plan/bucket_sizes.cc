@@ -10,13 +10,13 @@
 namespace thinpipe {
 namespace {
 
-// What it takes a worker to be woken, and to pass a message on, where several share a core. An assumption:
-// were it twice as much, buckets would be 1.4 times as large.
+// Time for a worker that shares a core to wake up and pass a message on. An assumption: twice as much would
+// make buckets 1.4 times as large.
 constexpr double hop_s = 200e-6;
 
 constexpr double collectives_of_bucket = 2;
 
-// Up the tree and down it again.
+// Returns the latency up the tree and down again.
 double along_tree_s(const FluidNetwork& network, const std::vector<int>& parents) {
   double longest_s = 0;
   for (std::size_t worker = 0; worker < parents.size(); ++worker) {
@@ -29,7 +29,7 @@ double along_tree_s(const FluidNetwork& network, const std::vector<int>& parents
   return 2 * longest_s;
 }
 
-// Around it to be summed, and again for all to have the sum.
+// Returns the latency of two rounds of the ring: one to sum, one to distribute the sum.
 double around_ring_s(const FluidNetwork& network, std::size_t workers) {
   double time_s = 0;
   for (std::size_t round = 0; round < 2 * (workers - 1); ++round) {
@@ -54,7 +54,7 @@ std::optional<std::int64_t> suitable_bucket_bytes(const Run& run) {
   constexpr double mebibyte = 1 << 20;
   const auto gradient_bytes = run.training->plan.at("gradient_bytes").get<double>();
   const double mebibytes = gradient_bytes / buckets / mebibyte;
-  // A single one has to hold all.
+  // A single bucket must hold the whole gradient.
   return static_cast<std::int64_t>(
       (buckets > 1 ? std::max(1.0, std::round(mebibytes)) : std::ceil(mebibytes)) * mebibyte);
 }

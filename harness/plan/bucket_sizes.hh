@@ -1,5 +1,4 @@
-// How large a run's buckets are where its configuration leaves it to the network ("buckets": {"size":
-// "auto"}).
+// The bucket size for a run whose configuration leaves it to the network ("buckets": {"size": "auto"}).
 #pragma once
 
 #include <cstdint>
@@ -9,16 +8,17 @@
 
 namespace thinpipe {
 
-// A bucket's worth of collectives takes at least this long, whatever it holds: a number or a scale for all
-// workers, and then the bulk, each through all that a message passes on its way.
+// Returns a lower bound on the time of a bucket's collectives, whatever its size: the latency of two, one for
+// a number or scale that all workers need and one for the bulk.
 double least_bucket_s(const Run& run);
 
-// From the run's plan. T seconds of exchange in K buckets take T + K f, where f is least_bucket_s. Besides
-// there is a bucket during which nothing else goes on: the first to be computed, B / K, where the exchange
-// takes longer than computing's B seconds, and else the last to be exchanged, T / K. What a machine computes
-// in is no part of a run, so B is unknown. K = sqrt(T / f) / 2 is best where B is a quarter of T, and for no
-// B takes over sqrt(T f) / 2 longer than the best. In whole MiB of gradient. Nothing where no capped link
-// lies on the way.
+// Returns a bucket size from the run's plan, in whole MiB of gradient; nullopt if no link has a cap.
+//
+// An exchange of T seconds takes T + K f in K buckets, where f is least_bucket_s. One bucket does not overlap
+// with anything: the first to be computed, for B / K, if the exchange takes longer than the compute time B;
+// otherwise the last to be exchanged, for T / K. B is unknown, because a run does not include the machine.
+// K = sqrt(T / f) / 2 is optimal if B = T / 4. For any B it takes at most sqrt(T f) / 2 longer than
+// the optimum.
 std::optional<std::int64_t> suitable_bucket_bytes(const Run& run);
 
 }  // namespace thinpipe

@@ -13,7 +13,7 @@ ComputeCost MeasuredCosts::of(const Run& run) {
   decisive["batch"] = config.value(Json::json_pointer("/training/batch_size_per_worker"), Json(nullptr));
   const auto [entry, is_new] = measured_.try_emplace(decisive.dump());
   if (is_new) {
-    before_measuring_(fmt::format("measuring what computing takes: {}", decisive["model"].dump()));
+    before_measuring_(fmt::format("measuring the compute time of {}", decisive["model"].dump()));
     const Json cost = trainer_.cost(config);
     entry->second = {.compute_s = cost.at("compute_s").get<double>(),
                      .memory_bytes = cost.at("memory_bytes").get<double>()};

@@ -1,4 +1,4 @@
-// What computing costs a run's workers on this machine: measured once for all runs that compute the same.
+// Compute costs of runs on this machine, measured once for all runs that compute the same.
 #pragma once
 
 #include <functional>
@@ -12,17 +12,17 @@
 
 namespace thinpipe {
 
-// Nothing where it is not known.
+// Returns nullopt if the cost is unknown.
 using CostOf = std::function<std::optional<ComputeCost>(const Run& run)>;
 
 class MeasuredCosts {
  public:
-  // `before_measuring` is told what takes the time.
+  // `before_measuring` is called with a line that says what takes the time.
   MeasuredCosts(const TrainerProgram& trainer, std::function<void(const std::string& line)> before_measuring)
       : trainer_(trainer), before_measuring_(std::move(before_measuring)) {}
 
-  // Runs one worker's computing for a few seconds where it has not done so before. Throws Error where that
-  // fails.
+  // Returns the cost of one worker. Runs it for a few seconds unless that has been done before. Throws Error
+  // if that fails.
   ComputeCost of(const Run& run);
 
  private:

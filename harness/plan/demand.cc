@@ -29,7 +29,7 @@ Demand demand_of(const Json& plan, std::int64_t workers, const ComputeCost& cost
   const double shared_compute_s = std::max(cost.compute_s, all * cost.compute_s / machine.cores);
   const double waits_s =
       predict_iteration_s(plan.at("bucket_bytes").get<std::vector<double>>(), shared_compute_s, exchange_s);
-  // However the two overlap, the cores have all of the computing and all of the network's work to do.
+  // However much the two overlap, the cores must do all of the compute and all of the network's work.
   const double work_s = (all * cost.compute_s + sent_bytes * core_s_per_byte) / machine.cores;
   const double iteration_s = std::max(waits_s, work_s);
   return {.iteration_s = iteration_s,
@@ -40,7 +40,7 @@ Demand demand_of(const Json& plan, std::int64_t workers, const ComputeCost& cost
 Demand demand_of(const Run& run, const ComputeCost& cost, const Machine& machine) {
   const auto exchange = predict_exchange(run);
   Json plan = run.training->plan;
-  // Nothing leaves the process of a convergence run.
+  // A convergence run is one process and sends nothing.
   plan["sent_bytes_per_iteration"] = run.mode == Mode::converge ? 0.0 : sent_bytes_per_iteration(run);
   return demand_of(plan, run.workers, cost, exchange ? exchange->time_s : 0, machine);
 }
@@ -54,7 +54,7 @@ std::optional<std::string> lacks(const Demand& demand, std::int64_t workers, con
   }
   const double cores =
       runs == 1 ? demand.network_cores : runs * (demand.network_cores + static_cast<double>(workers));
-  constexpr double tolerance = 1.05;  // a prediction's last digits refuse nothing
+  constexpr double tolerance = 1.05;  // a prediction is not exact
   if (cores > tolerance * machine.cores) {
     return fmt::format("needs {:.1f} cores{}, there are {:g}", cores,
                        runs == 1 ? " for the network alone" : "", machine.cores);

@@ -1,4 +1,4 @@
-// What a run asks of the machine, and whether the machine has it. Pure but for asking the machine what it is.
+// The resources that a run needs, and whether a machine has them. Pure, except this_machine().
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ struct Machine {
 };
 Machine this_machine();
 
-// Of one worker that computes where nothing else runs; what thinpipe-trainer's "cost" measures.
+// Cost of one worker's iteration on an idle machine, as `thinpipe-trainer cost` measures it.
 struct ComputeCost {
   double compute_s = 0;
   double memory_bytes = 0;
@@ -23,25 +23,24 @@ struct ComputeCost {
 
 struct Demand {
   double iteration_s = 0;    // predicted, with all workers on the machine's cores
-  double network_cores = 0;  // to move what all workers send in that time through the virtual network
+  double network_cores = 0;  // to carry what all workers send in that time over the virtual network
   double memory_bytes = 0;   // of all workers
 };
 
-// Processor time to send a byte from one host of a virtual network, through its switches and caps, and to
-// receive it at another: what netem_benchmark measures as core_s_per_GB, 3.6 at 1 Gbit/s on two 2.5 GHz
-// cores. Slower caps cost more a byte, 9 to 12, as frames then leave one at a time; but there time is the
-// wire's.
+// CPU time to send a byte from one host of a virtual network, through its switches and caps, and to receive
+// it at another. netem_benchmark measures it as core_s_per_GB: 3.6 at 1 Gbit/s on two 2.5 GHz cores. Slower
+// caps cost 9 to 12 per GB, because frames leave one at a time; but then the link is slower than the CPU.
 inline constexpr double core_s_per_byte = 3.6e-9;
 
-// `exchange_s`: the least time of an iteration's exchange; 0 where no link is capped.
+// Returns the demand of a run with this plan. `exchange_s`: lower bound on the exchange time per iteration; 0
+// if no link is capped.
 Demand demand_of(const Json& plan, std::int64_t workers, const ComputeCost& cost, double exchange_s,
                  const Machine& machine);
 
 Demand demand_of(const Run& run, const ComputeCost& cost, const Machine& machine);
 
-// Why the machine cannot carry so many such runs at a time without degrading what they measure; nothing where
-// it can. A single run may have more workers than there are cores: they share them, and the network has the
-// first claim.
+// Returns why the machine cannot carry `runs` such runs at a time without degrading their measurements;
+// nullopt if it can. A single run may have more workers than cores, which share what the network leaves.
 std::optional<std::string> lacks(const Demand& demand, std::int64_t workers, const Machine& machine,
                                  int runs = 1);
 

@@ -13,7 +13,7 @@
 namespace thinpipe {
 namespace {
 
-// What workers send each other.
+// The bytes that one worker sends to another.
 class BytesBetween {
  public:
   BytesBetween(std::size_t workers, const SentBytes& sent, const std::vector<int>& parents)
@@ -31,7 +31,7 @@ class BytesBetween {
   double without_tree(std::size_t distance) const {
     double bytes = 0;
     if (distance == 1) bytes += sent_.around_ring + sent_.gathered + bytes_around_ring(sent_.codes, workers_);
-    // Of N-1 messages, counted from a broadcast's root, workers v < 2^i send one to v + 2^i, if that exists.
+    // A broadcast has N-1 messages. Counted from its root, v < 2^i sends one to v + 2^i, if that exists.
     if (std::has_single_bit(distance)) {
       const auto senders = static_cast<double>(std::min(distance, workers_ - distance));
       bytes += sent_.broadcast * senders / static_cast<double>(workers_ - 1);
@@ -44,8 +44,8 @@ class BytesBetween {
     if (!upwards && !std::cmp_equal(parents_[to], from)) return 0;
     const auto others = static_cast<double>(workers_ - 1);
     const std::int64_t behind = upwards ? below_[from] : static_cast<std::int64_t>(workers_) - below_[to];
-    // All-reduces go over N-1 edges, over each in both directions; what is gathered or broadcast goes over
-    // each once, away from whose it is.
+    // All-reduces use each of the N-1 edges in both directions. Gathered and broadcast data cross each edge
+    // once, away from their source.
     return sent_.around_ring * static_cast<double>(workers_) / (2 * others) +
            (sent_.gathered + sent_.broadcast) * static_cast<double>(behind) / others +
            sent_.codes * bits_of_code_sum(behind, sent_.largest_code) / 8;
@@ -57,7 +57,7 @@ class BytesBetween {
   std::vector<std::int64_t> below_;
 };
 
-// Bytes that cross each link, forward and backward.
+// Returns the bytes that cross each link, forward and backward.
 std::vector<std::array<double, 2>> crossing_bytes(const netem::Topology& topology, std::size_t workers,
                                                   const SentBytes& sent, const std::vector<int>& parents) {
   const netem::Routes routes(topology);

@@ -1,4 +1,4 @@
-// What is to happen when a worker dies or hangs in the middle of a run.
+// What happens if a worker dies or hangs during a run.
 #pragma once
 
 #include <cstdint>
@@ -15,19 +15,19 @@ struct FailurePolicy {
 
   void visit(auto& field) {
     field("action", action,
-          Rule{.effect = "fail: the run has failed; restart: all workers start again from the newest "
-                         "checkpoint, or from the beginning where there is none yet",
+          Rule{.effect = "fail: the run fails; restart: all workers restart from the newest checkpoint, or "
+                         "from the beginning if there is none yet",
                .one_of = {"fail", "restart"}});
     field("at_most", at_most,
-          Rule{.effect = "restarts of a run; the failure after the last is the run's", .at_least = 1});
+          Rule{.effect = "restarts per run; the run fails at the next failure after these", .at_least = 1});
     field("checkpoint_every_iterations", checkpoint_every_iterations,
-          Rule{.effect = "iterations between checkpoints, whose time is no train time", .at_least = 1});
+          Rule{.effect = "iterations between checkpoints; their time is not train time", .at_least = 1});
   }
 
   bool restarts() const { return action == "restart"; }
 };
 
-// Reads member "on_worker_failure": the object, or its action alone as a string. Throws InputError.
+// Reads member "on_worker_failure": an object, or only the action as a string. Throws InputError.
 FailurePolicy read_failure_policy(JsonObject& config);
 
 }  // namespace thinpipe

@@ -22,8 +22,8 @@ struct BottleneckOptions {
                .required = true});
     field(
         "burst", burst_s,
-        Rule{.effect = "what may pass at once after idling, as a time at the cap, but at least 4000 bytes: a "
-                       "longer one takes less processor time, and makes short messages early; null: the "
+        Rule{.effect = "bytes that may pass at once after idling, as a time at the cap; at least 4000 bytes. "
+                       "A longer burst costs less CPU time, but short messages arrive too early; null: the "
                        "topology's",
              .quantity = Quantity::duration,
              .above = 0});
@@ -40,7 +40,7 @@ struct NetworkEventOptions {
 
   void visit(auto& field) {
     field("at", at_s,
-          Rule{.effect = "when, counted from the first evaluation",
+          Rule{.effect = "time since the first evaluation",
                .quantity = Quantity::duration,
                .at_least = 0,
                .required = true});
@@ -59,9 +59,9 @@ struct NetworkEventOptions {
                .at_least = 0,
                .at_most = netem::longest_delay_s});
     field("loss", loss,
-          Rule{.effect = "the share of frames that vanish from then on", .at_least = 0, .below = 1});
+          Rule{.effect = "fraction of frames that are lost from then on", .at_least = 0, .below = 1});
     field("state", state,
-          Rule{.effect = "takes both directions down, or up again; alone in its event",
+          Rule{.effect = "takes both directions down, or up again; must be alone in its event",
                .one_of = {"up", "down"}});
   }
 };
@@ -72,14 +72,15 @@ struct RateTraceOptions {
   std::string clock = "train";
 
   void visit(auto& field) {
-    field("link", link, Rule{.effect = "where the trace is replayed", .required = true});
+    field("link", link,
+          Rule{.effect = "link whose rate follows the trace, as in network_events", .required = true});
     field("period", period_s,
-          Rule{.effect = "the trace begins anew so often; null: its last rate stays",
+          Rule{.effect = "the trace repeats after this time; null: its last rate stays",
                .quantity = Quantity::duration,
                .above = 0});
     field("clock", clock,
-          Rule{.effect = "what its times are of: train: train time, so that it stands still while workers "
-                         "evaluate; wall: the clock, from the first evaluation on",
+          Rule{.effect = "clock of the trace's times: train: train time, which stands still during "
+                         "evaluations; wall: wall-clock time since the first evaluation",
                .one_of = {"train", "wall"}});
   }
 };
@@ -94,16 +95,14 @@ struct WorkerEventOptions {
   void visit(auto& field) {
     field("worker", worker, Rule{.effect = "its rank", .at_least = 0, .required = true});
     field("at", at_s,
-          Rule{.effect = "when, counted from the first evaluation",
-               .quantity = Quantity::duration,
-               .at_least = 0});
+          Rule{.effect = "time since the first evaluation", .quantity = Quantity::duration, .at_least = 0});
     field("at_iteration", at_iteration,
-          Rule{.effect = "when so many iterations have ended; null for a slowdown: from the first on",
+          Rule{.effect = "number of iterations that have ended; null for a slowdown: from the first one",
                .at_least = 0});
     field("action", action,
-          Rule{.effect = "what befalls its process", .one_of = {"kill", "pause", "resume"}});
+          Rule{.effect = "what happens to its process", .one_of = {"kill", "pause", "resume"}});
     field("slowdown", slowdown,
-          Rule{.effect = "its computing takes so many times as long from then on", .at_least = 1});
+          Rule{.effect = "factor by which its compute time grows from then on", .at_least = 1});
   }
 };
 
@@ -118,25 +117,25 @@ struct HarnessOptions {
   void visit(auto& field) {
     field(
         "mode", mode,
-        Rule{.effect = "live: train over the emulated network, by the clock; converge: all workers in one "
-                       "process, without a network and without times, to see what a method does to learning; "
-                       "replay: such a training's communication over the emulated network, by the clock; "
-                       "simulate: the same over a model of the network, by arithmetic",
+        Rule{.effect = "live: train over the emulated network and measure times; converge: train all workers "
+                       "in one process, without network and times, to find a method's effect on learning; "
+                       "replay: repeat the communication of a converge run over the emulated network and "
+                       "measure times; simulate: calculate these times from a model of the network",
              .one_of = {"live", "converge", "replay", "simulate"}});
     field("bottleneck", bottleneck,
-          Rule{.effect = "what the topology's bottlenecks have instead of their own; null: their own"});
+          Rule{.effect = "cap and burst of the topology's bottlenecks; null: their own"});
     field("workers", workers,
           Rule{.effect = "trainer processes, on the topology's first hosts; null: one on each host, or 8 in "
                          "mode converge",
                .at_least = 1});
     field("network_events", network_events, Rule{.effect = "changes of the network during the run"});
     field("rate_trace", rate_trace,
-          Rule{.effect = "rates that the bottlenecks follow during the run; null: none"});
-    field("worker_events", worker_events, Rule{.effect = "what befalls workers during the run"});
+          Rule{.effect = "trace of rates that a link follows during the run; null: none"});
+    field("worker_events", worker_events, Rule{.effect = "faults and slowdowns of workers during the run"});
   }
 };
 
-// A shipped file by its name, or a path.
+// Describes a key whose value is the name of a shipped file or a path.
 Json describe_file(const char* key, const char* effect, const std::vector<std::string>& names,
                    const char* pattern) {
   return {{"key", key},
@@ -148,7 +147,7 @@ Json& entry_of(Json& description, const std::string& key) {
   return *std::ranges::find_if(description, [&key](const Json& entry) { return entry["key"] == key; });
 }
 
-// An event changes something, and nothing else beside the state.
+// An event has a state or other changes, but not both.
 Json constraint_of_network_events() {
   Json changes = Json::array();
   for (const char* key : {"rate", "delay", "loss"}) changes.push_back({{"required", Json::array({key})}});
@@ -156,7 +155,7 @@ Json constraint_of_network_events() {
   return {{"if", {{"required", Json::array({"state"})}}}, {"then", {{"not", reshapes}}}, {"else", reshapes}};
 }
 
-// An action has one time; a slowdown begins with an iteration.
+// An action has one time; a slowdown begins at an iteration.
 Json constraint_of_worker_events() {
   const auto has = [](const std::vector<const char*>& all, const std::vector<const char*>& none) {
     Json others = Json::array();
@@ -174,7 +173,7 @@ Json describe_harness_keys() {
   Json out = describe_options<HarnessOptions>();
   Json topology =
       describe_file("topology",
-                    "the network: a shipped one by its name, or the path of a .json file from the "
+                    "the network: name of a shipped topology, or path of a .json file relative to the "
                     "experiment's folder",
                     shipped_topologies().names(), R"(\.json$)");
   topology["default"] = "three-switch";
@@ -183,23 +182,23 @@ Json describe_harness_keys() {
   profiles.insert(profiles.begin(), "measured");
   Json profile =
       describe_file("compute_profile",
-                    "of modes replay and simulate, how long computing takes: \"measured\" here, before "
-                    "the first replay; a shipped profile or device by its name; or the path of a .json "
-                    "file from the experiment's folder. For a device it is estimated",
+                    "compute time in modes replay and simulate: \"measured\": on this machine, before the "
+                    "first replay; or name of a shipped profile or device; or path of a .json file relative "
+                    "to the experiment's folder. For a device, the time is estimated",
                     profiles, R"(\.json$)");
   profile["any_of"].push_back({{"options", describe_options<EstimateOptions>()}});
   profile["default"] = profiles.front();
   out.insert(out.begin() + 2, std::move(profile));
   Json trainer =
       describe_file("trainer",
-                    "of mode live, a program that trains in thinpipe-trainer's place: a shipped one by its "
-                    "name, or the path of one from the experiment's folder (docs/trainers.md); null: none",
+                    "in mode live, external trainer that replaces thinpipe-trainer: name of a shipped one, "
+                    "or path relative to the experiment's folder (docs/trainers.md); null: none",
                     shipped_trainers().names(), R"([^/]\.[^/]*$)");
   trainer["any_of"].push_back({{"options", describe_options<OtherTrainer>()}});
   trainer["default"] = nullptr;
   out.insert(out.begin() + 3, std::move(trainer));
   Json trace =
-      describe_file("file", "a shipped trace by its name, or the path of a file from the experiment's folder",
+      describe_file("file", "name of a shipped trace, or path of a file relative to the experiment's folder",
                     shipped_rate_traces().names(), R"([^/]\.[^/]*$)");
   trace["required"] = true;
   entry_of(out, "rate_trace")["options"].push_back(std::move(trace));

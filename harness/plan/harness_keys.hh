@@ -1,6 +1,6 @@
-// The keys of a run's configuration that are the harness's own; the others are the trainer's. A new one is
-// described here, which makes it known to the schema of experiments, to --set and to messages about unknown
-// keys, and read in harness/plan/run_plan.cc.
+// The keys of a run's configuration that the harness reads; the trainer reads the others. Describe a new key
+// here and read it in run_reading.cc: the schema of experiments, --set and messages about unknown keys follow
+// from the description.
 #pragma once
 
 #include <optional>
@@ -11,24 +11,24 @@
 
 namespace thinpipe {
 
-// Member "compute_profile" of an experiment, where it is an object.
+// Member "compute_profile" of an experiment, if it is an object.
 struct EstimateOptions {
   std::string device;
   std::optional<std::int64_t> batch_size_per_worker;
 
   void visit(auto& field) {
     field("device", device,
-          Rule{.effect = "a shipped device by its name, or the path of a .json file", .required = true});
+          Rule{.effect = "name of a shipped device, or path of a .json file", .required = true});
     field("batch_size_per_worker", batch_size_per_worker,
-          Rule{.effect = "examples that computing is estimated for; null: the training's. What is "
-                         "exchanged does not depend on it, so a small training can stand for one that this "
-                         "machine has no memory for",
+          Rule{.effect = "batch size for which the compute time is estimated; null: that of the training "
+                         "run. The exchange does not depend on it, so a training run with small batches can "
+                         "stand for one that does not fit into this machine's memory",
                .at_least = 1});
   }
 };
 
-// An entry for each key, as those of describe_options (common/support/options.hh); those of a list's
-// elements may have a "constraint", a JSON Schema that holds for an element on top.
+// Returns an entry per key, like describe_options (common/support/options.hh). Entries of a list's elements
+// may also have a "constraint", a further JSON Schema for an element.
 Json describe_harness_keys();
 
 const std::vector<std::string>& harness_keys();

@@ -12,7 +12,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// The regular files at a path and below it, in the order of their names.
+// Returns the regular files at and below a path, sorted.
 std::vector<fs::path> files_at(const fs::path& path) {
   if (!fs::is_directory(path)) return {path};
   std::vector<fs::path> files;
@@ -31,8 +31,8 @@ void check_other_trainer(const OtherTrainer& trainer, const fs::path& folder, co
   if (!trainer.is_own()) {
     const auto refuse = [&](const char* key) {
       throw InputError(place / key,
-                       fmt::format("is for a trainer of yours: {} comes with thinpipe and goes by "
-                                   "its name and its synchroniser",
+                       fmt::format("is for a trainer of your own: {} comes with thinpipe and is identified "
+                                   "by its name and synchroniser",
                                    trainer.program));
     };
     if (trainer.method) refuse("method");

@@ -1,4 +1,4 @@
-// A program that trains in thinpipe-trainer's place, as an experiment describes it.
+// External trainer: a program that replaces thinpipe-trainer, as an experiment describes it.
 #pragma once
 
 #include <filesystem>
@@ -17,30 +17,29 @@ struct OtherTrainer {
 
   void visit(auto& field) {
     field("program", program,
-          Rule{.effect = "a shipped one by its name, or the path of one from the experiment's folder",
+          Rule{.effect = "name of a shipped one, or path relative to the experiment's folder",
                .required = true});
-    field(
-        "method", method,
-        Rule{.effect = "what its workers exchange by, for reports and for the trainer: runs of \"dense\" and "
-                       "\"fp16\" are baselines of its other methods; null: the program's name"});
+    field("method", method,
+          Rule{.effect = "name of its method, for reports and for the trainer: runs with \"dense\" and "
+                         "\"fp16\" are baselines of its other methods; null: the program's name"});
     field("files", files,
-          Rule{.effect = "what else it is made of, files and folders from the experiment's folder: runs with "
-                         "other contents of these are other runs"});
+          Rule{.effect = "further files and folders of the program, relative to the experiment's folder: "
+                         "their content is part of a run's identity"});
   }
 
-  // One of the user's own: paths have an ending. A shipped one goes by its name, as our own code does.
+  // Returns whether it is the user's own, named by a path. A shipped one is named without an ending.
   bool is_own() const { return std::filesystem::path(program).has_extension(); }
 };
 
-// Throws InputError where a shipped one is told what it knows itself, or a file is missing.
+// Throws InputError if a shipped trainer has a "method" or "files", or if a file is missing.
 void check_other_trainer(const OtherTrainer& trainer, const std::filesystem::path& folder,
                          const Place& place);
 
-// The content of its files and folders: their paths in these, and their bytes. Byte code that Python leaves
-// beside its modules (__pycache__) is none of it.
+// Returns a hash of its files and folders: of the paths in these and the bytes. Python's byte code
+// (__pycache__) does not count.
 std::string content_hash_of_files(const OtherTrainer& trainer, const std::filesystem::path& folder);
 
-// The name by which reports know the method of a run with this "trainer"; nullopt if it goes by its
+// Returns the method's name in reports of a run with this "trainer"; nullopt if it is that of the
 // synchroniser.
 std::optional<std::string> method_of_trainer(const Json& trainer);
 

@@ -19,7 +19,7 @@ SentBytes planned_bytes(const Run& run) {
                      sent.gathered - sent.broadcast -
                      std::accumulate(sent.shifted.begin(), sent.shifted.end(), 0.0) -
                      bytes_around_ring(sent.codes, static_cast<std::size_t>(run.workers));
-  if (run.collective() == "nccl") {  // whose broadcasts and gathers go from rank to rank
+  if (run.collective() == "nccl") {  // its broadcasts and gathers go from rank to rank
     sent.shifted.resize(static_cast<std::size_t>(std::max<std::int64_t>(1, run.workers - 1)));
     sent.shifted.front() += std::exchange(sent.broadcast, 0) + std::exchange(sent.gathered, 0);
   }
@@ -29,7 +29,7 @@ SentBytes planned_bytes(const Run& run) {
 }  // namespace
 
 std::optional<ExchangePrediction> predict_exchange(const Run& run) {
-  if (run.other_trainer.method) return {};  // what it sends, only its trainer knows
+  if (run.other_trainer.method) return {};  // only an external trainer knows its traffic
   return predict_exchange(run.setting->topology, run.workers, planned_bytes(run), run.tree());
 }
 
@@ -63,7 +63,7 @@ Json describe_prediction(const Run& run, const Json& measured) {
   if (run.other_trainer.method) out["exchange_time_s"] = nullptr;
   if (run.other_trainer.method || measured.is_null() || !run.schedule.empty()) return out;
   for (const char* needed : {"load", "compute", "encode", "decode"}) {
-    if (measured.at(needed).is_null()) return out;  // another's trainer does not tell
+    if (measured.at(needed).is_null()) return out;  // an external trainer may not report it
   }
   const auto part = [&measured](const char* name) { return measured.at(name).get<double>(); };
   out["iteration_time_s"] =

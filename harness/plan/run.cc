@@ -9,8 +9,8 @@
 namespace thinpipe {
 namespace {
 
-// Whether an all-reduce takes less of the most loaded link's time along the tree than around the ring; also
-// where no link is capped, since a tree has fewer hops.
+// Returns whether an all-reduce occupies the slowest link for less time along the tree than around the ring.
+// True if no link is capped, because a tree has fewer hops.
 bool tree_takes_less_time(const netem::Topology& topology, std::int64_t workers) {
   const SentBytes sent{.around_ring = 1};
   const auto around_ring = predict_exchange(topology, workers, sent);

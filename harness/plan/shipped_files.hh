@@ -1,4 +1,4 @@
-// Files that come with thinpipe, which experiments name shortly, beside files of their own.
+// Files that come with thinpipe. Experiments refer to these by name, and to files of their own by path.
 #pragma once
 
 #include <filesystem>
@@ -11,13 +11,13 @@ namespace thinpipe {
 
 class ShippedFiles {
  public:
-  // `what` they are, in errors; `folder`: below the data folder; `ending`: with its dot.
+  // `what` is their kind in errors; `folder` is relative to the data folder; `ending` includes the dot.
   ShippedFiles(std::string what, const std::filesystem::path& folder, std::string ending);
 
   std::vector<std::string> names() const;
 
-  // A shipped file by its name, or one of the user's by a path with an ending, from `from`. Throws InputError
-  // at `place`.
+  // Returns a shipped file by its name, or a file of the user's by its path, which has an ending, relative to
+  // `from`. Throws InputError at `place`.
   std::filesystem::path find(const std::string& name, const std::filesystem::path& from,
                              const Place& place) const;
 
@@ -29,9 +29,9 @@ class ShippedFiles {
 
 const ShippedFiles& shipped_topologies();
 const ShippedFiles& shipped_rate_traces();
-// Programs that train in thinpipe-trainer's place.
+// External trainers: programs that replace thinpipe-trainer.
 const ShippedFiles& shipped_trainers();
-// And descriptions of devices (common/protocol/device.hh), for which profiles are estimated.
+// Compute profiles, and devices (common/protocol/device.hh) for which profiles are estimated.
 const ShippedFiles& shipped_compute_profiles();
 
 }  // namespace thinpipe

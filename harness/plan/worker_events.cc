@@ -33,24 +33,24 @@ WorkerEvent read_worker_event(const Json& value, const Place& place, std::int64_
                                                    workers, event.worker));
   }
   if (action.has_value() == event.slowdown.has_value()) {
-    throw InputError(place, R"(needs one of "action" and "slowdown"; make another event for the other)");
+    throw InputError(place, R"(needs either "action" or "slowdown"; write a second event for the other)");
   }
   if (event.slowdown) {
     if (event.at_s) {
-      throw InputError(place / "at", R"(is no time for a "slowdown", which begins with an iteration: write )"
+      throw InputError(place / "at", R"(is not for a "slowdown", which begins at an iteration: write )"
                                      R"("at_iteration", or neither for the first)");
     }
     if (!event.at_iteration) event.at_iteration = 0;
     return event;
   }
   if (event.at_s.has_value() == event.at_iteration.has_value()) {
-    throw InputError(place, R"(needs one of "at", as in "5 s", and "at_iteration")");
+    throw InputError(place, R"(needs either "at", such as "5 s", or "at_iteration")");
   }
   event.action = std::ranges::find(actions, *action, [](const auto& entry) { return entry.first; })->second;
   return event;
 }
 
-// A worker that nobody pauses runs already.
+// Throws InputError if a worker is resumed but never paused.
 void check_resumed_ones_are_paused(const std::vector<WorkerEvent>& events) {
   for (const WorkerEvent& event : events) {
     if (event.action != WorkerAction::resume) continue;
@@ -59,7 +59,7 @@ void check_resumed_ones_are_paused(const std::vector<WorkerEvent>& events) {
     });
     if (!paused) {
       throw InputError(event.place / "action",
-                       fmt::format("worker {} is never paused; add a \"pause\" before", event.worker));
+                       fmt::format("worker {} is never paused; add a \"pause\" before this", event.worker));
     }
   }
 }

@@ -12,7 +12,7 @@ namespace {
 
 constexpr double mebibyte = 1 << 20;
 
-// All-reduces whole gradients of 400 MB over the three switches.
+// All-reduces of a 400 MB gradient over the three switches.
 struct Choice {
   Setting setting;
   CheckedConfig training;
@@ -56,7 +56,7 @@ void delay_bottlenecks(netem::Topology& topology, double delay_s) {
   }
 }
 
-// 33 s of exchange. What buckets cost together, and one of them, against the best of all numbers of buckets.
+// The exchange takes 33 s. Compares the cost of the chosen number of buckets with that of the best number.
 TEST(SuitableBucketBytes, CostLittleMoreThanTheBestHoweverLongComputingTakes) {
   const auto run = run_at(100e6);
   const double exchange_s = 8 * 400e6 / 100e6 * 1514 / 1448;
@@ -84,7 +84,7 @@ TEST(SuitableBucketBytes, FasterLinksAndLongerDelaysTakeFewerBuckets) {
   const double near_s = least_bucket_s(choice.run());
   delay_bottlenecks(choice.setting.topology, 0.01);
   const auto far = choice.run();
-  // Both bottlenecks' delays, or one's where the root is between them, up and down, twice.
+  // Delays of both bottlenecks, or of one if the root is between them; up and down, twice.
   EXPECT_NEAR(least_bucket_s(far) - near_s, 0.04, 1e-6);
   EXPECT_LT(buckets_of(far), 0.6 * buckets_of(run_at(100e6)));
 }

@@ -25,7 +25,7 @@ TEST(PredictExchange, ALoopIsCrossedTheShorterWay) {
   const netem::Topology ring = netem::load_topology(source_path("topologies/ring-of-sites.json"));
   const auto prediction = predict_exchange(ring, 10, {.around_ring = 1e6});
   ASSERT_TRUE(prediction);
-  // In rank order every link between sites is crossed once, in one direction.
+  // In rank order, the ring crosses every link between sites once, in one direction.
   EXPECT_DOUBLE_EQ(prediction->wire_bytes_per_iteration, 1e6 * 1514 / 1448);
   EXPECT_EQ(prediction->link, "site0->site1");
 }
@@ -39,7 +39,8 @@ TEST(PredictExchange, ASlowDirectionDecides) {
   EXPECT_DOUBLE_EQ(prediction->time_s, 0.8 * 1514 / 1448);
 }
 
-// 2 (N-1) / N of a vector from each worker around the ring are the whole of it over each edge of a tree.
+// Around the ring, each worker sends 2 (N-1) / N of a vector; along a tree, each edge carries the whole
+// vector.
 TEST(PredictExchange, ATreeCrossesEachBottleneckOnce) {
   const std::vector<int> parents = {4, 0, 0, -1, 3, 3, 5, 5};
   const auto prediction = predict_exchange(three_switch(), 8, {.around_ring = 1.75e6}, parents);
@@ -47,7 +48,7 @@ TEST(PredictExchange, ATreeCrossesEachBottleneckOnce) {
   EXPECT_DOUBLE_EQ(prediction->wire_bytes_per_iteration, 1e6 * 1514 / 1448);
 }
 
-// Three workers' codes in three bits one way and five workers' in four the other, where a ring has bytes.
+// Sums of three workers' codes need three bits, sums of five workers' codes four. A ring sends bytes.
 TEST(PredictExchange, SumsOfCodesCrossABottleneckInAsFewBitsAsTheyNeed) {
   const std::vector<int> parents = {4, 0, 0, -1, 3, 3, 5, 5};
   const auto along_tree = predict_exchange(three_switch(), 8, {.codes = 1e6}, parents);
@@ -62,12 +63,12 @@ TEST(PredictExchange, PairsCrossABottleneckAsOftenAsTheyLieOnBothSides) {
   netem::Topology topology = three_switch();
   const auto prediction = predict_exchange(topology, 8, {.pairwise = 7e6});
   ASSERT_TRUE(prediction);
-  // Three workers on one side and five on the other, 1 MB from each to each.
+  // Three workers on one side and five on the other; each sends 1 MB to each.
   EXPECT_NEAR(prediction->wire_bytes_per_iteration, 15e6 * 1514 / 1448, 1);
 }
 
-// Each of eight workers sends to the one four further: over the cut of three and five go those of 0 to 2 one
-// way, and of 4, 5 and 6, to 0, 1 and 2, the other; none that stays on its side.
+// Each of eight workers sends to the one four ranks further. The cut between workers 2 and 3 carries the
+// messages of 0, 1 and 2 one way, and those of 4, 5 and 6, to 0, 1 and 2, the other way.
 TEST(PredictExchange, ShiftedBytesCrossWhereTheirWorkersLie) {
   const auto four_further = predict_exchange(three_switch(), 8, {.shifted = {0, 0, 0, 1e6}});
   ASSERT_TRUE(four_further);
@@ -76,8 +77,8 @@ TEST(PredictExchange, ShiftedBytesCrossWhereTheirWorkersLie) {
   EXPECT_NEAR(next->wire_bytes_per_iteration, 1e6 * 1514 / 1448, 1);
 }
 
-// From a root r, v sends to v + 1, v + 2 and v + 4, counted from r. Of all eight roots' broadcasts of 1 MB,
-// counted by hand over the cut behind worker 2, and half of them go one way.
+// Counted from the root, worker v sends to v + 1, v + 2 and v + 4. Counts by hand the messages of all eight
+// roots' broadcasts of 1 MB that cross the cut behind worker 2; half of them go each way.
 TEST(PredictExchange, BroadcastsGoAlongABinomialTree) {
   const int workers = 8;
   int crossing = 0;  // from {0, 1, 2} to the others
@@ -91,14 +92,14 @@ TEST(PredictExchange, BroadcastsGoAlongABinomialTree) {
       }
     }
   }
-  const double mean_sent = 1e6 * (workers - 1) / workers;  // of one worker, a broadcast from each in turn
+  const double mean_sent = 1e6 * (workers - 1) / workers;  // of one worker, with one broadcast from each
   const auto prediction = predict_exchange(three_switch(), workers, {.broadcast = mean_sent});
   ASSERT_TRUE(prediction);
   EXPECT_NEAR(prediction->wire_bytes_per_iteration, 1e6 * crossing / workers * 1514 / 1448, 1);
   EXPECT_GT(prediction->wire_bytes_per_iteration, 1.2 * mean_sent);
 }
 
-// Five workers' blocks one way, three the other.
+// Blocks of five workers one way, of three the other.
 TEST(PredictExchange, WhatIsGatheredOrBroadcastLeavesItsWorkersSideOnce) {
   const std::vector<int> parents = {4, 0, 0, -1, 3, 3, 5, 5};
   for (const SentBytes& sent : {SentBytes{.gathered = 7e6}, SentBytes{.broadcast = 7e6}}) {
@@ -114,18 +115,18 @@ TEST(PredictExchange, WorkersOfOneIslandCrossNoBottleneck) {
   EXPECT_TRUE(predict_exchange(three_switch(), 4, {.around_ring = 1e6}));
 }
 
-// Computing takes 3 s, of which the first is forward.
+// Compute takes 3 s, of which the forward pass takes 1 s.
 TEST(PredictIteration, OneBucketOverlapsWithNothing) {
   EXPECT_DOUBLE_EQ(predict_iteration_s({100}, 3, 2), 5);
   EXPECT_DOUBLE_EQ(predict_iteration_s({100}, 3, 0), 3);
 }
 
 TEST(PredictIteration, BucketsAreExchangedWhileBackwardGoesOn) {
-  // Ready after 2 s and 3 s; a short exchange leaves only its last part exposed, a long one hides nothing but
-  // the backward pass behind the first bucket.
+  // Buckets are ready after 2 s and 3 s. A short exchange exposes only its last part; a long one overlaps
+  // only with the backward pass after the first bucket.
   EXPECT_DOUBLE_EQ(predict_iteration_s({50, 50}, 3, 1), 3.5);
   EXPECT_DOUBLE_EQ(predict_iteration_s({50, 50}, 3, 8), 10);
-  // 10 % of it: ready after 1.2 s.
+  // A first bucket with 10 % of the bytes is ready after 1.2 s.
   EXPECT_DOUBLE_EQ(predict_iteration_s({10, 90}, 3, 10), 12);
   EXPECT_DOUBLE_EQ(predict_iteration_s({10, 90}, 3, 20), 21.2);
 }

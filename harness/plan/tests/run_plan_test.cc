@@ -90,7 +90,7 @@ TEST(PlanRuns, AutoGoesAlongTheTreeWhereThatTakesLessTimeThanARing) {
   EXPECT_EQ(chosen(R"("topology": "two-rack")"), "island");
   EXPECT_EQ(chosen(R"("topology": "wan-4-sites")"), "island");
   EXPECT_EQ(chosen(R"("topology": "loopback", "workers": 2)"), "island");
-  // Every host's own link is capped, and those that others hang on send and receive the most.
+  // Every host's own link is capped. Inner workers of the tree send and receive the most.
   EXPECT_EQ(chosen(R"("topology": "star")"), "ring");
   EXPECT_EQ(chosen(R"("topology": "pair")"), "ring");
 }
@@ -135,7 +135,7 @@ TEST(PlanRuns, BeforeTheReplaysOfATrainingComesItsConvergenceRun) {
                              "sweep": {"m": {"a": {}, "b": {"seed": 2}}, "bottleneck.rate": ["100 Mbit/s", "1 Gbit/s"]}})");
   ASSERT_EQ(runs.size(), 6);
   EXPECT_EQ(runs[0].mode, Mode::converge);
-  EXPECT_EQ(runs[0].label, "a");  // what its replays have in common
+  EXPECT_EQ(runs[0].label, "a");  // the labels that its replays share
   EXPECT_TRUE(runs[0].leaves_trace);
   EXPECT_FALSE(runs[0].needs_network());
   EXPECT_EQ(runs[0].config().at("workers"), 8);
@@ -283,7 +283,7 @@ class ChangingRuns : public testing::Test {
     return path;
   }
 
-  // The run of an experiment file in a folder of its own, where traces are sought.
+  // The run of an experiment file in its own folder, in which traces are searched.
   thinpipe::Run run(const std::string& base) const {
     const std::string file = (folder_.path() / "e.json").string();
     return plan_runs(parse_experiment(R"({"base": )" + base + "}", file, {}), trainer()).at(0);
@@ -327,12 +327,12 @@ TEST_F(ChangingRuns, WhatChangesIsPartOfTheIdentityAndNothingElseIs) {
   EXPECT_NE(traced("a.csv"), traced("a.csv", R"(, "period": "2 s")"));
   EXPECT_NE(traced("a.csv"), traced("a.csv", R"(, "clock": "wall")"));
   EXPECT_EQ(traced("a.csv"), traced("a.csv", R"(, "clock": "train")"));
-  EXPECT_NE(traced("100-to-1000"), plain) << "one that is shipped";
+  EXPECT_NE(traced("100-to-1000"), plain) << "a shipped one";
   write("cell.down", "1\n5\n150\n");
   EXPECT_NE(traced("cell.down"), plain) << "mahimahi's format";
 }
 
-// Records from before there was a choice have their names from a configuration without it.
+// Records from before this option have ids of configurations without it.
 TEST_F(ChangingRuns, ATraceByTheClockGoesByTheNameThatItHadWhenThereWasNoOther) {
   const Json by_clock =
       run(R"({"rate_trace": {"link": "bottlenecks", "file": "100-to-1000", "clock": "wall"}})").config();

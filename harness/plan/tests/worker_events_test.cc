@@ -63,7 +63,7 @@ INSTANTIATE_TEST_SUITE_P(
         Wrong{"BothHappen",
               {{"worker", 1}, {"at", "1 s"}, {"action", "kill"}, {"slowdown", 2}},
               "",
-              "make another event"},
+              "write a second event"},
         Wrong{"NoTime", {{"worker", 1}, {"action", "kill"}}, "", "needs one of \"at\""},
         Wrong{"TwoTimes",
               {{"worker", 1}, {"action", "kill"}, {"at", "1 s"}, {"at_iteration", 2}},

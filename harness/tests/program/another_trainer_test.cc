@@ -134,7 +134,7 @@ TEST(AnotherTrainer, ThatCannotBeStartedIsRefusedBeforeAnythingRuns) {
               AllOf(HasSubstr("/base/trainer"), HasSubstr("does not exist")));
   EXPECT_THAT(refused(with_trainer("pytorch-dpd")), HasSubstr("did you mean \"pytorch-ddp\"?"));
   EXPECT_THAT(refused(with_trainer({{"program", "pytorch-ddp"}, {"method", "mine"}})),
-              AllOf(HasSubstr("/base/trainer/method"), HasSubstr("is for a trainer of yours")));
+              AllOf(HasSubstr("/base/trainer/method"), HasSubstr("is for a trainer of your own")));
   write_trainer(program, "good.sh", talkative);
   EXPECT_THAT(refused(with_trainer({{"program", "good.sh"}, {"files", {"nowhere"}}})),
               AllOf(HasSubstr("/base/trainer/files/0"), HasSubstr("is neither a file nor a folder")));
