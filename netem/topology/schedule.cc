@@ -52,7 +52,8 @@ class LinkNames {
                        fmt::format("unknown link \"{}\"; write {}{}", name, ways, suggestion(name, known_)));
     }
     if (found->second.empty()) {
-      throw InputError(place, fmt::format("\"{}\" names more than one link; write \"->\" for \"-\"", name));
+      throw InputError(place,
+                       fmt::format("\"{}\" names more than one link; write \"->\" instead of \"-\"", name));
     }
     return found->second;
   }
@@ -100,9 +101,10 @@ void check_can_go_down(const Topology& topology, const NetworkEvent& event) {
     if (is_host(link.a) && is_host(link.b)) {
       throw InputError(
           event.place / "state",
-          fmt::format("the link between the hosts {} and {} cannot go down, since it is a switch's "
-                      "port that does; put a switch between them",
-                      link.a, link.b));
+          fmt::format(
+              "the link between the hosts {} and {} cannot go down, because only a switch's port can; "
+              "put a switch between them",
+              link.a, link.b));
     }
   }
 }
@@ -129,7 +131,7 @@ NetworkEvent read_event(const Json& value, const Place& place, const Topology& t
     throw InputError(place, "changes nothing; give it a \"rate\", \"delay\", \"loss\" or \"state\"");
   }
   if (reshapes && state) {
-    throw InputError(place / "state", "must be alone in its event; make another for the other changes");
+    throw InputError(place / "state", "must be alone in its event; put other changes into a second event");
   }
   if (state) event.change.up = *state == "up";
   event.targets = reshapes ? shaped_ones(topology, named, event.link, place / "link") : named;
@@ -165,15 +167,14 @@ TraceReplay read_trace(const Json& value, const Place& place, const Topology& to
   if (!replay.period_s) return replay;
   if (replay.trace.period_s) {
     throw InputError(place / "period",
-                     fmt::format("a trace in mahimahi's format has its own, which is {}; leave this out",
+                     fmt::format("a trace in mahimahi's format has its own period, {}; remove this one",
                                  format_quantity(Quantity::duration, *replay.trace.period_s)));
   }
   const double last_s = replay.trace.steps.back().at_s;
   if (*replay.period_s <= last_s) {
     throw InputError(
         place / "period",
-        fmt::format("must be above {}, where the last step of {} begins, but is {}; that step comes "
-                    "after the end",
+        fmt::format("must be above {}, the time of the last step of {}, but is {}; that step would not count",
                     format_quantity(Quantity::duration, last_s), replay.file,
                     format_quantity(Quantity::duration, *replay.period_s)));
   }
@@ -194,7 +195,7 @@ void check_events(const Topology& topology, const Schedule& schedule) {
     for (const Crossing& crossing : event.targets) {
       if (event.change.rate_bit_per_s && is_replayed_on(schedule, crossing)) {
         throw InputError(event.place / "rate",
-                         fmt::format("the rate of {} follows \"rate_trace\"; leave one of the two out",
+                         fmt::format("the rate of {} follows \"rate_trace\"; remove one of the two",
                                      name_of(topology, crossing)));
       }
       for (const auto& [key, value] : changed.items()) {
@@ -202,7 +203,7 @@ void check_events(const Topology& topology, const Schedule& schedule) {
         if (before != nullptr && before->at_s == event.at_s) {
           throw InputError(
               event.place / "at",
-              fmt::format("{} is changed at {} by {} already; join the two, or move one",
+              fmt::format("{} is already changed at {} by {}; merge the two, or move one",
                           name_of(topology, crossing), format_quantity(Quantity::duration, event.at_s),
                           before->place.pointer));
         }
@@ -210,7 +211,7 @@ void check_events(const Topology& topology, const Schedule& schedule) {
         if (event.change.up && was_up == *event.change.up) {
           throw InputError(
               event.place / "state",
-              fmt::format("{} is {} already at {}; leave this event out", event.link, was_up ? "up" : "down",
+              fmt::format("{} is already {} at {}; remove this event", event.link, was_up ? "up" : "down",
                           format_quantity(Quantity::duration, event.at_s)));
         }
         before = &event;

@@ -88,7 +88,7 @@ RateStep parse_row(std::string_view row, double factor, const Lines& lines) {
   const auto at_s = parse<double>(row.substr(0, comma));
   const auto rate = comma == row.npos ? std::nullopt : parse<double>(row.substr(comma + 1));
   if (!at_s || !rate || !std::isfinite(*at_s) || !std::isfinite(*rate)) {
-    lines.refuse(fmt::format("must be two numbers, a time and a rate, as \"5,{:.0f}\", but is \"{}\"",
+    lines.refuse(fmt::format("must be two numbers, a time and a rate, such as \"5,{:.0f}\", but is \"{}\"",
                              200e6 / factor, Lines::show(row)));
   }
   const RateStep step{*at_s, *rate * factor};
@@ -108,8 +108,8 @@ std::vector<std::int64_t> packets_by_window(Lines& lines, std::int64_t& period_m
     const auto at_ms = parse<std::int64_t>(*line);
     if (!at_ms || *at_ms < 0 || *at_ms > longest_trace_ms) {
       lines.refuse(
-          fmt::format("must be a whole number of milliseconds from 0 to {} (a week), but is \"{}\"; a "
-                      "file of times and rates has a name that ends in .csv",
+          fmt::format("must be a whole number of milliseconds from 0 to {} (a week), but is \"{}\"; the "
+                      "name of a file of times and rates must end in .csv",
                       longest_trace_ms, Lines::show(*line)));
     }
     if (*at_ms < period_ms) {
@@ -134,17 +134,16 @@ RateTrace parse_rate_csv(std::string_view text, const std::string& file) {
     const RateStep step = parse_row(*row, factor, lines);
     if (trace.steps.empty() && step.at_s != 0) {
       lines.refuse(
-          fmt::format("the first time must be 0, but is {}: say what the rate is from the start", step.at_s));
+          fmt::format("the first time must be 0, but is {}; add a row with the initial rate", step.at_s));
     }
     if (!trace.steps.empty() && step.at_s <= trace.steps.back().at_s) {
       lines.refuse(
-          fmt::format("the time {} comes after {}; times must increase: sort the rows, and leave out "
-                      "what is there twice",
+          fmt::format("the time {} comes after {}; times must increase: sort the rows and remove duplicates",
                       step.at_s, trace.steps.back().at_s));
     }
     trace.steps.push_back(step);
   }
-  if (trace.steps.empty()) lines.refuse_file("has no row below its header; give it at least one, for time 0");
+  if (trace.steps.empty()) lines.refuse_file("has no row below its header; add at least one, for time 0");
   return trace;
 }
 
@@ -153,7 +152,7 @@ RateTrace parse_mahimahi(std::string_view text, const std::string& file) {
   std::int64_t period_ms = 0;
   std::vector<std::int64_t> packets = packets_by_window(lines, period_ms);
   if (period_ms == 0) {
-    lines.refuse_file("must hold a line later than 0 ms: the last one is when the trace begins anew");
+    lines.refuse_file("must have a line later than 0 ms: the last line's time is the trace's period");
   }
   const std::int64_t rest_ms = period_ms - static_cast<std::int64_t>(packets.size() - 1) * window_ms;
   if (packets.size() > 1 && 2 * rest_ms < window_ms) {
@@ -167,7 +166,7 @@ RateTrace parse_mahimahi(std::string_view text, const std::string& file) {
     const double rate =
         8e3 * full_frame_bytes * static_cast<double>(packets[i]) / static_cast<double>(end_ms - begin_ms);
     if (rate > fastest_rate_bit_per_s) {
-      lines.refuse_file(fmt::format("holds {} packets from {} to {} ms, more than {} delivers", packets[i],
+      lines.refuse_file(fmt::format("has {} packets from {} to {} ms, more than {} can deliver", packets[i],
                                     begin_ms, end_ms,
                                     format_quantity(Quantity::rate, fastest_rate_bit_per_s)));
     }

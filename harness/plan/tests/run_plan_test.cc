@@ -361,7 +361,7 @@ TEST_F(ChangingRuns, MistakesAreFoundWhereTheUserWroteThem) {
       AllOf(StartsWith(file + " at /base/rate_trace/period: must be above 9 s"), HasSubstr("after the end")));
   write("cell.up", "1\n5\n150\n");
   EXPECT_THAT(refusal(R"({"rate_trace": {"link": "bottlenecks", "file": "cell.up", "period": "9 s"}})"),
-              HasSubstr("has its own, which is 150 ms"));
+              HasSubstr("has its own period, 150 ms"));
   EXPECT_THAT(refusal(R"({"network_events": [{"at": "1 s", "link": "left-middl", "loss": 0.1}]})"),
               StartsWith(file + " at /base/network_events/0/link: unknown link"));
   EXPECT_THAT(refusal(R"({"network_event": []})"), HasSubstr("did you mean \"network_events\"?"));

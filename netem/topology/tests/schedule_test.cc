@@ -105,14 +105,14 @@ TEST(ScheduleTest, MistakesInEventsNamePlaceRuleAndRemedy) {
 
 TEST(ScheduleTest, EventsThatContradictEachOtherAreRefused) {
   EXPECT_THAT(events_refusal(R"({"at": "1 s", "link": "left-middle", "state": "up"})"),
-              HasSubstr("is up already at 1 s"));
+              HasSubstr("is already up at 1 s"));
   EXPECT_THAT(events_refusal(R"({"at": "1 s", "link": "left-middle", "state": "down"},
                                 {"at": "2 s", "link": "bottlenecks", "state": "down"})"),
-              AllOf(StartsWith("e.json at /network_events/1/state"), HasSubstr("is down already at 2 s")));
+              AllOf(StartsWith("e.json at /network_events/1/state"), HasSubstr("is already down at 2 s")));
   EXPECT_THAT(events_refusal(R"({"at": "1 s", "link": "left-middle", "rate": "1 Mbit/s"},
                                 {"at": "1 s", "link": "left->middle", "rate": "2 Mbit/s"})"),
-              AllOf(StartsWith("e.json at /network_events/1/at: left->middle is changed at 1 s"),
-                    HasSubstr("/network_events/0 already")));
+              AllOf(StartsWith("e.json at /network_events/1/at: left->middle is already changed at 1 s"),
+                    HasSubstr("by /network_events/0; merge the two")));
   EXPECT_EQ(events_refusal(R"({"at": "1 s", "link": "left-middle", "rate": "1 Mbit/s"},
                               {"at": "1 s", "link": "left-middle", "loss": 0.1})"),
             "accepted");
