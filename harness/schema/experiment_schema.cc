@@ -16,10 +16,10 @@ namespace {
 constexpr std::pair<Quantity, const char*> quantities[] = {
     {Quantity::rate, "rates"}, {Quantity::duration, "durations"}, {Quantity::size, "sizes"}};
 
-// The keys of a configuration: the harness's, and those of the trainer's that the harness leaves to it.
+// Returns the keys of a configuration: the harness's, and the trainer's that the harness does not read.
 Json configuration_fields(const Json& trainer) {
   if (!trainer.contains("configuration")) {
-    throw Error("this worker program is too old to describe its configuration: build thinpipe-trainer anew");
+    throw Error("this worker program is too old to describe its configuration: rebuild thinpipe-trainer");
   }
   Json fields = describe_harness_keys();
   const std::vector<std::string> own = harness_keys();
@@ -29,8 +29,8 @@ Json configuration_fields(const Json& trainer) {
   return fields;
 }
 
-// The axes that vary the value of one path, by path, for each field and the fields inside it. `pointer` leads
-// to the schemas of the fields' values.
+// Axes that vary one value, by its path, for each field and the fields inside it. `pointer` leads to the
+// schemas of the fields' values.
 class PathAxes {
  public:
   PathAxes(const Json& trainer, const OrderedJson& definitions)
@@ -74,7 +74,8 @@ class PathAxes {
                   {"else", definition_reference(labels_of(field))}};
   }
 
-  // What a path's axis may be beside a list: labels, and where its values can be counted a range of them.
+  // Returns the definition of an axis of a path that is not a list: labels, or for numbers and quantities
+  // also a range.
   static std::string labels_of(const Json& field) {
     if (field.value("list", false)) return "labels";
     const std::string type = field.value("type", "");
@@ -89,17 +90,17 @@ class PathAxes {
   const OrderedJson& definitions_;
 };
 
-// Of numbers, or of a quantity.
+// Returns the schema of a range of numbers, or of a quantity.
 OrderedJson range_schema(std::optional<Quantity> quantity) {
   OrderedJson out = OrderedJson::parse(R"({
     "type": "object",
-    "description": "Values that are counted, both ends included.",
+    "description": "A range of values, both ends included.",
     "required": ["from", "to"],
     "properties": {
       "from": {},
       "to": {"description": "at least \"from\""},
-      "step": {"description": "what is added; leads from \"from\" to \"to\""},
-      "factor": {"type": "number", "exclusiveMinimum": 1, "description": "what is multiplied with instead; leads from \"from\" to \"to\""}
+      "step": {"description": "difference of neighbouring values; must lead from \"from\" to \"to\""},
+      "factor": {"type": "number", "exclusiveMinimum": 1, "description": "ratio of neighbouring values, instead of a step; must lead from \"from\" to \"to\""}
     },
     "oneOf": [{"required": ["step"]}, {"required": ["factor"]}],
     "additionalProperties": false
@@ -122,7 +123,7 @@ OrderedJson range_schema(std::optional<Quantity> quantity) {
 OrderedJson labels_schema() {
   return OrderedJson::parse(R"({
     "type": "object",
-    "description": "Labels, each with a patch of the base: objects are merged, null sets back to the default, an object of another name replaces the base's.",
+    "description": "Labels, each with a patch of the base: objects are merged, null restores the default, an object with another name replaces the base's.",
     "minProperties": 1,
     "patternProperties": {"^//": {}},
     "additionalProperties": {"$ref": "#/definitions/configuration"}
@@ -142,7 +143,7 @@ OrderedJson labels_or_range_schema(const std::string& range) {
 OrderedJson sweep_schema(const OrderedJson& axes) {
   OrderedJson out = OrderedJson::parse(R"({
     "type": "object",
-    "description": "Axes. Runs are all combinations, in the order of the file; the last axis varies fastest. An axis named by a path has values of it, or for numbers and quantities a range; by paths joined with commas, lists of values that vary together; by anything, labels with patches.",
+    "description": "Axes. Runs are all combinations, in the order of the file; the last axis varies fastest. An axis named by a path lists its values, or has a range of numbers or quantities. An axis named by paths joined with commas lists values that vary together. An axis of any name may have labels with patches.",
     "patternProperties": {
       "^//": {},
       ",": {
@@ -161,7 +162,7 @@ OrderedJson document_schema() {
   OrderedJson out = OrderedJson::parse(R"({
     "$schema": "http://json-schema.org/draft-07/schema#",
     "title": "Thinpipe experiment",
-    "description": "The configuration that runs share, and what varies between them. Rules that need more than one value to judge are checked by the program: thinpipe plan FILE. Made by thinpipe schema experiment.",
+    "description": "The configuration that runs share, and the axes along which they vary. thinpipe plan FILE checks the rules that need more than one value. Generated by thinpipe schema experiment.",
     "type": "object",
     "required": ["base"],
     "properties": {
@@ -173,7 +174,7 @@ OrderedJson document_schema() {
       "description": {"type": "string", "description": "For people."},
       "base": {
         "allOf": [{"$ref": "#/definitions/configuration"}],
-        "description": "The configuration of every run; what it leaves out has defaults."
+        "description": "The configuration of every run; missing members have their defaults."
       },
       "sweep": {"$ref": "#/definitions/sweep"},
       "exclude": {
@@ -185,7 +186,7 @@ OrderedJson document_schema() {
         "type": "integer",
         "minimum": 1,
         "default": 1,
-        "description": "Runs each combination with so many seeds, from the base's on."
+        "description": "Number of seeds to run each combination with, counted up from the base's."
       }
     },
     "additionalProperties": false

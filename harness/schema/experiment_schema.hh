@@ -1,13 +1,13 @@
-// The JSON Schema of experiment files, for editors: harness/schema/experiment.schema.json is what this makes.
-// It judges every value where it stands; what takes more than one value to judge (a name that a sweep would
-// replace, a batch larger than the data, the bounds of a quantity) is the program's to say.
+// Generates the JSON Schema of experiment files for editors, harness/schema/experiment.schema.json. It checks
+// single values. The program checks bounds of quantities and rules over several values, such as a batch that
+// is larger than the data or a name that a sweep replaces.
 #pragma once
 
 #include "harness/schema/option_schema.hh"
 
 namespace thinpipe {
 
-// `trainer` is what the trainer describes (TrainerProgram::describe).
+// Returns the schema. `trainer`: the trainer's description (TrainerProgram::describe).
 OrderedJson experiment_schema(const Json& trainer);
 
 }  // namespace thinpipe

@@ -17,7 +17,7 @@ void allow_null(OrderedJson& schema) {
   }
 }
 
-// Of a value that is no list and not null.
+// Returns the schema of a value that is neither a list nor null.
 OrderedJson value_schema(const Json& field, Standing standing) {
   if (field.contains("any_of")) {
     OrderedJson ways = OrderedJson::array();
@@ -33,7 +33,7 @@ OrderedJson value_schema(const Json& field, Standing standing) {
   OrderedJson out = {{"type", field.at("type")}};
   if (field.contains("one_of")) out["enum"] = field["one_of"];
   if (field.contains("pattern")) out["pattern"] = field["pattern"];
-  if (field.contains("unit")) return out;  // bounds of quantities are in no schema's power
+  if (field.contains("unit")) return out;  // a schema cannot express bounds of quantities
   for (const auto& [word, keyword] : {std::pair{"above", "exclusiveMinimum"},
                                       {"at_least", "minimum"},
                                       {"below", "exclusiveMaximum"},
@@ -41,7 +41,7 @@ OrderedJson value_schema(const Json& field, Standing standing) {
     if (field.contains(word)) out[keyword] = field[word];
   }
   if (field.at("type") == "integer") {
-    // As read_value() has them.
+    // The bounds of read_value().
     if (!out.contains("minimum") && !out.contains("exclusiveMinimum")) {
       out["minimum"] = std::numeric_limits<std::int64_t>::min();
     }
@@ -52,7 +52,7 @@ OrderedJson value_schema(const Json& field, Standing standing) {
   return out;
 }
 
-// What a member may hold that any of several entries has: a schema each, where they differ.
+// Returns the schema of a member for which several entries have different schemas.
 OrderedJson any_of(const OrderedJson& schemas) {
   if (schemas.size() == 1) return schemas.front();
   return {{"anyOf", schemas}};
@@ -100,7 +100,7 @@ OrderedJson object_schema(const Json& fields, Standing standing) {
 
 namespace {
 
-// A registry's options, those that hold another of its entries as references to it.
+// Returns the options with those that hold another entry of the registry marked as such.
 Json within_registry(Json options, const std::string& registry) {
   for (Json& option : options) {
     if (option.value("type", "") == "implementation") option["registry"] = registry;

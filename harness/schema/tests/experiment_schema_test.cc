@@ -1,5 +1,5 @@
-// The published schema of experiments and the reader agree, case by case, on what is the harness's. (On what
-// is the trainer's: configuration_schema_test.cc.)
+// The published schema of experiments and the reader agree on the harness's keys, case by case. For the
+// trainer's keys see configuration_schema_test.cc.
 #include <algorithm>
 #include <filesystem>
 
@@ -16,7 +16,7 @@ namespace {
 
 using testing::IsEmpty;
 
-// What the reader finds wrong, with the stand-in for the trainer; "" when it is nothing.
+// Returns the reader's error, with the fake trainer; "" if there is none.
 std::string refusal(const std::string& text) {
   try {
     plan_runs(parse_experiment(text, source_path("experiments/e.json")),
@@ -47,7 +47,7 @@ TEST_P(Right, IsAcceptedBySchemaAndReader) {
   EXPECT_EQ(refusal(GetParam().text), "");
 }
 
-// What takes several values to judge is left to the program: the schema must not pretend.
+// The schema must accept violations of rules over several values, which only the program checks.
 TEST_P(Related, IsRefusedByTheReaderAlone) {
   EXPECT_THAT(published_schema("experiment").violations(Json::parse(GetParam().text)), IsEmpty());
   EXPECT_NE(refusal(GetParam().text), "");
@@ -225,7 +225,7 @@ INSTANTIATE_TEST_SUITE_P(
                     Case{"ExclusionOfAnUnknownAxis", R"({"base": {}, "exclude": [{"workers": 2}]})"}),
     name_of_case);
 
-// The reader's refusal of an unknown key ends with all that it knows.
+// The reader's refusal of an unknown key ends with a list of all known keys.
 TEST(ExperimentSchema, KnowsTheReadersMembers) {
   const std::string message = refusal(R"({"base": {}, "qqqqqqqqqqq": 1})");
   const Json schema = parse_json_file(source_path("harness/schema/experiment.schema.json"));

@@ -203,7 +203,7 @@ TEST(ConfigurationSchema, KnowsTheTrainersKeysAndNoOthers) {
 TEST(SchemaCommand, PrintsWhatIsPublished) {
   const Program program(trainer_path);
   EXPECT_EQ(program.run({"schema", "experiment"}).output, read_file(schema_path))
-      << "made anew by: build/release/thinpipe schema experiment > harness/schema/experiment.schema.json";
+      << "regenerate it: build/release/thinpipe schema experiment > harness/schema/experiment.schema.json";
   EXPECT_EQ(program.run({"schema", "topology"}).output,
             read_file(source_path("harness/schema/topology.schema.json")));
 }
