@@ -28,7 +28,7 @@ std::string this_process() {
                      host.data(), utc_now());
 }
 
-// Whether the path still leads to the open file: its last holder may have removed it in between.
+// Returns whether the path still leads to the open file: its last holder may have removed it in the meantime.
 bool leads_to(const std::filesystem::path& path, const FileDescriptor& file) {
   struct stat named {};
   struct stat open {};
@@ -48,7 +48,7 @@ std::optional<LockFile> LockFile::try_hold(const std::filesystem::path& path) {
     }
     if (!leads_to(path, file)) continue;
     const std::string text = this_process();
-    // For people alone: a disk too full for it will be heard of when something matters.
+    // The text is only for people, so errors such as a full disk are ignored.
     if (::ftruncate(file.get(), 0) == 0) {
       [[maybe_unused]] const auto written = ::write(file.get(), text.data(), text.size());
     }
@@ -70,13 +70,13 @@ std::string LockFile::holder(const std::filesystem::path& path) {
     const std::string text = read_file(path);
     if (!text.empty()) return text;
   } catch (const SystemError&) {
-    // It has just been let go.
+    // It has just been released.
   }
   return "another process";
 }
 
 LockFile::~LockFile() {
-  if (file_) ::unlink(path_.c_str());  // still held: nobody else can have made the path theirs
+  if (file_) ::unlink(path_.c_str());  // still held, so the path is not another holder's
 }
 
 }  // namespace thinpipe

@@ -1,4 +1,4 @@
-// A file that one controller at a time holds, so that two do not do the same work in one results folder.
+// A lock that one controller at a time holds, so that two do not do the same work in one results folder.
 #pragma once
 
 #include <filesystem>
@@ -11,19 +11,20 @@
 
 namespace thinpipe {
 
-// By flock(2): the kernel lets go of it when its holder ends, by whatever means, so that none goes stale.
-// Works between machines where their file system carries such locks (NFS since Linux 2.6.12 does, unless it
-// is mounted with nolock or local_lock). The file itself means nothing, and is removed when it is let go.
+// Uses flock(2). The kernel releases the lock when its holder ends, however it ends, so locks never go stale.
+// Works between machines if their file system supports such locks (NFS since Linux 2.6.12 does, unless it is
+// mounted with nolock or local_lock). A file without a holder means nothing; the holder removes it.
 class LockFile {
  public:
-  // Nothing where another process holds it. Throws SystemError naming the path where it cannot be made.
+  // Returns the lock, or nullopt if another process holds it. Throws SystemError naming the path if the file
+  // cannot be created.
   static std::optional<LockFile> try_hold(const std::filesystem::path& path);
 
-  // Tries again and again until it holds it; nothing once `give_up`, asked after each failure, says so.
+  // Tries until it holds the lock. Returns nullopt once `give_up`, called after each failure, returns true.
   static std::optional<LockFile> wait_for(const std::filesystem::path& path,
                                           const std::function<bool()>& give_up);
 
-  // Who holds it, for people: "process 123 on host-a, since 2025-03-01T12:34:56.789Z".
+  // Returns who holds it, for messages: "process 123 on host-a, since 2025-03-01T12:34:56.789Z".
   static std::string holder(const std::filesystem::path& path);
 
   ~LockFile();
@@ -41,10 +42,10 @@ class LockFile {
       : path_(std::move(path)), file_(std::move(file)) {}
 
   std::filesystem::path path_;
-  FileDescriptor file_;  // closes on exec: no worker holds on to it
+  FileDescriptor file_;  // closed on exec, so that workers do not hold the lock
 };
 
-// The name by which a controller inside the sandbox tells its process id outside, where people can use it.
+// Environment variable by which a controller in a sandbox gets its process id outside, for messages.
 inline constexpr const char* controller_pid_variable = "THINPIPE_CONTROLLER_PID";
 
 }  // namespace thinpipe

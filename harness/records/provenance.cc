@@ -15,7 +15,7 @@
 namespace thinpipe {
 namespace {
 
-// The text after the first ": " of the first line that begins with `key`; null without one.
+// Returns the text after the first ": " of the first line that begins with `key`; null if there is none.
 Json field_of(const std::filesystem::path& file, std::string_view key) {
   std::ifstream in(file);
   for (std::string line; std::getline(in, line);) {
@@ -39,7 +39,7 @@ Json gpu() {
 
 Json describe_program_and_machine() {
   utsname system{};
-  system_call("ask for the kernel's name", ::uname(&system));
+  system_call("get the kernel's name", ::uname(&system));
   return {{"version", THINPIPE_VERSION},
           {"git_commit", git_commit},
           {"dirty", git_dirty},

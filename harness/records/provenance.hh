@@ -1,4 +1,4 @@
-// Where a result comes from: the program, the machine, the moment.
+// The origin of a result: program, machine and time.
 #pragma once
 
 #include <string>
@@ -7,11 +7,11 @@
 
 namespace thinpipe {
 
-// {"version", "git_commit", "dirty", "compiler", "build_type", "kernel", "cpu", "cores", "memory_bytes",
-// "gpu"}: the commit is the one the program was built from.
+// Returns {"version", "git_commit", "dirty", "compiler", "build_type", "kernel", "cpu", "cores",
+// "memory_bytes", "gpu"}; the commit is the one the program was built from.
 Json describe_program_and_machine();
 
-// The current time as UTC, "2025-03-01T12:34:56.789Z".
+// Returns the current time in UTC: "2025-03-01T12:34:56.789Z".
 std::string utc_now();
 
 }  // namespace thinpipe

@@ -14,7 +14,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// What every record has, by type: a file that lacks any of it is something else.
+// Returns whether the value has the members of a record, with their types.
 bool is_record(const Json& value) {
   using Type = Json::value_t;
   static const std::map<std::string, std::vector<Type>> members = {
@@ -59,10 +59,10 @@ std::optional<Json> find_record(const fs::path& path) {
   if (!fs::exists(path)) return std::nullopt;
   Json record = Json::parse(read_file(path), shallow, false);
   const Json version = record.is_object() ? record.value("schema_version", Json(nullptr)) : Json(nullptr);
-  // As a double, for integers of nlohmann's wrap when they are compared.
+  // As a double, because nlohmann's integers wrap around when compared.
   if (version.is_number() && version.get<double>() > record_schema_version) {
     throw Error(
-        fmt::format("{} has schema_version {}, but this program knows versions up to {}; update thinpipe",
+        fmt::format("{} has schema_version {}, but this program reads versions up to {}; update thinpipe",
                     path.string(), version.dump(), record_schema_version));
   }
   return is_record(record) ? std::optional(std::move(record)) : std::nullopt;

@@ -8,7 +8,7 @@
 namespace thinpipe {
 namespace {
 
-// What a member may be, and how to say it.
+// The type of a member, and its name in messages.
 struct Kind {
   std::string_view name;
   bool (*fits)(const Json& value);

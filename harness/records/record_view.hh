@@ -9,11 +9,11 @@
 
 namespace thinpipe {
 
-// Test accuracy at the last evaluation of a record's curve.
+// Returns the test accuracy at the last evaluation of a record's curve; nullopt if there is none.
 std::optional<double> final_accuracy(const Json& record);
 
-// The first evaluation of `curve` that reaches each target: {"accuracy" (or the target's other metric),
-// "reached", "iteration", "train_time_s"}; the last two are null where it is never reached.
+// Returns for each target the first evaluation of `curve` that reaches it: {"accuracy" (or another metric),
+// "reached", "iteration", "train_time_s"}; the last two are null if none does.
 Json reach_targets(const Json& curve, const std::vector<Target>& targets);
 
 }  // namespace thinpipe

@@ -72,7 +72,7 @@ TEST(WriteAtomically, AReaderSeesTheOldOrTheNewWhole) {
   }
 }
 
-// Killed at random moments, under the eyes of a reader.
+// A writer is killed at random moments while a reader reads.
 TEST(WriteAtomically, AWriterKilledAtAnyMomentLeavesAWholeRecord) {
   const TemporaryFolder folder;
   const fs::path path = folder.path() / "run.json";
@@ -97,7 +97,7 @@ TEST(WriteAtomically, AWriterKilledAtAnyMomentLeavesAWholeRecord) {
     ASSERT_TRUE(find_record(path)) << "after kill " << kill;
   }
   const auto files = fs::directory_iterator(folder.path());
-  EXPECT_GT(std::distance(begin(files), end(files)), 1) << "no kill has struck in the middle of writing";
+  EXPECT_GT(std::distance(begin(files), end(files)), 1) << "no kill interrupted a write";
 }
 
 TEST(WriteAtomically, AFolderThatIsMissingIsNamed) {
@@ -151,7 +151,8 @@ TEST(FindRecord, NestingThatNothingOfOursHasIsLeftOut) {
 
 TEST(FindRecord, TheReferenceResultsAreRecordsAndKeepTheirNames) {
   const std::vector<Json> records = load_records(source_path("results/reference"));
-  // Replays, simulations and other trainers do not say what the data hold: who trained on the same does.
+  // Replays, simulations and external trainers do not report a hash of the data, but other runs with the same
+  // data do.
   std::map<Json, Json> dataset_hashes;  // by the config's dataset
   for (const Json& record : records) {
     const Json& provenance = record.at("provenance");
@@ -183,7 +184,7 @@ TEST(FindRecord, ANewerSchemaVersionIsRefusedByName) {
     FAIL() << "accepted";
   } catch (const Error& error) {
     EXPECT_THAT(error.what(),
-                HasSubstr("run.json has schema_version 2, but this program knows versions up to 1"));
+                HasSubstr("run.json has schema_version 2, but this program reads versions up to 1"));
   }
 }
 
@@ -197,7 +198,7 @@ TEST(FindRecords, OneAndTwoLevelsDown) {
   EXPECT_THROW(find_records(folder.path() / "missing"), InputError);
 }
 
-// A report over thousands of runs must not end with one whose curve lacks an accuracy.
+// One run whose curve lacks an accuracy must not abort a report over thousands of runs.
 TEST(FindFault, NamesThePlaceAndTheRule) {
   Json record = whole_record("a");
   EXPECT_EQ(find_fault(record), std::nullopt);

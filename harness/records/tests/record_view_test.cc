@@ -11,7 +11,7 @@ Json evaluation(int iteration, double train_time_s, const Json& accuracy) {
 
 TEST(Targets, AreReachedAtTheFirstEvaluationAtOrAboveThem) {
   const Json curve = {evaluation(0, 0, 0.1),
-                      evaluation(20, 5, nullptr),  // a loss that is not finite has no accuracy
+                      evaluation(20, 5, nullptr),  // no accuracy, because the loss is not finite
                       evaluation(40, 9, 0.8), evaluation(60, 12, 0.7)};
   EXPECT_EQ(reach_targets(curve, {{.value = 0.8}, {.value = 0.9}}),
             Json::parse(R"([{"accuracy": 0.8, "reached": true, "iteration": 40, "train_time_s": 9.0},
