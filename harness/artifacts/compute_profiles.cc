@@ -24,15 +24,15 @@ Json about(const fs::path& path) {
           {"concurrent_workers", profile.concurrent_workers}};
 }
 
-// That the run's profile is to be estimated for; null where it is given or measured.
+// Returns the device for which the run's profile is estimated; null if the profile is given or measured.
 Json device_of(const Run& run) {
   if (!run.profile) return nullptr;
   Json file = parse_json_file(run.profile->string());
   return is_device(file) ? to_json(parse_device(file, {run.profile->string(), ""})) : Json(nullptr);
 }
 
-// An estimate is one worker's, whatever is exchanged; measured computing shares the machine with its
-// exchange.
+// Returns what determines the profile. An estimate is for one worker and ignores the exchange; measured
+// compute shares the machine with the exchange.
 Json decisive_for(const Run& run, const Json& device) {
   Json out = {{"device", device}};
   std::vector<const char*> keys = {"model", "dataset", "optimiser", "compute"};
@@ -50,7 +50,7 @@ Json decisive_for(const Run& run, const Json& device) {
   return out;
 }
 
-// `folder` is the job's.
+// Returns the worker that estimates a profile. `folder` is the job's.
 std::vector<WorkerCommand> estimating(const Run& run, const Json& device, const fs::path& output,
                                       const fs::path& folder) {
   Json order = {{"schema_version", record_schema_version},
@@ -63,8 +63,8 @@ std::vector<WorkerCommand> estimating(const Run& run, const Json& device, const 
   return {{.command = "estimate", .input = input, .log = folder / "estimate.log"}};
 }
 
-// As many workers as in the run, over its network: elsewhere the exchange would leave them more or less of
-// the processors and of their caches.
+// Returns the workers that measure a profile: as many as in the run, over its network. Another exchange would
+// leave them a different share of the CPUs and their caches.
 std::vector<WorkerCommand> measuring(const Run& run, const netem::Network& network,
                                      const Json& starting_weights, Seconds longest, const fs::path& output,
                                      const fs::path& folder) {
@@ -95,7 +95,7 @@ std::variant<Json, Outcome> ComputeProfiles::obtain(const Run& run, const Json& 
   };
   const auto make = [&]() -> std::variant<Json, Outcome> {
     const bool estimates = !device.is_null();
-    const std::string what = fmt::format("{} what computing takes", estimates ? "estimating" : "measuring");
+    const std::string what = fmt::format("{} the compute time", estimates ? "estimating" : "measuring");
     const fs::path work = fs::absolute(folder / name);
     fs::remove_all(work);
     fs::create_directory(work);

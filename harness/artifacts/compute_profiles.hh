@@ -1,5 +1,6 @@
-// How long computing takes, for replays: measured here, or estimated for a device, once for all runs that
-// compute the same, and kept in <experiment's results>/compute-profiles/; or taken from a file.
+// Compute profiles for replays: read from a file, or measured here, or estimated for a device. Measurements
+// and estimates are made once for all runs that compute the same, and kept in
+// compute-profiles/ of the experiment's results.
 #pragma once
 
 #include <filesystem>
@@ -14,12 +15,12 @@ namespace thinpipe {
 
 class ComputeProfiles {
  public:
-  // `fresh`: measure anew, once, even where a profile is kept from earlier.
+  // `fresh`: measure again, once, even if a profile is kept.
   ComputeProfiles(std::filesystem::path folder, bool fresh, netem::IdleCores idle_cores, StopSignals& stop)
       : profiles_(std::move(folder), "a compute profile", fresh, stop), idle_cores_(idle_cores) {}
 
-  // {"path", "hash" (of the file), "origin", "device", "concurrent_workers"}; or the outcome of a measurement
-  // or an estimate that did not complete. `starting_weights`: a path, or null.
+  // Returns {"path", "hash" (of the file), "origin", "device", "concurrent_workers"}, or the outcome of a
+  // measurement or estimate that did not complete. `starting_weights`: a path, or null.
   std::variant<Json, Outcome> obtain(const Run& run, const Json& starting_weights, Executor& executor,
                                      Progress& progress, const TimeLimits& limits);
 

@@ -8,7 +8,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// What a writer that was killed left: its temporary files, ".NAME…PID.tmp".
+// Removes the temporary files of a writer that was killed: ".NAME…PID.tmp".
 void remove_leftovers(const fs::path& folder, const std::string& name) {
   for (const auto& entry : fs::directory_iterator(folder)) {
     const std::string file = entry.path().filename();
@@ -31,7 +31,7 @@ std::variant<Json, Outcome> MadeOnce::obtain(const std::string& name, Progress& 
     return stop_.requested();
   });
   if (!lock) return Outcome{Outcome::Status::interrupted};
-  // Whoever held it may have made it.
+  // The lock's last holder may have built it.
   if (const auto now = kept(); now && now != before) {
     made_.insert(name);
     return *now;

@@ -1,5 +1,5 @@
-// What several runs need and one of them makes, kept in a folder of the experiment's results, whichever
-// controller comes first.
+// A cache of artifacts that several runs share, in a folder of the experiment's results. The first run that
+// needs one builds it; concurrent controllers wait for its lock.
 #pragma once
 
 #include <filesystem>
@@ -17,15 +17,15 @@ namespace thinpipe {
 
 class MadeOnce {
  public:
-  // `what` names the things on the screen, as "starting weights". `fresh`: make them anew, once, even where
-  // they are kept from earlier.
+  // `what` names the artifacts on the screen, such as "starting weights". `fresh`: build each again, once,
+  // even if it is kept.
   MadeOnce(std::filesystem::path folder, std::string what, bool fresh, StopSignals& stop)
       : folder_(std::move(folder)), what_(std::move(what)), fresh_(fresh), stop_(stop) {}
 
   const std::filesystem::path& folder() const { return folder_; }
 
-  // kept(): the thing of that name, as it lies in the folder; nothing where it does not. make(): makes it, or
-  // says how that ended. Waits for another controller that is making it.
+  // Returns the artifact `name`, or the outcome of a build that did not complete. kept() returns the artifact
+  // in the folder, nullopt if there is none; make() builds it. Waits while another controller builds it.
   using Kept = std::function<std::optional<Json>()>;
   using Make = std::function<std::variant<Json, Outcome>()>;
   std::variant<Json, Outcome> obtain(const std::string& name, Progress& progress, const Kept& kept,

@@ -1,4 +1,4 @@
-// The briefly pre-trained weights that the runs of an experiment start from: made once for each distinct
+// The briefly pre-trained weights from which the runs of an experiment start: trained once for each distinct
 // model, data set, pre-training and seed, and kept in <experiment's results>/starting-weights/.
 #pragma once
 
@@ -14,13 +14,14 @@ namespace thinpipe {
 
 class StartingWeights {
  public:
-  // `fresh`: make them anew, once, even where they are kept from earlier.
+  // `fresh`: train them again, once, even if they are kept.
   StartingWeights(std::filesystem::path folder, bool fresh, StopSignals& stop)
       : weights_(std::move(folder), "starting weights", fresh, stop) {}
 
-  // {"path", "hash" (of the file), "test_accuracy"} of the pre-trained weights, or without pre-training of
-  // the file of weights that the configuration names, whose accuracy is not known; null where it names none;
-  // or the outcome of a pre-training that did not complete. Waits for another controller that is making them.
+  // Returns {"path", "hash" (of the file), "test_accuracy"} of the pre-trained weights, or the outcome of a
+  // pre-training that did not complete. Without pre-training, describes the file of weights that the
+  // configuration names, with unknown accuracy, or returns null if it names none. Waits for another
+  // controller that is training them.
   std::variant<Json, Outcome> obtain(const Run& run, Executor& executor, Progress& progress,
                                      const TimeLimits& limits);
 
