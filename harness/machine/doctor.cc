@@ -29,9 +29,9 @@
 namespace thinpipe {
 namespace {
 
-// Below this share of its caps, a machine is too slow for a topology.
+// A machine that fills less than this share of a topology's caps is too slow for it.
 constexpr double enough_of_caps = 0.97;
-// A sleeper may be as late as the shortest burst lasts.
+// A sleeper may wake up late by at most the length of the shortest burst.
 constexpr double latest_wake_up_s = 100e-6;
 
 Finding examine_qdisc(const std::string& kind, bool needed, const std::string& use) {
@@ -41,11 +41,9 @@ Finding examine_qdisc(const std::string& kind, bool needed, const std::string& u
   finding.found = "for " + use + (obstacle ? ": " + *obstacle : "");
   if (obstacle) {
     finding.remedy = fmt::format(
-        "load it with \"sudo modprobe sch_{}\"; where there is no such module, install the distribution's "
-        "further "
+        "load it with \"sudo modprobe sch_{}\"; if there is no such module, install the distribution's extra "
         "modules (linux-modules-extra-$(uname -r) on Ubuntu, kernel-modules-extra on Fedora) or boot a "
-        "kernel that "
-        "has it, as Debian's linux-image-amd64",
+        "kernel that has it, such as Debian's linux-image-amd64",
         kind);
   }
   return finding;
@@ -59,7 +57,7 @@ Finding examine_fair_queueing() {
           .found = "qdisc htb and classifier bpf, for links that flows share evenly" +
                    (obstacle ? ": " + *obstacle : ""),
           .remedy =
-              "load them with \"sudo modprobe -a sch_htb cls_bpf\", or say \"queueing\": \"fifo\" in a "
+              "load them with \"sudo modprobe -a sch_htb cls_bpf\", or set \"queueing\": \"fifo\" in a "
               "topology of your own"};
 }
 
@@ -69,11 +67,11 @@ Finding examine_congestion_controls() {
   return {.name = "congestion controls",
           .ok = std::ranges::find(usable, wanted) != usable.end(),
           .needed = true,
-          .found = fmt::format("sockets take {}", fmt::join(usable, ", ")),
+          .found = fmt::format("sockets can use {}", fmt::join(usable, ", ")),
           .remedy = fmt::format("load it with \"sudo modprobe tcp_{}\"", wanted)};
 }
 
-// The time that processors spent for this process, and in interrupts of the network, in all.
+// Returns the CPU time of this process and of the network's interrupts.
 double spent_s() {
   return read_processor_time().own_s + read_machine_time().soft_interrupts_s;
 }
@@ -108,18 +106,18 @@ Finding examine_processors(const netem::Network& network) {
   const double share = goodput_bit_per_s / caps_bit_per_s / netem::goodput_of_cap;
   finding.ok = share >= enough_of_caps;
   finding.found = fmt::format(
-      "{} cores; filling the {} caps of {} at once, {} in all, took {:.2f} cores and gave {:.3f} of what "
-      "they allow",
+      "{} cores; filling the {} caps of {} at once, {} in all, took {:.2f} cores and reached {:.3f} of the "
+      "possible goodput",
       cores, flows.size(), topology.name, format_quantity(Quantity::rate, caps_bit_per_s), used_cores, share);
   if (!finding.ok) {
     finding.remedy =
-        "lower the caps (--set bottleneck.rate=...), use more cores, or end what else runs here; run it "
-        "again on a quiet machine before judging";
+        "lower the caps (--set bottleneck.rate=...), use more cores, or end other programs; repeat this on a "
+        "quiet machine before you judge";
   }
   return finding;
 }
 
-// As this machine wakes up sleepers by itself, and while its processors are kept awake.
+// Measures how late sleepers wake up, with cores that may sleep and with cores that are kept awake.
 Finding examine_wake_ups() {
   constexpr int sleeps = 200;
   const auto told = [](const netem::WakeUps& wake_ups) {
@@ -129,13 +127,13 @@ Finding examine_wake_ups() {
   const netem::WakeUps asleep = netem::measure_wake_ups(sleeps);
   const netem::AwakeCores awake_cores;
   const netem::WakeUps awake = netem::measure_wake_ups(sleeps);
-  return {.name = "wake-ups",
-          .ok = awake.quantile_s(0.5) <= latest_wake_up_s,
-          .found = fmt::format("who sleeps is woken up {}; while processors are kept awake, {}", told(asleep),
-                               told(awake)),
-          .remedy =
-              "end what else runs here; a virtual machine's host may be busy: shapers are as late, and "
-              "links slower than their caps"};
+  return {
+      .name = "wake-ups",
+      .ok = awake.quantile_s(0.5) <= latest_wake_up_s,
+      .found = fmt::format("sleepers wake up {}; while cores are kept awake, {}", told(asleep), told(awake)),
+      .remedy =
+          "end other programs; a virtual machine's host may be busy. Shapers wake up as late, which "
+          "makes links slower than their caps"};
 }
 
 std::vector<Finding> examine_topology(const netem::Topology& topology, netem::IdleCores idle_cores) {
@@ -153,7 +151,7 @@ std::vector<Finding> examine_topology(const netem::Topology& topology, netem::Id
   } catch (const std::exception& error) {
     built.ok = false;
     built.found = fmt::format("{} cannot be built: {}", topology.name, error.what());
-    built.remedy = "see the other findings for what is missing";
+    built.remedy = "see the other findings for the cause";
     out.push_back(built);
   }
   return out;
@@ -170,11 +168,11 @@ Finding examine_priorities() {
                                 nice ? "yes" : "no", idle ? "yes" : "no");
   })
       .join();
-  if (!finding.ok) finding.remedy = "lift what forbids setpriority, as a container's seccomp filter may";
+  if (!finding.ok) finding.remedy = "allow setpriority, which a container's seccomp filter may forbid";
   return finding;
 }
 
-// A configuration of the trainer that asks for this data set with its defaults.
+// Returns a trainer's configuration, as text, with this data set and its defaults.
 std::string with_dataset(const std::string& name) {
   return Json{{"workers", 1}, {"dataset", {{"name", name}}}}.dump();
 }
@@ -188,7 +186,7 @@ std::vector<Finding> examine_datasets(const TrainerProgram& trainer, const Json&
   }
   const std::vector<CheckedConfig> checked = trainer.check(configs);
   for (std::size_t i = 0; i < out.size(); ++i) {
-    // What is wrong elsewhere, as a model that does not read text, says nothing of the data.
+    // Errors elsewhere, such as a model that does not read text, do not concern the data.
     std::vector<Remark> remarks = checked[i].missing;
     if (!checked[i].ok) remarks.push_back(checked[i].wrong);
     const auto obstacle = std::ranges::find_if(
@@ -206,7 +204,7 @@ std::vector<Finding> examine_datasets(const TrainerProgram& trainer, const Json&
   return out;
 }
 
-// The folder of this process's group in the unified hierarchy.
+// Returns the folder of this process's group in the unified hierarchy; nullopt if there is none.
 std::optional<std::string> own_cgroup(const std::string& proc) {
   std::optional<std::string> mount_point;
   std::istringstream mounts(read_file(proc + "/self/mountinfo"));
@@ -231,12 +229,12 @@ std::vector<Finding> examine_network(const netem::Topology& topology, netem::Idl
       {.name = "user namespaces",
        .ok = true,
        .needed = true,
-       .found = "made new user, network, mount, PID and IPC namespaces, and mounted a /proc in them"}};
+       .found = "created user, network, mount, PID and IPC namespaces, and mounted /proc in them"}};
   out.push_back(examine_qdisc("tbf", true, "caps"));
   out.push_back(examine_qdisc("bfifo", true, "queues in bytes"));
   out.push_back(examine_fair_queueing());
   out.push_back(examine_qdisc("netem", false, "delay, jitter, loss, duplication, reordering"));
-  out.push_back(examine_qdisc("fq", false, "pacing per flow, as bbr likes it"));
+  out.push_back(examine_qdisc("fq", false, "pacing per flow, which bbr prefers"));
   out.push_back(examine_congestion_controls());
   out.push_back(examine_wake_ups());
   std::ranges::move(examine_topology(topology, idle_cores), std::back_inserter(out));
@@ -276,16 +274,16 @@ std::vector<Finding> examine_trainer() {
                                 ? "the worker program was built without it"
                                 : fmt::format("{}, for workers with a GPU each", library("nccl")),
                    .remedy = "build thinpipe-trainer with a LibTorch for CUDA and NCCL's header beside it "
-                             "(docs/training.md); without, gradients go through main memory"});
+                             "(docs/training.md); without it, gradients go through main memory"});
     const std::int64_t devices = described.value("cuda_devices", std::int64_t{0});
     out.push_back(
         {.name = "CUDA",
          .ok = devices > 0,
          .found = described.contains("cuda_devices")
                       ? fmt::format("LibTorch sees {} device{}", devices, devices == 1 ? "" : "s")
-                      : "this worker program is too old to tell",
+                      : "this worker program is too old to report devices",
          .remedy = "install NVIDIA's driver and a LibTorch built for CUDA, set Torch_DIR to it, and build "
-                   "thinpipe-trainer; without, workers compute on the processor"});
+                   "thinpipe-trainer; without a GPU, workers compute on the CPU"});
     std::ranges::move(examine_datasets(trainer, described.at("datasets")), std::back_inserter(out));
   } catch (const std::exception& error) {
     if (out.empty()) out.push_back(program);
@@ -300,8 +298,8 @@ Finding examine_cgroups(const std::string& proc) {
   Finding finding{
       .name = "control groups",
       .remedy =
-          "run it in a group of one's own: systemd-run --user --scope -p Delegate=yes thinpipe ...; "
-          "runs need none"};
+          "run it in its own group: systemd-run --user --scope -p Delegate=yes thinpipe ...; runs do not "
+          "need control groups"};
   try {
     const auto group = own_cgroup(proc);
     if (!group) {
@@ -310,14 +308,14 @@ Finding examine_cgroups(const std::string& proc) {
     }
     const std::string made = fmt::format("{}/thinpipe-doctor-{}", *group, ::getpid());
     if (::mkdir(made.c_str(), 0755) != 0) {
-      finding.found = fmt::format("may not make a group below {}: {}", *group, std::strerror(errno));
+      finding.found = fmt::format("cannot create a group below {}: {}", *group, std::strerror(errno));
       return finding;
     }
     std::ifstream file(made + "/cgroup.controllers");
     std::string controllers;
     std::getline(file, controllers);
     finding.ok = true;
-    finding.found = fmt::format("may make groups below {}; controllers in them: {}", *group,
+    finding.found = fmt::format("can create groups below {}; controllers in them: {}", *group,
                                 controllers.empty() ? "none" : controllers);
     system_call("remove " + made, ::rmdir(made.c_str()));
   } catch (const std::system_error& error) {
@@ -371,8 +369,8 @@ std::string format_findings(const std::vector<Finding>& findings) {
     out += fmt::format("{}  {}: {}\n", mark, finding.name, finding.found);
     if (!finding.ok) out += fmt::format("       remedy: {}\n", finding.remedy);
   }
-  return out +
-         (ready(findings) ? "All that a live run needs is there.\n" : "A live run needs what FAILS above.\n");
+  return out + (ready(findings) ? "This machine has all that a live run needs.\n"
+                                : "A live run needs each item that FAILS above.\n");
 }
 
 }  // namespace thinpipe

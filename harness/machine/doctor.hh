@@ -1,4 +1,4 @@
-// What this machine can do for Thinpipe, found by trying, and how to get what is missing.
+// Tests what this machine can do for Thinpipe, and describes how to get what is missing.
 #pragma once
 
 #include <string>
@@ -14,25 +14,25 @@ struct Finding {
   std::string name;
   bool ok = false;
   bool needed = false;      // by a live run
-  std::string found = {};   // what was tried and what came of it
-  std::string remedy = {};  // where it is not ok
+  std::string found = {};   // what was tried, and the result
+  std::string remedy = {};  // if it is not ok
 };
 
-// Inside a sandbox: user namespaces (which are there, or this would not run), queueing disciplines,
-// congestion controls, how late sleepers wake up, the topology itself, its caps all filled at once, and
-// priorities.
+// Examines the network. Runs in a sandbox, which proves that user namespaces work. Tests queueing
+// disciplines, congestion controls, how late sleepers wake up, the topology itself, all of its caps at once,
+// and priorities.
 std::vector<Finding> examine_network(const netem::Topology& topology, netem::IdleCores idle_cores);
 
-// The worker program and its libraries, accelerators and data sets, as it reports them.
+// Examines the worker program and its libraries, accelerators and data sets, as it reports them.
 std::vector<Finding> examine_trainer();
 
-// Whether this process may make control groups, from `proc` ("/proc"): tries to, and removes what it made.
+// Examines whether this process can create control groups: creates one and removes it. `proc` is "/proc".
 Finding examine_cgroups(const std::string& proc);
 
-// The finding of a sandbox that could not be made.
+// Returns the finding of a sandbox that could not be created.
 Finding no_sandbox(const std::string& why);
 
-// Whether all that a live run needs is there.
+// Returns whether this machine has all that a live run needs.
 bool ready(const std::vector<Finding>& findings);
 
 // {"ready", "findings": [{"name", "ok", "needed", "found", "remedy"}]}

@@ -15,7 +15,7 @@ namespace {
 
 double used_s(int whose) {
   rusage usage{};
-  system_call("read the processor time of a process", ::getrusage(whose, &usage));
+  system_call("read the CPU time of a process", ::getrusage(whose, &usage));
   const auto seconds = [](const timeval& time) {
     return static_cast<double>(time.tv_sec) + 1e-6 * static_cast<double>(time.tv_usec);
   };
@@ -38,7 +38,7 @@ MachineTime parse_machine_time(const std::string& proc_stat, double ticks_per_s)
   if (!(line >> cpu >> user >> nice >> system >> idle >> waiting >> interrupts >> soft_interrupts >>
         stolen) ||
       cpu != "cpu") {
-    throw Error("read /proc/stat: its first line is no sum of processor times");
+    throw Error("read /proc/stat: its first line is not the sum of CPU times");
   }
   return {.busy_s = (user + nice + system + interrupts + soft_interrupts) / ticks_per_s,
           .soft_interrupts_s = soft_interrupts / ticks_per_s,

@@ -1,5 +1,4 @@
-// Who uses the machine's processors: a run, or other programs, which then keep it from filling its links in
-// time.
+// CPU time of a run and of other programs, which can keep the run from filling its links in time.
 #pragma once
 
 #include <string>
@@ -9,28 +8,29 @@
 namespace thinpipe {
 
 struct ProcessorTime {
-  double clock_s = 0;    // the monotonic clock
-  double machine_s = 0;  // all processors' time since the machine started that was not there for the asking:
-                         // programs, kernel, interrupts, and what a virtual machine's host gave to others
-  double own_s = 0;      // this process's, and its ended children's
+  double clock_s = 0;  // the monotonic clock
+  // Time since boot in which CPUs were not free: programs, kernel, interrupts, and the time that a virtual
+  // machine's host gave to others. Sum over CPUs.
+  double machine_s = 0;
+  double own_s = 0;  // of this process and its ended children
 };
 
 ProcessorTime read_processor_time();
 
-// The first line of /proc/stat, in seconds, since the machine started.
+// The first line of /proc/stat, in seconds since boot.
 struct MachineTime {
   double busy_s = 0;             // programs, kernel, interrupts
-  double soft_interrupts_s = 0;  // of it, among others, the network's
-  double stolen_s = 0;           // beside it: of a virtual machine, what its host gave to others
+  double soft_interrupts_s = 0;  // part of busy_s; includes the network's
+  double stolen_s = 0;           // not in busy_s: the time that a virtual machine's host gave to others
 };
-// Throws Error when it is no such line.
+// Throws Error if it is not such a line.
 MachineTime parse_machine_time(const std::string& proc_stat, double ticks_per_s);
 MachineTime read_machine_time();
 
-// How much of all processors' time others used meanwhile.
+// Returns the share of all CPUs' time that other programs used between two readings.
 double share_of_others(const ProcessorTime& from, const ProcessorTime& to, unsigned processors);
 
-// Above this share a run is called degraded.
+// Above this share, a run is degraded.
 inline constexpr double most_share_of_others = 0.1;
 netem::Check check_other_programs(double share);
 

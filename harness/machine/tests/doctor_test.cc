@@ -38,10 +38,10 @@ TEST(FindingsTest, ATableTellsWhatIsNeededFromWhatIsNot) {
                                              {.name = "c", .found = "z", .remedy = "do that"}});
   EXPECT_THAT(table, AllOf(HasSubstr("works  a: x\n"), HasSubstr("FAILS  b: y\n       remedy: do this\n"),
                            HasSubstr("lacks  c: z\n       remedy: do that\n"), Not(HasSubstr("never shown")),
-                           HasSubstr("A live run needs what FAILS above.")));
+                           HasSubstr("A live run needs each item that FAILS above.")));
 }
 
-// A /proc that shows a version 2 hierarchy of control groups in a folder.
+// A fake /proc with a version 2 hierarchy of control groups in a folder.
 class CgroupsTest : public testing::Test {
  protected:
   CgroupsTest() { fs::create_directories(folder_.path() / "self"); }
@@ -73,13 +73,13 @@ TEST_F(CgroupsTest, AFolderThatTakesAGroupIsDelegated) {
   const Finding finding = examine(hierarchy(), "4:memory:/x\n0::/user/own\n");
   EXPECT_TRUE(finding.ok) << finding.found;
   EXPECT_THAT(finding.found, HasSubstr("/cgroup/user/own; controllers in them: none"));
-  EXPECT_TRUE(fs::is_empty(folder_.path() / "cgroup/user/own")) << "what it made is gone";
+  EXPECT_TRUE(fs::is_empty(folder_.path() / "cgroup/user/own")) << "its group is removed";
 }
 
 TEST_F(CgroupsTest, AFolderThatTakesNoneIsNot) {
   const Finding finding = examine(hierarchy(), "0::/not/there\n");
   EXPECT_FALSE(finding.ok);
-  EXPECT_THAT(finding.found, AllOf(HasSubstr("may not make a group below"), HasSubstr("No such file")));
+  EXPECT_THAT(finding.found, AllOf(HasSubstr("cannot create a group below"), HasSubstr("No such file")));
 }
 
 }  // namespace

@@ -19,7 +19,7 @@ TEST(ProcessorTime, OthersHaveWhatIsNotOurs) {
   const ProcessorTime from{.clock_s = 10, .machine_s = 100, .own_s = 5};
   EXPECT_DOUBLE_EQ(share_of_others(from, {.clock_s = 20, .machine_s = 115, .own_s = 15}, 2), 0.25);
   EXPECT_EQ(share_of_others(from, {.clock_s = 20, .machine_s = 109, .own_s = 15}, 2), 0)
-      << "rounded the wrong way";
+      << "rounding must not make it negative";
   EXPECT_EQ(share_of_others(from, from, 2), 0);
 }
 

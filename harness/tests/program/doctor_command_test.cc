@@ -39,7 +39,7 @@ TEST(DoctorCommand, FindsWhatALiveRunNeeds) {
               HasSubstr("filling the 4 caps of three-switch at once, 40 Mbit/s in all"));
   EXPECT_TRUE(findings.contains("qdisc netem"));
   EXPECT_TRUE(findings.contains("control groups"));
-  // As the stand-in for the worker program answers.
+  // The answers of the fake trainer.
   EXPECT_EQ(findings["NCCL"]["ok"], false);
   EXPECT_EQ(findings["CUDA"]["ok"], false);
   EXPECT_THAT(findings["CUDA"]["found"].get<std::string>(), HasSubstr("0 devices"));
@@ -57,11 +57,11 @@ TEST(DoctorCommand, AMissingWorkerProgramIsAFailureWithARemedy) {
   EXPECT_THAT(ended.output,
               HasSubstr("FAILS  worker program: cannot find the worker program /no/such/trainer"));
   EXPECT_THAT(ended.output, HasSubstr("remedy: build the target thinpipe-trainer"));
-  EXPECT_THAT(ended.output, HasSubstr("A live run needs what FAILS above."));
+  EXPECT_THAT(ended.output, HasSubstr("A live run needs each item that FAILS above."));
 }
 
 TEST(DoctorCommand, ForbiddenNamespacesAreAFailureThatNamesTheRemedy) {
-  // A program that may make no user namespace: a limit for the processes inside another one.
+  // Runs the program inside a user namespace that allows no further ones.
   const Program program;
   const std::string forbid = "echo 0 > /proc/sys/user/max_user_namespaces; exec \"$0\" doctor";
   const Output output = run_program({"unshare", "-r", "sh", "-c", forbid, built_program("thinpipe")});
