@@ -20,7 +20,7 @@ void check_host(const netem::Topology& topology, const std::string& name) {
   }
 }
 
-// The words between two separators: of the first command only its own, of a later one its host too.
+// Parses the words of a command after the first, which include its host.
 HostCommand read_later(std::vector<std::string> words) {
   const Place place{fmt::format("{} {}", separator, fmt::join(words, " ")), ""};
   if (words.size() < 3 || words[0] != "--host" || words[2] != "--") {
@@ -46,7 +46,7 @@ std::vector<HostCommand> read_host_commands(const netem::Topology& topology, con
     check_host(topology, command.host);
     if (command.arguments.empty() && commands.size() > 1) {
       throw InputError({"--host " + command.host, ""},
-                       fmt::format("of several hosts each needs a command: {}", form));
+                       fmt::format("each of several hosts needs a command: {}", form));
     }
   }
   return commands;

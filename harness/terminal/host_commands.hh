@@ -1,4 +1,4 @@
-// What `thinpipe shell` runs, and in which hosts. Pure.
+// The commands of `thinpipe shell` and their hosts. Pure.
 #pragma once
 
 #include <string>
@@ -13,8 +13,9 @@ struct HostCommand {
   std::vector<std::string> arguments;  // empty: an interactive shell
 };
 
-// The first host of the command line ("" for none: the topology's first) and the words behind its "--", in
-// which each "--and --host NAME -- COMMAND..." begins another command. Throws InputError.
+// Returns the commands of a command line. `first_host`: its first host, or "" for the topology's first.
+// `words`: the words after its "--", in which each "--and --host NAME -- COMMAND..." begins another command.
+// Throws InputError.
 std::vector<HostCommand> read_host_commands(const netem::Topology& topology, const std::string& first_host,
                                             const std::vector<std::string>& words);
 

@@ -11,7 +11,7 @@
 namespace thinpipe {
 namespace {
 
-// Changing the foreground from the background stops whoever does not hold this signal back.
+// Blocks SIGTTOU, which stops a background process that changes the foreground.
 class BackgroundWriter {
  public:
   BackgroundWriter() {
@@ -32,7 +32,7 @@ class BackgroundWriter {
 
 KeptTerminal::KeptTerminal() {
   const int terminal = ::open("/dev/tty", O_RDWR | O_CLOEXEC);
-  if (terminal < 0) return;  // none controls this process
+  if (terminal < 0) return;  // this process has no terminal
   terminal_ = FileDescriptor(terminal);
   termios modes{};
   if (::tcgetpgrp(terminal) == ::getpgrp() && ::tcgetattr(terminal, &modes) == 0) modes_ = modes;
@@ -41,7 +41,7 @@ KeptTerminal::KeptTerminal() {
 KeptTerminal::~KeptTerminal() {
   if (!modes_) return;
   const BackgroundWriter allowed;
-  // A terminal that has gone needs nothing back.
+  // Errors are ignored: the terminal may have gone.
   ::tcsetpgrp(terminal_.get(), ::getpgrp());
   ::tcsetattr(terminal_.get(), TCSADRAIN, &*modes_);
 }
@@ -49,7 +49,7 @@ KeptTerminal::~KeptTerminal() {
 void take_foreground() {
   if (::isatty(STDIN_FILENO) == 0 || ::tcgetpgrp(STDIN_FILENO) < 0) return;
   const BackgroundWriter allowed;
-  system_call("make a process group", ::setpgid(0, 0));
+  system_call("create a process group", ::setpgid(0, 0));
   system_call("take the terminal's foreground", ::tcsetpgrp(STDIN_FILENO, ::getpgrp()));
 }
 

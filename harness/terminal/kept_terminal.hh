@@ -1,4 +1,4 @@
-// The terminal, given back as it was: whoever is started in it may take its foreground and change its modes.
+// Restores the terminal after programs in it, which may take its foreground and change its modes.
 #pragma once
 
 #include <optional>
@@ -11,7 +11,7 @@ namespace thinpipe {
 
 class KeptTerminal {
  public:
-  // Does nothing where there is no terminal, or this process is not in its foreground.
+  // Does nothing if there is no terminal or this process is not in its foreground.
   KeptTerminal();
   ~KeptTerminal();
   KeptTerminal(const KeptTerminal&) = delete;
@@ -22,9 +22,9 @@ class KeptTerminal {
   std::optional<termios> modes_;
 };
 
-// Makes the calling process the leader of a process group of its own, in the foreground of the terminal that
-// is its standard input: what an interactive shell expects of the one who starts it. Does nothing where
-// standard input is not this process's terminal.
+// Makes the calling process the leader of its own process group, in the foreground of the terminal that is
+// its standard input. Interactive shells expect this. Does nothing if standard input is not this process's
+// terminal.
 void take_foreground();
 
 }  // namespace thinpipe

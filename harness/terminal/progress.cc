@@ -87,7 +87,7 @@ void Progress::tick() {
 
 void Progress::note(const std::string& line) {
   erase();
-  // Labels and what workers report are other people's text.
+  // Labels and workers' reports may contain control characters.
   const std::string shown = printable_lines(line);
   if (terminal_) {
     print_stderr("{}\n", shown);

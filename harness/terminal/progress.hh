@@ -1,5 +1,5 @@
-// What the user sees while an experiment runs: on a terminal one live line, elsewhere plain log lines.
-// Standard error, so that standard output holds results alone.
+// Shows the progress of an experiment on standard error: on a terminal one live line, elsewhere plain log
+// lines. Standard output has only results.
 #pragma once
 
 #include <chrono>
@@ -13,26 +13,26 @@ namespace thinpipe {
 
 class Progress {
  public:
-  // `runs`: how many there are in all.
+  // `runs`: their number.
   explicit Progress(std::size_t runs);
   ~Progress();
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
-  // The run of this index (from 0) begins; `iterations` as planned, `stage` what goes on first.
+  // Begins the run with this index (from 0). `iterations`: planned; `stage`: shown until the first iteration.
   void begin(std::size_t index, const std::string& label, std::int64_t iterations,
              const std::string& stage = "starting");
-  // An event of rank 0 or of pre-training.
+  // Takes an event of rank 0 or of pre-training.
   void hear(const Json& event);
-  // Share of the busiest capped link's rate in use, 0..1.
+  // Sets the share of the busiest capped link's rate in use, 0..1.
   void link_use(double share) { link_use_ = share; }
-  // What the run waits for before it can start; draws as tick() does.
+  // Shows what the run waits for before it can start; draws as tick() does.
   void wait(std::string stage);
-  // Draws the live line again if it is time to. Call it as often as convenient.
+  // Redraws the live line if it is time to. Call it as often as convenient.
   void tick();
-  // A line that stays.
+  // Prints a line that stays.
   void note(const std::string& line);
-  // The run ended: leaves its summary, which `record` holds.
+  // Ends the run: prints its summary from `record`.
   void end(const Json& record);
 
  private:
@@ -53,13 +53,13 @@ class Progress {
   double accuracy_ = -1;         // below 0: not evaluated yet
   double iteration_time_s_ = 0;  // smoothed
   double link_use_ = -1;         // below 0: no capped link
-  std::string stage_;            // what goes on before the first iteration
+  std::string stage_;            // shown before the first iteration
   Clock::time_point trained_since_;
   Clock::time_point shown_at_;
   bool line_shown_ = false;
 };
 
-// One line about how a run ended.
+// Returns one line about how a run ended.
 std::string summary_line(const Json& record);
 
 }  // namespace thinpipe

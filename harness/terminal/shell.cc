@@ -33,8 +33,9 @@ using Clock = std::chrono::steady_clock;
 using namespace std::chrono_literals;
 
 constexpr std::array passed_on = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2};
-// A line of output longer than this is printed in pieces.
+// Limit on reads of a command's output before signals are handled again.
 constexpr int pieces_per_turn = 16;
+// Longer lines of output are printed in pieces.
 constexpr std::size_t longest_line_bytes = std::size_t{1} << 16;
 
 int exit_code(const ExitStatus& status) {
@@ -46,8 +47,8 @@ std::string users_shell() {
   return named != nullptr && *named != '\0' ? named : "/bin/sh";
 }
 
-// What shows the host in a shell's prompt. Bash makes its own prompt after it has started, to which this
-// adds.
+// Returns the variables that show the host in a shell's prompt. Bash sets its prompt after it has started, so
+// PROMPT_COMMAND adds the host.
 std::vector<std::pair<std::string, std::string>> prompt(const std::string& shell, const std::string& host) {
   const char* const outer = std::getenv("THINPIPE_PROMPT");  // of the shell that this one is nested in
   const std::string text = fmt::format("{}[{}] ", outer == nullptr ? "" : outer, host);
@@ -58,7 +59,7 @@ std::vector<std::pair<std::string, std::string>> prompt(const std::string& shell
   return {{"THINPIPE_PROMPT", text}, {"PS1", text + "$ "}};
 }
 
-// Sockets that the process's network namespace has in use or in waiting; none once it has gone.
+// Returns the number of sockets in the process's network namespace, in any state; 0 if the process has ended.
 std::size_t count_sockets(pid_t process) {
   std::size_t count = 0;
   for (const char* const kind : {"tcp", "tcp6", "udp", "udp6", "raw", "packet"}) {
@@ -124,18 +125,18 @@ class Commands {
     options.before_exec = [&] {
       host.enter();
       netem::resolve_names(network_.hosts());
-      system_call("make a namespace for the host's name", ::unshare(CLONE_NEWUTS));
+      system_call("create a namespace for the host's name", ::unshare(CLONE_NEWUTS));
       system_call("set the host's name", ::sethostname(command.host.data(), command.host.size()));
       netem::forget_sandbox();
       if (interactive) take_foreground();
     };
     started_.push_back({command.host, interactive, ChildProcess(options), std::move(output.read_end)});
     if (!foreground) {
-      system_call("set a pipe up", ::fcntl(started_.back().output.get(), F_SETFL, O_NONBLOCK));
+      system_call("make a pipe non-blocking", ::fcntl(started_.back().output.get(), F_SETFL, O_NONBLOCK));
     }
   }
 
-  // A server should be there before its clients.
+  // Waits until the command opens a socket, because a server must be ready before its clients.
   void wait_for_socket(Started& started) {
     std::size_t& seen = sockets_[started.host];
     const auto deadline = Clock::now() + std::chrono::duration<double>(longest_wait_for_socket_s);
@@ -149,7 +150,7 @@ class Commands {
     }
   }
 
-  // Waits for whatever happens next, at most so long (for ever when negative), and deals with it.
+  // Waits for the next event, up to `at_most` (without limit if negative), and handles it.
   void step(std::chrono::milliseconds at_most) {
     std::vector<pollfd> waiting = {{.fd = signals_.get(), .events = POLLIN, .revents = 0}};
     for (const Started& one : started_) {
@@ -173,7 +174,7 @@ class Commands {
       const int number = static_cast<int>(arrived.ssi_signo);
       if (number == SIGCHLD) {
         resume_stopped();
-      } else if (arrived.ssi_code != SI_KERNEL) {  // the terminal's own have reached the commands already
+      } else if (arrived.ssi_code != SI_KERNEL) {  // the terminal's signals reach the commands directly
         pass_on(number);
       }
     }
@@ -182,13 +183,13 @@ class Commands {
   void pass_on(int number) {
     const bool ending = number != SIGUSR1 && number != SIGUSR2;
     for (const Started& one : started_) {
-      // An interactive shell ends for no other signal.
+      // Interactive shells end only on SIGHUP.
       one.process.signal(ending && one.interactive ? SIGHUP : number);
     }
     if (ending && !given_up_) given_up_ = 128 + number;
   }
 
-  // A shell that suspends itself has nobody to return to: whoever waits for it would wait for ever.
+  // Resumes a shell that suspends itself: nobody else can, and the wait for it would never end.
   void resume_stopped() {
     for (const Started& one : started_) {
       siginfo_t info{};
@@ -208,7 +209,7 @@ class Commands {
   static void print_output(Started& one) {
     std::array<char, 65536> buffer{};
     ssize_t got = 1;
-    // A command that writes without end must not keep signals waiting: the rest has its turn.
+    // A command that writes without end must not delay signals.
     for (int pieces = 0; got > 0 && pieces < pieces_per_turn; ++pieces) {
       got = ::read(one.output.get(), buffer.data(), buffer.size());
       if (got <= 0) break;
@@ -231,10 +232,10 @@ class Commands {
     one.unprinted.clear();
   }
 
-  // Ends what still runs; returns the exit code of it all.
+  // Ends the commands that still run. Returns the exit code of the whole.
   int end_all() {
     ending_ = true;
-    if (!given_up_) {  // they have been told otherwise
+    if (!given_up_) {  // the signal has been passed on to them
       for (const Started& one : started_) one.process.signal(SIGTERM);
     }
     const auto deadline = Clock::now() + std::chrono::duration<double>(time_to_end_s);
@@ -251,9 +252,9 @@ class Commands {
   const netem::Network& network_;
   const FileDescriptor& signals_;
   std::list<Started> started_;
-  std::map<std::string, std::size_t> sockets_;  // seen so far, by host
+  std::map<std::string, std::size_t> sockets_;  // number seen so far, by host
   std::optional<int> first_failure_;
-  std::optional<int> given_up_;  // the exit code that a signal asked for
+  std::optional<int> given_up_;  // exit code after a signal
   bool ending_ = false;
 };
 
@@ -265,8 +266,8 @@ Shell::Shell() {
   for (const int number : passed_on) ::sigaddset(&held, number);
   ::sigaddset(&held, SIGCHLD);
   signals_ =
-      FileDescriptor(system_call("make a signalfd", ::signalfd(-1, &held, SFD_CLOEXEC | SFD_NONBLOCK)));
-  system_call("hold signals back", ::sigprocmask(SIG_BLOCK, &held, &before_));
+      FileDescriptor(system_call("create a signalfd", ::signalfd(-1, &held, SFD_CLOEXEC | SFD_NONBLOCK)));
+  system_call("block signals", ::sigprocmask(SIG_BLOCK, &held, &before_));
 }
 
 Shell::~Shell() {
@@ -274,7 +275,7 @@ Shell::~Shell() {
 }
 
 int Shell::run(const netem::Network& network, const std::vector<HostCommand>& commands) {
-  // What came while there was no command to pass it on to was meant to end all of it.
+  // A signal that came before the first command ends everything.
   signalfd_siginfo arrived{};
   while (::read(signals_.get(), &arrived, sizeof arrived) > 0) {
     if (arrived.ssi_signo != SIGCHLD) return 128 + static_cast<int>(arrived.ssi_signo);

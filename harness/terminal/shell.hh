@@ -1,4 +1,4 @@
-// Commands of the user inside the hosts of a network.
+// Runs the user's commands inside the hosts of a network.
 #pragma once
 
 #include <csignal>
@@ -10,27 +10,26 @@
 
 namespace thinpipe {
 
-// Exit codes that are the shell's own, as other programs that start programs have them.
+// Exit code for a command that cannot be executed, as in other shells.
 inline constexpr int cannot_start = 127;
 
-// A server is given so long to open its socket before the next command starts.
+// Limit on the wait for a server's socket before the next command starts.
 inline constexpr double longest_wait_for_socket_s = 1;
 
-// Between the wish that a command end and its being killed.
+// Time between the signal that asks a command to end and SIGKILL.
 inline constexpr double time_to_end_s = 2;
 
-// Starts all commands, each in its host, and waits for the last: the one in the foreground, which has the
-// terminal, standard input and standard output. The others, started in order, each when the one before has
-// opened a socket, ended, or run for a second, read from /dev/null, and their output appears on standard
-// error, each line behind the host's name. When the foreground command has ended, they are ended.
+// Starts all commands, each in its host, and waits for the last one. Commands start in order, each when the
+// previous one has opened a socket, ended, or run for a second. The last one is in the foreground: it has the
+// terminal, standard input and standard output. The others read from /dev/null, and their output appears on
+// standard error, each line after the host's name. They are ended when the foreground command has ended.
 //
-// Returns the exit code of the first that failed by itself, or else 0; 128 + n for one that signal n ended;
-// cannot_start for one that cannot be executed. Signals that are sent to this process, but not those that its
-// terminal sends to all of its group, are passed on to every command.
+// Returns the exit code of the first command that failed by itself, otherwise 0; 128 + n for one that signal
+// n ended; cannot_start for one that cannot be executed. Passes signals to this process on to every command,
+// except those that its terminal sends to the whole group.
 class Shell {
  public:
-  // Holds signals back from now on, so that one that comes while the network is built is not lost: make it
-  // first.
+  // Blocks signals from now on, so that none is lost while the network is built: create it first.
   Shell();
   ~Shell();
   Shell(const Shell&) = delete;
