@@ -21,7 +21,7 @@ std::vector<std::string> FaultInjector::apply_due(double now_s, std::int64_t ite
     const WorkerEvent& event = entry.event;
     const bool due = event.at_s ? began_s_ + *event.at_s <= now_s : iterations >= *event.at_iteration;
     if (entry.happened || !due) continue;
-    // The worker slows itself down: it was told at its start.
+    // Workers apply slowdowns themselves, from worker.json.
     if (event.action) workers.apply(*event.action, event.worker);
     entry = {.event = event,
              .happened = true,

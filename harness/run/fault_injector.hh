@@ -1,4 +1,4 @@
-// Lets happen to the workers of a run what its experiment asks for, and keeps account of it.
+// Applies an experiment's worker events during a run, and records them.
 #pragma once
 
 #include <cstddef>
@@ -17,16 +17,16 @@ class FaultInjector {
   // Training begins at this moment of the monotonic clock, in seconds; nothing happens before.
   void begin(double now_s);
 
-  // Lets every event happen that is due, each once. `iterations` have ended, which took `train_time_s`.
-  // Returns a line about each that did.
+  // Applies the events that are due, each once. `iterations` have ended, which took `train_time_s`. Returns a
+  // line about each event.
   std::vector<std::string> apply_due(double now_s, std::int64_t iterations, double train_time_s,
                                      WorkerControl& workers);
 
-  // The record's "worker_events": each event with "happened_s" since training began, "iteration" and
-  // "train_time_s" when it happened; nulls where it did not.
+  // Returns the record's "worker_events": each event with "happened_s" since training began, and the
+  // "iteration" and "train_time_s" at that time; nulls if it did not happen.
   Json to_json() const;
 
-  // Those that have not happened.
+  // Returns the events that have not happened.
   std::vector<WorkerEvent> missed() const;
 
  private:

@@ -10,7 +10,7 @@
 namespace thinpipe {
 namespace {
 
-// Other programs may round their times.
+// External trainers may round their times.
 constexpr double rounding_s = 1e-3;
 
 }  // namespace
@@ -27,13 +27,13 @@ void IterationReports::start(const Json& event, double now_s) {
   const auto started_s = event.at("monotonic_s").get<double>();
   if (clock_.runs()) {
     throw UnfitEvent(
-        fmt::format("reported the start of iteration {} before the end of the one before", iteration));
+        fmt::format("reported the start of iteration {} before the end of the previous one", iteration));
   }
   const double stands_at_s = clock_.read_s(now_s);
   if (std::abs(train_time_s - stands_at_s) > rounding_s) {
     throw UnfitEvent(
-        fmt::format("reported the start of iteration {} at \"train_time_s\" {:.6f}, but the one "
-                    "before ended at {:.6f}",
+        fmt::format("reported the start of iteration {} at \"train_time_s\" {:.6f}, but the previous one "
+                    "ended at {:.6f}",
                     iteration, train_time_s, stands_at_s));
   }
   if (started_s < earliest_s_ - rounding_s || started_s > now_s + rounding_s) {

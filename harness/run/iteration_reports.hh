@@ -1,4 +1,4 @@
-// Keeps a run's train clock by what rank 0 reports of the starts and ends of its iterations. Pure.
+// Sets a run's train clock from rank 0's reports of the starts and ends of its iterations. Pure.
 #pragma once
 
 #include <optional>
@@ -14,13 +14,13 @@ class IterationReports {
   // `clock` must outlive this. No iteration starts before this moment of the monotonic clock.
   IterationReports(netem::TrainClock& clock, double now_s) : clock_(clock), earliest_s_(now_s) {}
 
-  // Takes an event of rank 0's at this moment of the monotonic clock; its train time must be the run's.
-  // Events other than "iteration_started" and "iteration" are ignored. Throws UnfitEvent if an iteration ends
-  // that has not been said to start, or if its start cannot have been at that train time or moment. Throws
-  // Json::exception if a field is missing.
+  // Takes an event of rank 0 at this moment of the monotonic clock; its train time must be the run's. Ignores
+  // events other than "iteration_started" and "iteration". Throws UnfitEvent if an iteration ends whose start
+  // was not reported, or starts at an impossible train time or moment. Throws Json::exception if a field is
+  // missing.
   void take(const Json& event, double now_s);
 
-  // The record's "train_clock": {"stopped_late": {"count", "median_s", "p99_s", "most_s"}}.
+  // Returns the record's "train_clock": {"stopped_late": {"count", "median_s", "p99_s", "most_s"}}.
   Json to_json() const { return {{"stopped_late", late_.to_json()}}; }
 
  private:
@@ -30,7 +30,7 @@ class IterationReports {
   netem::TrainClock& clock_;
   double earliest_s_;
   double started_train_time_s_ = 0;  // of the latest iteration, which began at earliest_s_
-  netem::WakeUps late_;              // to the ends of iterations
+  netem::WakeUps late_;              // how late ends of iterations arrive
 };
 
 }  // namespace thinpipe

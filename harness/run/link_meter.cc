@@ -5,7 +5,7 @@
 namespace thinpipe {
 namespace {
 
-// How often the live line's link use is measured.
+// Period of measuring the live line's link use.
 constexpr double use_period_s = 0.5;
 
 }  // namespace
@@ -24,7 +24,7 @@ LinkMeter::LinkMeter(const netem::Network& network, const netem::Conductor& cond
       shown_(before_) {}
 
 void LinkMeter::begin() {
-  // Until end(), nothing has been measured: that of another start would be no end of this one.
+  // Discards the end that belongs to an earlier begin().
   after_ = before_ = network_.counters();
 }
 

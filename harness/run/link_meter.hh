@@ -1,4 +1,4 @@
-// What the capped links carried while a run trained, by the kernel's counters.
+// Bytes that the capped links carried during training, from the kernel's counters.
 #pragma once
 
 #include <optional>
@@ -10,29 +10,29 @@
 
 namespace thinpipe {
 
-// What left a shaper from one reading to the next; nullopt if the second is no later one: the kernel's
-// counter began again meanwhile, or the end was never measured.
+// Returns the bytes that left a shaper between two readings; nullopt if the second is not later: the kernel's
+// counter has restarted, or the end was never measured.
 std::optional<std::uint64_t> bytes_between(const netem::LinkCounters& before,
                                            const netem::LinkCounters& after);
 
 class LinkMeter {
  public:
-  // Both must outlive this. Counts from now on; begin() makes a new start.
+  // Both must outlive this. Counts from now on, or from the last begin().
   LinkMeter(const netem::Network& network, const netem::Conductor& conductor);
 
-  // Bytes count from the first evaluation, before which workers only meet and agree on their weights, to the
-  // end of the last iteration.
+  // Bytes count from the first evaluation to the end of the last iteration. Before, workers only connect and
+  // agree on their weights.
   void begin();
   void end();
 
   double measured_s() const;  // from begin() to end()
 
-  // The share of its cap that the busiest direction used since this last gave one; nothing where that was a
-  // moment ago, or where no link has a cap.
+  // Returns the share of its cap that the busiest direction used since the last returned value; nullopt if
+  // that was a moment ago, or if no link has a cap.
   std::optional<double> use_since_last();
 
-  // By direction: bytes on the wire, and the share of the mean cap in use during the train time; null where
-  // the link was down throughout.
+  // Return, by direction, bytes on the wire and the share of the mean cap in use during the train time; null
+  // if the link was down throughout.
   Json wire_bytes() const;
   Json utilisation(double train_time_s) const;
 

@@ -68,7 +68,7 @@ void LiveNetwork::end() {
 
 Json LiveNetwork::fidelity() {
   if (!monitor_) return nullptr;
-  network_.let_cores_sleep();  // before processor time is read: it is the run's
+  network_.let_cores_sleep();  // before CPU time is read: waking cores is part of the run's
   std::vector<netem::Check> checks = monitor_->verdict().checks;
   checks.push_back(check_other_programs(
       share_of_others(machine_before_, read_processor_time(), std::thread::hardware_concurrency())));

@@ -1,5 +1,5 @@
-// The emulated network of one run: built before its workers start, changed and watched while they train, and
-// judged afterwards.
+// The emulated network of one run: built before its workers start, changed and monitored while they train,
+// and judged afterwards.
 #pragma once
 
 #include <cstdint>
@@ -19,52 +19,52 @@ namespace thinpipe {
 
 class LiveNetwork {
  public:
-  // Builds it, at this moment of the monotonic clock. `run` must outlive this.
+  // Builds the network, at this moment of the monotonic clock. `run` must outlive this.
   LiveNetwork(const Run& run, netem::IdleCores idle_cores, double now_s);
 
   const netem::Host& host(std::int64_t rank) const;
   std::string congestion_control() const { return network_.congestion_control(); }
 
-  // How often tick() is to be called; nothing where there is no need to.
+  // Returns the period at which to call tick(); nullopt if there is no need to.
   std::optional<std::chrono::milliseconds> tick_period() const;
 
-  // Training begins at this moment of the monotonic clock; from now on links are metered, and changed as the
-  // run's schedule says.
+  // Training begins at this moment of the monotonic clock: starts to meter the links and to apply the run's
+  // schedule.
   void begin(double now_s);
 
-  // Takes an event of rank 0's, whose train time is the run's: a rate trace may follow that. Throws as
+  // Takes an event of rank 0 with the run's train time, which a rate trace may follow. Throws as
   // IterationReports::take() does.
   void take(const Json& event, double now_s);
 
-  // A worker has failed, and training goes on from this train time.
+  // A worker has failed, and training resumes from this train time.
   void set_back(double train_time_s) { conductor_.set_back(train_time_s); }
 
-  // Makes the changes that are due, and samples the links. late_s: how long after it was due the caller woke
-  // up to call this. Returns what was changed, as it is recorded but for how far training was. Throws Error
-  // where a change cannot be made.
+  // Makes the changes that are due, and samples the links. `late_s`: how late the caller woke up for this
+  // call. Returns the changes for the record, without iteration and train time. Throws Error if a change
+  // fails.
   Json tick(double now_s, double late_s);
 
-  // The share of its cap that the busiest direction uses; see LinkMeter.
+  // Returns the share of its cap that the busiest direction uses; see LinkMeter.
   std::optional<double> use_since_last();
 
-  // Training is over: the links' bytes count no further. Once.
+  // Training has ended: stops counting the links' bytes. Only the first call has an effect.
   void end();
 
-  // What the schedule has that did not happen.
+  // Returns the scheduled changes that did not happen.
   std::vector<netem::NetworkChange> missed() const { return conductor_.missed(); }
 
   double measured_s() const { return links_.measured_s(); }
   Json wire_bytes() const { return links_.wire_bytes(); }
   Json utilisation(double train_time_s) const { return links_.utilisation(train_time_s); }
 
-  // Of the time since it was built; null where no network is emulated. Once, when its workers have ended:
-  // lets processors sleep.
+  // Returns the fidelity since the network was built; null if no network is emulated. Call it once, after the
+  // workers have ended: it lets the cores sleep.
   Json fidelity();
 
-  // See IterationReports::to_json(); null where no rate trace follows train time.
+  // See IterationReports::to_json(); null if no rate trace follows train time.
   Json train_clock() const;
 
-  // {"kept_awake", "wake_ups": see netem/kernel/wake_ups.hh}; null where no network is emulated.
+  // Returns {"kept_awake", "wake_ups": see netem/kernel/wake_ups.hh}; null if no network is emulated.
   Json idle_cores() const;
 
  private:
@@ -72,12 +72,12 @@ class LiveNetwork {
 
   netem::Network network_;
   netem::Conductor conductor_;
-  std::optional<IterationReports> reports_;  // none where no rate trace follows train time
+  std::optional<IterationReports> reports_;  // none if no rate trace follows train time
   LinkMeter links_;
-  std::optional<netem::Monitor> monitor_;  // none where no network is emulated
+  std::optional<netem::Monitor> monitor_;  // none if no network is emulated
   ProcessorTime machine_before_;
   bool kept_awake_;
-  netem::WakeUps wake_ups_;  // of the controller, while the network stood
+  netem::WakeUps wake_ups_;  // of the controller, while the network exists
   bool ended_ = false;
 };
 

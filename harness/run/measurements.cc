@@ -48,7 +48,7 @@ void Measurements::add(const Json& event) {
   }
 }
 
-// All or nothing, as a record is made of what came before a broken event.
+// Adds all times or none: the record is made of the events before a broken one.
 void Measurements::add_times(const Json& event) {
   Json parts_s = parts_s_;
   for (const auto& [field, name] : parts) {

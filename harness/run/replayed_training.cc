@@ -67,7 +67,7 @@ void ReplayedTraining::hear(const Json& event) {
   class_times_s_.clear();
   for (const Json& each : classes_) class_times_s_.push_back(each.at("mean_s").get<double>());
   if (class_times_s_.size() != schedule_.classes.size()) {
-    throw Error(fmt::format("the workers replayed {} classes of steps, the trace has {}",
+    throw Error(fmt::format("the workers replayed {} classes of steps, but the trace has {}",
                             class_times_s_.size(), schedule_.classes.size()));
   }
 }

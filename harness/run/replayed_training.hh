@@ -1,5 +1,5 @@
-// A training whose steps were recorded by a convergence run and whose time comes from replaying them: what is
-// known of it from the convergence run's record, with the times that the replay gives.
+// A training run whose steps a convergence run has recorded, and whose times come from replaying them. The
+// other results are those of the convergence run's record.
 #pragma once
 
 #include <filesystem>
@@ -14,26 +14,26 @@ namespace thinpipe {
 
 class ReplayedTraining {
  public:
-  // `folder`: the convergence run's. Throws Error where it holds no complete run with its trace.
+  // `folder`: the convergence run's. Throws Error unless it has a completed run with its trace.
   explicit ReplayedTraining(const std::filesystem::path& folder);
 
   const std::filesystem::path& trace_path() const { return trace_path_; }
 
-  // Iterations over a model of the network: the events that replaying workers would send, "iteration" and
-  // "replayed". Throws InputError where the profile does not fit the training.
+  // Simulates iterations over a model of the network. Returns the events that replaying workers would send,
+  // "replayed_iteration" and "replayed". Throws InputError if the profile does not fit the trace.
   std::vector<Json> simulate(const netem::Topology& topology, const ComputeProfile& profile,
                              const Ways& ways) const;
 
   // Takes the workers' "replayed" event.
   void hear(const Json& event);
 
-  // Null before that.
+  // Returns null before that event.
   Json train_time_s() const;
-  // The convergence run's, with train times.
+  // Returns the convergence run's curve with train times; empty before that event.
   Json curve() const;
-  // A field of the convergence run's record.
+  // Returns a field of the convergence run's record.
   const Json& at(const char* field) const { return record_.at(field); }
-  // For the record: {"convergence_run", "classes"}.
+  // Returns {"convergence_run", "classes"} for the record.
   Json about() const;
 
  private:

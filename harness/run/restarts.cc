@@ -6,8 +6,8 @@
 namespace thinpipe {
 namespace {
 
-// Whether another attempt may end otherwise: a worker has died, hangs, or is not heard any more. A run whose
-// loss diverges or whose input is wrong would only do so again.
+// Returns whether another attempt may succeed: a worker has died, hangs, or cannot be reached. A diverging
+// loss or wrong input would only fail again.
 bool is_of_a_worker(const Failure& failure) {
   constexpr std::array kinds = {"crash", "hang", "stall", "collective"};
   return std::ranges::find(kinds, failure.kind) != kinds.end();

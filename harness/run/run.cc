@@ -37,7 +37,7 @@ const char* name_of(Outcome::Status status) {
   return "failed";
 }
 
-// What a convergence run's events tell of time, nobody is to compare: its workers shared a processor.
+// Removes the times from a convergence run's event: its workers share a CPU, so they cannot be compared.
 Json without_times(Json event) {
   for (auto item = event.begin(); item != event.end();) {
     item = item.key().ends_with("_s") ? event.erase(item) : std::next(item);
@@ -85,16 +85,16 @@ class RunInProgress {
   }
 
  private:
-  // What links have carried is known now, unless the network itself is what failed.
+  // Reads the links' byte counts after a failure, unless the network itself has failed.
   void measure_until_failure() {
     try {
       if (network_) network_->end();
     } catch (const std::exception& error) {
-      if (log_) log_->warn("the links' last counts are lost: {}", error.what());
+      if (log_) log_->warn("cannot read the links' final byte counts: {}", error.what());
     }
   }
 
-  // An earlier attempt's files would mislead; its record goes only when the new one replaces it.
+  // Removes the files of an earlier attempt, except its record, which the new one replaces later.
   void prepare_folder() {
     fs::create_directories(folder_);
     for (const auto& entry : fs::directory_iterator(folder_)) {
@@ -149,7 +149,7 @@ class RunInProgress {
     log_->info("built the network {}: {} workers", run_.setting->topology.name, run_.workers);
   }
 
-  // All workers, from the start or from a checkpoint to their end.
+  // Runs all workers to their end, from the start or from a checkpoint.
   Outcome attempt() {
     fs::remove_all(inputs_.rendezvous());
     fs::create_directory(inputs_.rendezvous());
@@ -165,7 +165,7 @@ class RunInProgress {
               .tick = [this](WorkerControl& workers, Seconds late) { tick(workers, late); }});
   }
 
-  // On the screen and in the log.
+  // Prints a line on the screen and in the log.
   void say(const std::string& line) const {
     context_.progress.note(fmt::format("{}: {}", run_.label, line));
     log_->warn(line);
@@ -179,7 +179,7 @@ class RunInProgress {
     const Failure& failure = *outcome.failure;
     log_->error("{}{}: {}", failure.rank ? fmt::format("worker {}, ", *failure.rank) : "", failure.kind,
                 failure.message);
-    for (const std::string& state : failure.worker_states) log_->info("a worker: {}", state);
+    for (const std::string& state : failure.worker_states) log_->info("state of a worker: {}", state);
   }
 
   WorkerCommand worker(std::int64_t rank) {
@@ -222,14 +222,14 @@ class RunInProgress {
     faults_.begin(now_s());
   }
 
-  // After a restart: the workers say where their checkpoint is; or they begin again at the beginning.
+  // Takes the report of where workers resume after a restart: at a checkpoint, or at the beginning.
   void go_on_if_told(const std::string& kind, const Json& event) {
     if (kind != "resumed" && kind != "evaluation") return;
     const auto iteration = event.at("iteration").get<std::int64_t>();
     restarts_.resume(iteration, event.at("train_time_s").get<double>(), now_s());
-    // An evaluation at the very iteration is about to come again.
+    // If they resume with an evaluation, that evaluation is repeated.
     measurements_.go_back_to(kind == "evaluation" ? iteration - 1 : iteration);
-    say(fmt::format("goes on after iteration {}", iteration));
+    say(fmt::format("resumes after iteration {}", iteration));
   }
 
   static double now_s() {
@@ -243,7 +243,7 @@ class RunInProgress {
     }
     for (const std::string& line :
          faults_.apply_due(now_s(), measurements_.iterations(), measurements_.train_time_s(), workers)) {
-      log_->info("event of a worker, {}", line);
+      log_->info("worker event, {}", line);
     }
     context_.progress.tick();
   }
@@ -251,7 +251,7 @@ class RunInProgress {
   void note_change(Json change) {
     change["iteration"] = measurements_.iterations();
     change["train_time_s"] = measurements_.train_time_s();
-    log_->info("event of the network: {}", change.dump());
+    log_->info("network event: {}", change.dump());
     changes_.push_back(std::move(change));
   }
 
@@ -262,14 +262,14 @@ class RunInProgress {
 
   void warn_of_missed(const Place& place) const {
     const InputError warning(place,
-                             fmt::format("comes after the end: training took {}, so this never happened; "
+                             fmt::format("is after the end of training, which took {}, so it did not happen; "
                                          "move it, or train longer",
                                          format_duration(network_->measured_s())));
     context_.progress.note(fmt::format("warning: {}", warning.what()));
     log_->warn(warning.what());
   }
 
-  // Every change and, with nulls, every event that did not happen.
+  // Returns every change and, with nulls, every event that did not happen.
   Json network_events() const {
     Json out = changes_;
     if (!network_) return out;
@@ -290,7 +290,7 @@ class RunInProgress {
 
   Json curve() const { return replayed_ ? replayed_->curve() : measurements_.curve(); }
 
-  // What the workers' summary says; of a replayed training, its convergence run's record.
+  // Returns a field of the workers' summary, or in a replay of the convergence run's record.
   Json summarised(const char* field) const {
     if (replayed_) return replayed_->at(field);
     const Json& summary = measurements_.summary();
@@ -310,8 +310,8 @@ class RunInProgress {
     return out;
   }
 
-  // Of a replayed training, what its convergence run handed to collectives, and what links carried in the
-  // replay.
+  // Returns the traffic. In a replay, payload and sent bytes are the convergence run's, wire bytes the
+  // replay's.
   Json traffic() const {
     Json out = replayed_ ? replayed_->at("traffic")
                          : Json{{"payload_bytes_per_worker", measurements_.payload_bytes()},
@@ -377,15 +377,15 @@ class RunInProgress {
   Json starting_weights_ = nullptr;
   std::optional<ReplayedTraining> replayed_;
   Json profile_ = nullptr;   // of a replay
-  Json fidelity_ = nullptr;  // stays so where no network is emulated
+  Json fidelity_ = nullptr;  // stays null if no network is emulated
   FileDescriptor iterations_;
   Measurements measurements_;
   std::optional<LiveNetwork> network_;
   FaultInjector faults_;
   Restarts restarts_;
   Log log_;                       // none before the folder is prepared
-  Json peak_memory_bytes_;        // by rank; null of a worker that has not finished
-  Json changes_ = Json::array();  // of the network, as they are recorded
+  Json peak_memory_bytes_;        // by rank; null for a worker that has not finished
+  Json changes_ = Json::array();  // of the network, as recorded
   bool began_ = false;            // the first evaluation is over
 };
 

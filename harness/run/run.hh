@@ -1,5 +1,5 @@
-// One run from start to record: network up, workers started and watched, measurements gathered, record
-// written.
+// Executes one run: builds its network, starts and monitors its workers, collects measurements, and writes
+// the record.
 #pragma once
 
 #include <filesystem>
@@ -17,7 +17,7 @@
 
 namespace thinpipe {
 
-// In the run's folder, while a controller is at the run; see LockFile.
+// The lock that a controller holds in the run's folder while it executes the run; see LockFile.
 inline constexpr const char* run_lock_name = ".lock";
 
 // What all runs of one command share.
@@ -34,8 +34,8 @@ struct RunContext {
   Progress& progress;
 };
 
-// Returns the record, which is also in <results>/<run id>/run.json. What goes wrong in the run becomes a
-// failed record; throws only where not even the record can be written.
+// Executes the run. Returns the record, which is also in <results>/<run id>/run.json. An error in the run
+// makes a failed record; throws only if the record cannot be written.
 Json execute_run(const Run& run, const RunContext& context);
 
 }  // namespace thinpipe

@@ -1,5 +1,5 @@
-// More controllers of one sweep beside this process, for runs that do not disturb each other: each takes the
-// runs that no other is at, by their locks.
+// Further controllers of one sweep, in parallel with this process, for runs that do not disturb each other.
+// Each takes runs whose lock no other controller holds.
 #pragma once
 
 #include <string>
@@ -11,10 +11,10 @@ namespace thinpipe {
 
 class SideControllers {
  public:
-  // `arguments` are this program's own, of `thinpipe run`. Their tables go nowhere: the caller's has all
-  // runs.
+  // `arguments`: this program's own, of `thinpipe run`. Discards the controllers' tables, because the
+  // caller's has all runs.
   SideControllers(const std::vector<std::string>& arguments, int count);
-  // When the caller's own sweep has ended, either there is nothing left to do or all is to stop.
+  // Ends the controllers. The caller's sweep has ended, so nothing is left to do or everything is to stop.
   ~SideControllers();
   SideControllers(const SideControllers&) = delete;
   SideControllers& operator=(const SideControllers&) = delete;

@@ -28,15 +28,15 @@ std::filesystem::path record_path(const Run& run, const SweepOptions& options) {
   return options.results / run.id / "run.json";
 }
 
-// The run's record as it lies in the results, whatever became of it. One that no report can be made of is
-// none.
+// Returns the digest of the run's record, whatever its status; nullopt if there is none that a report can
+// show.
 std::optional<Digest> existing(const Run& run, const SweepOptions& options) {
   const std::optional<Json> record = find_record(record_path(run, options));
   if (!record || record->at("schema_version") != record_schema_version || find_fault(*record))
     return std::nullopt;
   try {
     Digest out = digest(*record);
-    // The same run under another name is the same run.
+    // The run may have another label than when it was recorded.
     out.row["label"] = run.label;
     out.row["labels"] = std::map<std::string, std::string>(run.labels.begin(), run.labels.end());
     return out;
@@ -60,7 +60,7 @@ std::optional<Digest> find_kept(const Run& run, const SweepOptions& options) {
   return is_kept ? std::move(found) : std::nullopt;
 }
 
-// Tells records apart: empty if there is none.
+// Returns a hash that tells records apart; empty if there is none.
 std::string hash_of_record(const Run& run, const SweepOptions& options) {
   const std::filesystem::path path = record_path(run, options);
   return std::filesystem::exists(path) ? content_hash_of_file(path) : "";
@@ -86,7 +86,7 @@ class Sweep {
         take(i, *std::move(kept_[i]), "earlier");
         continue;
       }
-      // As it was before the lock is seen to be held: a record that comes after that is the holder's.
+      // Hashed before the lock is tried: a record that comes later is the holder's.
       std::string record = hash_of_record(runs_[i], options_);
       if (!settle(i)) held_elsewhere.push_back({i, std::move(record)});
     }
@@ -105,7 +105,7 @@ class Sweep {
  private:
   struct Held {
     std::size_t index;
-    std::string record;  // its hash, as it was before somebody else was seen to be at the run
+    std::string record;  // its hash, from before the lock was tried
   };
 
   bool interrupted() { return interrupted_ || stop_.requested(); }
@@ -118,17 +118,17 @@ class Sweep {
     progress_.note(fmt::format("[{}/{}] {}: {}", index + 1, runs_.size(), runs_[index].label, text));
   }
 
-  // Takes the run's record, or runs it; false where another controller is at it.
+  // Takes the run's record or executes the run. Returns false if another controller executes it.
   bool settle(std::size_t index) {
     if (take_kept(index)) return true;
     std::filesystem::create_directories(lock_path(index).parent_path());
     const auto lock = LockFile::try_hold(lock_path(index));
     if (!lock) {
-      note(index,
-           fmt::format("is being run by {}; its turn comes at the end", LockFile::holder(lock_path(index))));
+      note(index, fmt::format("is being run by {}; its result is awaited at the end",
+                              LockFile::holder(lock_path(index))));
       return false;
     }
-    // Between the two lines above another controller may have ended it.
+    // Another controller may have ended it before the lock was taken.
     if (!take_kept(index)) execute(index);
     return true;
   }
@@ -168,7 +168,8 @@ class Sweep {
     interrupted_ = status_of(digests_[index]) == "interrupted";
   }
 
-  // Whoever was at the run has left a record when it is done, and none, or the old one, when it has died.
+  // Waits for the lock's holder. It leaves a new record if it ends the run; if it dies, there is none or the
+  // old one.
   void wait_for(const Held& held) {
     const auto path = lock_path(held.index);
     auto lock = LockFile::try_hold(path);
@@ -215,9 +216,9 @@ SweepResult run_sweep(const std::vector<Run>& runs, KeptRuns kept, const SweepOp
   const std::string results = std::filesystem::absolute(options.results).string();
   if (find_invalid_utf8(results)) {
     throw InputError({printable(results), ""},
-                     "is not UTF-8, and so cannot stand in a record; work in another folder");
+                     "is not UTF-8, so a record cannot contain it; work in another folder");
   }
-  // A kernel that lacks what a later run needs is better heard of now.
+  // Reports now if the kernel lacks something that a later run needs.
   for (std::size_t i = 0; i < runs.size(); ++i) {
     if (!kept[i] && runs[i].needs_network()) netem::check_kernel(runs[i].setting->topology, runs[i].schedule);
   }

@@ -1,5 +1,5 @@
-// Runs an experiment's runs one after the other: skips what has ended, outlives what fails, stops when
-// asked to, and leaves alone what another controller is at.
+// Executes an experiment's runs one after the other. Skips runs that have ended, continues after failures,
+// stops on request, and leaves runs alone that another controller executes.
 #pragma once
 
 #include <chrono>
@@ -19,26 +19,26 @@ namespace thinpipe {
 struct SweepOptions {
   std::string experiment;
   std::filesystem::path results;  // the experiment's own folder
-  bool fresh = false;             // do again what has ended
-  bool retry_failed = false;      // do again what has failed
-  bool retry_degraded = false;    // do again what the network did not carry faithfully
+  bool fresh = false;             // repeat runs that have ended
+  bool retry_failed = false;      // repeat runs that have failed
+  bool retry_degraded = false;    // repeat runs whose fidelity is degraded
   TimeLimits limits;
   netem::IdleCores idle_cores = netem::IdleCores::as_needed;
   std::string log_level = "info";  // of the logs in each run's folder
   std::vector<std::string> command_line;
 };
 
-// The digests of the runs that ended earlier, well or not, and are not to be run again; nullopt for the
+// The digests of runs that have ended, completed or failed, and are not to be repeated; nullopt for the
 // others.
 using KeptRuns = std::vector<std::optional<Digest>>;
 KeptRuns find_kept(const std::vector<Run>& runs, const SweepOptions& options);
 
 struct SweepResult {
-  std::vector<Digest> digests;  // in the order of the runs; without those that an interruption left out
+  std::vector<Digest> digests;  // in the order of the runs; without those that an interruption skipped
   bool all_well = true;         // every run is completed
 };
 
-// `kept`: those of the runs, which are not looked for again.
+// Executes the runs. `kept`: the result of find_kept() for them.
 SweepResult run_sweep(const std::vector<Run>& runs, KeptRuns kept, const SweepOptions& options,
                       const TrainerProgram& trainer, StopSignals& stop);
 

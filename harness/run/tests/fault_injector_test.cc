@@ -28,7 +28,7 @@ TEST(FaultInjector, LetsEachEventHappenOnceWhenItIsDue) {
   EXPECT_EQ(faults.apply_due(102.1, 4, 2, control).size(), 1);
   EXPECT_THAT(control.applied, ElementsAre(Pair(WorkerAction::pause, 1)));
   faults.apply_due(103, 5, 2.5, control);
-  // After a restart iterations are counted again; what has happened does not happen again.
+  // After a restart, iterations are counted again, but events do not happen again.
   faults.apply_due(104, 2, 3, control);
   faults.apply_due(105, 5, 4, control);
   EXPECT_THAT(control.applied, ElementsAre(Pair(WorkerAction::pause, 1), Pair(WorkerAction::resume, 1)));

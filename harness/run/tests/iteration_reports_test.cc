@@ -40,7 +40,7 @@ TEST_F(IterationReportsTest, TheClockHasTheTrainersTimesHoweverLateTheyAreHeard)
   reports_.take({{"event", "evaluation"}, {"iteration", 0}, {"train_time_s", 0}}, 101);
   EXPECT_FALSE(clock_.runs());
   reports_.take(start_of(1, 0, 102), 102.25);
-  EXPECT_EQ(clock_.read_s(102.5), 0.5) << "since it started, not since that was heard";
+  EXPECT_EQ(clock_.read_s(102.5), 0.5) << "since the start, not since its report";
   reports_.take(end_of(1, 0.75), 103);
   EXPECT_EQ(clock_.read_s(103), 0.75);
   reports_.take(start_of(2, 0.75, 110), 110);
@@ -66,7 +66,7 @@ TEST_F(IterationReportsTest, AStartThatCannotBeIsRefused) {
   EXPECT_THAT(refusal(start_of(1, 0, 3.5), 101), HasSubstr("must be the time by CLOCK_MONOTONIC"));
   EXPECT_THAT(refusal(start_of(1, 0, 102), 101), HasSubstr("from 100.000000 to 101.000000"));
   EXPECT_EQ(refusal(start_of(1, 0, 101), 101), "taken");
-  EXPECT_THAT(refusal(start_of(2, 0, 101), 101), HasSubstr("before the end of the one before"));
+  EXPECT_THAT(refusal(start_of(2, 0, 101), 101), HasSubstr("before the end of the previous one"));
   EXPECT_EQ(refusal(end_of(1, 1), 102), "taken");
   EXPECT_THAT(refusal(start_of(2, 0, 102), 102), HasSubstr("ended at 1.000000"));
   EXPECT_THAT(refusal(start_of(2, 1, 100.5), 102), HasSubstr("from 101.000000")) << "before the first one";

@@ -11,7 +11,7 @@ netem::LinkCounters counters(std::uint64_t bytes) {
   return out;
 }
 
-// Without a sign the difference of a counter that began again is some exabytes, and link use some 10^14 %.
+// An unsigned difference of a restarted counter would be exabytes, and link use 10^14 %.
 TEST(BytesBetween, AreNoneIfTheCounterBeganAgain) {
   EXPECT_EQ(bytes_between(counters(1000), counters(1500)), 500U);
   EXPECT_EQ(bytes_between(counters(1000), counters(1000)), 0U);

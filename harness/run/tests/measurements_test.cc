@@ -64,7 +64,7 @@ TEST(Measurements, OfReplaysAreNotOfWhatStandsForTheFirstStep) {
   EXPECT_DOUBLE_EQ(measurements.iteration_time_s().at("mean").get<double>(), 1);
 }
 
-// What a trainer other than ours cannot tell apart.
+// Parts that an external trainer cannot measure separately.
 TEST(Measurements, AnUnknownPartStaysUnknown) {
   Measurements measurements;
   measurements.add(iteration(1, 1, 1));

@@ -35,8 +35,8 @@ TEST(Restarts, EndAtTheirLimit) {
   EXPECT_FALSE(restarts.follow(failed("crash")));
 }
 
-// Two failures: after 10 s of training, from a checkpoint at 6 s; then after 15 s of the run, which by the
-// trainer's own count are 11 s, from one at 9 s of that count.
+// Two failures. The first comes after 10 s, with a checkpoint at 6 s; the second after 15 s of the run, which
+// are 11 s of the trainer's count, with a checkpoint at 9 s of that count.
 TEST(Restarts, WhatIsDoneAgainStaysInTheTrainTime) {
   Restarts restarts(read_policy("restart"));
   EXPECT_FALSE(restarts.awaits_resumption());

@@ -310,7 +310,7 @@ TEST(ChangingNetwork, EveryChangeIsInTheRecordWithTheTimeAtWhichTheKernelConfirm
   const auto ended = program.run(program.run_arguments(experiment));
   ASSERT_EQ(ended.status.code, 0) << ended.errors;
   EXPECT_THAT(ended.errors, testing::HasSubstr("warning: " + experiment +
-                                               " at /base/network_events/3/at: comes after the end"));
+                                               " at /base/network_events/3/at: is after the end"));
   const Json record = program.record("base");
   const Json& changes = record.at("network_events");
   ASSERT_GE(changes.size(), 4 + 4) << "four events, and the trace's steps of at least 0.6 s: " << changes;

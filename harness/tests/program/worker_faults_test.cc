@@ -44,7 +44,7 @@ TEST(WorkerFaults, AKilledWorkerIsRestartedFromTheCheckpoint) {
                    {"on_worker_failure", {{"action", "restart"}, {"checkpoint_every_iterations", 3}}}});
   const auto ended = program.run(program.run_arguments(program.experiment(base)));
   EXPECT_EQ(ended.status.code, 0) << ended.errors;
-  EXPECT_THAT(ended.errors, AllOf(HasSubstr("restarting: "), HasSubstr("goes on after iteration")));
+  EXPECT_THAT(ended.errors, AllOf(HasSubstr("restarting: "), HasSubstr("resumes after iteration")));
   const Json record = program.record("base");
   EXPECT_EQ(record.at("status"), "completed");
   ASSERT_EQ(record.at("restarts").size(), 1);
@@ -71,9 +71,9 @@ TEST(WorkerFaults, AKilledWorkerIsRestartedFromTheCheckpoint) {
   EXPECT_THAT(program.written(), Not(testing::Contains("iteration"))) << "checkpoints go with the run";
   EXPECT_THAT(
       file_of(program, "controller.log"),
-      AllOf(HasSubstr("info    worker 1 has started, process "),
-            HasSubstr("event of a worker, after iteration"), HasSubstr("error   worker 1, crash: "),
-            HasSubstr("goes on after iteration"), HasSubstr("the run is completed, after iteration 10")));
+      AllOf(HasSubstr("info    worker 1 has started, process "), HasSubstr("worker event, after iteration"),
+            HasSubstr("error   worker 1, crash: "), HasSubstr("resumes after iteration"),
+            HasSubstr("the run is completed, after iteration 10")));
 }
 
 TEST(WorkerFaults, WithoutACheckpointYetAllBeginsAgain) {
@@ -133,7 +133,7 @@ TEST(WorkerFaults, AStragglerIsToldAndAnEventThatCameTooLateIsWarnedOf) {
                     {{{"worker", 1}, {"slowdown", 2}}, {{"at", "1 h"}, {"worker", 0}, {"action", "kill"}}}}});
   const auto ended = program.run(program.run_arguments(program.experiment(base)));
   EXPECT_EQ(ended.status.code, 0) << ended.errors;
-  EXPECT_THAT(ended.errors, AllOf(HasSubstr("worker_events/1"), HasSubstr("comes after the end")));
+  EXPECT_THAT(ended.errors, AllOf(HasSubstr("worker_events/1"), HasSubstr("is after the end of training")));
   EXPECT_EQ(Json::parse(file_of(program, "worker-1.json")).at("slowdowns"),
             Json::array({{{"at_iteration", 0}, {"factor", 2.0}}}));
   EXPECT_EQ(Json::parse(file_of(program, "worker-0.json")).at("slowdowns"), Json::array());
