@@ -1,5 +1,5 @@
-// Data of a device that is not at hand, from which a compute profile for it is estimated. Format:
-// docs/results.md, devices. Pure.
+// Data of a device, from which a compute profile is estimated without it. Format: docs/results.md, devices.
+// Pure.
 #pragma once
 
 #include <string>

@@ -21,7 +21,7 @@ struct Field {
   double most = 0;
 };
 
-// Sums of as many as a long training has stay within 64 bits.
+// Sums over a long training run stay within 64 bits.
 constexpr double most_seconds = 1e9;
 constexpr double most_bytes = 1e12;
 constexpr double most_count = 0x1p53;
@@ -40,7 +40,7 @@ constexpr Field measure(std::string_view name) {
   return {name, Type::number, true, -any_number, any_number};
 }
 
-// Fields mean the same in whatever event they are, but for the few below.
+// A field means the same in every event.
 constexpr std::array fields = {count("iteration"),
                                count("iterations"),
                                Field{"epoch", Type::number, false, 0, most_count},
@@ -111,7 +111,7 @@ std::string describe(const Field& field) {
 void check_event(const Json& event) {
   if (!event.is_object())
     throw UnfitEvent("reported " + printable(event.dump(-1, ' ', false, Json::error_handler_t::replace)) +
-                     ", which is no object");
+                     ", which is not an object");
   for (const Field& field : fields) {
     const auto member = event.find(field.name);
     if (member == event.end()) continue;

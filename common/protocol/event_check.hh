@@ -1,19 +1,18 @@
-// Judges what a worker program reports, before anything is made of it. Pure.
+// Checks the events that a worker program reports, before they are used. Pure.
 #pragma once
 
 #include "common/support/json_object.hh"
 
 namespace thinpipe {
 
-// What a worker reported is of a known kind, but its values cannot be.
+// An event has impossible values.
 class UnfitEvent : public Error {
  public:
   using Error::Error;
 };
 
-// Throws UnfitEvent naming the field, its value and what it must be, if a known field of a known kind of
-// event has another type or is out of bounds: an accuracy of 9.5, a negative time. Fields that are absent are
-// not its concern.
+// Throws UnfitEvent naming the field, its value and the rule, if a known field has another type or is out of
+// bounds, such as an accuracy of 9.5 or a negative time. Ignores absent and unknown fields.
 void check_event(const Json& event);
 
 }  // namespace thinpipe

@@ -1,4 +1,4 @@
-// What an experiment may have done to one of its workers.
+// An action of an experiment on one of its workers.
 #pragma once
 
 namespace thinpipe {

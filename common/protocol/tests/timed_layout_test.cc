@@ -12,7 +12,7 @@ TEST(TimedLayout, ABucketIsReadyWithTheLastOfItsGradients) {
       timed_layout({{.parameters = {3, 2}}, {.parameters = {0, 1}}}, trace, times);
   ASSERT_EQ(layout.size(), 2U);
   EXPECT_EQ(layout[0].ready_s, 0.2);
-  EXPECT_EQ(layout[1].ready_s, 0.4) << "whatever the order of its gradients";
+  EXPECT_EQ(layout[1].ready_s, 0.4) << "in any order of its gradients";
   EXPECT_DOUBLE_EQ(layout[0].share, 0.6);
   EXPECT_DOUBLE_EQ(layout[1].share, 0.4);
 }
