@@ -1,5 +1,5 @@
-# Writes OUTPUT, a header that names the commit of SOURCE and whether the tree differs from it. Run at each build; the
-# file changes only when what it says does.
+# Writes OUTPUT, a header with the commit of SOURCE and whether the tree differs from it. Runs at each build; the file
+# changes only if its content does.
 cmake_policy(VERSION 3.24)
 execute_process(COMMAND git -C ${SOURCE} rev-parse HEAD OUTPUT_VARIABLE commit RESULT_VARIABLE failed
   OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
