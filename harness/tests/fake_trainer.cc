@@ -1,5 +1,5 @@
-// Stands in for thinpipe-trainer in the tests of the harness: answers check and describe, and as a worker
-// reports invented measurements, or fails in the way that the configuration's "fault" asks for.
+// Stand-in for thinpipe-trainer in the harness's tests. Answers check and describe; as a worker, reports
+// made-up measurements, or fails as the configuration's "fault" specifies.
 #include <algorithm>
 #include <chrono>
 #include <csignal>
@@ -29,8 +29,8 @@ using thinpipe::Rule;
 struct Fault {
   std::string kind = "none";
   std::int64_t rank = 0;
-  std::int64_t iteration = 1;  // during which it strikes
-  bool once = false;           // and not again after a restart
+  std::int64_t iteration = 1;  // in which it happens
+  bool once = false;           // not again after a restart
 
   void visit(auto& field) {
     field("kind", kind,
@@ -74,7 +74,7 @@ struct Pretraining {
 
 struct Dataset {
   std::string name = "d";
-  std::optional<std::string> path;  // a file, whose content decides
+  std::optional<std::string> path;  // a file, whose content is part of the run's identity
 
   void visit(auto& field) {
     field("name", name, Rule{.one_of = {"d"}});
@@ -87,7 +87,7 @@ struct Config {
   std::int64_t workers = 1;
   std::int64_t iterations = 4;
   double iteration_time_s = 0.01;
-  double evaluation_time_s = 0;  // of those after iterations
+  double evaluation_time_s = 0;  // per evaluation after an iteration
   std::vector<double> targets = {0.5};
   std::string model = "m";
   Dataset dataset;
@@ -207,7 +207,7 @@ void evaluate(std::int64_t iteration, double train_time_s) {
        {"test_accuracy", std::min(1.0, 0.1 * static_cast<double>(iteration))}});
 }
 
-// Returns an exit code where the fault ends the worker, and -1 otherwise.
+// Returns an exit code if the fault ends the worker, otherwise -1.
 int strike(const Fault& fault, std::int64_t rank) {
   std::cerr << "about to " << fault.kind << std::endl;
   if (fault.kind == "crash") ::raise(SIGSEGV);
@@ -218,14 +218,14 @@ int strike(const Fault& fault, std::int64_t rank) {
     say({{"event", "heartbeat"}, {"iteration", fault.iteration - 1}, {"phase", "computing"}});
     ::raise(SIGSTOP);
   }
-  if (fault.kind == "garbage") std::cout << "this is no event" << std::endl;
+  if (fault.kind == "garbage") std::cout << "this is not an event" << std::endl;
   if (fault.kind == "binary") std::cout << std::string("\0\x1b[31m\xff\xfe{\n", 10) << std::flush;
-  if (fault.kind == "flood") {  // 100 MB and no end of line
+  if (fault.kind == "flood") {  // 100 MB without an end of line
     const std::string piece(1 << 16, 'x');
     for (int i = 0; i < 1600; ++i) std::cout << piece;
     std::cout << std::flush;
   }
-  if (fault.kind == "deep") {  // what would overflow the stack if it were copied
+  if (fault.kind == "deep") {  // would overflow the stack if it were copied
     const std::string brackets(100000, '[');
     std::cout << R"({"event":"evaluation","test_loss":)" << brackets << std::string(brackets.size(), ']')
               << '}' << std::endl;
@@ -237,7 +237,7 @@ int strike(const Fault& fault, std::int64_t rank) {
   return -1;
 }
 
-// Its only state is the number of iterations done, in one file of rank 0's.
+// The only state is the number of iterations, in one file of rank 0.
 class Checkpoint {
  public:
   explicit Checkpoint(const Json& options) {
@@ -259,7 +259,7 @@ class Checkpoint {
     std::filesystem::rename(folder_ / "new", folder_ / "iteration");
   }
 
-  // Whether this is asked for the first time.
+  // Returns whether this is the first call, across restarts.
   bool first_strike() const {
     const bool first = !std::filesystem::exists(folder_ / "struck");
     std::ofstream(folder_ / "struck") << "yes";
@@ -274,7 +274,7 @@ class Checkpoint {
 int work(const Json& input) {
   const auto rank = input.at("rank").get<std::int64_t>();
   const auto config = thinpipe::read_options<Config>(input.at("config"), {"", ""});
-  // A segmentation fault here is part of the plan: it must end the process by the signal itself.
+  // The signal of an intended segmentation fault must end the process.
   ::signal(SIGSEGV, SIG_DFL);
   if (!std::filesystem::is_empty(input.at("rendezvous_directory").get<std::string>())) return 2;
   say({{"event", "started"}, {"rank", rank}, {"pid", ::getpid()}, {"libraries", {{"libtorch", "none"}}}});
@@ -296,7 +296,7 @@ int work(const Json& input) {
            {"monotonic_s", started_s}});
     }
     sleep_for(config.iteration_time_s);
-    // Invented, unless somebody follows the clock: then as long as it has been.
+    // Made up, unless starts are reported: then the real time.
     train_time_s += reports_starts ? monotonic_s() - started_s : config.iteration_time_s;
     if (config.fault.kind != "none" && config.fault.rank == rank && config.fault.iteration == i &&
         (!config.fault.once || checkpoint.first_strike())) {

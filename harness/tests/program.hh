@@ -1,4 +1,4 @@
-// The thinpipe program, run by a test in a folder of its own with the stand-in for the trainer.
+// Runs the thinpipe program for a test, in its own folder, with a stand-in for the worker program.
 #pragma once
 
 #include <chrono>
@@ -17,7 +17,7 @@ namespace thinpipe {
 // The base of an experiment that needs no network.
 inline const Json loopback = {{"topology", "loopback"}};
 
-// The stand-in for the worker program.
+// Returns the path of the stand-in for the worker program.
 std::string fake_trainer();
 
 class Program {
@@ -32,7 +32,7 @@ class Program {
 
   const std::filesystem::path& folder() const { return folder_.path(); }
   std::filesystem::path results() const { return folder() / "results"; }
-  // A value of the environment that all processes this program starts inherit, and no others have.
+  // An environment variable that the processes of this program inherit and no others have.
   const std::string& mark() const { return mark_; }
 
   // Writes experiment.json and returns its path.
@@ -41,13 +41,13 @@ class Program {
   ChildProcess start(const std::vector<std::string>& arguments) const;
   Ended finish(ChildProcess process) const;
   Ended run(const std::vector<std::string>& arguments) const { return finish(start(arguments)); }
-  // `thinpipe run experiment --results …` with further arguments.
+  // Returns the arguments of `thinpipe run experiment --results …`, with further ones.
   std::vector<std::string> run_arguments(const std::string& experiment,
                                          const std::vector<std::string>& more = {}) const;
 
-  // The record with this label; fails the test and returns null where there is none.
+  // Returns the record with this label. Fails the test and returns null if there is none.
   Json record(const std::string& label) const;
-  // All files below results/.
+  // Returns all files below results/.
   std::vector<std::string> written() const;
 
  private:
@@ -56,13 +56,13 @@ class Program {
   std::string mark_;
 };
 
-// The records below a folder of results, in any order.
+// Returns the records below a folder of results, in any order.
 std::vector<Json> load_records(const std::filesystem::path& folder);
 
-// Waits until the condition holds; false when it does not within the time.
+// Waits until the condition holds. Returns false if it does not within the time.
 bool eventually(const std::function<bool()>& condition, std::chrono::milliseconds within);
 
-// Processes whose environment holds the text.
+// Returns the processes whose environment contains the text.
 std::vector<pid_t> processes_marked(const std::string& mark);
 
 }  // namespace thinpipe

@@ -1,4 +1,4 @@
-// thinpipe run with a program of the user's in the trainer's place.
+// thinpipe run with an external trainer of the user's.
 #include <fstream>
 
 #include <gmock/gmock.h>
@@ -14,7 +14,7 @@ namespace fs = std::filesystem;
 using testing::AllOf;
 using testing::HasSubstr;
 
-// A shell script beside the experiment.
+// Writes a shell script beside the experiment.
 void write_trainer(const Program& program, const std::string& name, const std::string& script,
                    fs::perms permissions = fs::perms::owner_all) {
   const fs::path path = program.folder() / name;
@@ -22,7 +22,7 @@ void write_trainer(const Program& program, const std::string& name, const std::s
   fs::permissions(path, permissions);
 }
 
-// The stand-in, which says something on the way.
+// A script that prints a line and runs the stand-in.
 const std::string talkative = "echo \"asked to $1\" >&2; exec " + fake_trainer() + " \"$@\"";
 
 Json with_trainer(const Json& trainer) {

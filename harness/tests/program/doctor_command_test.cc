@@ -1,4 +1,4 @@
-// thinpipe doctor: what it says of this machine, whose tests show that networks can be built.
+// thinpipe doctor on this machine, which can build networks, as other tests show.
 #include <map>
 
 #include <gmock/gmock.h>
@@ -39,7 +39,7 @@ TEST(DoctorCommand, FindsWhatALiveRunNeeds) {
               HasSubstr("filling the 4 caps of three-switch at once, 40 Mbit/s in all"));
   EXPECT_TRUE(findings.contains("qdisc netem"));
   EXPECT_TRUE(findings.contains("control groups"));
-  // The answers of the fake trainer.
+  // Answers of the stand-in for the worker program.
   EXPECT_EQ(findings["NCCL"]["ok"], false);
   EXPECT_EQ(findings["CUDA"]["ok"], false);
   EXPECT_THAT(findings["CUDA"]["found"].get<std::string>(), HasSubstr("0 devices"));

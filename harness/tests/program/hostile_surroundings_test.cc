@@ -1,4 +1,4 @@
-// Full disks, foreign files, workers that report nonsense: one clear message each, and nothing lost.
+// Full disks, foreign files and workers that report nonsense: each gives one clear message and loses nothing.
 #include <fstream>
 
 #include <fcntl.h>
@@ -25,7 +25,7 @@ using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
 
-// In this process from now on: rights to mount, and mounts that nobody else sees.
+// Gives this process the right to mount, and mounts that no other process sees.
 void enter_private_mounts() {
   const std::string user = fmt::format("0 {} 1", ::getuid());
   const std::string group = fmt::format("0 {} 1", ::getgid());
@@ -36,7 +36,7 @@ void enter_private_mounts() {
   system_call("make mounts private", ::mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr));
 }
 
-// Takes all space but so many bytes.
+// Fills the disk except for `left_bytes`.
 void fill(const fs::path& folder, std::uintmax_t left_bytes) {
   const FileDescriptor file = FileDescriptor::open(folder / "filler", O_WRONLY | O_CREAT);
   const auto taken_bytes = static_cast<off_t>(fs::space(folder).available - left_bytes);
@@ -76,7 +76,7 @@ void use_a_disk_of_256_kb() {
   system_call("forbid writing",
               ::mount(nullptr, program.results().c_str(), nullptr, MS_REMOUNT | MS_RDONLY, nullptr));
   EXPECT_EQ(program.run(program.run_arguments(program.experiment(loopback))).status.code, 0)
-      << "what is complete needs no writing";
+      << "a complete record is not written again";
   const auto forbidden =
       program.run(program.run_arguments(program.experiment({{"topology", "loopback"}, {"seed", 1000}})));
   EXPECT_EQ(forbidden.status.code, 1);
@@ -85,7 +85,7 @@ void use_a_disk_of_256_kb() {
 }
 
 TEST(HostileSurroundings, AFullOrReadOnlyDiskIsNamedAndLosesNothing) {
-  // In a process of its own, which the namespaces end with.
+  // In its own process, because the namespaces end with it.
   const pid_t child = ::fork();
   if (child == 0) {
     try {
@@ -128,7 +128,7 @@ TEST(HostileSurroundings, ForeignAndBrokenFilesAmongResultsAreNoObstacle) {
   std::ofstream(folder / "newer" / "run.json") << R"({"schema_version": 99})";
 
   const auto report = program.run({"report", program.results()});
-  EXPECT_EQ(report.status.code, 0) << "what is whole is worth reporting";
+  EXPECT_EQ(report.status.code, 0) << "whole records are reported";
   for (const fs::path& named : {cut_short, foreign, folder / "other" / "run.json",
                                 folder / "directory" / "run.json", folder / "newer" / "run.json"}) {
     EXPECT_THAT(report.errors, HasSubstr(named.string() + " is left out: "));
@@ -141,7 +141,7 @@ TEST(HostileSurroundings, ForeignAndBrokenFilesAmongResultsAreNoObstacle) {
   EXPECT_TRUE(fs::exists(folder / "notes.txt"));
 }
 
-// The record and the message stay small and fit for a terminal, whatever the worker said.
+// Record and message stay small and printable, whatever the worker reports.
 TEST(HostileSurroundings, AFloodWithoutEndOfLineIsBounded) {
   const Program program;
   const auto ended = program.run(program.run_arguments(program.experiment(
@@ -153,10 +153,10 @@ TEST(HostileSurroundings, AFloodWithoutEndOfLineIsBounded) {
   EXPECT_THAT(error.at("message").get<std::string>(),
               HasSubstr("reported a line that is not an event: xxxx"));
   EXPECT_LT(error.dump().size(), 10000);
-#ifndef __SANITIZE_ADDRESS__  // which keeps what was freed
+#ifndef __SANITIZE_ADDRESS__  // which keeps freed memory
   rusage usage{};
   ASSERT_EQ(::getrusage(RUSAGE_CHILDREN, &usage), 0);
-  EXPECT_LT(usage.ru_maxrss, 80 << 10) << "KiB, the most of any process that this one has waited for";
+  EXPECT_LT(usage.ru_maxrss, 80 << 10) << "KiB, the maximum over all processes that this one has waited for";
 #endif
 }
 
@@ -206,7 +206,7 @@ TEST(HostileSurroundings, WrongExperimentsGiveExitCodeTwoAndOneMessage) {
   }
 }
 
-// By a shell, which redirects.
+// Runs the program in a shell, with the redirection.
 Output run_in_shell(const Program& program, const std::string& arguments, const std::string& redirection) {
   const std::string command = fmt::format("THINPIPE_TRAINER={} exec {} {} {}", fake_trainer(),
                                           built_program("thinpipe"), arguments, redirection);

@@ -1,4 +1,4 @@
-// thinpipe run --jobs: several controllers at one sweep.
+// thinpipe run --jobs: several controllers for one sweep.
 #include <algorithm>
 #include <thread>
 
@@ -28,7 +28,7 @@ TEST(Jobs, SeveralRunsGoOnAtATimeAndEachIsRunOnce) {
   for (const auto& seed : six_seeds.at("seed")) {
     const Json record = program.record(seed.dump());
     EXPECT_EQ(record.at("status"), "completed");
-    EXPECT_EQ(record.at("curve").size(), 11) << "two controllers were at it";
+    EXPECT_EQ(record.at("curve").size(), 11) << "two controllers executed it";
     times.emplace_back(record.at("provenance").at("started_at"), record.at("provenance").at("ended_at"));
   }
   std::ranges::sort(times);

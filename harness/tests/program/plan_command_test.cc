@@ -1,4 +1,4 @@
-// thinpipe plan with the stand-in for the trainer.
+// thinpipe plan with the stand-in for the worker program.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

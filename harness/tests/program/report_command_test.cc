@@ -48,7 +48,7 @@ TEST(ReportCommand, RefusesAPlaceThatCannotHoldThePage) {
   EXPECT_THAT(folder.errors, HasSubstr("is not a plain file"));
   const fs::path link = program.folder() / "link";
   fs::create_symlink("elsewhere", link);
-  EXPECT_EQ(program.run({"report", quickstart, "--html", link}).status.code, 2) << "as /dev/stdout is one";
+  EXPECT_EQ(program.run({"report", quickstart, "--html", link}).status.code, 2) << "/dev/stdout is a link";
   EXPECT_TRUE(fs::is_symlink(link));
 }
 

@@ -1,4 +1,4 @@
-"""What `thinpipe report --csv` writes is what pandas reads."""
+"""pandas reads the values that `thinpipe report --csv` writes."""
 from __future__ import annotations
 
 import io

@@ -1,6 +1,6 @@
-"""The page that `thinpipe report --html` writes, opened in a headless browser: what its script has drawn.
+"""Opens the page that `thinpipe report --html` writes in a headless browser, and checks what its script draws.
 
-With a folder as its argument, keeps the pages and a picture of each there, for people to look at.
+With a folder as its argument, keeps the pages and a screenshot of each there, for people to look at.
 """
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Element:
         self.children: list[Element | str] = []
 
     def all(self, tag: str, **attributes: str) -> list[Element]:
-        """Elements below with this tag; class_="a" asks for that class, other attributes for that value."""
+        """Returns the elements below with this tag and these attributes; class_="a" requires the class a."""
         return [element for element in self.walk() if element.fits(tag, attributes)]
 
     def one(self, tag: str, **attributes: str) -> Element:
@@ -104,7 +104,7 @@ class ReportPageTest(unittest.TestCase):
         self.folder = Path(temporary.name)
 
     def page(self, results: Path, *arguments: str, then: str = "") -> Path:
-        """Writes the page; `then` is a script that runs after its own, as a reader's hand would."""
+        """Writes the page; `then` is a script that runs after the page's own and acts as a reader."""
         page = self.folder / f"{self._testMethodName}.html"
         report(results, "--html", page, *arguments)
         if then:
@@ -269,13 +269,13 @@ class ReportPageTest(unittest.TestCase):
         self.assertEqual(len(self.curves(dom)), 40)
         self.assertEqual(len(self.legend(dom)), 40)
         for curve in dom.all("g", class_="curve"):
-            self.assertGreater(curve.one("path").attributes["d"].count("L"), 10, "its curve has been loaded")
+            self.assertGreater(curve.one("path").attributes["d"].count("L"), 10, "its curve is loaded")
         self.assertIn("40 of 1400 names are shown", dom.one("p", id="legend-note").text)
         self.assertEqual(len(dom.one("table", id="runs").one("tbody").all("tr")), 1400)
         dom = self.open(page, "#find=890+mbit")
         self.assertEqual(self.curves(dom), ["890 Mbit/s"])
         self.assertGreater(dom.one("g", class_="curve").one("path").attributes["d"].count("L"), 10)
-        # Another page of that name leaves no curves of this one behind, and one that has lost them says so.
+        # A page that has lost its curves reports it. Another page of that name removes the curves of this one.
         for file in beside.iterdir():
             file.unlink()
         note = self.open(page).one("p", id="legend-note").text

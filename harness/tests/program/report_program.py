@@ -1,4 +1,4 @@
-"""What the tests of `thinpipe report` in Python share: the program, records to report on, and how a test is skipped."""
+"""Shared by the Python tests of `thinpipe report`: the program, records for reports, and skipping of tests."""
 from __future__ import annotations
 
 import copy
@@ -16,7 +16,7 @@ SKIPPED = 77  # CTest's SKIP_RETURN_CODE
 
 
 def report(*arguments: str | Path) -> str:
-    """Standard output of `thinpipe report`; fails the test where the program fails."""
+    """Returns the standard output of `thinpipe report`. Fails the test if the program fails."""
     ended = subprocess.run([PROGRAM, "report", *map(str, arguments)], capture_output=True, text=True, timeout=60)
     if ended.returncode != 0:
         raise AssertionError(f"thinpipe report ended with {ended.returncode}: {ended.stderr}")
@@ -24,7 +24,7 @@ def report(*arguments: str | Path) -> str:
 
 
 def reference_record(label: str) -> dict[str, Any]:
-    """A record of results/reference/quickstart, to be changed."""
+    """Returns a record of results/reference/quickstart, for the caller to change."""
     for file in REFERENCE.glob("quickstart/*/run.json"):
         record = json.loads(file.read_text())
         if record["label"] == label:
@@ -33,7 +33,7 @@ def reference_record(label: str) -> dict[str, Any]:
 
 
 def write_records(folder: Path, records: list[dict[str, Any]]) -> Path:
-    """Writes records as the harness does, as of runs one after the other; returns the experiment's folder."""
+    """Writes records like the harness, of runs one after the other. Returns the experiment's folder."""
     for place, record in enumerate(records):
         record["run_id"] = f"{place:016x}"
         record["provenance"]["started_at"] = f"2026-01-02T{place // 3600:02}:{place // 60 % 60:02}:{place % 60:02}.000Z"

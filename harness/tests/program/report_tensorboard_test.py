@@ -1,4 +1,4 @@
-"""What `thinpipe report --tensorboard` writes is what TensorBoard's own reader reads."""
+"""TensorBoard's own reader reads the values that `thinpipe report --tensorboard` writes."""
 from __future__ import annotations
 
 import json
@@ -10,7 +10,7 @@ from pathlib import Path
 
 from report_program import REFERENCE, reference_record, report, run_tests, skip_all, write_records
 
-# Run by the interpreter that has TensorBoard: prints {folder: {tag: [[wall time, step, value]...]}}.
+# Runs in the interpreter that has TensorBoard; prints {folder: {tag: [[wall time, step, value]...]}}.
 READER = """
 import json, sys
 from pathlib import Path

@@ -1,4 +1,4 @@
-// What a second `thinpipe run` does with what an earlier one left.
+// A second `thinpipe run` on the results of an earlier one.
 #include <csignal>
 #include <fstream>
 
@@ -111,7 +111,7 @@ TEST(Resume, ARecordOfAnOlderSchemaIsRunAgainAndOneOfANewerRefused) {
   EXPECT_EQ(newer.status.code, 1);
   EXPECT_THAT(newer.errors,
               AllOf(HasSubstr(path), HasSubstr("schema_version 99"), HasSubstr("update thinpipe")));
-  EXPECT_EQ(read_file(path), newer_text) << "it may hold what this program cannot know the worth of";
+  EXPECT_EQ(read_file(path), newer_text) << "a newer record may have content that this program cannot judge";
 }
 
 TEST(Resume, WhatAKilledWriterLeftGoesWithTheNextAttempt) {

@@ -19,7 +19,7 @@ using testing::IsEmpty;
 using testing::Not;
 using namespace std::chrono_literals;
 
-// A sweep whose first run has the fault, and whose second is sound.
+// A sweep whose first run has the fault and whose second has none.
 Json faulty_then_sound(const Json& fault) {
   return {{"method", {{"faulty", {{"fault", fault}}}, {"sound", {{"seed", 2}}}}}};
 }
@@ -136,7 +136,7 @@ INSTANTIATE_TEST_SUITE_P(
                   nullptr,
                   "computing after iteration 1; its process is stopped"},
         FaultCase{"NaN", "nan", {}, "non_finite", "exit code 1", "the loss is not finite"},
-        FaultCase{"Garbage", "garbage", {}, "protocol", "exit code 0", "this is no event"}),
+        FaultCase{"Garbage", "garbage", {}, "protocol", "exit code 0", "this is not an event"}),
     [](const auto& tested) { return tested.param.name; });
 
 TEST(RunCommand, ARunThatStallsIsGivenUp) {
@@ -149,7 +149,7 @@ TEST(RunCommand, ARunThatStallsIsGivenUp) {
   EXPECT_EQ(record.at("error").at("kind"), "stall");
   EXPECT_EQ(record.at("error").at("message"), "no worker reported any progress for 1 s");
   EXPECT_EQ(record.at("limits").at("stall_timeout_s"), 1.0);
-  EXPECT_EQ(record.at("curve").size(), 2) << "what was measured before is kept";
+  EXPECT_EQ(record.at("curve").size(), 2) << "earlier measurements are kept";
   EXPECT_EQ(program.record("sound").at("status"), "completed");
 }
 
@@ -230,7 +230,7 @@ TEST(ListCommand, KnowsItsKinds) {
   EXPECT_TRUE(Json::parse(program.run({"list", "topologies", "--json"}).output).contains("three-switch"));
   const Json settings = Json::parse(program.run({"list", "settings", "--json"}).output);
   EXPECT_EQ(settings["fault"]["options"][1]["key"], "rank");
-  EXPECT_FALSE(settings.contains("seed"));  // no object
+  EXPECT_FALSE(settings.contains("seed"));  // it is not an object
   const auto wrong = program.run({"list", "synchroniser"});
   EXPECT_EQ(wrong.status.code, 2);
   EXPECT_THAT(wrong.errors, HasSubstr("did you mean \"synchronisers\"?"));

@@ -1,4 +1,4 @@
-// thinpipe shell without a terminal: where commands run, what they see, how they end.
+// thinpipe shell without a terminal: hosts of commands, their view of the network, and their ends.
 #include <csignal>
 #include <fstream>
 
@@ -62,7 +62,7 @@ TEST_F(ShellCommand, HostsResolveByNameAndNothingOfTheMachineChanges) {
 }
 
 TEST_F(ShellCommand, HostsReachEachOther) {
-  // Bash speaks TCP by itself.
+  // Bash can open TCP connections.
   const auto ended = shell({"--host", "w0", "--", "iperf3", "-s", "-1", "--and", "--host", "w7", "--", "bash",
                             "-c", "exec 3<>/dev/tcp/w0/5201 && echo reached"});
   EXPECT_EQ(ended.output, "reached\n") << ended.errors;
@@ -90,8 +90,8 @@ TEST_F(ShellCommand, OfSeveralTheFirstToFailDecides) {
 
 TEST_F(ShellCommand, WhenTheLastHasEndedTheOthersAreEnded) {
   const auto ended = shell({"--", "sleep", "1000", "--and", "--host", "w1", "--", "true"});
-  EXPECT_EQ(ended.status.code, 0) << "being ended is no failure: " << ended.errors;
-  // One that does not want to is killed.
+  EXPECT_EQ(ended.status.code, 0) << "a command that is ended has not failed: " << ended.errors;
+  // A command that does not end is killed.
   EXPECT_EQ(shell({"--", "sh", "-c", "trap '' TERM; while :; do sleep 0.1; done", "--and", "--host", "w1",
                    "--", "true"})
                 .status.code,
@@ -137,8 +137,8 @@ TEST_F(ShellCommand, KillingItLeavesNothing) {
   EXPECT_TRUE(eventually([this] { return processes_marked(program_.mark()).empty(); }, 2s));
 }
 
-// A frame to a host that the switch does not know yet goes to all ports: the kernel would lose some of them,
-// and the network would be found broken when it stands.
+// A frame to a host that the switch does not know yet goes to all ports. With too many ports, the kernel
+// would lose some of these frames, and the check of the built network would fail.
 TEST_F(ShellCommand, ASwitchWithMoreLinksThanTheKernelQueuesFramesIsRefused) {
   const std::size_t backlog = std::stoul(read_file("/proc/sys/net/core/netdev_max_backlog"));
   if (backlog + 3 > 1023)

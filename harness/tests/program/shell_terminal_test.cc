@@ -25,7 +25,7 @@ constexpr const char* ctrl_c = "\x03";
 constexpr const char* ctrl_z = "\x1a";
 constexpr const char* ctrl_backslash = "\x1c";
 
-// A program on a terminal of its own, whose foreground it has, as after a login.
+// A program in the foreground of its own terminal, as after a login.
 class TerminalSession {
  public:
   explicit TerminalSession(const std::vector<std::string>& arguments) {
@@ -33,7 +33,7 @@ class TerminalSession {
     pid_ = system_call("fork on a terminal", ::forkpty(&terminal, nullptr, nullptr, nullptr));
     if (pid_ == 0) {
       ::setenv("SHELL", "/bin/bash", 1);
-      ::setenv("HOME", folder_.path().c_str(), 1);  // without settings of anybody's
+      ::setenv("HOME", folder_.path().c_str(), 1);  // without anybody's settings
       ::setenv("PS1", "outer> ", 1);
       ::setenv("TERM", "dumb", 1);
       std::vector<char*> pointers;
@@ -54,14 +54,14 @@ class TerminalSession {
 
   void type(const std::string& text) const { write_all(terminal_, text, "type"); }
 
-  // Reads until the text has appeared; forgets what stood before its end.
+  // Reads until the text has appeared; discards the output up to its end.
   bool shows(const std::string& text, std::chrono::milliseconds within = 15s) {
     const bool found = finds(text, within);
     EXPECT_TRUE(found) << "the terminal does not show \"" << text << "\" but \"" << screen_ << "\"";
     return found;
   }
 
-  // Presses the key until the text appears: what has the foreground at a moment is the shell's to decide.
+  // Presses the key until the text appears, because the foreground process changes at unknown moments.
   bool shows_after(const std::string& key, const std::string& text) {
     for (int i = 0; i < 50; ++i) {
       type(key);
@@ -109,7 +109,7 @@ class TerminalSession {
 };
 
 const std::string prompt = "[w3] ";
-// Says so when it has the foreground, which a shell's own echo before it would not.
+// Prints when it has the foreground; the shell echoes the command before that, without this text.
 constexpr const char* sleeper = "sh -c 'echo go\"\"ing; exec sleep 1000'\n";
 
 TEST(ShellTerminal, APromptShowsTheHostAndTheExitStatusPassesThrough) {
@@ -217,7 +217,7 @@ TEST(ShellTerminal, TheTerminalGoesBackToTheShellOutside) {
   EXPECT_TRUE(session.shows("outer> "));
   session.type("echo status=$?\n");
   EXPECT_TRUE(session.shows("\nstatus=3\r\n"));
-  // A script does not take the foreground back by itself: this program must.
+  // A script does not take the foreground back, so this program must.
   session.type("bash -c '" + thinpipe_program +
                " shell three-switch --host w3; read -p answer= line; echo got $line'\n");
   EXPECT_TRUE(session.shows(prompt));

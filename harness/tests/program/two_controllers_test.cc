@@ -1,4 +1,4 @@
-// Two controllers on one results folder: neither does the other's work, nor harm to it.
+// Two controllers on one results folder: neither repeats or damages the other's work.
 #include <algorithm>
 #include <csignal>
 
@@ -28,7 +28,7 @@ bool says(const Program& program, const std::string& text) {
 
 class TwoControllers : public testing::Test {
  protected:
-  // Of the second controller, which has output of its own, in the first one's results.
+  // Arguments of the second controller, which uses the first one's results but has its own output.
   std::vector<std::string> second_arguments(const std::string& experiment,
                                             const std::vector<std::string>& more = {}) const {
     std::vector<std::string> arguments = {"run", experiment, "--results", first_.results()};
@@ -97,7 +97,7 @@ TEST_F(TwoControllers, AWaitEndsWithAnInterrupt) {
   ASSERT_TRUE(eventually([this] { return says(second_, "waiting for process"); }, 30s));
   second.signal(SIGINT);
   EXPECT_EQ(second_.finish(std::move(second)).status.code, 1);
-  EXPECT_EQ(processes_marked(first_.mark()).size(), 3) << "the first goes on";
+  EXPECT_EQ(processes_marked(first_.mark()).size(), 3) << "the first continues";
 }
 
 TEST_F(TwoControllers, MakeSharedStartingWeightsOnce) {

@@ -1,4 +1,4 @@
-// thinpipe verify: its output and exit codes. What it measures is tested in netem.
+// thinpipe verify: output and exit codes. Tests of netem check the measurements.
 #include <fstream>
 
 #include <gmock/gmock.h>
@@ -13,7 +13,7 @@ using testing::AllOf;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-// Two hosts and a slow link, on which a busy machine is not late.
+// Two hosts and a link that is slow enough for a busy machine.
 std::string slow_pair(const Program& program) {
   std::string path = program.folder() / "pair.json";
   std::ofstream(path) << R"({"name": "pair", "hosts": ["a", "b"],
@@ -34,7 +34,7 @@ TEST(VerifyCommand, TellsAskedFromMeasuredAndItsExitCodeIsTheVerdict) {
     if (one.at("what") != "goodput of one flow" || one.at("subject") != "a->b") continue;
     measured = true;
     EXPECT_NEAR(one.at("asked").get<double>(), 50e6 * 1448 / 1514, 1);
-    // How near it comes is a matter of the machine's other work; that the cap holds is not.
+    // A busy machine may stay below the cap, but not exceed it.
     EXPECT_GT(one.at("measured").get<double>(), 0);
     EXPECT_LT(one.at("measured").get<double>(), 1.1 * one.at("asked").get<double>());
   }

@@ -1,4 +1,4 @@
-// thinpipe run inside a virtual network: what it records, and that nothing of it outlives the controller.
+// thinpipe run inside a virtual network: its records, and that nothing of it outlives the controller.
 #include <algorithm>
 #include <csignal>
 #include <fstream>
@@ -31,7 +31,7 @@ std::set<std::string> names_in(const fs::path& folder) {
   return out;
 }
 
-// The settings of the network, one "path value" a line; without those that count what the kernel is doing.
+// Returns the network's settings, one "path value" per line, without counters of the kernel's activity.
 std::set<std::string> network_settings() {
   std::set<std::string> out;
   std::error_code unreadable;
@@ -47,8 +47,8 @@ std::set<std::string> network_settings() {
   return out;
 }
 
-// What the host shows that a network could have changed: mounts, devices, routes, settings, and the folders
-// where others leave names of networks and memory.
+// The host's state that a network could change: mounts, devices, routes, settings, and the folders with names
+// of networks and shared memory.
 struct HostState {
   std::string mounts = read_file("/proc/self/mountinfo");
   std::string routes = read_file("/proc/net/route");
@@ -75,7 +75,7 @@ std::string link_target(const fs::path& link) {
   return fs::read_symlink(link, gone);
 }
 
-// The namespaces a process lives in, as "net:[4026531840]".
+// Returns the namespaces of a process, such as "net:[4026531840]".
 std::set<std::string> namespaces_of(const fs::path& process) {
   std::set<std::string> out;
   for (const char* kind : {"net", "mnt", "pid", "user", "ipc"}) {
@@ -84,7 +84,7 @@ std::set<std::string> namespaces_of(const fs::path& process) {
   return out;
 }
 
-// Whether any process lives in one of the namespaces or holds it open.
+// Returns whether any process is in one of the namespaces or holds it open.
 bool in_use(const std::set<std::string>& namespaces) {
   for (const auto& process : fs::directory_iterator("/proc")) {
     for (const std::string& lived_in : namespaces_of(process.path())) {
@@ -106,8 +106,8 @@ std::set<std::string> namespaces_of_marked(const std::string& mark) {
   return out;
 }
 
-// The sandbox's first process becomes an orphan when the controller is killed. It comes to this process to be
-// reaped, since some machines' init takes its time for that.
+// Makes this process reap orphans, because some machines' init is slow. When the controller is killed, the
+// sandbox's first process becomes an orphan.
 void adopt_orphans() {
   system_call("adopt orphans", ::prctl(PR_SET_CHILD_SUBREAPER, 1));
 }
@@ -137,7 +137,7 @@ class RunningNetwork : public testing::Test {
   }
 
   void expect_nothing_left() {
-    // Each worker has a network namespace of its own, and the controller the switches'.
+    // Each worker has its own network namespace; the controller is in that of the switches.
     ASSERT_GE(namespaces_.size(), 4 + 3);
     const auto nothing_left = [this] {
       reap_orphans();
@@ -160,7 +160,7 @@ TEST_F(RunningNetwork, AKilledControllerLeavesNoProcessNamespaceDeviceOrMount) {
 }
 
 TEST_F(RunningNetwork, AControllerKilledInsideTheSandboxLeavesNothingEither) {
-  // The innermost thinpipe: the parent of the workers.
+  // Returns the innermost thinpipe process, the parent of the workers.
   const auto marked = processes_marked(program_.mark());
   const pid_t worker = *std::ranges::find_if(marked, is_worker);
   std::ifstream status(fs::path("/proc") / std::to_string(worker) / "status");
@@ -195,7 +195,7 @@ TEST(VirtualNetwork, AKillAtAnyMomentLeavesNothing) {
   constexpr int moments = 20;
   std::mt19937 random(1);
   for (int i = 0; i < moments; ++i) {
-    // One moment in each twentieth of set-up, run and tear-down.
+    // A random moment in each twentieth of set-up, run and tear-down.
     const double moment = (i + std::uniform_real_distribution<>(0, 1)(random)) / moments;
     const Program program;
     ChildProcess process = program.start(program.run_arguments(program.experiment(short_run)));
@@ -347,7 +347,7 @@ TEST(ChangingNetwork, EveryChangeIsInTheRecordWithTheTimeAtWhichTheKernelConfirm
 }
 
 // A run over a trace that changes every 150 ms of its clock. Twenty iterations take half a second of train
-// time, and the evaluations after them more than twice that.
+// time; the evaluations take more than twice as long.
 Json traced_base(const Program& program, const Json& more = Json::object()) {
   std::ofstream(program.folder() / "two.csv") << "time_s,rate_mbit_per_s\n0,40\n0.15,80\n";
   Json base = {{"topology", "three-switch"},
@@ -360,7 +360,7 @@ Json traced_base(const Program& program, const Json& more = Json::object()) {
   return base;
 }
 
-// Of a run that must be completed.
+// Returns the record of a run that must complete.
 Json traced_record(const Program& program, const Json& base) {
   const auto ended = program.run(program.run_arguments(program.experiment(base)));
   EXPECT_EQ(ended.status.code, 0) << ended.errors;
@@ -374,7 +374,7 @@ TEST(ChangingNetwork, ATraceByTrainTimeStandsStillWhileWorkersEvaluate) {
   const auto train_time_s = record.at("train_time_s").get<double>();
   const Json& late = record.at("train_clock").at("stopped_late");
   EXPECT_EQ(late.at("count"), 20);
-  // The clock reads on until the end of an iteration is heard of: what is early, is so by no more than that.
+  // The clock runs until the end of an iteration is reported, so changes may be early by the report's delay.
   const auto early_s = late.at("most_s").get<double>();
   const Json& changes = record.at("network_events");
   ASSERT_FALSE(changes.empty());
@@ -388,7 +388,7 @@ TEST(ChangingNetwork, ATraceByTrainTimeStandsStillWhileWorkersEvaluate) {
     EXPECT_GE(confirmed_train_time_s, at_s) << change;
     EXPECT_LE(at_s, train_time_s + early_s) << change;
     EXPECT_GE(confirmed_train_time_s, change.at("train_time_s").get<double>()) << change;
-    // Every iteration until then but the last has been evaluated.
+    // All earlier iterations except the last have been evaluated.
     const double evaluated_s = 0.06 * std::max(0.0, since_first(change, "iteration") - 1);
     EXPECT_GE(since_first(change, "confirmed_s") + early_s + 1e-6,
               since_first(change, "confirmed_train_time_s") + evaluated_s)
@@ -409,7 +409,7 @@ TEST(ChangingNetwork, ATraceByTheClockRunsOnWhileWorkersEvaluate) {
 
 TEST(ChangingNetwork, ATraceByTrainTimeGoesBackWithARestart) {
   const Program program;
-  // The fault strikes when iteration 6 is all but over: the trace has gone through all of it.
+  // The fault happens at the end of iteration 6, when the trace has followed all of it.
   const Json record = traced_record(
       program, traced_base(program, {{"iterations", 8},
                                      {"iteration_time", "400 ms"},
@@ -420,12 +420,12 @@ TEST(ChangingNetwork, ATraceByTrainTimeGoesBackWithARestart) {
   ASSERT_EQ(record.at("restarts").size(), 1);
   const Json& restart = record.at("restarts").at(0);
   ASSERT_EQ(restart.at("resumed_after_iteration"), 4);
-  // Train time at the end of iteration 5: the stand-in counts 1.6 s at its checkpoint.
+  // Train time at the end of iteration 5. The stand-in's own count is 1.6 s at its checkpoint.
   const double ended_s = 1.6 + restart.at("lost_train_time_s").get<double>();
   std::vector<double> at_s;
   for (const Json& change : record.at("network_events")) at_s.push_back(change.at("at_s"));
   const auto again = std::ranges::adjacent_find(at_s, std::ranges::greater_equal());
-  ASSERT_NE(again, at_s.end()) << "steps of the iteration that was cut short come again";
+  ASSERT_NE(again, at_s.end()) << "the trace's steps during the interrupted iteration are repeated";
   EXPECT_GT(*again, ended_s);
   const double in_force_s = *std::next(again);
   EXPECT_LE(in_force_s, ended_s);

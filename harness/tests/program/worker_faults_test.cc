@@ -1,4 +1,4 @@
-// thinpipe run on the loopback with faults that the experiment asks for, and what it does about them.
+// thinpipe run on the loopback with an experiment's worker events, and its reactions.
 #include <fstream>
 
 #include <gmock/gmock.h>
@@ -25,7 +25,7 @@ std::string file_of(const Program& program, const std::string& name) {
                    name);
 }
 
-// The evaluations of iterations 0 to 10, each once, at ever later times.
+// Expects the evaluations of iterations 0 to 10, each once, at increasing times.
 void expect_whole_curve(const Json& curve) {
   ASSERT_EQ(curve.size(), 11);
   for (std::size_t i = 0; i < curve.size(); ++i) {
@@ -57,7 +57,7 @@ TEST(WorkerFaults, AKilledWorkerIsRestartedFromTheCheckpoint) {
   EXPECT_EQ(resumed_after % 3, 0);
   EXPECT_GE(resumed_after, 3);
   EXPECT_GE(restart.at("down_time_s"), 0);
-  // What was done twice took its time twice.
+  // Repeated iterations take their time twice.
   EXPECT_NEAR(restart.at("lost_train_time_s").get<double>(),
               0.15 * static_cast<double>(after - resumed_after), 1e-9);
   EXPECT_NEAR(record.at("train_time_s").get<double>(), 0.15 * static_cast<double>(10 + after - resumed_after),
@@ -68,7 +68,8 @@ TEST(WorkerFaults, AKilledWorkerIsRestartedFromTheCheckpoint) {
   const Json& event = record.at("worker_events").at(0);
   EXPECT_EQ(event.at("action"), "kill");
   EXPECT_GE(event.at("iteration"), 5);
-  EXPECT_THAT(program.written(), Not(testing::Contains("iteration"))) << "checkpoints go with the run";
+  EXPECT_THAT(program.written(), Not(testing::Contains("iteration")))
+      << "checkpoints are removed with the run";
   EXPECT_THAT(
       file_of(program, "controller.log"),
       AllOf(HasSubstr("info    worker 1 has started, process "), HasSubstr("worker event, after iteration"),

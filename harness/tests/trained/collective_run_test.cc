@@ -1,5 +1,4 @@
-// Runs over the network with each collective: what it puts on the links, and what plans and simulations say
-// of it.
+// Runs over the network with each collective: the bytes on the links, compared with plans and simulations.
 #include <map>
 #include <string>
 
@@ -12,8 +11,8 @@
 namespace thinpipe {
 namespace {
 
-// Eight workers on three switches, six steps of two megabytes, beside which acknowledgements and evaluations
-// are next to nothing.
+// Eight workers on three switches, and six steps of two megabytes, so that acknowledgements and evaluations
+// are negligible.
 Json small_training(const char* mode) {
   return {{"mode", mode},
           {"model", {{"name", "mlp"}, {"hidden", Json::array({640})}}},
@@ -22,7 +21,7 @@ Json small_training(const char* mode) {
           {"targets", {0.999}}};
 }
 
-// By the collective's name.
+// Returns records by the collective's name.
 std::map<std::string, Json> records_of(const Json& training) {
   const Program program(built_program("thinpipe-trainer"));
   const Json sweep = {{"collective.name", {"gloo", "ring", "island", "auto"}}};

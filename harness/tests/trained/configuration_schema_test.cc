@@ -1,5 +1,5 @@
-// The published schema of experiments and the trainer agree on every option there is: each is spoiled in
-// every way that its description allows, and both must refuse it.
+// The published schema of experiments and the trainer agree on every option. Each gets every kind of value
+// that its description forbids, and both must refuse it.
 #include <algorithm>
 #include <sstream>
 
@@ -29,7 +29,7 @@ const Json& described() {
   return description;
 }
 
-// A small configuration for options to be put into.
+// Returns a small configuration, into which tests put options.
 Json small() {
   return {{"workers", 2},
           {"model", {{"name", "mlp"}, {"hidden", Json::array()}}},
@@ -40,11 +40,11 @@ Json small() {
             {"classes", 2},
             {"train_examples", 64},
             {"test_examples", 2}}},
-          {"optimiser", {{"name", "sgd"}, {"momentum", 0}}},  // which no method refuses
+          {"optimiser", {{"name", "sgd"}, {"momentum", 0}}},  // accepted by every method
           {"training", {{"batch_size_per_worker", 4}}}};
 }
 
-// Values of one element that its description rules out.
+// Returns values of one element that its description forbids.
 std::vector<Json> wrong_elements(const Json& field) {
   if (field.contains("any_of")) return {"text", true, {{"qqqqq", 1}}, -1};
   if (field.contains("options")) return {3, "text", {{"qqqqq", 1}}};
@@ -77,7 +77,7 @@ class Spoiler {
  public:
   std::vector<Json> configurations;
 
-  // Spoils each of the fields inside what `keys` lead to, beside the members of `beside`.
+  // Spoils each field of the object at `keys`, which also has the members of `beside`.
   void spoil(const Json& fields, const std::vector<std::string>& keys, const Json& beside) {
     add(keys, beside, "qqqqq", 1);
     for (const Json& field : fields) {
@@ -129,15 +129,15 @@ TEST(ConfigurationSchema, RefusesWhatTheTrainerRefuses) {
     const Json& config = spoiler.configurations[i];
     EXPECT_FALSE(answers[i].ok) << "the trainer accepts " << config;
     EXPECT_FALSE(published_schema("experiment").violations({{"base", config}}).empty())
-        << "the schema accepts " << config << ", of which the trainer says: " << answers[i].wrong.pointer
-        << ' ' << answers[i].wrong.message;
+        << "the schema accepts " << config << ", but the trainer reports: " << answers[i].wrong.pointer << ' '
+        << answers[i].wrong.message;
   }
 }
 
 TEST(ConfigurationSchema, AcceptsEveryNormalForm) {
   std::vector<Json> configs;
   for (const Json& field : described().at("configuration")) {
-    // Models and data sets have sizes of their own; see the test below.
+    // For models and data sets, whose sizes must fit each other, see the test below.
     if (!field.contains("registry") || field["registry"] == "models" || field["registry"] == "datasets")
       continue;
     for (const auto& [name, entry] : described().at(field["registry"].get<std::string>()).items()) {

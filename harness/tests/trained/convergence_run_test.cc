@@ -14,7 +14,7 @@ using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
 
-// Eight steps of three workers.
+// Returns the base of a run with eight steps of three workers.
 Json small_run(const Json& more = Json::object()) {
   Json base = {{"mode", "converge"},
                {"workers", 3},
@@ -101,7 +101,7 @@ TEST(ConvergenceRun, OfADenseMethodLosesOnlyRounding) {
   EXPECT_LT(program.record("base").at("compression").at("vnmse").get<double>(), 1e-12);
 }
 
-// The trajectory does not depend on where the workers are.
+// The result does not depend on the processes of the workers.
 TEST(ConvergenceRun, EndsWithTheWeightsOfTheLiveRun) {
   const auto hash = [](const Json& base) {
     const Program program(built_program("thinpipe-trainer"));
@@ -109,7 +109,7 @@ TEST(ConvergenceRun, EndsWithTheWeightsOfTheLiveRun) {
     EXPECT_EQ(result.status.code, 0) << result.errors;
     return program.record("base").at("parameters_hash").get<std::string>();
   };
-  // Two workers: the sum of two is the same in any order.
+  // Two workers, because the sum of two values is the same in any order.
   const Json method = {{"workers", 2}, {"synchroniser", {{"name", "topk"}, {"ratio", 0.1}}}};
   Json live = small_run(method);
   live["mode"] = "live";

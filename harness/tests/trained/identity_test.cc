@@ -1,4 +1,4 @@
-// What names a run, as the trainer itself sees its data and weights.
+// Run ids, with data and weights as the trainer reads them.
 #include <filesystem>
 
 #include <fmt/format.h>

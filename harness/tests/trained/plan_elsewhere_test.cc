@@ -1,4 +1,4 @@
-// An experiment that needs what this machine lacks is planned here, and run elsewhere.
+// An experiment that needs something that this machine lacks can be planned here, and run elsewhere.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -26,13 +26,13 @@ TEST(PlanElsewhere, IsMadeWithoutTheDataAndNamesThem) {
       program.experiment(on_cifar(), {{"dataset.train_examples", {nullptr, 5000}}, {"seed", {1, 2}}});
   const auto ended = program.run({"plan", experiment, "--json"});
   ASSERT_EQ(ended.status.code, 0) << ended.errors;
-  EXPECT_EQ(ended.errors, "") << "computing cannot be measured";
+  EXPECT_EQ(ended.errors, "") << "the compute time cannot be measured";
   const Json rows = Json::parse(ended.output);
-  ASSERT_EQ(rows.size(), 4) << "runs without a final name are told apart all the same";
+  ASSERT_EQ(rows.size(), 4) << "runs are distinct even without a final id";
   for (const Json& row : rows) {
     const bool whole = row.at("config").at("dataset").at("train_examples").is_null();
     EXPECT_EQ(row.at("plan").at("iterations"), 3 * (whole ? 50000 : 5000) / (2 * 50));
-    EXPECT_TRUE(row.at("run_id").is_null()) << "it depends on what the data hold";
+    EXPECT_TRUE(row.at("run_id").is_null()) << "it depends on the content of the data";
     const Json& missing = row.at("missing").at(0);
     EXPECT_EQ(missing.at("pointer"), "/base/dataset/directory");
     EXPECT_THAT(missing.at("message").get<std::string>(),

@@ -1,4 +1,4 @@
-// The shipped trainer of PyTorch's, beside ours: the same training.
+// Compares the shipped external trainer, which uses PyTorch, with thinpipe-trainer in the same training run.
 #include <gtest/gtest.h>
 
 #include "common/support/tests/paths.hh"
@@ -82,7 +82,7 @@ Json short_training(const Json& more) {
   return base;
 }
 
-// Every unit in which a configuration may come, normalised.
+// Sizes of a normalised configuration in every unit.
 TEST(PyTorchTrainer, ReadsSizesInTheUnitsOfConfigurations) {
   if (!python_has_torch()) GTEST_SKIP() << "/usr/bin/python3 has no torch; install python3-torch";
   const Program program(built_program("thinpipe-trainer"));

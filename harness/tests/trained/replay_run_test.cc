@@ -1,4 +1,4 @@
-// Runs of mode "replay": a convergence run's communication, made again by real workers.
+// Runs of mode "replay": real workers repeat a convergence run's communication.
 #include <algorithm>
 #include <map>
 #include <set>
@@ -20,7 +20,7 @@ namespace {
 
 using testing::HasSubstr;
 
-// Twelve steps of two workers on loopback.
+// Returns the base of a run with twelve steps of two workers on loopback.
 Json small_replay(const Json& more = Json::object()) {
   Json base = {{"mode", "replay"},
                {"topology", "loopback"},
@@ -79,7 +79,7 @@ TEST_F(ReplayRun, HasTheConvergenceRunsCurveWithTimesOfItsOwn) {
   EXPECT_EQ(replayed.at("targets").at(1).at("iteration"), trained.at("targets").at(1).at("iteration"));
   EXPECT_GT(replayed.at("targets").at(1).at("train_time_s").get<double>(), 0);
 
-  // The first step has the first layout of buckets, the others have the second.
+  // The first step has the first layout of buckets, the others the second.
   const Json& classes = replayed.at("replay").at("classes");
   double train_time_s = 0;
   std::int64_t steps = 0;
@@ -92,7 +92,7 @@ TEST_F(ReplayRun, HasTheConvergenceRunsCurveWithTimesOfItsOwn) {
   EXPECT_NEAR(train_time_s, replayed.at("train_time_s").get<double>(), 1e-9);
 }
 
-// So whatever a replay's time to a target differs by from the live run's is the network's and computing's.
+// So differences between times to a target of replay and live run come only from network and compute.
 TEST_F(ReplayRun, OfATrainingAlongATreeHasTheLiveOnesWeightsToTheBit) {
   const Json methods = {{"dense", Json::object()},
                         {"fp16", {{"synchroniser", {{"name", "fp16"}}}}},
@@ -115,7 +115,7 @@ TEST_F(ReplayRun, OfATrainingAlongATreeHasTheLiveOnesWeightsToTheBit) {
   }
 }
 
-// What a worker sent to a neighbour in the tree, by the trace, and got from there.
+// Returns the bytes that a worker sent to and received from a neighbour in the tree, according to the trace.
 EdgeBytes traced_bytes(const CommunicationTrace& trace, std::size_t worker, int neighbour) {
   EdgeBytes all{.neighbour = neighbour};
   for (const StepRun& run : trace.workers[worker]) {
@@ -135,7 +135,7 @@ EdgeBytes traced_bytes(const CommunicationTrace& trace, std::size_t worker, int 
   return all;
 }
 
-// What edges carry depends on which entries the workers have, so that a trace cannot but have it.
+// The bytes on edges depend on the workers' entries, so the trace must contain them.
 TEST_F(ReplayRun, OfMergedEntriesIsOfWhatTheLiveRunPutOnTheLinks) {
   const Json ways = {
       {"gathered live", {{"synchroniser", {{"indices", "u16"}}}}},
@@ -179,7 +179,7 @@ TEST_F(ReplayRun, OfMergedEntriesIsOfWhatTheLiveRunPutOnTheLinks) {
     const double wire_bytes = static_cast<double>(payload_bytes) / netem::goodput_of_cap;
     EXPECT_NEAR(bytes(live) / wire_bytes, 1, 0.1) << direction;
     EXPECT_LT(bytes(live), 0.9 * bytes(by_label.at("gathered live"))) << direction;
-    // Beside what it times it warms up.
+    // Replays also warm up, which adds bytes.
     EXPECT_GT(bytes(replayed), 0.9 * wire_bytes / 12 * static_cast<double>(replayed_iterations)) << direction;
   }
 }
@@ -199,7 +199,7 @@ TEST_F(ReplayRun, KeepsThisMachineBusyOnlyWithAProfileMeasuredHere) {
   }
 }
 
-// Where the exchange takes as much of the processors as in the replay.
+// There, the exchange takes as much CPU time as in the replay.
 TEST_F(ReplayRun, MeasuresWhatComputingTakesOverItsOwnNetwork) {
   const auto result =
       run(small_replay({{"topology", "pair"}}),
@@ -252,7 +252,7 @@ TEST_F(ReplayRun, TakesTheTimesOfAProfileThatIsGiven) {
     EXPECT_EQ(classes.at(0).at("steps"), 1) << mode;
     EXPECT_GE(classes.at(1).at("mean_s").get<double>(), 0.1) << mode;
   }
-  // Of what is computed nothing depends on this machine.
+  // A simulation does not depend on this machine.
   EXPECT_LT(records("simulate").front().at("replay").at("classes").at(1).at("mean_s").get<double>(), 0.5);
 }
 

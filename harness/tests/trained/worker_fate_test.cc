@@ -1,5 +1,5 @@
-// Real workers that die, stop or lose their link in the middle of training: never a silent hang, always a
-// record that names the rank.
+// Real workers that die, stop or lose their link during training: never a silent hang, always a record that
+// names the rank.
 #include <csignal>
 #include <fstream>
 
@@ -28,14 +28,14 @@ Json endless(const Json& more) {
   return base;
 }
 
-// The worker's process, found by the file it was told to read; 0 while there is none.
+// Returns the worker's process, found by its worker file; 0 if there is none yet.
 pid_t process_of(const Program& program, int rank) {
   for (const pid_t pid : processes_marked(program.mark())) {
     try {
       const std::string command = read_file("/proc/" + std::to_string(pid) + "/cmdline");
       if (command.find("worker-" + std::to_string(rank) + ".json") != std::string::npos) return pid;
     } catch (const SystemError&) {
-      continue;  // it has ended since
+      continue;  // it has ended in the meantime
     }
   }
   return 0;
@@ -50,7 +50,7 @@ bool trains(const Program& program) {
   return false;
 }
 
-// Trains, sends the signal to rank 1, and returns the error of the record that is left.
+// Trains, sends the signal to rank 1, and returns the error of the record.
 Json error_after(int signal) {
   const Program program(built_program("thinpipe-trainer"));
   ChildProcess run = program.start(program.run_arguments(
@@ -81,12 +81,12 @@ TEST(WorkerFate, AStoppedWorkerIsNamedWithItsLastSignOfLife) {
       error.at("message").get<std::string>(),
       MatchesRegex("has sent no heartbeat for [0-9]+ s, last [a-z]+ after iteration [0-9]+; its process is "
                    "stopped"));
-  // What the other was doing is there too.
+  // The other worker's state is recorded, too.
   EXPECT_THAT(error.at("workers").at(0).get<std::string>(), HasSubstr("after iteration"));
 }
 
-// Killed in the middle and started again from a checkpoint, beside a straggler: the very parameters of the
-// run that nothing befell.
+// A run with a straggler, killed and restarted from a checkpoint, has exactly the parameters of an
+// undisturbed run.
 TEST(WorkerFate, ARestartedRunEndsWithTheParametersOfAnUndisturbedOne) {
   const Program program(built_program("thinpipe-trainer"));
   const Json base = {{"topology", "loopback"},

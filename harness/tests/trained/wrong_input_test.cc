@@ -1,4 +1,4 @@
-// Wrong input, judged by the trainer itself: exit code 2 and one message, before anything starts.
+// Wrong input that the trainer itself refuses: exit code 2 and one message, before anything starts.
 #include <algorithm>
 #include <fstream>
 
@@ -89,7 +89,7 @@ TEST(RunCommand, EveryByteBetweenWorkersCrossesTheLink) {
   const auto sent = traffic.at("sent_bytes_per_worker").get<double>();
   for (const char* direction : {"w0->w1", "w1->w0"}) {
     const auto wire = traffic.at("wire_bytes").at(direction).get<double>();
-    EXPECT_GE(wire, sent) << direction << ": something found another way";
+    EXPECT_GE(wire, sent) << direction << ": some traffic took another path";
     EXPECT_LE(wire, 1.2 * sent) << direction;
   }
 }
