@@ -164,7 +164,7 @@ TEST_F(ShellCommand, WrongInputIsAnsweredBeforeAnythingStarts) {
       {{"no/such.json", "--", "true"}, "no/such.json does not exist"},
       {{"loopback", "--", "true"}, "has no virtual network"},
       {{"three-switch", "--host", "w9", "--", "true"}, "has no such host"},
-      {{"three-switch", "ip", "address"}, "behind \"--\""},
+      {{"three-switch", "ip", "address"}, "follow \"--\""},
       {{"three-switch", "--"}, "no command follows"},
       {{"three-switch", "--", "true", "--and", "true"}, "--and --host NAME -- COMMAND..."},
       {{"three-switch", "--set", "bottleneck.rat=1 Gbit/s", "--", "true"},
