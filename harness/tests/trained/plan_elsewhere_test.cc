@@ -40,7 +40,7 @@ TEST(PlanElsewhere, IsMadeWithoutTheDataAndNamesThem) {
   }
   const auto table = program.run({"plan", experiment});
   EXPECT_THAT(table.output, AllOf(HasSubstr("missing, see below"),
-                                  HasSubstr("4 of 4 runs: /base/dataset/directory: must hold")));
+                                  HasSubstr("4 of 4 runs: /base/dataset/directory: must contain")));
 }
 
 TEST(PlanElsewhere, RunRefusesOnlyWhatIsToRun) {
