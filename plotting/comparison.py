@@ -92,7 +92,7 @@ def check_timed(results: Results) -> None:
     if len(untimed):
         run = untimed.iloc[0]
         raise InputError(
-            f"{results.directory / run.run_id / 'run.json'}: is of mode {run['mode']}, which has no times; "
+            f"{results.directory}: run {run.run_id} is of mode {run['mode']}, which has no times; "
             "times to a target need runs of mode live (plotting/methods_table.py shows these)"
         )
 

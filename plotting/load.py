@@ -1,4 +1,4 @@
-"""Reads run records, results/<experiment>/*/run.json, into tidy pandas tables.
+"""Reads run records, results/<experiment>/*/run.json or a records.jsonl, into tidy pandas tables.
 
 Column names of the runs table are the dotted field names of docs/results.md ("provenance.git_commit",
 "iteration_time_s.p50", "config.synchroniser.name"), so that records and figures share one vocabulary.
@@ -10,6 +10,7 @@ import json
 import math
 import sys
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Callable, Iterator
 
@@ -18,6 +19,7 @@ import pandas as pd
 from target import Target
 
 SCHEMA_VERSION = 1
+EXPORTED_RECORDS = "records.jsonl"  # what `thinpipe export` writes, in a results folder
 STATUSES = ("completed", "failed", "interrupted")
 # Runs of these modes train without a network or a clock: every train_time_s in their records is null.
 MODES_WITHOUT_TIME = ("converge",)
@@ -62,6 +64,7 @@ class InputError(Exception):
 class Results:
     """An experiment's records.
 
+    directory: the folder, or the exported file, that was read.
     runs:    one row per run, including failed and interrupted ones, in order of method. Columns beside the record's
              fields: "method" (names the curve) and "other_axes" (the other swept values, without the seed).
     curves:  one row per evaluation: run_id and CURVE_COLUMNS.
@@ -87,21 +90,38 @@ class Results:
         )
 
 
+@dataclass(frozen=True)
+class Source:
+    """Where a record is, for messages (FILE or FILE:LINE), and its bytes."""
+
+    place: str
+    read: Callable[[], bytes]
+    remedy: str
+
+
 def load(directory: Path | str) -> Results:
-    """Reads the records of the experiment in `directory`. Leaves broken records out and names them on standard error.
-    Raises InputError, which names the first one, if all are broken."""
+    """Reads the records of the experiment in `directory`, a results folder or an exported file. Leaves broken records
+    out and names them on standard error. Raises InputError, which names the first one, if all are broken."""
     directory = Path(directory)
-    records, broken = [], []
-    for path in record_files(directory):
+    records: dict[str, dict[str, Any]] = {}
+    places: dict[str, str] = {}
+    broken = []
+    for source in record_sources(directory):
         try:
-            records.append(read_record(path))
+            record = read_record(source)
         except InputError as error:
             broken.append(error)
+            continue
+        run_id = record["run_id"]
+        if run_id not in records:
+            records[run_id], places[run_id] = record, source.place
+        elif record != records[run_id]:
+            broken.append(InputError(f"{source.place}: is another record of run {run_id}, which {places[run_id]} has"))
     if not records:
         raise broken[0]
     for error in broken:
         print(f"left out: {error}", file=sys.stderr)
-    current, superseded = newest_of_each_label(records)
+    current, superseded = newest_of_each_label(list(records.values()))
     runs = pd.json_normalize([flat_part(record) for record in current], sep=".")
     runs = runs.reindex(columns=[*runs.columns, *(name for name in RUN_COLUMNS if name not in runs.columns)])
     runs["method"] = [method_of(record) for record in current]
@@ -115,8 +135,16 @@ def load(directory: Path | str) -> Results:
     )
 
 
-def record_files(directory: Path) -> list[Path]:
-    """Returns the run.json of every run folder. Unfinished files of a running writer have other names."""
+def record_sources(directory: Path) -> list[Source]:
+    """Returns the records of every run folder, then those of an exported file. Unfinished files of a running writer
+    have other names."""
+    if directory.suffix == ".jsonl" and directory.is_file():
+        sources = exported_sources(directory)
+        if not sources:
+            raise InputError(f"{directory}: has no run record; write it again with 'thinpipe export'")
+        return sources
+    if directory.is_file():
+        raise InputError(f"{directory}: is neither a results folder nor a file of exported records (*.jsonl)")
     if not directory.is_dir():
         near = difflib.get_close_matches(directory.name, folders_beside(directory), n=1)
         hint = f"; did you mean '{directory.parent / near[0]}'?" if near else ""
@@ -127,12 +155,29 @@ def record_files(directory: Path) -> list[Path]:
             f"'{directory.resolve().parent}'"
         )
     files = sorted(path for path in directory.glob("*/run.json") if not path.parent.name.startswith("."))
-    if not files:
+    remedy = "delete the run's folder and run the experiment again: finished runs are kept"
+    sources = [Source(str(path), path.read_bytes, remedy) for path in files]
+    if (directory / EXPORTED_RECORDS).exists():
+        sources += exported_sources(directory / EXPORTED_RECORDS)
+    if not sources:
         raise InputError(
-            f"{directory}: has no run record (no */run.json); "
+            f"{directory}: has no run record (no */run.json or {EXPORTED_RECORDS}); "
             f"create some with 'thinpipe run experiments/{directory.resolve().name}.json'"
         )
-    return files
+    return sources
+
+
+def exported_sources(path: Path) -> list[Source]:
+    """The lines of an exported file that are not empty."""
+    try:
+        lines = path.read_bytes().split(b"\n")
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read: {error.strerror}") from error
+    return [
+        Source(f"{path}:{number}", partial(bytes, line), "write the file again with 'thinpipe export'")
+        for number, line in enumerate(lines, 1)
+        if line
+    ]
 
 
 def folders_beside(directory: Path) -> list[str]:
@@ -140,15 +185,13 @@ def folders_beside(directory: Path) -> list[str]:
     return [entry.name for entry in parent.iterdir() if entry.is_dir()] if parent.is_dir() else []
 
 
-def read_record(path: Path) -> dict[str, Any]:
-    """Reads one run.json and checks the fields that figures depend on."""
+def read_record(source: Source) -> dict[str, Any]:
+    """Reads one record and checks the fields that figures depend on."""
+    path = source.place
     try:
-        record = json.loads(path.read_text(encoding="utf-8"))
+        record = json.loads(source.read().decode("utf-8"))
     except ValueError as error:
-        raise InputError(
-            f"{path}: is not a complete JSON document ({error}); delete the run's folder and run the "
-            "experiment again, which keeps finished runs"
-        ) from error
+        raise InputError(f"{path}: is not a complete JSON document ({error}); {source.remedy}") from error
     except OSError as error:
         raise InputError(f"{path}: cannot be read: {error.strerror}") from error
     if not isinstance(record, dict):
@@ -160,7 +203,7 @@ def read_record(path: Path) -> dict[str, Any]:
     return record
 
 
-def check_version(record: dict[str, Any], path: Path) -> None:
+def check_version(record: dict[str, Any], path: str) -> None:
     version = require(record, ("schema_version",), int, path)
     if version > SCHEMA_VERSION:
         raise InputError(
@@ -171,7 +214,7 @@ def check_version(record: dict[str, Any], path: Path) -> None:
         raise InputError(f"{path}: /schema_version must be at least 1, not {version}")
 
 
-def check_fields(record: dict[str, Any], path: Path) -> None:
+def check_fields(record: dict[str, Any], path: str) -> None:
     for name in ("run_id", "mode", "experiment", "status"):
         require(record, (name,), str, path)
     if record["status"] not in STATUSES:
@@ -193,7 +236,7 @@ def check_fields(record: dict[str, Any], path: Path) -> None:
                 require_number(result, "train_time_s", place, path)
 
 
-def check_curve(curve: list[Any], path: Path, timed: bool) -> None:
+def check_curve(curve: list[Any], path: str, timed: bool) -> None:
     previous_s = 0.0
     for index, point in enumerate(curve):
         place = f"/curve/{index}"
@@ -213,7 +256,7 @@ def check_curve(curve: list[Any], path: Path, timed: bool) -> None:
         previous_s = train_time_s
 
 
-def require(record: dict[str, Any], keys: tuple[str, ...], kind: type, path: Path) -> Any:
+def require(record: dict[str, Any], keys: tuple[str, ...], kind: type, path: str) -> Any:
     value: Any = record
     place = ""
     for key in keys[:-1]:
@@ -222,7 +265,7 @@ def require(record: dict[str, Any], keys: tuple[str, ...], kind: type, path: Pat
     return require_item(value, keys[-1], place, kind, path)
 
 
-def require_item(container: Any, key: str, place: str, kind: type, path: Path) -> Any:
+def require_item(container: Any, key: str, place: str, kind: type, path: str) -> Any:
     if not isinstance(container, dict) or key not in container:
         raise InputError(f"{path}: {place}/{key} is missing; docs/results.md lists the fields of a record")
     value = container[key]
@@ -238,14 +281,14 @@ def require_item(container: Any, key: str, place: str, kind: type, path: Path) -
     return value
 
 
-def require_number(container: Any, key: str, place: str, path: Path) -> float:
+def require_number(container: Any, key: str, place: str, path: str) -> float:
     value = require_item(container, key, place, object, path)
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
         raise InputError(f"{path}: {place}/{key} must be a finite number, not {json.dumps(value)[:40]}")
     return value
 
 
-def require_target(read: Callable[[Any], Target], entry: Any, place: str, path: Path) -> Target:
+def require_target(read: Callable[[Any], Target], entry: Any, place: str, path: str) -> Target:
     try:
         return read(entry)
     except ValueError as error:

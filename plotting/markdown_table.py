@@ -270,8 +270,9 @@ def in_csv(value: Any) -> Any:
 
 
 def markers_of(results: Path) -> tuple[str, str]:
-    """Returns the two lines between which a page with several tables has the one of this folder of results."""
-    return tuple(marker.replace("NAME", results.resolve().name) for marker in MARKERS_OF_NAME)
+    """Returns the two lines between which a page with several tables has the one of these results."""
+    folder = results.resolve() if results.is_dir() else results.resolve().parent
+    return tuple(marker.replace("NAME", folder.name) for marker in MARKERS_OF_NAME)
 
 
 def add_destination(parser: argparse.ArgumentParser, begin: str, end: str) -> None:

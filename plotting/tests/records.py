@@ -224,3 +224,9 @@ def write(directory: Path, *records: dict[str, Any]) -> Path:
         folder.mkdir(parents=True, exist_ok=True)
         (folder / "run.json").write_text(json.dumps(record), encoding="utf-8")
     return directory
+
+
+def write_exported(path: Path, *records: dict[str, Any]) -> Path:
+    """The file that `thinpipe export` writes of these records."""
+    path.write_text("".join(json.dumps(record, sort_keys=True) + "\n" for record in records), encoding="utf-8")
+    return path

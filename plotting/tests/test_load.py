@@ -1,13 +1,16 @@
 import contextlib
+import copy
 import io
 import math
 import tempfile
 import unittest
 from pathlib import Path
 
+import pandas as pd
+
 from load import InputError, load
 
-from .records import failed_record, make_record, make_text_record, write
+from .records import failed_record, make_record, make_text_record, write, write_exported
 
 
 class LoadTest(unittest.TestCase):
@@ -191,6 +194,67 @@ class LoadTest(unittest.TestCase):
             results = load(self.directory)
         self.assertEqual(results.runs.run_id.tolist(), [good["run_id"]])
         self.assertRegex(errors.getvalue(), f"left out: .*{bad['run_id']}.*/curve/1/test_accuracy is missing")
+
+    def test_exported_records_are_read_like_folders(self) -> None:
+        records = [make_record(method) for method in ("dense", "fp16")] + [failed_record("topk 0.1")]
+        of_folders = load(write(self.directory, *records))
+        elsewhere = self.directory.with_name("exported")
+        elsewhere.mkdir()
+        file = write_exported(elsewhere / "records.jsonl", *reversed(records))
+        for place in (elsewhere, file):
+            results = load(place)
+            self.assertEqual(results.directory, place)
+            for name in ("runs", "curves", "targets"):
+                pd.testing.assert_frame_equal(getattr(results, name), getattr(of_folders, name), check_like=True)
+
+    def test_a_damaged_line_is_named_and_hides_no_other(self) -> None:
+        good, bad = make_record("dense"), make_record("topk 0.1")
+        self.directory.mkdir()
+        file = write_exported(self.directory / "records.jsonl", good, bad)
+        file.write_text(file.read_text()[:-500])
+        with contextlib.redirect_stderr(io.StringIO()) as errors:
+            results = load(file)
+        self.assertEqual(results.runs.run_id.tolist(), [good["run_id"]])
+        self.assertIn(f"left out: {file}:2: is not a whole JSON document", errors.getvalue())
+        del bad["curve"][1]["test_accuracy"]
+        write_exported(file, bad)
+        self.assert_refused(r"records\.jsonl:1: /curve/1/test_accuracy is missing")
+
+    def test_of_two_records_of_a_run_the_first_counts(self) -> None:
+        first = make_record("dense")
+        second = copy.deepcopy(first)
+        second["provenance"]["started_at"] = "2027-01-01T00:00:00Z"
+        self.directory.mkdir()
+        file = write_exported(self.directory / "records.jsonl", first, second, first)
+        with contextlib.redirect_stderr(io.StringIO()) as errors:
+            results = load(file)
+        self.assertEqual(results.runs["provenance.started_at"].tolist(), [first["provenance"]["started_at"]])
+        self.assertEqual(len(results.curves), len(first["curve"]))
+        self.assertEqual(
+            errors.getvalue(),
+            f"left out: {file}:2: is another record of run {first['run_id']}, which {file}:1 has\n",
+        )
+
+    def test_a_run_s_folder_counts_before_an_older_export(self) -> None:
+        record = make_record("dense")
+        older = copy.deepcopy(record)
+        older["provenance"]["started_at"] = "2025-01-01T00:00:00Z"
+        write_exported(write(self.directory, record) / "records.jsonl", older, make_record("fp16"))
+        with contextlib.redirect_stderr(io.StringIO()) as errors:
+            results = load(self.directory)
+        self.assertEqual(results.runs.method.tolist(), ["dense", "fp16"])
+        self.assertEqual(results.runs["provenance.started_at"].iloc[0], record["provenance"]["started_at"])
+        self.assertIn("records.jsonl:1: is another record of run", errors.getvalue())
+
+    def test_files_without_records_are_refused_by_name(self) -> None:
+        self.directory.mkdir()
+        (self.directory / "records.jsonl").write_text("\n")
+        self.assert_refused(r"holds no run record \(no \*/run\.json or records\.jsonl\)")
+        with self.assertRaisesRegex(InputError, "records.jsonl: holds no run record; write it again"):
+            load(self.directory / "records.jsonl")
+        (self.directory / "notes.txt").write_text("mine")
+        with self.assertRaisesRegex(InputError, r"notes\.txt: is neither a results folder nor a file of exported"):
+            load(self.directory / "notes.txt")
 
     def assert_refused(self, message: str) -> None:
         with self.assertRaisesRegex(InputError, message):

@@ -204,7 +204,7 @@ class WithoutTimesTest(TableTest):
             with self.subTest(script=self.script.__name__):
                 code, text, said = self.program()
                 self.assertEqual((code, text), (2, ""))
-                self.assertIn(f"{self.directory / record['run_id'] / 'run.json'}: is of mode converge", said)
+                self.assertIn(f"{self.directory}: run {record['run_id']} is of mode converge", said)
                 self.assertIn("need runs of mode live", said)
                 self.assertEqual(list(self.directory.glob("*.png")), [])
 
