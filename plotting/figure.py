@@ -7,7 +7,7 @@ import sys
 import textwrap
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Callable, Iterable, Sequence
+from typing import Any, Callable, Iterable, Sequence
 
 import matplotlib
 import matplotlib.style
@@ -25,6 +25,11 @@ MARKERS = ("o", "s", "^", "D", "v", "P", "X", "p")
 COLUMN_WIDTH_IN, PAGE_WIDTH_IN = 3.5, 7.16
 PANELS_A_ROW = 3
 DEGRADED_MARK = "†"
+# The formats that figures are written in, by suffix, and their metadata for a description.
+METADATA: dict[str, Callable[[str], dict[str, Any]]] = {
+    ".png": lambda description: {"Description": description},
+    ".pdf": lambda description: {"Subject": description, "CreationDate": None},
+}
 
 
 def run_figure(
@@ -46,18 +51,18 @@ def write_figure(
         comparison = compare(
             load(options.results), options.target, options.mode, dict(options.where), panels, needs_time
         )
-        output = output_stem(options.output or options.results / f"{name}.png")
+        output = output_path(options.output or default_output(options.results, name))
         for line in [*comparison.results.superseded, *incomplete_runs(comparison)]:
             print(f"{name}: {line}", file=sys.stderr)
         with matplotlib.style.context(STYLE_FILE):
-            written = save(draw(comparison), output, origin(comparison))
+            save(draw(comparison), output, origin(comparison))
     except InputError as error:
         print(f"{name}: {error}", file=sys.stderr)
         return 2
     except OSError as error:
         print(f"{name}: cannot write the figure: {error}", file=sys.stderr)
         return 1
-    print("\n".join(str(path) for path in written))
+    print(output)
     return 0
 
 
@@ -75,7 +80,7 @@ def parser_of(name: str, summary: str, example: str = "results/quickstart") -> a
         "--output",
         type=Path,
         metavar="FILE",
-        help=f"PNG or PDF; the other is written beside it (default: RESULTS/{name}.png)",
+        help=f"a PNG, or a PDF with vectors (default: {name}.png in the folder of the results)",
     )
     return parser
 
@@ -83,7 +88,9 @@ def parser_of(name: str, summary: str, example: str = "results/quickstart") -> a
 def add_selection(parser: argparse.ArgumentParser, example: str) -> None:
     """Adds the options, the same for figures and tables, that select runs and target."""
     parser.add_argument(
-        "results", type=Path, help=f"folder of an experiment's records, such as {example}"
+        "results",
+        type=Path,
+        help=f"folder of an experiment's records, such as {example}, or a file that 'thinpipe export' wrote",
     )
     parser.add_argument(
         "--target",
@@ -118,13 +125,17 @@ def axis_value(text: str) -> tuple[str, str]:
     return axis, value
 
 
-def output_stem(output: Path) -> Path:
-    """Returns the path without its suffix. Raises InputError for other suffixes: "figure.v2" would lose its end."""
-    if output.suffix not in (".png", ".pdf"):
-        raise InputError(f"--output {output}: must end in .png or .pdf (both are written)")
+def default_output(results: Path, name: str) -> Path:
+    return (results if results.is_dir() else results.parent) / f"{name}.png"
+
+
+def output_path(output: Path) -> Path:
+    """Returns the path. Raises InputError unless its suffix is a supported format and its folder exists."""
+    if output.suffix not in METADATA:
+        raise InputError(f"--output {output}: must end in .png or .pdf")
     if not output.parent.is_dir():
         raise InputError(f"--output {output}: the folder {output.parent} does not exist")
-    return output.with_suffix("")
+    return output
 
 
 def new_figure(
@@ -280,19 +291,12 @@ def add_origin(figure: Figure, comparison: Comparison) -> None:
     )
 
 
-def save(figure: Figure, stem: Path, description: str) -> list[Path]:
-    """Writes PNG and PDF, each renamed into place when complete. Without dates: the same records give the same bytes."""
-    written = []
-    for suffix, metadata in (
-        (".png", {"Description": description}),
-        (".pdf", {"Subject": description, "CreationDate": None}),
-    ):
-        path = stem.with_name(stem.name + suffix)
-        temporary = stem.with_name(f".{stem.name}.{os.getpid()}{suffix}")
-        try:
-            figure.savefig(temporary, metadata=metadata)
-            temporary.replace(path)
-        finally:
-            temporary.unlink(missing_ok=True)
-        written.append(path)
-    return written
+def save(figure: Figure, path: Path, description: str) -> None:
+    """Writes the format of the suffix; renames the file into place when complete. It has no date: the same records give
+    the same bytes."""
+    temporary = path.with_name(f".{path.stem}.{os.getpid()}{path.suffix}")
+    try:
+        figure.savefig(temporary, metadata=METADATA[path.suffix](description))
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)

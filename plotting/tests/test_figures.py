@@ -6,27 +6,38 @@ import time_to_accuracy
 from comparison import quantity_key
 
 from .figure_test import FigureTest
-from .records import METHODS, failed_record, make_record, make_text_curve, make_text_record, write
+from .records import METHODS, failed_record, make_record, make_text_curve, make_text_record, write, write_exported
 
 
 class CommandLineTest(FigureTest):
-    def test_both_formats_are_written_in_the_results_folder(self) -> None:
+    def test_a_png_is_written_in_the_results_folder_and_a_pdf_where_it_is_named(self) -> None:
         write(self.directory, *[make_record(method) for method in METHODS])
         for script, name in ((time_to_accuracy, "time_to_accuracy"), (speedup, "speedup")):
             self.assertEqual(self.program(script), (0, ""))
             self.assertTrue((self.directory / f"{name}.png").read_bytes().startswith(b"\x89PNG"))
-            pdf = (self.directory / f"{name}.pdf").read_bytes()
+            self.assertEqual(list(self.directory.glob("*.pdf")), [])
+            output = self.directory.parent / f"{name}.pdf"
+            self.assertEqual(self.program(script, "--output", str(output)), (0, ""))
+            pdf = output.read_bytes()
             self.assertTrue(pdf.startswith(b"%PDF"))
             self.assertIn(b"/FontFile2", pdf)
             self.assertNotIn(b"/Type3", pdf)
         self.assertEqual([path.name for path in self.directory.glob(".*")], [])
 
+    def test_a_figure_of_an_exported_file_is_written_beside_it(self) -> None:
+        self.directory.mkdir()
+        self.directory = write_exported(self.directory / "monday.jsonl", make_record("dense"), make_record("fp16"))
+        self.assertEqual(self.program(speedup), (0, ""))
+        self.assertTrue(self.directory.with_name("speedup.png").exists())
+
     def test_same_records_give_the_same_bytes(self) -> None:
         write(self.directory, make_record("dense"))
         written = []
         for name in ("one", "two"):
-            self.program(time_to_accuracy, "--output", str(self.directory / f"{name}.pdf"))
-            written.append([(self.directory / f"{name}{suffix}").read_bytes() for suffix in (".png", ".pdf")])
+            files = [self.directory / f"{name}{suffix}" for suffix in (".png", ".pdf")]
+            for file in files:
+                self.program(time_to_accuracy, "--output", str(file))
+            written.append([file.read_bytes() for file in files])
         self.assertEqual(written[0], written[1])
 
     def test_failed_runs_are_told_on_the_terminal(self) -> None:
