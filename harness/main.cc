@@ -46,6 +46,7 @@ int run(int argc, char** argv) {
       "  thinpipe run experiments/quickstart.json\n"
       "  thinpipe plan experiments/quickstart.json\n"
       "  thinpipe report results/quickstart --target 0.8\n"
+      "  thinpipe export results/quickstart --output quickstart.jsonl\n"
       "  thinpipe list synchronisers\n"
       "  thinpipe shell three-switch --host w3\n"
       "  thinpipe verify three-switch\n"

@@ -79,7 +79,7 @@ void add_doctor(CLI::App& program, Invocation& invocation) {
   });
 }
 
-THINPIPE_REGISTER(Command){7, add_doctor};
+THINPIPE_REGISTER(Command){8, add_doctor};
 
 }  // namespace
 }  // namespace thinpipe

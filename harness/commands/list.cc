@@ -138,7 +138,7 @@ void add_list(CLI::App& program, Invocation& invocation) {
   command.callback([options, &invocation] { invocation.action = [options] { return list(*options); }; });
 }
 
-THINPIPE_REGISTER(Command){4, add_list};
+THINPIPE_REGISTER(Command){5, add_list};
 
 }  // namespace
 }  // namespace thinpipe

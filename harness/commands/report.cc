@@ -1,4 +1,4 @@
-// thinpipe report: shows a folder of results as tables or as a page, or exports it for other programs.
+// thinpipe report: shows results as tables or as a page, or converts them for other programs.
 #include "harness/reports/report.hh"
 
 #include <filesystem>
@@ -10,6 +10,7 @@
 
 #include "common/support/standard_streams.hh"
 #include "harness/commands/command.hh"
+#include "harness/commands/output_file.hh"
 #include "harness/records/record.hh"
 #include "harness/reports/csv.hh"
 #include "harness/reports/html.hh"
@@ -23,7 +24,7 @@ namespace {
 namespace fs = std::filesystem;
 
 struct ReportOptions {
-  std::string folder;
+  std::string results;
   std::optional<std::string> target;
   bool json = false;
   bool csv = false;
@@ -55,19 +56,11 @@ fs::path curves_beside(const fs::path& page) {
   return page.parent_path() / fmt::format("{}.curves", page.stem().string());
 }
 
-// Returns the page's path. Throws InputError, before any work, if it would replace anything but a plain file.
+// Returns the page's path. Throws InputError, before any work, if the page or its curves cannot be there.
 fs::path page_path(const std::string& html) {
-  const Place place{fmt::format("--html {}", html), ""};
-  const fs::path path = fs::absolute(html);
-  if (!fs::is_directory(path.parent_path()))
-    throw InputError(place, fmt::format("the folder {} does not exist; create it first",
-                                        fs::path(html).parent_path().string()));
-  // Writing would replace a link, such as /dev/stdout, instead of following it.
-  const fs::file_status status = fs::symlink_status(path);
-  if (fs::exists(status) && !fs::is_regular_file(status))
-    throw InputError(place, "is not a plain file; name a file to write, such as report.html");
+  const fs::path path = output_file("--html", html, "report.html");
   if (const fs::path curves = curves_beside(path); fs::exists(curves) && !fs::is_directory(curves))
-    throw InputError(place,
+    throw InputError({fmt::format("--html {}", html), ""},
                      fmt::format("{}, where its curves go if they are many, is not a folder; remove it, "
                                  "or name another page",
                                  curves.string()));
@@ -115,7 +108,7 @@ int report(const ReportOptions& options) {
   const auto page = options.html ? std::optional(page_path(*options.html)) : std::nullopt;
   const auto curves = options.tensorboard ? std::optional(curves_folder(*options.tensorboard)) : std::nullopt;
   const Report made =
-      report_of(options.folder, {.target = target, .curve = page || curves, .origin = page.has_value()});
+      report_of(options.results, {.target = target, .curve = page || curves, .origin = page.has_value()});
   fmt::print("{}", for_standard_output(options, made));
   // On standard error, because standard output may go to a CSV or JSON file.
   if (page) {
@@ -133,9 +126,11 @@ int report(const ReportOptions& options) {
 void add_report(CLI::App& program, Invocation& invocation) {
   const auto options = std::make_shared<ReportOptions>();
   CLI::App& command = *program.add_subcommand("report", "Compare recorded runs");
-  command.add_option("results", options->folder, "The folder with the results of one or more experiments")
+  command
+      .add_option("results", options->results,
+                  "The folder with the results of one or more experiments, or a file that export wrote")
       ->required()
-      ->type_name("DIR");
+      ->type_name("RESULTS");
   command
       .add_option("--target", options->target,
                   "Report the time to this test accuracy, or a loss such as bits_per_byte=2.2 or "
@@ -154,6 +149,7 @@ void add_report(CLI::App& program, Invocation& invocation) {
       "Examples:\n"
       "  thinpipe report results/quickstart\n"
       "  thinpipe report results/quickstart --target 0.8 --json\n"
+      "  thinpipe report results/quickstart/records.jsonl\n"
       "  thinpipe report results/quickstart --html report.html\n"
       "  thinpipe report results/quickstart --csv > runs.csv\n"
       "  thinpipe report results/quickstart --tensorboard /tmp/curves && tensorboard --logdir /tmp/curves\n"

@@ -45,7 +45,7 @@ void add_schema(CLI::App& program, Invocation& invocation) {
   command.callback([kind, &invocation] { invocation.action = [kind] { return schema(*kind); }; });
 }
 
-THINPIPE_REGISTER(Command){8, add_schema};
+THINPIPE_REGISTER(Command){9, add_schema};
 
 }  // namespace
 }  // namespace thinpipe

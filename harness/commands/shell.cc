@@ -92,7 +92,7 @@ void add_shell(CLI::App& program, Invocation& invocation) {
   });
 }
 
-THINPIPE_REGISTER(Command){5, add_shell};
+THINPIPE_REGISTER(Command){6, add_shell};
 
 }  // namespace
 }  // namespace thinpipe

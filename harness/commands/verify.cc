@@ -84,7 +84,7 @@ void add_verify(CLI::App& program, Invocation& invocation) {
   });
 }
 
-THINPIPE_REGISTER(Command){6, add_verify};
+THINPIPE_REGISTER(Command){7, add_verify};
 
 }  // namespace
 }  // namespace thinpipe

@@ -1,13 +1,16 @@
 #include "harness/records/record.hh"
 
 #include <algorithm>
+#include <fstream>
 #include <map>
 
 #include <fmt/format.h>
 
 #include "common/support/file_descriptor.hh"
+#include "common/support/parallel.hh"
 #include "common/support/standard_streams.hh"
 #include "common/support/utf8.hh"
+#include "harness/records/record_check.hh"
 
 namespace thinpipe {
 namespace {
@@ -42,10 +45,74 @@ bool is_record(const Json& value) {
          });
 }
 
-void append_records(const fs::path& folder, std::vector<fs::path>& files) {
+// Appends the places of the lines that are not empty. If the file cannot be read, appends the file itself, so
+// that reading it reports the reason.
+void append_lines(const fs::path& file, std::vector<RecordPlace>& places) {
+  std::ifstream lines(file);
+  std::uintmax_t offset_bytes = 0;
+  std::string text;
+  for (std::size_t line = 1; std::getline(lines, text); ++line) {
+    if (!text.empty()) places.push_back({file, line, offset_bytes, text.size()});
+    offset_bytes += text.size() + 1;
+  }
+  if (!lines.eof()) places.push_back({.file = file});
+}
+
+void append_records(const fs::path& folder, std::vector<RecordPlace>& places) {
+  std::vector<fs::path> files;
   for (const auto& entry : fs::directory_iterator(folder)) {
     fs::path file = entry.path() / "run.json";
     if (entry.is_directory() && fs::exists(file)) files.push_back(std::move(file));
+  }
+  std::ranges::sort(files);
+  for (fs::path& file : files) places.push_back({.file = std::move(file)});
+  if (const fs::path file = folder / exported_records_name; fs::exists(file)) append_lines(file, places);
+}
+
+std::string read_place(const RecordPlace& place) {
+  if (place.line == 0) return read_file(place.file);
+  std::ifstream file(place.file);
+  std::string text(place.size_bytes, '\0');
+  file.seekg(static_cast<std::streamoff>(place.offset_bytes));
+  file.read(text.data(), static_cast<std::streamsize>(text.size()));
+  if (!file) throw Error("it can no longer be read");
+  return text;
+}
+
+std::optional<Json> parse_record(const std::string& text, const std::string& name) {
+  Json record = Json::parse(text, shallow, false);
+  const Json version = record.is_object() ? record.value("schema_version", Json(nullptr)) : Json(nullptr);
+  // As a double, because nlohmann's integers wrap around when compared.
+  if (version.is_number() && version.get<double>() > record_schema_version) {
+    throw Error(
+        fmt::format("{} has schema_version {}, but this program reads versions up to {}; update thinpipe",
+                    name, version.dump(), record_schema_version));
+  }
+  return is_record(record) ? std::optional(std::move(record)) : std::nullopt;
+}
+
+// The run's id if the record was taken, otherwise the reason why it is left out.
+struct Taken {
+  std::optional<std::string> run_id;
+  std::string reason;
+};
+
+Taken read_and_take(const RecordPlace& place, const std::function<void(const Json& record)>& take) {
+  try {
+    const std::optional<Json> record = find_record(place);
+    if (!record) {
+      return {
+          {},
+          fmt::format("it is not a complete record; {}",
+                      place.line == 0 ? "remove its folder, or repeat the run" : "export the records again")};
+    }
+    if (const auto fault = find_fault(*record)) return {{}, *fault};
+    take(*record);
+    return {record->at("run_id").get<std::string>(), ""};
+  } catch (const InputError& error) {
+    return {{}, fmt::format("{} {}", error.place().pointer, error.message())};
+  } catch (const std::exception& error) {
+    return {{}, error.what()};
   }
 }
 
@@ -55,31 +122,80 @@ std::string record_text(const Json& record) {
   return record.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
+std::string record_line(const Json& record) {
+  return record.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+std::string RecordPlace::name() const {
+  return line == 0 ? file.string() : fmt::format("{}:{}", file.string(), line);
+}
+
+fs::path RecordPlace::experiment_folder() const {
+  return line == 0 ? file.parent_path().parent_path() : file.parent_path();
+}
+
 std::optional<Json> find_record(const fs::path& path) {
   if (!fs::exists(path)) return std::nullopt;
-  Json record = Json::parse(read_file(path), shallow, false);
-  const Json version = record.is_object() ? record.value("schema_version", Json(nullptr)) : Json(nullptr);
-  // As a double, because nlohmann's integers wrap around when compared.
-  if (version.is_number() && version.get<double>() > record_schema_version) {
-    throw Error(
-        fmt::format("{} has schema_version {}, but this program reads versions up to {}; update thinpipe",
-                    path.string(), version.dump(), record_schema_version));
-  }
-  return is_record(record) ? std::optional(std::move(record)) : std::nullopt;
+  return parse_record(read_file(path), path.string());
+}
+
+std::optional<Json> find_record(const RecordPlace& place) {
+  return parse_record(read_place(place), place.name());
 }
 
 void warn_on_standard_error(const std::string& message) {
   print_stderr("thinpipe: warning: {}\n", printable_lines(message));
 }
 
-std::vector<fs::path> find_records(const fs::path& folder) {
-  if (!fs::is_directory(folder)) throw InputError({folder, ""}, "is not a folder of results");
-  std::vector<fs::path> files;
-  append_records(folder, files);
-  for (const auto& entry : fs::directory_iterator(folder)) {
-    if (entry.is_directory()) append_records(entry.path(), files);
+std::vector<RecordPlace> find_records(const fs::path& results) {
+  std::vector<RecordPlace> places;
+  if (results.extension() == ".jsonl" && fs::is_regular_file(results)) {
+    append_lines(results, places);
+    return places;
   }
-  return files;
+  if (!fs::is_directory(results))
+    throw InputError({results, ""},
+                     "is neither a folder of results nor a file of exported records (*.jsonl)");
+  append_records(results, places);
+  std::vector<fs::path> experiments;
+  for (const auto& entry : fs::directory_iterator(results)) {
+    if (entry.is_directory()) experiments.push_back(entry.path());
+  }
+  std::ranges::sort(experiments);
+  for (const fs::path& experiment : experiments) append_records(experiment, places);
+  return places;
+}
+
+std::vector<std::size_t> read_records(const std::vector<RecordPlace>& places,
+                                      const std::function<void(std::size_t index, const Json& record)>& take,
+                                      const Warn& warn) {
+  std::vector<Taken> taken(places.size());
+  in_parallel(places.size(), [&](std::size_t i) {
+    taken[i] = read_and_take(places[i], [&](const Json& record) { take(i, record); });
+  });
+  std::vector<std::size_t> counted;
+  std::map<std::string, std::vector<std::size_t>> of_run;  // those that count, by run id
+  for (std::size_t i = 0; i < places.size(); ++i) {
+    if (!taken[i].run_id) {
+      warn(fmt::format("{} is left out: {}", places[i].name(), taken[i].reason));
+      continue;
+    }
+    std::vector<std::size_t>& others = of_run[*taken[i].run_id];
+    const bool is_known = std::ranges::any_of(
+        others, [&](std::size_t other) { return find_record(places[other]) == find_record(places[i]); });
+    if (is_known) continue;
+    const auto other = std::ranges::find_if(others, [&](std::size_t one) {
+      return places[one].experiment_folder() == places[i].experiment_folder();
+    });
+    if (other != others.end()) {
+      warn(fmt::format("{} is left out: {} is another record of the same run, {}", places[i].name(),
+                       places[*other].name(), *taken[i].run_id));
+      continue;
+    }
+    others.push_back(i);
+    counted.push_back(i);
+  }
+  return counted;
 }
 
 }  // namespace thinpipe

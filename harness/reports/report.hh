@@ -21,10 +21,10 @@ Report report_of(std::vector<Digest> digests);
 // Returns the report of whole records.
 Report make_report(const std::vector<Json>& records, const Wanted& wanted = {});
 
-// Returns the report of the records below `folder` (find_records), in the order of their start times. Holds
-// only a few records in memory at a time. Warns about files that are not records, or have a newer schema
-// version, and leaves them out. Throws InputError if no record is left.
-Report report_of(const std::filesystem::path& folder, const Wanted& wanted = {},
+// Returns the report of the records of `results` (find_records), in the order of their start times. Holds only
+// a few records in memory at a time. Warns about those that are left out (read_records). Throws InputError if
+// no record is left.
+Report report_of(const std::filesystem::path& results, const Wanted& wanted = {},
                  const Warn& warn = warn_on_standard_error);
 
 }  // namespace thinpipe

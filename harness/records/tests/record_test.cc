@@ -1,5 +1,6 @@
 #include "harness/records/record.hh"
 
+#include <algorithm>
 #include <atomic>
 #include <csignal>
 #include <fstream>
@@ -188,14 +189,119 @@ TEST(FindRecord, ANewerSchemaVersionIsRefusedByName) {
   }
 }
 
-TEST(FindRecords, OneAndTwoLevelsDown) {
+TEST(RecordLine, IsCompactSortedAndTheSameAfterReading) {
+  Json record = whole_record("x");
+  record["plan"] = {{"z", 0.1}, {"a", {1, -2, 1e-300, "\xe2\x80\xa8"}}};
+  const std::string line = record_line(record);
+  EXPECT_EQ(std::ranges::count(line, '\n'), 1);
+  EXPECT_THAT(line, testing::EndsWith("}\n"));
+  EXPECT_THAT(line, HasSubstr(R"("plan":{"a":[1,-2,1e-300,)"));
+  EXPECT_EQ(record_line(Json::parse(line)), line);
+  EXPECT_EQ(Json::parse(record_line({{"log", "a\xff"}})).at("log"), "a\xEF\xBF\xBD");
+}
+
+std::vector<std::string> names_of(const std::vector<RecordPlace>& places) {
+  std::vector<std::string> names;
+  for (const RecordPlace& place : places) names.push_back(place.name());
+  return names;
+}
+
+Json record_of(const std::string& run_id, const std::string& label = "x") {
+  Json record = whole_record(label);
+  record["run_id"] = run_id;
+  return record;
+}
+
+TEST(FindRecords, OneAndTwoLevelsDownRunFoldersFirst) {
   const TemporaryFolder folder;
-  const std::vector<fs::path> files = {folder.path() / "2" / "run.json",
-                                       folder.path() / "b" / "1" / "run.json"};
-  for (const fs::path& file : files) write(file, "{}");
+  const std::string path = folder.path();
+  for (const std::string file : {"/b/1/run.json", "/2/run.json"}) write(path + file, "{}");
+  for (const std::string file : {"/b/records.jsonl", "/records.jsonl"}) write(path + file, "{}\n\n{}");
   write(folder.path() / "2" / "worker-0.log", "noise");
-  EXPECT_THAT(find_records(folder.path()), testing::UnorderedElementsAreArray(files));
+  EXPECT_THAT(
+      names_of(find_records(folder.path())),
+      testing::ElementsAre(path + "/2/run.json", path + "/records.jsonl:1", path + "/records.jsonl:3",
+                           path + "/b/1/run.json", path + "/b/records.jsonl:1", path + "/b/records.jsonl:3"));
   EXPECT_THROW(find_records(folder.path() / "missing"), InputError);
+}
+
+TEST(FindRecords, AFileOfLinesIsNamedByItsEnding) {
+  const TemporaryFolder folder;
+  const fs::path file = folder.path() / "monday.jsonl";
+  const std::vector<std::string> labels = {"one", std::string(100'000, 'a'), "three"};
+  std::string text;
+  for (const std::string& label : labels) text += record_line(whole_record(label));
+  text.pop_back();  // the last line may lack its end
+  write(file, text);
+  const auto places = find_records(file);
+  EXPECT_THAT(names_of(places),
+              testing::ElementsAre(file.string() + ":1", file.string() + ":2", file.string() + ":3"));
+  for (std::size_t i = 0; i < places.size(); ++i) EXPECT_EQ(find_record(places[i])->at("label"), labels[i]);
+  write(folder.path() / "run.json", "{}");
+  EXPECT_THROW(find_records(folder.path() / "run.json"), InputError);
+  EXPECT_THROW(find_records(folder.path() / "missing.jsonl"), InputError);
+}
+
+struct Counted {
+  std::vector<std::string> names;
+  std::vector<std::string> warnings;
+};
+
+Counted count(const fs::path& results) {
+  Counted out;
+  const auto places = find_records(results);
+  const auto counted = read_records(
+      places, [](std::size_t /*index*/, const Json& /*record*/) {},
+      [&out](const std::string& warning) { out.warnings.push_back(warning); });
+  for (const std::size_t i : counted)
+    out.names.push_back(places[i].name().substr(results.parent_path().string().size() + 1));
+  return out;
+}
+
+TEST(ReadRecords, ADamagedLineIsNamedAndHidesNoOther) {
+  const TemporaryFolder folder;
+  const fs::path file = folder.path() / "records.jsonl";
+  Json newer = record_of("c");
+  newer["schema_version"] = 2;
+  write(file, record_line(record_of("a")) + "{\"schema_version\": 1, \n" + record_line(newer) +
+                  record_line(record_of("d")));
+  const Counted got = count(file);
+  EXPECT_THAT(got.names, testing::ElementsAre("records.jsonl:1", "records.jsonl:4"));
+  EXPECT_THAT(got.warnings,
+              testing::ElementsAre(HasSubstr("records.jsonl:2 is left out: it is not a complete "
+                                             "record; export the records again"),
+                                   HasSubstr("records.jsonl:3 has schema_version 2")));
+}
+
+TEST(ReadRecords, AFileThatCannotBeReadIsNamedItself) {
+  const TemporaryFolder folder;
+  write(folder.path() / "1" / "run.json", record_of("1").dump());
+  fs::create_directory(folder.path() / "records.jsonl");
+  const Counted got = count(folder.path());
+  EXPECT_EQ(got.names.size(), 1);
+  EXPECT_THAT(got.warnings, testing::ElementsAre(HasSubstr("/records.jsonl is left out: ")));
+}
+
+TEST(ReadRecords, EqualRecordsCountOnceAndOfOthersOfTheRunTheFirst) {
+  const TemporaryFolder folder;
+  const fs::path results = folder.path() / "r";
+  write(results / "1" / "run.json", record_of("1").dump(2));
+  write(results / "records.jsonl",
+        record_line(record_of("1")) + record_line(record_of("2")) + record_line(record_of("2", "older")));
+  const Counted got = count(results);
+  EXPECT_THAT(got.names, testing::ElementsAre("r/1/run.json", "r/records.jsonl:2"));
+  EXPECT_THAT(got.warnings, testing::ElementsAre(testing::AllOf(
+                                HasSubstr("records.jsonl:3 is left out: "),
+                                HasSubstr("records.jsonl:2 is another record of the same run, 2"))));
+}
+
+TEST(ReadRecords, ARunOfTwoExperimentsCountsInEach) {
+  const TemporaryFolder folder;
+  write(folder.path() / "a" / "records.jsonl", record_line(record_of("1", "a")));
+  write(folder.path() / "b" / "1" / "run.json", record_of("1", "b").dump());
+  const Counted got = count(folder.path());
+  EXPECT_EQ(got.names.size(), 2);
+  EXPECT_THAT(got.warnings, testing::IsEmpty());
 }
 
 // One run whose curve lacks an accuracy must not abort a report over thousands of runs.

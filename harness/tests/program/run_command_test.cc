@@ -238,7 +238,7 @@ TEST(ListCommand, KnowsItsKinds) {
 
 TEST(CommandLine, HelpSucceedsAndNonsenseIsWrongInput) {
   const Program program;
-  for (const std::string command : {"run", "plan", "report", "list", "schema"}) {
+  for (const std::string command : {"run", "plan", "report", "export", "list", "schema"}) {
     const auto help = program.run({command, "--help"});
     EXPECT_EQ(help.status.code, 0);
     EXPECT_THAT(help.output, HasSubstr("Examples:"));
