@@ -80,8 +80,8 @@ def measure_sweep(program: Path, folder: Path, runs: int) -> None:
 
 
 def reference_records() -> list[dict]:
-    files = sorted((ROOT / "results" / "reference" / "quickstart").glob("*/run.json"))
-    records = [json.loads(file.read_text(encoding="utf-8")) for file in files]
+    exported = ROOT / "results" / "reference" / "quickstart" / "records.jsonl"
+    records = [json.loads(line) for line in exported.read_bytes().splitlines()]
     return sorted(records, key=lambda record: METHODS.index(record["label"]))
 
 

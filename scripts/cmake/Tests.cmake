@@ -154,7 +154,7 @@ function(thinpipe_benchmark name)
 endfunction()
 
 # thinpipe_fuzz(NAME SOURCES... [LIBS...] SEEDS globs...): adds one libFuzzer program, fuzz/NAME, and its seeds in
-# fuzz/seeds/NAME/.
+# fuzz/seeds/NAME/. Each line of a seed *.jsonl is a seed.
 function(thinpipe_fuzz name)
   cmake_parse_arguments(ARG "" "" "SOURCES;LIBS;SEEDS" ${ARGN})
   add_executable(fuzz_${name} ${ARG_SOURCES})
@@ -166,8 +166,14 @@ function(thinpipe_fuzz name)
     message(FATAL_ERROR "there are no seeds to start fuzzing ${name} with: ${ARG_SEEDS}")
   endif()
   set(number 0)
-  foreach(seed IN LISTS seeds)  # numbered: many are called run.json
+  foreach(seed IN LISTS seeds)  # numbered: some have the same name
     math(EXPR number "${number} + 1")
-    configure_file(${seed} ${CMAKE_BINARY_DIR}/fuzz/seeds/${name}/${number} COPYONLY)
+    set(copy ${CMAKE_BINARY_DIR}/fuzz/seeds/${name}/${number})
+    if(seed MATCHES "\\.jsonl$")
+      file(MAKE_DIRECTORY ${CMAKE_BINARY_DIR}/fuzz/seeds/${name})
+      execute_process(COMMAND split --lines=1 --suffix-length=4 ${seed} ${copy}- COMMAND_ERROR_IS_FATAL ANY)
+    else()
+      configure_file(${seed} ${copy} COPYONLY)
+    endif()
   endforeach()
 endfunction()
