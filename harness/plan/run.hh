@@ -18,22 +18,22 @@
 
 namespace thinpipe {
 
-// The collective of a convergence run, whatever its replays go over: only the order of their sums tells them
-// apart. Workers without an emulated network go over it, on the loopback.
+// The collective of convergence runs, whatever their replays use: only the order of sums would differ.
+// Workers without an emulated network use it on the loopback.
 inline constexpr const char* collective_without_network = "gloo";
 
 enum class Mode {
-  live,      // a process for each worker, over an emulated network, by the clock
-  converge,  // all workers in one process, without a network and without times
-  replay,    // a convergence run's communication over an emulated network, by the clock
-  simulate,  // the same over a model of the network, by arithmetic
+  live,      // trains with one process per worker over an emulated network, and measures times
+  converge,  // trains with all workers in one process, without network and times
+  replay,    // repeats a convergence run's communication over an emulated network, and measures times
+  simulate,  // computes these times from a model of the network
 };
 
-// Everything about a run except the training itself. Runs that differ only in their training share it.
+// The configuration of a run except the trainer's part. Runs that differ only in that part share it.
 struct Setting {
-  // Normalised: mode and workers; with a network also topology (resolved, caps applied) and bottleneck; for a live run
-  // network_events, rate_trace, worker_events and on_worker_failure if there are any; for a replay or simulation
-  // compute_profile; for a convergence run whose replays use a tree, sum_tree.
+  // Normalised: mode and workers; with a network also topology (resolved, caps applied) and bottleneck; for a
+  // live run network_events, rate_trace, worker_events and on_worker_failure if there are any; for a replay
+  // or simulation compute_profile; for a convergence run whose replays use a tree, sum_tree.
   Json config;
   Json content = Json::object();  // see CheckedConfig::content
   netem::Topology topology;       // empty for a convergence run
@@ -54,13 +54,14 @@ struct Run {
   std::int64_t workers = 0;
   std::vector<WorkerEvent> worker_events;  // places are the user's
   FailurePolicy on_worker_failure;
-  std::optional<std::filesystem::path> trainer = {};      // of a live run: in thinpipe-trainer's place
-  OtherTrainer other_trainer = {};                        // that one, as the experiment describes it
-  std::string convergence_run = {};                       // of a replay or simulation: the run that it is of
-  std::optional<std::filesystem::path> profile = {};      // likewise, or a device's; nothing: measured here
-  std::optional<std::int64_t> estimated_batch_size = {};  // per worker; nothing: the training's
-  std::vector<int> sum_tree = {};  // of a convergence run: the tree of its replays' workers
-  bool leaves_trace = false;       // a convergence run for a replay: no use without its trace
+  std::optional<std::filesystem::path> trainer = {};  // of a live run: an external trainer
+  OtherTrainer other_trainer = {};                    // the external trainer, as the experiment describes it
+  std::string convergence_run = {};                   // of a replay or simulation: id of the replayed run
+  // Of a replay or simulation: a profile or a device; nullopt: measured here.
+  std::optional<std::filesystem::path> profile = {};
+  std::optional<std::int64_t> estimated_batch_size = {};  // per worker; nullopt: that of the training run
+  std::vector<int> sum_tree = {};                         // of a convergence run: the tree of its replays
+  bool leaves_trace = false;                              // a convergence run whose replays need its trace
 
   // Returns the whole configuration: the setting's and the trainer's.
   Json config() const;
@@ -74,23 +75,23 @@ struct Run {
   // Returns false if data or weights are missing: the id depends on their content.
   bool id_is_final() const;
 
-  // Of a convergence run's communication.
+  // Returns whether the run repeats a convergence run's communication.
   bool is_replay() const { return mode == Mode::replay || mode == Mode::simulate; }
 
-  // What a replaying worker does where the training computes (trainer/replay/computing.hh): it keeps this
-  // machine as busy as the training would where the profile is this machine's.
+  // Returns how a replaying worker emulates compute (trainer/replay/computing.hh). If the profile was
+  // measured on this machine, it keeps the CPU as busy as the training run would.
   const char* computing() const { return profile ? "waits" : "works"; }
 
-  // The collective's name; of "auto" the one that it stands for on this topology; of another trainer, whose
-  // way nobody told, a ring.
+  // Returns the collective's name. Resolves "auto" for this topology. An external trainer's collective is
+  // unknown; assumes a ring.
   std::string collective() const;
 
-  // The parents of its workers in the tree that its collectives go along (netem/topology/worker_tree.hh), or
-  // of a convergence run its sums; empty: they go along none.
+  // Returns the parents of the workers in the reduction tree (netem/topology/worker_tree.hh) of the run's
+  // collectives, or of a convergence run's sums; empty if they use no tree.
   std::vector<int> tree() const;
 
-  // False without an emulated network, or where the topology is the loopback: no namespaces, no caps. A
-  // simulation needs it where what computing takes is measured.
+  // Returns whether the run needs an emulated network. On the loopback topology it does not; a simulation
+  // does if it measures the compute time.
   bool needs_network() const;
 };
 

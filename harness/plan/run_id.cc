@@ -17,8 +17,8 @@ namespace {
 
 constexpr std::size_t hashed_at_once_bytes = std::size_t{1} << 20;
 
-// Fashion-MNIST, all of it and unchanged, goes by the folder in which Debian puts it, wherever it lies: so it
-// did before data were named by their content, and results from then keep their names.
+// The whole, unchanged Fashion-MNIST is named by Debian's folder for it, wherever it is. Results from before
+// data were named by their content thus keep their ids.
 constexpr std::string_view fashion_mnist_hash = "a6c1037f5caea982";
 constexpr std::string_view fashion_mnist_name = "/usr/share/datasets/fashion-mnist";
 
@@ -50,9 +50,9 @@ std::string content_hash_of_file(const std::filesystem::path& path) {
 
 namespace {
 
-// An option that came after results were published, where it changes nothing: they keep their names.
+// Removes options that were added after results were published, if they change nothing: old ids stay valid.
 void drop_what_came_later(Json& decisive) {
-  // Every trace went by the clock then.
+  // Before, every trace used the wall clock.
   if (const auto trace = decisive.find("rate_trace"); trace != decisive.end() && trace->is_object()) {
     if (trace->value("clock", Json(nullptr)) == "wall") trace->erase("clock");
   }
@@ -73,7 +73,7 @@ Json decisive_part(const Json& normalised_config, const Json& content) {
     topology->erase("description");
   }
   if (const auto trace = decisive.find("rate_trace"); trace != decisive.end() && trace->is_object()) {
-    trace->erase("file");  // its content is named by a hash
+    trace->erase("file");  // the member "steps_hash" stands for its content
   }
   drop_what_came_later(decisive);
   for (const auto& [pointer, hash] : content.items()) {

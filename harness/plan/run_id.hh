@@ -1,4 +1,4 @@
-// Names of things by their content: xxh3-64, as 16 hexadecimal digits.
+// Hashes of content: xxh3-64, as 16 hexadecimal digits.
 #pragma once
 
 #include <filesystem>
@@ -12,20 +12,20 @@ namespace thinpipe {
 
 std::string content_hash(std::string_view bytes);
 
-// Of a file's bytes; throws SystemError naming the path.
+// Returns the hash of a file's bytes. Throws SystemError naming the path.
 std::string content_hash_of_file(const std::filesystem::path& path);
 
-// What decides a run's outcome: its normalised configuration, without what the topology and a trace's file
-// are called, and with hashes of what paths lead to instead of the paths. content: those hashes, each under
-// the JSON pointer to its path, as CheckedConfig has them.
+// Returns the part of a normalised configuration that decides a run's outcome. Leaves out names of topology
+// and trace file, and replaces paths by hashes of their content. `content`: these hashes by the JSON pointer
+// to the path, as in CheckedConfig.
 Json decisive_part(const Json& normalised_config, const Json& content = Json::object());
 
-// The text of each member of an object, `"key":value`, by its key: objects that are made of the same parts
-// are hashed from their parts' texts, without being put together.
+// The text of each member of an object, `"key":value`, by its key. Objects are hashed from these texts, so
+// that objects with common parts need not be assembled.
 using MemberTexts = std::map<std::string, std::string>;
 MemberTexts member_texts(const Json& object);
 
-// The identity of a run: a hash of its decisive part. The order of keys does not matter.
+// Returns the id of a run: a hash of its decisive part. The order of keys does not matter.
 std::string run_id_of(const MemberTexts& decisive);
 std::string run_id(const Json& normalised_config, const Json& content = Json::object());
 

@@ -22,8 +22,7 @@
 namespace thinpipe {
 namespace {
 
-// Names runs by what decides their outcome. The text of a setting or a training is made once for all runs
-// that share it.
+// Computes run ids. Makes the text of a setting or a training once for all runs that share it.
 class Names {
  public:
   std::string of(const Run& run) {
@@ -44,8 +43,8 @@ class Names {
   std::map<std::shared_ptr<const void>, MemberTexts> texts_;
 };
 
-// Makes the runs that replays are of: the same training without a network, its communication recorded. If its
-// collectives go along a tree, it is the same to the bit.
+// Makes the convergence runs of replays: the same training without a network, with its communication
+// recorded. If the collectives use a reduction tree, the result is the same to the bit.
 class ConvergenceRuns {
  public:
   Run of(const Run& replay) {
@@ -73,7 +72,7 @@ class ConvergenceRuns {
     return known = std::make_shared<const Setting>(std::move(setting));
   }
 
-  // The network that carries a replay's bytes is not part of its convergence run.
+  // Removes the replay's collective, because a convergence run has no network.
   std::shared_ptr<const CheckedConfig> without_network(const std::shared_ptr<const CheckedConfig>& training) {
     auto& known = trainings_[training];
     if (known) return known;
@@ -81,7 +80,7 @@ class ConvergenceRuns {
     const auto collective = changed.config.find("collective");
     if (collective != changed.config.end()) {
       (*collective)["name"] = collective_without_network;
-      collective->erase("all_reduce");  // nccl's alone
+      collective->erase("all_reduce");  // an option of nccl only
     }
     return known = std::make_shared<const CheckedConfig>(std::move(changed));
   }
@@ -93,7 +92,7 @@ class ConvergenceRuns {
 // The runs of a plan, each once.
 class DistinctRuns {
  public:
-  // A point of the experiment.
+  // Adds the run of a point of the experiment.
   void add(Run run) {
     if (!named_.insert(run.id).second) return;
     if (Run* const former = find(run.id)) {
@@ -104,7 +103,7 @@ class DistinctRuns {
     }
   }
 
-  // What a replay needs. Labels that tell replays of one training apart say nothing of it.
+  // Adds the convergence run of a replay. It keeps only the labels that all its replays share.
   void add_convergence(Run run) {
     Run* const former = find(run.id);
     if (former == nullptr) return append(std::move(run));
@@ -131,15 +130,15 @@ class DistinctRuns {
 
   std::vector<Run> runs_;
   std::map<std::string, std::size_t> places_;
-  std::set<std::string> named_;  // by the experiment
+  std::set<std::string> named_;  // of points of the experiment
 };
 
-// The trainer knows nothing of the harness's keys: a misspelt one of those gets its suggestion here.
+// Adds suggestions from the harness's keys to an error about an unknown key: the trainer has only its own.
 std::string with_harness_keys(const Remark& wrong) {
   const std::vector<std::string> keys = pointer_keys(wrong.pointer);
   const bool unknown_key = keys.size() == 1 && wrong.message.starts_with("unknown key");
   if (!unknown_key || wrong.message.find("did you mean") != std::string::npos) return wrong.message;
-  return fmt::format("unknown key \"{}\"{}; and the trainer's: {}", keys[0],
+  return fmt::format("unknown key \"{}\"{}; from the trainer: {}", keys[0],
                      suggestion(keys[0], harness_keys()), wrong.message);
 }
 
@@ -149,12 +148,12 @@ auto located(const Point& point, const Action& action) {
   try {
     return action();
   } catch (const InputError& error) {
-    if (!error.place().file.empty()) throw;  // it names a file of its own, as a topology's
+    if (!error.place().file.empty()) throw;  // it is in another file, such as a topology
     throw InputError(point.place_of(error.place().pointer), error.message());
   }
 }
 
-// Reads the settings of points: each once, however many points have it.
+// Reads each setting once, however many points have it.
 class Reader {
  public:
   explicit Reader(const std::string& file) : topologies_(file) {}
@@ -177,7 +176,7 @@ class Reader {
   std::unordered_map<std::string, Run> settings_;  // by the harness's part of the configuration
 };
 
-// What the trainer is asked about runs: once about each configuration, however many runs have it.
+// Has the trainer check each configuration once, however many runs have it.
 class Questions {
  public:
   void add(std::size_t run, const Json& training_config) {
@@ -189,7 +188,7 @@ class Questions {
     askers_[place->second].push_back(run);
   }
 
-  // Gives the runs their trainings.
+  // Sets the runs' trainings from the trainer's answers.
   void put(const TrainerProgram& trainer, const std::vector<Point>& points, std::vector<Run>& runs) const {
     if (texts_.empty()) return;
     std::vector<CheckedConfig> answers = trainer.check(texts_);
@@ -215,8 +214,8 @@ class Questions {
   std::vector<std::vector<std::size_t>> askers_;
 };
 
-// Sizes that the configuration leaves to the network take a plan to choose. Returns what is to be asked with
-// those sizes.
+// Chooses bucket sizes that the configuration leaves to the network, from the runs' plans. Returns the
+// configurations to check with these sizes.
 Questions choose_bucket_sizes(const std::vector<Run>& runs) {
   static const Json::json_pointer place("/buckets/size");
   Questions questions;
@@ -232,7 +231,7 @@ Questions choose_bucket_sizes(const std::vector<Run>& runs) {
   return questions;
 }
 
-// The runs of the points, without names.
+// Returns the runs of the points, without ids.
 std::vector<Run> read_runs(const Experiment& experiment, const TrainerProgram& trainer) {
   const std::vector<Point> points = expand(experiment);
   Reader reader(experiment.file);
@@ -247,7 +246,7 @@ std::vector<Run> read_runs(const Experiment& experiment, const TrainerProgram& t
     });
   }
   questions.put(trainer, points, runs);
-  // A plan of a large model takes seconds: only those that a chosen size changes are made again.
+  // Plans of large models take seconds, so only those that a chosen size changes are repeated.
   choose_bucket_sizes(runs).put(trainer, points, runs);
   return runs;
 }

@@ -1,5 +1,4 @@
-// The runs of an experiment, validated and with every default filled in: nothing starts before all of it is
-// right.
+// Plans the runs of an experiment: validates all of them and fills in every default, before any starts.
 #pragma once
 
 #include <string>
@@ -11,17 +10,17 @@
 
 namespace thinpipe {
 
-// Plans runs whose GPU, data or weights are missing, too: see Run::missing.
-// Identical points become one run, under the labels of the first. Before the first replay of a training comes
-// its convergence run, under the labels that all its replays share. Throws InputError naming the place in the
-// experiment (or topology) file.
+// Returns the runs of the experiment, including those whose GPU, data or weights are missing (see
+// Run::missing). Identical points become one run with the labels of the first. The convergence run of a
+// training run comes before its first replay, with the labels that all its replays share. Throws InputError
+// naming the place in the experiment or topology file.
 std::vector<Run> plan_runs(const Experiment& experiment, const TrainerProgram& trainer);
 
 // Throws InputError if this machine lacks something that one of the runs needs.
 void require_all_here(const std::vector<Run>& runs);
 
-// Those whose label matches the shell pattern, as does any one of their labels' values, and the convergence
-// runs that these replay; an empty pattern matches all. Throws InputError when none does.
+// Returns the runs whose label, as a whole or on one axis, matches the shell pattern, and the convergence
+// runs that these replay. An empty pattern matches all. Throws InputError if none matches.
 std::vector<Run> matching(std::vector<Run> runs, const std::string& pattern);
 
 }  // namespace thinpipe

@@ -15,10 +15,10 @@
 namespace thinpipe {
 namespace {
 
-// As the shipped topologies have hosts.
+// The number of hosts of the shipped topologies.
 constexpr std::int64_t default_convergence_workers = 8;
 
-// {"rate": …} where all bottlenecks share one cap; null otherwise.
+// Returns {"rate": …} if all bottlenecks have the same cap, otherwise null.
 Json common_bottleneck(const netem::Topology& topology) {
   std::optional<double> rate_bit_per_s;
   for (const netem::Link& link : topology.links) {
@@ -43,8 +43,8 @@ void apply_bottleneck(netem::Topology& topology, const Json& value, const Place&
   if (burst_s) netem::set_bottleneck_burst(topology, *burst_s, object.place_of("burst"));
 }
 
-// Reads what is to change during the run, and adds it to the configuration where there is something: runs
-// without changes keep the identity they always had.
+// Reads the changes of the network during the run. Adds them to the configuration only if there are any, so
+// that runs without changes keep their ids.
 void read_changes(JsonObject& object, const Topologies& topologies, Setting& setting, Run& run) {
   const auto find = [&](const std::string& name, const Place& place) {
     return shipped_rate_traces().find(name, topologies.folder(), place).string();
@@ -64,7 +64,7 @@ void read_changes(JsonObject& object, const Topologies& topologies, Setting& set
   setting.config["rate_trace"] = std::move(trace);
 }
 
-// Likewise what is to befall workers, and what happens then.
+// Reads the planned faults of workers and the reaction to failures; adds them in the same way.
 void read_faults(JsonObject& object, Setting& setting, Run& run) {
   run.worker_events = read_worker_events(object, run.workers);
   run.on_worker_failure = read_failure_policy(object);
@@ -103,19 +103,19 @@ void read_network_part(JsonObject& object, Topologies& topologies, const std::st
                     {"workers", run.workers}};
 }
 
-// Paths of the trainer's part, too, lead on from the experiment's folder, wherever the program is started.
+// Makes the paths of the trainer's part absolute. They are relative to the experiment's folder, too.
 void lead_paths_on(Json& training_config, const std::filesystem::path& folder) {
   for (const char* pointer : {"/weights/file", "/dataset/directory", "/dataset/path",
                               "/pretraining/dataset/directory", "/pretraining/dataset/path"}) {
     const Json::json_pointer place(pointer);
     if (!training_config.contains(place) || !training_config.at(place).is_string()) continue;
     const std::filesystem::path path = training_config.at(place).get<std::string>();
-    if (path.empty() || path.is_absolute()) continue;  // the trainer says what is wrong with an empty one
+    if (path.empty() || path.is_absolute()) continue;  // the trainer refuses an empty one
     training_config[place] = std::filesystem::absolute(folder / path).lexically_normal().string();
   }
 }
 
-// A program that trains in thinpipe-trainer's place.
+// Reads the external trainer.
 void read_trainer(JsonObject& object, const std::filesystem::path& folder, Setting& setting, Run& run) {
   const Json* const value = object.find("trainer");
   if (value == nullptr || value->is_null()) return;
@@ -130,8 +130,8 @@ void read_trainer(JsonObject& object, const std::filesystem::path& folder, Setti
   run.trainer = std::filesystem::absolute(shipped_trainers().find(trainer.program, folder, program_place));
   if (::access(run.trainer->c_str(), X_OK) != 0) {
     throw InputError(program_place,
-                     fmt::format("the trainer {} cannot be executed: chmod +x, and a first line such as "
-                                 "#!/usr/bin/env python3",
+                     fmt::format("the trainer {} cannot be executed: it needs chmod +x and a first line such "
+                                 "as #!/usr/bin/env python3",
                                  run.trainer->string()));
   }
   if (value->is_object()) check_other_trainer(trainer, folder, place);
@@ -145,7 +145,8 @@ void read_trainer(JsonObject& object, const std::filesystem::path& folder, Setti
 }
 
 void read_live_part(JsonObject& object, Topologies& topologies, Setting& setting, Run& run) {
-  refuse(object, "compute_profile", "is for modes \"replay\" and \"simulate\": a live run computes");
+  refuse(object, "compute_profile",
+         "works only in modes \"replay\" and \"simulate\": a live run computes itself");
   read_network_part(object, topologies, "live", setting, run);
   read_trainer(object, topologies.folder(), setting, run);
   read_changes(object, topologies, setting, run);
@@ -169,8 +170,8 @@ void read_profile(JsonObject& object, const std::filesystem::path& folder, Setti
   run.estimated_batch_size = options.batch_size_per_worker;
   if (run.estimated_batch_size && !is_device(parse_json_file(run.profile->string()))) {
     throw InputError(place / "batch_size_per_worker",
-                     fmt::format("is for estimates: {} is no description of a device, but a profile with a "
-                                 "batch of its own",
+                     fmt::format("works only for estimates: {} does not describe a device, but is a profile "
+                                 "with its own batch size",
                                  run.profile->string()));
   }
   setting.config["compute_profile"] = *value;
@@ -178,19 +179,21 @@ void read_profile(JsonObject& object, const std::filesystem::path& folder, Setti
       content_hash_of_file(*run.profile);
 }
 
-// What comes by the clock, or befalls workers, has no place in a training that is replayed in samples.
+// Refuses changes and faults: a replay repeats only samples of the steps.
 void read_replay_part(JsonObject& object, Topologies& topologies, const std::string& mode, Setting& setting,
                       Run& run) {
   run.mode = mode == "replay" ? Mode::replay : Mode::simulate;
-  refuse(object, "trainer", "is for mode \"live\": what others hand to their collectives is not recorded");
+  refuse(object, "trainer",
+         "works only in mode \"live\": an external trainer's communication is not recorded, so it cannot be "
+         "replayed");
   for (const char* key : {"network_events", "rate_trace", "worker_events", "on_worker_failure"}) {
-    refuse(object, key, "is for mode \"live\": a replay goes through samples of a training's steps");
+    refuse(object, key, "works only in mode \"live\": a replay repeats only samples of the steps");
   }
   read_network_part(object, topologies, mode, setting, run);
   read_profile(object, topologies.folder(), setting, run);
 }
 
-// What a network or the clock would have to be there for is refused: it would do nothing.
+// Refuses members that need a network or times, because they would have no effect.
 void read_convergence_part(JsonObject& object, Setting& setting, Run& run) {
   run.mode = Mode::converge;
   setting.topology.kind = netem::TopologyKind::loopback;
@@ -199,7 +202,7 @@ void read_convergence_part(JsonObject& object, Setting& setting, Run& run) {
   for (const std::string& key : harness_keys()) {
     if (key == "mode" || key == "workers") continue;
     refuse(object, key,
-           "is for mode \"live\": a convergence run has no network, and its workers are one process");
+           "does not work in mode \"converge\": its workers are threads of one process, without a network");
   }
   setting.config = {{"mode", "converge"}, {"workers", run.workers}};
 }
@@ -236,7 +239,8 @@ Run read_harness_part(const Json& harness_part, Topologies& topologies) {
 Json training_part(Json trainers_part, const Run& run, const std::filesystem::path& folder) {
   if (run.mode == Mode::converge) {
     JsonObject object(trainers_part, {"", ""});
-    refuse(object, "collective", "is for modes with a network: a convergence run's workers are one process");
+    refuse(object, "collective",
+           "does not work in mode \"converge\": its workers are threads of one process, without a network");
     trainers_part["collective"] = {{"name", collective_without_network}};
   }
   lead_paths_on(trainers_part, folder);

@@ -1,4 +1,4 @@
-// The harness's part of a configuration: what of a run does not go to its trainer.
+// Reads the harness's part of a configuration: the members that the trainer does not read.
 #pragma once
 
 #include <filesystem>
@@ -17,7 +17,7 @@ class Topologies {
 
   const netem::Topology& load(const std::string& name, const Place& place);
 
-  // Where files that an experiment names by a path are sought.
+  // Paths in an experiment are relative to this folder.
   const std::filesystem::path& folder() const { return folder_; }
 
  private:
@@ -25,14 +25,15 @@ class Topologies {
   std::map<std::string, netem::Topology> loaded_;
 };
 
-// Takes the harness's members out of a configuration, whose others are the trainer's.
+// Moves the harness's members out of a configuration and returns them; the trainer's remain.
 Json take_harness_part(Json& config);
 
-// A run without labels and training. All places are pointers into the merged configuration. Throws
+// Returns a run without labels and training. All places are pointers into the merged configuration. Throws
 // InputError.
 Run read_harness_part(const Json& harness_part, Topologies& topologies);
 
-// What the trainer is to read of its part for this run. `folder` is the experiment's. Throws InputError.
+// Returns the configuration that the trainer checks for this run. `folder` is the experiment's. Throws
+// InputError.
 Json training_part(Json trainers_part, const Run& run, const std::filesystem::path& folder);
 
 }  // namespace thinpipe

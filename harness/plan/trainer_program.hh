@@ -1,4 +1,4 @@
-// The worker program, thinpipe-trainer: where it is, and what it answers about configurations.
+// The worker program, thinpipe-trainer: finds it, and has it check and describe configurations.
 #pragma once
 
 #include <string>
@@ -18,30 +18,30 @@ struct Remark {
 struct CheckedConfig {
   bool ok = false;
   Json config;  // normalised, every default filled in
-  Json plan;    // of trainer/commands/check.hh; null if it cannot be made without what is missing
+  Json plan;    // of trainer/commands/check.hh; null if it needs something that is missing
   // Hashes of the files that it names, each under the pointer to its path; null if the file is missing.
   Json content = Json::object();
   std::vector<Remark> missing;  // a GPU, data or weights
-  Remark wrong;                 // when not ok
+  Remark wrong;                 // if not ok
 };
 
 class TrainerProgram {
  public:
-  // The one named by the environment variable THINPIPE_TRAINER, or else the one beside this executable.
-  // Throws Error with both remedies when it is missing.
+  // Finds the program that the environment variable THINPIPE_TRAINER names, or else the one beside this
+  // executable. Throws Error with both remedies if it is missing.
   static TrainerProgram find();
   explicit TrainerProgram(std::string path) : path_(std::move(path)) {}
 
   const std::string& path() const { return path_; }
 
-  // One answer per training configuration, each the text of an object. Throws Error when the program itself
-  // fails.
+  // Returns one answer per training configuration; each configuration is the text of an object. Throws Error
+  // if the program itself fails.
   std::vector<CheckedConfig> check(const std::vector<std::string>& configs) const;
 
-  // {"compute_s", "memory_bytes"}: what an iteration of one worker takes where nothing else runs, measured.
+  // Measures one worker's iteration on the otherwise idle machine. Returns {"compute_s", "memory_bytes"}.
   Json cost(const Json& config) const;
 
-  // {"synchronisers": {name: {"summary", "options"}}, "models": …, "datasets": …, "collectives": …,
+  // Returns {"synchronisers": {name: {"summary", "options"}}, "models": …, "datasets": …, "collectives": …,
   // "libraries": …}
   Json describe() const;
 

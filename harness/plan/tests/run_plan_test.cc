@@ -199,9 +199,9 @@ TEST(PlanRuns, ReplaysAlongATreeHaveAConvergenceRunThatSumsAlongIt) {
 
 TEST(PlanRuns, RefusesWhatAModeCannotDo) {
   EXPECT_THAT(failure(R"({"base": {"mode": "converge", "collective": {"name": "ring"}}})"),
-              HasSubstr("/base/collective: is for modes with a network"));
+              HasSubstr("/base/collective: does not work in mode \"converge\""));
   EXPECT_THAT(failure(R"({"base": {"compute_profile": "a.json"}})"),
-              HasSubstr("/base/compute_profile: is for modes \"replay\" and \"simulate\""));
+              HasSubstr("/base/compute_profile: works only in modes \"replay\" and \"simulate\""));
   EXPECT_THAT(failure(R"({"base": {"mode": "replay", "compute_profile": "a.json"}})"),
               HasSubstr("the compute profile a.json does not exist"));
   EXPECT_THAT(failure(R"({"base": {"mode": "replay", "compute_profile": "a4"}})"),
@@ -209,9 +209,9 @@ TEST(PlanRuns, RefusesWhatAModeCannotDo) {
   EXPECT_THAT(failure(R"({"base": {"mode": "replay", "compute_profile": {"batch_size_per_worker": 32}}})"),
               HasSubstr("/base/compute_profile: \"device\" is missing"));
   EXPECT_THAT(failure(R"({"base": {"mode": "replay", "worker_events": [{"worker": 0, "slowdown": 2}]}})"),
-              HasSubstr("/base/worker_events: is for mode \"live\""));
+              HasSubstr("/base/worker_events: works only in mode \"live\""));
   EXPECT_THAT(failure(R"({"base": {"mode": "converge", "topology": "pair"}})"),
-              HasSubstr("/base/topology: is for mode \"live\""));
+              HasSubstr("/base/topology: does not work in mode \"converge\""));
 }
 
 TEST(PlanRuns, WritingADefaultOutDoesNotChangeTheIdentity) {
@@ -227,7 +227,7 @@ TEST(PlanRuns, IdenticalPointsAreOneRun) {
   EXPECT_EQ(runs[0].label, "a");
 }
 
-// A plan of 10,000 runs over few networks would else hold, hash and have checked the same again and again.
+// Otherwise a plan of 10,000 runs over few networks would hold, hash and check the same data repeatedly.
 TEST(PlanRuns, RunsShareTheSettingOrTheTrainingThatTheyHaveInCommon) {
   const auto runs = plan(
       R"({"base": {}, "sweep": {"seed": [1, 2], "bottleneck.rate": ["100 Mbit/s", "1 Gbit/s", "1000 Mbit/s"]}})");

@@ -129,7 +129,7 @@ TEST(AnotherTrainer, ThatCannotBeStartedIsRefusedBeforeAnythingRuns) {
     EXPECT_EQ(ended.status.code, 2);
     return ended.errors;
   };
-  EXPECT_THAT(refused(with_trainer("mine.sh")), HasSubstr("cannot be executed: chmod +x"));
+  EXPECT_THAT(refused(with_trainer("mine.sh")), HasSubstr("cannot be executed: it needs chmod +x"));
   EXPECT_THAT(refused(with_trainer("yours.sh")),
               AllOf(HasSubstr("/base/trainer"), HasSubstr("does not exist")));
   EXPECT_THAT(refused(with_trainer("pytorch-dpd")), HasSubstr("did you mean \"pytorch-ddp\"?"));
@@ -140,7 +140,7 @@ TEST(AnotherTrainer, ThatCannotBeStartedIsRefusedBeforeAnythingRuns) {
               AllOf(HasSubstr("/base/trainer/files/0"), HasSubstr("is neither a file nor a folder")));
   Json replayed = with_trainer("mine.sh");
   replayed["mode"] = "replay";
-  EXPECT_THAT(refused(replayed), AllOf(HasSubstr("/base/trainer"), HasSubstr("is for mode \"live\"")));
+  EXPECT_THAT(refused(replayed), AllOf(HasSubstr("/base/trainer"), HasSubstr("works only in mode \"live\"")));
 }
 
 }  // namespace

@@ -125,7 +125,7 @@ TEST(ConvergenceRun, RefusesWhatNeedsANetworkOrAProcessEach) {
     return result.errors;
   };
   EXPECT_THAT(refused({{"topology", "loopback"}}),
-              AllOf(HasSubstr("/base/topology"), HasSubstr("is for mode \"live\"")));
+              AllOf(HasSubstr("/base/topology"), HasSubstr("does not work in mode \"converge\"")));
   EXPECT_THAT(refused({{"bottleneck", {{"rate", "100 Mbit/s"}}}}), HasSubstr("/base/bottleneck"));
   EXPECT_THAT(refused({{"worker_events", {{{"worker", 0}, {"slowdown", 2}}}}}),
               HasSubstr("/base/worker_events"));
