@@ -17,7 +17,7 @@ void compute_on_one_thread() {
 }
 
 void lower_this_threads_priority() {
-  system_call("lower the priority of the computing thread", ::setpriority(PRIO_PROCESS, 0, 19));
+  system_call("lower the priority of the compute thread", ::setpriority(PRIO_PROCESS, 0, 19));
 }
 
 #if defined(__SANITIZE_ADDRESS__)

@@ -214,7 +214,7 @@ void TrainingLoop::give_up_if_never_finite() {
       fmt::format("the gradient of {} steps in a row was not finite, the last at iteration {}: {}; a lower "
                   "learning rate may help",
                   skipped_in_a_row_, iteration_,
-                  where.empty() ? "every worker's own was, so that its synchronisation overflowed"
+                  where.empty() ? "every worker's own gradient was finite, so the synchronisation overflowed"
                                 : fmt::format("first {}", fmt::join(where, ", "))));
 }
 
@@ -244,7 +244,7 @@ void TrainingLoop::enter(Pulse::Phase phase) {
 void TrainingLoop::agree_on_start(const TensorMap& starting_weights) {
   if (!starting_weights.empty()) {
     const WeightRules rules{.head = model_->head(), .new_head = starts_with_new_head(config_)};
-    for (const std::string& note : load_weights(*model_, starting_weights, "starting weights", rules)) {
+    for (const std::string& note : load_weights(*model_, starting_weights, "initial weights", rules)) {
       spdlog::info(note);
     }
   }
@@ -344,7 +344,7 @@ void TrainingLoop::resume() {
   train_time_s_ = sums[0].item<double>();
   loss_sum_ = sums[1].item<double>();
   total_.sent_bytes = sums[2].item<double>();
-  spdlog::info("goes on from the checkpoint after iteration {}", iteration_);
+  spdlog::info("resumed from the checkpoint after iteration {}", iteration_);
   events_({{"event", "resumed"}, {"iteration", iteration_}, {"train_time_s", train_time_s_}});
 }
 
