@@ -75,6 +75,14 @@ std::vector<std::string> Program::written() const {
   return out;
 }
 
+std::string quickstart_records() {
+  return source_path("results/reference/quickstart");
+}
+
+std::string started_at(const Json& record) {
+  return record.at("provenance").at("started_at");
+}
+
 std::vector<Json> load_records(const std::filesystem::path& folder) {
   std::vector<Json> records;
   for (const auto& file : find_records(folder)) records.push_back(find_record(file).value());

@@ -56,6 +56,12 @@ class Program {
   std::string mark_;
 };
 
+// Returns the path of the committed records of experiments/quickstart.json.
+std::string quickstart_records();
+
+// Returns the time at which the record's run started.
+std::string started_at(const Json& record);
+
 // Returns the records below a folder of results, in any order.
 std::vector<Json> load_records(const std::filesystem::path& folder);
 

@@ -23,11 +23,9 @@ using testing::AllOf;
 using testing::HasSubstr;
 using testing::StartsWith;
 
-const std::string quickstart = source_path("results/reference/quickstart");
-
 // Writes the records of the quickstart as the folders of runs, the second failed and the third interrupted.
 std::vector<Json> write_run_folders(const fs::path& folder) {
-  std::vector<Json> records = load_records(quickstart);
+  std::vector<Json> records = load_records(quickstart_records());
   records[1]["status"] = "failed";
   records[1]["error"] = {{"kind", "crash"}, {"message", "rank 3 ended"}};
   records[2]["status"] = "interrupted";
@@ -38,10 +36,6 @@ std::vector<Json> write_run_folders(const fs::path& folder) {
     std::ofstream(run / "iterations.jsonl") << "{}";
   }
   return records;
-}
-
-std::string started_at(const Json& record) {
-  return record.at("provenance").at("started_at");
 }
 
 TEST(ExportCommand, WritesALinePerRecordInTheOrderOfStartTimes) {
@@ -133,13 +127,13 @@ TEST(ExportCommand, RefusesWrongInputBeforeItWrites) {
     EXPECT_EQ(ended.status.code, 2) << output;
     EXPECT_THAT(ended.errors, HasSubstr(message));
   };
-  refused(quickstart, folder + "/records.json", "must end in .jsonl");
-  refused(quickstart, folder + "/no/records.jsonl", "does not exist; create it first");
+  refused(quickstart_records(), folder + "/records.json", "must end in .jsonl");
+  refused(quickstart_records(), folder + "/no/records.jsonl", "does not exist; create it first");
   fs::create_symlink("elsewhere", folder + "/link.jsonl");
-  refused(quickstart, folder + "/link.jsonl", "is not a plain file");
+  refused(quickstart_records(), folder + "/link.jsonl", "is not a plain file");
   refused(folder + "/missing", folder + "/out.jsonl", "is neither a folder of results nor a file");
   refused(folder, folder + "/out.jsonl", "has no records");
-  EXPECT_EQ(program.run({"export", quickstart}).status.code, 2);
+  EXPECT_EQ(program.run({"export", quickstart_records()}).status.code, 2);
   EXPECT_FALSE(fs::exists(folder + "/out.jsonl"));
 }
 
@@ -157,7 +151,7 @@ void export_to_a_full_disk() {
   system_call("mount a small disk", ::mount("tmpfs", program.results().c_str(), "tmpfs", 0, "size=16k"));
   const fs::path file = program.results() / "records.jsonl";
   std::ofstream(file) << "the earlier export\n";
-  const auto ended = program.run({"export", quickstart, "--output", file});
+  const auto ended = program.run({"export", quickstart_records(), "--output", file});
   EXPECT_EQ(ended.status.code, 1);
   EXPECT_THAT(ended.errors, AllOf(HasSubstr(program.results()), HasSubstr("No space left on device")));
   EXPECT_EQ(read_file(file), "the earlier export\n");

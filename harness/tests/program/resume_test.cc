@@ -18,10 +18,6 @@ using testing::HasSubstr;
 using testing::Not;
 using namespace std::chrono_literals;
 
-std::string started_at(const Json& record) {
-  return record.at("provenance").at("started_at");
-}
-
 fs::path record_path(const Program& program, const std::string& label) {
   return program.results() / "test" / program.record(label).at("run_id").get<std::string>() / "run.json";
 }
