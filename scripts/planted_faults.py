@@ -202,8 +202,8 @@ FAULTS = [
     Fault(
         name="speed-up over another seed's baseline",
         file="harness/reports/digest.cc",
-        old='key != "pruning" && key != "trainer"',
-        new='key != "pruning" && key != "seed" && key != "trainer"',
+        old='{"synchroniser", "pruning"}',
+        new='{"synchroniser", "pruning", "seed"}',
         program="harness_tests",
         tests="ReportRows.*",
     ),

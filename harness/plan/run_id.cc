@@ -1,11 +1,9 @@
 #include "harness/plan/run_id.hh"
 
 #include <memory>
-#include <ranges>
 #include <vector>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 #include <unistd.h>
 #include <xxhash.h>
 
@@ -92,7 +90,12 @@ MemberTexts member_texts(const Json& object) {
 }
 
 std::string run_id_of(const MemberTexts& decisive) {
-  return content_hash(fmt::format("{{{}}}", fmt::join(std::views::values(decisive), ",")));
+  std::string object = "{";
+  for (const auto& [key, text] : decisive) {
+    if (object.size() > 1) object += ',';
+    object += text;
+  }
+  return content_hash(object + '}');
 }
 
 std::string run_id(const Json& normalised_config, const Json& content) {
