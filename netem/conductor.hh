@@ -45,8 +45,8 @@ class Conductor {
   // it; until then it is 0.
   TrainClock& train_clock() { return train_clock_; }
 
-  // Sets train time back to `train_time_s`, from which training resumes after a worker has failed. The trace's
-  // step at that time becomes due again.
+  // Sets train time back to `train_time_s`, from which training resumes after a worker has failed. The step
+  // of the trace at that time becomes due again.
   void set_back(double train_time_s);
 
   // Returns true if a change is due by this moment.
