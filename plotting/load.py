@@ -92,7 +92,7 @@ class Results:
 
 @dataclass(frozen=True)
 class Source:
-    """Where a record is, for messages (FILE or FILE:LINE), and its bytes."""
+    """The place of a record for messages (FILE or FILE:LINE), its bytes, and the remedy if it is damaged."""
 
     place: str
     read: Callable[[], bytes]
@@ -116,7 +116,7 @@ def load(directory: Path | str) -> Results:
         if run_id not in records:
             records[run_id], places[run_id] = record, source.place
         elif record != records[run_id]:
-            broken.append(InputError(f"{source.place}: is another record of run {run_id}, which {places[run_id]} has"))
+            broken.append(InputError(f"{source.place}: is a second record of run {run_id}, which differs from {places[run_id]}"))
     if not records:
         raise broken[0]
     for error in broken:
@@ -155,7 +155,7 @@ def record_sources(directory: Path) -> list[Source]:
             f"'{directory.resolve().parent}'"
         )
     files = sorted(path for path in directory.glob("*/run.json") if not path.parent.name.startswith("."))
-    remedy = "delete the run's folder and run the experiment again: finished runs are kept"
+    remedy = "delete the run's folder and run the experiment again, which keeps finished runs"
     sources = [Source(str(path), path.read_bytes, remedy) for path in files]
     if (directory / EXPORTED_RECORDS).exists():
         sources += exported_sources(directory / EXPORTED_RECORDS)
@@ -168,7 +168,7 @@ def record_sources(directory: Path) -> list[Source]:
 
 
 def exported_sources(path: Path) -> list[Source]:
-    """The lines of an exported file that are not empty."""
+    """Returns the non-empty lines of an exported file."""
     try:
         lines = path.read_bytes().split(b"\n")
     except OSError as error:

@@ -227,6 +227,6 @@ def write(directory: Path, *records: dict[str, Any]) -> Path:
 
 
 def write_exported(path: Path, *records: dict[str, Any]) -> Path:
-    """The file that `thinpipe export` writes of these records."""
+    """Writes these records to a file like `thinpipe export`."""
     path.write_text("".join(json.dumps(record, sort_keys=True) + "\n" for record in records), encoding="utf-8")
     return path

@@ -215,7 +215,7 @@ class LoadTest(unittest.TestCase):
         with contextlib.redirect_stderr(io.StringIO()) as errors:
             results = load(file)
         self.assertEqual(results.runs.run_id.tolist(), [good["run_id"]])
-        self.assertIn(f"left out: {file}:2: is not a whole JSON document", errors.getvalue())
+        self.assertIn(f"left out: {file}:2: is not a complete JSON document", errors.getvalue())
         del bad["curve"][1]["test_accuracy"]
         write_exported(file, bad)
         self.assert_refused(r"records\.jsonl:1: /curve/1/test_accuracy is missing")
@@ -232,7 +232,7 @@ class LoadTest(unittest.TestCase):
         self.assertEqual(len(results.curves), len(first["curve"]))
         self.assertEqual(
             errors.getvalue(),
-            f"left out: {file}:2: is another record of run {first['run_id']}, which {file}:1 has\n",
+            f"left out: {file}:2: is a second record of run {first['run_id']}, which differs from {file}:1\n",
         )
 
     def test_a_run_s_folder_counts_before_an_older_export(self) -> None:
@@ -244,13 +244,13 @@ class LoadTest(unittest.TestCase):
             results = load(self.directory)
         self.assertEqual(results.runs.method.tolist(), ["dense", "fp16"])
         self.assertEqual(results.runs["provenance.started_at"].iloc[0], record["provenance"]["started_at"])
-        self.assertIn("records.jsonl:1: is another record of run", errors.getvalue())
+        self.assertIn("records.jsonl:1: is a second record of run", errors.getvalue())
 
     def test_files_without_records_are_refused_by_name(self) -> None:
         self.directory.mkdir()
         (self.directory / "records.jsonl").write_text("\n")
-        self.assert_refused(r"holds no run record \(no \*/run\.json or records\.jsonl\)")
-        with self.assertRaisesRegex(InputError, "records.jsonl: holds no run record; write it again"):
+        self.assert_refused(r"has no run record \(no \*/run\.json or records\.jsonl\)")
+        with self.assertRaisesRegex(InputError, "records.jsonl: has no run record; write it again"):
             load(self.directory / "records.jsonl")
         (self.directory / "notes.txt").write_text("mine")
         with self.assertRaisesRegex(InputError, r"notes\.txt: is neither a results folder nor a file of exported"):
