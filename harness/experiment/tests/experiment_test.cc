@@ -147,7 +147,7 @@ TEST(Experiment, AnEnormousSweepIsRefusedBeforeItIsExpanded) {
   for (int i = 1; i < 100; ++i) values += "," + std::to_string(i);
   const std::string sweep = fmt::format(R"({{"a": [{0}], "b": [{0}], "c": [{0}]}})", values);
   EXPECT_THAT(failure(fmt::format(R"({{"base": {{}}, "sweep": {}}})", sweep)),
-              HasSubstr("/sweep: makes 1000000 runs, more than the 100000"));
+              HasSubstr("/sweep: has 1000000 runs, more than the limit of 100000"));
 }
 
 TEST(RunId, DependsOnValuesAloneAndNotOnTheOrderOfKeys) {

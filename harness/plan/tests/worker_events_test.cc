@@ -59,12 +59,12 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Values(
         Wrong{"NoSuchWorker", {{"worker", 4}, {"slowdown", 2}}, "/worker", "must be below 4"},
         Wrong{
-            "NothingHappens", {{"worker", 1}, {"at", "1 s"}}, "", "needs one of \"action\" and \"slowdown\""},
+            "NothingHappens", {{"worker", 1}, {"at", "1 s"}}, "", "needs either \"action\" or \"slowdown\""},
         Wrong{"BothHappen",
               {{"worker", 1}, {"at", "1 s"}, {"action", "kill"}, {"slowdown", 2}},
               "",
               "write a second event"},
-        Wrong{"NoTime", {{"worker", 1}, {"action", "kill"}}, "", "needs one of \"at\""},
+        Wrong{"NoTime", {{"worker", 1}, {"action", "kill"}}, "", "needs either \"at\""},
         Wrong{"TwoTimes",
               {{"worker", 1}, {"action", "kill"}, {"at", "1 s"}, {"at_iteration", 2}},
               "",

@@ -167,9 +167,9 @@ TEST(ScheduleTest, ATraceIsReadForTheLinksThatItNames) {
 }
 
 TEST(ScheduleTest, MistakesInATraceNamePlaceRuleAndRemedy) {
-  EXPECT_THAT(
-      refusal(R"({"rate_trace": {"link": "bottlenecks", "file": "any", "period": "46 s"}})"),
-      AllOf(StartsWith("e.json at /rate_trace/period: must be above 46 s"), HasSubstr("after the end")));
+  EXPECT_THAT(refusal(R"({"rate_trace": {"link": "bottlenecks", "file": "any", "period": "46 s"}})"),
+              AllOf(StartsWith("e.json at /rate_trace/period: must be above 46 s"),
+                    HasSubstr("that step would not count")));
   EXPECT_THAT(refusal(R"({"rate_trace": {"link": "bottlenecks"}})"), HasSubstr("\"file\" is missing"));
   EXPECT_THAT(refusal(R"({"rate_trace": {"link": "bottlenecks", "file": "any", "clock": "trian"}})"),
               AllOf(StartsWith("e.json at /rate_trace/clock: "), HasSubstr("did you mean \"train\"?")));
