@@ -31,7 +31,7 @@ const std::map<std::string, std::vector<Json>> further_choices = {
     {"ok_topk.ratio", {0.1, 1.0}},
     {"ok_topk.threshold_every", {32, 2}},
     {"ok_topk.boundaries_every", {64, 1}},
-    {"omnireduce.block_size", {256, 3}},
+    {"omnireduce.block_size", {256, 13}},
     {"omnireduce.blocks_per_message", {64, 2}},
     {"omnireduce.streams", {4, 1}},
     {"omnireduce_bulk.block_size", {256, 3}},
