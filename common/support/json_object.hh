@@ -36,7 +36,10 @@ struct Rule {
   std::optional<double> below = {};       // value <  below
   std::optional<double> at_most = {};     // value <= at_most
   std::vector<std::string> one_of = {};   // the valid names
-  std::string_view none = {};             // for an optional value: the word for "no value"; empty: null
+  // For a string that names a file: names that stand for files. A path, which has an ending, is valid, too.
+  // Checked by whoever opens the file.
+  std::vector<std::string> file_names = {};
+  std::string_view none = {};  // for an optional value: the word for "no value"; empty: null
   bool required = false;
 };
 

@@ -45,7 +45,26 @@ void describe_quantity(Json& entry, const Rule& rule) {
   entry["pattern"] = rule.none.empty() ? pattern : fmt::format("^{}$|{}", rule.none, pattern);
 }
 
+// Describes the name or the path of a file.
+void describe_file(Json& entry, const Rule& rule) {
+  entry.erase("type");
+  entry["any_of"] = {{{"type", "string"}, {"one_of", rule.file_names}},
+                     {{"type", "string"}, {"pattern", R"([^/]\.[^/]*$)"}}};
+}
+
 }  // namespace
+
+Json describe_shorthand(const Json& options, std::string_view shorthand) {
+  Json forms = Json::array();
+  for (const Json& field : options) {
+    if (field.at("key") != shorthand) continue;
+    Json form = field;
+    for (const char* of_the_member : {"key", "effect", "required", "default"}) form.erase(of_the_member);
+    forms = form.contains("any_of") ? form["any_of"] : Json::array({form});
+  }
+  forms.push_back({{"options", options}});
+  return forms;
+}
 
 Json write_quantity(Quantity quantity, double value) {
   return format_quantity(quantity, value);
@@ -55,6 +74,7 @@ Json describe_rule(Json entry, std::string_view key, const Rule& rule) {
   entry["key"] = key;
   entry["effect"] = rule.effect;
   if (rule.quantity) describe_quantity(entry, rule);
+  if (!rule.file_names.empty()) describe_file(entry, rule);
   if (!rule.none.empty()) entry.erase("nullable");
   if (rule.above) entry["above"] = *rule.above;
   if (rule.at_least) entry["at_least"] = *rule.at_least;

@@ -7,6 +7,9 @@
 //       field("ratio", ratio, Rule{.effect = "kept fraction of a bucket's entries", .above = 0});
 //     }
 //   };
+//
+// A struct with a constant `shorthand` may also be written as a string, which stands for the field of that
+// key: "restart" for {"action": "restart"}.
 #pragma once
 
 #include "common/support/json_object.hh"
@@ -20,11 +23,18 @@ concept OptionStruct = requires(T options, OptionWriter& writer) {
   options.visit(writer);
 };
 
+template <class T>
+concept HasShorthand = OptionStruct<T> && requires {
+  T::shorthand;
+};
+
 struct OptionReader {
   JsonObject& object;
 
   template <class T>
-  void operator()(std::string_view key, T& member, const Rule& rule);
+  void operator()(std::string_view key, T& member, const Rule& rule) {
+    object.read(key, member, rule);
+  }
 };
 
 struct OptionWriter {
@@ -40,6 +50,7 @@ struct OptionWriter {
 //   - A Json member has the type "implementation": it is {"name": …, options…} for another implementation
 //     in the same registry.
 //   - An object has "options", a list of such entries, instead of "type".
+//   - A value of several forms has "any_of", a list of entries without keys, instead of "type".
 struct OptionDescriber {
   Json out = Json::array();
 
@@ -64,6 +75,42 @@ Options read_options(const Json& value, const Place& place) {
   auto options = read_options<Options>(object);
   object.finish();
   return options;
+}
+
+namespace detail {
+
+struct FieldReader {
+  std::string_view wanted;
+  const Json& value;
+  const Place& place;
+
+  template <class T>
+  void operator()(std::string_view key, T& member, const Rule& rule) {
+    if (key == wanted) read_value(value, place, rule, member);
+  }
+};
+
+}  // namespace detail
+
+// Reads the field of that key from a value that stands on its own, instead of from an object.
+template <OptionStruct T>
+void read_field(std::string_view key, const Json& value, const Place& place, T& out) {
+  detail::FieldReader reader{key, value, place};
+  out.visit(reader);
+}
+
+// Lets members, optional members and elements of lists be option structs.
+template <OptionStruct T>
+void read_value(const Json& value, const Place& place, const Rule& /*rule*/, T& out) {
+  if constexpr (HasShorthand<T>) {
+    if (value.is_string()) {
+      out = T();
+      read_field(T::shorthand, value, place, out);
+      return;
+    }
+    if (!value.is_object()) throw InputError(place, "must be a string or an object, but is " + value.dump());
+  }
+  out = read_options<T>(value, place);
 }
 
 template <class Options>
@@ -113,9 +160,14 @@ Json write_value(const T& value, const Rule& rule) {
   }
 }
 
+// Returns the forms of a value that is an object with these options, or a string that stands for one of them.
+Json describe_shorthand(const Json& options, std::string_view shorthand);
+
 template <class T>
 void describe_type(Json& entry) {
-  if constexpr (OptionStruct<T>) {
+  if constexpr (HasShorthand<T>) {
+    entry["any_of"] = describe_shorthand(describe_options<T>(), T::shorthand);
+  } else if constexpr (OptionStruct<T>) {
     entry["options"] = describe_options<T>();
   } else if constexpr (std::is_same_v<T, bool>) {
     entry["type"] = "boolean";
@@ -142,15 +194,6 @@ Json describe_rule(Json entry, std::string_view key, const Rule& rule);
 }  // namespace detail
 
 template <class T>
-void OptionReader::operator()(std::string_view key, T& member, const Rule& rule) {
-  if constexpr (OptionStruct<T>) {
-    if (const Json* value = object.find(key)) member = read_options<T>(*value, object.place_of(key));
-  } else {
-    object.read(key, member, rule);
-  }
-}
-
-template <class T>
 void OptionWriter::operator()(std::string_view key, const T& member, const Rule& rule) {
   out[std::string(key)] = detail::write_value(member, rule);
 }
@@ -159,7 +202,10 @@ template <class T>
 void OptionDescriber::operator()(std::string_view key, const T& member, const Rule& rule) {
   Json entry = Json::object();
   detail::describe_type<T>(entry);
-  if constexpr (!OptionStruct<T>) {
+  if constexpr (HasShorthand<T>) {
+    entry["required"] = false;
+    entry["default"] = write_options(member).at(std::string(T::shorthand));
+  } else if constexpr (!OptionStruct<T>) {
     entry["required"] = rule.required;
     if (!rule.required) entry["default"] = detail::write_value(member, rule);
   }

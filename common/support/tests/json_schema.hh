@@ -23,7 +23,7 @@ class JsonSchema {
   std::unique_ptr<Parsed> parsed_;
 };
 
-// Loads a schema from harness/schema/: "experiment" or "topology".
+// Loads a schema from harness/schema/: "topology".
 const JsonSchema& published_schema(std::string_view name);
 
 }  // namespace thinpipe

@@ -137,6 +137,73 @@ TEST(Options, AWordMayStandForNoValue) {
   EXPECT_FALSE(std::regex_search("automatic", pattern));
 }
 
+struct Policy {
+  static constexpr std::string_view shorthand = "action";
+
+  std::string action = "fail";
+  std::int64_t at_most = 3;
+
+  void visit(auto& field) {
+    field("action", action, Rule{.effect = "which", .one_of = {"fail", "restart"}});
+    field("at_most", at_most, Rule{.at_least = 1});
+  }
+};
+
+struct Plan {
+  Policy policy;
+  std::optional<Policy> second;
+  std::vector<Policy> others;
+  std::string topology = "pair";
+
+  void visit(auto& field) {
+    field("policy", policy, Rule{.effect = "first"});
+    field("second", second, Rule{});
+    field("others", others, Rule{});
+    field("topology", topology, Rule{.file_names = {"pair", "star"}});
+  }
+};
+
+TEST(Options, AStringMayStandForAnObjectWithOneField) {
+  const auto plan = read_options<Plan>(
+      {{"policy", "restart"}, {"others", {"fail", {{"at_most", 7}}}}, {"second", nullptr}}, place);
+  EXPECT_EQ(plan.policy.action, "restart");
+  EXPECT_EQ(plan.policy.at_most, 3);
+  EXPECT_EQ(plan.others.at(1).at_most, 7);
+  EXPECT_FALSE(plan.second);
+  const auto refusal = [](const Json& policy) {
+    try {
+      read_options<Plan>({{"policy", policy}}, place);
+    } catch (const InputError& error) {
+      return std::string(error.what());
+    }
+    return std::string("accepted");
+  };
+  EXPECT_EQ(refusal("fial"),
+            "file.json at /base/policy: unknown name \"fial\"; did you mean \"fail\"? known: fail, restart");
+  EXPECT_EQ(refusal(3), "file.json at /base/policy: must be a string or an object, but is 3");
+  EXPECT_THAT(refusal({{"at_most", 0}}), testing::HasSubstr("/base/policy/at_most: must be at least 1"));
+}
+
+TEST(Options, DescriptionHasEveryFormOfAValue) {
+  const Json described = describe_options<Plan>();
+  EXPECT_EQ(described[0], Json({{"key", "policy"},
+                                {"effect", "first"},
+                                {"required", false},
+                                {"default", "fail"},
+                                {"any_of",
+                                 {{{"type", "string"}, {"one_of", {"fail", "restart"}}},
+                                  {{"options", describe_options<Policy>()}}}}}));
+  EXPECT_TRUE(described[1]["nullable"]);
+  EXPECT_EQ(described[1]["any_of"], described[0]["any_of"]);
+  EXPECT_TRUE(described[1]["default"].is_null());
+  const Json& topology = described[3];
+  EXPECT_EQ(topology["default"], "pair");
+  EXPECT_EQ(topology["any_of"][0]["one_of"], Json({"pair", "star"}));
+  const std::regex path(topology["any_of"][1]["pattern"].get<std::string>());
+  EXPECT_TRUE(std::regex_search("../mine.json", path));
+  EXPECT_FALSE(std::regex_search("../mine", path));
+}
+
 TEST(Options, DescriptionCarriesTheType) {
   std::map<std::string, std::string> types;
   for (const Json& field : describe_options<Outer>()) {
