@@ -7,6 +7,7 @@
 #include "common/support/standard_streams.hh"
 #include "harness/commands/command.hh"
 #include "harness/commands/plan_table.hh"
+#include "harness/plan/override_types.hh"
 #include "harness/plan/run_plan.hh"
 
 namespace thinpipe {
@@ -21,7 +22,7 @@ struct PlanOptions {
 };
 
 int plan(const PlanOptions& options) {
-  const Experiment experiment = load_experiment(options.experiment, options.overrides);
+  const Experiment experiment = load_experiment(options.experiment, options.overrides, described_text());
   const TrainerProgram trainer = TrainerProgram::find();
   const std::vector<Run> runs = matching(plan_runs(experiment, trainer), options.only);
   MeasuredCosts measured(trainer, [](const std::string& line) { print_stderr("{}\n", line); });

@@ -12,6 +12,7 @@
 #include "harness/commands/plan_table.hh"
 #include "harness/commands/topology_choice.hh"
 #include "harness/plan/compute_costs.hh"
+#include "harness/plan/override_types.hh"
 #include "harness/plan/run_plan.hh"
 #include "harness/records/lock_file.hh"
 #include "harness/reports/text.hh"
@@ -66,7 +67,7 @@ int run(const RunOptions& options, const std::vector<std::string>& arguments) {
   std::optional<StopSignals> stop;
   // In the sandbox, watches from the start: a stop that is requested during planning must not be lost.
   if (netem::inside_sandbox()) stop.emplace();
-  const Experiment experiment = load_experiment(options.experiment, options.overrides);
+  const Experiment experiment = load_experiment(options.experiment, options.overrides, described_text());
   const TrainerProgram trainer = TrainerProgram::find();
   const std::vector<Run> runs = matching(plan_runs(experiment, trainer), options.only);
   require_all_here(runs);

@@ -8,7 +8,7 @@
 #include "common/support/file_descriptor.hh"
 #include "common/support/nearest.hh"
 #include "harness/commands/command.hh"
-#include "harness/experiment/schema_file.hh"
+#include "harness/experiment/data_folder.hh"
 #include "harness/plan/trainer_program.hh"
 #include "harness/schema/experiment_schema.hh"
 
@@ -23,7 +23,7 @@ int schema(const std::string& kind) {
                      fmt::format("unknown name \"{}\"{}", kind, suggestion(kind, schema_kinds)));
   }
   // The schema of topologies is written by hand; that of experiments is generated from the trainer's options.
-  fmt::print("{}", kind == "topology" ? read_file(schema_file(kind))
+  fmt::print("{}", kind == "topology" ? read_file(data_folder() / "harness/schema/topology.schema.json")
                                       : experiment_schema(TrainerProgram::find().describe()).dump(2) + "\n");
   return 0;
 }
@@ -40,8 +40,7 @@ void add_schema(CLI::App& program, Invocation& invocation) {
       "  thinpipe schema experiment > experiment.schema.json\n"
       "  thinpipe schema topology\n"
       "If a file's first member is \"$schema\": \"experiment.schema.json\", editors such as VS Code\n"
-      "complete, explain and check it while you type. harness/schema/ has the schemas of the built-in\n"
-      "options.");
+      "complete, explain and check it while you type. The build writes this file beside the program.");
   command.callback([kind, &invocation] { invocation.action = [kind] { return schema(*kind); }; });
 }
 

@@ -8,8 +8,6 @@
 #include "common/support/file_descriptor.hh"
 #include "common/support/nearest.hh"
 #include "harness/experiment/merge.hh"
-#include "harness/experiment/override.hh"
-#include "harness/experiment/schema_file.hh"
 
 namespace thinpipe {
 namespace {
@@ -145,7 +143,7 @@ Place Point::place_of(std::string_view pointer) const {
 }
 
 Experiment parse_experiment(std::string_view text, const std::string& file,
-                            const std::vector<std::string>& overrides, const Json& schema) {
+                            const std::vector<std::string>& overrides, const IsText& is_text) {
   const Json document = parse_json(text, file);
   // Axes and labels keep the order in which they were written; everything else is read from `document`.
   const OrderedJson ordered = OrderedJson::parse(text);
@@ -172,7 +170,7 @@ Experiment parse_experiment(std::string_view text, const std::string& file,
   const Json* const exclude = object.find("exclude");
   object.finish();
   for (const std::string& assignment : overrides) {
-    experiment.overrides.push_back(parse_override(assignment, schema));
+    experiment.overrides.push_back(parse_override(assignment, is_text));
     check_effect(experiment.overrides.back(), experiment.axes);
   }
   if (repeat > 1) {
@@ -188,15 +186,15 @@ Experiment parse_experiment(std::string_view text, const std::string& file,
   return experiment;
 }
 
-Experiment load_experiment(const std::string& file, const std::vector<std::string>& overrides) {
+Experiment load_experiment(const std::string& file, const std::vector<std::string>& overrides,
+                           const IsText& is_text) {
   std::string text;
   try {
     text = read_file(file);
   } catch (const std::exception& error) {
     throw InputError({file, ""}, error.what());
   }
-  const Json schema = overrides.empty() ? Json() : parse_json_file(schema_file("experiment"));
-  return parse_experiment(text, file, overrides, schema);
+  return parse_experiment(text, file, overrides, is_text);
 }
 
 std::vector<Point> expand(const Experiment& experiment) {

@@ -19,6 +19,7 @@
 
 #include "common/support/json_object.hh"
 #include "harness/experiment/axis.hh"
+#include "harness/experiment/override.hh"
 
 namespace thinpipe {
 
@@ -53,12 +54,12 @@ struct Point {
 };
 
 // Parses an experiment. `file` names the text in errors; its stem is the default name. `overrides` are the
-// "path=value" of --set, typed by the schema of experiments (harness/experiment/override.hh). Throws
-// InputError.
+// "path=value" of --set; `is_text` types them (harness/experiment/override.hh). Throws InputError.
 Experiment parse_experiment(std::string_view text, const std::string& file,
-                            const std::vector<std::string>& overrides = {}, const Json& schema = nullptr);
-// Loads an experiment file. The published schema types the overrides.
-Experiment load_experiment(const std::string& file, const std::vector<std::string>& overrides = {});
+                            const std::vector<std::string>& overrides = {}, const IsText& is_text = {});
+// Loads an experiment file.
+Experiment load_experiment(const std::string& file, const std::vector<std::string>& overrides,
+                           const IsText& is_text);
 
 // Returns the points of the sweep. Throws InputError if there are more than `largest_sweep`, or none.
 std::vector<Point> expand(const Experiment& experiment);

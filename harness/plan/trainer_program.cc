@@ -61,7 +61,11 @@ Json TrainerProgram::cost(const Json& config) const {
 }
 
 Json TrainerProgram::describe() const {
-  return ask("describe", "");
+  Json description = ask("describe", "");
+  if (!description.contains("configuration")) {
+    throw Error(path_ + " is too old to describe its configuration: rebuild thinpipe-trainer");
+  }
+  return description;
 }
 
 Json TrainerProgram::ask(const std::string& command, const std::string& input) const {

@@ -18,9 +18,6 @@ constexpr std::pair<Quantity, const char*> quantities[] = {
 
 // Returns the keys of a configuration: the harness's, and the trainer's that the harness does not read.
 Json configuration_fields(const Json& trainer) {
-  if (!trainer.contains("configuration")) {
-    throw Error("this worker program is too old to describe its configuration: rebuild thinpipe-trainer");
-  }
   Json fields = describe_harness_keys();
   const std::vector<std::string> own = harness_keys();
   for (const Json& field : trainer.at("configuration")) {

@@ -62,7 +62,8 @@ TEST(Experiment, ExpandsInFileOrderWithLaterAxesFastest) {
 }
 
 TEST(Experiment, BaselinesOfTheHeatMapRunOnceACap) {
-  const auto points = expand(load_experiment(source_path("experiments/bandwidth-by-prune-ratio.json")));
+  const auto points =
+      expand(load_experiment(source_path("experiments/bandwidth-by-prune-ratio.json"), {}, {}));
   std::map<std::string, int> runs;
   std::set<std::string> distinct;
   for (const Point& point : points) {

@@ -1,10 +1,11 @@
-// --set, typed by the schema of experiments.
+// --set, typed by the descriptions of the keys.
 #include "harness/experiment/override.hh"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "common/support/tests/paths.hh"
+#include "harness/plan/override_types.hh"
 #include "harness/plan/run_plan.hh"
 
 namespace thinpipe {
@@ -13,9 +14,34 @@ namespace {
 using testing::HasSubstr;
 using testing::StartsWith;
 
-const Json& schema() {
-  static const Json text = parse_json_file(source_path("harness/schema/experiment.schema.json"));
-  return text;
+// The form of trainer/commands/describe.hh.
+Json description_of_a_trainer() {
+  const auto option = [](const char* key, const char* type) { return Json{{"key", key}, {"type", type}}; };
+  const auto named = [](const char* key, const char* registry) {
+    return Json{{"key", key}, {"registry", registry}, {"selector", "name"}};
+  };
+  const Json targets = {{"key", "targets"}, {"list", true}, {"any_of", {{{"type", "string"}}}}};
+  const Json training = {{"key", "training"},
+                         {"options", {option("epochs", "integer"), option("clip_norm", "number")}}};
+  return {{"configuration",
+           {named("dataset", "datasets"),
+            named("synchroniser", "synchronisers"),
+            training,
+            targets,
+            {{"key", "pretraining"}, {"options", {named("dataset", "datasets")}}},
+            {{"key", "weights"}, {"options", {option("file", "string")}}}}},
+          {"datasets",
+           {{"mnist", {{"options", {option("directory", "string"), option("part", "string")}}}},
+            {"cifar10", {{"options", {option("directory", "string"), option("part", "integer")}}}}}},
+          {"synchronisers",
+           {{"topk", {{"options", {option("ratio", "number"), option("error_feedback", "boolean")}}}},
+            {"ef", {{"options", {option("method", "implementation")}}}},
+            {"qsgd", {{"options", {option("rounding", "string")}}}}}}};
+}
+
+const IsText& types() {
+  static const IsText described = described_text(description_of_a_trainer);
+  return described;
 }
 
 struct Typed {
@@ -26,7 +52,7 @@ struct Typed {
 class Override : public testing::TestWithParam<Typed> {};
 
 TEST_P(Override, TakesTheTypeOfItsField) {
-  EXPECT_EQ(parse_override(GetParam().assignment, schema()).patch, GetParam().patch);
+  EXPECT_EQ(parse_override(GetParam().assignment, types()).patch, GetParam().patch);
 }
 
 INSTANTIATE_TEST_SUITE_P(
@@ -41,7 +67,13 @@ INSTANTIATE_TEST_SUITE_P(
                     Typed{"weights.file=null", {{"weights", {{"file", nullptr}}}}},
                     Typed{"bottleneck.rate=100", {{"bottleneck", {{"rate", "100"}}}}},
                     Typed{"bottleneck.rate=1 Gbit/s", {{"bottleneck", {{"rate", "1 Gbit/s"}}}}},
-                    Typed{"rate_trace.file=7", {{"rate_trace", {{"file", "7"}}}}}));
+                    Typed{"rate_trace.file=7", {{"rate_trace", {{"file", "7"}}}}},
+                    Typed{"mode=1", {{"mode", "1"}}},
+                    Typed{"trainer.program=1", {{"trainer", {{"program", "1"}}}}},
+                    Typed{"compute_profile.device=40", {{"compute_profile", {{"device", "40"}}}}},
+                    Typed{"synchroniser.method.name=8", {{"synchroniser", {{"method", {{"name", "8"}}}}}}},
+                    Typed{"synchroniser.method.rounding=8",
+                          {{"synchroniser", {{"method", {{"rounding", "8"}}}}}}}));
 
 INSTANTIATE_TEST_SUITE_P(
     Others, Override,
@@ -51,13 +83,34 @@ INSTANTIATE_TEST_SUITE_P(
                     Typed{"synchroniser.ratio=0.1", {{"synchroniser", {{"ratio", 0.1}}}}},
                     Typed{"synchroniser.error_feedback=true", {{"synchroniser", {{"error_feedback", true}}}}},
                     Typed{"targets=[0.8]", {{"targets", {0.8}}}},
+                    Typed{"dataset.part=3", {{"dataset", {{"part", 3}}}}},  // some data sets take a number
+                    Typed{"on_worker_failure={\"at_most\": 2}", {{"on_worker_failure", {{"at_most", 2}}}}},
+                    Typed{"on_worker_failure.at_most=2", {{"on_worker_failure", {{"at_most", 2}}}}},
+                    Typed{"workers=2", {{"workers", 2}}},
                     Typed{"dataset={\"name\": \"mnist\"}", {{"dataset", {{"name", "mnist"}}}}},
                     Typed{"unknown.key=3", {{"unknown", {{"key", 3}}}}}));
+
+TEST(Override, TheTrainerIsAskedOnceAndOnlyAboutItsOwnKeys) {
+  int asked = 0;
+  const IsText is_text = described_text([&asked] {
+    ++asked;
+    return description_of_a_trainer();
+  });
+  for (const char* assignment : {"workers=4", "bottleneck.rate=100", "topology=7", "weights.file=mine.pt",
+                                 "training.clip_norm=null"}) {
+    parse_override(assignment, is_text);
+  }
+  EXPECT_EQ(asked, 0);
+  for (const char* assignment : {"training.epochs=3", "weights.file=7", "unknown.key=3"}) {
+    parse_override(assignment, is_text);
+  }
+  EXPECT_EQ(asked, 1);
+}
 
 // Returns the message about a value of the wrong type; "accepted" if it is not refused.
 std::string refusal_of_override(const std::string& assignment) {
   try {
-    plan_runs(parse_experiment(R"({"base": {}})", "e.json", {assignment}, schema()),
+    plan_runs(parse_experiment(R"({"base": {}})", "e.json", {assignment}, types()),
               TrainerProgram(built_program("thinpipe-fake-trainer")));
   } catch (const InputError& error) {
     return error.what();
