@@ -1,5 +1,5 @@
-// Generates the JSON Schema of experiment files for editors, harness/schema/experiment.schema.json. It checks
-// single values. The program checks bounds of quantities and rules over several values, such as a batch that
+// Generates the JSON Schema of experiment files for editors; the build writes it to experiment.schema.json. It
+// checks single values. The program checks bounds of quantities and rules over several values, such as a batch that
 // is larger than the data or a name that a sweep replaces.
 #pragma once
 

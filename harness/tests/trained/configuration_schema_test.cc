@@ -1,6 +1,7 @@
-// The published schema of experiments and the trainer agree on every option. Each gets every kind of value
+// The schema of experiments and the trainer agree on every option. Each gets every kind of value
 // that its description forbids, and both must refuse it.
 #include <algorithm>
+#include <filesystem>
 #include <sstream>
 
 #include <fmt/format.h>
@@ -22,11 +23,16 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 
 const std::string trainer_path = built_program("thinpipe-trainer");
-const std::string schema_path = source_path("harness/schema/experiment.schema.json");
+const std::string schema_path = built_program("experiment.schema.json");
 
 const Json& described() {
   static const Json description = TrainerProgram(trainer_path).describe();
   return description;
+}
+
+std::vector<std::string> violations(const Json& experiment) {
+  static const JsonSchema schema(parse_json_file(schema_path));
+  return schema.violations(experiment);
 }
 
 // Returns a small configuration, into which tests put options.
@@ -128,7 +134,7 @@ TEST(ConfigurationSchema, RefusesWhatTheTrainerRefuses) {
   for (std::size_t i = 0; i < answers.size(); ++i) {
     const Json& config = spoiler.configurations[i];
     EXPECT_FALSE(answers[i].ok) << "the trainer accepts " << config;
-    EXPECT_FALSE(published_schema("experiment").violations({{"base", config}}).empty())
+    EXPECT_FALSE(violations({{"base", config}}).empty())
         << "the schema accepts " << config << ", but the trainer reports: " << answers[i].wrong.pointer << ' '
         << answers[i].wrong.message;
   }
@@ -155,15 +161,14 @@ TEST(ConfigurationSchema, AcceptsEveryNormalForm) {
   configs.back()["targets"] = {0.5, {{"test_loss", 1.5}}, {{"accuracy", 1}}};
   for (const CheckedConfig& answer : checked(configs)) {
     ASSERT_TRUE(answer.ok) << answer.wrong.pointer << ' ' << answer.wrong.message;
-    EXPECT_THAT(published_schema("experiment").violations({{"base", answer.config}}), IsEmpty())
-        << answer.config;
+    EXPECT_THAT(violations({{"base", answer.config}}), IsEmpty()) << answer.config;
   }
 }
 
 TEST(ConfigurationSchema, LeavesNcclToTheMachine) {
   Json config = small();
   config["collective"] = {{"name", "nccl"}, {"all_reduce", "tree"}};
-  EXPECT_THAT(published_schema("experiment").violations({{"base", config}}), IsEmpty());
+  EXPECT_THAT(violations({{"base", config}}), IsEmpty());
   const CheckedConfig answer = checked({config}).at(0);
   EXPECT_TRUE(answer.ok) << answer.wrong.message;
   for (const Remark& missing : answer.missing) EXPECT_EQ(missing.pointer, "/collective/name");
@@ -175,8 +180,7 @@ TEST(ConfigurationSchema, AcceptsEveryDefault) {
     for (const auto& [name, entry] : described().at(registry).items()) {
       Json object = {{"name", name}};
       for (const Json& option : entry["options"]) object[option["key"]] = option["default"];
-      EXPECT_THAT(published_schema("experiment").violations({{"base", {{key, object}}}}), IsEmpty())
-          << object;
+      EXPECT_THAT(violations({{"base", {{key, object}}}}), IsEmpty()) << object;
     }
   }
 }
@@ -200,10 +204,18 @@ TEST(ConfigurationSchema, KnowsTheTrainersKeysAndNoOthers) {
   EXPECT_THAT(published, testing::UnorderedElementsAreArray(read));
 }
 
-TEST(SchemaCommand, PrintsWhatIsPublished) {
+TEST(ExperimentSchema, EveryShippedExperimentFollowsItAndNamesIt) {
+  for (const auto& entry : std::filesystem::directory_iterator(source_path("experiments"))) {
+    const Json experiment = parse_json_file(entry.path());
+    EXPECT_THAT(violations(experiment), IsEmpty()) << entry.path();
+    EXPECT_EQ(experiment.value("$schema", ""), "../build/release/experiment.schema.json") << entry.path();
+    EXPECT_EQ(experiment.value("name", ""), entry.path().stem()) << entry.path();
+  }
+}
+
+TEST(SchemaCommand, PrintsTheBuildsSchema) {
   const Program program(trainer_path);
-  EXPECT_EQ(program.run({"schema", "experiment"}).output, read_file(schema_path))
-      << "regenerate it: build/release/thinpipe schema experiment > harness/schema/experiment.schema.json";
+  EXPECT_EQ(program.run({"schema", "experiment"}).output, read_file(schema_path));
   EXPECT_EQ(program.run({"schema", "topology"}).output,
             read_file(source_path("harness/schema/topology.schema.json")));
 }
