@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "common/support/nearest.hh"
+#include "harness/plan/harness_keys.hh"
 #include "harness/plan/shipped_files.hh"
 
 namespace thinpipe {
@@ -20,9 +21,9 @@ void apply(const std::string& assignment, netem::Topology& topology) {
   if (path != bottleneck_rate) {
     throw InputError(place, fmt::format("unknown path \"{}\"{}", path, suggestion(path, {bottleneck_rate})));
   }
-  double rate_bit_per_s = 0;
-  read_value(assignment.substr(equals + 1), place, {.quantity = Quantity::rate, .above = 0}, rate_bit_per_s);
-  netem::set_bottleneck_rate(topology, rate_bit_per_s, place);
+  BottleneckOptions options;
+  read_field("rate", assignment.substr(equals + 1), place, options);
+  netem::set_bottleneck_rate(topology, options.rate_bit_per_s, place);
 }
 
 }  // namespace

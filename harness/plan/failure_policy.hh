@@ -8,7 +8,10 @@
 
 namespace thinpipe {
 
+// Member "on_worker_failure" of an experiment.
 struct FailurePolicy {
+  static constexpr std::string_view shorthand = "action";
+
   std::string action = "fail";
   std::int64_t at_most = 3;
   std::int64_t checkpoint_every_iterations = 50;
@@ -26,8 +29,5 @@ struct FailurePolicy {
 
   bool restarts() const { return action == "restart"; }
 };
-
-// Reads member "on_worker_failure": an object, or only the action as a string. Throws InputError.
-FailurePolicy read_failure_policy(JsonObject& config);
 
 }  // namespace thinpipe

@@ -2,149 +2,30 @@
 
 #include <algorithm>
 
-#include "harness/plan/failure_policy.hh"
-#include "harness/plan/other_trainer.hh"
 #include "harness/plan/shipped_files.hh"
-#include "netem/topology/topology.hh"
 
 namespace thinpipe {
 namespace {
 
-struct BottleneckOptions {
-  double rate_bit_per_s = 0;
-  std::optional<double> burst_s;
-
-  void visit(auto& field) {
-    field("rate", rate_bit_per_s,
-          Rule{.effect = "cap of each direction, Ethernet headers included, such as \"100 Mbit/s\"",
-               .quantity = Quantity::rate,
-               .above = 0,
-               .required = true});
-    field(
-        "burst", burst_s,
-        Rule{.effect = "bytes that may pass at once after idling, as a time at the cap; at least 4000 bytes. "
-                       "A longer burst costs less CPU time, but short messages arrive too early; null: the "
-                       "topology's",
-             .quantity = Quantity::duration,
-             .above = 0});
-  }
-};
-
-struct NetworkEventOptions {
-  double at_s = 0;
-  std::string link;
-  std::optional<double> rate_bit_per_s;
-  std::optional<double> delay_s;
-  std::optional<double> loss;
-  std::optional<std::string> state;
-
-  void visit(auto& field) {
-    field("at", at_s,
-          Rule{.effect = "time since the first evaluation",
-               .quantity = Quantity::duration,
-               .at_least = 0,
-               .required = true});
-    field("link", link,
-          Rule{.effect = "\"left-middle\" for both directions of a link, \"left->middle\" for one, "
-                         "\"bottlenecks\" for all bottlenecks",
-               .required = true});
-    field("rate", rate_bit_per_s,
-          Rule{.effect = "the cap from then on",
-               .quantity = Quantity::rate,
-               .at_least = netem::slowest_rate_bit_per_s,
-               .at_most = netem::fastest_rate_bit_per_s});
-    field("delay", delay_s,
-          Rule{.effect = "the delay from then on",
-               .quantity = Quantity::duration,
-               .at_least = 0,
-               .at_most = netem::longest_delay_s});
-    field("loss", loss,
-          Rule{.effect = "fraction of frames that are lost from then on", .at_least = 0, .below = 1});
-    field("state", state,
-          Rule{.effect = "takes both directions down, or up again; must be alone in its event",
-               .one_of = {"up", "down"}});
-  }
-};
-
-struct RateTraceOptions {
-  std::string link;
-  std::optional<double> period_s;
-  std::string clock = "train";
-
-  void visit(auto& field) {
-    field("link", link,
-          Rule{.effect = "link whose rate follows the trace, as in network_events", .required = true});
-    field("period", period_s,
-          Rule{.effect = "the trace repeats after this time; null: its last rate stays",
-               .quantity = Quantity::duration,
-               .above = 0});
-    field("clock", clock,
-          Rule{.effect = "clock of the trace's times: train: train time, which stands still during "
-                         "evaluations; wall: wall-clock time since the first evaluation",
-               .one_of = {"train", "wall"}});
-  }
-};
-
-struct WorkerEventOptions {
-  std::int64_t worker = 0;
-  std::optional<double> at_s;
-  std::optional<std::int64_t> at_iteration;
-  std::optional<std::string> action;
-  std::optional<double> slowdown;
-
-  void visit(auto& field) {
-    field("worker", worker, Rule{.effect = "its rank", .at_least = 0, .required = true});
-    field("at", at_s,
-          Rule{.effect = "time since the first evaluation", .quantity = Quantity::duration, .at_least = 0});
-    field("at_iteration", at_iteration,
-          Rule{.effect = "number of iterations that have ended; null for a slowdown: from the first one",
-               .at_least = 0});
-    field("action", action,
-          Rule{.effect = "what happens to its process", .one_of = {"kill", "pause", "resume"}});
-    field("slowdown", slowdown,
-          Rule{.effect = "factor by which its compute time grows from then on", .at_least = 1});
-  }
-};
-
-struct HarnessOptions {
-  std::string mode = "live";
-  std::optional<BottleneckOptions> bottleneck;
-  std::optional<std::int64_t> workers;
-  std::vector<NetworkEventOptions> network_events;
-  std::optional<RateTraceOptions> rate_trace;
-  std::vector<WorkerEventOptions> worker_events;
-
-  void visit(auto& field) {
-    field(
-        "mode", mode,
-        Rule{.effect = "live: train over the emulated network and measure times; converge: train all workers "
-                       "in one process, without network and times, to find a method's effect on learning; "
-                       "replay: repeat the communication of a converge run over the emulated network and "
-                       "measure times; simulate: calculate these times from a model of the network",
-             .one_of = {"live", "converge", "replay", "simulate"}});
-    field("bottleneck", bottleneck,
-          Rule{.effect = "cap and burst of the topology's bottlenecks; null: their own"});
-    field("workers", workers,
-          Rule{.effect = "trainer processes, on the topology's first hosts; null: one on each host, or 8 in "
-                         "mode converge",
-               .at_least = 1});
-    field("network_events", network_events, Rule{.effect = "changes of the network during the run"});
-    field("rate_trace", rate_trace,
-          Rule{.effect = "trace of rates that a link follows during the run; null: none"});
-    field("worker_events", worker_events, Rule{.effect = "faults and slowdowns of workers during the run"});
-  }
-};
-
-// Describes a key whose value is the name of a shipped file or a path.
-Json describe_file(const char* key, const char* effect, const std::vector<std::string>& names,
-                   const char* pattern) {
-  return {{"key", key},
-          {"effect", effect},
-          {"any_of", {{{"type", "string"}, {"one_of", names}}, {{"type", "string"}, {"pattern", pattern}}}}};
+std::vector<std::string> profile_names() {
+  std::vector<std::string> names = {measured_profile};
+  const std::vector<std::string>& shipped = shipped_compute_profiles().names();
+  names.insert(names.end(), shipped.begin(), shipped.end());
+  return names;
 }
 
 Json& entry_of(Json& description, const std::string& key) {
   return *std::ranges::find_if(description, [&key](const Json& entry) { return entry["key"] == key; });
+}
+
+// Adds the names of the shipped traces: netem knows only paths.
+void add_trace_names(Json& rate_trace) {
+  Json& file = entry_of(rate_trace["options"], "file");
+  const auto effect = file["effect"].get<std::string>();
+  OptionDescriber describer;
+  describer("file", std::string(),
+            Rule{.effect = effect, .file_names = shipped_rate_traces().names(), .required = true});
+  file = describer.out.front();
 }
 
 // An event has a state or other changes, but not both.
@@ -169,47 +50,57 @@ Json constraint_of_worker_events() {
 
 }  // namespace
 
+void ComputeProfileOptions::visit(auto& field) {
+  field("device", device,
+        Rule{.effect = "\"measured\", name of a shipped profile or device, or path of a .json file",
+             .file_names = profile_names(),
+             .required = true});
+  field("batch_size_per_worker", batch_size_per_worker,
+        Rule{.effect = "for a device, batch size for which the compute time is estimated; null: that of the "
+                       "training run. The exchange does not depend on it, so a training run with small "
+                       "batches can stand for one that does not fit into this machine's memory",
+             .at_least = 1});
+}
+
+void HarnessOptions::visit(auto& field) {
+  field("mode", mode,
+        Rule{.effect = "live: train over the emulated network and measure times; converge: train all workers "
+                       "in one process, without network and times, to find a method's effect on learning; "
+                       "replay: repeat the communication of a converge run over the emulated network and "
+                       "measure times; simulate: calculate these times from a model of the network",
+             .one_of = {"live", "converge", "replay", "simulate"}});
+  field("topology", topology,
+        Rule{.effect = "the network: name of a shipped topology, or path of a .json file relative to the "
+                       "experiment's folder",
+             .file_names = shipped_topologies().names()});
+  field("compute_profile", compute_profile,
+        Rule{.effect = "compute time in modes replay and simulate: \"measured\": on this machine, before the "
+                       "first replay; or name of a shipped profile or device; or path of a .json file "
+                       "relative to the experiment's folder. For a device, the time is estimated"});
+  field("trainer", trainer,
+        Rule{.effect = "in mode live, external trainer that replaces thinpipe-trainer: name of a shipped "
+                       "one, or path relative to the experiment's folder (docs/trainers.md); null: none"});
+  field("bottleneck", bottleneck,
+        Rule{.effect = "cap and burst of the topology's bottlenecks; null: their own"});
+  field("workers", workers,
+        Rule{.effect = "trainer processes, on the topology's first hosts; null: one on each host, or 8 in "
+                       "mode converge",
+             .at_least = 1});
+  schedule.visit(field);
+  field("worker_events", worker_events, Rule{.effect = "faults and slowdowns of workers during the run"});
+  field("on_worker_failure", on_worker_failure,
+        Rule{.effect = "what happens when a worker crashes, hangs or cannot be reached"});
+}
+
+HarnessOptions read_harness_options(JsonObject& object) {
+  return read_options<HarnessOptions>(object);
+}
+
 Json describe_harness_keys() {
   Json out = describe_options<HarnessOptions>();
-  Json topology =
-      describe_file("topology",
-                    "the network: name of a shipped topology, or path of a .json file relative to the "
-                    "experiment's folder",
-                    shipped_topologies().names(), R"(\.json$)");
-  topology["default"] = "three-switch";
-  out.insert(out.begin() + 1, std::move(topology));
-  std::vector<std::string> profiles = shipped_compute_profiles().names();
-  profiles.insert(profiles.begin(), "measured");
-  Json profile =
-      describe_file("compute_profile",
-                    "compute time in modes replay and simulate: \"measured\": on this machine, before the "
-                    "first replay; or name of a shipped profile or device; or path of a .json file relative "
-                    "to the experiment's folder. For a device, the time is estimated",
-                    profiles, R"(\.json$)");
-  profile["any_of"].push_back({{"options", describe_options<EstimateOptions>()}});
-  profile["default"] = profiles.front();
-  out.insert(out.begin() + 2, std::move(profile));
-  Json trainer =
-      describe_file("trainer",
-                    "in mode live, external trainer that replaces thinpipe-trainer: name of a shipped one, "
-                    "or path relative to the experiment's folder (docs/trainers.md); null: none",
-                    shipped_trainers().names(), R"([^/]\.[^/]*$)");
-  trainer["any_of"].push_back({{"options", describe_options<OtherTrainer>()}});
-  trainer["default"] = nullptr;
-  out.insert(out.begin() + 3, std::move(trainer));
-  Json trace =
-      describe_file("file", "name of a shipped trace, or path of a file relative to the experiment's folder",
-                    shipped_rate_traces().names(), R"([^/]\.[^/]*$)");
-  trace["required"] = true;
-  entry_of(out, "rate_trace")["options"].push_back(std::move(trace));
+  add_trace_names(entry_of(out, "rate_trace"));
   entry_of(out, "network_events")["constraint"] = constraint_of_network_events();
   entry_of(out, "worker_events")["constraint"] = constraint_of_worker_events();
-  const Json policy = describe_options<FailurePolicy>();
-  out.push_back(
-      {{"key", "on_worker_failure"},
-       {"effect", "what happens when a worker crashes, hangs or cannot be reached"},
-       {"any_of", {{{"type", "string"}, {"one_of", policy.at(0).at("one_of")}}, {{"options", policy}}}},
-       {"default", "fail"}});
   return out;
 }
 

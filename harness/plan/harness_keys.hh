@@ -1,6 +1,5 @@
-// The keys of a run's configuration that the harness reads; the trainer reads the others. Describe a new key
-// here and read it in run_reading.cc: the schema of experiments, --set and messages about unknown keys follow
-// from the description.
+// The keys of a run's configuration that the harness reads; the trainer reads the others. A key is described
+// here once: the reader, the schema of experiments, --set and messages about unknown keys derive from it.
 #pragma once
 
 #include <optional>
@@ -8,24 +7,60 @@
 #include <vector>
 
 #include "common/support/options.hh"
+#include "harness/plan/failure_policy.hh"
+#include "harness/plan/other_trainer.hh"
+#include "harness/plan/worker_events.hh"
+#include "netem/topology/schedule.hh"
 
 namespace thinpipe {
 
-// Member "compute_profile" of an experiment, if it is an object.
-struct EstimateOptions {
-  std::string device;
+inline constexpr const char* measured_profile = "measured";
+
+struct ComputeProfileOptions {
+  static constexpr std::string_view shorthand = "device";
+
+  std::string device = measured_profile;
   std::optional<std::int64_t> batch_size_per_worker;
 
+  void visit(auto& field);
+};
+
+struct BottleneckOptions {
+  double rate_bit_per_s = 0;
+  std::optional<double> burst_s;
+
   void visit(auto& field) {
-    field("device", device,
-          Rule{.effect = "name of a shipped device, or path of a .json file", .required = true});
-    field("batch_size_per_worker", batch_size_per_worker,
-          Rule{.effect = "batch size for which the compute time is estimated; null: that of the training "
-                         "run. The exchange does not depend on it, so a training run with small batches can "
-                         "stand for one that does not fit into this machine's memory",
-               .at_least = 1});
+    field("rate", rate_bit_per_s,
+          Rule{.effect = "cap of each direction, Ethernet headers included, such as \"100 Mbit/s\"",
+               .quantity = Quantity::rate,
+               .above = 0,
+               .required = true});
+    field(
+        "burst", burst_s,
+        Rule{.effect = "bytes that may pass at once after idling, as a time at the cap; at least 4000 bytes. "
+                       "A longer burst costs less CPU time, but short messages arrive too early; null: the "
+                       "topology's",
+             .quantity = Quantity::duration,
+             .above = 0});
   }
 };
+
+struct HarnessOptions {
+  std::string mode = "live";
+  std::string topology = "three-switch";
+  ComputeProfileOptions compute_profile;
+  std::optional<OtherTrainer> trainer;
+  std::optional<BottleneckOptions> bottleneck;
+  std::optional<std::int64_t> workers;
+  netem::ScheduleOptions schedule;
+  std::vector<WorkerEventOptions> worker_events;
+  FailurePolicy on_worker_failure;
+
+  void visit(auto& field);
+};
+
+// Throws InputError. Only the values are checked, each on its own.
+HarnessOptions read_harness_options(JsonObject& object);
 
 // Returns an entry per key, like describe_options (common/support/options.hh). Entries of a list's elements
 // may also have a "constraint", a further JSON Schema for an element.

@@ -7,10 +7,13 @@
 #include <vector>
 
 #include "common/support/options.hh"
+#include "harness/plan/shipped_files.hh"
 
 namespace thinpipe {
 
 struct OtherTrainer {
+  static constexpr std::string_view shorthand = "program";
+
   std::string program;
   std::optional<std::string> method;
   std::vector<std::string> files;
@@ -18,6 +21,7 @@ struct OtherTrainer {
   void visit(auto& field) {
     field("program", program,
           Rule{.effect = "name of a shipped one, or path relative to the experiment's folder",
+               .file_names = shipped_trainers().names(),
                .required = true});
     field("method", method,
           Rule{.effect = "name of its method, for reports and for the trainer: runs with \"dense\" and "

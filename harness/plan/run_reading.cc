@@ -8,7 +8,6 @@
 
 #include "common/protocol/device.hh"
 #include "harness/plan/harness_keys.hh"
-#include "harness/plan/other_trainer.hh"
 #include "harness/plan/run_id.hh"
 #include "harness/plan/shipped_files.hh"
 
@@ -32,24 +31,30 @@ Json common_bottleneck(const netem::Topology& topology) {
   return rate_bit_per_s ? Json{{"rate", format_quantity(Quantity::rate, *rate_bit_per_s)}} : Json(nullptr);
 }
 
-void apply_bottleneck(netem::Topology& topology, const Json& value, const Place& place) {
-  JsonObject object(value, place);
-  double rate_bit_per_s = 0;
-  object.read("rate", rate_bit_per_s, {.quantity = Quantity::rate, .above = 0, .required = true});
-  std::optional<double> burst_s;
-  object.read("burst", burst_s, {.quantity = Quantity::duration, .above = 0});
-  object.finish();
-  netem::set_bottleneck_rate(topology, rate_bit_per_s, object.place_of("rate"));
-  if (burst_s) netem::set_bottleneck_burst(topology, *burst_s, object.place_of("burst"));
+// The options of one run, and where they stand.
+struct Given {
+  JsonObject& object;
+  HarnessOptions options;
+
+  Place place_of(std::string_view key) const { return object.place_of(key); }
+
+  void refuse(const std::string& key, const char* why) const {
+    if (object.find(key) != nullptr) throw InputError(place_of(key), why);
+  }
+};
+
+void apply_bottleneck(netem::Topology& topology, const BottleneckOptions& options, const Place& place) {
+  netem::set_bottleneck_rate(topology, options.rate_bit_per_s, place / "rate");
+  if (options.burst_s) netem::set_bottleneck_burst(topology, *options.burst_s, place / "burst");
 }
 
 // Reads the changes of the network during the run. Adds them to the configuration only if there are any, so
 // that runs without changes keep their ids.
-void read_changes(JsonObject& object, const Topologies& topologies, Setting& setting, Run& run) {
+void read_changes(const Given& given, const Topologies& topologies, Setting& setting, Run& run) {
   const auto find = [&](const std::string& name, const Place& place) {
     return shipped_rate_traces().find(name, topologies.folder(), place).string();
   };
-  run.schedule = netem::read_schedule(object, setting.topology, find);
+  run.schedule = netem::make_schedule(given.options.schedule, given.object.place(), setting.topology, find);
   if (Json events = netem::events_to_json(run.schedule); !events.is_null()) {
     setting.config["network_events"] = std::move(events);
   }
@@ -65,9 +70,10 @@ void read_changes(JsonObject& object, const Topologies& topologies, Setting& set
 }
 
 // Reads the planned faults of workers and the reaction to failures; adds them in the same way.
-void read_faults(JsonObject& object, Setting& setting, Run& run) {
-  run.worker_events = read_worker_events(object, run.workers);
-  run.on_worker_failure = read_failure_policy(object);
+void read_faults(const Given& given, Setting& setting, Run& run) {
+  run.worker_events =
+      make_worker_events(given.options.worker_events, given.place_of("worker_events"), run.workers);
+  run.on_worker_failure = given.options.on_worker_failure;
   for (const WorkerEvent& event : run.worker_events) {
     setting.config["worker_events"].push_back(to_json(event));
   }
@@ -76,28 +82,19 @@ void read_faults(JsonObject& object, Setting& setting, Run& run) {
   }
 }
 
-void refuse(JsonObject& object, const std::string& key, const char* why) {
-  if (object.find(key) != nullptr) throw InputError(object.place_of(key), why);
-}
-
-void read_network_part(JsonObject& object, Topologies& topologies, const std::string& mode, Setting& setting,
-                       Run& run) {
-  std::string name = "three-switch";
-  object.read("topology", name);
+void read_network_part(const Given& given, Topologies& topologies, Setting& setting, Run& run) {
+  const HarnessOptions& options = given.options;
   netem::Topology& topology = setting.topology;
-  topology = topologies.load(name, object.place_of("topology"));
-  if (const Json* bottleneck = object.find("bottleneck")) {
-    apply_bottleneck(topology, *bottleneck, object.place_of("bottleneck"));
-  }
+  topology = topologies.load(options.topology, given.place_of("topology"));
+  if (options.bottleneck) apply_bottleneck(topology, *options.bottleneck, given.place_of("bottleneck"));
   const auto hosts = static_cast<std::int64_t>(topology.hosts.size());
-  run.workers = hosts;
-  object.read("workers", run.workers, {.at_least = 1});
+  run.workers = options.workers.value_or(hosts);
   if (run.workers > hosts) {
-    throw InputError(object.place_of("workers"),
+    throw InputError(given.place_of("workers"),
                      fmt::format("must be at most {}, the number of hosts of the topology \"{}\", but is {}",
                                  hosts, topology.name, run.workers));
   }
-  setting.config = {{"mode", mode},
+  setting.config = {{"mode", options.mode},
                     {"topology", netem::to_json(topology)},
                     {"bottleneck", common_bottleneck(topology)},
                     {"workers", run.workers}};
@@ -115,18 +112,18 @@ void lead_paths_on(Json& training_config, const std::filesystem::path& folder) {
   }
 }
 
+// Returns the place of the field that a string in place of an object stands for.
+Place shorthand_place(const Json& written, const Place& place, std::string_view shorthand) {
+  return written.is_object() ? place / shorthand : place;
+}
+
 // Reads the external trainer.
-void read_trainer(JsonObject& object, const std::filesystem::path& folder, Setting& setting, Run& run) {
-  const Json* const value = object.find("trainer");
-  if (value == nullptr || value->is_null()) return;
-  const Place place = object.place_of("trainer");
-  OtherTrainer trainer;
-  if (value->is_object()) {
-    trainer = read_options<OtherTrainer>(*value, place);
-  } else {
-    read_value(*value, place, {}, trainer.program);
-  }
-  const Place program_place = value->is_object() ? place / "program" : place;
+void read_trainer(const Given& given, const std::filesystem::path& folder, Setting& setting, Run& run) {
+  if (!given.options.trainer) return;
+  const OtherTrainer& trainer = *given.options.trainer;
+  const Json& written = given.object.get("trainer");
+  const Place place = given.place_of("trainer");
+  const Place program_place = shorthand_place(written, place, OtherTrainer::shorthand);
   run.trainer = std::filesystem::absolute(shipped_trainers().find(trainer.program, folder, program_place));
   if (::access(run.trainer->c_str(), X_OK) != 0) {
     throw InputError(program_place,
@@ -134,75 +131,74 @@ void read_trainer(JsonObject& object, const std::filesystem::path& folder, Setti
                                  "as #!/usr/bin/env python3",
                                  run.trainer->string()));
   }
-  if (value->is_object()) check_other_trainer(trainer, folder, place);
-  setting.config["trainer"] = *value;
+  check_other_trainer(trainer, folder, place);
+  setting.config["trainer"] = written;
   if (trainer.is_own()) {
-    setting.content[value->is_object() ? "/trainer/program" : "/trainer"] =
-        content_hash_of_file(*run.trainer);
+    setting.content[program_place.pointer] = content_hash_of_file(*run.trainer);
     if (!trainer.files.empty()) setting.content["/trainer/files"] = content_hash_of_files(trainer, folder);
   }
-  run.other_trainer = std::move(trainer);
+  run.other_trainer = trainer;
 }
 
-void read_live_part(JsonObject& object, Topologies& topologies, Setting& setting, Run& run) {
-  refuse(object, "compute_profile",
-         "works only in modes \"replay\" and \"simulate\": a live run computes itself");
-  read_network_part(object, topologies, "live", setting, run);
-  read_trainer(object, topologies.folder(), setting, run);
-  read_changes(object, topologies, setting, run);
-  read_faults(object, setting, run);
+void read_live_part(const Given& given, Topologies& topologies, Setting& setting, Run& run) {
+  given.refuse("compute_profile",
+               "works only in modes \"replay\" and \"simulate\": a live run computes itself");
+  read_network_part(given, topologies, setting, run);
+  read_trainer(given, topologies.folder(), setting, run);
+  read_changes(given, topologies, setting, run);
+  read_faults(given, setting, run);
 }
 
-void read_profile(JsonObject& object, const std::filesystem::path& folder, Setting& setting, Run& run) {
-  const Json* const value = object.find("compute_profile");
-  const Place place = object.place_of("compute_profile");
-  if (value == nullptr || *value == "measured") {
-    setting.config["compute_profile"] = "measured";
+void read_profile(const Given& given, const std::filesystem::path& folder, Setting& setting, Run& run) {
+  const ComputeProfileOptions& options = given.options.compute_profile;
+  const Place place = given.place_of("compute_profile");
+  const Place batch_size_place = place / "batch_size_per_worker";
+  if (options.device == measured_profile) {
+    if (options.batch_size_per_worker) {
+      throw InputError(batch_size_place,
+                       "works only for estimates: this machine is measured with the run's own batch size");
+    }
+    setting.config["compute_profile"] = measured_profile;
     return;
   }
-  EstimateOptions options;
-  if (value->is_object()) {
-    options = read_options<EstimateOptions>(*value, place);
-  } else {
-    read_value(*value, place, {}, options.device);
-  }
-  run.profile = shipped_compute_profiles().find(options.device, folder, place);
+  const Json& written = given.object.get("compute_profile");
+  const Place device_place = shorthand_place(written, place, ComputeProfileOptions::shorthand);
+  run.profile = shipped_compute_profiles().find(options.device, folder, device_place);
   run.estimated_batch_size = options.batch_size_per_worker;
   if (run.estimated_batch_size && !is_device(parse_json_file(run.profile->string()))) {
-    throw InputError(place / "batch_size_per_worker",
+    throw InputError(batch_size_place,
                      fmt::format("works only for estimates: {} does not describe a device, but is a profile "
                                  "with its own batch size",
                                  run.profile->string()));
   }
-  setting.config["compute_profile"] = *value;
-  setting.content[value->is_object() ? "/compute_profile/device" : "/compute_profile"] =
-      content_hash_of_file(*run.profile);
+  setting.config["compute_profile"] = written;
+  setting.content[device_place.pointer] = content_hash_of_file(*run.profile);
 }
 
 // Refuses changes and faults: a replay repeats only samples of the steps.
-void read_replay_part(JsonObject& object, Topologies& topologies, const std::string& mode, Setting& setting,
-                      Run& run) {
-  run.mode = mode == "replay" ? Mode::replay : Mode::simulate;
-  refuse(object, "trainer",
-         "works only in mode \"live\": an external trainer's communication is not recorded, so it cannot be "
-         "replayed");
+void read_replay_part(const Given& given, Topologies& topologies, Setting& setting, Run& run) {
+  run.mode = given.options.mode == "replay" ? Mode::replay : Mode::simulate;
+  given.refuse("trainer",
+               "works only in mode \"live\": an external trainer's communication is not recorded, so it "
+               "cannot be replayed");
   for (const char* key : {"network_events", "rate_trace", "worker_events", "on_worker_failure"}) {
-    refuse(object, key, "works only in mode \"live\": a replay repeats only samples of the steps");
+    given.refuse(key, "works only in mode \"live\": a replay repeats only samples of the steps");
   }
-  read_network_part(object, topologies, mode, setting, run);
-  read_profile(object, topologies.folder(), setting, run);
+  read_network_part(given, topologies, setting, run);
+  read_profile(given, topologies.folder(), setting, run);
 }
 
+// For keys that do not work in mode "converge".
+constexpr const char* converge_refusal =
+    "does not work in mode \"converge\": its workers are threads of one process, without a network";
+
 // Refuses members that need a network or times, because they would have no effect.
-void read_convergence_part(JsonObject& object, Setting& setting, Run& run) {
+void read_convergence_part(const Given& given, Setting& setting, Run& run) {
   run.mode = Mode::converge;
   setting.topology.kind = netem::TopologyKind::loopback;
-  run.workers = default_convergence_workers;
-  object.read("workers", run.workers, {.at_least = 1});
+  run.workers = given.options.workers.value_or(default_convergence_workers);
   for (const std::string& key : harness_keys()) {
-    if (key == "mode" || key == "workers") continue;
-    refuse(object, key,
-           "does not work in mode \"converge\": its workers are threads of one process, without a network");
+    if (key != "mode" && key != "workers") given.refuse(key, converge_refusal);
   }
   setting.config = {{"mode", "converge"}, {"workers", run.workers}};
 }
@@ -227,20 +223,21 @@ Run read_harness_part(const Json& harness_part, Topologies& topologies) {
   Run run;
   Setting setting;
   JsonObject object(harness_part, {"", ""});
-  std::string mode = "live";
-  object.read("mode", mode, {.one_of = {"live", "converge", "replay", "simulate"}});
-  if (mode == "live") read_live_part(object, topologies, setting, run);
-  if (mode == "converge") read_convergence_part(object, setting, run);
-  if (mode == "replay" || mode == "simulate") read_replay_part(object, topologies, mode, setting, run);
+  const Given given{object, read_harness_options(object)};
+  if (given.options.mode == "live") {
+    read_live_part(given, topologies, setting, run);
+  } else if (given.options.mode == "converge") {
+    read_convergence_part(given, setting, run);
+  } else {
+    read_replay_part(given, topologies, setting, run);
+  }
   run.setting = std::make_shared<const Setting>(std::move(setting));
   return run;
 }
 
 Json training_part(Json trainers_part, const Run& run, const std::filesystem::path& folder) {
   if (run.mode == Mode::converge) {
-    JsonObject object(trainers_part, {"", ""});
-    refuse(object, "collective",
-           "does not work in mode \"converge\": its workers are threads of one process, without a network");
+    if (trainers_part.contains("collective")) throw InputError({"", "/collective"}, converge_refusal);
     trainers_part["collective"] = {{"name", collective_without_network}};
   }
   lead_paths_on(trainers_part, folder);

@@ -12,15 +12,11 @@ namespace thinpipe {
 namespace fs = std::filesystem;
 
 ShippedFiles::ShippedFiles(std::string what, const fs::path& folder, std::string ending)
-    : what_(std::move(what)), folder_(data_folder() / folder), ending_(std::move(ending)) {}
-
-std::vector<std::string> ShippedFiles::names() const {
-  std::vector<std::string> names;
+    : what_(std::move(what)), folder_(data_folder() / folder), ending_(std::move(ending)) {
   for (const auto& entry : fs::directory_iterator(folder_)) {
-    if (entry.path().extension() == ending_) names.push_back(entry.path().stem());
+    if (entry.path().extension() == ending_) names_.push_back(entry.path().stem());
   }
-  std::ranges::sort(names);
-  return names;
+  std::ranges::sort(names_);
 }
 
 fs::path ShippedFiles::find(const std::string& name, const fs::path& from, const Place& place) const {
@@ -31,10 +27,9 @@ fs::path ShippedFiles::find(const std::string& name, const fs::path& from, const
     }
     return path;
   }
-  const std::vector<std::string> known = names();
-  if (std::ranges::find(known, name) == known.end()) {
+  if (std::ranges::find(names_, name) == names_.end()) {
     throw InputError(place, fmt::format("unknown {} \"{}\"{}, or the path of a {} file", what_, name,
-                                        suggestion(name, known), ending_));
+                                        suggestion(name, names_), ending_));
   }
   return folder_ / (name + ending_);
 }

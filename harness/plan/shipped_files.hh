@@ -14,7 +14,7 @@ class ShippedFiles {
   // `what` is their kind in errors; `folder` is relative to the data folder; `ending` includes the dot.
   ShippedFiles(std::string what, const std::filesystem::path& folder, std::string ending);
 
-  std::vector<std::string> names() const;
+  const std::vector<std::string>& names() const { return names_; }
 
   // Returns a shipped file by its name, or a file of the user's by its path, which has an ending, relative to
   // `from`. Throws InputError at `place`.
@@ -25,6 +25,7 @@ class ShippedFiles {
   std::string what_;
   std::filesystem::path folder_;
   std::string ending_;
+  std::vector<std::string> names_;
 };
 
 const ShippedFiles& shipped_topologies();

@@ -12,27 +12,17 @@ namespace {
 constexpr std::array<std::pair<const char*, WorkerAction>, 3> actions = {
     {{"kill", WorkerAction::kill}, {"pause", WorkerAction::pause}, {"resume", WorkerAction::resume}}};
 
-std::vector<std::string> action_names() {
-  std::vector<std::string> names;
-  for (const auto& [name, action] : actions) names.emplace_back(name);
-  return names;
-}
-
-WorkerEvent read_worker_event(const Json& value, const Place& place, std::int64_t workers) {
-  JsonObject object(value, place);
-  WorkerEvent event{.place = place};
-  std::optional<std::string> action;
-  object.read("worker", event.worker, {.at_least = 0, .required = true});
-  object.read("at", event.at_s, {.quantity = Quantity::duration, .at_least = 0});
-  object.read("at_iteration", event.at_iteration, {.at_least = 0});
-  object.read("action", action, {.one_of = action_names()});
-  object.read("slowdown", event.slowdown, {.at_least = 1});
-  object.finish();
+WorkerEvent make_worker_event(const WorkerEventOptions& options, const Place& place, std::int64_t workers) {
+  WorkerEvent event{.worker = options.worker,
+                    .at_s = options.at_s,
+                    .at_iteration = options.at_iteration,
+                    .slowdown = options.slowdown,
+                    .place = place};
   if (event.worker >= workers) {
     throw InputError(place / "worker", fmt::format("must be below {}, the number of workers, but is {}",
                                                    workers, event.worker));
   }
-  if (action.has_value() == event.slowdown.has_value()) {
+  if (options.action.has_value() == event.slowdown.has_value()) {
     throw InputError(place, R"(needs either "action" or "slowdown"; write a second event for the other)");
   }
   if (event.slowdown) {
@@ -46,7 +36,9 @@ WorkerEvent read_worker_event(const Json& value, const Place& place, std::int64_
   if (event.at_s.has_value() == event.at_iteration.has_value()) {
     throw InputError(place, R"(needs either "at", such as "5 s", or "at_iteration")");
   }
-  event.action = std::ranges::find(actions, *action, [](const auto& entry) { return entry.first; })->second;
+  for (const auto& [name, action] : actions) {
+    if (*options.action == name) event.action = action;
+  }
   return event;
 }
 
@@ -66,14 +58,20 @@ void check_resumed_ones_are_paused(const std::vector<WorkerEvent>& events) {
 
 }  // namespace
 
-std::vector<WorkerEvent> read_worker_events(JsonObject& config, std::int64_t workers) {
+const std::vector<std::string>& worker_action_names() {
+  static const std::vector<std::string> names = [] {
+    std::vector<std::string> out;
+    for (const auto& [name, action] : actions) out.emplace_back(name);
+    return out;
+  }();
+  return names;
+}
+
+std::vector<WorkerEvent> make_worker_events(const std::vector<WorkerEventOptions>& options,
+                                            const Place& place, std::int64_t workers) {
   std::vector<WorkerEvent> events;
-  const Json* const value = config.find("worker_events");
-  if (value == nullptr || value->is_null()) return events;
-  const Place place = config.place_of("worker_events");
-  if (!value->is_array()) throw InputError(place, "must be a list, but is " + value->dump());
-  for (std::size_t i = 0; i < value->size(); ++i) {
-    events.push_back(read_worker_event((*value)[i], place / i, workers));
+  for (std::size_t i = 0; i < options.size(); ++i) {
+    events.push_back(make_worker_event(options[i], place / i, workers));
   }
   check_resumed_ones_are_paused(events);
   return events;

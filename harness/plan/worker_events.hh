@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "common/protocol/worker_action.hh"
-#include "common/support/json_object.hh"
+#include "common/support/options.hh"
 
 namespace thinpipe {
 
@@ -26,9 +26,33 @@ struct WorkerEvent {
   Place place = {};  // where the user wrote it
 };
 
-// Reads member "worker_events" of a run's configuration, in the user's order; empty if there is none.
-// Throws InputError naming place, rule and remedy.
-std::vector<WorkerEvent> read_worker_events(JsonObject& config, std::int64_t workers);
+const std::vector<std::string>& worker_action_names();
+
+// An entry of "worker_events".
+struct WorkerEventOptions {
+  std::int64_t worker = 0;
+  std::optional<double> at_s = {};
+  std::optional<std::int64_t> at_iteration = {};
+  std::optional<std::string> action = {};
+  std::optional<double> slowdown = {};
+
+  void visit(auto& field) {
+    field("worker", worker, Rule{.effect = "its rank", .at_least = 0, .required = true});
+    field("at", at_s,
+          Rule{.effect = "time since the first evaluation", .quantity = Quantity::duration, .at_least = 0});
+    field("at_iteration", at_iteration,
+          Rule{.effect = "number of iterations that have ended; null for a slowdown: from the first one",
+               .at_least = 0});
+    field("action", action, Rule{.effect = "what happens to its process", .one_of = worker_action_names()});
+    field("slowdown", slowdown,
+          Rule{.effect = "factor by which its compute time grows from then on", .at_least = 1});
+  }
+};
+
+// Returns the events in the user's order. `place` is the list's. Throws InputError naming place, rule and
+// remedy.
+std::vector<WorkerEvent> make_worker_events(const std::vector<WorkerEventOptions>& options,
+                                            const Place& place, std::int64_t workers);
 
 // Returns the normalised entry: those of "at_s", "at_iteration", "worker", "action", "slowdown" that it has.
 Json to_json(const WorkerEvent& event);

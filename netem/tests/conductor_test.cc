@@ -23,8 +23,9 @@ namespace {
 using namespace std::chrono_literals;
 
 Schedule schedule_of(const Json& config, const Topology& topology) {
-  JsonObject object(config, {"test", ""});
-  return read_schedule(object, topology, [](const std::string&, const Place&) {
+  const Place place{"test", ""};
+  const auto options = read_options<ScheduleOptions>(config, place);
+  return make_schedule(options, place, topology, [](const std::string&, const Place&) {
     return source_path("topologies/traces/100-to-1000.csv");
   });
 }

@@ -273,8 +273,8 @@ TEST_F(NetemTest, DelayAndLossChangeWhileTheNetworkStands) {
        {{{"at", "1 s"}, {"link", "a->b"}, {"delay", "30 ms"}},
         {{"at", "2 s"}, {"link", "a->b"}, {"delay", "10 ms"}, {"loss", 0.2}},
         {{"at", "3 s"}, {"link", "a->b"}, {"delay", "0 s"}, {"loss", 0}, {"rate", "50 Mbit/s"}}}}};
-  JsonObject object(config, {"test", ""});
-  const Schedule schedule = read_schedule(object, topology, {});
+  const Place place{"test", ""};
+  const Schedule schedule = make_schedule(read_options<ScheduleOptions>(config, place), place, topology, {});
   Network network(topology, schedule);
   const Host& a = network.host("a");
   const Host& b = network.host("b");
@@ -306,9 +306,9 @@ TEST(KernelWithoutNetemTest, IsToldOfBeforeAnythingStarts) {
   EXPECT_NO_THROW(check_kernel(pair_with(Json::object()))) << "a cap alone needs none";
   const Topology topology = pair_with(Json::object());
   const Json config = {{"network_events", {{{"at", "1 s"}, {"link", "a->b"}, {"loss", 0.1}}}}};
-  JsonObject object(config, {"test", ""});
-  EXPECT_THROW(check_kernel(topology, read_schedule(object, topology, {})), Error)
-      << "events are checked before they are due";
+  const Place place{"test", ""};
+  const Schedule schedule = make_schedule(read_options<ScheduleOptions>(config, place), place, topology, {});
+  EXPECT_THROW(check_kernel(topology, schedule), Error) << "events are checked before they are due";
 }
 
 }  // namespace

@@ -109,58 +109,41 @@ void check_can_go_down(const Topology& topology, const NetworkEvent& event) {
   }
 }
 
-NetworkEvent read_event(const Json& value, const Place& place, const Topology& topology,
+NetworkEvent make_event(const NetworkEventOptions& options, const Place& place, const Topology& topology,
                         const LinkNames& names) {
-  JsonObject object(value, place);
-  NetworkEvent event{.place = place};
-  std::optional<std::string> state;
-  object.read("at", event.at_s, {.quantity = Quantity::duration, .at_least = 0, .required = true});
-  object.read("link", event.link, {.required = true});
-  object.read(
-      "rate", event.change.rate_bit_per_s,
-      {.quantity = Quantity::rate, .at_least = slowest_rate_bit_per_s, .at_most = fastest_rate_bit_per_s});
-  object.read("delay", event.change.delay_s,
-              {.quantity = Quantity::duration, .at_least = 0, .at_most = longest_delay_s});
-  object.read("loss", event.change.loss, {.at_least = 0, .below = 1});
-  object.read("state", state, {.one_of = {"up", "down"}});
-  object.finish();
+  NetworkEvent event{.at_s = options.at_s, .link = options.link, .change = options.change, .place = place};
   const std::vector<Crossing>& named = names.find(event.link, place / "link");
   const Change& change = event.change;
   const bool reshapes = change.rate_bit_per_s || change.delay_s || change.loss;
-  if (!reshapes && !state) {
+  if (!reshapes && !options.state) {
     throw InputError(place, "changes nothing; give it a \"rate\", \"delay\", \"loss\" or \"state\"");
   }
-  if (reshapes && state) {
+  if (reshapes && options.state) {
     throw InputError(place / "state", "must be alone in its event; put other changes into a second event");
   }
-  if (state) event.change.up = *state == "up";
+  if (options.state) event.change.up = *options.state == "up";
   event.targets = reshapes ? shaped_ones(topology, named, event.link, place / "link") : named;
-  if (state) check_can_go_down(topology, event);
+  if (options.state) check_can_go_down(topology, event);
   return event;
 }
 
-std::vector<NetworkEvent> read_events(const Json& value, const Place& place, const Topology& topology,
-                                      const LinkNames& names) {
-  if (!value.is_array()) throw InputError(place, "must be a list, but is " + value.dump());
+std::vector<NetworkEvent> make_events(const std::vector<NetworkEventOptions>& options, const Place& place,
+                                      const Topology& topology, const LinkNames& names) {
   std::vector<NetworkEvent> events;
-  for (std::size_t i = 0; i < value.size(); ++i) {
-    events.push_back(read_event(value[i], place / i, topology, names));
+  for (std::size_t i = 0; i < options.size(); ++i) {
+    events.push_back(make_event(options[i], place / i, topology, names));
   }
   std::ranges::stable_sort(events, {}, &NetworkEvent::at_s);
   return events;
 }
 
-TraceReplay read_trace(const Json& value, const Place& place, const Topology& topology,
-                       const LinkNames& names, const TraceFinder& find_trace) {
-  JsonObject object(value, place);
-  TraceReplay replay{.place = place};
-  object.read("link", replay.link, {.required = true});
-  object.read("file", replay.file, {.required = true});
-  object.read("period", replay.period_s, {.quantity = Quantity::duration, .above = 0});
-  std::string clock = "train";
-  object.read("clock", clock, {.one_of = {"train", "wall"}});
-  object.finish();
-  replay.clock = clock == "train" ? TraceClock::train : TraceClock::wall;
+TraceReplay make_replay(const RateTraceOptions& options, const Place& place, const Topology& topology,
+                        const LinkNames& names, const TraceFinder& find_trace) {
+  TraceReplay replay{.link = options.link,
+                     .file = options.file,
+                     .period_s = options.period_s,
+                     .clock = options.clock == "train" ? TraceClock::train : TraceClock::wall,
+                     .place = place};
   replay.targets =
       shaped_ones(topology, names.find(replay.link, place / "link"), replay.link, place / "link");
   replay.trace = load_rate_trace(find_trace(replay.file, place / "file"));
@@ -237,18 +220,17 @@ Json to_json(const Change& change) {
   return out;
 }
 
-Schedule read_schedule(JsonObject& config, const Topology& topology, const TraceFinder& find_trace) {
+Schedule make_schedule(const ScheduleOptions& options, const Place& place, const Topology& topology,
+                       const TraceFinder& find_trace) {
   const LinkNames names(topology);
   Schedule schedule;
-  if (const Json* value = config.find("rate_trace")) {
-    schedule.trace = read_trace(*value, config.place_of("rate_trace"), topology, names, find_trace);
+  if (options.rate_trace) {
+    schedule.trace = make_replay(*options.rate_trace, place / "rate_trace", topology, names, find_trace);
   }
-  if (const Json* value = config.find("network_events")) {
-    schedule.events = read_events(*value, config.place_of("network_events"), topology, names);
-  }
+  schedule.events = make_events(options.network_events, place / "network_events", topology, names);
   check_events(topology, schedule);
-  visit_states(topology, schedule, [](const Crossing&, const Direction& direction, const Place& place) {
-    check_direction(direction, place);
+  visit_states(topology, schedule, [](const Crossing&, const Direction& direction, const Place& event) {
+    check_direction(direction, event);
   });
   return schedule;
 }

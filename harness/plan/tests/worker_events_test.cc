@@ -9,9 +9,10 @@ namespace {
 using testing::HasSubstr;
 
 std::vector<WorkerEvent> read_events(const Json& events) {
-  const Json config = {{"worker_events", events}};
-  JsonObject object(config, {"e.json", "/base"});
-  return read_worker_events(object, 4);
+  const Place place{"e.json", "/base/worker_events"};
+  std::vector<WorkerEventOptions> options;
+  read_value(events, place, {}, options);
+  return make_worker_events(options, place, 4);
 }
 
 TEST(WorkerEvents, AreReadAndWrittenInSecondsAndIterations) {

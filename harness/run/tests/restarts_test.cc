@@ -10,9 +10,9 @@ Outcome failed(const std::string& kind) {
 }
 
 FailurePolicy read_policy(const Json& value) {
-  const Json config = {{"on_worker_failure", value}};
-  JsonObject object(config, {"e.json", ""});
-  return read_failure_policy(object);
+  FailurePolicy policy;
+  read_value(value, {"e.json", "/base/on_worker_failure"}, {}, policy);
+  return policy;
 }
 
 TEST(Restarts, FollowTheFailureOfAWorkerAndNoOther) {

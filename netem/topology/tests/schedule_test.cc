@@ -19,9 +19,10 @@ using testing::StartsWith;
 const std::string shipped_trace = source_path("topologies/traces/100-to-1000.csv");
 
 Schedule read(const std::string& text, const Topology& topology = three_switch()) {
-  const Json config = Json::parse(text);
-  JsonObject object(config, {"e.json", ""});
-  return read_schedule(object, topology, [](const std::string&, const Place&) { return shipped_trace; });
+  const Place place{"e.json", ""};
+  const auto options = read_options<ScheduleOptions>(Json::parse(text), place);
+  return make_schedule(options, place, topology,
+                       [](const std::string&, const Place&) { return shipped_trace; });
 }
 
 std::string refusal(const std::string& text, const Topology& topology = three_switch()) {
