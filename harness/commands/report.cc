@@ -5,6 +5,8 @@
 #include <memory>
 #include <optional>
 #include <set>
+#include <string>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -26,6 +28,7 @@ namespace fs = std::filesystem;
 struct ReportOptions {
   std::string results;
   std::optional<std::string> target;
+  std::vector<std::string> over;
   bool json = false;
   bool csv = false;
   bool markdown = false;
@@ -95,8 +98,20 @@ void write_page(const fs::path& path, const Report& report) {
   if (fs::is_empty(folder)) fs::remove(folder);
 }
 
+// docs/report.md describes the layout; the version grows when a reader must change.
+constexpr int json_version = 1;
+
+std::string json_report(const Report& report) {
+  return Json{{"schema_version", json_version},
+              {"spread", spread_note},
+              {"runs", report.runs},
+              {"groups", report.groups}}
+             .dump(2, ' ', false, Json::error_handler_t::replace) +
+         "\n";
+}
+
 std::string for_standard_output(const ReportOptions& options, const Report& report) {
-  if (options.json) return Json{{"runs", report.runs}, {"over_seeds", report.over_seeds}}.dump(2) + "\n";
+  if (options.json) return json_report(report);
   if (options.csv) return csv_report(report.runs);
   if (options.markdown) return markdown_report(report);
   return text_report(report);
@@ -107,8 +122,9 @@ int report(const ReportOptions& options) {
   const auto target = options.target ? std::optional(parse_target(*options.target)) : std::nullopt;
   const auto page = options.html ? std::optional(page_path(*options.html)) : std::nullopt;
   const auto curves = options.tensorboard ? std::optional(curves_folder(*options.tensorboard)) : std::nullopt;
-  const Report made =
-      report_of(options.results, {.target = target, .curve = page || curves, .origin = page.has_value()});
+  const Report made = report_of(
+      options.results,
+      {.target = target, .over = options.over, .curve = page || curves, .origin = page.has_value()});
   fmt::print("{}", for_standard_output(options, made));
   // On standard error, because standard output may go to a CSV or JSON file.
   if (page) {
@@ -136,6 +152,13 @@ void add_report(CLI::App& program, Invocation& invocation) {
                   "Report the time to this test accuracy, or a loss such as bits_per_byte=2.2 or "
                   "test_loss=0.5, instead of the runs' own targets")
       ->type_name("TARGET");
+  command
+      .add_option(
+          "--over", options->over,
+          "A method, by its label, as a further baseline beside dense and fp16, for --json and --csv; "
+          "can be repeated")
+      ->type_name("METHOD")
+      ->allow_extra_args(false);
   command.add_flag("--json", options->json, "Print everything as JSON instead of the tables");
   command.add_flag("--csv", options->csv, "Print comma-separated values, one line per run, not the tables");
   command.add_flag("--markdown", options->markdown, "Print the tables as Markdown, with all columns");
@@ -149,11 +172,13 @@ void add_report(CLI::App& program, Invocation& invocation) {
       "Examples:\n"
       "  thinpipe report results/quickstart\n"
       "  thinpipe report results/quickstart --target 0.8 --json\n"
+      "  thinpipe report results/against-pytorch --over DDP --json\n"
       "  thinpipe report results/quickstart/records.jsonl\n"
       "  thinpipe report results/quickstart --html report.html\n"
       "  thinpipe report results/quickstart --csv > runs.csv\n"
       "  thinpipe report results/quickstart --tensorboard /tmp/curves && tensorboard --logdir /tmp/curves\n"
-      "A speed-up compares a run with the dense or fp16 run that differs only in method and pruning;\n"
+      "A speed-up compares a run with the dense or fp16 run that differs only in method and pruning,\n"
+      "or, if there is none, in the optimiser too;\n"
       "\">\" marks a lower bound: the baseline never reached the target. Wire bytes and link use are for\n"
       "the busiest bottleneck direction. \"/predicted\" is the measured over the predicted iteration time;\n"
       "compute, encode and exposed are parts of an iteration in ms. Columns without values are omitted.\n"

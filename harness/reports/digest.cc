@@ -25,6 +25,10 @@ Json ratio(const Json& numerator, const Json& denominator) {
   return numerator.get<double>() / denominator.get<double>();
 }
 
+Json finite(double value) {
+  return std::isfinite(value) ? Json(value) : Json(nullptr);
+}
+
 // Returns the trainer program, without its method: only runs of the same program are comparable.
 std::string program_of(const Json& trainer) {
   return (trainer.is_object() ? trainer.at("program") : trainer).dump();
@@ -38,8 +42,8 @@ std::string method_of(const Json& config) {
   return own ? *own : config.value(synchroniser, std::string());
 }
 
-// Sets the group, which is equal for runs that differ only in their seed, and `comparable`. Both are hashes of
-// the members' texts, so that each text is written only once.
+// Sets the group, which is equal for runs that differ only in their seed, `comparable` and `same_task`. All are
+// hashes of the members' texts, so that each text is written only once.
 void set_names(Digest& digest, const Json& config) {
   MemberTexts texts = member_texts(decisive_part(config));
   MemberTexts::node_type seed = texts.extract("seed");
@@ -48,20 +52,33 @@ void set_names(Digest& digest, const Json& config) {
   for (const char* other : {"synchroniser", "pruning"}) texts.erase(other);
   if (texts.contains("trainer")) texts["trainer"] = program_of(config.at("trainer"));
   digest.comparable = run_id_of(texts);
+  texts.erase("optimiser");
+  digest.same_task = run_id_of(texts);
 }
 
-std::optional<Target> asked_target(const Json& record, const std::optional<Target>& target) {
-  if (target) return target;
+// Returns the better of two levels of a metric; NaN only if both are.
+double better(const Target& target, double a, double b) {
+  return target.metric == Target::Metric::accuracy ? std::fmax(a, b) : std::fmin(a, b);
+}
+
+// Adds the target, the last and the best level of its metric, and the train time and iteration of the first
+// evaluation that reached it. The last two stay null if none did or the run did not complete.
+void add_target(Json& row, const Json& record, const std::optional<Target>& asked) {
   JsonObject config(record.at("config"), {"", "/config"});
   const std::vector<Target> own = read_targets(config);
-  return own.empty() ? std::nullopt : std::optional(own.back());
-}
-
-// Adds train time and iteration of the first evaluation that reached the target. They stay null if none did
-// or the run did not complete.
-void add_target(Json& row, const Json& record, const Target& target) {
+  if (!asked && own.empty()) return;
+  const Target target = asked ? *asked : own.back();
   row["target"] = to_json(target);
+  row["target_preset"] = std::ranges::find(own, target) != own.end();
   row["reached"] = false;
+  double last = std::numeric_limits<double>::quiet_NaN();
+  double best = last;
+  for (const Json& point : record.at("curve")) {
+    last = measure(target.metric, point);
+    best = better(target, best, last);
+  }
+  row["final_level"] = finite(last);
+  row["best_level"] = finite(best);
   if (record.at("status") != "completed") return;
   const Json result = reach_targets(record.at("curve"), {target}).front();
   row["reached"] = result.at("reached");
@@ -88,6 +105,7 @@ void add_traffic(Json& row, const Json& record) {
     }
   }
   row["payload_bytes_per_worker"] = traffic.at("payload_bytes_per_worker");
+  row["payload_bytes_per_iteration"] = ratio(traffic.at("payload_bytes_per_worker"), row.at("iterations"));
   row["sent_bytes_per_worker"] = traffic.at("sent_bytes_per_worker");
   row["bottleneck_direction"] = busiest;
   row["bottleneck_wire_bytes"] = bytes;
@@ -146,10 +164,6 @@ std::vector<CurvePoint> curve_of(const Json& curve) {
   return points;
 }
 
-Json finite(double value) {
-  return std::isfinite(value) ? Json(value) : Json(nullptr);
-}
-
 Json row_of(const Json& record, const std::vector<CurvePoint>& curve, const std::optional<Target>& asked) {
   static const Json::json_pointer seed("/config/seed");
   static const Json::json_pointer density("/compression/effective_density");
@@ -160,7 +174,8 @@ Json row_of(const Json& record, const std::vector<CurvePoint>& curve, const std:
        {"run_id", "experiment", "label", "labels", "mode", "status", "error", "train_time_s"}) {
     row[field] = record.at(field);
   }
-  for (const char* field : {"target", "reached", "time_to_accuracy_s", "iterations_to_target"})
+  for (const char* field : {"target", "target_preset", "reached", "time_to_accuracy_s",
+                            "iterations_to_target", "final_level", "best_level"})
     row[field] = nullptr;
   row["seed"] = member(record, seed);
   row["final_accuracy"] = curve.empty() ? Json(nullptr) : finite(curve.back().test_accuracy);
@@ -169,7 +184,9 @@ Json row_of(const Json& record, const std::vector<CurvePoint>& curve, const std:
   row["vnmse"] = member(record, vnmse);
   row["fidelity"] = member(record, verdict);
   row["link_changes"] = link_changes(record);
-  if (const auto target = asked_target(record, asked)) add_target(row, record, *target);
+  row["iterations"] = record.value("iterations", Json(nullptr));
+  row["iterations_per_s"] = ratio(row.at("iterations"), row.at("train_time_s"));
+  add_target(row, record, asked);
   add_traffic(row, record);
   add_iteration_time(row, record);
   return row;
@@ -240,7 +257,6 @@ Digest digest(const Json& record, const Wanted& wanted) {
   set_names(out, record.at("config"));
   out.method = method_of(record.at("config"));
   out.pruning = record.at("config").value("pruning", Json::object());
-  out.iterations = record.value("iterations", Json(nullptr));
   if (wanted.curve) out.curve = std::move(curve);
   if (wanted.origin) {
     for (const Fact& fact : facts) out.origin.push_back(fact.of(record));

@@ -21,9 +21,10 @@ struct CurvePoint {
   double test_accuracy = 0;
 };
 
-// The parts of a record that a digest has beside its row.
+// What a report judges by, and the parts of a record that a digest has beside its row.
 struct Wanted {
-  std::optional<Target> target = {};  // nullopt: the last of the record's own targets
+  std::optional<Target> target = {};   // nullopt: the last of the record's own targets
+  std::vector<std::string> over = {};  // further baselines (take_rows)
   bool curve = false;
   bool origin = false;
 };
@@ -32,15 +33,16 @@ struct Digest {
   Json row;  // docs/report.md defines its members; lacks speed-ups, which need other runs
   std::string started_at;
 
-  // These find its baselines. `comparable` is equal for runs that differ only in method and pruning.
+  // These find its baselines. `comparable` is equal for runs that differ only in method and pruning,
+  // `same_task` for those that differ in the optimiser too.
   std::string comparable;
+  std::string same_task;
   std::string method;
   Json pruning;
 
   std::vector<std::string> origin;  // the values of origin_facts(), if wanted
   std::vector<std::string> failed_checks;
   std::vector<CurvePoint> curve;  // if wanted
-  Json iterations;                // total number, or null
 
   bool is_pruned() const { return pruning.value("ratio", 0.0) > 0; }
 };

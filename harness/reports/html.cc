@@ -130,10 +130,10 @@ std::string html_table(const Table& table, std::string_view id, std::string_view
 }
 
 std::string over_seeds(const Report& report) {
-  if (report.over_seeds.empty()) return "";
-  return fmt::format(
-      "<section>\n<h2>Over seeds</h2>\n{}</section>\n",
-      html_table(without_empty_columns(seeds_table(report.over_seeds)), "over-seeds", seeds_note));
+  const Json repeated = with_several_runs(report.groups);
+  if (repeated.empty()) return "";
+  return fmt::format("<section>\n<h2>Over seeds</h2>\n{}</section>\n",
+                     html_table(without_empty_columns(seeds_table(repeated)), "over-seeds", spread_note));
 }
 
 std::string incomplete(const Origin& origin) {
@@ -219,7 +219,7 @@ Json drawn(const Json& row, const Digest& digest, bool with_experiment, Shared& 
           row.at("reached"),
           shortened(row.at("time_to_accuracy_s")),
           row.at("iterations_to_target"),
-          digest.iterations,
+          row.at("iterations"),
           shortened(row.at("sent_bytes_per_worker")),
           row.at("bottleneck_wire_bytes"),
           times,

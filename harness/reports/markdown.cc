@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 
 #include "harness/reports/tables.hh"
-#include "harness/reports/text.hh"
 
 namespace thinpipe {
 namespace {
@@ -61,8 +60,8 @@ std::string pipe_table(const Table& table) {
 
 std::string markdown_report(const Report& report) {
   std::string out = pipe_table(runs_table(report.runs));
-  if (!report.over_seeds.empty()) {
-    out += fmt::format("\n{}\n{}\n", pipe_table(seeds_table(report.over_seeds)), seeds_note);
+  if (const Json repeated = with_several_runs(report.groups); !repeated.empty()) {
+    out += fmt::format("\n{}\n{}\n", pipe_table(seeds_table(repeated)), spread_note);
   }
   return out;
 }

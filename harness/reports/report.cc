@@ -6,16 +6,16 @@
 
 namespace thinpipe {
 
-Report report_of(std::vector<Digest> digests) {
-  Json rows = take_rows(digests);
-  Json over_seeds = summarise_seeds(rows);
-  return {.runs = std::move(rows), .over_seeds = std::move(over_seeds), .digests = std::move(digests)};
+Report report_of(std::vector<Digest> digests, const std::vector<std::string>& over) {
+  Json rows = take_rows(digests, over);
+  Json groups = summarise_seeds(rows, baseline_names(over));
+  return {.runs = std::move(rows), .groups = std::move(groups), .digests = std::move(digests)};
 }
 
 Report make_report(const std::vector<Json>& records, const Wanted& wanted) {
   std::vector<Digest> digests;
   for (const Json& record : records) digests.push_back(digest(record, wanted));
-  return report_of(std::move(digests));
+  return report_of(std::move(digests), wanted.over);
 }
 
 Report report_of(const std::filesystem::path& results, const Wanted& wanted, const Warn& warn) {
@@ -29,7 +29,7 @@ Report report_of(const std::filesystem::path& results, const Wanted& wanted, con
   std::vector<Digest> digests;
   for (const std::size_t i : counted) digests.push_back(*std::move(read[i]));
   std::ranges::stable_sort(digests, {}, &Digest::started_at);
-  return report_of(std::move(digests));
+  return report_of(std::move(digests), wanted.over);
 }
 
 }  // namespace thinpipe

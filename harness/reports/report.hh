@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <string>
 #include <vector>
 
 #include "harness/records/record.hh"
@@ -12,11 +13,11 @@ namespace thinpipe {
 
 struct Report {
   Json runs;                    // from take_rows
-  Json over_seeds;              // summarise_seeds(runs)
+  Json groups;                  // summarise_seeds(runs)
   std::vector<Digest> digests;  // of the same runs, without their rows
 };
 
-Report report_of(std::vector<Digest> digests);
+Report report_of(std::vector<Digest> digests, const std::vector<std::string>& over = {});
 
 // Returns the report of whole records.
 Report make_report(const std::vector<Json>& records, const Wanted& wanted = {});

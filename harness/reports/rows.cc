@@ -1,12 +1,28 @@
 #include "harness/reports/rows.hh"
 
+#include <algorithm>
 #include <map>
+#include <set>
+#include <tuple>
 #include <utility>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "harness/reports/seed_summary.hh"
 
 namespace thinpipe {
 namespace {
 
 constexpr const char* baseline_methods[] = {"dense", "fp16"};
+const char* const method_axis = "method";
+
+// The labels that a run and its baseline share where the configuration does not decide.
+std::string labels_without_method(const Json& row) {
+  Json labels = row.at("labels");
+  labels.erase(method_axis);
+  return Json{row.at("experiment"), row.at("mode"), std::move(labels)}.dump();
+}
 
 // Finds a run's baselines without a search through all runs.
 class Baselines {
@@ -14,6 +30,7 @@ class Baselines {
   explicit Baselines(const std::vector<Digest>& digests) {
     for (const Digest& digest : digests) {
       if (digest.row.at("status") != "completed") continue;
+      by_labels_[{digest.same_task, digest.method, labels_without_method(digest.row)}] = &digest;
       Alike& alike = by_comparison_[{digest.comparable, digest.method}];
       if (!digest.is_pruned()) {
         if (alike.unpruned == nullptr) alike.unpruned = &digest;
@@ -25,12 +42,14 @@ class Baselines {
 
   // Returns nullptr if there is none.
   const Digest* find(const Digest& run, const std::string& method) const {
-    const auto found = by_comparison_.find({run.comparable, method});
-    if (found == by_comparison_.end()) return nullptr;
-    const Alike& alike = found->second;
-    if (alike.unpruned != nullptr) return alike.unpruned;
-    const auto pruned_alike = alike.by_pruning.find(run.pruning.dump());
-    return pruned_alike == alike.by_pruning.end() ? nullptr : pruned_alike->second;
+    if (const auto found = by_comparison_.find({run.comparable, method}); found != by_comparison_.end()) {
+      const Alike& alike = found->second;
+      if (alike.unpruned != nullptr) return alike.unpruned;
+      const auto pruned_alike = alike.by_pruning.find(run.pruning.dump());
+      if (pruned_alike != alike.by_pruning.end()) return pruned_alike->second;
+    }
+    const auto labelled = by_labels_.find({run.same_task, method, labels_without_method(run.row)});
+    return labelled == by_labels_.end() ? nullptr : labelled->second;
   }
 
  private:
@@ -39,31 +58,93 @@ class Baselines {
     std::map<std::string, const Digest*> by_pruning;
   };
   std::map<std::pair<std::string, std::string>, Alike> by_comparison_;
+  std::map<std::tuple<std::string, std::string, std::string>, const Digest*> by_labels_;
 };
 
-// The baseline has the same targets, because it is comparable.
-void add_speed_up(Json& row, const Digest* baseline, const std::string& method) {
-  const std::string field = "speed_up_over_" + method;
-  row[field] = nullptr;
-  row[field + "_at_least"] = false;
-  const Json& own_time_s = row.at("time_to_accuracy_s");
-  if (baseline == nullptr || !own_time_s.is_number() || own_time_s == 0) return;
-  const Json& reached_s = baseline->row.at("time_to_accuracy_s");
-  const bool at_least = reached_s.is_null();
-  const Json& their_time_s = at_least ? baseline->row.at("train_time_s") : reached_s;
-  if (!their_time_s.is_number()) return;
-  row[field] = their_time_s.get<double>() / own_time_s.get<double>();
-  row[field + "_at_least"] = at_least;
+// Returns the name of a run's method in its sweep.
+std::string method_label(const Json& row) {
+  return row.at("labels").value(method_axis, label_without_seed(row));
+}
+
+// Finds the runs of one method of the sweep, to compare others with them.
+class NamedBaseline {
+ public:
+  NamedBaseline(const std::vector<Digest>& digests, const std::string& method) {
+    std::set<std::string> known;
+    for (const Digest& digest : digests) {
+      const std::string label = method_label(digest.row);
+      known.insert(label);
+      if (label == method && digest.row.at("status") == "completed")
+        by_place_[place_of(digest.row)] = &digest;
+    }
+    if (known.contains(method)) return;
+    throw InputError({"--over " + method, ""},
+                     fmt::format("no run has this method; the methods are: {}", fmt::join(known, ", ")));
+  }
+
+  // Returns nullptr if there is none.
+  const Digest* find(const Digest& run) const {
+    const auto found = by_place_.find(place_of(run.row));
+    return found == by_place_.end() ? nullptr : found->second;
+  }
+
+ private:
+  // The same experiment, mode, seed and labels except the method.
+  static std::string place_of(const Json& row) {
+    if (!row.at("labels").contains(method_axis))
+      return Json{row.at("experiment"), row.at("mode"), row.at("seed")}.dump();
+    return row.at("seed").dump() + labels_without_method(row);
+  }
+
+  std::map<std::string, const Digest*> by_place_;
+};
+
+// Returns their value over the own one; null if one is unknown or they cannot be divided.
+Json quotient(const Json& theirs, const Json& own) {
+  if (!theirs.is_number() || !own.is_number() || own == 0) return nullptr;
+  return theirs.get<double>() / own.get<double>();
+}
+
+void add_comparison(Json& row, const Digest* baseline, const std::string& name) {
+  const std::string speed_up = "speed_up_over_" + name;
+  const std::string convergence = "convergence_speed_over_" + name;
+  row["baseline_" + name] = baseline == nullptr ? Json(nullptr) : baseline->row.at("run_id");
+  row[speed_up] = row[convergence] = row["relative_time_to_" + name] = nullptr;
+  row[speed_up + "_at_least"] = false;
+  if (baseline == nullptr || row.at("reached") != true) return;
+  const Json& theirs = baseline->row;
+  const bool reached = theirs.at("reached") == true;
+  const Json& own_s = row.at("time_to_accuracy_s");
+  const Json& their_s = theirs.at(reached ? "time_to_accuracy_s" : "train_time_s");
+  row[speed_up] = quotient(their_s, own_s);
+  row["relative_time_to_" + name] = quotient(own_s, their_s);
+  row[convergence] =
+      quotient(theirs.at(reached ? "iterations_to_target" : "iterations"), row.at("iterations_to_target"));
+  row[speed_up + "_at_least"] = !reached;
 }
 
 }  // namespace
 
-Json take_rows(std::vector<Digest>& digests) {
+std::vector<std::string> baseline_names(const std::vector<std::string>& over) {
+  std::vector<std::string> names(std::begin(baseline_methods), std::end(baseline_methods));
+  for (const std::string& name : over) {
+    if (std::ranges::find(names, name) == names.end()) names.push_back(name);
+  }
+  return names;
+}
+
+Json take_rows(std::vector<Digest>& digests, const std::vector<std::string>& over) {
   const Baselines baselines(digests);
+  const std::vector<std::string> names = baseline_names(over);
+  std::vector<NamedBaseline> named;
+  for (std::size_t i = std::size(baseline_methods); i < names.size(); ++i)
+    named.emplace_back(digests, names[i]);
   for (Digest& digest : digests) {
     if (digest.row.at("target").is_null()) continue;
     for (const char* method : baseline_methods)
-      add_speed_up(digest.row, baselines.find(digest, method), method);
+      add_comparison(digest.row, baselines.find(digest, method), method);
+    for (std::size_t i = 0; i < named.size(); ++i)
+      add_comparison(digest.row, named[i].find(digest), names[std::size(baseline_methods) + i]);
   }
   Json rows = Json::array();
   for (Digest& digest : digests) rows.push_back(std::move(digest.row));

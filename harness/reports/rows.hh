@@ -1,6 +1,7 @@
 // The report's rows, which compare runs: which of them reached the target, when and why. Pure.
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "harness/reports/digest.hh"
@@ -12,13 +13,20 @@ namespace thinpipe {
 //
 // The baselines of a run are the completed runs with the method "dense" (and "fp16") that differ from it only
 // in method and pruning. Of several, the first unpruned one counts; if there is none, the last one with the
-// same pruning.
+// same pruning. If there is none either, the run with the same labels except the method counts, even if its
+// optimiser differs: a method may need its own.
+// Each of `over` is a further baseline: the label of a method of the sweep. It may differ in anything but the
+// experiment, mode, seed and the labels of other axes. Throws InputError if no run has the label.
 //
-// A speed-up is baseline time / own time. If the baseline never reached the target, its whole train time is
-// used: "…_at_least" is then true and the speed-up is a lower bound. A speed-up is null if the run did not
-// reach the target or has no baseline.
+// A speed-up is baseline time / own time, and "convergence_speed_…" the same of iterations. If the baseline
+// never reached the target, its whole run is used: "…_at_least" is then true and both are lower bounds. They
+// are null if the run did not reach the target or has no baseline. "relative_time_…" is own time / baseline
+// time.
 //
 // Rows of runs that differ only in their seed have the same "group".
-Json take_rows(std::vector<Digest>& digests);
+Json take_rows(std::vector<Digest>& digests, const std::vector<std::string>& over = {});
+
+// Returns the names of all baselines: "dense", "fp16" and those of `over` that are neither.
+std::vector<std::string> baseline_names(const std::vector<std::string>& over);
 
 }  // namespace thinpipe

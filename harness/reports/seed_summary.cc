@@ -13,28 +13,29 @@ namespace {
 
 constexpr double confidence = 0.95;
 
-// A summarised quantity and its place in a row.
-struct Summarised {
-  const char* name;
-  const char* place;
-};
-constexpr Summarised quantities[] = {{"time_to_accuracy_s", "/time_to_accuracy_s"},
-                                     {"iterations_to_target", "/iterations_to_target"},
-                                     {"speed_up_over_dense", "/speed_up_over_dense"},
-                                     {"speed_up_over_fp16", "/speed_up_over_fp16"},
-                                     {"final_accuracy", "/final_accuracy"},
-                                     {"bottleneck_wire_bytes", "/bottleneck_wire_bytes"},
-                                     {"bottleneck_utilisation", "/bottleneck_utilisation"},
-                                     {"iteration_time_s", "/iteration_time_s/mean"},
-                                     {"measured_over_predicted", "/measured_over_predicted"},
-                                     {"vnmse", "/vnmse"}};
+const char* const quantities[] = {"time_to_accuracy_s",
+                                  "iterations_to_target",
+                                  "final_accuracy",
+                                  "final_level",
+                                  "bottleneck_wire_bytes",
+                                  "bottleneck_utilisation",
+                                  "payload_bytes_per_iteration",
+                                  "effective_density",
+                                  "iteration_time_s",
+                                  "iterations_per_s",
+                                  "measured_over_predicted",
+                                  "vnmse"};
+const char* const comparisons[] = {"speed_up_over_", "convergence_speed_over_", "relative_time_to_"};
 
 using Rows = std::vector<const Json*>;
 
-std::vector<double> values_of(const Rows& rows, const char* place) {
+// Returns the values of the completed runs that have one. An object stands for its mean.
+std::vector<double> values_of(const Rows& rows, const std::string& name) {
   std::vector<double> values;
   for (const Json* const row : rows) {
-    const Json value = row->value(Json::json_pointer(place), Json(nullptr));
+    const auto found = row->find(name);
+    if (found == row->end() || row->at("status") != "completed") continue;
+    const Json& value = found->is_object() ? found->at("mean") : *found;
     if (value.is_number()) values.push_back(value.get<double>());
   }
   return values;
@@ -46,18 +47,36 @@ std::int64_t count(const Rows& rows, const char* name, const Json& wanted) {
                                [&](const Json* row) { return row->value(name, Json(nullptr)) == wanted; });
 }
 
-Json summary_of(const Rows& rows) {
+Json labels_without_seed(const Json& row) {
+  Json labels = row.at("labels");
+  labels.erase("seed");
+  return labels;
+}
+
+Json run_ids_of(const Rows& rows) {
+  Json ids = Json::array();
+  for (const Json* const row : rows) ids.push_back(row->at("run_id"));
+  return ids;
+}
+
+Json summary_of(const Rows& rows, const std::vector<std::string>& baselines) {
   const Json& first = *rows.front();
   Json out = {{"experiment", first.at("experiment")},
               {"label", label_without_seed(first)},
+              {"labels", labels_without_seed(first)},
+              {"group", first.at("group")},
+              {"mode", first.at("mode")},
               {"target", first.at("target")},
+              {"run_ids", run_ids_of(rows)},
               {"runs", rows.size()},
+              {"completed", count(rows, "status", "completed")},
               {"reached", count(rows, "reached", true)},
               {"judged", count(rows, "fidelity", "faithful") + count(rows, "fidelity", "degraded")},
               {"degraded", count(rows, "fidelity", "degraded")}};
-  for (const Summarised& quantity : quantities)
-    out[quantity.name] = summarise(values_of(rows, quantity.place));
-  for (const char* baseline : {"dense", "fp16"}) {
+  for (const char* const quantity : quantities) out[quantity] = summarise(values_of(rows, quantity));
+  for (const std::string& baseline : baselines) {
+    for (const char* const comparison : comparisons)
+      out[comparison + baseline] = summarise(values_of(rows, comparison + baseline));
     const std::string bound = fmt::format("speed_up_over_{}_at_least", baseline);
     out[bound] = count(rows, bound.c_str(), true) > 0;
   }
@@ -78,7 +97,8 @@ std::string label_without_seed(const Json& row) {
 }
 
 Json summarise(const std::vector<double>& values) {
-  Json out = {{"mean", nullptr}, {"deviation", nullptr}, {"half_interval", nullptr}};
+  Json out = {
+      {"count", values.size()}, {"mean", nullptr}, {"deviation", nullptr}, {"half_interval", nullptr}};
   if (values.empty()) return out;
   const auto n = static_cast<double>(values.size());
   const double mean = std::accumulate(values.begin(), values.end(), 0.0) / n;
@@ -94,7 +114,7 @@ Json summarise(const std::vector<double>& values) {
   return out;
 }
 
-Json summarise_seeds(const Json& rows) {
+Json summarise_seeds(const Json& rows, const std::vector<std::string>& baselines) {
   std::map<Json, std::size_t> places;
   std::vector<Rows> groups;
   for (const Json& row : rows) {
@@ -104,8 +124,14 @@ Json summarise_seeds(const Json& rows) {
     groups[found->second].push_back(&row);
   }
   Json out = Json::array();
-  for (const Rows& group : groups) {
-    if (group.size() > 1) out.push_back(summary_of(group));
+  for (const Rows& group : groups) out.push_back(summary_of(group, baselines));
+  return out;
+}
+
+Json with_several_runs(const Json& groups) {
+  Json out = Json::array();
+  for (const Json& group : groups) {
+    if (group.at("runs") > 1) out.push_back(group);
   }
   return out;
 }

@@ -8,20 +8,29 @@
 
 namespace thinpipe {
 
-// Returns the mean of n values, their standard deviation (n - 1 in the denominator) and half the width of the
-// mean's 95 % confidence interval (Student's t). The last two are null for one value, all for none.
+// The meaning of ± in every format of a report, and in the figures and tables of plotting/.
+inline constexpr const char* spread_note =
+    "±: half the 95 % confidence interval of the mean over seeds (Student's t). "
+    "Times and speed-ups cover the runs that reached the target.";
+
+// Returns the count n of the values, their mean, their standard deviation (n - 1 in the denominator) and half
+// the width of the mean's 95 % confidence interval (Student's t). The last two are null for one value, the
+// last three for none.
 Json summarise(const std::vector<double>& values);
 
 // Returns a row's label without the seed: the common name of runs that differ only in their seed.
 std::string label_without_seed(const Json& row);
 
-// Returns one entry per group of two or more rows (of take_rows) whose runs differ only in their seed, in the
-// order of their first rows.
+// Returns one entry per group of rows (of take_rows) whose runs differ only in their seed, in the order of
+// their first rows. A run without repetitions is a group of its own.
 //
-// Times and speed-ups are over the runs that reached the target. "reached" is their number; if it is less
-// than "runs", the mean time covers only the lucky runs. Each run's speed-up is over the baseline with its
-// own seed. "…_at_least" is true if any speed-up is a lower bound, because the mean is then one too.
-// "degraded" is the number of runs with degraded emulation.
-Json summarise_seeds(const Json& rows);
+// All quantities are over completed runs, times and speed-ups over those that reached the target. "reached" is
+// their number; if it is less than "runs", the mean time covers only the lucky runs. Each run's speed-up is
+// over the baseline with its own seed. "…_at_least" is true if any speed-up is a lower bound, because the mean
+// is then one too. "degraded" is the number of runs with degraded emulation.
+Json summarise_seeds(const Json& rows, const std::vector<std::string>& baselines = {"dense", "fp16"});
+
+// Returns the groups with two or more runs.
+Json with_several_runs(const Json& groups);
 
 }  // namespace thinpipe

@@ -196,10 +196,12 @@ Table runs_table(const Json& rows) {
 }
 
 Table seeds_table(const Json& entries) {
-  Table table{.columns = {{"over seeds", "runs that differ only in their seed"},
-                          {"target", "the runs' target, or that of --target"},
-                          {"reached", "number of runs that reached the target"}},
-              .rows = {}};
+  Table table{
+      .columns = {{"over seeds (± 95 % CI)",
+                   "runs that differ only in their seed; ± is half the 95 % confidence interval of the mean"},
+                  {"target", "the runs' target, or that of --target"},
+                  {"reached", "number of runs that reached the target"}},
+      .rows = {}};
   for (const SeedsColumn& column : seeds_columns) table.columns.push_back({column.heading, column.meaning});
   table.columns.push_back({"fidelity", "whether the emulated networks behaved as specified"});
   const bool with_experiment = several_experiments(entries);

@@ -23,8 +23,8 @@ std::string text(const Table& table) {
 
 std::string text_report(const Report& report) {
   std::string out = text(without_empty_columns(runs_table(report.runs)));
-  if (!report.over_seeds.empty()) {
-    out += fmt::format("\n{}{}\n", text(without_empty_columns(seeds_table(report.over_seeds))), seeds_note);
+  if (const Json repeated = with_several_runs(report.groups); !repeated.empty()) {
+    out += fmt::format("\n{}{}\n", text(without_empty_columns(seeds_table(repeated))), spread_note);
   }
   return out;
 }

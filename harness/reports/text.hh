@@ -7,10 +7,6 @@
 
 namespace thinpipe {
 
-// The note below the means over seeds, the same in every format.
-inline constexpr const char* seeds_note =
-    "Means with their 95 % confidence intervals; times and speed-ups over the runs that reached the target.";
-
 // Returns the runs as a table and, below it, the means over seeds if there are any. To fit a wide terminal,
 // leaves out columns in which no run has a value, and some that other formats have.
 std::string text_report(const Report& report);

@@ -84,7 +84,7 @@ TEST(TextReport, ShowsMeansOverSeedsBelow) {
   // Half the interval: t of one degree of freedom, 12.706, x 3.5355 / sqrt(2).
   EXPECT_THAT(lines[8], AllOf(StartsWith("topk"), HasSubstr("2 of 2"), HasSubstr("22.5 s ± 31.8 s"),
                               HasSubstr(">4.50x ± 6.35x"), HasSubstr("faithful")));
-  EXPECT_EQ(lines[9], seeds_note);
+  EXPECT_EQ(lines[9], spread_note);
   EXPECT_THAT(text_of({dense}), Not(HasSubstr("over seeds")));
 }
 

@@ -62,8 +62,9 @@ inline Json report_record(const std::string& synchroniser, double pruning_ratio,
 }
 
 // The rows of a report of these records.
-inline Json rows_of(const std::vector<Json>& records, const std::optional<Target>& target = {}) {
-  return make_report(records, {.target = target}).runs;
+inline Json rows_of(const std::vector<Json>& records, const std::optional<Target>& target = {},
+                    const std::vector<std::string>& over = {}) {
+  return make_report(records, {.target = target, .over = over}).runs;
 }
 
 // One whose worker hung before its first evaluation.

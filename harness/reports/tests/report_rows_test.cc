@@ -61,6 +61,63 @@ TEST(ReportRows, TheUnprunedBaselineComesFirstThenTheOnePrunedAlike) {
   EXPECT_TRUE(rows_of({pruned_otherwise, method})[1].at("speed_up_over_dense").is_null());
 }
 
+Json with_momentum(Json record, double momentum) {
+  record["config"]["optimiser"] = {{"momentum", momentum}};
+  return record;
+}
+
+TEST(ReportRows, AMethodWithAnOptimiserOfItsOwnHasTheBaselineWithItsOtherLabels) {
+  Json elsewhere = with_momentum(report_record("dense", 0, 40), 0.9);
+  elsewhere["labels"]["cap"] = "1 Gbit/s";
+  const Json dense = with_momentum(report_record("dense", 0, 80), 0.9);
+  const Json method = with_momentum(report_record("dgc", 0, 20), 0);
+  EXPECT_DOUBLE_EQ(rows_of({dense, method, elsewhere})[1].at("speed_up_over_dense"), 4);
+  EXPECT_TRUE(rows_of({method, elsewhere})[0].at("speed_up_over_dense").is_null());
+  const Json tuned_alike = with_momentum(report_record("dense", 0, 60), 0);
+  EXPECT_DOUBLE_EQ(rows_of({tuned_alike, method, dense})[1].at("speed_up_over_dense"), 3)
+      << "an equal optimiser comes first";
+}
+
+TEST(ReportRows, AFurtherBaselineIsNamedByItsLabelAndMayDifferInAnything) {
+  Json ddp = report_record("dense", 0, 80);
+  ddp["config"]["trainer"] = "pytorch-ddp";
+  ddp["run_id"] = "7";
+  ddp["labels"]["method"] = "DDP";
+  Json other_seed = ddp;
+  other_seed["config"]["seed"] = 2;
+  const Json rows = rows_of({ddp, report_record("topk", 0, 20), other_seed}, {}, {"DDP", "dense"});
+  EXPECT_TRUE(rows[1].at("speed_up_over_dense").is_null()) << "of another program";
+  EXPECT_DOUBLE_EQ(rows[1].at("speed_up_over_DDP"), 4);
+  EXPECT_DOUBLE_EQ(rows[1].at("relative_time_to_DDP"), 0.25);
+  EXPECT_EQ(rows[1].at("baseline_DDP"), "7");
+  try {
+    rows_of({ddp}, {}, {"Horovod"});
+    FAIL();
+  } catch (const InputError& error) {
+    EXPECT_STREQ(error.what(), "--over Horovod: no run has this method; the methods are: DDP");
+  }
+}
+
+TEST(ReportRows, ConvergenceSpeedIsARatioOfIterationsAndHasTheBaselinesWholeRunAsABound) {
+  Json never = report_record("dense", 0, std::nullopt);
+  never["iterations"] = 30;
+  const Json rows = rows_of({never, report_record("topk", 0, 20)});
+  EXPECT_DOUBLE_EQ(rows[1].at("convergence_speed_over_dense"), 6);
+  EXPECT_EQ(rows[1].at("baseline_dense"), "dense");
+}
+
+TEST(ReportRows, KnowsTheLevelsOfTheTargetsMetricAndWhetherItWasPreset) {
+  const std::vector<Json> records = {report_record("dense", 0, 80)};
+  const Json row = rows_of(records)[0];
+  EXPECT_EQ(row.at("target_preset"), true);
+  EXPECT_DOUBLE_EQ(row.at("best_level"), 0.8);
+  EXPECT_DOUBLE_EQ(row.at("final_level"), 0.79);
+  const Json loss = rows_of(records, Target{.metric = Target::Metric::test_loss, .value = 0.3})[0];
+  EXPECT_EQ(loss.at("target_preset"), false);
+  EXPECT_DOUBLE_EQ(loss.at("best_level"), 1 - 0.8);
+  EXPECT_DOUBLE_EQ(loss.at("final_level"), 1 - 0.79);
+}
+
 Json trained_by(const Json& trainer, double time_s) {
   Json record = report_record("dense", 0, time_s);
   record["config"]["trainer"] = trainer;

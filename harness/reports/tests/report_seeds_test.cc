@@ -6,8 +6,11 @@ namespace thinpipe {
 namespace {
 
 Json row(const std::string& method, int seed, const Json& time_s) {
-  return {{"experiment", "e"},
+  return {{"run_id", method + std::to_string(seed)},
+          {"experiment", "e"},
           {"group", method},
+          {"mode", "live"},
+          {"status", "completed"},
           {"label", method + ", seed " + std::to_string(seed)},
           {"labels", {{"method", method}, {"seed", "seed " + std::to_string(seed)}}},
           {"target", 0.8},
@@ -23,14 +26,20 @@ TEST(Summarise, GivesMeanDeviationAndStudentsInterval) {
   EXPECT_DOUBLE_EQ(three.at("mean"), 13);
   EXPECT_NEAR(three.at("deviation"), 3.605551, 1e-6);      // sqrt((9 + 1 + 16) / 2)
   EXPECT_NEAR(three.at("half_interval"), 8.956686, 1e-5);  // 4.302653 x 3.605551 / sqrt(3)
-  EXPECT_EQ(summarise({4}), Json({{"mean", 4.0}, {"deviation", nullptr}, {"half_interval", nullptr}}));
+  EXPECT_EQ(summarise({4}),
+            Json({{"count", 1}, {"mean", 4.0}, {"deviation", nullptr}, {"half_interval", nullptr}}));
   EXPECT_TRUE(summarise({}).at("mean").is_null());
 }
 
 TEST(SeedSummary, GroupsWhatDiffersInTheSeedAlone) {
   const Json entries = summarise_seeds(
       {row("dense", 1, 30), row("topk", 1, 10), row("dense", 2, 34), row("topk", 2, 12), row("fp16", 1, 20)});
-  ASSERT_EQ(entries.size(), 2) << "a single run has no spread";
+  ASSERT_EQ(entries.size(), 3);
+  EXPECT_EQ(entries[0].at("run_ids"), Json({"dense1", "dense2"}));
+  EXPECT_EQ(entries[0].at("labels"), Json({{"method", "dense"}}));
+  EXPECT_TRUE(entries[2].at("time_to_accuracy_s").at("half_interval").is_null())
+      << "a single run has no spread";
+  EXPECT_EQ(with_several_runs(entries), Json({entries[0], entries[1]}));
   EXPECT_EQ(entries[0].at("label"), "dense");
   EXPECT_DOUBLE_EQ(entries[0].at("time_to_accuracy_s").at("mean"), 32);
   EXPECT_EQ(entries[1].at("label"), "topk");
@@ -47,8 +56,25 @@ TEST(SeedSummary, KeepsRunsThatNeverReachedTheTarget) {
   EXPECT_DOUBLE_EQ(entries[0].at("iterations_to_target").at("mean"), 120);
 }
 
-TEST(SeedSummary, IsEmptyWhereThereIsNothingToSummarise) {
-  EXPECT_EQ(summarise_seeds(Json::array({row("dense", 1, 30)})), Json::array());
+TEST(SeedSummary, MeansAreOverCompletedRuns) {
+  Json interrupted = row("topk", 2, nullptr);
+  interrupted["status"] = "interrupted";
+  const Json entry = summarise_seeds({row("topk", 1, 10), interrupted})[0];
+  EXPECT_EQ(entry.at("completed"), 1);
+  EXPECT_EQ(entry.at("final_accuracy").at("count"), 1);
+  EXPECT_DOUBLE_EQ(entry.at("final_accuracy").at("mean"), 0.76);
+}
+
+TEST(SeedSummary, HasTheFurtherBaselines) {
+  Json first = row("topk", 1, 10);
+  first["speed_up_over_DDP"] = 3;
+  Json second = row("topk", 2, 12);
+  second["speed_up_over_DDP"] = 5;
+  second["speed_up_over_DDP_at_least"] = true;
+  const Json entry = summarise_seeds({first, second}, {"dense", "DDP"})[0];
+  EXPECT_DOUBLE_EQ(entry.at("speed_up_over_DDP").at("mean"), 4);
+  EXPECT_EQ(entry.at("speed_up_over_DDP_at_least"), true);
+  EXPECT_FALSE(entry.contains("speed_up_over_fp16"));
 }
 
 TEST(SeedSummary, AMeanOfLowerBoundsIsOne) {
