@@ -53,7 +53,8 @@ def measure_report(program: Path, folder: Path, runs: int) -> None:
         write_record(folder, varied(models, i), f"{i:016x}")
     parsing_s = parse_all(folder)
     page = folder.parent / "page.html"
-    for name, arguments in {"report": [], "report --csv": ["--csv"], "report --html": ["--html", page]}.items():
+    for arguments in ([], ["--csv"], ["--json"], ["--html", page]):
+        name = " ".join(["report", *arguments[:1]])
         show(name, runs, measured([program, "report", folder, *arguments]), parsing_s)
     beside = sum(file.stat().st_size for file in page.with_suffix(".curves").glob("*")) if runs > 200 else 0
     print(f"the page has {page.stat().st_size / 1e6:.1f} MB; the curves beside it have {beside / 1e6:.1f} MB")

@@ -30,6 +30,7 @@ class Baselines {
   explicit Baselines(const std::vector<Digest>& digests) {
     for (const Digest& digest : digests) {
       if (digest.row.at("status") != "completed") continue;
+      if (std::ranges::find(baseline_methods, digest.method) == std::end(baseline_methods)) continue;
       by_labels_[{digest.same_task, digest.method, labels_without_method(digest.row)}] = &digest;
       Alike& alike = by_comparison_[{digest.comparable, digest.method}];
       if (!digest.is_pruned()) {
@@ -49,7 +50,9 @@ class Baselines {
       if (pruned_alike != alike.by_pruning.end()) return pruned_alike->second;
     }
     const auto labelled = by_labels_.find({run.same_task, method, labels_without_method(run.row)});
-    return labelled == by_labels_.end() ? nullptr : labelled->second;
+    if (labelled == by_labels_.end()) return nullptr;
+    const Digest& other = *labelled->second;
+    return other.is_pruned() && other.pruning != run.pruning ? nullptr : &other;
   }
 
  private:

@@ -96,7 +96,7 @@ TEST(MarkdownReport, HasBothTablesWithAllTheirColumns) {
   EXPECT_THAT(lines[0], AllOf(StartsWith("| method | target |"), HasSubstr("| vNMSE |")));
   EXPECT_THAT(lines[1], StartsWith("| :--- | ---: |"));
   EXPECT_THAT(lines[2], StartsWith("| topk, seed 1 | 0.8 | 20.0 s | - | - |"));
-  EXPECT_THAT(lines[5], StartsWith("| over seeds |"));
+  EXPECT_THAT(lines[5], StartsWith("| over seeds \\(± 95 % CI\\) |"));
   EXPECT_EQ(lines[8], "") << "or the note would be a row";
   EXPECT_EQ(std::ranges::count(lines[0], '|'), std::ranges::count(lines[1], '|'));
   EXPECT_EQ(std::ranges::count(lines[0], '|'), std::ranges::count(lines[2], '|'));
