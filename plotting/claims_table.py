@@ -2,20 +2,19 @@
 """Tabulates the PacTrain paper's claims about PacTrain beside measurements."""
 from __future__ import annotations
 
-import argparse
 import sys
-from pathlib import Path
 from typing import Sequence
 
 import pandas as pd
 
-from comparison import Comparison, Panel, compare
+from comparison import Comparison, compare
 from heat_map import COLUMNS as CAPS
 from heat_map import ROWS as RATIOS
 from heat_map import at, axis_values, check_axes, panel_a_value
-from load import InputError, load
-from markdown_table import UNKNOWN, add_destination, grid, in_markdown, table_origin, write_to_destination
-from speedup import baseline_runs, ratio_text, speedup_over
+from load import Results, load
+from markdown_table import UNKNOWN, grid, in_markdown, records_parser, table_origin, write_to_destination
+from report import InputError, Question
+from speedup import ratio_text, speedup_over
 
 BEGIN, END = "<!-- claims: begin -->", "<!-- claims: end -->"
 USUAL_RATIO = "0.5"
@@ -24,21 +23,20 @@ PRUNED_SHARE = "0.8"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(
-        prog="claims_table.py",
-        description="Tabulate the PacTrain paper's claims beside measurements at several caps and prune ratios.",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        epilog="example:\n  python3 plotting/claims_table.py results/reference/bandwidth-by-prune-ratio\n\n"
-        "exit codes: 0 made, 1 the table could not be written, 2 wrong input",
+    options = records_parser(
+        "claims_table",
+        "Tabulate the PacTrain paper's claims beside measurements at several caps and prune ratios.",
+        "  python3 plotting/claims_table.py results/reference/bandwidth-by-prune-ratio",
+        (BEGIN, END),
+        "folder of records that sweep method, cap and prune ratio",
+    ).parse_args(arguments)
+    return write_to_destination(
+        "claims_table", lambda: table(load(options.results, Question.of(options))), options, BEGIN, END
     )
-    parser.add_argument("results", type=Path, help="folder of records that sweep method, cap and prune ratio")
-    add_destination(parser, BEGIN, END)
-    options = parser.parse_args(arguments)
-    return write_to_destination("claims_table", lambda: table(options.results), options, BEGIN, END)
 
 
-def table(results: Path) -> str:
-    comparison = compare(load(results), panels=lambda runs: panel_a_value(runs, CAPS))
+def table(results: Results) -> str:
+    comparison = compare(results, panels=lambda runs: panel_a_value(runs, CAPS))
     check_axes(comparison, RATIOS, CAPS)
     methods = pactrain_methods(comparison)
     rows = [
@@ -79,8 +77,7 @@ def ratios_over(
         if caps is not None and panel.title not in caps:
             continue
         for ratio in ratios:
-            here = at(runs, {CAPS: panel.title, RATIOS: ratio})
-            speedup = speedup_over(baseline_runs(Panel(panel.title, panel.runs), baseline), here)
+            speedup = speedup_over(baseline, at(runs, {CAPS: panel.title, RATIOS: ratio}), comparison)
             if speedup is not None:
                 out.append((speedup.mean, speedup.at_least, f"{panel.title}, {percent(ratio)} pruned"))
     return out

@@ -1,4 +1,4 @@
-"""Selects the runs that figures and tables compare, and judges when each reached the target."""
+"""Selects the runs that figures and tables compare."""
 from __future__ import annotations
 
 import math
@@ -8,8 +8,9 @@ from typing import Callable
 
 import pandas as pd
 
-from load import MODES_WITHOUT_TIME, InputError, Results
-from target import Target, hardest
+from load import MODES_WITHOUT_TIME, Results
+from report import Group, InputError
+from target import Target
 
 MOST_PANELS = 9
 # Runs of these modes share a folder with their convergence runs. If times are needed, only they can be meant.
@@ -26,11 +27,9 @@ class Panel:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Runs of one mode, judged by one target.
+    """Runs of one mode and one target.
 
-    runs: like Results.runs, with additional columns: "reached" (bool); "target_time_s" and "target_iteration", NaN
-          unless reached; "best_level" and "final_level" of the target's metric; "end_time_s" and "end_iteration",
-          NaN if the run has no curve. Times are NaN in a mode without times.
+    runs: rows of Results.runs. Their times are NaN in a mode without times.
     methods: every method of the experiment, including failed ones, in a fixed order, which determines colours.
     target_was_preset: true if every run had this target in its configuration before it started.
     """
@@ -42,16 +41,18 @@ class Comparison:
     target: Target
     target_was_preset: bool
 
+    def group(self, runs: pd.DataFrame) -> Group:
+        return self.results.group(runs)
+
 
 def compare(
     results: Results,
-    target: Target | None = None,
     mode: str | None = None,
     where: dict[str, str] | None = None,
     panels: Callable[[pd.DataFrame], tuple[Panel, ...]] | None = None,
     needs_time: bool = True,
 ) -> Comparison:
-    """Selects the runs and judges them by the target; if `target` is None, by the hardest preset one.
+    """Selects the runs, which must have one target.
 
     `panels` groups the runs that are compared with each other; None means panels_of().
     If `needs_time`, runs of a mode without times are refused.
@@ -61,15 +62,14 @@ def compare(
     if needs_time:
         check_timed(results)
     results = matching(results, where or {})
-    target, preset = choose_target(results, target)
-    runs = judged(results, target)
+    runs, target = results.runs, common_target(results)
     if (runs.target_iteration <= 0).any():
         beyond = "lower" if target.is_loss else "higher"
         raise InputError(
             f"{results.directory}: the target {target.option} is no {beyond} than the {target.noun} a run "
             f"starts from, so it is reached before training; choose a {beyond} one with --target"
         )
-    return Comparison(results, runs, methods, (panels or panels_of)(runs), target, preset)
+    return Comparison(results, runs, methods, (panels or panels_of)(runs), target, bool(runs.target_preset.eq(True).all()))
 
 
 def of_one_mode(results: Results, mode: str | None, needs_time: bool = True) -> Results:
@@ -115,63 +115,16 @@ def swept_axes(results: Results) -> list[str]:
     return sorted({axis for axes in results.runs.other_axes for axis in axes})
 
 
-def choose_target(results: Results, target: Target | None) -> tuple[Target, bool]:
-    """Returns the target, and whether all runs had it preset: one chosen afterwards can flatter a method."""
-    presets = [set(map(Target.of_configuration, entries)) for entries in results.runs["config.targets"]]
-    common = set.intersection(*presets)
-    if target is not None:
-        return target, any(target.is_same(each) for each in common)
-    if not common:
+def common_target(results: Results) -> Target:
+    """Returns the target of all runs. Raises InputError if a run has none or they differ."""
+    targets = {Target.of_report(each) for each in results.runs.target.dropna()}
+    if len(targets) != 1 or results.runs.target.isna().any():
+        known = ", ".join(sorted(each.option for each in targets)) or "none"
         raise InputError(
-            f"{results.directory}: its runs have no target in common; choose one with --target, for example "
+            f"{results.directory}: its runs have no target in common ({known}); choose one with --target, for example "
             "--target 0.84, --target bits_per_byte=2.2 or --target test_loss=0.5"
         )
-    if len({each.metric for each in common}) > 1:
-        options = sorted(each.option for each in common)
-        raise InputError(
-            f"{results.directory}: its runs share targets of several metrics ({', '.join(options)}); "
-            f"choose one, for example with --target {options[0]}"
-        )
-    return hardest(common), True
-
-
-def judged(results: Results, target: Target) -> pd.DataFrame:
-    rows = [
-        judge(results, run_id, status, target)
-        for run_id, status in zip(results.runs.run_id, results.runs.status)
-    ]
-    return pd.concat([results.runs, pd.DataFrame(rows, index=results.runs.index)], axis="columns")
-
-
-def judge(results: Results, run_id: str, status: str, target: Target) -> dict[str, object]:
-    """Returns when the run reached the target: by its record or, for a target not preset, by its curve.
-
-    A run that failed counts as not having reached the target, even if its curve did: its time is not a measurement.
-    """
-    curve = results.curves[results.curves.run_id == run_id]
-    levels = target.measured(curve)
-    outcome: dict[str, object] = {
-        "reached": False,
-        "target_time_s": math.nan,
-        "target_iteration": math.nan,
-        "best_level": target.best(levels),
-        "final_level": levels.iloc[-1] if len(levels) else math.nan,
-        "end_time_s": curve.train_time_s.max(),
-        "end_iteration": curve.iteration.max(),
-    }
-    preset = results.targets[
-        (results.targets.run_id == run_id)
-        & (results.targets.metric == target.metric)
-        & ((results.targets.value - target.value).abs() < 1e-9)
-    ]
-    reaching = preset[preset.reached.astype(bool)] if len(preset) else curve[target.is_reached(levels)]
-    if status == "completed" and len(reaching):
-        outcome.update(
-            reached=True,
-            target_time_s=reaching.train_time_s.iloc[0],
-            target_iteration=reaching.iteration.iloc[0],
-        )
-    return outcome
+    return targets.pop()
 
 
 def panels_of(runs: pd.DataFrame) -> tuple[Panel, ...]:

@@ -2,16 +2,16 @@
 """Tabulates the run time of replays and simulations, and the time of the training runs that they replace."""
 from __future__ import annotations
 
-import argparse
 import sys
-from pathlib import Path
 from typing import Sequence
 
 import pandas as pd
 
 from comparison import quantity_key
-from load import InputError, Results, load
-from markdown_table import UNKNOWN, add_destination, grid, in_markdown, three_digits, write_to_destination
+from figure import commits
+from load import Results, load
+from markdown_table import UNKNOWN, grid, in_markdown, machines, records_parser, three_digits, write_to_destination
+from report import InputError, Question
 
 BEGIN, END = "<!-- cost: begin -->", "<!-- cost: end -->"
 MODES = ("replay", "simulate")
@@ -19,21 +19,21 @@ CAP = "config.bottleneck.rate"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(
-        prog="cost_table.py",
-        description="Tabulate by cap the run time of replays and simulations, and the time that training would take.",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        epilog="example:\n  thinpipe run experiments/full-size.json\n"
-        "  python3 plotting/cost_table.py results/full-size --iterations 19532\n\n"
-        "exit codes: 0 made, 1 the table could not be written, 2 wrong input",
+    parser = records_parser(
+        "cost_table",
+        "Tabulate by cap the run time of replays and simulations, and the time that training would take.",
+        "  thinpipe run experiments/full-size.json\n"
+        "  python3 plotting/cost_table.py results/full-size --iterations 19532",
+        (BEGIN, END),
+        "folder of records with mode replay, simulate or both",
     )
-    parser.add_argument("results", type=Path, help="folder of records with mode replay, simulate or both")
     parser.add_argument("--iterations", type=positive, required=True, help="iterations of one training run")
-    add_destination(parser, BEGIN, END)
     options = parser.parse_args(arguments)
-    return write_to_destination(
-        "cost_table", lambda: table(load(options.results), options.iterations), options, BEGIN, END
-    )
+
+    def make() -> str:
+        return table(load(options.results, Question.of(options)), options.iterations)
+
+    return write_to_destination("cost_table", make, options, BEGIN, END)
 
 
 def positive(text: str) -> int:
@@ -55,9 +55,7 @@ def table(results: Results, iterations: int) -> str:
         "Run time: from start to end, summed over runs; convergence runs are not included. Training time: "
         f"{iterations} iterations per training run, each as long as in the replays or, without replays, the simulations.\n"
     )
-    cpus = ", ".join(sorted({f"{cpu} ({cores} cores)" for cpu, cores in zip(runs["provenance.cpu"], runs["provenance.cores"])}))
-    commits = ", ".join(sorted({str(commit)[:10] for commit in runs["provenance.git_commit"]}))
-    return "\n".join([grid(rows), about, in_markdown(f"cpu {cpus} · commit {commits}") + "\n"])
+    return "\n".join([grid(rows), about, in_markdown(f"cpu {machines(runs)} · commit {commits(runs)}") + "\n"])
 
 
 def row(cap: str, runs: pd.DataFrame, iterations: int) -> dict[str, str]:

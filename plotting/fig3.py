@@ -15,8 +15,7 @@ from matplotlib.figure import Figure
 from comparison import Comparison, Panel, check_comparable
 from figure import add_origin, legend_label, method_styles, name_of, new_figure, parser_of, state_of, write_figure
 from heat_map import at, axis_values, check_axes
-from load import InputError
-from speedup import baseline_runs, pairs_of
+from report import InputError
 
 MODELS, CAPS = "model", "bottleneck.rate"
 GROUP_WIDTH = 0.86  # of the distance between caps
@@ -27,7 +26,7 @@ LEGEND_COLUMNS, LEGEND_LINE_IN = 6, 0.18
 
 @dataclass(frozen=True)
 class Bar:
-    """The method's time relative to dense: mean, minimum and maximum over seeds. NaN if there is none; `words` say why."""
+    """The method's time relative to dense: mean and spread over seeds. NaN if there is none; `words` say why."""
 
     ratio: float = math.nan
     low: float = math.nan
@@ -69,7 +68,7 @@ def draw(comparison: Comparison, models: str = MODELS) -> Figure:
     styles = method_styles(comparison.methods)
     shown = [method for method in comparison.methods if (comparison.runs.method == method).any()]
     for name, panel_axes in zip(names, axes):
-        draw_panel(panel_axes, at(comparison.runs, {models: name}), caps, shown, styles)
+        draw_panel(panel_axes, at(comparison.runs, {models: name}), caps, shown, styles, comparison)
         panel_axes.set_title(name)
     for panel_axes in axes[::PANELS_A_ROW]:
         panel_axes.set_ylabel(f"Time to {comparison.target.phrase},\nrelative to dense")
@@ -83,12 +82,17 @@ def draw(comparison: Comparison, models: str = MODELS) -> Figure:
 
 
 def draw_panel(
-    axes: Axes, runs: pd.DataFrame, caps: list[str], methods: list[str], styles: dict[str, dict[str, str]]
+    axes: Axes,
+    runs: pd.DataFrame,
+    caps: list[str],
+    methods: list[str],
+    styles: dict[str, dict[str, str]],
+    comparison: Comparison,
 ) -> None:
     width = GROUP_WIDTH / len(methods)
     for place, method in enumerate(methods):
         left = [group - GROUP_WIDTH / 2 + (place + 0.5) * width for group in range(len(caps))]
-        bars = [bar_of(at(runs, {CAPS: cap}), method, cap) for cap in caps]
+        bars = [bar_of(at(runs[runs.method == method], {CAPS: cap}), comparison) for cap in caps]
         heights = [0.0 if math.isnan(bar.ratio) else bar.ratio for bar in bars]
         axes.bar(left, heights, width=0.92 * width, color=styles[method]["color"], label=legend_label(method))
         for x, bar in zip(left, bars):
@@ -112,19 +116,17 @@ def annotate(axes: Axes, x: float, bar: Bar) -> None:
     )  # fmt: skip
 
 
-def bar_of(cell: pd.DataFrame, method: str, cap: str) -> Bar:
-    runs = cell[cell.method == method]
+def bar_of(runs: pd.DataFrame, comparison: Comparison) -> Bar:
     if runs.empty:
         return Bar(words="not run")
-    baseline = baseline_runs(Panel(cap, cell), "dense")
-    if baseline.empty:
-        raise InputError(f"{', '.join(runs.other_axes.iloc[0].values())}: no dense run to compare with")
-    pairs = pairs_of(baseline, runs)
-    if pairs.empty:
-        return Bar(words=state_of(runs) or "no dense run with this seed")
-    ratios: pd.Series = pairs.target_time_s / pairs.baseline_s
-    bound = "" if pairs.reached_baseline.all() else "≤ "
-    return Bar(ratios.mean(), ratios.min(), ratios.max(), f"{bound}{ratios.mean():.2f}")
+    group = comparison.group(runs)
+    ratio = group.spread("relative_time_to_dense")
+    if not ratio.count:
+        if runs.reached.any() and runs.baseline_dense.isna().all():
+            raise InputError(f"{group.entry['label']}: no dense run to compare with")
+        return Bar(words=state_of(runs))
+    bound = "≤ " if group.is_bound("dense") else ""
+    return Bar(ratio.mean, *ratio.ends, f"{bound}{ratio.mean:.2f}")
 
 
 if __name__ == "__main__":

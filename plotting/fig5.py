@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 
 from comparison import Comparison, Panel
 from figure import add_origin, method_styles, name_of, new_figure, run_figure
-from load import InputError
+from report import InputError
 from time_to_accuracy import draw_panel, levels_to_draw
 
 PANEL_HEIGHT_IN = 2.6
@@ -46,16 +46,16 @@ def draw_speeds(axes: Axes, panel: Panel, comparison: Comparison) -> None:
     shown = [method for method in comparison.methods if method in by_method]
     for row, method in enumerate(shown):
         runs = by_method[method]
-        speeds = (runs.end_iteration / runs.end_time_s).dropna()
-        if speeds.empty:
+        speed = comparison.group(runs).spread("iterations_per_s")
+        if not speed.count:
             axes.text(0, row, "no iterations", va="center", style="italic")
             continue
-        axes.barh(row, speeds.mean(), height=0.7, color=styles[method]["color"])
+        axes.barh(row, speed.mean, height=0.7, color=styles[method]["color"])
         axes.annotate(
-            f"{speeds.mean():.3g}", (speeds.max(), row), xytext=(2.5, 0), textcoords="offset points", va="center"
+            f"{speed.mean:.3g}", (speed.ends[1], row), xytext=(2.5, 0), textcoords="offset points", va="center"
         )
-        if len(speeds) > 1:
-            axes.plot([speeds.min(), speeds.max()], [row, row], color="0.2", linewidth=0.8, marker="|", markersize=4)
+        if speed.count > 1:
+            axes.plot(speed.ends, [row, row], color="0.2", linewidth=0.8, marker="|", markersize=4)
     axes.set_yticks(range(len(shown)), [name_of(method, by_method[method]) for method in shown])
     axes.set_ylim(len(shown) - 0.5, -0.5)
     axes.set_xlim(right=1.15 * axes.get_xlim()[1])

@@ -14,7 +14,7 @@ from matplotlib.ticker import FormatStrFormatter, PercentFormatter
 from comparison import Comparison, Panel
 from figure import add_origin, method_styles, name_of, new_figure, parser_of, write_figure
 from heat_map import check_axes, panel_a_value
-from load import InputError
+from report import InputError
 
 MODELS, RATIOS = "model", "pruning.ratio"
 PANELS_A_ROW = 2
@@ -25,7 +25,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = parser_of(
         "fig6",
         "Draw the accuracy at the end of training over the prune ratio, for each model, like Figure 6 of the PacTrain\n"
-        "paper. Methods without a prune ratio, such as dense, are horizontal lines.",
+        "paper: means over seeds as lines, single runs as dots. Methods without a prune ratio, such as dense, are\n"
+        "horizontal lines.",
         "results/paper-fig6",
     )
     for place, axis in (("models", MODELS), ("ratios", RATIOS)):
@@ -61,14 +62,14 @@ def draw_panel(axes: Axes, panel: Panel, comparison: Comparison, ratios: str) ->
         pruned = runs[runs.ratio.notna()]
         unpruned = runs[runs.ratio.isna()]
         if len(pruned):
-            levels = pruned.groupby("ratio").final_level.agg(["mean", "min", "max"])
-            axes.plot(levels.index, levels["mean"], label=name_of(method, runs), **styles[method])
-            axes.fill_between(
-                levels.index, levels["min"], levels["max"], color=styles[method]["color"], alpha=0.15, linewidth=0
-            )
+            means = [(ratio, mean_level(each, comparison)) for ratio, each in pruned.groupby("ratio")]
+            axes.plot(*zip(*means), label=name_of(method, runs), **styles[method])
+            if pruned.ratio.duplicated().any():
+                dots = {**styles[method], "linestyle": "", "markersize": 2, "alpha": 0.5, "label": "_runs"}
+                axes.plot(pruned.ratio, pruned.final_level, **dots)
         elif len(unpruned):
             axes.axhline(
-                unpruned.final_level.mean(),
+                mean_level(unpruned, comparison),
                 color=styles[method]["color"],
                 linestyle=(0, (4, 2)),
                 linewidth=0.8,
@@ -83,6 +84,10 @@ def draw_panel(axes: Axes, panel: Panel, comparison: Comparison, ratios: str) ->
         else PercentFormatter(xmax=1.0, symbol=" %", decimals=1)
     )
     axes.legend()
+
+
+def mean_level(runs: pd.DataFrame, comparison: Comparison) -> float | None:
+    return comparison.group(runs).spread("final_level").mean
 
 
 def ratio_of(axes: dict[str, str], name: str) -> float | None:

@@ -17,8 +17,8 @@ from matplotlib.figure import Figure
 from matplotlib.transforms import ScaledTranslation
 
 from comparison import Comparison, Panel, also_differing, compare, panels_of
-from load import InputError, load
-from target import Target
+from load import Results, load
+from report import InputError, Question, add_report_options
 
 STYLE_FILE = Path(__file__).with_name("thinpipe.mplstyle")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "p")
@@ -45,17 +45,22 @@ def write_figure(
     draw: Callable[[Comparison], Figure],
     panels: Callable[[pd.DataFrame], tuple[Panel, ...]] = panels_of,
     needs_time: bool = True,
+    over: Callable[[Results], Iterable[str]] = lambda results: (),
 ) -> int:
-    """Draws the figure for the command line's options. Returns the exit code: 0 drawn, 1 not written, 2 wrong input."""
+    """Draws the figure for the command line's options. Returns the exit code: 0 drawn, 1 not written, 2 wrong input.
+
+    `over` returns the baselines that the figure needs beside dense and fp16.
+    """
     try:
-        comparison = compare(
-            load(options.results), options.target, options.mode, dict(options.where), panels, needs_time
-        )
+        results = load(options.results, Question.of(options, options.target))
+        if baselines := tuple(over(results)):
+            results = load(options.results, Question.of(options, options.target, baselines))
+        comparison = compare(results, options.mode, dict(options.where), panels, needs_time)
         output = output_path(options.output or default_output(options.results, name))
         for line in [*comparison.results.superseded, *incomplete_runs(comparison)]:
             print(f"{name}: {line}", file=sys.stderr)
         with matplotlib.style.context(STYLE_FILE):
-            save(draw(comparison), output, origin(comparison))
+            save(draw(comparison), output, caption(comparison))
     except InputError as error:
         print(f"{name}: {error}", file=sys.stderr)
         return 2
@@ -94,10 +99,9 @@ def add_selection(parser: argparse.ArgumentParser, example: str) -> None:
     )
     parser.add_argument(
         "--target",
-        type=target,
         metavar="TARGET",
         help="test accuracy to reach, above 0 and at most 1, or a loss, such as bits_per_byte=2.2 or "
-        "test_loss=0.5 (default: the highest accuracy, or the lowest loss, among the targets that all runs share)",
+        "test_loss=0.5 (default: the last of the runs' own targets)",
     )
     parser.add_argument("--mode", help="use the runs of this mode (required if the folder has several modes)")
     parser.add_argument(
@@ -109,13 +113,7 @@ def add_selection(parser: argparse.ArgumentParser, example: str) -> None:
         help="use only runs with this value of a swept axis, such as 'bottleneck.rate=1 Gbit/s'; "
         "repeatable (default: one panel per value)",
     )
-
-
-def target(text: str) -> Target:
-    try:
-        return Target.parse(text)
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(str(error)) from error
+    add_report_options(parser)
 
 
 def axis_value(text: str) -> tuple[str, str]:
@@ -240,6 +238,15 @@ def origin(comparison: Comparison, more: Iterable[str] = ()) -> str:
     return " · ".join([*parts, *more, *caveats(comparison)])
 
 
+def caption(comparison: Comparison) -> str:
+    """Returns the small print below a figure: the origin and, if there are several seeds, the meaning of whiskers and ±."""
+    return origin(comparison, [f"means; whiskers and {comparison.results.spread_note}"] if has_spread(comparison) else [])
+
+
+def has_spread(comparison: Comparison) -> bool:
+    return any(panel.runs.group.duplicated().any() for panel in comparison.panels)
+
+
 def whole(counts: pd.Series) -> pd.Series:
     """Returns counts as text: a column with a missing value has floating-point numbers."""
     return counts.map(lambda count: f"{count:.0f}", na_action="ignore")
@@ -283,7 +290,7 @@ def add_origin(figure: Figure, comparison: Comparison) -> None:
     """Adds the small print below the figure, with space reserved for it."""
     width_chars = int(figure.get_figwidth() * 26)
     figure.supxlabel(
-        "\n".join(textwrap.wrap(origin(comparison), width_chars)),
+        "\n".join(textwrap.wrap(caption(comparison), width_chars)),
         x=0.01,
         ha="left",
         color="0.35",

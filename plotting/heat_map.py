@@ -30,8 +30,8 @@ from figure import (
     time_unit,
     write_figure,
 )
-from load import InputError
-from speedup import BASELINES, baseline_runs, ratio_text, speedup_over
+from report import InputError
+from speedup import BASELINES, baseline_runs, speedup_over
 
 ROWS, COLUMNS = "pruning.ratio", "bottleneck.rate"
 # Distinguishable with any colour vision: blue is faster than the baseline, red slower, white equal.
@@ -96,19 +96,16 @@ def axis_values(runs: pd.DataFrame, axis: str) -> list[str]:
 
 def draw(comparison: Comparison, over: str = "dense", rows: str = ROWS, columns: str = COLUMNS) -> Figure:
     check_axes(comparison, rows, columns)
-    baselines = {panel.title: baseline_runs(panel, over) for panel in comparison.panels}
+    baselines = {panel.title: baseline_runs(panel.runs, over, comparison.runs) for panel in comparison.panels}
     if all(runs.empty for runs in baselines.values()):
         raise InputError(
-            f"{comparison.results.directory}: no speed-up can be drawn, because no run with config.synchroniser.name "
-            f"{over} has a curve to compare with"
+            f"{comparison.results.directory}: no speed-up can be drawn, because no run has a baseline: a completed {over} "
+            "run of its seed that differs only in method and pruning"
         )
     row_values = axis_values(comparison.runs, rows)
     grids = {
         method: [
-            [
-                cell_of(at(runs, {rows: row, columns: column}), baseline, comparison)
-                for column, baseline in baselines.items()
-            ]
+            [cell_of(at(runs, {rows: row, columns: column}), comparison, over) for column in baselines]
             for row in row_values
         ]
         for method, runs in shown_methods(comparison, rows).items()
@@ -119,7 +116,7 @@ def draw(comparison: Comparison, over: str = "dense", rows: str = ROWS, columns:
         mesh = draw_grid(axes[place], grid, limit)
         axes[place].set_title(name_of(method, comparison.runs[comparison.runs.method == method]))
         label_axes(
-            axes[place], row_values, baselines, rows if place % PANELS_A_ROW == 0 else "", columns, over
+            axes[place], row_values, baselines, rows if place % PANELS_A_ROW == 0 else "", columns, over, comparison
         )
     add_scale(figure, axes, mesh, limit, f"Speed-up over {over}\nin time to {comparison.target.phrase}")
     add_origin(figure, comparison)
@@ -156,15 +153,15 @@ def at(runs: pd.DataFrame, place: dict[str, str]) -> pd.DataFrame:
     return runs[[all(axes.get(axis) == value for axis, value in place.items()) for axes in runs.other_axes]]
 
 
-def cell_of(runs: pd.DataFrame, baseline: pd.DataFrame, comparison: Comparison) -> Cell:
+def cell_of(runs: pd.DataFrame, comparison: Comparison, over: str) -> Cell:
     if runs.empty:
         return Cell(math.nan, "not run")
-    speedup = speedup_over(baseline, runs)
+    speedup = speedup_over(over, runs, comparison)
     if speedup is not None:
-        words = ratio_text(speedup.mean, speedup.at_least)
-        return Cell(speedup.mean, "\n".join(filter(None, (words, state_of(runs).replace(" in ", "\nin ")))))
+        words = speedup.text(), state_of(runs).replace(" in ", "\nin ")
+        return Cell(speedup.mean, "\n".join(filter(None, words)))
     if runs.reached.any():
-        return Cell(math.nan, f"in {time_unit(comparison.runs).text(runs.target_time_s.mean())}")
+        return Cell(math.nan, f"in {mean_time(runs, time_unit(comparison.runs), comparison)}")
     return Cell(math.nan, state_of(runs))
 
 
@@ -204,13 +201,19 @@ def draw_grid(axes: Axes, grid: list[list[Cell]], limit: float) -> QuadMesh:
 
 
 def label_axes(
-    axes: Axes, row_values: list[str], baselines: dict[str, pd.DataFrame], rows: str, columns: str, over: str
+    axes: Axes,
+    row_values: list[str],
+    baselines: dict[str, pd.DataFrame],
+    rows: str,
+    columns: str,
+    over: str,
+    comparison: Comparison,
 ) -> None:
     """Labels the axes. Below each column stands also the baseline's time, to which its ratios refer."""
     unit = time_unit(pd.concat(baselines.values()))
     axes.set_xticks(
         [place + 0.5 for place in range(len(baselines))],
-        [f"{value}\n{time_words(runs, unit)}" for value, runs in baselines.items()],
+        [f"{value}\n{time_words(runs, unit, comparison)}" for value, runs in baselines.items()],
     )
     axes.set_yticks([place + 0.5 for place in range(len(row_values))], row_values)
     axes.set_ylim(len(row_values), 0)
@@ -221,10 +224,14 @@ def label_axes(
     axes.set_ylabel(rows)
 
 
-def time_words(baseline: pd.DataFrame, unit: TimeUnit) -> str:
-    if baseline.empty:
-        return "no run"
-    return unit.text(baseline.target_time_s.mean()) if baseline.reached.all() else state_of(baseline)
+def time_words(baseline: pd.DataFrame, unit: TimeUnit, comparison: Comparison) -> str:
+    if baseline.group.nunique() != 1:
+        return "several" if len(baseline) else "no run"
+    return mean_time(baseline, unit, comparison) if baseline.reached.all() else state_of(baseline)
+
+
+def mean_time(runs: pd.DataFrame, unit: TimeUnit, comparison: Comparison) -> str:
+    return unit.text(comparison.group(runs).spread("time_to_accuracy_s").mean)
 
 
 def add_scale(figure: Figure, axes: list[Axes], mesh: QuadMesh, limit: float, label: str) -> None:

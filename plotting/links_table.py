@@ -2,26 +2,27 @@
 """Tabulates each method's bytes on the busiest link and its iteration times."""
 from __future__ import annotations
 
-import argparse
 import sys
-from pathlib import Path
 from typing import Callable, Sequence
 
 import pandas as pd
 
 from comparison import quantity_key
-from load import InputError, Results, load
+from figure import commits
+from load import Results, load
 from markdown_table import (
     MARKERS_OF_NAME,
     UNKNOWN,
-    add_destination,
     grid,
     in_markdown,
+    machines,
     markers_of,
+    records_parser,
     three_digits,
     write_to_destination,
 )
 from replay_table import axes_of
+from report import InputError, Question
 
 # Returns a run's value; None if it has none.
 Quantity = Callable[[pd.Series], float | None]
@@ -38,22 +39,22 @@ ABOUT_BRACKETS = "In parentheses: relative to the first row.\n"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(
-        prog="links_table.py",
-        description="Tabulate by method the bytes on the busiest link and the exchange and iteration times.",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        epilog="example:\n  thinpipe run experiments/merged-entries.json\n"
+    parser = records_parser(
+        "links_table",
+        "Tabulate by method the bytes on the busiest link and the exchange and iteration times.",
+        "  thinpipe run experiments/merged-entries.json\n"
         "  python3 plotting/links_table.py results/merged-entries\n"
-        "  python3 plotting/links_table.py results/bucket-sizes --rows buckets.size\n\n"
-        "exit codes: 0 made, 1 the table could not be written, 2 wrong input",
+        "  python3 plotting/links_table.py results/bucket-sizes --rows buckets.size",
+        MARKERS_OF_NAME,
+        "folder of records with mode live, replay or simulate",
     )
-    parser.add_argument("results", type=Path, help="folder of records with mode live, replay or simulate")
     parser.add_argument("--rows", default=METHOD, metavar="AXIS", help="axis of the rows (default: %(default)s)")
-    add_destination(parser, *MARKERS_OF_NAME)
     options = parser.parse_args(arguments)
-    return write_to_destination(
-        "links_table", lambda: table(load(options.results), options.rows), options, *markers_of(options.results)
-    )
+
+    def make() -> str:
+        return table(load(options.results, Question.of(options)), options.rows)
+
+    return write_to_destination("links_table", make, options, *markers_of(options.results))
 
 
 def table(results: Results, rows: str = METHOD) -> str:
@@ -111,13 +112,12 @@ def iteration_ms(run: pd.Series) -> float:
 
 
 def origin(runs: pd.DataFrame) -> str:
-    cpus = sorted({f"{cpu} ({cores} cores)" for cpu, cores in zip(runs["provenance.cpu"], runs["provenance.cores"])})
     parts = {
         "": sorted(set(runs.experiment)),
         "mode ": sorted(set(runs["mode"])),
         "data ": sorted(set(runs["config.dataset.name"])),
-        "cpu ": cpus,
-        "commit ": sorted({str(commit)[:10] for commit in runs["provenance.git_commit"]}),
+        "cpu ": [machines(runs)],
+        "commit ": [commits(runs)],
     }
     return " · ".join(prefix + ", ".join(values) for prefix, values in parts.items())
 

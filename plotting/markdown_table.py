@@ -1,4 +1,4 @@
-"""Shared by all tables: cells with a spread over seeds, Markdown or CSV, the line with the origin, and writing."""
+"""Shared by all tables: cells with the report's spread, Markdown or CSV, the line with the origin, and writing."""
 from __future__ import annotations
 
 import argparse
@@ -18,12 +18,13 @@ from typing import Any, Callable, Iterable, Sequence
 import pandas as pd
 
 from comparison import Comparison, Panel, compare, quantity_key, swept_axes
-from figure import add_selection, incomplete_runs, listed, name_of, origin, whole
-from load import MODES_WITHOUT_TIME, InputError, load
+from figure import add_selection, has_spread, incomplete_runs, listed, name_of, origin, whole
+from load import MODES_WITHOUT_TIME, load
+from report import Group, InputError, Question, Spread, add_report_options
 
 UNKNOWN = "-"
 MARKERS_OF_NAME = ("<!-- NAME: begin -->", "<!-- NAME: end -->")
-SPREAD_NOTE = "±: standard deviation over seeds. (2 of 3): only that many seeds have a value."
+SPREAD_HEAD = " (± 95 % CI)"
 
 
 @dataclass(frozen=True)
@@ -58,26 +59,59 @@ def table_parser(name: str, summary: str, about: str, example: str) -> argparse.
     return parser
 
 
+def add_update(parser: argparse.ArgumentParser, markers: tuple[str, str]) -> None:
+    """Adds option --update, for a table that is also written as CSV."""
+    begin, end = markers
+    parser.add_argument(
+        "--update", type=Path, metavar="FILE", help=f"put the table between the lines '{begin}' and '{end}' of FILE"
+    )
+
+
+def parsed(parser: argparse.ArgumentParser, arguments: Sequence[str] | None) -> argparse.Namespace:
+    options = parser.parse_args(arguments)
+    if options.update and (options.csv or options.output):
+        parser.error("--update writes Markdown to its own FILE: leave out --csv and --output")
+    return options
+
+
+def records_parser(
+    name: str, summary: str, example: str, markers: tuple[str, str], records: str, several: bool = False
+) -> argparse.ArgumentParser:
+    """Returns the parser of a table of records in any mode. `records` describes the argument, `example` how to call it."""
+    parser = argparse.ArgumentParser(
+        prog=f"{name}.py",
+        description=summary,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        epilog=f"example:\n{example}\n\nexit codes: 0 made, 1 the table could not be written, 2 wrong input",
+    )
+    parser.add_argument("results", type=Path, help=records, **({"nargs": "+"} if several else {}))
+    add_report_options(parser)
+    add_destination(parser, *markers)
+    return parser
+
+
 def write_table(
     name: str,
     options: argparse.Namespace,
     row: Row,
     notes: Callable[[Comparison], Iterable[str]],
     needs_time: bool,
-    update: Callable[[str], None] | None = None,
+    markers: tuple[str, str] | None = None,
+    over: Sequence[str] = (),
 ) -> int:
     """Makes and writes the table. Returns the exit code: 0 made, 1 not written, 2 wrong input.
 
-    `update`, if given, gets the text instead of --output or standard output.
+    `markers`, for tables with --update, are the lines between which it replaces the text. `over`: further baselines.
     """
 
     def make() -> str:
-        results = load(options.results)
-        comparison = compare(results, options.target, options.mode, dict(options.where), needs_time=needs_time)
+        results = load(options.results, Question.of(options, options.target, tuple(over)))
+        comparison = compare(results, options.mode, dict(options.where), needs_time=needs_time)
         for line in [*comparison.results.superseded, *incomplete_runs(comparison)]:
             print(f"{name}: {line}", file=sys.stderr)
         return as_csv(comparison, row) if options.csv else as_markdown(comparison, row, notes(comparison))
 
+    update = partial(replace_between, options.update, *markers) if markers and options.update else None
     return write_text(name, make, options.output, update)
 
 
@@ -114,10 +148,10 @@ def as_markdown(comparison: Comparison, row: Row, notes: Iterable[str]) -> str:
         if panel.title:
             parts.append(f"**{in_markdown(panel.title)}**\n")
         rows = [
-            {"method": Cell(name_of(method, runs)), **row(runs, panel, comparison)}
-            for method, runs in methods_of(panel, comparison)
+            (name_of(method, runs), row(runs, panel, comparison)) for method, runs in methods_of(panel, comparison)
         ]
-        parts.append(grid([{heading: cell.text for heading, cell in each.items()} for each in rows]))
+        head = "method" + (SPREAD_HEAD if any("±" in cell.text for _, cells in rows for cell in cells.values()) else "")
+        parts.append(grid([{head: name, **{each: cell.text for each, cell in cells.items()}} for name, cells in rows]))
     parts.append("".join(f"{note}\n" for note in notes))
     parts.append(in_markdown(table_origin(comparison)) + "\n")
     return "\n".join(parts)
@@ -178,24 +212,30 @@ def caps_of(common: Any, links: Any) -> list[str]:
     return [link["rate"] for link in links if link.get("bottleneck") and "rate" in link]
 
 
-def spread(values: pd.Series) -> tuple[float | None, float | None]:
-    """Returns mean and standard deviation; None for no mean, and for the deviation of one value."""
-    if values.empty:
-        return None, None
-    return values.mean(), values.std() if len(values) > 1 else None
-
-
-def spread_cell(name: str, values: pd.Series, text: Text, missing: str = "") -> Cell:
-    """Returns a cell with mean and deviation, under `name` in CSV.
+def spread_cell(name: str, spread: Spread, text: Text, missing: str = "") -> Cell:
+    """Returns a cell with mean and half the interval, under `name` in CSV.
 
     `missing`, from missing_words(), gives the share of runs that have values or, if none has, the reason.
     """
-    mean, deviation = spread(values)
-    numbers = {name: mean, f"{name}_deviation": deviation}
+    mean, half = spread.mean, spread.half_interval
+    numbers = {name: mean, f"{name}_half_interval": half}
     if mean is None:
         return Cell(missing or UNKNOWN, numbers)
-    words = text(mean, mean) + (f" ± {text(deviation, mean)}" if deviation is not None else "")
+    words = text(mean, mean) + (f" ± {text(half, mean)}" if half is not None else "")
     return Cell(words + (f" ({missing})" if missing else ""), numbers)
+
+
+def ratio_cell(group: Group, quantity: str, baseline: str, runs: pd.DataFrame) -> Cell:
+    """Returns a cell with a ratio to a baseline, which is a lower bound if a baseline run did not reach the target. Says
+    how many runs have a ratio if not all do, or why none has."""
+    name = f"{quantity}_{baseline}"
+    spread = group.spread(name)
+    at_least = group.is_bound(baseline) if spread.count else None
+    missing = f"{spread.count} of {len(runs)}" if spread.count < len(runs) else ""
+    if not spread.count:
+        missing = UNKNOWN if runs.reached.any() else arrivals(runs)
+    cell = spread_cell(name, spread, lambda value, _: f"{value:.{2 if value < 10 else 1}f}×", missing)
+    return Cell(f"{'≥ ' if at_least else ''}{cell.text}", {**cell.numbers, f"{name}_at_least": at_least})
 
 
 def three_digits(value: float, mean: float | None = None) -> str:
@@ -221,9 +261,9 @@ def missing_words(reasons: pd.Series) -> str:
     return ", ".join(f"{count} of {len(reasons)} {reason}" for reason, count in sorted(counts.items()))
 
 
-def to_target_cell(name: str, runs: pd.DataFrame, column: str, text: Text) -> Cell:
-    """Returns a cell with the mean of `column` over the runs that reached the target, and their number if not all."""
-    return spread_cell(name, runs[column][runs.reached], text, arrivals(runs))
+def to_target_cell(name: str, runs: pd.DataFrame, group: Group, text: Text) -> Cell:
+    """Returns a cell with the mean of a quantity over the runs that reached the target, and their number if not all."""
+    return spread_cell(name, group.spread(name), text, arrivals(runs))
 
 
 def arrivals(runs: pd.DataFrame) -> str:
@@ -231,8 +271,8 @@ def arrivals(runs: pd.DataFrame) -> str:
     return missing_words(runs.status.replace("completed", "never").mask(runs.reached, ""))
 
 
-def iterations_cell(runs: pd.DataFrame) -> Cell:
-    return to_target_cell("iterations_to_target", runs, "target_iteration", whole_number)
+def iterations_cell(runs: pd.DataFrame, group: Group) -> Cell:
+    return to_target_cell("iterations_to_target", runs, group, whole_number)
 
 
 def all_reduce_cell(runs: pd.DataFrame) -> Cell:
@@ -248,12 +288,17 @@ def is_all_reduce_compatible(runs: pd.DataFrame) -> bool | None:
 
 
 def target_notes(comparison: Comparison) -> list[str]:
-    """Returns notes: the target, the interval of evaluations, and the meaning of ± if there are several seeds."""
+    """Returns notes: the target, the interval of evaluations, and the report's meaning of ± if there are several seeds."""
     steps = listed(whole(comparison.runs["config.training.evaluate_every_iterations"]))
     notes = [f"Target: {comparison.target.phrase}, evaluated every {steps} iterations."]
-    if any(panel.runs.method.duplicated().any() for panel in comparison.panels):
-        notes.append(SPREAD_NOTE)
+    if has_spread(comparison):
+        notes.append(f"{comparison.results.spread_note} (2 of 3): only that many seeds have a value.")
     return notes
+
+
+def machines(runs: pd.DataFrame) -> str:
+    each = zip(runs["provenance.cpu"], runs["provenance.cores"])
+    return ", ".join(sorted({f"{cpu} ({cores} cores)" for cpu, cores in each}))
 
 
 def in_markdown(text: str) -> str:

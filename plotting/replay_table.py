@@ -2,33 +2,34 @@
 """Compares times of replays with live runs of the same training, or simulations with replays, in a table."""
 from __future__ import annotations
 
-import argparse
 import sys
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Callable, Sequence
 
 import pandas as pd
 
 from comparison import quantity_key
-from load import InputError, Results, load
+from figure import commits, listed, whole
+from load import Results, load
 from markdown_table import (
     MARKERS_OF_NAME,
     UNKNOWN,
-    add_destination,
     grid,
     in_markdown,
+    machines,
     markers_of,
+    records_parser,
     three_digits,
     write_to_destination,
 )
+from report import InputError, Question
 
 # Each is compared with the one before it.
 MODES = ("live", "replay", "simulate")
 SAME_SPEED = "time to target at the same speed"
 TOLERANCES = {"time to target": 0.05, SAME_SPEED: 0.05, "iteration": 0.1}
 ABOUT = (
-    "Time to target: train time until the run reached the first of its targets. Iteration: mean time; for a replay or "
+    "Time to target: train time until the run reached its target. Iteration: mean time; for a replay or "
     "simulation, over the steps of the training run. Exchange: time inside collectives, without the production of codes "
     "during them; its lower bound is the transfer time of its bytes over the most loaded link. Fidelity: of the emulated "
     "network."
@@ -41,13 +42,10 @@ ABOUT_SAME_SPEED = (
 )
 
 
-@dataclass(frozen=True)
-class Turn:
-    """A run, and the run after it that has the same labels except the mode."""
-
-    results: Results
-    reference: pd.Series
-    other: pd.Series
+# A run, and the run of another mode that has the same labels otherwise.
+Turn = tuple[pd.Series, pd.Series]
+# Returns a run's value; None if it has none.
+Quantity = Callable[[pd.Series], float | None]
 
 
 @dataclass(frozen=True)
@@ -60,52 +58,38 @@ class Pair:
 
     @property
     def modes(self) -> tuple[str, str]:
-        return self.turns[0].reference["mode"], self.turns[0].other["mode"]
+        return tuple(run["mode"] for run in self.turns[0])
 
-    def runs(self) -> list[pd.Series]:
-        return [run for turn in self.turns for run in (turn.reference, turn.other)]
-
-    def means(self, quantity: Callable[[Results, pd.Series], float | None]) -> list[float | None]:
+    def means(self, quantity: Quantity) -> list[float | None]:
         """Returns the means over the turns, of the reference and the other; None if a run lacks the quantity."""
-        return [
-            mean([quantity(turn.results, run) for turn, run in zip(self.turns, runs)])
-            for runs in zip(*((turn.reference, turn.other) for turn in self.turns))
-        ]
+        return [mean([quantity(run) for run in runs]) for runs in zip(*self.turns)]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(
-        prog="replay_table.py",
-        description="Compare replays with live runs of the same training over the same network, or simulations with "
-        "replays.",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        epilog="example:\n  thinpipe run experiments/replay-against-live.json\n"
+    parser = records_parser(
+        "replay_table",
+        "Compare replays with live runs of the same training over the same network, or simulations with replays.",
+        "  thinpipe run experiments/replay-against-live.json\n"
         "  python3 plotting/replay_table.py results/replay-against-live\n\n"
         "example with several repetitions:\n"
         "  for turn in 1 2 3; do\n"
         "    thinpipe run experiments/replay-against-live.json --results results/turn-$turn\n"
         "  done\n"
-        "  python3 plotting/replay_table.py results/turn-*/replay-against-live\n\n"
-        "exit codes: 0 made, 1 the table could not be written, 2 wrong input",
-    )
-    parser.add_argument(
-        "results",
-        type=Path,
-        nargs="+",
-        help="folder of the experiment's results; several folders are repetitions: times are then their means, and the "
+        "  python3 plotting/replay_table.py results/turn-*/replay-against-live",
+        MARKERS_OF_NAME,
+        "folder of the experiment's results; several folders are repetitions: times are then their means, and the "
         "deviations of single runs are listed",
+        several=True,
     )
     parser.add_argument(
         "--of", choices=MODES[1:], help="the mode to judge (default: replay if there are live runs, else simulate)"
     )
-    add_destination(parser, *MARKERS_OF_NAME)
     options = parser.parse_args(arguments)
-    return write_to_destination(
-        "replay_table",
-        lambda: table([load(folder) for folder in options.results], options.of),
-        options,
-        *markers_of(options.results[0]),
-    )
+
+    def make() -> str:
+        return table([load(folder, Question.of(options)) for folder in options.results], options.of)
+
+    return write_to_destination("replay_table", make, options, *markers_of(options.results[0]))
 
 
 def table(times: Sequence[Results], judged: str | None = None) -> str:
@@ -148,7 +132,7 @@ def pairs_of(times: Sequence[Results], reference: str, judged: str) -> list[Pair
         others = runs_by_key(results, judged)
         for key, run in runs_by_key(results, reference).items():
             if key in others:
-                turns.setdefault(key, []).append(Turn(results, run, others[key]))
+                turns.setdefault(key, []).append((run, others[key]))
     incomplete = [key for key, each in turns.items() if len(each) < len(times)]
     if incomplete:
         title, method, seed = incomplete[0]
@@ -200,7 +184,7 @@ def row(pair: Pair, deviations: dict[str, list[float]]) -> dict[str, str]:
         deviations[SAME_SPEED].append(ratio - 1)
     for mode, factor in zip(pair.modes, pair.means(exchange_over_least)):
         cells[f"{mode}, exchange / lower bound"] = UNKNOWN if factor is None else f"{factor:.2f}"
-    return cells | {"fidelity": " / ".join(verdicts(runs) for runs in zip(*((turn.reference, turn.other) for turn in pair.turns)))}
+    return cells | {"fidelity": " / ".join(verdicts(runs) for runs in zip(*pair.turns))}
 
 
 def verdicts(runs: Sequence[pd.Series]) -> str:
@@ -213,37 +197,33 @@ def mean(values: Sequence[float | None]) -> float | None:
     return None if None in values else sum(values) / len(values)
 
 
-def exchange_over_least(_: Results, run: pd.Series) -> float | None:
+def exchange_over_least(run: pd.Series) -> float | None:
     least_s = run.get("predicted.exchange_time_s")
     if least_s is None or pd.isna(least_s) or least_s == 0:
         return None
     return run["iteration_time_s.exchange"] / least_s
 
 
-def processor_time_s(_: Results, run: pd.Series) -> float | None:
+def processor_time_s(run: pd.Series) -> float | None:
     time_s = run.get("iteration_time_s.processor")
     return None if time_s is None or pd.isna(time_s) else float(time_s)
 
 
-def time_to_target(results: Results, run: pd.Series) -> float | None:
-    """Returns the train time to the first target, or None if it was not reached."""
-    own = results.targets[results.targets.run_id == run.run_id]
-    return float(own.train_time_s.iloc[0]) if len(own) and bool(own.reached.iloc[0]) else None
+def time_to_target(run: pd.Series) -> float | None:
+    return run.target_time_s if run.reached else None
 
 
 def time_at_same_speed(turn: Turn) -> float | None:
     """Returns the judged run's time to the target at the reference run's CPU speed; None if a value is missing."""
-    runs = (turn.reference, turn.other)
-    processor_s = [processor_time_s(turn.results, run) for run in runs]
-    times = [time_to_target(turn.results, run) for run in runs]
+    times, processor_s = ([quantity(run) for run in turn] for quantity in (time_to_target, processor_time_s))
     if None in times or None in processor_s:
         return None
-    own = turn.results.targets[turn.results.targets.run_id == turn.other.run_id]
-    workers_a_core = max(1.0, turn.other["config.workers"] / turn.other["provenance.cores"])
-    return times[1] + own.iteration.iloc[0] * workers_a_core * (processor_s[0] - processor_s[1])
+    judged = turn[1]
+    workers_a_core = max(1.0, judged["config.workers"] / judged["provenance.cores"])
+    return times[1] + judged.target_iteration * workers_a_core * (processor_s[0] - processor_s[1])
 
 
-def mean_iteration_s(_: Results, run: pd.Series) -> float:
+def mean_iteration_s(run: pd.Series) -> float:
     return float(run.train_time_s) / float(run.iterations)
 
 
@@ -261,10 +241,10 @@ def summary(name: str, deviations: Sequence[float], of: str, reference: str) -> 
 def weights(pairs: Sequence[Pair]) -> list[str]:
     """Returns a line that counts the live runs with the same final weights as the training run that was replayed."""
     hashes = [
-        tuple(run.get("parameters_hash") for run in (turn.reference, turn.other))
+        tuple(run.get("parameters_hash") for run in turn)
         for pair in pairs
         for turn in pair.turns
-        if turn.reference["mode"] == "live"
+        if pair.modes[0] == "live"
     ]
     hashes = [each for each in hashes if all(isinstance(one, str) for one in each)]
     if not hashes:
@@ -280,7 +260,7 @@ def repeatability(pairs: Sequence[Pair]) -> list[str]:
     for name, quantity in (("time to target", time_to_target), ("iteration", mean_iteration_s)):
         single, from_others = [], []
         for pair in pairs:
-            times = [[quantity(turn.results, run) for run in (turn.reference, turn.other)] for turn in pair.turns]
+            times = [[quantity(run) for run in turn] for turn in pair.turns]
             if any(None in each for each in times):
                 continue
             single += [other / own - 1 for own, other in times]
@@ -296,15 +276,11 @@ def mean_of_others(values: Sequence[float], which: int) -> float:
 
 
 def origin(pairs: Sequence[Pair]) -> str:
-    runs = [run for pair in pairs for run in pair.runs()]
-
-    def listed(column: str, digits: int | None = None) -> str:
-        return ", ".join(sorted({str(run[column])[:digits] for run in runs}))
-
+    runs = pd.DataFrame([run for pair in pairs for turn in pair.turns for run in turn])
     return (
-        f"modes {listed('mode')} · data {listed('config.dataset.name')} · {listed('config.workers')} workers · "
-        f"cpu {listed('provenance.cpu')} ({listed('provenance.cores')} cores) · "
-        f"commit {listed('provenance.git_commit', 10)} · run on {listed('provenance.started_at', 10)}"
+        f"modes {listed(runs['mode'])} · data {listed(runs['config.dataset.name'])} · "
+        f"{listed(whole(runs['config.workers']))} workers · cpu {machines(runs)} · commit {commits(runs)} · "
+        f"run on {listed(runs['provenance.started_at'].str[:10])}"
     )
 
 

@@ -8,8 +8,8 @@ import sys
 from pathlib import Path
 from typing import Any, Mapping, Sequence
 
-from load import InputError
 from markdown_table import UNKNOWN, add_destination, in_markdown, three_digits, write_to_destination
+from report import InputError
 
 BEGIN, END = "<!-- speed: begin -->", "<!-- speed: end -->"
 SMALL, RESNET50, LARGE = 1 << 20, 25_000_000, 1 << 26

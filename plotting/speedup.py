@@ -24,8 +24,7 @@ from figure import (
     state_of,
     time_unit,
 )
-from load import InputError
-from target import Target
+from report import InputError
 
 BASELINES = ("dense", "fp16")
 # Both bars of a method have its colour; the one over fp16 is pale and hatched.
@@ -38,20 +37,16 @@ ON_WHITE = {"facecolor": "white", "edgecolor": "none", "pad": 0.6}
 
 @dataclass(frozen=True)
 class Speedup:
-    """Ratio of times to the target, baseline over method: median, mean, minimum and maximum over their common seeds.
+    """A method's speed-up over a baseline, mean and spread over seeds. `at_least`: it is a lower bound, because a baseline
+    run did not reach the target."""
 
-    `at_least`: a baseline run did not reach the target. Its total train time then counts as its time to the target,
-    and the ratio is a lower bound.
-    """
-
-    median: float
     mean: float
     low: float
     high: float
     at_least: bool
 
     def text(self) -> str:
-        return ratio_text(self.median, self.at_least)
+        return ratio_text(self.mean, self.at_least)
 
 
 def ratio_text(ratio: float, at_least: bool) -> str:
@@ -73,8 +68,8 @@ def draw(comparison: Comparison) -> Figure:
     drawn = [draw_panel(panel_axes, panel, comparison) for panel, panel_axes in zip(comparison.panels, axes)]
     if not any(drawn):
         raise InputError(
-            f"{comparison.results.directory}: no speed-up can be drawn, because no run with config.synchroniser.name "
-            "dense or fp16 has a curve to compare with"
+            f"{comparison.results.directory}: no speed-up can be drawn, because no run has a baseline: a completed dense or "
+            "fp16 run of its seed that differs only in method and pruning"
         )
     axes[0].set_xlim(left=0.0, right=1.2 * max(axes[0].get_xlim()[1], 1.0))
     label_methods(axes, comparison)
@@ -84,13 +79,15 @@ def draw(comparison: Comparison) -> Figure:
 
 def draw_panel(axes: Axes, panel: Panel, comparison: Comparison) -> list[str]:
     """Draws the bars of one panel. Returns the names of its baselines."""
-    baselines = {name: runs for name in BASELINES if len(runs := baseline_runs(panel, name))}
+    baselines = {
+        name: runs for name in BASELINES if len(runs := baseline_runs(panel.runs, name, comparison.runs))
+    }
     styles, unit = method_styles(comparison.methods), time_unit(comparison.runs)
     groups = dict(list(panel.runs.groupby("method", sort=False)))
     shown = [method for method in comparison.methods if (comparison.runs.method == method).any()]
     for row, method in enumerate(shown):
         if method in groups:
-            draw_group(axes, row, groups[method], baselines, styles[method]["color"], unit, comparison.target)
+            draw_group(axes, row, groups[method], list(baselines), styles[method]["color"], unit, comparison)
     axes.axvline(1.0, color="0.35", linewidth=0.7, zorder=1.5)
     axes.grid(visible=False, axis="y")
     axes.set_title(panel.title)
@@ -107,70 +104,42 @@ def draw_panel(axes: Axes, panel: Panel, comparison: Comparison) -> list[str]:
     return list(baselines)
 
 
-def baseline_runs(panel: Panel, synchroniser: str) -> pd.DataFrame:
-    """Returns the panel's completed runs of a baseline: of the method with this label, or else of the only method with
-    this synchroniser. Raises InputError if several have it."""
-    runs = panel.runs[panel.runs["config.synchroniser.name"] == synchroniser]
-    labels = list(runs.method.unique())
-    if len(labels) > 1 and synchroniser not in labels:
-        raise InputError(
-            f"several methods have the synchroniser {synchroniser} ({', '.join(labels)}); in the experiment, label the "
-            f"baseline '{synchroniser}'"
-        )
-    chosen = synchroniser if synchroniser in labels else "".join(labels)
-    return runs[(runs.method == chosen) & (runs.status == "completed") & (runs.end_iteration > 0)]
+def baseline_runs(runs: pd.DataFrame, name: str, among: pd.DataFrame) -> pd.DataFrame:
+    """Returns the runs, `among` these, that are baselines of `runs` by this name."""
+    column = f"baseline_{name}"
+    return among[among.run_id.isin(runs[column].dropna())] if column in runs.columns else among.iloc[:0]
 
 
 def baseline_label(name: str, runs: pd.DataFrame) -> str:
     return f"over {name}" + ("" if runs.reached.all() else " (≥: it did not reach the target)")
 
 
-def pairs_of(baseline: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
-    """Pairs each run that reached the target with the baseline run of its seed, which has the same initial weights and
-    batches.
-
-    baseline_s and baseline_iterations are the baseline's values to the target or, if it did not reach it, its totals.
-    """
-    columns = ["config.seed", "reached", "target_time_s", "target_iteration", "end_time_s", "end_iteration"]
-    pairs = runs[runs.reached][columns].merge(baseline[columns], on="config.seed", suffixes=("", "_baseline"))
-    return pairs.assign(
-        baseline_s=pairs.target_time_s_baseline.fillna(pairs.end_time_s_baseline),
-        baseline_iterations=pairs.target_iteration_baseline.fillna(pairs.end_iteration_baseline),
-    )
-
-
-def speedup_over(baseline: pd.DataFrame, runs: pd.DataFrame) -> Speedup | None:
-    """Returns the speed-up over the baseline; None if there is no pair with a ratio."""
-    pairs = pairs_of(baseline, runs)
-    if pairs.empty:
+def speedup_over(name: str, runs: pd.DataFrame, comparison: Comparison) -> Speedup | None:
+    """Returns the speed-up of runs that differ only in their seed over this baseline; None if there is none."""
+    if runs.empty:
         return None
-    ratios = pairs.baseline_s / pairs.target_time_s
-    return Speedup(
-        ratios.median(),
-        ratios.mean(),
-        ratios.min(),
-        ratios.max(),
-        at_least=not pairs.reached_baseline.all(),
-    )
+    group = comparison.group(runs)
+    spread = group.spread(f"speed_up_over_{name}")
+    return Speedup(spread.mean, *spread.ends, group.is_bound(name)) if spread.count else None
 
 
 def draw_group(
     axes: Axes,
     row: int,
     runs: pd.DataFrame,
-    baselines: dict[str, pd.DataFrame],
+    baselines: Sequence[str],
     colour: str,
     unit: TimeUnit,
-    target: Target,
+    comparison: Comparison,
 ) -> None:
     """Draws the bars of one method, or words in their place."""
     speedups = {
-        name: each for name, base in baselines.items() if (each := speedup_over(base, runs)) is not None
+        name: each for name in baselines if (each := speedup_over(name, runs, comparison)) is not None
     }
     height = BAR_HEIGHT if len(baselines) > 1 else 1.6 * BAR_HEIGHT
     for place, (name, speedup) in enumerate(speedups.items()):
         y = row + (place - (len(speedups) - 1) / 2) * height
-        axes.barh(y, speedup.median, height=height, color=colour, label=f"_{name}", **BAR_LOOKS[name])
+        axes.barh(y, speedup.mean, height=height, color=colour, label=f"_{name}", **BAR_LOOKS[name])
         if speedup.high > speedup.low:
             axes.plot(
                 [speedup.low, speedup.high],
@@ -191,7 +160,7 @@ def draw_group(
         )
     if not speedups:
         axes.annotate(
-            words_for(runs, unit, target),
+            words_for(runs, unit, comparison),
             (0, row),
             xytext=(3, 0),
             textcoords="offset points",
@@ -202,10 +171,11 @@ def draw_group(
         )
 
 
-def words_for(runs: pd.DataFrame, unit: TimeUnit, target: Target) -> str:
+def words_for(runs: pd.DataFrame, unit: TimeUnit, comparison: Comparison) -> str:
     """Returns the words in place of a bar: a run without a speed-up is a result too."""
+    target = comparison.target
     if runs.reached.any():
-        return f"reached in {unit.text(runs.target_time_s.median())}"
+        return f"reached in {unit.text(comparison.group(runs).spread('time_to_accuracy_s').mean)}"
     if runs.best_level.isna().all():
         return state_of(runs)
     return f"{state_of(runs)} (best {target.level_text(target.best(runs.best_level))})"
@@ -218,7 +188,7 @@ def label_methods(axes: list[Axes], comparison: Comparison) -> None:
     names = [textwrap.fill(name_of(method, by_method[method]), LABEL_CHARACTERS) for method in shown]
     if len(axes) == 1:
         names = [
-            name + cost(by_method[method], time_unit(comparison.runs)) for name, method in zip(names, shown)
+            name + cost(by_method[method], time_unit(comparison.runs), comparison) for name, method in zip(names, shown)
         ]
     axes[0].set_yticks(range(len(shown)), names)
     axes[0].set_ylim(len(shown) - 0.5, -0.5)
@@ -226,10 +196,12 @@ def label_methods(axes: list[Axes], comparison: Comparison) -> None:
         each.tick_params(axis="y", length=0)
 
 
-def cost(runs: pd.DataFrame, unit: TimeUnit) -> str:
+def cost(runs: pd.DataFrame, unit: TimeUnit, comparison: Comparison) -> str:
     if not runs.reached.any():
         return ""
-    return f"\n{unit.text(runs.target_time_s.median())}, {runs.target_iteration.median():.0f} iterations"
+    group = comparison.group(runs)
+    time, iterations = (group.spread(name).mean for name in ("time_to_accuracy_s", "iterations_to_target"))
+    return f"\n{unit.text(time)}, {iterations:.0f} iterations"
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ import argparse
 import math
 import sys
 from functools import partial
-from typing import Sequence
+from typing import Callable, Sequence
 
 import pandas as pd
 
@@ -15,17 +15,16 @@ from markdown_table import (
     UNKNOWN,
     Cell,
     all_reduce_cell,
-    arrivals,
     is_all_reduce_compatible,
     iterations_cell,
-    spread,
+    ratio_cell,
     table_parser,
     target_notes,
     three_digits,
     to_target_cell,
     write_table,
 )
-from speedup import baseline_runs, pairs_of, ratio_text
+from report import Spread
 
 TOLERANCE = 0.1
 MARKS = {True: "✓", False: "✗", None: UNKNOWN}
@@ -64,74 +63,55 @@ def share(text: str) -> float:
 
 def rule(tolerance: float) -> list[str]:
     return [
-        "Convergence speed: dense's iterations to the target over the method's, paired by seed.",
+        "Convergence speed: dense's iterations to the target over the method's. Ratios are of runs with the same seed.",
         f"✓ convergence: every run reaches the target, in at most {100 * tolerance:g} % more iterations than dense.",
         "✓ all-reduce: the sum of two messages of the method is a message too.",
         "✓ TTA: every run reaches the target, in less time than fp16.",
-        "Marks compare means over seeds; -: unknown.",
+        "Marks are by the mean ratios; -: unknown.",
     ]
 
 
 def notes(comparison: Comparison, tolerance: float) -> list[str]:
     lines = [*target_notes(comparison), *rule(tolerance)]
-    bound = any(
-        not runs.reached.all()
-        for panel in comparison.panels
-        for runs in (baseline_runs(panel, "dense"), baseline_runs(panel, "fp16"))
-    )
-    return [*lines, "≥: the baseline did not reach the target."] if bound else lines
+    bounds = (comparison.group(runs).is_bound(name) for runs in groups(comparison) for name in ("dense", "fp16"))
+    return [*lines, "≥: the baseline did not reach the target."] if any(bounds) else lines
 
 
-def row_of(runs: pd.DataFrame, panel: Panel, comparison: Comparison, tolerance: float) -> dict[str, Cell]:
-    over_dense, over_fp16 = (pairs_of(baseline_runs(panel, name), runs) for name in ("dense", "fp16"))
+def groups(comparison: Comparison) -> list[pd.DataFrame]:
+    return [runs for panel in comparison.panels for _, runs in panel.runs.groupby("group")]
+
+
+def row_of(runs: pd.DataFrame, _panel: Panel, comparison: Comparison, tolerance: float) -> dict[str, Cell]:
+    group = comparison.group(runs)
     marks = {
-        "convergence": compared(
-            runs, over_dense.target_iteration, (1.0 + tolerance) * over_dense.baseline_iterations, or_equal=True
+        "convergence": mark(
+            runs,
+            group.spread("convergence_speed_over_dense"),
+            # The rounding of the tolerance must not turn a tie into a loss.
+            lambda speed: speed * (1.0 + tolerance) >= 1.0 - 1e-9,
         ),
         "all-reduce": is_all_reduce_compatible(runs),
-        "TTA": compared(runs, over_fp16.target_time_s, over_fp16.baseline_s, or_equal=False),
+        "TTA": mark(runs, group.spread("speed_up_over_fp16"), lambda speed: speed > 1.0),
     }
     return {
-        "iterations to target": iterations_cell(runs),
-        "convergence speed vs dense": ratio_cell(
-            "convergence_speed", runs, over_dense, over_dense.baseline_iterations / over_dense.target_iteration
-        ),
+        "iterations to target": iterations_cell(runs, group),
+        "convergence speed vs dense": ratio_cell(group, "convergence_speed_over", "dense", runs),
         "all-reduce compatible": all_reduce_cell(runs),
-        "TTA (s)": to_target_cell("time_to_accuracy_s", runs, "target_time_s", three_digits),
-        "speed-up vs dense": ratio_cell(
-            "speed_up_over_dense", runs, over_dense, over_dense.baseline_s / over_dense.target_time_s
-        ),
-        "speed-up vs fp16": ratio_cell(
-            "speed_up_over_fp16", runs, over_fp16, over_fp16.baseline_s / over_fp16.target_time_s
-        ),
+        "TTA (s)": to_target_cell("time_to_accuracy_s", runs, group, three_digits),
+        "speed-up vs dense": ratio_cell(group, "speed_up_over", "dense", runs),
+        "speed-up vs fp16": ratio_cell(group, "speed_up_over", "fp16", runs),
         **{
-            name: Cell(MARKS[mark], {f"mark_{name.lower().replace('-', '_')}": mark})
-            for name, mark in marks.items()
+            name: Cell(MARKS[each], {f"mark_{name.lower().replace('-', '_')}": each})
+            for name, each in marks.items()
         },
     }
 
 
-def compared(runs: pd.DataFrame, own: pd.Series, bound: pd.Series, or_equal: bool) -> bool | None:
-    """Returns a mark, by means over the seeds that have both values; None if a run is missing or has no partner."""
+def mark(runs: pd.DataFrame, ratio: Spread, is_good: Callable[[float], bool]) -> bool | None:
+    """Returns a mark by the mean ratio; None if a run is missing or has no baseline."""
     if ((runs.status == "completed") & ~runs.reached).any():
         return False
-    if len(own) < len(runs):
-        return None
-    if or_equal:  # the rounding of the tolerance must not turn a tie into a loss
-        return bool(own.mean() <= bound.mean() * (1.0 + 1e-9))
-    return bool(own.mean() < bound.mean())
-
-
-def ratio_cell(name: str, runs: pd.DataFrame, pairs: pd.DataFrame, ratios: pd.Series) -> Cell:
-    """Returns a cell with the mean ratio of baseline over method: higher is better. It is a lower bound if a baseline
-    run did not reach the target."""
-    mean, deviation = spread(ratios)
-    at_least = not pairs.reached_baseline.all() if len(pairs) else None
-    numbers = {name: mean, f"{name}_deviation": deviation, f"{name}_at_least": at_least}
-    if mean is None:
-        return Cell(UNKNOWN if runs.reached.any() else arrivals(runs), numbers)
-    words = ratio_text(mean, at_least) + (f" ± {deviation:.2f}" if deviation is not None else "")
-    return Cell(words + (f" ({len(pairs)} of {len(runs)})" if len(pairs) < len(runs) else ""), numbers)
+    return is_good(ratio.mean) if ratio.count == len(runs) else None
 
 
 if __name__ == "__main__":

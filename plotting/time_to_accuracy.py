@@ -65,7 +65,7 @@ def draw_panel(
     curves = curves[curves.train_time_s > 0] if logarithmic else curves
     axes.axhline(target.value, color="0.35", linewidth=0.7, linestyle=(0, (4, 2)), zorder=1.5)
     for place, (method, runs) in enumerate(panel.runs.groupby("method", sort=False)):
-        label = f"{name_of(method, runs)}: {outcome(runs, unit)}"
+        label = f"{name_of(method, runs)}: {outcome(runs, unit, comparison)}"
         draw_method(axes, runs, curves, unit, styles[method], label, place)
     scale_time(axes, logarithmic)
     axes.set_title(panel.title)
@@ -161,12 +161,12 @@ def draw_method(
             )
 
 
-def outcome(runs: pd.DataFrame, unit: TimeUnit) -> str:
-    """Returns the legend's text about a method: its (median) time to the target, or why there is none."""
+def outcome(runs: pd.DataFrame, unit: TimeUnit, comparison: Comparison) -> str:
+    """Returns the legend's text about a method: its mean time to the target, or why there is none."""
     state = state_of(runs)
     if not runs.reached.any():
         return state
-    time = unit.text(runs.target_time_s.median())
+    time = unit.text(comparison.group(runs).spread("time_to_accuracy_s").mean)
     return f"{time}, {state}" if state else time
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import textwrap
+from functools import partial
 from typing import Sequence
 
 import pandas as pd
@@ -11,7 +12,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import ScalarFormatter
 
-from comparison import Comparison, panels_of
+from comparison import Comparison
 from figure import (
     PAGE_WIDTH_IN,
     add_origin,
@@ -23,7 +24,8 @@ from figure import (
     time_unit,
     write_figure,
 )
-from load import InputError
+from load import Results
+from report import Group, InputError
 
 LABEL_CHARACTERS = 30
 
@@ -41,7 +43,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         help="the methods to draw, in this order (default: all)",
     )
     options = parser.parse_args(arguments)
-    return write_figure("waterfall", options, lambda comparison: draw(comparison, options.steps), panels_of)
+    steps = options.steps
+    return write_figure("waterfall", options, partial(draw, steps=steps), over=partial(baselines, steps=steps))
+
+
+def baselines(results: Results, steps: Sequence[str] | None = None) -> list[str]:
+    """Returns the methods that others are compared with: the steps that exist."""
+    return [method for method in results.runs.method.unique() if steps is None or method in steps]
 
 
 def draw(comparison: Comparison, steps: Sequence[str] | None = None) -> Figure:
@@ -78,32 +86,34 @@ def label_of(method: str, runs: pd.DataFrame) -> str:
 def draw_steps(axes: Axes, comparison: Comparison, methods: list[pd.DataFrame]) -> None:
     """Draws the times on a logarithmic axis, so that equal factors have equal lengths."""
     styles, unit, target = method_styles(comparison.methods), time_unit(comparison.runs), comparison.target
-    times = [runs.target_time_s[runs.reached].median() for runs in methods]
-    known = [time for time in times if time > 0]
+    groups = [comparison.group(runs) for runs in methods]
+    times = [group.spread("time_to_accuracy_s") for group in groups]
+    known = [time.mean for time in times if time.count]
     left, longest = min(known) / 2 / unit.seconds, max(known) / unit.seconds
-    first, former = None, None
-    for row, (runs, time_s) in enumerate(zip(methods, times)):
-        if not time_s > 0:
+    first, former, former_s = None, None, 0.0
+    for row, (runs, group, time) in enumerate(zip(methods, groups, times)):
+        method, time_s = runs.method.iloc[0], time.mean
+        if time_s is None:
             best = target.level_text(target.best(runs.best_level)) if runs.best_level.notna().any() else ""
             words = state_of(runs) + (f" (best {best})" if best else "")
             axes.annotate(words, (left, row), xytext=(3, 0), textcoords="offset points", va="center", style="italic")
             continue
         width = time_s / unit.seconds
-        colour = styles[runs.method.iloc[0]]["color"]
+        colour = styles[method]["color"]
         axes.barh(row, width - left, left=left, height=0.55, color=colour)
-        if former is not None and former > time_s:
-            axes.barh(row, (former - time_s) / unit.seconds, left=width, height=0.55, color=colour, alpha=0.18)
-        reached = runs.target_time_s[runs.reached] / unit.seconds
-        if len(reached) > 1:
-            axes.plot([reached.min(), reached.max()], [row, row], color="0.2", linewidth=0.8, marker="|", markersize=4)
+        if former_s > time_s:
+            axes.barh(row, (former_s - time_s) / unit.seconds, left=width, height=0.55, color=colour, alpha=0.18)
+        low, high = (max(end / unit.seconds, left) for end in time.ends)
+        if time.count > 1:
+            axes.plot([low, high], [row, row], color="0.2", linewidth=0.8, marker="|", markersize=4)
         axes.annotate(
-            words_for(runs, unit.text(time_s), time_s, former, first),
-            (max(width, (former or time_s) / unit.seconds, reached.max()), row),
+            words_for(runs, group, unit.text(time_s), former, first),
+            (max(width, former_s / unit.seconds, high), row),
             xytext=(4, 0),
             textcoords="offset points",
             va="center",
         )
-        first, former = first or time_s, time_s
+        first, former, former_s = first or method, method, time_s
     axes.set_xscale("log")
     axes.set_xlim(left, longest * (longest / left) ** 0.9)  # room for words
     axes.xaxis.set_major_formatter(ScalarFormatter())
@@ -111,14 +121,14 @@ def draw_steps(axes: Axes, comparison: Comparison, methods: list[pd.DataFrame]) 
     axes.set_xlabel(f"Time to {target.phrase} ({unit.symbol})")
 
 
-def words_for(runs: pd.DataFrame, time: str, time_s: float, former: float | None, first: float | None) -> str:
-    """Returns the time, its ratios to the previous step and (after the second step) the first, and how many runs
+def words_for(runs: pd.DataFrame, group: Group, time: str, former: str | None, first: str | None) -> str:
+    """Returns the time, its speed-ups over the previous step and (after the second step) the first, and how many runs
     missed the target."""
     words = time
-    if former is not None:
-        words += ", " + times_sooner(former / time_s)
-    if first is not None and first != former:
-        words += f"; {times_sooner(first / time_s)} than the first"
+    if former is not None and (ratio := group.spread(f"speed_up_over_{former}").mean):
+        words += ", " + times_sooner(ratio)
+    if first != former and (ratio := group.spread(f"speed_up_over_{first}").mean):
+        words += f"; {times_sooner(ratio)} than the first"
     missed = state_of(runs)
     return words + (f", {missed}" if missed else "")
 

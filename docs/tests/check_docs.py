@@ -93,6 +93,7 @@ class Programs:
     def run(self, command: list[str], folder: Path, shown: str) -> subprocess.CompletedProcess[str]:
         environment = {
             **os.environ,
+            "THINPIPE": str(self.build / "thinpipe"),  # for plotting/
             "MPLCONFIGDIR": str(folder / ".matplotlib"),
             "PATH": f"{self.build}:{os.environ['PATH']}",  # pages name the programs with and without a folder
         }

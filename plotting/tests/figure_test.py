@@ -12,6 +12,7 @@ from matplotlib.figure import Figure
 from comparison import Comparison, compare
 from figure import STYLE_FILE
 from load import load
+from report import Question
 
 from .records import write
 
@@ -25,8 +26,10 @@ class FigureTest(unittest.TestCase):
         style.__enter__()
         self.addCleanup(style.__exit__, None, None, None)
 
-    def compared(self, *records: dict[str, Any], **options: Any) -> Comparison:
-        return compare(load(write(self.directory, *records)), **options)
+    def compared(
+        self, *records: dict[str, Any], target: str | None = None, over: tuple[str, ...] = (), **options: Any
+    ) -> Comparison:
+        return compare(load(write(self.directory, *records), Question(target, over)), **options)
 
     def program(self, script: Any, *arguments: str) -> tuple[int, str]:
         """Returns the exit code and the standard error."""

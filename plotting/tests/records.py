@@ -123,8 +123,9 @@ def make_record(
         "synchroniser": METHODS[method],
         "training": {"evaluate_every_iterations": 20},
         "targets": list(aims),
-        **(axes or {}),
     }
+    for axis, value in (axes or {}).items():
+        set_axis(config, axis, value)
     identity = hashlib.sha256(json.dumps(config, sort_keys=True).encode()).hexdigest()[:16]
     return {
         "schema_version": 1,
@@ -133,6 +134,7 @@ def make_record(
         "error": None,
         "mode": "live",
         "experiment": "quickstart",
+        "label": ", ".join([*map(str, (axes or {}).values()), method]),
         "labels": {**(axes or {}), "method": method},
         "config": config,
         "plan": {"all_reduce_compatible": not method.startswith("topk")},
@@ -174,10 +176,21 @@ def make_record(
     }
 
 
+def set_axis(config: dict[str, Any], axis: str, value: Any) -> None:
+    """Sets the value of a swept axis, a dotted name. An object stays, because a text only names a variant of it."""
+    *parents, last = axis.split(".")
+    for parent in parents:
+        config = config.setdefault(parent, {})
+    if axis == "pruning.ratio":
+        value = float(value) if value.replace(".", "").isdigit() else 0.5
+    if isinstance(value, dict) or not isinstance(config.get(last), dict):
+        config[last] = value
+
+
 def make_converge_record(
-    method: str = "dense", *, vnmse: float | None = 0.0, payload_bytes: int = 4000, **changes: Any
+    method: str = "dense", *, vnmse: float | None = 0.0, payload_bytes: int = 4000, dense_bytes: int = 4000, **changes: Any
 ) -> dict[str, Any]:
-    """Returns a completed run of mode converge, which has no times; payload_bytes are per iteration."""
+    """Returns a completed run of mode converge, which has no times; the bytes are per iteration, its own and dense's."""
     curve = changes.pop("curve", None) or make_curve(1.0, BEST_ACCURACY[method])
     record = make_record(method, **{"mode": "converge", "experiment": "convergence", "curve": curve, **changes})
     record.update(train_time_s=None, iteration_time_s=None, predicted=None, fidelity=None)
@@ -189,7 +202,7 @@ def make_converge_record(
         "wire_bytes": {},
         "utilisation": {},
     }
-    record["compression"] = {"effective_density": 1.0, "vnmse": vnmse}
+    record["compression"] = {"effective_density": payload_bytes / dense_bytes, "vnmse": vnmse}
     return record
 
 
@@ -210,7 +223,12 @@ def failed_record(
             "status": "failed",
             "error": {"kind": "crash", "rank": 3, "message": message, "log_tail": []},
             "iteration_time_s": None,
-            "traffic": {"payload_bytes_per_worker": 0, "wire_bytes": {}, "utilisation": {}},
+            "traffic": {
+                "payload_bytes_per_worker": 0,
+                "sent_bytes_per_worker": 0,
+                "wire_bytes": {},
+                "utilisation": {},
+            },
             "compression": {"effective_density": None, "vnmse": None},
             "fidelity": None,
             **changes,

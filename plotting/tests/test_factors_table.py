@@ -29,7 +29,7 @@ class FactorsTableTest(unittest.TestCase):
     def rows(self, *records: dict[str, Any], options: tuple[str, ...] = ("--over", "dense")) -> dict[str, dict[str, str]]:
         code, text, err = self.call(*records, options=options)
         self.assertEqual((code, err), (0, ""))
-        return {row["method"]: row for row in rows_of(text)}
+        return {next(iter(row.values())): row for row in rows_of(text)}
 
     def test_a_column_for_each_method_to_compare_with(self) -> None:
         rows = self.rows(run("dense", 0.8), run("fp16", 0.4), options=("--over", "dense", "fp16"))
@@ -40,7 +40,7 @@ class FactorsTableTest(unittest.TestCase):
 
     def test_seeds_are_paired(self) -> None:
         runs = [run("dense", 0.8, 1), run("dense", 0.4, 2), run("pactrain", 0.4, 1), run("pactrain", 0.1, 2)]
-        self.assertEqual(self.rows(*runs)["pactrain"]["vs dense"], "3.00× (2 to 4)")
+        self.assertEqual(self.rows(*runs)["pactrain"]["vs dense"], "3.00× ± 12.7×")  # 2 and 4
 
     def test_accuracy_is_lost_to_the_first(self) -> None:
         rows = self.rows(run("dense", 0.8), run("fp16", 0.4), options=("--over", "fp16", "dense"))
@@ -50,7 +50,7 @@ class FactorsTableTest(unittest.TestCase):
 
     def test_what_never_came_to_the_target_has_no_factor(self) -> None:
         rows = self.rows(run("dense", 0.8), run("topk 0.01", 0.1))
-        self.assertEqual(rows["topk 0.01"]["vs dense"], "-")
+        self.assertEqual(rows["topk 0.01"]["vs dense"], "never")
         self.assertEqual(rows["topk 0.01"]["time to target (s)"], "never")
 
     def test_a_page_has_it_between_the_lines_of_the_folders_name(self) -> None:
@@ -62,10 +62,22 @@ class FactorsTableTest(unittest.TestCase):
         self.assertIn("| dense |", page.read_text())
         self.assertNotIn("lost\n<", page.read_text())
 
+    def test_methods_are_compared_with_any_other_by_its_label(self) -> None:
+        ddp = make_record("dense", labels={"method": "DDP"})
+        ddp["config"]["trainer"] = "pytorch-ddp"
+        rows = self.rows(ddp, run("fp16", 0.4), options=("--over", "DDP"))
+        self.assertEqual(rows["fp16"]["vs DDP"], "2.00×")
+
     def test_a_comparison_with_nothing_is_wrong_input(self) -> None:
-        code, _, err = self.call(run("dense", 0.8), failed_record("fp16"), options=("--over", "fp16"))
+        code, _, err = self.call(run("dense", 0.8), options=("--over", "DDP"))
         self.assertEqual(code, 2)
-        self.assertIn("--over fp16: no run of this method is complete; the methods are: dense, fp16", err)
+        self.assertIn("--over DDP: no run has this method; the methods are: dense", err)
+
+    def test_a_baseline_that_failed_gives_no_factors(self) -> None:
+        code, text, err = self.call(run("dense", 0.8), failed_record("fp16"), options=("--over", "fp16"))
+        self.assertEqual(code, 0)
+        self.assertEqual(rows_of(text)[0]["vs fp16"], "-")
+        self.assertIn("fp16: failed", err)
 
 
 if __name__ == "__main__":

@@ -3,7 +3,8 @@ from typing import Any
 
 import heat_map
 from comparison import Comparison, compare
-from load import InputError, load
+from load import load
+from report import InputError
 from matplotlib.figure import Figure
 
 from .records import failed_record, make_curve, make_record, write
@@ -88,9 +89,7 @@ class HeatMapTest(FigureTest):
             records += [
                 swept("pactrain", cap, ratio, seed=seed, curve=make_curve(0.4, 0.868)) for seed in (1, 2)
             ]
-        records[-1]["targets"] = [
-            {"accuracy": 0.84, "reached": False, "iteration": None, "train_time_s": None}
-        ]
+        records[-1] = swept("pactrain", cap, "0.5", seed=2, curve=make_curve(0.4, 0.80))
         figure = heat_map.draw(self.compared(*records))
         self.assertEqual(self.words(figure), [["3.00×"], ["2.00×\nnot reached\nin 1 of 2"]])
         self.assertIn("2 seeds", small_print(figure))
@@ -136,7 +135,7 @@ class HeatMapTest(FigureTest):
     def test_what_cannot_be_drawn_says_why(self) -> None:
         with self.assertRaisesRegex(InputError, r"no run has the swept axis bottleneck\.rate; choose axes .*: none"):
             self.compared(make_record("dense"))
-        with self.assertRaisesRegex(InputError, "no run with config.synchroniser.name dense has a curve"):
+        with self.assertRaisesRegex(InputError, "no run has a baseline: a completed dense run"):
             heat_map.draw(self.compared(swept("pactrain", "1 Gbit/s", "0")))
         flat = [swept(method, "1 Gbit/s", "0") for method in ("dense", "pactrain")]
         with self.assertRaisesRegex(InputError, r"no method was run with several values of pruning\.ratio"):

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pandas as pd
 
-from load import InputError, load
+from load import load
+from report import InputError
 
 from .records import failed_record, make_record, make_text_record, write, write_exported
 
@@ -31,24 +32,10 @@ class LoadTest(unittest.TestCase):
         self.assertEqual(len(results.curves), len(record["curve"]))
         self.assertEqual(results.curves.train_time_s.iloc[-1], record["curve"][-1]["train_time_s"])
         self.assertTrue(math.isnan(results.curves.train_loss.iloc[0]))
-        self.assertEqual(
-            results.targets[["metric", "value", "reached"]].values.tolist(), [["accuracy", 0.84, True]]
-        )
-
-    def test_targets_of_several_metrics_share_a_table(self) -> None:
-        record = make_text_record("dense", aims=(0.5, {"test_loss": 1.75}, {"bits_per_byte": 2}))
-        results = load(write(self.directory, record))
-        self.assertEqual(
-            results.targets.columns.tolist(),
-            ["run_id", "metric", "value", "reached", "iteration", "train_time_s"],
-        )
-        self.assertEqual(
-            results.targets[["metric", "value", "reached"]].values.tolist(),
-            [["accuracy", 0.5, True], ["test_loss", 1.75, True], ["bits_per_byte", 2.0, False]],
-        )
-        times_s = results.targets.train_time_s
-        self.assertEqual(times_s.tolist()[:2], [entry["train_time_s"] for entry in record["targets"][:2]])
-        self.assertTrue(math.isnan(times_s.iloc[2]))
+        self.assertEqual(run["target_time_s"], 160.0)
+        self.assertEqual(run["target_iteration"], 200)
+        self.assertTrue(run["reached"])
+        self.assertEqual(results.group(results.runs).spread("time_to_accuracy_s").mean, 160.0)
 
     def test_a_test_loss_that_was_not_finite_is_a_gap(self) -> None:
         record = make_text_record("dense")
@@ -84,19 +71,6 @@ class LoadTest(unittest.TestCase):
         results = load(write(self.directory, *records))
         self.assertEqual(results.runs.method.tolist(), ["dense", "fp16", "pactrain", "topk 0.01"])
 
-    def test_newer_schema_is_refused_by_name(self) -> None:
-        write(self.directory, make_record("dense", schema_version=2))
-        self.assert_refused(
-            r"run\.json: /schema_version is 2, written by a newer Thinpipe; this version reads up to 1"
-        )
-
-    def test_truncated_json_is_named(self) -> None:
-        record = make_record("fp16")
-        write(self.directory, record)
-        broken = self.directory / record["run_id"] / "run.json"
-        broken.write_text(broken.read_text()[:500])
-        self.assert_refused(rf"{record['run_id']}/run\.json: is not a complete JSON document")
-
     def test_half_written_temporaries_are_not_records(self) -> None:
         record = make_record("dense")
         write(self.directory, record)
@@ -105,74 +79,18 @@ class LoadTest(unittest.TestCase):
         (self.directory / "starting-weights").mkdir()
         self.assertEqual(len(load(self.directory).runs), 1)
 
-    def test_field_errors_name_the_place(self) -> None:
+    def test_the_report_names_what_it_cannot_read(self) -> None:
         record = make_record("dense")
         record["curve"][3]["test_accuracy"] = None
         write(self.directory, record)
-        self.assert_refused(r"/curve/3/test_accuracy must be a finite number, not null")
-
-    def test_wrong_targets_are_refused_with_file_and_place(self) -> None:
-        for entry, words in (
-            ("fast", r"must be a number or an object with exactly one of accuracy, .*not \"fast\""),
-            (True, "must be a number or an object"),
-            ({}, r"must be a number or an object with exactly one of .*not \{\}"),
-            ({"accuracy": 0.5, "test_loss": 1}, "must be a number or an object with exactly one of"),
-            ({"bits_per_bite": 2}, "must have exactly one of accuracy, test_loss, bits_per_byte"),
-            ({"bits_per_byte": "2"}, "must have exactly one of .*, a number"),
-            ({"bits_per_byte": -1}, "must be a finite bits_per_byte above 0, not -1"),
-            ({"test_loss": math.inf}, "must be a finite test_loss above 0, not inf"),
-            ({"accuracy": 84}, "must be an accuracy above 0 and at most 1, not 84"),
-            (0, "must be an accuracy above 0 and at most 1, not 0"),
-            (math.nan, "must be an accuracy above 0 and at most 1, not nan"),
-        ):
-            with self.subTest(entry=entry):
-                record = make_record("dense")
-                record["config"]["targets"] = [0.84, entry]
-                write(self.directory, record)
-                self.assert_refused(rf"{record['run_id']}/run\.json: /config/targets/1 {words}")
-
-    def test_wrong_results_of_targets_are_refused_with_file_and_place(self) -> None:
-        verdict = {"reached": True, "iteration": 20, "train_time_s": 16.0}
-        for result, words in (
-            (verdict, "/targets/0 must have exactly one of accuracy, test_loss, bits_per_byte"),
-            ({**verdict, "accuracy": 0.5, "test_loss": 1}, "/targets/0 must have exactly one of"),
-            ({**verdict, "bits_per_byte": None}, "/targets/0 must have exactly one of .*, a number"),
-            ({**verdict, "accuracy": 84}, "/targets/0 must be an accuracy above 0 and at most 1"),
-            (0.5, "/targets/0 must have exactly one of .* but is 0.5"),
-            ({"test_loss": 1}, "/targets/0/reached is missing"),
-            ({**verdict, "test_loss": 1, "train_time_s": None}, "/targets/0/train_time_s must be a finite"),
-        ):
-            with self.subTest(result=result):
-                write(self.directory, make_record("dense", targets=[result]))
-                self.assert_refused(rf"run\.json: {words}")
-
-    def test_a_test_loss_is_a_number_or_null(self) -> None:
-        record = make_text_record("dense")
-        record["curve"][2]["test_loss"] = "nan"
-        write(self.directory, record)
-        self.assert_refused(r"/curve/2/test_loss must be a finite number, not \"nan\"")
-
-    def test_missing_fields_are_named(self) -> None:
-        record = make_record("dense")
-        del record["config"]["synchroniser"]
-        write(self.directory, record)
-        self.assert_refused(r"/config/synchroniser is missing")
-
-    def test_folders_without_records_say_what_to_do(self) -> None:
-        self.directory.mkdir()
-        self.assert_refused(r"has no run record .* 'thinpipe run experiments/quickstart\.json'")
-        with self.assertRaisesRegex(InputError, r"no such results folder; did you mean '.*/quickstart'\?"):
+        with contextlib.redirect_stderr(io.StringIO()):
+            self.assert_refused("has no records; name a folder that `thinpipe run` wrote, or its export")
+        with self.assertRaisesRegex(InputError, "quikstart: is neither a folder of results nor a file"):
             load(self.directory.with_name("quikstart"))
-
-    def test_the_folder_of_one_run_is_not_an_experiment(self) -> None:
-        record = make_record("dense")
-        write(self.directory, record)
-        with self.assertRaisesRegex(InputError, "is the folder of a single run"):
-            load(self.directory / record["run_id"])
 
     def test_seeds_are_repetitions_but_an_older_configuration_is_left_out_aloud(self) -> None:
         repetitions = [make_record("dense", seed=seed) for seed in (1, 2)]
-        stale = make_record("dense", axes={"training": {"epochs": 9}})
+        stale = make_record("dense", axes={"training.epochs": 9})
         stale["labels"] = {"method": "dense"}
         stale["provenance"]["started_at"] = "2026-11-19T20:00:00Z"
         results = load(write(self.directory, stale, *repetitions))
@@ -181,7 +99,7 @@ class LoadTest(unittest.TestCase):
         self.assertIn(stale["run_id"], results.superseded[0])
 
     def test_without_a_method_axis_labels_name_the_curve(self) -> None:
-        record = make_record("dense", labels={"pruning.ratio": 0.5, "bottleneck.rate": "1 Gbit/s", "seed": 3})
+        record = make_record("dense", labels={"pruning.ratio": "0.5", "bottleneck.rate": "1 Gbit/s", "seed": "3"})
         results = load(write(self.directory, record))
         self.assertEqual(results.runs.method.tolist(), ["0.5, 1 Gbit/s"])
         self.assertEqual(results.runs.other_axes.tolist(), [{}])
@@ -193,7 +111,7 @@ class LoadTest(unittest.TestCase):
         with contextlib.redirect_stderr(io.StringIO()) as errors:
             results = load(self.directory)
         self.assertEqual(results.runs.run_id.tolist(), [good["run_id"]])
-        self.assertRegex(errors.getvalue(), f"left out: .*{bad['run_id']}.*/curve/1/test_accuracy is missing")
+        self.assertRegex(errors.getvalue(), f"{bad['run_id']}.*/curve/1/test_accuracy is missing")
 
     def test_exported_records_are_read_like_folders(self) -> None:
         records = [make_record(method) for method in ("dense", "fp16")] + [failed_record("topk 0.1")]
@@ -204,36 +122,8 @@ class LoadTest(unittest.TestCase):
         for place in (elsewhere, file):
             results = load(place)
             self.assertEqual(results.directory, place)
-            for name in ("runs", "curves", "targets"):
+            for name in ("runs", "curves"):
                 pd.testing.assert_frame_equal(getattr(results, name), getattr(of_folders, name), check_like=True)
-
-    def test_a_damaged_line_is_named_and_hides_no_other(self) -> None:
-        good, bad = make_record("dense"), make_record("topk 0.1")
-        self.directory.mkdir()
-        file = write_exported(self.directory / "records.jsonl", good, bad)
-        file.write_text(file.read_text()[:-500])
-        with contextlib.redirect_stderr(io.StringIO()) as errors:
-            results = load(file)
-        self.assertEqual(results.runs.run_id.tolist(), [good["run_id"]])
-        self.assertIn(f"left out: {file}:2: is not a complete JSON document", errors.getvalue())
-        del bad["curve"][1]["test_accuracy"]
-        write_exported(file, bad)
-        self.assert_refused(r"records\.jsonl:1: /curve/1/test_accuracy is missing")
-
-    def test_of_two_records_of_a_run_the_first_counts(self) -> None:
-        first = make_record("dense")
-        second = copy.deepcopy(first)
-        second["provenance"]["started_at"] = "2027-01-01T00:00:00Z"
-        self.directory.mkdir()
-        file = write_exported(self.directory / "records.jsonl", first, second, first)
-        with contextlib.redirect_stderr(io.StringIO()) as errors:
-            results = load(file)
-        self.assertEqual(results.runs["provenance.started_at"].tolist(), [first["provenance"]["started_at"]])
-        self.assertEqual(len(results.curves), len(first["curve"]))
-        self.assertEqual(
-            errors.getvalue(),
-            f"left out: {file}:2: is a second record of run {first['run_id']}, which differs from {file}:1\n",
-        )
 
     def test_a_run_s_folder_counts_before_an_older_export(self) -> None:
         record = make_record("dense")
@@ -244,17 +134,7 @@ class LoadTest(unittest.TestCase):
             results = load(self.directory)
         self.assertEqual(results.runs.method.tolist(), ["dense", "fp16"])
         self.assertEqual(results.runs["provenance.started_at"].iloc[0], record["provenance"]["started_at"])
-        self.assertIn("records.jsonl:1: is a second record of run", errors.getvalue())
-
-    def test_files_without_records_are_refused_by_name(self) -> None:
-        self.directory.mkdir()
-        (self.directory / "records.jsonl").write_text("\n")
-        self.assert_refused(r"has no run record \(no \*/run\.json or records\.jsonl\)")
-        with self.assertRaisesRegex(InputError, "records.jsonl: has no run record; write it again"):
-            load(self.directory / "records.jsonl")
-        (self.directory / "notes.txt").write_text("mine")
-        with self.assertRaisesRegex(InputError, r"notes\.txt: is neither a results folder nor a file of exported"):
-            load(self.directory / "notes.txt")
+        self.assertIn("records.jsonl:1", errors.getvalue())
 
     def assert_refused(self, message: str) -> None:
         with self.assertRaisesRegex(InputError, message):

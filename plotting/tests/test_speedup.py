@@ -1,9 +1,9 @@
 from matplotlib.figure import Figure
 
 import speedup
-from load import InputError
+from report import InputError
 
-from .figure_test import FigureTest, legend_texts
+from .figure_test import FigureTest, legend_texts, small_print
 from .records import failed_record, make_curve, make_record
 
 
@@ -47,26 +47,22 @@ class SpeedupTest(FigureTest):
         records += [make_record("fp16", seed=seed, curve=make_curve(0.4, 0.868)) for seed in (1, 2)]
         figure = speedup.draw(self.compared(*records))
         self.assertEqual(self.bars(figure, "dense"), [1.0, 3.0])
+        # Half the interval of 2 and 4: t of one degree of freedom, 12.7062, x 1.4142 / sqrt(2).
         self.assertIn(
-            [2.0, 4.0], [[round(x, 6) for x in line.get_xdata()] for line in figure.axes[0].get_lines()]
+            [-9.7062, 15.7062], [[round(x, 4) for x in line.get_xdata()] for line in figure.axes[0].get_lines()]
         )
+        self.assertIn("±: half the 95 % confidence interval of the mean over seeds", small_print(figure))
 
     def test_a_failed_dense_run_leaves_the_bars_over_fp16(self) -> None:
         figure = speedup.draw(self.compared(failed_record("dense"), make_record("fp16")))
         self.assertEqual(legend_texts(figure), ["over fp16"])
         self.assertEqual(self.words(figure), ["failed", "1.00×"])
 
-    def test_the_synchroniser_decides_what_dense_is(self) -> None:
+    def test_the_method_of_the_configuration_decides_what_dense_is(self) -> None:
         record = make_record("dense", labels={"method": "all-reduce"})
         figure = speedup.draw(self.compared(record, make_record("pactrain")))
         self.assertEqual(self.bars(figure, "dense"), [1.0, round(160 / 84, 6)])
 
     def test_no_baseline_at_all_is_an_error(self) -> None:
-        with self.assertRaisesRegex(InputError, "no run with config.synchroniser.name dense or fp16"):
+        with self.assertRaisesRegex(InputError, "no run has a baseline: a completed dense or fp16 run"):
             speedup.draw(self.compared(make_record("pactrain")))
-
-    def test_two_kinds_of_dense_are_ambiguous(self) -> None:
-        records = [make_record("dense", seed=1, labels={"method": name}) for name in ("ring", "tree")]
-        records[1]["run_id"] = "tree"
-        with self.assertRaisesRegex(InputError, r"several methods have the synchroniser dense \(ring, tree\)"):
-            speedup.draw(self.compared(*records))

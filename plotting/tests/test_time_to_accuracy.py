@@ -4,7 +4,6 @@ from matplotlib.figure import Figure
 import time_to_accuracy
 from comparison import compare
 from load import load
-from target import Target
 
 from .figure_test import FigureTest, legend_texts, small_print
 from .records import METHODS, TARGET, failed_record, make_curve, make_record
@@ -73,7 +72,7 @@ class TimeToAccuracyTest(FigureTest):
         self.assertIn("topk 0.1: failed (rank 3 exited with status 139)", small_print(figure))
 
     def test_an_incomplete_run_has_not_reached_what_its_curve_touched(self) -> None:
-        partial = make_record("fp16", status="interrupted", error={"message": "stopped by the user"})
+        partial = make_record("fp16", status="interrupted", error={"kind": "interrupted", "message": "stopped by the user"})
         figure = time_to_accuracy.draw(self.compared(make_record("dense"), partial))
         self.assertEqual(legend_texts(figure)[1], "fp16: interrupted")
 
@@ -139,7 +138,7 @@ class TimeToAccuracyTest(FigureTest):
 
     def test_another_target_is_judged_from_the_curve_and_said_so(self) -> None:
         record = make_record("dense")
-        comparison = self.compared(record, target=Target("accuracy", 0.8))
+        comparison = self.compared(record, target="0.8")
         expected = next(point for point in record["curve"] if point["test_accuracy"] >= 0.8)
         self.assertEqual(comparison.runs.target_time_s.tolist(), [expected["train_time_s"]])
         self.assertIn("target chosen after the runs", small_print(time_to_accuracy.draw(comparison)))
@@ -149,3 +148,4 @@ class TimeToAccuracyTest(FigureTest):
         figure = time_to_accuracy.draw(self.compared(*records))
         self.assertEqual(legend_texts(figure), ["dense: 160 s"])
         self.assertIn("3 seeds", small_print(figure))
+        self.assertIn("±: half the 95 % confidence interval", small_print(figure))

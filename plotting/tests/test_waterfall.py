@@ -3,10 +3,10 @@ from __future__ import annotations
 from matplotlib.figure import Figure
 
 import waterfall
-from load import InputError
+from report import InputError
 
 from .figure_test import FigureTest
-from .records import failed_record, make_record
+from .records import failed_record, make_record, write
 
 
 class WaterfallTest(FigureTest):
@@ -23,11 +23,18 @@ class WaterfallTest(FigureTest):
         )
 
     def test_steps_are_chosen_and_ordered_by_the_user(self) -> None:
-        compared = self.compared(*[make_record(name) for name in ("dense", "fp16", "pactrain ternary")])
+        names = ("dense", "fp16", "pactrain ternary")
+        compared = self.compared(*[make_record(name) for name in names], over=names)
         figure = waterfall.draw(compared, ["pactrain ternary", "dense"])
         self.assertEqual(self.words(figure), ["29.4 s", "160 s, 5.44× slower"])
         with self.assertRaisesRegex(InputError, "--steps topk: no such method; the methods are: dense, fp16"):
             waterfall.draw(compared, ["topk"])
+
+    def test_the_program_asks_for_speed_ups_over_the_steps(self) -> None:
+        write(self.directory, *[make_record(name) for name in ("dense", "topk 0.1", "pactrain ternary")])
+        self.assertEqual(self.program(waterfall), (0, ""))
+        self.assertEqual(self.program(waterfall, "--steps", "topk 0.1", "dense"), (0, ""))
+        self.assertEqual(self.program(waterfall, "--steps", "topk")[0], 2)
 
     def test_what_has_no_time_says_why(self) -> None:
         figure = waterfall.draw(self.compared(make_record("dense"), failed_record("fp16"), make_record("topk 0.01")))

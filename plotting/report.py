@@ -1,0 +1,127 @@
+"""Asks `thinpipe report --json` for everything judged: target, time to it, baselines, speed-ups, and spread over seeds."""
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+BUILT = Path(__file__).resolve().parents[1] / "build" / "release" / "thinpipe"
+SCHEMA_VERSION = 1
+
+
+class InputError(Exception):
+    """The user's input is wrong; the message names the file or option, the rule and the remedy."""
+
+
+@dataclass(frozen=True)
+class Question:
+    """What to ask the report for. target: as for `thinpipe report --target`; None: the runs' own. over: further
+    baselines. thinpipe: the program; None: find_program() finds it. saved: a report to read instead of making one."""
+
+    target: str | None = None
+    over: tuple[str, ...] = ()
+    thinpipe: Path | None = None
+    saved: Path | None = None
+
+    @staticmethod
+    def of(options: argparse.Namespace, target: str | None = None, over: tuple[str, ...] = ()) -> Question:
+        return Question(target, over, options.thinpipe, options.report)
+
+
+@dataclass(frozen=True)
+class Spread:
+    """The mean of `count` values, and what follows ±. None if there is no value, or no second one."""
+
+    count: int
+    mean: float | None
+    half_interval: float | None
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        half = self.half_interval or 0.0
+        return self.mean - half, self.mean + half
+
+
+@dataclass(frozen=True)
+class Group:
+    """The report's entry for runs that differ only in their seed."""
+
+    entry: dict[str, Any]
+
+    def spread(self, quantity: str) -> Spread:
+        summary = self.entry[quantity]
+        return Spread(summary["count"], summary["mean"], summary["half_interval"])
+
+    def is_bound(self, baseline: str) -> bool:
+        """Returns whether a speed-up over the baseline is a lower bound."""
+        return self.entry[f"speed_up_over_{baseline}_at_least"]
+
+
+def add_report_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--thinpipe",
+        type=Path,
+        metavar="FILE",
+        help="the program whose report judges the runs (default: $THINPIPE, build/release/thinpipe, or that in PATH)",
+    )
+    parser.add_argument(
+        "--report", type=Path, metavar="FILE", help="a saved output of 'thinpipe report --json', instead of the program"
+    )
+
+
+def find_program(named: Path | None) -> str:
+    chosen = named or os.environ.get("THINPIPE") or (BUILT if BUILT.exists() else shutil.which("thinpipe"))
+    if chosen is None:
+        raise InputError(
+            f"cannot find the program thinpipe, which judges the runs, at {BUILT} or in PATH: build it with "
+            "./quickstart.sh, name it with --thinpipe or in $THINPIPE, or give a saved report with --report"
+        )
+    if not os.access(chosen, os.X_OK):
+        raise InputError(f"{chosen}, named with --thinpipe or in $THINPIPE, is not a program; build it with ./quickstart.sh")
+    return str(chosen)
+
+
+def read_report(results: Path, question: Question) -> dict[str, Any]:
+    """Returns the report of these results. Passes its warnings on. Raises InputError with its message if it fails."""
+    arguments = ["report", str(results), "--json"]
+    arguments += [f"--target={question.target}"] if question.target is not None else []
+    arguments += [f"--over={name}" for name in question.over]
+    if question.saved:
+        return saved_report(question, " ".join(["thinpipe", *arguments]))
+    ended = subprocess.run([find_program(question.thinpipe), *arguments], capture_output=True, text=True, check=False)
+    if ended.returncode != 0:
+        raise InputError(ended.stderr.strip().removeprefix("thinpipe: ") or f"{arguments}: status {ended.returncode}")
+    sys.stderr.write(ended.stderr)
+    return checked(json.loads(ended.stdout), "the program's report")
+
+
+def saved_report(question: Question, command: str) -> dict[str, Any]:
+    remedy = f"write it with: {command}"
+    if question.target is not None:
+        raise InputError(f"--report {question.saved}: has its own target; leave out --target, or {remedy}")
+    try:
+        report = json.loads(question.saved.read_bytes())
+    except (OSError, ValueError) as error:
+        raise InputError(f"--report {question.saved}: cannot be read ({error}); {remedy}") from error
+    if not isinstance(report, dict) or not {"schema_version", "spread", "runs", "groups"} <= report.keys():
+        raise InputError(f"--report {question.saved}: is not a report as JSON; {remedy}")
+    checked(report, f"--report {question.saved}")
+    for name in question.over:
+        if any(f"speed_up_over_{name}" not in group for group in report["groups"]):
+            raise InputError(f"--report {question.saved}: has no speed-ups over {name}; {remedy}")
+    return report
+
+
+def checked(report: dict[str, Any], name: str) -> dict[str, Any]:
+    if report["schema_version"] != SCHEMA_VERSION:
+        raise InputError(
+            f"{name}: has schema_version {report['schema_version']}, but these scripts read {SCHEMA_VERSION}; "
+            "use program and scripts of one version"
+        )
+    return report
