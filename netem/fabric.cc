@@ -152,7 +152,7 @@ void Network::Fabric::add_link(const Link& link) {
 
 std::size_t Network::Fabric::shape(const std::string& from, const std::string& to, const End& sender,
                                    const Shape& asked, bool impaired) {
-  const ShapedDevice device{fmt::format("{}->{}", from, to), sender.endpoint.ifindex, impaired};
+  const ShapedDevice device{direction_name(from, to), sender.endpoint.ifindex, impaired};
   Readings& readings = readings_[sender.socket];
   readings.devices.push_back(device);
   readings.order.push_back(shaping_.size());

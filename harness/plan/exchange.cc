@@ -104,7 +104,7 @@ std::optional<ExchangePrediction> predict_exchange(const netem::Topology& topolo
     const double wire_bytes = sent_bytes / netem::goodput_of_cap;
     const double time_s = 8 * wire_bytes / *direction.rate_bit_per_s;
     if (wire_bytes > 0 && (!slowest || time_s > slowest->time_s)) {
-      slowest = {from + "->" + to, wire_bytes, time_s};
+      slowest = {netem::direction_name(from, to), wire_bytes, time_s};
     }
   };
   for (std::size_t i = 0; i < topology.links.size(); ++i) {

@@ -9,6 +9,7 @@
 #include "harness/plan/other_trainer.hh"
 #include "harness/plan/run_id.hh"
 #include "harness/records/record_view.hh"
+#include "netem/topology/topology.hh"
 
 namespace thinpipe {
 namespace {
@@ -97,7 +98,7 @@ void add_traffic(Json& row, const Json& record) {
     if (!link.value("bottleneck", false)) continue;
     const auto a = link.at("between").at(0).get<std::string>();
     const auto b = link.at("between").at(1).get<std::string>();
-    for (const std::string& direction : {fmt::format("{}->{}", a, b), fmt::format("{}->{}", b, a)}) {
+    for (const std::string& direction : {netem::direction_name(a, b), netem::direction_name(b, a)}) {
       const Json crossed = traffic.at("wire_bytes").value(direction, Json(nullptr));
       if (!crossed.is_number() || (bytes.is_number() && crossed <= bytes)) continue;
       busiest = direction;

@@ -17,7 +17,7 @@ struct Hop {
   std::string from;
   std::string to;
 
-  std::string name() const { return from + "->" + to; }
+  std::string name() const { return direction_name(from, to); }
   const Direction& direction() const { return from == link->a ? link->forward : link->backward; }
   std::optional<double> rate_bit_per_s() const { return direction().rate_bit_per_s; }
 };

@@ -22,7 +22,7 @@ bool is_shaped(const Topology& topology, const Crossing& crossing) {
 
 std::string name_of(const Topology& topology, const Crossing& crossing) {
   const Link& link = topology.links[crossing.link];
-  return crossing.forward ? fmt::format("{}->{}", link.a, link.b) : fmt::format("{}->{}", link.b, link.a);
+  return crossing.forward ? direction_name(link.a, link.b) : direction_name(link.b, link.a);
 }
 
 // Resolves the user's names of links.

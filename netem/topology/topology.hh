@@ -60,6 +60,11 @@ struct Link {
   bool bottleneck = false;  // an experiment's "bottleneck.rate" overrides this link's caps
 };
 
+// Returns the name of a direction from one node to another, "left->middle".
+inline std::string direction_name(const std::string& from, const std::string& to) {
+  return from + "->" + to;
+}
+
 // Returns true if neither direction has a cap.
 inline bool is_uncapped(const Link& link) {
   return !link.forward.rate_bit_per_s && !link.backward.rate_bit_per_s;
