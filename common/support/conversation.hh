@@ -1,0 +1,35 @@
+// A running program that answers each line on its standard input with a line on its standard output.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "common/support/child_process.hh"
+
+namespace thinpipe {
+
+class Conversation {
+ public:
+  // Starts the program; throws Error with its name if it cannot be executed.
+  explicit Conversation(const std::vector<std::string>& arguments);
+
+  // Returns the program and its arguments.
+  const std::string& name() const { return name_; }
+
+  // Sends a line and returns the next line of the program. Throws Error with the program's arguments and exit
+  // status if it ends without an answer.
+  std::string ask(std::string_view line);
+
+ private:
+  void send(std::string_view bytes);
+  bool receive();
+  void wait_for(short event) const;
+
+  std::string name_;
+  FileDescriptor socket_;
+  ChildProcess child_;
+  std::string received_;  // after the last answer
+};
+
+}  // namespace thinpipe
