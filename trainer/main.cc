@@ -38,7 +38,11 @@ void emit(const Json& event) {
   std::cout << event.dump(-1, ' ', false, Json::error_handler_t::replace) << std::endl;
 }
 
-int check() {
+int check(bool by_lines) {
+  if (by_lines) {
+    thinpipe::trainer::check_lines(std::cin, std::cout);
+    return kSuccess;
+  }
   const std::string text(std::istreambuf_iterator<char>(std::cin), {});
   std::cout << thinpipe::trainer::check_configurations(thinpipe::parse_json(text, "standard input")).dump()
             << '\n';
@@ -100,8 +104,12 @@ int run(int argc, char** argv) {
   app.require_subcommand(1);
   std::string file;
   int exit_code = kSuccess;
-  app.add_subcommand("check", "validate the training configurations on standard input and print their cost")
-      ->callback([&] { exit_code = check(); });
+  auto* checking = app.add_subcommand(
+      "check", "validate the training configurations on standard input, a list, and print their cost");
+  bool by_lines = false;
+  checking->add_flag("--lines", by_lines,
+                     "read one configuration per line, and answer each before reading the next");
+  checking->callback([&] { exit_code = check(by_lines); });
   app.add_subcommand("describe",
                      "print every model, data set, method and collective with its options, as JSON")
       ->callback([] { std::cout << thinpipe::trainer::describe().dump(2) << '\n'; });

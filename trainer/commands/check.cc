@@ -1,8 +1,11 @@
 #include "trainer/commands/check.hh"
 
+#include <istream>
 #include <map>
 #include <numeric>
 #include <optional>
+#include <ostream>
+#include <string>
 
 #include <fmt/format.h>
 #include <torch/cuda.h>
@@ -322,6 +325,12 @@ Json check_configurations(const Json& configurations) {
   Json answers = Json::array();
   for (const Json& value : configurations) answers.push_back(check_configuration(value, cache));
   return answers;
+}
+
+void check_lines(std::istream& in, std::ostream& out) {
+  Cache cache;
+  for (std::string line; std::getline(in, line);)
+    out << check_configuration(parse_json(line, "standard input"), cache).dump() << std::endl;
 }
 
 Json describe() {

@@ -2,6 +2,8 @@
 // defaults, its cost, and the registered names and options.
 #pragma once
 
+#include <iosfwd>
+
 #include "common/support/json_object.hh"
 
 namespace thinpipe::trainer {
@@ -17,6 +19,10 @@ namespace thinpipe::trainer {
 //   such as "/dataset/directory"; null if the file is missing.
 // missing: the GPU, data or weights that this machine lacks, each as {"pointer", "message"}.
 Json check_configurations(const Json& configurations);
+
+// Reads a configuration from each line and writes its answer, as above, in one line before it reads the next.
+// Data, and the last model and its mask, are kept in between.
+void check_lines(std::istream& in, std::ostream& out);
 
 // Returns every registry with each entry's summary and options, the keys of the configuration itself
 // (describe_training_config), the number of CUDA devices that LibTorch finds, and the versions of the

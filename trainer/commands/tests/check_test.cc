@@ -1,6 +1,10 @@
 // The plan of a run's traffic.
 #include "trainer/commands/check.hh"
 
+#include <sstream>
+#include <string>
+
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <torch/cuda.h>
@@ -156,6 +160,21 @@ TEST(Check, AnswersTogetherWhatItAnswersOneByOne) {
     one_by_one.push_back(check_configurations(Json::array({each})).front());
   EXPECT_EQ(check_configurations(configurations), one_by_one);
   EXPECT_TRUE(one_by_one.front()["ok"].get<bool>()) << one_by_one.front();
+}
+
+TEST(Check, AnswersEachLineWithALine) {
+  const Json good = configuration({{"ratio", 0.5}}, {{"name", "pactrain"}});
+  Json bad = good;
+  bad["workers"] = 0;
+  std::istringstream in(fmt::format("{}\n{}\n{}\n", good.dump(), bad.dump(), good.dump()));
+  std::stringstream out;
+  check_lines(in, out);
+  for (const Json& asked : {good, bad, good}) {
+    std::string line;
+    ASSERT_TRUE(std::getline(out, line));
+    EXPECT_EQ(Json::parse(line), check_configurations(Json::array({asked})).front());
+  }
+  EXPECT_EQ(out.peek(), std::stringstream::traits_type::eof());
 }
 
 TEST(Check, ReadsWhatTheRunWouldNeedLater) {
