@@ -41,7 +41,7 @@ Json decisive_for(const Run& run, const Json& device) {
     out["profile_version"] = profile_schema_version;
     keys.insert(keys.end(), {"pruning", "synchroniser", "buckets", "topology", "collective"});
   }
-  const Json of_run = run.decisive();
+  const Json of_run = decisive_part(run);
   for (const char* key : keys) out[key] = of_run.at(key);
   for (const char* key : {"batch_size_per_worker", "clip_norm", "label_smoothing"}) {
     out["training"][key] = of_run.at("training").at(key);

@@ -23,7 +23,7 @@ std::variant<Json, Outcome> StartingWeights::obtain(const Run& run, Executor& ex
                 {"test_accuracy", nullptr}};
   }
   if (!file.is_null()) decisive["head"] = training_config.at("weights").at("head");
-  const Json of_run = run.decisive();
+  const Json of_run = decisive_part(run);
   for (const char* key : {"model", "dataset", "pretraining", "seed"}) decisive[key] = of_run.at(key);
   const std::string name = content_hash(decisive.dump());
   const fs::path& folder = weights_.folder();

@@ -24,7 +24,7 @@ struct PlanOptions {
 int plan(const PlanOptions& options) {
   const Experiment experiment = load_experiment(options.experiment, options.overrides, described_text());
   const TrainerProgram trainer = TrainerProgram::find();
-  const std::vector<Run> runs = matching(plan_runs(experiment, trainer), options.only);
+  const std::vector<Run> runs = plan_runs(experiment, trainer, options.only);
   MeasuredCosts measured(trainer, [](const std::string& line) { print_stderr("{}\n", line); });
   const CostOf cost_of = [&](const Run& run) {
     if (options.no_measuring || !run.missing.empty()) return std::optional<ComputeCost>();

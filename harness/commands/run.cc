@@ -69,7 +69,7 @@ int run(const RunOptions& options, const std::vector<std::string>& arguments) {
   if (netem::inside_sandbox()) stop.emplace();
   const Experiment experiment = load_experiment(options.experiment, options.overrides, described_text());
   const TrainerProgram trainer = TrainerProgram::find();
-  const std::vector<Run> runs = matching(plan_runs(experiment, trainer), options.only);
+  const std::vector<Run> runs = plan_runs(experiment, trainer, options.only);
   require_all_here(runs);
   const SweepOptions sweep{.experiment = experiment.name,
                            .results = std::filesystem::path(options.results) / experiment.name,
@@ -90,7 +90,7 @@ int run(const RunOptions& options, const std::vector<std::string>& arguments) {
   KeptRuns kept = find_kept(runs, sweep);
   bool needs_sandbox = false;
   for (std::size_t i = 0; i < runs.size(); ++i)
-    needs_sandbox = needs_sandbox || (!kept[i] && runs[i].needs_network());
+    needs_sandbox = needs_sandbox || (!kept[i] && runs[i].needs_network);
   std::optional<SideControllers> beside;
   if (options.jobs > 1 && !netem::inside_sandbox()) {
     check_jobs(runs, trainer, options.jobs);

@@ -19,7 +19,7 @@ WorkerCommand WorkerInputs::training(std::int64_t rank, const netem::Host& host)
                {"checkpoint", checkpoint},
                {"slowdowns", slowdowns_of(run_.worker_events, rank)},
                {"report_iteration_starts", run_.schedule.follows_train_time()},
-               {"config", run_.training->config}};
+               {"config", worker_config(run_)}};
   if (const auto& method = run_.other_trainer.method) told["method"] = *method;
   WorkerCommand command = at_host(rank, host, "work", std::move(told));
   command.program = run_.trainer.value_or(fs::path());
@@ -32,14 +32,14 @@ WorkerCommand WorkerInputs::replaying(std::int64_t rank, const netem::Host& host
                  {{"communication_trace", trace.string()},
                   {"compute_profile", profile.string()},
                   {"computing", run_.computing()},
-                  {"collective", run_.training->config.at("collective")}});
+                  {"collective", worker_config(run_).at("collective")}});
 }
 
 WorkerCommand WorkerInputs::profiling(std::int64_t rank, const netem::Host& host, Seconds longest,
                                       const fs::path& output) const {
   return at_host(rank, host, "profile",
                  {{"starting_weights", starting_weights_},
-                  {"config", run_.training->config},
+                  {"config", worker_config(run_)},
                   {"longest_s", longest.count()},
                   {"output", output.string()}});
 }
@@ -49,7 +49,7 @@ WorkerCommand WorkerInputs::converging() const {
   write_atomically(input, record_text({{"schema_version", record_schema_version},
                                        {"starting_weights", starting_weights_},
                                        {"communication_trace", (folder_ / trace_file_name).string()},
-                                       {"parents", tree_},
+                                       {"parents", run_.reduction_tree},
                                        {"log_level", log_level_},
                                        {"config", run_.training->config}}));
   return {.rank = 0, .command = "converge", .input = input, .log = folder_ / "workers.log"};
@@ -64,7 +64,7 @@ WorkerCommand WorkerInputs::at_host(std::int64_t rank, const netem::Host& host, 
                {"world_size", run_.workers},
                {"address", host.address},
                {"rendezvous_directory", rendezvous().string()},
-               {"parents", tree_},
+               {"parents", run_.reduction_tree},
                {"log_level", log_level_}});
   write_atomically(input, record_text(more));
   return {.rank = rank,

@@ -16,7 +16,7 @@ class WorkerInputs {
  public:
   // `run` must outlive this. Files go to `folder`.
   WorkerInputs(const Run& run, std::filesystem::path folder, std::string log_level)
-      : run_(run), folder_(std::move(folder)), log_level_(std::move(log_level)), tree_(run.tree()) {}
+      : run_(run), folder_(std::move(folder)), log_level_(std::move(log_level)) {}
 
   // Where workers find each other, and where they keep checkpoints; both only while the run lasts.
   std::filesystem::path rendezvous() const { return folder_ / "rendezvous"; }
@@ -43,7 +43,6 @@ class WorkerInputs {
   const Run& run_;
   std::filesystem::path folder_;
   std::string log_level_;
-  std::vector<int> tree_;
   Json starting_weights_ = nullptr;
 };
 

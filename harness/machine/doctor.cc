@@ -179,25 +179,22 @@ std::string with_dataset(const std::string& name) {
 
 std::vector<Finding> examine_datasets(const TrainerProgram& trainer, const Json& described) {
   std::vector<Finding> out;
-  std::vector<std::string> configs;
-  for (const auto& [name, unused] : described.items()) {
-    out.push_back({.name = "data set " + name});
-    configs.push_back(with_dataset(name));
-  }
-  const std::vector<CheckedConfig> checked = trainer.check(configs);
-  for (std::size_t i = 0; i < out.size(); ++i) {
+  ConfigChecker checker(trainer);
+  for (const auto& [name, entry] : described.items()) {
+    const CheckedConfig checked = checker.check(with_dataset(name));
+    Finding& finding = out.emplace_back();
+    finding.name = "data set " + name;
     // Errors elsewhere, such as a model that does not read text, do not concern the data.
-    std::vector<Remark> remarks = checked[i].missing;
-    if (!checked[i].ok) remarks.push_back(checked[i].wrong);
+    std::vector<Remark> remarks = checked.missing;
+    if (!checked.ok) remarks.push_back(checked.wrong);
     const auto obstacle = std::ranges::find_if(
         remarks, [](const Remark& remark) { return remark.pointer.starts_with("/dataset"); });
-    out[i].ok = obstacle == remarks.end();
-    out[i].found = out[i].ok ? "the trainer can read it" : obstacle->message;
-    if (out[i].ok) continue;
-    for (const Json& option :
-         described[out[i].name.substr(std::strlen("data set "))].value("options", Json::array())) {
-      out[i].remedy +=
-          fmt::format("{}\"{}\": {}", out[i].remedy.empty() ? "" : "; ", option.at("key").get<std::string>(),
+    finding.ok = obstacle == remarks.end();
+    finding.found = finding.ok ? "the trainer can read it" : obstacle->message;
+    if (finding.ok) continue;
+    for (const Json& option : entry.value("options", Json::array())) {
+      finding.remedy +=
+          fmt::format("{}\"{}\": {}", finding.remedy.empty() ? "" : "; ", option.at("key").get<std::string>(),
                       option.at("effect").get<std::string>());
     }
   }

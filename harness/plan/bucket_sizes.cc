@@ -42,9 +42,9 @@ double around_ring_s(const FluidNetwork& network, std::size_t workers) {
 
 double least_bucket_s(const Run& run) {
   const FluidNetwork network(run.setting->topology);
-  const std::vector<int> tree = run.tree();
-  return collectives_of_bucket * (tree.empty() ? around_ring_s(network, static_cast<std::size_t>(run.workers))
-                                               : along_tree_s(network, tree));
+  return collectives_of_bucket * (run.reduction_tree.empty()
+                                      ? around_ring_s(network, static_cast<std::size_t>(run.workers))
+                                      : along_tree_s(network, run.reduction_tree));
 }
 
 std::optional<std::int64_t> suitable_bucket_bytes(const Run& run) {

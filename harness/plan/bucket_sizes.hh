@@ -12,7 +12,8 @@ namespace thinpipe {
 // a number or scale that all workers need and one for the bulk.
 double least_bucket_s(const Run& run);
 
-// Returns a bucket size from the run's plan, in whole MiB of gradient; nullopt if no link has a cap.
+// Returns a bucket size from the run's plan and collective, in whole MiB of gradient; nullopt if no link has
+// a cap.
 //
 // An exchange of T seconds takes T + K f in K buckets, where f is least_bucket_s. One bucket does not overlap
 // with anything: the first to be computed, for B / K, if the exchange takes longer than the compute time B;

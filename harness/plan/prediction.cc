@@ -19,7 +19,7 @@ SentBytes planned_bytes(const Run& run) {
                      sent.gathered - sent.broadcast -
                      std::accumulate(sent.shifted.begin(), sent.shifted.end(), 0.0) -
                      bytes_around_ring(sent.codes, static_cast<std::size_t>(run.workers));
-  if (run.collective() == "nccl") {  // its broadcasts and gathers go from rank to rank
+  if (run.collective == "nccl") {  // its broadcasts and gathers go from rank to rank
     sent.shifted.resize(static_cast<std::size_t>(std::max<std::int64_t>(1, run.workers - 1)));
     sent.shifted.front() += std::exchange(sent.broadcast, 0) + std::exchange(sent.gathered, 0);
   }
@@ -30,17 +30,17 @@ SentBytes planned_bytes(const Run& run) {
 
 std::optional<ExchangePrediction> predict_exchange(const Run& run) {
   if (run.other_trainer.method) return {};  // only an external trainer knows its traffic
-  return predict_exchange(run.setting->topology, run.workers, planned_bytes(run), run.tree());
+  return predict_exchange(run.setting->topology, run.workers, planned_bytes(run), run.reduction_tree);
 }
 
 double sent_bytes_per_iteration(const Run& run) {
   const auto planned = run.training->plan.at("sent_bytes_per_iteration").get<double>();
-  const std::vector<int> parents = run.tree();
   const SentBytes all = planned_bytes(run);
-  if (parents.empty() || all.codes == 0) return planned;
+  if (run.reduction_tree.empty() || all.codes == 0) return planned;
   const auto workers = static_cast<std::size_t>(run.workers);
   const SentBytes codes{.codes = all.codes, .largest_code = all.largest_code};
-  return planned - bytes_around_ring(codes.codes, workers) + mean_sent_bytes(workers, codes, parents);
+  return planned - bytes_around_ring(codes.codes, workers) +
+         mean_sent_bytes(workers, codes, run.reduction_tree);
 }
 
 double predict_iteration_s(const std::vector<double>& bucket_bytes, double compute_s, double exchange_s) {

@@ -60,17 +60,20 @@ struct Run {
   // Of a replay or simulation: a profile or a device; nullopt: measured here.
   std::optional<std::filesystem::path> profile = {};
   std::optional<std::int64_t> estimated_batch_size = {};  // per worker; nullopt: that of the training run
-  std::vector<int> sum_tree = {};                         // of a convergence run: the tree of its replays
   bool leaves_trace = false;                              // a convergence run whose replays need its trace
 
-  // Returns the whole configuration: the setting's and the trainer's.
-  Json config() const;
+  // The plan decides the following once (harness/plan/checked_runs.hh); the size of buckets is a part of the
+  // training's configuration.
 
-  // Returns the part of the configuration that the id is a hash of; see decisive_part().
-  Json decisive() const;
-
-  // Returns the trainer's prediction, with collective() if there is a network; null if it could not be made.
-  Json plan() const;
+  // Whether the run needs an emulated network. On the loopback topology it does not; a simulation does if it
+  // measures the compute time.
+  bool needs_network = false;
+  // The name of the collective that the workers use, never "auto". An external trainer's is unknown: a ring is
+  // assumed.
+  std::string collective = collective_without_network;
+  // The parents of the workers in the reduction tree (netem/topology/worker_tree.hh) of the collectives, or of
+  // a convergence run's sums; empty if they use no tree.
+  std::vector<int> reduction_tree = {};
 
   // Returns false if data or weights are missing: the id depends on their content.
   bool id_is_final() const;
@@ -81,18 +84,19 @@ struct Run {
   // Returns how a replaying worker emulates compute (trainer/replay/computing.hh). If the profile was
   // measured on this machine, it keeps the CPU as busy as the training run would.
   const char* computing() const { return profile ? "waits" : "works"; }
-
-  // Returns the collective's name. Resolves "auto" for this topology. An external trainer's collective is
-  // unknown; assumes a ring.
-  std::string collective() const;
-
-  // Returns the parents of the workers in the reduction tree (netem/topology/worker_tree.hh) of the run's
-  // collectives, or of a convergence run's sums; empty if they use no tree.
-  std::vector<int> tree() const;
-
-  // Returns whether the run needs an emulated network. On the loopback topology it does not; a simulation
-  // does if it measures the compute time.
-  bool needs_network() const;
 };
+
+// Returns the whole configuration: the setting's and the trainer's.
+Json whole_config(const Run& run);
+
+// Returns the part of the configuration that the id is a hash of; see run_id.hh.
+Json decisive_part(const Run& run);
+
+// Returns the trainer's configuration for the workers: with the collective that was decided, which an external
+// trainer chooses itself.
+Json worker_config(const Run& run);
+
+// Returns the trainer's prediction, with the collective if there is a network; null if it could not be made.
+Json described_plan(const Run& run);
 
 }  // namespace thinpipe

@@ -12,15 +12,16 @@ namespace thinpipe {
 
 // Returns the runs of the experiment, including those whose GPU, data or weights are missing (see
 // Run::missing). Identical points become one run with the labels of the first. The convergence run of a
-// training run comes before its first replay, with the labels that all its replays share. Throws InputError
-// naming the place in the experiment or topology file.
-std::vector<Run> plan_runs(const Experiment& experiment, const TrainerProgram& trainer);
+// training run comes before its first replay, with the labels that all its replays share.
+//
+// `only`: if not empty, returns and checks only the runs whose label, as a whole or on one axis, matches this
+// shell pattern, and the convergence runs that they replay.
+//
+// Throws InputError naming the place in the experiment or topology file, or if the pattern matches no run.
+std::vector<Run> plan_runs(const Experiment& experiment, const TrainerProgram& trainer,
+                           const std::string& only = {});
 
 // Throws InputError if this machine lacks something that one of the runs needs.
 void require_all_here(const std::vector<Run>& runs);
-
-// Returns the runs whose label, as a whole or on one axis, matches the shell pattern, and the convergence
-// runs that these replay. An empty pattern matches all. Throws InputError if none matches.
-std::vector<Run> matching(std::vector<Run> runs, const std::string& pattern);
 
 }  // namespace thinpipe

@@ -231,6 +231,8 @@ Run read_harness_part(const Json& harness_part, Topologies& topologies) {
   } else {
     read_replay_part(given, topologies, setting, run);
   }
+  const bool measures = run.is_replay() ? run.mode == Mode::replay || !run.profile : run.mode == Mode::live;
+  run.needs_network = measures && setting.topology.kind != netem::TopologyKind::loopback;
   run.setting = std::make_shared<const Setting>(std::move(setting));
   return run;
 }

@@ -5,7 +5,6 @@
 #include <utility>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 #include <unistd.h>
 
 #include "common/support/child_process.hh"
@@ -32,29 +31,16 @@ Remark read_remark(const Json& json) {
   return {.pointer = json.at("pointer").get<std::string>(), .message = json.at("message").get<std::string>()};
 }
 
-}  // namespace
-
-std::vector<CheckedConfig> TrainerProgram::check(const std::vector<std::string>& configs) const {
-  Json answers = ask("check", fmt::format("[{}]", fmt::join(configs, ",")));
-  if (!answers.is_array() || answers.size() != configs.size()) {
-    throw Error(fmt::format("{} check: expected {} answers, got {}", path_, configs.size(), answers.dump()));
+// Throws Error if the answer to `asked`, the program and its command, is not JSON.
+Json parse_answer(const std::string& text, const std::string& asked) {
+  Json answer = Json::parse(text, nullptr, false);
+  if (answer.is_discarded()) {
+    throw Error(fmt::format("{}: answered with something that is not JSON: {}", asked, text.substr(0, 200)));
   }
-  std::vector<CheckedConfig> out;
-  for (Json& answer : answers) {
-    CheckedConfig& checked = out.emplace_back();
-    checked.ok = answer.at("ok").get<bool>();
-    if (checked.ok) {
-      checked.config = std::move(answer.at("config"));
-      checked.plan = std::move(answer.at("plan"));
-      checked.content = answer.value("content", Json::object());
-      for (const Json& remark : answer.value("missing", Json::array()))
-        checked.missing.push_back(read_remark(remark));
-    } else {
-      checked.wrong = read_remark(answer);
-    }
-  }
-  return out;
+  return answer;
 }
+
+}  // namespace
 
 Json TrainerProgram::cost(const Json& config) const {
   return ask("cost", config.dump());
@@ -73,12 +59,23 @@ Json TrainerProgram::ask(const std::string& command, const std::string& input) c
   if (!output.status.ok()) {
     throw Error(fmt::format("{} {}: ended with {}", path_, command, output.status.describe()));
   }
-  Json answer = Json::parse(output.text, nullptr, false);
-  if (answer.is_discarded()) {
-    throw Error(fmt::format("{} {}: answered with something that is not JSON: {}", path_, command,
-                            output.text.substr(0, 200)));
+  return parse_answer(output.text, fmt::format("{} {}", path_, command));
+}
+
+CheckedConfig ConfigChecker::check(const std::string& config) {
+  Json answer = parse_answer(trainer_.ask(config), trainer_.name());
+  CheckedConfig checked;
+  checked.ok = answer.at("ok").get<bool>();
+  if (!checked.ok) {
+    checked.wrong = read_remark(answer);
+    return checked;
   }
-  return answer;
+  checked.config = std::move(answer.at("config"));
+  checked.plan = std::move(answer.at("plan"));
+  checked.content = answer.value("content", Json::object());
+  for (const Json& remark : answer.value("missing", Json::array()))
+    checked.missing.push_back(read_remark(remark));
+  return checked;
 }
 
 }  // namespace thinpipe

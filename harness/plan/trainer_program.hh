@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "common/support/conversation.hh"
 #include "common/support/json_object.hh"
 
 namespace thinpipe {
@@ -34,10 +35,6 @@ class TrainerProgram {
 
   const std::string& path() const { return path_; }
 
-  // Returns one answer per training configuration; each configuration is the text of an object. Throws Error
-  // if the program itself fails.
-  std::vector<CheckedConfig> check(const std::vector<std::string>& configs) const;
-
   // Measures one worker's iteration on the otherwise idle machine. Returns {"compute_s", "memory_bytes"}.
   Json cost(const Json& config) const;
 
@@ -49,6 +46,20 @@ class TrainerProgram {
   Json ask(const std::string& command, const std::string& input) const;
 
   std::string path_;
+};
+
+// A running `thinpipe-trainer check`. The trainer keeps data, and the last model and its mask, between
+// configurations, so one that shares them with the previous one takes little time.
+class ConfigChecker {
+ public:
+  explicit ConfigChecker(const TrainerProgram& trainer) : trainer_({trainer.path(), "check", "--lines"}) {}
+
+  // Returns the answer about a training configuration, the text of an object in one line. Throws Error if the
+  // trainer itself fails.
+  CheckedConfig check(const std::string& config);
+
+ private:
+  Conversation trainer_;
 };
 
 }  // namespace thinpipe

@@ -12,7 +12,7 @@ LiveNetwork::LiveNetwork(const Run& run, netem::IdleCores idle_cores, double now
       links_(network_, conductor_),
       machine_before_(read_processor_time()),
       kept_awake_(network_.keeps_cores_awake()) {
-  if (run.needs_network()) monitor_.emplace(network_);
+  if (run.needs_network) monitor_.emplace(network_);
   if (run.schedule.follows_train_time()) reports_.emplace(conductor_.train_clock(), now_s);
 }
 

@@ -138,7 +138,7 @@ class RunInProgress {
 
   Outcome simulate() {
     const ComputeProfile profile = load_profile(profile_.at("path"));
-    const Ways ways{.parents = run_.tree(), .swaps_least = run_.collective() == "ring"};
+    const Ways ways{.parents = run_.reduction_tree, .swaps_least = run_.collective == "ring"};
     for (const Json& event : replayed_->simulate(run_.setting->topology, profile, ways)) hear(0, event);
     return {};
   }
@@ -331,8 +331,8 @@ class RunInProgress {
             {"status", name_of(outcome.status)},
             {"error", outcome.failure ? to_json(*outcome.failure) : Json(nullptr)},
             {"mode", run_.setting->config.at("mode")},
-            {"config", run_.config()},
-            {"plan", run_.plan()},
+            {"config", whole_config(run_)},
+            {"plan", described_plan(run_)},
             {"provenance", provenance_},
             {"limits",
              {{"stall_timeout_s", context_.limits.stall.count()},

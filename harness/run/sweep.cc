@@ -220,7 +220,7 @@ SweepResult run_sweep(const std::vector<Run>& runs, KeptRuns kept, const SweepOp
   }
   // Reports now if the kernel lacks something that a later run needs.
   for (std::size_t i = 0; i < runs.size(); ++i) {
-    if (!kept[i] && runs[i].needs_network()) netem::check_kernel(runs[i].setting->topology, runs[i].schedule);
+    if (!kept[i] && runs[i].needs_network) netem::check_kernel(runs[i].setting->topology, runs[i].schedule);
   }
   return Sweep(runs, std::move(kept), options, trainer, stop).run();
 }

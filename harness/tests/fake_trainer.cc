@@ -136,30 +136,31 @@ Json content(const Config& config) {
   return out;
 }
 
+// Each line is a configuration; each answer, too, is one line.
 int check() {
-  Json answers = Json::array();
-  for (const Json& given : Json::parse(std::cin)) {
+  for (std::string line; std::getline(std::cin, line);) {
+    Json answer;
     try {
-      const auto config = thinpipe::read_options<Config>(given, {"", ""});
-      answers.push_back({{"ok", true},
-                         {"config", thinpipe::write_options(config)},
-                         {"content", content(config)},
-                         {"plan",
-                          {{"parameters", 100},
-                           {"gradient_bytes", 400},
-                           {"bucket_bytes", {100, 300}},
-                           {"iterations", config.iterations},
-                           {"evaluations", config.iterations + 1},
-                           {"sent_bytes_per_iteration", 1000.0},
-                           {"pairwise_bytes_per_iteration", 0.0},
-                           {"codes_per_iteration", 0.0},
-                           {"largest_code", 1},
-                           {"payload_bytes_per_iteration", 400.0}}}});
+      const auto config = thinpipe::read_options<Config>(Json::parse(line), {"", ""});
+      answer = {{"ok", true},
+                {"config", thinpipe::write_options(config)},
+                {"content", content(config)},
+                {"plan",
+                 {{"parameters", 100},
+                  {"gradient_bytes", 400},
+                  {"bucket_bytes", {100, 300}},
+                  {"iterations", config.iterations},
+                  {"evaluations", config.iterations + 1},
+                  {"sent_bytes_per_iteration", 1000.0},
+                  {"pairwise_bytes_per_iteration", 0.0},
+                  {"codes_per_iteration", 0.0},
+                  {"largest_code", 1},
+                  {"payload_bytes_per_iteration", 400.0}}}};
     } catch (const thinpipe::InputError& error) {
-      answers.push_back({{"ok", false}, {"pointer", error.place().pointer}, {"message", error.message()}});
+      answer = {{"ok", false}, {"pointer", error.place().pointer}, {"message", error.message()}};
     }
+    std::cout << answer.dump() << std::endl;
   }
-  std::cout << answers.dump();
   return 0;
 }
 

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "common/support/tests/paths.hh"
+#include "harness/plan/collective_choices.hh"
 
 namespace thinpipe {
 namespace {
@@ -22,6 +23,7 @@ struct Choice {
     run.workers = 8;
     run.setting = std::make_shared<const Setting>(setting);
     run.training = std::make_shared<const CheckedConfig>(training);
+    CollectiveChoices().resolve(run);
     return run;
   }
 };

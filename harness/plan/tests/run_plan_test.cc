@@ -1,6 +1,8 @@
 #include "harness/plan/run_plan.hh"
 
 #include <fstream>
+#include <set>
+#include <utility>
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -9,6 +11,7 @@
 #include "common/support/tests/paths.hh"
 #include "common/support/tests/temporary_folder.hh"
 #include "harness/plan/run_id.hh"
+#include "harness/plan/run_labels.hh"
 #include "harness/plan/run_reading.hh"
 
 namespace thinpipe {
@@ -23,8 +26,8 @@ const TrainerProgram& trainer() {
   return program;
 }
 
-std::vector<Run> plan(const std::string& text, const std::vector<std::string>& overrides = {}) {
-  return plan_runs(parse_experiment(text, "e.json", overrides), trainer());
+std::vector<Run> plan(const std::string& text, const std::string& only = {}) {
+  return plan_runs(parse_experiment(text, "e.json"), trainer(), only);
 }
 
 std::string failure(const std::string& text) {
@@ -58,7 +61,7 @@ TEST(PlanRuns, ABottlenecksBurstIsATimeAtItsCap) {
     const auto runs =
         plan(fmt::format(R"({{"base": {{"bottleneck": {{"rate": "{}", "burst": {}}}}}}})", rate, burst_time)
                  .c_str());
-    return runs[0].config().at("topology").at("links").back().at("burst").get<std::string>();
+    return whole_config(runs[0]).at("topology").at("links").back().at("burst").get<std::string>();
   };
   EXPECT_EQ(burst("500 Mbit/s", R"("256 us")"), "15.625 KiB");
   EXPECT_EQ(burst("100 Mbit/s", R"("256 us")"), "4 kB");
@@ -68,7 +71,7 @@ TEST(PlanRuns, ABottlenecksBurstIsATimeAtItsCap) {
 TEST(PlanRuns, FillsInEveryDefaultAndResolvesTheTopology) {
   const auto runs = plan(R"({"base": {"bottleneck": {"rate": "200 Mbit/s"}}})");
   ASSERT_EQ(runs.size(), 1);
-  const Json config = runs[0].config();
+  const Json config = whole_config(runs[0]);
   EXPECT_EQ(config.at("mode"), "live");
   EXPECT_EQ(config.at("workers"), 8);
   EXPECT_EQ(config.at("topology").at("name"), "three-switch");
@@ -76,15 +79,15 @@ TEST(PlanRuns, FillsInEveryDefaultAndResolvesTheTopology) {
   EXPECT_EQ(config.at("synchroniser").at("name"), "dense");
   EXPECT_EQ(runs[0].training->config.at("workers"), 8);
   EXPECT_FALSE(runs[0].training->config.contains("topology"));
-  EXPECT_TRUE(runs[0].needs_network());
+  EXPECT_TRUE(runs[0].needs_network);
 }
 
 TEST(PlanRuns, AutoGoesAlongTheTreeWhereThatTakesLessTimeThanARing) {
   const auto chosen = [](const std::string& base) {
     const auto runs = plan(R"({"base": {"collective": {"name": "auto"}, )" + base + "}}");
-    EXPECT_EQ(runs[0].tree().empty(), runs[0].collective() != "island");
-    EXPECT_EQ(runs[0].plan().at("collective"), runs[0].collective());
-    return runs[0].collective();
+    EXPECT_EQ(runs[0].reduction_tree.empty(), runs[0].collective != "island");
+    EXPECT_EQ(described_plan(runs[0]).at("collective"), runs[0].collective);
+    return runs[0].collective;
   };
   EXPECT_EQ(chosen(R"("topology": "three-switch")"), "island");
   EXPECT_EQ(chosen(R"("topology": "two-rack")"), "island");
@@ -101,24 +104,24 @@ TEST(PlanRuns, BucketSizesLeftToTheNetworkAreChosenBeforeARunHasItsName) {
                             topology, size))[0];
   };
   const auto chosen = planned(R"("auto")", "pair");
-  EXPECT_EQ(chosen.config().at("buckets").at("size"), "1 MiB");  // a gradient of 400 bytes
+  EXPECT_EQ(whole_config(chosen).at("buckets").at("size"), "1 MiB");  // a gradient of 400 bytes
   EXPECT_EQ(chosen.training->config.at("buckets").at("size"), "1 MiB");
   EXPECT_EQ(chosen.id, planned(R"("1 MiB")", "pair").id);
-  EXPECT_EQ(planned(R"("auto")", "loopback").config().at("buckets").at("size"), "auto");
+  EXPECT_EQ(whole_config(planned(R"("auto")", "loopback")).at("buckets").at("size"), "auto");
 }
 
-TEST(PlanRuns, OnlyRunsWhoseBucketSizeIsChosenArePlannedAgain) {
+TEST(PlanRuns, OnlyRunsWhoseBucketSizeIsOpenAreCheckedAgain) {
   const std::string base =
       R"({"base": {"topology": "pair", "workers": 2}, "sweep": {"buckets.size": ["25 MiB", "auto", "2 MiB"]}})";
   const auto runs = plan(base);
   ASSERT_EQ(runs.size(), 3);
   const char* const sizes[] = {"25 MiB", "1 MiB", "2 MiB"};
   for (std::size_t i = 0; i < runs.size(); ++i) {
-    EXPECT_EQ(runs[i].config().at("buckets").at("size"), sizes[i]);
+    EXPECT_EQ(whole_config(runs[i]).at("buckets").at("size"), sizes[i]);
     const auto alone = plan(fmt::format(
         R"({{"base": {{"topology": "pair", "workers": 2, "buckets": {{"size": "{}"}}}}}})", sizes[i]))[0];
     EXPECT_EQ(runs[i].id, alone.id);
-    EXPECT_EQ(runs[i].plan(), alone.plan());
+    EXPECT_EQ(described_plan(runs[i]), described_plan(alone));
   }
 }
 
@@ -127,7 +130,7 @@ TEST(PlanRuns, AReplaysConvergenceRunHasTheReplaysBuckets) {
                                       "compute_profile": "a40", "buckets": {"size": "auto"}}})");
   ASSERT_EQ(runs.size(), 2);
   EXPECT_EQ(runs[0].mode, Mode::converge);
-  EXPECT_EQ(runs[0].config().at("buckets").at("size"), "1 MiB");
+  EXPECT_EQ(whole_config(runs[0]).at("buckets").at("size"), "1 MiB");
 }
 
 TEST(PlanRuns, BeforeTheReplaysOfATrainingComesItsConvergenceRun) {
@@ -137,10 +140,10 @@ TEST(PlanRuns, BeforeTheReplaysOfATrainingComesItsConvergenceRun) {
   EXPECT_EQ(runs[0].mode, Mode::converge);
   EXPECT_EQ(runs[0].label, "a");  // the labels that its replays share
   EXPECT_TRUE(runs[0].leaves_trace);
-  EXPECT_FALSE(runs[0].needs_network());
-  EXPECT_EQ(runs[0].config().at("workers"), 8);
+  EXPECT_FALSE(runs[0].needs_network);
+  EXPECT_EQ(whole_config(runs[0]).at("workers"), 8);
   EXPECT_EQ(runs[1].label, "a, 100 Mbit/s");
-  EXPECT_TRUE(runs[1].needs_network());
+  EXPECT_TRUE(runs[1].needs_network);
   EXPECT_EQ(runs[1].convergence_run, runs[0].id);
   EXPECT_EQ(runs[2].convergence_run, runs[0].id);
   EXPECT_EQ(runs[3].label, "b");
@@ -148,13 +151,13 @@ TEST(PlanRuns, BeforeTheReplaysOfATrainingComesItsConvergenceRun) {
 }
 
 TEST(PlanRuns, APatternThatMeansAReplayKeepsItsConvergenceRun) {
-  const auto runs = matching(plan(R"({"base": {"mode": "replay"},
-                                      "sweep": {"m": {"a": {}, "b": {"seed": 2}},
-                                                "bottleneck.rate": ["100 Mbit/s", "1 Gbit/s"]}})"),
-                             "b, 1 Gbit/s");
+  const auto runs = plan(R"({"base": {"mode": "replay"},
+                             "sweep": {"m": {"a": {}, "b": {"seed": 2}},
+                                       "bottleneck.rate": ["100 Mbit/s", "1 Gbit/s"]}})",
+                         "b, 1 Gbit/s");
   ASSERT_EQ(runs.size(), 2);
   EXPECT_EQ(runs[0].mode, Mode::converge);
-  EXPECT_EQ(runs[0].label, "b");
+  EXPECT_EQ(runs[0].label, "b") << "as if all runs were planned";
   EXPECT_EQ(runs[1].label, "b, 1 Gbit/s");
 }
 
@@ -177,8 +180,8 @@ TEST(PlanRuns, ReplaysOverDifferentCollectivesShareTheirConvergenceRun) {
   ASSERT_EQ(runs.size(), 3);
   EXPECT_EQ(runs[1].convergence_run, runs[0].id);
   EXPECT_EQ(runs[2].convergence_run, runs[0].id);
-  EXPECT_FALSE(runs[0].plan().contains("collective"));
-  EXPECT_FALSE(runs[0].config().contains("sum_tree"));
+  EXPECT_FALSE(described_plan(runs[0]).contains("collective"));
+  EXPECT_FALSE(whole_config(runs[0]).contains("sum_tree"));
 }
 
 TEST(PlanRuns, ReplaysAlongATreeHaveAConvergenceRunThatSumsAlongIt) {
@@ -188,12 +191,12 @@ TEST(PlanRuns, ReplaysAlongATreeHaveAConvergenceRunThatSumsAlongIt) {
   ASSERT_EQ(runs.size(), 8);
   const auto& along_the_tree = runs[0];
   EXPECT_EQ(along_the_tree.mode, Mode::converge);
-  EXPECT_EQ(along_the_tree.tree(), runs[1].tree());
-  EXPECT_EQ(along_the_tree.config().at("sum_tree"), Json(runs[1].tree()));
+  EXPECT_EQ(along_the_tree.reduction_tree, runs[1].reduction_tree);
+  EXPECT_EQ(whole_config(along_the_tree).at("sum_tree"), Json(runs[1].reduction_tree));
   EXPECT_EQ(runs[4].label, "auto, 1 Gbit/s");
   for (std::size_t i = 1; i <= 4; ++i) EXPECT_EQ(runs[i].convergence_run, along_the_tree.id);
   EXPECT_EQ(runs[5].mode, Mode::converge);
-  EXPECT_TRUE(runs[5].tree().empty());
+  EXPECT_TRUE(runs[5].reduction_tree.empty());
   EXPECT_EQ(runs[7].convergence_run, runs[5].id);
 }
 
@@ -304,8 +307,8 @@ class ChangingRuns : public testing::Test {
 TEST_F(ChangingRuns, WhatChangesIsPartOfTheIdentityAndNothingElseIs) {
   const std::string plain = run("{}").id;
   EXPECT_EQ(run(R"({"network_events": []})").id, plain);
-  EXPECT_FALSE(run("{}").config().contains("network_events"));
-  EXPECT_FALSE(run("{}").config().contains("rate_trace"));
+  EXPECT_FALSE(whole_config(run("{}")).contains("network_events"));
+  EXPECT_FALSE(whole_config(run("{}")).contains("rate_trace"));
   const std::string event =
       run(R"({"network_events": [{"at": "1 s", "link": "left-middle", "rate": "50 Mbit/s"}]})").id;
   EXPECT_NE(event, plain);
@@ -335,7 +338,7 @@ TEST_F(ChangingRuns, WhatChangesIsPartOfTheIdentityAndNothingElseIs) {
 // Records from before this option have ids of configurations without it.
 TEST_F(ChangingRuns, ATraceByTheClockGoesByTheNameThatItHadWhenThereWasNoOther) {
   const Json by_clock =
-      run(R"({"rate_trace": {"link": "bottlenecks", "file": "100-to-1000", "clock": "wall"}})").config();
+      whole_config(run(R"({"rate_trace": {"link": "bottlenecks", "file": "100-to-1000", "clock": "wall"}})"));
   EXPECT_EQ(by_clock.at("rate_trace").at("clock"), "wall");
   Json older = by_clock;
   older["rate_trace"].erase("clock");
@@ -387,18 +390,99 @@ TEST_F(ChangingRuns, EventsRememberWhereTheUserWroteThem) {
   EXPECT_EQ(planned.schedule.events.at(0).place.file, (folder_.path() / "e.json").string());
 }
 
-TEST(Matching, ChoosesByWholeLabelOrByOneOfThem) {
-  const auto runs = plan(
-      R"({"base": {}, "sweep": {"m": {"a": {"seed": 1}, "b": {"seed": 2}}, "targets": [[0.1], [0.2]]}})");
-  EXPECT_EQ(matching(runs, "").size(), 4);
-  EXPECT_EQ(matching(runs, "a").size(), 2);
-  EXPECT_EQ(matching(runs, "a, *1*").size(), 1);
-  EXPECT_THROW(matching(runs, "c*"), InputError);
+TEST(PlanRuns, APatternChoosesByTheWholeLabelOrByOneOfThem) {
+  const auto chosen = [](const std::string& only) {
+    return plan(
+        R"({"base": {}, "sweep": {"m": {"a": {"seed": 1}, "b": {"seed": 2}}, "targets": [[0.1], [0.2]]}})",
+        only);
+  };
+  EXPECT_EQ(chosen("").size(), 4);
+  EXPECT_EQ(chosen("a").size(), 2);
+  EXPECT_EQ(chosen("a, *1*").size(), 1);
+  EXPECT_THROW(chosen("c*"), InputError);
+}
+
+std::vector<std::string> names_of(const std::vector<Run>& runs) {
+  std::vector<std::string> out;
+  for (const Run& run : runs) out.push_back(run.id + " " + run.label + (run.leaves_trace ? " traced" : ""));
+  return out;
+}
+
+// Whatever it chooses, a plan of a part has the ids, labels and order of the whole plan.
+TEST(PlanRuns, APatternFindsWhatItWouldFindAmongAllRuns) {
+  const std::string text = R"({"base": {"topology": "pair", "workers": 2, "buckets": {"size": "auto"}},
+      "sweep": {"mode": {"live": {}, "replayed": {"mode": "replay"}},
+                "how": {"ring": {"collective": {"name": "ring"}}, "tree": {"collective": {"name": "island"}}},
+                "bottleneck.rate": {"slow": {"bottleneck": {"rate": "100 Mbit/s"}},
+                                    "fast": {"bottleneck": {"rate": "1 Gbit/s"}}},
+                "seed": [1, 2]}})";
+  const auto all = plan(text);
+  ASSERT_EQ(all.size(), 20);
+  std::set<std::string> patterns = {"replayed", "tree", "2", "*fast*", "*", "ring, 1", "live, *, 2"};
+  for (const auto& run : all) patterns.insert(run.label);
+  for (const std::string& pattern : patterns)
+    EXPECT_EQ(names_of(plan(text, pattern)), names_of(matching(all, pattern))) << pattern;
+}
+
+// A trainer that writes down what it is asked.
+class AskedTrainer {
+ public:
+  AskedTrainer() {
+    std::ofstream(path()) << "#!/bin/sh\nwhile read -r line; do\n"
+                          << R"(printf '%s\n' "$line" >> "$0.asked"; printf '%s\n' "$line")"
+                          << "\ndone | " << trainer().path() << " \"$@\"\n";
+    std::filesystem::permissions(path(), std::filesystem::perms::owner_all);
+  }
+
+  // Returns the configurations that planning the experiment asks about.
+  std::vector<Json> configs(const std::string& text, const std::string& only = {}) const {
+    std::filesystem::remove(path() + ".asked");
+    plan_runs(parse_experiment(text, "e.json"), TrainerProgram(path()), only);
+    std::vector<Json> out;
+    std::ifstream asked(path() + ".asked");
+    for (std::string line; std::getline(asked, line);) out.push_back(Json::parse(line));
+    return out;
+  }
+
+ private:
+  std::string path() const { return (folder_.path() / "trainer").string(); }
+
+  TemporaryFolder folder_;
+};
+
+TEST(PlanRuns, TheTrainerChecksOnlyTheRunsThatAPatternChooses) {
+  const std::string sweep = R"({"base": {"mode": "replay"},
+      "sweep": {"m": {"a": {}, "b": {"seed": 2}, "bad": {"synchroniser": {"name": "topk", "ratio": 1.5}}},
+                "bottleneck.rate": ["100 Mbit/s", "1 Gbit/s"]}})";
+  const auto asked = AskedTrainer().configs(sweep, "b, 1 Gbit/s");
+  ASSERT_EQ(asked.size(), 1);
+  EXPECT_EQ(asked[0].at("seed"), 2);
+  EXPECT_THROW(AskedTrainer().configs(sweep, "bad"), InputError);
+}
+
+TEST(PlanRuns, AChosenBucketSizeIsCheckedWhileTheTrainerStillHasTheModel) {
+  const auto asked = AskedTrainer().configs(
+      R"({"base": {"topology": "pair", "workers": 2, "buckets": {"size": "auto"}},
+          "sweep": {"seed": [1, 2], "bottleneck.rate": ["100 Mbit/s", "1 Gbit/s"]}})");
+  std::vector<std::pair<int, std::string>> seeds_and_sizes;
+  for (const Json& config : asked)
+    seeds_and_sizes.emplace_back(config.at("seed"), config.at("buckets").at("size"));
+  EXPECT_EQ(seeds_and_sizes,
+            (std::vector<std::pair<int, std::string>>{{1, "auto"}, {1, "1 MiB"}, {2, "auto"}, {2, "1 MiB"}}));
+}
+
+TEST(PlanRuns, WorkersAreToldTheCollectiveThatWasDecided) {
+  const auto run = plan(R"({"base": {"topology": "star", "collective": {"name": "auto"}}})")[0];
+  EXPECT_EQ(whole_config(run).at("collective").at("name"), "auto") << "as the user wrote it";
+  EXPECT_EQ(worker_config(run).at("collective").at("name"), "ring");
+  const auto other = plan(R"({"base": {"trainer": "pytorch-ddp", "collective": {"name": "auto"}}})")[0];
+  EXPECT_EQ(other.collective, "gloo");
+  EXPECT_EQ(worker_config(other), other.training->config) << "an external trainer has its own collectives";
 }
 
 TEST(TrainerProgram, AProgramThatFailsIsNamed) {
   EXPECT_THROW(TrainerProgram("/bin/false").describe(), Error);
-  EXPECT_THROW(TrainerProgram("/bin/echo").check({"{}"}), Error);
+  EXPECT_THROW(ConfigChecker(TrainerProgram("/bin/echo")).check("{}"), Error);
 }
 
 }  // namespace

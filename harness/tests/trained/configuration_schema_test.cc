@@ -121,9 +121,10 @@ class Spoiler {
 };
 
 std::vector<CheckedConfig> checked(const std::vector<Json>& configs) {
-  std::vector<std::string> texts;
-  for (const Json& config : configs) texts.push_back(config.dump());
-  return TrainerProgram(trainer_path).check(texts);
+  ConfigChecker checker{TrainerProgram(trainer_path)};
+  std::vector<CheckedConfig> answers;
+  for (const Json& config : configs) answers.push_back(checker.check(config.dump()));
+  return answers;
 }
 
 TEST(ConfigurationSchema, RefusesWhatTheTrainerRefuses) {

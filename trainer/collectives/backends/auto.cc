@@ -1,5 +1,5 @@
-// The "auto" backend: "island" or "ring", whichever loads the network less. The harness decides: it passes a
-// reduction tree only if the tree is better.
+// The "auto" backend, for workers that are started by hand: "island" if they are given a reduction tree, else
+// "ring". The harness decides when it plans a run, and passes its workers the name of their collective.
 #include "trainer/collectives/backends/island.hh"
 #include "trainer/collectives/backends/ring.hh"
 

@@ -1,0 +1,174 @@
+#include "harness/plan/checked_runs.hh"
+
+#include <map>
+#include <memory>
+#include <unordered_map>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "common/support/nearest.hh"
+#include "common/support/units.hh"
+#include "harness/experiment/merge.hh"
+#include "harness/plan/bucket_sizes.hh"
+#include "harness/plan/collective_choices.hh"
+#include "harness/plan/harness_keys.hh"
+#include "harness/plan/run_labels.hh"
+#include "harness/plan/run_reading.hh"
+
+namespace thinpipe {
+namespace {
+
+// Adds suggestions from the harness's keys to an error about an unknown key: the trainer has only its own.
+std::string with_harness_keys(const Remark& wrong) {
+  const std::vector<std::string> keys = pointer_keys(wrong.pointer);
+  const bool unknown_key = keys.size() == 1 && wrong.message.starts_with("unknown key");
+  if (!unknown_key || wrong.message.find("did you mean") != std::string::npos) return wrong.message;
+  return fmt::format("unknown key \"{}\"{}; from the trainer: {}", keys[0],
+                     suggestion(keys[0], harness_keys()), wrong.message);
+}
+
+// An InputError about the merged configuration becomes one about the user's file.
+template <class Action>
+auto located(const Point& point, const Action& action) {
+  try {
+    return action();
+  } catch (const InputError& error) {
+    if (!error.place().file.empty()) throw;  // it is in another file, such as a topology
+    throw InputError(point.place_of(error.place().pointer), error.message());
+  }
+}
+
+// Reads each setting once, however many points have it.
+class Reader {
+ public:
+  explicit Reader(const std::string& file) : topologies_(file) {}
+
+  Run read_setting(const Point& point, const Json& harness_part) {
+    const auto [known, is_new] = settings_.try_emplace(harness_part.dump());
+    if (is_new) known->second = read_harness_part(harness_part, topologies_);
+    Run run = known->second;
+    run.labels = point.labels;
+    run.label = point.label();
+    for (netem::NetworkEvent& event : run.schedule.events) event.place = point.place_of(event.place.pointer);
+    for (WorkerEvent& event : run.worker_events) event.place = point.place_of(event.place.pointer);
+    return run;
+  }
+
+  const std::filesystem::path& folder() const { return topologies_.folder(); }
+
+ private:
+  Topologies topologies_;
+  std::unordered_map<std::string, Run> settings_;  // by the harness's part of the configuration
+};
+
+// Numbers texts in the order in which they are first added.
+class Numbers {
+ public:
+  std::size_t of(const std::string& text) {
+    return numbers_.try_emplace(text, numbers_.size()).first->second;
+  }
+
+ private:
+  std::unordered_map<std::string, std::size_t> numbers_;
+};
+
+// The runs of all points, and the configurations of their trainings, which nobody has checked yet.
+struct UncheckedRuns {
+  std::vector<Run> runs;
+  std::vector<UncheckedTraining> trainings;  // of each run
+  std::vector<std::string> configs;          // each once, by UncheckedTraining::config
+};
+
+UncheckedRuns read_unchecked(const std::vector<Point>& points, const std::string& file) {
+  Reader reader(file);
+  Numbers configs;
+  Numbers but_for_collective;
+  UncheckedRuns out;
+  const auto read = [&](const Point& point) {
+    Json config = point.config();
+    const Json harness_part = take_harness_part(config);
+    out.runs.push_back(reader.read_setting(point, harness_part));
+    Json training = training_part(std::move(config), out.runs.back(), reader.folder());
+    std::string text = training.dump();
+    training.erase("collective");
+    out.trainings.push_back(
+        {.config = configs.of(text), .but_for_collective = but_for_collective.of(training.dump())});
+    if (out.trainings.back().config == out.configs.size()) out.configs.push_back(std::move(text));
+  };
+  for (const Point& point : points) located(point, [&] { read(point); });
+  return out;
+}
+
+// Has the trainer check each configuration once, however many runs have it.
+class Checks {
+ public:
+  Checks(const TrainerProgram& trainer, const std::vector<Point>& points)
+      : checker_(trainer), points_(points) {}
+
+  // Checks the training of the run of that point, and decides what it leaves open.
+  void complete(Run& run, std::size_t point, const std::string& config) {
+    set_training(run, point, config);
+    collectives_.resolve(run);
+    // Follows at once, while the trainer still has the model.
+    if (const auto config_with_size = choose_bucket_size(run)) set_training(run, point, *config_with_size);
+  }
+
+ private:
+  void set_training(Run& run, std::size_t point, const std::string& config) {
+    auto& training = answers_[config];
+    if (!training) training = check(config, points_[point]);
+    run.training = training;
+    run.missing.clear();
+    for (const Remark& missing : training->missing)
+      run.missing.emplace_back(points_[point].place_of(missing.pointer), missing.message);
+  }
+
+  std::shared_ptr<const CheckedConfig> check(const std::string& config, const Point& point) {
+    CheckedConfig answer = checker_.check(config);
+    if (!answer.ok) throw InputError(point.place_of(answer.wrong.pointer), with_harness_keys(answer.wrong));
+    return std::make_shared<const CheckedConfig>(std::move(answer));
+  }
+
+  // Returns the configuration with a size of buckets, if it leaves that to the network and a link is capped.
+  static std::optional<std::string> choose_bucket_size(const Run& run) {
+    static const Json::json_pointer place("/buckets/size");
+    const Json& config = run.training->config;
+    if (run.training->plan.is_null() || !config.contains(place) || config.at(place) != "auto") return {};
+    const auto bytes = suitable_bucket_bytes(run);
+    if (!bytes) return {};
+    Json chosen = config;
+    chosen[place] = format_quantity(Quantity::size, static_cast<double>(*bytes));
+    return chosen.dump();
+  }
+
+  ConfigChecker checker_;
+  CollectiveChoices collectives_;
+  const std::vector<Point>& points_;
+  std::unordered_map<std::string, std::shared_ptr<const CheckedConfig>> answers_;
+};
+
+}  // namespace
+
+std::vector<Run> read_checked_runs(const Experiment& experiment, const TrainerProgram& trainer,
+                                   const std::string& pattern) {
+  const std::vector<Point> points = expand(experiment);
+  auto [runs, trainings, configs] = read_unchecked(points, experiment.file);
+  const std::vector<bool> needed = needed_for(runs, trainings, pattern);
+  // Runs with the same configuration follow each other, with all their sizes of buckets.
+  std::vector<std::vector<std::size_t>> runs_of(configs.size());
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    if (needed[i]) runs_of[trainings[i].config].push_back(i);
+  }
+  Checks checks(trainer, points);
+  for (std::size_t i = 0; i < configs.size(); ++i) {
+    for (const std::size_t run : runs_of[i]) checks.complete(runs[run], run, configs[i]);
+  }
+  std::vector<Run> out;
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    if (needed[i]) out.push_back(std::move(runs[i]));
+  }
+  return out;
+}
+
+}  // namespace thinpipe

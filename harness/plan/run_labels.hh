@@ -1,0 +1,37 @@
+// The labels of runs, and their selection by a pattern (--only). Pure.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "harness/plan/run.hh"
+
+namespace thinpipe {
+
+// Returns the labels of a replay that its convergence run has, too, unless another of its replays differs.
+Labels labels_of_convergence(const Run& replay);
+
+// Removes the labels that are not among `others`.
+void keep_shared(Labels& labels, const Labels& others);
+
+// Returns whether the shell pattern matches the whole label, or the label on one axis.
+bool matches(const Labels& labels, const std::string& pattern);
+
+// What is known of a run's training before the trainer has checked it.
+struct UncheckedTraining {
+  std::size_t config = 0;              // equal if the configurations are
+  std::size_t but_for_collective = 0;  // equal if they differ at most in the collective
+};
+
+// Returns the runs that must be checked so that matching() finds among them the runs that it would find among
+// all, with the same labels: of the runs that may share a convergence run, all or none. Throws InputError if
+// the pattern matches no label.
+std::vector<bool> needed_for(const std::vector<Run>& runs, const std::vector<UncheckedTraining>& trainings,
+                             const std::string& pattern);
+
+// Returns the runs whose labels match the pattern, and the convergence runs that these replay. An empty
+// pattern matches all. Throws InputError if none matches.
+std::vector<Run> matching(std::vector<Run> runs, const std::string& pattern);
+
+}  // namespace thinpipe
