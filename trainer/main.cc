@@ -32,10 +32,10 @@ enum Exit : int { kSuccess = 0, kFailure = 1, kWrongInput = 2 };
 
 // Writes an event to standard output, one object per line, flushed at once, because the controller follows
 // them live. The heartbeat's thread calls this, too.
-void emit(const Json& event) {
+void emit(const thinpipe::Event& event) {
   static std::mutex writing;
   const std::lock_guard lock(writing);
-  std::cout << event.dump(-1, ' ', false, Json::error_handler_t::replace) << std::endl;
+  std::cout << thinpipe::to_json(event).dump(-1, ' ', false, Json::error_handler_t::replace) << std::endl;
 }
 
 int check(bool by_lines) {

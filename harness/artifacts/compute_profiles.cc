@@ -102,7 +102,7 @@ std::variant<Json, Outcome> ComputeProfiles::obtain(const Run& run, const Json& 
     progress.wait(what);
     std::optional<netem::Network> network;
     if (!estimates) network.emplace(run.setting->topology, netem::Schedule{}, idle_cores_);
-    const JobObserver observer{.event = [](std::int64_t /*rank*/, const Json& /*event*/) {},
+    const JobObserver observer{.event = [](std::int64_t /*rank*/, const Event& /*event*/) {},
                                .tick = [&](WorkerControl&, Seconds) { progress.tick(); }};
     Outcome outcome = executor.execute(
         {.workers = estimates ? estimating(run, device, output, work)

@@ -41,9 +41,14 @@ std::variant<Json, Outcome> StartingWeights::obtain(const Run& run, Executor& ex
                                          {"output", weights.string()}}));
     Json accuracy = nullptr;
     const JobObserver observer{.event =
-                                   [&](std::int64_t /*rank*/, const Json& event) {
-                                     progress.hear(event);
-                                     if (event.contains("test_accuracy")) accuracy = event["test_accuracy"];
+                                   [&](std::int64_t /*rank*/, const Event& event) {
+                                     if (const auto* each = std::get_if<event::Pretraining>(&event)) {
+                                       progress.hear(*each);
+                                     }
+                                     if (const auto* last = std::get_if<event::Pretrained>(&event)) {
+                                       progress.hear(*last);
+                                       if (last->test_accuracy) accuracy = *last->test_accuracy;
+                                     }
                                    },
                                .tick = [&](WorkerControl&, Seconds) { progress.tick(); }};
     const fs::path log = folder / (name + ".log");

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "common/protocol/event.hh"
 #include "common/protocol/failure.hh"
 #include "common/protocol/worker_action.hh"
 #include "common/support/json_object.hh"
@@ -47,7 +48,7 @@ class WorkerControl {
 
 // Callbacks while workers run. An exception from one of them ends the job and propagates through execute().
 struct JobObserver {
-  std::function<void(std::int64_t rank, const Json& event)> event;
+  std::function<void(std::int64_t rank, const Event& event)> event;
   // Called every Job::tick_period, `late` after it was due.
   std::function<void(WorkerControl& workers, Seconds late)> tick;
 };

@@ -10,7 +10,6 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include "common/protocol/event_check.hh"
 #include "common/support/exception.hh"
 #include "common/support/file_descriptor.hh"
 #include "harness/executors/worker.hh"
@@ -48,6 +47,16 @@ std::string excerpt(std::string_view text) {
     out += code < 0x20 || code >= 0x7f ? fmt::format("\\x{:02x}", code) : std::string(1, byte);
   }
   return text.size() > excerpt_bytes ? out + "…" : out;
+}
+
+// Throws UnfitEvent.
+Event parse_line(const std::string& line) {
+  try {
+    return parse_event(Json::parse(line, shallow));
+  } catch (const Json::exception& error) {
+    throw UnfitEvent(
+        fmt::format("reported a line that is not an event: {} ({})", excerpt(line), excerpt(error.what())));
+  }
 }
 
 // Returns 0 for a failure that is likely to be the cause, and 1 for a broken collective, which is mostly the
@@ -124,30 +133,26 @@ class LocalJob : public WorkerControl {
     // A worker may send a flood of invalid lines; the first one is enough.
     if (worker.failure && worker.failure->kind == "protocol") return;
     try {
-      const Json event = Json::parse(line, shallow);
-      check_event(event);
-      const auto kind = event.at("event").get<std::string>();
-      if (kind == "heartbeat") {
-        worker.beat_at = Clock::now();
-        worker.doing = fmt::format("{} after iteration {}", event.at("phase").get<std::string>(),
-                                   event.at("iteration").get<std::int64_t>());
-        return;
-      }
+      const Event event = parse_line(line);
+      std::visit([this, &worker](const auto& each) { take(worker, each); }, event);
+      if (std::holds_alternative<event::Heartbeat>(event)) return;  // not a sign of progress
       heard_at_ = Clock::now();
-      if (kind == "failed") {
-        fail(worker, {.kind = event.at("kind").get<std::string>(),
-                      .message = event.at("message").get<std::string>()});
-      }
-      worker.finished = worker.finished || kind == "finished" || kind == "pretrained";
       observer_.event(worker.process.command().rank, event);
-    } catch (const Json::exception& error) {
-      fail(worker, {.kind = "protocol",
-                    .message = fmt::format("reported a line that is not an event: {} ({})", excerpt(line),
-                                           excerpt(error.what()))});
     } catch (const UnfitEvent& error) {
       fail(worker, {.kind = "protocol", .message = error.what()});
     }
   }
+
+  void take(Watched& worker, const event::Heartbeat& heartbeat) {
+    worker.beat_at = Clock::now();
+    worker.doing = fmt::format("{} after iteration {}", heartbeat.phase, heartbeat.iteration);
+  }
+  void take(Watched& worker, const event::Failed& failed) {
+    fail(worker, {.kind = failed.kind, .message = failed.message});
+  }
+  void take(Watched& worker, const event::Finished& /*finished*/) { worker.finished = true; }
+  void take(Watched& worker, const event::Pretrained& /*pretrained*/) { worker.finished = true; }
+  void take(Watched& /*worker*/, const auto& /*other*/) {}
 
   void see_end(Watched& worker) {
     const ExitStatus status = *worker.process.exit_status();

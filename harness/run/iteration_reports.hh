@@ -3,7 +3,7 @@
 
 #include <optional>
 
-#include "common/support/json_object.hh"
+#include "common/protocol/event.hh"
 #include "netem/kernel/wake_ups.hh"
 #include "netem/topology/train_clock.hh"
 
@@ -14,19 +14,16 @@ class IterationReports {
   // `clock` must outlive this. No iteration starts before this moment of the monotonic clock.
   IterationReports(netem::TrainClock& clock, double now_s) : clock_(clock), earliest_s_(now_s) {}
 
-  // Takes an event of rank 0 at this moment of the monotonic clock; its train time must be the run's. Ignores
-  // events other than "iteration_started" and "iteration". Throws UnfitEvent if an iteration ends whose start
-  // was not reported, or starts at an impossible train time or moment. Throws Json::exception if a field is
-  // missing.
-  void take(const Json& event, double now_s);
+  // Each takes an event of rank 0 at this moment of the monotonic clock; its train time must be the run's.
+  // Throws UnfitEvent if an iteration starts at an impossible train time or moment.
+  void take(const event::IterationStarted& started, double now_s);
+  // Throws UnfitEvent if the iteration's start was not reported, or its times are not.
+  void take(const event::Iteration& ended, double now_s);
 
   // Returns the record's "train_clock": {"stopped_late": {"count", "median_s", "p99_s", "most_s"}}.
   Json to_json() const { return {{"stopped_late", late_.to_json()}}; }
 
  private:
-  void start(const Json& event, double now_s);
-  void end(const Json& event, double now_s);
-
   netem::TrainClock& clock_;
   double earliest_s_;
   double started_train_time_s_ = 0;  // of the latest iteration, which began at earliest_s_

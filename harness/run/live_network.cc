@@ -29,10 +29,6 @@ void LiveNetwork::begin(double now_s) {
   conductor_.begin(now_s);
 }
 
-void LiveNetwork::take(const Json& event, double now_s) {
-  if (reports_) reports_->take(event, now_s);
-}
-
 Json LiveNetwork::tick(double now_s, double late_s) {
   Json changes = Json::array();
   if (!monitor_) return changes;

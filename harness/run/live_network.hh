@@ -34,7 +34,9 @@ class LiveNetwork {
 
   // Takes an event of rank 0 with the run's train time, which a rate trace may follow. Throws as
   // IterationReports::take() does.
-  void take(const Json& event, double now_s);
+  void take(const auto& event, double now_s) {
+    if (reports_) reports_->take(event, now_s);
+  }
 
   // A worker has failed, and training resumes from this train time.
   void set_back(double train_time_s) { conductor_.set_back(train_time_s); }

@@ -9,15 +9,17 @@
 namespace thinpipe {
 namespace {
 
-// The event's field and the record's name for it.
-constexpr std::array<std::pair<const char*, const char*>, 7> parts = {
-    {{"load_s", "load"},
-     {"compute_s", "compute"},
-     {"encode_s", "encode"},
-     {"exchange_s", "exchange"},
-     {"decode_s", "decode"},
-     {"exposed_exchange_s", "exposed_exchange"},
-     {"processor_s", "processor"}}};
+struct Part {
+  std::optional<double> event::IterationTimes::*time_s;
+  const char* name;  // in the record
+};
+constexpr std::array<Part, 7> parts = {{{&event::IterationTimes::load_s, "load"},
+                                        {&event::IterationTimes::compute_s, "compute"},
+                                        {&event::IterationTimes::encode_s, "encode"},
+                                        {&event::IterationTimes::exchange_s, "exchange"},
+                                        {&event::IterationTimes::decode_s, "decode"},
+                                        {&event::IterationTimes::exposed_exchange_s, "exposed_exchange"},
+                                        {&event::IterationTimes::processor_s, "processor"}}};
 
 }  // namespace
 
@@ -29,42 +31,40 @@ double quantile(std::vector<double> values, double p) {
   return values[below] + (position - std::floor(position)) * (values[above] - values[below]);
 }
 
-void Measurements::add(const Json& event) {
-  const auto kind = event.at("event").get<std::string>();
-  if (kind == "iteration" || kind == "replayed_iteration") {
-    if (!event.at("train_time_s").is_null()) add_times(event);
-    iterations_ = event.at("iteration").get<std::int64_t>();
-    payload_bytes_ += event.at("payload_bytes").get<std::int64_t>();
-    sent_bytes_ += event.at("sent_bytes").get<double>();
-  } else if (kind == "evaluation") {
-    Json point;
-    for (const char* field :
-         {"epoch", "iteration", "train_time_s", "train_loss", "test_loss", "test_accuracy"}) {
-      point[field] = event.at(field);
-    }
-    curve_.push_back(std::move(point));
-  } else if (kind == "summary") {
-    summary_ = event;
-  }
+Measurements::Measurements() {
+  for (const Part& part : parts) sum_.*part.time_s = 0;
 }
 
-// Adds all times or none: the record is made of the events before a broken one.
-void Measurements::add_times(const Json& event) {
-  Json parts_s = parts_s_;
-  for (const auto& [field, name] : parts) {
-    const Json& part_s = event.at(field);
-    Json& all_s = *parts_s.emplace(name, 0.0).first;
-    if (part_s.is_null()) all_s = nullptr;
-    if (!all_s.is_null()) all_s = all_s.get<double>() + part_s.get<double>();
+void Measurements::add(const event::Iteration& iteration) {
+  if (iteration.times) add_times(*iteration.times);
+  iterations_ = iteration.iteration;
+  payload_bytes_ += iteration.payload_bytes;
+  sent_bytes_ += iteration.sent_bytes;
+}
+
+void Measurements::add(const event::ReplayedIteration& iteration) {
+  if (!iteration.stands_for_first) add_times(iteration.times);
+  train_time_s_ = iteration.times.train_time_s;
+  iterations_ = iteration.iteration;
+  payload_bytes_ += iteration.payload_bytes;
+  sent_bytes_ += iteration.sent_bytes;
+}
+
+void Measurements::add(event::Evaluation evaluation) {
+  evaluation.others = Json::object();
+  Json point = to_json(evaluation);
+  point.erase("event");
+  curve_.push_back(std::move(point));
+}
+
+void Measurements::add_times(const event::IterationTimes& times) {
+  for (const Part& part : parts) {
+    std::optional<double>& all_s = sum_.*part.time_s;
+    const std::optional<double>& part_s = times.*part.time_s;
+    all_s = all_s && part_s ? std::optional(*all_s + *part_s) : std::nullopt;
   }
-  const auto train_time_s = event.at("train_time_s").get<double>();
-  if (event.value("stands_for_first", false)) {
-    train_time_s_ = train_time_s;
-    return;
-  }
-  iteration_times_s_.push_back(event.at("iteration_time_s").get<double>());
-  train_time_s_ = train_time_s;
-  parts_s_ = std::move(parts_s);
+  iteration_times_s_.push_back(times.iteration_time_s);
+  train_time_s_ = times.train_time_s;
 }
 
 void Measurements::go_back_to(std::int64_t iteration) {
@@ -78,9 +78,9 @@ Json Measurements::iteration_time_s() const {
   Json out = {{"p50", quantile(iteration_times_s_, 0.5)},
               {"p90", quantile(iteration_times_s_, 0.9)},
               {"mean", std::accumulate(iteration_times_s_.begin(), iteration_times_s_.end(), 0.0) / count}};
-  for (const auto& [field, name] : parts) {
-    const Json& all_s = parts_s_.at(name);
-    out[name] = all_s.is_null() ? Json(nullptr) : Json(all_s.get<double>() / count);
+  for (const Part& part : parts) {
+    const std::optional<double>& all_s = sum_.*part.time_s;
+    out[part.name] = all_s ? Json(*all_s / count) : Json(nullptr);
   }
   return out;
 }

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "common/support/json_object.hh"
+#include "common/protocol/event.hh"
 
 namespace thinpipe {
 
@@ -14,10 +14,13 @@ double quantile(std::vector<double> values, double p);
 
 class Measurements {
  public:
-  // Takes an iteration (of a replay, too), evaluation or summary event; ignores others. Iterations whose
-  // train_time_s is null have no times; an unknown part of an iteration's time is null. Throws
-  // Json::exception if a field is missing or of another type, and then adds no time.
-  void add(const Json& event);
+  Measurements();
+
+  // Iterations without times count, but add no times.
+  void add(const event::Iteration& iteration);
+  void add(const event::ReplayedIteration& iteration);
+  void add(event::Evaluation evaluation);
+  void add(const event::Summary& summary) { summary_ = to_json(summary); }
 
   // Training resumes after this iteration, from a checkpoint. Removes later points of the curve, because
   // their model is lost. Times and bytes still count all work.
@@ -29,19 +32,20 @@ class Measurements {
   // By the formulas of the collectives' algorithms, which may give fractions of a byte.
   double sent_bytes() const { return sent_bytes_; }
   const Json& curve() const { return curve_; }
+  // Returns the summary as it was reported; null before it.
   const Json& summary() const { return summary_; }
 
   // Returns {"p50", "p90", "mean", "compute", "encode", "exchange", "decode", "exposed_exchange"}, in
-  // seconds; the parts are means. Excludes a replay's iterations that stand for the first of a training run.
-  // Null before the first iteration with times.
+  // seconds; the parts are means, and null if unknown in one iteration. Excludes a replay's iterations that
+  // stand for the first of a training run. Null before the first iteration with times.
   Json iteration_time_s() const;
 
  private:
-  void add_times(const Json& event);
+  void add_times(const event::IterationTimes& times);
 
   std::int64_t iterations_ = 0;
   std::vector<double> iteration_times_s_;
-  Json parts_s_ = Json::object();  // part: sum over iterations; null if unknown in one
+  event::IterationTimes sum_;  // of the parts; nullopt if unknown in one iteration
   double train_time_s_ = 0;
   std::int64_t payload_bytes_ = 0;
   double sent_bytes_ = 0;

@@ -21,14 +21,14 @@ ReplayedTraining::ReplayedTraining(const std::filesystem::path& folder)
   schedule_ = schedule_of(trace_);
 }
 
-std::vector<Json> ReplayedTraining::simulate(const netem::Topology& topology, const ComputeProfile& profile,
-                                             const Ways& ways) const {
+std::vector<Event> ReplayedTraining::simulate(const netem::Topology& topology, const ComputeProfile& profile,
+                                              const Ways& ways) const {
   check_profile_fits(profile, "the compute profile", trace_);
   const ComputeTimes& times = profile.elapsed;
   const Simulator simulator(topology, trace_, times, ways);
-  std::vector<Json> events;
+  std::vector<Event> events;
   double train_time_s = 0;
-  Json classes = Json::array();
+  event::Replayed replayed;
   for (const StepClass& each : schedule_.classes) {
     const bool is_first = &each == &schedule_.classes.front();
     const double start_s = is_first ? times.start_s : 0;
@@ -38,34 +38,29 @@ std::vector<Json> ReplayedTraining::simulate(const netem::Topology& topology, co
       const double iteration_time_s = start_s + iteration.iteration_time_s;
       durations.add(iteration_time_s);
       train_time_s += iteration_time_s;
-      events.push_back({{"event", "replayed_iteration"},
-                        {"iteration", std::ssize(events) + 1},
-                        {"stands_for_first", is_first && schedule_.classes.size() > 1},
-                        {"train_time_s", train_time_s},
-                        {"iteration_time_s", iteration_time_s},
-                        {"load_s", times.load_s},
-                        {"compute_s", start_s + times.compute_s + times.finish_s},
-                        {"encode_s", times.encode_s},
-                        {"exchange_s", iteration.exchange_s},
-                        {"decode_s", times.decode_s},
-                        {"exposed_exchange_s", iteration.exposed_exchange_s},
-                        {"processor_s", nullptr},
-                        {"payload_bytes", 0},
-                        {"sent_bytes", 0.0}});
+      events.emplace_back(
+          event::ReplayedIteration{.iteration = std::ssize(events) + 1,
+                                   .stands_for_first = is_first && schedule_.classes.size() > 1,
+                                   .times = {.train_time_s = train_time_s,
+                                             .iteration_time_s = iteration_time_s,
+                                             .load_s = times.load_s,
+                                             .compute_s = start_s + times.compute_s + times.finish_s,
+                                             .encode_s = times.encode_s,
+                                             .exchange_s = iteration.exchange_s,
+                                             .decode_s = times.decode_s,
+                                             .exposed_exchange_s = iteration.exposed_exchange_s}});
     }
-    classes.push_back({{"steps", each.steps},
-                       {"iterations", durations.count()},
-                       {"mean_s", durations.mean()},
-                       {"half_width_s", nullptr}});
+    replayed.classes.push_back(
+        {.steps = each.steps, .iterations = durations.count(), .mean_s = durations.mean()});
   }
-  events.push_back({{"event", "replayed"}, {"classes", std::move(classes)}});
+  events.emplace_back(std::move(replayed));
   return events;
 }
 
-void ReplayedTraining::hear(const Json& event) {
-  classes_ = event.at("classes");
+void ReplayedTraining::hear(const event::Replayed& replayed) {
+  replayed_ = replayed;
   class_times_s_.clear();
-  for (const Json& each : classes_) class_times_s_.push_back(each.at("mean_s").get<double>());
+  for (const event::ReplayedClass& each : replayed.classes) class_times_s_.push_back(each.mean_s);
   if (class_times_s_.size() != schedule_.classes.size()) {
     throw Error(fmt::format("the workers replayed {} classes of steps, but the trace has {}",
                             class_times_s_.size(), schedule_.classes.size()));
@@ -73,13 +68,13 @@ void ReplayedTraining::hear(const Json& event) {
 }
 
 Json ReplayedTraining::train_time_s() const {
-  if (classes_.is_null()) return nullptr;
+  if (!replayed_) return nullptr;
   return schedule_.train_time_s(record_.at("iterations").get<std::int64_t>(), class_times_s_);
 }
 
 Json ReplayedTraining::curve() const {
   Json curve = Json::array();
-  if (classes_.is_null()) return curve;
+  if (!replayed_) return curve;
   for (Json point : record_.at("curve")) {
     point["train_time_s"] = schedule_.train_time_s(point.at("iteration").get<std::int64_t>(), class_times_s_);
     curve.push_back(std::move(point));
@@ -88,7 +83,8 @@ Json ReplayedTraining::curve() const {
 }
 
 Json ReplayedTraining::about() const {
-  return {{"convergence_run", record_.at("run_id")}, {"classes", classes_}};
+  return {{"convergence_run", record_.at("run_id")},
+          {"classes", replayed_ ? to_json(*replayed_).at("classes") : Json(nullptr)}};
 }
 
 }  // namespace thinpipe

@@ -3,9 +3,11 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <vector>
 
 #include "common/protocol/compute_profile.hh"
+#include "common/protocol/event.hh"
 #include "common/protocol/schedule.hh"
 #include "harness/plan/run.hh"
 #include "harness/simulation/script.hh"
@@ -19,13 +21,13 @@ class ReplayedTraining {
 
   const std::filesystem::path& trace_path() const { return trace_path_; }
 
-  // Simulates iterations over a model of the network. Returns the events that replaying workers would send,
-  // "replayed_iteration" and "replayed". Throws InputError if the profile does not fit the trace.
-  std::vector<Json> simulate(const netem::Topology& topology, const ComputeProfile& profile,
-                             const Ways& ways) const;
+  // Simulates iterations over a model of the network. Returns the events that replaying workers would send:
+  // ReplayedIteration and, at the end, Replayed. Throws InputError if the profile does not fit the trace.
+  std::vector<Event> simulate(const netem::Topology& topology, const ComputeProfile& profile,
+                              const Ways& ways) const;
 
-  // Takes the workers' "replayed" event.
-  void hear(const Json& event);
+  // Takes the workers' last event. Throws Error if its classes are not the trace's.
+  void hear(const event::Replayed& replayed);
 
   // Returns null before that event.
   Json train_time_s() const;
@@ -41,7 +43,7 @@ class ReplayedTraining {
   CommunicationTrace trace_;
   Json record_;
   Schedule schedule_;
-  Json classes_ = nullptr;
+  std::optional<event::Replayed> replayed_;
   std::vector<double> class_times_s_;
 };
 

@@ -37,15 +37,6 @@ const char* name_of(Outcome::Status status) {
   return "failed";
 }
 
-// Removes the times from a convergence run's event: its workers share a CPU, so they cannot be compared.
-Json without_times(Json event) {
-  for (auto item = event.begin(); item != event.end();) {
-    item = item.key().ends_with("_s") ? event.erase(item) : std::next(item);
-  }
-  event["train_time_s"] = nullptr;
-  return event;
-}
-
 std::vector<Target> targets_of(const Json& config) {
   JsonObject object(config, {"configuration", ""});
   return read_targets(object);
@@ -139,7 +130,7 @@ class RunInProgress {
   Outcome simulate() {
     const ComputeProfile profile = load_profile(profile_.at("path"));
     const Ways ways{.parents = run_.reduction_tree, .swaps_least = run_.collective == "ring"};
-    for (const Json& event : replayed_->simulate(run_.setting->topology, profile, ways)) hear(0, event);
+    for (const Event& event : replayed_->simulate(run_.setting->topology, profile, ways)) hear(0, event);
     return {};
   }
 
@@ -161,7 +152,7 @@ class RunInProgress {
       for (std::int64_t rank = 0; rank < run_.workers; ++rank) job.workers.push_back(worker(rank));
     }
     return context_.executor.execute(
-        job, {.event = [this](std::int64_t rank, const Json& event) { hear(rank, event); },
+        job, {.event = [this](std::int64_t rank, const Event& event) { hear(rank, event); },
               .tick = [this](WorkerControl& workers, Seconds late) { tick(workers, late); }});
   }
 
@@ -188,32 +179,81 @@ class RunInProgress {
     return inputs_.replaying(rank, host, replayed_->trace_path(), profile_.at("path").get<std::string>());
   }
 
-  void hear(std::int64_t rank, Json event) {
-    const auto kind = event.at("event").get<std::string>();
-    if (kind == "started") log_->info("worker {} has started, process {}", rank, event.at("pid").dump());
-    if (kind == "finished" && event.contains("peak_memory_bytes")) {
-      peak_memory_bytes_.at(static_cast<std::size_t>(rank)) = event.at("peak_memory_bytes");
-    }
-    if (rank != 0) return;
-    if (kind == "started") provenance_["libraries"] = event.value("libraries", Json::object());
-    if (kind == "dataset") provenance_["dataset_hash"] = event.at("hash");
-    if (restarts_.awaits_resumption()) go_on_if_told(kind, event);
-    context_.progress.hear(event);
-    if (run_.mode == Mode::converge) event = without_times(std::move(event));
-    if (const auto time = event.find("train_time_s"); time != event.end() && time->is_number()) {
-      *time = time->get<double>() + restarts_.lost_train_time_s();
-    }
-    if (network_) network_->take(event, now_s());
-    if (kind == "iteration" || kind == "evaluation" || kind == "resumed" || kind == "replayed_iteration") {
-      write_all(iterations_, event.dump() + "\n", "write " + (folder_ / "iterations.jsonl").string());
-    }
-    if ((kind == "evaluation" || kind == "replaying") && !began_) begin();
-    measurements_.add(event);
-    if (kind == "replayed") replayed_->hear(event);
-    const bool is_last =
-        kind == "replayed" ||
-        (kind == "iteration" && event.at("iteration") == run_.training->plan.at("iterations"));
-    if (network_ && is_last) network_->end();
+  void hear(std::int64_t rank, const Event& event) {
+    std::visit([this, rank](const auto& each) { take(rank, each); }, event);
+  }
+
+  void take(std::int64_t rank, const event::Started& started) {
+    log_->info("worker {} has started, process {}", rank, started.pid);
+    if (rank == 0) provenance_["libraries"] = started.libraries;
+  }
+
+  void take(std::int64_t rank, const event::Finished& finished) {
+    if (!finished.peak_memory_bytes) return;
+    peak_memory_bytes_.at(static_cast<std::size_t>(rank)) = *finished.peak_memory_bytes;
+  }
+
+  // The other events are rank 0's.
+  void take(std::int64_t rank, const auto& event) {
+    if (rank == 0) take(event);
+  }
+
+  void take(const event::Dataset& dataset) { provenance_["dataset_hash"] = dataset.hash; }
+
+  void take(event::Resumed resumed) {
+    go_on_after(resumed.iteration, resumed.iteration, resumed.train_time_s);
+    resumed.train_time_s += restarts_.lost_train_time_s();
+    write_line(resumed);
+  }
+
+  void take(event::IterationStarted started) {
+    started.train_time_s += restarts_.lost_train_time_s();
+    if (network_) network_->take(started, now_s());
+  }
+
+  void take(event::Iteration iteration) {
+    context_.progress.hear(iteration);
+    if (!measures_time()) iteration.times.reset();
+    if (iteration.times) iteration.times->train_time_s += restarts_.lost_train_time_s();
+    if (network_) network_->take(iteration, now_s());
+    write_line(iteration);
+    measurements_.add(iteration);
+    if (network_ && iteration.iteration == run_.training->plan.at("iterations")) network_->end();
+  }
+
+  // If workers resume with an evaluation, that evaluation is repeated.
+  void take(event::Evaluation evaluation) {
+    go_on_after(evaluation.iteration, evaluation.iteration - 1, evaluation.train_time_s);
+    context_.progress.hear(evaluation);
+    if (!measures_time()) evaluation.train_time_s.reset();
+    if (evaluation.train_time_s) *evaluation.train_time_s += restarts_.lost_train_time_s();
+    write_line(evaluation);
+    if (!began_) begin();
+    measurements_.add(std::move(evaluation));
+  }
+
+  void take(const event::Summary& summary) { measurements_.add(summary); }
+
+  void take(const event::Replaying& /*replaying*/) {
+    if (!began_) begin();
+  }
+
+  void take(const event::ReplayedIteration& iteration) {
+    context_.progress.hear(iteration);
+    write_line(iteration);
+    measurements_.add(iteration);
+  }
+
+  void take(const event::Replayed& replayed) {
+    if (!replayed_) throw UnfitEvent("reported the end of a replay, but the run is not a replay");
+    replayed_->hear(replayed);
+    if (network_) network_->end();
+  }
+
+  void take(const auto& /*other*/) {}
+
+  void write_line(const Event& event) const {
+    write_all(iterations_, to_json(event).dump() + "\n", "write " + (folder_ / "iterations.jsonl").string());
   }
 
   void begin() {
@@ -222,13 +262,13 @@ class RunInProgress {
     faults_.begin(now_s());
   }
 
-  // Takes the report of where workers resume after a restart: at a checkpoint, or at the beginning.
-  void go_on_if_told(const std::string& kind, const Json& event) {
-    if (kind != "resumed" && kind != "evaluation") return;
-    const auto iteration = event.at("iteration").get<std::int64_t>();
-    restarts_.resume(iteration, event.at("train_time_s").get<double>(), now_s());
-    // If they resume with an evaluation, that evaluation is repeated.
-    measurements_.go_back_to(kind == "evaluation" ? iteration - 1 : iteration);
+  // After a restart, takes the report of where workers resume: at a checkpoint, or at the beginning. The curve
+  // is valid up to `valid_iteration`.
+  void go_on_after(std::int64_t iteration, std::int64_t valid_iteration, std::optional<double> train_time_s) {
+    if (!restarts_.awaits_resumption()) return;
+    if (!train_time_s) throw UnfitEvent("resumed without a \"train_time_s\"");
+    restarts_.resume(iteration, *train_time_s, now_s());
+    measurements_.go_back_to(valid_iteration);
     say(fmt::format("resumes after iteration {}", iteration));
   }
 
@@ -281,7 +321,8 @@ class RunInProgress {
     return out;
   }
 
-  bool network_runs() const { return run_.mode != Mode::converge; }
+  // The workers of a convergence run share a CPU, so that their times cannot be compared.
+  bool measures_time() const { return run_.mode != Mode::converge; }
 
   Json train_time_s() const {
     if (replayed_) return replayed_->train_time_s();
@@ -346,7 +387,7 @@ class RunInProgress {
             {"targets", reach_targets(curve(), targets_of(run_.training->config))},
             {"iteration_time_s", measurements_.iteration_time_s()},
             {"predicted",
-             network_runs() ? describe_prediction(run_, measurements_.iteration_time_s()) : Json(nullptr)},
+             measures_time() ? describe_prediction(run_, measurements_.iteration_time_s()) : Json(nullptr)},
             {"traffic", traffic()},
             {"compression", compression()},
             {"pruning", summarised("pruning")},

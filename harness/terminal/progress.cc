@@ -46,27 +46,30 @@ void Progress::begin(std::size_t index, const std::string& label, std::int64_t i
   if (!terminal_) note(prefix() + stage);
 }
 
-void Progress::hear(const Json& event) {
-  const auto kind = event.value("event", "");
-  if (kind == "pretraining") {
-    stage_ = fmt::format("pre-training, iteration {} of {}", event.value("iteration", std::int64_t{0}),
-                         event.value("iterations", std::int64_t{0}));
-  } else if (kind == "pretrained") {
-    stage_ = "starting";
-  } else if (kind == "replayed_iteration") {
-    stage_ = fmt::format("replaying, {} iterations so far, {:.0f} ms/iteration",
-                         event.at("iteration").get<std::int64_t>(),
-                         1000 * event.at("iteration_time_s").get<double>());
-  } else if (kind == "evaluation") {
-    if (iteration_ == 0) trained_since_ = Clock::now();
-    const Json& accuracy = event.at("test_accuracy");
-    if (accuracy.is_number()) accuracy_ = accuracy.get<double>();
-  } else if (kind == "iteration") {
-    iteration_ = event.at("iteration").get<std::int64_t>();
-    epoch_ = event.at("epoch").get<std::int64_t>();
-    const auto time_s = event.at("iteration_time_s").get<double>();
-    iteration_time_s_ = iteration_ == 1 ? time_s : (1 - smoothing) * iteration_time_s_ + smoothing * time_s;
-  }
+void Progress::hear(const event::Pretraining& pretraining) {
+  stage_ = fmt::format("pre-training, iteration {} of {}", pretraining.iteration, pretraining.iterations);
+}
+
+void Progress::hear(const event::Pretrained& /*pretrained*/) {
+  stage_ = "starting";
+}
+
+void Progress::hear(const event::ReplayedIteration& iteration) {
+  stage_ = fmt::format("replaying, {} iterations so far, {:.0f} ms/iteration", iteration.iteration,
+                       1000 * iteration.times.iteration_time_s);
+}
+
+void Progress::hear(const event::Evaluation& evaluation) {
+  if (iteration_ == 0) trained_since_ = Clock::now();
+  accuracy_ = evaluation.test_accuracy.value_or(accuracy_);
+}
+
+void Progress::hear(const event::Iteration& iteration) {
+  iteration_ = iteration.iteration;
+  epoch_ = static_cast<std::int64_t>(iteration.epoch);
+  if (!iteration.times) return;
+  const double time_s = iteration.times->iteration_time_s;
+  iteration_time_s_ = iteration_ == 1 ? time_s : (1 - smoothing) * iteration_time_s_ + smoothing * time_s;
 }
 
 void Progress::wait(std::string stage) {

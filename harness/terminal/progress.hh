@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <string>
 
-#include "common/support/json_object.hh"
+#include "common/protocol/event.hh"
 
 namespace thinpipe {
 
@@ -22,8 +22,12 @@ class Progress {
   // Begins the run with this index (from 0). `iterations`: planned; `stage`: shown until the first iteration.
   void begin(std::size_t index, const std::string& label, std::int64_t iterations,
              const std::string& stage = "starting");
-  // Takes an event of rank 0 or of pre-training.
-  void hear(const Json& event);
+  // Each takes an event of rank 0 or of pre-training.
+  void hear(const event::Pretraining& pretraining);
+  void hear(const event::Pretrained& pretrained);
+  void hear(const event::ReplayedIteration& iteration);
+  void hear(const event::Evaluation& evaluation);
+  void hear(const event::Iteration& iteration);
   // Sets the share of the busiest capped link's rate in use, 0..1.
   void link_use(double share) { link_use_ = share; }
   // Shows what the run waits for before it can start; draws as tick() does.

@@ -77,16 +77,16 @@ ComputeProfile estimate_profile(const TrainingConfig& config, const Device& devi
 bool estimate(const EstimationFile& file, const EventSink& events) {
   const Pulse pulse;
   const Heartbeat heartbeat(pulse, events);
-  events({{"event", "started"}, {"rank", 0}, {"pid", ::getpid()}, {"libraries", library_versions()}});
+  events(event::Started{.pid = ::getpid(), .libraries = library_versions()});
   try {
     const std::int64_t batch_size =
         file.batch_size_per_worker.value_or(file.config.training.batch_size_per_worker);
     write_atomically(file.output,
                      to_json(estimate_profile(file.config, file.device, batch_size)).dump(2) + "\n");
-    events({{"event", "finished"}, {"rank", 0}});
+    events(event::Finished{});
     return true;
   } catch (const std::exception& error) {
-    report_failure(events, 0, error);
+    report_failure(events, error);
     return false;
   }
 }

@@ -31,26 +31,26 @@ bool train_in_process(const InProcessTraining& training, const EventSink& events
   spdlog::set_default_logger(make_log_to_standard_error(training.log_level));
   Pulse pulse;
   const Heartbeat heartbeat(pulse, events);
-  events({{"event", "started"}, {"rank", 0}, {"pid", ::getpid()}, {"libraries", library_versions()}});
+  events(event::Started{.pid = ::getpid(), .libraries = library_versions()});
   try {
     compute_on_one_thread();
     const std::unique_ptr<Dataset> dataset = make_dataset(training.config);
-    events({{"event", "dataset"}, {"hash", content_hash(*dataset)}});
+    events(event::Dataset{.hash = content_hash(*dataset)});
     const TensorMap weights =
         training.starting_weights ? load_tensors(*training.starting_weights) : TensorMap{};
     const auto work_as = [&](std::unique_ptr<Collective> member) {
       const int rank = member->rank();
-      const EventSink rank_0_only = rank == 0 ? events : [](const Json&) {};
+      const EventSink rank_0_only = rank == 0 ? events : [](const Event&) {};
       TrainingLoop loop(training.config, *dataset, std::move(member), weights, {}, rank_0_only,
                         rank == 0 ? &pulse : nullptr);
       work(rank, loop);
     };
     run_in_process(static_cast<int>(training.config.workers), training.parents, work_as);
     finish();
-    events({{"event", "finished"}, {"rank", 0}});
+    events(event::Finished{});
     return true;
   } catch (const std::exception& error) {
-    report_failure(events, 0, error);
+    report_failure(events, error);
     return false;
   }
 }

@@ -42,15 +42,13 @@ void pretrain(const TrainingConfig& config, const std::string& output, const Eve
       throw NonFiniteError(
           fmt::format("the loss is not finite at iteration {} of pre-training", iteration + 1));
     }
-    events({{"event", "pretraining"},
-            {"iteration", iteration + 1},
-            {"iterations", options.iterations},
-            {"train_loss", loss.item<double>()}});
+    events(event::Pretraining{
+        .iteration = iteration + 1, .iterations = options.iterations, .train_loss = loss.item<double>()});
   }
   InProcessGroup alone(1);
   const Evaluation evaluation = evaluate(*model, *dataset, *alone.join(0));
   save_tensors(weights_of(*model), output);
-  events({{"event", "pretrained"}, {"test_accuracy", evaluation.accuracy}, {"output", output}});
+  events(event::Pretrained{.test_accuracy = evaluation.accuracy});
 }
 
 }  // namespace thinpipe::trainer

@@ -35,22 +35,19 @@ class Replay {
         pulse_(pulse) {}
 
   void run() {
-    Json classes = Json::array();
-    events_({{"event", "replaying"}});
+    event::Replayed replayed;
+    events_(event::Replaying{});
     pulse_.enter(Pulse::Phase::exchanging);
     replayer_.warm_up(own_part(schedule_.classes.front().samples.front()));
     for (const StepClass& each : schedule_.classes) {
       const SampleMean times = measure(each, &each == &schedule_.classes.front());
-      const auto half_width_s = times.half_width();
-      classes.push_back({{"steps", each.steps},
-                         {"iterations", times.count()},
-                         {"mean_s", times.mean()},
-                         {"half_width_s", half_width_s ? Json(*half_width_s) : Json(nullptr)}});
+      replayed.classes.push_back({.steps = each.steps,
+                                  .iterations = times.count(),
+                                  .mean_s = times.mean(),
+                                  .half_width_s = times.half_width()});
     }
-    events_({{"event", "replayed"}, {"classes", std::move(classes)}});
+    events_(replayed);
   }
-
-  const Section& total() const { return total_; }
 
  private:
   // Iterations follow each other without a pause, as in training: if a worker is late, the next iteration
@@ -85,22 +82,21 @@ class Replay {
     ++iterations_;
     pulse_.count(iterations_);
     train_time_s_ += iteration.iteration_time_s;
-    total_ += iteration.section;
-    events_({{"event", "replayed_iteration"},
-             {"iteration", iterations_},
-             {"stands_for_first", stands_for_first},
-             {"train_time_s", train_time_s_},
-             {"iteration_time_s", iteration.iteration_time_s},
-             {"encode_s", iteration.section.encode_s},
-             {"exchange_s", iteration.section.exchange_s},
-             {"decode_s", iteration.section.decode_s},
-             {"exposed_exchange_s", iteration.exposed_exchange_s},
-             {"load_s", iteration.load_s},
-             {"compute_s", iteration.iteration_time_s - iteration.load_s - iteration.exposed_exchange_s},
-             {"first_bucket_s", iteration.first_bucket_s},
-             {"processor_s", iteration.processor_s},
-             {"payload_bytes", iteration.section.payload_bytes},
-             {"sent_bytes", iteration.section.sent_bytes}});
+    const double compute_s = iteration.iteration_time_s - iteration.load_s - iteration.exposed_exchange_s;
+    events_(event::ReplayedIteration{.iteration = iterations_,
+                                     .stands_for_first = stands_for_first,
+                                     .times = {.train_time_s = train_time_s_,
+                                               .iteration_time_s = iteration.iteration_time_s,
+                                               .load_s = iteration.load_s,
+                                               .compute_s = compute_s,
+                                               .encode_s = iteration.section.encode_s,
+                                               .exchange_s = iteration.section.exchange_s,
+                                               .decode_s = iteration.section.decode_s,
+                                               .exposed_exchange_s = iteration.exposed_exchange_s,
+                                               .first_bucket_s = iteration.first_bucket_s,
+                                               .processor_s = iteration.processor_s},
+                                     .payload_bytes = iteration.section.payload_bytes,
+                                     .sent_bytes = iteration.section.sent_bytes});
   }
 
   // Rank 0's clock decides for all workers.
@@ -121,7 +117,6 @@ class Replay {
   Pulse& pulse_;
   std::int64_t iterations_ = 0;
   double train_time_s_ = 0;
-  Section total_;
 };
 
 CommunicationTrace load_fitting_trace(const ReplayFile& file) {
@@ -159,7 +154,7 @@ bool replay(const ReplayFile& file, const EventSink& events) {
   spdlog::set_default_logger(make_log_to_standard_error(file.log_level));
   Pulse pulse;
   const Heartbeat heartbeat(pulse, events);
-  events({{"event", "started"}, {"rank", rank}, {"pid", ::getpid()}, {"libraries", library_versions()}});
+  events(event::Started{.pid = ::getpid(), .libraries = library_versions()});
   try {
     compute_on_one_thread();
     const CommunicationTrace trace = load_fitting_trace(file);
@@ -167,7 +162,7 @@ bool replay(const ReplayFile& file, const EventSink& events) {
     check_profile_fits(profile, file.compute_profile, trace);
     MeteredCollective collective(CollectiveRegistry::instance().make(
         file.collective, kConfigurationPlace / "collective", file.membership));
-    const EventSink rank_0_only = rank == 0 ? events : [](const Json&) {};
+    const EventSink rank_0_only = rank == 0 ? events : [](const Event&) {};
     const bool works = file.computing == Computing::works;
     if (works && !profile.processor) {
       throw InputError({file.compute_profile, "/processor"},
@@ -181,19 +176,13 @@ bool replay(const ReplayFile& file, const EventSink& events) {
       collective.unmetered().barrier();
     } catch (const std::exception& error) {
       // Reports immediately, because the destructors may wait for an exchange that is stuck.
-      report_failure(events, rank, error);
+      report_failure(events, error);
       return false;
     }
-    events({{"event", "finished"},
-            {"rank", rank},
-            {"peak_memory_bytes", peak_memory_bytes()},
-            {"traffic",
-             {{"payload_bytes", replay.total().payload_bytes},
-              {"sent_bytes", replay.total().sent_bytes},
-              {"collectives", replay.total().collectives}}}});
+    events(event::Finished{.peak_memory_bytes = peak_memory_bytes()});
     return true;
   } catch (const std::exception& error) {
-    report_failure(events, rank, error);
+    report_failure(events, error);
     return false;
   }
 }

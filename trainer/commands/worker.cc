@@ -74,9 +74,9 @@ WorkerFile read_worker_file(const std::string& path) {
   return worker;
 }
 
-void report_failure(const EventSink& events, int rank, const std::exception& error) {
+void report_failure(const EventSink& events, const std::exception& error) {
   spdlog::error("{}: {}", kind_of(error), error.what());
-  events({{"event", "failed"}, {"rank", rank}, {"kind", kind_of(error)}, {"message", message_of(error)}});
+  events(event::Failed{.kind = std::string(kind_of(error)), .message = message_of(error)});
 }
 
 bool work(const WorkerFile& worker, const EventSink& events,
@@ -87,15 +87,15 @@ bool work(const WorkerFile& worker, const EventSink& events,
                worker.membership.address);
   Pulse pulse;
   const Heartbeat heartbeat(pulse, events);
-  events({{"event", "started"}, {"rank", rank}, {"pid", ::getpid()}, {"libraries", library_versions()}});
+  events(event::Started{.pid = ::getpid(), .libraries = library_versions()});
   try {
     compute_on_one_thread();
     const std::unique_ptr<Dataset> dataset = make_dataset(worker.config);
     spdlog::info("loaded the data set: {} training examples, {} test examples", dataset->train().size(),
                  dataset->test().size());
     const TensorMap weights = worker.starting_weights ? load_tensors(*worker.starting_weights) : TensorMap{};
-    const EventSink rank_0_only = rank == 0 ? events : [](const Json&) {};
-    if (rank == 0) events({{"event", "dataset"}, {"hash", content_hash(*dataset)}});
+    const EventSink rank_0_only = rank == 0 ? events : [](const Event&) {};
+    if (rank == 0) events(event::Dataset{.hash = content_hash(*dataset)});
     auto network = CollectiveRegistry::instance().make(worker.config.collective,
                                                        kConfigurationPlace / "collective", worker.membership);
     TrainingLoop loop(worker.config, *dataset, std::move(network), weights, worker.checkpoint, rank_0_only,
@@ -108,20 +108,14 @@ bool work(const WorkerFile& worker, const EventSink& events,
       train(loop);
     } catch (const std::exception& error) {
       // Reports immediately, because the loop's destructor may wait for an exchange that is stuck.
-      report_failure(events, rank, error);
+      report_failure(events, error);
       return false;
     }
     spdlog::info("finished");
-    events({{"event", "finished"},
-            {"rank", rank},
-            {"peak_memory_bytes", peak_memory_bytes()},
-            {"traffic",
-             {{"payload_bytes", loop.total().payload_bytes},
-              {"sent_bytes", loop.total().sent_bytes},
-              {"collectives", loop.total().collectives}}}});
+    events(event::Finished{.peak_memory_bytes = peak_memory_bytes()});
     return true;
   } catch (const std::exception& error) {
-    report_failure(events, rank, error);
+    report_failure(events, error);
     return false;
   }
 }

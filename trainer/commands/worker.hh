@@ -25,14 +25,14 @@ void read_worker(JsonObject& object, WorkerFile& worker);
 // Strict; throws InputError.
 WorkerFile read_worker_file(const std::string& path);
 
-// Calls `train` with the training loop, and logs to standard error. Emits "started", on rank 0 the loop's
-// events, then "finished" or "failed". Returns whether training finished.
+// Calls `train` with the training loop, and logs to standard error. Emits Started, on rank 0 the data set and
+// the loop's events, then Finished or Failed. Returns whether training finished.
 bool work(
     const WorkerFile& worker, const EventSink& events,
     const std::function<void(TrainingLoop&)>& train = [](TrainingLoop& loop) { loop.run(); });
 
-// Emits {"event": "failed", "rank", "kind", "message"} and writes to the log.
-void report_failure(const EventSink& events, int rank, const std::exception& error);
+// Emits Failed and writes to the log.
+void report_failure(const EventSink& events, const std::exception& error);
 
 // Returns, for example, {"libtorch": "1.13.1", "gloo": "0.5.0", …}.
 Json library_versions();

@@ -7,7 +7,7 @@
 #include <mutex>
 #include <thread>
 
-#include "common/support/json_object.hh"
+#include "common/protocol/event.hh"
 #include "trainer/training/pulse.hh"
 
 namespace thinpipe::trainer {
@@ -15,8 +15,8 @@ namespace thinpipe::trainer {
 class Heartbeat {
  public:
   // `pulse` must outlive this object. The heartbeat's own thread, with the caller's current priority, calls
-  // `send` with {"event": "heartbeat", "iteration": …, "phase": …}.
-  Heartbeat(const Pulse& pulse, std::function<void(const Json&)> send);
+  // `send` with each event.
+  Heartbeat(const Pulse& pulse, std::function<void(const Event&)> send);
   ~Heartbeat();
   Heartbeat(const Heartbeat&) = delete;
   Heartbeat& operator=(const Heartbeat&) = delete;
@@ -27,7 +27,7 @@ class Heartbeat {
   void run();
 
   const Pulse& pulse_;
-  std::function<void(const Json&)> send_;
+  std::function<void(const Event&)> send_;
   std::mutex mutex_;
   std::condition_variable ended_;
   bool ending_ = false;

@@ -128,24 +128,25 @@ StepTimes TrainingLoop::step() {
   total_ += report.section;
   skipped_ += report.applied ? 0 : report.steps;
   if (report.exchanged) skipped_in_a_row_ = report.applied ? 0 : skipped_in_a_row_ + 1;
-  events_({{"event", "iteration"},
-           {"iteration", iteration_},
-           {"epoch", epoch()},
-           {"train_time_s", train_time_s_},
-           {"train_loss", loss.item<double>()},
-           {"applied", report.applied},
-           {"iteration_time_s", iteration_time_s},
-           {"load_s", load.elapsed_s},
-           {"compute_s", iteration_time_s - load.elapsed_s - report.exposed_exchange_s},
-           {"encode_s", report.section.encode_s},
-           {"exchange_s", report.section.exchange_s},
-           {"decode_s", report.section.decode_s},
-           {"exposed_exchange_s", report.exposed_exchange_s},
-           {"first_bucket_s", report.first_bucket_s},
-           {"processor_s", loader_.made_ahead_processor_s() + whole.processor_s +
-                               report.section.encode_processor_s + report.section.decode_processor_s},
-           {"payload_bytes", report.section.payload_bytes},
-           {"sent_bytes", report.section.sent_bytes}});
+  const double processor_s = loader_.made_ahead_processor_s() + whole.processor_s +
+                             report.section.encode_processor_s + report.section.decode_processor_s;
+  events_(event::Iteration{.iteration = iteration_,
+                           .epoch = epoch(),
+                           .times = event::IterationTimes{.train_time_s = train_time_s_,
+                                                          .iteration_time_s = iteration_time_s,
+                                                          .load_s = load.elapsed_s,
+                                                          .compute_s = iteration_time_s - load.elapsed_s -
+                                                                       report.exposed_exchange_s,
+                                                          .encode_s = report.section.encode_s,
+                                                          .exchange_s = report.section.exchange_s,
+                                                          .decode_s = report.section.decode_s,
+                                                          .exposed_exchange_s = report.exposed_exchange_s,
+                                                          .first_bucket_s = report.first_bucket_s,
+                                                          .processor_s = processor_s},
+                           .train_loss = loss.item<double>(),
+                           .applied = report.applied,
+                           .payload_bytes = report.section.payload_bytes,
+                           .sent_bytes = report.section.sent_bytes});
   if (!report.applied) spdlog::warn("iteration {}: skipped, a gradient was not finite", iteration_);
   spdlog::debug("iteration {}: {:.6f} s, loss {:.6g}", iteration_, iteration_time_s, loss.item<double>());
   give_up_if_never_finite();
@@ -163,10 +164,8 @@ StepTimes TrainingLoop::step() {
 void TrainingLoop::report_start() const {
   if (!reports_starts_) return;
   const std::chrono::duration<double> now = std::chrono::steady_clock::now().time_since_epoch();
-  events_({{"event", "iteration_started"},
-           {"iteration", iteration_ + 1},
-           {"train_time_s", train_time_s_},
-           {"monotonic_s", now.count()}});
+  events_(event::IterationStarted{
+      .iteration = iteration_ + 1, .train_time_s = train_time_s_, .monotonic_s = now.count()});
 }
 
 void TrainingLoop::begin_step() {
@@ -279,20 +278,19 @@ void TrainingLoop::check_mask_if_due() {
 
 void TrainingLoop::evaluate_now() {
   enter(Pulse::Phase::evaluating);
-  const Json train_loss =
-      loss_count_ == 0 ? Json(nullptr) : Json(mean_over_workers(loss_sum_, loss_count_, *collective_));
+  std::optional<double> train_loss;
+  if (loss_count_ > 0) train_loss = mean_over_workers(loss_sum_, loss_count_, *collective_);
   const Evaluation evaluation = evaluate(*model_, dataset_, *collective_);
   spdlog::info("after iteration {}: test loss {:.6g}, accuracy {:.4f}", iteration_, evaluation.loss,
                evaluation.accuracy);
   loss_sum_ = 0;
   loss_count_ = 0;
-  events_({{"event", "evaluation"},
-           {"iteration", iteration_},
-           {"epoch", epoch()},
-           {"train_time_s", train_time_s_},
-           {"train_loss", train_loss},
-           {"test_loss", evaluation.loss},
-           {"test_accuracy", evaluation.accuracy}});
+  events_(event::Evaluation{.iteration = iteration_,
+                            .epoch = epoch(),
+                            .train_time_s = train_time_s_,
+                            .train_loss = train_loss,
+                            .test_loss = evaluation.loss,
+                            .test_accuracy = evaluation.accuracy});
 }
 
 void TrainingLoop::check_agreement_if_due() {
@@ -345,22 +343,20 @@ void TrainingLoop::resume() {
   loss_sum_ = sums[1].item<double>();
   total_.sent_bytes = sums[2].item<double>();
   spdlog::info("resumed from the checkpoint after iteration {}", iteration_);
-  events_({{"event", "resumed"}, {"iteration", iteration_}, {"train_time_s", train_time_s_}});
+  events_(event::Resumed{.iteration = iteration_, .train_time_s = train_time_s_});
 }
 
 void TrainingLoop::report_summary() {
   std::int64_t elements = 0;
   for (const ParameterInfo& info : parameter_infos(*model_)) elements += info.size;
-  const std::optional<double> vnmse = exchange_->vnmse();
   const double dense_bytes = 4.0 * static_cast<double>(elements * iteration_);
-  events_({{"event", "summary"},
-           {"parameters", elements},
-           {"pruning", {{"density", mask_->density()}, {"layers", summarise(*mask_)}}},
-           {"synchroniser", exchange_->synchroniser().state()},
-           {"effective_density", static_cast<double>(total_.payload_bytes) / dense_bytes},
-           {"vnmse", vnmse ? Json(*vnmse) : Json(nullptr)},
-           {"skipped_steps", skipped_},
-           {"parameters_hash", fmt::format("{:016x}", parameters_hash(*model_))}});
+  events_(event::Summary{.parameters = elements,
+                         .pruning = {{"density", mask_->density()}, {"layers", summarise(*mask_)}},
+                         .synchroniser = exchange_->synchroniser().state(),
+                         .effective_density = static_cast<double>(total_.payload_bytes) / dense_bytes,
+                         .vnmse = exchange_->vnmse(),
+                         .skipped_steps = skipped_,
+                         .parameters_hash = fmt::format("{:016x}", parameters_hash(*model_))});
 }
 
 }  // namespace thinpipe::trainer

@@ -3,6 +3,7 @@
 
 #include <memory>
 
+#include "common/protocol/event.hh"
 #include "trainer/base/modules.hh"
 #include "trainer/datasets/batch_loader.hh"
 #include "trainer/datasets/dataset.hh"
@@ -18,9 +19,8 @@
 
 namespace thinpipe::trainer {
 
-// Receives each event of docs/trainers.md ("iteration_started", "iteration", "evaluation", "summary") and
-// "resumed" as it happens.
-using EventSink = std::function<void(const Json& event)>;
+// Receives each event as it happens.
+using EventSink = std::function<void(const Event& event)>;
 
 // Too many steps in a row had a non-finite gradient.
 class NonFiniteError : public Error {
@@ -49,7 +49,8 @@ class TrainingLoop {
   // Sets up everything that needs the other workers: initial weights, the pruning mask of rank 0, buckets. If
   // `checkpoints` names a directory with a complete set, training resumes from it. If `starting_weights` is
   // empty, all workers draw the same random weights from the seed. The loop reports its activity to `pulse`,
-  // if given. `slowdowns` are this worker's own.
+  // if given. `slowdowns` are this worker's own. `events` receives IterationStarted, Iteration, Evaluation,
+  // Summary and Resumed.
   TrainingLoop(const TrainingConfig& config, const Dataset& dataset, std::unique_ptr<Collective> collective,
                const TensorMap& starting_weights, CheckpointOptions checkpoints, EventSink events,
                Pulse* pulse = nullptr, std::vector<Slowdown> slowdowns = {});

@@ -3,27 +3,22 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "common/protocol/event_check.hh"
-
 namespace thinpipe {
 namespace {
 
 using testing::HasSubstr;
 
-Json start_of(int iteration, double train_time_s, double monotonic_s) {
-  return {{"event", "iteration_started"},
-          {"iteration", iteration},
-          {"train_time_s", train_time_s},
-          {"monotonic_s", monotonic_s}};
+event::IterationStarted start_of(std::int64_t iteration, double train_time_s, double monotonic_s) {
+  return {.iteration = iteration, .train_time_s = train_time_s, .monotonic_s = monotonic_s};
 }
 
-Json end_of(int iteration, double train_time_s) {
-  return {{"event", "iteration"}, {"iteration", iteration}, {"train_time_s", train_time_s}};
+event::Iteration end_of(std::int64_t iteration, double train_time_s) {
+  return {.iteration = iteration, .times = event::IterationTimes{.train_time_s = train_time_s}};
 }
 
 class IterationReportsTest : public testing::Test {
  protected:
-  std::string refusal(const Json& event, double now_s) {
+  std::string refusal(const auto& event, double now_s) {
     try {
       reports_.take(event, now_s);
     } catch (const UnfitEvent& error) {
@@ -37,7 +32,6 @@ class IterationReportsTest : public testing::Test {
 };
 
 TEST_F(IterationReportsTest, TheClockHasTheTrainersTimesHoweverLateTheyAreHeard) {
-  reports_.take({{"event", "evaluation"}, {"iteration", 0}, {"train_time_s", 0}}, 101);
   EXPECT_FALSE(clock_.runs());
   reports_.take(start_of(1, 0, 102), 102.25);
   EXPECT_EQ(clock_.read_s(102.5), 0.5) << "since the start, not since its report";
@@ -59,6 +53,11 @@ TEST_F(IterationReportsTest, AnEndWithoutAStartIsRefusedWithTheRemedy) {
             "rate_trace.clock to \"wall\"");
   EXPECT_EQ(reports_.to_json().at("stopped_late"),
             Json({{"count", 0}, {"median_s", nullptr}, {"p99_s", nullptr}, {"most_s", nullptr}}));
+}
+
+TEST_F(IterationReportsTest, AnEndWithoutTimesIsRefused) {
+  reports_.take(start_of(1, 0, 101), 101);
+  EXPECT_THAT(refusal(event::Iteration{.iteration = 1}, 102), HasSubstr("must not be null"));
 }
 
 TEST_F(IterationReportsTest, AStartThatCannotBeIsRefused) {

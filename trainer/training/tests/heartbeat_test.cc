@@ -11,10 +11,10 @@ TEST(Heartbeat, TellsAtOnceAndThenAgainWhatTheLoopIsAt) {
   Pulse pulse;
   pulse.enter(Pulse::Phase::evaluating);
   pulse.count(7);
-  std::vector<Json> heard;
+  std::vector<Event> heard;
   std::promise<void> second;
   {
-    const Heartbeat heartbeat(pulse, [&](const Json& event) {
+    const Heartbeat heartbeat(pulse, [&](const Event& event) {
       heard.push_back(event);
       pulse.enter(Pulse::Phase::exchanging);
       pulse.count(8);
@@ -22,9 +22,9 @@ TEST(Heartbeat, TellsAtOnceAndThenAgainWhatTheLoopIsAt) {
     });
     second.get_future().wait();
   }
-  const Json first = {{"event", "heartbeat"}, {"iteration", 7}, {"phase", "evaluating"}};
-  const Json next = {{"event", "heartbeat"}, {"iteration", 8}, {"phase", "exchanging"}};
-  EXPECT_EQ(heard, (std::vector<Json>{first, next}));
+  const Event first = event::Heartbeat{.iteration = 7, .phase = "evaluating"};
+  const Event next = event::Heartbeat{.iteration = 8, .phase = "exchanging"};
+  EXPECT_TRUE(heard == (std::vector<Event>{first, next}));
 }
 
 }  // namespace

@@ -48,8 +48,9 @@ inline Result train(const TrainingConfig& config, const CheckpointOptions& check
   Result result;
   run_in_process(static_cast<int>(config.workers), [&](std::unique_ptr<Collective> member) {
     const int rank = member->rank();
-    const EventSink sink = [&, rank](const Json& event) {
+    const EventSink sink = [&, rank](const Event& reported) {
       if (rank != 0) return;
+      const Json event = thinpipe::to_json(reported);
       if (event["event"] == "iteration_started") result.starts.push_back(event);
       if (event["event"] == "iteration") result.iterations.push_back(event);
       if (event["event"] == "evaluation") result.evaluations.push_back(event);

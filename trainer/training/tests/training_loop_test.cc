@@ -283,8 +283,9 @@ TEST(TrainingLoop, WorkersDropDifferentUnits) {
     std::vector<double> losses(3);
     run_in_process(3, [&](std::unique_ptr<Collective> member) {
       const int rank = member->rank();
-      TrainingLoop loop(config, same, std::move(member), {}, {}, [&losses, rank](const Json& event) {
-        if (event["event"] == "iteration" && event["iteration"] == 2) losses[rank] = event["train_loss"];
+      TrainingLoop loop(config, same, std::move(member), {}, {}, [&losses, rank](const Event& event) {
+        const auto* const iteration = std::get_if<event::Iteration>(&event);
+        if (iteration != nullptr && iteration->iteration == 2) losses[rank] = iteration->train_loss.value();
       });
       loop.run();
     });
@@ -335,7 +336,7 @@ TEST(TrainingLoop, TellsWhatItIsAt) {
   Pulse pulse;
   std::vector<std::string> phases;
   TrainingLoop loop(
-      config, *dataset, group.join(0), {}, {}, [&](const Json&) { phases.emplace_back(pulse.phase()); },
+      config, *dataset, group.join(0), {}, {}, [&](const Event&) { phases.emplace_back(pulse.phase()); },
       &pulse);
   EXPECT_STREQ(pulse.phase(), "starting");
   loop.run();
