@@ -1,7 +1,6 @@
 #include "harness/run/run.hh"
 
 #include <chrono>
-#include <cmath>
 #include <optional>
 
 #include <fcntl.h>
@@ -10,37 +9,17 @@
 #include "common/support/file_descriptor.hh"
 #include "common/support/readable.hh"
 #include "harness/executors/worker_inputs.hh"
-#include "harness/plan/prediction.hh"
 #include "harness/records/provenance.hh"
 #include "harness/records/record.hh"
-#include "harness/records/record_view.hh"
 #include "harness/run/fault_injector.hh"
 #include "harness/run/live_network.hh"
-#include "harness/run/measurements.hh"
-#include "harness/run/replayed_training.hh"
+#include "harness/run/record_builder.hh"
 #include "harness/run/restarts.hh"
 
 namespace thinpipe {
 namespace {
 
 namespace fs = std::filesystem;
-
-const char* name_of(Outcome::Status status) {
-  switch (status) {
-    case Outcome::Status::completed:
-      return "completed";
-    case Outcome::Status::failed:
-      return "failed";
-    case Outcome::Status::interrupted:
-      return "interrupted";
-  }
-  return "failed";
-}
-
-std::vector<Target> targets_of(const Json& config) {
-  JsonObject object(config, {"configuration", ""});
-  return read_targets(object);
-}
 
 class RunInProgress {
  public:
@@ -49,14 +28,13 @@ class RunInProgress {
         context_(context),
         folder_(fs::absolute(context.results / run.id)),
         inputs_(run, folder_, context.log_level),
+        record_(run, context.experiment, context.limits, describe_program_and_machine()),
         faults_(run.worker_events),
-        restarts_(run.on_worker_failure),
-        peak_memory_bytes_(Json::array_t(static_cast<std::size_t>(run.workers))) {}
+        restarts_(run.on_worker_failure) {}
 
   Json execute() {
-    provenance_ = describe_program_and_machine();
-    provenance_["command_line"] = context_.command_line;
-    provenance_["started_at"] = utc_now();
+    record_.set_provenance("command_line", context_.command_line);
+    record_.set_provenance("started_at", utc_now());
     Outcome outcome;
     try {
       prepare_folder();
@@ -65,8 +43,8 @@ class RunInProgress {
       outcome = {Outcome::Status::failed, Failure{.kind = "harness", .message = error.what()}};
       measure_until_failure();
     }
-    provenance_["ended_at"] = utc_now();
-    Json written = record(outcome);
+    record_.set_provenance("ended_at", utc_now());
+    Json written = record_.build(outcome, network_report(), faults_.to_json(), restarts_.to_json());
     if (log_) log_outcome(outcome);
     network_.reset();
     fs::remove_all(inputs_.rendezvous());
@@ -100,14 +78,16 @@ class RunInProgress {
   Outcome train() {
     auto weights = context_.weights.obtain(run_, context_.executor, context_.progress, context_.limits);
     if (auto* const untrained = std::get_if<Outcome>(&weights)) return *untrained;
-    starting_weights_ = std::get<Json>(weights);
-    if (!starting_weights_.is_null()) inputs_.start_from(starting_weights_.at("path"));
+    const Json& starting_weights = std::get<Json>(weights);
+    record_.set_starting_weights(starting_weights);
+    if (!starting_weights.is_null()) inputs_.start_from(starting_weights.at("path"));
     if (run_.is_replay()) {
-      replayed_.emplace(context_.results / run_.convergence_run);
+      record_.set_replayed(ReplayedTraining(context_.results / run_.convergence_run));
       auto profile = context_.profiles.obtain(run_, inputs_.starting_weights(), context_.executor,
                                               context_.progress, context_.limits);
       if (auto* const unmeasured = std::get_if<Outcome>(&profile)) return *unmeasured;
-      profile_ = std::get<Json>(profile);
+      profile_path_ = std::get<Json>(profile).at("path").get<std::string>();
+      record_.set_compute_profile(std::get<Json>(profile));
     }
     if (run_.mode == Mode::simulate) return simulate();
     if (run_.mode != Mode::converge) build_network();
@@ -115,8 +95,8 @@ class RunInProgress {
     while (restarts_.follow(outcome)) {
       log_outcome(outcome);
       say("restarting: " + outcome.failure->message);
-      restarts_.begin(*outcome.failure, measurements_.iterations(), measurements_.train_time_s(), now_s());
-      if (network_) network_->set_back(measurements_.train_time_s());
+      restarts_.begin(*outcome.failure, measured().iterations(), measured().train_time_s(), now_s());
+      if (network_) network_->set_back(measured().train_time_s());
       outcome = attempt();
     }
     if (network_) {
@@ -128,15 +108,16 @@ class RunInProgress {
   }
 
   Outcome simulate() {
-    const ComputeProfile profile = load_profile(profile_.at("path"));
+    const ComputeProfile profile = load_profile(profile_path_);
     const Ways ways{.parents = run_.reduction_tree, .swaps_least = run_.collective == "ring"};
-    for (const Event& event : replayed_->simulate(run_.setting->topology, profile, ways)) hear(0, event);
+    const std::vector<Event> events = record_.replayed()->simulate(run_.setting->topology, profile, ways);
+    for (const Event& event : events) hear(0, event);
     return {};
   }
 
   void build_network() {
     network_.emplace(run_, context_.idle_cores, now_s());
-    provenance_["congestion_control"] = network_->congestion_control();
+    record_.set_provenance("congestion_control", network_->congestion_control());
     log_->info("built the network {}: {} workers", run_.setting->topology.name, run_.workers);
   }
 
@@ -164,7 +145,7 @@ class RunInProgress {
 
   void log_outcome(const Outcome& outcome) const {
     if (!outcome.failure) {
-      log_->info("the run is {}, after iteration {}", name_of(outcome.status), measurements_.iterations());
+      log_->info("the run is {}, after iteration {}", name_of(outcome.status), measured().iterations());
       return;
     }
     const Failure& failure = *outcome.failure;
@@ -176,7 +157,7 @@ class RunInProgress {
   WorkerCommand worker(std::int64_t rank) {
     const netem::Host& host = network_->host(rank);
     if (run_.mode == Mode::live) return inputs_.training(rank, host);
-    return inputs_.replaying(rank, host, replayed_->trace_path(), profile_.at("path").get<std::string>());
+    return inputs_.replaying(rank, host, record_.replayed()->trace_path(), profile_path_);
   }
 
   void hear(std::int64_t rank, const Event& event) {
@@ -185,20 +166,17 @@ class RunInProgress {
 
   void take(std::int64_t rank, const event::Started& started) {
     log_->info("worker {} has started, process {}", rank, started.pid);
-    if (rank == 0) provenance_["libraries"] = started.libraries;
+    if (rank == 0) record_.add(started);
   }
 
-  void take(std::int64_t rank, const event::Finished& finished) {
-    if (!finished.peak_memory_bytes) return;
-    peak_memory_bytes_.at(static_cast<std::size_t>(rank)) = *finished.peak_memory_bytes;
-  }
+  void take(std::int64_t rank, const event::Finished& finished) { record_.add(rank, finished); }
 
   // The other events are rank 0's.
   void take(std::int64_t rank, const auto& event) {
     if (rank == 0) take(event);
   }
 
-  void take(const event::Dataset& dataset) { provenance_["dataset_hash"] = dataset.hash; }
+  void take(const event::Dataset& dataset) { record_.add(dataset); }
 
   void take(event::Resumed resumed) {
     go_on_after(resumed.iteration, resumed.iteration, resumed.train_time_s);
@@ -217,7 +195,7 @@ class RunInProgress {
     if (iteration.times) iteration.times->train_time_s += restarts_.lost_train_time_s();
     if (network_) network_->take(iteration, now_s());
     write_line(iteration);
-    measurements_.add(iteration);
+    record_.add(iteration);
     if (network_ && iteration.iteration == run_.training->plan.at("iterations")) network_->end();
   }
 
@@ -229,10 +207,10 @@ class RunInProgress {
     if (evaluation.train_time_s) *evaluation.train_time_s += restarts_.lost_train_time_s();
     write_line(evaluation);
     if (!began_) begin();
-    measurements_.add(std::move(evaluation));
+    record_.add(std::move(evaluation));
   }
 
-  void take(const event::Summary& summary) { measurements_.add(summary); }
+  void take(const event::Summary& summary) { record_.add(summary); }
 
   void take(const event::Replaying& /*replaying*/) {
     if (!began_) begin();
@@ -241,12 +219,11 @@ class RunInProgress {
   void take(const event::ReplayedIteration& iteration) {
     context_.progress.hear(iteration);
     write_line(iteration);
-    measurements_.add(iteration);
+    record_.add(iteration);
   }
 
   void take(const event::Replayed& replayed) {
-    if (!replayed_) throw UnfitEvent("reported the end of a replay, but the run is not a replay");
-    replayed_->hear(replayed);
+    record_.add(replayed);
     if (network_) network_->end();
   }
 
@@ -268,7 +245,7 @@ class RunInProgress {
     if (!restarts_.awaits_resumption()) return;
     if (!train_time_s) throw UnfitEvent("resumed without a \"train_time_s\"");
     restarts_.resume(iteration, *train_time_s, now_s());
-    measurements_.go_back_to(valid_iteration);
+    record_.go_back_to(valid_iteration);
     say(fmt::format("resumes after iteration {}", iteration));
   }
 
@@ -278,21 +255,16 @@ class RunInProgress {
 
   void tick(WorkerControl& workers, Seconds late) {
     if (network_) {
-      for (Json& change : network_->tick(now_s(), late.count())) note_change(std::move(change));
+      for (Json& change : network_->tick(now_s(), late.count())) {
+        log_->info("network event: {}", record_.add_change(std::move(change)).dump());
+      }
       if (const auto use = network_->use_since_last()) context_.progress.link_use(*use);
     }
     for (const std::string& line :
-         faults_.apply_due(now_s(), measurements_.iterations(), measurements_.train_time_s(), workers)) {
+         faults_.apply_due(now_s(), measured().iterations(), measured().train_time_s(), workers)) {
       log_->info("worker event, {}", line);
     }
     context_.progress.tick();
-  }
-
-  void note_change(Json change) {
-    change["iteration"] = measurements_.iterations();
-    change["train_time_s"] = measurements_.train_time_s();
-    log_->info("network event: {}", change.dump());
-    changes_.push_back(std::move(change));
   }
 
   void warn_of_missed_events() const {
@@ -309,125 +281,38 @@ class RunInProgress {
     log_->warn(warning.what());
   }
 
-  // Returns every change and, with nulls, every event that did not happen.
-  Json network_events() const {
-    Json out = changes_;
-    if (!network_) return out;
-    for (const netem::NetworkChange& event : network_->missed()) {
-      Json entry = netem::to_json(event);
-      entry["iteration"] = entry["train_time_s"] = nullptr;
-      out.push_back(std::move(entry));
+  NetworkReport network_report() const {
+    if (!network_) return {};
+    const double time_s = run_.is_replay() ? network_->measured_s() : measured().train_time_s();
+    NetworkReport out{.idle_cores = network_->idle_cores(),
+                      .train_clock = network_->train_clock(),
+                      .wire_bytes = network_->wire_bytes(),
+                      .utilisation = network_->utilisation(time_s),
+                      .fidelity = fidelity_};
+    for (const netem::NetworkChange& change : network_->missed()) {
+      out.missed_changes.push_back(netem::to_json(change));
     }
     return out;
   }
 
+  const Measurements& measured() const { return record_.measurements(); }
+
   // The workers of a convergence run share a CPU, so that their times cannot be compared.
   bool measures_time() const { return run_.mode != Mode::converge; }
-
-  Json train_time_s() const {
-    if (replayed_) return replayed_->train_time_s();
-    return run_.mode == Mode::live ? Json(measurements_.train_time_s()) : Json(nullptr);
-  }
-
-  Json curve() const { return replayed_ ? replayed_->curve() : measurements_.curve(); }
-
-  // Returns a field of the workers' summary, or in a replay of the convergence run's record.
-  Json summarised(const char* field) const {
-    if (replayed_) return replayed_->at(field);
-    const Json& summary = measurements_.summary();
-    return summary.is_object() && summary.contains(field) ? summary[field] : Json(nullptr);
-  }
-
-  Json compression() const {
-    if (replayed_) return replayed_->at("compression");
-    return {{"effective_density", summarised("effective_density")}, {"vnmse", summarised("vnmse")}};
-  }
-
-  Json replay() const {
-    if (!replayed_) return nullptr;
-    Json out = replayed_->about();
-    out["compute_profile"] = profile_;
-    out["computing"] = run_.mode == Mode::replay ? Json(run_.computing()) : Json(nullptr);
-    return out;
-  }
-
-  // Returns the traffic. In a replay, payload and sent bytes are the convergence run's, wire bytes the
-  // replay's.
-  Json traffic() const {
-    Json out = replayed_ ? replayed_->at("traffic")
-                         : Json{{"payload_bytes_per_worker", measurements_.payload_bytes()},
-                                {"sent_bytes_per_worker", std::llround(measurements_.sent_bytes())}};
-    const double time_s = replayed_ && network_ ? network_->measured_s() : measurements_.train_time_s();
-    out["wire_bytes"] = network_ ? network_->wire_bytes() : Json::object();
-    out["utilisation"] = network_ ? network_->utilisation(time_s) : Json::object();
-    return out;
-  }
-
-  Json record(const Outcome& outcome) const {
-    return {{"schema_version", record_schema_version},
-            {"run_id", run_.id},
-            {"experiment", context_.experiment},
-            {"label", run_.label},
-            {"labels", labels_object()},
-            {"status", name_of(outcome.status)},
-            {"error", outcome.failure ? to_json(*outcome.failure) : Json(nullptr)},
-            {"mode", run_.setting->config.at("mode")},
-            {"config", whole_config(run_)},
-            {"plan", described_plan(run_)},
-            {"provenance", provenance_},
-            {"limits",
-             {{"stall_timeout_s", context_.limits.stall.count()},
-              {"hang_timeout_s", context_.limits.silence.count()},
-              {"profiling_time_s", context_.limits.profiling.count()}}},
-            {"idle_cores", network_ ? network_->idle_cores() : Json(nullptr)},
-            {"starting_weights", starting_weights_},
-            {"train_time_s", train_time_s()},
-            {"iterations", replayed_ ? replayed_->at("iterations") : Json(measurements_.iterations())},
-            {"curve", curve()},
-            {"targets", reach_targets(curve(), targets_of(run_.training->config))},
-            {"iteration_time_s", measurements_.iteration_time_s()},
-            {"predicted",
-             measures_time() ? describe_prediction(run_, measurements_.iteration_time_s()) : Json(nullptr)},
-            {"traffic", traffic()},
-            {"compression", compression()},
-            {"pruning", summarised("pruning")},
-            {"synchroniser", summarised("synchroniser")},
-            {"skipped_steps", summarised("skipped_steps")},
-            {"memory", {{"peak_bytes_per_worker", peak_memory_bytes_}}},
-            {"parameters", summarised("parameters")},
-            {"parameters_hash", summarised("parameters_hash")},
-            {"network_events", network_events()},
-            {"train_clock", network_ ? network_->train_clock() : Json(nullptr)},
-            {"worker_events", faults_.to_json()},
-            {"restarts", restarts_.to_json()},
-            {"replay", replay()},
-            {"fidelity", fidelity_}};
-  }
-
-  Json labels_object() const {
-    Json out = Json::object();
-    for (const auto& [axis, label] : run_.labels) out[axis] = label;
-    return out;
-  }
 
   const Run& run_;
   const RunContext& context_;
   fs::path folder_;
   WorkerInputs inputs_;
-  Json provenance_;
-  Json starting_weights_ = nullptr;
-  std::optional<ReplayedTraining> replayed_;
-  Json profile_ = nullptr;   // of a replay
-  Json fidelity_ = nullptr;  // stays null if no network is emulated
+  RecordBuilder record_;
+  std::string profile_path_;  // of a replay
+  Json fidelity_ = nullptr;   // stays null if no network is emulated
   FileDescriptor iterations_;
-  Measurements measurements_;
   std::optional<LiveNetwork> network_;
   FaultInjector faults_;
   Restarts restarts_;
-  Log log_;                       // none before the folder is prepared
-  Json peak_memory_bytes_;        // by rank; null for a worker that has not finished
-  Json changes_ = Json::array();  // of the network, as recorded
-  bool began_ = false;            // the first evaluation is over
+  Log log_;             // none before the folder is prepared
+  bool began_ = false;  // the first evaluation is over
 };
 
 }  // namespace

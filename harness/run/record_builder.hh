@@ -1,0 +1,86 @@
+// Builds a run's record from its workers' events and from the harness's own reports. Pure.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "common/protocol/event.hh"
+#include "harness/executors/executor.hh"
+#include "harness/plan/run.hh"
+#include "harness/run/measurements.hh"
+#include "harness/run/replayed_training.hh"
+
+namespace thinpipe {
+
+// Returns the record's "status".
+const char* name_of(Outcome::Status status);
+
+// The emulated network's part of the record. The defaults are those of a run without a network.
+struct NetworkReport {
+  Json idle_cores = nullptr;
+  Json train_clock = nullptr;
+  Json wire_bytes = Json::object();
+  Json utilisation = Json::object();
+  Json fidelity = nullptr;
+  Json missed_changes = Json::array();  // scheduled changes that did not happen, see netem/conductor.hh
+};
+
+class RecordBuilder {
+ public:
+  // `run` must outlive this. `provenance`: see provenance.hh.
+  RecordBuilder(const Run& run, std::string experiment, const TimeLimits& limits, Json provenance);
+
+  void set_provenance(const char* key, Json value) { provenance_[key] = std::move(value); }
+  void set_starting_weights(Json weights) { starting_weights_ = std::move(weights); }
+  // The run repeats this training run, with the times of this compute profile.
+  void set_replayed(ReplayedTraining replayed) { replayed_ = std::move(replayed); }
+  void set_compute_profile(Json profile) { profile_ = std::move(profile); }
+
+  void add(std::int64_t rank, const event::Finished& finished);
+  // The other events are rank 0's, with the run's train times.
+  void add(const event::Started& started) { set_provenance("libraries", started.libraries); }
+  void add(const event::Dataset& dataset) { set_provenance("dataset_hash", dataset.hash); }
+  void add(const event::Iteration& iteration) { measurements_.add(iteration); }
+  void add(const event::ReplayedIteration& iteration) { measurements_.add(iteration); }
+  void add(event::Evaluation evaluation) { measurements_.add(std::move(evaluation)); }
+  void add(const event::Summary& summary) { measurements_.add(summary); }
+  // Throws UnfitEvent if the run is not a replay, and as ReplayedTraining::hear() does.
+  void add(const event::Replayed& replayed);
+
+  // Adds a change of the network (LiveNetwork::tick()) with the iteration and train time that it follows.
+  // Returns it.
+  const Json& add_change(Json change);
+
+  // See Measurements::go_back_to().
+  void go_back_to(std::int64_t iteration) { measurements_.go_back_to(iteration); }
+
+  const Measurements& measurements() const { return measurements_; }
+  // Returns nullopt unless the run is a replay.
+  const std::optional<ReplayedTraining>& replayed() const { return replayed_; }
+
+  // Returns the record. `worker_events` and `restarts` are members of it.
+  Json build(const Outcome& outcome, const NetworkReport& network, const Json& worker_events,
+             const Json& restarts) const;
+
+ private:
+  Json train_time_s() const;
+  Json curve() const;
+  Json summarised(const char* field) const;
+  Json compression() const;
+  Json traffic(const NetworkReport& network) const;
+  Json network_events(const Json& missed) const;
+  Json replay() const;
+
+  const Run& run_;
+  std::string experiment_;
+  TimeLimits limits_;
+  Json provenance_;
+  Json starting_weights_ = nullptr;
+  std::optional<ReplayedTraining> replayed_;
+  Json profile_ = nullptr;  // of a replay
+  Measurements measurements_;
+  Json peak_memory_bytes_;        // by rank; null for a worker that has not finished
+  Json changes_ = Json::array();  // of the network
+};
+
+}  // namespace thinpipe

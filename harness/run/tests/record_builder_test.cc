@@ -1,0 +1,170 @@
+#include "harness/run/record_builder.hh"
+
+#include <gtest/gtest.h>
+
+#include "common/support/tests/paths.hh"
+
+namespace thinpipe {
+namespace {
+
+// A run of two workers and two iterations over three switches.
+Run run_in(Mode mode) {
+  Run run;
+  run.id = "0123";
+  run.label = "dense";
+  run.labels.emplace_back("method", "dense");
+  run.mode = mode;
+  run.workers = 2;
+  Setting setting;
+  setting.config = {{"mode", mode == Mode::live ? "live" : "converge"}, {"workers", 2}};
+  setting.topology = netem::load_topology(source_path("topologies/three-switch.json"));
+  run.setting = std::make_shared<const Setting>(std::move(setting));
+  CheckedConfig training;
+  training.config = {{"collective", {{"name", "ring"}}}, {"targets", {0.5}}};
+  training.plan = {{"gradient_bytes", 400},
+                   {"bucket_bytes", {100, 300}},
+                   {"iterations", 2},
+                   {"sent_bytes_per_iteration", 400.0},
+                   {"pairwise_bytes_per_iteration", 0.0},
+                   {"codes_per_iteration", 0.0},
+                   {"largest_code", 1}};
+  run.training = std::make_shared<const CheckedConfig>(std::move(training));
+  return run;
+}
+
+event::Iteration iteration_after(std::int64_t iteration, double train_time_s) {
+  return {.iteration = iteration,
+          .epoch = 0.5,
+          .times = event::IterationTimes{.train_time_s = train_time_s,
+                                         .iteration_time_s = 1,
+                                         .load_s = 0,
+                                         .compute_s = 0.5,
+                                         .encode_s = 0,
+                                         .exchange_s = 0.5,
+                                         .decode_s = 0,
+                                         .exposed_exchange_s = 0.25},
+          .payload_bytes = 400,
+          .sent_bytes = 400.4};
+}
+
+event::Evaluation evaluation_after(std::int64_t iteration, double train_time_s, double accuracy) {
+  return {.iteration = iteration,
+          .train_time_s = train_time_s,
+          .train_loss = 1,
+          .test_loss = 1,
+          .test_accuracy = accuracy};
+}
+
+class RecordBuilderTest : public testing::Test {
+ protected:
+  explicit RecordBuilderTest(Mode mode = Mode::live) : run_(run_in(mode)) {}
+
+  void train() {
+    builder_.add(event::Started{.pid = 7, .libraries = {{"libtorch", "none"}}});
+    builder_.add(event::Dataset{.hash = "00ff"});
+    builder_.add(evaluation_after(0, 0, 0.1));
+    builder_.add(iteration_after(1, 1));
+    builder_.add(iteration_after(2, 2));
+    builder_.add(evaluation_after(2, 2, 0.6));
+    builder_.add(event::Summary{.parameters = 100, .vnmse = 0.25, .skipped_steps = 1});
+    builder_.add(1, event::Finished{.peak_memory_bytes = 5000});
+  }
+
+  Json build(const Outcome& outcome = {}, const NetworkReport& network = {}) const {
+    return builder_.build(outcome, network, Json::array(), Json::array());
+  }
+
+  thinpipe::Run run_;
+  RecordBuilder builder_{run_, "example", {}, {{"version", "1"}}};
+};
+
+TEST_F(RecordBuilderTest, EventsBecomeTheRecord) {
+  train();
+  builder_.set_provenance("started_at", "now");
+  const Json record = build();
+  EXPECT_EQ(record.at("status"), "completed");
+  EXPECT_EQ(record.at("run_id"), "0123");
+  EXPECT_EQ(record.at("experiment"), "example");
+  EXPECT_EQ(record.at("labels"), Json({{"method", "dense"}}));
+  EXPECT_EQ(record.at("provenance"), Json({{"version", "1"},
+                                           {"started_at", "now"},
+                                           {"libraries", {{"libtorch", "none"}}},
+                                           {"dataset_hash", "00ff"}}));
+  EXPECT_EQ(record.at("iterations"), 2);
+  EXPECT_EQ(record.at("train_time_s"), 2);
+  EXPECT_EQ(record.at("curve").size(), 2);
+  EXPECT_EQ(record.at("targets").at(0).at("train_time_s"), 2);
+  EXPECT_EQ(record.at("iteration_time_s").at("mean"), 1);
+  EXPECT_TRUE(record.at("predicted").at("iteration_time_s").is_number());
+  EXPECT_EQ(record.at("traffic").at("payload_bytes_per_worker"), 800);
+  EXPECT_EQ(record.at("traffic").at("sent_bytes_per_worker"), 801) << "rounded after the sum";
+  EXPECT_EQ(record.at("parameters"), 100);
+  EXPECT_EQ(record.at("skipped_steps"), 1);
+  EXPECT_EQ(record.at("compression").at("vnmse"), 0.25);
+  EXPECT_TRUE(record.at("parameters_hash").is_null());
+  EXPECT_EQ(record.at("memory").at("peak_bytes_per_worker"), Json::array({nullptr, 5000}));
+  for (const char* absent :
+       {"error", "replay", "fidelity", "idle_cores", "train_clock", "starting_weights"}) {
+    EXPECT_TRUE(record.at(absent).is_null()) << absent;
+  }
+}
+
+TEST_F(RecordBuilderTest, AFailedRunKeepsItsReports) {
+  builder_.add(evaluation_after(0, 0, 0.1));
+  builder_.add(iteration_after(1, 1));
+  const Json record = build({Outcome::Status::failed, Failure{.kind = "crash", .message = "it ended"}});
+  EXPECT_EQ(record.at("status"), "failed");
+  EXPECT_EQ(record.at("error").at("kind"), "crash");
+  EXPECT_EQ(record.at("iterations"), 1);
+  EXPECT_EQ(record.at("curve").size(), 1);
+  EXPECT_TRUE(record.at("parameters").is_null()) << "no summary";
+  EXPECT_TRUE(record.at("memory").at("peak_bytes_per_worker").at(1).is_null());
+}
+
+TEST_F(RecordBuilderTest, ChangesOfTheNetworkNameTheTrainingTheyFollow) {
+  builder_.add(iteration_after(1, 1));
+  const Json change = {{"link", "left->middle"}, {"iteration", 1}, {"train_time_s", 1.0}};
+  EXPECT_EQ(builder_.add_change({{"link", "left->middle"}}), change);
+  const Json record = build({}, {.wire_bytes = {{"left->middle", 900}},
+                                 .fidelity = {{"verdict", "faithful"}},
+                                 .missed_changes = Json::array({{{"link", "middle->right"}}})});
+  const Json missed = {{"link", "middle->right"}, {"iteration", nullptr}, {"train_time_s", nullptr}};
+  EXPECT_EQ(record.at("network_events"), Json::array({change, missed}));
+  EXPECT_EQ(record.at("traffic").at("wire_bytes").at("left->middle"), 900);
+  EXPECT_EQ(record.at("fidelity").at("verdict"), "faithful");
+}
+
+TEST_F(RecordBuilderTest, TrainingThatGoesBackLosesTheEndOfItsCurve) {
+  train();
+  builder_.go_back_to(1);
+  const Json record = build();
+  EXPECT_EQ(record.at("iterations"), 1);
+  EXPECT_EQ(record.at("curve").size(), 1);
+  EXPECT_EQ(record.at("traffic").at("payload_bytes_per_worker"), 800) << "of all work";
+}
+
+TEST_F(RecordBuilderTest, OnlyAReplayHasReplayedClasses) {
+  EXPECT_THROW(builder_.add(event::Replayed{}), UnfitEvent);
+}
+
+class ConvergenceRecordTest : public RecordBuilderTest {
+ protected:
+  ConvergenceRecordTest() : RecordBuilderTest(Mode::converge) {}
+};
+
+TEST_F(ConvergenceRecordTest, HasNoTimesAndNoPrediction) {
+  event::Evaluation evaluation = evaluation_after(2, 2, 0.6);
+  evaluation.train_time_s.reset();
+  builder_.add(event::Iteration{.iteration = 2, .payload_bytes = 400});
+  builder_.add(evaluation);
+  const Json record = build();
+  for (const char* absent : {"train_time_s", "iteration_time_s", "predicted"}) {
+    EXPECT_TRUE(record.at(absent).is_null()) << absent;
+  }
+  EXPECT_EQ(record.at("targets").at(0).at("reached"), true);
+  EXPECT_EQ(record.at("targets").at(0).at("iteration"), 2);
+  EXPECT_EQ(record.at("traffic").at("wire_bytes"), Json::object());
+}
+
+}  // namespace
+}  // namespace thinpipe
