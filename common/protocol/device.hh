@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "common/support/json_object.hh"
+#include "common/support/options.hh"
 
 namespace thinpipe {
 
@@ -20,6 +20,28 @@ struct Device {
   double memory_byte_per_s = 0;
   double memory_efficiency = 0;
   double kernel_s = 0;
+
+  bool operator==(const Device&) const = default;
+
+  void visit(auto& field) {
+    std::int64_t schema_version = device_schema_version;
+    field("schema_version", schema_version,
+          Rule{.effect = "version of this format",
+               .at_least = 1,
+               .at_most = device_schema_version,
+               .required = true});
+    field("name", name, Rule{.effect = "the device", .required = true});
+    field("source", source, Rule{.effect = "of the numbers", .required = true});
+    field("peak_flop_per_s", peak_flop_per_s,
+          Rule{.effect = "highest arithmetic rate", .above = 0, .required = true});
+    field("flop_efficiency", flop_efficiency,
+          Rule{.effect = "fraction of it that kernels reach", .above = 0, .at_most = 1, .required = true});
+    field("memory_byte_per_s", memory_byte_per_s,
+          Rule{.effect = "memory bandwidth", .above = 0, .required = true});
+    field("memory_efficiency", memory_efficiency,
+          Rule{.effect = "fraction of it that kernels reach", .above = 0, .at_most = 1, .required = true});
+    field("kernel_s", kernel_s, Rule{.effect = "shortest time of a kernel", .at_least = 0, .required = true});
+  }
 
   double time_of_kernel_s(double flops, double bytes) const;
   double time_of_pass_s(double bytes) const { return bytes / (memory_byte_per_s * memory_efficiency); }

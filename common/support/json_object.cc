@@ -135,6 +135,17 @@ void read_value(const Json& value, const Place& place, const Rule& rule, std::in
   check_bounds(value, place, rule, static_cast<long double>(out), true);
 }
 
+void read_value(const Json& value, const Place& place, const Rule& rule, int& out) {
+  std::int64_t wide = 0;
+  read_value(value, place, rule, wide);
+  if (!std::in_range<int>(wide)) {
+    refuse(value, place,
+           fmt::format("a whole number from {} to {}", std::numeric_limits<int>::min(),
+                       std::numeric_limits<int>::max()));
+  }
+  out = static_cast<int>(wide);
+}
+
 void read_value(const Json& value, const Place& place, const Rule& /*rule*/, bool& out) {
   if (!value.is_boolean()) refuse(value, place, "true or false");
   out = value.get<bool>();

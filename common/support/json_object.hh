@@ -46,6 +46,7 @@ struct Rule {
 // Each converts `value`, found at `place`, or throws InputError with the place, the rule and the remedy.
 void read_value(const Json& value, const Place& place, const Rule& rule, double& out);
 void read_value(const Json& value, const Place& place, const Rule& rule, std::int64_t& out);
+void read_value(const Json& value, const Place& place, const Rule& rule, int& out);
 void read_value(const Json& value, const Place& place, const Rule& rule, bool& out);
 void read_value(const Json& value, const Place& place, const Rule& rule, std::string& out);
 // Accepts an object with any members, for a registry to read.

@@ -8,6 +8,8 @@
 namespace thinpipe {
 namespace {
 
+using testing::ThrowsMessage;
+
 struct Inner {
   std::int64_t count = 3;
 
@@ -218,6 +220,38 @@ TEST(Options, DescriptionCarriesTheType) {
                                                        {"eager", "boolean"},
                                                        {"inner", "object"}}));
   EXPECT_EQ(describe_options<Inner>()[0]["type"], "integer");
+}
+
+struct WithStructs {
+  Inner required;
+  std::vector<Inner> list;
+  std::optional<Inner> maybe;
+
+  void visit(auto& field) {
+    field("required", required, Rule{.required = true});
+    field("list", list, Rule{});
+    field("maybe", maybe, Rule{});
+  }
+};
+
+TEST(Options, StructsMayBeRequiredOrInListsOrAbsent) {
+  const Json full = {
+      {"required", {{"count", 1}}}, {"list", {{{"count", 2}}, {{"count", 3}}}}, {"maybe", {{"count", 4}}}};
+  EXPECT_EQ(write_options(read_options<WithStructs>(full, {"f", ""})), full);
+  const auto least = read_options<WithStructs>({{"required", Json::object()}, {"maybe", nullptr}}, {"f", ""});
+  EXPECT_EQ(least.required.count, 3);
+  EXPECT_TRUE(least.list.empty());
+  EXPECT_FALSE(least.maybe);
+  EXPECT_THAT(
+      [] {
+        read_options<WithStructs>(Json::object(), {"f", ""});
+      },
+      ThrowsMessage<InputError>("f: \"required\" is missing"));
+  EXPECT_THAT(
+      [&] {
+        read_options<WithStructs>({{"required", {{"count", 1}}}, {"list", {{{"count", 0}}}}}, {"f", ""});
+      },
+      ThrowsMessage<InputError>("f at /list/0/count: must be at least 1, but is 0"));
 }
 
 }  // namespace
