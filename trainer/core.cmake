@@ -5,7 +5,7 @@ find_package(ZLIB REQUIRED)
 
 set(THINPIPE_CORE_SOURCES
   base/input_file.cc base/packed_codes.cc base/philox.cc
-  collectives/membership.cc collectives/sparse_block.cc
+  collectives/sparse_block.cc
   collectives/algorithms/hypercube_all_reduce.cc collectives/algorithms/ring_all_gather.cc
   collectives/algorithms/ring_all_reduce.cc collectives/algorithms/tree_all_gather.cc
   collectives/algorithms/tree_all_reduce.cc collectives/algorithms/tree_code_sum.cc
@@ -27,7 +27,7 @@ set(THINPIPE_CORE_SOURCES
   synchronisers/transforms/walsh_hadamard.cc
   tensors/legacy_file.cc tensors/pickle.cc tensors/pickle_text.cc tensors/safetensors_header.cc
   tensors/state_dict_index.cc tensors/weight_names.cc
-  training/heartbeat.cc training/learning_rate.cc training/parents.cc training/straggler.cc)
+  training/heartbeat.cc training/learning_rate.cc training/straggler.cc)
 
 set(THINPIPE_CORE_TESTS
   base/tests/packed_codes_test.cc base/tests/philox_test.cc

@@ -8,6 +8,7 @@
 #include <CLI/CLI.hpp>
 #include <spdlog/spdlog.h>
 
+#include "common/protocol/worker_file.hh"
 #include "common/support/log.hh"
 #include "common/support/standard_streams.hh"
 #include "common/support/utf8.hh"
@@ -59,16 +60,9 @@ int cost() {
 }
 
 int pretrain(const std::string& path) {
-  const Json json = thinpipe::parse_json_file(path);
-  thinpipe::JsonObject object(json, {path, ""});
-  std::int64_t schema_version = 0;
-  std::string output;
-  object.read("schema_version", schema_version, {.at_least = 1, .at_most = 1, .required = true});
-  object.read("output", output, {.required = true});
-  const auto config =
-      thinpipe::trainer::parse_training_config(object.get("config"), object.place_of("config"));
-  object.finish();
-  thinpipe::trainer::pretrain(config, output, emit);
+  const auto file = thinpipe::load_worker_file<thinpipe::PretrainFile>(path);
+  const auto config = thinpipe::trainer::parse_training_config(file.config, {path, "/config"});
+  thinpipe::trainer::pretrain(config, file.output, emit);
   return kSuccess;
 }
 
@@ -87,7 +81,8 @@ int estimate(const std::string& path) {
 }
 
 int replay(const std::string& path) {
-  return thinpipe::trainer::replay(thinpipe::trainer::read_replay_file(path), emit) ? kSuccess : kFailure;
+  const auto file = thinpipe::load_worker_file<thinpipe::ReplayFile>(path);
+  return thinpipe::trainer::replay(file, emit) ? kSuccess : kFailure;
 }
 
 int work(const std::string& path) {

@@ -4,6 +4,7 @@
 
 #include "common/protocol/compute_profile.hh"
 #include "common/protocol/device.hh"
+#include "common/protocol/worker_file.hh"
 #include "harness/executors/worker_inputs.hh"
 #include "harness/plan/run_id.hh"
 #include "harness/records/record.hh"
@@ -24,19 +25,20 @@ Json about(const fs::path& path) {
           {"concurrent_workers", profile.concurrent_workers}};
 }
 
-// Returns the device for which the run's profile is estimated; null if the profile is given or measured.
-Json device_of(const Run& run) {
-  if (!run.profile) return nullptr;
-  Json file = parse_json_file(run.profile->string());
-  return is_device(file) ? to_json(parse_device(file, {run.profile->string(), ""})) : Json(nullptr);
+// Returns the device for which the run's profile is estimated; nullopt if the profile is given or measured.
+std::optional<Device> device_of(const Run& run) {
+  if (!run.profile) return std::nullopt;
+  const Json file = parse_json_file(run.profile->string());
+  if (!is_device(file)) return std::nullopt;
+  return parse_device(file, {run.profile->string(), ""});
 }
 
 // Returns what determines the profile. An estimate is for one worker and ignores the exchange; measured
 // compute shares the machine with the exchange.
-Json decisive_for(const Run& run, const Json& device) {
-  Json out = {{"device", device}};
+Json decisive_for(const Run& run, const std::optional<Device>& device) {
+  Json out = {{"device", device ? to_json(*device) : Json(nullptr)}};
   std::vector<const char*> keys = {"model", "dataset", "optimiser", "compute"};
-  if (device.is_null()) {
+  if (!device) {
     out["processes"] = run.workers;
     out["profile_version"] = profile_schema_version;
     keys.insert(keys.end(), {"pruning", "synchroniser", "buckets", "topology", "collective"});
@@ -51,25 +53,24 @@ Json decisive_for(const Run& run, const Json& device) {
 }
 
 // Returns the worker that estimates a profile. `folder` is the job's.
-std::vector<WorkerCommand> estimating(const Run& run, const Json& device, const fs::path& output,
+std::vector<WorkerCommand> estimating(const Run& run, const Device& device, const fs::path& output,
                                       const fs::path& folder) {
-  Json order = {{"schema_version", record_schema_version},
-                {"config", run.training->config},
-                {"device", device},
-                {"output", output.string()}};
-  if (run.estimated_batch_size) order["batch_size_per_worker"] = *run.estimated_batch_size;
+  const EstimateFile file{.device = device,
+                          .batch_size_per_worker = run.estimated_batch_size,
+                          .output = output.string(),
+                          .config = run.training->config};
   const fs::path input = folder / "estimate.json";
-  write_atomically(input, record_text(order));
+  write_atomically(input, record_text(to_json(file)));
   return {{.command = "estimate", .input = input, .log = folder / "estimate.log"}};
 }
 
 // Returns the workers that measure a profile: as many as in the run, over its network. Another exchange would
 // leave them a different share of the CPUs and their caches.
 std::vector<WorkerCommand> measuring(const Run& run, const netem::Network& network,
-                                     const Json& starting_weights, Seconds longest, const fs::path& output,
-                                     const fs::path& folder) {
+                                     const std::optional<std::string>& starting_weights, Seconds longest,
+                                     const fs::path& output, const fs::path& folder) {
   WorkerInputs inputs(run, folder, "info");
-  inputs.start_from(starting_weights);
+  if (starting_weights) inputs.start_from(*starting_weights);
   fs::create_directory(inputs.rendezvous());
   std::vector<WorkerCommand> workers;
   for (std::int64_t rank = 0; rank < run.workers; ++rank) {
@@ -81,11 +82,12 @@ std::vector<WorkerCommand> measuring(const Run& run, const netem::Network& netwo
 
 }  // namespace
 
-std::variant<Json, Outcome> ComputeProfiles::obtain(const Run& run, const Json& starting_weights,
+std::variant<Json, Outcome> ComputeProfiles::obtain(const Run& run,
+                                                    const std::optional<std::string>& starting_weights,
                                                     Executor& executor, Progress& progress,
                                                     const TimeLimits& limits) {
-  const Json device = device_of(run);
-  if (run.profile && device.is_null()) return about(*run.profile);
+  const std::optional<Device> device = device_of(run);
+  if (run.profile && !device) return about(*run.profile);
   const Json decisive = decisive_for(run, device);
   const std::string name = content_hash(decisive.dump());
   const fs::path& folder = profiles_.folder();
@@ -94,7 +96,7 @@ std::variant<Json, Outcome> ComputeProfiles::obtain(const Run& run, const Json& 
     return fs::exists(output) ? std::optional(about(output)) : std::nullopt;
   };
   const auto make = [&]() -> std::variant<Json, Outcome> {
-    const bool estimates = !device.is_null();
+    const bool estimates = device.has_value();
     const std::string what = fmt::format("{} the compute time", estimates ? "estimating" : "measuring");
     const fs::path work = fs::absolute(folder / name);
     fs::remove_all(work);
@@ -105,7 +107,7 @@ std::variant<Json, Outcome> ComputeProfiles::obtain(const Run& run, const Json& 
     const JobObserver observer{.event = [](std::int64_t /*rank*/, const Event& /*event*/) {},
                                .tick = [&](WorkerControl&, Seconds) { progress.tick(); }};
     Outcome outcome = executor.execute(
-        {.workers = estimates ? estimating(run, device, output, work)
+        {.workers = estimates ? estimating(run, *device, output, work)
                               : measuring(run, *network, starting_weights, limits.profiling, output, work),
          .limits = limits},
         observer);

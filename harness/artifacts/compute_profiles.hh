@@ -20,9 +20,9 @@ class ComputeProfiles {
       : profiles_(std::move(folder), "a compute profile", fresh, stop), idle_cores_(idle_cores) {}
 
   // Returns {"path", "hash" (of the file), "origin", "device", "concurrent_workers"}, or the outcome of a
-  // measurement or estimate that did not complete. `starting_weights`: a path, or null.
-  std::variant<Json, Outcome> obtain(const Run& run, const Json& starting_weights, Executor& executor,
-                                     Progress& progress, const TimeLimits& limits);
+  // measurement or estimate that did not complete. `starting_weights`: a path; nullopt: random ones.
+  std::variant<Json, Outcome> obtain(const Run& run, const std::optional<std::string>& starting_weights,
+                                     Executor& executor, Progress& progress, const TimeLimits& limits);
 
  private:
   MadeOnce profiles_;

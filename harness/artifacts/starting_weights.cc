@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "common/protocol/worker_file.hh"
 #include "common/support/file_descriptor.hh"
 #include "harness/plan/run_id.hh"
 #include "harness/records/record.hh"
@@ -36,9 +37,8 @@ std::variant<Json, Outcome> StartingWeights::obtain(const Run& run, Executor& ex
   };
   const auto make = [&]() -> std::variant<Json, Outcome> {
     const fs::path input = fs::absolute(folder / (name + ".input.json"));
-    write_atomically(input, record_text({{"schema_version", record_schema_version},
-                                         {"config", training_config},
-                                         {"output", weights.string()}}));
+    write_atomically(
+        input, record_text(to_json(PretrainFile{.output = weights.string(), .config = training_config})));
     Json accuracy = nullptr;
     const JobObserver observer{.event =
                                    [&](std::int64_t /*rank*/, const Event& event) {

@@ -11,17 +11,19 @@ namespace thinpipe {
 namespace fs = std::filesystem;
 
 WorkerCommand WorkerInputs::training(std::int64_t rank, const netem::Host& host) const {
-  const Json checkpoint = run_.on_worker_failure.restarts()
-                              ? Json{{"directory", checkpoints().string()},
-                                     {"every_iterations", run_.on_worker_failure.checkpoint_every_iterations}}
-                              : Json(nullptr);
-  Json told = {{"starting_weights", starting_weights_},
-               {"checkpoint", checkpoint},
-               {"slowdowns", slowdowns_of(run_.worker_events, rank)},
-               {"report_iteration_starts", run_.schedule.follows_train_time()},
-               {"config", worker_config(run_)}};
-  if (const auto& method = run_.other_trainer.method) told["method"] = *method;
-  WorkerCommand command = at_host(rank, host, "work", std::move(told));
+  WorkFile file{.membership = membership(rank, host),
+                .log_level = log_level_,
+                .starting_weights = starting_weights_,
+                .slowdowns = slowdowns_of(run_.worker_events, rank),
+                .report_iteration_starts = run_.schedule.follows_train_time(),
+                .method = run_.other_trainer.method,
+                .config = worker_config(run_)};
+  if (run_.on_worker_failure.restarts()) {
+    file.checkpoint =
+        CheckpointOptions{.directory = checkpoints().string(),
+                          .every_iterations = run_.on_worker_failure.checkpoint_every_iterations};
+  }
+  WorkerCommand command = at_host(rank, host, "work", to_json(file));
   command.program = run_.trainer.value_or(fs::path());
   return command;
 }
@@ -29,44 +31,48 @@ WorkerCommand WorkerInputs::training(std::int64_t rank, const netem::Host& host)
 WorkerCommand WorkerInputs::replaying(std::int64_t rank, const netem::Host& host, const fs::path& trace,
                                       const fs::path& profile) const {
   return at_host(rank, host, "replay",
-                 {{"communication_trace", trace.string()},
-                  {"compute_profile", profile.string()},
-                  {"computing", run_.computing()},
-                  {"collective", worker_config(run_).at("collective")}});
+                 to_json(ReplayFile{.membership = membership(rank, host),
+                                    .log_level = log_level_,
+                                    .communication_trace = trace.string(),
+                                    .compute_profile = profile.string(),
+                                    .computing = run_.computing(),
+                                    .collective = worker_config(run_).at("collective")}));
 }
 
 WorkerCommand WorkerInputs::profiling(std::int64_t rank, const netem::Host& host, Seconds longest,
                                       const fs::path& output) const {
   return at_host(rank, host, "profile",
-                 {{"starting_weights", starting_weights_},
-                  {"config", worker_config(run_)},
-                  {"longest_s", longest.count()},
-                  {"output", output.string()}});
+                 to_json(ProfileFile{.membership = membership(rank, host),
+                                     .log_level = log_level_,
+                                     .starting_weights = starting_weights_,
+                                     .longest_s = longest.count(),
+                                     .output = output.string(),
+                                     .config = worker_config(run_)}));
 }
 
 WorkerCommand WorkerInputs::converging() const {
   const fs::path input = folder_ / "converge.json";
-  write_atomically(input, record_text({{"schema_version", record_schema_version},
-                                       {"starting_weights", starting_weights_},
-                                       {"communication_trace", (folder_ / trace_file_name).string()},
-                                       {"parents", run_.reduction_tree},
-                                       {"log_level", log_level_},
-                                       {"config", run_.training->config}}));
+  write_atomically(
+      input, record_text(to_json(ConvergeFile{.log_level = log_level_,
+                                              .starting_weights = starting_weights_,
+                                              .communication_trace = (folder_ / trace_file_name).string(),
+                                              .parents = run_.reduction_tree,
+                                              .config = run_.training->config})));
   return {.rank = 0, .command = "converge", .input = input, .log = folder_ / "workers.log"};
 }
 
-// Told who it is among which others, and `more`.
+Membership WorkerInputs::membership(std::int64_t rank, const netem::Host& host) const {
+  return {.rank = static_cast<int>(rank),
+          .world_size = static_cast<int>(run_.workers),
+          .address = host.address,
+          .rendezvous_directory = rendezvous().string(),
+          .parents = run_.reduction_tree};
+}
+
 WorkerCommand WorkerInputs::at_host(std::int64_t rank, const netem::Host& host, const char* command,
-                                    Json more) const {
+                                    const Json& file) const {
   const fs::path input = folder_ / fmt::format("worker-{}.json", rank);
-  more.update({{"schema_version", record_schema_version},
-               {"rank", rank},
-               {"world_size", run_.workers},
-               {"address", host.address},
-               {"rendezvous_directory", rendezvous().string()},
-               {"parents", run_.reduction_tree},
-               {"log_level", log_level_}});
-  write_atomically(input, record_text(more));
+  write_atomically(input, record_text(file));
   return {.rank = rank,
           .command = command,
           .input = input,

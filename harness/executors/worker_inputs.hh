@@ -3,8 +3,10 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <string>
 
+#include "common/protocol/worker_file.hh"
 #include "harness/executors/executor.hh"
 #include "harness/executors/time_limits.hh"
 #include "harness/plan/run.hh"
@@ -22,9 +24,9 @@ class WorkerInputs {
   std::filesystem::path rendezvous() const { return folder_ / "rendezvous"; }
   std::filesystem::path checkpoints() const { return folder_ / "checkpoints"; }
 
-  // The weights that training starts from, a path; null: random ones.
-  void start_from(Json weights) { starting_weights_ = std::move(weights); }
-  const Json& starting_weights() const { return starting_weights_; }
+  // The weights that training starts from, a path; by default random ones.
+  void start_from(std::string weights) { starting_weights_ = std::move(weights); }
+  const std::optional<std::string>& starting_weights() const { return starting_weights_; }
 
   // Each writes a file. A worker that trains, on its host, which must outlive the command.
   WorkerCommand training(std::int64_t rank, const netem::Host& host) const;
@@ -38,12 +40,15 @@ class WorkerInputs {
   WorkerCommand converging() const;
 
  private:
-  WorkerCommand at_host(std::int64_t rank, const netem::Host& host, const char* command, Json more) const;
+  Membership membership(std::int64_t rank, const netem::Host& host) const;
+  // Writes the worker's file. `host` must outlive the command.
+  WorkerCommand at_host(std::int64_t rank, const netem::Host& host, const char* command,
+                        const Json& file) const;
 
   const Run& run_;
   std::filesystem::path folder_;
   std::string log_level_;
-  Json starting_weights_ = nullptr;
+  std::optional<std::string> starting_weights_;
 };
 
 }  // namespace thinpipe

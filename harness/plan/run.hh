@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "common/protocol/worker_file.hh"
 #include "harness/experiment/experiment.hh"
 #include "harness/plan/failure_policy.hh"
 #include "harness/plan/other_trainer.hh"
@@ -81,9 +82,9 @@ struct Run {
   // Returns whether the run repeats a convergence run's communication.
   bool is_replay() const { return mode == Mode::replay || mode == Mode::simulate; }
 
-  // Returns how a replaying worker emulates compute (trainer/replay/computing.hh). If the profile was
-  // measured on this machine, it keeps the CPU as busy as the training run would.
-  const char* computing() const { return profile ? "waits" : "works"; }
+  // Returns how a replaying worker emulates compute. If the profile was measured on this machine, it keeps
+  // the CPU as busy as the training run would.
+  Computing computing() const { return profile ? Computing::waits : Computing::works; }
 };
 
 // Returns the whole configuration: the setting's and the trainer's.

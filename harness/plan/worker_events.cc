@@ -88,17 +88,15 @@ Json to_json(const WorkerEvent& event) {
   return out;
 }
 
-Json slowdowns_of(const std::vector<WorkerEvent>& events, std::int64_t worker) {
-  std::vector<std::pair<std::int64_t, double>> found;
+std::vector<Slowdown> slowdowns_of(const std::vector<WorkerEvent>& events, std::int64_t worker) {
+  std::vector<Slowdown> found;
   for (const WorkerEvent& event : events) {
-    if (event.worker == worker && event.slowdown) found.emplace_back(*event.at_iteration, *event.slowdown);
+    if (event.worker == worker && event.slowdown) {
+      found.push_back({.at_iteration = *event.at_iteration, .factor = *event.slowdown});
+    }
   }
-  std::ranges::stable_sort(found, {}, &std::pair<std::int64_t, double>::first);
-  Json out = Json::array();
-  for (const auto& [at_iteration, factor] : found) {
-    out.push_back({{"at_iteration", at_iteration}, {"factor", factor}});
-  }
-  return out;
+  std::ranges::stable_sort(found, {}, &Slowdown::at_iteration);
+  return found;
 }
 
 }  // namespace thinpipe

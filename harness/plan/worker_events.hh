@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "common/protocol/worker_action.hh"
+#include "common/protocol/worker_file.hh"
 #include "common/support/options.hh"
 
 namespace thinpipe {
@@ -57,7 +58,7 @@ std::vector<WorkerEvent> make_worker_events(const std::vector<WorkerEventOptions
 // Returns the normalised entry: those of "at_s", "at_iteration", "worker", "action", "slowdown" that it has.
 Json to_json(const WorkerEvent& event);
 
-// Returns this worker's slowdowns for its worker.json: [{"at_iteration", "factor"}], by iteration.
-Json slowdowns_of(const std::vector<WorkerEvent>& events, std::int64_t worker);
+// Returns this worker's slowdowns for its worker file, by iteration.
+std::vector<Slowdown> slowdowns_of(const std::vector<WorkerEvent>& events, std::int64_t worker);
 
 }  // namespace thinpipe

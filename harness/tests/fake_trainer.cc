@@ -16,6 +16,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "common/protocol/worker_file.hh"
 #include "common/support/exception.hh"
 #include "common/support/file_descriptor.hh"
 #include "common/support/json_object.hh"
@@ -186,15 +187,15 @@ int cost() {
   return 0;
 }
 
-int pretrain(const Json& input) {
-  const auto output = input.at("output").get<std::string>();
-  const auto config = thinpipe::read_options<Config>(input.at("config"), {"", ""});
+int pretrain(const char* path) {
+  const auto [output, training] = thinpipe::load_worker_file<thinpipe::PretrainFile>(path);
+  const auto config = thinpipe::read_options<Config>(training, {"", ""});
   const auto iterations = static_cast<double>(config.pretraining.iterations);
   sleep_for(iterations * config.iteration_time_s);
   std::ofstream(output) << "weights";
   std::ofstream(fmt::format("{}.made-by-{}", output, ::getpid())) << "";  // for tests that count
   say({{"event", "pretraining"}, {"iteration", 1}, {"iterations", 1}, {"train_loss", 1.0}});
-  say({{"event", "pretrained"}, {"test_accuracy", 0.25}, {"output", input.at("output")}});
+  say({{"event", "pretrained"}, {"test_accuracy", 0.25}, {"output", output}});
   return 0;
 }
 
@@ -241,10 +242,10 @@ int strike(const Fault& fault, std::int64_t rank) {
 // The only state is the number of iterations, in one file of rank 0.
 class Checkpoint {
  public:
-  explicit Checkpoint(const Json& options) {
-    if (options.is_null()) return;
-    folder_ = options.at("directory").get<std::string>();
-    every_ = options.at("every_iterations").get<std::int64_t>();
+  explicit Checkpoint(const std::optional<thinpipe::CheckpointOptions>& options) {
+    if (!options) return;
+    folder_ = options->directory;
+    every_ = options->every_iterations;
     std::filesystem::create_directories(folder_);
   }
 
@@ -272,14 +273,15 @@ class Checkpoint {
   std::int64_t every_ = 0;
 };
 
-int work(const Json& input) {
-  const auto rank = input.at("rank").get<std::int64_t>();
-  const auto config = thinpipe::read_options<Config>(input.at("config"), {"", ""});
+int work(const char* path) {
+  const auto file = thinpipe::load_worker_file<thinpipe::WorkFile>(path);
+  const int rank = file.membership.rank;
+  const auto config = thinpipe::read_options<Config>(file.config, {"", ""});
   // The signal of an intended segmentation fault must end the process.
   ::signal(SIGSEGV, SIG_DFL);
-  if (!std::filesystem::is_empty(input.at("rendezvous_directory").get<std::string>())) return 2;
+  if (!std::filesystem::is_empty(file.membership.rendezvous_directory)) return 2;
   say({{"event", "started"}, {"rank", rank}, {"pid", ::getpid()}, {"libraries", {{"libtorch", "none"}}}});
-  const Checkpoint checkpoint(input.at("checkpoint"));
+  const Checkpoint checkpoint(file.checkpoint);
   const std::int64_t done = checkpoint.newest();
   double train_time_s = static_cast<double>(done) * config.iteration_time_s;
   if (rank == 0) say({{"event", "dataset"}, {"hash", dataset_hash(config.dataset)}});
@@ -287,7 +289,7 @@ int work(const Json& input) {
   if (rank == 0 && done > 0) {
     say({{"event", "resumed"}, {"iteration", done}, {"train_time_s", train_time_s}});
   }
-  const bool reports_starts = rank == 0 && input.at("report_iteration_starts").get<bool>();
+  const bool reports_starts = rank == 0 && file.report_iteration_starts;
   for (std::int64_t i = done + 1; i <= config.iterations; ++i) {
     const double started_s = monotonic_s();
     if (reports_starts) {
@@ -342,6 +344,5 @@ int main(int argc, char** argv) {
   if (command == "describe") return describe();
   if (command == "cost") return cost();
   if (argc != 3) return 2;
-  const Json input = thinpipe::parse_json_file(argv[2]);
-  return command == "pretrain" ? pretrain(input) : work(input);
+  return command == "pretrain" ? pretrain(argv[2]) : work(argv[2]);
 }

@@ -10,12 +10,12 @@
 #include <span>
 
 #include "common/protocol/call.hh"
+#include "common/protocol/membership.hh"
 #include "common/support/registry.hh"
 #include "trainer/base/tensors.hh"
 #include "trainer/collectives/code_pieces.hh"
 #include "trainer/collectives/collective_error.hh"
 #include "trainer/collectives/mailbox.hh"
-#include "trainer/collectives/membership.hh"
 #include "trainer/collectives/reduction.hh"
 
 namespace thinpipe::trainer {

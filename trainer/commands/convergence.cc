@@ -13,18 +13,16 @@ std::vector<TracedParameter> traced_parameters(const Model& model) {
 
 }  // namespace
 
-ConvergenceFile read_convergence_file(const std::string& path) {
-  const Json json = parse_json_file(path);
-  JsonObject object(json, {path, ""});
-  ConvergenceFile file;
-  read_training(object, file.training);
-  object.read("communication_trace", file.communication_trace);
-  object.finish();
-  return file;
+InProcessTraining read_convergence_file(const std::string& path) {
+  auto file = load_worker_file<ConvergeFile>(path);
+  auto config = parse_training_config(file.config, {path, "/config"});
+  check_tree(file.parents, config.workers, {path, "/parents"});
+  return {.file = std::move(file), .config = std::move(config)};
 }
 
-bool converge(const ConvergenceFile& file, const EventSink& events) {
-  const TrainingConfig& config = file.training.config;
+bool converge(const InProcessTraining& training, const EventSink& events) {
+  const ConvergeFile& file = training.file;
+  const TrainingConfig& config = training.config;
   std::vector<TraceRecorder> recorders(static_cast<std::size_t>(config.workers));
   CommunicationTrace trace{.world_size = static_cast<int>(config.workers), .configuration = to_json(config)};
   const auto work = [&](int rank, TrainingLoop& loop) {
@@ -38,7 +36,7 @@ bool converge(const ConvergenceFile& file, const EventSink& events) {
     TraceRecorder::finish(recorders, trace);
     write_atomically(*file.communication_trace, to_json(trace).dump() + "\n");
   };
-  return train_in_process(file.training, events, work, write_trace);
+  return train_in_process(training, events, work, write_trace);
 }
 
 }  // namespace thinpipe::trainer

@@ -6,16 +6,11 @@
 
 namespace thinpipe::trainer {
 
-struct ConvergenceFile {
-  InProcessTraining training;
-  std::optional<std::string> communication_trace;  // path to write
-};
-
 // Strict; throws InputError.
-ConvergenceFile read_convergence_file(const std::string& path);
+InProcessTraining read_convergence_file(const std::string& path);
 
 // Trains and writes the trace; the summary gives the distance of results from the mean. Returns whether
 // training finished.
-bool converge(const ConvergenceFile& file, const EventSink& events);
+bool converge(const InProcessTraining& training, const EventSink& events);
 
 }  // namespace thinpipe::trainer

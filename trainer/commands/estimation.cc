@@ -27,18 +27,10 @@ Batch batch_of(const Dataset& dataset, std::int64_t size) {
 
 }  // namespace
 
-EstimationFile read_estimation_file(const std::string& path) {
-  const Json json = parse_json_file(path);
-  JsonObject object(json, {path, ""});
-  std::int64_t schema_version = 0;
-  EstimationFile file;
-  object.read("schema_version", schema_version, {.at_least = 1, .at_most = 1, .required = true});
-  file.config = parse_training_config(object.get("config"), object.place_of("config"));
-  file.device = parse_device(object.get("device"), object.place_of("device"));
-  object.read("batch_size_per_worker", file.batch_size_per_worker, {.at_least = 1});
-  object.read("output", file.output, {.required = true});
-  object.finish();
-  return file;
+Estimation read_estimation_file(const std::string& path) {
+  auto file = load_worker_file<EstimateFile>(path);
+  auto config = parse_training_config(file.config, {path, "/config"});
+  return {.file = std::move(file), .config = std::move(config)};
 }
 
 ComputeProfile estimate_profile(const TrainingConfig& config, const Device& device, std::int64_t batch_size) {
@@ -74,15 +66,15 @@ ComputeProfile estimate_profile(const TrainingConfig& config, const Device& devi
   return profile;
 }
 
-bool estimate(const EstimationFile& file, const EventSink& events) {
+bool estimate(const Estimation& estimation, const EventSink& events) {
+  const auto& [file, config] = estimation;
   const Pulse pulse;
   const Heartbeat heartbeat(pulse, events);
   events(event::Started{.pid = ::getpid(), .libraries = library_versions()});
   try {
     const std::int64_t batch_size =
-        file.batch_size_per_worker.value_or(file.config.training.batch_size_per_worker);
-    write_atomically(file.output,
-                     to_json(estimate_profile(file.config, file.device, batch_size)).dump(2) + "\n");
+        file.batch_size_per_worker.value_or(config.training.batch_size_per_worker);
+    write_atomically(file.output, to_json(estimate_profile(config, file.device, batch_size)).dump(2) + "\n");
     events(event::Finished{});
     return true;
   } catch (const std::exception& error) {

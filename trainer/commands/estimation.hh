@@ -5,24 +5,23 @@
 
 #include "common/protocol/compute_profile.hh"
 #include "common/protocol/device.hh"
+#include "common/protocol/worker_file.hh"
 #include "trainer/training/training_loop.hh"
 
 namespace thinpipe::trainer {
 
-struct EstimationFile {
+struct Estimation {
+  EstimateFile file;
   TrainingConfig config;
-  Device device;
-  std::optional<std::int64_t> batch_size_per_worker;  // for compute only; nullopt: as in the configuration
-  std::string output;                                 // path
 };
 
 // Strict; throws InputError.
-EstimationFile read_estimation_file(const std::string& path);
+Estimation read_estimation_file(const std::string& path);
 
 // batch_size: examples per iteration. The profile serves replays of `config`, whatever batch size that has.
 ComputeProfile estimate_profile(const TrainingConfig& config, const Device& device, std::int64_t batch_size);
 
 // Writes the profile. Emits the events of an in-process training run. Returns whether it finished.
-bool estimate(const EstimationFile& file, const EventSink& events);
+bool estimate(const Estimation& estimation, const EventSink& events);
 
 }  // namespace thinpipe::trainer

@@ -171,24 +171,24 @@ std::int64_t measure(TrainingLoop& loop, Sums& sums, double longest_s) {
 
 }  // namespace
 
-ProfileFile read_profile_file(const std::string& path) {
-  const Json json = parse_json_file(path);
-  JsonObject object(json, {path, ""});
-  ProfileFile file;
-  read_worker(object, file.worker);
-  object.read("longest_s", file.longest_s, {.above = 0, .required = true});
-  object.read("output", file.output, {.required = true});
-  object.finish();
-  return file;
+Profiling read_profile_file(const std::string& path) {
+  auto file = load_worker_file<ProfileFile>(path);
+  auto config = parse_training_config(file.config, {path, "/config"});
+  return {.file = std::move(file), .config = std::move(config)};
 }
 
-bool profile(const ProfileFile& file, const EventSink& events) {
-  return work(file.worker, events, [&file](TrainingLoop& loop) {
+bool profile(const Profiling& profiling, const EventSink& events) {
+  const ProfileFile& file = profiling.file;
+  const TrainingConfig& config = profiling.config;
+  const Worker worker{.file = {.membership = file.membership,
+                               .log_level = file.log_level,
+                               .starting_weights = file.starting_weights},
+                      .config = config};
+  return work(worker, events, [&](TrainingLoop& loop) {
     Sums sums;
     const std::int64_t iterations = measure(loop, sums, file.longest_s);
     sums.sum_over(loop.network());
-    if (file.worker.membership.rank != 0) return;
-    const TrainingConfig& config = file.worker.config;
+    if (file.membership.rank != 0) return;
     ComputeProfile profile{
         .elapsed = sums.mean_elapsed(), .processor = sums.mean_processor(), .variation = sums.variation()};
     profile.device = {{"name", config.compute.device == "cpu" ? processor_name() : config.compute.device},

@@ -8,17 +8,16 @@
 
 namespace thinpipe::trainer {
 
-struct ProfileFile {
-  WorkerFile worker;
-  double longest_s = 0;  // upper bound on the measurement; it ends earlier if the mean is known well enough
-  std::string output;    // path; rank 0 writes it
+struct Profiling {
+  ProfileFile file;
+  TrainingConfig config;
 };
 
 // Strict; throws InputError.
-ProfileFile read_profile_file(const std::string& path);
+Profiling read_profile_file(const std::string& path);
 
-// Trains together with the other workers until the mean is known well enough, or for `longest_s`. Returns
+// Trains together with the other workers until the mean is known well enough, or for the file's `longest_s`. Returns
 // whether training finished.
-bool profile(const ProfileFile& file, const EventSink& events);
+bool profile(const Profiling& profiling, const EventSink& events);
 
 }  // namespace thinpipe::trainer

@@ -131,24 +131,6 @@ CommunicationTrace load_fitting_trace(const ReplayFile& file) {
 
 }  // namespace
 
-ReplayFile read_replay_file(const std::string& path) {
-  const Json json = parse_json_file(path);
-  JsonObject object(json, {path, ""});
-  std::int64_t schema_version = 0;
-  ReplayFile file;
-  object.read("schema_version", schema_version, {.at_least = 1, .at_most = 1, .required = true});
-  read_membership(object, file.membership);
-  object.read("communication_trace", file.communication_trace, {.required = true});
-  object.read("compute_profile", file.compute_profile, {.required = true});
-  std::string computing;
-  object.read("computing", computing, {.one_of = {"waits", "works"}, .required = true});
-  file.computing = computing == "works" ? Computing::works : Computing::waits;
-  object.read("collective", file.collective, {.required = true});
-  object.read("log_level", file.log_level, {.one_of = log_levels()});
-  object.finish();
-  return file;
-}
-
 bool replay(const ReplayFile& file, const EventSink& events) {
   const int rank = file.membership.rank;
   spdlog::set_default_logger(make_log_to_standard_error(file.log_level));

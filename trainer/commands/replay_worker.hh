@@ -1,22 +1,10 @@
 // One worker of a replay: what `thinpipe-trainer replay` does with a replay-worker.json.
 #pragma once
 
-#include "trainer/replay/computing.hh"
+#include "common/protocol/worker_file.hh"
 #include "trainer/training/training_loop.hh"
 
 namespace thinpipe::trainer {
-
-struct ReplayFile {
-  Membership membership;
-  std::string communication_trace;  // path
-  std::string compute_profile;      // path
-  Computing computing = Computing::waits;
-  Json collective;  // {"name": …}
-  std::string log_level = "info";
-};
-
-// Strict; throws InputError.
-ReplayFile read_replay_file(const std::string& path);
 
 // Replays iterations of each class of steps (common/protocol/schedule.hh) until their mean time is known to 2
 // %, or up to a maximum number, and logs to standard error. Emits the events "started", on rank 0 a

@@ -5,16 +5,10 @@
 #include <cstddef>
 #include <span>
 
+#include "common/protocol/worker_file.hh"
 #include "trainer/base/stopwatch.hh"
 
 namespace thinpipe::trainer {
-
-enum class Computing {
-  // Sleeps, as if each worker had a device of its own.
-  waits,
-  // Keeps a CPU core and its caches busy; this machine's workers compete for them as in a training run.
-  works
-};
 
 // The compute time of one thread.
 class ComputingTime {

@@ -5,19 +5,6 @@
 
 namespace thinpipe::trainer {
 
-std::vector<Slowdown> read_slowdowns(const Json& value, const Place& place) {
-  if (!value.is_array()) throw InputError(place, "must be a list, but is " + value.dump());
-  std::vector<Slowdown> slowdowns;
-  for (std::size_t i = 0; i < value.size(); ++i) {
-    JsonObject object(value[i], place / i);
-    Slowdown& slowdown = slowdowns.emplace_back();
-    object.read("at_iteration", slowdown.at_iteration, {.at_least = 0, .required = true});
-    object.read("factor", slowdown.factor, {.at_least = 1, .required = true});
-    object.finish();
-  }
-  return slowdowns;
-}
-
 void Straggler::begin_step(std::int64_t iterations) {
   factor_ = 1;
   for (const Slowdown& slowdown : slowdowns_) {

@@ -6,19 +6,10 @@
 #include <cstdint>
 #include <vector>
 
-#include "common/support/json_object.hh"
+#include "common/protocol/worker_file.hh"
 #include "trainer/base/stopwatch.hh"
 
 namespace thinpipe::trainer {
-
-struct Slowdown {
-  std::int64_t at_iteration = 0;  // begins after that many iterations
-  double factor = 1;              // factor on the time of compute
-};
-
-// Reads member "slowdowns" of a worker file: [{"at_iteration", "factor"}]. Throws InputError
-// naming place and rule.
-std::vector<Slowdown> read_slowdowns(const Json& value, const Place& place);
 
 class Straggler {
  public:

@@ -39,11 +39,6 @@ struct StepTimes {
   const std::vector<Durations>& ready;  // GradientExchange::ready()
 };
 
-struct CheckpointOptions {
-  std::string directory;  // empty: no checkpoints
-  std::int64_t every_iterations = 0;
-};
-
 class TrainingLoop {
  public:
   // Sets up everything that needs the other workers: initial weights, the pruning mask of rank 0, buckets. If

@@ -1,46 +1,57 @@
 #include "trainer/commands/worker.hh"
 
+#include <filesystem>
+#include <fstream>
+
 #include <gtest/gtest.h>
+
+#include "common/support/tests/temporary_folder.hh"
+#include "trainer/commands/convergence.hh"
+#include "trainer/training/tests/training.hh"
 
 namespace thinpipe::trainer {
 namespace {
 
-Membership member_with(const Json& parents) {
-  const Json json = {{"rank", 1},
-                     {"world_size", 4},
-                     {"address", "127.0.0.1"},
-                     {"rendezvous_directory", "/tmp/rendezvous"},
-                     {"parents", parents}};
-  JsonObject object(json, {"worker.json", ""});
-  Membership membership;
-  read_membership(object, membership);
-  object.finish();
-  return membership;
-}
-
-std::string refusal_of(const Json& parents) {
+std::string refusal_of(const Json& file, const std::function<void(const std::string& path)>& read) {
+  const TemporaryFolder folder;
+  const std::string path = folder.path() / "file.json";
+  std::ofstream(path) << file;
   try {
-    member_with(parents);
+    read(path);
     return "none";
   } catch (const InputError& error) {
-    return error.what();
+    EXPECT_EQ(error.place().file, path);
+    return error.place().pointer + ": " + error.message();
   }
 }
 
-TEST(ReadMembership, TakesATreeOrNone) {
-  EXPECT_EQ(member_with({2, 2, -1, 1}).parents, (std::vector<int>{2, 2, -1, 1}));
-  EXPECT_TRUE(member_with(Json::array()).parents.empty());
+std::string refusal_of_worker(const WorkFile& file) {
+  return refusal_of(to_json(file), [](const std::string& path) { read_worker_file(path); });
 }
 
-TEST(ReadMembership, RefusesWhatIsNoTreeOfTheWorkers) {
-  EXPECT_EQ(refusal_of({-1, 0, 0}),
-            "worker.json at /parents: must have 4 entries, one per worker, but has 3");
-  EXPECT_EQ(refusal_of({-1, 0, -1, 2}), "worker.json at /parents: has several roots, entries of -1");
-  EXPECT_EQ(refusal_of({-1, 2, 3, 1}),
-            "worker.json at /parents/1: does not lead to the root: the tree has a loop");
-  EXPECT_EQ(refusal_of({1, 2, 3, 3}),
-            "worker.json at /parents/0: does not lead to the root: the tree has a loop");
-  EXPECT_NE(refusal_of({-1, 0, 0, 4}).find("/parents"), std::string::npos);
+TEST(ReadWorkerFile, RefusesAMethodThatOnlyExternalTrainersHave) {
+  WorkFile file{.membership = {.world_size = 2, .address = "127.0.0.1"}, .config = testing::base_config(2)};
+  EXPECT_EQ(refusal_of_worker(file), "none");
+  file.method = "sketch";
+  EXPECT_EQ(
+      refusal_of_worker(file),
+      "/method: is for external trainers; thinpipe-trainer's method is /config/synchroniser: remove it");
+}
+
+TEST(ReadWorkerFile, ChecksTheConfiguration) {
+  WorkFile file{.membership = {.world_size = 2, .address = "127.0.0.1"}, .config = testing::base_config(2)};
+  file.config["training"]["epochs"] = 0;
+  EXPECT_EQ(refusal_of_worker(file), "/config/training/epochs: must be at least 1, but is 0");
+}
+
+TEST(ReadConvergenceFile, TakesATreeOfTheConfiguredWorkers) {
+  const auto refusal = [](const std::vector<int>& parents) {
+    return refusal_of(to_json(ConvergeFile{.parents = parents, .config = testing::base_config(2)}),
+                      [](const std::string& path) { read_convergence_file(path); });
+  };
+  EXPECT_EQ(refusal({}), "none");
+  EXPECT_EQ(refusal({1, -1}), "none");
+  EXPECT_EQ(refusal({-1, 0, 0}), "/parents: must have 2 entries, one per worker, but has 3");
 }
 
 }  // namespace

@@ -28,14 +28,5 @@ TEST(Straggler, AStretchTakesAtLeastSoManyTimesAsLong) {
   EXPECT_GE(whole.elapsed_s(), 2 * 4 * 0.01);
 }
 
-TEST(ReadSlowdowns, RefusesWhatIsNone) {
-  EXPECT_EQ(read_slowdowns(Json::parse(R"([{"at_iteration": 3, "factor": 2}])"), {"worker.json", ""}).size(),
-            1U);
-  for (const char* const text : {"3", "{}", R"([3])", R"([{"at_iteration": -1, "factor": 2}])",
-                                 R"([{"at_iteration": 1, "factor": 0.5}])"}) {
-    EXPECT_THROW(read_slowdowns(Json::parse(text), {"worker.json", ""}), InputError) << text;
-  }
-}
-
 }  // namespace
 }  // namespace thinpipe::trainer

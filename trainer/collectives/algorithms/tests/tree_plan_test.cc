@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-#include "trainer/collectives/membership.hh"
+#include "common/protocol/membership.hh"
 #include "trainer/collectives/tests/parents.hh"
 
 namespace thinpipe::trainer {

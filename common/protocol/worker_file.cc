@@ -1,0 +1,57 @@
+#include "common/protocol/worker_file.hh"
+
+namespace thinpipe {
+
+void to_json(Json& out, Computing computing) {
+  out = computing == Computing::works ? "works" : "waits";
+}
+
+void read_value(const Json& value, const Place& place, const Rule& rule, Computing& out) {
+  std::string name;
+  read_value(value, place, rule, name);
+  out = name == "works" ? Computing::works : Computing::waits;
+}
+
+template <WorkerFile File>
+Json to_json(const File& file) {
+  Json out = write_options(file);
+  out["schema_version"] = worker_file_schema_version;
+  // Programs read from the presence of these members whether there is something to read.
+  for (const char* const key : {"method", "batch_size_per_worker"}) {
+    if (const auto member = out.find(key); member != out.end() && member->is_null()) out.erase(member);
+  }
+  return out;
+}
+
+template <WorkerFile File>
+File parse_worker_file(const Json& value, const std::string& path) {
+  JsonObject object(value, {path, ""});
+  std::int64_t schema_version = 0;
+  object.read("schema_version", schema_version,
+              {.at_least = 1, .at_most = worker_file_schema_version, .required = true});
+  auto file = read_options<File>(object);
+  object.finish();
+  const Place parents = object.place_of("parents");
+  if constexpr (requires { file.membership; }) {
+    check_tree(file.membership.parents, file.membership.world_size, parents);
+  } else if constexpr (requires { file.parents; }) {
+    check_tree(file.parents, std::ssize(file.parents), parents);
+  }
+  return file;
+}
+
+template Json to_json(const WorkFile&);
+template Json to_json(const ProfileFile&);
+template Json to_json(const ReplayFile&);
+template Json to_json(const ConvergeFile&);
+template Json to_json(const PretrainFile&);
+template Json to_json(const EstimateFile&);
+
+template WorkFile parse_worker_file(const Json&, const std::string&);
+template ProfileFile parse_worker_file(const Json&, const std::string&);
+template ReplayFile parse_worker_file(const Json&, const std::string&);
+template ConvergeFile parse_worker_file(const Json&, const std::string&);
+template PretrainFile parse_worker_file(const Json&, const std::string&);
+template EstimateFile parse_worker_file(const Json&, const std::string&);
+
+}  // namespace thinpipe

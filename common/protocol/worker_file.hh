@@ -1,0 +1,209 @@
+// The files that tell the trainer's processes what to do: `thinpipe-trainer COMMAND FILE`. The controller
+// writes them, the trainer reads them, and external trainers read WorkFile (docs/trainers.md). Each struct
+// describes its members once, for both directions.
+#pragma once
+
+#include <concepts>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "common/protocol/device.hh"
+#include "common/protocol/membership.hh"
+#include "common/support/log.hh"
+#include "common/support/options.hh"
+
+namespace thinpipe {
+
+inline constexpr int worker_file_schema_version = 1;
+
+struct CheckpointOptions {
+  std::string directory;  // empty: no checkpoints
+  std::int64_t every_iterations = 0;
+
+  bool operator==(const CheckpointOptions&) const = default;
+
+  void visit(auto& field) {
+    field("directory", directory, Rule{.effect = "folder that all workers share", .required = true});
+    field("every_iterations", every_iterations,
+          Rule{.effect = "iterations between checkpoints", .at_least = 1, .required = true});
+  }
+};
+
+struct Slowdown {
+  std::int64_t at_iteration = 0;  // begins after that many iterations
+  double factor = 1;              // factor on the time of compute
+
+  bool operator==(const Slowdown&) const = default;
+
+  void visit(auto& field) {
+    field("at_iteration", at_iteration,
+          Rule{.effect = "begins after that many iterations", .at_least = 0, .required = true});
+    field("factor", factor, Rule{.effect = "factor on compute time", .at_least = 1, .required = true});
+  }
+};
+
+// How a replay's worker spends the time of compute, which it does not repeat.
+enum class Computing {
+  // Sleeps, as if each worker had a device of its own.
+  waits,
+  // Keeps a CPU core and its caches busy; this machine's workers compete for them as in a training run.
+  works
+};
+
+void to_json(Json& out, Computing computing);
+void read_value(const Json& value, const Place& place, const Rule& rule, Computing& out);
+
+namespace detail {
+
+// Visits the members that all files of a training run have.
+void visit_training(auto& field, std::string& log_level, std::optional<std::string>& starting_weights,
+                    Json& config) {
+  field("log_level", log_level, Rule{.effect = "of the worker's log", .one_of = log_levels()});
+  field("starting_weights", starting_weights,
+        Rule{.effect = "PyTorch state dict or safetensors file to start from; null: random weights"});
+  field("config", config, Rule{.effect = "training configuration", .required = true});
+}
+
+}  // namespace detail
+
+// `work`: one worker of a live run.
+struct WorkFile {
+  Membership membership = {};
+  std::string log_level = "info";
+  std::optional<std::string> starting_weights = {};  // path
+  std::optional<CheckpointOptions> checkpoint = {};
+  std::vector<Slowdown> slowdowns = {};    // this worker's, by iteration
+  bool report_iteration_starts = false;    // for a network that follows train time
+  std::optional<std::string> method = {};  // of an external trainer
+  Json config = {};                        // the training configuration, described by the trainer
+
+  bool operator==(const WorkFile&) const = default;
+
+  void visit(auto& field) {
+    membership.visit(field);
+    detail::visit_training(field, log_level, starting_weights, config);
+    field("checkpoint", checkpoint, Rule{.effect = "null: no checkpoints"});
+    field("slowdowns", slowdowns, Rule{.effect = "changes of this worker's pace"});
+    field("report_iteration_starts", report_iteration_starts,
+          Rule{.effect = "rank 0 reports when each iteration starts"});
+    field("method", method, Rule{.effect = "name of an external trainer's method"});
+  }
+};
+
+// `profile`: one of the workers that measure a compute profile together.
+struct ProfileFile {
+  Membership membership = {};
+  std::string log_level = "info";
+  std::optional<std::string> starting_weights = {};  // path
+  double longest_s = 0;  // upper bound on the measurement; it ends earlier if the mean is known well enough
+  std::string output = {};  // path; rank 0 writes it
+  Json config = {};
+
+  bool operator==(const ProfileFile&) const = default;
+
+  void visit(auto& field) {
+    membership.visit(field);
+    detail::visit_training(field, log_level, starting_weights, config);
+    field("longest_s", longest_s,
+          Rule{.effect = "upper bound on the measurement", .above = 0, .required = true});
+    field("output", output, Rule{.effect = "file of the profile, which rank 0 writes", .required = true});
+  }
+};
+
+// `replay`: one worker of a replay.
+struct ReplayFile {
+  Membership membership = {};
+  std::string log_level = "info";
+  std::string communication_trace = {};  // path
+  std::string compute_profile = {};      // path
+  Computing computing = Computing::waits;
+  Json collective = {};  // {"name": …, options…}
+
+  bool operator==(const ReplayFile&) const = default;
+
+  void visit(auto& field) {
+    membership.visit(field);
+    field("log_level", log_level, Rule{.effect = "of the worker's log", .one_of = log_levels()});
+    field("communication_trace", communication_trace,
+          Rule{.effect = "file of the calls to repeat", .required = true});
+    field("compute_profile", compute_profile,
+          Rule{.effect = "file of the times between them", .required = true});
+    field("computing", computing,
+          Rule{.effect = "waits: sleep for the time of compute; works: keep a CPU core busy",
+               .one_of = {"waits", "works"},
+               .required = true});
+    field("collective", collective, Rule{.effect = "the collective to call", .required = true});
+  }
+};
+
+// `converge`: all workers of a convergence run, in one process.
+struct ConvergeFile {
+  std::string log_level = "info";
+  std::optional<std::string> starting_weights = {};     // path
+  std::optional<std::string> communication_trace = {};  // path to write
+  std::vector<int> parents = {};  // of the reduction tree, see Membership; empty: sums in rank order
+  Json config = {};
+
+  bool operator==(const ConvergeFile&) const = default;
+
+  void visit(auto& field) {
+    detail::visit_training(field, log_level, starting_weights, config);
+    field("communication_trace", communication_trace,
+          Rule{.effect = "file to record the collective calls in; null: none"});
+    field("parents", parents,
+          Rule{.effect = "reduction tree: each worker's parent, -1 for the root; empty: sums in rank order"});
+  }
+};
+
+// `pretrain`: the initial weights that all runs of an experiment share.
+struct PretrainFile {
+  std::string output = {};  // path
+  Json config = {};
+
+  bool operator==(const PretrainFile&) const = default;
+
+  void visit(auto& field) {
+    field("output", output, Rule{.effect = "file of the weights", .required = true});
+    field("config", config, Rule{.effect = "training configuration", .required = true});
+  }
+};
+
+// `estimate`: a compute profile for a device that this machine does not have.
+struct EstimateFile {
+  Device device = {};
+  std::optional<std::int64_t> batch_size_per_worker = {};  // for compute only; nullopt: that of `config`
+  std::string output = {};                                 // path
+  Json config = {};
+
+  bool operator==(const EstimateFile&) const = default;
+
+  void visit(auto& field) {
+    field("device", device, Rule{.effect = "the device", .required = true});
+    field("batch_size_per_worker", batch_size_per_worker,
+          Rule{.effect = "examples per worker and step; null: as configured", .at_least = 1});
+    field("output", output, Rule{.effect = "file of the profile", .required = true});
+    field("config", config, Rule{.effect = "training configuration", .required = true});
+  }
+};
+
+template <class File>
+concept WorkerFile =
+    std::same_as<File, WorkFile> || std::same_as<File, ProfileFile> || std::same_as<File, ReplayFile> ||
+    std::same_as<File, ConvergeFile> || std::same_as<File, PretrainFile> || std::same_as<File, EstimateFile>;
+
+template <WorkerFile File>
+Json to_json(const File& file);
+
+// Strict. Throws InputError naming `path`, the member, the rule and the remedy. The reader of `config` checks
+// its members.
+template <WorkerFile File>
+File parse_worker_file(const Json& value, const std::string& path);
+
+template <WorkerFile File>
+File load_worker_file(const std::string& path) {
+  return parse_worker_file<File>(parse_json_file(path), path);
+}
+
+}  // namespace thinpipe
