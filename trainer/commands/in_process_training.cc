@@ -31,8 +31,9 @@ bool train_in_process(const InProcessTraining& training, const EventSink& events
     const auto work_as = [&](std::unique_ptr<Collective> member) {
       const int rank = member->rank();
       const EventSink rank_0_only = rank == 0 ? events : [](const Event&) {};
-      TrainingLoop loop(training.config, *dataset, std::move(member), weights, {}, rank_0_only,
+      TrainingLoop loop(training.config, *dataset, std::move(member), {}, rank_0_only,
                         rank == 0 ? &pulse : nullptr);
+      loop.start(weights);
       work(rank, loop);
     };
     run_in_process(static_cast<int>(training.config.workers), training.file.parents, work_as);

@@ -64,8 +64,9 @@ bool work(const Worker& worker, const EventSink& events, const std::function<voi
     if (rank == 0) events(event::Dataset{.hash = content_hash(*dataset)});
     auto network = CollectiveRegistry::instance().make(config.collective, kConfigurationPlace / "collective",
                                                        file.membership);
-    TrainingLoop loop(config, *dataset, std::move(network), weights,
-                      file.checkpoint.value_or(CheckpointOptions{}), rank_0_only, &pulse, file.slowdowns);
+    TrainingLoop loop(config, *dataset, std::move(network), file.checkpoint.value_or(CheckpointOptions{}),
+                      rank_0_only, &pulse, file.slowdowns);
+    loop.start(weights);
     if (file.report_iteration_starts) loop.report_starts();
     spdlog::info("weights, mask and buckets are the same on all workers");
     // Only now, because the communication threads keep the priority with which they were started.

@@ -27,9 +27,8 @@ constexpr std::int64_t kZeroCheckInterval = 100;
 }  // namespace
 
 TrainingLoop::TrainingLoop(const TrainingConfig& config, const Dataset& dataset,
-                           std::unique_ptr<Collective> collective, const TensorMap& starting_weights,
-                           CheckpointOptions checkpoints, EventSink events, Pulse* pulse,
-                           std::vector<Slowdown> slowdowns)
+                           std::unique_ptr<Collective> collective, CheckpointOptions checkpoints,
+                           EventSink events, Pulse* pulse, std::vector<Slowdown> slowdowns)
     : config_(config),
       dataset_(dataset),
       collective_(std::make_unique<MeteredCollective>(std::move(collective))),
@@ -44,7 +43,9 @@ TrainingLoop::TrainingLoop(const TrainingConfig& config, const Dataset& dataset,
                         .seed = static_cast<std::uint64_t>(config.seed)}),
       schedule_(make_pruning(config).schedule),
       model_(make_model(config, dataset.shape())),
-      straggler_(std::move(slowdowns)) {
+      straggler_(std::move(slowdowns)) {}
+
+void TrainingLoop::start(const TensorMap& starting_weights) {
   agree_on_start(starting_weights);
   prune_at_start();
   model_->to(device_);
@@ -52,6 +53,11 @@ TrainingLoop::TrainingLoop(const TrainingConfig& config, const Dataset& dataset,
   optimiser_ = OptimiserRegistry::instance().make(config_.optimiser, kConfigurationPlace / "optimiser",
                                                   model_->parameters());
   full_learning_rate_ = optimiser_->param_groups().front().options().get_lr();
+  make_exchange();
+  resume();
+}
+
+void TrainingLoop::make_exchange() {
   const SynchroniserContext context{
       .parameters = parameter_infos(*model_),
       .kept = kept_masks(*model_, *mask_),
@@ -67,7 +73,6 @@ TrainingLoop::TrainingLoop(const TrainingConfig& config, const Dataset& dataset,
   exchange_->before_release([this] { straggler_.catch_up(); });
   clip_gradients();
   if (exchange_->synchroniser().local_steps()) rounds_.emplace(*model_, *exchange_);
-  resume();
 }
 
 // With local steps, the gradient that the optimiser sees is the worker's own.

@@ -41,14 +41,17 @@ struct StepTimes {
 
 class TrainingLoop {
  public:
-  // Sets up everything that needs the other workers: initial weights, the pruning mask of rank 0, buckets. If
-  // `checkpoints` names a directory with a complete set, training resumes from it. If `starting_weights` is
-  // empty, all workers draw the same random weights from the seed. The loop reports its activity to `pulse`,
-  // if given. `slowdowns` are this worker's own. `events` receives IterationStarted, Iteration, Evaluation,
-  // Summary and Resumed.
+  // Does not communicate. The loop reports its activity to `pulse`, if given. `slowdowns` are this worker's
+  // own. `events` receives IterationStarted, Iteration, Evaluation, Summary and Resumed.
   TrainingLoop(const TrainingConfig& config, const Dataset& dataset, std::unique_ptr<Collective> collective,
-               const TensorMap& starting_weights, CheckpointOptions checkpoints, EventSink events,
-               Pulse* pulse = nullptr, std::vector<Slowdown> slowdowns = {});
+               CheckpointOptions checkpoints, EventSink events, Pulse* pulse = nullptr,
+               std::vector<Slowdown> slowdowns = {});
+
+  // Sets up everything that needs the other workers: initial weights, the pruning mask of rank 0, buckets. If
+  // the checkpoints' directory has a complete set, training resumes from it. If `starting_weights` is empty,
+  // all workers draw the same random weights from the seed. Call it once, on every worker, before the
+  // functions below. Collective.
+  void start(const TensorMap& starting_weights = {});
 
   // Measures the error for the summary, see GradientExchange::measure_error(). Call before
   // run(), on every worker.
@@ -74,9 +77,10 @@ class TrainingLoop {
   const Section& total() const { return total_; }
 
  private:
-  void clip_gradients();
   void agree_on_start(const TensorMap& starting_weights);
   void prune_at_start();
+  void make_exchange();
+  void clip_gradients();
   void prune_if_due();
   void check_mask_if_due();
   void resume();

@@ -58,7 +58,8 @@ inline Result train(const TrainingConfig& config, const CheckpointOptions& check
       if (event["event"] == "resumed") result.resumed = event;
     };
     const std::unique_ptr<Dataset> other = replace ? replace(*dataset, rank) : nullptr;
-    TrainingLoop loop(config, other ? *other : *dataset, std::move(member), {}, checkpoints, sink);
+    TrainingLoop loop(config, other ? *other : *dataset, std::move(member), checkpoints, sink);
+    loop.start();
     if (report_starts) loop.report_starts();
     loop.run();
     if (rank != 0) return;

@@ -283,10 +283,11 @@ TEST(TrainingLoop, WorkersDropDifferentUnits) {
     std::vector<double> losses(3);
     run_in_process(3, [&](std::unique_ptr<Collective> member) {
       const int rank = member->rank();
-      TrainingLoop loop(config, same, std::move(member), {}, {}, [&losses, rank](const Event& event) {
+      TrainingLoop loop(config, same, std::move(member), {}, [&losses, rank](const Event& event) {
         const auto* const iteration = std::get_if<event::Iteration>(&event);
         if (iteration != nullptr && iteration->iteration == 2) losses[rank] = iteration->train_loss.value();
       });
+      loop.start();
       loop.run();
     });
     return losses;
@@ -329,6 +330,15 @@ TEST(TrainingLoop, TheScheduleDecidesTheStep) {
             two.summary["parameters_hash"]);
 }
 
+TEST(TrainingLoop, CommunicatesOnlyFromItsStartOn) {
+  const TrainingConfig config = configured(2);
+  const auto dataset = make_dataset(config);
+  InProcessGroup group(2);
+  group.abort("stopped by the test");  // from now on, every call fails
+  TrainingLoop loop(config, *dataset, group.join(0), {}, [](const Json&) {});
+  EXPECT_THROW(loop.start(), CollectiveError);
+}
+
 TEST(TrainingLoop, TellsWhatItIsAt) {
   const TrainingConfig config = configured(1);
   const auto dataset = make_dataset(config);
@@ -336,8 +346,8 @@ TEST(TrainingLoop, TellsWhatItIsAt) {
   Pulse pulse;
   std::vector<std::string> phases;
   TrainingLoop loop(
-      config, *dataset, group.join(0), {}, {}, [&](const Event&) { phases.emplace_back(pulse.phase()); },
-      &pulse);
+      config, *dataset, group.join(0), {}, [&](const Event&) { phases.emplace_back(pulse.phase()); }, &pulse);
+  loop.start();
   EXPECT_STREQ(pulse.phase(), "starting");
   loop.run();
   EXPECT_EQ(phases.front(), "evaluating");
