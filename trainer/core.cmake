@@ -25,8 +25,8 @@ set(THINPIPE_CORE_SOURCES
   synchronisers/sparse/threshold_choice.cc synchronisers/sparse/top_k.cc synchronisers/sparse/value_code.cc
   synchronisers/transforms/block_rotation.cc synchronisers/transforms/sent_coefficients.cc
   synchronisers/transforms/walsh_hadamard.cc
-  tensors/legacy_file.cc tensors/pickle.cc tensors/pickle_text.cc tensors/safetensors_header.cc
-  tensors/state_dict_index.cc tensors/weight_names.cc
+  tensors/legacy_file.cc tensors/pickle.cc tensors/pickle_bytes.cc tensors/pickle_text.cc tensors/safetensors_header.cc
+  tensors/state_dict_index.cc tensors/state_dict_search.cc tensors/storage_id.cc tensors/weight_names.cc
   training/heartbeat.cc training/learning_rate.cc training/straggler.cc)
 
 set(THINPIPE_CORE_TESTS

@@ -1,296 +1,184 @@
 #include "trainer/tensors/pickle.hh"
 
-#include <bit>
 #include <charconv>
-#include <cstring>
 #include <map>
+#include <optional>
 
 #include <fmt/format.h>
 
-#include "common/support/exception.hh"
+#include "trainer/tensors/pickle_bytes.hh"
+#include "trainer/tensors/pickle_opcode.hh"
 #include "trainer/tensors/pickle_text.hh"
 
 namespace thinpipe::trainer {
 namespace {
 
-// Named after their effect; Python's module pickletools has its own names.
-enum class Opcode : std::uint8_t {
-  mark = '(',
-  stop = '.',
-  pop = '0',
-  pop_mark = '1',
-  duplicate = '2',
-  binary_float = 'G',
-  int_4 = 'J',
-  int_1 = 'K',
-  int_2 = 'M',
-  none = 'N',
-  persistent_id = 'Q',
-  reduce = 'R',
-  string = 'T',
-  short_string = 'U',
-  unicode = 'X',
-  append = 'a',
-  build = 'b',
-  global = 'c',
-  dict = 'd',
-  empty_dict = '}',
-  appends = 'e',
-  get_1 = 'h',
-  get_4 = 'j',
-  list = 'l',
-  empty_list = ']',
-  put_1 = 'q',
-  put_4 = 'r',
-  set_item = 's',
-  tuple = 't',
-  empty_tuple = ')',
-  set_items = 'u',
-  bytes = 'B',
-  short_bytes = 'C',
-  protocol = 0x80,
-  new_object = 0x81,
-  tuple_1 = 0x85,
-  tuple_2 = 0x86,
-  tuple_3 = 0x87,
-  new_true = 0x88,
-  new_false = 0x89,
-  long_1 = 0x8a,
-  long_4 = 0x8b,
-  short_unicode = 0x8c,
-  long_unicode = 0x8d,
-  long_bytes = 0x8e,
-  empty_set = 0x8f,
-  add_items = 0x90,
-  frozen_set = 0x91,
-  new_object_with_keywords = 0x92,
-  stack_global = 0x93,
-  memoize = 0x94,
-  frame = 0x95,
-  byte_array = 0x96,
-  // Followed by a line of text: protocols 0 and 1.
-  text_float = 'F',
-  text_int = 'I',
-  text_long = 'L',
-  text_persistent_id = 'P',
-  text_string = 'S',
-  text_unicode = 'V',
-  text_get = 'g',
-  text_put = 'p',
-};
-
 // The machine that runs a pickle's opcodes: a stack, a stack of marks in it, and a memory.
 class Machine {
  public:
-  Machine(std::span<const char> bytes, const std::string& source) : bytes_(bytes), source_(source) {}
+  Machine(std::span<const char> bytes, const std::string& source) : bytes_(bytes, source) {}
 
   Pickle run() {
     while (pickle_.root == nullptr) step();
-    pickle_.size = position_;
+    pickle_.size = bytes_.position();
     return std::move(pickle_);
   }
 
  private:
   void step() {
-    const auto opcode = static_cast<Opcode>(take(1)[0]);
+    const auto opcode = static_cast<PickleOpcode>(bytes_.take(1)[0]);
     if (!step_constant(opcode) && !step_text(opcode) && !step_container(opcode) && !step_object(opcode)) {
-      fail(fmt::format("opcode 0x{:02x} does not occur in files of tensors", static_cast<unsigned>(opcode)));
+      bytes_.fail(
+          fmt::format("opcode 0x{:02x} does not occur in files of tensors", static_cast<unsigned>(opcode)));
     }
   }
 
-  bool step_constant(Opcode opcode) {
+  bool step_constant(PickleOpcode opcode) {
     switch (opcode) {
-      case Opcode::none:
+      case PickleOpcode::none:
         return push(PickleOther{});
-      case Opcode::new_true:
+      case PickleOpcode::new_true:
         return push(true);
-      case Opcode::new_false:
+      case PickleOpcode::new_false:
         return push(false);
-      case Opcode::int_4:
-        return push(std::int64_t{static_cast<std::int32_t>(number(4))});
-      case Opcode::int_1:
-        return push(static_cast<std::int64_t>(number(1)));
-      case Opcode::int_2:
-        return push(static_cast<std::int64_t>(number(2)));
-      case Opcode::long_1:
-        return push_long(number(1));
-      case Opcode::long_4:
-        return push_long(number(4));
-      case Opcode::binary_float:
-        return push(big_endian_double());
-      case Opcode::short_string:
-      case Opcode::short_unicode:
-        return push(text(number(1)));
-      case Opcode::string:
-      case Opcode::unicode:
-        return push(text(number(4)));
-      case Opcode::long_unicode:
-        return push(text(number(8)));
-      case Opcode::short_bytes:
-        return skip(number(1));
-      case Opcode::bytes:
-        return skip(number(4));
-      case Opcode::long_bytes:
-      case Opcode::byte_array:
-        return skip(number(8));
+      case PickleOpcode::int_4:
+        return push(std::int64_t{static_cast<std::int32_t>(bytes_.number(4))});
+      case PickleOpcode::int_1:
+        return push(static_cast<std::int64_t>(bytes_.number(1)));
+      case PickleOpcode::int_2:
+        return push(static_cast<std::int64_t>(bytes_.number(2)));
+      case PickleOpcode::long_1:
+        return push_long(bytes_.number(1));
+      case PickleOpcode::long_4:
+        return push_long(bytes_.number(4));
+      case PickleOpcode::binary_float:
+        return push(bytes_.big_endian_double());
+      case PickleOpcode::short_string:
+      case PickleOpcode::short_unicode:
+        return push(bytes_.text(bytes_.number(1)));
+      case PickleOpcode::string:
+      case PickleOpcode::unicode:
+        return push(bytes_.text(bytes_.number(4)));
+      case PickleOpcode::long_unicode:
+        return push(bytes_.text(bytes_.number(8)));
+      case PickleOpcode::short_bytes:
+        return skip(bytes_.number(1));
+      case PickleOpcode::bytes:
+        return skip(bytes_.number(4));
+      case PickleOpcode::long_bytes:
+      case PickleOpcode::byte_array:
+        return skip(bytes_.number(8));
       default:
         return false;
     }
   }
 
-  bool step_text(Opcode opcode) {
+  bool step_text(PickleOpcode opcode) {
     switch (opcode) {
-      case Opcode::text_int:
-      case Opcode::text_long:
-        return push_text_integer(line());
-      case Opcode::text_float:
-        return push(parsed<double>(line()));
-      case Opcode::text_string:
-        return push_text(unquoted(line()));
-      case Opcode::text_unicode:
-        return push_text(raw_unicode_text(line()));
-      case Opcode::text_persistent_id:
-        push(line());
+      case PickleOpcode::text_int:
+      case PickleOpcode::text_long:
+        return push_text_integer(bytes_.line());
+      case PickleOpcode::text_float:
+        return push(bytes_.parsed<double>(bytes_.line()));
+      case PickleOpcode::text_string:
+        return push_text(unquoted(bytes_.line()));
+      case PickleOpcode::text_unicode:
+        return push_text(raw_unicode_text(bytes_.line()));
+      case PickleOpcode::text_persistent_id:
+        push(bytes_.line());
         return push(PickleReference{pop(1)[0]});
-      case Opcode::text_put:
-        return store(parsed<std::uint64_t>(line()));
-      case Opcode::text_get:
-        return recall(parsed<std::uint64_t>(line()));
+      case PickleOpcode::text_put:
+        return store(bytes_.parsed<std::uint64_t>(bytes_.line()));
+      case PickleOpcode::text_get:
+        return recall(bytes_.parsed<std::uint64_t>(bytes_.line()));
       default:
         return false;
     }
   }
 
-  bool step_container(Opcode opcode) {
+  bool step_container(PickleOpcode opcode) {
     switch (opcode) {
-      case Opcode::mark:
+      case PickleOpcode::mark:
         marks_.push_back(stack_.size());
         return true;
-      case Opcode::empty_tuple:
-      case Opcode::empty_list:
-      case Opcode::empty_set:
+      case PickleOpcode::empty_tuple:
+      case PickleOpcode::empty_list:
+      case PickleOpcode::empty_set:
         return push(PickleSequence{});
-      case Opcode::empty_dict:
+      case PickleOpcode::empty_dict:
         return push(PickleDict{});
-      case Opcode::tuple_1:
+      case PickleOpcode::tuple_1:
         return push(PickleSequence{pop(1)});
-      case Opcode::tuple_2:
+      case PickleOpcode::tuple_2:
         return push(PickleSequence{pop(2)});
-      case Opcode::tuple_3:
+      case PickleOpcode::tuple_3:
         return push(PickleSequence{pop(3)});
-      case Opcode::tuple:
-      case Opcode::list:
-      case Opcode::frozen_set:
+      case PickleOpcode::tuple:
+      case PickleOpcode::list:
+      case PickleOpcode::frozen_set:
         return push(PickleSequence{pop_to_mark()});
-      case Opcode::dict:
+      case PickleOpcode::dict:
         return push_dict(pop_to_mark());
-      case Opcode::append:
+      case PickleOpcode::append:
         return append(pop(1));
-      case Opcode::appends:
-      case Opcode::add_items:
+      case PickleOpcode::appends:
+      case PickleOpcode::add_items:
         return append(pop_to_mark());
-      case Opcode::set_item:
+      case PickleOpcode::set_item:
         return set_items(pop(2));
-      case Opcode::set_items:
+      case PickleOpcode::set_items:
         return set_items(pop_to_mark());
       default:
         return false;
     }
   }
 
-  bool step_object(Opcode opcode) {
+  bool step_object(PickleOpcode opcode) {
     switch (opcode) {
-      case Opcode::protocol:
-        take(1);
+      case PickleOpcode::protocol:
+        bytes_.take(1);
         return true;
-      case Opcode::frame:
-        take(8);
+      case PickleOpcode::frame:
+        bytes_.take(8);
         return true;
-      case Opcode::put_1:
-        return store(number(1));
-      case Opcode::put_4:
-        return store(number(4));
-      case Opcode::memoize:
+      case PickleOpcode::put_1:
+        return store(bytes_.number(1));
+      case PickleOpcode::put_4:
+        return store(bytes_.number(4));
+      case PickleOpcode::memoize:
         return store(memory_.size());
-      case Opcode::get_1:
-        return recall(number(1));
-      case Opcode::get_4:
-        return recall(number(4));
-      case Opcode::pop:
+      case PickleOpcode::get_1:
+        return recall(bytes_.number(1));
+      case PickleOpcode::get_4:
+        return recall(bytes_.number(4));
+      case PickleOpcode::pop:
         pop(1);
         return true;
-      case Opcode::pop_mark:
+      case PickleOpcode::pop_mark:
         pop_to_mark();
         return true;
-      case Opcode::duplicate:
+      case PickleOpcode::duplicate:
         stack_.push_back(top());
         return true;
-      case Opcode::global:
+      case PickleOpcode::global:
         return push_global();
-      case Opcode::stack_global:
+      case PickleOpcode::stack_global:
         return push_stack_global(pop(2));
-      case Opcode::reduce:
-      case Opcode::new_object:
+      case PickleOpcode::reduce:
+      case PickleOpcode::new_object:
         return push_call(pop(2));
-      case Opcode::new_object_with_keywords:
+      case PickleOpcode::new_object_with_keywords:
         return push_call(pop(3));
-      case Opcode::build:
+      case PickleOpcode::build:
         return build(pop(1)[0]);
-      case Opcode::persistent_id:
+      case PickleOpcode::persistent_id:
         return push(PickleReference{pop(1)[0]});
-      case Opcode::stop:
+      case PickleOpcode::stop:
         pickle_.root = pop(1)[0];
         return true;
       default:
         return false;
     }
-  }
-
-  [[noreturn]] void fail(const std::string& reason) const {
-    throw Error(fmt::format("{} is damaged or not a file of tensors: {} (byte {} of the pickle)", source_,
-                            reason, position_));
-  }
-
-  std::span<const char> take(std::uint64_t count) {
-    if (count > bytes_.size() - position_) fail("it ends too early");
-    const auto taken = bytes_.subspan(position_, static_cast<std::size_t>(count));
-    position_ += taken.size();
-    return taken;
-  }
-
-  std::uint64_t number(std::size_t width) {  // little-endian
-    std::uint64_t value = 0;
-    std::size_t shift = 0;
-    for (const char byte : take(width)) {
-      value |= std::uint64_t{static_cast<std::uint8_t>(byte)} << shift;
-      shift += 8;
-    }
-    return value;
-  }
-
-  double big_endian_double() {
-    std::uint64_t bits = 0;
-    for (const char byte : take(8)) bits = bits << 8U | static_cast<std::uint8_t>(byte);
-    return std::bit_cast<double>(bits);
-  }
-
-  std::string text(std::uint64_t length) {
-    const auto taken = take(length);
-    return {taken.begin(), taken.end()};
-  }
-
-  std::string line() {
-    std::string out;
-    for (char byte = take(1)[0]; byte != '\n'; byte = take(1)[0]) out += byte;
-    return out;
-  }
-
-  template <class Number>
-  Number parsed(const std::string& text) const {
-    Number number{};
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-    if (error != std::errc() || end != text.data() + text.size()) fail("a number is malformed");
-    return number;
   }
 
   // Protocol 0 writes booleans as these two numbers.
@@ -300,27 +188,27 @@ class Machine {
     std::int64_t number = 0;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
     if (end != text.data() + text.size() || error == std::errc::invalid_argument)
-      fail("a number is malformed");
+      bytes_.fail("a number is malformed");
     if (error == std::errc::result_out_of_range) return push(PickleOther{});
     return push(number);
   }
 
   bool push_text(std::optional<std::string> text) {
-    if (!text) fail("a text is malformed");
+    if (!text) bytes_.fail("a text is malformed");
     return push(*std::move(text));
   }
 
   // Reads a number in two's complement, of any width.
   bool push_long(std::uint64_t width) {
     if (width > 8) return skip(width);
-    std::uint64_t bits = number(static_cast<std::size_t>(width));
+    std::uint64_t bits = bytes_.number(static_cast<std::size_t>(width));
     const bool negative = width > 0 && (bits >> (8 * width - 1)) != 0;
     if (negative && width < 8) bits |= ~std::uint64_t{0} << (8 * width);
     return push(static_cast<std::int64_t>(bits));
   }
 
   bool skip(std::uint64_t count) {
-    take(count);
+    bytes_.take(count);
     return push(PickleOther{});
   }
 
@@ -335,14 +223,14 @@ class Machine {
   // Entries below the last mark may be taken only after the mark is removed.
   std::vector<const PickleValue*> pop(std::size_t count) {
     const std::size_t floor = marks_.empty() ? 0 : marks_.back();
-    if (stack_.size() - floor < count) fail("it takes more from the stack than it contains");
+    if (stack_.size() - floor < count) bytes_.fail("it takes more from the stack than it contains");
     std::vector<const PickleValue*> out(stack_.end() - static_cast<std::ptrdiff_t>(count), stack_.end());
     stack_.resize(stack_.size() - count);
     return out;
   }
 
   std::vector<const PickleValue*> pop_to_mark() {
-    if (marks_.empty()) fail("it looks for a missing mark");
+    if (marks_.empty()) bytes_.fail("it looks for a missing mark");
     auto out = pop(stack_.size() - marks_.back());
     marks_.pop_back();
     return out;
@@ -350,7 +238,7 @@ class Machine {
 
   PickleValue* top() {
     if (stack_.size() == (marks_.empty() ? 0 : marks_.back()))
-      fail("it takes more from the stack than it contains");
+      bytes_.fail("it takes more from the stack than it contains");
     return stack_.back();
   }
 
@@ -361,7 +249,7 @@ class Machine {
 
   bool recall(std::uint64_t slot) {
     const auto found = memory_.find(slot);
-    if (found == memory_.end()) fail("it loads a value that it has not stored");
+    if (found == memory_.end()) bytes_.fail("it loads a value that it has not stored");
     stack_.push_back(found->second);
     return true;
   }
@@ -381,7 +269,7 @@ class Machine {
   }
 
   bool set_items(const std::vector<const PickleValue*>& items) {
-    if (items.size() % 2 != 0) fail("a dict has a key without a value");
+    if (items.size() % 2 != 0) bytes_.fail("a dict has a key without a value");
     if (auto* dict = std::get_if<PickleDict>(&top()->content)) {
       for (std::size_t i = 0; i < items.size(); i += 2) dict->items.emplace_back(items[i], items[i + 1]);
     }
@@ -394,14 +282,14 @@ class Machine {
   }
 
   bool push_global() {
-    const std::string module = line();
-    return push(PickleGlobal{module + "." + line()});
+    const std::string module = bytes_.line();
+    return push(PickleGlobal{module + "." + bytes_.line()});
   }
 
   bool push_stack_global(const std::vector<const PickleValue*>& parts) {
     const auto* module = parts[0]->as<std::string>();
     const auto* name = parts[1]->as<std::string>();
-    if (module == nullptr || name == nullptr) fail("a function has no name");
+    if (module == nullptr || name == nullptr) bytes_.fail("a function has no name");
     return push(PickleGlobal{*module + "." + *name});
   }
 
@@ -422,19 +310,17 @@ class Machine {
     if (const auto* pairs = value.as<PickleSequence>()) {
       for (const PickleValue* pair : pairs->items) {
         const auto* parts = pair->as<PickleSequence>();
-        if (parts == nullptr || parts->items.size() != 2) fail("an OrderedDict is not made of pairs");
+        if (parts == nullptr || parts->items.size() != 2) bytes_.fail("an OrderedDict is not made of pairs");
         items.insert(items.end(), parts->items.begin(), parts->items.end());
       }
       // Each pair takes bytes of the pickle, but many dicts of the same pairs would fill the memory.
       copied_ += pairs->items.size();
-      if (copied_ > bytes_.size()) fail("it creates too many dicts from the same list");
+      if (copied_ > bytes_.size()) bytes_.fail("it creates too many dicts from the same list");
     }
     return items;
   }
 
-  std::span<const char> bytes_;
-  const std::string& source_;
-  std::size_t position_ = 0;
+  PickleBytes bytes_;
   std::size_t copied_ = 0;  // pairs in lists that dicts were created from
   std::vector<PickleValue*> stack_;
   std::vector<std::size_t> marks_;  // stack sizes
@@ -450,6 +336,11 @@ const PickleValue* PickleDict::find(std::string_view name) const {
     if (const auto* text = key->as<std::string>(); text != nullptr && *text == name) found = value;
   }
   return found;
+}
+
+std::string PickleCall::function() const {
+  const auto* global = callee->as<PickleGlobal>();
+  return global == nullptr ? "" : global->name;
 }
 
 Pickle read_pickle(std::span<const char> bytes, const std::string& source) {

@@ -35,6 +35,9 @@ struct PickleCall {
   const PickleValue* callee;
   const PickleValue* arguments;
   const PickleValue* state = nullptr;  // the argument of the result's __setstate__, if any
+
+  // Returns "module.name" of the callee; "" if it is not a function or class.
+  std::string function() const;
 };
 
 struct PickleReference {  // to data outside the pickle
