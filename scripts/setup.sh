@@ -16,7 +16,7 @@ packages=(
 )
 if [[ "${1:-}" =~ ^(check|full)$ ]]; then
   packages+=(libgtest-dev libgmock-dev librapidcheck-dev libbenchmark-dev libvalijson-dev clang libclang-rt-14-dev clang-format
-    python3-torch python3-torchvision procps chromium)
+    python3-torch python3-torchvision python3-fastjsonschema procps chromium)
 fi
 if [ "${1:-}" = full ]; then
   packages+=(clang-tidy python3-venv qemu-system-x86 busybox-static)

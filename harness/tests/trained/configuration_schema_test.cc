@@ -217,8 +217,10 @@ TEST(ExperimentSchema, EveryShippedExperimentFollowsItAndNamesIt) {
 TEST(SchemaCommand, PrintsTheBuildsSchema) {
   const Program program(trainer_path);
   EXPECT_EQ(program.run({"schema", "experiment"}).output, read_file(schema_path));
-  EXPECT_EQ(program.run({"schema", "topology"}).output,
-            read_file(source_path("harness/schema/topology.schema.json")));
+  for (const std::string kind : {"topology", "record"}) {
+    EXPECT_EQ(program.run({"schema", kind}).output,
+              read_file(source_path("harness/schema/" + kind + ".schema.json")));
+  }
 }
 
 TEST(SchemaCommand, KnowsWhatThereIs) {
