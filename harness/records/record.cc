@@ -17,34 +17,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Returns whether the value has the members of a record, with their types.
-bool is_record(const Json& value) {
-  using Type = Json::value_t;
-  static const std::map<std::string, std::vector<Type>> members = {
-      {"schema_version", {Type::number_unsigned}},
-      {"run_id", {Type::string}},
-      {"status", {Type::string}},
-      {"experiment", {Type::string}},
-      {"mode", {Type::string}},
-      {"label", {Type::string}},
-      {"labels", {Type::object}},
-      {"error", {Type::object, Type::null}},
-      {"config", {Type::object}},
-      {"plan", {Type::object}},
-      {"provenance", {Type::object}},
-      {"curve", {Type::array}},
-      {"targets", {Type::array}},
-      {"traffic", {Type::object}},
-      {"train_time_s", {Type::number_float, Type::number_unsigned, Type::null}},
-      {"iteration_time_s", {Type::object, Type::null}},
-      {"fidelity", {Type::object, Type::null}}};
-  return value.is_object() && std::ranges::all_of(members, [&value](const auto& member) {
-           const auto found = value.find(member.first);
-           return found != value.end() &&
-                  std::ranges::find(member.second, found->type()) != member.second.end();
-         });
-}
-
 // Appends the places of the lines that are not empty. If the file cannot be read, appends the file itself, so
 // that reading it reports the reason.
 void append_lines(const fs::path& file, std::vector<RecordPlace>& places) {

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 #include <fmt/format.h>
 
@@ -135,36 +134,6 @@ std::int64_t link_changes(const Json& record) {
   return std::ranges::count_if(*events, [](const Json& event) { return !event.at("confirmed_s").is_null(); });
 }
 
-double number_or_nan(const Json& point, const char* field, const Place& place) {
-  const Json& value = point.at(field);
-  if (value.is_null()) return std::numeric_limits<double>::quiet_NaN();
-  if (!value.is_number())
-    throw InputError(place / field, fmt::format("must be a number or null, but is {}", value.dump()));
-  return value.get<double>();
-}
-
-// Reads the curve, even if only the row is wanted: otherwise a row could be computed from invalid points.
-std::vector<CurvePoint> curve_of(const Json& curve) {
-  std::vector<CurvePoint> points;
-  for (std::size_t i = 0; i < curve.size(); ++i) {
-    const Json& point = curve[i];
-    const Place place = Place{"", "/curve"} / i;
-    if (!point.is_object()) throw InputError(place, "must be an object, but is " + point.dump());
-    for (const char* field :
-         {"iteration", "epoch", "train_time_s", "train_loss", "test_loss", "test_accuracy"}) {
-      if (!point.contains(field)) throw InputError(place, fmt::format("has no \"{}\"", field));
-    }
-    CurvePoint& out = points.emplace_back();
-    read_value(point.at("iteration"), place / "iteration", {}, out.iteration);
-    out.epoch = number_or_nan(point, "epoch", place);
-    out.train_time_s = number_or_nan(point, "train_time_s", place);
-    out.train_loss = number_or_nan(point, "train_loss", place);
-    out.test_loss = number_or_nan(point, "test_loss", place);
-    out.test_accuracy = number_or_nan(point, "test_accuracy", place);
-  }
-  return points;
-}
-
 Json row_of(const Json& record, const std::vector<CurvePoint>& curve, const std::optional<Target>& asked) {
   static const Json::json_pointer seed("/config/seed");
   static const Json::json_pointer density("/compression/effective_density");
@@ -252,7 +221,8 @@ std::vector<std::string> failed_checks(const Json& record) {
 Digest digest(const Json& record, const Wanted& wanted) {
   static const Json::json_pointer started_at("/provenance/started_at");
   Digest out;
-  std::vector<CurvePoint> curve = curve_of(record.at("curve"));
+  // Reads the curve, even if only the row is wanted: otherwise a row could be computed from invalid points.
+  std::vector<CurvePoint> curve = read_curve(record.at("curve"));
   out.row = row_of(record, curve, wanted.target);
   out.started_at = record.value(started_at, std::string());
   set_names(out, record.at("config"));

@@ -1,25 +1,15 @@
 // The part of a record that a report keeps, so that it need not hold all records at once. Pure.
 #pragma once
 
-#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "common/support/json_object.hh"
 #include "common/support/target.hh"
+#include "harness/records/curve.hh"
 
 namespace thinpipe {
-
-// An evaluation. Values that were not measured, or were not finite, are NaN.
-struct CurvePoint {
-  std::int64_t iteration = 0;
-  double epoch = 0;
-  double train_time_s = 0;
-  double train_loss = 0;
-  double test_loss = 0;
-  double test_accuracy = 0;
-};
 
 // What a report judges by, and the parts of a record that a digest has beside its row.
 struct Wanted {

@@ -308,7 +308,8 @@ TEST(ReadRecords, ARunOfTwoExperimentsCountsInEach) {
 TEST(FindFault, NamesThePlaceAndTheRule) {
   Json record = whole_record("a");
   EXPECT_EQ(find_fault(record), std::nullopt);
-  const Json point = {{"iteration", 1}, {"train_time_s", 0.5}, {"test_accuracy", 0.25}, {"test_loss", 1.5}};
+  const Json point = {{"iteration", 1},    {"epoch", 0.5},     {"train_time_s", 0.5},
+                      {"train_loss", 2.5}, {"test_loss", 1.5}, {"test_accuracy", 0.25}};
   record["curve"] = {point, point};
   EXPECT_EQ(find_fault(record), std::nullopt);
   record["curve"][1].erase("test_accuracy");
@@ -320,6 +321,9 @@ TEST(FindFault, NamesThePlaceAndTheRule) {
   record["curve"] = Json::array();
   record["error"] = {{"kind", "crash"}};
   EXPECT_EQ(find_fault(record), "/error/message is missing; it must be a string");
+  record["error"] = nullptr;
+  record["status"] = "failed";
+  EXPECT_EQ(find_fault(record), "/error must be an object, because the run failed");
 }
 
 }  // namespace

@@ -66,7 +66,7 @@ TEST(ReportOf, LeavesOutARecordWithoutSubstanceByItsNameAndShowsTheOthers) {
               testing::UnorderedElementsAre(
                   HasSubstr("lacking/run.json is left out: /curve/1/test_accuracy is missing"),
                   HasSubstr("wrong/run.json is left out: /curve/0/test_loss must be a number or null"),
-                  HasSubstr("odd/run.json is left out: ")));
+                  HasSubstr("odd/run.json is left out: /network_events/0 must be an object")));
 }
 
 TEST(ReportOf, AFolderWithoutRecordsIsAnInputError) {
