@@ -53,6 +53,12 @@ struct Synchroniser {
   }
 };
 
+struct Model {
+  std::string name = "m";
+
+  void visit(auto& field) { field("name", name, Rule{}); }
+};
+
 struct Collective {
   std::string name = "gloo";
 
@@ -90,7 +96,7 @@ struct Config {
   double iteration_time_s = 0.01;
   double evaluation_time_s = 0;  // per evaluation after an iteration
   std::vector<double> targets = {0.5};
-  std::string model = "m";
+  Model model;
   Dataset dataset;
   Synchroniser synchroniser;
   Collective collective;

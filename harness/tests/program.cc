@@ -6,11 +6,13 @@
 #include <thread>
 
 #include <fcntl.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "common/support/file_descriptor.hh"
 #include "common/support/tests/paths.hh"
 #include "harness/records/record.hh"
+#include "harness/tests/record_schema.hh"
 
 namespace thinpipe {
 
@@ -58,7 +60,9 @@ Json Program::record(const std::string& label) const {
   if (fs::exists(results() / "test")) {
     for (const auto& entry : fs::directory_iterator(results() / "test")) {
       const auto record = find_record(entry.path() / "run.json");
-      if (record && record->at("label") == label) return *record;
+      if (!record || record->at("label") != label) continue;
+      EXPECT_THAT(record_violations(*record), testing::IsEmpty());
+      return *record;
     }
   }
   ADD_FAILURE() << "there is no record of " << label;
@@ -85,7 +89,10 @@ std::string started_at(const Json& record) {
 
 std::vector<Json> load_records(const std::filesystem::path& folder) {
   std::vector<Json> records;
-  for (const auto& file : find_records(folder)) records.push_back(find_record(file).value());
+  for (const auto& file : find_records(folder)) {
+    records.push_back(find_record(file).value());
+    EXPECT_THAT(record_violations(records.back()), testing::IsEmpty()) << file.name();
+  }
   return records;
 }
 

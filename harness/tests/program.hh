@@ -62,7 +62,7 @@ std::string quickstart_records();
 // Returns the time at which the record's run started.
 std::string started_at(const Json& record);
 
-// Returns the records below a folder of results, in any order.
+// Returns the records below a folder of results, in any order. Expects each to be valid (record_violations).
 std::vector<Json> load_records(const std::filesystem::path& folder);
 
 // Waits until the condition holds. Returns false if it does not within the time.

@@ -1,0 +1,172 @@
+// The schema of records against the records of this tree, and against the reader that reports use.
+#include "harness/tests/record_schema.hh"
+
+#include <functional>
+#include <set>
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "common/support/tests/json_schema.hh"
+#include "common/support/tests/paths.hh"
+#include "harness/records/record_check.hh"
+#include "harness/reports/digest.hh"
+#include "harness/tests/program.hh"
+
+namespace thinpipe {
+namespace {
+
+using testing::IsEmpty;
+using Pointer = Json::json_pointer;
+
+// Returns the value with at most two elements of each array, so that a record is quickly validated.
+Json shortened(Json value) {
+  while (value.is_array() && value.size() > 2) value.erase(value.size() - 1);
+  if (value.is_structured()) {
+    for (Json& member : value) member = shortened(member);
+  }
+  return value;
+}
+
+// Returns a committed record for which `is_wanted` holds.
+Json committed(const std::string& experiment, const std::function<bool(const Json& record)>& is_wanted) {
+  for (const Json& record : load_records(source_path("results/reference/" + experiment))) {
+    if (is_wanted(record)) return shortened(record);
+  }
+  ADD_FAILURE() << "no record of " << experiment << " is as wanted";
+  return nullptr;
+}
+
+// Returns records that have, together, every member that the schema describes.
+std::vector<Json> various_records() {
+  std::vector<Json> records;
+  records.push_back(
+      committed("variable-bandwidth", [](const Json& record) { return record["mode"] == "live"; }));
+  records.push_back(
+      committed("replay-against-live", [](const Json& record) { return record["mode"] == "replay"; }));
+  records.push_back(
+      committed("stragglers", [](const Json& record) { return !record["worker_events"].empty(); }));
+  Json failed = committed("quickstart", [](const Json& /*record*/) { return true; });
+  const Json failure = {{"kind", "crash"},
+                        {"rank", 1},
+                        {"message", "it died"},
+                        {"exit_status", "signal 9 (Killed)"},
+                        {"log_tail", {"last words"}},
+                        {"workers", {"worker 0: waits"}}};
+  failed.update({{"status", "failed"}, {"error", failure}});
+  failed["restarts"] = {{{"failure", failure},
+                         {"after_iteration", 7},
+                         {"resumed_after_iteration", 0},
+                         {"lost_train_time_s", 0.5},
+                         {"down_time_s", 0.25}}};
+  failed["network_events"] = {{{"at_s", 1.5},
+                               {"clock", "train"},
+                               {"link", "bottlenecks"},
+                               {"source", "event"},
+                               {"asked", {{"delay_s", 0.1}, {"loss", 0.5}, {"state", "down"}}},
+                               {"confirmed_s", nullptr},
+                               {"confirmed_train_time_s", nullptr},
+                               {"held", nullptr},
+                               {"iteration", nullptr},
+                               {"train_time_s", nullptr}}};
+  const Json delays = {{"count", 2}, {"median_s", 0.5}, {"p99_s", 0.75}, {"most_s", 0.75}};
+  failed["train_clock"] = {{"stopped_late", delays}};
+  failed["idle_cores"] = {{"kept_awake", true}, {"wake_ups", delays}};
+  failed["config"]["targets"] = {0.5, {{"bits_per_byte", 2.5}}};
+  records.push_back(failed);
+  return records;
+}
+
+// Appends the places of the value and of everything in it.
+void append_places(const Json& value, const Pointer& place, std::vector<Pointer>& places) {
+  places.push_back(place);
+  if (value.is_object()) {
+    for (const auto& [name, member] : value.items()) append_places(member, place / name, places);
+  } else if (value.is_array() && !value.empty()) {
+    append_places(value[0], place / 0, places);
+  }
+}
+
+// Returns the record with another value at the place, or without it, in several ways.
+std::vector<Json> mutants(const Json& record, const Pointer& place) {
+  std::vector<Json> out;
+  for (const Json& value : {Json(nullptr), Json(true), Json("text"), Json(-1), Json(0.5), Json(7),
+                            Json(1e300), Json::array(), Json::object()}) {
+    out.push_back(record);
+    out.back()[place] = value;
+  }
+  if (record.at(place.parent_pointer()).is_object()) {
+    out.push_back(record);
+    out.back().at(place.parent_pointer()).erase(place.back());
+  }
+  return out;
+}
+
+// Returns whether find_fault reads the place, so that it must refuse there all that the schema refuses.
+bool is_read(const std::string& place) {
+  static const std::set<std::string> places = {"/status",
+                                               "/mode",
+                                               "/experiment",
+                                               "/label",
+                                               "/error",
+                                               "/error/kind",
+                                               "/error/message",
+                                               "/train_time_s",
+                                               "/iteration_time_s",
+                                               "/iteration_time_s/mean",
+                                               "/fidelity",
+                                               "/fidelity/verdict",
+                                               "/fidelity/checks",
+                                               "/fidelity/checks/0",
+                                               "/fidelity/checks/0/name",
+                                               "/fidelity/checks/0/ok",
+                                               "/network_events",
+                                               "/network_events/0/confirmed_s"};
+  const auto begins_with = [&place](const char* part) { return place.rfind(part, 0) == 0; };
+  return places.contains(place) || begins_with("/curve") || begins_with("/traffic") ||
+         begins_with("/labels") || begins_with("/config/topology/links");
+}
+
+TEST(RecordSchema, DescribesEveryMemberOfTheCommittedRecords) {
+  for (const Json& record : load_records(source_path("results/reference"))) {
+    EXPECT_THAT(record_violations(record), IsEmpty()) << record["label"];
+    EXPECT_EQ(find_fault(record), std::nullopt) << record["label"];
+  }
+}
+
+// The reader is faster than a validator: a report reads 10,000 records in a few seconds.
+TEST(RecordSchema, AgreesWithTheReaderOnRecordsWithAnyMemberReplaced) {
+  const JsonSchema& schema = published_schema("record");
+  for (const Json& record : various_records()) {
+    ASSERT_THAT(record_violations(record), IsEmpty());
+    std::vector<Pointer> places;
+    for (const auto& [name, member] : record.items()) append_places(member, Pointer("/" + name), places);
+    for (const Pointer& place : places) {
+      for (const Json& mutant : mutants(record, place)) {
+        const bool is_valid = schema.violations(mutant).empty();
+        const bool is_taken = is_record(mutant) && !find_fault(mutant);
+        const auto what = [&] {
+          return fmt::format("{} is {}", place.to_string(),
+                             mutant.contains(place) ? mutant.at(place).dump() : "missing");
+        };
+        if (is_valid) {
+          EXPECT_TRUE(is_taken) << what() << ": " << find_fault(mutant).value_or("no record");
+          EXPECT_NO_THROW(digest(mutant, {.curve = true, .origin = true})) << what();
+        } else if (is_read(place.to_string())) {
+          EXPECT_FALSE(is_taken) << what();
+        }
+      }
+    }
+  }
+}
+
+TEST(RecordSchema, LetsLaterVersionsAddMembers) {
+  Json record = various_records().front();
+  record["later"] = record["curve"][0]["later"] = 1;
+  EXPECT_THAT(published_schema("record").violations(record), IsEmpty());
+  EXPECT_THAT(record_violations(record), testing::Not(IsEmpty()));
+}
+
+}  // namespace
+}  // namespace thinpipe
