@@ -27,7 +27,7 @@ constexpr Measure epoch{"epoch", "a number of at least 0", 0, unbounded, std::nu
 constexpr Measure train_time_s{"train_time_s", "a number of at least 0 or null", 0};
 constexpr Measure train_loss{"train_loss", "a number or null"};
 constexpr Measure test_loss{"test_loss", "a number or null"};
-constexpr Measure test_accuracy{"test_accuracy", "a number from 0 to 1", 0, 1, std::nullopt};
+constexpr Measure test_accuracy{"test_accuracy", "a number from 0 to 1 or null", 0, 1};
 }  // namespace members
 
 // An entry of the curve, and its index.

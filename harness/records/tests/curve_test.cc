@@ -44,7 +44,8 @@ TEST(ReadCurve, RefusesByPlaceAndRule) {
   EXPECT_EQ(refusal("epoch", nullptr), "/curve/1/epoch must be a number of at least 0");
   EXPECT_EQ(refusal("train_time_s", -1), "/curve/1/train_time_s must be a number of at least 0 or null");
   EXPECT_EQ(refusal("test_loss", "low"), "/curve/1/test_loss must be a number or null");
-  EXPECT_EQ(refusal("test_accuracy", 25), "/curve/1/test_accuracy must be a number from 0 to 1");
+  EXPECT_EQ(refusal("test_accuracy", nullptr), "accepted");
+  EXPECT_EQ(refusal("test_accuracy", 25), "/curve/1/test_accuracy must be a number from 0 to 1 or null");
 }
 
 }  // namespace

@@ -335,7 +335,7 @@ TEST(TrainingLoop, CommunicatesOnlyFromItsStartOn) {
   const auto dataset = make_dataset(config);
   InProcessGroup group(2);
   group.abort("stopped by the test");  // from now on, every call fails
-  TrainingLoop loop(config, *dataset, group.join(0), {}, [](const Json&) {});
+  TrainingLoop loop(config, *dataset, group.join(0), {}, [](const Event&) {});
   EXPECT_THROW(loop.start(), CollectiveError);
 }
 
