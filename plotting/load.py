@@ -13,6 +13,7 @@ from typing import Any, Iterable
 
 import pandas as pd
 
+import renamed_names
 from report import Group, InputError, Question, read_report
 
 # Runs of these modes train without a network or a clock: every train_time_s in their records is null.
@@ -130,8 +131,9 @@ def read_records(results: Path, wanted: set[tuple[str, str]]) -> dict[tuple[str,
             name = identity(record)
         except (ValueError, TypeError, KeyError):
             continue
-        if name in wanted:
-            records.setdefault(name, record)
+        if name in wanted and name not in records:
+            renamed_names.upgrade(record, "record")
+            records[name] = record
     return records
 
 

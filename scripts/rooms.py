@@ -22,7 +22,7 @@ from pathlib import Path
 MAX_SOURCES_PER_FOLDER = 40
 MAX_ROOMS = 16  # of a part
 MAX_ARROWS = 45
-GENERATED = {"git_revision.hh", "page_files.hh"}
+GENERATED = {"git_revision.hh", "page_files.hh", "renamed_names_table.hh"}
 NOT_DRAWN = {"tests", "benchmarks", "fuzz"}
 Arrow = tuple[str, str]
 

@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include "common/support/renamed_names.hh"
+
 namespace thinpipe {
 namespace {
 
@@ -43,6 +45,18 @@ void read_times(JsonObject& object, std::int64_t schema_version, ComputeTimes& a
   }
 }
 
+std::int64_t profile_version(const Json& value, const std::string& file) {
+  JsonObject object(value, {file, ""});
+  std::int64_t schema_version = 0;
+  object.read("schema_version", schema_version, {.at_least = 1, .required = true});
+  if (schema_version > profile_schema_version) {
+    throw InputError(object.place_of("schema_version"),
+                     fmt::format("is {}: the profile was made by a newer thinpipe; this one reads up to {}",
+                                 schema_version, profile_schema_version));
+  }
+  return schema_version;
+}
+
 }  // namespace
 
 Json to_json(const ComputeProfile& profile) {
@@ -60,14 +74,14 @@ Json to_json(const ComputeProfile& profile) {
 }
 
 ComputeProfile parse_profile(const Json& value, const std::string& file) {
-  JsonObject object(value, {file, ""});
-  std::int64_t schema_version = 0;
-  object.read("schema_version", schema_version, {.at_least = 1, .required = true});
-  if (schema_version > profile_schema_version) {
-    throw InputError(object.place_of("schema_version"),
-                     fmt::format("is {}: the profile was made by a newer thinpipe; this one reads up to {}",
-                                 schema_version, profile_schema_version));
+  const std::int64_t schema_version = profile_version(value, file);
+  Json upgraded;
+  if (schema_version < profile_schema_version) {
+    upgraded = value;
+    renamed_names().upgrade(upgraded, "compute_profile");
   }
+  JsonObject object(upgraded.is_null() ? value : upgraded, {file, ""});
+  object.find("schema_version");
   ComputeProfile profile;
   object.read("origin", profile.origin, {.one_of = {"measured", "estimated"}, .required = true});
   object.read("device", profile.device, {.required = true});

@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include "common/support/renamed_names.hh"
+
 namespace thinpipe {
 namespace {
 
@@ -133,6 +135,18 @@ void check_workers(const CommunicationTrace& trace, const Place& place) {
   }
 }
 
+std::int64_t trace_version(const Json& value, const std::string& file) {
+  JsonObject object(value, {file, ""});
+  std::int64_t version = 0;
+  object.read("schema_version", version, {.at_least = 1, .required = true});
+  if (version > trace_schema_version) {
+    throw InputError(object.place_of("schema_version"),
+                     fmt::format("is {}: the trace was made by a newer thinpipe; this one reads up to {}",
+                                 version, trace_schema_version));
+  }
+  return version;
+}
+
 }  // namespace
 
 std::int64_t CommunicationTrace::steps() const {
@@ -150,14 +164,13 @@ Json to_json(const CommunicationTrace& trace) {
 }
 
 CommunicationTrace parse_trace(const Json& value, const std::string& file) {
-  JsonObject object(value, {file, ""});
-  std::int64_t schema_version = 0;
-  object.read("schema_version", schema_version, {.at_least = 1, .required = true});
-  if (schema_version > trace_schema_version) {
-    throw InputError(object.place_of("schema_version"),
-                     fmt::format("is {}: the trace was made by a newer thinpipe; this one reads up to {}",
-                                 schema_version, trace_schema_version));
+  Json upgraded;
+  if (trace_version(value, file) < trace_schema_version) {
+    upgraded = value;
+    renamed_names().upgrade(upgraded, "communication_trace");
   }
+  JsonObject object(upgraded.is_null() ? value : upgraded, {file, ""});
+  object.find("schema_version");
   std::int64_t world_size = 0;
   constexpr std::int64_t largest_world = 1 << 20;
   object.read("world_size", world_size, {.at_least = 1, .at_most = largest_world, .required = true});

@@ -10,6 +10,7 @@
 
 #include "common/support/file_descriptor.hh"
 #include "common/support/nearest.hh"
+#include "common/support/renamed_names.hh"
 
 namespace thinpipe {
 namespace {
@@ -101,6 +102,16 @@ void refuse_other_encodings(std::string_view text, const std::string& file) {
   }
 }
 
+// Throws InputError for the first member of `object` that has the old name of a known one.
+void refuse_old_names(const Json& object, const Place& place, const std::vector<std::string>& known) {
+  for (const auto& [key, unused] : object.items()) {
+    if (std::ranges::find(known, key) != known.end()) continue;
+    if (const auto name = renamed_names().current_name(key, known)) {
+      throw InputError(place / key, fmt::format("is now called \"{}\"", *name));
+    }
+  }
+}
+
 }  // namespace
 
 void read_value(const Json& value, const Place& place, const Rule& rule, double& out) {
@@ -155,6 +166,9 @@ void read_value(const Json& value, const Place& place, const Rule& rule, std::st
   if (!value.is_string()) refuse(value, place, "a string");
   out = value.get<std::string>();
   if (!rule.one_of.empty() && std::ranges::find(rule.one_of, out) == rule.one_of.end()) {
+    if (const auto name = renamed_names().current_value(out, rule.one_of)) {
+      throw InputError(place, fmt::format("\"{}\" is now called \"{}\"", out, *name));
+    }
     throw InputError(place, fmt::format("unknown name \"{}\"{}", out, suggestion(out, rule.one_of)));
   }
 }
@@ -176,11 +190,15 @@ const Json* JsonObject::find(std::string_view key) {
 
 const Json& JsonObject::get(std::string_view key) {
   const Json* member = find(key);
-  if (member == nullptr) throw InputError(place_, fmt::format("\"{}\" is missing", key));
+  if (member == nullptr) {
+    refuse_old_names(value_, place_, known_);
+    throw InputError(place_, fmt::format("\"{}\" is missing", key));
+  }
   return *member;
 }
 
 void JsonObject::finish() const {
+  refuse_old_names(value_, place_, known_);
   for (const auto& [key, unused] : value_.items()) {
     if (key == "$schema" || key.starts_with("//")) continue;
     if (std::ranges::find(known_, key) == known_.end()) {

@@ -96,7 +96,7 @@ class JsonObject {
     if (member != nullptr) read_value(*member, place_of(key), rule, out);
   }
 
-  // Throws InputError, with the nearest known name, for the first member that was not read.
+  // Throws InputError, with its current name or the nearest known one, for the first member that was not read.
   // "$schema" and members beginning with "//" (comments) are always allowed.
   void finish() const;
 

@@ -9,6 +9,7 @@
 
 #include "common/support/exception.hh"
 #include "common/support/file_descriptor.hh"
+#include "common/support/renamed_names.hh"
 
 namespace thinpipe {
 namespace {
@@ -78,7 +79,7 @@ Json decisive_part(const Json& normalised_config, const Json& content) {
     if (hash.is_null()) continue;  // the file is missing: its path stands for it
     decisive[Json::json_pointer(pointer)] = name_of_content(hash.get<std::string>());
   }
-  return decisive;
+  return renamed_names().with_first_names(std::move(decisive));
 }
 
 MemberTexts member_texts(const Json& object) {

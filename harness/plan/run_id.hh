@@ -17,7 +17,7 @@ std::string content_hash_of_file(const std::filesystem::path& path);
 
 // Returns the part of a normalised configuration that decides a run's outcome. Leaves out names of topology
 // and trace file, and replaces paths by hashes of their content. `content`: these hashes by the JSON pointer
-// to the path, as in CheckedConfig.
+// to the path, as in CheckedConfig. Members have the names that they had first (RenamedNames).
 Json decisive_part(const Json& normalised_config, const Json& content = Json::object());
 
 // The text of each member of an object, `"key":value`, by its key. Objects are hashed from these texts, so

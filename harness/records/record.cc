@@ -8,6 +8,7 @@
 
 #include "common/support/file_descriptor.hh"
 #include "common/support/parallel.hh"
+#include "common/support/renamed_names.hh"
 #include "common/support/standard_streams.hh"
 #include "common/support/utf8.hh"
 #include "harness/records/record_check.hh"
@@ -60,7 +61,12 @@ std::optional<Json> parse_record(const std::string& text, const std::string& nam
         fmt::format("{} has schema_version {}, but this program reads versions up to {}; update thinpipe",
                     name, version.dump(), record_schema_version));
   }
-  return is_record(record) ? std::optional(std::move(record)) : std::nullopt;
+  if (!is_record(record)) return std::nullopt;
+  if (version >= 1 && version < record_schema_version) {
+    renamed_names().upgrade(record, "record");
+    record["schema_version"] = record_schema_version;
+  }
+  return record;
 }
 
 // The run's id if the record was taken, otherwise the reason why it is left out.

@@ -38,7 +38,7 @@ struct RecordPlace {
 };
 
 // Reads one record. Returns nullopt if the file is missing or not a whole record. Throws Error if its schema
-// version is newer.
+// version is newer. Records of older versions get the current names and version.
 std::optional<Json> find_record(const std::filesystem::path& path);
 std::optional<Json> find_record(const RecordPlace& place);
 
