@@ -22,16 +22,16 @@ Json to_json(const NetworkChange& change) {
               {"clock", change.clock == TraceClock::train ? "train" : "wall"},
               {"link", change.link},
               {"source", change.traced ? "trace" : "event"},
-              {"asked", to_json(change.asked)},
+              {"requested", to_json(change.asked)},
               {"confirmed_s", nullptr},
               {"confirmed_train_time_s", nullptr},
-              {"held", nullptr}};
+              {"applied", nullptr}};
   if (!change.confirmed_s) return out;
   out["confirmed_s"] = *change.confirmed_s;
   if (change.confirmed_train_time_s) out["confirmed_train_time_s"] = *change.confirmed_train_time_s;
-  out["held"] = change.asked.up ? to_json(change.asked) : Json::object();
+  out["applied"] = change.asked.up ? to_json(change.asked) : Json::object();
   for (const ShapedDirection& direction : change.held) {
-    out["held"][direction.name] = to_json(direction.read_back);
+    out["applied"][direction.name] = to_json(direction.read_back);
   }
   return out;
 }

@@ -28,8 +28,8 @@ struct NetworkChange {
   Place place = {};  // where the user wrote it
 };
 
-// {"at_s", "clock": "train" or "wall", "link", "source": "event" or "trace", "asked", "confirmed_s",
-// "confirmed_train_time_s", "held"}
+// {"at_s", "clock": "train" or "wall", "link", "source": "event" or "trace", "requested", "confirmed_s",
+// "confirmed_train_time_s", "applied"}
 Json to_json(const NetworkChange& change);
 
 class Conductor {

@@ -217,8 +217,8 @@ def spread_cell(name: str, spread: Spread, text: Text, missing: str = "") -> Cel
 
     `missing`, from missing_words(), gives the share of runs that have values or, if none has, the reason.
     """
-    mean, half = spread.mean, spread.half_interval
-    numbers = {name: mean, f"{name}_half_interval": half}
+    mean, half = spread.mean, spread.ci95_half_width
+    numbers = {name: mean, f"{name}_ci95_half_width": half}
     if mean is None:
         return Cell(missing or UNKNOWN, numbers)
     words = text(mean, mean) + (f" ± {text(half, mean)}" if half is not None else "")
@@ -235,7 +235,7 @@ def ratio_cell(group: Group, quantity: str, baseline: str, runs: pd.DataFrame) -
     if not spread.count:
         missing = UNKNOWN if runs.reached.any() else arrivals(runs)
     cell = spread_cell(name, spread, lambda value, _: f"{value:.{2 if value < 10 else 1}f}×", missing)
-    return Cell(f"{'≥ ' if at_least else ''}{cell.text}", {**cell.numbers, f"{name}_at_least": at_least})
+    return Cell(f"{'≥ ' if at_least else ''}{cell.text}", {**cell.numbers, f"{name}_is_lower_bound": at_least})
 
 
 def three_digits(value: float, mean: float | None = None) -> str:

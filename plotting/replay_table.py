@@ -205,7 +205,7 @@ def exchange_over_least(run: pd.Series) -> float | None:
 
 
 def processor_time_s(run: pd.Series) -> float | None:
-    time_s = run.get("iteration_time_s.processor")
+    time_s = run.get("iteration_time_s.cpu")
     return None if time_s is None or pd.isna(time_s) else float(time_s)
 
 

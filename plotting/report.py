@@ -40,11 +40,11 @@ class Spread:
 
     count: int
     mean: float | None
-    half_interval: float | None
+    ci95_half_width: float | None
 
     @property
     def ends(self) -> tuple[float, float]:
-        half = self.half_interval or 0.0
+        half = self.ci95_half_width or 0.0
         return self.mean - half, self.mean + half
 
 
@@ -56,11 +56,11 @@ class Group:
 
     def spread(self, quantity: str) -> Spread:
         summary = self.entry[quantity]
-        return Spread(summary["count"], summary["mean"], summary["half_interval"])
+        return Spread(summary["count"], summary["mean"], summary["ci95_half_width"])
 
     def is_bound(self, baseline: str) -> bool:
         """Returns whether a speed-up over the baseline is a lower bound."""
-        return self.entry[f"speed_up_over_{baseline}_at_least"]
+        return self.entry[f"speed_up_over_{baseline}_is_lower_bound"]
 
 
 def add_report_options(parser: argparse.ArgumentParser) -> None:

@@ -19,7 +19,7 @@ goodput() {
   python3 - "$folder/verify.json" <<'PYTHON'
 import json, sys
 answer = json.load(open(sys.argv[1]))
-ratios = [m["measured"] / m["asked"] for m in answer["measurements"] if m["what"] == "goodput of one flow"]
+ratios = [m["measured"] / m["specified"] for m in answer["measurements"] if m["what"] == "goodput of one flow"]
 off = [f"{m['subject']} {m['what']}" for m in answer["measurements"] if not m["ok"]]
 print(f"{min(ratios):.3f} to {max(ratios):.3f}, {answer['verdict']}" + (f" ({'; '.join(off)})" if off else ""))
 PYTHON

@@ -120,7 +120,7 @@ struct Writer {
     out["elements"] = call.elements;
     out["reduction"] = call.takes_maximum ? "max" : "sum";
     if (call.largest_code > 0) out["largest_code"] = call.largest_code;
-    if (call.in_pieces) out["in_pieces"] = true;
+    if (call.in_pieces) out["in_chunks"] = true;
     return out;
   }
   Json operator()(const AllGatherCall& call) const {
@@ -144,12 +144,13 @@ struct Writer {
   Json operator()(const MailboxCall& call) const {
     Json posts = Json::array();
     for (const Post& post : call.posts) posts.push_back(post_to_json(post));
-    return {{"operation", "mailbox"}, {"message_bytes", call.message_bytes}, {"posts", std::move(posts)}};
+    return {
+        {"operation", "point_to_point"}, {"message_bytes", call.message_bytes}, {"posts", std::move(posts)}};
   }
   Json operator()(const EntrySumCall& call) const {
     Json edges = Json::array();
     for (const EdgeBytes& edge : call.edges) edges.push_back({edge.neighbour, edge.sent, edge.received});
-    return {{"operation", "sum_entries"},
+    return {{"operation", "sparse_all_reduce"},
             {"elements", call.elements},
             {"payload_bytes", call.payload_bytes},
             {"edges", std::move(edges)}};
@@ -196,9 +197,9 @@ const std::map<std::string, Parse>& parsers() {
          call.takes_maximum = reduction == "max";
          object.read("largest_code", call.largest_code,
                      {.at_least = 1, .at_most = std::numeric_limits<std::int8_t>::max() / world_size});
-         object.read("in_pieces", call.in_pieces);
+         object.read("in_chunks", call.in_pieces);
          if (call.in_pieces && call.largest_code == 0) {
-           throw InputError(object.place_of("in_pieces"), "is valid only for sums of codes");
+           throw InputError(object.place_of("in_chunks"), "is valid only for sums of codes");
          }
          if (call.largest_code > 0 && (call.takes_maximum || call.type != ElementType::int8)) {
            throw InputError(object.place_of("largest_code"), "is valid only for sums of int8");
@@ -222,12 +223,12 @@ const std::map<std::string, Parse>& parsers() {
                               .root = read_rank(object.get("root"), object.place_of("root"), world_size)};
        }},
       {"barrier", [](JsonObject& /*object*/, int /*world_size*/) { return BarrierCall{}; }},
-      {"mailbox",
+      {"point_to_point",
        [](JsonObject& object, int world_size) {
          return MailboxCall{.message_bytes = read_count(object, "message_bytes"),
                             .posts = read_list(object, "posts", world_size, parse_post)};
        }},
-      {"sum_entries",
+      {"sparse_all_reduce",
        [](JsonObject& object, int world_size) {
          EntrySumCall call{.elements = read_count(object, "elements"),
                            .payload_bytes = read_count(object, "payload_bytes"),

@@ -27,21 +27,23 @@ constexpr std::array<const char*, 3> decisive = {"/model", "/training/batch_size
 void write_times(const ComputeTimes& all, Json& out) {
   out["ready_s"] = all.ready_s;
   for (const Time& time : times) out[time.name] = all.*time.member;
-  out["between_s"] = all.between_s;
-  out["taking_s"] = all.taking_s;
+  out["between_collectives_s"] = all.between_s;
+  out["overlapped_decode_s"] = all.taking_s;
   out["prepare_s"] = all.prepare_s;
-  out["start_s"] = all.start_s;
+  out["warm_up_s"] = all.start_s;
 }
 
 void read_times(JsonObject& object, std::int64_t schema_version, ComputeTimes& all) {
   object.read("ready_s", all.ready_s, {.at_least = 0, .required = true});
   for (const Time& time : times) object.read(time.name, all.*time.member, {.at_least = 0, .required = true});
   if (schema_version >= 2)
-    object.read("between_s", all.between_s, {.at_least = 0, .at_most = all.encode_s, .required = true});
+    object.read("between_collectives_s", all.between_s,
+                {.at_least = 0, .at_most = all.encode_s, .required = true});
   if (schema_version >= 3) object.read("prepare_s", all.prepare_s, {.at_least = 0, .required = true});
   if (schema_version >= 4) {
-    object.read("taking_s", all.taking_s, {.at_least = 0, .at_most = all.decode_s, .required = true});
-    object.read("start_s", all.start_s, {.at_least = 0, .required = true});
+    object.read("overlapped_decode_s", all.taking_s,
+                {.at_least = 0, .at_most = all.decode_s, .required = true});
+    object.read("warm_up_s", all.start_s, {.at_least = 0, .required = true});
   }
 }
 
@@ -66,9 +68,9 @@ Json to_json(const ComputeProfile& profile) {
               {"configuration", profile.configuration},
               {"concurrent_workers", profile.concurrent_workers},
               {"iterations", profile.iterations},
-              {"processor", nullptr}};
+              {"cpu", nullptr}};
   write_times(profile.elapsed, out);
-  if (profile.processor) write_times(*profile.processor, out["processor"]);
+  if (profile.processor) write_times(*profile.processor, out["cpu"]);
   out["variation"] = profile.variation;
   return out;
 }
@@ -89,8 +91,8 @@ ComputeProfile parse_profile(const Json& value, const std::string& file) {
   object.read("concurrent_workers", profile.concurrent_workers, {.at_least = 1, .required = true});
   object.read("iterations", profile.iterations, {.at_least = 1, .required = true});
   read_times(object, schema_version, profile.elapsed);
-  if (const Json* processor = object.find("processor"); processor != nullptr && !processor->is_null()) {
-    JsonObject of_processor(*processor, object.place_of("processor"));
+  if (const Json* processor = object.find("cpu"); processor != nullptr && !processor->is_null()) {
+    JsonObject of_processor(*processor, object.place_of("cpu"));
     read_times(of_processor, schema_version, profile.processor.emplace());
     of_processor.finish();
   }
@@ -121,7 +123,7 @@ void check_profile_fits(const ComputeProfile& profile, const std::string& file,
                                                times_of.ready_s.size(), trace.parameters.size()));
   };
   check_parameters(profile.elapsed, "/ready_s");
-  if (profile.processor) check_parameters(*profile.processor, "/processor/ready_s");
+  if (profile.processor) check_parameters(*profile.processor, "/cpu/ready_s");
 }
 
 }  // namespace thinpipe

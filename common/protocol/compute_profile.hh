@@ -10,8 +10,11 @@
 
 namespace thinpipe {
 
-// Added in 2: between_s. In 3: prepare_s, variation. In 4: start_s, taking_s.
-inline constexpr int profile_schema_version = 4;
+// Added in 2: between_collectives_s. In 3: prepare_s, variation. In 4: warm_up_s, overlapped_decode_s. In 5: other
+// names for between_s, taking_s, start_s and processor.
+inline constexpr int profile_schema_version = 5;
+// The version that last added a member: profiles since then need not be measured again.
+inline constexpr int profile_content_version = 4;
 
 struct ComputeTimes {
   double load_s = 0;                 // until the batch is loaded

@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "common/support/renamed_names.hh"
 #include "common/support/utf8.hh"
 
 namespace thinpipe {
@@ -66,7 +67,7 @@ void visit(auto& members, event::IterationTimes& times) {
   members.required("decode_s", times.decode_s, seconds);
   members.required("exposed_exchange_s", times.exposed_exchange_s, seconds);
   members.optional("first_bucket_s", times.first_bucket_s, seconds);
-  members.required("processor_s", times.processor_s, seconds);
+  members.required("cpu_s", times.processor_s, seconds);
 }
 
 void visit(auto& members, event::Iteration& iteration) {
@@ -123,7 +124,7 @@ void visit(auto& /*members*/, event::Replaying& /*replaying*/) {}
 
 void visit(auto& members, event::ReplayedIteration& iteration) {
   members.required("iteration", iteration.iteration, count);
-  members.optional("stands_for_first", iteration.stands_for_first);
+  members.optional("represents_first_step", iteration.stands_for_first);
   visit(members, iteration.times);
   members.required("payload_bytes", iteration.payload_bytes, bytes);
   members.required("sent_bytes", iteration.sent_bytes, bytes);
@@ -133,7 +134,7 @@ void visit(auto& members, event::ReplayedClass& each) {
   members.required("steps", each.steps, count);
   members.required("iterations", each.iterations, count);
   members.required("mean_s", each.mean_s, seconds);
-  members.required("half_width_s", each.half_width_s, seconds);
+  members.required("ci95_half_width_s", each.half_width_s, seconds);
 }
 
 void visit(auto& members, event::Replayed& replayed) {
@@ -211,6 +212,12 @@ class EventReader {
     const Json* const member = find(name);
     if (member == nullptr && times_are_null_) return;
     if (member == nullptr) {
+      for (const auto& [key, unused] : object_.items()) {
+        if (renamed_names().current_name(key, {std::string(name)})) {
+          throw UnfitEvent(fmt::format("reported an event \"{}\" with \"{}\", which is now called \"{}\"",
+                                       event_name_, key, name));
+        }
+      }
       throw UnfitEvent(fmt::format("reported an event \"{}\" without \"{}\"", event_name_, name));
     }
     read(name, *member, out, bounds);

@@ -31,7 +31,7 @@ struct Membership {
     field("address", address, Rule{.effect = "its address, to bind all traffic to", .required = true});
     field("rendezvous_directory", rendezvous_directory,
           Rule{.effect = "folder that all workers share, empty at the start", .required = true});
-    field("parents", parents,
+    field("reduction_tree", parents,
           Rule{.effect = "reduction tree: each worker's parent, -1 for the root; empty: unknown"});
   }
 

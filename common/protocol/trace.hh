@@ -13,7 +13,7 @@
 namespace thinpipe {
 
 // Added in 2: largest_code of all_reduce. In 3: sum_entries. In 4: in_pieces of all_reduce.
-inline constexpr int trace_schema_version = 4;
+inline constexpr int trace_schema_version = 5;
 
 // The trace's file in a run's folder.
 inline constexpr const char* trace_file_name = "communication-trace.json";

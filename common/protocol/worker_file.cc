@@ -3,13 +3,13 @@
 namespace thinpipe {
 
 void to_json(Json& out, Computing computing) {
-  out = computing == Computing::works ? "works" : "waits";
+  out = computing == Computing::works ? "busy" : "sleep";
 }
 
 void read_value(const Json& value, const Place& place, const Rule& rule, Computing& out) {
   std::string name;
   read_value(value, place, rule, name);
-  out = name == "works" ? Computing::works : Computing::waits;
+  out = name == "busy" ? Computing::works : Computing::waits;
 }
 
 template <WorkerFile File>
@@ -31,7 +31,7 @@ File parse_worker_file(const Json& value, const std::string& path) {
               {.at_least = 1, .at_most = worker_file_schema_version, .required = true});
   auto file = read_options<File>(object);
   object.finish();
-  const Place parents = object.place_of("parents");
+  const Place parents = object.place_of("reduction_tree");
   if constexpr (requires { file.membership; }) {
     check_tree(file.membership.parents, file.membership.world_size, parents);
   } else if constexpr (requires { file.parents; }) {

@@ -16,7 +16,7 @@
 
 namespace thinpipe {
 
-inline constexpr int worker_file_schema_version = 1;
+inline constexpr int worker_file_schema_version = 2;
 
 struct CheckpointOptions {
   std::string directory;  // empty: no checkpoints
@@ -61,7 +61,7 @@ namespace detail {
 void visit_training(auto& field, std::string& log_level, std::optional<std::string>& starting_weights,
                     Json& config) {
   field("log_level", log_level, Rule{.effect = "of the worker's log", .one_of = log_levels()});
-  field("starting_weights", starting_weights,
+  field("initial_weights", starting_weights,
         Rule{.effect = "PyTorch state dict or safetensors file to start from; null: random weights"});
   field("config", config, Rule{.effect = "training configuration", .required = true});
 }
@@ -106,7 +106,7 @@ struct ProfileFile {
   void visit(auto& field) {
     membership.visit(field);
     detail::visit_training(field, log_level, starting_weights, config);
-    field("longest_s", longest_s,
+    field("max_time_s", longest_s,
           Rule{.effect = "upper bound on the measurement", .above = 0, .required = true});
     field("output", output, Rule{.effect = "file of the profile, which rank 0 writes", .required = true});
   }
@@ -130,9 +130,9 @@ struct ReplayFile {
           Rule{.effect = "file of the calls to repeat", .required = true});
     field("compute_profile", compute_profile,
           Rule{.effect = "file of the times between them", .required = true});
-    field("computing", computing,
-          Rule{.effect = "waits: sleep for the time of compute; works: keep a CPU core busy",
-               .one_of = {"waits", "works"},
+    field("compute_emulation", computing,
+          Rule{.effect = "sleep: idle for the time of compute; busy: keep a CPU core busy",
+               .one_of = {"sleep", "busy"},
                .required = true});
     field("collective", collective, Rule{.effect = "the collective to call", .required = true});
   }
@@ -152,7 +152,7 @@ struct ConvergeFile {
     detail::visit_training(field, log_level, starting_weights, config);
     field("communication_trace", communication_trace,
           Rule{.effect = "file to record the collective calls in; null: none"});
-    field("parents", parents,
+    field("reduction_tree", parents,
           Rule{.effect = "reduction tree: each worker's parent, -1 for the root; empty: sums in rank order"});
   }
 };

@@ -40,7 +40,7 @@ Json decisive_for(const Run& run, const std::optional<Device>& device) {
   std::vector<const char*> keys = {"model", "dataset", "optimiser", "compute"};
   if (!device) {
     out["processes"] = run.workers;
-    out["profile_version"] = profile_schema_version;
+    out["profile_version"] = profile_content_version;
     keys.insert(keys.end(), {"pruning", "synchroniser", "buckets", "topology", "collective"});
   }
   const Json of_run = decisive_part(run);

@@ -17,7 +17,7 @@ namespace thinpipe {
 
 class MadeOnce {
  public:
-  // `what` names the artifacts on the screen, such as "starting weights". `fresh`: build each again, once,
+  // `what` names the artifacts on the screen, such as "initial weights". `fresh`: build each again, once,
   // even if it is kept.
   MadeOnce(std::filesystem::path folder, std::string what, bool fresh, StopSignals& stop)
       : folder_(std::move(folder)), what_(std::move(what)), fresh_(fresh), stop_(stop) {}

@@ -1,5 +1,5 @@
 // The briefly pre-trained weights from which the runs of an experiment start: trained once for each distinct
-// model, data set, pre-training and seed, and kept in <experiment's results>/starting-weights/.
+// model, data set, pre-training and seed, and kept in <experiment's results>/initial-weights/.
 #pragma once
 
 #include <filesystem>
@@ -16,7 +16,7 @@ class StartingWeights {
  public:
   // `fresh`: train them again, once, even if they are kept.
   StartingWeights(std::filesystem::path folder, bool fresh, StopSignals& stop)
-      : weights_(std::move(folder), "starting weights", fresh, stop) {}
+      : weights_(std::move(folder), "initial weights", fresh, stop) {}
 
   // Returns {"path", "hash" (of the file), "test_accuracy"} of the pre-trained weights, or the outcome of a
   // pre-training that did not complete. Without pre-training, describes the file of weights that the

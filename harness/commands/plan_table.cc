@@ -23,7 +23,7 @@ Json predict(const Run& run, const std::optional<ComputeCost>& cost, const Machi
               {"train_time_s", nullptr},
               {"memory_bytes", nullptr},
               {"network_cores", nullptr},
-              {"machine_lacks", nullptr}};
+              {"machine_shortfall", nullptr}};
   if (run.training->plan.is_null()) return out;
   const auto iterations = run.training->plan.at("iterations").get<double>();
   if (const auto exchange = predict_exchange(run)) {
@@ -39,7 +39,7 @@ Json predict(const Run& run, const std::optional<ComputeCost>& cost, const Machi
   out["train_time_s"] = demand.iteration_s * iterations;
   out["memory_bytes"] = demand.memory_bytes;
   out["network_cores"] = demand.network_cores;
-  if (const auto why = lacks(demand, run.workers, machine)) out["machine_lacks"] = *why;
+  if (const auto why = lacks(demand, run.workers, machine)) out["machine_shortfall"] = *why;
   return out;
 }
 
@@ -86,7 +86,7 @@ std::string verdict(const Json& row) {
   if (!row.at("missing").empty()) return "missing, see below";
   const Json& prediction = row.at("prediction");
   if (prediction.at("iteration_time_s").is_null()) return "-";
-  const Json& why = prediction.at("machine_lacks");
+  const Json& why = prediction.at("machine_shortfall");
   return why.is_null() ? "can carry it" : why.get<std::string>();
 }
 

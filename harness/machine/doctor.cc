@@ -90,7 +90,7 @@ Finding examine_processors(const netem::Network& network) {
     flows.emplace_back(&network.host(from), &network.host(to));
   }
   const unsigned cores = std::thread::hardware_concurrency();
-  Finding finding{.name = "processors", .ok = true};
+  Finding finding{.name = "cpus", .ok = true};
   if (flows.empty()) {
     finding.found = fmt::format("{} cores; {} has no caps to fill", cores, topology.name);
     return finding;

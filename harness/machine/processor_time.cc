@@ -65,7 +65,7 @@ double share_of_others(const ProcessorTime& from, const ProcessorTime& to, unsig
 
 netem::Check check_other_programs(double share) {
   return {
-      .name = "processor time of other programs",
+      .name = "CPU time of other programs",
       .asked = most_share_of_others,
       .measured = share,
       .ok = share <= most_share_of_others,

@@ -56,7 +56,7 @@ class ConvergenceRuns {
     auto& known = settings_[{workers, sum_tree}];
     if (known) return known;
     Setting setting{.config = {{"mode", "converge"}, {"workers", workers}}, .topology = {}};
-    if (!sum_tree.empty()) setting.config["sum_tree"] = sum_tree;
+    if (!sum_tree.empty()) setting.config["reduction_tree"] = sum_tree;
     setting.topology.kind = netem::TopologyKind::loopback;
     return known = std::make_shared<const Setting>(std::move(setting));
   }

@@ -13,7 +13,7 @@
 
 namespace thinpipe {
 
-inline constexpr int record_schema_version = 1;
+inline constexpr int record_schema_version = 2;
 
 // The exported records in a results folder, instead of or beside the folders of runs.
 inline constexpr auto exported_records_name = "records.jsonl";

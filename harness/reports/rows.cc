@@ -113,7 +113,7 @@ void add_comparison(Json& row, const Digest* baseline, const std::string& name) 
   const std::string convergence = "convergence_speed_over_" + name;
   row["baseline_" + name] = baseline == nullptr ? Json(nullptr) : baseline->row.at("run_id");
   row[speed_up] = row[convergence] = row["relative_time_to_" + name] = nullptr;
-  row[speed_up + "_at_least"] = false;
+  row[speed_up + "_is_lower_bound"] = false;
   if (baseline == nullptr || row.at("reached") != true) return;
   const Json& theirs = baseline->row;
   const bool reached = theirs.at("reached") == true;
@@ -123,7 +123,7 @@ void add_comparison(Json& row, const Digest* baseline, const std::string& name) 
   row["relative_time_to_" + name] = quotient(own_s, their_s);
   row[convergence] =
       quotient(theirs.at(reached ? "iterations_to_target" : "iterations"), row.at("iterations_to_target"));
-  row[speed_up + "_at_least"] = !reached;
+  row[speed_up + "_is_lower_bound"] = !reached;
 }
 
 }  // namespace

@@ -19,7 +19,7 @@ namespace thinpipe {
 // experiment, mode, seed and the labels of other axes. Throws InputError if no run has the label.
 //
 // A speed-up is baseline time / own time, and "convergence_speed_…" the same of iterations. If the baseline
-// never reached the target, its whole run is used: "…_at_least" is then true and both are lower bounds. They
+// never reached the target, its whole run is used: "…_is_lower_bound" is then true and both are lower bounds. They
 // are null if the run did not reach the target or has no baseline. "relative_time_…" is own time / baseline
 // time.
 //

@@ -77,7 +77,7 @@ Json summary_of(const Rows& rows, const std::vector<std::string>& baselines) {
   for (const std::string& baseline : baselines) {
     for (const char* const comparison : comparisons)
       out[comparison + baseline] = summarise(values_of(rows, comparison + baseline));
-    const std::string bound = fmt::format("speed_up_over_{}_at_least", baseline);
+    const std::string bound = fmt::format("speed_up_over_{}_is_lower_bound", baseline);
     out[bound] = count(rows, bound.c_str(), true) > 0;
   }
   return out;
@@ -97,8 +97,10 @@ std::string label_without_seed(const Json& row) {
 }
 
 Json summarise(const std::vector<double>& values) {
-  Json out = {
-      {"count", values.size()}, {"mean", nullptr}, {"deviation", nullptr}, {"half_interval", nullptr}};
+  Json out = {{"count", values.size()},
+              {"mean", nullptr},
+              {"standard_deviation", nullptr},
+              {"ci95_half_width", nullptr}};
   if (values.empty()) return out;
   const auto n = static_cast<double>(values.size());
   const double mean = std::accumulate(values.begin(), values.end(), 0.0) / n;
@@ -109,8 +111,8 @@ Json summarise(const std::vector<double>& values) {
   });
   const double deviation = std::sqrt(squares / (n - 1));
   const double t = boost::math::quantile(boost::math::students_t(n - 1), (1 + confidence) / 2);
-  out["deviation"] = deviation;
-  out["half_interval"] = t * deviation / std::sqrt(n);
+  out["standard_deviation"] = deviation;
+  out["ci95_half_width"] = t * deviation / std::sqrt(n);
   return out;
 }
 

@@ -26,7 +26,7 @@ std::string label_without_seed(const Json& row);
 //
 // All quantities are over completed runs, times and speed-ups over those that reached the target. "reached" is
 // their number; if it is less than "runs", the mean time covers only the lucky runs. Each run's speed-up is
-// over the baseline with its own seed. "…_at_least" is true if any speed-up is a lower bound, because the mean
+// over the baseline with its own seed. "…_is_lower_bound" is true if any speed-up is a lower bound, because the mean
 // is then one too. "degraded" is the number of runs with degraded emulation.
 Json summarise_seeds(const Json& rows, const std::vector<std::string>& baselines = {"dense", "fp16"});
 

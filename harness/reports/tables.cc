@@ -55,7 +55,7 @@ Cell iterations_to_target(const Json& row) {
 Cell speed_up_over(const char* baseline, const Json& row) {
   const std::string name = fmt::format("speed_up_over_{}", baseline);
   Cell cell = number(row.value(name, Json(nullptr)), speed_up);
-  if (row.value(name + "_at_least", false)) cell.text = fmt::format(">{}", cell.text);
+  if (row.value(name + "_is_lower_bound", false)) cell.text = fmt::format(">{}", cell.text);
   return cell;
 }
 
@@ -132,11 +132,12 @@ constexpr SeedsColumn seeds_columns[] = {
 Cell mean_cell(const Json& entry, const SeedsColumn& column) {
   const Json& summary = entry.at(column.name);
   Cell cell = number(summary.at("mean"), column.style);
-  if (entry.value(fmt::format("{}_at_least", column.name), false)) cell.text = fmt::format(">{}", cell.text);
-  const Json& half_interval = summary.at("half_interval");
+  if (entry.value(fmt::format("{}_is_lower_bound", column.name), false))
+    cell.text = fmt::format(">{}", cell.text);
+  const Json& ci95_half_width = summary.at("ci95_half_width");
   const bool has_format = column.style.format != nullptr;
-  if (half_interval.is_number() && has_format)
-    cell.text += fmt::format(" ± {}", show(half_interval.get<double>(), column.style));
+  if (ci95_half_width.is_number() && has_format)
+    cell.text += fmt::format(" ± {}", show(ci95_half_width.get<double>(), column.style));
   return cell;
 }
 

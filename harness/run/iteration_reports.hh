@@ -20,8 +20,8 @@ class IterationReports {
   // Throws UnfitEvent if the iteration's start was not reported, or its times are not.
   void take(const event::Iteration& ended, double now_s);
 
-  // Returns the record's "train_clock": {"stopped_late": {"count", "median_s", "p99_s", "most_s"}}.
-  Json to_json() const { return {{"stopped_late", late_.to_json()}}; }
+  // Returns the record's "train_clock": {"stop_delay": {"count", "median_s", "p99_s", "max_s"}}.
+  Json to_json() const { return {{"stop_delay", late_.to_json()}}; }
 
  private:
   netem::TrainClock& clock_;

@@ -77,7 +77,7 @@ Json LiveNetwork::train_clock() const {
 
 Json LiveNetwork::idle_cores() const {
   if (!monitor_) return nullptr;
-  return {{"kept_awake", kept_awake_}, {"wake_ups", wake_ups_.to_json()}};
+  return {{"kept_awake", kept_awake_}, {"wakeup_latency", wake_ups_.to_json()}};
 }
 
 }  // namespace thinpipe

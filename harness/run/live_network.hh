@@ -66,7 +66,7 @@ class LiveNetwork {
   // See IterationReports::to_json(); null if no rate trace follows train time.
   Json train_clock() const;
 
-  // Returns {"kept_awake", "wake_ups": see netem/kernel/wake_ups.hh}; null if no network is emulated.
+  // Returns {"kept_awake", "wakeup_latency": see netem/kernel/wake_ups.hh}; null if no network is emulated.
   Json idle_cores() const;
 
  private:

@@ -81,7 +81,7 @@ Json RecordBuilder::build(const Outcome& outcome, const NetworkReport& network, 
             {"hang_timeout_s", limits_.silence.count()},
             {"profiling_time_s", limits_.profiling.count()}}},
           {"idle_cores", network.idle_cores},
-          {"starting_weights", starting_weights_},
+          {"initial_weights", starting_weights_},
           {"train_time_s", train_time_s()},
           {"iterations", replayed_ ? replayed_->at("iterations") : Json(measurements_.iterations())},
           {"curve", curve()},
@@ -151,7 +151,7 @@ Json RecordBuilder::replay() const {
   if (!replayed_) return nullptr;
   Json out = replayed_->about();
   out["compute_profile"] = profile_;
-  out["computing"] = run_.mode == Mode::replay ? Json(run_.computing()) : Json(nullptr);
+  out["compute_emulation"] = run_.mode == Mode::replay ? Json(run_.computing()) : Json(nullptr);
   return out;
 }
 

@@ -75,7 +75,7 @@ class Sweep {
         options_(options),
         stop_(stop),
         executor_(trainer.path(), stop),
-        weights_(options.results / "starting-weights", options.fresh, stop),
+        weights_(options.results / "initial-weights", options.fresh, stop),
         profiles_(options.results / "compute-profiles", options.fresh, options.idle_cores, stop),
         progress_(runs.size()) {}
 

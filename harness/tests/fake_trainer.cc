@@ -324,7 +324,7 @@ int work(const char* path) {
          {"exchange_s", config.iteration_time_s / 2},
          {"decode_s", 0.0},
          {"exposed_exchange_s", config.iteration_time_s / 4},
-         {"processor_s", nullptr},
+         {"cpu_s", nullptr},
          {"payload_bytes", 400},
          {"sent_bytes", 1000}});
     sleep_for(config.evaluation_time_s);

@@ -14,7 +14,7 @@ Json to_json(const Fidelity& fidelity) {
   Json checks = Json::array();
   for (const Check& check : fidelity.checks) {
     Json entry = {
-        {"name", check.name}, {"asked", check.asked}, {"measured", check.measured}, {"ok", check.ok}};
+        {"name", check.name}, {"specified", check.asked}, {"measured", check.measured}, {"ok", check.ok}};
     if (!check.note.empty()) entry["note"] = check.note;
     checks.push_back(std::move(entry));
   }

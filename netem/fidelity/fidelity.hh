@@ -23,7 +23,7 @@ struct Fidelity {
 
 Fidelity judge(std::vector<Check> checks);
 
-// {"verdict", "checks": [{"name", "asked", "measured", "ok", "note" (if any)}]}
+// {"verdict", "checks": [{"name", "specified", "measured", "ok", "note" (if any)}]}
 Json to_json(const Fidelity& fidelity);
 
 }  // namespace thinpipe::netem

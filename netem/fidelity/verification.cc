@@ -348,13 +348,14 @@ Json to_json(const std::vector<Measurement>& measurements) {
     list.push_back({{"subject", one.subject},
                     {"what", one.what},
                     {"unit", one.unit},
-                    {"asked", number(one.asked)},
+                    {"specified", number(one.asked)},
                     {"measured", number(one.measured)},
                     {"rule", one.rule},
                     {"ok", one.ok},
                     {"note", one.note}});
   }
-  return {{"verdict", all_well(measurements) ? "as asked" : "off"}, {"measurements", std::move(list)}};
+  return {{"verdict", all_well(measurements) ? "as specified" : "deviates"},
+          {"measurements", std::move(list)}};
 }
 
 }  // namespace thinpipe::netem

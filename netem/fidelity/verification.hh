@@ -58,7 +58,7 @@ std::vector<Measurement> verify(const Network& network, const VerificationEffort
 
 bool all_well(const std::vector<Measurement>& measurements);
 
-// {"verdict": "as asked" or "off", "measurements": [{"subject", "what", "unit", "asked", "measured", "rule",
+// {"verdict": "as specified" or "deviates", "measurements": [{"subject", "what", "unit", "specified", "measured", "rule",
 // "ok", "note"}]}
 Json to_json(const std::vector<Measurement>& measurements);
 

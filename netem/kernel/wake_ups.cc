@@ -53,8 +53,7 @@ Json WakeUps::to_json() const {
   const auto quantile = [this](double share) {
     return count() > 0 ? Json(quantile_s(share)) : Json(nullptr);
   };
-  return {
-      {"count", count()}, {"median_s", quantile(0.5)}, {"p99_s", quantile(0.99)}, {"most_s", quantile(1)}};
+  return {{"count", count()}, {"median_s", quantile(0.5)}, {"p99_s", quantile(0.99)}, {"max_s", quantile(1)}};
 }
 
 WakeUps measure_wake_ups(int count) {

@@ -18,7 +18,7 @@ class WakeUps {
   // count() > 0.
   double quantile_s(double share) const;
 
-  // {"count", "median_s", "p99_s", "most_s"}; the times are null if there are no samples.
+  // {"count", "median_s", "p99_s", "max_s"}; the times are null if there are no samples.
   Json to_json() const;
 
  private:

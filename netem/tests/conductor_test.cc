@@ -235,10 +235,10 @@ TEST(ConductorTest, EventsHappenWhenTheyAreDueAndAreConfirmedThen) {
     before_s = *change.confirmed_s;
   }
   const Json first = to_json(changes[0]);
-  EXPECT_EQ(first["asked"], Json({{"rate_bit_per_s", 30e6}}));
-  EXPECT_EQ(first["held"]["left->middle"]["rate_bit_per_s"], 30e6);
+  EXPECT_EQ(first["requested"], Json({{"rate_bit_per_s", 30e6}}));
+  EXPECT_EQ(first["applied"]["left->middle"]["rate_bit_per_s"], 30e6);
   EXPECT_EQ(first["source"], "event");
-  EXPECT_EQ(to_json(changes[2])["held"], Json({{"state", "down"}}));
+  EXPECT_EQ(to_json(changes[2])["applied"], Json({{"state", "down"}}));
   ASSERT_EQ(conductor.missed().size(), 1U);
   EXPECT_EQ(conductor.missed()[0].at_s, 100);
   EXPECT_EQ(conductor.missed()[0].place.pointer, "/network_events/4");

@@ -128,7 +128,7 @@ def make_record(
         set_axis(config, axis, value)
     identity = hashlib.sha256(json.dumps(config, sort_keys=True).encode()).hexdigest()[:16]
     return {
-        "schema_version": 1,
+        "schema_version": 2,
         "run_id": identity,
         "status": "completed",
         "error": None,

@@ -47,7 +47,7 @@ class LoadTest(unittest.TestCase):
     def test_what_changed_in_a_network_arrives_as_the_record_has_it(self) -> None:
         record = make_record(
             "dense",
-            network_events=[{"at_s": 1.0, "link": "left-middle", "confirmed_s": 1.002, "held": {}}],
+            network_events=[{"at_s": 1.0, "link": "left-middle", "confirmed_s": 1.002, "applied": {}}],
         )
         record["config"]["network_events"] = [{"at": "1 s", "link": "left-middle", "rate": "50 Mbit/s"}]
         record["config"]["rate_trace"] = {"link": "middle-right", "file": "a.csv", "steps_hash": "00"}
@@ -76,7 +76,7 @@ class LoadTest(unittest.TestCase):
         write(self.directory, record)
         for name in (".run.json.4711", "run.json.tmp"):
             (self.directory / record["run_id"] / name).write_text('{"schema_ver')
-        (self.directory / "starting-weights").mkdir()
+        (self.directory / "initial-weights").mkdir()
         self.assertEqual(len(load(self.directory).runs), 1)
 
     def test_the_report_names_what_it_cannot_read(self) -> None:

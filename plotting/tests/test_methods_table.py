@@ -123,7 +123,7 @@ class MethodsTableTest(TableTest):
         self.assertEqual(float(line["payload_bytes_per_worker_and_iteration"]), 2000.0)
         self.assertEqual(float(line["effective_density"]), 0.5)
         self.assertEqual(float(line["final_accuracy"]), fp16["curve"][-1]["test_accuracy"])
-        self.assertEqual(line["vnmse_half_interval"], "")
+        self.assertEqual(line["vnmse_ci95_half_width"], "")
 
     def test_a_level_that_is_there_at_the_start_is_refused(self) -> None:
         write(self.directory, make_converge_record("dense"))

@@ -74,7 +74,7 @@ class ReplayTableTest(unittest.TestCase):
 
     def test_what_the_machine_computed_slower_meanwhile_is_taken_off(self) -> None:
         live, replay = pair("dense", 1.0)
-        live["iteration_time_s"]["processor"], replay["iteration_time_s"]["processor"] = 0.01, 0.02
+        live["iteration_time_s"]["cpu"], replay["iteration_time_s"]["cpu"] = 0.01, 0.02
         workers_a_core = live["config"]["workers"] / live["provenance"]["cores"]
         _, text, _ = self.call(live, replay)
         (row,) = rows_of(text)

@@ -202,7 +202,7 @@ class Table1Test(TableTest):
         lines = self.lines(*records)
         pactrain, topk = lines["pactrain"], lines["topk 0.01"]
         self.assertEqual(float(pactrain["time_to_accuracy_s"]), 60.0)
-        self.assertAlmostEqual(float(pactrain["speed_up_over_dense_half_interval"]), 38.1186, places=3)
+        self.assertAlmostEqual(float(pactrain["speed_up_over_dense_ci95_half_width"]), 38.1186, places=3)
         self.assertEqual(pactrain["speed_up_over_fp16"], "")
         self.assertEqual([pactrain["mark_convergence"], pactrain["all_reduce_compatible"]], ["true", "true"])
         self.assertEqual([topk[name] for name in ("runs", "reached", "degraded")], ["1", "0", "1"])

@@ -190,7 +190,7 @@ void check_rounds(const TrainingConfig& config, std::int64_t local_steps) {
                     local_steps, config.synchroniser.at("name").get<std::string>(), interval));
   };
   check("evaluate_every_iterations", config.training.evaluate_every_iterations);
-  check("check_agreement_every_iterations", config.training.check_agreement_every_iterations);
+  check("check_replicas_every_iterations", config.training.check_replicas_every_iterations);
 }
 
 // Returns the number of exchanges in that many iterations; the last round may be shorter.

@@ -147,7 +147,7 @@ bool replay(const ReplayFile& file, const EventSink& events) {
     const EventSink rank_0_only = rank == 0 ? events : [](const Event&) {};
     const bool works = file.computing == Computing::works;
     if (works && !profile.processor) {
-      throw InputError({file.compute_profile, "/processor"},
+      throw InputError({file.compute_profile, "/cpu"},
                        "is missing: the profile does not contain the CPU time of compute");
     }
     Replay replay(trace, works ? *profile.processor : profile.elapsed, file.computing,

@@ -97,7 +97,7 @@ def refuse_what_is_not_done(description: dict) -> None:
         "/pruning/ratio": 0,
         "/training/clip_norm": None,
         "/training/label_smoothing": 0,
-        "/training/check_agreement_every_iterations": 0,
+        "/training/check_replicas_every_iterations": 0,
         "/compute/device": "cpu",
         "/weights/head": "keep",
     }
@@ -168,8 +168,8 @@ class Worker:
         )
         torch.manual_seed(config["seed"])
         self.bare = models.make(config["model"])
-        if description["starting_weights"] is not None:
-            self.bare.load_state_dict(weights.load(description["starting_weights"]))
+        if description["initial_weights"] is not None:
+            self.bare.load_state_dict(weights.load(description["initial_weights"]))
         first_bucket_bytes = int(size_in_bytes(config["buckets"]["first_size"]))
         dist._DEFAULT_FIRST_BUCKET_BYTES = first_bucket_bytes
         size = config["buckets"]["size"]  # "auto" only if no link is capped
@@ -242,7 +242,7 @@ class Worker:
             applied=True,
             iteration_time_s=iteration_time_s,
             load_s=load_s,
-            processor_s=time.thread_time() - began_working,
+            cpu_s=time.thread_time() - began_working,
             payload_bytes=payload_bytes,
             sent_bytes=2 * payload_bytes * (self.workers - 1) / self.workers,
             **unknown,

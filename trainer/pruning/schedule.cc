@@ -20,7 +20,7 @@ std::optional<double> PruningSchedule::due(std::int64_t iteration) const {
   if (options_.ratio == 0) return std::nullopt;
   if (prunings_by(iteration) > prunings_by(iteration - 1)) return ratio_at(iteration);
   const std::int64_t since = iteration - end();
-  const std::int64_t every = options_.again_every_iterations;
+  const std::int64_t every = options_.update_mask_every_iterations;
   if (every > 0 && since > 0 && since % every == 0) return options_.ratio;
   return std::nullopt;
 }

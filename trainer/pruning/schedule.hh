@@ -14,7 +14,7 @@ struct PruningScheduleOptions {
   std::int64_t at_iteration = 0;
   std::int64_t ramp_iterations = 0;
   std::int64_t ramp_steps = 10;
-  std::int64_t again_every_iterations = 0;
+  std::int64_t update_mask_every_iterations = 0;
 
   void visit(auto& field) {
     field(
@@ -29,7 +29,7 @@ struct PruningScheduleOptions {
     field("ramp_steps", ramp_steps,
           Rule{.effect = "number of prunings during the ramp; no effect unless ramp_iterations is above 0",
                .at_least = 1});
-    field("again_every_iterations", again_every_iterations,
+    field("update_mask_every_iterations", update_mask_every_iterations,
           Rule{.effect = "at the final ratio, choose the mask again after every n steps; 0: the mask stays",
                .at_least = 0});
   }

@@ -21,7 +21,7 @@ def start(trainer, folder, config, weights=None, checkpoint=None):
             "world_size": config["workers"],
             "address": "127.0.0.1",
             "rendezvous_directory": str(rendezvous),
-            "starting_weights": None if weights is None else str(weights),
+            "initial_weights": None if weights is None else str(weights),
             "checkpoint": checkpoint,
             "config": config,
         }

@@ -27,7 +27,7 @@ struct LoopOptions {
   std::int64_t epochs = 1;
   std::int64_t batch_size_per_worker = 32;
   std::int64_t evaluate_every_iterations = 20;
-  std::int64_t check_agreement_every_iterations = 0;
+  std::int64_t check_replicas_every_iterations = 0;
   std::int64_t max_skipped_steps = 10;
   double label_smoothing = 0;
   std::optional<double> clip_norm;
@@ -39,7 +39,7 @@ struct LoopOptions {
     field("evaluate_every_iterations", evaluate_every_iterations,
           Rule{.effect = "steps between evaluations on the whole test set; the last step is always evaluated",
                .at_least = 1});
-    field("check_agreement_every_iterations", check_agreement_every_iterations,
+    field("check_replicas_every_iterations", check_replicas_every_iterations,
           Rule{.effect = "steps between checks that all workers have the same parameters, bit for bit; 0: at "
                          "every evaluation",
                .at_least = 0});

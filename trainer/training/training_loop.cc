@@ -299,8 +299,8 @@ void TrainingLoop::evaluate_now() {
 }
 
 void TrainingLoop::check_agreement_if_due() {
-  const std::int64_t every = config_.training.check_agreement_every_iterations > 0
-                                 ? config_.training.check_agreement_every_iterations
+  const std::int64_t every = config_.training.check_replicas_every_iterations > 0
+                                 ? config_.training.check_replicas_every_iterations
                                  : config_.training.evaluate_every_iterations;
   if (iteration_ % every == 0 || iteration_ == last_iteration())
     check_parameters_agree(*model_, *collective_);

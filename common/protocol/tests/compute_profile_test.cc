@@ -49,9 +49,9 @@ TEST(ComputeProfile, ReadsBackAsItWasWritten) {
   const Json written = to_json(a_profile());
   EXPECT_EQ(to_json(parse_profile(written, "profile.json")), written);
   EXPECT_EQ(written["ready_s"], (Json{0.5, 0.4}));
-  EXPECT_EQ(written["processor"]["ready_s"], (Json{0.12, 0.1}));
+  EXPECT_EQ(written["cpu"]["ready_s"], (Json{0.12, 0.1}));
   Json without_processor = written;
-  without_processor.erase("processor");
+  without_processor.erase("cpu");
   EXPECT_FALSE(parse_profile(without_processor, "profile.json").processor);
 }
 
@@ -63,7 +63,7 @@ TEST(ComputeProfile, ThatIsNewerOrIncompleteIsRefused) {
         try {
           parse_profile(newer, "profile.json");
         } catch (const InputError& error) {
-          EXPECT_THAT(error.what(), HasSubstr("profile.json at /schema_version: is 5"));
+          EXPECT_THAT(error.what(), HasSubstr("profile.json at /schema_version: is 6"));
           throw;
         }
       },
@@ -72,7 +72,7 @@ TEST(ComputeProfile, ThatIsNewerOrIncompleteIsRefused) {
   without_time.erase("finish_s");
   EXPECT_THROW(parse_profile(without_time, "profile.json"), InputError);
   Json between_more_than_there_is = to_json(a_profile());
-  between_more_than_there_is["between_s"] = 0.0031;
+  between_more_than_there_is["between_collectives_s"] = 0.0031;
   EXPECT_THROW(parse_profile(between_more_than_there_is, "profile.json"), InputError);
   Json negative = to_json(a_profile());
   negative["load_s"] = -1;
@@ -82,11 +82,11 @@ TEST(ComputeProfile, ThatIsNewerOrIncompleteIsRefused) {
 TEST(ComputeProfile, OfTheFirstVersionHasAllEncodingBeforeCollectives) {
   Json first = to_json(a_profile());
   first["schema_version"] = 1;
-  for (Json* times : {&first, &first["processor"]}) {
-    times->erase("between_s");
+  for (Json* times : {&first, &first["cpu"]}) {
+    times->erase("between_collectives_s");
     times->erase("prepare_s");
-    times->erase("taking_s");
-    times->erase("start_s");
+    times->erase("overlapped_decode_s");
+    times->erase("warm_up_s");
   }
   first.erase("variation");
   EXPECT_EQ(parse_profile(first, "profile.json").elapsed.between_s, 0);
@@ -96,10 +96,10 @@ TEST(ComputeProfile, OfTheSecondVersionPreparesNoBatchesAndDoesNotVary) {
   Json second = to_json(a_profile());
   second["schema_version"] = 2;
   EXPECT_THROW(parse_profile(second, "profile.json"), InputError);
-  for (Json* times : {&second, &second["processor"]}) {
+  for (Json* times : {&second, &second["cpu"]}) {
     times->erase("prepare_s");
-    times->erase("taking_s");
-    times->erase("start_s");
+    times->erase("overlapped_decode_s");
+    times->erase("warm_up_s");
   }
   second.erase("variation");
   const ComputeProfile profile = parse_profile(second, "profile.json");
@@ -111,9 +111,9 @@ TEST(ComputeProfile, OfTheThirdVersionStartsLikeEveryIteration) {
   Json third = to_json(a_profile());
   third["schema_version"] = 3;
   EXPECT_THROW(parse_profile(third, "profile.json"), InputError);
-  for (Json* times : {&third, &third["processor"]}) {
-    times->erase("taking_s");
-    times->erase("start_s");
+  for (Json* times : {&third, &third["cpu"]}) {
+    times->erase("overlapped_decode_s");
+    times->erase("warm_up_s");
   }
   const ComputeProfile profile = parse_profile(third, "profile.json");
   EXPECT_EQ(profile.processor->start_s, 0);
@@ -138,7 +138,7 @@ TEST(ComputeProfile, OfAnotherModelOrBatchIsRefusedByName) {
   EXPECT_THAT(refusal_of(fewer), HasSubstr("has 1 parameters, but the trace has 2"));
   ComputeProfile fewer_measured = a_profile();
   fewer_measured.processor->ready_s.pop_back();
-  EXPECT_THAT(refusal_of(fewer_measured), HasSubstr("/processor/ready_s: has 1 parameters"));
+  EXPECT_THAT(refusal_of(fewer_measured), HasSubstr("/cpu/ready_s: has 1 parameters"));
 }
 
 }  // namespace

@@ -32,7 +32,7 @@ const event::IterationTimes example_times = {.train_time_s = 1.5,
 const std::vector<Event> examples = {
     event::Started{.pid = 7, .libraries = {{"libtorch", "1.13.0"}}},
     event::Dataset{.hash = "00ff"},
-    event::Heartbeat{.iteration = 3, .phase = "computing"},
+    event::Heartbeat{.iteration = 3, .phase = "compute_emulation"},
     event::Resumed{.iteration = 10, .train_time_s = 2.5},
     event::IterationStarted{.iteration = 3, .train_time_s = 1, .monotonic_s = 12345.678},
     event::Iteration{.iteration = 3,
@@ -103,7 +103,7 @@ TEST(Event, HasTheMembersOfTheProtocol) {
             Json::parse(R"({"event": "iteration", "iteration": 3, "epoch": 0.25, "train_time_s": 1.5,
                             "iteration_time_s": 0.5, "load_s": 0.01, "compute_s": 0.2, "encode_s": 0.02,
                             "exchange_s": 0.25, "decode_s": 0.03, "exposed_exchange_s": 0.1,
-                            "first_bucket_s": 0.05, "processor_s": 0.3, "train_loss": 2.25,
+                            "first_bucket_s": 0.05, "cpu_s": 0.3, "train_loss": 2.25,
                             "applied": false, "payload_bytes": 1000, "sent_bytes": 1750.5})"));
   EXPECT_EQ(to_json(event::Heartbeat{.iteration = 1, .phase = "evaluating"}),
             Json::parse(R"({"event": "heartbeat", "iteration": 1, "phase": "evaluating"})"));
@@ -113,7 +113,7 @@ TEST(Event, HasTheMembersOfTheProtocol) {
                             "parameters_hash": null})"));
   EXPECT_EQ(to_json(event::Replayed{.classes = {{.steps = 9, .iterations = 3, .mean_s = 0.5}}}),
             Json::parse(R"({"event": "replayed", "classes": [
-                            {"steps": 9, "iterations": 3, "mean_s": 0.5, "half_width_s": null}]})"));
+                            {"steps": 9, "iterations": 3, "mean_s": 0.5, "ci95_half_width_s": null}]})"));
   EXPECT_TRUE(to_json(event::Iteration{.train_loss = NAN}).at("train_loss").is_null());
 }
 
@@ -139,7 +139,7 @@ TEST(Event, EveryOtherMemberIsRequired) {
        {"parameters", "pruning", "synchroniser", "effective_density", "vnmse", "skipped_steps",
         "parameters_hash"}},
       {"finished", {"peak_memory_bytes"}},
-      {"replayed_iteration", {"first_bucket_s", "stands_for_first"}}};
+      {"replayed_iteration", {"first_bucket_s", "represents_first_step"}}};
   for (const Event& event : examples) {
     const Json whole = to_json(event);
     if (std::holds_alternative<event::Other>(event)) continue;
@@ -236,7 +236,7 @@ TEST(Event, RefusesValuesThatWouldWrapOrMislead) {
       {"iteration", "iteration_time_s", -1},
       {"iteration", "iteration_time_s", nullptr},
       {"iteration", "compute_s", 2e9},
-      {"iteration", "processor_s", "0"},
+      {"iteration", "cpu_s", "0"},
       {"iteration", "train_loss", "NaN"},
       {"iteration", "payload_bytes", 9223372036854775807},
       {"iteration", "payload_bytes", 0.5},
@@ -256,9 +256,11 @@ TEST(Event, RefusesValuesThatWouldWrapOrMislead) {
       {"pretraining", "iterations", nullptr},
       {"pretrained", "test_accuracy", 1.5},
       {"replayed_iteration", "train_time_s", nullptr},
-      {"replayed_iteration", "stands_for_first", nullptr},
+      {"replayed_iteration", "represents_first_step", nullptr},
       {"replayed", "classes", nullptr},
-      {"replayed", "classes", {{{"steps", 1}, {"iterations", 1}, {"mean_s", -1}, {"half_width_s", nullptr}}}},
+      {"replayed",
+       "classes",
+       {{{"steps", 1}, {"iterations", 1}, {"mean_s", -1}, {"ci95_half_width_s", nullptr}}}},
   };
   for (const OutOfBounds& each : cases) {
     EXPECT_THAT(refusal_of_event(changed(each.name, {{each.member, each.value}})),

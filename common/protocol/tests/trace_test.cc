@@ -68,8 +68,8 @@ TEST(CommunicationTrace, ElementsHaveTheirSizes) {
 }
 
 TEST(CommunicationTrace, OfANewerVersionIsRefused) {
-  EXPECT_THAT(refusal_after("/schema_version", 5),
-              HasSubstr("trace.json at /schema_version: is 5: the trace was made by a newer thinpipe"));
+  EXPECT_THAT(refusal_after("/schema_version", 6),
+              HasSubstr("trace.json at /schema_version: is 6: the trace was made by a newer thinpipe"));
 }
 
 TEST(CommunicationTrace, ThatPointsNowhereIsRefused) {
@@ -121,7 +121,7 @@ TEST(CommunicationTrace, OfCodesWhoseSumsDoNotFitIsRefused) {
 TEST(CommunicationTrace, OfPiecesOfWhatHasNoneIsRefused) {
   EXPECT_EQ(sum_in_pieces(parsed(every_operation()).exchanges.at(1).buckets.at(0).at(2))->elements, 9);
   EXPECT_EQ(sum_in_pieces(parsed(every_operation()).exchanges.at(0).buckets.at(0).at(0)), nullptr);
-  EXPECT_THAT(refusal_after("/exchanges/0/buckets/0/0/in_pieces", true),
+  EXPECT_THAT(refusal_after("/exchanges/0/buckets/0/0/in_chunks", true),
               HasSubstr("is valid only for sums of codes"));
 }
 

@@ -72,8 +72,8 @@ TEST(WorkerFiles, ReadBackAsTheyWereWritten) {
 TEST(WorkerFiles, TheLayoutOfAWorkersFileIsThatOfTheDocs) {
   EXPECT_EQ(to_json(work), Json::parse(R"({
     "schema_version": 1, "rank": 1, "world_size": 4, "address": "10.0.0.2",
-    "rendezvous_directory": "/run/rendezvous", "parents": [2, 2, -1, 1], "log_level": "debug",
-    "starting_weights": "/run/weights.pt",
+    "rendezvous_directory": "/run/rendezvous", "reduction_tree": [2, 2, -1, 1], "log_level": "debug",
+    "initial_weights": "/run/weights.pt",
     "checkpoint": {"directory": "/run/checkpoints", "every_iterations": 20},
     "slowdowns": [{"at_iteration": 0, "factor": 2.5}, {"at_iteration": 9, "factor": 1.0}],
     "report_iteration_starts": true, "method": "sketch",
@@ -82,10 +82,10 @@ TEST(WorkerFiles, TheLayoutOfAWorkersFileIsThatOfTheDocs) {
                              .config = Json::object()}),
             Json::parse(R"({
     "schema_version": 1, "rank": 0, "world_size": 1, "address": "127.0.0.1", "rendezvous_directory": "/run",
-    "parents": [], "log_level": "info", "starting_weights": null, "checkpoint": null, "slowdowns": [],
+    "reduction_tree": [], "log_level": "info", "initial_weights": null, "checkpoint": null, "slowdowns": [],
     "report_iteration_starts": false, "config": {}})"));
   EXPECT_FALSE(to_json(EstimateFile{.device = device, .config = config}).contains("batch_size_per_worker"));
-  EXPECT_EQ(to_json(replay).at("computing"), "works");
+  EXPECT_EQ(to_json(replay).at("compute_emulation"), "busy");
 }
 
 TEST(WorkerFiles, OnlyWhatAWorkerCannotDoWithoutIsRequired) {
@@ -156,7 +156,7 @@ TEST(WorkerFiles, RefuseWhatNoWorkerCanDo) {
        }) {
     EXPECT_THAT(refusal_of(work, each.change), HasSubstr(each.refusal)) << each.change;
   }
-  EXPECT_THAT(refusal_of(replay, {{"computing", "sleeps"}}), HasSubstr("waits, works"));
+  EXPECT_THAT(refusal_of(replay, {{"compute_emulation", "sleeps"}}), HasSubstr("waits, works"));
   EXPECT_THAT(refusal_of(replay, {{"config", Json::object()}}), HasSubstr("unknown key \"config\""));
   EXPECT_THAT(refusal_of(ProfileFile{.membership = member, .output = "profile.json", .config = config},
                          Json::object()),
@@ -166,18 +166,21 @@ TEST(WorkerFiles, RefuseWhatNoWorkerCanDo) {
 }
 
 TEST(WorkerFiles, RefuseWhatIsNoTreeOfTheWorkers) {
-  const auto refusal = [](const Json& parents) { return refusal_of(work, {{"parents", parents}}); };
+  const auto refusal = [](const Json& parents) { return refusal_of(work, {{"reduction_tree", parents}}); };
   EXPECT_EQ(refusal(Json::array()), "none");
-  EXPECT_EQ(refusal({-1, 0, 0}), "worker.json at /parents: must have 4 entries, one per worker, but has 3");
-  EXPECT_EQ(refusal({-1, 0, -1, 2}), "worker.json at /parents: has several roots, entries of -1");
+  EXPECT_EQ(refusal({-1, 0, 0}),
+            "worker.json at /reduction_tree: must have 4 entries, one per worker, but has 3");
+  EXPECT_EQ(refusal({-1, 0, -1, 2}), "worker.json at /reduction_tree: has several roots, entries of -1");
   EXPECT_EQ(refusal({-1, 2, 3, 1}),
-            "worker.json at /parents/1: does not lead to the root: the tree has a loop");
+            "worker.json at /reduction_tree/1: does not lead to the root: the tree has a loop");
   EXPECT_EQ(refusal({1, 2, 3, 3}),
-            "worker.json at /parents/0: does not lead to the root: the tree has a loop");
-  EXPECT_EQ(refusal({-1, 0, 0, 4}), "worker.json at /parents/3: must be at least -1 and below 4, but is 4");
-  EXPECT_EQ(refusal({-2, 0, 0, 0}), "worker.json at /parents/0: must be at least -1 and below 4, but is -2");
-  EXPECT_EQ(refusal_of(converge, {{"parents", {1, 0, 0}}}),
-            "worker.json at /parents/0: does not lead to the root: the tree has a loop");
+            "worker.json at /reduction_tree/0: does not lead to the root: the tree has a loop");
+  EXPECT_EQ(refusal({-1, 0, 0, 4}),
+            "worker.json at /reduction_tree/3: must be at least -1 and below 4, but is 4");
+  EXPECT_EQ(refusal({-2, 0, 0, 0}),
+            "worker.json at /reduction_tree/0: must be at least -1 and below 4, but is -2");
+  EXPECT_EQ(refusal_of(converge, {{"reduction_tree", {1, 0, 0}}}),
+            "worker.json at /reduction_tree/0: does not lead to the root: the tree has a loop");
 }
 
 TEST(WorkerFiles, ErrorsNameTheFile) {

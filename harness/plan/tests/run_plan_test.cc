@@ -181,7 +181,7 @@ TEST(PlanRuns, ReplaysOverDifferentCollectivesShareTheirConvergenceRun) {
   EXPECT_EQ(runs[1].convergence_run, runs[0].id);
   EXPECT_EQ(runs[2].convergence_run, runs[0].id);
   EXPECT_FALSE(described_plan(runs[0]).contains("collective"));
-  EXPECT_FALSE(whole_config(runs[0]).contains("sum_tree"));
+  EXPECT_FALSE(whole_config(runs[0]).contains("reduction_tree"));
 }
 
 TEST(PlanRuns, ReplaysAlongATreeHaveAConvergenceRunThatSumsAlongIt) {
@@ -192,7 +192,7 @@ TEST(PlanRuns, ReplaysAlongATreeHaveAConvergenceRunThatSumsAlongIt) {
   const auto& along_the_tree = runs[0];
   EXPECT_EQ(along_the_tree.mode, Mode::converge);
   EXPECT_EQ(along_the_tree.reduction_tree, runs[1].reduction_tree);
-  EXPECT_EQ(whole_config(along_the_tree).at("sum_tree"), Json(runs[1].reduction_tree));
+  EXPECT_EQ(whole_config(along_the_tree).at("reduction_tree"), Json(runs[1].reduction_tree));
   EXPECT_EQ(runs[4].label, "auto, 1 Gbit/s");
   for (std::size_t i = 1; i <= 4; ++i) EXPECT_EQ(runs[i].convergence_run, along_the_tree.id);
   EXPECT_EQ(runs[5].mode, Mode::converge);

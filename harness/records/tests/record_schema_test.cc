@@ -64,15 +64,15 @@ std::vector<Json> various_records() {
                                {"clock", "train"},
                                {"link", "bottlenecks"},
                                {"source", "event"},
-                               {"asked", {{"delay_s", 0.1}, {"loss", 0.5}, {"state", "down"}}},
+                               {"requested", {{"delay_s", 0.1}, {"loss", 0.5}, {"state", "down"}}},
                                {"confirmed_s", nullptr},
                                {"confirmed_train_time_s", nullptr},
-                               {"held", nullptr},
+                               {"applied", nullptr},
                                {"iteration", nullptr},
                                {"train_time_s", nullptr}}};
-  const Json delays = {{"count", 2}, {"median_s", 0.5}, {"p99_s", 0.75}, {"most_s", 0.75}};
-  failed["train_clock"] = {{"stopped_late", delays}};
-  failed["idle_cores"] = {{"kept_awake", true}, {"wake_ups", delays}};
+  const Json delays = {{"count", 2}, {"median_s", 0.5}, {"p99_s", 0.75}, {"max_s", 0.75}};
+  failed["train_clock"] = {{"stop_delay", delays}};
+  failed["idle_cores"] = {{"kept_awake", true}, {"wakeup_latency", delays}};
   failed["config"]["targets"] = {0.5, {{"bits_per_byte", 2.5}}};
   records.push_back(failed);
   return records;

@@ -18,7 +18,7 @@ using testing::HasSubstr;
 Json started(const std::string& run_id, const std::string& time) {
   Json record = report_record("dense", 0, 80);
   record.update(
-      {{"schema_version", 1}, {"run_id", run_id}, {"plan", Json::object()}, {"targets", Json::array()}});
+      {{"schema_version", 2}, {"run_id", run_id}, {"plan", Json::object()}, {"targets", Json::array()}});
   record["provenance"]["started_at"] = time;
   return record;
 }

@@ -39,7 +39,7 @@ TEST(ReportRows, ARunThatNeverReachesTheTargetStays) {
 TEST(ReportRows, ABaselineThatNeverReachesTheTargetGivesALowerBound) {
   const Json rows = rows_of({report_record("dense", 0, std::nullopt), report_record("topk", 0, 20)});
   EXPECT_DOUBLE_EQ(rows[1].at("speed_up_over_dense"), 5);
-  EXPECT_EQ(rows[1].at("speed_up_over_dense_at_least"), true);
+  EXPECT_EQ(rows[1].at("speed_up_over_dense_is_lower_bound"), true);
 }
 
 TEST(ReportRows, BaselinesAreEqualInAllElse) {

@@ -24,10 +24,11 @@ Json row(const std::string& method, int seed, const Json& time_s) {
 TEST(Summarise, GivesMeanDeviationAndStudentsInterval) {
   const Json three = summarise({10, 12, 17});
   EXPECT_DOUBLE_EQ(three.at("mean"), 13);
-  EXPECT_NEAR(three.at("deviation"), 3.605551, 1e-6);      // sqrt((9 + 1 + 16) / 2)
-  EXPECT_NEAR(three.at("half_interval"), 8.956686, 1e-5);  // 4.302653 x 3.605551 / sqrt(3)
-  EXPECT_EQ(summarise({4}),
-            Json({{"count", 1}, {"mean", 4.0}, {"deviation", nullptr}, {"half_interval", nullptr}}));
+  EXPECT_NEAR(three.at("standard_deviation"), 3.605551, 1e-6);  // sqrt((9 + 1 + 16) / 2)
+  EXPECT_NEAR(three.at("ci95_half_width"), 8.956686, 1e-5);     // 4.302653 x 3.605551 / sqrt(3)
+  EXPECT_EQ(
+      summarise({4}),
+      Json({{"count", 1}, {"mean", 4.0}, {"standard_deviation", nullptr}, {"ci95_half_width", nullptr}}));
   EXPECT_TRUE(summarise({}).at("mean").is_null());
 }
 
@@ -37,7 +38,7 @@ TEST(SeedSummary, GroupsWhatDiffersInTheSeedAlone) {
   ASSERT_EQ(entries.size(), 3);
   EXPECT_EQ(entries[0].at("run_ids"), Json({"dense1", "dense2"}));
   EXPECT_EQ(entries[0].at("labels"), Json({{"method", "dense"}}));
-  EXPECT_TRUE(entries[2].at("time_to_accuracy_s").at("half_interval").is_null())
+  EXPECT_TRUE(entries[2].at("time_to_accuracy_s").at("ci95_half_width").is_null())
       << "a single run has no spread";
   EXPECT_EQ(with_several_runs(entries), Json({entries[0], entries[1]}));
   EXPECT_EQ(entries[0].at("label"), "dense");
@@ -70,20 +71,20 @@ TEST(SeedSummary, HasTheFurtherBaselines) {
   first["speed_up_over_DDP"] = 3;
   Json second = row("topk", 2, 12);
   second["speed_up_over_DDP"] = 5;
-  second["speed_up_over_DDP_at_least"] = true;
+  second["speed_up_over_DDP_is_lower_bound"] = true;
   const Json entry = summarise_seeds({first, second}, {"dense", "DDP"})[0];
   EXPECT_DOUBLE_EQ(entry.at("speed_up_over_DDP").at("mean"), 4);
-  EXPECT_EQ(entry.at("speed_up_over_DDP_at_least"), true);
+  EXPECT_EQ(entry.at("speed_up_over_DDP_is_lower_bound"), true);
   EXPECT_FALSE(entry.contains("speed_up_over_fp16"));
 }
 
 TEST(SeedSummary, AMeanOfLowerBoundsIsOne) {
   Json bound = row("topk", 2, 12);
-  bound["speed_up_over_dense_at_least"] = true;
+  bound["speed_up_over_dense_is_lower_bound"] = true;
   const Json entries = summarise_seeds({row("topk", 1, 10), bound, row("fp16", 1, 20), row("fp16", 2, 20)});
-  EXPECT_EQ(entries[0].at("speed_up_over_dense_at_least"), true);
-  EXPECT_EQ(entries[0].at("speed_up_over_fp16_at_least"), false);
-  EXPECT_EQ(entries[1].at("speed_up_over_dense_at_least"), false);
+  EXPECT_EQ(entries[0].at("speed_up_over_dense_is_lower_bound"), true);
+  EXPECT_EQ(entries[0].at("speed_up_over_fp16_is_lower_bound"), false);
+  EXPECT_EQ(entries[1].at("speed_up_over_dense_is_lower_bound"), false);
 }
 
 TEST(SeedSummary, SummarisesTrafficAndIterationTimesToo) {

@@ -40,10 +40,10 @@ TEST_F(IterationReportsTest, TheClockHasTheTrainersTimesHoweverLateTheyAreHeard)
   reports_.take(start_of(2, 0.75, 110), 110);
   reports_.take(end_of(2, 1.75), 111);
   EXPECT_EQ(clock_.read_s(120), 1.75);
-  const Json late = reports_.to_json().at("stopped_late");
+  const Json late = reports_.to_json().at("stop_delay");
   EXPECT_EQ(late.at("count"), 2);
   EXPECT_EQ(late.at("median_s"), 0);
-  EXPECT_EQ(late.at("most_s"), 0.25);
+  EXPECT_EQ(late.at("max_s"), 0.25);
 }
 
 TEST_F(IterationReportsTest, AnEndWithoutAStartIsRefusedWithTheRemedy) {
@@ -51,8 +51,8 @@ TEST_F(IterationReportsTest, AnEndWithoutAStartIsRefusedWithTheRemedy) {
             "reported the end of iteration 1 but not its start, which a rate trace that follows train time "
             "needs: report \"iteration_started\" before each iteration (docs/trainers.md), or set "
             "rate_trace.clock to \"wall\"");
-  EXPECT_EQ(reports_.to_json().at("stopped_late"),
-            Json({{"count", 0}, {"median_s", nullptr}, {"p99_s", nullptr}, {"most_s", nullptr}}));
+  EXPECT_EQ(reports_.to_json().at("stop_delay"),
+            Json({{"count", 0}, {"median_s", nullptr}, {"p99_s", nullptr}, {"max_s", nullptr}}));
 }
 
 TEST_F(IterationReportsTest, AnEndWithoutTimesIsRefused) {

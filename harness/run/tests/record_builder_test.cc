@@ -103,8 +103,7 @@ TEST_F(RecordBuilderTest, EventsBecomeTheRecord) {
   EXPECT_EQ(record.at("compression").at("vnmse"), 0.25);
   EXPECT_TRUE(record.at("parameters_hash").is_null());
   EXPECT_EQ(record.at("memory").at("peak_bytes_per_worker"), Json::array({nullptr, 5000}));
-  for (const char* absent :
-       {"error", "replay", "fidelity", "idle_cores", "train_clock", "starting_weights"}) {
+  for (const char* absent : {"error", "replay", "fidelity", "idle_cores", "train_clock", "initial_weights"}) {
     EXPECT_TRUE(record.at(absent).is_null()) << absent;
   }
 }

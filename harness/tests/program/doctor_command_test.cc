@@ -35,7 +35,7 @@ TEST(DoctorCommand, FindsWhatALiveRunNeeds) {
   }
   EXPECT_THAT(findings["virtual network"]["found"].get<std::string>(),
               HasSubstr("three-switch with 8 hosts"));
-  EXPECT_THAT(findings["processors"]["found"].get<std::string>(),
+  EXPECT_THAT(findings["cpus"]["found"].get<std::string>(),
               HasSubstr("filling the 4 caps of three-switch at once, 40 Mbit/s in all"));
   EXPECT_TRUE(findings.contains("qdisc netem"));
   EXPECT_TRUE(findings.contains("control groups"));

@@ -32,7 +32,7 @@ TEST(PlanCommand, PredictsEachRunAndWritesNothing) {
     EXPECT_GE(iteration_s, 0.02 + 0.75 * exchange_s) << "the second bucket is three quarters of the gradient";
     EXPECT_DOUBLE_EQ(prediction.at("train_time_s").get<double>(), 50 * iteration_s);
     EXPECT_EQ(prediction.at("memory_bytes"), 8e6);
-    EXPECT_TRUE(prediction.at("machine_lacks").is_null());
+    EXPECT_TRUE(prediction.at("machine_shortfall").is_null());
   }
   // Both runs compute the same.
   EXPECT_EQ(std::ranges::count(ended.errors, '\n'), 1) << ended.errors;

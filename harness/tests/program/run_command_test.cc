@@ -32,7 +32,7 @@ TEST(RunCommand, LeavesARecordOfEachRunAndPrintsTheTable) {
   EXPECT_EQ(ended.status.code, 0) << ended.errors;
   EXPECT_THAT(ended.output, AllOf(HasSubstr("method"), HasSubstr("not reached")));
   const Json record = program.record("1");
-  EXPECT_EQ(record.at("schema_version"), 1);
+  EXPECT_EQ(record.at("schema_version"), 2);
   EXPECT_EQ(record.at("status"), "completed");
   EXPECT_EQ(record.at("curve").size(), 6);
   EXPECT_EQ(record.at("targets").at(0).at("iteration"), 3);
@@ -79,8 +79,8 @@ TEST(RunCommand, StartingWeightsAreMadeOnceForAllThatShareThem) {
   const Json base = {{"topology", "loopback"}, {"pretraining", {{"iterations", 3}}}};
   ASSERT_EQ(
       program.run(program.run_arguments(program.experiment(base, {{"iterations", {2, 3}}}))).status.code, 0);
-  const Json weights = program.record("2").at("starting_weights");
-  EXPECT_EQ(weights, program.record("3").at("starting_weights"));
+  const Json weights = program.record("2").at("initial_weights");
+  EXPECT_EQ(weights, program.record("3").at("initial_weights"));
   EXPECT_EQ(weights.at("test_accuracy"), 0.25);
   EXPECT_EQ(read_file(weights.at("path")), "weights");
 }

@@ -107,7 +107,7 @@ TEST_F(TwoControllers, MakeSharedStartingWeightsOnce) {
   ChildProcess second = second_.start(second_arguments(experiment, {"--only", "3"}));
   EXPECT_EQ(first_.finish(std::move(first)).status.code, 0);
   EXPECT_EQ(second_.finish(std::move(second)).status.code, 0);
-  EXPECT_EQ(first_.record("2").at("starting_weights"), first_.record("3").at("starting_weights"));
+  EXPECT_EQ(first_.record("2").at("initial_weights"), first_.record("3").at("initial_weights"));
   const auto written = first_.written();
   EXPECT_EQ(std::ranges::count_if(
                 written, [](const std::string& name) { return name.find(".made-by-") != std::string::npos; }),

@@ -26,17 +26,17 @@ TEST(VerifyCommand, TellsAskedFromMeasuredAndItsExitCodeIsTheVerdict) {
   const auto ended =
       program.run({"verify", slow_pair(program), "--set", "bottleneck.rate=50 Mbit/s", "--quick", "--json"});
   const Json answer = Json::parse(ended.output);
-  EXPECT_EQ(ended.status.code, answer.at("verdict") == "as asked" ? 0 : 1) << ended.output;
+  EXPECT_EQ(ended.status.code, answer.at("verdict") == "as specified" ? 0 : 1) << ended.output;
   EXPECT_EQ(answer.at("topology").at("links").at(0).at("rate"), "50 Mbit/s");
   EXPECT_TRUE(answer.at("machine").contains("kernel"));
   bool measured = false;
   for (const Json& one : answer.at("measurements")) {
     if (one.at("what") != "goodput of one flow" || one.at("subject") != "a->b") continue;
     measured = true;
-    EXPECT_NEAR(one.at("asked").get<double>(), 50e6 * 1448 / 1514, 1);
+    EXPECT_NEAR(one.at("specified").get<double>(), 50e6 * 1448 / 1514, 1);
     // A busy machine may stay below the cap, but not exceed it.
     EXPECT_GT(one.at("measured").get<double>(), 0);
-    EXPECT_LT(one.at("measured").get<double>(), 1.1 * one.at("asked").get<double>());
+    EXPECT_LT(one.at("measured").get<double>(), 1.1 * one.at("specified").get<double>());
   }
   EXPECT_TRUE(measured);
   EXPECT_THAT(processes_marked(program.mark()), IsEmpty());

@@ -227,7 +227,7 @@ TEST(VirtualNetwork, ItsCountersAndFidelityAreInTheRecord) {
   EXPECT_EQ(record.at("config").at("bottleneck").at("rate"), "50 Mbit/s");
   EXPECT_TRUE(record.at("provenance").at("congestion_control").is_string());
   EXPECT_TRUE(record.at("idle_cores").at("kept_awake").is_boolean());
-  EXPECT_GT(record.at("idle_cores").at("wake_ups").at("count"), 0);
+  EXPECT_GT(record.at("idle_cores").at("wakeup_latency").at("count"), 0);
   EXPECT_THAT(processes_marked(program.mark()), IsEmpty());
 }
 
@@ -256,9 +256,7 @@ TEST(VirtualNetwork, ARunBesideBusyProgramsIsDegraded) {
   ASSERT_EQ(ended.status.code, 0) << ended.errors;
   const Json fidelity = program.record("base").at("fidelity");
   EXPECT_EQ(fidelity.at("verdict"), "degraded");
-  const auto is_ours = [](const Json& check) {
-    return check.at("name") == "processor time of other programs";
-  };
+  const auto is_ours = [](const Json& check) { return check.at("name") == "CPU time of other programs"; };
   const auto check = std::ranges::find_if(fidelity.at("checks"), is_ours);
   ASSERT_NE(check, fidelity.at("checks").end());
   EXPECT_FALSE(check->at("ok").get<bool>()) << *check;
@@ -329,16 +327,16 @@ TEST(ChangingNetwork, EveryChangeIsInTheRecordWithTheTimeAtWhichTheKernelConfirm
     before_s = confirmed_s;
     if (changes[i].at("source") == "trace") {
       const double rate = traced++ % 2 == 0 ? 40e6 : 80e6;
-      EXPECT_EQ(changes[i].at("asked"), Json({{"rate_bit_per_s", rate}}));
+      EXPECT_EQ(changes[i].at("requested"), Json({{"rate_bit_per_s", rate}}));
       for (const char* direction : {"left->middle", "middle->left"}) {
-        EXPECT_EQ(changes[i].at("held").at(direction).at("rate_bit_per_s"), rate);
+        EXPECT_EQ(changes[i].at("applied").at(direction).at("rate_bit_per_s"), rate);
       }
     }
   }
   EXPECT_GE(traced, 4);
   const Json& missed = changes.back();
   EXPECT_EQ(missed.at("at_s"), 600);
-  for (const char* field : {"confirmed_s", "held", "iteration", "train_time_s"}) {
+  for (const char* field : {"confirmed_s", "applied", "iteration", "train_time_s"}) {
     EXPECT_TRUE(missed.at(field).is_null()) << field;
   }
   EXPECT_EQ(record.at("config").at("network_events").size(), 4U);
@@ -372,10 +370,10 @@ TEST(ChangingNetwork, ATraceByTrainTimeStandsStillWhileWorkersEvaluate) {
   const Json record = traced_record(program, traced_base(program));
   EXPECT_EQ(record.at("config").at("rate_trace").at("clock"), "train");
   const auto train_time_s = record.at("train_time_s").get<double>();
-  const Json& late = record.at("train_clock").at("stopped_late");
+  const Json& late = record.at("train_clock").at("stop_delay");
   EXPECT_EQ(late.at("count"), 20);
   // The clock runs until the end of an iteration is reported, so changes may be early by the report's delay.
-  const auto early_s = late.at("most_s").get<double>();
+  const auto early_s = late.at("max_s").get<double>();
   const Json& changes = record.at("network_events");
   ASSERT_FALSE(changes.empty());
   const auto since_first = [&](const Json& change, const char* field) {

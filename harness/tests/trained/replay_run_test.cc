@@ -137,11 +137,12 @@ EdgeBytes traced_bytes(const CommunicationTrace& trace, std::size_t worker, int 
 
 // The bytes on edges depend on the workers' entries, so the trace must contain them.
 TEST_F(ReplayRun, OfMergedEntriesIsOfWhatTheLiveRunPutOnTheLinks) {
-  const Json ways = {
-      {"gathered live", {{"synchroniser", {{"indices", "u16"}}}}},
-      {"merged live", {{"synchroniser", {{"indices", "merged"}}}}},
-      {"merged replayed",
-       {{"synchroniser", {{"indices", "merged"}}}, {"mode", "replay"}, {"compute_profile", "a40"}}}};
+  const Json ways = {{"gathered live", {{"synchroniser", {{"indices", "u16"}}}}},
+                     {"merged live", {{"synchroniser", {{"indices", "sparse_all_reduce"}}}}},
+                     {"merged replayed",
+                      {{"synchroniser", {{"indices", "sparse_all_reduce"}}},
+                       {"mode", "replay"},
+                       {"compute_profile", "a40"}}}};
   const Json base = {{"mode", "live"},
                      {"topology", "three-switch"},
                      {"workers", 8},
@@ -191,7 +192,7 @@ TEST_F(ReplayRun, KeepsThisMachineBusyOnlyWithAProfileMeasuredHere) {
   for (const Json& record : replayed) {
     const Json& replay = record.at("replay");
     const bool estimated = record.at("config").at("compute_profile") == "a40";
-    EXPECT_EQ(replay.at("computing"), estimated ? "waits" : "works");
+    EXPECT_EQ(replay.at("compute_emulation"), estimated ? "sleep" : "busy");
     EXPECT_EQ(replay.at("compute_profile").at("origin"), estimated ? "estimated" : "measured");
     const Json& device = replay.at("compute_profile").at("device");
     EXPECT_EQ(device.at("name") == "NVIDIA A40", estimated) << device;

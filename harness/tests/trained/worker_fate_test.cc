@@ -128,7 +128,7 @@ TEST(WorkerFate, ALinkDownForLongerThanTheTimeoutEndsTheRun) {
   EXPECT_EQ(error.at("kind"), "collective");
   EXPECT_TRUE(error.at("rank").is_number());
   EXPECT_THAT(error.at("message").get<std::string>(), HasSubstr("3"));
-  EXPECT_EQ(program.record("base").at("network_events").at(0).at("asked").at("state"), "down");
+  EXPECT_EQ(program.record("base").at("network_events").at(0).at("requested").at("state"), "down");
 }
 
 }  // namespace

@@ -232,8 +232,8 @@ TEST(FidelityTest, IsDegradedByOneCheckAndWritesNotesOnlyWhereThereAreSome) {
   const Check bad{.name = "b", .asked = 1, .measured = 2, .ok = false, .note = "why"};
   EXPECT_EQ(judge({good}).verdict, "faithful");
   EXPECT_EQ(to_json(judge({good, bad})), Json::parse(R"({"verdict": "degraded", "checks": [
-              {"name": "g", "asked": 1, "measured": 1, "ok": true},
-              {"name": "b", "asked": 1, "measured": 2, "ok": false, "note": "why"}]})"));
+              {"name": "g", "specified": 1, "measured": 1, "ok": true},
+              {"name": "b", "specified": 1, "measured": 2, "ok": false, "note": "why"}]})"));
 }
 
 }  // namespace

@@ -70,7 +70,7 @@ TEST(VerifyTest, FindsADirectionThatIsTooSlow) {
   EXPECT_TRUE(find(measurements, "a->b", "rate in the kernel").ok);
   EXPECT_TRUE(find(measurements, "a->b", "burst in the kernel").ok);
   EXPECT_THAT(told, Contains("both directions at once"));
-  EXPECT_EQ(to_json(measurements)["verdict"], "off");
+  EXPECT_EQ(to_json(measurements)["verdict"], "deviates");
 }
 
 TEST(VerifyTest, SaysWhyALinkCannotBeMeasured) {

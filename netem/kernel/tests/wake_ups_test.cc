@@ -12,12 +12,12 @@ TEST(WakeUps, QuantilesAreOfWhatWasAdded) {
   EXPECT_EQ(wake_ups.quantile_s(0.99), 99);
   EXPECT_EQ(wake_ups.quantile_s(1), 100);
   EXPECT_EQ(wake_ups.to_json(),
-            Json({{"count", 100}, {"median_s", 50.0}, {"p99_s", 99.0}, {"most_s", 100.0}}));
+            Json({{"count", 100}, {"median_s", 50.0}, {"p99_s", 99.0}, {"max_s", 100.0}}));
 }
 
 TEST(WakeUps, OfNoneAreNull) {
   EXPECT_EQ(WakeUps().to_json(),
-            Json({{"count", 0}, {"median_s", nullptr}, {"p99_s", nullptr}, {"most_s", nullptr}}));
+            Json({{"count", 0}, {"median_s", nullptr}, {"p99_s", nullptr}, {"max_s", nullptr}}));
 }
 
 TEST(WakeUps, NobodyWakesUpTooEarly) {

@@ -109,7 +109,7 @@ TEST(IslandTraffic, SumsOfEntriesSendWhatTheySay) {
       places.push_back(i);
     net.sum_entries(tensor, places);
   };
-  expect_said(measure_sent("island", n, sum_entries), n, "sum_entries");
+  expect_said(measure_sent("island", n, sum_entries), n, "sparse_all_reduce");
 }
 
 // Less than 4 KiB is sent whole, in log2(N) hops.

@@ -197,7 +197,7 @@ TEST(Plan, FillsInTheScheduleOfPruning) {
   const Json config = answer({{"criterion", "grasp"}, {"ratio", 0.5}, {"examples_per_class", 2}},
                              {{"name", "dense"}})["config"];
   EXPECT_EQ(config["pruning"], Json::parse(R"({"criterion": "grasp", "ratio": 0.5, "at_iteration": 0,
-      "ramp_iterations": 0, "ramp_steps": 10, "again_every_iterations": 0, "temperature": 200.0, "batches": 1,
+      "ramp_iterations": 0, "ramp_steps": 10, "update_mask_every_iterations": 0, "temperature": 200.0, "batches": 1,
       "examples_per_class": 2})"));
 }
 

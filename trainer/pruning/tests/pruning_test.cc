@@ -49,9 +49,9 @@ TEST(Pruning, ListsTheSchedulesOptionsWithEachCriterionsOwn) {
     std::vector<std::string> keys;
     for (const Json& option : entry.options) keys.push_back(option["key"]);
     ASSERT_GE(keys.size(), 5U) << name;
-    EXPECT_THAT(
-        std::vector(keys.begin(), keys.begin() + 5),
-        ElementsAre("ratio", "at_iteration", "ramp_iterations", "ramp_steps", "again_every_iterations"));
+    EXPECT_THAT(std::vector(keys.begin(), keys.begin() + 5),
+                ElementsAre("ratio", "at_iteration", "ramp_iterations", "ramp_steps",
+                            "update_mask_every_iterations"));
     if (name == "grasp") {
       EXPECT_THAT(std::vector(keys.begin() + 5, keys.end()),
                   ElementsAre("temperature", "batches", "examples_per_class"));

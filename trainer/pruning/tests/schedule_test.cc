@@ -33,8 +33,9 @@ TEST(PruningSchedule, PrunesOnceBeforeTheFirstStepUnlessToldOtherwise) {
 }
 
 TEST(PruningSchedule, NeverPrunesToARatioOfZero) {
-  EXPECT_THAT(prunings({.ratio = 0, .at_iteration = 3, .ramp_iterations = 50, .again_every_iterations = 7}),
-              IsEmpty());
+  EXPECT_THAT(
+      prunings({.ratio = 0, .at_iteration = 3, .ramp_iterations = 50, .update_mask_every_iterations = 7}),
+      IsEmpty());
 }
 
 TEST(PruningSchedule, RampsUpByTheCube) {
@@ -66,10 +67,10 @@ TEST(PruningSchedule, MakesEveryPruningOfEveryRampInOrder) {
 }
 
 TEST(PruningSchedule, ChoosesAgainAtTheFinalRatioOnly) {
-  EXPECT_THAT(prunings({.ratio = 0.5, .at_iteration = 10, .again_every_iterations = 400}),
+  EXPECT_THAT(prunings({.ratio = 0.5, .at_iteration = 10, .update_mask_every_iterations = 400}),
               ElementsAre(Pair(10, 0.5), Pair(410, 0.5), Pair(810, 0.5)));
   const auto found =
-      prunings({.ratio = 0.5, .ramp_iterations = 100, .ramp_steps = 2, .again_every_iterations = 450});
+      prunings({.ratio = 0.5, .ramp_iterations = 100, .ramp_steps = 2, .update_mask_every_iterations = 450});
   ASSERT_EQ(found.size(), 3U);  // the next would be after 1000 steps
   EXPECT_EQ(found[1], std::pair(100, 0.5));
   EXPECT_EQ(found[2], std::pair(550, 0.5));

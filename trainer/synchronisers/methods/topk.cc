@@ -23,11 +23,12 @@ struct TopKOptions {
                .one_of = {"bucket", "tensor", "global"}});
     field(
         "indices", indices,
-        Rule{.effect =
-                 "how indices are encoded: u32, 4 bytes each; u16, 2 bytes within blocks; bitmap, a bit for "
-                 "every entry; golomb, near the entropy; merged, 2 bytes or a bit within blocks, and entries "
-                 "with the same index are summed along the reduction tree (without a tree, u16)",
-             .one_of = Sparsifier::places_names()});
+        Rule{
+            .effect =
+                "how indices are encoded: u32, 4 bytes each; u16, 2 bytes within blocks; bitmap, a bit for "
+                "every entry; golomb, near the entropy; sparse_all_reduce, 2 bytes or a bit within blocks, and entries "
+                "with the same index are summed along the reduction tree (without a tree, u16)",
+            .one_of = Sparsifier::places_names()});
   }
 };
 
@@ -35,7 +36,7 @@ struct TopKOptions {
 //   acc = g + e;  I = the k largest |acc|, k = max(1, floor(ratio·n));  send acc[I];  e' = acc off I, 0 on I
 // Their threshold comes from a sample, per layer or of all layers; ours is exact.
 // State: e, float32 [n]. Each worker contributes 20 + 4k bytes and the indices to an all-gather; with
-// `merged`, 4k bytes and at most 2k to a sum, and 4 per 16384 entries.
+// `sparse_all_reduce`, 4k bytes and at most 2k to a sum, and 4 per 16384 entries.
 class TopK : public Sparsifier {
  public:
   TopK(const TopKOptions& options, const SynchroniserContext& context)

@@ -14,7 +14,7 @@ namespace {
 // distinguishes two sparsifiers.
 constexpr std::uint8_t sparsifier_on_the_wire = 1;
 
-constexpr const char* merged = "merged";
+constexpr const char* merged = "sparse_all_reduce";
 
 }  // namespace
 

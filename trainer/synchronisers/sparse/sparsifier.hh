@@ -19,7 +19,7 @@ class Sparsifier : public Synchroniser {
   // indices: one of places_names().
   explicit Sparsifier(const std::string& indices);
 
-  // Returns the names of index codes (index_code.hh), and "merged": two bytes per index, with entries summed
+  // Returns the names of index codes (index_code.hh), and "sparse_all_reduce": two bytes per index, with entries summed
   // on the way if possible.
   static std::vector<std::string> places_names();
 

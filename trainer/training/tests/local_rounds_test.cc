@@ -99,7 +99,7 @@ TEST_P(LocalMethods, GoOnInTheMiddleOfARoundAsIfNothingHadHappened) {
 
 TEST_P(LocalMethods, KeepPrunedWeightsAtZeroAndWorkersAlike) {
   Json changes = {{"synchroniser", GetParam()}, {"pruning", {{"ratio", 0.5}, {"at_iteration", 6}}}};
-  changes["training"]["check_agreement_every_iterations"] = 4;
+  changes["training"]["check_replicas_every_iterations"] = 4;
   const Result result = train(configured(3, changes));
   std::int64_t zeros = 0;
   for (const torch::Tensor& parameter : result.parameters)
@@ -256,8 +256,8 @@ TEST(LocalRounds, EvaluationsFallOnTheirEnds) {
   EXPECT_THAT(refused["message"].get<std::string>(),
               HasSubstr("a multiple of 3, the local steps of the synchroniser diloco"));
   const Json checks =
-      answer({{"synchroniser", diloco(4)}, {"training", {{"check_agreement_every_iterations", 2}}}});
-  EXPECT_EQ(checks["pointer"], "/training/check_agreement_every_iterations");
+      answer({{"synchroniser", diloco(4)}, {"training", {{"check_replicas_every_iterations", 2}}}});
+  EXPECT_EQ(checks["pointer"], "/training/check_replicas_every_iterations");
 }
 
 TEST(LocalRounds, PlansCountAnExchangeARound) {

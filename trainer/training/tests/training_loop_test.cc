@@ -92,7 +92,7 @@ TEST_P(EveryMethod, KeepsAllWorkersBitIdenticalAfterEveryStep) {
   // Also with normalisation layers, whose running statistics differ among the workers between evaluations.
   Json changes = GetParam().changes;
   changes["model"] = {{"name", "resnet"}, {"width", 4}};
-  changes["training"]["check_agreement_every_iterations"] = 1;
+  changes["training"]["check_replicas_every_iterations"] = 1;
   Json config = base_config(3);
   config.merge_patch(changes);
   config["model"] = changes["model"];
@@ -205,7 +205,7 @@ TEST(TrainingLoop, AllSkipTheStepInWhichOneWorkerMeetsNaN) {
   // Example 100 is in one batch of each epoch; a step is lost only if rank 1 gets it.
   const TrainingConfig config =
       configured(3, {{"synchroniser", {{"name", "topk"}, {"ratio", 0.05}}},
-                     {"training", {{"epochs", 6}, {"check_agreement_every_iterations", 1}}}});
+                     {"training", {{"epochs", 6}, {"check_replicas_every_iterations", 1}}}});
   BatchSampler sampler({.examples = 192, .batch_size_per_worker = 8, .rank = 1, .world_size = 3, .seed = 3});
   std::vector<int> expected;
   for (int i = 0; i < 6 * 8; ++i) {

@@ -87,7 +87,7 @@ TEST(TopK, MergedOnTheWayComesToTheSameForFewerBytes) {
   for (const Json& method : {Json{{"name", "topk"}, {"ratio", 0.02}}, Json{{"name", "topk"}, {"ratio", 0.3}},
                              Json{{"name", "dgc"}, {"ratio", 0.02}, {"momentum", 0.5}}}) {
     Json merged = method;
-    merged["indices"] = "merged";
+    merged["indices"] = "sparse_all_reduce";
     Json gathered = method;
     gathered["indices"] = "u16";
     const ThreeSteps expected = three_steps(gathered, parents);
@@ -102,7 +102,7 @@ TEST(TopK, MergedOnTheWayComesToTheSameForFewerBytes) {
 }
 
 TEST(TopK, InsideDeepReduceIsNotMerged) {
-  const Json inner = {{"name", "topk"}, {"ratio", 0.1}, {"indices", "merged"}};
+  const Json inner = {{"name", "topk"}, {"ratio", 0.1}, {"indices", "sparse_all_reduce"}};
   const ThreeSteps expected = three_steps({{"name", "deepreduce"}, {"inner", inner}}, {});
   EXPECT_EQ(three_steps({{"name", "deepreduce"}, {"inner", inner}}, parents).sent_bytes, expected.sent_bytes);
 }
