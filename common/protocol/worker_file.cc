@@ -27,8 +27,9 @@ template <WorkerFile File>
 File parse_worker_file(const Json& value, const std::string& path) {
   JsonObject object(value, {path, ""});
   std::int64_t schema_version = 0;
-  object.read("schema_version", schema_version,
-              {.at_least = 1, .at_most = worker_file_schema_version, .required = true});
+  object.read(
+      "schema_version", schema_version,
+      {.at_least = worker_file_schema_version, .at_most = worker_file_schema_version, .required = true});
   auto file = read_options<File>(object);
   object.finish();
   const Place parents = object.place_of("reduction_tree");

@@ -12,7 +12,7 @@ from .test_replay_table import rows_of
 
 
 def run(method: str, busiest_bytes: int, verdict: str = "faithful") -> dict[str, Any]:
-    record = make_record(method, axes={"ratio": 0.1})
+    record = make_record(method, axes={"ratio": "0.1"})
     record["traffic"]["wire_bytes"] = {"left->middle": busiest_bytes * record["iterations"], "middle->left": 1}
     record["fidelity"]["verdict"] = verdict
     return record

@@ -81,7 +81,7 @@ class LoadTest(unittest.TestCase):
 
     def test_the_report_names_what_it_cannot_read(self) -> None:
         record = make_record("dense")
-        record["curve"][3]["test_accuracy"] = None
+        record["curve"][3]["test_accuracy"] = "high"
         write(self.directory, record)
         with contextlib.redirect_stderr(io.StringIO()):
             self.assert_refused("has no records; name a folder that `thinpipe run` wrote, or its export")

@@ -16,7 +16,7 @@ def start(trainer, folder, config, weights=None, checkpoint=None):
     for rank in range(config["workers"]):
         path = folder / f"worker-{rank}.json"
         description = {
-            "schema_version": 1,
+            "schema_version": 2,
             "rank": rank,
             "world_size": config["workers"],
             "address": "127.0.0.1",

@@ -71,7 +71,7 @@ TEST(WorkerFiles, ReadBackAsTheyWereWritten) {
 // External trainers read this file: docs/trainers.md.
 TEST(WorkerFiles, TheLayoutOfAWorkersFileIsThatOfTheDocs) {
   EXPECT_EQ(to_json(work), Json::parse(R"({
-    "schema_version": 1, "rank": 1, "world_size": 4, "address": "10.0.0.2",
+    "schema_version": 2, "rank": 1, "world_size": 4, "address": "10.0.0.2",
     "rendezvous_directory": "/run/rendezvous", "reduction_tree": [2, 2, -1, 1], "log_level": "debug",
     "initial_weights": "/run/weights.pt",
     "checkpoint": {"directory": "/run/checkpoints", "every_iterations": 20},
@@ -81,7 +81,7 @@ TEST(WorkerFiles, TheLayoutOfAWorkersFileIsThatOfTheDocs) {
   EXPECT_EQ(to_json(WorkFile{.membership = {.address = "127.0.0.1", .rendezvous_directory = "/run"},
                              .config = Json::object()}),
             Json::parse(R"({
-    "schema_version": 1, "rank": 0, "world_size": 1, "address": "127.0.0.1", "rendezvous_directory": "/run",
+    "schema_version": 2, "rank": 0, "world_size": 1, "address": "127.0.0.1", "rendezvous_directory": "/run",
     "reduction_tree": [], "log_level": "info", "initial_weights": null, "checkpoint": null, "slowdowns": [],
     "report_iteration_starts": false, "config": {}})"));
   EXPECT_FALSE(to_json(EstimateFile{.device = device, .config = config}).contains("batch_size_per_worker"));
@@ -89,7 +89,7 @@ TEST(WorkerFiles, TheLayoutOfAWorkersFileIsThatOfTheDocs) {
 }
 
 TEST(WorkerFiles, OnlyWhatAWorkerCannotDoWithoutIsRequired) {
-  const Json least = {{"schema_version", 1},
+  const Json least = {{"schema_version", 2},
                       {"rank", 0},
                       {"world_size", 2},
                       {"address", "127.0.0.1"},
@@ -131,7 +131,7 @@ struct Change {
 TEST(WorkerFiles, RefuseWhatNoWorkerCanDo) {
   const auto beyond = std::int64_t{std::numeric_limits<int>::max()} + 1;
   for (const Change& each : {
-           Change{{{"schema_version", 2}}, "/schema_version: must be at least 1 and at most 1, but is 2"},
+           Change{{{"schema_version", 1}}, "/schema_version: must be at least 2 and at most 2, but is 1"},
            {{{"slow_downs", Json::array()}},
             "/slow_downs: unknown key \"slow_downs\"; did you mean \"slowdowns\"?"},
            {{{"rank", -1}}, "/rank: must be at least 0, but is -1"},
@@ -156,11 +156,11 @@ TEST(WorkerFiles, RefuseWhatNoWorkerCanDo) {
        }) {
     EXPECT_THAT(refusal_of(work, each.change), HasSubstr(each.refusal)) << each.change;
   }
-  EXPECT_THAT(refusal_of(replay, {{"compute_emulation", "sleeps"}}), HasSubstr("waits, works"));
+  EXPECT_THAT(refusal_of(replay, {{"compute_emulation", "sleeps"}}), HasSubstr("sleep, busy"));
   EXPECT_THAT(refusal_of(replay, {{"config", Json::object()}}), HasSubstr("unknown key \"config\""));
   EXPECT_THAT(refusal_of(ProfileFile{.membership = member, .output = "profile.json", .config = config},
                          Json::object()),
-              HasSubstr("/longest_s: must be above 0, but is 0"));
+              HasSubstr("/max_time_s: must be above 0, but is 0"));
   EXPECT_THAT(refusal_of(EstimateFile{.device = device, .config = config}, {{"device", {{"kernel_s", -1}}}}),
               HasSubstr("/device/kernel_s: must be at least 0, but is -1"));
 }

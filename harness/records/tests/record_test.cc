@@ -313,9 +313,9 @@ TEST(FindFault, NamesThePlaceAndTheRule) {
   record["curve"] = {point, point};
   EXPECT_EQ(find_fault(record), std::nullopt);
   record["curve"][1].erase("test_accuracy");
-  EXPECT_EQ(find_fault(record), "/curve/1/test_accuracy is missing; it must be a number from 0 to 1");
+  EXPECT_EQ(find_fault(record), "/curve/1/test_accuracy is missing; it must be a number from 0 to 1 or null");
   record["curve"][1]["test_accuracy"] = 25;
-  EXPECT_EQ(find_fault(record), "/curve/1/test_accuracy must be a number from 0 to 1");
+  EXPECT_EQ(find_fault(record), "/curve/1/test_accuracy must be a number from 0 to 1 or null");
   record["curve"] = {7};
   EXPECT_EQ(find_fault(record), "/curve/0 must be an object");
   record["curve"] = Json::array();

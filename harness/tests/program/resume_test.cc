@@ -55,7 +55,9 @@ TEST(Resume, ADegradedRunIsKeptUntilItIsAskedForAgain) {
   const Program program;
   const std::string experiment = program.experiment(loopback, {{"seed", {1, 2}}});
   ASSERT_EQ(program.run(program.run_arguments(experiment)).status.code, 0);
-  rewrite(record_path(program, "1"), [](Json& record) { record["fidelity"]["verdict"] = "degraded"; });
+  rewrite(record_path(program, "1"), [](Json& record) {
+    record["fidelity"] = {{"verdict", "degraded"}, {"checks", Json::array()}};
+  });
   const Json degraded = program.record("1");
   const Json other = program.record("2");
   ASSERT_EQ(program.run(program.run_arguments(experiment)).status.code, 0);

@@ -51,7 +51,7 @@ TEST(ReadConvergenceFile, TakesATreeOfTheConfiguredWorkers) {
   };
   EXPECT_EQ(refusal({}), "none");
   EXPECT_EQ(refusal({1, -1}), "none");
-  EXPECT_EQ(refusal({-1, 0, 0}), "/parents: must have 2 entries, one per worker, but has 3");
+  EXPECT_EQ(refusal({-1, 0, 0}), "/reduction_tree: must have 2 entries, one per worker, but has 3");
 }
 
 }  // namespace
