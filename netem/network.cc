@@ -8,11 +8,11 @@
 #include <fmt/ranges.h>
 
 #include "common/support/nearest.hh"
-#include "netem/fabric.hh"
+#include "netem/kernel/ip_routes.hh"
 #include "netem/kernel/probe.hh"
-#include "netem/kernel/route.hh"
+#include "netem/kernel/qdisc_stack.hh"
 #include "netem/kernel/sandbox.hh"
-#include "netem/kernel/shaping.hh"
+#include "netem/network_devices.hh"
 
 namespace thinpipe::netem {
 namespace {
@@ -75,10 +75,10 @@ void check_kernel(const Topology& topology, const Schedule& schedule) {
     consider(link.backward);
   }
   visit_states(topology, schedule,
-               [&](const Crossing&, const Direction& direction, const Place&) { consider(direction); });
+               [&](const DirectedLink&, const Direction& direction, const Place&) { consider(direction); });
   if (!impaired) return;
   const NetworkNamespace trial;
-  trial.run([&] { check_kernel_shapes(NetlinkSocket(), shape_of(*impaired)); });
+  trial.run([&] { check_kernel_shapes(NetlinkSocket(), link_shape_of(*impaired)); });
 }
 
 Network::Network(const Topology& topology, const Schedule& schedule, IdleCores idle_cores)
@@ -86,9 +86,9 @@ Network::Network(const Topology& topology, const Schedule& schedule, IdleCores i
   check_kernel(topology_, schedule);
   hosts_ = make_hosts(topology_);
   if (topology.kind == TopologyKind::loopback) return;
-  fabric_ = std::make_unique<Fabric>(topology_, schedule, hosts_);
+  devices_ = std::make_unique<Devices>(topology_, schedule, hosts_);
   congestion_control_ = congestion_control_between(hosts_);
-  frames_lost_in_construction_ = fabric_->frames_lost();
+  frames_lost_in_construction_ = devices_->frames_lost();
   const bool keep_awake =
       idle_cores == IdleCores::kept_awake || (idle_cores == IdleCores::as_needed && wakes_up_late());
   if (keep_awake) awake_cores_.emplace();
@@ -106,23 +106,23 @@ const Host& Network::host(std::string_view name) const {
 }
 
 std::vector<LinkCounters> Network::counters() const {
-  return fabric_ ? fabric_->counters() : std::vector<LinkCounters>{};
+  return devices_ ? devices_->counters() : std::vector<LinkCounters>{};
 }
 
 std::vector<ShapedDirection> Network::shaping() const {
-  return fabric_ ? fabric_->shaping() : std::vector<ShapedDirection>{};
+  return devices_ ? devices_->shaping() : std::vector<ShapedDirection>{};
 }
 
-const ShapedDirection& Network::reshape(const Crossing& direction, const Shape& asked) {
-  return fabric_->reshape(direction, asked);
+const ShapedDirection& Network::reshape(const DirectedLink& direction, const LinkShape& asked) {
+  return devices_->reshape(direction, asked);
 }
 
 void Network::set_link_up(std::size_t link, bool up) {
-  fabric_->set_link_up(link, up);
+  devices_->set_link_up(link, up);
 }
 
 std::uint64_t Network::frames_lost_outside_queues() const {
-  return fabric_ ? fabric_->frames_lost() - frames_lost_in_construction_ : 0;
+  return devices_ ? devices_->frames_lost() - frames_lost_in_construction_ : 0;
 }
 
 }  // namespace thinpipe::netem

@@ -11,8 +11,8 @@
 #include "netem/kernel/awake_cores.hh"
 #include "netem/kernel/counters.hh"
 #include "netem/kernel/host.hh"
+#include "netem/topology/link_shape.hh"
 #include "netem/topology/schedule.hh"
-#include "netem/topology/shape.hh"
 #include "netem/topology/topology.hh"
 
 namespace thinpipe::netem {
@@ -20,8 +20,8 @@ namespace thinpipe::netem {
 // One direction of a shaped link: the shape asked for, and the shape that the kernel reports.
 struct ShapedDirection {
   std::string name;  // "left->middle"
-  Shape asked;
-  Shape read_back;
+  LinkShape asked;
+  LinkShape read_back;
   bool up = true;
 };
 
@@ -62,7 +62,7 @@ class Network {
 
   // Gives a shaped direction another shape, one that the schedule contains, and reads it back. Throws Error
   // if the kernel then holds another shape than asked for.
-  const ShapedDirection& reshape(const Crossing& direction, const Shape& asked);
+  const ShapedDirection& reshape(const DirectedLink& direction, const LinkShape& asked);
 
   // Takes a link, by its index in the topology, down or up in both directions. Frames in its queues are lost;
   // connections survive. Throws Error for a link between two hosts.
@@ -78,12 +78,12 @@ class Network {
   std::uint64_t frames_lost_outside_queues() const;
 
  private:
-  class Fabric;  // the network's devices in the kernel (fabric.hh)
+  class Devices;  // in the kernel (network_devices.hh)
 
   Topology topology_;
   std::vector<Host> hosts_;
   // After hosts_: its devices must go before the namespaces that hold their peers.
-  std::unique_ptr<Fabric> fabric_;
+  std::unique_ptr<Devices> devices_;
   std::string congestion_control_;
   std::uint64_t frames_lost_in_construction_ = 0;
   std::optional<AwakeCores> awake_cores_;

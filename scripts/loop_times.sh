@@ -25,7 +25,7 @@ loops=(
   "trainer/synchronisers/methods/topk.cc synchroniser_tests TopK*:*Conformance*topk_*in_process*"
   "trainer/synchronisers/quantised/ternary.cc core_tests Ternary*"
   "harness/experiment/axis.cc harness_tests *Axis*:Exclude*:Repeat*"
-  "netem/topology/shape.cc netem_tests Shape*"
+  "netem/topology/link_shape.cc netem_tests LinkShape*"
 )
 
 cmake --preset dev --log-level=WARNING >/dev/null

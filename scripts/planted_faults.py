@@ -58,14 +58,14 @@ FAULTS = [
         old="""\
   if (code_->is_lossless()) {
     for (const std::uint32_t index : indices) values[index] = 0;
-    hold_back(bucket, indices);
+    store_residual(bucket, indices);
   } else {
-    hold_back(bucket, subtract_decoded(message, header, own, values));
+    store_residual(bucket, subtract_decoded(message, header, own, values));
   }
 """,
         new="""\
   for (const std::uint32_t index : indices) values[index] = 0;
-  hold_back(bucket, indices);
+  store_residual(bucket, indices);
 """,
         program="synchroniser_tests",
         tests="All/DeepReduce.*",
@@ -162,8 +162,8 @@ FAULTS = [
     Fault(
         name="buckets replayed too early",
         file="trainer/replay/replayer.cc",
-        old="computing_.reach(times_.load_s + layout[b].ready_s);",
-        new="computing_.reach(layout[b].ready_s);",
+        old="compute_.reach(times_.load_s + layout[b].ready_s);",
+        new="compute_.reach(layout[b].ready_s);",
         program="replayer_tests",
         tests="Replayer.WaitsWhereTheTrainingComputes",
     ),
@@ -225,7 +225,7 @@ FAULTS = [
     ),
     Fault(
         name="cap off by 5 %",
-        file="netem/topology/shape.cc",
+        file="netem/topology/link_shape.cc",
         old="return {.rate_bit_per_s = *direction.rate_bit_per_s,",
         new="return {.rate_bit_per_s = 1.05 * *direction.rate_bit_per_s,",
         program="netem_network_tests",

@@ -6,27 +6,29 @@ find_package(ZLIB REQUIRED)
 set(THINPIPE_CORE_SOURCES
   base/input_file.cc base/packed_codes.cc base/philox.cc
   collectives/sparse_block.cc
-  collectives/algorithms/hypercube_all_reduce.cc collectives/algorithms/ring_all_gather.cc
+  collectives/algorithms/recursive_doubling_all_reduce.cc collectives/algorithms/ring_all_gather.cc
   collectives/algorithms/ring_all_reduce.cc collectives/algorithms/tree_all_gather.cc
-  collectives/algorithms/tree_all_reduce.cc collectives/algorithms/tree_code_sum.cc
-  collectives/algorithms/tree_entry_pass.cc collectives/algorithms/tree_entry_sum.cc collectives/algorithms/tree_plan.cc
-  collectives/algorithms/tree_sums.cc
+  collectives/algorithms/tree_all_reduce.cc collectives/algorithms/tree_all_reduce_quantised.cc
+  collectives/algorithms/tree_plan.cc collectives/algorithms/tree_sparse_all_reduce.cc
+  collectives/algorithms/tree_sparse_all_reduce_replay.cc collectives/algorithms/tree_sums.cc
   collectives/transport/local_address.cc collectives/transport/peer.cc collectives/transport/sigpipe_block.cc
   datasets/cifar_format.cc datasets/epoch_permutation.cc datasets/idx_format.cc
   exchange/communication_thread.cc
   pruning/schedule.cc
-  replay/computing.cc
+  replay/compute_emulation.cc
   synchronisers/quantised/sign_code.cc synchronisers/quantised/ternary.cc synchronisers/quantised/thc_table.cc
   synchronisers/quantised/vote_code.cc
   synchronisers/sparse/bloom_choice.cc synchronisers/sparse/bloom_filter.cc synchronisers/sparse/deepreduce_code.cc
-  synchronisers/sparse/hashed_owners.cc synchronisers/sparse/index_code.cc synchronisers/sparse/nonzero_blocks.cc
-  synchronisers/sparse/place_code.cc synchronisers/sparse/polynomial_fit.cc synchronisers/sparse/push_pull.cc
-  synchronisers/sparse/sampled_top_k.cc synchronisers/sparse/sparse_code.cc synchronisers/sparse/sparse_entries.cc
-  synchronisers/sparse/threshold_choice.cc synchronisers/sparse/top_k.cc synchronisers/sparse/value_code.cc
+  synchronisers/sparse/deepreduce_index_code.cc synchronisers/sparse/hashed_owners.cc
+  synchronisers/sparse/index_code.cc synchronisers/sparse/nonzero_blocks.cc synchronisers/sparse/polynomial_fit.cc
+  synchronisers/sparse/push_pull.cc synchronisers/sparse/sampled_top_k.cc synchronisers/sparse/sparse_code.cc
+  synchronisers/sparse/sparse_entries.cc synchronisers/sparse/threshold_choice.cc synchronisers/sparse/top_k.cc
+  synchronisers/sparse/value_code.cc
   synchronisers/transforms/block_rotation.cc synchronisers/transforms/sent_coefficients.cc
   synchronisers/transforms/walsh_hadamard.cc
-  tensors/legacy_file.cc tensors/pickle.cc tensors/pickle_bytes.cc tensors/pickle_text.cc tensors/safetensors_header.cc
-  tensors/state_dict_index.cc tensors/state_dict_search.cc tensors/storage_id.cc tensors/weight_names.cc
+  tensors/legacy_file.cc tensors/pickle.cc tensors/pickle_bytes.cc tensors/pickle_text.cc
+  tensors/safetensors_header.cc tensors/state_dict_index.cc tensors/state_dict_search.cc tensors/storage_id.cc
+  tensors/weight_names.cc
   training/heartbeat.cc training/learning_rate.cc training/straggler.cc)
 
 set(THINPIPE_CORE_TESTS

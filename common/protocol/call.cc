@@ -44,7 +44,7 @@ ElementType read_type(JsonObject& object) {
 
 std::int64_t read_count(JsonObject& object, std::string_view key) {
   std::int64_t count = 0;
-  object.read(key, count, {.at_least = 0, .at_most = most_elements, .required = true});
+  object.read(key, count, {.at_least = 0, .at_most = max_elements, .required = true});
   return count;
 }
 
@@ -57,7 +57,7 @@ int read_rank(const Json& value, const Place& place, int world_size) {
 // Reads one count per worker.
 std::vector<std::int64_t> read_counts(JsonObject& object, std::string_view key, int world_size) {
   std::vector<std::int64_t> counts;
-  object.read(key, counts, {.at_least = 0, .at_most = most_elements, .required = true});
+  object.read(key, counts, {.at_least = 0, .at_most = max_elements, .required = true});
   if (std::ssize(counts) != world_size) {
     throw InputError(object.place_of(key), fmt::format("must have {} counts, one for each worker, but has {}",
                                                        world_size, counts.size()));
@@ -66,25 +66,26 @@ std::vector<std::int64_t> read_counts(JsonObject& object, std::string_view key, 
 }
 
 // ["send", to, bytes, repeat] or ["receive", repeat].
-Json post_to_json(const Post& post) {
-  if (post.to < 0) return {"receive", post.repeat};
-  return {"send", post.to, post.bytes, post.repeat};
+Json message_to_json(const PointToPointMessage& message) {
+  if (message.to < 0) return {"receive", message.repeat};
+  return {"send", message.to, message.bytes, message.repeat};
 }
 
-Post parse_post(const Json& value, const Place& place, int world_size) {
+PointToPointMessage parse_message(const Json& value, const Place& place, int world_size) {
   const bool receives = value.is_array() && value.size() == 2 && value[0] == "receive";
   const bool sends = value.is_array() && value.size() == 4 && value[0] == "send";
   if (!receives && !sends) {
     throw InputError(
         place, "must be [\"send\", to, bytes, repeat] or [\"receive\", repeat], but is " + value.dump());
   }
-  Post post;
-  read_value(value.back(), place / (value.size() - 1), {.at_least = 1, .at_most = most_repeats}, post.repeat);
+  PointToPointMessage message;
+  read_value(value.back(), place / (value.size() - 1), {.at_least = 1, .at_most = max_repeats},
+             message.repeat);
   if (sends) {
-    post.to = read_rank(value[1], place / 1U, world_size);
-    read_value(value[2], place / 2U, {.at_least = 0, .at_most = most_elements}, post.bytes);
+    message.to = read_rank(value[1], place / 1U, world_size);
+    read_value(value[2], place / 2U, {.at_least = 0, .at_most = max_elements}, message.bytes);
   }
-  return post;
+  return message;
 }
 
 // [neighbour, sent, received].
@@ -93,8 +94,8 @@ EdgeBytes parse_edge(const Json& value, const Place& place, int world_size) {
     throw InputError(place, "must be [neighbour, sent, received], but is " + value.dump());
   }
   EdgeBytes edge{.neighbour = read_rank(value[0], place / 0U, world_size)};
-  read_value(value[1], place / 1U, {.at_least = 0, .at_most = most_elements}, edge.sent);
-  read_value(value[2], place / 2U, {.at_least = 0, .at_most = most_elements}, edge.received);
+  read_value(value[1], place / 1U, {.at_least = 0, .at_most = max_elements}, edge.sent);
+  read_value(value[2], place / 2U, {.at_least = 0, .at_most = max_elements}, edge.received);
   return edge;
 }
 
@@ -120,7 +121,7 @@ struct Writer {
     out["elements"] = call.elements;
     out["reduction"] = call.takes_maximum ? "max" : "sum";
     if (call.largest_code > 0) out["largest_code"] = call.largest_code;
-    if (call.in_pieces) out["in_chunks"] = true;
+    if (call.in_chunks) out["in_chunks"] = true;
     return out;
   }
   Json operator()(const AllGatherCall& call) const {
@@ -141,13 +142,14 @@ struct Writer {
     return out;
   }
   Json operator()(const BarrierCall& /*call*/) const { return {{"operation", "barrier"}}; }
-  Json operator()(const MailboxCall& call) const {
-    Json posts = Json::array();
-    for (const Post& post : call.posts) posts.push_back(post_to_json(post));
-    return {
-        {"operation", "point_to_point"}, {"message_bytes", call.message_bytes}, {"posts", std::move(posts)}};
+  Json operator()(const PointToPointCall& call) const {
+    Json messages = Json::array();
+    for (const PointToPointMessage& message : call.messages) messages.push_back(message_to_json(message));
+    return {{"operation", "point_to_point"},
+            {"message_bytes", call.message_bytes},
+            {"posts", std::move(messages)}};
   }
-  Json operator()(const EntrySumCall& call) const {
+  Json operator()(const SparseAllReduceCall& call) const {
     Json edges = Json::array();
     for (const EdgeBytes& edge : call.edges) edges.push_back({edge.neighbour, edge.sent, edge.received});
     return {{"operation", "sparse_all_reduce"},
@@ -171,14 +173,14 @@ struct PayloadBytes {
     return std::cmp_equal(call.root, rank) ? bytes(call.elements, call.type) : 0;
   }
   double operator()(const BarrierCall& /*call*/) const { return 0; }
-  double operator()(const MailboxCall& call) const {
+  double operator()(const PointToPointCall& call) const {
     double all = 0;
-    for (const Post& post : call.posts)
-      all += static_cast<double>(post.bytes) * static_cast<double>(post.repeat);
+    for (const PointToPointMessage& message : call.messages)
+      all += static_cast<double>(message.bytes) * static_cast<double>(message.repeat);
     return all;
   }
 
-  double operator()(const EntrySumCall& call) const { return static_cast<double>(call.payload_bytes); }
+  double operator()(const SparseAllReduceCall& call) const { return static_cast<double>(call.payload_bytes); }
 
   static double bytes(std::int64_t elements, ElementType type) {
     return static_cast<double>(elements) * static_cast<double>(bytes_of(type));
@@ -197,8 +199,8 @@ const std::map<std::string, Parse>& parsers() {
          call.takes_maximum = reduction == "max";
          object.read("largest_code", call.largest_code,
                      {.at_least = 1, .at_most = std::numeric_limits<std::int8_t>::max() / world_size});
-         object.read("in_chunks", call.in_pieces);
-         if (call.in_pieces && call.largest_code == 0) {
+         object.read("in_chunks", call.in_chunks);
+         if (call.in_chunks && call.largest_code == 0) {
            throw InputError(object.place_of("in_chunks"), "is valid only for sums of codes");
          }
          if (call.largest_code > 0 && (call.takes_maximum || call.type != ElementType::int8)) {
@@ -225,14 +227,14 @@ const std::map<std::string, Parse>& parsers() {
       {"barrier", [](JsonObject& /*object*/, int /*world_size*/) { return BarrierCall{}; }},
       {"point_to_point",
        [](JsonObject& object, int world_size) {
-         return MailboxCall{.message_bytes = read_count(object, "message_bytes"),
-                            .posts = read_list(object, "posts", world_size, parse_post)};
+         return PointToPointCall{.message_bytes = read_count(object, "message_bytes"),
+                                 .messages = read_list(object, "posts", world_size, parse_message)};
        }},
       {"sparse_all_reduce",
        [](JsonObject& object, int world_size) {
-         EntrySumCall call{.elements = read_count(object, "elements"),
-                           .payload_bytes = read_count(object, "payload_bytes"),
-                           .edges = read_list(object, "edges", world_size, parse_edge)};
+         SparseAllReduceCall call{.elements = read_count(object, "elements"),
+                                  .payload_bytes = read_count(object, "payload_bytes"),
+                                  .edges = read_list(object, "edges", world_size, parse_edge)};
          const auto same =
              std::ranges::adjacent_find(call.edges, std::greater_equal(), &EdgeBytes::neighbour);
          if (same != call.edges.end())
@@ -253,9 +255,9 @@ std::int64_t bytes_of(ElementType type) {
   return entry_of(type).bytes;
 }
 
-const AllReduceCall* sum_in_pieces(const CollectiveCall& call) {
+const AllReduceCall* chunked_all_reduce(const CollectiveCall& call) {
   const auto* const sum = std::get_if<AllReduceCall>(&call);
-  return sum != nullptr && sum->in_pieces ? sum : nullptr;
+  return sum != nullptr && sum->in_chunks ? sum : nullptr;
 }
 
 double payload_bytes(const CollectiveCall& call, std::size_t rank) {

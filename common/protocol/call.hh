@@ -13,9 +13,9 @@
 namespace thinpipe {
 
 // Limit on repeats in a row. No training run has more, and sums of larger numbers could overflow.
-inline constexpr double most_repeats = 1e9;
+inline constexpr double max_repeats = 1e9;
 // Limit on the elements or bytes of one message, for the same reasons.
-inline constexpr double most_elements = 1e15;
+inline constexpr double max_elements = 1e15;
 
 enum class ElementType { float32, float64, float16, bfloat16, int8, uint8, int32, int64, boolean };
 
@@ -27,7 +27,7 @@ struct AllReduceCall {
   std::int64_t elements = 0;
   bool takes_maximum = false;     // otherwise the sum
   std::int64_t largest_code = 0;  // for sums of int8 codes: the largest code of one worker; otherwise 0
-  bool in_pieces = false;         // codes are encoded while earlier ones are in flight
+  bool in_chunks = false;         // codes are encoded while earlier ones are in flight
 
   auto operator<=>(const AllReduceCall&) const = default;
 };
@@ -75,44 +75,44 @@ struct EdgeBytes {
 };
 
 // A sparse all-reduce along a reduction tree. The bytes on each edge depend on the data.
-struct EntrySumCall {
+struct SparseAllReduceCall {
   std::int64_t elements = 0;
   std::int64_t payload_bytes = 0;     // of this worker's own entries
   std::vector<EdgeBytes> edges = {};  // one per neighbour
 
-  auto operator<=>(const EntrySumCall&) const = default;
+  auto operator<=>(const SparseAllReduceCall&) const = default;
 };
 
 // A point-to-point message that is sent or received `repeat` times in a row.
-struct Post {
+struct PointToPointMessage {
   int to = -1;             // -1: received
   std::int64_t bytes = 0;  // of a sent message
   std::int64_t repeat = 1;
 
-  auto operator<=>(const Post&) const = default;
+  auto operator<=>(const PointToPointMessage&) const = default;
 };
 
-// The point-to-point messages of a mailbox, from its opening to its closing.
-struct MailboxCall {
-  std::int64_t message_bytes = 0;  // largest size of a message
-  std::vector<Post> posts = {};    // in the order in which this worker sent and received
+// The messages of a PointToPoint object, from its opening to its closing.
+struct PointToPointCall {
+  std::int64_t message_bytes = 0;                  // largest size of a message
+  std::vector<PointToPointMessage> messages = {};  // in the order in which this worker sent and received
 
-  auto operator<=>(const MailboxCall&) const = default;
+  auto operator<=>(const PointToPointCall&) const = default;
 };
 
 // Smaller all-reduces use recursive halving and doubling instead of a ring. A ring takes 11 ms even for a few
 // bytes, with eight workers on two cores and 100 Mbit/s between the islands. Backend and simulation use the
 // same limit.
-inline constexpr std::int64_t hops_matter_bytes = std::int64_t{32} << 10;
+inline constexpr std::int64_t ring_from_bytes = std::int64_t{32} << 10;
 // Even smaller all-reduces without a tree use recursive doubling: workers exchange whole tensors across a
 // hypercube, in half as many hops.
-inline constexpr std::int64_t only_hops_matter_bytes = std::int64_t{4} << 10;
+inline constexpr std::int64_t halving_doubling_from_bytes = std::int64_t{4} << 10;
 
 using CollectiveCall = std::variant<AllReduceCall, AllGatherCall, AllToAllCall, BroadcastCall, BarrierCall,
-                                    MailboxCall, EntrySumCall>;
+                                    PointToPointCall, SparseAllReduceCall>;
 
-// Returns the call if it is a sum of codes in pieces, otherwise nullptr.
-const AllReduceCall* sum_in_pieces(const CollectiveCall& call);
+// Returns the call if it is an all-reduce of codes in chunks, otherwise nullptr.
+const AllReduceCall* chunked_all_reduce(const CollectiveCall& call);
 
 // Returns the bytes that worker `rank` passes to the collective.
 double payload_bytes(const CollectiveCall& call, std::size_t rank);

@@ -27,8 +27,8 @@ constexpr std::array<const char*, 3> decisive = {"/model", "/training/batch_size
 void write_times(const ComputeTimes& all, Json& out) {
   out["ready_s"] = all.ready_s;
   for (const Time& time : times) out[time.name] = all.*time.member;
-  out["between_collectives_s"] = all.between_s;
-  out["overlapped_decode_s"] = all.taking_s;
+  out["between_collectives_s"] = all.between_collectives_s;
+  out["overlapped_decode_s"] = all.overlapped_decode_s;
   out["prepare_s"] = all.prepare_s;
   out["warm_up_s"] = all.start_s;
 }
@@ -37,11 +37,11 @@ void read_times(JsonObject& object, std::int64_t schema_version, ComputeTimes& a
   object.read("ready_s", all.ready_s, {.at_least = 0, .required = true});
   for (const Time& time : times) object.read(time.name, all.*time.member, {.at_least = 0, .required = true});
   if (schema_version >= 2)
-    object.read("between_collectives_s", all.between_s,
+    object.read("between_collectives_s", all.between_collectives_s,
                 {.at_least = 0, .at_most = all.encode_s, .required = true});
   if (schema_version >= 3) object.read("prepare_s", all.prepare_s, {.at_least = 0, .required = true});
   if (schema_version >= 4) {
-    object.read("overlapped_decode_s", all.taking_s,
+    object.read("overlapped_decode_s", all.overlapped_decode_s,
                 {.at_least = 0, .at_most = all.decode_s, .required = true});
     object.read("warm_up_s", all.start_s, {.at_least = 0, .required = true});
   }
@@ -70,7 +70,7 @@ Json to_json(const ComputeProfile& profile) {
               {"iterations", profile.iterations},
               {"cpu", nullptr}};
   write_times(profile.elapsed, out);
-  if (profile.processor) write_times(*profile.processor, out["cpu"]);
+  if (profile.cpu) write_times(*profile.cpu, out["cpu"]);
   out["variation"] = profile.variation;
   return out;
 }
@@ -91,10 +91,10 @@ ComputeProfile parse_profile(const Json& value, const std::string& file) {
   object.read("concurrent_workers", profile.concurrent_workers, {.at_least = 1, .required = true});
   object.read("iterations", profile.iterations, {.at_least = 1, .required = true});
   read_times(object, schema_version, profile.elapsed);
-  if (const Json* processor = object.find("cpu"); processor != nullptr && !processor->is_null()) {
-    JsonObject of_processor(*processor, object.place_of("cpu"));
-    read_times(of_processor, schema_version, profile.processor.emplace());
-    of_processor.finish();
+  if (const Json* cpu = object.find("cpu"); cpu != nullptr && !cpu->is_null()) {
+    JsonObject of_cpu(*cpu, object.place_of("cpu"));
+    read_times(of_cpu, schema_version, profile.cpu.emplace());
+    of_cpu.finish();
   }
   if (schema_version >= 3) object.read("variation", profile.variation, {.at_least = 0, .required = true});
   object.finish();
@@ -123,7 +123,7 @@ void check_profile_fits(const ComputeProfile& profile, const std::string& file,
                                                times_of.ready_s.size(), trace.parameters.size()));
   };
   check_parameters(profile.elapsed, "/ready_s");
-  if (profile.processor) check_parameters(*profile.processor, "/cpu/ready_s");
+  if (profile.cpu) check_parameters(*profile.cpu, "/cpu/ready_s");
 }
 
 }  // namespace thinpipe

@@ -11,7 +11,7 @@
 namespace thinpipe {
 
 // Added in 2: between_collectives_s. In 3: prepare_s, variation. In 4: warm_up_s, overlapped_decode_s. In 5: other
-// names for between_s, taking_s, start_s and processor.
+// names for between_collectives_s, overlapped_decode_s, start_s and processor.
 inline constexpr int profile_schema_version = 5;
 // The version that last added a member: profiles since then need not be measured again.
 inline constexpr int profile_content_version = 4;
@@ -23,8 +23,8 @@ struct ComputeTimes {
   double finish_s = 0;               // from the end of the last exchange until the weights are updated
   double encode_s = 0;               // encoding of the whole gradient by the method
   double decode_s = 0;               // decoding of the whole gradient
-  double between_s = 0;              // part of encode_s between a bucket's collectives, not before them
-  double taking_s = 0;               // part of decode_s that overlaps with communication, piece by piece
+  double between_collectives_s = 0;  // part of encode_s between a bucket's collectives, not before them
+  double overlapped_decode_s = 0;    // part of decode_s that overlaps with communication, chunk by chunk
   double prepare_s = 0;              // preparing the next batch in another thread; 0 if nobody waits for it
   double start_s = 0;                // extra time of a training run's first iteration
 };
@@ -38,7 +38,7 @@ struct ComputeProfile {
 
   ComputeTimes elapsed = {};
   // CPU time, for workers that outnumber the cores and share them; nullopt if not measured.
-  std::optional<ComputeTimes> processor = {};
+  std::optional<ComputeTimes> cpu = {};
   // Standard deviation of a worker's CPU time per iteration, relative to the mean. All workers wait for the
   // slowest, so variation lengthens iterations.
   double variation = 0;

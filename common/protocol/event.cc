@@ -67,7 +67,7 @@ void visit(auto& members, event::IterationTimes& times) {
   members.required("decode_s", times.decode_s, seconds);
   members.required("exposed_exchange_s", times.exposed_exchange_s, seconds);
   members.optional("first_bucket_s", times.first_bucket_s, seconds);
-  members.required("cpu_s", times.processor_s, seconds);
+  members.required("cpu_s", times.cpu_s, seconds);
 }
 
 void visit(auto& members, event::Iteration& iteration) {
@@ -214,11 +214,11 @@ class EventReader {
     if (member == nullptr) {
       for (const auto& [key, unused] : object_.items()) {
         if (renamed_names().current_name(key, {std::string(name)})) {
-          throw UnfitEvent(fmt::format("reported an event \"{}\" with \"{}\", which is now called \"{}\"",
-                                       event_name_, key, name));
+          throw InvalidEvent(fmt::format("reported an event \"{}\" with \"{}\", which is now called \"{}\"",
+                                         event_name_, key, name));
         }
       }
-      throw UnfitEvent(fmt::format("reported an event \"{}\" without \"{}\"", event_name_, name));
+      throw InvalidEvent(fmt::format("reported an event \"{}\" without \"{}\"", event_name_, name));
     }
     read(name, *member, out, bounds);
   }
@@ -279,8 +279,8 @@ class EventReader {
   }
 
   [[noreturn]] void refuse(std::string_view name, const Json& value, std::string_view rule) const {
-    throw UnfitEvent(fmt::format("reported an event \"{}\" whose \"{}\" is {}, but must be {}", event_name_,
-                                 name, shown(value), rule));
+    throw InvalidEvent(fmt::format("reported an event \"{}\" whose \"{}\" is {}, but must be {}", event_name_,
+                                   name, shown(value), rule));
   }
 
   std::string_view event_name_;
@@ -379,10 +379,10 @@ Json to_json(const Event& event) {
 }
 
 Event parse_event(const Json& value) {
-  if (!value.is_object()) throw UnfitEvent("reported " + shown(value) + ", which is not an object");
+  if (!value.is_object()) throw InvalidEvent("reported " + shown(value) + ", which is not an object");
   const auto name = value.find("event");
   if (name == value.end() || !name->is_string()) {
-    throw UnfitEvent("reported " + shown(value) + ", in which \"event\" is not a string");
+    throw InvalidEvent("reported " + shown(value) + ", in which \"event\" is not a string");
   }
   return parse(name->get<std::string>(), value, static_cast<const Event*>(nullptr));
 }

@@ -15,7 +15,7 @@
 namespace thinpipe {
 
 // A worker reported an event that is incomplete, or has impossible values.
-class UnfitEvent : public Error {
+class InvalidEvent : public Error {
  public:
   using Error::Error;
 };
@@ -77,7 +77,7 @@ struct IterationTimes {
   std::optional<double> decode_s = {};
   std::optional<double> exposed_exchange_s = {};
   std::optional<double> first_bucket_s = {};
-  std::optional<double> processor_s = {};
+  std::optional<double> cpu_s = {};
 
   bool operator==(const IterationTimes&) const = default;
 };
@@ -207,7 +207,7 @@ using Event = std::variant<event::Started, event::Dataset, event::Heartbeat, eve
 
 Json to_json(const Event& event);
 
-// Throws UnfitEvent naming the member and the rule if a member is missing, has another type, or is out of
+// Throws InvalidEvent naming the member and the rule if a member is missing, has another type, or is out of
 // bounds, such as an accuracy of 9.5 or a negative time. Accepts unknown members: iterations and evaluations
 // keep them in `others`, and other events ignore them.
 Event parse_event(const Json& value);

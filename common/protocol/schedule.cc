@@ -8,7 +8,7 @@
 namespace thinpipe {
 namespace {
 
-constexpr std::size_t most_samples = 16;
+constexpr std::size_t max_samples = 16;
 constexpr double alike = 1.25;  // ratio of bytes
 
 // The common properties of a class's steps.
@@ -70,11 +70,11 @@ std::vector<JointRun> joint_runs(const CommunicationTrace& trace) {
   return out;
 }
 
-// Returns at most most_samples of all steps, evenly spaced.
+// Returns at most max_samples of all steps, evenly spaced.
 std::vector<JointStep> spread(const std::vector<JointStep>& all) {
-  if (all.size() <= most_samples) return all;
+  if (all.size() <= max_samples) return all;
   std::vector<JointStep> out;
-  for (std::size_t i = 0; i < most_samples; ++i) out.push_back(all[i * all.size() / most_samples]);
+  for (std::size_t i = 0; i < max_samples; ++i) out.push_back(all[i * all.size() / max_samples]);
   return out;
 }
 

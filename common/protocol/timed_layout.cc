@@ -7,13 +7,16 @@ namespace thinpipe {
 CallCoding TimedBucket::coding(const ComputeTimes& times, const std::vector<CollectiveCall>& calls,
                                std::size_t call, bool overlaps) const {
   const auto others = static_cast<double>(calls.size()) - 1;
-  const double between_s = others > 0 ? times.between_s : 0;
-  const double encode_s = share * (call == 0 ? times.encode_s - between_s : between_s / others);
+  const double between_collectives_s = others > 0 ? times.between_collectives_s : 0;
+  const double encode_s =
+      share * (call == 0 ? times.encode_s - between_collectives_s : between_collectives_s / others);
   const bool is_last = call + 1 >= calls.size();
   const double decode_s = is_last ? share * times.decode_s : 0;
-  if (overlaps && call < calls.size() && sum_in_pieces(calls[call]) != nullptr) {
-    const double taking_s = is_last ? share * times.taking_s : 0;
-    return {.making_s = encode_s, .taking_s = taking_s, .after_s = decode_s - taking_s};
+  if (overlaps && call < calls.size() && chunked_all_reduce(calls[call]) != nullptr) {
+    const double overlapped_decode_s = is_last ? share * times.overlapped_decode_s : 0;
+    return {.overlapped_encode_s = encode_s,
+            .overlapped_decode_s = overlapped_decode_s,
+            .after_s = decode_s - overlapped_decode_s};
   }
   return {.before_s = encode_s, .after_s = decode_s};
 }

@@ -7,12 +7,12 @@ namespace thinpipe {
 
 // The time of encoding and decoding a bucket around one of its calls.
 struct CallCoding {
-  double before_s = 0;  // encoding before the call
-  double making_s = 0;  // encoding during the call
-  double taking_s = 0;  // decoding during the call
-  double after_s = 0;   // decoding after the call
+  double before_s = 0;             // encoding before the call
+  double overlapped_encode_s = 0;  // encoding during the call
+  double overlapped_decode_s = 0;  // decoding during the call
+  double after_s = 0;              // decoding after the call
 
-  double within_s() const { return making_s + taking_s; }
+  double within_s() const { return overlapped_encode_s + overlapped_decode_s; }
 };
 
 struct TimedBucket {
@@ -20,7 +20,7 @@ struct TimedBucket {
   double share = 0;    // fraction of the gradient's elements
 
   // Returns the coding around the bucket's call with index `call`; for a bucket without calls, all of its
-  // coding. overlaps: whether sums in pieces overlap with encoding and decoding.
+  // coding. overlaps: whether sums in chunks overlap with encoding and decoding.
   CallCoding coding(const ComputeTimes& times, const std::vector<CollectiveCall>& calls, std::size_t call,
                     bool overlaps = true) const;
 };

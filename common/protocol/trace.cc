@@ -111,7 +111,7 @@ std::vector<StepRun> parse_steps(const Json& value, const Place& place, std::siz
     }
     StepRun run;
     if (!item[0].is_null()) run.exchange = parse_index(item[0], item_place / 0U, exchanges, "exchanges");
-    read_value(item[1], item_place / 1U, {.at_least = 1, .at_most = most_repeats}, run.steps);
+    read_value(item[1], item_place / 1U, {.at_least = 1, .at_most = max_repeats}, run.steps);
     return run;
   });
 }

@@ -2,14 +2,14 @@
 
 namespace thinpipe {
 
-void to_json(Json& out, Computing computing) {
-  out = computing == Computing::works ? "busy" : "sleep";
+void to_json(Json& out, ComputeEmulation compute_emulation) {
+  out = compute_emulation == ComputeEmulation::busy ? "busy" : "sleep";
 }
 
-void read_value(const Json& value, const Place& place, const Rule& rule, Computing& out) {
+void read_value(const Json& value, const Place& place, const Rule& rule, ComputeEmulation& out) {
   std::string name;
   read_value(value, place, rule, name);
-  out = name == "busy" ? Computing::works : Computing::waits;
+  out = name == "busy" ? ComputeEmulation::busy : ComputeEmulation::sleep;
 }
 
 template <WorkerFile File>
@@ -33,10 +33,10 @@ File parse_worker_file(const Json& value, const std::string& path) {
   auto file = read_options<File>(object);
   object.finish();
   const Place parents = object.place_of("reduction_tree");
-  if constexpr (requires { file.membership; }) {
-    check_tree(file.membership.parents, file.membership.world_size, parents);
-  } else if constexpr (requires { file.parents; }) {
-    check_tree(file.parents, std::ssize(file.parents), parents);
+  if constexpr (requires { file.group_options; }) {
+    check_tree(file.group_options.reduction_tree, file.group_options.world_size, parents);
+  } else if constexpr (requires { file.reduction_tree; }) {
+    check_tree(file.reduction_tree, std::ssize(file.reduction_tree), parents);
   }
   return file;
 }

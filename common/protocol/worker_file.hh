@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "common/protocol/device.hh"
-#include "common/protocol/membership.hh"
+#include "common/protocol/group_options.hh"
 #include "common/support/log.hh"
 #include "common/support/options.hh"
 
@@ -45,23 +45,23 @@ struct Slowdown {
 };
 
 // How a replay's worker spends the time of compute, which it does not repeat.
-enum class Computing {
+enum class ComputeEmulation {
   // Sleeps, as if each worker had a device of its own.
-  waits,
+  sleep,
   // Keeps a CPU core and its caches busy; this machine's workers compete for them as in a training run.
-  works
+  busy
 };
 
-void to_json(Json& out, Computing computing);
-void read_value(const Json& value, const Place& place, const Rule& rule, Computing& out);
+void to_json(Json& out, ComputeEmulation compute_emulation);
+void read_value(const Json& value, const Place& place, const Rule& rule, ComputeEmulation& out);
 
 namespace detail {
 
 // Visits the members that all files of a training run have.
-void visit_training(auto& field, std::string& log_level, std::optional<std::string>& starting_weights,
+void visit_training(auto& field, std::string& log_level, std::optional<std::string>& initial_weights,
                     Json& config) {
   field("log_level", log_level, Rule{.effect = "of the worker's log", .one_of = log_levels()});
-  field("initial_weights", starting_weights,
+  field("initial_weights", initial_weights,
         Rule{.effect = "PyTorch state dict or safetensors file to start from; null: random weights"});
   field("config", config, Rule{.effect = "training configuration", .required = true});
 }
@@ -70,9 +70,9 @@ void visit_training(auto& field, std::string& log_level, std::optional<std::stri
 
 // `work`: one worker of a live run.
 struct WorkFile {
-  Membership membership = {};
+  GroupOptions group_options = {};
   std::string log_level = "info";
-  std::optional<std::string> starting_weights = {};  // path
+  std::optional<std::string> initial_weights = {};  // path
   std::optional<CheckpointOptions> checkpoint = {};
   std::vector<Slowdown> slowdowns = {};    // this worker's, by iteration
   bool report_iteration_starts = false;    // for a network that follows train time
@@ -82,8 +82,8 @@ struct WorkFile {
   bool operator==(const WorkFile&) const = default;
 
   void visit(auto& field) {
-    membership.visit(field);
-    detail::visit_training(field, log_level, starting_weights, config);
+    group_options.visit(field);
+    detail::visit_training(field, log_level, initial_weights, config);
     field("checkpoint", checkpoint, Rule{.effect = "null: no checkpoints"});
     field("slowdowns", slowdowns, Rule{.effect = "changes of this worker's pace"});
     field("report_iteration_starts", report_iteration_starts,
@@ -94,19 +94,19 @@ struct WorkFile {
 
 // `profile`: one of the workers that measure a compute profile together.
 struct ProfileFile {
-  Membership membership = {};
+  GroupOptions group_options = {};
   std::string log_level = "info";
-  std::optional<std::string> starting_weights = {};  // path
-  double longest_s = 0;  // upper bound on the measurement; it ends earlier if the mean is known well enough
+  std::optional<std::string> initial_weights = {};  // path
+  double max_s = 0;  // upper bound on the measurement; it ends earlier if the mean is known well enough
   std::string output = {};  // path; rank 0 writes it
   Json config = {};
 
   bool operator==(const ProfileFile&) const = default;
 
   void visit(auto& field) {
-    membership.visit(field);
-    detail::visit_training(field, log_level, starting_weights, config);
-    field("max_time_s", longest_s,
+    group_options.visit(field);
+    detail::visit_training(field, log_level, initial_weights, config);
+    field("max_time_s", max_s,
           Rule{.effect = "upper bound on the measurement", .above = 0, .required = true});
     field("output", output, Rule{.effect = "file of the profile, which rank 0 writes", .required = true});
   }
@@ -114,23 +114,23 @@ struct ProfileFile {
 
 // `replay`: one worker of a replay.
 struct ReplayFile {
-  Membership membership = {};
+  GroupOptions group_options = {};
   std::string log_level = "info";
   std::string communication_trace = {};  // path
   std::string compute_profile = {};      // path
-  Computing computing = Computing::waits;
+  ComputeEmulation compute_emulation = ComputeEmulation::sleep;
   Json collective = {};  // {"name": …, options…}
 
   bool operator==(const ReplayFile&) const = default;
 
   void visit(auto& field) {
-    membership.visit(field);
+    group_options.visit(field);
     field("log_level", log_level, Rule{.effect = "of the worker's log", .one_of = log_levels()});
     field("communication_trace", communication_trace,
           Rule{.effect = "file of the calls to repeat", .required = true});
     field("compute_profile", compute_profile,
           Rule{.effect = "file of the times between them", .required = true});
-    field("compute_emulation", computing,
+    field("compute_emulation", compute_emulation,
           Rule{.effect = "sleep: idle for the time of compute; busy: keep a CPU core busy",
                .one_of = {"sleep", "busy"},
                .required = true});
@@ -141,18 +141,18 @@ struct ReplayFile {
 // `converge`: all workers of a convergence run, in one process.
 struct ConvergeFile {
   std::string log_level = "info";
-  std::optional<std::string> starting_weights = {};     // path
+  std::optional<std::string> initial_weights = {};      // path
   std::optional<std::string> communication_trace = {};  // path to write
-  std::vector<int> parents = {};  // of the reduction tree, see Membership; empty: sums in rank order
+  std::vector<int> reduction_tree = {};  // of the reduction tree, see GroupOptions; empty: sums in rank order
   Json config = {};
 
   bool operator==(const ConvergeFile&) const = default;
 
   void visit(auto& field) {
-    detail::visit_training(field, log_level, starting_weights, config);
+    detail::visit_training(field, log_level, initial_weights, config);
     field("communication_trace", communication_trace,
           Rule{.effect = "file to record the collective calls in; null: none"});
-    field("reduction_tree", parents,
+    field("reduction_tree", reduction_tree,
           Rule{.effect = "reduction tree: each worker's parent, -1 for the root; empty: sums in rank order"});
   }
 };

@@ -18,7 +18,7 @@ namespace {
 // Up to this number, a double holds every whole number exactly.
 constexpr double largest_exact_double = 0x1p53;
 // nlohmann's messages quote the last token, whatever its length.
-constexpr std::size_t longest_explanation = 300;
+constexpr std::size_t max_explanation_bytes = 300;
 
 [[noreturn]] void refuse(const Json& value, const Place& place, std::string_view rule) {
   throw InputError(place, fmt::format("must be {}, but is {}", rule, value.dump()));
@@ -76,8 +76,8 @@ class Strictness {
   explicit Strictness(std::string file) : file_(std::move(file)) {}
 
   bool operator()(int depth, Json::parse_event_t event, const Json& parsed) {
-    if (depth > deepest_json) {
-      throw InputError({file_, ""}, fmt::format("is nested more than {} deep", deepest_json));
+    if (depth > max_json_depth) {
+      throw InputError({file_, ""}, fmt::format("is nested more than {} deep", max_json_depth));
     }
     if (event == Json::parse_event_t::object_start) {
       keys_.emplace_back();
@@ -216,11 +216,13 @@ Json parse_json(std::string_view text, const std::string& file) {
     const auto line = std::ranges::count(before, '\n') + 1;
     const auto column =
         before.size() - (before.rfind('\n') == std::string_view::npos ? 0 : before.rfind('\n') + 1);
-    throw InputError({file, ""}, fmt::format("not valid JSON at line {}, column {}: {}", line, column,
-                                             std::string_view(error.what()).substr(0, longest_explanation)));
+    throw InputError({file, ""},
+                     fmt::format("not valid JSON at line {}, column {}: {}", line, column,
+                                 std::string_view(error.what()).substr(0, max_explanation_bytes)));
   } catch (const Json::out_of_range& error) {
-    throw InputError({file, ""}, fmt::format("has a number that is out of range: {}",
-                                             std::string_view(error.what()).substr(0, longest_explanation)));
+    throw InputError({file, ""},
+                     fmt::format("has a number that is out of range: {}",
+                                 std::string_view(error.what()).substr(0, max_explanation_bytes)));
   }
 }
 

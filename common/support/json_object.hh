@@ -20,11 +20,11 @@ using OrderedJson = nlohmann::ordered_json;
 
 // Limit on nesting, which no valid file comes near: nlohmann's parser accepts any depth, but copies and
 // prints by recursion.
-inline constexpr int deepest_json = 100;
+inline constexpr int max_json_depth = 100;
 
-// For Json::parse(text, shallow): drops values that are nested deeper than deepest_json.
+// For Json::parse(text, shallow): drops values that are nested deeper than max_json_depth.
 inline constexpr auto shallow = [](int depth, Json::parse_event_t /*event*/, const Json& /*parsed*/) {
-  return depth <= deepest_json;
+  return depth <= max_json_depth;
 };
 
 // The constraints on a value, and its effect. Used to check input, and printed by `thinpipe list`.

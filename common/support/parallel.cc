@@ -11,7 +11,7 @@ namespace thinpipe {
 namespace {
 
 // More would wait for the same disk.
-constexpr std::size_t most_threads = 8;
+constexpr std::size_t max_threads = 8;
 
 }  // namespace
 
@@ -33,7 +33,7 @@ void in_parallel(std::size_t count, const std::function<void(std::size_t)>& act)
   {
     const std::size_t cores = std::max(1U, std::thread::hardware_concurrency());
     std::vector<std::jthread> threads;
-    for (std::size_t i = 1; i < std::min({cores, count, most_threads}); ++i) threads.emplace_back(work);
+    for (std::size_t i = 1; i < std::min({cores, count, max_threads}); ++i) threads.emplace_back(work);
     work();
   }
   if (failure) std::rethrow_exception(failure);

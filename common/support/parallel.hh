@@ -1,4 +1,4 @@
-// The same for many things, on as many threads as there are processor cores.
+// The same for many things, on as many threads as there are CPU cores.
 #pragma once
 
 #include <cstddef>

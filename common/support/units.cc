@@ -52,7 +52,7 @@ std::string_view example(Quantity quantity) {
   return "";
 }
 
-std::string in_small_letters(std::string_view text) {
+std::string to_lower_case(std::string_view text) {
   std::string out(text);
   for (char& c : out) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
   return out;
@@ -61,10 +61,10 @@ std::string in_small_letters(std::string_view text) {
 // Suggests only units that begin with the same letter, ignoring case: "bit/s" is one letter away from
 // "mbit/s", but a million times smaller than "Mbit/s". A unit of one letter is too short for a suggestion.
 std::string unit_suggestion(Quantity quantity, std::string_view unknown) {
-  const std::string written = in_small_letters(unknown);
+  const std::string written = to_lower_case(unknown);
   std::vector<std::string> alike;
   for (const std::string& name : unit_names(quantity)) {
-    const std::string known = in_small_letters(name);
+    const std::string known = to_lower_case(name);
     if (known == written)
       return fmt::format("; did you mean \"{}\"? known: {}", name, fmt::join(unit_names(quantity), ", "));
     if (known.front() == written.front() && written.size() > 1) alike.push_back(name);

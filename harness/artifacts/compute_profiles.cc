@@ -67,10 +67,10 @@ std::vector<WorkerCommand> estimating(const Run& run, const Device& device, cons
 // Returns the workers that measure a profile: as many as in the run, over its network. Another exchange would
 // leave them a different share of the CPUs and their caches.
 std::vector<WorkerCommand> measuring(const Run& run, const netem::Network& network,
-                                     const std::optional<std::string>& starting_weights, Seconds longest,
+                                     const std::optional<std::string>& initial_weights, Seconds longest,
                                      const fs::path& output, const fs::path& folder) {
   WorkerInputs inputs(run, folder, "info");
-  if (starting_weights) inputs.start_from(*starting_weights);
+  if (initial_weights) inputs.start_from(*initial_weights);
   fs::create_directory(inputs.rendezvous());
   std::vector<WorkerCommand> workers;
   for (std::int64_t rank = 0; rank < run.workers; ++rank) {
@@ -82,20 +82,20 @@ std::vector<WorkerCommand> measuring(const Run& run, const netem::Network& netwo
 
 }  // namespace
 
-std::variant<Json, Outcome> ComputeProfiles::obtain(const Run& run,
-                                                    const std::optional<std::string>& starting_weights,
-                                                    Executor& executor, Progress& progress,
-                                                    const TimeLimits& limits) {
+std::variant<Json, Outcome> ComputeProfiles::get_or_build(const Run& run,
+                                                          const std::optional<std::string>& initial_weights,
+                                                          Executor& executor, Progress& progress,
+                                                          const TimeLimits& limits) {
   const std::optional<Device> device = device_of(run);
   if (run.profile && !device) return about(*run.profile);
   const Json decisive = decisive_for(run, device);
   const std::string name = content_hash(decisive.dump());
   const fs::path& folder = profiles_.folder();
   const fs::path output = fs::absolute(folder / (name + ".json"));
-  const auto kept = [&]() -> std::optional<Json> {
+  const auto find = [&]() -> std::optional<Json> {
     return fs::exists(output) ? std::optional(about(output)) : std::nullopt;
   };
-  const auto make = [&]() -> std::variant<Json, Outcome> {
+  const auto build = [&]() -> std::variant<Json, Outcome> {
     const bool estimates = device.has_value();
     const std::string what = fmt::format("{} the compute time", estimates ? "estimating" : "measuring");
     const fs::path work = fs::absolute(folder / name);
@@ -108,7 +108,7 @@ std::variant<Json, Outcome> ComputeProfiles::obtain(const Run& run,
                                .tick = [&](WorkerControl&, Seconds) { progress.tick(); }};
     Outcome outcome = executor.execute(
         {.workers = estimates ? estimating(run, *device, output, work)
-                              : measuring(run, *network, starting_weights, limits.profiling, output, work),
+                              : measuring(run, *network, initial_weights, limits.profiling, output, work),
          .limits = limits},
         observer);
     if (outcome.status == Outcome::Status::failed) {
@@ -118,7 +118,7 @@ std::variant<Json, Outcome> ComputeProfiles::obtain(const Run& run,
     fs::remove_all(work);
     return about(output);
   };
-  return profiles_.obtain(name, progress, kept, make);
+  return profiles_.get_or_build(name, progress, find, build);
 }
 
 }  // namespace thinpipe

@@ -6,7 +6,7 @@
 #include <filesystem>
 #include <variant>
 
-#include "harness/artifacts/made_once.hh"
+#include "harness/artifacts/artifact_cache.hh"
 #include "harness/executors/time_limits.hh"
 #include "harness/plan/run.hh"
 #include "netem/kernel/awake_cores.hh"
@@ -20,12 +20,12 @@ class ComputeProfiles {
       : profiles_(std::move(folder), "a compute profile", fresh, stop), idle_cores_(idle_cores) {}
 
   // Returns {"path", "hash" (of the file), "origin", "device", "concurrent_workers"}, or the outcome of a
-  // measurement or estimate that did not complete. `starting_weights`: a path; nullopt: random ones.
-  std::variant<Json, Outcome> obtain(const Run& run, const std::optional<std::string>& starting_weights,
-                                     Executor& executor, Progress& progress, const TimeLimits& limits);
+  // measurement or estimate that did not complete. `initial_weights`: a path; nullopt: random ones.
+  std::variant<Json, Outcome> get_or_build(const Run& run, const std::optional<std::string>& initial_weights,
+                                           Executor& executor, Progress& progress, const TimeLimits& limits);
 
  private:
-  MadeOnce profiles_;
+  ArtifactCache profiles_;
   netem::IdleCores idle_cores_;
 };
 

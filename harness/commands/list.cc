@@ -9,7 +9,7 @@
 #include "common/support/file_descriptor.hh"
 #include "common/support/nearest.hh"
 #include "harness/commands/command.hh"
-#include "harness/plan/shipped_files.hh"
+#include "harness/plan/bundled_files.hh"
 #include "harness/plan/trainer_program.hh"
 #include "netem/topology/topology.hh"
 
@@ -27,8 +27,8 @@ struct ListOptions {
 
 Json describe_topologies() {
   Json out = Json::object();
-  for (const std::string& name : shipped_topologies().names()) {
-    const netem::Topology topology = netem::load_topology(shipped_topologies().find(name, {}, {}));
+  for (const std::string& name : bundled_topologies().names()) {
+    const netem::Topology topology = netem::load_topology(bundled_topologies().find(name, {}, {}));
     out[name] = {{"summary", topology.description}, {"topology", netem::to_json(topology)}};
   }
   return out;
@@ -36,8 +36,8 @@ Json describe_topologies() {
 
 Json describe_profiles() {
   Json out = Json::object();
-  for (const std::string& name : shipped_compute_profiles().names()) {
-    const std::string path = shipped_compute_profiles().find(name, {}, {}).string();
+  for (const std::string& name : bundled_compute_profiles().names()) {
+    const std::string path = bundled_compute_profiles().find(name, {}, {}).string();
     const Json file = parse_json_file(path);
     if (is_device(file)) {
       const Device device = parse_device(file, {path, ""});
@@ -53,8 +53,8 @@ Json describe_profiles() {
 Json describe_trainers() {
   constexpr std::string_view quotes = R"(""")";
   Json out = Json::object();
-  for (const std::string& name : shipped_trainers().names()) {
-    const std::string text = read_file(shipped_trainers().find(name, {}, {}));
+  for (const std::string& name : bundled_trainers().names()) {
+    const std::string text = read_file(bundled_trainers().find(name, {}, {}));
     const std::size_t quoted = text.find(quotes);
     const std::size_t begin = quoted == std::string::npos ? text.size() : quoted + quotes.size();
     out[name] = {{"summary", text.substr(begin, text.find('\n', begin) - begin)}};

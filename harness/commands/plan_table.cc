@@ -33,13 +33,13 @@ Json predict(const Run& run, const std::optional<ComputeCost>& cost, const Machi
     out["exchange_time_s"] = exchange->time_s * iterations;
   }
   if (!cost) return out;
-  const Demand demand = demand_of(run, *cost, machine);
+  const ResourceEstimate resources = estimate_resources(run, *cost, machine);
   out["compute_time_alone_s"] = cost->compute_s;
-  out["iteration_time_s"] = demand.iteration_s;
-  out["train_time_s"] = demand.iteration_s * iterations;
-  out["memory_bytes"] = demand.memory_bytes;
-  out["network_cores"] = demand.network_cores;
-  if (const auto why = lacks(demand, run.workers, machine)) out["machine_shortfall"] = *why;
+  out["iteration_time_s"] = resources.iteration_s;
+  out["train_time_s"] = resources.iteration_s * iterations;
+  out["memory_bytes"] = resources.memory_bytes;
+  out["network_cores"] = resources.network_cores;
+  if (const auto why = shortfall(resources, run.workers, machine)) out["machine_shortfall"] = *why;
   return out;
 }
 

@@ -16,14 +16,14 @@
 #include "harness/plan/run_plan.hh"
 #include "harness/records/lock_file.hh"
 #include "harness/reports/text.hh"
-#include "harness/run/side_controllers.hh"
+#include "harness/run/parallel_controllers.hh"
 #include "harness/run/sweep.hh"
 #include "netem/kernel/sandbox.hh"
 
 namespace thinpipe {
 namespace {
 
-constexpr double longest_limit_s = 365.0 * 24 * 3600;
+constexpr double max_limit_s = 365.0 * 24 * 3600;
 
 struct RunOptions {
   std::string experiment;
@@ -44,7 +44,7 @@ struct RunOptions {
 
 Seconds parse_limit(const std::string& option, const std::string& text) {
   double seconds = 0;
-  read_value(text, {option, ""}, {.quantity = Quantity::duration, .above = 0, .at_most = longest_limit_s},
+  read_value(text, {option, ""}, {.quantity = Quantity::duration, .above = 0, .at_most = max_limit_s},
              seconds);
   return Seconds(seconds);
 }
@@ -54,8 +54,8 @@ void check_jobs(const std::vector<Run>& runs, const TrainerProgram& trainer, int
   const Machine machine = this_machine();
   MeasuredCosts costs(trainer, [](const std::string& line) { print_stderr("{}\n", line); });
   for (const Run& run : runs) {
-    const Demand demand = demand_of(run, costs.of(run), machine);
-    if (const auto why = lacks(demand, run.workers, machine, jobs)) {
+    const ResourceEstimate resources = estimate_resources(run, costs.of(run), machine);
+    if (const auto why = shortfall(resources, run.workers, machine, jobs)) {
       throw InputError(
           {fmt::format("--jobs {}", jobs), ""},
           fmt::format("this many runs like \"{}\" at a time would disturb each other: {}", run.label, *why));
@@ -91,7 +91,7 @@ int run(const RunOptions& options, const std::vector<std::string>& arguments) {
   bool needs_sandbox = false;
   for (std::size_t i = 0; i < runs.size(); ++i)
     needs_sandbox = needs_sandbox || (!kept[i] && runs[i].needs_network);
-  std::optional<SideControllers> beside;
+  std::optional<ParallelControllers> beside;
   if (options.jobs > 1 && !netem::inside_sandbox()) {
     check_jobs(runs, trainer, options.jobs);
     beside.emplace(arguments, options.jobs - 1);

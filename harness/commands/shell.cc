@@ -11,7 +11,7 @@
 #include "common/support/standard_streams.hh"
 #include "harness/commands/command.hh"
 #include "harness/commands/topology_choice.hh"
-#include "harness/terminal/kept_terminal.hh"
+#include "harness/terminal/terminal_guard.hh"
 #include "netem/kernel/sandbox.hh"
 
 namespace thinpipe {
@@ -36,7 +36,7 @@ std::vector<std::string> command_words(const ShellOptions& options,
   return {mark + 1, arguments.end()};
 }
 
-void greet(const netem::Network& network, const HostCommand& command, bool host_was_named) {
+void greet(const netem::Network& network, const ShellCommand& command, bool host_was_named) {
   if (!command.arguments.empty() || ::isatty(STDIN_FILENO) == 0) return;
   const netem::Topology& topology = network.topology();
   print_stderr(
@@ -51,9 +51,9 @@ int shell(const ShellOptions& options, const std::vector<std::string>& arguments
   std::optional<Shell> shell;
   if (netem::inside_sandbox()) shell.emplace();  // first of all, so that no signal is lost
   const netem::Topology topology = options.topology.load();
-  const auto commands = read_host_commands(topology, options.host, command_words(options, arguments));
+  const auto commands = parse_shell_arguments(topology, options.host, command_words(options, arguments));
   if (!shell) {
-    const KeptTerminal kept;
+    const TerminalGuard kept;
     return netem::run_in_sandbox(arguments, netem::Terminal::shared);
   }
   const netem::Network network(topology, {}, options.topology.idle_cores);

@@ -5,8 +5,8 @@
 #include <fmt/format.h>
 
 #include "common/support/nearest.hh"
-#include "harness/plan/harness_keys.hh"
-#include "harness/plan/shipped_files.hh"
+#include "harness/plan/bundled_files.hh"
+#include "harness/plan/controller_options.hh"
 
 namespace thinpipe {
 namespace {
@@ -58,7 +58,7 @@ void TopologyChoice::add_to(CLI::App& command) {
 
 netem::Topology TopologyChoice::load() const {
   const Place place{"TOPOLOGY " + name, ""};
-  netem::Topology topology = netem::load_topology(shipped_topologies().find(name, "", place));
+  netem::Topology topology = netem::load_topology(bundled_topologies().find(name, "", place));
   if (topology.kind == netem::TopologyKind::loopback) {
     throw InputError(place, "is of kind \"loopback\", which has no virtual network; name another");
   }

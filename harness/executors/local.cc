@@ -49,12 +49,12 @@ std::string excerpt(std::string_view text) {
   return text.size() > excerpt_bytes ? out + "…" : out;
 }
 
-// Throws UnfitEvent.
+// Throws InvalidEvent.
 Event parse_line(const std::string& line) {
   try {
     return parse_event(Json::parse(line, shallow));
   } catch (const Json::exception& error) {
-    throw UnfitEvent(
+    throw InvalidEvent(
         fmt::format("reported a line that is not an event: {} ({})", excerpt(line), excerpt(error.what())));
   }
 }
@@ -125,20 +125,20 @@ class LocalJob : public WorkerControl {
 
  private:
   void watch(Watched& worker) {
-    worker.process.watch([this, &worker](const std::string& line) { hear(worker, line); },
+    worker.process.watch([this, &worker](const std::string& line) { on_line(worker, line); },
                          [this, &worker] { see_end(worker); });
   }
 
-  void hear(Watched& worker, const std::string& line) {
+  void on_line(Watched& worker, const std::string& line) {
     // A worker may send a flood of invalid lines; the first one is enough.
     if (worker.failure && worker.failure->kind == "protocol") return;
     try {
       const Event event = parse_line(line);
       std::visit([this, &worker](const auto& each) { take(worker, each); }, event);
       if (std::holds_alternative<event::Heartbeat>(event)) return;  // not a sign of progress
-      heard_at_ = Clock::now();
+      received_at_ = Clock::now();
       observer_.event(worker.process.command().rank, event);
-    } catch (const UnfitEvent& error) {
+    } catch (const InvalidEvent& error) {
       fail(worker, {.kind = "protocol", .message = error.what()});
     }
   }
@@ -211,7 +211,7 @@ class LocalJob : public WorkerControl {
   }
 
   void watch_for_stall() {
-    const auto deadline = heard_at_ + std::chrono::duration_cast<Clock::duration>(job_.limits.stall);
+    const auto deadline = received_at_ + std::chrono::duration_cast<Clock::duration>(job_.limits.stall);
     if (Clock::now() >= deadline) {
       give_up(
           {.kind = "stall",
@@ -264,7 +264,7 @@ class LocalJob : public WorkerControl {
   asio::steady_timer stall_{loop_};
   asio::steady_timer heartbeats_{loop_, Clock::now()};
   asio::steady_timer tick_{loop_};
-  Clock::time_point heard_at_ = Clock::now();
+  Clock::time_point received_at_ = Clock::now();
   std::list<Watched> workers_;
   Watched* first_failed_ = nullptr;
   std::optional<Outcome> outcome_;

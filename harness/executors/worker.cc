@@ -15,7 +15,7 @@ namespace thinpipe {
 namespace {
 
 // No event is longer: a runaway writer must not fill the controller's memory.
-constexpr std::size_t longest_line_bytes = std::size_t{1} << 20;
+constexpr std::size_t max_line_bytes = std::size_t{1} << 20;
 
 ChildProcess start(const std::string& trainer, const WorkerCommand& command, const FileDescriptor& reports) {
   const FileDescriptor log = FileDescriptor::open(command.log, O_WRONLY | O_CREAT | O_APPEND);
@@ -93,7 +93,7 @@ void Worker::take(std::string_view bytes) {
     on_line_(line);
   }
   line_ += bytes;
-  if (line_.size() > longest_line_bytes) {
+  if (line_.size() > max_line_bytes) {
     on_line_(line_);
     line_.clear();
   }

@@ -11,12 +11,12 @@ namespace thinpipe {
 namespace fs = std::filesystem;
 
 WorkerCommand WorkerInputs::training(std::int64_t rank, const netem::Host& host) const {
-  WorkFile file{.membership = membership(rank, host),
+  WorkFile file{.group_options = group_options(rank, host),
                 .log_level = log_level_,
-                .starting_weights = starting_weights_,
+                .initial_weights = initial_weights_,
                 .slowdowns = slowdowns_of(run_.worker_events, rank),
                 .report_iteration_starts = run_.schedule.follows_train_time(),
-                .method = run_.other_trainer.method,
+                .method = run_.external_trainer.method,
                 .config = worker_config(run_)};
   if (run_.on_worker_failure.restarts()) {
     file.checkpoint =
@@ -31,21 +31,21 @@ WorkerCommand WorkerInputs::training(std::int64_t rank, const netem::Host& host)
 WorkerCommand WorkerInputs::replaying(std::int64_t rank, const netem::Host& host, const fs::path& trace,
                                       const fs::path& profile) const {
   return at_host(rank, host, "replay",
-                 to_json(ReplayFile{.membership = membership(rank, host),
+                 to_json(ReplayFile{.group_options = group_options(rank, host),
                                     .log_level = log_level_,
                                     .communication_trace = trace.string(),
                                     .compute_profile = profile.string(),
-                                    .computing = run_.computing(),
+                                    .compute_emulation = run_.compute_emulation(),
                                     .collective = worker_config(run_).at("collective")}));
 }
 
 WorkerCommand WorkerInputs::profiling(std::int64_t rank, const netem::Host& host, Seconds longest,
                                       const fs::path& output) const {
   return at_host(rank, host, "profile",
-                 to_json(ProfileFile{.membership = membership(rank, host),
+                 to_json(ProfileFile{.group_options = group_options(rank, host),
                                      .log_level = log_level_,
-                                     .starting_weights = starting_weights_,
-                                     .longest_s = longest.count(),
+                                     .initial_weights = initial_weights_,
+                                     .max_s = longest.count(),
                                      .output = output.string(),
                                      .config = worker_config(run_)}));
 }
@@ -54,19 +54,19 @@ WorkerCommand WorkerInputs::converging() const {
   const fs::path input = folder_ / "converge.json";
   write_atomically(
       input, record_text(to_json(ConvergeFile{.log_level = log_level_,
-                                              .starting_weights = starting_weights_,
+                                              .initial_weights = initial_weights_,
                                               .communication_trace = (folder_ / trace_file_name).string(),
-                                              .parents = run_.reduction_tree,
+                                              .reduction_tree = run_.reduction_tree,
                                               .config = run_.training->config})));
   return {.rank = 0, .command = "converge", .input = input, .log = folder_ / "workers.log"};
 }
 
-Membership WorkerInputs::membership(std::int64_t rank, const netem::Host& host) const {
+GroupOptions WorkerInputs::group_options(std::int64_t rank, const netem::Host& host) const {
   return {.rank = static_cast<int>(rank),
           .world_size = static_cast<int>(run_.workers),
           .address = host.address,
           .rendezvous_directory = rendezvous().string(),
-          .parents = run_.reduction_tree};
+          .reduction_tree = run_.reduction_tree};
 }
 
 WorkerCommand WorkerInputs::at_host(std::int64_t rank, const netem::Host& host, const char* command,

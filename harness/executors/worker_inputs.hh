@@ -25,8 +25,8 @@ class WorkerInputs {
   std::filesystem::path checkpoints() const { return folder_ / "checkpoints"; }
 
   // The weights that training starts from, a path; by default random ones.
-  void start_from(std::string weights) { starting_weights_ = std::move(weights); }
-  const std::optional<std::string>& starting_weights() const { return starting_weights_; }
+  void start_from(std::string weights) { initial_weights_ = std::move(weights); }
+  const std::optional<std::string>& initial_weights() const { return initial_weights_; }
 
   // Each writes a file. A worker that trains, on its host, which must outlive the command.
   WorkerCommand training(std::int64_t rank, const netem::Host& host) const;
@@ -40,7 +40,7 @@ class WorkerInputs {
   WorkerCommand converging() const;
 
  private:
-  Membership membership(std::int64_t rank, const netem::Host& host) const;
+  GroupOptions group_options(std::int64_t rank, const netem::Host& host) const;
   // Writes the worker's file. `host` must outlive the command.
   WorkerCommand at_host(std::int64_t rank, const netem::Host& host, const char* command,
                         const Json& file) const;
@@ -48,7 +48,7 @@ class WorkerInputs {
   const Run& run_;
   std::filesystem::path folder_;
   std::string log_level_;
-  std::optional<std::string> starting_weights_;
+  std::optional<std::string> initial_weights_;
 };
 
 }  // namespace thinpipe

@@ -105,9 +105,9 @@ std::vector<std::string> path_keys(std::string_view dotted, const Place& place) 
         place,
         fmt::format("\"{}\" is not a path; write keys joined by dots, such as \"bottleneck.rate\"", dotted));
   }
-  if (std::ssize(*keys) > deepest_json) {
+  if (std::ssize(*keys) > max_json_depth) {
     throw InputError(place, fmt::format("is a path of {} keys, but values are at most {} deep", keys->size(),
-                                        deepest_json));
+                                        max_json_depth));
   }
   return *keys;
 }

@@ -33,7 +33,7 @@ struct Axis {
 };
 
 // Limit on the runs of a sweep, the values of a range and the repetitions; checked before any expansion.
-inline constexpr std::size_t largest_sweep = 100000;
+inline constexpr std::size_t max_sweep_runs = 100000;
 
 // Returns the axis that a member of "sweep" describes; labels keep the order of the file. Throws InputError.
 Axis parse_axis(const std::string& name, const OrderedJson& values, const Place& place);

@@ -166,7 +166,7 @@ Experiment parse_experiment(std::string_view text, const std::string& file,
     }
   }
   std::int64_t repeat = 1;
-  object.read("repeat", repeat, {.at_least = 1, .at_most = largest_sweep});
+  object.read("repeat", repeat, {.at_least = 1, .at_most = max_sweep_runs});
   const Json* const exclude = object.find("exclude");
   object.finish();
   for (const std::string& assignment : overrides) {
@@ -200,10 +200,10 @@ Experiment load_experiment(const std::string& file, const std::vector<std::strin
 std::vector<Point> expand(const Experiment& experiment) {
   double count = 1;
   for (const Axis& axis : experiment.axes) count *= static_cast<double>(axis.values.size());
-  if (count > static_cast<double>(largest_sweep)) {
+  if (count > static_cast<double>(max_sweep_runs)) {
     throw InputError(
         {experiment.file, "/sweep"},
-        fmt::format("has {:.0f} runs, more than the limit of {}; shorten the axes", count, largest_sweep));
+        fmt::format("has {:.0f} runs, more than the limit of {}; shorten the axes", count, max_sweep_runs));
   }
   Point first{{}, {std::make_shared<const Layer>(experiment.base)}};
   for (const Layer& layer : experiment.overrides) {

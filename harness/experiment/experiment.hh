@@ -61,7 +61,7 @@ Experiment parse_experiment(std::string_view text, const std::string& file,
 Experiment load_experiment(const std::string& file, const std::vector<std::string>& overrides,
                            const IsText& is_text);
 
-// Returns the points of the sweep. Throws InputError if there are more than `largest_sweep`, or none.
+// Returns the points of the sweep. Throws InputError if there are more than `max_sweep_runs`, or none.
 std::vector<Point> expand(const Experiment& experiment);
 
 }  // namespace thinpipe

@@ -112,7 +112,7 @@ Bounds read_bounds(const Json& values, const Place& place) {
 [[noreturn]] void refuse_way(const Bounds& bounds, const Place& place, const std::string& why) {
   throw InputError(place / (bounds.is_geometric ? "factor" : "step"),
                    fmt::format("must lead from {} to {} in a whole number of steps, fewer than {}, but {}",
-                               bounds.show(bounds.from), bounds.show(bounds.to), largest_sweep, why));
+                               bounds.show(bounds.from), bounds.show(bounds.to), max_sweep_runs, why));
 }
 
 // Returns the values of a range of integers. A value that overflows is beyond "to", too.
@@ -122,7 +122,7 @@ std::vector<Json> whole_values(const Bounds& bounds, const Place& place) {
   std::vector<Json> values;
   bool is_beyond = false;
   for (auto value = bounds.from.get<std::int64_t>(); !is_beyond && value <= to;) {
-    if (values.size() == largest_sweep) refuse_way(bounds, place, "makes more");
+    if (values.size() == max_sweep_runs) refuse_way(bounds, place, "makes more");
     values.emplace_back(value);
     is_beyond = bounds.is_geometric ? __builtin_mul_overflow(value, by, &value)
                                     : __builtin_add_overflow(value, by, &value);
@@ -139,7 +139,7 @@ std::vector<Json> fractional_values(const Bounds& bounds, const Place& place) {
   const double to = as_double(bounds.to, place / "to");
   const double by = as_double(bounds.by, place / (bounds.is_geometric ? "factor" : "step"));
   const double steps = bounds.is_geometric ? std::log(to / from) / std::log(by) : (to - from) / by;
-  if (!(steps < static_cast<double>(largest_sweep)))
+  if (!(steps < static_cast<double>(max_sweep_runs)))
     refuse_way(bounds, place, fmt::format("makes {:g}", steps));
   if (std::abs(steps - std::round(steps)) > 1e-6) refuse_way(bounds, place, fmt::format("makes {:g}", steps));
   std::vector<Json> values;

@@ -17,14 +17,14 @@
 #include <unistd.h>
 
 #include "common/support/file_descriptor.hh"
-#include "harness/machine/processor_time.hh"
+#include "harness/machine/cpu_usage.hh"
 #include "harness/plan/trainer_program.hh"
+#include "netem/kernel/ip_routes.hh"
 #include "netem/kernel/kernel_features.hh"
 #include "netem/kernel/probe.hh"
-#include "netem/kernel/route.hh"
-#include "netem/kernel/wake_ups.hh"
+#include "netem/kernel/wakeup_latency.hh"
 #include "netem/network.hh"
-#include "netem/topology/paths.hh"
+#include "netem/topology/hops.hh"
 
 namespace thinpipe {
 namespace {
@@ -73,15 +73,15 @@ Finding examine_congestion_controls() {
 
 // Returns the CPU time of this process and of the network's interrupts.
 double spent_s() {
-  return read_processor_time().own_s + read_machine_time().soft_interrupts_s;
+  return read_cpu_usage().own_s + read_machine_time().soft_interrupts_s;
 }
 
 // Fills every capped link in both directions at once.
-Finding examine_processors(const netem::Network& network) {
+Finding examine_cpus(const netem::Network& network) {
   std::vector<std::pair<const netem::Host*, const netem::Host*>> flows;
   double caps_bit_per_s = 0;
   const netem::Topology& topology = network.topology();
-  const netem::Paths paths(topology);
+  const netem::HostPaths paths(topology);
   for (const netem::Hop& hop : netem::capped_hops(topology)) {
     const auto pair = paths.hosts_across(hop);
     if (!pair) continue;
@@ -120,13 +120,13 @@ Finding examine_processors(const netem::Network& network) {
 // Measures how late sleepers wake up, with cores that may sleep and with cores that are kept awake.
 Finding examine_wake_ups() {
   constexpr int sleeps = 200;
-  const auto told = [](const netem::WakeUps& wake_ups) {
-    return fmt::format("{:.0f} us late, 99 % within {:.0f} us", 1e6 * wake_ups.quantile_s(0.5),
-                       1e6 * wake_ups.quantile_s(0.99));
+  const auto told = [](const netem::WakeupLatency& wakeup_latency) {
+    return fmt::format("{:.0f} us late, 99 % within {:.0f} us", 1e6 * wakeup_latency.quantile_s(0.5),
+                       1e6 * wakeup_latency.quantile_s(0.99));
   };
-  const netem::WakeUps asleep = netem::measure_wake_ups(sleeps);
+  const netem::WakeupLatency asleep = netem::measure_wakeup_latency(sleeps);
   const netem::AwakeCores awake_cores;
-  const netem::WakeUps awake = netem::measure_wake_ups(sleeps);
+  const netem::WakeupLatency awake = netem::measure_wakeup_latency(sleeps);
   return {
       .name = "wake-ups",
       .ok = awake.quantile_s(0.5) <= latest_wake_up_s,
@@ -147,7 +147,7 @@ std::vector<Finding> examine_topology(const netem::Topology& topology, netem::Id
     built.found = fmt::format("{} with {} hosts built in {:.0f} ms; its sockets use {}", topology.name,
                               network.hosts().size(), 1e3 * took_s, network.congestion_control());
     out.push_back(built);
-    out.push_back(examine_processors(network));
+    out.push_back(examine_cpus(network));
   } catch (const std::exception& error) {
     built.ok = false;
     built.found = fmt::format("{} cannot be built: {}", topology.name, error.what());

@@ -18,15 +18,15 @@ constexpr double collectives_of_bucket = 2;
 
 // Returns the latency up the tree and down again.
 double along_tree_s(const FluidNetwork& network, const std::vector<int>& parents) {
-  double longest_s = 0;
+  double max_s = 0;
   for (std::size_t worker = 0; worker < parents.size(); ++worker) {
     double to_root_s = 0;
     for (auto at = static_cast<int>(worker); parents[at] >= 0; at = parents[at]) {
       to_root_s += hop_s + network.latency_s(at, parents[at]);
     }
-    longest_s = std::max(longest_s, to_root_s);
+    max_s = std::max(max_s, to_root_s);
   }
-  return 2 * longest_s;
+  return 2 * max_s;
 }
 
 // Returns the latency of two rounds of the ring: one to sum, one to distribute the sum.
@@ -40,7 +40,7 @@ double around_ring_s(const FluidNetwork& network, std::size_t workers) {
 
 }  // namespace
 
-double least_bucket_s(const Run& run) {
+double min_bucket_s(const Run& run) {
   const FluidNetwork network(run.setting->topology);
   return collectives_of_bucket * (run.reduction_tree.empty()
                                       ? around_ring_s(network, static_cast<std::size_t>(run.workers))
@@ -50,7 +50,7 @@ double least_bucket_s(const Run& run) {
 std::optional<std::int64_t> suitable_bucket_bytes(const Run& run) {
   const auto exchange = predict_exchange(run);
   if (!exchange) return {};
-  const double buckets = std::max(1.0, std::sqrt(exchange->time_s / least_bucket_s(run)) / 2);
+  const double buckets = std::max(1.0, std::sqrt(exchange->time_s / min_bucket_s(run)) / 2);
   constexpr double mebibyte = 1 << 20;
   const auto gradient_bytes = run.training->plan.at("gradient_bytes").get<double>();
   const double mebibytes = gradient_bytes / buckets / mebibyte;

@@ -12,20 +12,20 @@
 #include "harness/experiment/merge.hh"
 #include "harness/plan/bucket_sizes.hh"
 #include "harness/plan/collective_choices.hh"
-#include "harness/plan/harness_keys.hh"
+#include "harness/plan/controller_options.hh"
+#include "harness/plan/run_config.hh"
 #include "harness/plan/run_labels.hh"
-#include "harness/plan/run_reading.hh"
 
 namespace thinpipe {
 namespace {
 
 // Adds suggestions from the harness's keys to an error about an unknown key: the trainer has only its own.
-std::string with_harness_keys(const Remark& wrong) {
+std::string with_controller_option_keys(const Remark& wrong) {
   const std::vector<std::string> keys = pointer_keys(wrong.pointer);
   const bool unknown_key = keys.size() == 1 && wrong.message.starts_with("unknown key");
   if (!unknown_key || wrong.message.find("did you mean") != std::string::npos) return wrong.message;
   return fmt::format("unknown key \"{}\"{}; from the trainer: {}", keys[0],
-                     suggestion(keys[0], harness_keys()), wrong.message);
+                     suggestion(keys[0], controller_option_keys()), wrong.message);
 }
 
 // An InputError about the merged configuration becomes one about the user's file.
@@ -44,9 +44,9 @@ class Reader {
  public:
   explicit Reader(const std::string& file) : topologies_(file) {}
 
-  Run read_setting(const Point& point, const Json& harness_part) {
-    const auto [known, is_new] = settings_.try_emplace(harness_part.dump());
-    if (is_new) known->second = read_harness_part(harness_part, topologies_);
+  Run read_setting(const Point& point, const Json& controller_part) {
+    const auto [known, is_new] = settings_.try_emplace(controller_part.dump());
+    if (is_new) known->second = read_controller_part(controller_part, topologies_);
     Run run = known->second;
     run.labels = point.labels;
     run.label = point.label();
@@ -87,8 +87,8 @@ UncheckedRuns read_unchecked(const std::vector<Point>& points, const std::string
   UncheckedRuns out;
   const auto read = [&](const Point& point) {
     Json config = point.config();
-    const Json harness_part = take_harness_part(config);
-    out.runs.push_back(reader.read_setting(point, harness_part));
+    const Json controller_part = take_controller_part(config);
+    out.runs.push_back(reader.read_setting(point, controller_part));
     Json training = training_part(std::move(config), out.runs.back(), reader.folder());
     std::string text = training.dump();
     training.erase("collective");
@@ -126,7 +126,8 @@ class Checks {
 
   std::shared_ptr<const CheckedConfig> check(const std::string& config, const Point& point) {
     CheckedConfig answer = checker_.check(config);
-    if (!answer.ok) throw InputError(point.place_of(answer.wrong.pointer), with_harness_keys(answer.wrong));
+    if (!answer.ok)
+      throw InputError(point.place_of(answer.wrong.pointer), with_controller_option_keys(answer.wrong));
     return std::make_shared<const CheckedConfig>(std::move(answer));
   }
 

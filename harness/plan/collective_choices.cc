@@ -1,7 +1,7 @@
 #include "harness/plan/collective_choices.hh"
 
 #include "harness/plan/exchange.hh"
-#include "netem/topology/worker_tree.hh"
+#include "netem/topology/reduction_tree.hh"
 
 namespace thinpipe {
 namespace {
@@ -32,7 +32,7 @@ CollectiveChoices::Choice CollectiveChoices::choose(const Run& run, const Json& 
   const bool along_tree = name == "island" || options.value("all_reduce", "") == "tree";
   if (run.mode == Mode::converge || (!is_open && !along_tree)) return {.collective = name};
   const netem::Topology& topology = run.setting->topology;
-  std::vector<int> tree = netem::worker_tree(topology, static_cast<std::size_t>(run.workers));
+  std::vector<int> tree = netem::reduction_tree_of(topology, static_cast<std::size_t>(run.workers));
   if (is_open && !tree_takes_less_time(topology, run.workers, tree)) return {.collective = "ring"};
   return {.collective = is_open ? "island" : name, .reduction_tree = std::move(tree)};
 }

@@ -6,7 +6,7 @@
 #include <optional>
 #include <string>
 
-#include "harness/plan/demand.hh"
+#include "harness/plan/resource_estimate.hh"
 #include "harness/plan/run.hh"
 #include "harness/plan/trainer_program.hh"
 

@@ -7,8 +7,8 @@
 
 #include "common/protocol/call.hh"
 #include "netem/topology/frame.hh"
-#include "netem/topology/routes.hh"
-#include "netem/topology/worker_tree.hh"
+#include "netem/topology/reduction_tree.hh"
+#include "netem/topology/shortest_paths.hh"
 
 namespace thinpipe {
 namespace {
@@ -60,7 +60,7 @@ class BytesBetween {
 // Returns the bytes that cross each link, forward and backward.
 std::vector<std::array<double, 2>> crossing_bytes(const netem::Topology& topology, std::size_t workers,
                                                   const SentBytes& sent, const std::vector<int>& parents) {
-  const netem::Routes routes(topology);
+  const netem::ShortestPaths shortest_paths(topology);
   const BytesBetween bytes_between(workers, sent, parents);
   std::vector<std::array<double, 2>> bytes(topology.links.size());
   for (std::size_t from = 0; from < workers; ++from) {
@@ -68,8 +68,8 @@ std::vector<std::array<double, 2>> crossing_bytes(const netem::Topology& topolog
       if (from == to) continue;
       const double between = bytes_between(from, to);
       if (between == 0) continue;
-      for (const netem::Crossing& crossing : routes.path(from, to)) {
-        bytes[crossing.link][crossing.forward ? 0 : 1] += between;
+      for (const netem::DirectedLink& directed_link : shortest_paths.path(from, to)) {
+        bytes[directed_link.link][directed_link.forward ? 0 : 1] += between;
       }
     }
   }

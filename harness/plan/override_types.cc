@@ -5,7 +5,7 @@
 #include <set>
 #include <utility>
 
-#include "harness/plan/harness_keys.hh"
+#include "harness/plan/controller_options.hh"
 #include "harness/plan/trainer_program.hh"
 
 namespace thinpipe {
@@ -73,9 +73,9 @@ bool is_text_by(const Json& fields, const Json& trainer, const std::vector<std::
 IsText described_text(std::function<Json()> describe_trainer) {
   const auto described = std::make_shared<Json>();
   return [described, describe_trainer = std::move(describe_trainer)](const std::vector<std::string>& keys) {
-    const std::vector<std::string>& own = harness_keys();
+    const std::vector<std::string>& own = controller_option_keys();
     if (std::ranges::find(own, keys.front()) != own.end())
-      return is_text_by(describe_harness_keys(), nullptr, keys);
+      return is_text_by(describe_controller_options(), nullptr, keys);
     if (described->is_null()) *described = describe_trainer();
     return is_text_by(described->at("configuration"), *described, keys);
   };

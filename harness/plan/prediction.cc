@@ -29,7 +29,7 @@ SentBytes planned_bytes(const Run& run) {
 }  // namespace
 
 std::optional<ExchangePrediction> predict_exchange(const Run& run) {
-  if (run.other_trainer.method) return {};  // only an external trainer knows its traffic
+  if (run.external_trainer.method) return {};  // only an external trainer knows its traffic
   return predict_exchange(run.setting->topology, run.workers, planned_bytes(run), run.reduction_tree);
 }
 
@@ -60,8 +60,8 @@ Json describe_prediction(const Run& run, const Json& measured) {
   const auto exchange = predict_exchange(run);
   const double exchange_s = exchange ? exchange->time_s : 0;
   Json out = {{"exchange_time_s", exchange_s}, {"iteration_time_s", nullptr}};
-  if (run.other_trainer.method) out["exchange_time_s"] = nullptr;
-  if (run.other_trainer.method || measured.is_null() || !run.schedule.empty()) return out;
+  if (run.external_trainer.method) out["exchange_time_s"] = nullptr;
+  if (run.external_trainer.method || measured.is_null() || !run.schedule.empty()) return out;
   for (const char* needed : {"load", "compute", "encode", "decode"}) {
     if (measured.at(needed).is_null()) return out;  // an external trainer may not report it
   }

@@ -10,8 +10,8 @@
 
 #include "common/protocol/worker_file.hh"
 #include "harness/experiment/experiment.hh"
+#include "harness/plan/external_trainer.hh"
 #include "harness/plan/failure_policy.hh"
-#include "harness/plan/other_trainer.hh"
 #include "harness/plan/trainer_program.hh"
 #include "harness/plan/worker_events.hh"
 #include "netem/topology/schedule.hh"
@@ -56,7 +56,7 @@ struct Run {
   std::vector<WorkerEvent> worker_events;  // places are the user's
   FailurePolicy on_worker_failure;
   std::optional<std::filesystem::path> trainer = {};  // of a live run: an external trainer
-  OtherTrainer other_trainer = {};                    // the external trainer, as the experiment describes it
+  ExternalTrainer external_trainer = {};              // the external trainer, as the experiment describes it
   std::string convergence_run = {};                   // of a replay or simulation: id of the replayed run
   // Of a replay or simulation: a profile or a device; nullopt: measured here.
   std::optional<std::filesystem::path> profile = {};
@@ -72,8 +72,8 @@ struct Run {
   // The name of the collective that the workers use, never "auto". An external trainer's is unknown: a ring is
   // assumed.
   std::string collective = collective_without_network;
-  // The parents of the workers in the reduction tree (netem/topology/worker_tree.hh) of the collectives, or of
-  // a convergence run's sums; empty if they use no tree.
+  // The parents of the workers in the reduction tree (netem/topology/reduction_tree.hh) of the collectives,
+  // or of a convergence run's sums; empty if they use no tree.
   std::vector<int> reduction_tree = {};
 
   // Returns false if data or weights are missing: the id depends on their content.
@@ -84,7 +84,9 @@ struct Run {
 
   // Returns how a replaying worker emulates compute. If the profile was measured on this machine, it keeps
   // the CPU as busy as the training run would.
-  Computing computing() const { return profile ? Computing::waits : Computing::works; }
+  ComputeEmulation compute_emulation() const {
+    return profile ? ComputeEmulation::sleep : ComputeEmulation::busy;
+  }
 };
 
 // Returns the whole configuration: the setting's and the trainer's.

@@ -106,17 +106,17 @@ class DistinctRuns {
 
  private:
   Run* find(const std::string& id) {
-    const auto found = places_.find(id);
-    return found == places_.end() ? nullptr : &runs_[found->second];
+    const auto found = index_of_.find(id);
+    return found == index_of_.end() ? nullptr : &runs_[found->second];
   }
 
   void append(Run run) {
-    places_.emplace(run.id, runs_.size());
+    index_of_.emplace(run.id, runs_.size());
     runs_.push_back(std::move(run));
   }
 
   std::vector<Run> runs_;
-  std::map<std::string, std::size_t> places_;
+  std::map<std::string, std::size_t> index_of_;
   std::set<std::string> named_;  // of points of the experiment
 };
 

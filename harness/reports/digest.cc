@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-#include "harness/plan/other_trainer.hh"
+#include "harness/plan/external_trainer.hh"
 #include "harness/plan/run_id.hh"
 #include "harness/records/record_view.hh"
 #include "netem/topology/topology.hh"

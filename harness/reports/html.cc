@@ -19,7 +19,7 @@ namespace thinpipe {
 namespace {
 
 // Larger curves go into files beside the page, so that a browser reads only the curves that it draws.
-constexpr std::size_t most_curves_in_page_bytes = 1'000'000;
+constexpr std::size_t max_curves_in_page_bytes = 1'000'000;
 constexpr std::size_t runs_per_piece = 50;
 constexpr const char* curves_ending = ".js";
 
@@ -326,7 +326,7 @@ Page html_report(const Report& report, const std::string& curves_folder) {
   std::size_t curves_bytes = 0;
   for (const std::string& piece : pieces) curves_bytes += piece.size();
   Page page;
-  if (curves_bytes > most_curves_in_page_bytes) page.curves = files_of(pieces);
+  if (curves_bytes > max_curves_in_page_bytes) page.curves = files_of(pieces);
   Json files = Json::array();
   for (const CurvesFile& file : page.curves) files.push_back(file.name);
   Shared shared;

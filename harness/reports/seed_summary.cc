@@ -117,11 +117,11 @@ Json summarise(const std::vector<double>& values) {
 }
 
 Json summarise_seeds(const Json& rows, const std::vector<std::string>& baselines) {
-  std::map<Json, std::size_t> places;
+  std::map<Json, std::size_t> index_of_group;
   std::vector<Rows> groups;
   for (const Json& row : rows) {
     const auto [found, is_new] =
-        places.try_emplace({row.at("experiment"), row.at("group"), row.at("target")}, groups.size());
+        index_of_group.try_emplace({row.at("experiment"), row.at("group"), row.at("target")}, groups.size());
     if (is_new) groups.emplace_back();
     groups[found->second].push_back(&row);
   }

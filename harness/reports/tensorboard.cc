@@ -20,7 +20,7 @@ namespace fs = std::filesystem;
 // TensorBoard reads every file whose name contains "tfevents". The name is always the same, so that an export
 // replaces the previous one instead of mixing with it.
 constexpr const char* file_name = "events.out.tfevents.thinpipe";
-constexpr std::size_t longest_name = 150;  // file systems allow 255 bytes, and a run_id may follow
+constexpr std::size_t max_name_bytes = 150;  // file systems allow 255 bytes, and a run_id may follow
 
 // Converts "2026-11-21T22:06:26.011Z" to seconds since 1970; returns 0 if the record has no start time.
 double started_at_s(const Digest& digest, const Json& row) {
@@ -39,7 +39,7 @@ double started_at_s(const Digest& digest, const Json& row) {
 // Returns a file name that is never "", "." or "..", and never a path.
 std::string safe_name(const std::string& label) {
   std::string out;
-  for (const char c : label.substr(0, longest_name)) {
+  for (const char c : label.substr(0, max_name_bytes)) {
     const bool is_safe = std::isalnum(static_cast<unsigned char>(c)) != 0 ||
                          std::string_view("+-.=@").find(c) != std::string_view::npos;
     out += is_safe ? c : '_';

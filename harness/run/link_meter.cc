@@ -16,9 +16,9 @@ std::optional<std::uint64_t> bytes_between(const netem::LinkCounters& before,
   return after.bytes - before.bytes;
 }
 
-LinkMeter::LinkMeter(const netem::Network& network, const netem::Conductor& conductor)
+LinkMeter::LinkMeter(const netem::Network& network, const netem::ScheduleRunner& schedule_runner)
     : network_(network),
-      conductor_(conductor),
+      schedule_runner_(schedule_runner),
       before_(network.counters()),
       after_(before_),
       shown_(before_) {}
@@ -65,7 +65,7 @@ Json LinkMeter::utilisation(double train_time_s) const {
   for (std::size_t i = 0; i < after_.size(); ++i) {
     const auto bytes = bytes_between(before_[i], after_[i]);
     const double bits = 8 * static_cast<double>(bytes.value_or(0));
-    const double cap = conductor_.mean_rate_bit_per_s(i, before_[i].time_s, after_[i].time_s);
+    const double cap = schedule_runner_.mean_rate_bit_per_s(i, before_[i].time_s, after_[i].time_s);
     out[after_[i].name] = cap > 0 && bytes ? Json(bits / (cap * train_time_s)) : Json(nullptr);
   }
   return out;

@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "common/support/json_object.hh"
-#include "netem/conductor.hh"
 #include "netem/network.hh"
+#include "netem/schedule_runner.hh"
 
 namespace thinpipe {
 
@@ -18,7 +18,7 @@ std::optional<std::uint64_t> bytes_between(const netem::LinkCounters& before,
 class LinkMeter {
  public:
   // Both must outlive this. Counts from now on, or from the last begin().
-  LinkMeter(const netem::Network& network, const netem::Conductor& conductor);
+  LinkMeter(const netem::Network& network, const netem::ScheduleRunner& schedule_runner);
 
   // Bytes count from the first evaluation to the end of the last iteration. Before, workers only connect and
   // agree on their weights.
@@ -38,7 +38,7 @@ class LinkMeter {
 
  private:
   const netem::Network& network_;
-  const netem::Conductor& conductor_;
+  const netem::ScheduleRunner& schedule_runner_;
   std::vector<netem::LinkCounters> before_;
   std::vector<netem::LinkCounters> after_;
   std::vector<netem::LinkCounters> shown_;

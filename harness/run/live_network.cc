@@ -8,12 +8,12 @@ namespace thinpipe {
 
 LiveNetwork::LiveNetwork(const Run& run, netem::IdleCores idle_cores, double now_s)
     : network_(run.setting->topology, run.schedule, idle_cores),
-      conductor_(network_, run.schedule),
-      links_(network_, conductor_),
-      machine_before_(read_processor_time()),
+      schedule_runner_(network_, run.schedule),
+      links_(network_, schedule_runner_),
+      machine_before_(read_cpu_usage()),
       kept_awake_(network_.keeps_cores_awake()) {
   if (run.needs_network) monitor_.emplace(network_);
-  if (run.schedule.follows_train_time()) reports_.emplace(conductor_.train_clock(), now_s);
+  if (run.schedule.follows_train_time()) reports_.emplace(schedule_runner_.train_clock(), now_s);
 }
 
 const netem::Host& LiveNetwork::host(std::int64_t rank) const {
@@ -26,14 +26,14 @@ std::optional<std::chrono::milliseconds> LiveNetwork::tick_period() const {
 
 void LiveNetwork::begin(double now_s) {
   links_.begin();
-  conductor_.begin(now_s);
+  schedule_runner_.begin(now_s);
 }
 
 Json LiveNetwork::tick(double now_s, double late_s) {
   Json changes = Json::array();
   if (!monitor_) return changes;
-  wake_ups_.add(late_s);
-  if (conductor_.is_due(now_s)) changes = make_changes(now_s);
+  wakeup_latency_.add(late_s);
+  if (schedule_runner_.is_due(now_s)) changes = make_changes(now_s);
   monitor_->sample();
   return changes;
 }
@@ -41,12 +41,12 @@ Json LiveNetwork::tick(double now_s, double late_s) {
 Json LiveNetwork::make_changes(double now_s) {
   std::size_t changed = 0;
   try {
-    monitor_->around([&] { changed = conductor_.apply_due(now_s); });
+    monitor_->around([&] { changed = schedule_runner_.apply_due(now_s); });
   } catch (const std::exception& error) {
     throw Error(fmt::format("change the network during the run: {}", error.what()));
   }
   Json out = Json::array();
-  const std::vector<netem::NetworkChange>& changes = conductor_.changes();
+  const std::vector<netem::NetworkChange>& changes = schedule_runner_.changes();
   for (std::size_t i = changes.size() - changed; i < changes.size(); ++i) {
     out.push_back(netem::to_json(changes[i]));
   }
@@ -67,7 +67,7 @@ Json LiveNetwork::fidelity() {
   network_.let_cores_sleep();  // before CPU time is read: waking cores is part of the run's
   std::vector<netem::Check> checks = monitor_->verdict().checks;
   checks.push_back(check_other_programs(
-      share_of_others(machine_before_, read_processor_time(), std::thread::hardware_concurrency())));
+      share_of_others(machine_before_, read_cpu_usage(), std::thread::hardware_concurrency())));
   return netem::to_json(netem::judge(std::move(checks)));
 }
 
@@ -77,7 +77,7 @@ Json LiveNetwork::train_clock() const {
 
 Json LiveNetwork::idle_cores() const {
   if (!monitor_) return nullptr;
-  return {{"kept_awake", kept_awake_}, {"wakeup_latency", wake_ups_.to_json()}};
+  return {{"kept_awake", kept_awake_}, {"wakeup_latency", wakeup_latency_.to_json()}};
 }
 
 }  // namespace thinpipe

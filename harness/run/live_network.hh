@@ -6,14 +6,14 @@
 #include <optional>
 #include <vector>
 
-#include "harness/machine/processor_time.hh"
+#include "harness/machine/cpu_usage.hh"
 #include "harness/plan/run.hh"
 #include "harness/run/iteration_reports.hh"
 #include "harness/run/link_meter.hh"
-#include "netem/conductor.hh"
 #include "netem/fidelity/monitor.hh"
-#include "netem/kernel/wake_ups.hh"
+#include "netem/kernel/wakeup_latency.hh"
 #include "netem/network.hh"
+#include "netem/schedule_runner.hh"
 
 namespace thinpipe {
 
@@ -39,7 +39,7 @@ class LiveNetwork {
   }
 
   // A worker has failed, and training resumes from this train time.
-  void set_back(double train_time_s) { conductor_.set_back(train_time_s); }
+  void set_back(double train_time_s) { schedule_runner_.set_back(train_time_s); }
 
   // Makes the changes that are due, and samples the links. `late_s`: how late the caller woke up for this
   // call. Returns the changes for the record, without iteration and train time. Throws Error if a change
@@ -53,7 +53,7 @@ class LiveNetwork {
   void end();
 
   // Returns the scheduled changes that did not happen.
-  std::vector<netem::NetworkChange> missed() const { return conductor_.missed(); }
+  std::vector<netem::NetworkChange> missed() const { return schedule_runner_.missed(); }
 
   double measured_s() const { return links_.measured_s(); }
   Json wire_bytes() const { return links_.wire_bytes(); }
@@ -66,20 +66,21 @@ class LiveNetwork {
   // See IterationReports::to_json(); null if no rate trace follows train time.
   Json train_clock() const;
 
-  // Returns {"kept_awake", "wakeup_latency": see netem/kernel/wake_ups.hh}; null if no network is emulated.
+  // Returns {"kept_awake", "wakeup_latency": see netem/kernel/wakeup_latency.hh}; null if no network is
+  // emulated.
   Json idle_cores() const;
 
  private:
   Json make_changes(double now_s);
 
   netem::Network network_;
-  netem::Conductor conductor_;
+  netem::ScheduleRunner schedule_runner_;
   std::optional<IterationReports> reports_;  // none if no rate trace follows train time
   LinkMeter links_;
   std::optional<netem::Monitor> monitor_;  // none if no network is emulated
-  ProcessorTime machine_before_;
+  CpuUsage machine_before_;
   bool kept_awake_;
-  netem::WakeUps wake_ups_;  // of the controller, while the network exists
+  netem::WakeupLatency wakeup_latency_;  // of the controller, while the network exists
   bool ended_ = false;
 };
 

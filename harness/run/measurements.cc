@@ -19,7 +19,7 @@ constexpr std::array<Part, 7> parts = {{{&event::IterationTimes::load_s, "load"}
                                         {&event::IterationTimes::exchange_s, "exchange"},
                                         {&event::IterationTimes::decode_s, "decode"},
                                         {&event::IterationTimes::exposed_exchange_s, "exposed_exchange"},
-                                        {&event::IterationTimes::processor_s, "cpu"}}};
+                                        {&event::IterationTimes::cpu_s, "cpu"}}};
 
 }  // namespace
 

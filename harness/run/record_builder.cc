@@ -50,8 +50,8 @@ void RecordBuilder::add(std::int64_t rank, const event::Finished& finished) {
 }
 
 void RecordBuilder::add(const event::Replayed& replayed) {
-  if (!replayed_) throw UnfitEvent("reported the end of a replay, but the run is not a replay");
-  replayed_->hear(replayed);
+  if (!replayed_) throw InvalidEvent("reported the end of a replay, but the run is not a replay");
+  replayed_->on_event(replayed);
 }
 
 const Json& RecordBuilder::add_change(Json change) {
@@ -81,7 +81,7 @@ Json RecordBuilder::build(const Outcome& outcome, const NetworkReport& network, 
             {"hang_timeout_s", limits_.silence.count()},
             {"profiling_time_s", limits_.profiling.count()}}},
           {"idle_cores", network.idle_cores},
-          {"initial_weights", starting_weights_},
+          {"initial_weights", initial_weights_},
           {"train_time_s", train_time_s()},
           {"iterations", replayed_ ? replayed_->at("iterations") : Json(measurements_.iterations())},
           {"curve", curve()},
@@ -151,7 +151,7 @@ Json RecordBuilder::replay() const {
   if (!replayed_) return nullptr;
   Json out = replayed_->about();
   out["compute_profile"] = profile_;
-  out["compute_emulation"] = run_.mode == Mode::replay ? Json(run_.computing()) : Json(nullptr);
+  out["compute_emulation"] = run_.mode == Mode::replay ? Json(run_.compute_emulation()) : Json(nullptr);
   return out;
 }
 

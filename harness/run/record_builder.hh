@@ -22,7 +22,7 @@ struct NetworkReport {
   Json wire_bytes = Json::object();
   Json utilisation = Json::object();
   Json fidelity = nullptr;
-  Json missed_changes = Json::array();  // scheduled changes that did not happen, see netem/conductor.hh
+  Json missed_changes = Json::array();  // scheduled changes that did not happen, see netem/schedule_runner.hh
 };
 
 class RecordBuilder {
@@ -31,7 +31,7 @@ class RecordBuilder {
   RecordBuilder(const Run& run, std::string experiment, const TimeLimits& limits, Json provenance);
 
   void set_provenance(const char* key, Json value) { provenance_[key] = std::move(value); }
-  void set_starting_weights(Json weights) { starting_weights_ = std::move(weights); }
+  void set_initial_weights(Json weights) { initial_weights_ = std::move(weights); }
   // The run repeats this training run, with the times of this compute profile.
   void set_replayed(ReplayedTraining replayed) { replayed_ = std::move(replayed); }
   void set_compute_profile(Json profile) { profile_ = std::move(profile); }
@@ -44,7 +44,7 @@ class RecordBuilder {
   void add(const event::ReplayedIteration& iteration) { measurements_.add(iteration); }
   void add(event::Evaluation evaluation) { measurements_.add(std::move(evaluation)); }
   void add(const event::Summary& summary) { measurements_.add(summary); }
-  // Throws UnfitEvent if the run is not a replay, and as ReplayedTraining::hear() does.
+  // Throws InvalidEvent if the run is not a replay, and as ReplayedTraining::on_event() does.
   void add(const event::Replayed& replayed);
 
   // Adds a change of the network (LiveNetwork::tick()) with the iteration and train time that it follows.
@@ -75,7 +75,7 @@ class RecordBuilder {
   std::string experiment_;
   TimeLimits limits_;
   Json provenance_;
-  Json starting_weights_ = nullptr;
+  Json initial_weights_ = nullptr;
   std::optional<ReplayedTraining> replayed_;
   Json profile_ = nullptr;  // of a replay
   Measurements measurements_;

@@ -22,10 +22,10 @@ ReplayedTraining::ReplayedTraining(const std::filesystem::path& folder)
 }
 
 std::vector<Event> ReplayedTraining::simulate(const netem::Topology& topology, const ComputeProfile& profile,
-                                              const Ways& ways) const {
+                                              const CollectiveRouting& routing) const {
   check_profile_fits(profile, "the compute profile", trace_);
   const ComputeTimes& times = profile.elapsed;
-  const Simulator simulator(topology, trace_, times, ways);
+  const Simulator simulator(topology, trace_, times, routing);
   std::vector<Event> events;
   double train_time_s = 0;
   event::Replayed replayed;
@@ -57,7 +57,7 @@ std::vector<Event> ReplayedTraining::simulate(const netem::Topology& topology, c
   return events;
 }
 
-void ReplayedTraining::hear(const event::Replayed& replayed) {
+void ReplayedTraining::on_event(const event::Replayed& replayed) {
   replayed_ = replayed;
   class_times_s_.clear();
   for (const event::ReplayedClass& each : replayed.classes) class_times_s_.push_back(each.mean_s);

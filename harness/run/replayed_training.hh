@@ -10,7 +10,7 @@
 #include "common/protocol/event.hh"
 #include "common/protocol/schedule.hh"
 #include "harness/plan/run.hh"
-#include "harness/simulation/script.hh"
+#include "harness/simulation/message_schedule.hh"
 
 namespace thinpipe {
 
@@ -24,10 +24,10 @@ class ReplayedTraining {
   // Simulates iterations over a model of the network. Returns the events that replaying workers would send:
   // ReplayedIteration and, at the end, Replayed. Throws InputError if the profile does not fit the trace.
   std::vector<Event> simulate(const netem::Topology& topology, const ComputeProfile& profile,
-                              const Ways& ways) const;
+                              const CollectiveRouting& routing) const;
 
   // Takes the workers' last event. Throws Error if its classes are not the trace's.
-  void hear(const event::Replayed& replayed);
+  void on_event(const event::Replayed& replayed);
 
   // Returns null before that event.
   Json train_time_s() const;

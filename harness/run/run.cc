@@ -76,15 +76,15 @@ class RunInProgress {
   }
 
   Outcome train() {
-    auto weights = context_.weights.obtain(run_, context_.executor, context_.progress, context_.limits);
+    auto weights = context_.weights.get_or_build(run_, context_.executor, context_.progress, context_.limits);
     if (auto* const untrained = std::get_if<Outcome>(&weights)) return *untrained;
-    const Json& starting_weights = std::get<Json>(weights);
-    record_.set_starting_weights(starting_weights);
-    if (!starting_weights.is_null()) inputs_.start_from(starting_weights.at("path"));
+    const Json& initial_weights = std::get<Json>(weights);
+    record_.set_initial_weights(initial_weights);
+    if (!initial_weights.is_null()) inputs_.start_from(initial_weights.at("path"));
     if (run_.is_replay()) {
       record_.set_replayed(ReplayedTraining(context_.results / run_.convergence_run));
-      auto profile = context_.profiles.obtain(run_, inputs_.starting_weights(), context_.executor,
-                                              context_.progress, context_.limits);
+      auto profile = context_.profiles.get_or_build(run_, inputs_.initial_weights(), context_.executor,
+                                                    context_.progress, context_.limits);
       if (auto* const unmeasured = std::get_if<Outcome>(&profile)) return *unmeasured;
       profile_path_ = std::get<Json>(profile).at("path").get<std::string>();
       record_.set_compute_profile(std::get<Json>(profile));
@@ -94,7 +94,7 @@ class RunInProgress {
     Outcome outcome = attempt();
     while (restarts_.follow(outcome)) {
       log_outcome(outcome);
-      say("restarting: " + outcome.failure->message);
+      log_note("restarting: " + outcome.failure->message);
       restarts_.begin(*outcome.failure, measured().iterations(), measured().train_time_s(), now_s());
       if (network_) network_->set_back(measured().train_time_s());
       outcome = attempt();
@@ -109,9 +109,10 @@ class RunInProgress {
 
   Outcome simulate() {
     const ComputeProfile profile = load_profile(profile_path_);
-    const Ways ways{.parents = run_.reduction_tree, .swaps_least = run_.collective == "ring"};
-    const std::vector<Event> events = record_.replayed()->simulate(run_.setting->topology, profile, ways);
-    for (const Event& event : events) hear(0, event);
+    const CollectiveRouting routing{.reduction_tree = run_.reduction_tree,
+                                    .uses_recursive_doubling = run_.collective == "ring"};
+    const std::vector<Event> events = record_.replayed()->simulate(run_.setting->topology, profile, routing);
+    for (const Event& event : events) on_event(0, event);
     return {};
   }
 
@@ -133,12 +134,12 @@ class RunInProgress {
       for (std::int64_t rank = 0; rank < run_.workers; ++rank) job.workers.push_back(worker(rank));
     }
     return context_.executor.execute(
-        job, {.event = [this](std::int64_t rank, const Event& event) { hear(rank, event); },
+        job, {.event = [this](std::int64_t rank, const Event& event) { on_event(rank, event); },
               .tick = [this](WorkerControl& workers, Seconds late) { tick(workers, late); }});
   }
 
   // Prints a line on the screen and in the log.
-  void say(const std::string& line) const {
+  void log_note(const std::string& line) const {
     context_.progress.note(fmt::format("{}: {}", run_.label, line));
     log_->warn(line);
   }
@@ -160,7 +161,7 @@ class RunInProgress {
     return inputs_.replaying(rank, host, record_.replayed()->trace_path(), profile_path_);
   }
 
-  void hear(std::int64_t rank, const Event& event) {
+  void on_event(std::int64_t rank, const Event& event) {
     std::visit([this, rank](const auto& each) { take(rank, each); }, event);
   }
 
@@ -190,7 +191,7 @@ class RunInProgress {
   }
 
   void take(event::Iteration iteration) {
-    context_.progress.hear(iteration);
+    context_.progress.on_event(iteration);
     if (!measures_time()) iteration.times.reset();
     if (iteration.times) iteration.times->train_time_s += restarts_.lost_train_time_s();
     if (network_) network_->take(iteration, now_s());
@@ -202,7 +203,7 @@ class RunInProgress {
   // If workers resume with an evaluation, that evaluation is repeated.
   void take(event::Evaluation evaluation) {
     go_on_after(evaluation.iteration, evaluation.iteration - 1, evaluation.train_time_s);
-    context_.progress.hear(evaluation);
+    context_.progress.on_event(evaluation);
     if (!measures_time()) evaluation.train_time_s.reset();
     if (evaluation.train_time_s) *evaluation.train_time_s += restarts_.lost_train_time_s();
     write_line(evaluation);
@@ -217,7 +218,7 @@ class RunInProgress {
   }
 
   void take(const event::ReplayedIteration& iteration) {
-    context_.progress.hear(iteration);
+    context_.progress.on_event(iteration);
     write_line(iteration);
     record_.add(iteration);
   }
@@ -243,10 +244,10 @@ class RunInProgress {
   // is valid up to `valid_iteration`.
   void go_on_after(std::int64_t iteration, std::int64_t valid_iteration, std::optional<double> train_time_s) {
     if (!restarts_.awaits_resumption()) return;
-    if (!train_time_s) throw UnfitEvent("resumed without a \"train_time_s\"");
+    if (!train_time_s) throw InvalidEvent("resumed without a \"train_time_s\"");
     restarts_.resume(iteration, *train_time_s, now_s());
     record_.go_back_to(valid_iteration);
-    say(fmt::format("resumes after iteration {}", iteration));
+    log_note(fmt::format("resumes after iteration {}", iteration));
   }
 
   static double now_s() {

@@ -8,7 +8,7 @@
 
 #include "common/support/log.hh"
 #include "harness/artifacts/compute_profiles.hh"
-#include "harness/artifacts/starting_weights.hh"
+#include "harness/artifacts/initial_weights.hh"
 #include "harness/executors/executor.hh"
 #include "harness/executors/time_limits.hh"
 #include "harness/plan/run.hh"
@@ -29,7 +29,7 @@ struct RunContext {
   netem::IdleCores idle_cores;
   std::string log_level;  // of support/log.hh
   Executor& executor;
-  StartingWeights& weights;
+  InitialWeights& weights;
   ComputeProfiles& profiles;
   Progress& progress;
 };

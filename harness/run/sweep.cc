@@ -7,7 +7,7 @@
 #include "common/protocol/trace.hh"
 #include "common/support/parallel.hh"
 #include "common/support/utf8.hh"
-#include "harness/artifacts/starting_weights.hh"
+#include "harness/artifacts/initial_weights.hh"
 #include "harness/executors/local.hh"
 #include "harness/plan/run_id.hh"
 #include "harness/records/lock_file.hh"
@@ -88,7 +88,7 @@ class Sweep {
       }
       // Hashed before the lock is tried: a record that comes later is the holder's.
       std::string record = hash_of_record(runs_[i], options_);
-      if (!settle(i)) held_elsewhere.push_back({i, std::move(record)});
+      if (!try_run(i)) held_elsewhere.push_back({i, std::move(record)});
     }
     for (const Held& held : held_elsewhere) {
       if (interrupted()) break;
@@ -114,26 +114,26 @@ class Sweep {
     return options_.results / runs_[index].id / run_lock_name;
   }
 
-  void note(std::size_t index, const std::string& text) {
+  void log_note(std::size_t index, const std::string& text) {
     progress_.note(fmt::format("[{}/{}] {}: {}", index + 1, runs_.size(), runs_[index].label, text));
   }
 
   // Takes the run's record or executes the run. Returns false if another controller executes it.
-  bool settle(std::size_t index) {
-    if (take_kept(index)) return true;
+  bool try_run(std::size_t index) {
+    if (reuse(index)) return true;
     std::filesystem::create_directories(lock_path(index).parent_path());
     const auto lock = LockFile::try_hold(lock_path(index));
     if (!lock) {
-      note(index, fmt::format("is being run by {}; its result is awaited at the end",
-                              LockFile::holder(lock_path(index))));
+      log_note(index, fmt::format("is being run by {}; its result is awaited at the end",
+                                  LockFile::holder(lock_path(index))));
       return false;
     }
     // Another controller may have ended it before the lock was taken.
-    if (!take_kept(index)) execute(index);
+    if (!reuse(index)) execute(index);
     return true;
   }
 
-  bool take_kept(std::size_t index) {
+  bool reuse(std::size_t index) {
     auto found = find_kept(runs_[index], options_);
     if (!found) return false;
     take(index, *std::move(found), "earlier");
@@ -142,10 +142,10 @@ class Sweep {
 
   void take(std::size_t index, Digest digest, const std::string& when) {
     if (status_of(digest) == "completed") {
-      note(index, "completed " + when);
+      log_note(index, "completed " + when);
     } else {
       const auto message = digest.row.value(Json::json_pointer("/error/message"), std::string());
-      note(index, fmt::format("failed {}: {}; --retry-failed runs it again", when, message));
+      log_note(index, fmt::format("failed {}: {}; --retry-failed runs it again", when, message));
     }
     digests_[index] = std::move(digest);
   }
@@ -196,7 +196,7 @@ class Sweep {
   const SweepOptions& options_;
   StopSignals& stop_;
   LocalExecutor executor_;
-  StartingWeights weights_;
+  InitialWeights weights_;
   ComputeProfiles profiles_;
   Progress progress_;
   std::map<std::size_t, Digest> digests_;  // by the index of the run

@@ -8,7 +8,7 @@
 #include <fmt/format.h>
 
 #include "harness/experiment/axis.hh"
-#include "harness/plan/harness_keys.hh"
+#include "harness/plan/controller_options.hh"
 
 namespace thinpipe {
 namespace {
@@ -18,8 +18,8 @@ constexpr std::pair<Quantity, const char*> quantities[] = {
 
 // Returns the keys of a configuration: the harness's, and the trainer's that the harness does not read.
 Json configuration_fields(const Json& trainer) {
-  Json fields = describe_harness_keys();
-  const std::vector<std::string> own = harness_keys();
+  Json fields = describe_controller_options();
+  const std::vector<std::string> own = controller_option_keys();
   for (const Json& field : trainer.at("configuration")) {
     if (std::ranges::find(own, field.at("key").get<std::string>()) == own.end()) fields.push_back(field);
   }
@@ -188,7 +188,7 @@ OrderedJson document_schema() {
     },
     "additionalProperties": false
   })");
-  out["properties"]["repeat"]["maximum"] = largest_sweep;
+  out["properties"]["repeat"]["maximum"] = max_sweep_runs;
   out["patternProperties"] = comments();
   return out;
 }

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "netem/topology/frame.hh"
-#include "netem/topology/routes.hh"
+#include "netem/topology/shortest_paths.hh"
 
 namespace thinpipe {
 namespace {
@@ -12,9 +12,10 @@ constexpr double infinity = std::numeric_limits<double>::infinity();
 // Counts as sent, whatever the message's length, because sums of levels are not exact.
 constexpr double negligible_bytes = 1e-6;
 
-const netem::Direction& direction_of(const netem::Topology& topology, const netem::Crossing& crossing) {
-  const netem::Link& link = topology.links[crossing.link];
-  return crossing.forward ? link.forward : link.backward;
+const netem::Direction& direction_of(const netem::Topology& topology,
+                                     const netem::DirectedLink& directed_link) {
+  const netem::Link& link = topology.links[directed_link.link];
+  return directed_link.forward ? link.forward : link.backward;
 }
 
 }  // namespace
@@ -23,19 +24,20 @@ FluidNetwork::FluidNetwork(const netem::Topology& topology)
     : hosts_(topology.hosts.size()), pairs_(hosts_ * hosts_) {
   classes_.push_back({.caps = {}});  // for messages that cross no cap
   if (topology.kind == netem::TopologyKind::loopback) return;
-  const netem::Routes routes(topology);
+  const netem::ShortestPaths shortest_paths(topology);
   std::map<std::pair<std::size_t, bool>, std::size_t> caps;
   std::map<std::vector<std::size_t>, std::size_t> class_of = {{{}, 0}};
   for (std::size_t from = 0; from < hosts_; ++from) {
     for (std::size_t to = 0; to < hosts_; ++to) {
       Pair& pair = pairs_[from * hosts_ + to];
       std::vector<std::size_t> own;
-      for (const netem::Crossing& crossing : routes.path(from, to)) {
-        const netem::Direction& direction = direction_of(topology, crossing);
+      for (const netem::DirectedLink& directed_link : shortest_paths.path(from, to)) {
+        const netem::Direction& direction = direction_of(topology, directed_link);
         pair.latency_s += direction.impairments.delay_s;
         if (!direction.rate_bit_per_s) continue;
         pair.latency_s += 8 * netem::full_frame_bytes / *direction.rate_bit_per_s;
-        const auto [cap, is_new] = caps.try_emplace({crossing.link, crossing.forward}, capacities_.size());
+        const auto [cap, is_new] =
+            caps.try_emplace({directed_link.link, directed_link.forward}, capacities_.size());
         if (is_new) capacities_.push_back(*direction.rate_bit_per_s / 8 * netem::goodput_of_cap);
         own.push_back(cap->second);
       }

@@ -16,21 +16,21 @@ namespace thinpipe {
 namespace {
 
 // One worker's communication thread: its buckets in order, each bucket's calls, and the current call's
-// script.
+// schedule.
 struct Worker {
   const Exchange* exchange = nullptr;
   std::size_t bucket = 0;
   std::size_t call = 0;
-  Script script = {};
-  std::vector<std::size_t> lines = {};      // the next line of each of the script's tracks
-  bool begun = false;                       // whether the bucket has begun
-  std::optional<double> call_began_s = {};  // nullopt while it waits for its bucket
-  CallCoding coding = {};                   // around the call
-  bool waits_for_coding = false;            // and for nothing else
+  MessageSchedule schedule = {};
+  std::vector<std::size_t> next_messages = {};  // one per lane of the schedule
+  bool begun = false;                           // whether the bucket has begun
+  std::optional<double> call_began_s = {};      // nullopt while it waits for its bucket
+  CallCoding coding = {};                       // around the call
+  bool waits_for_coding = false;                // and for nothing else
   double exchange_s = 0;
   double done_s = 0;
   std::map<int, std::deque<double>> arrived = {};  // bytes of messages not yet received, by sender
-  std::size_t letters = 0;                         // point-to-point messages not yet taken
+  std::size_t point_to_point_messages = 0;         // point-to-point messages not yet taken
 };
 
 // A message, from its sending to its arrival.
@@ -38,14 +38,14 @@ struct Message {
   std::size_t from = 0;
   std::size_t to = 0;
   double bytes = 0;
-  bool is_letter = false;
+  bool is_point_to_point = false;
 };
 
 class Iteration {
  public:
   Iteration(const netem::Topology& topology, const CommunicationTrace& trace, const ComputeTimes& times,
-            const Ways& ways, const JointStep& step)
-      : network_(topology), times_(times), ways_(ways), workers_(step.size()) {
+            const CollectiveRouting& routing, const JointStep& step)
+      : network_(topology), times_(times), routing_(routing), workers_(step.size()) {
     for (std::size_t rank = 0; rank < step.size(); ++rank) {
       workers_[rank].exchange = &trace.exchanges[step[rank].value()];
     }
@@ -84,11 +84,11 @@ class Iteration {
     timers_.push({at_s, timers_set_++, std::move(action)});
   }
   void wake_at(double at_s, std::size_t rank) {
-    set_timer(at_s, [this, rank] { go_on(rank); });
+    set_timer(at_s, [this, rank] { resume(rank); });
   }
 
   // Advances the worker until it has to wait.
-  void go_on(std::size_t rank) {
+  void resume(std::size_t rank) {
     Worker& worker = workers_[rank];
     while (worker.bucket < layout_.size()) {
       const auto& calls = worker.exchange->buckets[worker.bucket];
@@ -101,7 +101,7 @@ class Iteration {
       const double after_s = worker.coding.after_s;
       if (worker.call < calls.size()) {
         if (!worker.call_began_s) worker.call_began_s = now_s_;
-        if (!follow_script(rank) || !is_coded(rank)) return;
+        if (!follow_schedule(rank) || !is_coded(rank)) return;
         worker.exchange_s += now_s_ - *worker.call_began_s - worker.coding.within_s();
         worker.call_began_s.reset();
         worker.waits_for_coding = false;
@@ -123,13 +123,14 @@ class Iteration {
   void begin_call(std::size_t rank) {
     Worker& worker = workers_[rank];
     const auto& calls = worker.exchange->buckets[worker.bucket];
-    worker.coding = layout_[worker.bucket].coding(times_, calls, worker.call, !ways_.parents.empty());
-    worker.script.clear();
+    worker.coding =
+        layout_[worker.bucket].coding(times_, calls, worker.call, !routing_.reduction_tree.empty());
+    worker.schedule.clear();
     if (worker.call < calls.size()) {
-      worker.script =
-          script_of(calls[worker.call], static_cast<int>(rank), static_cast<int>(workers_.size()), ways_);
+      worker.schedule = message_schedule_of(calls[worker.call], static_cast<int>(rank),
+                                            static_cast<int>(workers_.size()), routing_);
     }
-    worker.lines.assign(worker.script.size(), 0);
+    worker.next_messages.assign(worker.schedule.size(), 0);
   }
 
   // Returns whether the current call's pieces have been encoded and decoded, which may take longer than
@@ -141,7 +142,7 @@ class Iteration {
     if (!worker.waits_for_coding) {
       // A message that arrives at exactly that time may have woken the worker before.
       set_timer(coded_at_s, [this, rank] {
-        if (workers_[rank].waits_for_coding) go_on(rank);
+        if (workers_[rank].waits_for_coding) resume(rank);
       });
     }
     worker.waits_for_coding = true;
@@ -149,31 +150,31 @@ class Iteration {
   }
 
   // Returns false if the worker has to wait.
-  bool follow_script(std::size_t rank) {
+  bool follow_schedule(std::size_t rank) {
     Worker& worker = workers_[rank];
     bool ended = true;
-    for (std::size_t i = 0; i < worker.script.size(); ++i) {
-      ended = follow_track(rank, worker.script[i], worker.lines[i]) && ended;
+    for (std::size_t i = 0; i < worker.schedule.size(); ++i) {
+      ended = follow_lane(rank, worker.schedule[i], worker.next_messages[i]) && ended;
     }
     return ended;
   }
 
-  bool follow_track(std::size_t rank, const Track& track, std::size_t& next) {
+  bool follow_lane(std::size_t rank, const Lane& lane, std::size_t& next) {
     Worker& worker = workers_[rank];
-    for (; next < track.lines.size(); ++next) {
-      const ScriptLine& line = track.lines[next];
-      switch (line.kind) {
-        case ScriptLine::Kind::send:
-          send({rank, static_cast<std::size_t>(line.peer), line.bytes, line.is_letter});
+    for (; next < lane.messages.size(); ++next) {
+      const ScheduledMessage& message = lane.messages[next];
+      switch (message.kind) {
+        case ScheduledMessage::Kind::send:
+          send({rank, static_cast<std::size_t>(message.peer), message.bytes, message.is_point_to_point});
           break;
-        case ScriptLine::Kind::take_letter:
-          if (worker.letters == 0) return false;
-          --worker.letters;
+        case ScheduledMessage::Kind::receive_any:
+          if (worker.point_to_point_messages == 0) return false;
+          --worker.point_to_point_messages;
           break;
-        case ScriptLine::Kind::receive:
-          std::deque<double>& arrived = worker.arrived[line.peer];
+        case ScheduledMessage::Kind::receive:
+          std::deque<double>& arrived = worker.arrived[message.peer];
           if (arrived.empty()) return false;
-          for (const int peer : track.passes_on_to)
+          for (const int peer : lane.forwards_to)
             send({rank, static_cast<std::size_t>(peer), arrived.front()});
           arrived.pop_front();
           break;
@@ -205,12 +206,12 @@ class Iteration {
 
   void arrive(const Message& message) {
     Worker& worker = workers_[message.to];
-    if (message.is_letter) {
-      ++worker.letters;
+    if (message.is_point_to_point) {
+      ++worker.point_to_point_messages;
     } else {
       worker.arrived[static_cast<int>(message.from)].push_back(message.bytes);
     }
-    if (worker.call_began_s) go_on(message.to);
+    if (worker.call_began_s) resume(message.to);
   }
 
   SimulatedIteration result() const {
@@ -230,7 +231,7 @@ class Iteration {
 
   FluidNetwork network_;
   const ComputeTimes& times_;
-  const Ways& ways_;
+  const CollectiveRouting& routing_;
   std::vector<Worker> workers_;
   std::vector<TimedBucket> layout_;
   std::map<std::pair<std::size_t, std::size_t>, std::deque<Message>> queues_;
@@ -244,7 +245,7 @@ class Iteration {
 SimulatedIteration Simulator::iterate(const JointStep& step) const {
   const bool exchanges = step.front().has_value();
   if (!exchanges) return {.iteration_time_s = times_.load_s + times_.compute_s + times_.finish_s};
-  return Iteration(topology_, trace_, times_, ways_, step).run();
+  return Iteration(topology_, trace_, times_, routing_, step).run();
 }
 
 }  // namespace thinpipe

@@ -8,7 +8,7 @@
 
 #include "common/protocol/compute_profile.hh"
 #include "common/protocol/schedule.hh"
-#include "harness/simulation/script.hh"
+#include "harness/simulation/message_schedule.hh"
 #include "netem/topology/topology.hh"
 
 namespace thinpipe {
@@ -23,8 +23,8 @@ class Simulator {
  public:
   // All references must outlive this and fit together. The trace's workers are on the topology's first hosts.
   Simulator(const netem::Topology& topology, const CommunicationTrace& trace, const ComputeTimes& times,
-            Ways ways = {})
-      : topology_(topology), trace_(trace), times_(times), ways_(std::move(ways)) {}
+            CollectiveRouting routing = {})
+      : topology_(topology), trace_(trace), times_(times), routing_(std::move(routing)) {}
 
   // Throws Error if the step's calls deadlock.
   SimulatedIteration iterate(const JointStep& step) const;
@@ -33,7 +33,7 @@ class Simulator {
   const netem::Topology& topology_;
   const CommunicationTrace& trace_;
   const ComputeTimes& times_;
-  Ways ways_;
+  CollectiveRouting routing_;
 };
 
 }  // namespace thinpipe

@@ -46,25 +46,25 @@ void Progress::begin(std::size_t index, const std::string& label, std::int64_t i
   if (!terminal_) note(prefix() + stage);
 }
 
-void Progress::hear(const event::Pretraining& pretraining) {
+void Progress::on_event(const event::Pretraining& pretraining) {
   stage_ = fmt::format("pre-training, iteration {} of {}", pretraining.iteration, pretraining.iterations);
 }
 
-void Progress::hear(const event::Pretrained& /*pretrained*/) {
+void Progress::on_event(const event::Pretrained& /*pretrained*/) {
   stage_ = "starting";
 }
 
-void Progress::hear(const event::ReplayedIteration& iteration) {
+void Progress::on_event(const event::ReplayedIteration& iteration) {
   stage_ = fmt::format("replaying, {} iterations so far, {:.0f} ms/iteration", iteration.iteration,
                        1000 * iteration.times.iteration_time_s);
 }
 
-void Progress::hear(const event::Evaluation& evaluation) {
+void Progress::on_event(const event::Evaluation& evaluation) {
   if (iteration_ == 0) trained_since_ = Clock::now();
   accuracy_ = evaluation.test_accuracy.value_or(accuracy_);
 }
 
-void Progress::hear(const event::Iteration& iteration) {
+void Progress::on_event(const event::Iteration& iteration) {
   iteration_ = iteration.iteration;
   epoch_ = static_cast<std::int64_t>(iteration.epoch);
   if (!iteration.times) return;

@@ -23,11 +23,11 @@ class Progress {
   void begin(std::size_t index, const std::string& label, std::int64_t iterations,
              const std::string& stage = "starting");
   // Each takes an event of rank 0 or of pre-training.
-  void hear(const event::Pretraining& pretraining);
-  void hear(const event::Pretrained& pretrained);
-  void hear(const event::ReplayedIteration& iteration);
-  void hear(const event::Evaluation& evaluation);
-  void hear(const event::Iteration& iteration);
+  void on_event(const event::Pretraining& pretraining);
+  void on_event(const event::Pretrained& pretrained);
+  void on_event(const event::ReplayedIteration& iteration);
+  void on_event(const event::Evaluation& evaluation);
+  void on_event(const event::Iteration& iteration);
   // Sets the share of the busiest capped link's rate in use, 0..1.
   void link_use(double share) { link_use_ = share; }
   // Shows what the run waits for before it can start; draws as tick() does.

@@ -22,7 +22,7 @@
 #include "common/support/child_process.hh"
 #include "common/support/exception.hh"
 #include "common/support/standard_streams.hh"
-#include "harness/terminal/kept_terminal.hh"
+#include "harness/terminal/terminal_guard.hh"
 #include "netem/kernel/host_names.hh"
 #include "netem/kernel/sandbox.hh"
 
@@ -36,7 +36,7 @@ constexpr std::array passed_on = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIG
 // Limit on reads of a command's output before signals are handled again.
 constexpr int pieces_per_turn = 16;
 // Longer lines of output are printed in pieces.
-constexpr std::size_t longest_line_bytes = std::size_t{1} << 16;
+constexpr std::size_t max_line_bytes = std::size_t{1} << 16;
 
 int exit_code(const ExitStatus& status) {
   return status.signal != 0 ? 128 + status.signal : status.code;
@@ -87,8 +87,8 @@ class Commands {
   Commands(const netem::Network& network, const FileDescriptor& signals)
       : network_(network), signals_(signals) {}
 
-  int run(const std::vector<HostCommand>& commands) {
-    for (const HostCommand& command : commands) {
+  int run(const std::vector<ShellCommand>& commands) {
+    for (const ShellCommand& command : commands) {
       const bool last = &command == &commands.back();
       try {
         start(command, last);
@@ -105,7 +105,7 @@ class Commands {
   }
 
  private:
-  void start(const HostCommand& command, bool foreground) {
+  void start(const ShellCommand& command, bool foreground) {
     const netem::Host& host = network_.host(command.host);
     const bool interactive = command.arguments.empty();
     ChildProcess::Options options{
@@ -139,7 +139,7 @@ class Commands {
   // Waits until the command opens a socket, because a server must be ready before its clients.
   void wait_for_socket(Started& started) {
     std::size_t& seen = sockets_[started.host];
-    const auto deadline = Clock::now() + std::chrono::duration<double>(longest_wait_for_socket_s);
+    const auto deadline = Clock::now() + std::chrono::duration<double>(max_wait_for_socket_s);
     while (!started.code && !given_up_ && Clock::now() < deadline) {
       const std::size_t sockets = count_sockets(started.process.pid());
       if (sockets > seen) {
@@ -227,7 +227,7 @@ class Commands {
       print(std::string_view(one.unprinted).substr(0, end));
       one.unprinted.erase(0, end + 1);
     }
-    if (one.unprinted.empty() || (!all && one.unprinted.size() < longest_line_bytes)) return;
+    if (one.unprinted.empty() || (!all && one.unprinted.size() < max_line_bytes)) return;
     print(one.unprinted);
     one.unprinted.clear();
   }
@@ -274,7 +274,7 @@ Shell::~Shell() {
   ::sigprocmask(SIG_SETMASK, &before_, nullptr);
 }
 
-int Shell::run(const netem::Network& network, const std::vector<HostCommand>& commands) {
+int Shell::run(const netem::Network& network, const std::vector<ShellCommand>& commands) {
   // A signal that came before the first command ends everything.
   signalfd_siginfo arrived{};
   while (::read(signals_.get(), &arrived, sizeof arrived) > 0) {

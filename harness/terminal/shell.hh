@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "common/support/file_descriptor.hh"
-#include "harness/terminal/host_commands.hh"
+#include "harness/terminal/shell_arguments.hh"
 #include "netem/network.hh"
 
 namespace thinpipe {
@@ -14,7 +14,7 @@ namespace thinpipe {
 inline constexpr int cannot_start = 127;
 
 // Limit on the wait for a server's socket before the next command starts.
-inline constexpr double longest_wait_for_socket_s = 1;
+inline constexpr double max_wait_for_socket_s = 1;
 
 // Time between the signal that asks a command to end and SIGKILL.
 inline constexpr double time_to_end_s = 2;
@@ -35,7 +35,7 @@ class Shell {
   Shell(const Shell&) = delete;
   Shell& operator=(const Shell&) = delete;
 
-  int run(const netem::Network& network, const std::vector<HostCommand>& commands);
+  int run(const netem::Network& network, const std::vector<ShellCommand>& commands);
 
  private:
   ::sigset_t before_{};

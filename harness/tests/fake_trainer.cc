@@ -121,7 +121,7 @@ struct Config {
   }
 };
 
-void say(const Json& event) {
+void emit(const Json& event) {
   std::cout << event.dump() << std::endl;
 }
 
@@ -200,19 +200,19 @@ int pretrain(const char* path) {
   sleep_for(iterations * config.iteration_time_s);
   std::ofstream(output) << "weights";
   std::ofstream(fmt::format("{}.made-by-{}", output, ::getpid())) << "";  // for tests that count
-  say({{"event", "pretraining"}, {"iteration", 1}, {"iterations", 1}, {"train_loss", 1.0}});
-  say({{"event", "pretrained"}, {"test_accuracy", 0.25}, {"output", output}});
+  emit({{"event", "pretraining"}, {"iteration", 1}, {"iterations", 1}, {"train_loss", 1.0}});
+  emit({{"event", "pretrained"}, {"test_accuracy", 0.25}, {"output", output}});
   return 0;
 }
 
 void evaluate(std::int64_t iteration, double train_time_s) {
-  say({{"event", "evaluation"},
-       {"iteration", iteration},
-       {"epoch", 0},
-       {"train_time_s", train_time_s},
-       {"train_loss", 1.0},
-       {"test_loss", 1.0},
-       {"test_accuracy", std::min(1.0, 0.1 * static_cast<double>(iteration))}});
+  emit({{"event", "evaluation"},
+        {"iteration", iteration},
+        {"epoch", 0},
+        {"train_time_s", train_time_s},
+        {"train_loss", 1.0},
+        {"test_loss", 1.0},
+        {"test_accuracy", std::min(1.0, 0.1 * static_cast<double>(iteration))}});
 }
 
 // Returns an exit code if the fault ends the worker, otherwise -1.
@@ -223,7 +223,7 @@ int strike(const Fault& fault, std::int64_t rank) {
   if (fault.kind == "silent_exit") return 0;
   if (fault.kind == "hang") ::pause();
   if (fault.kind == "stop") {
-    say({{"event", "heartbeat"}, {"iteration", fault.iteration - 1}, {"phase", "computing"}});
+    emit({{"event", "heartbeat"}, {"iteration", fault.iteration - 1}, {"phase", "computing"}});
     ::raise(SIGSTOP);
   }
   if (fault.kind == "garbage") std::cout << "this is not an event" << std::endl;
@@ -239,7 +239,8 @@ int strike(const Fault& fault, std::int64_t rank) {
               << '}' << std::endl;
   }
   if (fault.kind == "nan") {
-    say({{"event", "failed"}, {"rank", rank}, {"kind", "non_finite"}, {"message", "the loss is not finite"}});
+    emit(
+        {{"event", "failed"}, {"rank", rank}, {"kind", "non_finite"}, {"message", "the loss is not finite"}});
     return 1;
   }
   return -1;
@@ -281,28 +282,28 @@ class Checkpoint {
 
 int work(const char* path) {
   const auto file = thinpipe::load_worker_file<thinpipe::WorkFile>(path);
-  const int rank = file.membership.rank;
+  const int rank = file.group_options.rank;
   const auto config = thinpipe::read_options<Config>(file.config, {"", ""});
   // The signal of an intended segmentation fault must end the process.
   ::signal(SIGSEGV, SIG_DFL);
-  if (!std::filesystem::is_empty(file.membership.rendezvous_directory)) return 2;
-  say({{"event", "started"}, {"rank", rank}, {"pid", ::getpid()}, {"libraries", {{"libtorch", "none"}}}});
+  if (!std::filesystem::is_empty(file.group_options.rendezvous_directory)) return 2;
+  emit({{"event", "started"}, {"rank", rank}, {"pid", ::getpid()}, {"libraries", {{"libtorch", "none"}}}});
   const Checkpoint checkpoint(file.checkpoint);
   const std::int64_t done = checkpoint.newest();
   double train_time_s = static_cast<double>(done) * config.iteration_time_s;
-  if (rank == 0) say({{"event", "dataset"}, {"hash", dataset_hash(config.dataset)}});
+  if (rank == 0) emit({{"event", "dataset"}, {"hash", dataset_hash(config.dataset)}});
   if (rank == 0 && done == 0) evaluate(0, 0);
   if (rank == 0 && done > 0) {
-    say({{"event", "resumed"}, {"iteration", done}, {"train_time_s", train_time_s}});
+    emit({{"event", "resumed"}, {"iteration", done}, {"train_time_s", train_time_s}});
   }
   const bool reports_starts = rank == 0 && file.report_iteration_starts;
   for (std::int64_t i = done + 1; i <= config.iterations; ++i) {
     const double started_s = monotonic_s();
     if (reports_starts) {
-      say({{"event", "iteration_started"},
-           {"iteration", i},
-           {"train_time_s", train_time_s},
-           {"monotonic_s", started_s}});
+      emit({{"event", "iteration_started"},
+            {"iteration", i},
+            {"train_time_s", train_time_s},
+            {"monotonic_s", started_s}});
     }
     sleep_for(config.iteration_time_s);
     // Made up, unless starts are reported: then the real time.
@@ -312,33 +313,33 @@ int work(const char* path) {
       if (const int code = strike(config.fault, rank); code >= 0) return code;
     }
     if (rank != 0) continue;
-    say({{"event", "iteration"},
-         {"iteration", i},
-         {"epoch", 0},
-         {"train_time_s", train_time_s},
-         {"train_loss", 1.0},
-         {"iteration_time_s", config.iteration_time_s},
-         {"load_s", 0.0},
-         {"compute_s", config.iteration_time_s / 2},
-         {"encode_s", 0.0},
-         {"exchange_s", config.iteration_time_s / 2},
-         {"decode_s", 0.0},
-         {"exposed_exchange_s", config.iteration_time_s / 4},
-         {"cpu_s", nullptr},
-         {"payload_bytes", 400},
-         {"sent_bytes", 1000}});
+    emit({{"event", "iteration"},
+          {"iteration", i},
+          {"epoch", 0},
+          {"train_time_s", train_time_s},
+          {"train_loss", 1.0},
+          {"iteration_time_s", config.iteration_time_s},
+          {"load_s", 0.0},
+          {"compute_s", config.iteration_time_s / 2},
+          {"encode_s", 0.0},
+          {"exchange_s", config.iteration_time_s / 2},
+          {"decode_s", 0.0},
+          {"exposed_exchange_s", config.iteration_time_s / 4},
+          {"cpu_s", nullptr},
+          {"payload_bytes", 400},
+          {"sent_bytes", 1000}});
     sleep_for(config.evaluation_time_s);
     evaluate(i, train_time_s);
     checkpoint.write_if_due(i);
   }
   if (rank == 0) {
-    say({{"event", "summary"},
-         {"parameters", 100},
-         {"effective_density", 1.0},
-         {"vnmse", nullptr},
-         {"parameters_hash", "00"}});
+    emit({{"event", "summary"},
+          {"parameters", 100},
+          {"effective_density", 1.0},
+          {"vnmse", nullptr},
+          {"parameters_hash", "00"}});
   }
-  say({{"event", "finished"}, {"rank", rank}, {"traffic", Json::object()}});
+  emit({{"event", "finished"}, {"rank", rank}, {"traffic", Json::object()}});
   return config.fault.kind == "late_exit" && config.fault.rank == rank ? 3 : 0;
 }
 

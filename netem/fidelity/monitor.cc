@@ -1,6 +1,6 @@
 #include "netem/fidelity/monitor.hh"
 
-#include "netem/kernel/route.hh"
+#include "netem/kernel/ip_routes.hh"
 
 namespace thinpipe::netem {
 

@@ -35,7 +35,7 @@ void RateRecord::Slot::add(const Slot& other) {
   backlogged_readings += other.backlogged_readings;
 }
 
-void RateRecord::Fates::add(const Fates& other) {
+void RateRecord::FrameCounts::add(const FrameCounts& other) {
   frames += other.frames;
   lost += other.lost;
   expected += other.expected;
@@ -69,7 +69,7 @@ void RateRecord::add(const LinkCounters& counters) {
   last_ = counters;
 }
 
-void RateRecord::set_shape(const Shape& shape) {
+void RateRecord::set_shape(const LinkShape& shape) {
   break_off();
   shape_ = shape;
   lossy_ = lossy_ || shape.impairments.loss > 0;
@@ -81,7 +81,7 @@ void RateRecord::set_up(bool up) {
 }
 
 void RateRecord::break_off() {
-  fates_.add(fates_since_break());
+  frame_counts_.add(frame_counts_since_break());
   // Changes may be no further apart than slots are long: half a slot is enough to judge by.
   if (last_) finish_slot(*last_, slot_s / 2);
   slot_ = {};
@@ -89,7 +89,7 @@ void RateRecord::break_off() {
   last_.reset();
 }
 
-RateRecord::Fates RateRecord::fates_since_break() const {
+RateRecord::FrameCounts RateRecord::frame_counts_since_break() const {
   if (!last_) return {};
   const double share = shape_.impairments.loss;
   const std::uint64_t drops = last_->drops - first_->drops;
@@ -103,10 +103,11 @@ RateRecord::Fates RateRecord::fates_since_break() const {
           .early_drops = drops > full + lost ? drops - full - lost : 0};
 }
 
-void RateRecord::finish_slot(const LinkCounters& counters, double least_s) {
-  if (slot_.time_s < least_s) return;
-  const double longest_s = slot_.time_s + counters.time_uncertainty_s + slot_first_->time_uncertainty_s;
-  fastest_ = std::max(fastest_, slot_.bytes / (shape_.rate_bit_per_s / 8 * longest_s + shape_.burst_bytes));
+void RateRecord::finish_slot(const LinkCounters& counters, double min_s) {
+  if (slot_.time_s < min_s) return;
+  const double max_s = slot_.time_s + counters.time_uncertainty_s + slot_first_->time_uncertainty_s;
+  max_rate_ratio_ =
+      std::max(max_rate_ratio_, slot_.bytes / (shape_.rate_bit_per_s / 8 * max_s + shape_.burst_bytes));
   if (slot_.backlogged_s > 0) {
     slots_.push_back(slot_);
     all_.add(slot_);
@@ -148,7 +149,7 @@ std::vector<Check> RateRecord::checks() const {
   Check slowest{.name = "5th percentile of rate while backlogged " + name,
                 .asked = fmt::format("at least {:.2f} of the cap", lowest_5th_percentile)};
   const std::vector<double> ratios = window_ratios();
-  if (ratios.size() >= fewest_windows) {
+  if (ratios.size() >= min_windows) {
     const double middle = quantile(ratios, 0.5);
     const double low = quantile(ratios, 0.05);
     median.measured = rounded(middle);
@@ -158,36 +159,38 @@ std::vector<Check> RateRecord::checks() const {
   } else {
     median.note = slowest.note =
         fmt::format("not judged: {:.2f} s of backlog gave {} windows, but a judgement needs {}",
-                    all_.backlogged_s, ratios.size(), fewest_windows);
+                    all_.backlogged_s, ratios.size(), min_windows);
   }
-  Fates fates = fates_;
-  fates.add(fates_since_break());
+  FrameCounts frame_counts = frame_counts_;
+  frame_counts.add(frame_counts_since_break());
   std::vector<Check> out = {median,
                             slowest,
                             {.name = "fastest 100 ms " + name,
                              .asked = "at most 1 of the cap plus one burst",
-                             .measured = rounded(fastest_),
-                             .ok = fastest_ <= 1 + rounding},
+                             .measured = rounded(max_rate_ratio_),
+                             .ok = max_rate_ratio_ <= 1 + rounding},
                             {.name = "drops before the queue is full " + name,
                              .asked = 0,
-                             .measured = fates.early_drops,
-                             .ok = fates.early_drops == 0}};
-  if (lossy_) out.push_back(loss_check(fates));
+                             .measured = frame_counts.early_drops,
+                             .ok = frame_counts.early_drops == 0}};
+  if (lossy_) out.push_back(loss_check(frame_counts));
   return out;
 }
 
-Check RateRecord::loss_check(const Fates& fates) const {
+Check RateRecord::loss_check(const FrameCounts& frame_counts) const {
   // If the loss changed, the mean over frames.
-  const double asked = fates.frames > 0 ? fates.expected / fates.frames : shape_.impairments.loss;
+  const double asked =
+      frame_counts.frames > 0 ? frame_counts.expected / frame_counts.frames : shape_.impairments.loss;
   Check check{.name = "share of frames lost " + name_, .asked = asked};
   // Below this, a binomial distribution is not normal enough for the bound.
-  if (fates.expected < 10) {
-    check.note =
-        fmt::format("not judged: {:.1f} losses were expected in {:.0f} frames", fates.expected, fates.frames);
+  if (frame_counts.expected < 10) {
+    check.note = fmt::format("not judged: {:.1f} losses were expected in {:.0f} frames",
+                             frame_counts.expected, frame_counts.frames);
     return check;
   }
-  check.measured = fates.lost / fates.frames;
-  check.ok = std::abs(fates.lost - fates.expected) <= loss_deviations * std::sqrt(fates.variance);
+  check.measured = frame_counts.lost / frame_counts.frames;
+  check.ok = std::abs(frame_counts.lost - frame_counts.expected) <=
+             loss_deviations * std::sqrt(frame_counts.variance);
   return check;
 }
 

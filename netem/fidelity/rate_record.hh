@@ -10,7 +10,7 @@
 
 #include "netem/fidelity/fidelity.hh"
 #include "netem/kernel/counters.hh"
-#include "netem/topology/shape.hh"
+#include "netem/topology/link_shape.hh"
 
 namespace thinpipe::netem {
 
@@ -35,14 +35,14 @@ class RateRecord {
   static constexpr double slot_s = 0.1;
   static constexpr std::size_t window_readings = 20;
   static constexpr double window_error = 0.03;
-  static constexpr std::size_t fewest_windows = 10;
+  static constexpr std::size_t min_windows = 10;
 
-  explicit RateRecord(const Shape& shape) : shape_(shape), lossy_(shape.impairments.loss > 0) {}
+  explicit RateRecord(const LinkShape& shape) : shape_(shape), lossy_(shape.impairments.loss > 0) {}
 
   void add(const LinkCounters& counters);
 
   // Judges later readings by this shape. Call it with a reading just before the change and one just after it.
-  void set_shape(const Shape& shape);
+  void set_shape(const LinkShape& shape);
 
   // Ignores readings from now on (the link is down), or counts them again.
   void set_up(bool up);
@@ -65,40 +65,40 @@ class RateRecord {
   };
 
   // The frames sent while one shape held, and their fates.
-  struct Fates {
+  struct FrameCounts {
     double frames = 0;  // that left the shaper or were lost on purpose
     double lost = 0;
     double expected = 0;  // losses
     double variance = 0;  // of the losses
     std::uint64_t early_drops = 0;
 
-    void add(const Fates& other);
+    void add(const FrameCounts& other);
   };
 
-  // Ends the slot if it lasted at least `least_s`.
-  void finish_slot(const LinkCounters& counters, double least_s);
+  // Ends the slot if it lasted at least `min_s`.
+  void finish_slot(const LinkCounters& counters, double min_s);
 
   // Ends the stretch of readings that began with the first reading since the last break.
   void break_off();
-  Fates fates_since_break() const;
+  FrameCounts frame_counts_since_break() const;
 
-  Check loss_check(const Fates& fates) const;
+  Check loss_check(const FrameCounts& frame_counts) const;
 
   // Returns rate while backlogged / cap, for each window.
   std::vector<double> window_ratios() const;
 
-  Shape shape_;
+  LinkShape shape_;
   bool up_ = true;
   std::string name_;
   std::optional<LinkCounters> first_;  // since the last break
   std::optional<LinkCounters> last_;
-  Fates fates_;  // before the last break
+  FrameCounts frame_counts_;  // before the last break
   bool lossy_ = false;
   std::optional<LinkCounters> slot_first_;
-  Slot slot_;                // the one being filled
-  std::vector<Slot> slots_;  // those with a backlog
-  Slot all_;                 // the sum of slots_
-  double fastest_ = 0;       // maximum over slots of bytes / the most that the shape allows
+  Slot slot_;                  // the one being filled
+  std::vector<Slot> slots_;    // those with a backlog
+  Slot all_;                   // the sum of slots_
+  double max_rate_ratio_ = 0;  // maximum over slots of bytes / the most that the shape allows
 };
 
 }  // namespace thinpipe::netem

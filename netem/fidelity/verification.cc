@@ -6,19 +6,19 @@
 
 #include <fmt/format.h>
 
+#include "netem/kernel/ip_routes.hh"
 #include "netem/kernel/probe.hh"
-#include "netem/kernel/route.hh"
-#include "netem/kernel/shaping.hh"
+#include "netem/kernel/qdisc_stack.hh"
 #include "netem/topology/frame.hh"
-#include "netem/topology/paths.hh"
+#include "netem/topology/hops.hh"
 
 namespace thinpipe::netem {
 namespace {
 
 constexpr int flows_together = 4;
-constexpr double longest_message_s = 5;
+constexpr double max_message_s = 5;
 // With more islands than this, measuring every pair would take too long: each is paired with the next only.
-constexpr std::size_t most_islands_in_pairs = 6;
+constexpr std::size_t max_islands_in_pairs = 6;
 
 using Pairs = std::vector<std::pair<const Host*, const Host*>>;
 
@@ -53,8 +53,8 @@ class Verifier {
 
   void shapers() {
     for (const ShapedDirection& direction : network_.shaping()) {
-      const Shape& asked = direction.asked;
-      const Shape& held = direction.read_back;
+      const LinkShape& asked = direction.asked;
+      const LinkShape& held = direction.read_back;
       const bool ok = is_held(asked, held);
       const auto add_field = [&](const char* what, const char* unit, double one, double other,
                                  const char* rule) {
@@ -109,7 +109,7 @@ class Verifier {
   std::vector<double> goodputs(const Pairs& pairs, double rate_bit_per_s) const {
     const GoodputOptions options{
         .settle_s = 0.3,
-        .measure_s = std::clamp(effort_.fewest_frames * 8 * full_frame_bytes / rate_bit_per_s, 0.7, 10.0)};
+        .measure_s = std::clamp(effort_.min_frames * 8 * full_frame_bytes / rate_bit_per_s, 0.7, 10.0)};
     std::vector<std::vector<double>> of_pair(pairs.size());
     for (int i = 0; i < effort_.repetitions; ++i) {
       const std::vector<double> once = measure_goodput(pairs, options);
@@ -122,10 +122,10 @@ class Verifier {
 
   // Returns the sum and the evenness (Jain index) of flows that share a path.
   std::pair<double, double> shared(const Pairs& pairs, double rate_bit_per_s) const {
-    const double least_s =
-        static_cast<double>(pairs.size()) * effort_.fewest_frames * 8 * full_frame_bytes / rate_bit_per_s;
+    const double min_s =
+        static_cast<double>(pairs.size()) * effort_.min_frames * 8 * full_frame_bytes / rate_bit_per_s;
     const std::vector<double> flows = measure_goodput(
-        pairs, {.settle_s = 1, .measure_s = std::max(effort_.shared_s, std::min(least_s, 20.0))});
+        pairs, {.settle_s = 1, .measure_s = std::max(effort_.shared_s, std::min(min_s, 20.0))});
     return {std::accumulate(flows.begin(), flows.end(), 0.0), jain_index(flows)};
   }
 
@@ -172,23 +172,22 @@ class Verifier {
     }
     observer_(name, "one flow");
     const std::uint64_t before = bytes_through(name);
-    add_goodput(name, "goodput of one flow", rate, way, goodputs({*pair}, rate)[0], least_goodput,
-                most_goodput);
+    add_goodput(name, "goodput of one flow", rate, way, goodputs({*pair}, rate)[0], min_goodput, max_goodput);
     if (bytes_through(name) == before) {
       out_.back().ok = false;
       out_.back().note += "; none of it passed this link";
     }
     observer_(name, "four flows");
     const auto [sum, evenness] = shared(Pairs(flows_together, *pair), rate);
-    add_goodput(name, "goodput of four flows", rate, way, sum, least_goodput, most_goodput);
+    add_goodput(name, "goodput of four flows", rate, way, sum, min_goodput, max_goodput);
     if (way.any()) return;
     add({.subject = name,
          .what = "evenness of four flows",
          .unit = "Jain index",
          .asked = 1,
          .measured = evenness,
-         .rule = fmt::format("at least {:g}", least_jain_index),
-         .ok = evenness >= least_jain_index});
+         .rule = fmt::format("at least {:g}", min_jain_index),
+         .ok = evenness >= min_jain_index});
   }
 
   void round_trip(const std::string& subject, const Host& from, const Host& to) {
@@ -199,16 +198,16 @@ class Verifier {
     // Jitter works both ways, so with a delay the median counts. Without one, the minimum shows what the
     // machine adds.
     const double measured_s = delay_s > 0 ? median_s : times_s.front();
-    const double most_added_s = std::max(most_added_round_trip_s, round_trip_within * delay_s);
+    const double max_added_s = std::max(max_added_round_trip_s, round_trip_within * delay_s);
     add({.subject = subject,
          .what = delay_s > 0 ? fmt::format("round trip, median of {}", times_s.size())
                              : fmt::format("round trip, minimum of {}", times_s.size()),
          .unit = "s",
          .asked = delay_s,
          .measured = measured_s,
-         .rule = delay_s > 0 ? fmt::format("within {:g} ms", 1e3 * most_added_s)
-                             : fmt::format("at most {:g} ms above", 1e3 * most_added_s),
-         .ok = std::abs(measured_s - delay_s) <= most_added_s,
+         .rule = delay_s > 0 ? fmt::format("within {:g} ms", 1e3 * max_added_s)
+                             : fmt::format("at most {:g} ms above", 1e3 * max_added_s),
+         .ok = std::abs(measured_s - delay_s) <= max_added_s,
          .note = fmt::format("median {:.3f} ms", 1e3 * median_s)});
   }
 
@@ -240,8 +239,8 @@ class Verifier {
                     .rule = fmt::format("within {:g} %", 100 * within)};
     if (way.any()) {
       out.note = "not measured: if the path delays or disturbs frames, TCP needs time to find its speed";
-    } else if (asked > longest_message_s) {
-      out.note = fmt::format("not measured: takes longer than {:g} s", longest_message_s);
+    } else if (asked > max_message_s) {
+      out.note = fmt::format("not measured: takes longer than {:g} s", max_message_s);
     } else {
       const std::vector<double> times_s =
           measure_messages(from, to, {.bytes = bytes, .count = effort_.messages});
@@ -278,7 +277,7 @@ class Verifier {
   void between_islands() {
     const auto all = islands(topology_);
     for (std::size_t i = 0; i < all.size(); ++i) {
-      const bool next_only = all.size() > most_islands_in_pairs;
+      const bool next_only = all.size() > max_islands_in_pairs;
       for (std::size_t j = i + 1; j < (next_only ? std::min(i + 2, all.size()) : all.size()); ++j) {
         // Hosts from the middle, not only those that the links were measured with.
         between(network_.host(all[i][all[i].size() / 2]), network_.host(all[j][all[j].size() / 2]));
@@ -296,13 +295,13 @@ class Verifier {
       add({.subject = subject,
            .what = "goodput of one flow",
            .unit = "bit/s",
-           .measured = goodputs({{&from, &to}}, fastest_rate_bit_per_s)[0],
+           .measured = goodputs({{&from, &to}}, max_rate_bit_per_s)[0],
            .note = "the path has no cap"});
       return;
     }
     const double rate = *slowest->rate_bit_per_s();
     add_goodput(subject, "goodput of one flow", rate, impairments_of(path), goodputs({{&from, &to}}, rate)[0],
-                least_goodput, most_goodput);
+                min_goodput, max_goodput);
   }
 
   void whole_network() {
@@ -324,7 +323,7 @@ class Verifier {
 
   const Network& network_;
   const Topology& topology_;
-  const Paths paths_;
+  const HostPaths paths_;
   const VerificationEffort& effort_;
   const VerificationObserver& observer_;
   std::vector<Measurement> out_;

@@ -24,17 +24,17 @@ struct Measurement {
 };
 
 // The limits of the rules. Goodput is relative to the cap x 1448/1514.
-inline constexpr double least_goodput = 0.98;     // of one flow, and of the sum of four
-inline constexpr double most_goodput = 1.02;      // leaves room for a burst and for the estimate's error
-inline constexpr double least_jain_index = 0.99;  // among four flows
+inline constexpr double min_goodput = 0.98;     // of one flow, and of the sum of four
+inline constexpr double max_goodput = 1.02;     // leaves room for a burst and for the estimate's error
+inline constexpr double min_jain_index = 0.99;  // among four flows
 inline constexpr double both_directions_within = 0.03;
 inline constexpr double long_message_bytes = 1 << 20;  // after a pause
 inline constexpr double long_message_within = 0.02;
 inline constexpr double short_message_bytes = 1 << 16;
 inline constexpr double short_message_within = 0.10;
-inline constexpr double most_added_round_trip_s = 1e-3;  // added by the machine itself
-inline constexpr double round_trip_within = 0.05;        // of the delays asked for, if that is more
-inline constexpr double loss_deviations = 4;             // standard deviations of a binomial
+inline constexpr double max_added_round_trip_s = 1e-3;  // added by the machine itself
+inline constexpr double round_trip_within = 0.05;       // of the delays asked for, if that is more
+inline constexpr double loss_deviations = 4;            // standard deviations of a binomial
 
 // How long to measure. Fewer and shorter measurements are less certain.
 struct VerificationEffort {
@@ -42,10 +42,10 @@ struct VerificationEffort {
   double shared_s = 10;  // flows that share a link need seconds to become even
   int messages = 9;      // the median counts
   int datagrams = 1000;
-  double fewest_frames = 400;  // per goodput
+  double min_frames = 400;  // per goodput
 
   static VerificationEffort quick() {
-    return {.repetitions = 1, .shared_s = 1, .messages = 3, .datagrams = 100, .fewest_frames = 100};
+    return {.repetitions = 1, .shared_s = 1, .messages = 3, .datagrams = 100, .min_frames = 100};
   }
 };
 

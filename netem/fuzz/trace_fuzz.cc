@@ -13,9 +13,9 @@ void check(const netem::RateTrace& trace) {
   double last_s = -1;
   for (const netem::RateStep& step : trace.steps) {
     fuzz::require(std::isfinite(step.at_s) && step.at_s > last_s, "times increase");
-    fuzz::require(step.rate_bit_per_s >= netem::slowest_rate_bit_per_s &&
-                      step.rate_bit_per_s <= netem::fastest_rate_bit_per_s,
-                  "rates are within the limits of a topology");
+    fuzz::require(
+        step.rate_bit_per_s >= netem::min_rate_bit_per_s && step.rate_bit_per_s <= netem::max_rate_bit_per_s,
+        "rates are within the limits of a topology");
     last_s = step.at_s;
   }
 }

@@ -14,12 +14,12 @@
 #include <unistd.h>
 
 #include "common/support/exception.hh"
-#include "netem/kernel/wake_ups.hh"
+#include "netem/kernel/wakeup_latency.hh"
 
 namespace thinpipe::netem {
 namespace {
 
-std::vector<int> usable_processors() {
+std::vector<int> usable_cpus() {
   cpu_set_t usable;
   CPU_ZERO(&usable);
   system_call("read which CPUs are usable", ::sched_getaffinity(0, sizeof usable, &usable));
@@ -61,7 +61,7 @@ void give_session_the_smallest_share() {
 }
 
 // Each step may fail: the threads then spin at the lowest priority that this machine grants.
-[[noreturn]] void keep_awake(const std::vector<int>& processors, pid_t parent) {
+[[noreturn]] void keep_awake(const std::vector<int>& cpus, pid_t parent) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (::getppid() != parent) ::_exit(0);
   ::close_range(0, ~0U, 0);  // an inherited end of a pipe would keep its reader waiting
@@ -72,11 +72,11 @@ void give_session_the_smallest_share() {
   ::sched_setscheduler(0, SCHED_IDLE, &none);
   give_session_the_smallest_share();
   std::vector<std::thread> threads;
-  for (const int processor : processors) {
-    threads.emplace_back([processor] {
+  for (const int cpu : cpus) {
+    threads.emplace_back([cpu] {
       cpu_set_t only;
       CPU_ZERO(&only);
-      CPU_SET(processor, &only);
+      CPU_SET(cpu, &only);
       ::sched_setaffinity(0, sizeof only, &only);
       spin();
     });
@@ -88,17 +88,17 @@ void give_session_the_smallest_share() {
 }  // namespace
 
 bool wakes_up_late() {
-  // A segment takes up to 5/8 of a burst of 100 us (shape.hh); a timer may be late by the rest.
-  constexpr double most_s = 100e-6 * 3 / 8;
+  // A segment takes up to 5/8 of a burst of 100 us (link_shape.hh); a timer may be late by the rest.
+  constexpr double max_s = 100e-6 * 3 / 8;
   constexpr int sleeps = 20;
-  return measure_wake_ups(sleeps).quantile_s(0.5) > most_s;
+  return measure_wakeup_latency(sleeps).quantile_s(0.5) > max_s;
 }
 
 AwakeCores::AwakeCores() {
-  const std::vector<int> processors = usable_processors();
+  const std::vector<int> cpus = usable_cpus();
   const pid_t parent = ::getpid();
   pid_ = system_call("fork to keep CPUs awake", ::fork());
-  if (pid_ == 0) keep_awake(processors, parent);
+  if (pid_ == 0) keep_awake(cpus, parent);
 }
 
 AwakeCores::~AwakeCores() {

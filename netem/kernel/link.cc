@@ -57,7 +57,7 @@ void add_veth(const NetlinkSocket& socket, const Endpoint& a, const Endpoint& b)
               build_message(attempt, rtnl_link_build_add_request, link.get(), NLM_F_CREATE | NLM_F_EXCL));
 }
 
-void raise_device(const NetlinkSocket& socket, int ifindex, const DeviceSettings& settings) {
+void bring_up_device(const NetlinkSocket& socket, int ifindex, const DeviceSettings& settings) {
   const std::string attempt = fmt::format("bring up device {}", ifindex);
   const OwnedLink device = empty_link();
   rtnl_link_set_ifindex(device.get(), ifindex);
@@ -66,14 +66,14 @@ void raise_device(const NetlinkSocket& socket, int ifindex, const DeviceSettings
   // Set here, not when a pair is created: the kernel ignores the group of the second end.
   if (ifindex != loopback_ifindex) rtnl_link_set_group(changes.get(), device_group);
   if (settings.bridge) rtnl_link_set_master(changes.get(), *settings.bridge);
-  if (settings.largest_packet_bytes) rtnl_link_set_mtu(changes.get(), *settings.largest_packet_bytes);
+  if (settings.mtu_bytes) rtnl_link_set_mtu(changes.get(), *settings.mtu_bytes);
   const OwnedMessage message =
       build_message(attempt, rtnl_link_build_change_request, device.get(), changes.get(), 0);
-  if (settings.largest_segment_bytes) {
-    netlink_call(attempt, nla_put_u32(message.get(), IFLA_GSO_MAX_SIZE, *settings.largest_segment_bytes));
+  if (settings.gso_max_bytes) {
+    netlink_call(attempt, nla_put_u32(message.get(), IFLA_GSO_MAX_SIZE, *settings.gso_max_bytes));
   }
   socket.send(attempt, message);
-  if (settings.largest_segment_bytes) check_largest_segment(socket, ifindex, *settings.largest_segment_bytes);
+  if (settings.gso_max_bytes) check_largest_segment(socket, ifindex, *settings.gso_max_bytes);
 }
 
 void set_device_up(const NetlinkSocket& socket, int ifindex, bool up) {

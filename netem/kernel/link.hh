@@ -29,14 +29,14 @@ void add_bridge(const NetlinkSocket& socket, const std::string& device, int ifin
 void add_veth(const NetlinkSocket& socket, const Endpoint& a, const Endpoint& b);
 
 struct DeviceSettings {
-  std::optional<int> bridge = {};                      // the bridge to become a port of
-  std::optional<unsigned> largest_segment_bytes = {};  // gso_max_size
-  std::optional<unsigned> largest_packet_bytes = {};   // the MTU
+  std::optional<int> bridge = {};              // the bridge to become a port of
+  std::optional<unsigned> gso_max_bytes = {};  // gso_max_size
+  std::optional<unsigned> mtu_bytes = {};      // the MTU
 };
 
 // Applies the settings and brings the device up. Throws Error if the kernel then holds a gso_max_size other
 // than the one asked for.
-void raise_device(const NetlinkSocket& socket, int ifindex, const DeviceSettings& settings = {});
+void bring_up_device(const NetlinkSocket& socket, int ifindex, const DeviceSettings& settings = {});
 
 // Takes a device down or brings it up, and reads back that it is. A device that goes down loses its routes
 // and neighbour entries. Its peer keeps them, but has no carrier.

@@ -21,7 +21,7 @@
 
 #include "common/support/exception.hh"
 #include "common/support/file_descriptor.hh"
-#include "netem/kernel/identity_map.hh"
+#include "netem/kernel/id_map.hh"
 #include "netem/kernel/link.hh"
 #include "netem/kernel/netlink.hh"
 
@@ -128,7 +128,7 @@ int supervise(pid_t child, pid_t reaped, const PassedSignals& signals, Terminal 
     system_call("make mounts private", ::mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr));
     system_call("mount a new /proc",
                 ::mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, nullptr));
-    raise_device(NetlinkSocket(), loopback_ifindex);  // workers without hosts communicate over it
+    bring_up_device(NetlinkSocket(), loopback_ifindex);  // workers without hosts communicate over it
     const pid_t program = system_call("fork inside the sandbox", ::fork());
     if (program == 0) execute(arguments, terminal, signals);
     report.write_end.reset();
@@ -201,7 +201,7 @@ int run_in_sandbox(const std::vector<std::string>& arguments, Terminal terminal)
 
   std::string failure;
   try {  // with both ends of `go` open: a child that died early must not raise SIGPIPE here
-    map_identities(child);
+    write_id_maps(child);
     write_all(go.write_end, "1", "start the sandbox");
   } catch (const std::system_error& error) {
     failure = error.what();

@@ -47,10 +47,10 @@ class Chances {
     if (is_running_) ++(stolen_.share() > disturbing_share ? disturbed_ : judged_);
     is_running_ = true;
     stolen_ = {};
-    return judged_ < most_judged && disturbed_ < most_disturbed;
+    return judged_ < max_judged && disturbed_ < max_disturbed;
   }
 
-  bool undecided() const { return disturbed_ >= most_disturbed && judged_ < most_judged; }
+  bool undecided() const { return disturbed_ >= max_disturbed && judged_ < max_judged; }
   std::string reason() const {
     return fmt::format(
         "not judged: this virtual machine's host took more than {} % of its CPU time in {} of {} attempts",
@@ -58,8 +58,8 @@ class Chances {
   }
 
  private:
-  static constexpr int most_judged = 4;
-  static constexpr int most_disturbed = 12;
+  static constexpr int max_judged = 4;
+  static constexpr int max_disturbed = 12;
   static constexpr double disturbing_share = 0.01;
 
   bool is_running_ = false;

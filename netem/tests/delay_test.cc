@@ -10,10 +10,10 @@
 #include <gtest/gtest.h>
 
 #include "common/support/tests/paths.hh"
-#include "netem/conductor.hh"
 #include "netem/fidelity/monitor.hh"
 #include "netem/kernel/probe.hh"
 #include "netem/network.hh"
+#include "netem/schedule_runner.hh"
 #include "netem/tests/datagrams.hh"
 
 namespace thinpipe::netem {
@@ -69,17 +69,17 @@ double binomial_bound(double n, double probability) {
 // measurement if it is off.
 double settled_delay_s(const Host& from, const Host& to, double asked_s) {
   constexpr std::size_t count = 60;
-  double shortest_s = 0;
+  double min_s = 0;
   for (int attempt = 0; attempt < attempts; ++attempt) {
     const std::vector<double> delays = delays_of(send_datagrams(from, to, {.count = count, .gap_s = 0.004}));
     EXPECT_EQ(delays.size(), count);
     if (delays.empty()) return 0;
-    shortest_s = delays.front();
-    EXPECT_GE(shortest_s, asked_s - 1e-4) << "no frame is early";
-    if (std::abs(shortest_s - asked_s) <= tolerance_s(asked_s)) break;
+    min_s = delays.front();
+    EXPECT_GE(min_s, asked_s - 1e-4) << "no frame is early";
+    if (std::abs(min_s - asked_s) <= tolerance_s(asked_s)) break;
     std::this_thread::sleep_for(std::chrono::seconds(1));  // a busy moment may last
   }
-  return shortest_s;
+  return min_s;
 }
 
 TEST_F(NetemTest, TheKernelHoldsEveryOption) {
@@ -278,20 +278,20 @@ TEST_F(NetemTest, DelayAndLossChangeWhileTheNetworkStands) {
   Network network(topology, schedule);
   const Host& a = network.host("a");
   const Host& b = network.host("b");
-  Conductor conductor(network, schedule);
-  conductor.begin(0);
+  ScheduleRunner schedule_runner(network, schedule);
+  schedule_runner.begin(0);
   EXPECT_NEAR(settled_delay_s(a, b, 0), 0, tolerance_s(0)) << "as it was built";
-  conductor.apply_due(1);
+  schedule_runner.apply_due(1);
   EXPECT_NEAR(network.shaping()[0].read_back.impairments.delay_s, 0.030, 2e-6);
   EXPECT_NEAR(settled_delay_s(a, b, 0.030), 0.030, tolerance_s(0.030));
   EXPECT_NEAR(settled_delay_s(b, a, 0), 0, tolerance_s(0)) << "the other direction has none";
-  conductor.apply_due(2);
+  schedule_runner.apply_due(2);
   EXPECT_NEAR(network.shaping()[0].read_back.impairments.delay_s, 0.010, 2e-6);
   EXPECT_NEAR(network.shaping()[0].read_back.impairments.loss, 0.2, 1e-9);
   constexpr std::size_t count = 2000;
   const std::size_t arrived = send_datagrams(a, b, {.count = count, .gap_s = 0.0003}).size();
   EXPECT_NEAR(static_cast<double>(count - arrived), 0.2 * count, binomial_bound(count, 0.2));
-  conductor.apply_due(3);
+  schedule_runner.apply_due(3);
   EXPECT_FALSE(network.shaping()[0].read_back.impairments.any());
   EXPECT_EQ(network.shaping()[0].read_back.rate_bit_per_s, 50e6);
   EXPECT_EQ(send_datagrams(a, b, {.count = 500, .gap_s = 0.0003}).size(), 500U);

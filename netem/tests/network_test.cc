@@ -14,9 +14,9 @@
 
 #include "common/support/child_process.hh"
 #include "netem/fidelity/monitor.hh"
+#include "netem/kernel/ip_routes.hh"
 #include "netem/kernel/link.hh"
 #include "netem/kernel/probe.hh"
-#include "netem/kernel/route.hh"
 #include "netem/topology/tests/topologies.hh"
 
 namespace thinpipe::netem {

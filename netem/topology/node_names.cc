@@ -21,11 +21,11 @@ bool is_digit(char c) {
 
 void check_name(const std::string& name, const Place& place) {
   const auto fits = [](char c) { return is_letter(c) || is_digit(c) || c == '-' || c == '_'; };
-  if (name.empty() || name.size() > longest_node_name || !is_letter(name[0]) ||
+  if (name.empty() || name.size() > max_node_name_bytes || !is_letter(name[0]) ||
       !std::ranges::all_of(name, fits)) {
     throw InputError(place, fmt::format("\"{}\" is not a valid device name: use 1 to {} letters, digits, "
                                         "\"-\" or \"_\", the first a letter",
-                                        name, longest_node_name));
+                                        name, max_node_name_bytes));
   }
 }
 
@@ -45,7 +45,7 @@ Numbered numbered(const std::string& name, const std::string& range, const Place
   out.padded = out.digits > 1 && *digits == '0';
   const char* const end = name.data() + name.size();
   const auto [read_to, status] = std::from_chars(name.data() + out.stem.size(), end, out.number);
-  if (out.stem.empty() || status != std::errc() || read_to != end || out.number > most_hosts) {
+  if (out.stem.empty() || status != std::errc() || read_to != end || out.number > max_hosts) {
     throw InputError(place, fmt::format("\"{}\" is not a range; write one like \"w0..w3\"", range));
   }
   return out;
@@ -85,8 +85,8 @@ void NodeNames::add_group(const Json& value, const Place& place) {
   }
   const std::string& group = value.begin().key();
   std::int64_t count = 0;
-  read_value(value.begin().value(), place / group,
-             {.at_least = 1, .at_most = static_cast<double>(most_hosts)}, count);
+  read_value(value.begin().value(), place / group, {.at_least = 1, .at_most = static_cast<double>(max_hosts)},
+             count);
   check_name(fmt::format("{}{}", group, count - 1), place / group);
   std::vector<std::string>& members = groups_[group];
   for (std::int64_t i = 0; i < count; ++i) {

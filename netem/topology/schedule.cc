@@ -15,14 +15,14 @@ namespace {
 constexpr const char* all_bottlenecks = "bottlenecks";
 constexpr const char* ways = "\"a-b\" for both directions, \"a->b\" for one";
 
-bool is_shaped(const Topology& topology, const Crossing& crossing) {
-  const Link& link = topology.links[crossing.link];
-  return (crossing.forward ? link.forward : link.backward).rate_bit_per_s.has_value();
+bool is_shaped(const Topology& topology, const DirectedLink& directed_link) {
+  const Link& link = topology.links[directed_link.link];
+  return (directed_link.forward ? link.forward : link.backward).rate_bit_per_s.has_value();
 }
 
-std::string name_of(const Topology& topology, const Crossing& crossing) {
-  const Link& link = topology.links[crossing.link];
-  return crossing.forward ? direction_name(link.a, link.b) : direction_name(link.b, link.a);
+std::string name_of(const Topology& topology, const DirectedLink& directed_link) {
+  const Link& link = topology.links[directed_link.link];
+  return directed_link.forward ? direction_name(link.a, link.b) : direction_name(link.b, link.a);
 }
 
 // Resolves the user's names of links.
@@ -32,17 +32,17 @@ class LinkNames {
     for (std::size_t i = 0; i < topology.links.size(); ++i) {
       const Link& link = topology.links[i];
       for (const bool forward : {true, false}) {
-        const Crossing crossing{i, forward};
-        add(name_of(topology, crossing), {crossing});
+        const DirectedLink directed_link{i, forward};
+        add(name_of(topology, directed_link), {directed_link});
         add(forward ? fmt::format("{}-{}", link.a, link.b) : fmt::format("{}-{}", link.b, link.a),
             {{i, true}, {i, false}});
-        if (link.bottleneck) meant_[all_bottlenecks].push_back(crossing);
+        if (link.bottleneck) meant_[all_bottlenecks].push_back(directed_link);
       }
     }
     if (meant_.contains(all_bottlenecks)) known_.insert(known_.begin(), all_bottlenecks);
   }
 
-  const std::vector<Crossing>& find(const std::string& name, const Place& place) const {
+  const std::vector<DirectedLink>& find(const std::string& name, const Place& place) const {
     if (topology_.links.empty()) {
       throw InputError(place, fmt::format("the topology {} has no links that could change", topology_.name));
     }
@@ -60,23 +60,23 @@ class LinkNames {
 
  private:
   // Names of nodes may contain a "-", so two links may have the same name; it then means neither.
-  void add(const std::string& name, const std::vector<Crossing>& crossings) {
+  void add(const std::string& name, const std::vector<DirectedLink>& crossings) {
     const auto [entry, is_new] = meant_.emplace(name, crossings);
     if (!is_new) entry->second.clear();
     if (is_new && is_shaped(topology_, crossings.front())) known_.push_back(name);
   }
 
   const Topology& topology_;
-  std::map<std::string, std::vector<Crossing>> meant_;
+  std::map<std::string, std::vector<DirectedLink>> meant_;
   std::vector<std::string> known_;  // those worth suggesting
 };
 
 // Returns the named directions that have a cap: only these have a shaper to change.
-std::vector<Crossing> shaped_ones(const Topology& topology, const std::vector<Crossing>& named,
-                                  const std::string& name, const Place& place) {
-  std::vector<Crossing> out;
+std::vector<DirectedLink> shaped_ones(const Topology& topology, const std::vector<DirectedLink>& named,
+                                      const std::string& name, const Place& place) {
+  std::vector<DirectedLink> out;
   std::ranges::copy_if(named, std::back_inserter(out),
-                       [&](const Crossing& crossing) { return is_shaped(topology, crossing); });
+                       [&](const DirectedLink& directed_link) { return is_shaped(topology, directed_link); });
   if (out.empty()) {
     throw InputError(place,
                      fmt::format("{} has no cap, so there is no shaper to change; give it a \"rate\" in "
@@ -93,8 +93,8 @@ void check_can_go_down(const Topology& topology, const NetworkEvent& event) {
         fmt::format("a link goes down or up in both directions at once; write \"a-b\", not \"{}\"",
                     event.link));
   }
-  for (const Crossing& crossing : event.targets) {
-    const Link& link = topology.links[crossing.link];
+  for (const DirectedLink& directed_link : event.targets) {
+    const Link& link = topology.links[directed_link.link];
     const auto is_host = [&](const std::string& node) {
       return std::ranges::find(topology.hosts, node) != topology.hosts.end();
     };
@@ -112,7 +112,7 @@ void check_can_go_down(const Topology& topology, const NetworkEvent& event) {
 NetworkEvent make_event(const NetworkEventOptions& options, const Place& place, const Topology& topology,
                         const LinkNames& names) {
   NetworkEvent event{.at_s = options.at_s, .link = options.link, .change = options.change, .place = place};
-  const std::vector<Crossing>& named = names.find(event.link, place / "link");
+  const std::vector<DirectedLink>& named = names.find(event.link, place / "link");
   const Change& change = event.change;
   const bool reshapes = change.rate_bit_per_s || change.delay_s || change.loss;
   if (!reshapes && !options.state) {
@@ -165,9 +165,9 @@ TraceReplay make_replay(const RateTraceOptions& options, const Place& place, con
   return replay;
 }
 
-bool is_replayed_on(const Schedule& schedule, const Crossing& crossing) {
+bool is_replayed_on(const Schedule& schedule, const DirectedLink& directed_link) {
   return schedule.trace &&
-         std::ranges::find(schedule.trace->targets, crossing) != schedule.trace->targets.end();
+         std::ranges::find(schedule.trace->targets, directed_link) != schedule.trace->targets.end();
 }
 
 // Checks that each value of a link has one source at a time, and that "up" and "down" alternate.
@@ -175,19 +175,19 @@ void check_events(const Topology& topology, const Schedule& schedule) {
   std::map<std::tuple<std::size_t, bool, std::string>, const NetworkEvent*> latest;  // by direction and key
   for (const NetworkEvent& event : schedule.events) {
     const Json changed = to_json(event.change);
-    for (const Crossing& crossing : event.targets) {
-      if (event.change.rate_bit_per_s && is_replayed_on(schedule, crossing)) {
+    for (const DirectedLink& directed_link : event.targets) {
+      if (event.change.rate_bit_per_s && is_replayed_on(schedule, directed_link)) {
         throw InputError(event.place / "rate",
                          fmt::format("the rate of {} follows \"rate_trace\"; remove one of the two",
-                                     name_of(topology, crossing)));
+                                     name_of(topology, directed_link)));
       }
       for (const auto& [key, value] : changed.items()) {
-        const NetworkEvent*& before = latest[{crossing.link, crossing.forward, key}];
+        const NetworkEvent*& before = latest[{directed_link.link, directed_link.forward, key}];
         if (before != nullptr && before->at_s == event.at_s) {
           throw InputError(
               event.place / "at",
               fmt::format("{} is already changed at {} by {}; merge the two, or move one",
-                          name_of(topology, crossing), format_quantity(Quantity::duration, event.at_s),
+                          name_of(topology, directed_link), format_quantity(Quantity::duration, event.at_s),
                           before->place.pointer));
         }
         const bool was_up = before == nullptr || before->change.up.value_or(true);
@@ -229,7 +229,7 @@ Schedule make_schedule(const ScheduleOptions& options, const Place& place, const
   }
   schedule.events = make_events(options.network_events, place / "network_events", topology, names);
   check_events(topology, schedule);
-  visit_states(topology, schedule, [](const Crossing&, const Direction& direction, const Place& event) {
+  visit_states(topology, schedule, [](const DirectedLink&, const Direction& direction, const Place& event) {
     check_direction(direction, event);
   });
   return schedule;
@@ -262,27 +262,27 @@ Json trace_to_json(const Schedule& schedule) {
 }
 
 void visit_states(const Topology& topology, const Schedule& schedule,
-                  const std::function<void(const Crossing&, const Direction&, const Place&)>& visit) {
+                  const std::function<void(const DirectedLink&, const Direction&, const Place&)>& visit) {
   const auto direction_of = [](Link& link, bool forward) -> Direction& {
     return forward ? link.forward : link.backward;
   };
   std::vector<Link> links = topology.links;
   if (schedule.trace) {
     // Impairments change independently of the rate, and neither burst nor queue depends on them.
-    for (const Crossing& crossing : schedule.trace->targets) {
-      Direction direction = direction_of(links[crossing.link], crossing.forward);
+    for (const DirectedLink& directed_link : schedule.trace->targets) {
+      Direction direction = direction_of(links[directed_link.link], directed_link.forward);
       for (const RateStep& step : schedule.trace->trace.steps) {
         direction.rate_bit_per_s = step.rate_bit_per_s;
-        visit(crossing, direction, schedule.trace->place);
+        visit(directed_link, direction, schedule.trace->place);
       }
     }
   }
   for (const NetworkEvent& event : schedule.events) {
     if (event.change.up) continue;
-    for (const Crossing& crossing : event.targets) {
-      Direction& direction = direction_of(links[crossing.link], crossing.forward);
+    for (const DirectedLink& directed_link : event.targets) {
+      Direction& direction = direction_of(links[directed_link.link], directed_link.forward);
       event.change.apply_to(direction);
-      visit(crossing, direction, event.place);
+      visit(directed_link, direction, event.place);
     }
   }
 }

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "common/support/options.hh"
-#include "netem/topology/routes.hh"
+#include "netem/topology/shortest_paths.hh"
 #include "netem/topology/topology.hh"
 #include "netem/topology/trace.hh"
 
@@ -27,9 +27,9 @@ struct Change {
 Json to_json(const Change& change);
 
 struct NetworkEvent {
-  double at_s = 0;                     // after training began
-  std::string link = {};               // as the user names it: "left-middle", "left->middle", "bottlenecks"
-  std::vector<Crossing> targets = {};  // the directions that `link` names
+  double at_s = 0;        // after training began
+  std::string link = {};  // as the user names it: "left-middle", "left->middle", "bottlenecks"
+  std::vector<DirectedLink> targets = {};  // the directions that `link` names
   Change change = {};
   Place place = {};  // where the user wrote it
 };
@@ -41,7 +41,7 @@ enum class TraceClock { train, wall };
 // A trace of rates and the directions on which it is replayed from the moment training begins.
 struct TraceReplay {
   std::string link = {};
-  std::vector<Crossing> targets = {};
+  std::vector<DirectedLink> targets = {};
   std::string file = {};                // as the user wrote it
   std::optional<double> period_s = {};  // as the user wrote it
   TraceClock clock = TraceClock::train;
@@ -77,13 +77,13 @@ struct NetworkEventOptions {
     field("rate", change.rate_bit_per_s,
           Rule{.effect = "the cap from then on",
                .quantity = Quantity::rate,
-               .at_least = slowest_rate_bit_per_s,
-               .at_most = fastest_rate_bit_per_s});
+               .at_least = min_rate_bit_per_s,
+               .at_most = max_rate_bit_per_s});
     field("delay", change.delay_s,
           Rule{.effect = "the delay from then on",
                .quantity = Quantity::duration,
                .at_least = 0,
-               .at_most = longest_delay_s});
+               .at_most = max_delay_s});
     field("loss", change.loss,
           Rule{.effect = "fraction of frames that are lost from then on", .at_least = 0, .below = 1});
     field("state", state,
@@ -142,6 +142,6 @@ Json trace_to_json(const Schedule& schedule);
 // Calls `visit` with the states, other than the topology's own, that shaped directions will have. They cover
 // every burst, queue and impairment, but not every combination. `place`: where the user wrote the change.
 void visit_states(const Topology& topology, const Schedule& schedule,
-                  const std::function<void(const Crossing&, const Direction&, const Place&)>& visit);
+                  const std::function<void(const DirectedLink&, const Direction&, const Place&)>& visit);
 
 }  // namespace thinpipe::netem

@@ -7,8 +7,8 @@
 
 #include <fmt/format.h>
 
+#include "netem/topology/link_shape.hh"
 #include "netem/topology/node_names.hh"
-#include "netem/topology/shape.hh"
 #include "netem/topology/topology_checks.hh"
 
 namespace thinpipe::netem {
@@ -19,13 +19,12 @@ using Groups = std::map<std::string, std::vector<std::string>>;
 constexpr double all_but_all = 1;  // shares are below this
 
 void read_direction(JsonObject& object, Direction& out) {
-  const Rule delay{.quantity = Quantity::duration, .at_least = 0, .at_most = longest_delay_s};
+  const Rule delay{.quantity = Quantity::duration, .at_least = 0, .at_most = max_delay_s};
   const Rule share{.at_least = 0, .below = all_but_all};
-  object.read(
-      "rate", out.rate_bit_per_s,
-      {.quantity = Quantity::rate, .at_least = slowest_rate_bit_per_s, .at_most = fastest_rate_bit_per_s});
-  object.read("burst", out.burst_bytes, {.quantity = Quantity::size, .at_most = most_buffer_bytes});
-  object.read("queue", out.queue_bytes, {.quantity = Quantity::size, .at_most = most_buffer_bytes});
+  object.read("rate", out.rate_bit_per_s,
+              {.quantity = Quantity::rate, .at_least = min_rate_bit_per_s, .at_most = max_rate_bit_per_s});
+  object.read("burst", out.burst_bytes, {.quantity = Quantity::size, .at_most = max_buffer_bytes});
+  object.read("queue", out.queue_bytes, {.quantity = Quantity::size, .at_most = max_buffer_bytes});
   std::string queueing = name_of(out.queueing);
   object.read("queueing", queueing, {.one_of = {name_of(Queueing::fifo), name_of(Queueing::fair)}});
   out.queueing = queueing == name_of(Queueing::fair) ? Queueing::fair : Queueing::fifo;
@@ -104,7 +103,7 @@ std::vector<PlacedLink> read_links(const Json& value, const Place& place, const 
 Json to_json(const Direction& direction) {
   Json out = Json::object();
   if (!direction.rate_bit_per_s) return out;
-  const Shape shape = shape_of(direction);
+  const LinkShape shape = link_shape_of(direction);
   out = {{"rate", format_quantity(Quantity::rate, shape.rate_bit_per_s)},
          {"burst", format_quantity(Quantity::size, shape.burst_bytes)},
          {"queue", format_quantity(Quantity::size, shape.queue_bytes)},
@@ -197,10 +196,10 @@ Json to_json(const Topology& topology) {
 }
 
 void set_bottleneck_rate(Topology& topology, double rate_bit_per_s, const Place& place) {
-  if (rate_bit_per_s < slowest_rate_bit_per_s || rate_bit_per_s > fastest_rate_bit_per_s) {
+  if (rate_bit_per_s < min_rate_bit_per_s || rate_bit_per_s > max_rate_bit_per_s) {
     throw InputError(place, fmt::format("must be at least {} and at most {}, but is {}",
-                                        format_quantity(Quantity::rate, slowest_rate_bit_per_s),
-                                        format_quantity(Quantity::rate, fastest_rate_bit_per_s),
+                                        format_quantity(Quantity::rate, min_rate_bit_per_s),
+                                        format_quantity(Quantity::rate, max_rate_bit_per_s),
                                         format_quantity(Quantity::rate, rate_bit_per_s)));
   }
   bool found = false;
@@ -226,7 +225,7 @@ void set_bottleneck_burst(Topology& topology, double burst_s, const Place& place
     if (!link.bottleneck) continue;
     for (Direction* direction : {&link.forward, &link.backward}) {
       if (!direction->rate_bit_per_s) continue;
-      direction->burst_bytes = std::max(shortest_burst_bytes, burst_s * *direction->rate_bit_per_s / 8);
+      direction->burst_bytes = std::max(min_burst_bytes, burst_s * *direction->rate_bit_per_s / 8);
       check_direction(*direction, place);
     }
   }

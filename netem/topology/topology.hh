@@ -81,15 +81,15 @@ struct Topology {
 };
 
 // A node's name becomes part of a device's name ("left.12"), which the kernel limits to 15 characters.
-inline constexpr std::size_t longest_node_name = 10;
+inline constexpr std::size_t max_node_name_bytes = 10;
 // Ports of one Linux bridge.
-inline constexpr std::size_t most_links_of_a_switch = 1023;
+inline constexpr std::size_t max_links_of_a_switch = 1023;
 // Host addresses in 10.77.0.0/16.
-inline constexpr std::size_t most_hosts = 65534;
-inline constexpr double slowest_rate_bit_per_s = 100e3;  // a full frame takes 120 ms
-inline constexpr double fastest_rate_bit_per_s = 16e9;   // libnl holds bytes per second in an int
+inline constexpr std::size_t max_hosts = 65534;
+inline constexpr double min_rate_bit_per_s = 100e3;  // a full frame takes 120 ms
+inline constexpr double max_rate_bit_per_s = 16e9;   // libnl holds bytes per second in an int
 
-inline constexpr double longest_delay_s = 10;
+inline constexpr double max_delay_s = 10;
 
 // Reads and checks a topology; throws InputError naming the place, the rule and the remedy. In the result
 // every host has exactly one link and reaches every other, and a bridged network is a tree. (A loopback
@@ -106,7 +106,7 @@ Json to_json(const Topology& topology);
 void set_bottleneck_rate(Topology& topology, double rate_bit_per_s, const Place& place);
 
 // Sets the burst of every bottleneck direction that has a cap to the bytes that the cap sends in burst_s, but
-// at least to shortest_burst_bytes (shape.hh). Throws InputError at `place` if that does not fit.
+// at least to min_burst_bytes (link_shape.hh). Throws InputError at `place` if that does not fit.
 void set_bottleneck_burst(Topology& topology, double burst_s, const Place& place);
 
 }  // namespace thinpipe::netem

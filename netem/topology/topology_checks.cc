@@ -11,7 +11,7 @@
 
 #include "common/support/nearest.hh"
 #include "common/support/units.hh"
-#include "netem/topology/shape.hh"
+#include "netem/topology/link_shape.hh"
 
 namespace thinpipe::netem {
 namespace {
@@ -64,7 +64,7 @@ std::string loop(const std::vector<PlacedLink>& links, const PlacedLink& last) {
   return out + " - " + last.link.a;
 }
 
-std::string in_small_letters(std::string text) {
+std::string to_lower_case(std::string text) {
   for (char& c : text) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
   return text;
 }
@@ -73,11 +73,11 @@ std::string in_small_letters(std::string text) {
 void check_host_names(const NodeNames& hosts) {
   std::map<std::string, std::string> seen;  // by lower-case name
   for (const PlacedName& host : hosts.nodes()) {
-    if (in_small_letters(host.name) == "localhost") {
+    if (to_lower_case(host.name) == "localhost") {
       throw InputError(host.place,
                        fmt::format("\"{}\" is every host's name for itself; choose another name", host.name));
     }
-    const auto [before, is_new] = seen.emplace(in_small_letters(host.name), host.name);
+    const auto [before, is_new] = seen.emplace(to_lower_case(host.name), host.name);
     if (!is_new) {
       throw InputError(
           host.place,
@@ -106,9 +106,9 @@ void check_switch_names(const NodeNames& switches) {
 void check_nodes(const NodeNames& switches, const NodeNames& hosts, const Place& place) {
   if (hosts.nodes().empty())
     throw InputError(place / "hosts", "names no host; a topology needs at least one");
-  if (hosts.nodes().size() > most_hosts) {
+  if (hosts.nodes().size() > max_hosts) {
     throw InputError(place / "hosts", fmt::format("names {} hosts, but the subnet 10.77.0.0/16 holds {}",
-                                                  hosts.nodes().size(), most_hosts));
+                                                  hosts.nodes().size(), max_hosts));
   }
   std::set<std::string> seen;
   for (const NodeNames* const names : {&switches, &hosts}) {
@@ -151,7 +151,7 @@ void check_direction(const Direction& direction, const Place& place) {
     }
     return;
   }
-  check_shape(shape_of(direction), place);
+  check_shape(link_shape_of(direction), place);
   if (asked.jitter_s > asked.delay_s) {
     throw InputError(place / "jitter", fmt::format("must be at most the delay of {}, but is {}",
                                                    format_quantity(Quantity::duration, asked.delay_s),
@@ -191,9 +191,9 @@ void check_links(const Topology& topology, const std::vector<PlacedName>& nodes,
     if (is_host(node) && degree[node] > 1) {
       throw InputError(end, fmt::format("the host {} already has a link; a host has exactly one", name));
     }
-    if (degree[node] > most_links_of_a_switch) {
+    if (degree[node] > max_links_of_a_switch) {
       throw InputError(end, fmt::format("the switch {} already has {} links, as many as a bridge can have",
-                                        name, most_links_of_a_switch));
+                                        name, max_links_of_a_switch));
     }
     return node;
   };

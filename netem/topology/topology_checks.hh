@@ -8,7 +8,7 @@
 
 namespace thinpipe::netem {
 
-inline constexpr double most_buffer_bytes = 1e9;  // the kernel holds bursts and queues in 32 bits
+inline constexpr double max_buffer_bytes = 1e9;  // the kernel holds bursts and queues in 32 bits
 
 // A link and where the user named its two ends.
 struct PlacedLink {

@@ -13,16 +13,16 @@
 #include "common/support/units.hh"
 #include "common/support/utf8.hh"
 #include "netem/topology/frame.hh"
-#include "netem/topology/shape.hh"
+#include "netem/topology/link_shape.hh"
 
 namespace thinpipe::netem {
 namespace {
 
 constexpr std::pair<std::string_view, double> headers[] = {{"time_s,rate_bit_per_s", 1},
                                                            {"time_s,rate_mbit_per_s", 1e6}};
-constexpr std::size_t longest_shown_line = 200;
+constexpr std::size_t max_shown_line_bytes = 200;
 constexpr std::int64_t window_ms = static_cast<std::int64_t>(mahimahi_window_s * 1000);
-constexpr std::int64_t longest_trace_ms = std::int64_t{7} * 24 * 3600 * 1000;
+constexpr std::int64_t max_trace_ms = std::int64_t{7} * 24 * 3600 * 1000;
 
 // The lines of a text that are neither empty nor comments, with their numbers.
 class Lines {
@@ -53,7 +53,7 @@ class Lines {
   }
 
   // Returns a line in the form for messages.
-  static std::string show(std::string_view line) { return printable(line.substr(0, longest_shown_line)); }
+  static std::string show(std::string_view line) { return printable(line.substr(0, max_shown_line_bytes)); }
 
   [[noreturn]] void refuse_file(const std::string& message) const { throw InputError({file_, ""}, message); }
 
@@ -92,10 +92,10 @@ RateStep parse_row(std::string_view row, double factor, const Lines& lines) {
                              200e6 / factor, Lines::show(row)));
   }
   const RateStep step{*at_s, *rate * factor};
-  if (step.rate_bit_per_s < slowest_rate_bit_per_s || step.rate_bit_per_s > fastest_rate_bit_per_s) {
+  if (step.rate_bit_per_s < min_rate_bit_per_s || step.rate_bit_per_s > max_rate_bit_per_s) {
     lines.refuse(fmt::format("the rate must be at least {} and at most {}, but is {} bit/s",
-                             format_quantity(Quantity::rate, slowest_rate_bit_per_s),
-                             format_quantity(Quantity::rate, fastest_rate_bit_per_s), step.rate_bit_per_s));
+                             format_quantity(Quantity::rate, min_rate_bit_per_s),
+                             format_quantity(Quantity::rate, max_rate_bit_per_s), step.rate_bit_per_s));
   }
   return step;
 }
@@ -106,11 +106,11 @@ std::vector<std::int64_t> packets_by_window(Lines& lines, std::int64_t& period_m
   period_ms = 0;
   while (const auto line = lines.next()) {
     const auto at_ms = parse<std::int64_t>(*line);
-    if (!at_ms || *at_ms < 0 || *at_ms > longest_trace_ms) {
+    if (!at_ms || *at_ms < 0 || *at_ms > max_trace_ms) {
       lines.refuse(
           fmt::format("must be a whole number of milliseconds from 0 to {} (a week), but is \"{}\"; the "
                       "name of a file of times and rates must end in .csv",
-                      longest_trace_ms, Lines::show(*line)));
+                      max_trace_ms, Lines::show(*line)));
     }
     if (*at_ms < period_ms) {
       lines.refuse(fmt::format("comes at {} ms, after one at {} ms; times must not decrease: sort the lines",
@@ -165,12 +165,11 @@ RateTrace parse_mahimahi(std::string_view text, const std::string& file) {
     const std::int64_t end_ms = i + 1 == packets.size() ? period_ms : begin_ms + window_ms;
     const double rate =
         8e3 * full_frame_bytes * static_cast<double>(packets[i]) / static_cast<double>(end_ms - begin_ms);
-    if (rate > fastest_rate_bit_per_s) {
+    if (rate > max_rate_bit_per_s) {
       lines.refuse_file(fmt::format("has {} packets from {} to {} ms, more than {} can deliver", packets[i],
-                                    begin_ms, end_ms,
-                                    format_quantity(Quantity::rate, fastest_rate_bit_per_s)));
+                                    begin_ms, end_ms, format_quantity(Quantity::rate, max_rate_bit_per_s)));
     }
-    const double held = std::max(rate, slowest_rate_bit_per_s);
+    const double held = std::max(rate, min_rate_bit_per_s);
     if (trace.steps.empty() || trace.steps.back().rate_bit_per_s != held) {
       trace.steps.push_back({1e-3 * static_cast<double>(begin_ms), held});
     }

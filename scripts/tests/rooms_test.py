@@ -33,12 +33,12 @@ class Judge(unittest.TestCase):
             return rooms.judge(Path(folder))
 
     def test_an_arrow_along_the_data_is_well(self) -> None:
-        self.assertEqual(self.problems(("netem/kernel/link.cc", "netem/topology/shape.hh")), [])
+        self.assertEqual(self.problems(("netem/kernel/link.cc", "netem/topology/link_shape.hh")), [])
 
     def test_names_an_arrow_that_points_back(self) -> None:
-        found = self.problems(("netem/topology/shape.cc", "netem/kernel/link.hh"))
+        found = self.problems(("netem/topology/link_shape.cc", "netem/kernel/link.hh"))
         self.assertEqual(
-            found, ["netem: topology -> kernel points back: netem/topology/shape.cc includes netem/kernel/link.hh"]
+            found, ["netem: topology -> kernel points back: netem/topology/link_shape.cc includes netem/kernel/link.hh"]
         )
 
     def test_names_a_circle(self) -> None:
@@ -48,9 +48,9 @@ class Judge(unittest.TestCase):
         self.assertIn("harness: a circle of plan, records", found)
 
     def test_names_an_unknown_room_and_a_part_that_may_not_be_used(self) -> None:
-        found = self.problems(("trainer/attic/old.cc", "netem/topology/shape.hh"))
+        found = self.problems(("trainer/attic/old.cc", "netem/topology/link_shape.hh"))
         self.assertIn("trainer/attic is not among the rooms of PARTS", found)
-        self.assertIn("trainer may not include netem/topology/shape.hh: trainer/attic/old.cc", found)
+        self.assertIn("trainer may not include netem/topology/link_shape.hh: trainer/attic/old.cc", found)
 
     def test_names_a_crowded_folder_and_lets_tests_use_every_room(self) -> None:
         crowd = [(f"netem/topology/tests/{i}_test.cc", "netem/fidelity/monitor.hh") for i in range(41)]

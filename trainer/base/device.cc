@@ -43,18 +43,18 @@ Autocast::~Autocast() {
   at::autocast::clear_cache();
 }
 
-void DeviceMark::set(const torch::Device& device) {
+void DeviceEvent::set(const torch::Device& device) {
   if (!device.is_cuda()) return;
   if (!event_) event_.emplace(device.type());
   event_->record(c10::impl::VirtualGuardImpl(device.type()).getStream(device));
 }
 
-void DeviceMark::wait() const {
+void DeviceEvent::wait() const {
   constexpr auto nap = std::chrono::microseconds(50);
   while (event_ && !event_->query()) std::this_thread::sleep_for(nap);
 }
 
-DeviceQueue::DeviceQueue(const torch::Device& device) {
+DeviceStream::DeviceStream(const torch::Device& device) {
   if (device.is_cuda()) stream_ = c10::impl::VirtualGuardImpl(device.type()).getStreamFromGlobalPool(device);
 }
 

@@ -29,7 +29,7 @@ class Autocast {
 
 // Marks a position in the work given to a GPU, which runs asynchronously, so that others can wait for it. On
 // a CPU all work is done when its call returns, and neither function does anything.
-class DeviceMark {
+class DeviceEvent {
  public:
   // Marks the end of the work that the calling thread has given the device so far.
   void set(const torch::Device& device);
@@ -42,9 +42,9 @@ class DeviceMark {
 };
 
 // A thread's own queue of work on a device, concurrent with other threads' queues.
-class DeviceQueue {
+class DeviceStream {
  public:
-  explicit DeviceQueue(const torch::Device& device);
+  explicit DeviceStream(const torch::Device& device);
 
   // While the returned guard lives, the calling thread's work for the device goes to this queue.
   c10::OptionalStreamGuard enter() const {

@@ -12,8 +12,8 @@ namespace {
 
 static_assert(std::endian::native == std::endian::little);
 
-constexpr int fewest_bits = 2;
-constexpr int most_bits = 8;
+constexpr int min_bits = 2;
+constexpr int max_bits = 8;
 
 // Returns a word with `bits` ones in every lane, starting `at` bits above the lane's low end.
 // lane: bits per lane.
@@ -89,9 +89,9 @@ void unpack(std::span<const std::uint8_t> packed, std::span<std::int8_t> codes) 
 // Calls function.operator()<bits>() for the run-time value `bits`.
 void with_bits(int bits, const auto& function) {
   [&]<int... more>(std::integer_sequence<int, more...>) {
-    ((bits == fewest_bits + more ? function.template operator()<fewest_bits + more>() : void()), ...);
+    ((bits == min_bits + more ? function.template operator()<min_bits + more>() : void()), ...);
   }
-  (std::make_integer_sequence<int, most_bits - fewest_bits + 1>{});
+  (std::make_integer_sequence<int, max_bits - min_bits + 1>{});
 }
 
 }  // namespace

@@ -6,25 +6,25 @@
 namespace thinpipe::trainer {
 
 struct Durations {
-  double elapsed_s = 0;    // by the steady clock
-  double processor_s = 0;  // CPU time of the thread
+  double elapsed_s = 0;  // by the steady clock
+  double cpu_s = 0;      // CPU time of the thread
 
   Durations& operator+=(const Durations& other) {
     elapsed_s += other.elapsed_s;
-    processor_s += other.processor_s;
+    cpu_s += other.cpu_s;
     return *this;
   }
   friend Durations operator-(const Durations& a, const Durations& b) {
-    return {a.elapsed_s - b.elapsed_s, a.processor_s - b.processor_s};
+    return {a.elapsed_s - b.elapsed_s, a.cpu_s - b.cpu_s};
   }
 };
 
-// Only the thread that created it may call processor_s() and read(); any thread may call elapsed_s().
+// Only the thread that created it may call cpu_s() and read(); any thread may call elapsed_s().
 class Stopwatch {
  public:
   double elapsed_s() const { return now_s(CLOCK_MONOTONIC) - start_.elapsed_s; }
-  double processor_s() const { return now_s(CLOCK_THREAD_CPUTIME_ID) - start_.processor_s; }
-  Durations read() const { return {elapsed_s(), processor_s()}; }
+  double cpu_s() const { return now_s(CLOCK_THREAD_CPUTIME_ID) - start_.cpu_s; }
+  Durations read() const { return {elapsed_s(), cpu_s()}; }
 
  private:
   static double now_s(clockid_t clock) {

@@ -32,7 +32,7 @@ class Handover {
   double seconds() {
     exchange_.begin_step();
     const auto began = std::chrono::steady_clock::now();
-    exchange_.hand_over(0, gradient_);
+    exchange_.submit(0, gradient_);
     const std::chrono::duration<double> took = std::chrono::steady_clock::now() - began;
     exchange_.finish_step();
     return took.count();

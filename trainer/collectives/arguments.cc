@@ -23,7 +23,7 @@ std::string describe_all_reduce(const torch::Tensor& tensor, Reduction reduction
   return fmt::format("all_reduce {} of {}", name_of(reduction), describe(tensor));
 }
 
-std::string describe_sum_entries(const torch::Tensor& tensor) {
+std::string describe_sparse_all_reduce(const torch::Tensor& tensor) {
   return fmt::format("sum_entries of {}", describe(tensor));
 }
 
@@ -62,12 +62,12 @@ void check_codes(const std::string& call, const torch::Tensor& codes, int larges
   }
 }
 
-void check_places(const std::string& call, const torch::Tensor& tensor,
-                  std::span<const std::uint32_t> places) {
+void check_indices(const std::string& call, const torch::Tensor& tensor,
+                   std::span<const std::uint32_t> indices) {
   check_tensor(call, tensor);
   if (tensor.scalar_type() != torch::kFloat) throw CollectiveError(call + ": entries must be float32");
-  if (std::ranges::adjacent_find(places, std::greater_equal()) != places.end() ||
-      (!places.empty() && std::cmp_greater_equal(places.back(), tensor.numel()))) {
+  if (std::ranges::adjacent_find(indices, std::greater_equal()) != indices.end() ||
+      (!indices.empty() && std::cmp_greater_equal(indices.back(), tensor.numel()))) {
     throw CollectiveError(call + ": indices must ascend within the tensor");
   }
 }

@@ -7,7 +7,7 @@ namespace thinpipe::trainer {
 
 // Returns for example "all_reduce sum of 1024 x Float".
 std::string describe_all_reduce(const torch::Tensor& tensor, Reduction reduction);
-std::string describe_sum_entries(const torch::Tensor& tensor);
+std::string describe_sparse_all_reduce(const torch::Tensor& tensor);
 std::string describe_all_gather_v(const torch::Tensor& input, std::span<const std::int64_t> counts);
 std::string describe_all_to_all_v(const torch::Tensor& input);
 std::string describe_broadcast(const torch::Tensor& tensor, int root);
@@ -17,8 +17,8 @@ void check_layout(const std::string& call, const torch::Tensor& tensor);
 // Checks the layout, and that the tensor is on the CPU.
 void check_tensor(const std::string& call, const torch::Tensor& tensor);
 void check_codes(const std::string& call, const torch::Tensor& codes, int largest, int world_size);
-void check_places(const std::string& call, const torch::Tensor& tensor,
-                  std::span<const std::uint32_t> places);
+void check_indices(const std::string& call, const torch::Tensor& tensor,
+                   std::span<const std::uint32_t> indices);
 void check_counts(const std::string& call, const torch::Tensor& input, std::span<const std::int64_t> counts,
                   int rank, int world_size);
 void check_all_to_all(const std::string& call, const torch::Tensor& input,

@@ -10,12 +10,12 @@
 #include <span>
 
 #include "common/protocol/call.hh"
-#include "common/protocol/membership.hh"
+#include "common/protocol/group_options.hh"
 #include "common/support/registry.hh"
 #include "trainer/base/tensors.hh"
-#include "trainer/collectives/code_pieces.hh"
+#include "trainer/collectives/code_chunks.hh"
 #include "trainer/collectives/collective_error.hh"
-#include "trainer/collectives/mailbox.hh"
+#include "trainer/collectives/point_to_point.hh"
 #include "trainer/collectives/reduction.hh"
 
 namespace thinpipe::trainer {
@@ -42,25 +42,26 @@ class Collective {
 
   // Sums int8 codes in place. No code of any worker is larger in magnitude than `largest`, and world_size x
   // largest <= 127. A backend may send a sum over j workers in ⌈log2(2 j largest + 1)⌉ bits. This default
-  // sends all_reduce's eight, as one piece: it makes all codes first and takes all sums at the end.
-  virtual void all_reduce_codes(torch::Tensor codes, int largest, const CodePieces& pieces);
+  // sends all_reduce's eight, as one chunk: it produces all codes first and consumes all sums at the end.
+  virtual void all_reduce_quantised(torch::Tensor codes, int largest, const CodeChunks& chunks);
 
   // Return the bytes that one worker sends in such a call, without network headers: the mean over workers.
   // Other calls send what ring_formula.hh gives, or report it themselves.
   virtual double all_reduce_sent_bytes(std::int64_t bytes) const;
-  virtual double code_sum_sent_bytes(std::int64_t codes, int largest) const;
+  virtual double all_reduce_quantised_sent_bytes(std::int64_t codes, int largest) const;
 
-  // Returns whether sum_entries() works: sums of entries follow a reduction tree, and each edge carries
+  // Returns whether sparse_all_reduce() works: sums of entries follow a reduction tree, and each edge carries
   // entries with the same index as one sum. If not, use all_gather_v to send all entries to every worker.
-  virtual bool sums_entries() const { return false; }
+  virtual bool has_sparse_all_reduce() const { return false; }
 
-  // Requires sums_entries(). Sums float32 tensors in place, of which each worker has entries at `places`,
-  // ascending, and zeros elsewhere. Returns the bytes over this worker's edges, in ascending order of
-  // neighbour.
-  virtual std::vector<EdgeBytes> sum_entries(torch::Tensor tensor, std::span<const std::uint32_t> places);
+  // Requires has_sparse_all_reduce(). Sums float32 tensors in place, of which each worker has entries at
+  // `indices`, ascending, and zeros elsewhere. Returns the bytes over this worker's edges, in ascending order
+  // of neighbour.
+  virtual std::vector<EdgeBytes> sparse_all_reduce(torch::Tensor tensor,
+                                                   std::span<const std::uint32_t> indices);
 
-  // Requires sums_entries(). Sends as many bytes as `call` did, with arbitrary entries.
-  virtual void repeat_entry_sum(const EntrySumCall& call);
+  // Requires has_sparse_all_reduce(). Sends as many bytes as `call` did, with arbitrary entries.
+  virtual void replay_sparse_all_reduce(const SparseAllReduceCall& call);
 
   // Returns the concatenation of every worker's `input` in rank order. counts[r] is the number of elements of
   // worker r's input, the same list on every worker. Any dtype, the same on every worker.
@@ -75,16 +76,16 @@ class Collective {
   // Sets every worker's `tensor` to the root's.
   virtual void broadcast(torch::Tensor tensor, int root) = 0;
 
-  // Opens a mailbox for messages of at most `message_bytes`. Until it is closed, no other function may be
-  // called.
-  virtual std::unique_ptr<Mailbox> open_mailbox(std::int64_t message_bytes) = 0;
+  // Opens a PointToPoint object for messages of at most `message_bytes`. Until it is closed, no other
+  // function may be called.
+  virtual std::unique_ptr<PointToPoint> open_point_to_point(std::int64_t message_bytes) = 0;
 
   // Returns after every worker has called it.
   virtual void barrier() = 0;
 };
 
 // Network backends: {"name": "gloo", …}.
-using CollectiveRegistry = Registry<Collective, const Membership&>;
-using CollectiveRegistration = Registration<Collective, const Membership&>;
+using CollectiveRegistry = Registry<Collective, const GroupOptions&>;
+using CollectiveRegistration = Registration<Collective, const GroupOptions&>;
 
 }  // namespace thinpipe::trainer

@@ -27,57 +27,58 @@ void MeteredCollective::all_reduce(torch::Tensor tensor, Reduction reduction) {
   const Stopwatch stopwatch;
   inner_->all_reduce(tensor, reduction);
   count(stopwatch, bytes, inner_->all_reduce_sent_bytes(bytes));
-  tell([&] {
+  notify([&] {
     return AllReduceCall{.type = element_type_of(tensor),
                          .elements = tensor.numel(),
                          .takes_maximum = reduction == Reduction::max};
   });
 }
 
-void MeteredCollective::all_reduce_codes(torch::Tensor codes, int largest, const CodePieces& pieces) {
+void MeteredCollective::all_reduce_quantised(torch::Tensor codes, int largest, const CodeChunks& chunks) {
   const std::int64_t bytes = byte_count(codes);
-  Durations made;
-  Durations taken;
+  Durations produced;
+  Durations consumed;
   const Stopwatch stopwatch;
-  inner_->all_reduce_codes(codes, largest,
-                           {.make = timed(pieces.make, made), .take = timed(pieces.take, taken)});
-  count(stopwatch, bytes, inner_->code_sum_sent_bytes(bytes, largest));
-  traffic_.time = traffic_.time - made - taken;
-  taken_ += taken;
-  tell([&] {
+  inner_->all_reduce_quantised(
+      codes, largest,
+      {.produce = timed(chunks.produce, produced), .consume = timed(chunks.consume, consumed)});
+  count(stopwatch, bytes, inner_->all_reduce_quantised_sent_bytes(bytes, largest));
+  traffic_.time = traffic_.time - produced - consumed;
+  consumed_ += consumed;
+  notify([&] {
     return AllReduceCall{.type = element_type_of(codes),
                          .elements = codes.numel(),
                          .largest_code = largest,
-                         .in_pieces = static_cast<bool>(pieces.make)};
+                         .in_chunks = static_cast<bool>(chunks.produce)};
   });
 }
 
-CodePieces::Piece MeteredCollective::timed(const CodePieces::Piece& piece, Durations& time) {
-  if (!piece) return {};
-  return [&piece, &time](std::size_t begin, std::size_t end) {
+CodeChunks::Function MeteredCollective::timed(const CodeChunks::Function& chunk, Durations& time) {
+  if (!chunk) return {};
+  return [&chunk, &time](std::size_t begin, std::size_t end) {
     const Stopwatch stopwatch;
-    piece(begin, end);
+    chunk(begin, end);
     time += stopwatch.read();
   };
 }
 
-std::vector<EdgeBytes> MeteredCollective::sum_entries(torch::Tensor tensor,
-                                                      std::span<const std::uint32_t> places) {
+std::vector<EdgeBytes> MeteredCollective::sparse_all_reduce(torch::Tensor tensor,
+                                                            std::span<const std::uint32_t> indices) {
   const Blocks blocks{static_cast<std::size_t>(tensor.numel())};
-  EntrySumCall call{.elements = tensor.numel(),
-                    .payload_bytes = static_cast<std::int64_t>(sparse_bytes(blocks, places))};
+  SparseAllReduceCall call{.elements = tensor.numel(),
+                           .payload_bytes = static_cast<std::int64_t>(sparse_bytes(blocks, indices))};
   const Stopwatch stopwatch;
-  call.edges = inner_->sum_entries(tensor, places);
+  call.edges = inner_->sparse_all_reduce(tensor, indices);
   count(stopwatch, call);
-  tell([&] { return call; });
+  notify([&] { return call; });
   return call.edges;
 }
 
-void MeteredCollective::repeat_entry_sum(const EntrySumCall& call) {
+void MeteredCollective::replay_sparse_all_reduce(const SparseAllReduceCall& call) {
   const Stopwatch stopwatch;
-  inner_->repeat_entry_sum(call);
+  inner_->replay_sparse_all_reduce(call);
   count(stopwatch, call);
-  tell([&] { return call; });
+  notify([&] { return call; });
 }
 
 torch::Tensor MeteredCollective::all_gather_v(const torch::Tensor& input,
@@ -87,7 +88,7 @@ torch::Tensor MeteredCollective::all_gather_v(const torch::Tensor& input,
   const auto element_size = static_cast<std::int64_t>(input.element_size());
   count(stopwatch, byte_count(input),
         static_cast<double>(ring_all_gather_v_sent_bytes(counts, rank()) * element_size));
-  tell([&] { return AllGatherCall{.type = element_type_of(input), .counts = copy_of(counts)}; });
+  notify([&] { return AllGatherCall{.type = element_type_of(input), .counts = copy_of(counts)}; });
   return gathered;
 }
 
@@ -99,7 +100,7 @@ torch::Tensor MeteredCollective::all_to_all_v(const torch::Tensor& input,
   const auto element_size = static_cast<std::int64_t>(input.element_size());
   count(stopwatch, byte_count(input),
         static_cast<double>((input.numel() - send_counts[rank()]) * element_size));
-  tell([&] {
+  notify([&] {
     return AllToAllCall{
         .type = element_type_of(input), .sent = copy_of(send_counts), .received = copy_of(receive_counts)};
   });
@@ -112,14 +113,15 @@ void MeteredCollective::broadcast(torch::Tensor tensor, int root) {
   inner_->broadcast(tensor, root);
   count(stopwatch, rank() == root ? bytes : 0,
         static_cast<double>(binomial_broadcast_sent_bytes(bytes, rank(), root, world_size())));
-  tell([&] {
+  notify([&] {
     return BroadcastCall{.type = element_type_of(tensor), .elements = tensor.numel(), .root = root};
   });
 }
 
-class MeteredCollective::MeteredMailbox : public Mailbox {
+class MeteredCollective::MeteredPointToPoint : public PointToPoint {
  public:
-  MeteredMailbox(MeteredCollective& meter, std::unique_ptr<Mailbox> inner, std::int64_t message_bytes)
+  MeteredPointToPoint(MeteredCollective& meter, std::unique_ptr<PointToPoint> inner,
+                      std::int64_t message_bytes)
       : meter_(meter), inner_(std::move(inner)), call_{.message_bytes = message_bytes} {}
 
   void send(int to, const torch::Tensor& message) override {
@@ -127,55 +129,56 @@ class MeteredCollective::MeteredMailbox : public Mailbox {
     inner_->send(to, message);
     const std::int64_t bytes = byte_count(message);
     meter_.count(stopwatch, bytes, static_cast<double>(bytes), 0);
-    note({.to = to, .bytes = bytes});
+    record({.to = to, .bytes = bytes});
   }
 
-  Letter receive() override {
+  ReceivedMessage receive() override {
     const Stopwatch stopwatch;
-    Letter letter = inner_->receive();
+    ReceivedMessage received = inner_->receive();
     meter_.count(stopwatch, 0, 0, 0);
-    note({});
-    return letter;
+    record({});
+    return received;
   }
 
   void close() override {
     const Stopwatch stopwatch;
     inner_->close();
     meter_.count(stopwatch, 0, 0, 0);
-    meter_.tell([this] { return std::move(call_); });
+    meter_.notify([this] { return std::move(call_); });
   }
 
  private:
-  void note(Post post) {
-    if (!meter_.listener_) return;
-    std::vector<Post>& posts = call_.posts;
-    if (!posts.empty() && posts.back().to == post.to && posts.back().bytes == post.bytes) {
-      ++posts.back().repeat;
+  void record(PointToPointMessage message) {
+    if (!meter_.observer_) return;
+    std::vector<PointToPointMessage>& messages = call_.messages;
+    if (!messages.empty() && messages.back().to == message.to && messages.back().bytes == message.bytes) {
+      ++messages.back().repeat;
     } else {
-      posts.push_back(post);
+      messages.push_back(message);
     }
   }
 
   MeteredCollective& meter_;
-  std::unique_ptr<Mailbox> inner_;
-  MailboxCall call_;
+  std::unique_ptr<PointToPoint> inner_;
+  PointToPointCall call_;
 };
 
-std::unique_ptr<Mailbox> MeteredCollective::open_mailbox(std::int64_t message_bytes) {
+std::unique_ptr<PointToPoint> MeteredCollective::open_point_to_point(std::int64_t message_bytes) {
   const Stopwatch stopwatch;
-  auto mailbox = std::make_unique<MeteredMailbox>(*this, inner_->open_mailbox(message_bytes), message_bytes);
+  auto point_to_point =
+      std::make_unique<MeteredPointToPoint>(*this, inner_->open_point_to_point(message_bytes), message_bytes);
   count(stopwatch, 0, 0);
-  return mailbox;
+  return point_to_point;
 }
 
 void MeteredCollective::barrier() {
   const Stopwatch stopwatch;
   inner_->barrier();
   count(stopwatch, 0, 0);
-  tell([] { return BarrierCall{}; });
+  notify([] { return BarrierCall{}; });
 }
 
-void MeteredCollective::count(const Stopwatch& stopwatch, const EntrySumCall& call) {
+void MeteredCollective::count(const Stopwatch& stopwatch, const SparseAllReduceCall& call) {
   std::int64_t sent_bytes = 0;
   for (const EdgeBytes& edge : call.edges) sent_bytes += edge.sent;
   count(stopwatch, call.payload_bytes, static_cast<double>(sent_bytes));
@@ -196,29 +199,30 @@ void MeteredCollective::begin_section() {
   section_start_ = traffic_;
   section_ = Stopwatch();
   last_returned_ = {};
-  taken_ = {};
+  consumed_ = {};
 }
 
 Section MeteredCollective::end_section() const {
   const Durations whole = section_.read();
   const bool has_collectives = traffic_.collectives > section_start_.collectives;
   const Durations exchange = traffic_.time - section_start_.time;
-  Durations decode = taken_;
+  Durations decode = consumed_;
   if (has_collectives) decode += whole - last_returned_;
   const Durations encode = whole - exchange - decode;
   const Durations between = has_collectives ? encode - first_began_ : Durations{};
-  return {.encode_s = encode.elapsed_s,
-          .exchange_s = exchange.elapsed_s,
-          .decode_s = decode.elapsed_s,
-          .between_s = std::max(0.0, between.elapsed_s),  // 0 for a single collective, up to rounding
-          .encode_processor_s = encode.processor_s,
-          .between_processor_s = std::max(0.0, between.processor_s),
-          .decode_processor_s = decode.processor_s,
-          .taking_s = taken_.elapsed_s,
-          .taking_processor_s = taken_.processor_s,
-          .payload_bytes = traffic_.payload_bytes - section_start_.payload_bytes,
-          .sent_bytes = traffic_.sent_bytes - section_start_.sent_bytes,
-          .collectives = traffic_.collectives - section_start_.collectives};
+  return {
+      .encode_s = encode.elapsed_s,
+      .exchange_s = exchange.elapsed_s,
+      .decode_s = decode.elapsed_s,
+      .between_collectives_s = std::max(0.0, between.elapsed_s),  // 0 for a single collective, up to rounding
+      .encode_cpu_s = encode.cpu_s,
+      .between_collectives_cpu_s = std::max(0.0, between.cpu_s),
+      .decode_cpu_s = decode.cpu_s,
+      .overlapped_decode_s = consumed_.elapsed_s,
+      .overlapped_decode_cpu_s = consumed_.cpu_s,
+      .payload_bytes = traffic_.payload_bytes - section_start_.payload_bytes,
+      .sent_bytes = traffic_.sent_bytes - section_start_.sent_bytes,
+      .collectives = traffic_.collectives - section_start_.collectives};
 }
 
 }  // namespace thinpipe::trainer

@@ -36,7 +36,7 @@ Head read_head(std::size_t elements, std::span<const std::byte> message) {
   return head;
 }
 
-std::size_t place_bytes(std::size_t elements, const Head& head) {
+std::size_t index_bytes(std::size_t elements, const Head& head) {
   return head.has_bitmap ? bitmap_bytes(elements) : head.entries * sizeof(std::uint16_t);
 }
 
@@ -69,19 +69,19 @@ std::size_t entry_count(BlockBits bits) {
 
 std::size_t sparse_block_bytes(std::size_t elements, std::size_t entries) {
   const Head head{.entries = entries, .has_bitmap = bitmap_is_shorter(elements, entries)};
-  return sparse_block_head_bytes + place_bytes(elements, head) + entries * sizeof(float);
+  return sparse_block_head_bytes + index_bytes(elements, head) + entries * sizeof(float);
 }
 
 std::size_t sparse_block_bytes(std::size_t elements, std::span<const std::byte> message) {
   return sparse_block_bytes(elements, read_head(elements, message).entries);
 }
 
-std::size_t sparse_bytes(Blocks blocks, std::span<const std::uint32_t> places) {
+std::size_t sparse_bytes(Blocks blocks, std::span<const std::uint32_t> indices) {
   std::size_t bytes = 0;
-  auto begin = places.begin();
+  auto begin = indices.begin();
   for (std::size_t b = 0; b < blocks.count(); ++b) {
     const std::size_t elements = blocks.elements_of(b);
-    const auto end = std::lower_bound(begin, places.end(), blocks.begin_of(b) + elements);
+    const auto end = std::lower_bound(begin, indices.end(), blocks.begin_of(b) + elements);
     bytes += sparse_block_bytes(elements, static_cast<std::size_t>(end - begin));
     begin = end;
   }
@@ -98,18 +98,18 @@ void append_sparse_block(BlockBits bits, std::span<const float> values, std::vec
   if (head.has_bitmap) {
     pen.write(std::as_bytes(bits).first(bitmap_bytes(values.size())));
   } else {
-    for_each_entry(bits, [&](std::size_t place) { pen.write(static_cast<std::uint16_t>(place)); });
+    for_each_entry(bits, [&](std::size_t index) { pen.write(static_cast<std::uint16_t>(index)); });
   }
-  for_each_entry(bits, [&](std::size_t place) { pen.write(values[place]); });
+  for_each_entry(bits, [&](std::size_t index) { pen.write(values[index]); });
 }
 
 std::span<const std::byte> read_sparse_block(std::span<const std::byte> message, std::size_t elements,
                                              WritableBlockBits bits) {
   const Head head = read_head(elements, message);
-  const auto places = message.subspan(sparse_block_head_bytes, place_bytes(elements, head));
+  const auto indices = message.subspan(sparse_block_head_bytes, index_bytes(elements, head));
   std::ranges::fill(bits, 0);
   if (head.has_bitmap) {
-    std::memcpy(bits.data(), places.data(), places.size());
+    std::memcpy(bits.data(), indices.data(), indices.size());
     const bool leaves_the_block =
         bitmap_bytes(elements) * 8 > elements && bits[elements / 64] >> elements % 64 != 0;
     if (leaves_the_block || entry_count(bits) != head.entries) {
@@ -118,16 +118,16 @@ std::span<const std::byte> read_sparse_block(std::span<const std::byte> message,
   } else {
     int last = -1;
     for (std::size_t i = 0; i < head.entries; ++i) {
-      std::uint16_t place = 0;
-      std::memcpy(&place, places.data() + i * sizeof place, sizeof place);
-      if (place <= last || place >= elements) {
-        throw Error(fmt::format("a block of {} elements has index {} after {}", elements, place, last));
+      std::uint16_t index = 0;
+      std::memcpy(&index, indices.data() + i * sizeof index, sizeof index);
+      if (index <= last || index >= elements) {
+        throw Error(fmt::format("a block of {} elements has index {} after {}", elements, index, last));
       }
-      last = place;
-      bits[place / 64] |= std::uint64_t{1} << place % 64;
+      last = index;
+      bits[index / 64] |= std::uint64_t{1} << index % 64;
     }
   }
-  return message.subspan(sparse_block_head_bytes + places.size());
+  return message.subspan(sparse_block_head_bytes + indices.size());
 }
 
 }  // namespace thinpipe::trainer

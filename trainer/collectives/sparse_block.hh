@@ -56,8 +56,8 @@ struct Blocks {
 class EntryMap {
  public:
   explicit EntryMap(Blocks blocks) : words_(blocks.count() * sparse_block_words) {}
-  EntryMap(Blocks blocks, std::span<const std::uint32_t> places) : EntryMap(blocks) {
-    for (const std::uint32_t place : places) words_[place / 64] |= std::uint64_t{1} << place % 64;
+  EntryMap(Blocks blocks, std::span<const std::uint32_t> indices) : EntryMap(blocks) {
+    for (const std::uint32_t index : indices) words_[index / 64] |= std::uint64_t{1} << index % 64;
   }
 
   BlockBits of(std::size_t block) const {
@@ -80,8 +80,8 @@ std::size_t sparse_block_bytes(std::size_t elements, std::size_t entries);
 // elements.
 std::size_t sparse_block_bytes(std::size_t elements, std::span<const std::byte> message);
 
-// Returns the bytes of all blocks of a vector with entries at `places`, ascending.
-std::size_t sparse_bytes(Blocks blocks, std::span<const std::uint32_t> places);
+// Returns the bytes of all blocks of a vector with entries at `indices`, ascending.
+std::size_t sparse_bytes(Blocks blocks, std::span<const std::uint32_t> indices);
 
 // values: of all elements of the block.
 void append_sparse_block(BlockBits bits, std::span<const float> values, std::vector<std::byte>& out);

@@ -135,7 +135,7 @@ ExpectedTraffic expected_traffic(const TrainingConfig& config, const Model& mode
   ExpectedTraffic traffic;
   for (const Bucket& bucket : layout) {
     traffic += (bucket.side ? side_synchroniser : synchroniser)
-                   ->settled_traffic(bucket, static_cast<int>(config.workers));
+                   ->steady_state_traffic(bucket, static_cast<int>(config.workers));
   }
   return traffic;
 }
@@ -163,7 +163,7 @@ void check_targets(const TrainingConfig& config, const Dataset& dataset) {
 
 // If a method accumulates gradients over steps, the optimiser must not apply momentum a second time.
 void check_momentum(const TrainingConfig& config, const Synchroniser& synchroniser) {
-  if (!synchroniser.promises().applies_momentum) return;
+  if (!synchroniser.properties().applies_momentum) return;
   const std::string remedy = fmt::format("because the synchroniser {} applies momentum itself",
                                          config.synchroniser.at("name").get<std::string>());
   const Place place = kConfigurationPlace / "optimiser";
@@ -252,7 +252,7 @@ Json plan(const TrainingConfig& config, Cache& cache) {
           {"bucket_bytes", bucket_bytes(config, model, *synchroniser)},
           {"iterations", iterations},
           {"evaluations", 1 + (iterations + every - 1) / every},
-          {"all_reduce_compatible", synchroniser->promises().sums_of_messages_are_messages},
+          {"all_reduce_compatible", synchroniser->properties().all_reduce_compatible},
           {"payload_bytes_per_iteration", traffic.payload_bytes},
           {"sent_bytes_per_iteration", traffic.sent_bytes},
           {"pairwise_bytes_per_iteration", traffic.pairwise_bytes},

@@ -16,7 +16,7 @@ std::vector<TracedParameter> traced_parameters(const Model& model) {
 InProcessTraining read_convergence_file(const std::string& path) {
   auto file = load_worker_file<ConvergeFile>(path);
   auto config = parse_training_config(file.config, {path, "/config"});
-  check_tree(file.parents, config.workers, {path, "/reduction_tree"});
+  check_tree(file.reduction_tree, config.workers, {path, "/reduction_tree"});
   return {.file = std::move(file), .config = std::move(config)};
 }
 

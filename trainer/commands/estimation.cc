@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "common/support/atomic_file.hh"
-#include "trainer/base/kernel_clock.hh"
+#include "trainer/base/roofline_clock.hh"
 #include "trainer/commands/worker.hh"
 #include "trainer/datasets/batch_loader.hh"
 #include "trainer/optimisers/optimiser.hh"
@@ -21,8 +21,8 @@ constexpr double passes_of_a_code = 4;
 Batch batch_of(const Dataset& dataset, std::int64_t size) {
   const std::int64_t some = std::min(size, dataset.train().size());
   const Batch batch = prepare_batch(dataset, dataset.train(), 0, some);
-  const torch::Tensor places = torch::arange(size).remainder(some);
-  return {batch.inputs.index_select(0, places), batch.labels.index_select(0, places)};
+  const torch::Tensor indices = torch::arange(size).remainder(some);
+  return {batch.inputs.index_select(0, indices), batch.labels.index_select(0, indices)};
 }
 
 }  // namespace
@@ -46,7 +46,7 @@ ComputeProfile estimate_profile(const TrainingConfig& config, const Device& devi
   ComputeTimes& times = profile.elapsed;
   times.ready_s.resize(parameters.size());
   double gradient_bytes = 0;
-  const KernelClock clock(device);
+  const RooflineClock clock(device);
   for (std::size_t p = 0; p < parameters.size(); ++p) {
     gradient_bytes += static_cast<double>(parameters[p].nbytes());
     parameters[p].register_hook(
@@ -68,8 +68,8 @@ ComputeProfile estimate_profile(const TrainingConfig& config, const Device& devi
 
 bool estimate(const Estimation& estimation, const EventSink& events) {
   const auto& [file, config] = estimation;
-  const Pulse pulse;
-  const Heartbeat heartbeat(pulse, events);
+  const WorkerStatus worker_status;
+  const Heartbeat heartbeat(worker_status, events);
   events(event::Started{.pid = ::getpid(), .libraries = library_versions()});
   try {
     const std::int64_t batch_size =

@@ -1,6 +1,6 @@
 // Estimates a compute profile for a device that this machine does not have. One iteration is computed here,
-// and KernelClock times each of its operations. Encoding and decoding each count as two passes that read the
-// gradient and two that write it.
+// and RooflineClock times each of its operations. Encoding and decoding each count as two passes that read
+// the gradient and two that write it.
 #pragma once
 
 #include "common/protocol/compute_profile.hh"

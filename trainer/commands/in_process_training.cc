@@ -19,24 +19,24 @@ bool train_in_process(const InProcessTraining& training, const EventSink& events
                       const std::function<void(int rank, TrainingLoop& loop)>& work,
                       const std::function<void()>& finish) {
   spdlog::set_default_logger(make_log_to_standard_error(training.file.log_level));
-  Pulse pulse;
-  const Heartbeat heartbeat(pulse, events);
+  WorkerStatus worker_status;
+  const Heartbeat heartbeat(worker_status, events);
   events(event::Started{.pid = ::getpid(), .libraries = library_versions()});
   try {
     compute_on_one_thread();
     const std::unique_ptr<Dataset> dataset = make_dataset(training.config);
     events(event::Dataset{.hash = content_hash(*dataset)});
-    const auto& path = training.file.starting_weights;
+    const auto& path = training.file.initial_weights;
     const TensorMap weights = path ? load_tensors(*path) : TensorMap{};
     const auto work_as = [&](std::unique_ptr<Collective> member) {
       const int rank = member->rank();
       const EventSink rank_0_only = rank == 0 ? events : [](const Event&) {};
       TrainingLoop loop(training.config, *dataset, std::move(member), {}, rank_0_only,
-                        rank == 0 ? &pulse : nullptr);
+                        rank == 0 ? &worker_status : nullptr);
       loop.start(weights);
       work(rank, loop);
     };
-    run_in_process(static_cast<int>(training.config.workers), training.file.parents, work_as);
+    run_in_process(static_cast<int>(training.config.workers), training.file.reduction_tree, work_as);
     finish();
     events(event::Finished{});
     return true;

@@ -15,10 +15,10 @@ constexpr std::int64_t warm_up_iterations = 2;
 
 // A machine's speed changes within seconds: a group of iterations takes longer than such a change.
 constexpr std::int64_t iterations_at_a_time = 10;
-constexpr std::int64_t least_iterations = 50;
+constexpr std::int64_t min_iterations = 50;
 constexpr double wanted_precision = 0.01;  // relative to the mean: half of its 95 % confidence interval
 
-std::string processor_name() {
+std::string cpu_name() {
   std::ifstream file("/proc/cpuinfo");  // "model name\t: Intel(R) Xeon(R) …"
   for (std::string line; std::getline(file, line);) {
     const std::size_t colon = line.find(": ");
@@ -28,15 +28,16 @@ std::string processor_name() {
 }
 
 void for_each_time(ComputeTimes& times, const auto& action) {
-  for (double* each : {&times.load_s, &times.compute_s, &times.finish_s, &times.encode_s, &times.decode_s,
-                       &times.between_s, &times.taking_s, &times.prepare_s, &times.start_s}) {
+  for (double* each :
+       {&times.load_s, &times.compute_s, &times.finish_s, &times.encode_s, &times.decode_s,
+        &times.between_collectives_s, &times.overlapped_decode_s, &times.prepare_s, &times.start_s}) {
     action(*each);
   }
   for (double& each : times.ready_s) action(each);
 }
 
-double processor_s(const StepTimes& step) {
-  return step.load.processor_s + step.compute.processor_s + step.finish.processor_s;
+double cpu_s(const StepTimes& step) {
+  return step.load.cpu_s + step.compute.cpu_s + step.finish.cpu_s;
 }
 
 // Sums of the times of iterations.
@@ -47,27 +48,26 @@ class Sums {
     const Section& section = step.section;
     elapsed_.start_s = step.load.elapsed_s + step.compute.elapsed_s + step.finish.elapsed_s +
                        section.encode_s + section.decode_s;
-    processor_.start_s = processor_s(step) + step.prepare_processor_s + section.encode_processor_s +
-                         section.decode_processor_s;
+    cpu_.start_s = cpu_s(step) + step.prepare_cpu_s + section.encode_cpu_s + section.decode_cpu_s;
   }
 
   void add(const StepTimes& step) {
     ++steps_;
-    count_change(processor_s(step));
+    count_change(cpu_s(step));
     exchanges_ += step.exchanged ? 1 : 0;
     const Section& section = step.section;
     add(step, &Durations::elapsed_s, elapsed_);
-    add(step, &Durations::processor_s, processor_);
-    processor_.prepare_s += step.prepare_processor_s;
+    add(step, &Durations::cpu_s, cpu_);
+    cpu_.prepare_s += step.prepare_cpu_s;
     if (!step.exchanged) return;
     elapsed_.encode_s += section.encode_s;
     elapsed_.decode_s += section.decode_s;
-    elapsed_.between_s += section.between_s;
-    elapsed_.taking_s += section.taking_s;
-    processor_.encode_s += section.encode_processor_s;
-    processor_.decode_s += section.decode_processor_s;
-    processor_.between_s += section.between_processor_s;
-    processor_.taking_s += section.taking_processor_s;
+    elapsed_.between_collectives_s += section.between_collectives_s;
+    elapsed_.overlapped_decode_s += section.overlapped_decode_s;
+    cpu_.encode_s += section.encode_cpu_s;
+    cpu_.decode_s += section.decode_cpu_s;
+    cpu_.between_collectives_s += section.between_collectives_cpu_s;
+    cpu_.overlapped_decode_s += section.overlapped_decode_cpu_s;
   }
 
   // Sums over all workers. Collective.
@@ -83,23 +83,23 @@ class Sums {
   }
 
   ComputeTimes mean_elapsed() const { return mean(elapsed_); }
-  ComputeTimes mean_processor() const { return mean(processor_); }
+  ComputeTimes mean_cpu() const { return mean(cpu_); }
 
   // Returns the variation from one iteration to the next, so that slow changes of the machine's
   // speed do not count.
   double variation() const {
-    const ComputeTimes means = mean_processor();
+    const ComputeTimes means = mean_cpu();
     return std::sqrt(squared_changes_ / 2 / std::max(changes_, 1.0)) /
            (means.load_s + means.compute_s + means.finish_s);
   }
 
  private:
-  void count_change(double processor_s) {
-    if (last_processor_s_) {
+  void count_change(double cpu_s) {
+    if (last_cpu_s_) {
       ++changes_;
-      squared_changes_ += std::pow(processor_s - *last_processor_s_, 2);
+      squared_changes_ += std::pow(cpu_s - *last_cpu_s_, 2);
     }
-    last_processor_s_ = processor_s;
+    last_cpu_s_ = cpu_s;
   }
 
   static void add(const StepTimes& step, double Durations::*kind, ComputeTimes& sums) {
@@ -114,7 +114,9 @@ class Sums {
   ComputeTimes mean(ComputeTimes sums) const {
     const double exchanges = std::max(exchanges_, 1.0);
     for (double* each : {&sums.load_s, &sums.compute_s, &sums.finish_s, &sums.prepare_s}) *each /= steps_;
-    for (double* each : {&sums.encode_s, &sums.decode_s, &sums.between_s, &sums.taking_s}) *each /= exchanges;
+    for (double* each :
+         {&sums.encode_s, &sums.decode_s, &sums.between_collectives_s, &sums.overlapped_decode_s})
+      *each /= exchanges;
     for (double& each : sums.ready_s) each /= exchanges;
     const double later_s =
         sums.load_s + sums.compute_s + sums.finish_s + sums.prepare_s + sums.encode_s + sums.decode_s;
@@ -129,23 +131,23 @@ class Sums {
     action(changes_);
     action(squared_changes_);
     for_each_time(elapsed_, action);
-    for_each_time(processor_, action);
+    for_each_time(cpu_, action);
   }
 
   double workers_ = 1;
   double steps_ = 0;
   double exchanges_ = 0;
-  std::optional<double> last_processor_s_;
+  std::optional<double> last_cpu_s_;
   double changes_ = 0;
   double squared_changes_ = 0;
   ComputeTimes elapsed_;
-  ComputeTimes processor_;
+  ComputeTimes cpu_;
 };
 
 // Returns the decision of rank 0's clock and mean, for all workers.
 bool rank_0_has_enough(const SampleMean& mean, bool out_of_time, Collective& network) {
   const auto half_width = mean.half_width();
-  const bool known = mean.count() * iterations_at_a_time >= least_iterations && half_width &&
+  const bool known = mean.count() * iterations_at_a_time >= min_iterations && half_width &&
                      *half_width <= wanted_precision * mean.mean();
   const torch::Tensor decision = torch::tensor({known || out_of_time ? 1 : 0}, torch::kLong);
   network.broadcast(decision, 0);
@@ -153,7 +155,7 @@ bool rank_0_has_enough(const SampleMean& mean, bool out_of_time, Collective& net
 }
 
 // Returns the number of iterations of each worker.
-std::int64_t measure(TrainingLoop& loop, Sums& sums, double longest_s) {
+std::int64_t measure(TrainingLoop& loop, Sums& sums, double max_s) {
   loop.take_steps(1, [&sums](const StepTimes& step) { sums.start(step); });
   loop.take_steps(warm_up_iterations, [](const StepTimes&) {});
   SampleMean mean;  // of a group's CPU time
@@ -162,10 +164,10 @@ std::int64_t measure(TrainingLoop& loop, Sums& sums, double longest_s) {
     double together_s = 0;
     loop.take_steps(iterations_at_a_time, [&](const StepTimes& step) {
       sums.add(step);
-      together_s += processor_s(step);
+      together_s += cpu_s(step);
     });
     mean.add(together_s);
-  } while (!rank_0_has_enough(mean, stopwatch.elapsed_s() >= longest_s, loop.network()));
+  } while (!rank_0_has_enough(mean, stopwatch.elapsed_s() >= max_s, loop.network()));
   return mean.count() * iterations_at_a_time;
 }
 
@@ -180,18 +182,18 @@ Profiling read_profile_file(const std::string& path) {
 bool profile(const Profiling& profiling, const EventSink& events) {
   const ProfileFile& file = profiling.file;
   const TrainingConfig& config = profiling.config;
-  const Worker worker{.file = {.membership = file.membership,
+  const Worker worker{.file = {.group_options = file.group_options,
                                .log_level = file.log_level,
-                               .starting_weights = file.starting_weights},
+                               .initial_weights = file.initial_weights},
                       .config = config};
   return work(worker, events, [&](TrainingLoop& loop) {
     Sums sums;
-    const std::int64_t iterations = measure(loop, sums, file.longest_s);
+    const std::int64_t iterations = measure(loop, sums, file.max_s);
     sums.sum_over(loop.network());
-    if (file.membership.rank != 0) return;
+    if (file.group_options.rank != 0) return;
     ComputeProfile profile{
-        .elapsed = sums.mean_elapsed(), .processor = sums.mean_processor(), .variation = sums.variation()};
-    profile.device = {{"name", config.compute.device == "cpu" ? processor_name() : config.compute.device},
+        .elapsed = sums.mean_elapsed(), .cpu = sums.mean_cpu(), .variation = sums.variation()};
+    profile.device = {{"name", config.compute.device == "cpu" ? cpu_name() : config.compute.device},
                       {"precision", config.compute.precision},
                       {"libraries", library_versions()}};
     profile.configuration = to_json(config);

@@ -16,8 +16,8 @@ struct Profiling {
 // Strict; throws InputError.
 Profiling read_profile_file(const std::string& path);
 
-// Trains together with the other workers until the mean is known well enough, or for the file's `longest_s`. Returns
-// whether training finished.
+// Trains together with the other workers until the mean is known well enough, or for the file's `max_s`.
+// Returns whether training finished.
 bool profile(const Profiling& profiling, const EventSink& events);
 
 }  // namespace thinpipe::trainer

@@ -26,18 +26,19 @@ constexpr double max_s_of_class = 60;
 // Replays the schedule together with the other workers.
 class Replay {
  public:
-  Replay(const CommunicationTrace& trace, const ComputeTimes& times, Computing computing, double variation,
-         MeteredCollective& collective, const EventSink& events, Pulse& pulse)
+  Replay(const CommunicationTrace& trace, const ComputeTimes& times, ComputeEmulation compute_emulation,
+         double variation, MeteredCollective& collective, const EventSink& events,
+         WorkerStatus& worker_status)
       : schedule_(schedule_of(trace)),
         collective_(collective),
-        replayer_(trace, times, computing, collective, variation),
+        replayer_(trace, times, compute_emulation, collective, variation),
         events_(events),
-        pulse_(pulse) {}
+        worker_status_(worker_status) {}
 
   void run() {
     event::Replayed replayed;
     events_(event::Replaying{});
-    pulse_.enter(Pulse::Phase::exchanging);
+    worker_status_.enter(WorkerStatus::Phase::exchanging);
     replayer_.warm_up(own_part(schedule_.classes.front().samples.front()));
     for (const StepClass& each : schedule_.classes) {
       const SampleMean times = measure(each, &each == &schedule_.classes.front());
@@ -70,7 +71,7 @@ class Replay {
   }
 
   ReplayedIteration iterate(const JointStep& step, bool starts) {
-    pulse_.enter(Pulse::Phase::exchanging);
+    worker_status_.enter(WorkerStatus::Phase::exchanging);
     return replayer_.iterate(own_part(step), starts);
   }
 
@@ -80,7 +81,7 @@ class Replay {
 
   void report(const ReplayedIteration& iteration, bool stands_for_first) {
     ++iterations_;
-    pulse_.count(iterations_);
+    worker_status_.count(iterations_);
     train_time_s_ += iteration.iteration_time_s;
     const double compute_s = iteration.iteration_time_s - iteration.load_s - iteration.exposed_exchange_s;
     events_(event::ReplayedIteration{.iteration = iterations_,
@@ -94,7 +95,7 @@ class Replay {
                                                .decode_s = iteration.section.decode_s,
                                                .exposed_exchange_s = iteration.exposed_exchange_s,
                                                .first_bucket_s = iteration.first_bucket_s,
-                                               .processor_s = iteration.processor_s},
+                                               .cpu_s = iteration.cpu_s},
                                      .payload_bytes = iteration.section.payload_bytes,
                                      .sent_bytes = iteration.section.sent_bytes});
   }
@@ -114,17 +115,17 @@ class Replay {
   MeteredCollective& collective_;
   Replayer replayer_;
   const EventSink& events_;
-  Pulse& pulse_;
+  WorkerStatus& worker_status_;
   std::int64_t iterations_ = 0;
   double train_time_s_ = 0;
 };
 
 CommunicationTrace load_fitting_trace(const ReplayFile& file) {
   CommunicationTrace trace = load_trace(file.communication_trace);
-  if (trace.world_size != file.membership.world_size) {
+  if (trace.world_size != file.group_options.world_size) {
     throw InputError({file.communication_trace, "/world_size"},
                      fmt::format("the trace has {} workers, but the replay has {}", trace.world_size,
-                                 file.membership.world_size));
+                                 file.group_options.world_size));
   }
   return trace;
 }
@@ -132,10 +133,10 @@ CommunicationTrace load_fitting_trace(const ReplayFile& file) {
 }  // namespace
 
 bool replay(const ReplayFile& file, const EventSink& events) {
-  const int rank = file.membership.rank;
+  const int rank = file.group_options.rank;
   spdlog::set_default_logger(make_log_to_standard_error(file.log_level));
-  Pulse pulse;
-  const Heartbeat heartbeat(pulse, events);
+  WorkerStatus worker_status;
+  const Heartbeat heartbeat(worker_status, events);
   events(event::Started{.pid = ::getpid(), .libraries = library_versions()});
   try {
     compute_on_one_thread();
@@ -143,16 +144,16 @@ bool replay(const ReplayFile& file, const EventSink& events) {
     const ComputeProfile profile = load_profile(file.compute_profile);
     check_profile_fits(profile, file.compute_profile, trace);
     MeteredCollective collective(CollectiveRegistry::instance().make(
-        file.collective, kConfigurationPlace / "collective", file.membership));
+        file.collective, kConfigurationPlace / "collective", file.group_options));
     const EventSink rank_0_only = rank == 0 ? events : [](const Event&) {};
-    const bool works = file.computing == Computing::works;
-    if (works && !profile.processor) {
+    const bool busy = file.compute_emulation == ComputeEmulation::busy;
+    if (busy && !profile.cpu) {
       throw InputError({file.compute_profile, "/cpu"},
                        "is missing: the profile does not contain the CPU time of compute");
     }
-    Replay replay(trace, works ? *profile.processor : profile.elapsed, file.computing,
-                  works ? profile.variation : 0, collective, rank_0_only, pulse);
-    if (works) lower_this_threads_priority();  // as training workers do
+    Replay replay(trace, busy ? *profile.cpu : profile.elapsed, file.compute_emulation,
+                  busy ? profile.variation : 0, collective, rank_0_only, worker_status);
+    if (busy) lower_this_threads_priority();  // as training workers do
     try {
       replay.run();
       collective.unmetered().barrier();

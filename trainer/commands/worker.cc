@@ -8,9 +8,9 @@
 #include "common/support/log.hh"
 #include "trainer/base/library_error.hh"
 #include "trainer/base/process.hh"
-#include "trainer/collectives/agreement.hh"
 #include "trainer/collectives/backends/gloo.hh"
 #include "trainer/collectives/backends/nccl/nccl_group.hh"
+#include "trainer/collectives/replica_check.hh"
 #include "trainer/datasets/content_hash.hh"
 #include "trainer/tensors/tensor_file.hh"
 #include "trainer/training/heartbeat.hh"
@@ -47,25 +47,25 @@ void report_failure(const EventSink& events, const std::exception& error) {
 
 bool work(const Worker& worker, const EventSink& events, const std::function<void(TrainingLoop&)>& train) {
   const auto& [file, config] = worker;
-  const int rank = file.membership.rank;
+  const int rank = file.group_options.rank;
   spdlog::set_default_logger(make_log_to_standard_error(file.log_level));
-  spdlog::info("worker {} of {}, process {}, at {}", rank, file.membership.world_size, ::getpid(),
-               file.membership.address);
-  Pulse pulse;
-  const Heartbeat heartbeat(pulse, events);
+  spdlog::info("worker {} of {}, process {}, at {}", rank, file.group_options.world_size, ::getpid(),
+               file.group_options.address);
+  WorkerStatus worker_status;
+  const Heartbeat heartbeat(worker_status, events);
   events(event::Started{.pid = ::getpid(), .libraries = library_versions()});
   try {
     compute_on_one_thread();
     const std::unique_ptr<Dataset> dataset = make_dataset(config);
     spdlog::info("loaded the data set: {} training examples, {} test examples", dataset->train().size(),
                  dataset->test().size());
-    const TensorMap weights = file.starting_weights ? load_tensors(*file.starting_weights) : TensorMap{};
+    const TensorMap weights = file.initial_weights ? load_tensors(*file.initial_weights) : TensorMap{};
     const EventSink rank_0_only = rank == 0 ? events : [](const Event&) {};
     if (rank == 0) events(event::Dataset{.hash = content_hash(*dataset)});
     auto network = CollectiveRegistry::instance().make(config.collective, kConfigurationPlace / "collective",
-                                                       file.membership);
+                                                       file.group_options);
     TrainingLoop loop(config, *dataset, std::move(network), file.checkpoint.value_or(CheckpointOptions{}),
-                      rank_0_only, &pulse, file.slowdowns);
+                      rank_0_only, &worker_status, file.slowdowns);
     loop.start(weights);
     if (file.report_iteration_starts) loop.report_starts();
     spdlog::info("weights, mask and buckets are the same on all workers");

@@ -23,9 +23,9 @@ Cut draw_cut(const Augmentation& augmentation, const AugmentationDraw& draw, std
               .rank = static_cast<std::uint32_t>(index)},
              words);
   // 2p + 1 positions: multiplying 32 by 32 bits favours none of them by more than 2^-29.
-  const auto places = static_cast<std::uint64_t>(2 * augmentation.crop_padding + 1);
-  return {.top = static_cast<std::int64_t>(words[0] * places >> 32U),
-          .left = static_cast<std::int64_t>(words[1] * places >> 32U),
+  const auto offsets = static_cast<std::uint64_t>(2 * augmentation.crop_padding + 1);
+  return {.top = static_cast<std::int64_t>(words[0] * offsets >> 32U),
+          .left = static_cast<std::int64_t>(words[1] * offsets >> 32U),
           .flip = augmentation.flip && (words[2] >> 31U) != 0};
 }
 

@@ -21,15 +21,15 @@ BatchLoader::~BatchLoader() {
 }
 
 Batch BatchLoader::load(std::int64_t iteration) {
-  MadeAhead made = next_.valid() && ahead_ == iteration ? next_.get() : MadeAhead{};
+  PrefetchedBatch made = next_.valid() && ahead_ == iteration ? next_.get() : PrefetchedBatch{};
   if (next_.valid()) next_.wait();  // not the iteration that was prefetched: wait until the sampler is free
   if (!made.batch.inputs.defined()) made.batch = make(iteration);
-  made_ahead_processor_s_ = made.processor_s;
+  prefetch_cpu_s_ = made.cpu_s;
   ahead_ = iteration + 1;
   next_ = boost::asio::post(thread_, boost::asio::use_future([this, ahead = ahead_] {
                               const Stopwatch stopwatch;
                               Batch batch = make(ahead);
-                              return MadeAhead{std::move(batch), stopwatch.processor_s()};
+                              return PrefetchedBatch{std::move(batch), stopwatch.cpu_s()};
                             }));
   return made.batch;
 }

@@ -38,12 +38,12 @@ class BatchLoader {
   Batch load(std::int64_t iteration);
 
   // CPU time that the thread spent on the batch loaded last; 0 if the caller's thread prepared it.
-  double made_ahead_processor_s() const { return made_ahead_processor_s_; }
+  double prefetch_cpu_s() const { return prefetch_cpu_s_; }
 
  private:
-  struct MadeAhead {
+  struct PrefetchedBatch {
     Batch batch;
-    double processor_s = 0;
+    double cpu_s = 0;
   };
 
   Batch make(std::int64_t iteration);
@@ -52,8 +52,8 @@ class BatchLoader {
   std::uint64_t seed_;
   BatchSampler sampler_;
   std::int64_t ahead_ = -1;  // the iteration that next_ is for
-  std::future<MadeAhead> next_;
-  double made_ahead_processor_s_ = 0;
+  std::future<PrefetchedBatch> next_;
+  double prefetch_cpu_s_ = 0;
   // The thread inherits the priority of the constructor's caller, which may lower its own priority
   // afterwards: a late batch delays all workers.
   boost::asio::thread_pool thread_{1};

@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include "trainer/collectives/agreement.hh"
+#include "trainer/collectives/replica_check.hh"
 
 namespace thinpipe::trainer {
 namespace {
@@ -62,7 +62,7 @@ GradientExchange::GradientExchange(Model& model, const Mask& mask, std::unique_p
     : collective_(collective),
       options_(options),
       infos_(parameter_infos(model)),
-      communication_queue_(model.parameters().front().device()),
+      communication_stream_(model.parameters().front().device()),
       synchroniser_(std::move(synchroniser)),
       side_synchroniser_(SynchroniserRegistry::instance().make({{"name", "dense"}}, {}, {})),
       thread_([this](std::size_t bucket) { synchronise(bucket); }) {
@@ -71,7 +71,7 @@ GradientExchange::GradientExchange(Model& model, const Mask& mask, std::unique_p
     Parameter parameter{.tensor = tensor};
     if (!synchroniser_->local_steps()) {
       parameter.hook =
-          tensor.register_hook([this, p](const torch::Tensor& gradient) { hand_over(p, gradient); });
+          tensor.register_hook([this, p](const torch::Tensor& gradient) { submit(p, gradient); });
     }
     parameters_.push_back(std::move(parameter));
   }
@@ -131,14 +131,14 @@ void GradientExchange::begin_step() {
   thread_.begin(buckets_.size());
 }
 
-void GradientExchange::hand_over(std::size_t p, const torch::Tensor& value) {
+void GradientExchange::submit(std::size_t p, const torch::Tensor& value) {
   const torch::NoGradGuard no_grad;
   Parameter& parameter = parameters_[p];
   if (inspects_ && !first_non_finite_ && !value.isfinite().all().item<bool>()) first_non_finite_ = p;
   collect(parameter, value);
   parameter.arrived = true;
   if (awaits_) {
-    DeviceMark there;
+    DeviceEvent there;
     there.set(value.device());
     there.wait();
   }
@@ -166,7 +166,7 @@ void GradientExchange::complete(std::size_t bucket) {
   if (--missing_[bucket] > 0) return;
   before_release_();
   collected_[bucket].set(parameters_.front().tensor.device());
-  if (!longest_) thread_.release(bucket);
+  if (!max_norm_) thread_.release(bucket);
 }
 
 // Computes in double precision, so that no finite gradient has an infinite norm. NaN and infinity remain.
@@ -192,13 +192,13 @@ void GradientExchange::synchronise(std::size_t b) {
   const torch::NoGradGuard no_grad;
   Bucket& bucket = buckets_[b];
   collected_[b].wait();
-  const auto beside_computing = communication_queue_.enter();
+  const auto on_own_stream = communication_stream_.enter();
   // Buckets are exchanged in order, so this one is the first.
   if (b == 0) first_bucket_s_ = step_.elapsed_s();
   if (error_meter_) error_meter_->before(bucket);
   if (recorder_ != nullptr) {
     recorder_->begin_bucket(b);
-    collective_.listen([this](CollectiveCall call) { recorder_->add(std::move(call)); });
+    collective_.set_observer([this](CollectiveCall call) { recorder_->add(std::move(call)); });
   }
   collective_.begin_section();
   if (bucket.side) {
@@ -210,7 +210,7 @@ void GradientExchange::synchronise(std::size_t b) {
   // The result is the same on every worker, and so is this decision.
   finite_ = finite_ && std::isfinite(bucket.gradient.sum().item<float>());
   section_ += collective_.end_section();
-  collective_.listen(nullptr);
+  collective_.set_observer(nullptr);
   if (error_meter_) error_meter_->after(bucket);
 }
 
@@ -222,10 +222,10 @@ void GradientExchange::record_calls(TraceRecorder& recorder) {
 StepReport GradientExchange::finish_step() {
   // A parameter that the loss does not depend on has no gradient: its gradient counts as zeros.
   for (std::size_t p = 0; p < parameters_.size(); ++p) {
-    if (!parameters_[p].arrived) hand_over(p, torch::zeros_like(parameters_[p].tensor));
+    if (!parameters_[p].arrived) submit(p, torch::zeros_like(parameters_[p].tensor));
   }
-  if (longest_) clip_and_release(*longest_);
-  for (const DeviceMark& bucket : collected_)
+  if (max_norm_) clip_and_release(*max_norm_);
+  for (const DeviceEvent& bucket : collected_)
     bucket.wait();  // a GPU's compute must not count as waiting for the network
   const Stopwatch waiting;
   thread_.drain();
@@ -233,7 +233,7 @@ StepReport GradientExchange::finish_step() {
   synchroniser_->finish_step(finite_);
   side_synchroniser_->finish_step(finite_);
   if (error_meter_) error_meter_->finish_step(finite_);
-  give_back();
+  copy_results_back();
   if (steps_ == 1) adopt_order(order_of_rank_0());
   return {.applied = finite_,
           .exposed_exchange_s = exposed_s,
@@ -242,7 +242,7 @@ StepReport GradientExchange::finish_step() {
 }
 
 // If bucket and parameter are on the same device, the parameter's gradient is a view of the bucket.
-void GradientExchange::give_back() {
+void GradientExchange::copy_results_back() {
   for (const Bucket& bucket : buckets_) {
     for (const Slice& slice : bucket.slices) {
       torch::Tensor& tensor = parameters_[slice.parameter].tensor;
@@ -269,7 +269,7 @@ void GradientExchange::adopt_order(const std::vector<std::size_t>& order) {
   order_ = order;
   buckets_ = lay_out_buckets(infos_, order, *synchroniser_, options_);
   missing_.assign(buckets_.size(), 0);
-  collected_ = std::vector<DeviceMark>(buckets_.size());
+  collected_ = std::vector<DeviceEvent>(buckets_.size());
   for (Bucket& bucket : buckets_) {
     bucket.gradient = torch::zeros({bucket.size}, bucket_memory());
     for (const Slice& slice : bucket.slices) {
@@ -279,7 +279,7 @@ void GradientExchange::adopt_order(const std::vector<std::size_t>& order) {
     }
   }
   if (recorder_ != nullptr) recorder_->lay_out(traced(buckets_));
-  check_agreement("bucket layout", layout_hash(infos_, buckets_), collective_);
+  check_replicas("bucket layout", layout_hash(infos_, buckets_), collective_);
   synchroniser_->prepare(buckets_);
   side_synchroniser_->prepare(buckets_);
 }

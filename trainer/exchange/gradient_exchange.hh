@@ -8,7 +8,7 @@
 //   if (report.applied) optimiser.step();
 //
 // A method with local steps (Synchroniser::local_steps) exchanges changes of weights instead, and nothing is
-// collected from backward. An exchange then consists of begin_step(), hand_over() of every parameter's
+// collected from backward. An exchange then consists of begin_step(), submit() of every parameter's
 // change, finish_step().
 //
 // After the first step the buckets are laid out again, in the order in which gradients arrived at rank 0.
@@ -69,10 +69,10 @@ class GradientExchange {
 
   void begin_step();
   // Puts a value of parameter p into the exchange. If gradients are exchanged, backward's hooks call it.
-  void hand_over(std::size_t p, const torch::Tensor& value);
+  void submit(std::size_t p, const torch::Tensor& value);
   StepReport finish_step();
 
-  // Returns, for each parameter, the time in the last step from begin_step() to its hand_over().
+  // Returns, for each parameter, the time in the last step from begin_step() to its submit().
   const std::vector<Durations>& ready() const { return ready_; }
 
   // Sets whether the next steps check every gradient of this worker before it is synchronised, to
@@ -85,7 +85,7 @@ class GradientExchange {
 
   // Scales this worker's gradient down to the Euclidean norm `norm` if it is longer. Buckets are exchanged
   // only after backward, when the norm is known. Call before the first step, on every worker.
-  void clip_gradients(double norm) { longest_ = norm; }
+  void clip_gradients(double norm) { max_norm_ = norm; }
 
   // Measures the error of each result, at the cost of a second exchange. Call before the first
   // step, on every worker.
@@ -93,7 +93,7 @@ class GradientExchange {
   // Returns the error so far; nullopt if it is not measured.
   std::optional<double> vnmse() const { return error_meter_ ? error_meter_->vnmse() : std::nullopt; }
 
-  // Sets whether hand_over() waits for the gradient, so that ready() is the time when a GPU had computed it,
+  // Sets whether submit() waits for the gradient, so that ready() is the time when a GPU had computed it,
   // not when it was given the work. Only for measurements, because nothing overlaps on a GPU then.
   void await_gradients(bool await) { awaits_ = await; }
 
@@ -133,19 +133,19 @@ class GradientExchange {
   void adopt_order(const std::vector<std::size_t>& order);
   std::vector<std::size_t> order_of_rank_0() const;
   void synchronise(std::size_t bucket);
-  void give_back();
+  void copy_results_back();
 
   MeteredCollective& collective_;
   BucketOptions options_;
   std::vector<ParameterInfo> infos_;
-  DeviceQueue communication_queue_;
+  DeviceStream communication_stream_;
   std::vector<Parameter> parameters_;
   std::unique_ptr<Synchroniser> synchroniser_;
   std::unique_ptr<Synchroniser> side_synchroniser_;
   std::optional<ErrorMeter> error_meter_;
   TraceRecorder* recorder_ = nullptr;
   std::vector<Bucket> buckets_;
-  std::vector<DeviceMark> collected_;       // by bucket: its gradients have been copied
+  std::vector<DeviceEvent> collected_;      // by bucket: its gradients have been copied
   std::vector<std::size_t> missing_;        // by bucket: number of gradients that this step still lacks
   std::vector<std::size_t> arrival_order_;  // of the first step
   std::vector<std::size_t> order_;          // the order that the layout was made from
@@ -153,7 +153,7 @@ class GradientExchange {
   std::function<void()> before_release_ = [] {};
   Stopwatch step_;  // since begin_step()
   std::vector<Durations> ready_;
-  std::optional<double> longest_;  // norm to which a worker's gradients are clipped
+  std::optional<double> max_norm_;  // norm to which a worker's gradients are clipped
   bool inspects_ = false;
   bool awaits_ = false;
   std::optional<std::size_t> first_non_finite_;

@@ -7,7 +7,7 @@
 
 namespace thinpipe::trainer {
 
-torch::Tensor attend(const torch::Tensor& projected, std::int64_t heads, Sight sight) {
+torch::Tensor attend(const torch::Tensor& projected, std::int64_t heads, AttentionMask mask) {
   const std::int64_t tokens = projected.size(1);
   const std::int64_t width = projected.size(2) / 3;
   const std::int64_t head_width = width / heads;
@@ -16,7 +16,7 @@ torch::Tensor attend(const torch::Tensor& projected, std::int64_t heads, Sight s
       projected.view({-1, tokens, 3, heads, head_width}).permute({2, 0, 3, 1, 4}).unbind(0);
   const torch::Tensor query = parts[0] / std::sqrt(static_cast<double>(head_width));
   torch::Tensor scores = query.matmul(parts[1].transpose(-2, -1));
-  if (sight == Sight::past) {
+  if (mask == AttentionMask::causal) {
     const torch::Tensor later = torch::ones({tokens, tokens}, scores.options().dtype(torch::kBool)).triu(1);
     scores = scores.masked_fill(later, -std::numeric_limits<double>::infinity());
   }

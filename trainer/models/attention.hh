@@ -9,12 +9,12 @@
 namespace thinpipe::trainer {
 
 // The tokens that a token attends to: all of them, or itself and those before it.
-enum class Sight { everything, past };
+enum class AttentionMask { full, causal };
 
 // Returns [n, tokens, width], the input of the output projection.
 // projected: [n, tokens, 3 * width], the output of the input projection: each token's query, key and
 // value of all heads.
-torch::Tensor attend(const torch::Tensor& projected, std::int64_t heads, Sight sight);
+torch::Tensor attend(const torch::Tensor& projected, std::int64_t heads, AttentionMask mask);
 
 // Throws InputError at the model's "heads" unless heads divides width.
 void expect_even_heads(const JsonObject& model, std::int64_t width, std::int64_t heads);

@@ -24,7 +24,9 @@ class AttentionImpl : public torch::nn::Module {
         c_attn_(register_module("c_attn", torch::nn::Linear(size.width, 3 * size.width))),
         c_proj_(register_module("c_proj", torch::nn::Linear(size.width, size.width))) {}
 
-  torch::Tensor forward(const torch::Tensor& x) { return c_proj_(attend(c_attn_(x), heads_, Sight::past)); }
+  torch::Tensor forward(const torch::Tensor& x) {
+    return c_proj_(attend(c_attn_(x), heads_, AttentionMask::causal));
+  }
 
  private:
   std::int64_t heads_;

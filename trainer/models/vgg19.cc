@@ -37,7 +37,7 @@ struct Stage {
 };
 constexpr std::array<Stage, 5> kStages = {{{2, 64}, {2, 128}, {4, 256}, {4, 512}, {4, 512}}};
 constexpr std::int64_t kChannels = kStages.back().channels;
-constexpr std::int64_t kSmallestSide = 1 << kStages.size();  // one pixel remains after five halvings
+constexpr std::int64_t kMinSide = 1 << kStages.size();  // one pixel remains after five halvings
 constexpr std::int64_t kPooledSide = 7;
 constexpr std::int64_t kHidden = 4096;
 
@@ -108,12 +108,12 @@ std::unique_ptr<Model> make_vgg19(JsonObject& object, const DataShape& data) {
   expect_images(object, data);
   const auto options = read_options<Vgg19Options>(object);
   const ImageForm form = choose_image_form(options.form, data);
-  if (form == ImageForm::imagenet && std::min(data.height, data.width) < kSmallestSide) {
+  if (form == ImageForm::imagenet && std::min(data.height, data.width) < kMinSide) {
     throw InputError(
         object.place_of("form"),
         fmt::format("the imagenet form halves an image's sides five times and needs at least {} pixels, but "
                     "the data set's images are {} x {}; the form cifar takes any size",
-                    kSmallestSide, data.height, data.width));
+                    kMinSide, data.height, data.width));
   }
   return std::make_unique<Vgg19>(form, options.dropout.value_or(form == ImageForm::cifar ? 0 : 0.5), data);
 }

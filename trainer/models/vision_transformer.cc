@@ -48,7 +48,7 @@ class EncoderLayerImpl : public torch::nn::Module {
   torch::Tensor attention(const torch::Tensor& x) {
     const torch::Tensor projected =
         torch::linear(x, self_attention_->in_proj_weight, self_attention_->in_proj_bias);
-    return self_attention_->out_proj(attend(projected, heads_, Sight::everything));
+    return self_attention_->out_proj(attend(projected, heads_, AttentionMask::full));
   }
 
   std::int64_t heads_;

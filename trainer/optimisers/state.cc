@@ -37,8 +37,8 @@ std::vector<torch::Tensor> defined_ones(std::vector<torch::Tensor> tensors) {
 
 }  // namespace
 
-std::vector<torch::Tensor> remembered(torch::optim::Optimizer& optimiser, const torch::Tensor& parameter,
-                                      const std::string& name) {
+std::vector<torch::Tensor> state_tensors(torch::optim::Optimizer& optimiser, const torch::Tensor& parameter,
+                                         const std::string& name) {
   auto* const state = find_state(optimiser, parameter);
   if (state == nullptr) return {};
   if (auto* sgd = dynamic_cast<torch::optim::SGDParamState*>(state)) {

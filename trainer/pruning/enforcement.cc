@@ -27,7 +27,7 @@ void enforce(const Mask& mask, torch::nn::Module& model, torch::optim::Optimizer
   for (const Mask::Layer& layer : mask.layers()) {
     const torch::Tensor& parameter = parameter_of(parameters, layer);
     const torch::Tensor pruned = layer.keep.logical_not().to(parameter.device());
-    for (const torch::Tensor& buffer : remembered(optimiser, parameter, layer.name)) {
+    for (const torch::Tensor& buffer : state_tensors(optimiser, parameter, layer.name)) {
       buffer.masked_fill_(pruned, 0);
     }
   }

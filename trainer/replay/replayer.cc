@@ -20,8 +20,8 @@ std::int64_t sum(const std::vector<std::int64_t>& counts) {
 
 // Allocates as much memory as a training run's weights, gradients, momentum and, for a batch of small images,
 // activations.
-std::vector<float> training_memory(Computing computing, const CommunicationTrace& trace) {
-  if (computing == Computing::waits) return {};
+std::vector<float> training_memory(ComputeEmulation compute_emulation, const CommunicationTrace& trace) {
+  if (compute_emulation == ComputeEmulation::sleep) return {};
   std::size_t elements = std::size_t{1} << 22;
   for (const TracedParameter& each : trace.parameters)
     elements += 3 * static_cast<std::size_t>(each.elements);
@@ -30,17 +30,17 @@ std::vector<float> training_memory(Computing computing, const CommunicationTrace
 
 }  // namespace
 
-Replayer::Replayer(const CommunicationTrace& trace, const ComputeTimes& times, Computing computing,
-                   MeteredCollective& collective, double variation)
+Replayer::Replayer(const CommunicationTrace& trace, const ComputeTimes& times,
+                   ComputeEmulation compute_emulation, MeteredCollective& collective, double variation)
     : trace_(trace),
       times_(times),
       collective_(collective),
-      memory_(training_memory(computing, trace)),
+      memory_(training_memory(compute_emulation, trace)),
       variation_(variation),
       random_(static_cast<std::uint64_t>(collective.rank())),
-      computing_(computing, memory_),
-      coding_(computing, memory_),
-      preparing_(computing, memory_),
+      compute_(compute_emulation, memory_),
+      coding_compute_(compute_emulation, memory_),
+      preparing_compute_(compute_emulation, memory_),
       thread_([this](std::size_t bucket) { exchange_bucket(bucket); }) {
   for (const TracedLayout& layout : trace.layouts) {
     layouts_.push_back(timed_layout(layout, trace, times));
@@ -66,9 +66,9 @@ void Replayer::warm_up(const std::optional<std::size_t>& exchange) {
 
 ReplayedIteration Replayer::iterate(const std::optional<std::size_t>& exchange, bool starts) {
   const Stopwatch stopwatch;
-  computing_.set_pace(next_pace());
-  if (starts) computing_.spend(times_.start_s);
-  computing_.begin();
+  compute_.set_pace(next_pace());
+  if (starts) compute_.spend(times_.start_s);
+  compute_.begin();
   const double computed_s = times_.load_s + times_.compute_s;
   ReplayedIteration iteration;
   section_ = {};
@@ -82,22 +82,21 @@ ReplayedIteration Replayer::iterate(const std::optional<std::size_t>& exchange, 
     std::ranges::stable_sort(order, {}, [&](std::size_t b) { return layout[b].ready_s; });
     thread_.begin(layout.size());
     for (const std::size_t b : order) {
-      computing_.reach(times_.load_s + layout[b].ready_s);
+      compute_.reach(times_.load_s + layout[b].ready_s);
       thread_.release(b);
       if (b == 0) iteration.first_bucket_s = stopwatch.elapsed_s() - iteration.load_s;
     }
-    computing_.reach(computed_s);
+    compute_.reach(computed_s);
     const Stopwatch waiting;
     thread_.drain();
     iteration.exposed_exchange_s = waiting.elapsed_s();
   } else {
-    computing_.reach(computed_s);
+    compute_.reach(computed_s);
   }
-  computing_.spend(times_.finish_s);
+  compute_.spend(times_.finish_s);
   iteration.section = section_;
   iteration.iteration_time_s = stopwatch.elapsed_s();
-  iteration.processor_s =
-      times_.prepare_s + stopwatch.processor_s() + section_.encode_processor_s + section_.decode_processor_s;
+  iteration.cpu_s = times_.prepare_s + stopwatch.cpu_s() + section_.encode_cpu_s + section_.decode_cpu_s;
   return iteration;
 }
 
@@ -109,10 +108,10 @@ double Replayer::next_pace() {
 
 void Replayer::load() {
   if (prepared_.valid()) prepared_.get();
-  computing_.reach(times_.load_s);
+  compute_.reach(times_.load_s);
   if (times_.prepare_s == 0) return;
-  prepared_ = boost::asio::post(preparing_thread_,
-                                boost::asio::use_future([this] { preparing_.spend(times_.prepare_s); }));
+  prepared_ = boost::asio::post(
+      preparing_thread_, boost::asio::use_future([this] { preparing_compute_.spend(times_.prepare_s); }));
 }
 
 void Replayer::exchange_bucket(std::size_t b) {
@@ -121,9 +120,9 @@ void Replayer::exchange_bucket(std::size_t b) {
   collective_.begin_section();
   for (std::size_t i = 0; i < std::max<std::size_t>(calls.size(), 1); ++i) {
     const CallCoding coding = bucket.coding(times_, calls, i);
-    coding_.spend(coding.before_s);
+    coding_compute_.spend(coding.before_s);
     if (i < calls.size()) call(calls[i], coding);
-    coding_.spend(coding.after_s);
+    coding_compute_.spend(coding.after_s);
   }
   section_ += collective_.end_section();
 }
@@ -137,10 +136,11 @@ void Replayer::call(const CollectiveCall& call, const CallCoding& coding) {
     void operator()(const AllReduceCall& each) const {
       const torch::Tensor tensor = replayer.elements(each.type, each.elements);
       if (each.largest_code > 0) {
-        const CodePieces pieces{.make = replayer.spend_by_pieces(coding.making_s, each.elements),
-                                .take = replayer.spend_by_pieces(coding.taking_s, each.elements)};
-        network.all_reduce_codes(tensor, static_cast<int>(each.largest_code),
-                                 each.in_pieces ? pieces : CodePieces{});
+        const CodeChunks chunks{
+            .produce = replayer.spend_by_chunks(coding.overlapped_encode_s, each.elements),
+            .consume = replayer.spend_by_chunks(coding.overlapped_decode_s, each.elements)};
+        network.all_reduce_quantised(tensor, static_cast<int>(each.largest_code),
+                                     each.in_chunks ? chunks : CodeChunks{});
       } else {
         network.all_reduce(tensor, each.takes_maximum ? Reduction::max : Reduction::sum);
       }
@@ -156,28 +156,28 @@ void Replayer::call(const CollectiveCall& call, const CallCoding& coding) {
       network.broadcast(replayer.elements(each.type, each.elements), each.root);
     }
     void operator()(const BarrierCall& /*each*/) const { network.barrier(); }
-    void operator()(const EntrySumCall& each) const { network.repeat_entry_sum(each); }
-    void operator()(const MailboxCall& each) const {
-      const std::unique_ptr<Mailbox> mailbox = network.open_mailbox(each.message_bytes);
-      for (const Post& post : each.posts) {
-        for (std::int64_t i = 0; i < post.repeat; ++i) {
-          if (post.to < 0) {
-            mailbox->receive();
+    void operator()(const SparseAllReduceCall& each) const { network.replay_sparse_all_reduce(each); }
+    void operator()(const PointToPointCall& each) const {
+      const std::unique_ptr<PointToPoint> point_to_point = network.open_point_to_point(each.message_bytes);
+      for (const PointToPointMessage& message : each.messages) {
+        for (std::int64_t i = 0; i < message.repeat; ++i) {
+          if (message.to < 0) {
+            point_to_point->receive();
           } else {
-            mailbox->send(post.to, replayer.elements(ElementType::uint8, post.bytes));
+            point_to_point->send(message.to, replayer.elements(ElementType::uint8, message.bytes));
           }
         }
       }
-      mailbox->close();
+      point_to_point->close();
     }
   };
   std::visit(Caller{*this, coding, collective_}, call);
 }
 
-// Spends on each piece its share of the time.
-CodePieces::Piece Replayer::spend_by_pieces(double time_s, std::int64_t elements) {
+// Spends on each chunk its share of the time.
+CodeChunks::Function Replayer::spend_by_chunks(double time_s, std::int64_t elements) {
   return [this, time_s, elements](std::size_t begin, std::size_t end) {
-    coding_.spend(time_s * static_cast<double>(end - begin) / static_cast<double>(elements));
+    coding_compute_.spend(time_s * static_cast<double>(end - begin) / static_cast<double>(elements));
   };
 }
 

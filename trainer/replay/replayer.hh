@@ -12,7 +12,7 @@
 #include "common/protocol/timed_layout.hh"
 #include "trainer/collectives/metered.hh"
 #include "trainer/exchange/communication_thread.hh"
-#include "trainer/replay/computing.hh"
+#include "trainer/replay/compute_emulation.hh"
 
 namespace thinpipe::trainer {
 
@@ -21,7 +21,7 @@ struct ReplayedIteration {
   double load_s = 0;
   double exposed_exchange_s = 0;  // wait for the exchange after compute
   double first_bucket_s = 0;      // from the batch until the first bucket's release
-  double processor_s = 0;         // CPU time spent in place of compute
+  double cpu_s = 0;               // CPU time spent in place of compute
   Section section = {};
 };
 
@@ -31,7 +31,7 @@ class Replayer {
   // collective must have as many workers as the trace. Threads start with the caller's priority; the
   // caller may lower its own priority afterwards. variation: a compute profile's variation of the
   // compute per iteration.
-  Replayer(const CommunicationTrace& trace, const ComputeTimes& times, Computing computing,
+  Replayer(const CommunicationTrace& trace, const ComputeTimes& times, ComputeEmulation compute_emulation,
            MeteredCollective& collective, double variation = 0);
   ~Replayer();
   Replayer(const Replayer&) = delete;
@@ -52,18 +52,18 @@ class Replayer {
   void load();
   void exchange_bucket(std::size_t bucket);
   void call(const CollectiveCall& call, const CallCoding& coding);
-  CodePieces::Piece spend_by_pieces(double time_s, std::int64_t elements);
+  CodeChunks::Function spend_by_chunks(double time_s, std::int64_t elements);
   torch::Tensor elements(ElementType type, std::int64_t count);
 
   const CommunicationTrace& trace_;
   const ComputeTimes& times_;
   MeteredCollective& collective_;
-  std::vector<float> memory_;  // for the ComputingTime members
+  std::vector<float> memory_;  // for the EmulatedCompute members
   double variation_;
   std::mt19937_64 random_;  // differs by worker, is the same in each run
-  ComputingTime computing_;
-  ComputingTime coding_;     // used on the communication thread
-  ComputingTime preparing_;  // used on preparing_thread_
+  EmulatedCompute compute_;
+  EmulatedCompute coding_compute_;     // used on the communication thread
+  EmulatedCompute preparing_compute_;  // used on preparing_thread_
   boost::asio::thread_pool preparing_thread_{1};
   std::future<void> prepared_;  // the batch of the next iteration
   std::vector<std::vector<TimedBucket>> layouts_;

@@ -2,11 +2,11 @@
 
 namespace thinpipe::trainer {
 
-Promises ErrorFeedback::promises() const {
-  Promises promises = inner_->promises();
-  promises.estimate = Estimate::delayed;
-  promises.relative_rounding = 0;
-  return promises;
+MethodProperties ErrorFeedback::properties() const {
+  MethodProperties properties = inner_->properties();
+  properties.estimate = Estimate::error_feedback;
+  properties.relative_rounding = 0;
+  return properties;
 }
 
 void ErrorFeedback::adopt_masks(const std::vector<torch::Tensor>& kept) {
@@ -20,13 +20,13 @@ void ErrorFeedback::set_learning_rate(double learning_rate) {
   if (learning_rate > 0) learning_rate_ = learning_rate;
 }
 
-void ErrorFeedback::add_held_back(Bucket& bucket) const {
+void ErrorFeedback::add_residual(Bucket& bucket) const {
   const double unit = units_ == ResidualUnits::update ? learning_rate_of_residual_ / learning_rate_ : 1.0;
   for (const Slice& slice : bucket.slices) bucket.view(slice).add_(residual_.of(slice.parameter), unit);
 }
 
 void ErrorFeedback::synchronise(Bucket& bucket, Collective& network) {
-  add_held_back(bucket);
+  add_residual(bucket);
   const torch::Tensor corrected = bucket.gradient.clone();
   torch::Tensor own;
   inner_->exchange(bucket, network, &own);

@@ -27,23 +27,23 @@ class ErrorFeedback : public Synchroniser {
   ErrorFeedback(std::unique_ptr<Compressor> inner, ResidualUnits units, const SynchroniserContext& context)
       : inner_(std::move(inner)), units_(units), residual_(context.parameters) {}
 
-  Promises promises() const override;
-  std::optional<int> most_workers() const override { return inner_->most_workers(); }
+  MethodProperties properties() const override;
+  std::optional<int> max_workers() const override { return inner_->max_workers(); }
   bool leaves_dense(const ParameterInfo& parameter) const override { return inner_->leaves_dense(parameter); }
   bool needs_one_bucket() const override { return inner_->needs_one_bucket(); }
   void prepare(const std::vector<Bucket>& layout) override { inner_->prepare(layout); }
   void adopt_masks(const std::vector<torch::Tensor>& kept) override;
   void set_learning_rate(double learning_rate) override;
   void begin_step(std::uint64_t step) override { inner_->begin_step(step); }
-  void add_held_back(Bucket& bucket) const override;
+  void add_residual(Bucket& bucket) const override;
   void synchronise(Bucket& bucket, Collective& network) override;
   void finish_step(bool applied) override;
 
   ExpectedTraffic traffic(const Bucket& bucket, int world_size) const override {
     return inner_->traffic(bucket, world_size);
   }
-  ExpectedTraffic settled_traffic(const Bucket& bucket, int world_size) const override {
-    return inner_->settled_traffic(bucket, world_size);
+  ExpectedTraffic steady_state_traffic(const Bucket& bucket, int world_size) const override {
+    return inner_->steady_state_traffic(bucket, world_size);
   }
   Json state() const override { return inner_->state(); }
   void save(TensorMap& state, const std::string& prefix) const override;

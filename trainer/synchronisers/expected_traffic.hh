@@ -56,7 +56,7 @@ inline ExpectedTraffic all_reduce_traffic(std::int64_t payload_bytes, int world_
   return {bytes, ring_all_reduce_sent_bytes(bytes, world_size)};
 }
 
-inline ExpectedTraffic code_sum_traffic(std::int64_t codes, int largest_code, int world_size) {
+inline ExpectedTraffic all_reduce_quantised_traffic(std::int64_t codes, int largest_code, int world_size) {
   ExpectedTraffic traffic = all_reduce_traffic(codes, world_size);
   traffic.codes = static_cast<double>(codes);
   traffic.largest_code = largest_code;

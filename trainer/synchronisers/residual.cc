@@ -2,7 +2,7 @@
 
 namespace thinpipe::trainer {
 
-Residual::Residual(const std::vector<ParameterInfo>& parameters)
+StagedState::StagedState(const std::vector<ParameterInfo>& parameters)
     : parameters_(parameters), is_staged_(parameters.size()) {
   for (const ParameterInfo& parameter : parameters) {
     current_.push_back(torch::zeros({parameter.size}));
@@ -10,41 +10,37 @@ Residual::Residual(const std::vector<ParameterInfo>& parameters)
   }
 }
 
-void Residual::add_to(Bucket& bucket) const {
-  for (const Slice& slice : bucket.slices) bucket.view(slice).add_(current_[slice.parameter]);
-}
-
-void Residual::stage(const Bucket& bucket, const torch::Tensor& remainder) {
+void StagedState::stage(const Bucket& bucket, const torch::Tensor& values) {
   for (const Slice& slice : bucket.slices) {
-    staged_[slice.parameter].copy_(remainder.narrow(0, slice.offset, slice.size));
+    staged_[slice.parameter].copy_(values.narrow(0, slice.offset, slice.size));
     is_staged_[slice.parameter] = true;
   }
 }
 
-void Residual::commit() {
+void StagedState::commit() {
   for (std::size_t p = 0; p < current_.size(); ++p) {
     if (is_staged_[p]) std::swap(current_[p], staged_[p]);
   }
   discard();
 }
 
-void Residual::discard() {
+void StagedState::discard() {
   is_staged_.assign(is_staged_.size(), false);
 }
 
-void Residual::drop_pruned(const std::vector<torch::Tensor>& kept) {
+void StagedState::drop_pruned(const std::vector<torch::Tensor>& kept) {
   for (std::size_t p = 0; p < current_.size(); ++p) {
     if (kept[p].defined()) current_[p].masked_fill_(kept[p].logical_not(), 0);
   }
 }
 
-void Residual::save(TensorMap& state, const std::string& prefix) const {
+void StagedState::save(TensorMap& state, const std::string& prefix) const {
   for (std::size_t p = 0; p < current_.size(); ++p) {
     state[prefix + "residual." + parameters_[p].name] = current_[p].clone();
   }
 }
 
-void Residual::load(const TensorMap& state, const std::string& prefix) {
+void StagedState::load(const TensorMap& state, const std::string& prefix) {
   for (std::size_t p = 0; p < current_.size(); ++p) {
     current_[p].copy_(
         expect_tensor(state, prefix + "residual." + parameters_[p].name, current_[p], "checkpoint"));

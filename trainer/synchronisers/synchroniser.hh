@@ -14,7 +14,7 @@
 #include "trainer/base/tensor_map.hh"
 #include "trainer/collectives/collective.hh"
 #include "trainer/synchronisers/expected_traffic.hh"
-#include "trainer/synchronisers/promises.hh"
+#include "trainer/synchronisers/method_properties.hh"
 
 namespace thinpipe::trainer {
 
@@ -59,7 +59,7 @@ class Synchroniser {
   Synchroniser(Synchroniser&&) = delete;
   Synchroniser& operator=(Synchroniser&&) = delete;
 
-  virtual Promises promises() const = 0;
+  virtual MethodProperties properties() const = 0;
 
   // Returns the number of steps that each worker's own optimiser takes between two exchanges, at least 1. The
   // changes of the weights since the last exchange are then synchronised. Returns nullopt if gradients are
@@ -67,13 +67,13 @@ class Synchroniser {
   virtual std::optional<std::int64_t> local_steps() const { return std::nullopt; }
 
   virtual Clipping clipping() const {
-    const Promises promised = promises();
-    const bool remembers = promised.applies_momentum || promised.estimate == Estimate::delayed;
+    const MethodProperties declared = properties();
+    const bool remembers = declared.applies_momentum || declared.estimate == Estimate::error_feedback;
     return remembers ? Clipping::local : Clipping::result;
   }
 
   // Returns the largest number of workers that the method's integers allow; nullopt if there is no limit.
-  virtual std::optional<int> most_workers() const { return std::nullopt; }
+  virtual std::optional<int> max_workers() const { return std::nullopt; }
 
   // Returns whether a parameter goes to the dense side bucket. Sparsifiers do this with biases and
   // normalisation layers.
@@ -98,7 +98,7 @@ class Synchroniser {
   virtual void begin_step(std::uint64_t /*step*/) {}
 
   // Adds this worker's residual to bucket.gradient. Called between steps.
-  virtual void add_held_back(Bucket& /*bucket*/) const {}
+  virtual void add_residual(Bucket& /*bucket*/) const {}
 
   // Replaces bucket.gradient, float32 [n], by the estimate of its mean over workers. On entry it is this
   // worker's mean over its local batch or, with local steps, the change of its weights. A NaN or infinity on
@@ -118,12 +118,12 @@ class Synchroniser {
   virtual torch::Tensor forgotten_momentum(std::size_t /*parameter*/) const { return {}; }
 
   // Returns the bytes of one worker's next step for one bucket, by formula. The meter must count exactly
-  // these or, if Promises::traffic_depends_on_data, at most these.
+  // these or, if MethodProperties::traffic_depends_on_data, at most these.
   virtual ExpectedTraffic traffic(const Bucket& bucket, int world_size) const = 0;
 
   // Steady-state traffic, for `thinpipe plan`: after any warm-up; the expected value if traffic depends on
   // the data.
-  virtual ExpectedTraffic settled_traffic(const Bucket& bucket, int world_size) const {
+  virtual ExpectedTraffic steady_state_traffic(const Bucket& bucket, int world_size) const {
     return traffic(bucket, world_size);
   }
 

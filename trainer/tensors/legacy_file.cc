@@ -15,12 +15,12 @@ constexpr std::string_view magic_text = "L119547037146038801333356L\n.";
 constexpr std::string_view magic_bytes = "\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19";
 
 // Maps the keys of a file's storages to their elements.
-class ElementPlaces {
+class StorageElements {
  public:
   // `bytes`: the file after the pickles. The size of each storage follows from its type, which the
   // tensors' pickle contains.
-  ElementPlaces(const Pickle& object, const Pickle& keys, std::span<const char> bytes,
-                const std::string& path)
+  StorageElements(const Pickle& object, const Pickle& keys, std::span<const char> bytes,
+                  const std::string& path)
       : path_(path) {
     std::map<std::string, StorageId> ids;
     for (const PickleValue& value : object.values) {
@@ -40,14 +40,14 @@ class ElementPlaces {
 
   // Throws Error if the elements of a tensor are missing.
   void expect(const StorageId& id) const {
-    const auto found = places_.find(id.key);
-    if (found == places_.end()) fail("the list lacks a tensor's key");
+    const auto found = elements_.find(id.key);
+    if (found == elements_.end()) fail("the list lacks a tensor's key");
     if (found->second.size() != static_cast<std::uint64_t>(id.elements) * id.type.bytes) {
       fail("a storage and its tensor differ in size");
     }
   }
 
-  std::map<std::string, std::span<const char>> take() { return std::move(places_); }
+  std::map<std::string, std::span<const char>> take() { return std::move(elements_); }
 
  private:
   // Stores the position of the elements at the beginning of `bytes`; returns the bytes after them.
@@ -60,7 +60,7 @@ class ElementPlaces {
       fail("the file ends too early, or a storage and its tensor differ in size");
     }
     const std::size_t size = static_cast<std::size_t>(elements) * id.type.bytes;
-    places_[id.key] = bytes.first(size);
+    elements_[id.key] = bytes.first(size);
     return bytes.subspan(size);
   }
 
@@ -69,7 +69,7 @@ class ElementPlaces {
   }
 
   const std::string& path_;
-  std::map<std::string, std::span<const char>> places_;
+  std::map<std::string, std::span<const char>> elements_;
 };
 
 void check_version(const Pickle& version, const std::string& path) {
@@ -106,9 +106,9 @@ LegacyFile read_legacy_file(std::span<const char> bytes, const std::string& path
   check_version(pickles[1], path);
   check_machine(pickles[2], path);
   LegacyFile file{.index = index_state_dict(pickles[3], path), .elements = {}};
-  ElementPlaces places(pickles[3], pickles[4], bytes, path);
-  for (const StoredTensor& tensor : file.index.tensors) places.expect(tensor.storage);
-  file.elements = places.take();
+  StorageElements elements(pickles[3], pickles[4], bytes, path);
+  for (const StoredTensor& tensor : file.index.tensors) elements.expect(tensor.storage);
+  file.elements = elements.take();
   return file;
 }
 

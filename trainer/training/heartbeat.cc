@@ -10,8 +10,8 @@ constexpr std::chrono::seconds period{1};
 
 }  // namespace
 
-Heartbeat::Heartbeat(const Pulse& pulse, std::function<void(const Event&)> send)
-    : pulse_(pulse), send_(std::move(send)), thread_([this] { run(); }) {}
+Heartbeat::Heartbeat(const WorkerStatus& worker_status, std::function<void(const Event&)> send)
+    : worker_status_(worker_status), send_(std::move(send)), thread_([this] { run(); }) {}
 
 Heartbeat::~Heartbeat() {
   {
@@ -25,7 +25,7 @@ Heartbeat::~Heartbeat() {
 void Heartbeat::run() {
   std::unique_lock lock(mutex_);
   do {
-    send_(event::Heartbeat{.iteration = pulse_.iteration(), .phase = pulse_.phase()});
+    send_(event::Heartbeat{.iteration = worker_status_.iteration(), .phase = worker_status_.phase()});
   } while (!ended_.wait_for(lock, period, [this] { return ending_; }));
 }
 

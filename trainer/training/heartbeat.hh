@@ -8,15 +8,15 @@
 #include <thread>
 
 #include "common/protocol/event.hh"
-#include "trainer/training/pulse.hh"
+#include "trainer/training/worker_status.hh"
 
 namespace thinpipe::trainer {
 
 class Heartbeat {
  public:
-  // `pulse` must outlive this object. The heartbeat's own thread, with the caller's current priority, calls
-  // `send` with each event.
-  Heartbeat(const Pulse& pulse, std::function<void(const Event&)> send);
+  // `worker_status` must outlive this object. The heartbeat's own thread, with the caller's current priority,
+  // calls `send` with each event.
+  Heartbeat(const WorkerStatus& worker_status, std::function<void(const Event&)> send);
   ~Heartbeat();
   Heartbeat(const Heartbeat&) = delete;
   Heartbeat& operator=(const Heartbeat&) = delete;
@@ -26,7 +26,7 @@ class Heartbeat {
  private:
   void run();
 
-  const Pulse& pulse_;
+  const WorkerStatus& worker_status_;
   std::function<void(const Event&)> send_;
   std::mutex mutex_;
   std::condition_variable ended_;

@@ -52,7 +52,7 @@ StepReport LocalRounds::exchange_changes(torch::optim::Optimizer& optimiser) {
   for (std::size_t p = parameters_.size(); p-- > 0;) {
     const torch::Tensor change = parameters_[p] - start_[p];
     // The exchange spreads NaN to every worker, so that all drop the round.
-    exchange_.hand_over(p, lost_ ? change.fill_(std::numeric_limits<float>::quiet_NaN()) : change);
+    exchange_.submit(p, lost_ ? change.fill_(std::numeric_limits<float>::quiet_NaN()) : change);
   }
   StepReport report = exchange_.finish_step();
   report.exposed_exchange_s = stopwatch.elapsed_s();

@@ -7,12 +7,12 @@
 #include <spdlog/spdlog.h>
 
 #include "trainer/base/device.hh"
-#include "trainer/collectives/agreement.hh"
+#include "trainer/collectives/replica_check.hh"
 #include "trainer/optimisers/optimiser.hh"
 #include "trainer/optimisers/set_learning_rate.hh"
 #include "trainer/pruning/enforcement.hh"
-#include "trainer/pruning/mask_agreement.hh"
 #include "trainer/pruning/mask_summary.hh"
+#include "trainer/pruning/shared_mask.hh"
 #include "trainer/tensors/weights.hh"
 #include "trainer/training/evaluation.hh"
 #include "trainer/training/learning_rate.hh"
@@ -28,13 +28,13 @@ constexpr std::int64_t kZeroCheckInterval = 100;
 
 TrainingLoop::TrainingLoop(const TrainingConfig& config, const Dataset& dataset,
                            std::unique_ptr<Collective> collective, CheckpointOptions checkpoints,
-                           EventSink events, Pulse* pulse, std::vector<Slowdown> slowdowns)
+                           EventSink events, WorkerStatus* worker_status, std::vector<Slowdown> slowdowns)
     : config_(config),
       dataset_(dataset),
       collective_(std::make_unique<MeteredCollective>(std::move(collective))),
       checkpoint_options_(std::move(checkpoints)),
       events_(std::move(events)),
-      pulse_(pulse),
+      worker_status_(worker_status),
       device_(device_for(config.compute.device, collective_->rank())),
       loader_(dataset, {.examples = dataset.train().size(),
                         .batch_size_per_worker = config.training.batch_size_per_worker,
@@ -45,8 +45,8 @@ TrainingLoop::TrainingLoop(const TrainingConfig& config, const Dataset& dataset,
       model_(make_model(config, dataset.shape())),
       straggler_(std::move(slowdowns)) {}
 
-void TrainingLoop::start(const TensorMap& starting_weights) {
-  agree_on_start(starting_weights);
+void TrainingLoop::start(const TensorMap& initial_weights) {
+  share_start(initial_weights);
   prune_at_start();
   model_->to(device_);
   dropout_.emplace(*model_, static_cast<std::uint64_t>(config_.seed), collective_->rank());
@@ -58,13 +58,13 @@ void TrainingLoop::start(const TensorMap& starting_weights) {
 }
 
 void TrainingLoop::make_exchange() {
-  const SynchroniserContext context{
-      .parameters = parameter_infos(*model_),
-      .kept = kept_masks(*model_, *mask_),
-      .weights = model_->parameters(),
-      .weight_decay = config_.optimiser.value("weight_decay", 0.0),
-      .seed = static_cast<std::uint64_t>(config_.seed),
-      .network = {.workers = collective_->world_size(), .sums_along_tree = collective_->sums_entries()}};
+  const SynchroniserContext context{.parameters = parameter_infos(*model_),
+                                    .kept = kept_masks(*model_, *mask_),
+                                    .weights = model_->parameters(),
+                                    .weight_decay = config_.optimiser.value("weight_decay", 0.0),
+                                    .seed = static_cast<std::uint64_t>(config_.seed),
+                                    .network = {.workers = collective_->world_size(),
+                                                .sums_along_tree = collective_->has_sparse_all_reduce()}};
   auto method = SynchroniserRegistry::instance().make(config_.synchroniser,
                                                       kConfigurationPlace / "synchroniser", context);
   check_workers(config_, *method);
@@ -80,7 +80,7 @@ void TrainingLoop::clip_gradients() {
   if (!config_.training.clip_norm) return;
   const Synchroniser& method = exchange_->synchroniser();
   if (method.local_steps() || method.clipping() == Clipping::result) {
-    longest_step_ = config_.training.clip_norm;
+    max_step_norm_ = config_.training.clip_norm;
   } else {
     exchange_->clip_gradients(*config_.training.clip_norm);
   }
@@ -97,7 +97,7 @@ void TrainingLoop::run() {
     prune_if_due();
     step();
     check_mask_if_due();
-    check_agreement_if_due();
+    check_replicas_if_due();
     if (iteration_ % config_.training.evaluate_every_iterations == 0 || iteration_ == last_iteration())
       evaluate_now();
     checkpoint_if_due();
@@ -114,13 +114,13 @@ void TrainingLoop::take_steps(std::int64_t count, const std::function<void(const
 StepTimes TrainingLoop::step() {
   report_start();
   const Stopwatch stopwatch;
-  enter(Pulse::Phase::computing);
+  enter(WorkerStatus::Phase::computing);
   const Batch batch = loader_.load(iteration_);
   const Durations load = stopwatch.read();
   begin_step();
   const torch::Tensor loss = compute_gradients(batch.to(device_));
   const Durations compute = stopwatch.read() - load;
-  enter(Pulse::Phase::exchanging);
+  enter(WorkerStatus::Phase::exchanging);
   const StepReport report = finish_step();
   const Durations whole = stopwatch.read();
   const double iteration_time_s = whole.elapsed_s;
@@ -133,8 +133,8 @@ StepTimes TrainingLoop::step() {
   total_ += report.section;
   skipped_ += report.applied ? 0 : report.steps;
   if (report.exchanged) skipped_in_a_row_ = report.applied ? 0 : skipped_in_a_row_ + 1;
-  const double processor_s = loader_.made_ahead_processor_s() + whole.processor_s +
-                             report.section.encode_processor_s + report.section.decode_processor_s;
+  const double cpu_s =
+      loader_.prefetch_cpu_s() + whole.cpu_s + report.section.encode_cpu_s + report.section.decode_cpu_s;
   events_(event::Iteration{.iteration = iteration_,
                            .epoch = epoch(),
                            .times = event::IterationTimes{.train_time_s = train_time_s_,
@@ -147,7 +147,7 @@ StepTimes TrainingLoop::step() {
                                                           .decode_s = report.section.decode_s,
                                                           .exposed_exchange_s = report.exposed_exchange_s,
                                                           .first_bucket_s = report.first_bucket_s,
-                                                          .processor_s = processor_s},
+                                                          .cpu_s = cpu_s},
                            .train_loss = loss.item<double>(),
                            .applied = report.applied,
                            .payload_bytes = report.section.payload_bytes,
@@ -156,7 +156,7 @@ StepTimes TrainingLoop::step() {
   spdlog::debug("iteration {}: {:.6f} s, loss {:.6g}", iteration_, iteration_time_s, loss.item<double>());
   give_up_if_never_finite();
   return {.load = load,
-          .prepare_processor_s = loader_.made_ahead_processor_s(),
+          .prepare_cpu_s = loader_.prefetch_cpu_s(),
           .compute = compute,
           .finish = whole - load - compute - Durations{.elapsed_s = report.exposed_exchange_s},
           .exchanged = report.exchanged,
@@ -195,7 +195,7 @@ StepReport TrainingLoop::finish_step() {
 }
 
 void TrainingLoop::update_weights() {
-  if (longest_step_) torch::nn::utils::clip_grad_norm_(model_->parameters(), *longest_step_);
+  if (max_step_norm_) torch::nn::utils::clip_grad_norm_(model_->parameters(), *max_step_norm_);
   set_learning_rate(*optimiser_, learning_rate());
   optimiser_->step();
 }
@@ -239,20 +239,20 @@ double TrainingLoop::learning_rate() const {
          learning_rate_share(config_.schedule, iteration_, last_iteration(), loader_.batches_per_epoch());
 }
 
-void TrainingLoop::enter(Pulse::Phase phase) {
-  if (pulse_ == nullptr) return;
-  pulse_->enter(phase);
-  pulse_->count(iteration_);
+void TrainingLoop::enter(WorkerStatus::Phase phase) {
+  if (worker_status_ == nullptr) return;
+  worker_status_->enter(phase);
+  worker_status_->count(iteration_);
 }
 
-void TrainingLoop::agree_on_start(const TensorMap& starting_weights) {
-  if (!starting_weights.empty()) {
+void TrainingLoop::share_start(const TensorMap& initial_weights) {
+  if (!initial_weights.empty()) {
     const WeightRules rules{.head = model_->head(), .new_head = starts_with_new_head(config_)};
-    for (const std::string& note : load_weights(*model_, starting_weights, "initial weights", rules)) {
+    for (const std::string& note : load_weights(*model_, initial_weights, "initial weights", rules)) {
       spdlog::info(note);
     }
   }
-  check_parameters_agree(*model_, *collective_);
+  check_parameter_replicas(*model_, *collective_);
 }
 
 // Chooses the mask of the first step, before the optimiser exists.
@@ -278,11 +278,11 @@ void TrainingLoop::prune_if_due() {
 
 void TrainingLoop::check_mask_if_due() {
   if (iteration_ % kZeroCheckInterval == 0) check_pruned_weights_are_zero(*mask_, *model_);
-  if (iteration_ % kMaskAgreementInterval == 0) check_mask_agrees(*mask_, *collective_);
+  if (iteration_ % kMaskCheckInterval == 0) check_mask_replicas(*mask_, *collective_);
 }
 
 void TrainingLoop::evaluate_now() {
-  enter(Pulse::Phase::evaluating);
+  enter(WorkerStatus::Phase::evaluating);
   std::optional<double> train_loss;
   if (loss_count_ > 0) train_loss = mean_over_workers(loss_sum_, loss_count_, *collective_);
   const Evaluation evaluation = evaluate(*model_, dataset_, *collective_);
@@ -298,12 +298,12 @@ void TrainingLoop::evaluate_now() {
                             .test_accuracy = evaluation.accuracy});
 }
 
-void TrainingLoop::check_agreement_if_due() {
+void TrainingLoop::check_replicas_if_due() {
   const std::int64_t every = config_.training.check_replicas_every_iterations > 0
                                  ? config_.training.check_replicas_every_iterations
                                  : config_.training.evaluate_every_iterations;
   if (iteration_ % every == 0 || iteration_ == last_iteration())
-    check_parameters_agree(*model_, *collective_);
+    check_parameter_replicas(*model_, *collective_);
 }
 
 void TrainingLoop::checkpoint_if_due() {
@@ -329,7 +329,7 @@ void TrainingLoop::resume() {
   const TensorMap& state = found->state;
   load_weights(*model_, state, "checkpoint", "model.");
   *mask_ = Mask::unpack(*model_, expect_tensor(state, "mask", mask_->packed(), "checkpoint"));
-  check_mask_agrees(*mask_, *collective_);
+  check_mask_replicas(*mask_, *collective_);
   restore_optimiser(*optimiser_, state.at("optimiser"));
   exchange_->adopt_mask(*mask_);
   exchange_->load(state);

@@ -13,9 +13,9 @@
 #include "trainer/pruning/schedule.hh"
 #include "trainer/training/checkpoint.hh"
 #include "trainer/training/local_rounds.hh"
-#include "trainer/training/pulse.hh"
 #include "trainer/training/straggler.hh"
 #include "trainer/training/training_config.hh"
+#include "trainer/training/worker_status.hh"
 
 namespace thinpipe::trainer {
 
@@ -31,7 +31,7 @@ class NonFiniteError : public Error {
 // The times of an iteration's parts on one worker; between compute and finish it waited for the exchange.
 struct StepTimes {
   Durations load;                       // until the batch was ready
-  double prepare_processor_s = 0;       // CPU time of the thread that prefetched the batch
+  double prepare_cpu_s = 0;             // CPU time of the thread that prefetched the batch
   Durations compute;                    // forward and backward
   Durations finish;                     // update of the weights
   bool exchanged = true;                // false: a local step, without the two members below
@@ -41,17 +41,17 @@ struct StepTimes {
 
 class TrainingLoop {
  public:
-  // Does not communicate. The loop reports its activity to `pulse`, if given. `slowdowns` are this worker's
-  // own. `events` receives IterationStarted, Iteration, Evaluation, Summary and Resumed.
+  // Does not communicate. The loop reports its activity to `worker_status`, if given. `slowdowns` are this
+  // worker's own. `events` receives IterationStarted, Iteration, Evaluation, Summary and Resumed.
   TrainingLoop(const TrainingConfig& config, const Dataset& dataset, std::unique_ptr<Collective> collective,
-               CheckpointOptions checkpoints, EventSink events, Pulse* pulse = nullptr,
+               CheckpointOptions checkpoints, EventSink events, WorkerStatus* worker_status = nullptr,
                std::vector<Slowdown> slowdowns = {});
 
   // Sets up everything that needs the other workers: initial weights, the pruning mask of rank 0, buckets. If
-  // the checkpoints' directory has a complete set, training resumes from it. If `starting_weights` is empty,
+  // the checkpoints' directory has a complete set, training resumes from it. If `initial_weights` is empty,
   // all workers draw the same random weights from the seed. Call it once, on every worker, before the
   // functions below. Collective.
-  void start(const TensorMap& starting_weights = {});
+  void start(const TensorMap& initial_weights = {});
 
   // Measures the error for the summary, see GradientExchange::measure_error(). Call before
   // run(), on every worker.
@@ -77,7 +77,7 @@ class TrainingLoop {
   const Section& total() const { return total_; }
 
  private:
-  void agree_on_start(const TensorMap& starting_weights);
+  void share_start(const TensorMap& initial_weights);
   void prune_at_start();
   void make_exchange();
   void clip_gradients();
@@ -89,7 +89,7 @@ class TrainingLoop {
   void begin_step();
   StepReport finish_step();
   void evaluate_now();
-  void check_agreement_if_due();
+  void check_replicas_if_due();
   void checkpoint_if_due();
   void report_summary();
   void update_weights();
@@ -98,14 +98,14 @@ class TrainingLoop {
   double epoch() const;
   double learning_rate() const;  // of the next step
   void give_up_if_never_finite();
-  void enter(Pulse::Phase phase);
+  void enter(WorkerStatus::Phase phase);
 
   TrainingConfig config_;
   const Dataset& dataset_;
   std::unique_ptr<MeteredCollective> collective_;
   CheckpointOptions checkpoint_options_;
   EventSink events_;
-  Pulse* pulse_;
+  WorkerStatus* worker_status_;
   torch::Device device_;
   BatchLoader loader_;
   PruningSchedule schedule_;
@@ -114,7 +114,7 @@ class TrainingLoop {
   std::optional<DropoutDraws> dropout_;
   std::unique_ptr<torch::optim::Optimizer> optimiser_;
   double full_learning_rate_ = 0;
-  std::optional<double> longest_step_;  // norm to which the optimiser's gradient is clipped
+  std::optional<double> max_step_norm_;  // norm to which the optimiser's gradient is clipped
   Straggler straggler_;
   std::unique_ptr<GradientExchange> exchange_;
   std::optional<LocalRounds> rounds_;  // set if the method has local steps

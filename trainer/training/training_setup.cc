@@ -38,7 +38,7 @@ torch::Tensor training_loss(const TrainingConfig& config, Model& model, const Ba
 }
 
 void check_workers(const TrainingConfig& config, const Synchroniser& synchroniser) {
-  const std::optional<int> most = synchroniser.most_workers();
+  const std::optional<int> most = synchroniser.max_workers();
   if (!most || config.workers <= *most) return;
   throw InputError(kConfigurationPlace / "workers",
                    fmt::format("must be at most {}, because the synchroniser {} sums integers that cannot "

@@ -12,10 +12,10 @@ void check_round_trip(const Json& value) {
     const std::string text = to_json(file).dump();
     fuzz::require(parse_worker_file<File>(parse_json(text, "worker.json"), "worker.json") == file,
                   "a worker file reads back as it was written");
-    if constexpr (requires { file.membership; }) {
-      const Membership& own = file.membership;
+    if constexpr (requires { file.group_options; }) {
+      const GroupOptions& own = file.group_options;
       fuzz::require(own.rank >= 0 && own.rank < own.world_size, "a worker is one of its group");
-      for (const int parent : own.parents) {
+      for (const int parent : own.reduction_tree) {
         fuzz::require(parent >= -1 && parent < own.world_size, "a parent is a worker or none");
       }
     }

@@ -25,10 +25,9 @@ ComputeProfile a_profile() {
                       .finish_s = 0.02,
                       .encode_s = 0.003,
                       .decode_s = 0.004,
-                      .between_s = 0.001,
-                      .taking_s = 0.002},
-          .processor =
-              ComputeTimes{.ready_s = {0.12, 0.1}, .compute_s = 0.13, .prepare_s = 0.01, .start_s = 0.02},
+                      .between_collectives_s = 0.001,
+                      .overlapped_decode_s = 0.002},
+          .cpu = ComputeTimes{.ready_s = {0.12, 0.1}, .compute_s = 0.13, .prepare_s = 0.01, .start_s = 0.02},
           .variation = 0.05};
 }
 
@@ -50,9 +49,9 @@ TEST(ComputeProfile, ReadsBackAsItWasWritten) {
   EXPECT_EQ(to_json(parse_profile(written, "profile.json")), written);
   EXPECT_EQ(written["ready_s"], (Json{0.5, 0.4}));
   EXPECT_EQ(written["cpu"]["ready_s"], (Json{0.12, 0.1}));
-  Json without_processor = written;
-  without_processor.erase("cpu");
-  EXPECT_FALSE(parse_profile(without_processor, "profile.json").processor);
+  Json without_cpu = written;
+  without_cpu.erase("cpu");
+  EXPECT_FALSE(parse_profile(without_cpu, "profile.json").cpu);
 }
 
 TEST(ComputeProfile, ThatIsNewerOrIncompleteIsRefused) {
@@ -89,7 +88,7 @@ TEST(ComputeProfile, OfTheFirstVersionHasAllEncodingBeforeCollectives) {
     times->erase("warm_up_s");
   }
   first.erase("variation");
-  EXPECT_EQ(parse_profile(first, "profile.json").elapsed.between_s, 0);
+  EXPECT_EQ(parse_profile(first, "profile.json").elapsed.between_collectives_s, 0);
 }
 
 TEST(ComputeProfile, OfTheSecondVersionPreparesNoBatchesAndDoesNotVary) {
@@ -103,7 +102,7 @@ TEST(ComputeProfile, OfTheSecondVersionPreparesNoBatchesAndDoesNotVary) {
   }
   second.erase("variation");
   const ComputeProfile profile = parse_profile(second, "profile.json");
-  EXPECT_EQ(profile.processor->prepare_s, 0);
+  EXPECT_EQ(profile.cpu->prepare_s, 0);
   EXPECT_EQ(profile.variation, 0);
 }
 
@@ -116,7 +115,7 @@ TEST(ComputeProfile, OfTheThirdVersionStartsLikeEveryIteration) {
     times->erase("warm_up_s");
   }
   const ComputeProfile profile = parse_profile(third, "profile.json");
-  EXPECT_EQ(profile.processor->start_s, 0);
+  EXPECT_EQ(profile.cpu->start_s, 0);
   EXPECT_EQ(profile.variation, 0.05);
 }
 
@@ -137,7 +136,7 @@ TEST(ComputeProfile, OfAnotherModelOrBatchIsRefusedByName) {
   fewer.elapsed.ready_s.pop_back();
   EXPECT_THAT(refusal_of(fewer), HasSubstr("has 1 parameters, but the trace has 2"));
   ComputeProfile fewer_measured = a_profile();
-  fewer_measured.processor->ready_s.pop_back();
+  fewer_measured.cpu->ready_s.pop_back();
   EXPECT_THAT(refusal_of(fewer_measured), HasSubstr("/cpu/ready_s: has 1 parameters"));
 }
 

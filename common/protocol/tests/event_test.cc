@@ -11,7 +11,7 @@ namespace {
 std::string refusal_of_event(const Json& event) {
   try {
     parse_event(event);
-  } catch (const UnfitEvent& error) {
+  } catch (const InvalidEvent& error) {
     return error.what();
   }
   return "accepted";
@@ -26,7 +26,7 @@ const event::IterationTimes example_times = {.train_time_s = 1.5,
                                              .decode_s = 0.03,
                                              .exposed_exchange_s = 0.1,
                                              .first_bucket_s = 0.05,
-                                             .processor_s = 0.3};
+                                             .cpu_s = 0.3};
 
 // One event of each kind.
 const std::vector<Event> examples = {

@@ -49,11 +49,11 @@ TEST(CommunicationTrace, KeepsWhatACallTakesToBeMadeAgain) {
             CollectiveCall(AllToAllCall{.type = ElementType::int8, .sent = {1, 2}, .received = {1, 3}}));
   EXPECT_EQ(
       calls.at(3),
-      CollectiveCall(EntrySumCall{
+      CollectiveCall(SparseAllReduceCall{
           .elements = 40000, .payload_bytes = 72, .edges = {{.neighbour = 1, .sent = 72, .received = 96}}}));
-  const MailboxCall letters{.message_bytes = 64,
-                            .posts = {{.to = 1, .bytes = 64, .repeat = 3}, {.repeat = 2}}};
-  EXPECT_EQ(trace.exchanges.at(1).buckets.at(1).at(1), CollectiveCall(letters));
+  const PointToPointCall messages{.message_bytes = 64,
+                                  .messages = {{.to = 1, .bytes = 64, .repeat = 3}, {.repeat = 2}}};
+  EXPECT_EQ(trace.exchanges.at(1).buckets.at(1).at(1), CollectiveCall(messages));
 }
 
 TEST(CommunicationTrace, CountsItsSteps) {
@@ -119,8 +119,8 @@ TEST(CommunicationTrace, OfCodesWhoseSumsDoNotFitIsRefused) {
 }
 
 TEST(CommunicationTrace, OfPiecesOfWhatHasNoneIsRefused) {
-  EXPECT_EQ(sum_in_pieces(parsed(every_operation()).exchanges.at(1).buckets.at(0).at(2))->elements, 9);
-  EXPECT_EQ(sum_in_pieces(parsed(every_operation()).exchanges.at(0).buckets.at(0).at(0)), nullptr);
+  EXPECT_EQ(chunked_all_reduce(parsed(every_operation()).exchanges.at(1).buckets.at(0).at(2))->elements, 9);
+  EXPECT_EQ(chunked_all_reduce(parsed(every_operation()).exchanges.at(0).buckets.at(0).at(0)), nullptr);
   EXPECT_THAT(refusal_after("/exchanges/0/buckets/0/0/in_chunks", true),
               HasSubstr("is valid only for sums of codes"));
 }

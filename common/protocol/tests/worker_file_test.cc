@@ -13,30 +13,30 @@ namespace {
 
 using testing::HasSubstr;
 
-const Membership member = {.rank = 1,
-                           .world_size = 4,
-                           .address = "10.0.0.2",
-                           .rendezvous_directory = "/run/rendezvous",
-                           .parents = {2, 2, -1, 1}};
+const GroupOptions member = {.rank = 1,
+                             .world_size = 4,
+                             .address = "10.0.0.2",
+                             .rendezvous_directory = "/run/rendezvous",
+                             .reduction_tree = {2, 2, -1, 1}};
 const Json config = {{"workers", 4}, {"model", {{"name", "mlp"}}}};
 
 const WorkFile work = {
-    .membership = member,
+    .group_options = member,
     .log_level = "debug",
-    .starting_weights = "/run/weights.pt",
+    .initial_weights = "/run/weights.pt",
     .checkpoint = CheckpointOptions{.directory = "/run/checkpoints", .every_iterations = 20},
     .slowdowns = {{.at_iteration = 0, .factor = 2.5}, {.at_iteration = 9, .factor = 1}},
     .report_iteration_starts = true,
     .method = "sketch",
     .config = config};
-const ReplayFile replay = {.membership = member,
+const ReplayFile replay = {.group_options = member,
                            .communication_trace = "/run/trace.json",
                            .compute_profile = "/run/profile.json",
-                           .computing = Computing::works,
+                           .compute_emulation = ComputeEmulation::busy,
                            .collective = {{"name", "ring"}}};
-const ConvergeFile converge = {.starting_weights = "/run/weights.pt",
+const ConvergeFile converge = {.initial_weights = "/run/weights.pt",
                                .communication_trace = "/run/trace.json",
-                               .parents = {-1, 0, 0},
+                               .reduction_tree = {-1, 0, 0},
                                .config = config};
 const Device device = {.name = "a device",
                        .source = "its data sheet",
@@ -54,11 +54,11 @@ void expect_reads_back(const File& file) {
 
 TEST(WorkerFiles, ReadBackAsTheyWereWritten) {
   expect_reads_back(work);
-  expect_reads_back(WorkFile{.membership = {.address = "127.0.0.1"}, .config = Json::object()});
-  expect_reads_back(ProfileFile{.membership = member,
+  expect_reads_back(WorkFile{.group_options = {.address = "127.0.0.1"}, .config = Json::object()});
+  expect_reads_back(ProfileFile{.group_options = member,
                                 .log_level = "error",
-                                .starting_weights = "/run/weights.pt",
-                                .longest_s = 30.5,
+                                .initial_weights = "/run/weights.pt",
+                                .max_s = 30.5,
                                 .output = "/run/profile.json",
                                 .config = config});
   expect_reads_back(replay);
@@ -78,7 +78,7 @@ TEST(WorkerFiles, TheLayoutOfAWorkersFileIsThatOfTheDocs) {
     "slowdowns": [{"at_iteration": 0, "factor": 2.5}, {"at_iteration": 9, "factor": 1.0}],
     "report_iteration_starts": true, "method": "sketch",
     "config": {"workers": 4, "model": {"name": "mlp"}}})"));
-  EXPECT_EQ(to_json(WorkFile{.membership = {.address = "127.0.0.1", .rendezvous_directory = "/run"},
+  EXPECT_EQ(to_json(WorkFile{.group_options = {.address = "127.0.0.1", .rendezvous_directory = "/run"},
                              .config = Json::object()}),
             Json::parse(R"({
     "schema_version": 2, "rank": 0, "world_size": 1, "address": "127.0.0.1", "rendezvous_directory": "/run",
@@ -98,7 +98,7 @@ TEST(WorkerFiles, OnlyWhatAWorkerCannotDoWithoutIsRequired) {
   const auto file = parse_worker_file<WorkFile>(least, "worker.json");
   EXPECT_EQ(file.log_level, "info");
   EXPECT_FALSE(file.checkpoint);
-  EXPECT_TRUE(file.membership.parents.empty());
+  EXPECT_TRUE(file.group_options.reduction_tree.empty());
   for (const auto& [key, value] : least.items()) {
     Json incomplete = least;
     incomplete.erase(key);
@@ -158,7 +158,7 @@ TEST(WorkerFiles, RefuseWhatNoWorkerCanDo) {
   }
   EXPECT_THAT(refusal_of(replay, {{"compute_emulation", "sleeps"}}), HasSubstr("sleep, busy"));
   EXPECT_THAT(refusal_of(replay, {{"config", Json::object()}}), HasSubstr("unknown key \"config\""));
-  EXPECT_THAT(refusal_of(ProfileFile{.membership = member, .output = "profile.json", .config = config},
+  EXPECT_THAT(refusal_of(ProfileFile{.group_options = member, .output = "profile.json", .config = config},
                          Json::object()),
               HasSubstr("/max_time_s: must be above 0, but is 0"));
   EXPECT_THAT(refusal_of(EstimateFile{.device = device, .config = config}, {{"device", {{"kernel_s", -1}}}}),

@@ -62,7 +62,7 @@ void delay_bottlenecks(netem::Topology& topology, double delay_s) {
 TEST(SuitableBucketBytes, CostLittleMoreThanTheBestHoweverLongComputingTakes) {
   const auto run = run_at(100e6);
   const double exchange_s = 8 * 400e6 / 100e6 * 1514 / 1448;
-  const double bucket_s = least_bucket_s(run);
+  const double bucket_s = min_bucket_s(run);
   for (const double compute_s : {0.0, 0.05 * exchange_s, 0.25 * exchange_s, exchange_s, 10 * exchange_s}) {
     const auto cost_s = [&](double buckets) {
       return buckets * bucket_s + std::min(compute_s, exchange_s) / buckets;
@@ -83,11 +83,11 @@ TEST(SuitableBucketBytes, AreWholeMebibytesAndAtLeastOne) {
 TEST(SuitableBucketBytes, FasterLinksAndLongerDelaysTakeFewerBuckets) {
   EXPECT_LT(buckets_of(run_at(1e9)), 0.5 * buckets_of(run_at(100e6)));
   Choice choice = choice_at(100e6);
-  const double near_s = least_bucket_s(choice.run());
+  const double near_s = min_bucket_s(choice.run());
   delay_bottlenecks(choice.setting.topology, 0.01);
   const auto far = choice.run();
   // Delays of both bottlenecks, or of one if the root is between them; up and down, twice.
-  EXPECT_NEAR(least_bucket_s(far) - near_s, 0.04, 1e-6);
+  EXPECT_NEAR(min_bucket_s(far) - near_s, 0.04, 1e-6);
   EXPECT_LT(buckets_of(far), 0.6 * buckets_of(run_at(100e6)));
 }
 
@@ -105,7 +105,7 @@ TEST(SuitableBucketBytes, AnExchangeThatTakesNoTimeGoesAtOnce) {
 }
 
 TEST(SuitableBucketBytes, ARingHasMoreHopsThanATree) {
-  EXPECT_GT(least_bucket_s(run_at(1e9, "ring")), 2 * least_bucket_s(run_at(1e9)));
+  EXPECT_GT(min_bucket_s(run_at(1e9, "ring")), 2 * min_bucket_s(run_at(1e9)));
 }
 
 TEST(SuitableBucketBytes, NothingWhereNoLinkIsCapped) {

@@ -10,9 +10,9 @@
 
 #include "common/support/tests/paths.hh"
 #include "common/support/tests/temporary_folder.hh"
+#include "harness/plan/run_config.hh"
 #include "harness/plan/run_id.hh"
 #include "harness/plan/run_labels.hh"
-#include "harness/plan/run_reading.hh"
 
 namespace thinpipe {
 namespace {
@@ -44,8 +44,8 @@ TEST(PlanRuns, PathsLeadOnFromTheExperimentsFolder) {
     Topologies topologies("/some/where/e.json");
     const Experiment experiment = parse_experiment(R"({"base": )" + base + "}", "/some/where/e.json");
     Json whole = expand(experiment).front().config();
-    const Json harness_part = take_harness_part(whole);
-    return training_part(whole, read_harness_part(harness_part, topologies), topologies.folder());
+    const Json controller_part = take_controller_part(whole);
+    return training_part(whole, read_controller_part(controller_part, topologies), topologies.folder());
   };
   const Json config = read(R"({"weights": {"file": "mine.pt"}, "dataset": {"path": "../text.txt"},
                                "pretraining": {"dataset": {"directory": "data"}}})");

@@ -16,8 +16,8 @@
 #include "common/support/file_descriptor.hh"
 #include "common/support/tests/paths.hh"
 #include "common/support/tests/temporary_folder.hh"
+#include "harness/plan/bundled_files.hh"
 #include "harness/plan/run_id.hh"
-#include "harness/plan/shipped_files.hh"
 #include "harness/records/record_check.hh"
 #include "harness/tests/program.hh"
 
@@ -171,7 +171,7 @@ TEST(FindRecord, TheReferenceResultsAreRecordsAndKeepTheirNames) {
       const auto [device, pointer] = profile->is_object()
                                          ? std::pair(profile->at("device"), "/compute_profile/device")
                                          : std::pair(*profile, "/compute_profile");
-      content[pointer] = content_hash_of_file(shipped_compute_profiles().find(device, {}, {}));
+      content[pointer] = content_hash_of_file(bundled_compute_profiles().find(device, {}, {}));
     }
     EXPECT_EQ(run_id(config, content), record.at("run_id"));
   }

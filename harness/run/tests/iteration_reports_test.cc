@@ -21,7 +21,7 @@ class IterationReportsTest : public testing::Test {
   std::string refusal(const auto& event, double now_s) {
     try {
       reports_.take(event, now_s);
-    } catch (const UnfitEvent& error) {
+    } catch (const InvalidEvent& error) {
       return error.what();
     }
     return "taken";

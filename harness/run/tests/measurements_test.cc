@@ -14,7 +14,7 @@ event::IterationTimes times_of(double time_s, double train_time_s) {
           .exchange_s = 0.3 * time_s,
           .decode_s = 0.1 * time_s,
           .exposed_exchange_s = 0.2 * time_s,
-          .processor_s = 0.4 * time_s};
+          .cpu_s = 0.4 * time_s};
 }
 
 event::Iteration iteration(std::int64_t number, double time_s, double train_time_s) {

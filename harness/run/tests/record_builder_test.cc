@@ -143,7 +143,7 @@ TEST_F(RecordBuilderTest, TrainingThatGoesBackLosesTheEndOfItsCurve) {
 }
 
 TEST_F(RecordBuilderTest, OnlyAReplayHasReplayedClasses) {
-  EXPECT_THROW(builder_.add(event::Replayed{}), UnfitEvent);
+  EXPECT_THROW(builder_.add(event::Replayed{}), InvalidEvent);
 }
 
 class ConvergenceRecordTest : public RecordBuilderTest {

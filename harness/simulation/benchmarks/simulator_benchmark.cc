@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 
 #include "netem/topology/frame.hh"
-#include "netem/topology/worker_tree.hh"
+#include "netem/topology/reduction_tree.hh"
 
 namespace thinpipe {
 namespace {
@@ -34,7 +34,7 @@ netem::Topology three_switch(int hosts) {
   return netem::parse_topology(value, {"benchmark", ""});
 }
 
-void simulate(benchmark::State& state, const CollectiveCall& call, double least_bytes_over_cut,
+void simulate(benchmark::State& state, const CollectiveCall& call, double min_bytes_over_cut,
               bool along_tree = false) {
   const auto workers = static_cast<int>(state.range(0));
   const netem::Topology topology = three_switch(workers);
@@ -43,15 +43,16 @@ void simulate(benchmark::State& state, const CollectiveCall& call, double least_
   trace.exchanges.push_back({.buckets = {{call}}});
   for (int rank = 0; rank < workers; ++rank) trace.workers.push_back({{0, 1}});
   const ComputeTimes times = {.ready_s = {0}};
-  Ways ways;
-  if (along_tree) ways.parents = netem::worker_tree(topology, static_cast<std::size_t>(workers));
-  const Simulator simulator(topology, trace, times, ways);
+  CollectiveRouting routing;
+  if (along_tree)
+    routing.reduction_tree = netem::reduction_tree_of(topology, static_cast<std::size_t>(workers));
+  const Simulator simulator(topology, trace, times, routing);
   const JointStep step(static_cast<std::size_t>(workers), 0U);
   double iteration_time_s = 0;
   for (auto _ : state) iteration_time_s = simulator.iterate(step).iteration_time_s;
-  const double least_s = 8 * least_bytes_over_cut / netem::goodput_of_cap / rate_bit_per_s;
+  const double min_s = 8 * min_bytes_over_cut / netem::goodput_of_cap / rate_bit_per_s;
   state.counters["iteration_s"] = iteration_time_s;
-  state.counters["over_least"] = iteration_time_s / least_s;
+  state.counters["over_least"] = iteration_time_s / min_s;
 }
 
 // Each link of the ring carries 2(N-1)/N of the tensor, once over each cut in each direction.

@@ -2,9 +2,9 @@
 
 #include <gtest/gtest.h>
 
-#include "harness/plan/shipped_files.hh"
+#include "harness/plan/bundled_files.hh"
 #include "netem/topology/frame.hh"
-#include "netem/topology/worker_tree.hh"
+#include "netem/topology/reduction_tree.hh"
 
 namespace thinpipe {
 namespace {
@@ -13,7 +13,7 @@ constexpr double cap_bit_per_s = 100e6;
 constexpr double goodput_bytes_per_s = cap_bit_per_s / 8 * netem::goodput_of_cap;
 
 netem::Topology three_switch() {
-  return netem::load_topology(shipped_topologies().find("three-switch", {}, {}).string());
+  return netem::load_topology(bundled_topologies().find("three-switch", {}, {}).string());
 }
 
 // Of workers that all make the same call for one bucket; `call_of` says which, by rank.
@@ -27,16 +27,18 @@ CommunicationTrace trace_of(int workers, const std::function<CollectiveCall(int 
   return trace;
 }
 
-const ComputeTimes no_computing = {.ready_s = {0}};
+const ComputeTimes no_compute = {.ready_s = {0}};
 
-SimulatedIteration simulated(const CommunicationTrace& trace, const ComputeTimes& times = no_computing,
-                             const netem::Topology& topology = three_switch(), const Ways& ways = {}) {
-  return Simulator(topology, trace, times, ways).iterate(schedule_of(trace).classes.at(0).samples.at(0));
+SimulatedIteration simulated(const CommunicationTrace& trace, const ComputeTimes& times = no_compute,
+                             const netem::Topology& topology = three_switch(),
+                             const CollectiveRouting& routing = {}) {
+  return Simulator(topology, trace, times, routing).iterate(schedule_of(trace).classes.at(0).samples.at(0));
 }
 
 double time_along_tree(const std::function<CollectiveCall(int rank)>& call_of, int workers = 8) {
-  const std::vector<int> parents = netem::worker_tree(three_switch(), static_cast<std::size_t>(workers));
-  return simulated(trace_of(workers, call_of), no_computing, three_switch(), {.parents = parents})
+  const std::vector<int> parents =
+      netem::reduction_tree_of(three_switch(), static_cast<std::size_t>(workers));
+  return simulated(trace_of(workers, call_of), no_compute, three_switch(), {.reduction_tree = parents})
       .iteration_time_s;
 }
 
@@ -86,7 +88,7 @@ TEST(Simulator, SumsOfEntriesTakeWhatTheirEdgesCarry) {
   const auto call = [](int rank) {
     const std::vector<std::vector<int>> neighbours = {{1, 2, 4}, {0},       {0}, {4, 5},
                                                       {0, 3},    {3, 6, 7}, {5}, {5}};
-    EntrySumCall sum{.elements = 10'000'000};
+    SparseAllReduceCall sum{.elements = 10'000'000};
     for (const int other : neighbours[static_cast<std::size_t>(rank)]) {
       sum.edges.push_back({.neighbour = other,
                            .sent = rank == 4 && other == 0 ? into_left : elsewhere,
@@ -126,9 +128,10 @@ TEST(Simulator, ASmallSumTakesHops) {
 }
 
 TEST(Simulator, SwappingTakesTheLeastHops) {
-  const auto time_s = [](std::int64_t elements, bool swaps_least) {
+  const auto time_s = [](std::int64_t elements, bool uses_recursive_doubling) {
     const CommunicationTrace trace = trace_of(8, [elements](int) { return sum_of(elements); });
-    return simulated(trace, no_computing, three_switch(), {.swaps_least = swaps_least}).iteration_time_s;
+    return simulated(trace, no_compute, three_switch(), {.uses_recursive_doubling = uses_recursive_doubling})
+        .iteration_time_s;
   };
   EXPECT_LT(time_s(16, true), 0.6 * time_s(16, false));
   EXPECT_EQ(time_s(1024, true), time_s(1024, false));
@@ -163,18 +166,19 @@ TEST(Simulator, ABroadcastReachesAll) {
   EXPECT_LT(time_s, 7e6 / goodput_bytes_per_s);  // all copies, one after the other
 }
 
-TEST(Simulator, LettersAreTakenWhoeverSentThem) {
+TEST(Simulator, PointToPointMessagesAreReceivedWhoeverSentThem) {
   const auto call = [](int rank) {
-    if (rank == 0) return MailboxCall{.message_bytes = 1000, .posts = {{.repeat = 7}}};
-    return MailboxCall{.message_bytes = 1000, .posts = {{.to = 0, .bytes = 1000}}};
+    if (rank == 0) return PointToPointCall{.message_bytes = 1000, .messages = {{.repeat = 7}}};
+    return PointToPointCall{.message_bytes = 1000, .messages = {{.to = 0, .bytes = 1000}}};
   };
   EXPECT_NEAR(simulated(trace_of(8, call)).iteration_time_s, 5 * 1000 / goodput_bytes_per_s, 1e-3);
 }
 
 TEST(Simulator, CallsThatWaitForEverAreRefused) {
   const auto call = [](int rank) {
-    return MailboxCall{.message_bytes = 1,
-                       .posts = {{.to = rank == 0 ? -1 : 0, .bytes = 1, .repeat = rank == 0 ? 9 : 1}}};
+    return PointToPointCall{
+        .message_bytes = 1,
+        .messages = {{.to = rank == 0 ? -1 : 0, .bytes = 1, .repeat = rank == 0 ? 9 : 1}}};
   };
   EXPECT_THROW(simulated(trace_of(8, call)), Error);
 }
@@ -195,12 +199,12 @@ TEST(Simulator, ComputingHidesWhatFitsBesideIt) {
 
 // Two workers, which end each sum together.
 TEST(Simulator, EncodesBetweenCollectivesToo) {
-  const netem::Topology pair = netem::load_topology(shipped_topologies().find("pair", {}, {}).string());
+  const netem::Topology pair = netem::load_topology(bundled_topologies().find("pair", {}, {}).string());
   CommunicationTrace trace = trace_of(2, [](int) { return sum_of(1'000'000); });
-  const double sum_s = simulated(trace, no_computing, pair).iteration_time_s;
+  const double sum_s = simulated(trace, no_compute, pair).iteration_time_s;
   EXPECT_GT(sum_s, 0);
   for (Exchange& each : trace.exchanges) each.buckets[0].push_back(sum_of(1'000'000));
-  const ComputeTimes times = {.ready_s = {0}, .encode_s = 0.2, .between_s = 0.15};
+  const ComputeTimes times = {.ready_s = {0}, .encode_s = 0.2, .between_collectives_s = 0.15};
   const SimulatedIteration iteration = simulated(trace, times, pair);
   EXPECT_NEAR(iteration.iteration_time_s, 2 * sum_s + 0.2, 1e-9);
   EXPECT_NEAR(iteration.exchange_s, 2 * sum_s, 1e-9);
@@ -208,17 +212,17 @@ TEST(Simulator, EncodesBetweenCollectivesToo) {
 
 // Along a tree the longer of coding and exchange, elsewhere one after the other.
 TEST(Simulator, CodesWhilePiecesAreUnderWay) {
-  const netem::Topology pair = netem::load_topology(shipped_topologies().find("pair", {}, {}).string());
-  const Ways tree = {.parents = {-1, 0}};
+  const netem::Topology pair = netem::load_topology(bundled_topologies().find("pair", {}, {}).string());
+  const CollectiveRouting tree = {.reduction_tree = {-1, 0}};
   AllReduceCall codes = {.type = ElementType::int8, .elements = 8'000'000, .largest_code = 1};
-  const SimulatedIteration sum = simulated(trace_of(2, [&](int) { return codes; }), no_computing, pair, tree);
+  const SimulatedIteration sum = simulated(trace_of(2, [&](int) { return codes; }), no_compute, pair, tree);
   const double sum_s = sum.iteration_time_s;
-  codes.in_pieces = true;
+  codes.in_chunks = true;
   const CommunicationTrace trace = trace_of(2, [&](int) { return codes; });
-  const auto coded = [&](double encode_s, double decode_s, const Ways& ways) {
-    return simulated(trace,
-                     {.ready_s = {0}, .encode_s = encode_s, .decode_s = decode_s, .taking_s = decode_s}, pair,
-                     ways);
+  const auto coded = [&](double encode_s, double decode_s, const CollectiveRouting& routing) {
+    return simulated(
+        trace, {.ready_s = {0}, .encode_s = encode_s, .decode_s = decode_s, .overlapped_decode_s = decode_s},
+        pair, routing);
   };
   EXPECT_NEAR(coded(0.4 * sum_s, 0.5 * sum_s, tree).iteration_time_s, sum_s, 1e-9);
   EXPECT_NEAR(coded(0.4 * sum_s, 0.5 * sum_s, tree).exchange_s, sum.exchange_s - 0.9 * sum_s, 1e-9);

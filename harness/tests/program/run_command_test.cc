@@ -74,7 +74,7 @@ TEST(RunCommand, ATruncatedRecordIsRunAgain) {
   EXPECT_EQ(program.record("base").at("status"), "completed");
 }
 
-TEST(RunCommand, StartingWeightsAreMadeOnceForAllThatShareThem) {
+TEST(RunCommand, InitialWeightsAreTrainedOnceForAllThatShareThem) {
   const Program program;
   const Json base = {{"topology", "loopback"}, {"pretraining", {{"iterations", 3}}}};
   ASSERT_EQ(

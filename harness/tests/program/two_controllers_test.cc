@@ -22,7 +22,7 @@ std::size_t count(const std::string& text, const std::string& part) {
   return found;
 }
 
-bool says(const Program& program, const std::string& text) {
+bool log_contains(const Program& program, const std::string& text) {
   return read_file(program.folder() / "errors").find(text) != std::string::npos;
 }
 
@@ -66,7 +66,7 @@ TEST_F(TwoControllers, TheSecondTakesOverWhenTheFirstIsKilled) {
   ASSERT_TRUE(eventually([this] { return processes_marked(first_.mark()).size() == 3; }, 30s));
   ChildProcess second = second_.start(second_arguments(experiment));
   const std::string waiting = "waiting for process " + std::to_string(first.pid()) + " on ";
-  ASSERT_TRUE(eventually([&] { return says(second_, waiting); }, 30s))
+  ASSERT_TRUE(eventually([&] { return log_contains(second_, waiting); }, 30s))
       << read_file(second_.folder() / "errors");
   first.signal(SIGKILL);
   first_.finish(std::move(first));
@@ -94,13 +94,13 @@ TEST_F(TwoControllers, AWaitEndsWithAnInterrupt) {
   ChildProcess first = first_.start(first_.run_arguments(experiment));
   ASSERT_TRUE(eventually([this] { return processes_marked(first_.mark()).size() == 3; }, 30s));
   ChildProcess second = second_.start(second_arguments(experiment));
-  ASSERT_TRUE(eventually([this] { return says(second_, "waiting for process"); }, 30s));
+  ASSERT_TRUE(eventually([this] { return log_contains(second_, "waiting for process"); }, 30s));
   second.signal(SIGINT);
   EXPECT_EQ(second_.finish(std::move(second)).status.code, 1);
   EXPECT_EQ(processes_marked(first_.mark()).size(), 3) << "the first continues";
 }
 
-TEST_F(TwoControllers, MakeSharedStartingWeightsOnce) {
+TEST_F(TwoControllers, MakeSharedInitialWeightsOnce) {
   const Json base = {{"topology", "loopback"}, {"pretraining", {{"iterations", 100}}}};
   const std::string experiment = first_.experiment(base, {{"iterations", {2, 3}}});
   ChildProcess first = first_.start(first_.run_arguments(experiment, {"--only", "2"}));

@@ -231,7 +231,7 @@ TEST(VirtualNetwork, ItsCountersAndFidelityAreInTheRecord) {
   EXPECT_THAT(processes_marked(program.mark()), IsEmpty());
 }
 
-TEST(VirtualNetwork, KeepsProcessorsAwakeOrNotAsItIsAsked) {
+TEST(VirtualNetwork, KeepsCpusAwakeOrNotAsItIsAsked) {
   const Json base = {{"topology", "three-switch"}, {"workers", 3}, {"iterations", 1}};
   for (const auto& [choice, awake] : {std::pair("awake", true), std::pair("may-sleep", false)}) {
     const Program program;

@@ -12,7 +12,7 @@
 #include "common/support/tests/json_schema.hh"
 #include "common/support/tests/paths.hh"
 #include "harness/experiment/merge.hh"
-#include "harness/plan/harness_keys.hh"
+#include "harness/plan/controller_options.hh"
 #include "harness/plan/trainer_program.hh"
 #include "harness/tests/program.hh"
 
@@ -199,7 +199,7 @@ TEST(ConfigurationSchema, KnowsTheTrainersKeysAndNoOthers) {
   for (const auto& [key, unused] : schema["definitions"]["configuration"]["properties"].items()) {
     published.push_back(key);
   }
-  read.insert(read.end(), harness_keys().begin(), harness_keys().end());
+  read.insert(read.end(), controller_option_keys().begin(), controller_option_keys().end());
   std::erase(read, "workers");  // both read it
   read.emplace_back("workers");
   EXPECT_THAT(published, testing::UnorderedElementsAreArray(read));

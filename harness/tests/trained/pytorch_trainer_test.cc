@@ -1,4 +1,4 @@
-// Compares the shipped external trainer, which uses PyTorch, with thinpipe-trainer in the same training run.
+// Compares the bundled external trainer, which uses PyTorch, with thinpipe-trainer in the same training run.
 #include <gtest/gtest.h>
 
 #include "common/support/tests/paths.hh"

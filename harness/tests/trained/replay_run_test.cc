@@ -125,7 +125,8 @@ EdgeBytes traced_bytes(const CommunicationTrace& trace, std::size_t worker, int 
         if (const auto* sum = std::get_if<AllReduceCall>(&call)) {
           bytes.sent = bytes.received = sum->elements * bytes_of(sum->type);
         } else {
-          bytes = *std::ranges::find(std::get<EntrySumCall>(call).edges, neighbour, &EdgeBytes::neighbour);
+          bytes =
+              *std::ranges::find(std::get<SparseAllReduceCall>(call).edges, neighbour, &EdgeBytes::neighbour);
         }
         all.sent += run.steps * bytes.sent;
         all.received += run.steps * bytes.received;
@@ -164,7 +165,7 @@ TEST_F(ReplayRun, OfMergedEntriesIsOfWhatTheLiveRunPutOnTheLinks) {
   const std::filesystem::path trained =
       folder_of(replayed).parent_path() / replayed.at("replay").at("convergence_run").get<std::string>();
   const CommunicationTrace trace = load_trace(trained / trace_file_name);
-  const EdgeBytes left = traced_bytes(trace, 0, 4);  // by netem/topology/worker_tree.hh
+  const EdgeBytes left = traced_bytes(trace, 0, 4);  // by netem/topology/reduction_tree.hh
   const EdgeBytes right = traced_bytes(trace, 5, 3);
   std::int64_t replayed_iterations = 0;
   for (const Json& each : replayed.at("replay").at("classes"))
@@ -233,8 +234,8 @@ TEST_F(ReplayRun, TakesTheTimesOfAProfileThatIsGiven) {
   EXPECT_EQ(profile.concurrent_workers, 2);
   EXPECT_GT(profile.elapsed.compute_s, 0);
   for (const double ready_s : profile.elapsed.ready_s) EXPECT_LE(ready_s, profile.elapsed.compute_s);
-  ASSERT_TRUE(profile.processor);
-  EXPECT_GT(profile.processor->start_s, 0);
+  ASSERT_TRUE(profile.cpu);
+  EXPECT_GT(profile.cpu->start_s, 0);
 
   profile.elapsed.compute_s = 0.1;
   profile.elapsed.start_s = 0.5;

@@ -16,7 +16,7 @@
 #include "netem/fidelity/monitor.hh"
 #include "netem/kernel/link.hh"
 #include "netem/kernel/probe.hh"
-#include "netem/kernel/shaping.hh"
+#include "netem/kernel/qdisc_stack.hh"
 #include "netem/tests/chances.hh"
 #include "netem/topology/tests/topologies.hh"
 
@@ -100,9 +100,9 @@ double iperf3_goodput(const Host& from, const Host& to) {
                        .standard_output = log.write_end.get(),
                        .before_exec = [&] { to.enter(); }});
   log.write_end.reset();
-  std::string heard;
-  for (char c = 0; heard.find("listening") == std::string::npos && ::read(log.read_end.get(), &c, 1) == 1;)
-    heard += c;
+  std::string received;
+  for (char c = 0; received.find("listening") == std::string::npos && ::read(log.read_end.get(), &c, 1) == 1;)
+    received += c;
   Pipe output = Pipe::create();
   ChildProcess client({.arguments = {"iperf3", "-c", to.address, "-t", "2", "-O", "1", "-J"},
                        .standard_output = output.write_end.get(),

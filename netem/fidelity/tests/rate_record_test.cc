@@ -11,7 +11,7 @@
 namespace thinpipe::netem {
 namespace {
 
-constexpr Shape shape{.rate_bit_per_s = 100e6, .burst_bytes = 4000, .queue_bytes = 125e3};
+constexpr LinkShape shape{.rate_bit_per_s = 100e6, .burst_bytes = 4000, .queue_bytes = 125e3};
 constexpr double cap_bytes_per_s = 100e6 / 8;
 
 // Simulates a queue that is fed at `arrival(t)` and, while it is not empty, sends at `service(t)`, both in
@@ -118,7 +118,7 @@ TEST(RateRecordTest, OnlyDropsByAQueueThatIsNotFullCount) {
 }
 
 TEST(RateRecordTest, FramesAreLostInTheShareThatWasAsked) {
-  Shape lossy = shape;
+  LinkShape lossy = shape;
   lossy.impairments.loss = 0.1;
   const auto check_of = [&](std::uint64_t packets, std::uint64_t lost) {
     RateRecord record(lossy);
@@ -150,7 +150,7 @@ void run_at(RateRecord& record, double& time_s, double& bytes, double until_s, d
 }
 
 TEST(RateRecordTest, EachMomentIsHeldAgainstTheShapeOfThatMoment) {
-  Shape slow = shape;
+  LinkShape slow = shape;
   slow.rate_bit_per_s = 10e6;
   // Changes one slot apart, further apart, and slightly closer.
   for (const double every_s : {0.1, 0.35, 0.08}) {
@@ -158,7 +158,7 @@ TEST(RateRecordTest, EachMomentIsHeldAgainstTheShapeOfThatMoment) {
     double time_s = 0;
     double bytes = 0;
     for (int i = 0; i < 100; ++i) {
-      const Shape& now = i % 2 == 0 ? shape : slow;
+      const LinkShape& now = i % 2 == 0 ? shape : slow;
       record.set_shape(now);
       run_at(record, time_s, bytes, time_s + every_s, now.rate_bit_per_s);
     }
@@ -170,7 +170,7 @@ TEST(RateRecordTest, EachMomentIsHeldAgainstTheShapeOfThatMoment) {
 }
 
 TEST(RateRecordTest, AShaperThatDoesNotFollowIsSeen) {
-  Shape fast = shape;
+  LinkShape fast = shape;
   fast.rate_bit_per_s = 200e6;
   RateRecord record(shape);
   double time_s = 0;
@@ -179,7 +179,7 @@ TEST(RateRecordTest, AShaperThatDoesNotFollowIsSeen) {
   record.set_shape(fast);
   run_at(record, time_s, bytes, 4, 100e6);
   EXPECT_FALSE(record.checks()[1].ok);
-  Shape slow = shape;
+  LinkShape slow = shape;
   slow.rate_bit_per_s = 50e6;
   record.set_shape(slow);
   run_at(record, time_s, bytes, 6, 100e6);
@@ -203,7 +203,7 @@ TEST(RateRecordTest, ALinkThatIsDownIsNotJudged) {
 
 TEST(RateRecordTest, LossesAreHeldAgainstTheLossOfTheirTime) {
   const auto check_of = [](std::uint64_t lost_later) {
-    Shape lossy = shape;
+    LinkShape lossy = shape;
     lossy.impairments.loss = 0.1;
     RateRecord record(shape);
     record.add({.name = "a->b", .time_s = 1});

@@ -46,16 +46,16 @@ bool becomes_true(const std::function<bool()>& condition) {
   return false;
 }
 
-std::size_t processors() {
+std::size_t cpus() {
   cpu_set_t usable;
   CPU_ZERO(&usable);
   EXPECT_EQ(::sched_getaffinity(0, sizeof usable, &usable), 0);
   return static_cast<std::size_t>(CPU_COUNT(&usable));
 }
 
-TEST(AwakeCores, HasAThreadOfTheIdleClassForEachProcessor) {
+TEST(AwakeCores, HasAThreadOfTheIdleClassForEachCpu) {
   const AwakeCores awake;
-  EXPECT_TRUE(becomes_true([&] { return policies_of(awake.pid()).size() == processors() + 1; }));
+  EXPECT_TRUE(becomes_true([&] { return policies_of(awake.pid()).size() == cpus() + 1; }));
   EXPECT_THAT(policies_of(awake.pid()), Each(SCHED_IDLE));
 }
 

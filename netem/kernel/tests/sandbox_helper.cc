@@ -24,7 +24,7 @@ namespace {
 
 volatile std::sig_atomic_t interrupts = 0;
 
-void say(const std::string& line) {
+void print_line(const std::string& line) {
   write_all(FileDescriptor(system_call("copy standard output", ::dup(STDOUT_FILENO))), line + "\n",
             "write " + line);
 }
@@ -36,10 +36,10 @@ void sleep_s(double seconds) {
 // Prints how many SIGINTs arrive within half a second of the first.
 int count_interrupts() {
   std::signal(SIGINT, [](int) { interrupts = interrupts + 1; });
-  say("ready");
+  print_line("ready");
   while (interrupts == 0) sleep_s(0.01);
   sleep_s(0.5);
-  say(fmt::format("{}", static_cast<int>(interrupts)));
+  print_line(fmt::format("{}", static_cast<int>(interrupts)));
   return 0;
 }
 
@@ -54,7 +54,7 @@ void start_orphan(double lives_s) {
 
 int leave_orphans() {
   for (int i = 0; i < 3; ++i) start_orphan(600);
-  say("ready");
+  print_line("ready");
   sleep_s(600);
   return 0;
 }
@@ -70,7 +70,7 @@ int count_zombies() {
     const bool zombie = status.find("\nState:\tZ") != std::string::npos;
     if (zombie && status.find("\nPPid:\t1\n") != std::string::npos) ++zombies;
   }
-  say(fmt::format("{}", zombies));
+  print_line(fmt::format("{}", zombies));
   return 0;
 }
 
@@ -80,7 +80,7 @@ int build_network() {
       parse_topology(Json::parse(R"({"name": "n", "switches": ["l", "r"], "hosts": ["a", "b"],
       "links": [{"between": ["a", "l"]}, {"between": ["b", "r"]}, {"between": ["l", "r"], "rate": "100 Mbit/s"}]})"),
                      {"n", ""}));
-  say(fmt::format("user {} {}", ::getuid(), network.congestion_control()));
+  print_line(fmt::format("user {} {}", ::getuid(), network.congestion_control()));
   return 0;
 }
 
@@ -88,7 +88,7 @@ int build_network() {
 int use_loopback() {
   const Connection connection =
       connect_hosts({.name = "a", .address = "127.0.0.1"}, {.name = "b", .address = "127.0.0.1"});
-  say("connected");
+  print_line("connected");
   return 0;
 }
 

@@ -55,14 +55,14 @@ TEST(ScheduleTest, EventsComeInTheOrderOfTheirTimes) {
   EXPECT_EQ(schedule.events[0].at_s, 0.5);
   EXPECT_EQ(schedule.events[0].place.pointer, "/network_events/1");
   EXPECT_EQ(schedule.events[0].change.rate_bit_per_s, 50e6);
-  EXPECT_THAT(schedule.events[0].targets,
-              ElementsAre(Crossing{8, true}, Crossing{8, false}, Crossing{9, true}, Crossing{9, false}));
-  EXPECT_THAT(schedule.events[1].targets, ElementsAre(Crossing{9, false}));
+  EXPECT_THAT(schedule.events[0].targets, ElementsAre(DirectedLink{8, true}, DirectedLink{8, false},
+                                                      DirectedLink{9, true}, DirectedLink{9, false}));
+  EXPECT_THAT(schedule.events[1].targets, ElementsAre(DirectedLink{9, false}));
   EXPECT_EQ(schedule.events[1].change.delay_s, 0.005);
   EXPECT_EQ(schedule.events[1].change.loss, 0.01);
   EXPECT_EQ(schedule.events[2].change.up, false);
   EXPECT_EQ(schedule.events[3].change.up, true);
-  EXPECT_THAT(schedule.events[3].targets, ElementsAre(Crossing{8, true}, Crossing{8, false}));
+  EXPECT_THAT(schedule.events[3].targets, ElementsAre(DirectedLink{8, true}, DirectedLink{8, false}));
 }
 
 TEST(ScheduleTest, ItsNormalFormReadsBackAsItself) {
@@ -191,10 +191,11 @@ TEST(ScheduleTest, VisitsWhatLinksWillBe) {
                          {"at": "2 s", "link": "middle->right", "loss": 0.25}]})");
   std::set<double> traced;
   std::vector<Direction> changed;
-  visit_states(topology, schedule, [&](const Crossing& crossing, const Direction& direction, const Place&) {
-    if (crossing == Crossing{8, true}) traced.insert(*direction.rate_bit_per_s);
-    if (crossing == Crossing{9, true}) changed.push_back(direction);
-  });
+  visit_states(topology, schedule,
+               [&](const DirectedLink& directed_link, const Direction& direction, const Place&) {
+                 if (directed_link == DirectedLink{8, true}) traced.insert(*direction.rate_bit_per_s);
+                 if (directed_link == DirectedLink{9, true}) changed.push_back(direction);
+               });
   EXPECT_EQ(*traced.begin(), 100e6);
   EXPECT_EQ(*traced.rbegin(), 1e9);
   ASSERT_EQ(changed.size(), 2U);

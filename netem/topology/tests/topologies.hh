@@ -1,4 +1,4 @@
-// The shipped topologies, for tests.
+// The bundled topologies, for tests.
 #pragma once
 
 #include <string>

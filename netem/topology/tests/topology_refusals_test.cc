@@ -191,13 +191,13 @@ TEST(TopologyRefusals, OfGraphs) {
 
 TEST(TopologyRefusals, OfMoreHostsThanTheSubnetHolds) {
   Json hosts = Json::array();
-  for (std::size_t i = 0; i <= most_hosts; ++i) hosts.push_back(fmt::format("w{}", i));
+  for (std::size_t i = 0; i <= max_hosts; ++i) hosts.push_back(fmt::format("w{}", i));
   expect_refusal_of_form({{"name", "big"}, {"kind", "loopback"}, {"hosts", hosts}}, "/hosts", "holds 65534");
 }
 
 TEST(TopologyRefusals, OfMoreLinksThanASwitchHasPorts) {
   Json hosts = Json::array();
-  for (std::size_t i = 0; i <= most_links_of_a_switch; ++i) hosts.push_back(fmt::format("w{}", i));
+  for (std::size_t i = 0; i <= max_links_of_a_switch; ++i) hosts.push_back(fmt::format("w{}", i));
   expect_refusal(
       {{"name", "star"}, {"switches", {"s"}}, {"hosts", hosts}, {"links", {{{"between", {hosts, "s"}}}}}},
       "/links/0/between/1", "already has 1023 links");

@@ -9,7 +9,7 @@
 
 #include "common/support/tests/json_schema.hh"
 #include "common/support/tests/paths.hh"
-#include "netem/topology/shape.hh"
+#include "netem/topology/link_shape.hh"
 #include "netem/topology/tests/small_topology.hh"
 
 namespace thinpipe::netem {
@@ -37,7 +37,7 @@ TEST(TopologyTest, ReadsTheLoopbackTopology) {
   EXPECT_EQ(topology.hosts.size(), 2U);
 }
 
-// Returns the file names of the shipped topologies.
+// Returns the file names of the bundled topologies.
 std::vector<std::string> shipped_names() {
   std::vector<std::string> names;
   for (const auto& entry : std::filesystem::directory_iterator(folder)) {
@@ -176,7 +176,7 @@ TEST(TopologyTest, BottleneckRateReplacesEveryBottlenecksCap) {
   EXPECT_EQ(topology.links[8].forward.rate_bit_per_s, 1e9);
   EXPECT_EQ(topology.links[9].backward.rate_bit_per_s, 1e9);
   EXPECT_FALSE(topology.links[0].forward.rate_bit_per_s);
-  EXPECT_EQ(shape_of(topology.links[9].forward).burst_bytes, 12500);
+  EXPECT_EQ(link_shape_of(topology.links[9].forward).burst_bytes, 12500);
 }
 
 TEST(TopologyTest, BottleneckRateNeedsABottleneckAndAFittingRate) {

@@ -14,18 +14,18 @@ class Incoming {
  public:
   // total_bytes: the number of bytes that will arrive.
   Incoming(Peer& peer, std::size_t total_bytes, std::size_t chunk_bytes)
-      : peer_(&peer), to_come_(total_bytes), chunk_(chunk_bytes), room_(2 * chunk_bytes) {}
+      : peer_(&peer), remaining_(total_bytes), chunk_(chunk_bytes), room_(2 * chunk_bytes) {}
 
   const std::byte* data() const { return room_.data() + begin_; }
   std::size_t size() const { return end_ - begin_; }
-  std::size_t to_come() const { return to_come_; }
+  std::size_t remaining() const { return remaining_; }
 
   void receive(const PeerWait& wait) {
     if (!wait.can_receive(*peer_)) return;
-    const std::size_t most = std::min(to_come_, room_.size() - end_);
+    const std::size_t most = std::min(remaining_, room_.size() - end_);
     const std::size_t received = peer_->receive(std::span(room_).subspan(end_, most));
     end_ += received;
-    to_come_ -= received;
+    remaining_ -= received;
   }
 
   void take(std::size_t bytes) {
@@ -38,14 +38,14 @@ class Incoming {
   }
 
   void await(PeerWait& wait) const {
-    if (to_come_ == 0 || end_ == room_.size()) return;
-    peer_->wake_at(std::min({to_come_, chunk_, room_.size() - end_}));
+    if (remaining_ == 0 || end_ == room_.size()) return;
+    peer_->wake_at(std::min({remaining_, chunk_, room_.size() - end_}));
     wait.to_receive(*peer_);
   }
 
  private:
   Peer* peer_;
-  std::size_t to_come_;
+  std::size_t remaining_;
   std::size_t chunk_;
   std::vector<std::byte> room_;
   std::size_t begin_ = 0;

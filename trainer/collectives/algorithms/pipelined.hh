@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "common/protocol/call.hh"
-#include "trainer/collectives/code_pieces.hh"
+#include "trainer/collectives/code_chunks.hh"
 #include "trainer/collectives/reduction.hh"
 #include "trainer/collectives/transport/peer.hh"
 
@@ -24,7 +24,7 @@ struct Reducible {
 };
 
 // A worker's neighbours in a tree.
-struct TreePlace {
+struct TreeNeighbours {
   Peer* parent = nullptr;       // null at the root
   std::vector<Peer*> children;  // by ascending rank
 };
@@ -32,7 +32,7 @@ struct TreePlace {
 // Sums go up the tree and the result comes down: each edge carries the vector once in each direction, both at
 // the same time. The order of a sum does not depend on the element's position: a worker's own value, then its
 // children's by rank.
-void tree_all_reduce(const Reducible& vector, const TreePlace& place, double timeout_s);
+void tree_all_reduce(const Reducible& vector, const TreeNeighbours& neighbours, double timeout_s);
 
 // The ring of Patarasu and Yuan (2009), forwarding each block while it still arrives. 2 (N-1) / N of the
 // vector go to the next worker. The order in which an element is summed depends on its block.
@@ -42,8 +42,8 @@ void ring_all_reduce(const Reducible& vector, int rank, int world_size, Peer& ne
 // In each of log2(N) hops two workers swap their vectors and both sum: the minimum number of hops, and
 // log2(N) times the vector. partners: the workers whose ranks differ from this one's in the first bit, in the
 // second, and so on; N is a power of two. Every element is summed in the same order on every worker.
-void hypercube_all_reduce(const Reducible& vector, int rank, std::span<Peer* const> partners,
-                          double timeout_s);
+void recursive_doubling_all_reduce(const Reducible& vector, int rank, std::span<Peer* const> partners,
+                                   double timeout_s);
 
 // Fills `bytes`, which has this worker's own block, with every worker's block, on every worker. Each block
 // except the next worker's own is forwarded to the next worker. Block r is the block_bytes[r] bytes after
@@ -62,29 +62,29 @@ struct Branch {
 void tree_all_gather(std::span<std::byte> bytes, std::span<const std::size_t> block_bytes, std::size_t rank,
                      const std::vector<Branch>& branches, double timeout_s);
 
-// Sums codes in place, none larger in magnitude than `largest`. A piece is made just before it can first be
-// sent, and taken once it has arrived from all workers. In each direction, both at the same time, an edge
-// carries the sum of the workers behind it, in as few bits as it may need (bits_of_code_sum). Integers have
-// the same sum in every order, so there is no root, and no worker gets its own part back. Needs memory for
-// the incoming data.
-void tree_code_sum(std::span<std::int8_t> codes, int largest, const CodePieces& pieces,
-                   const std::vector<Branch>& branches, double timeout_s);
+// Sums codes in place, none larger in magnitude than `largest`. A chunk is produced just before it can first
+// be sent, and consumed once it has arrived from all workers. In each direction, both at the same time, an
+// edge carries the sum of the workers behind it, in as few bits as it may need (bits_of_code_sum). Integers
+// have the same sum in every order, so there is no root, and no worker gets its own part back. Needs memory
+// for the incoming data.
+void tree_all_reduce_quantised(std::span<std::int8_t> codes, int largest, const CodeChunks& chunks,
+                               const std::vector<Branch>& branches, double timeout_s);
 
-// Returns the bytes that one worker sends for that: the mean over workers. parents: as Membership::parents,
-// not empty.
-double tree_code_sum_sent_bytes(std::int64_t codes, int largest, const std::vector<int>& parents);
+// Returns the bytes that one worker sends for that: the mean over workers. parents: as
+// GroupOptions::reduction_tree, not empty.
+double tree_all_reduce_quantised_sent_bytes(std::int64_t codes, int largest, const std::vector<int>& parents);
 
-// Sums vectors in place, of which each worker has entries at `places`, ascending, and zeros elsewhere. Up the
-// tree, each edge carries the sums of the entries below it. Down the tree, it carries the final sums at the
-// indices that workers elsewhere have (sparse_block.hh). Both directions are busy at the same time, block by
-// block. Elements are summed in tree_all_reduce's order. Needs memory for a bit per element and neighbour.
+// Sums vectors in place, of which each worker has entries at `indices`, ascending, and zeros elsewhere. Up
+// the tree, each edge carries the sums of the entries below it. Down the tree, it carries the final sums at
+// the indices that workers elsewhere have (sparse_block.hh). Both directions are busy at the same time, block
+// by block. Elements are summed in tree_all_reduce's order. Needs memory for a bit per element and neighbour.
 // Returns the bytes over this worker's edges, in ascending order of neighbour.
-std::vector<EdgeBytes> tree_entry_sum(std::span<float> vector, std::span<const std::uint32_t> places,
-                                      const TreePlace& place, double timeout_s);
+std::vector<EdgeBytes> tree_sparse_all_reduce(std::span<float> vector, std::span<const std::uint32_t> indices,
+                                              const TreeNeighbours& neighbours, double timeout_s);
 
 // Sends as many bytes over the same edges, for a vector of `elements` elements, without having the entries.
-void tree_entry_pass(std::size_t elements, std::span<const EdgeBytes> edges, const TreePlace& place,
-                     double timeout_s);
+void replay_tree_sparse_all_reduce(std::size_t elements, std::span<const EdgeBytes> edges,
+                                   const TreeNeighbours& neighbours, double timeout_s);
 
 // Returns how many bytes to wait for at a time: a 256th of all, so that filling and draining a pipeline of a
 // few hops costs about a hundredth. At least as many as are worth a wake-up, and at most as many as stay in a
@@ -95,10 +95,10 @@ constexpr std::size_t chunk_of(std::size_t bytes) {
 
 // Runs an exchange to its end, sleeping whenever it has to wait.
 template <class Exchange>
-void run_to_its_end(Exchange&& exchange, double timeout_s) {
+void run_to_completion(Exchange&& exchange, double timeout_s) {
   PeerWait wait(timeout_s);
   while (true) {
-    exchange.go_on(wait);
+    exchange.progress(wait);
     if (exchange.done()) return;
     exchange.await(wait);
     wait.sleep();

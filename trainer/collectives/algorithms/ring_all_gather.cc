@@ -29,7 +29,7 @@ class RingAllGather {
   bool done() const { return in_.ended() && out_.ended(); }
 
   // Sends and receives as much as possible without waiting.
-  void go_on(const PeerWait& wait) {
+  void progress(const PeerWait& wait) {
     if (wait.can_receive(previous_)) {
       while (const std::size_t came = previous_.receive(in_.next(in_.total()))) in_.pass(came);
     }
@@ -63,7 +63,7 @@ class RingAllGather {
 
 void ring_all_gather(std::span<std::byte> bytes, std::span<const std::size_t> block_bytes, std::size_t rank,
                      Peer& next, Peer& previous, double timeout_s) {
-  run_to_its_end(RingAllGather(bytes, block_bytes, rank, next, previous), timeout_s);
+  run_to_completion(RingAllGather(bytes, block_bytes, rank, next, previous), timeout_s);
 }
 
 }  // namespace thinpipe::trainer

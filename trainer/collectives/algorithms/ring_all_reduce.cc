@@ -24,7 +24,7 @@ class RingAllReduce {
   bool done() const { return out_.ended() && sums_.ended() && finals_.ended(); }
 
   // Sends and receives as much as possible without waiting.
-  void go_on(const PeerWait& wait) {
+  void progress(const PeerWait& wait) {
     incoming_.receive(wait);
     while (sum_up()) {
     }
@@ -99,7 +99,7 @@ class RingAllReduce {
 
 void ring_all_reduce(const Reducible& vector, int rank, int world_size, Peer& next, Peer& previous,
                      double timeout_s) {
-  run_to_its_end(RingAllReduce(vector, rank, world_size, next, previous), timeout_s);
+  run_to_completion(RingAllReduce(vector, rank, world_size, next, previous), timeout_s);
 }
 
 }  // namespace thinpipe::trainer

@@ -9,9 +9,9 @@ namespace {
 // The vector is summed up to `summed_`, sent to the parent up to `sent_up_`, and final up to `final_`.
 class TreeAllReduce {
  public:
-  TreeAllReduce(const Reducible& vector, const TreePlace& place)
-      : vector_(vector), place_(place), size_(vector.bytes.size()), chunk_(chunk_of(size_)) {
-    for (Peer* child : place.children) {
+  TreeAllReduce(const Reducible& vector, const TreeNeighbours& neighbours)
+      : vector_(vector), tree_(neighbours), size_(vector.bytes.size()), chunk_(chunk_of(size_)) {
+    for (Peer* child : neighbours.children) {
       incoming_.emplace_back(*child, size_, chunk_);
       sent_down_.push_back(0);
     }
@@ -19,15 +19,15 @@ class TreeAllReduce {
   }
 
   bool done() const {
-    return final_ == size_ && (place_.parent == nullptr || sent_up_ == size_) &&
+    return final_ == size_ && (tree_.parent == nullptr || sent_up_ == size_) &&
            std::ranges::all_of(sent_down_, [this](std::size_t sent) { return sent == size_; });
   }
 
   // Sends and receives as much as possible without waiting.
-  void go_on(const PeerWait& wait) {
+  void progress(const PeerWait& wait) {
     for (Incoming& child : incoming_) child.receive(wait);
     sum_up();
-    if (Peer* parent = place_.parent) {
+    if (Peer* parent = tree_.parent) {
       send(*parent, sent_up_, summed_);
       // Data from the parent overwrite data that have been sent up.
       if (wait.can_receive(*parent)) {
@@ -36,12 +36,12 @@ class TreeAllReduce {
     } else {
       final_ = summed_;
     }
-    for (std::size_t i = 0; i < sent_down_.size(); ++i) send(*place_.children[i], sent_down_[i], final_);
+    for (std::size_t i = 0; i < sent_down_.size(); ++i) send(*tree_.children[i], sent_down_[i], final_);
   }
 
   void await(PeerWait& wait) {
     for (const Incoming& child : incoming_) child.await(wait);
-    if (Peer* parent = place_.parent) {
+    if (Peer* parent = tree_.parent) {
       if (sent_up_ < summed_) wait.to_send(*parent);
       if (final_ < size_) {
         parent->wake_at(std::min(size_ - final_, chunk_));
@@ -49,7 +49,7 @@ class TreeAllReduce {
       }
     }
     for (std::size_t i = 0; i < sent_down_.size(); ++i) {
-      if (sent_down_[i] < final_) wait.to_send(*place_.children[i]);
+      if (sent_down_[i] < final_) wait.to_send(*tree_.children[i]);
     }
   }
 
@@ -72,7 +72,7 @@ class TreeAllReduce {
   }
 
   const Reducible& vector_;
-  const TreePlace& place_;
+  const TreeNeighbours& tree_;
   std::size_t size_;
   std::size_t chunk_;
   std::vector<Incoming> incoming_;
@@ -84,8 +84,8 @@ class TreeAllReduce {
 
 }  // namespace
 
-void tree_all_reduce(const Reducible& vector, const TreePlace& place, double timeout_s) {
-  run_to_its_end(TreeAllReduce(vector, place), timeout_s);
+void tree_all_reduce(const Reducible& vector, const TreeNeighbours& neighbours, double timeout_s) {
+  run_to_completion(TreeAllReduce(vector, neighbours), timeout_s);
 }
 
 }  // namespace thinpipe::trainer

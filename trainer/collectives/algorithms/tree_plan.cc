@@ -19,12 +19,12 @@ TreePlan::TreePlan(const std::vector<int>& parents, int rank, std::size_t chunks
     : parent_(parents.at(static_cast<std::size_t>(rank))), chunks_(chunks), depth_(depth_of(parents, rank)) {
   for (std::size_t other = 0; other < parents.size(); ++other) {
     if (parents[other] == rank) children_.push_back(static_cast<int>(other));
-    deepest_ = std::max(deepest_, depth_of(parents, static_cast<int>(other)));
+    max_depth_ = std::max(max_depth_, depth_of(parents, static_cast<int>(other)));
   }
 }
 
 std::size_t TreePlan::steps() const {
-  return chunks_ + 2 * deepest_ - 1;
+  return chunks_ + 2 * max_depth_ - 1;
 }
 
 TreePlan::Step TreePlan::step(std::size_t s) const {
@@ -34,12 +34,12 @@ TreePlan::Step TreePlan::step(std::size_t s) const {
   };
   Step step;
   if (parent_ >= 0) {
-    step.up = chunk(deepest_ - depth_);
-    step.from_parent = chunk(deepest_ + depth_ - 1);
+    step.up = chunk(max_depth_ - depth_);
+    step.from_parent = chunk(max_depth_ + depth_ - 1);
   }
   if (!children_.empty()) {
-    step.from_children = chunk(deepest_ - depth_ - 1);
-    step.down = chunk(deepest_ + depth_);
+    step.from_children = chunk(max_depth_ - depth_ - 1);
+    step.down = chunk(max_depth_ + depth_);
   }
   return step;
 }

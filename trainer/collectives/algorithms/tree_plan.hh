@@ -14,7 +14,7 @@ namespace thinpipe::trainer {
 
 class TreePlan {
  public:
-  // Plans for worker `rank`. parents: as Membership::parents, not empty. chunks: at least 1.
+  // Plans for worker `rank`. parents: as GroupOptions::reduction_tree, not empty. chunks: at least 1.
   TreePlan(const std::vector<int>& parents, int rank, std::size_t chunks);
 
   int parent() const { return parent_; }                          // -1 for the root
@@ -34,7 +34,7 @@ class TreePlan {
   int parent_;
   std::vector<int> children_;
   std::size_t chunks_;
-  std::size_t deepest_ = 0;
+  std::size_t max_depth_ = 0;
   std::size_t depth_ = 0;
 };
 

@@ -35,24 +35,24 @@ Sums sums_along(const std::vector<int>& parents) {
   return out;
 }
 
-EntrySums::EntrySums(const Sums& sums, std::vector<Entries> workers, std::span<std::int64_t> bytes)
+SparseSums::SparseSums(const Sums& sums, std::vector<Entries> workers, std::span<std::int64_t> bytes)
     : sums_(sums), workers_(std::move(workers)), blocks_{workers_.front().vector.size()}, bytes_(bytes) {}
 
-void EntrySums::sum(std::size_t block) {
+void SparseSums::sum(std::size_t block) {
   const auto elements_of = [&](int worker) {
     return blocks_.of(workers_[static_cast<std::size_t>(worker)].vector, block);
   };
   std::vector<Bits> own;  // by worker
   for (std::size_t w = 0; w < workers_.size(); ++w) {
     own.push_back(own_entries(w, block));
-    for_each_entry(own[w], [&](std::size_t place) { elements_of(static_cast<int>(w))[place] += 0.0F; });
+    for_each_entry(own[w], [&](std::size_t index) { elements_of(static_cast<int>(w))[index] += 0.0F; });
   }
   std::vector<Bits> below = own;  // of each worker and all workers below it
   for (const Sum& sum : sums_) {
     const std::span<float> into = elements_of(sum.into);
     for (const int child : sum.from) {
       const Bits& bits = below[static_cast<std::size_t>(child)];
-      for_each_entry(bits, [&](std::size_t place) { into[place] += elements_of(child)[place]; });
+      for_each_entry(bits, [&](std::size_t index) { into[index] += elements_of(child)[index]; });
       unite(below[static_cast<std::size_t>(sum.into)], bits);
     }
   }
@@ -78,13 +78,13 @@ void EntrySums::sum(std::size_t block) {
   }
 }
 
-EntrySums::Bits EntrySums::own_entries(std::size_t worker, std::size_t block) const {
-  const std::span<const std::uint32_t> places = workers_[worker].places;
+SparseSums::Bits SparseSums::own_entries(std::size_t worker, std::size_t block) const {
+  const std::span<const std::uint32_t> indices = workers_[worker].indices;
   const std::size_t begin = blocks_.begin_of(block);
   Bits bits{};
-  for (auto place = std::ranges::lower_bound(places, begin);
-       place != places.end() && *place < begin + blocks_.elements_of(block); ++place) {
-    bits[(*place - begin) / 64] |= std::uint64_t{1} << (*place - begin) % 64;
+  for (auto index = std::ranges::lower_bound(indices, begin);
+       index != indices.end() && *index < begin + blocks_.elements_of(block); ++index) {
+    bits[(*index - begin) / 64] |= std::uint64_t{1} << (*index - begin) % 64;
   }
   return bits;
 }

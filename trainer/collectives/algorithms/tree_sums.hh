@@ -26,19 +26,19 @@ Sums sums_by_rank(int world_size);
 // with -1 for the root, is a tree.
 Sums sums_along(const std::vector<int>& parents);
 
-// tree_entry_sum (pipelined.hh) for all workers in one memory, block by block: the same bits, and the bytes
-// that its edges would carry.
-class EntrySums {
+// tree_sparse_all_reduce (pipelined.hh) for all workers in one memory, block by block: the same bits, and the
+// bytes that its edges would carry.
+class SparseSums {
  public:
   // One worker's vector and the indices of its entries, ascending.
   struct Entries {
     std::span<float> vector;
-    std::span<const std::uint32_t> places;
+    std::span<const std::uint32_t> indices;
   };
 
   // sums: along a tree. workers: at least one, with vectors of the same size. bytes: two per worker, to which
   // the bytes up to its parent and down from it are added. The caller keeps all of them alive.
-  EntrySums(const Sums& sums, std::vector<Entries> workers, std::span<std::int64_t> bytes);
+  SparseSums(const Sums& sums, std::vector<Entries> workers, std::span<std::int64_t> bytes);
 
   std::size_t blocks() const { return blocks_.count(); }
 

@@ -8,10 +8,10 @@ namespace {
 
 THINPIPE_REGISTER(Collective){
     "auto", "TCP: island if its reduction tree takes less time over the network than a ring, else ring",
-    describe_options<GlooOptions>(), [](JsonObject& options, const Membership& membership) {
+    describe_options<GlooOptions>(), [](JsonObject& options, const GroupOptions& group_options) {
       const auto gloo_options = read_options<GlooOptions>(options);
-      return membership.parents.empty() ? make_ring(gloo_options, membership)
-                                        : make_island(gloo_options, membership);
+      return group_options.reduction_tree.empty() ? make_ring(gloo_options, group_options)
+                                                  : make_island(gloo_options, group_options);
     }};
 
 }  // namespace

@@ -1,6 +1,6 @@
 // Collectives over TCP by Gloo: a full mesh of connections between the workers' addresses.
 //
-// all_reduce is Gloo's segmented ring or, below `hops_matter_bytes`, its hypercube ("bcube"). The hypercube
+// all_reduce is Gloo's segmented ring or, below `ring_from_bytes`, its hypercube ("bcube"). The hypercube
 // sends as many bytes, but in 2 log2(N) hops instead of 2(N-1): hops dominate the cost of a small message. In
 // both, one worker sums an element once and the result is copied to the others. So results are bit-identical
 // on every worker, and float16 partial sums are rounded to half at every hop. The order of a float sum
@@ -29,7 +29,7 @@
 #include "common/protocol/call.hh"
 #include "trainer/base/library_error.hh"
 #include "trainer/collectives/arguments.hh"
-#include "trainer/collectives/backends/gloo_mailbox.hh"
+#include "trainer/collectives/backends/gloo_point_to_point.hh"
 #include "trainer/collectives/reduce_function.hh"
 #include "trainer/collectives/transport/local_address.hh"
 #include "trainer/collectives/transport/sigpipe_block.hh"
@@ -44,7 +44,7 @@ constexpr std::int64_t broadcast_piece_bytes = std::int64_t{4} << 20;
 
 class GlooCollective : public Collective {
  public:
-  GlooCollective(const GlooOptions& options, const Membership& membership);
+  GlooCollective(const GlooOptions& options, const GroupOptions& group_options);
 
   int rank() const override { return rank_; }
   int world_size() const override { return world_size_; }
@@ -53,14 +53,14 @@ class GlooCollective : public Collective {
   torch::Tensor all_to_all_v(const torch::Tensor& input, std::span<const std::int64_t> send_counts,
                              std::span<const std::int64_t> receive_counts) override;
   void broadcast(torch::Tensor tensor, int root) override;
-  std::unique_ptr<Mailbox> open_mailbox(std::int64_t message_bytes) override;
+  std::unique_ptr<PointToPoint> open_point_to_point(std::int64_t message_bytes) override;
   void barrier() override;
 
  private:
-  // A mailbox whose failures make this object unusable.
-  class OwnMailbox;
+  // A PointToPoint object whose failures make this object unusable.
+  class OwnPointToPoint;
 
-  void connect(const GlooOptions& options, const Membership& membership);
+  void connect(const GlooOptions& options, const GroupOptions& group_options);
   // Runs `operation`. Turns its exceptions into a CollectiveError that names `call`, and then closes the
   // connections, so that peers waiting for this worker fail at once too.
   void attempt(const std::string& call, const std::function<void()>& operation);
@@ -73,23 +73,23 @@ class GlooCollective : public Collective {
   std::string failure_;  // of an earlier call
 };
 
-GlooCollective::GlooCollective(const GlooOptions& options, const Membership& membership)
-    : rank_(membership.rank), world_size_(membership.world_size) {
+GlooCollective::GlooCollective(const GlooOptions& options, const GroupOptions& group_options)
+    : rank_(group_options.rank), world_size_(group_options.world_size) {
   if (rank_ < 0 || rank_ >= world_size_) {
     throw CollectiveError(fmt::format("connect: rank {} is not below world size {}", rank_, world_size_));
   }
   if (world_size_ == 1) return;
-  attempt(fmt::format("connect at {} through {}", membership.address, membership.rendezvous_directory),
-          [&] { connect(options, membership); });
+  attempt(fmt::format("connect at {} through {}", group_options.address, group_options.rendezvous_directory),
+          [&] { connect(options, group_options); });
 }
 
-void GlooCollective::connect(const GlooOptions& options, const Membership& membership) {
+void GlooCollective::connect(const GlooOptions& options, const GroupOptions& group_options) {
   // Gloo would also detect a wrong address, but it then leaks the address it looked up.
-  bind_to(membership.address);
+  bind_to(group_options.address);
   gloo::transport::tcp::attr attributes;
-  attributes.hostname = membership.address;
+  attributes.hostname = group_options.address;
   auto device = gloo::transport::tcp::CreateDevice(attributes);
-  gloo::rendezvous::FileStore store(membership.rendezvous_directory);
+  gloo::rendezvous::FileStore store(group_options.rendezvous_directory);
   auto context = std::make_shared<gloo::rendezvous::Context>(rank_, world_size_);
   context->setTimeout(
       std::chrono::ceil<std::chrono::milliseconds>(std::chrono::duration<double>(options.timeout_s)));
@@ -145,8 +145,8 @@ void GlooCollective::all_reduce(torch::Tensor tensor, Reduction reduction) {
     gloo::AllreduceOptions options(context_);
     set_output_by_size(options, tensor);
     using Algorithm = gloo::AllreduceOptions::Algorithm;
-    options.setAlgorithm(std::cmp_less(tensor.nbytes(), hops_matter_bytes) ? Algorithm::BCUBE
-                                                                           : Algorithm::RING);
+    options.setAlgorithm(std::cmp_less(tensor.nbytes(), ring_from_bytes) ? Algorithm::BCUBE
+                                                                         : Algorithm::RING);
     options.setTag(next_tag_++);
     options.setReduceFunction([reduce, element_size = tensor.element_size()](
                                   void* into, const void* a, const void* b, std::size_t count) {
@@ -226,22 +226,23 @@ void GlooCollective::broadcast(torch::Tensor tensor, int root) {
   });
 }
 
-class GlooCollective::OwnMailbox : public Mailbox {
+class GlooCollective::OwnPointToPoint : public PointToPoint {
  public:
-  OwnMailbox(GlooCollective& owner, std::int64_t message_bytes) : owner_(owner) {
+  OwnPointToPoint(GlooCollective& owner, std::int64_t message_bytes) : owner_(owner) {
     if (owner_.world_size_ == 1) return;
-    owner_.attempt("open_mailbox",
-                   [&] { inner_ = open_gloo_mailbox(owner_.context_, message_bytes, owner_.next_tag_++); });
+    owner_.attempt("open_mailbox", [&] {
+      inner_ = open_gloo_point_to_point(owner_.context_, message_bytes, owner_.next_tag_++);
+    });
   }
 
   void send(int to, const torch::Tensor& message) override {
     owner_.attempt(fmt::format("send to rank {}", to), [&] { inner_->send(to, message); });
   }
 
-  Letter receive() override {
-    Letter letter;
-    owner_.attempt("receive from any rank", [&] { letter = inner_->receive(); });
-    return letter;
+  ReceivedMessage receive() override {
+    ReceivedMessage received;
+    owner_.attempt("receive from any rank", [&] { received = inner_->receive(); });
+    return received;
   }
 
   void close() override {
@@ -250,11 +251,11 @@ class GlooCollective::OwnMailbox : public Mailbox {
 
  private:
   GlooCollective& owner_;
-  std::unique_ptr<Mailbox> inner_;
+  std::unique_ptr<PointToPoint> inner_;
 };
 
-std::unique_ptr<Mailbox> GlooCollective::open_mailbox(std::int64_t message_bytes) {
-  return std::make_unique<OwnMailbox>(*this, message_bytes);
+std::unique_ptr<PointToPoint> GlooCollective::open_point_to_point(std::int64_t message_bytes) {
+  return std::make_unique<OwnPointToPoint>(*this, message_bytes);
 }
 
 void GlooCollective::barrier() {
@@ -268,14 +269,14 @@ void GlooCollective::barrier() {
 
 THINPIPE_REGISTER(Collective){
     "gloo", "TCP between the workers' addresses: ring all-reduce and all-gather, binomial broadcast",
-    describe_options<GlooOptions>(), [](JsonObject& options, const Membership& membership) {
-      return make_gloo(read_options<GlooOptions>(options), membership);
+    describe_options<GlooOptions>(), [](JsonObject& options, const GroupOptions& group_options) {
+      return make_gloo(read_options<GlooOptions>(options), group_options);
     }};
 
 }  // namespace
 
-std::unique_ptr<Collective> make_gloo(const GlooOptions& options, const Membership& membership) {
-  return std::make_unique<GlooCollective>(options, membership);
+std::unique_ptr<Collective> make_gloo(const GlooOptions& options, const GroupOptions& group_options) {
+  return std::make_unique<GlooCollective>(options, group_options);
 }
 
 std::string gloo_version() {

@@ -21,7 +21,7 @@ struct GlooOptions {
 };
 
 // Connects to all other workers. Throws CollectiveError.
-std::unique_ptr<Collective> make_gloo(const GlooOptions& options, const Membership& membership);
+std::unique_ptr<Collective> make_gloo(const GlooOptions& options, const GroupOptions& group_options);
 
 // Returns the version of the headers used in the build, such as "0.5.0".
 std::string gloo_version();

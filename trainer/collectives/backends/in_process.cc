@@ -39,7 +39,7 @@ class InProcessGroup::State {
     torch::Tensor tensor;
     // Copies, because others may still read them after a failed caller has gone.
     std::vector<std::int64_t> send_counts = {};  // for all_to_all_v
-    std::vector<std::uint32_t> places = {};      // for sum_entries
+    std::vector<std::uint32_t> indices = {};     // for sparse_all_reduce
   };
 
   State(int world_size, const std::vector<int>& parents)
@@ -93,31 +93,31 @@ class InProcessGroup::State {
     const std::lock_guard lock(mutex_);
     if (abort_reason_.empty()) {
       abort_reason_ = std::move(reason);
-      culprit_ = rank;
+      first_failed_rank_ = rank;
     }
     changed_.notify_all();
   }
 
-  void post(std::int64_t mailbox, int to, Letter letter) {
+  void post(std::int64_t point_to_point, int to, ReceivedMessage received) {
     const std::lock_guard lock(mutex_);
-    letters_[{mailbox, to}].push_back(std::move(letter));
+    messages_[{point_to_point, to}].push_back(std::move(received));
     changed_.notify_all();
   }
 
-  Letter take(std::int64_t mailbox, int rank) {
+  ReceivedMessage take(std::int64_t point_to_point, int rank) {
     std::unique_lock lock(mutex_);
-    std::deque<Letter>& letters = letters_[{mailbox, rank}];
-    changed_.wait(lock, [&] { return !letters.empty() || !abort_reason_.empty(); });
+    std::deque<ReceivedMessage>& messages = messages_[{point_to_point, rank}];
+    changed_.wait(lock, [&] { return !messages.empty() || !abort_reason_.empty(); });
     // A message that was sent counts, even if its sender has left since.
-    if (letters.empty()) throw_if_aborted("receive from any rank");
-    Letter letter = std::move(letters.front());
-    letters.pop_front();
-    return letter;
+    if (messages.empty()) throw_if_aborted("receive from any rank");
+    ReceivedMessage received = std::move(messages.front());
+    messages.pop_front();
+    return received;
   }
 
-  int culprit() const {
+  int first_failed_rank() const {
     const std::lock_guard lock(mutex_);
-    return culprit_;
+    return first_failed_rank_;
   }
 
   // contributions[r] is written by worker r before a meeting and read by all after it.
@@ -135,10 +135,10 @@ class InProcessGroup::State {
   std::condition_variable changed_;
   std::vector<bool> joined_;
   std::string abort_reason_;
-  int culprit_ = -1;
+  int first_failed_rank_ = -1;
   int present_ = 0;
   std::uint64_t meetings_ = 0;
-  std::map<std::pair<std::int64_t, int>, std::deque<Letter>> letters_;  // by mailbox and receiver
+  std::map<std::pair<std::int64_t, int>, std::deque<ReceivedMessage>> messages_;  // by number and receiver
 };
 
 class InProcessGroup::Member : public Collective {
@@ -156,26 +156,27 @@ class InProcessGroup::Member : public Collective {
     together(call, {tensor}, [&] { reduce_own_part(reduce_function(tensor.scalar_type(), reduction)); });
   }
 
-  double code_sum_sent_bytes(std::int64_t codes, int largest) const override {
-    if (!state_->has_tree) return Collective::code_sum_sent_bytes(codes, largest);
-    return tree_code_sum_sent_bytes(codes, largest, state_->tree);
+  double all_reduce_quantised_sent_bytes(std::int64_t codes, int largest) const override {
+    if (!state_->has_tree) return Collective::all_reduce_quantised_sent_bytes(codes, largest);
+    return tree_all_reduce_quantised_sent_bytes(codes, largest, state_->tree);
   }
 
-  bool sums_entries() const override { return state_->has_tree; }
+  bool has_sparse_all_reduce() const override { return state_->has_tree; }
 
-  std::vector<EdgeBytes> sum_entries(torch::Tensor tensor, std::span<const std::uint32_t> places) override {
-    if (!state_->has_tree) return Collective::sum_entries(std::move(tensor), places);
-    const std::string call = describe_sum_entries(tensor);
-    check_places(call, tensor, places);
+  std::vector<EdgeBytes> sparse_all_reduce(torch::Tensor tensor,
+                                           std::span<const std::uint32_t> indices) override {
+    if (!state_->has_tree) return Collective::sparse_all_reduce(std::move(tensor), indices);
+    const std::string call = describe_sparse_all_reduce(tensor);
+    check_indices(call, tensor, indices);
     const torch::Tensor bytes = torch::zeros({2 * world_size()}, torch::kLong);
-    together(call, {.tensor = tensor, .places = places},
+    together(call, {.tensor = tensor, .indices = indices},
              [&] { sum_own_blocks(elements<std::int64_t>(bytes)); });
     all_reduce(bytes, Reduction::sum);
     return edges_of(rank_, state_->sums, elements<std::int64_t>(bytes));
   }
 
-  void repeat_entry_sum(const EntrySumCall& call) override {
-    if (!state_->has_tree) return Collective::repeat_entry_sum(call);
+  void replay_sparse_all_reduce(const SparseAllReduceCall& call) override {
+    if (!state_->has_tree) return Collective::replay_sparse_all_reduce(call);
     together(fmt::format("repeat sum_entries of {}", call.elements), {}, [] {});
   }
 
@@ -201,7 +202,7 @@ class InProcessGroup::Member : public Collective {
     together(call, {input, send_counts}, [&] {
       std::vector<torch::Tensor> parts;
       for (int r = 0; r < world_size(); ++r) {
-        const auto& [_, tensor, counts, places] = state_->contributions[r];
+        const auto& [_, tensor, counts, indices] = state_->contributions[r];
         if (counts[rank_] != receive_counts[r]) {
           throw CollectiveError(fmt::format("{}: rank {} has {} elements for rank {}, which expects {}", call,
                                             r, counts[rank_], rank_, receive_counts[r]));
@@ -224,8 +225,8 @@ class InProcessGroup::Member : public Collective {
     });
   }
 
-  std::unique_ptr<Mailbox> open_mailbox(std::int64_t /*message_bytes*/) override {
-    return std::make_unique<PostBox>(*this, mailboxes_++);
+  std::unique_ptr<PointToPoint> open_point_to_point(std::int64_t /*message_bytes*/) override {
+    return std::make_unique<PointToPointMember>(*this, point_to_points_++);
   }
 
   void barrier() override {
@@ -233,26 +234,26 @@ class InProcessGroup::Member : public Collective {
   }
 
  private:
-  class PostBox : public Mailbox {
+  class PointToPointMember : public PointToPoint {
    public:
-    PostBox(const Member& owner, std::int64_t number)
+    PointToPointMember(const Member& owner, std::int64_t number)
         : state_(owner.state_), rank_(owner.rank_), number_(number) {}
     void send(int to, const torch::Tensor& message) override {
       state_->post(number_, to, {.from = rank_, .message = message.clone()});
     }
-    Letter receive() override { return state_->take(number_, rank_); }
+    ReceivedMessage receive() override { return state_->take(number_, rank_); }
     void close() override {}  // sent messages are already at their receivers
 
    private:
     std::shared_ptr<State> state_;
     int rank_;
-    std::int64_t number_;  // every worker opens the same mailboxes in the same order
+    std::int64_t number_;  // every worker opens the same PointToPoint objects in the same order
   };
 
   struct Brought {
     torch::Tensor tensor;
     std::span<const std::int64_t> send_counts = {};
-    std::span<const std::uint32_t> places = {};
+    std::span<const std::uint32_t> indices = {};
   };
 
   // Shares this worker's contribution, runs `work` on the contributions of all, and returns when all workers
@@ -264,9 +265,9 @@ class InProcessGroup::Member : public Collective {
       state_->contributions[rank_] = {.call = call,
                                       .tensor = own.tensor,
                                       .send_counts = {own.send_counts.begin(), own.send_counts.end()},
-                                      .places = {own.places.begin(), own.places.end()}};
+                                      .indices = {own.indices.begin(), own.indices.end()}};
       state_->meet(call);
-      check_agreement();
+      check_replicas();
       work();
       state_->meet(call);
       state_->contributions[rank_] = {};
@@ -277,7 +278,7 @@ class InProcessGroup::Member : public Collective {
     }
   }
 
-  void check_agreement() const {
+  void check_replicas() const {
     const std::string& first = state_->contributions.front().call;
     for (int r = 1; r < world_size(); ++r) {
       const std::string& other = state_->contributions[r].call;
@@ -307,19 +308,19 @@ class InProcessGroup::Member : public Collective {
     }
   }
 
-  // Sums worker r's part of the blocks; bytes: as in EntrySums.
+  // Sums worker r's part of the blocks; bytes: as in SparseSums.
   void sum_own_blocks(std::span<std::int64_t> bytes) const {
-    std::vector<EntrySums::Entries> workers;
+    std::vector<SparseSums::Entries> workers;
     for (const State::Contribution& each : state_->contributions)
-      workers.push_back({.vector = floats(each.tensor), .places = each.places});
-    EntrySums sums(state_->sums, std::move(workers), bytes);
+      workers.push_back({.vector = floats(each.tensor), .indices = each.indices});
+    SparseSums sums(state_->sums, std::move(workers), bytes);
     const std::size_t end = sums.blocks() * (rank_ + 1) / world_size();
     for (std::size_t b = sums.blocks() * rank_ / world_size(); b < end; ++b) sums.sum(b);
   }
 
   std::shared_ptr<State> state_;
   int rank_;
-  std::int64_t mailboxes_ = 0;
+  std::int64_t point_to_points_ = 0;
   std::string farewell_;  // built in advance: the destructor must not fail
 };
 
@@ -335,8 +336,8 @@ void InProcessGroup::abort(const std::string& reason) {
   state_->abort(reason, -1);
 }
 
-int InProcessGroup::culprit() const {
-  return state_->culprit();
+int InProcessGroup::first_failed_rank() const {
+  return state_->first_failed_rank();
 }
 
 void run_in_process(int world_size, const std::function<void(Collective&)>& worker) {
@@ -363,8 +364,9 @@ void run_in_process(int world_size, const std::vector<int>& parents,
       });
     }
   }
-  const int culprit = group.culprit();
-  if (culprit >= 0 && failures[culprit]) std::rethrow_exception(failures[culprit]);
+  const int first_failed_rank = group.first_failed_rank();
+  if (first_failed_rank >= 0 && failures[first_failed_rank])
+    std::rethrow_exception(failures[first_failed_rank]);
   for (const std::exception_ptr& failure : failures) {
     if (failure) std::rethrow_exception(failure);
   }

@@ -8,7 +8,7 @@
 // depend neither on timing nor on packing. float16 sums are ((h0 + h1) + h2) + ..., with each addition
 // rounded to half, as a network would. With a reduction tree, sums have exactly the bits of "island" over a
 // network: each worker's sum is that of its own tensor and its children's sums, rounded once. Only such a
-// group supports sum_entries(). If arguments differ between workers, every worker gets an error.
+// group supports sparse_all_reduce(). If arguments differ between workers, every worker gets an error.
 //
 // No worker waits for one that will not come. A worker's error, the destruction of its Collective, and
 // abort() end every pending and later call of the others with a CollectiveError that states the reason.
@@ -25,7 +25,7 @@ namespace thinpipe::trainer {
 
 class InProcessGroup {
  public:
-  // parents: the reduction tree, as in Membership; if empty, sums are in rank order.
+  // parents: the reduction tree, as in GroupOptions; if empty, sums are in rank order.
   explicit InProcessGroup(int world_size, const std::vector<int>& parents = {});
 
   // Returns the Collective of worker `rank`; call once per rank. It keeps the group's state alive.
@@ -35,7 +35,7 @@ class InProcessGroup {
   void abort(const std::string& reason);
 
   // Returns the rank whose error or departure ended the group first; -1 if none did.
-  int culprit() const;
+  int first_failed_rank() const;
 
  private:
   class State;

@@ -1,8 +1,8 @@
-// The harness computes the reduction tree (netem/topology/worker_tree.hh). Along it an all-reduce puts the vector once
-// on each bottleneck in each direction, which is the lower bound for vectors without known structure. Sums of
-// small integers are sent in as few bits as hold them. For vectors with few entries, only entries that some
-// worker has are sent. An all-gather or a broadcast puts every block on each bottleneck once, in one
-// direction.
+// The harness computes the reduction tree (netem/topology/reduction_tree.hh). Along it an all-reduce puts the
+// vector once on each bottleneck in each direction, which is the lower bound for vectors without known
+// structure. Sums of small integers are sent in as few bits as hold them. For vectors with few entries, only
+// entries that some worker has are sent. An all-gather or a broadcast puts every block on each bottleneck
+// once, in one direction.
 #include "trainer/collectives/backends/island.hh"
 
 #include <algorithm>
@@ -44,33 +44,35 @@ std::vector<std::size_t> ranks_behind(const Neighbours& neighbours, int through,
 
 class IslandCollective : public StreamedCollective {
  public:
-  IslandCollective(const GlooOptions& options, const Membership& membership)
-      : IslandCollective(options, membership, membership.tree()) {}
+  IslandCollective(const GlooOptions& options, const GroupOptions& group_options)
+      : IslandCollective(options, group_options, group_options.reduction_tree_or_binary()) {}
 
-  void all_reduce_codes(torch::Tensor codes, int largest, const CodePieces& pieces) override {
+  void all_reduce_quantised(torch::Tensor codes, int largest, const CodeChunks& chunks) override {
     const std::string call = describe_all_reduce(codes, Reduction::sum);
     check_codes(call, codes, largest, world_size());
-    attempt(call,
-            [&] { tree_code_sum(elements<std::int8_t>(codes), largest, pieces, branches_, timeout_s()); });
+    attempt(call, [&] {
+      tree_all_reduce_quantised(elements<std::int8_t>(codes), largest, chunks, branches_, timeout_s());
+    });
   }
 
-  double code_sum_sent_bytes(std::int64_t codes, int largest) const override {
-    return tree_code_sum_sent_bytes(codes, largest, parents_);
+  double all_reduce_quantised_sent_bytes(std::int64_t codes, int largest) const override {
+    return tree_all_reduce_quantised_sent_bytes(codes, largest, parents_);
   }
 
-  bool sums_entries() const override { return true; }
+  bool has_sparse_all_reduce() const override { return true; }
 
-  std::vector<EdgeBytes> sum_entries(torch::Tensor tensor, std::span<const std::uint32_t> places) override {
-    const std::string call = describe_sum_entries(tensor);
-    check_places(call, tensor, places);
+  std::vector<EdgeBytes> sparse_all_reduce(torch::Tensor tensor,
+                                           std::span<const std::uint32_t> indices) override {
+    const std::string call = describe_sparse_all_reduce(tensor);
+    check_indices(call, tensor, indices);
     std::vector<EdgeBytes> edges;
-    attempt(call, [&] { edges = tree_entry_sum(floats(tensor), places, place_, timeout_s()); });
+    attempt(call, [&] { edges = tree_sparse_all_reduce(floats(tensor), indices, tree_, timeout_s()); });
     return edges;
   }
 
-  void repeat_entry_sum(const EntrySumCall& call) override {
+  void replay_sparse_all_reduce(const SparseAllReduceCall& call) override {
     attempt(fmt::format("repeat sum_entries of {}", call.elements), [&] {
-      tree_entry_pass(static_cast<std::size_t>(call.elements), call.edges, place_, timeout_s());
+      replay_tree_sparse_all_reduce(static_cast<std::size_t>(call.elements), call.edges, tree_, timeout_s());
     });
   }
 
@@ -86,46 +88,47 @@ class IslandCollective : public StreamedCollective {
   }
 
  private:
-  IslandCollective(const GlooOptions& options, const Membership& membership, const std::vector<int>& parents)
-      : IslandCollective(options, membership, parents, neighbours_of(parents)) {}
+  IslandCollective(const GlooOptions& options, const GroupOptions& group_options,
+                   const std::vector<int>& parents)
+      : IslandCollective(options, group_options, parents, neighbours_of(parents)) {}
 
-  IslandCollective(const GlooOptions& options, const Membership& membership, const std::vector<int>& parents,
-                   const Neighbours& neighbours)
-      : StreamedCollective(options, membership, neighbours[static_cast<std::size_t>(membership.rank)]),
+  IslandCollective(const GlooOptions& options, const GroupOptions& group_options,
+                   const std::vector<int>& parents, const Neighbours& neighbours)
+      : StreamedCollective(options, group_options, neighbours[static_cast<std::size_t>(group_options.rank)]),
         parents_(parents) {
-    const int parent = parents_[static_cast<std::size_t>(membership.rank)];
-    for (const int neighbour : neighbours[static_cast<std::size_t>(membership.rank)]) {
+    const int parent = parents_[static_cast<std::size_t>(group_options.rank)];
+    for (const int neighbour : neighbours[static_cast<std::size_t>(group_options.rank)]) {
       branches_.push_back(
-          {.peer = &peer(neighbour), .ranks = ranks_behind(neighbours, neighbour, membership.rank)});
+          {.peer = &peer(neighbour), .ranks = ranks_behind(neighbours, neighbour, group_options.rank)});
       if (neighbour == parent) {
-        place_.parent = &peer(neighbour);
+        tree_.parent = &peer(neighbour);
       } else {
-        place_.children.push_back(&peer(neighbour));
+        tree_.children.push_back(&peer(neighbour));
       }
     }
   }
 
-  void stream_all_reduce(const Reducible& vector) override { tree_all_reduce(vector, place_, timeout_s()); }
+  void stream_all_reduce(const Reducible& vector) override { tree_all_reduce(vector, tree_, timeout_s()); }
 
   void stream_all_gather(std::span<std::byte> bytes, std::span<const std::size_t> block_bytes) override {
     tree_all_gather(bytes, block_bytes, static_cast<std::size_t>(rank()), branches_, timeout_s());
   }
 
   std::vector<int> parents_;
-  TreePlace place_;
+  TreeNeighbours tree_;
   std::vector<Branch> branches_;
 };
 
 THINPIPE_REGISTER(Collective){
     "island", "TCP: streams along a reduction tree that crosses each bottleneck once; the rest as in gloo",
-    describe_options<GlooOptions>(), [](JsonObject& options, const Membership& membership) {
-      return make_island(read_options<GlooOptions>(options), membership);
+    describe_options<GlooOptions>(), [](JsonObject& options, const GroupOptions& group_options) {
+      return make_island(read_options<GlooOptions>(options), group_options);
     }};
 
 }  // namespace
 
-std::unique_ptr<Collective> make_island(const GlooOptions& options, const Membership& membership) {
-  return std::make_unique<IslandCollective>(options, membership);
+std::unique_ptr<Collective> make_island(const GlooOptions& options, const GroupOptions& group_options) {
+  return std::make_unique<IslandCollective>(options, group_options);
 }
 
 }  // namespace thinpipe::trainer

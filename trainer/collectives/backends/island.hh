@@ -6,6 +6,6 @@
 namespace thinpipe::trainer {
 
 // Connects to its neighbours in the tree, and by Gloo to all workers. Throws CollectiveError.
-std::unique_ptr<Collective> make_island(const GlooOptions& options, const Membership& membership);
+std::unique_ptr<Collective> make_island(const GlooOptions& options, const GroupOptions& group_options);
 
 }  // namespace thinpipe::trainer

@@ -116,8 +116,8 @@ class NcclCollective : public Collective {
     });
   }
 
-  std::unique_ptr<Mailbox> open_mailbox(std::int64_t message_bytes) override {
-    return gloo_->open_mailbox(message_bytes);
+  std::unique_ptr<PointToPoint> open_point_to_point(std::int64_t message_bytes) override {
+    return gloo_->open_point_to_point(message_bytes);
   }
 
   void barrier() override { gloo_->barrier(); }
@@ -209,8 +209,8 @@ class NcclCollective : public Collective {
 
 THINPIPE_REGISTER(Collective){
     "nccl", "NCCL over TCP between the workers' addresses, one GPU per worker; needs a build with NCCL",
-    describe_options<NcclOptions>(), [](JsonObject& options, const Membership& membership) {
-      return make_nccl(read_options<NcclOptions>(options), membership);
+    describe_options<NcclOptions>(), [](JsonObject& options, const GroupOptions& group_options) {
+      return make_nccl(read_options<NcclOptions>(options), group_options);
     }};
 
 }  // namespace
@@ -220,14 +220,15 @@ std::unique_ptr<Collective> make_nccl(std::unique_ptr<Collective> gloo, std::uni
   return std::make_unique<NcclCollective>(std::move(gloo), std::move(group), timeout_s, std::move(parents));
 }
 
-std::unique_ptr<Collective> make_nccl(const NcclOptions& options, const Membership& membership) {
-  auto gloo = make_gloo({.timeout_s = options.timeout_s}, membership);
-  if (membership.world_size == 1) return make_nccl(std::move(gloo), nullptr, options.timeout_s);
-  if (const auto obstacle = obstacle_to_nccl(membership.world_size))
+std::unique_ptr<Collective> make_nccl(const NcclOptions& options, const GroupOptions& group_options) {
+  auto gloo = make_gloo({.timeout_s = options.timeout_s}, group_options);
+  if (group_options.world_size == 1) return make_nccl(std::move(gloo), nullptr, options.timeout_s);
+  if (const auto obstacle = obstacle_to_nccl(group_options.world_size))
     throw Error("the collective " + *obstacle);
-  auto group = open_nccl_group(membership, *gloo, options.timeout_s);
-  return make_nccl(std::move(gloo), std::move(group), options.timeout_s,
-                   options.all_reduce == "tree" ? membership.tree() : std::vector<int>());
+  auto group = open_nccl_group(group_options, *gloo, options.timeout_s);
+  return make_nccl(
+      std::move(gloo), std::move(group), options.timeout_s,
+      options.all_reduce == "tree" ? group_options.reduction_tree_or_binary() : std::vector<int>());
 }
 
 std::optional<std::string> obstacle_to_nccl(std::int64_t workers) {

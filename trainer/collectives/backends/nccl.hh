@@ -26,10 +26,10 @@ struct NcclOptions {
 };
 
 // Connects to all other workers, by Gloo first. Throws CollectiveError.
-std::unique_ptr<Collective> make_nccl(const NcclOptions& options, const Membership& membership);
+std::unique_ptr<Collective> make_nccl(const NcclOptions& options, const GroupOptions& group_options);
 
-// Creates the backend over a given group. `gloo` carries mailboxes and barriers. parents: the reduction tree;
-// if empty, NCCL's ring sums.
+// Creates the backend over a given group. `gloo` carries PointToPoint objects and barriers. parents: the
+// reduction tree; if empty, NCCL's ring sums.
 std::unique_ptr<Collective> make_nccl(std::unique_ptr<Collective> gloo, std::unique_ptr<NcclGroup> group,
                                       double timeout_s, std::vector<int> parents = {});
 

@@ -11,42 +11,42 @@
 namespace thinpipe::trainer {
 namespace {
 
-int after(const Membership& membership) {
-  return (membership.rank + 1) % membership.world_size;
+int after(const GroupOptions& group_options) {
+  return (group_options.rank + 1) % group_options.world_size;
 }
-int before(const Membership& membership) {
-  return (membership.rank + membership.world_size - 1) % membership.world_size;
+int before(const GroupOptions& group_options) {
+  return (group_options.rank + group_options.world_size - 1) % group_options.world_size;
 }
 
 // Returns the ranks that differ from this worker's in one bit; empty unless every worker has the same number
 // of them.
-std::vector<int> across_hypercube(const Membership& membership) {
+std::vector<int> across_hypercube(const GroupOptions& group_options) {
   std::vector<int> partners;
-  if (!std::has_single_bit(static_cast<unsigned>(membership.world_size))) return partners;
-  for (int bit = 1; bit < membership.world_size; bit *= 2) partners.push_back(membership.rank ^ bit);
+  if (!std::has_single_bit(static_cast<unsigned>(group_options.world_size))) return partners;
+  for (int bit = 1; bit < group_options.world_size; bit *= 2) partners.push_back(group_options.rank ^ bit);
   return partners;
 }
 
-std::vector<int> all_peers(const Membership& membership) {
-  if (membership.world_size == 1) return {};
-  std::set<int> peers = {before(membership), after(membership)};
-  for (const int partner : across_hypercube(membership)) peers.insert(partner);
+std::vector<int> all_peers(const GroupOptions& group_options) {
+  if (group_options.world_size == 1) return {};
+  std::set<int> peers = {before(group_options), after(group_options)};
+  for (const int partner : across_hypercube(group_options)) peers.insert(partner);
   return {peers.begin(), peers.end()};
 }
 
 class RingCollective : public StreamedCollective {
  public:
-  RingCollective(const GlooOptions& options, const Membership& membership)
-      : StreamedCollective(options, membership, all_peers(membership)),
-        next_(after(membership)),
-        previous_(before(membership)) {
-    for (const int partner : across_hypercube(membership)) partners_.push_back(&peer(partner));
+  RingCollective(const GlooOptions& options, const GroupOptions& group_options)
+      : StreamedCollective(options, group_options, all_peers(group_options)),
+        next_(after(group_options)),
+        previous_(before(group_options)) {
+    for (const int partner : across_hypercube(group_options)) partners_.push_back(&peer(partner));
   }
 
   // For a small message the number of hops dominates the cost, and a ring has the most.
   void all_reduce(torch::Tensor tensor, Reduction reduction) override {
     const auto bytes = static_cast<std::int64_t>(tensor.nbytes());
-    if (bytes < hops_matter_bytes && !is_swapped(bytes)) {
+    if (bytes < ring_from_bytes && !is_swapped(bytes)) {
       gloo().all_reduce(tensor, reduction);
     } else {
       StreamedCollective::all_reduce(tensor, reduction);
@@ -59,11 +59,13 @@ class RingCollective : public StreamedCollective {
   }
 
  private:
-  bool is_swapped(std::int64_t bytes) const { return bytes < only_hops_matter_bytes && !partners_.empty(); }
+  bool is_swapped(std::int64_t bytes) const {
+    return bytes < halving_doubling_from_bytes && !partners_.empty();
+  }
 
   void stream_all_reduce(const Reducible& vector) override {
     if (is_swapped(std::ssize(vector.bytes))) {
-      return hypercube_all_reduce(vector, rank(), partners_, timeout_s());
+      return recursive_doubling_all_reduce(vector, rank(), partners_, timeout_s());
     }
     ring_all_reduce(vector, rank(), world_size(), peer(next_), peer(previous_), timeout_s());
   }
@@ -80,14 +82,14 @@ class RingCollective : public StreamedCollective {
 
 THINPIPE_REGISTER(Collective){
     "ring", "TCP: all-reduce and all-gather around the ranks as streams, the rest as gloo",
-    describe_options<GlooOptions>(), [](JsonObject& options, const Membership& membership) {
-      return make_ring(read_options<GlooOptions>(options), membership);
+    describe_options<GlooOptions>(), [](JsonObject& options, const GroupOptions& group_options) {
+      return make_ring(read_options<GlooOptions>(options), group_options);
     }};
 
 }  // namespace
 
-std::unique_ptr<Collective> make_ring(const GlooOptions& options, const Membership& membership) {
-  return std::make_unique<RingCollective>(options, membership);
+std::unique_ptr<Collective> make_ring(const GlooOptions& options, const GroupOptions& group_options) {
+  return std::make_unique<RingCollective>(options, group_options);
 }
 
 }  // namespace thinpipe::trainer

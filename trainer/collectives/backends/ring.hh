@@ -6,6 +6,6 @@
 namespace thinpipe::trainer {
 
 // Connects to both neighbours, and by Gloo to all workers. Throws CollectiveError.
-std::unique_ptr<Collective> make_ring(const GlooOptions& options, const Membership& membership);
+std::unique_ptr<Collective> make_ring(const GlooOptions& options, const GroupOptions& group_options);
 
 }  // namespace thinpipe::trainer

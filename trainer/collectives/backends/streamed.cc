@@ -11,12 +11,12 @@
 
 namespace thinpipe::trainer {
 
-StreamedCollective::StreamedCollective(const GlooOptions& options, const Membership& membership,
+StreamedCollective::StreamedCollective(const GlooOptions& options, const GroupOptions& group_options,
                                        const std::vector<int>& peers)
-    : gloo_(make_gloo(options, membership)), timeout_s_(options.timeout_s) {
-  if (membership.world_size == 1) return;
-  attempt(fmt::format("connect at {} with neighbours", membership.address),
-          [&] { peers_ = connect_peers(*gloo_, membership.address, peers, timeout_s_); });
+    : gloo_(make_gloo(options, group_options)), timeout_s_(options.timeout_s) {
+  if (group_options.world_size == 1) return;
+  attempt(fmt::format("connect at {} with neighbours", group_options.address),
+          [&] { peers_ = connect_peers(*gloo_, group_options.address, peers, timeout_s_); });
 }
 
 void StreamedCollective::attempt(const std::string& call, const std::function<void()>& operation) {
@@ -72,8 +72,8 @@ void StreamedCollective::broadcast(torch::Tensor tensor, int root) {
   gloo_->broadcast(tensor, root);
 }
 
-std::unique_ptr<Mailbox> StreamedCollective::open_mailbox(std::int64_t message_bytes) {
-  return gloo_->open_mailbox(message_bytes);
+std::unique_ptr<PointToPoint> StreamedCollective::open_point_to_point(std::int64_t message_bytes) {
+  return gloo_->open_point_to_point(message_bytes);
 }
 
 void StreamedCollective::barrier() {

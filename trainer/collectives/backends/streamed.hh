@@ -21,12 +21,13 @@ class StreamedCollective : public Collective {
   torch::Tensor all_to_all_v(const torch::Tensor& input, std::span<const std::int64_t> send_counts,
                              std::span<const std::int64_t> receive_counts) override;
   void broadcast(torch::Tensor tensor, int root) override;
-  std::unique_ptr<Mailbox> open_mailbox(std::int64_t message_bytes) override;
+  std::unique_ptr<PointToPoint> open_point_to_point(std::int64_t message_bytes) override;
   void barrier() override;
 
  protected:
   // peers: the workers to connect to; they must name this worker too.
-  StreamedCollective(const GlooOptions& options, const Membership& membership, const std::vector<int>& peers);
+  StreamedCollective(const GlooOptions& options, const GroupOptions& group_options,
+                     const std::vector<int>& peers);
 
   virtual void stream_all_reduce(const Reducible& vector) = 0;
   // bytes: as in tree_all_gather() and ring_all_gather() (pipelined.hh).

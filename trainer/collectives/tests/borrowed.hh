@@ -14,20 +14,23 @@ class Borrowed : public Collective {
   void all_reduce(torch::Tensor tensor, Reduction reduction) override {
     inner_.all_reduce(tensor, reduction);
   }
-  void all_reduce_codes(torch::Tensor codes, int largest, const CodePieces& pieces) override {
-    inner_.all_reduce_codes(codes, largest, pieces);
+  void all_reduce_quantised(torch::Tensor codes, int largest, const CodeChunks& chunks) override {
+    inner_.all_reduce_quantised(codes, largest, chunks);
   }
   double all_reduce_sent_bytes(std::int64_t bytes) const override {
     return inner_.all_reduce_sent_bytes(bytes);
   }
-  double code_sum_sent_bytes(std::int64_t codes, int largest) const override {
-    return inner_.code_sum_sent_bytes(codes, largest);
+  double all_reduce_quantised_sent_bytes(std::int64_t codes, int largest) const override {
+    return inner_.all_reduce_quantised_sent_bytes(codes, largest);
   }
-  bool sums_entries() const override { return inner_.sums_entries(); }
-  std::vector<EdgeBytes> sum_entries(torch::Tensor tensor, std::span<const std::uint32_t> places) override {
-    return inner_.sum_entries(tensor, places);
+  bool has_sparse_all_reduce() const override { return inner_.has_sparse_all_reduce(); }
+  std::vector<EdgeBytes> sparse_all_reduce(torch::Tensor tensor,
+                                           std::span<const std::uint32_t> indices) override {
+    return inner_.sparse_all_reduce(tensor, indices);
   }
-  void repeat_entry_sum(const EntrySumCall& call) override { inner_.repeat_entry_sum(call); }
+  void replay_sparse_all_reduce(const SparseAllReduceCall& call) override {
+    inner_.replay_sparse_all_reduce(call);
+  }
   torch::Tensor all_gather_v(const torch::Tensor& input, std::span<const std::int64_t> counts) override {
     return inner_.all_gather_v(input, counts);
   }
@@ -36,8 +39,8 @@ class Borrowed : public Collective {
     return inner_.all_to_all_v(input, send_counts, receive_counts);
   }
   void broadcast(torch::Tensor tensor, int root) override { inner_.broadcast(tensor, root); }
-  std::unique_ptr<Mailbox> open_mailbox(std::int64_t message_bytes) override {
-    return inner_.open_mailbox(message_bytes);
+  std::unique_ptr<PointToPoint> open_point_to_point(std::int64_t message_bytes) override {
+    return inner_.open_point_to_point(message_bytes);
   }
   void barrier() override { inner_.barrier(); }
 

@@ -130,7 +130,7 @@ TEST_P(CollectiveTest, SumsOfCodesAreExact) {
           return sum;
         });
         torch::Tensor codes = codes_of(net.rank(), largest, elements).clone();
-        net.all_reduce_codes(codes, largest, {});
+        net.all_reduce_quantised(codes, largest, {});
         EXPECT_TRUE(torch::equal(codes, expected)) << name("sum of codes", elements, torch::kInt8) << largest;
       }
     }
@@ -151,26 +151,26 @@ TEST_P(CollectiveTest, MakesAndTakesCodesInPieces) {
       };
       torch::Tensor tensor = torch::full(elements, 100, torch::kInt8);  // not a code until it is made
       auto* const codes = tensor.data_ptr<std::int8_t>();
-      std::size_t made = 0;
-      std::size_t taken = 0;
+      std::size_t produced = 0;
+      std::size_t consumed = 0;
       std::size_t wrong = 0;
-      const auto make = [&](std::size_t begin, std::size_t end) {
-        EXPECT_EQ(begin, made);
-        EXPECT_EQ(begin % CodePieces::granule, 0U);
+      const auto produce = [&](std::size_t begin, std::size_t end) {
+        EXPECT_EQ(begin, produced);
+        EXPECT_EQ(begin % CodeChunks::granule, 0U);
         EXPECT_LT(begin, end);
-        made = end;
+        produced = end;
         for (std::size_t i = begin; i < end; ++i) codes[i] = static_cast<std::int8_t>(code_of(i, net.rank()));
       };
-      const auto take = [&](std::size_t begin, std::size_t end) {
-        EXPECT_EQ(begin, taken);
-        EXPECT_LE(end, made);
+      const auto consume = [&](std::size_t begin, std::size_t end) {
+        EXPECT_EQ(begin, consumed);
+        EXPECT_LE(end, produced);
         EXPECT_LT(begin, end);
-        taken = end;
+        consumed = end;
         for (std::size_t i = begin; i < end; ++i) wrong += codes[i] == sum_at(i) ? 0 : 1;
       };
-      net.all_reduce_codes(tensor, 1, {.make = make, .take = take});
-      EXPECT_EQ(made, static_cast<std::size_t>(elements));
-      EXPECT_EQ(taken, static_cast<std::size_t>(elements));
+      net.all_reduce_quantised(tensor, 1, {.produce = produce, .consume = consume});
+      EXPECT_EQ(produced, static_cast<std::size_t>(elements));
+      EXPECT_EQ(consumed, static_cast<std::size_t>(elements));
       EXPECT_EQ(wrong, 0U) << elements;
     }
   });
@@ -178,9 +178,9 @@ TEST_P(CollectiveTest, MakesAndTakesCodesInPieces) {
 
 TEST_P(CollectiveTest, RefusesCodesWhoseSumsWouldNotFit) {
   run([](Collective& net) {
-    EXPECT_THROW(net.all_reduce_codes(torch::zeros(3, torch::kInt32), 1, {}), CollectiveError);
-    EXPECT_THROW(net.all_reduce_codes(torch::zeros(3, torch::kInt8), 0, {}), CollectiveError);
-    EXPECT_THROW(net.all_reduce_codes(torch::zeros(3, torch::kInt8), 127 / net.world_size() + 1, {}),
+    EXPECT_THROW(net.all_reduce_quantised(torch::zeros(3, torch::kInt32), 1, {}), CollectiveError);
+    EXPECT_THROW(net.all_reduce_quantised(torch::zeros(3, torch::kInt8), 0, {}), CollectiveError);
+    EXPECT_THROW(net.all_reduce_quantised(torch::zeros(3, torch::kInt8), 127 / net.world_size() + 1, {}),
                  CollectiveError);
   });
 }
@@ -319,26 +319,26 @@ TEST_P(CollectiveTest, BroadcastGivesEveryoneTheRootsTensor) {
 
 // Every worker sends its rank to all others, in several rounds. A worker that has received from all starts
 // the next round at once.
-TEST_P(CollectiveTest, MailboxesDeliverEverythingAndKeepApart) {
+TEST_P(CollectiveTest, PointToPointDeliversEverythingAndKeepsApart) {
   run([](Collective& net) {
     for (int round = 0; round < 5; ++round) {
-      const auto mailbox = net.open_mailbox(3000);
+      const auto point_to_point = net.open_point_to_point(3000);
       for (int to = 0; to < net.world_size(); ++to) {
         if (to == net.rank()) continue;
         for (int copy = 0; copy < 3; ++copy) {
-          mailbox->send(to, torch::full({3000}, 20 * round + net.rank(), torch::kByte));
+          point_to_point->send(to, torch::full({3000}, 20 * round + net.rank(), torch::kByte));
         }
       }
       std::vector<int> received(static_cast<std::size_t>(net.world_size()));
       for (int i = 0; i < 3 * (net.world_size() - 1); ++i) {
-        const Letter letter = mailbox->receive();
-        EXPECT_TRUE(letter.message.eq(20 * round + letter.from).all().item<bool>());
-        ++received.at(static_cast<std::size_t>(letter.from));
+        const ReceivedMessage message = point_to_point->receive();
+        EXPECT_TRUE(message.message.eq(20 * round + message.from).all().item<bool>());
+        ++received.at(static_cast<std::size_t>(message.from));
       }
       for (int from = 0; from < net.world_size(); ++from) {
         EXPECT_EQ(received[static_cast<std::size_t>(from)], from == net.rank() ? 0 : 3);
       }
-      mailbox->close();
+      point_to_point->close();
     }
     net.barrier();
   });

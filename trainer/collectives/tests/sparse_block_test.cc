@@ -16,14 +16,14 @@ using ::testing::HasSubstr;
 // A vector with an entry at every `distance`-th index, whose value is the index.
 struct Vector {
   Vector(std::size_t elements, std::size_t distance) : blocks{elements}, values(elements), entries(blocks) {
-    for (std::size_t i = 0; i < elements; i += distance) places.push_back(static_cast<std::uint32_t>(i));
-    entries = EntryMap(blocks, places);
+    for (std::size_t i = 0; i < elements; i += distance) indices.push_back(static_cast<std::uint32_t>(i));
+    entries = EntryMap(blocks, indices);
     std::iota(values.begin(), values.end(), 0.0F);
   }
 
   Blocks blocks;
   std::vector<float> values;
-  std::vector<std::uint32_t> places;
+  std::vector<std::uint32_t> indices;
   EntryMap entries;
 };
 
@@ -48,14 +48,14 @@ TEST(SparseBlock, ReadsBackWhatWasWritten) {
         const auto values = read_sparse_block(message, vector.blocks.elements_of(b), read.of(b));
         EXPECT_TRUE(std::ranges::equal(read.of(b), vector.entries.of(b)));
         std::size_t next = 0;
-        for_each_entry(read.of(b), [&](std::size_t place) {
+        for_each_entry(read.of(b), [&](std::size_t index) {
           float value = -1;
           std::memcpy(&value, values.data() + 4 * next++, sizeof value);
-          EXPECT_EQ(value, vector.blocks.of(std::span(vector.values), b)[place]);
+          EXPECT_EQ(value, vector.blocks.of(std::span(vector.values), b)[index]);
         });
         EXPECT_EQ(values.size(), 4 * next);
       }
-      EXPECT_EQ(bytes, sparse_bytes(vector.blocks, vector.places));
+      EXPECT_EQ(bytes, sparse_bytes(vector.blocks, vector.indices));
     }
   }
 }

@@ -80,7 +80,7 @@ TEST_P(TrafficOf, SumsOfCodesSendWhatTheySay) {
   const int n = GetParam().size;
   for (const int largest : {1, 7}) {
     const torch::Tensor codes = torch::zeros(4 * elements + 3, torch::kInt8);
-    expect_said(measure([&](Collective& net) { net.all_reduce_codes(codes.clone(), largest, {}); }), n,
+    expect_said(measure([&](Collective& net) { net.all_reduce_quantised(codes.clone(), largest, {}); }), n,
                 "all_reduce_codes");
   }
 }
@@ -91,7 +91,7 @@ TEST(IslandTraffic, SumsOfCodesTakeTheBitsThatTheyNeed) {
   constexpr int n = 8;
   const torch::Tensor codes = torch::zeros(8 * elements, torch::kInt8);
   const Sent sent =
-      measure_sent("island", n, [&](Collective& net) { net.all_reduce_codes(codes.clone(), 1, {}); });
+      measure_sent("island", n, [&](Collective& net) { net.all_reduce_quantised(codes.clone(), 1, {}); });
   constexpr int leaves = 4;         // 1 and 7 workers
   constexpr int between = 2;        // 3 and 5 workers, over the bottlenecks
   constexpr int in_the_middle = 1;  // 4 and 4 workers
@@ -102,14 +102,14 @@ TEST(IslandTraffic, SumsOfCodesTakeTheBitsThatTheyNeed) {
 
 TEST(IslandTraffic, SumsOfEntriesSendWhatTheySay) {
   constexpr int n = 8;
-  const auto sum_entries = [](Collective& net) {
+  const auto sparse_all_reduce = [](Collective& net) {
     torch::Tensor tensor = torch::zeros({elements});
-    std::vector<std::uint32_t> places;
+    std::vector<std::uint32_t> indices;
     for (std::uint32_t i = 0; i < elements; i += static_cast<std::uint32_t>(net.rank()) + 3)
-      places.push_back(i);
-    net.sum_entries(tensor, places);
+      indices.push_back(i);
+    net.sparse_all_reduce(tensor, indices);
   };
-  expect_said(measure_sent("island", n, sum_entries), n, "sparse_all_reduce");
+  expect_said(measure_sent("island", n, sparse_all_reduce), n, "sparse_all_reduce");
 }
 
 // Less than 4 KiB is sent whole, in log2(N) hops.

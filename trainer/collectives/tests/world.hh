@@ -11,18 +11,19 @@
 #include "common/support/tests/temporary_folder.hh"
 #include "trainer/collectives/backends/in_process.hh"
 #include "trainer/collectives/backends/tests/nccl_stand_in.hh"
-#include "trainer/collectives/tests/parents.hh"
+#include "trainer/collectives/tests/reduction_tree.hh"
 
 namespace thinpipe::trainer::testing {
 
 // Creates a network backend; `options` replaces some of its defaults.
-inline std::unique_ptr<Collective> join(const std::string& backend, const Membership& membership,
+inline std::unique_ptr<Collective> join(const std::string& backend, const GroupOptions& group_options,
                                         Json options = Json::object()) {
   options["name"] = backend;
-  return CollectiveRegistry::instance().make(options, Place{"test", ""}, membership);
+  return CollectiveRegistry::instance().make(options, Place{"test", ""}, group_options);
 }
-inline std::unique_ptr<Collective> join_gloo(const Membership& membership, Json options = Json::object()) {
-  return join("gloo", membership, std::move(options));
+inline std::unique_ptr<Collective> join_gloo(const GroupOptions& group_options,
+                                             Json options = Json::object()) {
+  return join("gloo", group_options, std::move(options));
 }
 
 // Like run_in_process(), over 127.0.0.1. Throws the exception of the first worker that fails.
@@ -40,7 +41,7 @@ inline void run_over_network(const std::string& backend, int world_size,
                                  .world_size = world_size,
                                  .address = "127.0.0.1",
                                  .rendezvous_directory = directory.path(),
-                                 .parents = parents_for(world_size)}));
+                                 .reduction_tree = reduction_tree_for(world_size)}));
         } catch (...) {
           const std::lock_guard lock(mutex);
           if (!first_failure) first_failure = std::current_exception();
@@ -58,9 +59,10 @@ inline void run_world(const std::string& backend, int world_size,
   if (backend == "in_process") {
     run_in_process(world_size, worker);
   } else if (backend == "nccl_stand_in" || backend == "nccl_tree_stand_in") {
-    const Membership membership{.world_size = world_size, .parents = parents_for(world_size)};
+    const GroupOptions group_options{.world_size = world_size,
+                                     .reduction_tree = reduction_tree_for(world_size)};
     const bool along_tree = backend == "nccl_tree_stand_in";
-    run_nccl_stand_in(world_size, along_tree ? membership.tree() : std::vector<int>(),
+    run_nccl_stand_in(world_size, along_tree ? group_options.reduction_tree_or_binary() : std::vector<int>(),
                       [&](Collective& net, NcclStandIn& /*gpu*/) { worker(net); });
   } else {
     run_over_network(backend, world_size, worker);

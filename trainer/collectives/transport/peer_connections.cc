@@ -62,7 +62,7 @@ Listener listen_at(const std::string& address, double timeout_s) {
   return listener;
 }
 
-std::vector<Notice> tell_around(Collective& group, const Notice& own) {
+std::vector<Notice> all_gather_notices(Collective& group, const Notice& own) {
   torch::Tensor bytes = torch::empty(static_cast<std::int64_t>(sizeof own), torch::kUInt8);
   std::memcpy(bytes.data_ptr(), &own, sizeof own);
   const std::vector<std::int64_t> counts(static_cast<std::size_t>(group.world_size()), bytes.numel());
@@ -114,7 +114,7 @@ std::pair<int, FileDescriptor> accept_peer(const Listener& own, double timeout_s
 std::map<int, Peer> connect_peers(Collective& group, const std::string& address,
                                   const std::vector<int>& peers, double timeout_s) {
   const Listener listener = listen_at(address, timeout_s);
-  const std::vector<Notice> notices = tell_around(group, listener.notice);
+  const std::vector<Notice> notices = all_gather_notices(group, listener.notice);
   std::map<int, Peer> out;
   std::size_t to_accept = 0;
   for (const int peer : peers) {

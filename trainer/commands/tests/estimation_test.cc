@@ -48,7 +48,7 @@ TEST(Estimation, SaysThatItIsOne) {
   const ComputeProfile profile = estimate_profile(small_mlp(), one_gflop, 12);
   EXPECT_EQ(profile.origin, "estimated");
   EXPECT_EQ(profile.device.at("name"), "a device");
-  EXPECT_FALSE(profile.processor);
+  EXPECT_FALSE(profile.cpu);
 }
 
 TEST(Estimation, CodesAndOptimiserTakePassesOverMemory) {

@@ -30,7 +30,8 @@ std::string refusal_of_worker(const WorkFile& file) {
 }
 
 TEST(ReadWorkerFile, RefusesAMethodThatOnlyExternalTrainersHave) {
-  WorkFile file{.membership = {.world_size = 2, .address = "127.0.0.1"}, .config = testing::base_config(2)};
+  WorkFile file{.group_options = {.world_size = 2, .address = "127.0.0.1"},
+                .config = testing::base_config(2)};
   EXPECT_EQ(refusal_of_worker(file), "none");
   file.method = "sketch";
   EXPECT_EQ(
@@ -39,14 +40,15 @@ TEST(ReadWorkerFile, RefusesAMethodThatOnlyExternalTrainersHave) {
 }
 
 TEST(ReadWorkerFile, ChecksTheConfiguration) {
-  WorkFile file{.membership = {.world_size = 2, .address = "127.0.0.1"}, .config = testing::base_config(2)};
+  WorkFile file{.group_options = {.world_size = 2, .address = "127.0.0.1"},
+                .config = testing::base_config(2)};
   file.config["training"]["epochs"] = 0;
   EXPECT_EQ(refusal_of_worker(file), "/config/training/epochs: must be at least 1, but is 0");
 }
 
 TEST(ReadConvergenceFile, TakesATreeOfTheConfiguredWorkers) {
   const auto refusal = [](const std::vector<int>& parents) {
-    return refusal_of(to_json(ConvergeFile{.parents = parents, .config = testing::base_config(2)}),
+    return refusal_of(to_json(ConvergeFile{.reduction_tree = parents, .config = testing::base_config(2)}),
                       [](const std::string& path) { read_convergence_file(path); });
   };
   EXPECT_EQ(refusal({}), "none");

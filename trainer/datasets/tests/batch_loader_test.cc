@@ -123,11 +123,11 @@ TEST(BatchLoader, TellsWhatTheBatchThatWasMadeAheadTook) {
   Numbered dataset(40);
   BatchLoader loader(dataset, options);
   loader.load(0);
-  EXPECT_EQ(loader.made_ahead_processor_s(), 0);
+  EXPECT_EQ(loader.prefetch_cpu_s(), 0);
   loader.load(1);
-  EXPECT_GT(loader.made_ahead_processor_s(), 0);
+  EXPECT_GT(loader.prefetch_cpu_s(), 0);
   loader.load(4);
-  EXPECT_EQ(loader.made_ahead_processor_s(), 0);
+  EXPECT_EQ(loader.prefetch_cpu_s(), 0);
 }
 
 // With more workers than cores, a batch would otherwise wait for the compute of other workers.

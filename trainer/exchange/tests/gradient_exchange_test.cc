@@ -71,7 +71,7 @@ class Training {
                                                .weights = model_.parameters(),
                                                .seed = 1}),
         metered_, BucketOptions{.first_size_bytes = 16, .size_bytes = 64});
-    const double momentum = exchange_->synchroniser().promises().applies_momentum ? 0 : 0.9;
+    const double momentum = exchange_->synchroniser().properties().applies_momentum ? 0 : 0.9;
     optimiser_ = std::make_unique<torch::optim::SGD>(
         model_.parameters(), torch::optim::SGDOptions(0.01).momentum(momentum).weight_decay(0.01));
   }
@@ -205,7 +205,7 @@ TEST(GradientExchange, ClipsWhatErrorFeedbackCountsBeforeItDoes) {
     }
     Bucket held = exchange.layout().front();
     held.gradient = torch::zeros({held.size});
-    exchange.synchroniser().add_held_back(held);
+    exchange.synchroniser().add_residual(held);
     network.all_reduce(held.gradient, Reduction::sum);
     sum = sum.flatten() + held.gradient / network.world_size();
     constexpr double norm = 85;  // of the long gradient; the other's norm is below 1

@@ -12,8 +12,10 @@ namespace {
 TEST(Attend, WeighsValuesBySoftmaxOfQueriesTimesKeys) {
   const auto ln3 = static_cast<float>(std::log(3.0));
   const torch::Tensor projected = torch::tensor({1.0F, 0.0F, 2.0F, 1.0F, ln3, 6.0F}).view({1, 2, 3});
-  EXPECT_TRUE(attend(projected, 1, Sight::everything).allclose(torch::tensor({5.0F, 5.0F}).view({1, 2, 1})));
-  EXPECT_TRUE(attend(projected, 1, Sight::past).allclose(torch::tensor({2.0F, 5.0F}).view({1, 2, 1})));
+  EXPECT_TRUE(
+      attend(projected, 1, AttentionMask::full).allclose(torch::tensor({5.0F, 5.0F}).view({1, 2, 1})));
+  EXPECT_TRUE(
+      attend(projected, 1, AttentionMask::causal).allclose(torch::tensor({2.0F, 5.0F}).view({1, 2, 1})));
 }
 
 // Compares the layout of queries, keys, values and heads, and the scale, with LibTorch's attention.
@@ -24,11 +26,11 @@ TEST(Attend, AgreesWithLibtorchsAttention) {
   const torch::Tensor x = torch::randn({2, 5, 12});
   const torch::Tensor projected = torch::linear(x, reference->in_proj_weight, reference->in_proj_bias);
   const torch::Tensor later = torch::full({5, 5}, -std::numeric_limits<float>::infinity()).triu(1);
-  for (const Sight sight : {Sight::everything, Sight::past}) {
-    const torch::Tensor ours = reference->out_proj(attend(projected, 3, sight));
+  for (const AttentionMask mask : {AttentionMask::full, AttentionMask::causal}) {
+    const torch::Tensor ours = reference->out_proj(attend(projected, 3, mask));
     const torch::Tensor turned = x.transpose(0, 1);  // LibTorch's attention takes [tokens, n, width]
     const torch::Tensor theirs = std::get<0>(reference->forward(
-        turned, turned, turned, {}, false, sight == Sight::past ? later : torch::Tensor()));
+        turned, turned, turned, {}, false, mask == AttentionMask::causal ? later : torch::Tensor()));
     EXPECT_TRUE(ours.allclose(theirs.transpose(0, 1), 1e-4, 1e-5));
   }
 }

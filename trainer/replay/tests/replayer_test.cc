@@ -25,14 +25,14 @@ CommunicationTrace trace_of_every_operation() {
              AllGatherCall{.type = ElementType::uint8, .counts = {3, 5}}},
             {AllToAllCall{.type = ElementType::int32, .sent = {own, own}, .received = {3, 5}},
              BroadcastCall{.type = ElementType::int8, .elements = 7, .root = 1},
-             MailboxCall{.message_bytes = 16,
-                         .posts = {{.to = 1 - rank, .bytes = 16, .repeat = 2}, {.repeat = 2}}},
+             PointToPointCall{.message_bytes = 16,
+                              .messages = {{.to = 1 - rank, .bytes = 16, .repeat = 2}, {.repeat = 2}}},
              AllReduceCall{.elements = 4, .takes_maximum = true},
              AllReduceCall{.type = ElementType::int8, .elements = 6, .largest_code = 63},
-             AllReduceCall{.type = ElementType::int8, .elements = 6, .largest_code = 63, .in_pieces = true},
-             EntrySumCall{.elements = 100,
-                          .payload_bytes = 46,
-                          .edges = {{.neighbour = 1 - rank, .sent = 46, .received = 40}}},
+             AllReduceCall{.type = ElementType::int8, .elements = 6, .largest_code = 63, .in_chunks = true},
+             SparseAllReduceCall{.elements = 100,
+                                 .payload_bytes = 46,
+                                 .edges = {{.neighbour = 1 - rank, .sent = 46, .received = 40}}},
              BarrierCall{}}}};
   };
   trace.exchanges = {exchange_of(0), exchange_of(1)};
@@ -61,8 +61,8 @@ TEST(Replayer, MakesTheCallsOfTheTraceAgain) {
     const auto rank = static_cast<std::size_t>(member->rank());
     MeteredCollective metered(std::move(member));
     std::vector<CollectiveCall> calls;
-    metered.listen([&](CollectiveCall call) { calls.push_back(std::move(call)); });
-    Replayer replayer(trace, times, Computing::waits, metered);
+    metered.set_observer([&](CollectiveCall call) { calls.push_back(std::move(call)); });
+    Replayer replayer(trace, times, ComputeEmulation::sleep, metered);
     replayer.iterate(rank);
     std::vector<CollectiveCall> expected = trace.exchanges[rank].buckets[0];
     for (const CollectiveCall& call : trace.exchanges[rank].buckets[1]) expected.push_back(call);
@@ -80,8 +80,8 @@ TEST(Replayer, WarmsUpWithTheFirstBuckets) {
     run_in_process(2, parents, [&](std::unique_ptr<Collective> member) {
       const auto rank = static_cast<std::size_t>(member->rank());
       MeteredCollective metered(std::move(member));
-      if (rank == 0) metered.listen([&](const CollectiveCall& /*call*/) { ++calls; });
-      Replayer replayer(of, times, Computing::waits, metered);
+      if (rank == 0) metered.set_observer([&](const CollectiveCall& /*call*/) { ++calls; });
+      Replayer replayer(of, times, ComputeEmulation::sleep, metered);
       replayer.warm_up(rank);
       replayer.warm_up(std::nullopt);
       metered.unmetered().barrier();
@@ -99,7 +99,7 @@ TEST(Replayer, CountsWhatItSends) {
   run_in_process(2, parents, [&](std::unique_ptr<Collective> member) {
     const auto rank = static_cast<std::size_t>(member->rank());
     MeteredCollective metered(std::move(member));
-    Replayer replayer(trace, times, Computing::waits, metered);
+    Replayer replayer(trace, times, ComputeEmulation::sleep, metered);
     const Section section = replayer.iterate(rank).section;
     const std::int64_t own = rank == 0 ? 3 : 5;
     EXPECT_EQ(section.payload_bytes,
@@ -120,7 +120,7 @@ TEST(Replayer, WaitsWhereTheTrainingComputes) {
   times.decode_s = 0.008;
   run_in_process(1, [&](std::unique_ptr<Collective> member) {
     MeteredCollective metered(std::move(member));
-    Replayer replayer(trace, times, Computing::waits, metered);
+    Replayer replayer(trace, times, ComputeEmulation::sleep, metered);
     const ReplayedIteration exchanged = replayer.iterate(0U);
     EXPECT_GE(exchanged.iteration_time_s, 0.01 + 0.04 + 0.005);
     EXPECT_GE(exchanged.load_s, 0.01);
@@ -138,33 +138,33 @@ TEST(Replayer, EncodesBeforeEachCollectiveWhatTheTrainingDidThere) {
   const CommunicationTrace trace = trace_of_one_bucket({BarrierCall{}, BarrierCall{}, BarrierCall{}});
   ComputeTimes times = times_of(0, {0}, 0, 0);
   times.encode_s = 0.01;
-  times.between_s = 0.008;
+  times.between_collectives_s = 0.008;
   run_in_process(1, [&](std::unique_ptr<Collective> member) {
     MeteredCollective metered(std::move(member));
-    Replayer replayer(trace, times, Computing::waits, metered);
+    Replayer replayer(trace, times, ComputeEmulation::sleep, metered);
     const Section section = replayer.iterate(0U).section;
     EXPECT_GE(section.encode_s, 0.01);
-    EXPECT_GE(section.between_s, 0.008);
-    EXPECT_GE(section.encode_s - section.between_s, 0.002);
+    EXPECT_GE(section.between_collectives_s, 0.008);
+    EXPECT_GE(section.encode_s - section.between_collectives_s, 0.002);
   });
 }
 
 TEST(Replayer, EncodesAndDecodesPiecesWhileTheirSumIsUnderWay) {
   const CommunicationTrace trace = trace_of_one_bucket(
-      {AllReduceCall{.type = ElementType::int8, .elements = 100'000, .largest_code = 1, .in_pieces = true}});
+      {AllReduceCall{.type = ElementType::int8, .elements = 100'000, .largest_code = 1, .in_chunks = true}});
   ComputeTimes times = times_of(0, {0}, 0, 0);
   times.encode_s = 0.01;
   times.decode_s = 0.008;
-  times.taking_s = 0.006;
+  times.overlapped_decode_s = 0.006;
   run_in_process(1, [&](std::unique_ptr<Collective> member) {
     MeteredCollective metered(std::move(member));
-    Replayer replayer(trace, times, Computing::waits, metered);
+    Replayer replayer(trace, times, ComputeEmulation::sleep, metered);
     const Section section = replayer.iterate(0U).section;
-    EXPECT_GE(section.between_s, 0.01);
+    EXPECT_GE(section.between_collectives_s, 0.01);
     EXPECT_GE(section.encode_s, 0.01);
     EXPECT_GE(section.decode_s, 0.008);
-    EXPECT_GE(section.taking_s, 0.006);
-    EXPECT_GE(section.decode_s - section.taking_s, 0.002);
+    EXPECT_GE(section.overlapped_decode_s, 0.006);
+    EXPECT_GE(section.decode_s - section.overlapped_decode_s, 0.002);
   });
 }
 
@@ -174,13 +174,13 @@ TEST(Replayer, WorksWhereItIsTo) {
   times.encode_s = 0.004;
   run_in_process(1, [&](std::unique_ptr<Collective> member) {
     MeteredCollective metered(std::move(member));
-    Replayer replayer(trace, times, Computing::works, metered);
+    Replayer replayer(trace, times, ComputeEmulation::busy, metered);
     const Stopwatch stopwatch;
     const ReplayedIteration iteration = replayer.iterate(0U);
     const Section& section = iteration.section;
-    EXPECT_GE(iteration.processor_s, 0.01 + 0.04 + 0.005 + 0.004);
-    EXPECT_GE(stopwatch.processor_s(), 0.01 + 0.04 + 0.005);
-    EXPECT_GE(section.encode_processor_s, 0.004);
+    EXPECT_GE(iteration.cpu_s, 0.01 + 0.04 + 0.005 + 0.004);
+    EXPECT_GE(stopwatch.cpu_s(), 0.01 + 0.04 + 0.005);
+    EXPECT_GE(section.encode_cpu_s, 0.004);
   });
 }
 
@@ -190,9 +190,9 @@ TEST(Replayer, VariesWhatIterationsCompute) {
   const ComputeTimes times = times_of(0, {0}, 0.01, 0);
   run_in_process(1, [&](std::unique_ptr<Collective> member) {
     MeteredCollective metered(std::move(member));
-    Replayer replayer(trace, times, Computing::works, metered, 0.3);
+    Replayer replayer(trace, times, ComputeEmulation::busy, metered, 0.3);
     std::vector<double> computed_s;
-    for (int i = 0; i < 20; ++i) computed_s.push_back(replayer.iterate(0U).processor_s);
+    for (int i = 0; i < 20; ++i) computed_s.push_back(replayer.iterate(0U).cpu_s);
     EXPECT_LT(std::ranges::min(computed_s), 0.01);
     EXPECT_GT(std::ranges::max(computed_s), 0.012);
   });
@@ -200,16 +200,16 @@ TEST(Replayer, VariesWhatIterationsCompute) {
 
 TEST(Replayer, TakesLongerForTheFirstIterationOfATraining) {
   const CommunicationTrace trace = trace_of_one_bucket({BarrierCall{}});
-  for (const Computing computing : {Computing::works, Computing::waits}) {
+  for (const ComputeEmulation compute_emulation : {ComputeEmulation::busy, ComputeEmulation::sleep}) {
     ComputeTimes times = times_of(0, {0}, 0.001, 0);
     times.start_s = 0.03;
     run_in_process(1, [&](std::unique_ptr<Collective> member) {
       MeteredCollective metered(std::move(member));
-      Replayer replayer(trace, times, computing, metered);
+      Replayer replayer(trace, times, compute_emulation, metered);
       EXPECT_GE(replayer.iterate(0U, true).iteration_time_s, 0.031);
       const ReplayedIteration later = replayer.iterate(0U);
-      if (computing == Computing::works) {
-        EXPECT_LT(later.processor_s, 0.03);
+      if (compute_emulation == ComputeEmulation::busy) {
+        EXPECT_LT(later.cpu_s, 0.03);
       }
     });
   }
@@ -222,8 +222,8 @@ TEST(Replayer, PreparesBatchesMeanwhile) {
   times.prepare_s = 0.01;
   run_in_process(1, [&](std::unique_ptr<Collective> member) {
     MeteredCollective metered(std::move(member));
-    Replayer replayer(trace, times, Computing::works, metered);
-    EXPECT_GE(replayer.iterate(0U).processor_s, 0.01);
+    Replayer replayer(trace, times, ComputeEmulation::busy, metered);
+    EXPECT_GE(replayer.iterate(0U).cpu_s, 0.01);
     const Stopwatch stopwatch;
     replayer.iterate(0U);
     replayer.iterate(0U);

@@ -67,7 +67,7 @@ void signs(benchmark::State& state) {
 }
 
 // Codes the indices of one random entry in state.range(0).
-void places(benchmark::State& state, const char* name) {
+void index_code(benchmark::State& state, const char* name) {
   const std::vector<float> uniform = uniform_entries();
   std::vector<std::uint32_t> indices;
   for (std::size_t i = 0; i < entries; ++i) {
@@ -87,9 +87,17 @@ void places(benchmark::State& state, const char* name) {
 
 BENCHMARK(n_bit_codes)->Arg(2)->Arg(4)->Unit(benchmark::kMillisecond)->Iterations(10);
 BENCHMARK(signs)->Unit(benchmark::kMillisecond)->Iterations(10);
-BENCHMARK_CAPTURE(places, bitmap, "bitmap")->Arg(10)->Arg(100)->Unit(benchmark::kMillisecond)->Iterations(10);
-BENCHMARK_CAPTURE(places, golomb, "golomb")->Arg(10)->Arg(100)->Unit(benchmark::kMillisecond)->Iterations(10);
-BENCHMARK_CAPTURE(places, u16, "u16")->Arg(10)->Arg(100)->Unit(benchmark::kMillisecond)->Iterations(10);
+BENCHMARK_CAPTURE(index_code, bitmap, "bitmap")
+    ->Arg(10)
+    ->Arg(100)
+    ->Unit(benchmark::kMillisecond)
+    ->Iterations(10);
+BENCHMARK_CAPTURE(index_code, golomb, "golomb")
+    ->Arg(10)
+    ->Arg(100)
+    ->Unit(benchmark::kMillisecond)
+    ->Iterations(10);
+BENCHMARK_CAPTURE(index_code, u16, "u16")->Arg(10)->Arg(100)->Unit(benchmark::kMillisecond)->Iterations(10);
 
 }  // namespace
 }  // namespace thinpipe::trainer

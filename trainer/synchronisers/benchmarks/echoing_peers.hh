@@ -38,7 +38,7 @@ class EchoingPeers : public Collective {
   // Another root's tensor stays unchanged.
   void broadcast(torch::Tensor /*tensor*/, int /*root*/) override {}
 
-  std::unique_ptr<Mailbox> open_mailbox(std::int64_t /*message_bytes*/) override {
+  std::unique_ptr<PointToPoint> open_point_to_point(std::int64_t /*message_bytes*/) override {
     throw CollectiveError("an echo does not support mailboxes");
   }
 

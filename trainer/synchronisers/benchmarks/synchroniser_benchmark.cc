@@ -40,15 +40,14 @@ torch::Tensor uniform_numbers(std::uint64_t seed, std::int64_t n) {
 double copy_s(std::int64_t n) {
   const torch::Tensor from = torch::ones({n});
   const torch::Tensor into = torch::zeros({n});
-  double least_s = std::numeric_limits<double>::max();
+  double min_s = std::numeric_limits<double>::max();
   for (int attempt = 0; attempt < 5; ++attempt) {
     const auto began = std::chrono::steady_clock::now();
     std::memcpy(into.data_ptr(), from.data_ptr(), from.nbytes());
     benchmark::ClobberMemory();
-    least_s =
-        std::min(least_s, std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count());
+    min_s = std::min(min_s, std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count());
   }
-  return least_s;
+  return min_s;
 }
 
 // Returns the rows of a matrix of n entries, one of the sizes above.
@@ -87,7 +86,7 @@ class OneBucket {
     return section;
   }
 
-  double sent_bytes() const { return method_->settled_traffic(bucket_, workers).sent_bytes; }
+  double sent_bytes() const { return method_->steady_state_traffic(bucket_, workers).sent_bytes; }
 
  private:
   torch::Tensor mask_;

@@ -14,9 +14,8 @@ struct Bf16Options {
 // No state. Payload 2n bytes.
 class Bf16 : public Synchroniser {
  public:
-  Promises promises() const override {
-    return {
-        .estimate = Estimate::rounded, .relative_rounding = 0x1p-8, .sums_of_messages_are_messages = true};
+  MethodProperties properties() const override {
+    return {.estimate = Estimate::rounded, .relative_rounding = 0x1p-8, .all_reduce_compatible = true};
   }
 
   bool works_on_gpus() const override { return true; }

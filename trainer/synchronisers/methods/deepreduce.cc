@@ -1,6 +1,6 @@
 #include "common/support/options.hh"
 #include "trainer/synchronisers/sparse/deepreduce_code.hh"
-#include "trainer/synchronisers/sparse/place_code.hh"
+#include "trainer/synchronisers/sparse/deepreduce_index_code.hh"
 #include "trainer/synchronisers/sparse/sparsifier.hh"
 #include "trainer/synchronisers/sparse/value_code.hh"
 
@@ -38,7 +38,7 @@ struct DeepReduceOptions {
         Rule{.effect =
                  "how indices are encoded: a Bloom filter, with the values of all its positives (bloom_p0), "
                  "of random positives (bloom_p1) or of the likeliest ones (bloom_p2); or a list (plain)",
-             .one_of = place_code_names()});
+             .one_of = deepreduce_index_code_names()});
     field("values", values,
           Rule{.effect = "how values are encoded: f32; qsgd, 7 bits each; fit_poly, polynomials along the "
                          "sorted curve",
@@ -66,7 +66,7 @@ THINPIPE_REGISTER(Synchroniser){
         throw InputError(object.place_of("inner") / "name",
                          "must be a method that sends entries with their indices, such as topk or dgc");
       }
-      sparsifier->use_code(make_deepreduce_code({.places = options.indices,
+      sparsifier->use_code(make_deepreduce_code({.indices = options.indices,
                                                  .values = options.values,
                                                  .false_positive_rate = options.false_positive_rate,
                                                  .seed = context.seed}));

@@ -56,7 +56,9 @@ class Demo : public Synchroniser {
         momentum_(context.parameters),
         kept_(context.kept) {}
 
-  Promises promises() const override { return {.estimate = Estimate::biased, .applies_momentum = true}; }
+  MethodProperties properties() const override {
+    return {.estimate = Estimate::biased, .applies_momentum = true};
+  }
 
   void set_learning_rate(double learning_rate) override { learning_rate_ = learning_rate; }
 
@@ -128,9 +130,9 @@ class Demo : public Synchroniser {
         const auto size = static_cast<std::size_t>(grid.entries_per_block());
         const auto count = static_cast<std::size_t>(sent_of_chunk(grid));
         for (std::span<const float> rest = floats(coefficients); !rest.empty(); rest = rest.subspan(size)) {
-          for (const std::uint32_t place : top_k_indices(rest.first(size), count)) {
-            sent.values.push_back(rest[place]);
-            sent.places.push_back(static_cast<std::uint16_t>(place));
+          for (const std::uint32_t index : top_k_indices(rest.first(size), count)) {
+            sent.values.push_back(rest[index]);
+            sent.indices.push_back(static_cast<std::uint16_t>(index));
           }
         }
       }
@@ -158,11 +160,11 @@ class Demo : public Synchroniser {
   static void add(const SentCoefficients& sent, std::size_t begin, std::size_t count,
                   std::span<float> chunk) {
     for (std::size_t i = begin; i < begin + count; ++i) {
-      if (sent.places[i] >= chunk.size()) {
+      if (sent.indices[i] >= chunk.size()) {
         throw CollectiveError(fmt::format("a message of coefficients has index {} in a chunk of {} entries",
-                                          sent.places[i], chunk.size()));
+                                          sent.indices[i], chunk.size()));
       }
-      chunk[sent.places[i]] += sent.values[i];
+      chunk[sent.indices[i]] += sent.values[i];
     }
   }
 
@@ -173,7 +175,7 @@ class Demo : public Synchroniser {
 
   DemoOptions options_;
   std::vector<ParameterInfo> parameters_;
-  Residual momentum_;  // m, staged, committed and saved like a residual
+  StagedState momentum_;  // m
   KeptEntries kept_;
   BlockTransform transform_;
   double learning_rate_ = 1;

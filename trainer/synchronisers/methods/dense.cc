@@ -12,7 +12,7 @@ struct DenseOptions {
 // overflow unless the mean does. No state. Payload 4n bytes.
 class Dense : public Compressor {
  public:
-  Promises promises() const override { return {.sums_of_messages_are_messages = true}; }
+  MethodProperties properties() const override { return {.all_reduce_compatible = true}; }
 
   bool works_on_gpus() const override { return true; }
 

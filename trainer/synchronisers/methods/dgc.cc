@@ -40,7 +40,7 @@ struct DgcOptions {
                .at_most = 1});
     field("warm_up_steps", warm_up_steps, WarmUp::rule());
     field("indices", indices,
-          Rule{.effect = "how indices are encoded, as in topk", .one_of = Sparsifier::places_names()});
+          Rule{.effect = "how indices are encoded, as in topk", .one_of = Sparsifier::index_options()});
   }
 };
 
@@ -62,7 +62,7 @@ struct DgcOptions {
 // of clipped gradients can have.
 //
 // With momentum or clipping the result does not estimate the mean of the gradients, so the estimate is
-// `delayed` only without both.
+// `error_feedback` only without both.
 //
 // State: u and v, float32 [n]; with momentum and decay, m too. Each worker contributes at most 4 + 20 + 4k
 // bytes and the indices; 20 + 4k and the indices if the selection is exact.
@@ -76,15 +76,15 @@ class Dgc : public Sparsifier {
         weight_decay_(context.weight_decay),
         warm_up_(options.ratio, options.warm_up_steps),
         momentum_(context.parameters),
-        held_back_(context.parameters) {
+        residual_(context.parameters) {
     if (options.momentum > 0 && weight_decay_ > 0) decay_momentum_.emplace(context.parameters);
   }
 
-  Promises promises() const override {
-    Promises promises = Sparsifier::promises();
-    if (options_.momentum > 0 || options_.clip > 0) promises.estimate = Estimate::biased;
-    promises.applies_momentum = true;
-    return promises;
+  MethodProperties properties() const override {
+    MethodProperties properties = Sparsifier::properties();
+    if (options_.momentum > 0 || options_.clip > 0) properties.estimate = Estimate::biased;
+    properties.applies_momentum = true;
+    return properties;
   }
 
   void finish_dense(Bucket& bucket, int world_size) override {
@@ -95,27 +95,28 @@ class Dgc : public Sparsifier {
   }
 
   void finish_step(bool applied) override {
-    for (Residual* state : {&momentum_, &held_back_}) applied ? state->commit() : state->discard();
+    for (StagedState* state : std::array<StagedState*, 2>{&momentum_, &residual_})
+      applied ? state->commit() : state->discard();
     if (decay_momentum_) applied ? decay_momentum_->commit() : decay_momentum_->discard();
   }
 
-  void add_held_back(Bucket& bucket) const override { held_back_.add_to(bucket); }
+  void add_residual(Bucket& bucket) const override { residual_.add_to(bucket); }
 
   void adopt_masks(const std::vector<torch::Tensor>& kept) override {
     momentum_.drop_pruned(kept);
-    held_back_.drop_pruned(kept);
+    residual_.drop_pruned(kept);
     if (decay_momentum_) decay_momentum_->drop_pruned(kept);
   }
 
   void save(TensorMap& state, const std::string& prefix) const override {
     momentum_.save(state, prefix + "momentum.");
-    held_back_.save(state, prefix);
+    residual_.save(state, prefix);
     if (decay_momentum_) decay_momentum_->save(state, prefix + "decay_momentum.");
   }
 
   void load(const TensorMap& state, const std::string& prefix) override {
     momentum_.load(state, prefix + "momentum.");
-    held_back_.load(state, prefix);
+    residual_.load(state, prefix);
     if (decay_momentum_) decay_momentum_->load(state, prefix + "decay_momentum.");
   }
 
@@ -123,7 +124,7 @@ class Dgc : public Sparsifier {
   void accumulate(Bucket& bucket) override {
     if (options_.clip > 0) clip(bucket.gradient, world_size());
     accumulate_momentum(bucket);
-    held_back_.add_to(bucket);
+    residual_.add_to(bucket);
   }
 
   std::vector<std::uint32_t> choose(const Bucket& bucket) override {
@@ -145,13 +146,13 @@ class Dgc : public Sparsifier {
     return indices;
   }
 
-  void hold_back(const Bucket& bucket, std::span<const std::uint32_t> sent) override {
+  void store_residual(const Bucket& bucket, std::span<const std::uint32_t> sent) override {
     if (options_.masking) {
       const std::span<float> momentum = floats(momentum_in_hand_);
       for (const std::uint32_t index : sent) momentum[index] = 0;
     }
     momentum_.stage(bucket, momentum_in_hand_);
-    held_back_.stage(bucket, bucket.gradient);
+    residual_.stage(bucket, bucket.gradient);
   }
 
   void finish(Bucket& bucket) override { add_decay_momentum(bucket); }
@@ -159,8 +160,8 @@ class Dgc : public Sparsifier {
   std::int64_t count_for(const Bucket& bucket) const override {
     return count_at(warm_up_.ratio(step()), bucket);
   }
-  std::int64_t settled_count_for(const Bucket& bucket) const override {
-    return count_at(warm_up_.settled_ratio(), bucket);
+  std::int64_t steady_state_count_for(const Bucket& bucket) const override {
+    return count_at(warm_up_.steady_state_ratio(), bucket);
   }
   bool chooses_a_fixed_count() const override {
     return options_.sample == 1 && !warm_up_.changes_the_ratio();
@@ -218,11 +219,10 @@ class Dgc : public Sparsifier {
   std::vector<torch::Tensor> weights_;
   double weight_decay_;  // λ
   WarmUp warm_up_;
-  Residual momentum_;   // u
-  Residual held_back_;  // v
-  // m, staged, committed and saved like a residual.
-  std::optional<Residual> decay_momentum_;
-  torch::Tensor momentum_in_hand_;  // of the current bucket
+  StagedState momentum_;                       // u
+  Residual residual_;                          // v
+  std::optional<StagedState> decay_momentum_;  // m
+  torch::Tensor momentum_in_hand_;             // of the current bucket
 };
 
 THINPIPE_REGISTER(Synchroniser){

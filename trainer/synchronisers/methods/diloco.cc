@@ -35,15 +35,15 @@ class Diloco : public Synchroniser {
   Diloco(const DilocoOptions& options, std::unique_ptr<Compressor> inner, const SynchroniserContext& context)
       : options_(options), inner_(std::move(inner)), momentum_(context.parameters) {}
 
-  Promises promises() const override {
-    Promises promises = inner_->promises();
-    promises.estimate = Estimate::biased;
-    promises.relative_rounding = 0;
-    return promises;
+  MethodProperties properties() const override {
+    MethodProperties properties = inner_->properties();
+    properties.estimate = Estimate::biased;
+    properties.relative_rounding = 0;
+    return properties;
   }
 
   std::optional<std::int64_t> local_steps() const override { return options_.local_steps; }
-  std::optional<int> most_workers() const override { return inner_->most_workers(); }
+  std::optional<int> max_workers() const override { return inner_->max_workers(); }
   bool needs_one_bucket() const override { return inner_->needs_one_bucket(); }
   void prepare(const std::vector<Bucket>& layout) override { inner_->prepare(layout); }
   void begin_step(std::uint64_t step) override { inner_->begin_step(step); }
@@ -71,8 +71,8 @@ class Diloco : public Synchroniser {
   ExpectedTraffic traffic(const Bucket& bucket, int world_size) const override {
     return inner_->traffic(bucket, world_size);
   }
-  ExpectedTraffic settled_traffic(const Bucket& bucket, int world_size) const override {
-    return inner_->settled_traffic(bucket, world_size);
+  ExpectedTraffic steady_state_traffic(const Bucket& bucket, int world_size) const override {
+    return inner_->steady_state_traffic(bucket, world_size);
   }
 
   Json state() const override { return inner_->state(); }
@@ -89,7 +89,7 @@ class Diloco : public Synchroniser {
  private:
   DilocoOptions options_;
   std::unique_ptr<Compressor> inner_;
-  Residual momentum_;  // u, staged, committed and saved like a residual
+  StagedState momentum_;  // u
 };
 
 THINPIPE_REGISTER(Synchroniser){

@@ -27,8 +27,8 @@ struct Fp16Options {
   }
 };
 
-constexpr Promises fp16_promises{
-    .estimate = Estimate::rounded, .relative_rounding = 0x1p-11, .sums_of_messages_are_messages = true};
+constexpr MethodProperties fp16_properties{
+    .estimate = Estimate::rounded, .relative_rounding = 0x1p-11, .all_reduce_compatible = true};
 
 // x = g · (σ/N) in float32, h = half(x), all-reduce of h in half precision, out = float(h) / σ.
 // σ keeps small gradients out of half precision's subnormal range. It is halved after a step that overflowed
@@ -39,7 +39,7 @@ class Fp16 : public Synchroniser {
  public:
   explicit Fp16(double scale) : scale_(scale) {}
 
-  Promises promises() const override { return fp16_promises; }
+  MethodProperties properties() const override { return fp16_properties; }
 
   bool works_on_gpus() const override { return true; }
 
@@ -85,7 +85,7 @@ class Fp16 : public Synchroniser {
 // infinite, and one whose share g/N is below 3e-8 becomes 0. No state. Payload 2n bytes.
 class PyTorchFp16 : public Synchroniser {
  public:
-  Promises promises() const override { return fp16_promises; }
+  MethodProperties properties() const override { return fp16_properties; }
 
   bool works_on_gpus() const override { return true; }
 

@@ -19,7 +19,7 @@ struct GmcOptions {
     field("ratio", ratio, Rule{.effect = "kept fraction of a bucket's entries", .above = 0, .at_most = 1});
     field("momentum", momentum, Rule{.effect = "momentum coefficient", .at_least = 0, .below = 1});
     field("indices", indices,
-          Rule{.effect = "how indices are encoded, as in topk", .one_of = Sparsifier::places_names()});
+          Rule{.effect = "how indices are encoded, as in topk", .one_of = Sparsifier::index_options()});
   }
 };
 
@@ -37,7 +37,7 @@ struct GmcOptions {
 // pruning. Parameters left dense have the term too, subtracted from the mean over workers.
 //
 // The result estimates the mean of g less the movement, and the residual holds the rest, so the estimate is
-// `delayed` only without momentum.
+// `error_feedback` only without momentum.
 //
 // State: e and w_{t-1}, float32 [n]; η_{t-1}. Each worker contributes 20 + 4k bytes and the indices to an
 // all-gather.
@@ -51,11 +51,11 @@ class Gmc : public Sparsifier {
         residual_(context.parameters),
         last_weights_(context.parameters) {}
 
-  Promises promises() const override {
-    Promises promises = Sparsifier::promises();
-    if (options_.momentum > 0) promises.estimate = Estimate::biased;
-    promises.applies_momentum = true;
-    return promises;
+  MethodProperties properties() const override {
+    MethodProperties properties = Sparsifier::properties();
+    if (options_.momentum > 0) properties.estimate = Estimate::biased;
+    properties.applies_momentum = true;
+    return properties;
   }
 
   void set_learning_rate(double learning_rate) override { learning_rate_ = learning_rate; }
@@ -63,11 +63,12 @@ class Gmc : public Sparsifier {
   void finish_dense(Bucket& bucket, int /*world_size*/) override { subtract_movement(bucket); }
 
   void finish_step(bool applied) override {
-    for (Residual* state : {&residual_, &last_weights_}) applied ? state->commit() : state->discard();
+    for (StagedState* state : std::array<StagedState*, 2>{&residual_, &last_weights_})
+      applied ? state->commit() : state->discard();
     if (applied) last_learning_rate_ = learning_rate_;
   }
 
-  void add_held_back(Bucket& bucket) const override { residual_.add_to(bucket); }
+  void add_residual(Bucket& bucket) const override { residual_.add_to(bucket); }
 
   void adopt_masks(const std::vector<torch::Tensor>& kept) override {
     residual_.drop_pruned(kept);
@@ -98,7 +99,7 @@ class Gmc : public Sparsifier {
     return top_k_indices(floats(bucket.gradient), static_cast<std::size_t>(count_for(bucket)));
   }
 
-  void hold_back(const Bucket& bucket, std::span<const std::uint32_t> /*sent*/) override {
+  void store_residual(const Bucket& bucket, std::span<const std::uint32_t> /*sent*/) override {
     residual_.stage(bucket, bucket.gradient);
   }
 
@@ -125,7 +126,7 @@ class Gmc : public Sparsifier {
   std::vector<torch::Tensor> weights_;
   KeptEntries kept_;
   Residual residual_;
-  Residual last_weights_;  // w_{t-1}, staged and committed like a residual
+  StagedState last_weights_;  // w_{t-1}
   double learning_rate_ = 0;
   double last_learning_rate_ = 0;  // of the last applied step; 0 before the first
 };

@@ -72,10 +72,9 @@ class Iwp : public Synchroniser {
         weights_(context.weights),
         residual_(context.parameters) {}
 
-  Promises promises() const override {
-    return {.estimate = Estimate::delayed,
-            .sums_of_messages_are_messages = true,
-            .traffic_depends_on_data = true};
+  MethodProperties properties() const override {
+    return {
+        .estimate = Estimate::error_feedback, .all_reduce_compatible = true, .traffic_depends_on_data = true};
   }
 
   bool leaves_dense(const ParameterInfo& parameter) const override { return parameter.dimensions <= 1; }
@@ -83,7 +82,7 @@ class Iwp : public Synchroniser {
 
   void begin_step(std::uint64_t step) override { step_ = step; }
   void finish_step(bool applied) override { applied ? residual_.commit() : residual_.discard(); }
-  void add_held_back(Bucket& bucket) const override { residual_.add_to(bucket); }
+  void add_residual(Bucket& bucket) const override { residual_.add_to(bucket); }
   void adopt_masks(const std::vector<torch::Tensor>& kept) override { residual_.drop_pruned(kept); }
   void save(TensorMap& state, const std::string& prefix) const override { residual_.save(state, prefix); }
   void load(const TensorMap& state, const std::string& prefix) override { residual_.load(state, prefix); }
@@ -121,7 +120,7 @@ class Iwp : public Synchroniser {
   }
 
   // Mean over workers, for voters that select entries independently of each other.
-  ExpectedTraffic settled_traffic(const Bucket& bucket, int world_size) const override {
+  ExpectedTraffic steady_state_traffic(const Bucket& bucket, int world_size) const override {
     if (bucket.size == 0) return {};
     const std::int64_t voters = voter_count(world_size);
     double entries = 1;
@@ -135,7 +134,7 @@ class Iwp : public Synchroniser {
   }
 
  private:
-  static constexpr double least_weight = 1e-3;  // of the tensor's root mean square
+  static constexpr double min_weight = 1e-3;  // of the tensor's root mean square
 
   // The encoding of a vote for `count` of n entries. All workers know its length in advance.
   struct VoteForm {
@@ -230,7 +229,7 @@ class Iwp : public Synchroniser {
       const auto begin = static_cast<std::size_t>(slice.offset);
       const auto end = begin + static_cast<std::size_t>(slice.size);
       const double own_size = root_mean_square(weights.subspan(begin, end - begin));
-      const auto floor = static_cast<float>(least_weight * (own_size > 0 ? own_size : size_of_all));
+      const auto floor = static_cast<float>(min_weight * (own_size > 0 ? own_size : size_of_all));
       for (std::size_t i = begin; i < end; ++i) {
         const float weight = floor > 0 ? std::max(std::abs(weights[i]), floor) : 1;
         importance[i] = std::abs(values[i]) / weight;

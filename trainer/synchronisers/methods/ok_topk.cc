@@ -56,8 +56,8 @@ class OkTopk : public Synchroniser {
   OkTopk(const OkTopkOptions& options, const SynchroniserContext& context)
       : options_(options), residual_(context.parameters) {}
 
-  Promises promises() const override {
-    return {.estimate = Estimate::delayed, .traffic_depends_on_data = true};
+  MethodProperties properties() const override {
+    return {.estimate = Estimate::error_feedback, .traffic_depends_on_data = true};
   }
 
   bool leaves_dense(const ParameterInfo& parameter) const override { return parameter.dimensions <= 1; }
@@ -76,7 +76,7 @@ class OkTopk : public Synchroniser {
     staged_.clear();
   }
 
-  void add_held_back(Bucket& bucket) const override { residual_.add_to(bucket); }
+  void add_residual(Bucket& bucket) const override { residual_.add_to(bucket); }
   void adopt_masks(const std::vector<torch::Tensor>& kept) override { residual_.drop_pruned(kept); }
 
   void synchronise(Bucket& bucket, Collective& network) override {
@@ -122,7 +122,7 @@ class OkTopk : public Synchroniser {
 
   // k entries to the owners and k from all of them together. In a step with exact estimates it is k from each
   // owner if the workers' indices do not overlap. The boundaries of new regions are negligible.
-  ExpectedTraffic settled_traffic(const Bucket& bucket, int world_size) const override {
+  ExpectedTraffic steady_state_traffic(const Bucket& bucket, int world_size) const override {
     const auto k = static_cast<double>(kept_count(options_.ratio, bucket.size));
     const double usual = k / world_size;
     const double gathered = usual + (k - usual) / static_cast<double>(options_.threshold_every);

@@ -39,7 +39,7 @@ class OmniReduce : public Synchroniser {
  public:
   explicit OmniReduce(const OmniReduceOptions& options) : options_(options) {}
 
-  Promises promises() const override {
+  MethodProperties properties() const override {
     return {.estimate = Estimate::exact, .traffic_depends_on_data = true};
   }
 
@@ -53,10 +53,10 @@ class OmniReduce : public Synchroniser {
     const auto aggregates = [&] {
       return std::ranges::any_of(aggregators, [](const BlockAggregator& each) { return !each.is_done(); });
     };
-    const auto mailbox = network.open_mailbox(layout.largest_message_bytes());
-    std::deque<Letter> own;
+    const auto point_to_point = network.open_point_to_point(layout.largest_message_bytes());
+    std::deque<ReceivedMessage> own;
     const auto send = [&](int to, const torch::Tensor& message) {
-      to == network.rank() ? own.push_back({to, message}) : mailbox->send(to, message);
+      to == network.rank() ? own.push_back({to, message}) : point_to_point->send(to, message);
     };
     const auto aggregator_of = [&](std::int64_t stream) {
       return static_cast<int>(stream % network.world_size());
@@ -65,23 +65,23 @@ class OmniReduce : public Synchroniser {
       if (const auto first = worker.begin(s)) send(aggregator_of(s), *first);
     }
     while (!worker.is_done() || aggregates()) {
-      const Letter letter = next_letter(own, *mailbox);
-      const std::int64_t stream = stream_of(letter.message);
-      const bool is_result = is_block_result(letter.message);
+      const ReceivedMessage received = next_message(own, *point_to_point);
+      const std::int64_t stream = stream_of(received.message);
+      const bool is_result = is_block_result(received.message);
       // Sums must come from the stream's aggregator, and only the aggregator receives blocks.
-      if (stream >= layout.streams || aggregator_of(stream) != (is_result ? letter.from : network.rank())) {
+      if (stream >= layout.streams || aggregator_of(stream) != (is_result ? received.from : network.rank())) {
         throw CollectiveError(
             fmt::format("rank {} sent a message of omnireduce's stream {} that is not for rank {}",
-                        letter.from, stream, network.rank()));
+                        received.from, stream, network.rank()));
       }
       if (is_result) {
-        if (const auto blocks = worker.take_result(letter.message)) send(aggregator_of(stream), *blocks);
+        if (const auto blocks = worker.take_result(received.message)) send(aggregator_of(stream), *blocks);
       } else if (const auto sums = aggregators.at(static_cast<std::size_t>(stream / network.world_size()))
-                                       .take(letter.from, letter.message)) {
+                                       .take(received.from, received.message)) {
         for (int to = 0; to < network.world_size(); ++to) send(to, *sums);
       }
     }
-    mailbox->close();
+    point_to_point->close();
     bucket.gradient.div_(network.world_size());
   }
 
@@ -96,7 +96,7 @@ class OmniReduce : public Synchroniser {
   }
 
   // After pruning nearly every block has a non-zero entry, so messages are full.
-  ExpectedTraffic settled_traffic(const Bucket& bucket, int world_size) const override {
+  ExpectedTraffic steady_state_traffic(const Bucket& bucket, int world_size) const override {
     const BlockStreams layout = layout_for(bucket, world_size);
     const auto blocks = static_cast<double>(layout.blocks());
     const double message_share = 8.0 / static_cast<double>(layout.width);
@@ -115,11 +115,11 @@ class OmniReduce : public Synchroniser {
     return lay_out_block_streams(bucket.size, block_size, streams * world_size, options_.blocks_per_message);
   }
 
-  static Letter next_letter(std::deque<Letter>& own, Mailbox& mailbox) {
-    if (own.empty()) return mailbox.receive();
-    Letter letter = std::move(own.front());
+  static ReceivedMessage next_message(std::deque<ReceivedMessage>& own, PointToPoint& point_to_point) {
+    if (own.empty()) return point_to_point.receive();
+    ReceivedMessage received = std::move(own.front());
     own.pop_front();
-    return letter;
+    return received;
   }
 
   // Returns the largest number of blocks that any aggregator has.

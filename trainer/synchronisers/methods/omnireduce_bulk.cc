@@ -36,7 +36,7 @@ class OmniReduceBulk : public Synchroniser {
   OmniReduceBulk(const OmniReduceBulkOptions& options, const SynchroniserContext& context)
       : block_size_(options.block_size), kept_(context.kept) {}
 
-  Promises promises() const override {
+  MethodProperties properties() const override {
     return {.estimate = Estimate::exact, .traffic_depends_on_data = true};
   }
 
@@ -75,7 +75,7 @@ class OmniReduceBulk : public Synchroniser {
     return push_pull_at_most(bytes_of_kept(bucket, world_size));
   }
 
-  ExpectedTraffic settled_traffic(const Bucket& bucket, int world_size) const override {
+  ExpectedTraffic steady_state_traffic(const Bucket& bucket, int world_size) const override {
     return push_pull_mean(bytes_of_kept(bucket, world_size));
   }
 

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "common/support/options.hh"
-#include "trainer/collectives/agreement.hh"
+#include "trainer/collectives/replica_check.hh"
 #include "trainer/synchronisers/kept_entries.hh"
 #include "trainer/synchronisers/packed/mask_tracker.hh"
 #include "trainer/synchronisers/packed/packed_exchange.hh"
@@ -79,13 +79,13 @@ class PacTrain : public Synchroniser {
         kept_(context.kept),
         exchange_(std::move(exchange)) {}
 
-  Promises promises() const override {
+  MethodProperties properties() const override {
     return {.estimate = exchange_->estimate(),
-            .sums_of_messages_are_messages = true,
+            .all_reduce_compatible = true,
             .traffic_depends_on_data = observes()};
   }
 
-  std::optional<int> most_workers() const override { return exchange_->most_workers(); }
+  std::optional<int> max_workers() const override { return exchange_->max_workers(); }
 
   // An observed pattern is valid for one layout.
   void prepare(const std::vector<Bucket>& layout) override {
@@ -103,14 +103,14 @@ class PacTrain : public Synchroniser {
 
   void begin_step(std::uint64_t step) override { exchange_->begin_step(step); }
 
-  void add_held_back(Bucket& bucket) const override { exchange_->add_held_back(bucket); }
+  void add_residual(Bucket& bucket) const override { exchange_->add_residual(bucket); }
 
   void synchronise(Bucket& bucket, Collective& network) override {
     MaskTracker& tracker = trackers_.at(bucket.index);
-    exchange_->add_held_back(bucket);
+    exchange_->add_residual(bucket);
     if (tracker.is_packed()) {
       if (tracker.must_agree())
-        check_agreement(fmt::format("pattern of bucket {}", bucket.index), tracker.hash(), network);
+        check_replicas(fmt::format("pattern of bucket {}", bucket.index), tracker.hash(), network);
       if (exchange_->exchange(bucket, packed_layout(bucket), network)) {
         tracker.stage_packed();
         staged_.packed += 1;
@@ -120,7 +120,7 @@ class PacTrain : public Synchroniser {
     }
     bucket.gradient.div_(network.world_size());
     network.all_reduce(bucket.gradient, Reduction::sum);
-    exchange_->hold_nothing_back(bucket);
+    exchange_->clear_residual(bucket);
     tracker.stage_full(bucket.gradient);
     staged_.full += 1;
   }
@@ -144,7 +144,7 @@ class PacTrain : public Synchroniser {
   }
 
   // An observed pattern converges to the declared one, unless kept weights have no gradient.
-  ExpectedTraffic settled_traffic(const Bucket& bucket, int world_size) const override {
+  ExpectedTraffic steady_state_traffic(const Bucket& bucket, int world_size) const override {
     const MaskTracker declared = MaskTracker::declared(kept_.mask(bucket), exchange_->packs_whole());
     if (!declared.is_packed()) return all_reduce_traffic(4 * bucket.size, world_size);
     return exchange_->traffic(packed_layout(bucket, declared), world_size);

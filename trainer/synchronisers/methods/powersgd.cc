@@ -58,14 +58,14 @@ class PowerSgd : public Synchroniser {
     }
   }
 
-  Promises promises() const override {
-    return {.estimate = Estimate::delayed, .sums_of_messages_are_messages = true};
+  MethodProperties properties() const override {
+    return {.estimate = Estimate::error_feedback, .all_reduce_compatible = true};
   }
 
   bool leaves_dense(const ParameterInfo& parameter) const override { return parameter.dimensions <= 1; }
 
   void begin_step(std::uint64_t step) override { step_ = step; }
-  void add_held_back(Bucket& bucket) const override { residual_.add_to(bucket); }
+  void add_residual(Bucket& bucket) const override { residual_.add_to(bucket); }
 
   void adopt_masks(const std::vector<torch::Tensor>& kept) override {
     residual_.drop_pruned(kept);
@@ -104,7 +104,7 @@ class PowerSgd : public Synchroniser {
       }
     });
     kept_.clear_pruned(bucket, bucket.gradient);
-    hold_back(bucket, accumulated.sub_(bucket.gradient));
+    store_residual(bucket, accumulated.sub_(bucket.gradient));
   }
 
   void finish_step(bool applied) override {
@@ -117,10 +117,10 @@ class PowerSgd : public Synchroniser {
 
   ExpectedTraffic traffic(const Bucket& bucket, int world_size) const override {
     if (travels_dense(step_ + 1)) return all_reduce_traffic(4 * bucket.size, world_size);
-    return settled_traffic(bucket, world_size);
+    return steady_state_traffic(bucket, world_size);
   }
 
-  ExpectedTraffic settled_traffic(const Bucket& bucket, int world_size) const override {
+  ExpectedTraffic steady_state_traffic(const Bucket& bucket, int world_size) const override {
     return all_reduce_traffic(4 * factors_.first_entries(bucket), world_size) +
            all_reduce_traffic(4 * factors_.second_entries(bucket), world_size);
   }
@@ -167,7 +167,7 @@ class PowerSgd : public Synchroniser {
 
   // Stages missing = M - out. For parameters that were sent dense it is zero, whatever the worker's own
   // gradient was.
-  void hold_back(const Bucket& bucket, const torch::Tensor& missing) {
+  void store_residual(const Bucket& bucket, const torch::Tensor& missing) {
     for (const Slice& slice : bucket.slices) {
       if (factors_.form(slice.parameter).is_dense()) missing.narrow(0, slice.offset, slice.size).zero_();
     }

@@ -45,7 +45,7 @@ class Qsgd : public Compressor {
         euclidean_(options.norm == "l2"),
         draws_(seed) {}
 
-  Promises promises() const override { return {.estimate = Estimate::unbiased}; }
+  MethodProperties properties() const override { return {.estimate = Estimate::unbiased}; }
 
   void begin_step(std::uint64_t step) override { draws_.begin_step(step); }
 

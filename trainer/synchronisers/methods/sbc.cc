@@ -29,7 +29,7 @@ struct SbcOptions {
 // A tensor's compressed change: one value at some indices, zero elsewhere.
 struct OneValue {
   float value = 0;
-  std::vector<std::uint32_t> places;  // ascending
+  std::vector<std::uint32_t> indices;  // ascending
 
   double mean_magnitude() const { return std::abs(static_cast<double>(value)); }
 };
@@ -52,15 +52,15 @@ class Sbc : public Synchroniser {
   Sbc(const SbcOptions& options, const SynchroniserContext& context)
       : options_(options), residual_(context.parameters), sent_(context.parameters.size()) {}
 
-  Promises promises() const override {
-    return {.estimate = Estimate::delayed, .traffic_depends_on_data = true};
+  MethodProperties properties() const override {
+    return {.estimate = Estimate::error_feedback, .traffic_depends_on_data = true};
   }
 
   std::optional<std::int64_t> local_steps() const override { return options_.local_steps; }
 
   bool leaves_dense(const ParameterInfo& parameter) const override { return parameter.dimensions <= 1; }
 
-  void add_held_back(Bucket& bucket) const override { residual_.add_to(bucket); }
+  void add_residual(Bucket& bucket) const override { residual_.add_to(bucket); }
   void adopt_masks(const std::vector<torch::Tensor>& kept) override { residual_.drop_pruned(kept); }
   void finish_step(bool applied) override { applied ? residual_.commit() : residual_.discard(); }
   torch::Tensor forgotten_momentum(std::size_t parameter) const override { return sent_[parameter]; }
@@ -72,7 +72,7 @@ class Sbc : public Synchroniser {
       const OneValue chosen = choose(floats(bucket.view(slice)));
       append(chosen, slice.size, message);
       sent_[slice.parameter] = torch::zeros({slice.size}, torch::kBool);
-      for (const std::uint32_t place : chosen.places) sent_[slice.parameter].data_ptr<bool>()[place] = true;
+      for (const std::uint32_t index : chosen.indices) sent_[slice.parameter].data_ptr<bool>()[index] = true;
     }
     add(message, bucket, -1);
     residual_.stage(bucket, bucket.gradient);
@@ -87,7 +87,7 @@ class Sbc : public Synchroniser {
   ExpectedTraffic traffic(const Bucket& bucket, int world_size) const override {
     std::int64_t bytes = 0;
     for (const Slice& slice : bucket.slices) {
-      bytes += header_bytes + places_->bytes(slice.size, count_of(slice.size));
+      bytes += header_bytes + index_code_->bytes(slice.size, count_of(slice.size));
     }
     return gathered_sizes_traffic(world_size) + all_gather_traffic(bytes, world_size);
   }
@@ -117,27 +117,27 @@ class Sbc : public Synchroniser {
     std::vector<float> magnitudes(change.size());
     for (std::size_t i = 0; i < change.size(); ++i) magnitudes[i] = std::max(0.0F, sign * change[i]);
     OneValue out;
-    out.places = top_k_indices(magnitudes, static_cast<std::size_t>(count_of(std::ssize(change))));
-    std::erase_if(out.places, [&](std::uint32_t place) { return magnitudes[place] == 0; });
-    if (out.places.empty()) return out;
+    out.indices = top_k_indices(magnitudes, static_cast<std::size_t>(count_of(std::ssize(change))));
+    std::erase_if(out.indices, [&](std::uint32_t index) { return magnitudes[index] == 0; });
+    if (out.indices.empty()) return out;
     double sum = 0;
-    for (const std::uint32_t place : out.places) sum += magnitudes[place];
-    out.value = sign * static_cast<float>(sum / static_cast<double>(out.places.size()));
+    for (const std::uint32_t index : out.indices) sum += magnitudes[index];
+    out.value = sign * static_cast<float>(sum / static_cast<double>(out.indices.size()));
     return out;
   }
 
   void append(const OneValue& chosen, std::int64_t n, std::vector<std::uint8_t>& message) const {
-    const auto count = static_cast<std::uint32_t>(chosen.places.size());
+    const auto count = static_cast<std::uint32_t>(chosen.indices.size());
     const std::size_t begin = message.size();
     message.resize(begin + header_bytes);
     std::memcpy(&message[begin], &chosen.value, 4);
     std::memcpy(&message[begin + 4], &count, 4);
-    places_->append(chosen.places, static_cast<std::uint32_t>(n), message);
+    index_code_->append(chosen.indices, static_cast<std::uint32_t>(n), message);
   }
 
   // Adds `factor` times the decoded message to bucket.gradient.
   void add(std::span<const std::uint8_t> message, Bucket& bucket, float factor) const {
-    std::vector<std::uint32_t> places;
+    std::vector<std::uint32_t> indices;
     for (const Slice& slice : bucket.slices) {
       float value = 0;
       std::uint32_t count = 0;
@@ -151,9 +151,9 @@ class Sbc : public Synchroniser {
       }
       message = message.subspan(header_bytes);
       message =
-          message.subspan(places_->read(message, static_cast<std::uint32_t>(slice.size), count, places));
+          message.subspan(index_code_->read(message, static_cast<std::uint32_t>(slice.size), count, indices));
       const std::span<float> change = floats(bucket.view(slice));
-      for (const std::uint32_t place : places) change[place] += factor * value;
+      for (const std::uint32_t index : indices) change[index] += factor * value;
     }
     if (!message.empty()) {
       throw CollectiveError(
@@ -163,7 +163,7 @@ class Sbc : public Synchroniser {
 
   SbcOptions options_;
   Residual residual_;
-  std::unique_ptr<IndexCode> places_ = make_index_code("golomb");
+  std::unique_ptr<IndexCode> index_code_ = make_index_code("golomb");
   std::vector<torch::Tensor> sent_;  // by parameter: bool [size], the entries that the latest exchange sent
 };
 

@@ -51,14 +51,14 @@ class SignSgd : public Synchroniser {
     if (options.momentum > 0) momentum_.emplace(context.parameters);
   }
 
-  Promises promises() const override {
+  MethodProperties properties() const override {
     return {.estimate = Estimate::biased,
-            .sums_of_messages_are_messages = sums_,
+            .all_reduce_compatible = sums_,
             .traffic_depends_on_data = !sums_,
             .applies_momentum = momentum_.has_value()};
   }
 
-  std::optional<int> most_workers() const override { return most_workers_of_code_sums(1); }
+  std::optional<int> max_workers() const override { return max_workers_of_code_sums(1); }
 
   // Signs do not depend on the gradient's norm.
   Clipping clipping() const override { return momentum_ ? Clipping::local : Clipping::none; }
@@ -88,7 +88,7 @@ class SignSgd : public Synchroniser {
   }
 
   // For tensors without zeros.
-  ExpectedTraffic settled_traffic(const Bucket& bucket, int world_size) const override {
+  ExpectedTraffic steady_state_traffic(const Bucket& bucket, int world_size) const override {
     return traffic_of(bucket, world_size, usual_vote_bytes);
   }
 
@@ -101,7 +101,7 @@ class SignSgd : public Synchroniser {
 
  private:
   // Replaces the gradient by m.
-  void apply_momentum(Residual& momentum, Bucket& bucket) const {
+  void apply_momentum(StagedState& momentum, Bucket& bucket) const {
     bucket.gradient.mul_(1 - options_.momentum);
     for (const Slice& slice : bucket.slices) {
       bucket.view(slice).add_(momentum.of(slice.parameter), options_.momentum);
@@ -155,22 +155,22 @@ class SignSgd : public Synchroniser {
       return std::min(end, values.size()) - begin;
     };
     bool finite = true;
-    const auto make = [&](std::size_t begin, std::size_t end) {
+    const auto produce = [&](std::size_t begin, std::size_t end) {
       const std::size_t size = size_of(begin, end);
       finite = signs_of(values.subspan(begin, size), votes.subspan(begin, size)) && finite;
       if (end == votes.size()) votes.back() = finite ? 0 : 1;
     };
-    const auto take = [&](std::size_t begin, std::size_t end) {
+    const auto consume = [&](std::size_t begin, std::size_t end) {
       const std::size_t size = size_of(begin, end);
       decide(votes.subspan(begin, size), values.subspan(begin, size));
     };
-    network.all_reduce_codes(tensor, 1, {.make = make, .take = take});
+    network.all_reduce_quantised(tensor, 1, {.produce = produce, .consume = consume});
     if (votes.back() != 0) std::ranges::fill(values, not_finite);
   }
 
   ExpectedTraffic traffic_of(const Bucket& bucket, int world_size,
                              std::int64_t (*vote_bytes)(std::int64_t values)) const {
-    if (sums_) return code_sum_traffic(kept_.count(bucket) + 1, 1, world_size);
+    if (sums_) return all_reduce_quantised_traffic(kept_.count(bucket) + 1, 1, world_size);
     std::int64_t bytes = 0;
     for (const Slice& slice : bucket.slices) bytes += vote_bytes(kept_.count(slice));
     return gathered_sizes_traffic(world_size) + all_gather_traffic(bytes, world_size);
@@ -179,7 +179,7 @@ class SignSgd : public Synchroniser {
   SignSgdOptions options_;
   bool sums_;
   KeptEntries kept_;
-  std::optional<Residual> momentum_;  // m, staged, committed and saved like a residual
+  std::optional<StagedState> momentum_;  // m
 };
 
 THINPIPE_REGISTER(Synchroniser){

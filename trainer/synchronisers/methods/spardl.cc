@@ -44,12 +44,12 @@ class SparDL : public Synchroniser {
   SparDL(const SparDLOptions& options, const SynchroniserContext& context)
       : ratio_(options.ratio), residual_(context.parameters) {}
 
-  Promises promises() const override { return {.estimate = Estimate::delayed}; }
+  MethodProperties properties() const override { return {.estimate = Estimate::error_feedback}; }
 
   bool leaves_dense(const ParameterInfo& parameter) const override { return parameter.dimensions <= 1; }
 
   void finish_step(bool applied) override { applied ? residual_.commit() : residual_.discard(); }
-  void add_held_back(Bucket& bucket) const override { residual_.add_to(bucket); }
+  void add_residual(Bucket& bucket) const override { residual_.add_to(bucket); }
   void adopt_masks(const std::vector<torch::Tensor>& kept) override { residual_.drop_pruned(kept); }
   void save(TensorMap& state, const std::string& prefix) const override { residual_.save(state, prefix); }
   void load(const TensorMap& state, const std::string& prefix) override { residual_.load(state, prefix); }

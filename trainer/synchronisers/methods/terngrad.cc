@@ -50,12 +50,12 @@ class TernGrad : public Compressor {
         sums_(sums_codes(options.exchange, context.network, ternary_bits)),
         draws_(context.seed) {}
 
-  Promises promises() const override {
+  MethodProperties properties() const override {
     return {.estimate = options_.clip > 0 ? Estimate::biased : Estimate::unbiased,
-            .sums_of_messages_are_messages = sums_};
+            .all_reduce_compatible = sums_};
   }
 
-  std::optional<int> most_workers() const override { return most_workers_of_code_sums(1); }
+  std::optional<int> max_workers() const override { return max_workers_of_code_sums(1); }
 
   void begin_step(std::uint64_t step) override { draws_.begin_step(step); }
 
@@ -69,7 +69,7 @@ class TernGrad : public Compressor {
     const std::vector<std::size_t> layer_ends = layer_ends_of(bucket);
     const torch::Tensor codes = torch::empty({bucket.size}, torch::kChar);
     if (own != nullptr) *own = torch::empty({bucket.size});
-    const auto make = [&](std::size_t begin, std::size_t end) {
+    const auto produce = [&](std::size_t begin, std::size_t end) {
       std::vector<float> uniform(end - begin);
       draws_.fill_uniform_from(bucket, network.rank(), begin, uniform);
       for_each_layer_part(layer_ends, begin, end, [&](std::size_t l, std::size_t from, std::size_t size) {
@@ -79,23 +79,23 @@ class TernGrad : public Compressor {
       });
       if (own != nullptr) expand({layer_ends, begin, end}, codes, scales, 1, *own);
     };
-    const auto take = [&](std::size_t begin, std::size_t end) {
+    const auto consume = [&](std::size_t begin, std::size_t end) {
       expand({layer_ends, begin, end}, codes, scales, network.world_size(), bucket.gradient);
     };
     if (!sums_) {
       const auto all = static_cast<std::size_t>(bucket.size);
-      make(0, all);
+      produce(0, all);
       sum_by_gathering(codes, network);
-      take(0, all);
+      consume(0, all);
     } else {
-      network.all_reduce_codes(codes, 1, {.make = make, .take = take});
+      network.all_reduce_quantised(codes, 1, {.produce = produce, .consume = consume});
     }
   }
 
   ExpectedTraffic traffic(const Bucket& bucket, int world_size) const override {
     const ExpectedTraffic scales = all_reduce_traffic(4 * std::ssize(bucket.slices), world_size);
     if (!sums_) return scales + all_gather_traffic(packed_code_bytes(bucket.size, ternary_bits), world_size);
-    return scales + code_sum_traffic(bucket.size, 1, world_size);
+    return scales + all_reduce_quantised_traffic(bucket.size, 1, world_size);
   }
 
  private:
@@ -114,16 +114,16 @@ class TernGrad : public Compressor {
   }
 
   // The entries of a bucket in [begin, end).
-  struct Piece {
+  struct Chunk {
     std::span<const std::size_t> layer_ends;
     std::size_t begin = 0;
     std::size_t end = 0;
   };
 
-  // Sets the piece's values to (s/divisor)·codes, with each layer's s.
-  static void expand(const Piece& piece, const torch::Tensor& codes, const torch::Tensor& scales, int divisor,
+  // Sets the chunk's values to (s/divisor)·codes, with each layer's s.
+  static void expand(const Chunk& chunk, const torch::Tensor& codes, const torch::Tensor& scales, int divisor,
                      const torch::Tensor& values) {
-    for_each_layer_part(piece.layer_ends, piece.begin, piece.end,
+    for_each_layer_part(chunk.layer_ends, chunk.begin, chunk.end,
                         [&](std::size_t l, std::size_t begin, std::size_t size) {
                           expand_ternary(elements<std::int8_t>(codes).subspan(begin, size),
                                          floats(scales)[l] / static_cast<float>(divisor),

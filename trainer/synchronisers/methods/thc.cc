@@ -76,16 +76,16 @@ class Thc : public Synchroniser {
         kept_(context.kept),
         draws_(context.seed) {}
 
-  Promises promises() const override {
-    return {.estimate = Estimate::delayed,
-            .sums_of_messages_are_messages = exchange_->sums_of_messages_are_messages()};
+  MethodProperties properties() const override {
+    return {.estimate = Estimate::error_feedback,
+            .all_reduce_compatible = exchange_->all_reduce_compatible()};
   }
 
-  std::optional<int> most_workers() const override { return exchange_->most_workers(); }
+  std::optional<int> max_workers() const override { return exchange_->max_workers(); }
 
   void begin_step(std::uint64_t step) override { draws_.begin_step(step); }
   void finish_step(bool applied) override { applied ? residual_.commit() : residual_.discard(); }
-  void add_held_back(Bucket& bucket) const override { residual_.add_to(bucket); }
+  void add_residual(Bucket& bucket) const override { residual_.add_to(bucket); }
   void save(TensorMap& state, const std::string& prefix) const override { residual_.save(state, prefix); }
   void load(const TensorMap& state, const std::string& prefix) override { residual_.load(state, prefix); }
 
@@ -124,7 +124,7 @@ class Thc : public Synchroniser {
   static std::unique_ptr<ThcExchange> make_exchange(const std::string& exchange, const ThcTable& table,
                                                     const NetworkShape& network) {
     std::unique_ptr<ThcExchange> summing = make_all_reduce_thc_exchange(table);
-    const bool fits = network.sums_along_tree && network.workers <= summing->most_workers();
+    const bool fits = network.sums_along_tree && network.workers <= summing->max_workers();
     const bool sums = exchange == "all_reduce" || (exchange == "auto" && fits);
     return sums ? std::move(summing) : make_sharded_thc_exchange(table);
   }

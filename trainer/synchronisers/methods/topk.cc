@@ -28,7 +28,7 @@ struct TopKOptions {
                 "how indices are encoded: u32, 4 bytes each; u16, 2 bytes within blocks; bitmap, a bit for "
                 "every entry; golomb, near the entropy; sparse_all_reduce, 2 bytes or a bit within blocks, and entries "
                 "with the same index are summed along the reduction tree (without a tree, u16)",
-            .one_of = Sparsifier::places_names()});
+            .one_of = Sparsifier::index_options()});
   }
 };
 
@@ -45,7 +45,7 @@ class TopK : public Sparsifier {
   bool needs_one_bucket() const override { return options_.scope == "global"; }
 
   void finish_step(bool applied) override { applied ? residual_.commit() : residual_.discard(); }
-  void add_held_back(Bucket& bucket) const override { residual_.add_to(bucket); }
+  void add_residual(Bucket& bucket) const override { residual_.add_to(bucket); }
   void adopt_masks(const std::vector<torch::Tensor>& kept) override { residual_.drop_pruned(kept); }
   void save(TensorMap& state, const std::string& prefix) const override { residual_.save(state, prefix); }
   void load(const TensorMap& state, const std::string& prefix) override { residual_.load(state, prefix); }
@@ -67,7 +67,7 @@ class TopK : public Sparsifier {
     return indices;
   }
 
-  void hold_back(const Bucket& bucket, std::span<const std::uint32_t> /*sent*/) override {
+  void store_residual(const Bucket& bucket, std::span<const std::uint32_t> /*sent*/) override {
     residual_.stage(bucket, bucket.gradient);
   }
 

@@ -38,14 +38,14 @@ class ChunkedTopK : public Synchroniser {
   ChunkedTopK(const ChunkedTopKOptions& options, const SynchroniserContext& context)
       : options_(options), residual_(context.parameters) {}
 
-  Promises promises() const override {
-    return {.estimate = Estimate::delayed, .sums_of_messages_are_messages = true};
+  MethodProperties properties() const override {
+    return {.estimate = Estimate::error_feedback, .all_reduce_compatible = true};
   }
 
   bool leaves_dense(const ParameterInfo& parameter) const override { return parameter.dimensions <= 1; }
 
   void finish_step(bool applied) override { applied ? residual_.commit() : residual_.discard(); }
-  void add_held_back(Bucket& bucket) const override { residual_.add_to(bucket); }
+  void add_residual(Bucket& bucket) const override { residual_.add_to(bucket); }
   void adopt_masks(const std::vector<torch::Tensor>& kept) override { residual_.drop_pruned(kept); }
   void save(TensorMap& state, const std::string& prefix) const override { residual_.save(state, prefix); }
   void load(const TensorMap& state, const std::string& prefix) override { residual_.load(state, prefix); }

@@ -33,7 +33,7 @@ class Zen : public Synchroniser {
  public:
   explicit Zen(const SynchroniserContext& context) : kept_(context.kept), seed_(context.seed) {}
 
-  Promises promises() const override {
+  MethodProperties properties() const override {
     return {.estimate = Estimate::exact, .traffic_depends_on_data = true};
   }
 
@@ -64,7 +64,7 @@ class Zen : public Synchroniser {
     return push_pull_at_most(bytes_of_kept(bucket, world_size));
   }
 
-  ExpectedTraffic settled_traffic(const Bucket& bucket, int world_size) const override {
+  ExpectedTraffic steady_state_traffic(const Bucket& bucket, int world_size) const override {
     return push_pull_mean(bytes_of_kept(bucket, world_size));
   }
 

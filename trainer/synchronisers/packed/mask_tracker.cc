@@ -1,6 +1,6 @@
 #include "trainer/synchronisers/packed/mask_tracker.hh"
 
-#include "trainer/collectives/agreement.hh"
+#include "trainer/collectives/replica_check.hh"
 
 namespace thinpipe::trainer {
 

@@ -31,19 +31,19 @@ class PackedExchange {
   virtual void finish_step(bool /*applied*/) {}
 
   // Adds the residual to the gradient. Called before either exchange.
-  virtual void add_held_back(Bucket& /*bucket*/) const {}
+  virtual void add_residual(Bucket& /*bucket*/) const {}
 
   // Sets bucket.gradient to the mean over workers and returns true. If an entry has escaped on some worker,
   // leaves the gradient unchanged and returns false; all workers return the same.
   virtual bool exchange(Bucket& bucket, const PackedLayout& layout, Collective& network) = 0;
 
   // Clears the residual after a full exchange, also after exchange() returned false.
-  virtual void hold_nothing_back(const Bucket& /*bucket*/) {}
+  virtual void clear_residual(const Bucket& /*bucket*/) {}
 
   virtual ExpectedTraffic traffic(const PackedLayout& layout, int world_size) const = 0;
 
   // Like the functions of Synchroniser.
-  virtual std::optional<int> most_workers() const { return std::nullopt; }
+  virtual std::optional<int> max_workers() const { return std::nullopt; }
   virtual void adopt_masks(const std::vector<torch::Tensor>& /*kept*/) {}
   virtual void save(TensorMap& /*state*/, const std::string& /*prefix*/) const {}
   virtual void load(const TensorMap& /*state*/, const std::string& /*prefix*/) {}

@@ -27,15 +27,15 @@ torch::Tensor scales_of(std::span<const float> values, const PackedLayout& layou
 //   s_l = max over workers of min(max|q|, clip·σ), σ the standard deviation of the worker's layer
 //   c_i in {-1, 0, 1};  out_i = s_l·(Σ_w c_i)/N
 // The maxima take an all-reduce of their own, of L floats. N <= 127, because sums of codes must fit in int8.
-// One additional code, the last, is the flag of an escape. Codes are drawn and sums expanded piece by piece
-// while other pieces are in flight.
+// One additional code, the last, is the flag of an escape. Codes are drawn and sums expanded piece by chunk
+// while other chunks are in flight.
 class TernaryExchange : public PackedExchange {
  public:
   // clip: 0 for none.
   explicit TernaryExchange(double clip) : clip_(clip) {}
 
   bool packs_whole() const override { return true; }
-  std::optional<int> most_workers() const override { return most_workers_of_code_sums(1); }
+  std::optional<int> max_workers() const override { return max_workers_of_code_sums(1); }
 
   bool exchange(Bucket& bucket, const PackedLayout& layout, Collective& network) override {
     const torch::Tensor packed = torch::empty({layout.entries.packed_size()});
@@ -49,7 +49,7 @@ class TernaryExchange : public PackedExchange {
     const torch::Tensor codes = torch::empty({layout.entries.packed_size() + 1}, torch::kChar);
     const std::span<std::int8_t> code = elements<std::int8_t>(codes);
     begin_encoding(values.size());
-    const auto make = [&](std::size_t begin, std::size_t end) {
+    const auto produce = [&](std::size_t begin, std::size_t end) {
       const std::size_t last = std::min(end, values.size());
       encode({.bucket = bucket,
               .rank = network.rank(),
@@ -60,52 +60,52 @@ class TernaryExchange : public PackedExchange {
              code.subspan(begin, last - begin));
       if (end == code.size()) code.back() = escaped ? 1 : 0;
     };
-    const auto take = [&](std::size_t begin, std::size_t end) {
+    const auto consume = [&](std::size_t begin, std::size_t end) {
       const auto expand = [&](std::size_t l, std::size_t from, std::size_t size) {
         const float unit = scale[l] / static_cast<float>(network.world_size());
         expand_ternary(code.subspan(from, size), unit, values.subspan(from, size));
       };
       for_each_layer_part(layout.layer_ends, begin, end, expand);
     };
-    network.all_reduce_codes(codes, 1, {.make = make, .take = take});
+    network.all_reduce_quantised(codes, 1, {.produce = produce, .consume = consume});
     if (code.back() != 0) return false;
 
-    hold_back(bucket, layout);
+    store_residual(bucket, layout);
     layout.entries.scatter(values, floats(bucket.gradient));
     return true;
   }
 
   ExpectedTraffic traffic(const PackedLayout& layout, int world_size) const override {
-    return code_sum_traffic(layout.entries.packed_size() + 1, 1, world_size) +
+    return all_reduce_quantised_traffic(layout.entries.packed_size() + 1, 1, world_size) +
            all_reduce_traffic(4 * std::ssize(layout.layer_ends), world_size);
   }
 
  protected:
   // A range of the packed values.
-  struct Piece {
+  struct Chunk {
     const Bucket& bucket;
     int rank = 0;
     std::span<const std::size_t> layer_ends;
     std::span<const float> scales;  // per layer
-    std::size_t begin = 0;          // among the packed values; a multiple of CodePieces::granule
+    std::size_t begin = 0;          // among the packed values; a multiple of CodeChunks::granule
     std::span<const float> values;
   };
 
-  // Called before the pieces of `size` values.
+  // Called before the chunks of `size` values.
   virtual void begin_encoding(std::size_t /*size*/) {}
 
   // Writes the code of every value.
-  virtual void encode(const Piece& piece, std::span<std::int8_t> codes) = 0;
+  virtual void encode(const Chunk& chunk, std::span<std::int8_t> codes) = 0;
 
-  // Stores the rounding errors of the codes as the residual. After an escape, hold_nothing_back() is called
+  // Stores the rounding errors of the codes as the residual. After an escape, clear_residual() is called
   // instead.
-  virtual void hold_back(const Bucket& /*bucket*/, const PackedLayout& /*layout*/) {}
+  virtual void store_residual(const Bucket& /*bucket*/, const PackedLayout& /*layout*/) {}
 
-  // Calls layer(scale, begin, size) for each layer's part of the piece, with `begin` relative to the piece.
-  static void for_each_layer(const Piece& piece, const auto& layer) {
-    for_each_layer_part(piece.layer_ends, piece.begin, piece.begin + piece.values.size(),
+  // Calls layer(scale, begin, size) for each layer's part of the piece, with `begin` relative to the chunk.
+  static void for_each_layer(const Chunk& chunk, const auto& layer) {
+    for_each_layer_part(chunk.layer_ends, chunk.begin, chunk.begin + chunk.values.size(),
                         [&](std::size_t l, std::size_t begin, std::size_t size) {
-                          layer(piece.scales[l], begin - piece.begin, size);
+                          layer(chunk.scales[l], begin - chunk.begin, size);
                         });
   }
 
@@ -126,18 +126,18 @@ class StochasticTernary : public TernaryExchange {
   void begin_step(std::uint64_t step) override { draws_.begin_step(step); }
 
  protected:
-  void encode(const Piece& piece, std::span<std::int8_t> codes) override {
-    uniform_.resize(piece.values.size());
-    draws_.fill_uniform_from(piece.bucket, piece.rank, piece.begin, uniform_);
-    for_each_layer(piece, [&](float scale, std::size_t begin, std::size_t size) {
-      draw_ternary(piece.values.subspan(begin, size), scale, std::span(uniform_).subspan(begin, size),
+  void encode(const Chunk& chunk, std::span<std::int8_t> codes) override {
+    uniform_.resize(chunk.values.size());
+    draws_.fill_uniform_from(chunk.bucket, chunk.rank, chunk.begin, uniform_);
+    for_each_layer(chunk, [&](float scale, std::size_t begin, std::size_t size) {
+      draw_ternary(chunk.values.subspan(begin, size), scale, std::span(uniform_).subspan(begin, size),
                    codes.subspan(begin, size));
     });
   }
 
  private:
   BucketDraws draws_;
-  std::vector<float> uniform_;  // for one piece
+  std::vector<float> uniform_;  // for one chunk
 };
 
 // An extension to the paper: the rounding error of the codes is added to the next gradient.
@@ -151,15 +151,13 @@ class FeedbackTernary : public TernaryExchange {
   explicit FeedbackTernary(const std::vector<ParameterInfo>& parameters)
       : TernaryExchange(0), residual_(parameters) {}
 
-  Estimate estimate() const override { return Estimate::delayed; }
+  Estimate estimate() const override { return Estimate::error_feedback; }
 
   void finish_step(bool applied) override { applied ? residual_.commit() : residual_.discard(); }
 
-  void add_held_back(Bucket& bucket) const override { residual_.add_to(bucket); }
+  void add_residual(Bucket& bucket) const override { residual_.add_to(bucket); }
 
-  void hold_nothing_back(const Bucket& bucket) override {
-    residual_.stage(bucket, torch::zeros({bucket.size}));
-  }
+  void clear_residual(const Bucket& bucket) override { residual_.stage(bucket, torch::zeros({bucket.size})); }
 
   void adopt_masks(const std::vector<torch::Tensor>& kept) override { residual_.drop_pruned(kept); }
   void save(TensorMap& state, const std::string& prefix) const override { residual_.save(state, prefix); }
@@ -168,17 +166,17 @@ class FeedbackTernary : public TernaryExchange {
  protected:
   void begin_encoding(std::size_t size) override { left_.resize(size); }
 
-  void encode(const Piece& piece, std::span<std::int8_t> codes) override {
-    const std::span<float> left = std::span(left_).subspan(piece.begin, piece.values.size());
-    for_each_layer(piece, [&](float scale, std::size_t begin, std::size_t size) {
-      round_ternary(piece.values.subspan(begin, size), scale, codes.subspan(begin, size));
+  void encode(const Chunk& chunk, std::span<std::int8_t> codes) override {
+    const std::span<float> left = std::span(left_).subspan(chunk.begin, chunk.values.size());
+    for_each_layer(chunk, [&](float scale, std::size_t begin, std::size_t size) {
+      round_ternary(chunk.values.subspan(begin, size), scale, codes.subspan(begin, size));
       for (std::size_t i = begin; i < begin + size; ++i) {
-        left[i] = piece.values[i] - scale * static_cast<float>(codes[i]);
+        left[i] = chunk.values[i] - scale * static_cast<float>(codes[i]);
       }
     });
   }
 
-  void hold_back(const Bucket& bucket, const PackedLayout& layout) override {
+  void store_residual(const Bucket& bucket, const PackedLayout& layout) override {
     const torch::Tensor remainder = torch::empty({bucket.size});
     layout.entries.scatter(left_, floats(remainder));
     residual_.stage(bucket, remainder);

@@ -33,7 +33,7 @@ BlockMessageHead head_of(const torch::Tensor& message) {
 }
 
 // Reads a received message or writes one to send. A message is as long as its entries require, or longer if a
-// mailbox delivers it in a buffer of the maximum size.
+// PointToPoint delivers it in a buffer of the maximum size.
 class BlockMessage {
  public:
   BlockMessage(torch::Tensor bytes, const BlockStreams& layout)

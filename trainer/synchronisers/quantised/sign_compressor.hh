@@ -24,7 +24,7 @@ class SignCompressor : public Compressor {
         group_(group),
         per_group_(static_cast<std::size_t>(numbers)) {}
 
-  Promises promises() const override { return {.estimate = Estimate::biased}; }
+  MethodProperties properties() const override { return {.estimate = Estimate::biased}; }
 
   void adopt_masks(const std::vector<torch::Tensor>& kept) override { kept_.adopt(kept); }
 

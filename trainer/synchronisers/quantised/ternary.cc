@@ -22,15 +22,15 @@ float ternary_scale(std::span<const float> values) {
 }
 
 float clipped_ternary_scale(std::span<const float> values, double clip) {
-  constexpr std::size_t least_to_clip = 16;
-  constexpr double least_variation = 1e-3;  // standard deviation over mean
+  constexpr std::size_t min_values_to_clip = 16;
+  constexpr double min_variation = 1e-3;  // standard deviation over mean
   const float largest = ternary_scale(values);
-  if (clip == 0 || values.size() < least_to_clip || std::isinf(largest)) return largest;
+  if (clip == 0 || values.size() < min_values_to_clip || std::isinf(largest)) return largest;
   const auto n = static_cast<double>(values.size());
   const double mean = sum_of(values, [](double value) { return value; }) / n;
   const double square = sum_of(values, [](double value) { return value * value; }) / n;
   const double deviation = std::sqrt(std::max(0.0, square - mean * mean));
-  if (deviation < least_variation * std::abs(mean)) return largest;
+  if (deviation < min_variation * std::abs(mean)) return largest;
   return std::min(largest, static_cast<float>(clip * deviation));
 }
 

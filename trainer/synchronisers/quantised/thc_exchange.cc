@@ -65,9 +65,9 @@ class ShardedThc : public ThcExchange {
            all_gather_traffic(shard * codes_per_byte() * sum_bytes, world_size);
   }
 
-  bool sums_of_messages_are_messages() const override { return false; }
+  bool all_reduce_compatible() const override { return false; }
 
-  int most_workers() const override {
+  int max_workers() const override {
     return std::numeric_limits<std::uint16_t>::max() / table_.granularity();
   }
 
@@ -130,25 +130,25 @@ class AllReduceThc : public ThcExchange {
     const torch::Tensor levels = torch::empty({std::ssize(codes)}, torch::kChar);
     const auto own = elements<std::int8_t>(levels);
     std::vector<std::uint16_t> sums(codes.size());
-    const auto make = [&](std::size_t begin, std::size_t end) {
+    const auto produce = [&](std::size_t begin, std::size_t end) {
       for (std::size_t i = begin; i < end; ++i)
         own[i] = static_cast<std::int8_t>(table_.levels()[codes[i]] - offset);
     };
-    const auto take = [&](std::size_t begin, std::size_t end) {
+    const auto consume = [&](std::size_t begin, std::size_t end) {
       for (std::size_t i = begin; i < end; ++i)
         sums[i] = static_cast<std::uint16_t>(own[i] + world_size * offset);
     };
-    network.all_reduce_codes(levels, largest_level(), {.make = make, .take = take});
+    network.all_reduce_quantised(levels, largest_level(), {.produce = produce, .consume = consume});
     return sums;
   }
 
   ExpectedTraffic traffic(std::int64_t codes, int world_size) const override {
-    return code_sum_traffic(codes, largest_level(), world_size);
+    return all_reduce_quantised_traffic(codes, largest_level(), world_size);
   }
 
-  bool sums_of_messages_are_messages() const override { return true; }
+  bool all_reduce_compatible() const override { return true; }
 
-  int most_workers() const override { return most_workers_of_code_sums(largest_level()); }
+  int max_workers() const override { return max_workers_of_code_sums(largest_level()); }
 
  private:
   // Levels are centred to keep sums small.

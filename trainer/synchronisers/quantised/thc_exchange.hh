@@ -22,16 +22,16 @@ class ThcExchange {
   ThcExchange(ThcExchange&&) = delete;
   ThcExchange& operator=(ThcExchange&&) = delete;
 
-  // Returns Y, one sum per code, for at most most_workers() workers.
+  // Returns Y, one sum per code, for at most max_workers() workers.
   virtual std::vector<std::uint16_t> sum(std::span<const std::uint8_t> codes, Collective& network) const = 0;
 
   // Returns the traffic for `codes` codes.
   virtual ExpectedTraffic traffic(std::int64_t codes, int world_size) const = 0;
 
-  virtual bool sums_of_messages_are_messages() const = 0;
+  virtual bool all_reduce_compatible() const = 0;
 
   // Returns the largest number of workers that the integers allow.
-  virtual int most_workers() const = 0;
+  virtual int max_workers() const = 0;
 };
 
 // Sends codes of 2, 4 or 8 bits to the worker that owns their shard, which sums their levels. Returns the

@@ -37,19 +37,19 @@ double drawing_error(double a, double b) {
 // up to a point is that of i - 1 levels up to an earlier point, plus that of the step between the points.
 std::vector<std::uint8_t> best_levels(int bits, int granularity, double bound) {
   const auto half = std::size_t{1} << (bits - 1);
-  const auto places = static_cast<std::size_t>(granularity + 1) / 2;  // below the middle
+  const auto levels_below_middle = static_cast<std::size_t>(granularity + 1) / 2;  // below the middle
   const auto error = [&](std::size_t a, std::size_t b) {
-    const auto grid = [&](std::size_t place) {
-      return bound * (2.0 * static_cast<double>(place) / granularity - 1);
+    const auto grid = [&](std::size_t position) {
+      return bound * (2.0 * static_cast<double>(position) / granularity - 1);
     };
     return drawing_error(grid(a), grid(b));
   };
   constexpr double unreachable = std::numeric_limits<double>::infinity();
-  std::vector<std::vector<double>> least(half, std::vector<double>(places, unreachable));
-  std::vector<std::vector<std::size_t>> before(half, std::vector<std::size_t>(places));
+  std::vector<std::vector<double>> least(half, std::vector<double>(levels_below_middle, unreachable));
+  std::vector<std::vector<std::size_t>> before(half, std::vector<std::size_t>(levels_below_middle));
   least[0][0] = 0;
   for (std::size_t i = 1; i < half; ++i) {
-    for (std::size_t b = i; b < places; ++b) {
+    for (std::size_t b = i; b < levels_below_middle; ++b) {
       for (std::size_t a = i - 1; a < b; ++a) {
         const double sum = least[i - 1][a] + 2 * error(a, b);
         if (sum < least[i][b]) {
@@ -59,17 +59,17 @@ std::vector<std::uint8_t> best_levels(int bits, int granularity, double bound) {
       }
     }
   }
-  const auto with_middle = [&](std::size_t place) {
-    return least[half - 1][place] + error(place, static_cast<std::size_t>(granularity) - place);
+  const auto with_middle = [&](std::size_t position) {
+    return least[half - 1][position] + error(position, static_cast<std::size_t>(granularity) - position);
   };
-  std::size_t place = half - 1;
-  for (std::size_t other = half; other < places; ++other) {
-    if (with_middle(other) < with_middle(place)) place = other;
+  std::size_t position = half - 1;
+  for (std::size_t other = half; other < levels_below_middle; ++other) {
+    if (with_middle(other) < with_middle(position)) position = other;
   }
   std::vector<std::uint8_t> levels(2 * half);
-  for (std::size_t i = half; i-- > 0; place = before[i][place]) {
-    levels[i] = static_cast<std::uint8_t>(place);
-    levels[2 * half - 1 - i] = static_cast<std::uint8_t>(granularity - static_cast<int>(place));
+  for (std::size_t i = half; i-- > 0; position = before[i][position]) {
+    levels[i] = static_cast<std::uint8_t>(position);
+    levels[2 * half - 1 - i] = static_cast<std::uint8_t>(granularity - static_cast<int>(position));
   }
   return levels;
 }
@@ -100,8 +100,9 @@ void ThcTable::encode(std::span<const float> values, float step, std::span<const
   }
   const auto last = static_cast<float>(granularity_);
   for (std::size_t i = 0; i < values.size(); ++i) {
-    const float place = values[i] / step + last / 2;
-    codes[i] = draw(place > 0 ? std::min(place, last) : 0, uniform[i]);  // in this order a NaN becomes 0
+    const float position = values[i] / step + last / 2;
+    codes[i] =
+        draw(position > 0 ? std::min(position, last) : 0, uniform[i]);  // in this order a NaN becomes 0
   }
 }
 

@@ -24,11 +24,11 @@ class ThcTable {
   // Returns T: ascending, T[0] = 0, T[last] = granularity, T[i] + T[last - i] = granularity.
   const std::vector<std::uint8_t>& levels() const { return levels_; }
 
-  // Returns the code of one of the two levels around `place`, 0 <= place <= granularity, which need not be a
-  // grid point. If `uniform` is uniform on [0, 1), the expected level is the place.
-  std::uint8_t draw(float place, float uniform) const {
-    const Cell& cell = cells_[static_cast<std::size_t>(place)];
-    return static_cast<std::uint8_t>(cell.code + (uniform * cell.width < place - cell.level ? 1 : 0));
+  // Returns the code of one of the two levels around `position`, 0 <= position <= granularity, which need not
+  // be a grid point. If `uniform` is uniform on [0, 1), the expected level is the position.
+  std::uint8_t draw(float position, float uniform) const {
+    const Cell& cell = cells_[static_cast<std::size_t>(position)];
+    return static_cast<std::uint8_t>(cell.code + (uniform * cell.width < position - cell.level ? 1 : 0));
   }
 
   // Draws codes[i] for values[i], clipped, on a grid with the given step, centred at 0. All codes are 0 if

@@ -10,7 +10,7 @@
 
 #include "trainer/collectives/collective_error.hh"
 #include "trainer/synchronisers/sparse/bit_stream.hh"
-#include "trainer/synchronisers/sparse/place_code.hh"
+#include "trainer/synchronisers/sparse/deepreduce_index_code.hh"
 #include "trainer/synchronisers/sparse/value_code.hh"
 
 namespace thinpipe::trainer {
@@ -25,22 +25,22 @@ int order_bits(std::size_t count) {
   return count > 1 ? static_cast<int>(std::bit_width(count - 1)) : 0;
 }
 
-void sort_by_value(std::vector<std::uint32_t>& places, std::span<const float> dense) {
-  std::ranges::stable_sort(places, std::greater(), [dense](std::uint32_t place) { return dense[place]; });
+void sort_by_value(std::vector<std::uint32_t>& indices, std::span<const float> dense) {
+  std::ranges::stable_sort(indices, std::greater(), [dense](std::uint32_t index) { return dense[index]; });
 }
 
-// Writes the list positions of the places in order of value. Returns the places in that order.
-std::vector<std::uint32_t> append_order(std::span<const std::uint32_t> places, std::span<const float> dense,
+// Writes the list positions of the indices in order of value. Returns the indices in that order.
+std::vector<std::uint32_t> append_order(std::span<const std::uint32_t> indices, std::span<const float> dense,
                                         std::vector<std::uint8_t>& out) {
-  std::vector<std::uint32_t> order(places.size());
+  std::vector<std::uint32_t> order(indices.size());
   std::iota(order.begin(), order.end(), 0U);
-  std::ranges::stable_sort(order, std::greater(), [&](std::uint32_t at) { return dense[places[at]]; });
+  std::ranges::stable_sort(order, std::greater(), [&](std::uint32_t at) { return dense[indices[at]]; });
   BitWriter bits(out);
   std::vector<std::uint32_t> sorted;
-  sorted.reserve(places.size());
+  sorted.reserve(indices.size());
   for (const std::uint32_t at : order) {
-    bits.append(at, order_bits(places.size()));
-    sorted.push_back(places[at]);
+    bits.append(at, order_bits(indices.size()));
+    sorted.push_back(indices[at]);
   }
   bits.finish();
   return sorted;
@@ -48,19 +48,19 @@ std::vector<std::uint32_t> append_order(std::span<const std::uint32_t> places, s
 
 // Inverts append_order() and removes the bytes it read from the front of `in`.
 std::vector<std::uint32_t> read_order(std::span<const std::uint8_t>& in,
-                                      std::span<const std::uint32_t> places) {
+                                      std::span<const std::uint32_t> indices) {
   BitReader bits(in);
-  std::vector<bool> is_taken(places.size());
+  std::vector<bool> is_taken(indices.size());
   std::vector<std::uint32_t> sorted;
-  sorted.reserve(places.size());
-  for (std::size_t i = 0; i < places.size(); ++i) {
-    const std::uint32_t at = bits.read(order_bits(places.size()));
-    if (at >= places.size() || is_taken[at]) {
+  sorted.reserve(indices.size());
+  for (std::size_t i = 0; i < indices.size(); ++i) {
+    const std::uint32_t at = bits.read(order_bits(indices.size()));
+    if (at >= indices.size() || is_taken[at]) {
       throw CollectiveError(
-          fmt::format("the order of {} values in a sparse message is not a permutation", places.size()));
+          fmt::format("the order of {} values in a sparse message is not a permutation", indices.size()));
     }
     is_taken[at] = true;
-    sorted.push_back(places[at]);
+    sorted.push_back(indices[at]);
   }
   in = in.subspan(bits.bytes_read());
   return sorted;
@@ -71,18 +71,18 @@ class DeepReduceCode : public SparseCode {
   explicit DeepReduceCode(const DeepReduceFormat& format)
       : seed_(format.seed),
         plain_(make_plain_sparse_code("u32")),
-        places_(make_place_code(format.places, format.false_positive_rate)),
+        index_code_(make_deepreduce_index_code(format.indices, format.false_positive_rate)),
         values_(make_value_code(format.values)) {}
 
   std::int64_t message_bytes(std::int64_t n, std::int64_t count) const override {
-    return bytes_with_values(n, count, places_->most_values(n, count));
+    return bytes_with_values(n, count, index_code_->max_values(n, count));
   }
 
   std::int64_t expected_bytes(std::int64_t n, std::int64_t count) const override {
-    return bytes_with_values(n, count, places_->expected_values(n, count));
+    return bytes_with_values(n, count, index_code_->expected_values(n, count));
   }
 
-  bool has_fixed_size() const override { return places_->has_fixed_count() && values_->has_fixed_size(); }
+  bool has_fixed_size() const override { return index_code_->has_fixed_count() && values_->has_fixed_size(); }
 
   std::vector<std::uint8_t> encode(const SparseHeader& header, std::uint32_t sender,
                                    std::span<const std::uint32_t> indices,
@@ -113,51 +113,51 @@ class DeepReduceCode : public SparseCode {
       return;
     }
     message = message.subspan(1);
-    std::vector<std::uint32_t> places =
-        places_->read(message, expected.n, count, stream_of_places(expected, sender));
-    if (sends_order()) places = read_order(message, places);
-    std::vector<float> values(places.size());
+    std::vector<std::uint32_t> indices =
+        index_code_->read(message, expected.n, count, index_stream(expected, sender));
+    if (sends_order()) indices = read_order(message, indices);
+    std::vector<float> values(indices.size());
     values_->read(message, values);
-    for (std::size_t i = 0; i < places.size(); ++i) dense[places[i]] += factor * values[i];
+    for (std::size_t i = 0; i < indices.size(); ++i) dense[indices[i]] += factor * values[i];
   }
 
  private:
-  bool sends_order() const { return values_->takes_a_curve() && !places_->keeps_order(); }
+  bool sends_order() const { return values_->takes_a_curve() && !index_code_->keeps_order(); }
 
   std::int64_t bytes_with_values(std::int64_t n, std::int64_t count, std::int64_t values) const {
     if (n <= largest_plain_bucket) return plain_->message_bytes(n, count);
     const std::int64_t order =
         sends_order() ? (values * order_bits(static_cast<std::size_t>(values)) + 7) / 8 : 0;
-    return sparse_header_bytes + 1 + places_->bytes(count) + order + values_->bytes(values);
+    return sparse_header_bytes + 1 + index_code_->bytes(count) + order + values_->bytes(values);
   }
 
   // Returns false, after writing a part, if a value is not finite.
   bool append_entries(const SparseHeader& header, std::uint32_t sender,
                       std::span<const std::uint32_t> indices, std::span<const float> dense,
                       std::vector<std::uint8_t>& out) const {
-    const auto is_finite = [dense](std::uint32_t place) { return std::isfinite(dense[place]); };
+    const auto is_finite = [dense](std::uint32_t index) { return std::isfinite(dense[index]); };
     if (!std::ranges::all_of(indices, is_finite)) return false;
-    std::vector<std::uint32_t> places(indices.begin(), indices.end());
-    if (values_->takes_a_curve() && places_->keeps_order()) sort_by_value(places, dense);
-    places = places_->append(places, header.n, stream_of_places(header, sender), out);
-    if (!std::ranges::all_of(places, is_finite)) return false;
-    if (sends_order()) places = append_order(places, dense, out);
+    std::vector<std::uint32_t> coded(indices.begin(), indices.end());
+    if (values_->takes_a_curve() && index_code_->keeps_order()) sort_by_value(coded, dense);
+    coded = index_code_->append(coded, header.n, index_stream(header, sender), out);
+    if (!std::ranges::all_of(coded, is_finite)) return false;
+    if (sends_order()) coded = append_order(coded, dense, out);
     std::vector<float> values;
-    values.reserve(places.size());
-    for (const std::uint32_t place : places) values.push_back(dense[place]);
-    RandomStream stream = stream_of_places(header, sender);
+    values.reserve(coded.size());
+    for (const std::uint32_t index : coded) values.push_back(dense[index]);
+    RandomStream stream = index_stream(header, sender);
     stream.seed = ~stream.seed;  // different draws from those of the index code
     values_->append(values, stream, out);
     return true;
   }
 
-  RandomStream stream_of_places(const SparseHeader& header, std::uint32_t sender) const {
+  RandomStream index_stream(const SparseHeader& header, std::uint32_t sender) const {
     return {.seed = seed_, .step = header.step, .bucket = header.bucket, .rank = sender};
   }
 
   std::uint64_t seed_;
   std::unique_ptr<SparseCode> plain_;
-  std::unique_ptr<PlaceCode> places_;
+  std::unique_ptr<DeepReduceIndexCode> index_code_;
   std::unique_ptr<ValueCode> values_;
 };
 

@@ -14,7 +14,7 @@
 namespace thinpipe::trainer {
 
 struct DeepReduceFormat {
-  std::string places = "plain";        // index code (place_code.hh)
+  std::string indices = "plain";       // index code (deepreduce_index_code.hh)
   std::string values = "f32";          // value_code.hh
   double false_positive_rate = 0.001;  // of a Bloom filter
   std::uint64_t seed = 0;

@@ -12,9 +12,9 @@
 namespace thinpipe::trainer {
 namespace {
 
-constexpr int most_lowerings = 10;
+constexpr int max_lowerings = 10;
 constexpr float lowering = 0.8F;
-constexpr double fewest_found = 0.8;           // of k
+constexpr double min_found_share = 0.8;        // of k
 constexpr double samples_above_threshold = 2;  // minimum expected number
 
 // These bits order like magnitudes, with NaN above infinity.
@@ -70,8 +70,8 @@ std::vector<std::uint32_t> sampled_top_k_indices(std::span<const float> values,
   std::uint32_t threshold =
       sampled_threshold(values, random_index(selection.start, stride), stride, selection.ratio);
   std::size_t count = count_from(values, threshold);
-  const auto too_few = [&] { return static_cast<double>(count) < fewest_found * static_cast<double>(k); };
-  for (int i = 0; i < most_lowerings && threshold < bits_of_infinity && too_few(); ++i) {
+  const auto too_few = [&] { return static_cast<double>(count) < min_found_share * static_cast<double>(k); };
+  for (int i = 0; i < max_lowerings && threshold < bits_of_infinity && too_few(); ++i) {
     threshold = magnitude_bits(lowering * std::bit_cast<float>(threshold));
     count = count_from(values, threshold);
   }

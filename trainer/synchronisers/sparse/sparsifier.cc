@@ -18,14 +18,16 @@ constexpr const char* merged = "sparse_all_reduce";
 
 }  // namespace
 
-Promises Sparsifier::promises() const {
-  return {.estimate = Estimate::delayed, .traffic_depends_on_data = merges_ || !has_fixed_size()};
+MethodProperties Sparsifier::properties() const {
+  return {.estimate = Estimate::error_feedback,
+          .traffic_depends_on_data = uses_sparse_all_reduce_ || !has_fixed_size()};
 }
 
 Sparsifier::Sparsifier(const std::string& indices)
-    : code_(make_plain_sparse_code(indices == merged ? "u16" : indices)), merges_(indices == merged) {}
+    : code_(make_plain_sparse_code(indices == merged ? "u16" : indices)),
+      uses_sparse_all_reduce_(indices == merged) {}
 
-std::vector<std::string> Sparsifier::places_names() {
+std::vector<std::string> Sparsifier::index_options() {
   std::vector<std::string> names = index_code_names();
   names.emplace_back(merged);
   return names;
@@ -33,7 +35,7 @@ std::vector<std::string> Sparsifier::places_names() {
 
 void Sparsifier::use_code(std::unique_ptr<SparseCode> code) {
   code_ = std::move(code);
-  merges_ = false;
+  uses_sparse_all_reduce_ = false;
 }
 
 void Sparsifier::synchronise(Bucket& bucket, Collective& network) {
@@ -41,8 +43,8 @@ void Sparsifier::synchronise(Bucket& bucket, Collective& network) {
   world_size_ = network.world_size();
   accumulate(bucket);
   const std::vector<std::uint32_t> indices = choose(bucket);
-  if (merges_ && network.sums_entries()) {
-    merge(bucket, indices, network);
+  if (uses_sparse_all_reduce_ && network.has_sparse_all_reduce()) {
+    sparse_all_reduce(bucket, indices, network);
   } else {
     gather(bucket, indices, network);
   }
@@ -50,16 +52,17 @@ void Sparsifier::synchronise(Bucket& bucket, Collective& network) {
   finish(bucket);
 }
 
-void Sparsifier::merge(Bucket& bucket, std::span<const std::uint32_t> indices, Collective& network) {
+void Sparsifier::sparse_all_reduce(Bucket& bucket, std::span<const std::uint32_t> indices,
+                                   Collective& network) {
   const std::span<float> values = floats(bucket.gradient);
   std::vector<float> chosen;
   chosen.reserve(indices.size());
   for (const std::uint32_t index : indices) chosen.push_back(std::exchange(values[index], 0.0F));
-  hold_back(bucket, indices);
+  store_residual(bucket, indices);
 
   bucket.gradient.zero_();
   for (std::size_t i = 0; i < indices.size(); ++i) values[indices[i]] = chosen[i];
-  network.sum_entries(bucket.gradient, indices);
+  network.sparse_all_reduce(bucket.gradient, indices);
 }
 
 void Sparsifier::gather(Bucket& bucket, std::span<const std::uint32_t> indices, Collective& network) {
@@ -72,9 +75,9 @@ void Sparsifier::gather(Bucket& bucket, std::span<const std::uint32_t> indices, 
   const torch::Tensor message = message_of(code_->encode(header, own, indices, values));
   if (code_->is_lossless()) {
     for (const std::uint32_t index : indices) values[index] = 0;
-    hold_back(bucket, indices);
+    store_residual(bucket, indices);
   } else {
-    hold_back(bucket, subtract_decoded(message, header, own, values));
+    store_residual(bucket, subtract_decoded(message, header, own, values));
   }
 
   const Messages messages = has_fixed_size() ? gather_equal(message, network) : gather_any(message, network);
@@ -101,15 +104,16 @@ std::vector<std::uint32_t> Sparsifier::subtract_decoded(const torch::Tensor& mes
 
 ExpectedTraffic Sparsifier::traffic(const Bucket& bucket, int world_size) const {
   const std::int64_t gathered = code_->message_bytes(bucket.size, count_for(bucket));
-  return gathered_traffic(merges_ ? std::max(gathered, merged_bytes(bucket)) : gathered, world_size);
+  return gathered_traffic(
+      uses_sparse_all_reduce_ ? std::max(gathered, sparse_all_reduce_bytes(bucket)) : gathered, world_size);
 }
 
-ExpectedTraffic Sparsifier::settled_traffic(const Bucket& bucket, int world_size) const {
-  return gathered_traffic(code_->expected_bytes(bucket.size, settled_count_for(bucket)), world_size);
+ExpectedTraffic Sparsifier::steady_state_traffic(const Bucket& bucket, int world_size) const {
+  return gathered_traffic(code_->expected_bytes(bucket.size, steady_state_count_for(bucket)), world_size);
 }
 
 // Upper bound: no two workers have an entry with the same index.
-std::int64_t Sparsifier::merged_bytes(const Bucket& bucket) const {
+std::int64_t Sparsifier::sparse_all_reduce_bytes(const Bucket& bucket) const {
   const auto heads = static_cast<std::int64_t>(Blocks{static_cast<std::size_t>(bucket.size)}.count() *
                                                sparse_block_head_bytes);
   return heads + count_for(bucket) * static_cast<std::int64_t>(sizeof(std::uint16_t) + sizeof(float));

@@ -16,17 +16,17 @@ namespace thinpipe::trainer {
 
 class Sparsifier : public Synchroniser {
  public:
-  // indices: one of places_names().
+  // indices: one of index_options().
   explicit Sparsifier(const std::string& indices);
 
   // Returns the names of index codes (index_code.hh), and "sparse_all_reduce": two bytes per index, with entries summed
   // on the way if possible.
-  static std::vector<std::string> places_names();
+  static std::vector<std::string> index_options();
 
   // Uses `code` for every message, which disables summing on the way.
   void use_code(std::unique_ptr<SparseCode> code);
 
-  Promises promises() const override;
+  MethodProperties properties() const override;
 
   // Biases and normalisation layers are small but important: the reference codes leave them dense.
   bool leaves_dense(const ParameterInfo& parameter) const override { return parameter.dimensions <= 1; }
@@ -36,7 +36,7 @@ class Sparsifier : public Synchroniser {
   void synchronise(Bucket& bucket, Collective& network) final;
 
   ExpectedTraffic traffic(const Bucket& bucket, int world_size) const final;
-  ExpectedTraffic settled_traffic(const Bucket& bucket, int world_size) const override;
+  ExpectedTraffic steady_state_traffic(const Bucket& bucket, int world_size) const override;
 
  protected:
   // Replaces bucket.gradient by acc, from which entries are chosen, the residual included.
@@ -47,7 +47,7 @@ class Sparsifier : public Synchroniser {
 
   // Stores bucket.gradient, the part of acc that is not sent, as the residual. sent, ascending: the indices
   // that the message has, which with a lossy code may differ from those of choose().
-  virtual void hold_back(const Bucket& bucket, std::span<const std::uint32_t> sent) = 0;
+  virtual void store_residual(const Bucket& bucket, std::span<const std::uint32_t> sent) = 0;
 
   // Finishes the result. On entry bucket.gradient is the mean over workers of the entries they sent; on
   // return it is the optimiser's input, the same on every worker.
@@ -57,7 +57,7 @@ class Sparsifier : public Synchroniser {
   virtual std::int64_t count_for(const Bucket& bucket) const = 0;
   virtual bool chooses_a_fixed_count() const { return true; }
   // The count after a warm-up.
-  virtual std::int64_t settled_count_for(const Bucket& bucket) const { return count_for(bucket); }
+  virtual std::int64_t steady_state_count_for(const Bucket& bucket) const { return count_for(bucket); }
 
   std::uint64_t step() const { return step_; }
 
@@ -66,16 +66,16 @@ class Sparsifier : public Synchroniser {
   int world_size() const { return world_size_; }
 
  private:
-  void merge(Bucket& bucket, std::span<const std::uint32_t> indices, Collective& network);
+  void sparse_all_reduce(Bucket& bucket, std::span<const std::uint32_t> indices, Collective& network);
   void gather(Bucket& bucket, std::span<const std::uint32_t> indices, Collective& network);
   std::vector<std::uint32_t> subtract_decoded(const torch::Tensor& message, const SparseHeader& header,
                                               std::uint32_t own, std::span<float> values) const;
   bool has_fixed_size() const { return chooses_a_fixed_count() && code_->has_fixed_size(); }
-  std::int64_t merged_bytes(const Bucket& bucket) const;
+  std::int64_t sparse_all_reduce_bytes(const Bucket& bucket) const;
   ExpectedTraffic gathered_traffic(std::int64_t message_bytes, int world_size) const;
 
   std::unique_ptr<SparseCode> code_;
-  bool merges_;
+  bool uses_sparse_all_reduce_;
   std::uint64_t step_ = 0;
   int rank_ = 0;
   int world_size_ = 1;

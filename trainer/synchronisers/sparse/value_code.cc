@@ -112,7 +112,7 @@ class QuantisedValues : public ValueCode {
 class CurveValues : public ValueCode {
  public:
   std::int64_t bytes(std::int64_t count) const override {
-    const std::int64_t pieces = std::min(count, std::int64_t{2} * most_pieces + 1);
+    const std::int64_t pieces = std::min(count, std::int64_t{2} * max_curve_pieces + 1);
     return 4 + 4 * pieces + 4 * std::min(count, pieces * (degree + 1));
   }
 
@@ -126,8 +126,8 @@ class CurveValues : public ValueCode {
     const auto zero = std::ranges::partition_point(values, [](float value) { return value > 0; });
     std::vector<std::uint32_t> lengths;
     for (const auto& [begin, end, most] :
-         {std::tuple(values.begin(), zero, most_pieces), std::tuple(zero, negative, 1),
-          std::tuple(negative, values.end(), most_pieces)}) {
+         {std::tuple(values.begin(), zero, max_curve_pieces), std::tuple(zero, negative, 1),
+          std::tuple(negative, values.end(), max_curve_pieces)}) {
       if (begin == end) continue;
       std::ranges::copy(split_at_knots({begin, end}, static_cast<std::size_t>(most), degree + 1),
                         std::back_inserter(lengths));
@@ -158,7 +158,7 @@ class CurveValues : public ValueCode {
 
  private:
   static constexpr int degree = 5;
-  static constexpr int most_pieces = 8;  // of one sign
+  static constexpr int max_curve_pieces = 8;  // of one sign
 
   static std::size_t coefficients_of(std::uint32_t length) {
     return std::min<std::size_t>(length, degree + 1);

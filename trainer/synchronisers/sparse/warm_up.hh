@@ -31,7 +31,7 @@ class WarmUp {
     return stages_[static_cast<std::size_t>(steps_before * stages_.size() / steps_)];
   }
 
-  double settled_ratio() const { return ratio_; }
+  double steady_state_ratio() const { return ratio_; }
   bool changes_the_ratio() const { return steps_ > 0 && !stages_.empty(); }
 
  private:

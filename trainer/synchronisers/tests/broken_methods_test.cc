@@ -44,8 +44,8 @@ class FaultyDense : public Synchroniser {
  public:
   explicit FaultyDense(Fault fault) : fault_(fault) {}
 
-  Promises promises() const override {
-    return {.sums_of_messages_are_messages = fault_ == Fault::gathers_what_should_be_summed};
+  MethodProperties properties() const override {
+    return {.all_reduce_compatible = fault_ == Fault::gathers_what_should_be_summed};
   }
 
   void synchronise(Bucket& bucket, Collective& network) override {
@@ -82,7 +82,7 @@ class FaultyTopK : public Synchroniser {
     for (const torch::Tensor& weights : weights_) last_weights_.push_back(weights.clone());
   }
 
-  Promises promises() const override { return {.estimate = Estimate::delayed}; }
+  MethodProperties properties() const override { return {.estimate = Estimate::error_feedback}; }
 
   void prepare(const std::vector<Bucket>& layout) override {
     if (by_position_.size() != layout.size()) by_position_.resize(layout.size());
@@ -92,7 +92,7 @@ class FaultyTopK : public Synchroniser {
     if (fault_ != Fault::keeps_newly_pruned) residual_.drop_pruned(kept);
   }
 
-  void add_held_back(Bucket& bucket) const override {
+  void add_residual(Bucket& bucket) const override {
     if (fault_ != Fault::state_by_position) {
       residual_.add_to(bucket);
     } else if (by_position_.at(bucket.index).defined()) {
@@ -102,7 +102,7 @@ class FaultyTopK : public Synchroniser {
 
   void synchronise(Bucket& bucket, Collective& network) override {
     if (fault_ == Fault::adds_momentum) subtract_movement(bucket);
-    add_held_back(bucket);
+    add_residual(bucket);
     torch::Tensor sent = torch::zeros({bucket.size});
     for (const std::uint32_t index :
          top_k_indices(floats(bucket.gradient), static_cast<std::size_t>((bucket.size + 1) / 2))) {
@@ -148,7 +148,7 @@ class FaultyTernary : public Synchroniser {
  public:
   explicit FaultyTernary(Fault fault) : fault_(fault) {}
 
-  Promises promises() const override { return {.estimate = Estimate::unbiased}; }
+  MethodProperties properties() const override { return {.estimate = Estimate::unbiased}; }
 
   void begin_step(std::uint64_t step) override { step_ = static_cast<std::uint32_t>(step); }
 
@@ -188,7 +188,7 @@ testing::MakeSynchroniser faulty(Kind kind, Fault fault) {
 
 std::vector<std::string> violated(Kind kind, Fault fault) {
   std::vector<std::string> out;
-  for (const auto& properties : {testing::common_properties(), testing::promised_properties()}) {
+  for (const auto& properties : {testing::common_properties(), testing::declared_properties()}) {
     std::ranges::move(testing::violations(properties, faulty(kind, fault), {"in_process", 3}),
                       std::back_inserter(out));
   }

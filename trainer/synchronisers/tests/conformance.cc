@@ -52,23 +52,23 @@ std::optional<double> claimed_to_be_sent(const Examination& of, const Collective
                                          const ExpectedTraffic& expected) {
   const int workers = network.world_size();
   if (of.workers().backend == "ring" && workers > 2 && (workers & (workers - 1)) == 0) return {};
-  if (!network.sums_entries()) return expected.sent_bytes;
-  if (of.promises().traffic_depends_on_data) return {};
+  if (!network.has_sparse_all_reduce()) return expected.sent_bytes;
+  if (of.properties().traffic_depends_on_data) return {};
   const auto codes = static_cast<std::int64_t>(expected.codes);
   if (codes == 0) return expected.sent_bytes;
   return expected.sent_bytes - ring_all_reduce_sent_bytes(expected.codes, workers) +
-         network.code_sum_sent_bytes(codes, expected.largest_code);
+         network.all_reduce_quantised_sent_bytes(codes, expected.largest_code);
 }
 
 void check_traffic(Examination& of, const std::string& where, const Collective& network,
                    const Section& section, const ExpectedTraffic& expected) {
   // Along a tree entries may be merged on the way, so fewer are passed on.
-  const bool at_most = of.promises().traffic_depends_on_data || network.sums_entries();
+  const bool at_most = of.properties().traffic_depends_on_data || network.has_sparse_all_reduce();
   check_bytes(of, fmt::format("{}passed {} bytes to collectives", where, section.payload_bytes), at_most,
               static_cast<double>(section.payload_bytes), expected.payload_bytes);
   if (const auto claimed = claimed_to_be_sent(of, network, expected)) {
     check_bytes(of, fmt::format("{}sent {} bytes", where, section.sent_bytes),
-                of.promises().traffic_depends_on_data, section.sent_bytes, *claimed);
+                of.properties().traffic_depends_on_data, section.sent_bytes, *claimed);
   }
 }
 
@@ -176,10 +176,10 @@ void newly_pruned_entries_go_to_zero(Examination& of, Collective& network) {
   session.method().prepare({after.bucket});
   for (int step = 4; step <= 6; ++step) {
     const std::string where = fmt::format("step {} after a new mask: ", step);
-    Bucket held_back = after.bucket;
-    held_back.gradient = torch::zeros({300});
-    session.method().add_held_back(held_back);
-    of.expect(!moves_pruned(held_back.gradient), where + "the residual has pruned entries");
+    Bucket residual = after.bucket;
+    residual.gradient = torch::zeros({300});
+    session.method().add_residual(residual);
+    of.expect(!moves_pruned(residual.gradient), where + "the residual has pruned entries");
     const ExpectedTraffic expected = session.method().traffic(after.bucket, network.world_size());
     metered.begin_section();
     const torch::Tensor out = session.step(real_gradient(after, network.rank(), step), step);
@@ -223,7 +223,7 @@ void any_parameters_will_do(Examination& of, Collective& network) {
           network.all_reduce(bucket.gradient, Reduction::sum);
           const torch::Tensor mean = bucket.gradient.clone();
           method.finish_dense(bucket, network.world_size());
-          if (!method.promises().applies_momentum)
+          if (!method.properties().applies_momentum)
             of.expect(bucket.gradient.equal(mean), where + "it changes a dense side bucket");
         } else {
           method.synchronise(bucket, network);
@@ -239,9 +239,9 @@ void any_parameters_will_do(Examination& of, Collective& network) {
 
 }  // namespace
 
-Promises Examination::promises() const {
+MethodProperties Examination::properties() const {
   const World world = make_world(2, false);
-  return make_({.parameters = world.parameters, .kept = world.kept, .weights = world.weights})->promises();
+  return make_({.parameters = world.parameters, .kept = world.kept, .weights = world.weights})->properties();
 }
 
 void Examination::expect(bool condition, const std::string& what) {

@@ -1,5 +1,6 @@
-// The conformance suite: the properties that every method must have, and those that it promises in addition
-// (promises.hh). Each property describes its violations, so tests can check that it catches broken methods.
+// The conformance suite: the properties that every method must have, and those that it declares in addition
+// (method_properties.hh). Each property describes its violations, so tests can check that it catches broken
+// methods.
 #pragma once
 
 #include <functional>
@@ -26,7 +27,7 @@ class Examination {
 
   const Workers& workers() const { return workers_; }
   bool in_process() const { return workers_.backend == "in_process"; }
-  Promises promises() const;
+  MethodProperties properties() const;
   Session begin(const World& world, Collective& network) const { return Session(make_, world, network); }
 
   void expect(bool condition, const std::string& what);
@@ -45,9 +46,9 @@ struct Property {
   void (*examine)(Examination& of, Collective& network);  // on every worker
 };
 
-// The properties that all methods must have, and those examined only if a method promises them.
+// The properties that all methods must have, and those examined only if a method declares them.
 std::vector<Property> common_properties();
-std::vector<Property> promised_properties();
+std::vector<Property> declared_properties();
 
 // Returns the violations, each with its property's name first. Examines property after property on connected
 // workers.

@@ -1,5 +1,5 @@
 // Examines every registered method with every number of workers over every backend: the properties of all
-// methods and the promised ones. Further variants are examined with some numbers of workers and backends.
+// methods and the declared ones. Further variants are examined with some numbers of workers and backends.
 #include "trainer/synchronisers/tests/conformance.hh"
 
 #include <algorithm>
@@ -57,12 +57,12 @@ std::vector<ConformanceCase> further_variants() {
 
 class Conformance : public ::testing::TestWithParam<ConformanceCase> {};
 
-TEST_P(Conformance, HoldsWhatItPromises) {
+TEST_P(Conformance, HasItsDeclaredProperties) {
   const auto& [variant, workers] = GetParam();
   const testing::MakeSynchroniser make = [&](const SynchroniserContext& context) {
     return SynchroniserRegistry::instance().make(variant.options, {"test", ""}, context);
   };
-  for (const auto& properties : {testing::common_properties(), testing::promised_properties()}) {
+  for (const auto& properties : {testing::common_properties(), testing::declared_properties()}) {
     EXPECT_THAT(testing::violations(properties, make, workers), ::testing::IsEmpty());
   }
 }
@@ -75,36 +75,36 @@ std::string name_of(const ::testing::TestParamInfo<ConformanceCase>& tested) {
 INSTANTIATE_TEST_SUITE_P(First, Conformance, ::testing::ValuesIn(first_variants()), name_of);
 INSTANTIATE_TEST_SUITE_P(Further, Conformance, ::testing::ValuesIn(further_variants()), name_of);
 
-// A promise that no property examines would be meaningless.
-class Promising : public Synchroniser {
+// A declaration that no property examines would be meaningless.
+class Declaring : public Synchroniser {
  public:
-  explicit Promising(const Promises& promises) : promises_(promises) {}
-  Promises promises() const override { return promises_; }
+  explicit Declaring(const MethodProperties& properties) : properties_(properties) {}
+  MethodProperties properties() const override { return properties_; }
   void synchronise(Bucket& /*bucket*/, Collective& /*network*/) override {}
   ExpectedTraffic traffic(const Bucket& /*bucket*/, int /*world_size*/) const override { return {}; }
 
  private:
-  Promises promises_;
+  MethodProperties properties_;
 };
 
-std::vector<std::string> examined(const Promises& promises) {
+std::vector<std::string> examined(const MethodProperties& properties) {
   const testing::Examination of(
-      [&](const SynchroniserContext&) { return std::make_unique<Promising>(promises); }, {"in_process", 2});
+      [&](const SynchroniserContext&) { return std::make_unique<Declaring>(properties); }, {"in_process", 2});
   std::vector<std::string> names;
-  for (const testing::Property& property : testing::promised_properties()) {
+  for (const testing::Property& property : testing::declared_properties()) {
     if (property.applies(of)) names.push_back(property.name);
   }
   return names;
 }
 
-TEST(ConformanceSuite, ExaminesEveryPromise) {
+TEST(ConformanceSuite, ExaminesEveryDeclaredProperty) {
   using ::testing::ElementsAre;
   EXPECT_THAT(examined({.estimate = Estimate::exact}), ElementsAre("GivesTheMean"));
   EXPECT_THAT(examined({.estimate = Estimate::rounded}), ElementsAre("GivesTheMean"));
   EXPECT_THAT(examined({.estimate = Estimate::unbiased}), ElementsAre("DrawsAroundTheMean"));
-  EXPECT_THAT(examined({.estimate = Estimate::delayed}), ElementsAre("NothingIsLost"));
+  EXPECT_THAT(examined({.estimate = Estimate::error_feedback}), ElementsAre("NothingIsLost"));
   EXPECT_THAT(examined({.estimate = Estimate::biased}), ElementsAre());
-  EXPECT_THAT(examined({.estimate = Estimate::biased, .sums_of_messages_are_messages = true}),
+  EXPECT_THAT(examined({.estimate = Estimate::biased, .all_reduce_compatible = true}),
               ElementsAre("OnlySumsTravel"));
 }
 

@@ -7,10 +7,10 @@
 namespace thinpipe::trainer::testing {
 
 // Returns the residual in the layout of the world's bucket.
-inline torch::Tensor held_back_by(Session& session, const World& world) {
+inline torch::Tensor residual_of(Session& session, const World& world) {
   Bucket bucket = world.bucket;
   bucket.gradient = torch::zeros({bucket.size});
-  session.method().add_held_back(bucket);
+  session.method().add_residual(bucket);
   return bucket.gradient;
 }
 
@@ -23,9 +23,9 @@ struct BalancedStep {
 
 inline BalancedStep balanced_step(Session& session, const World& world, Collective& network,
                                   const torch::Tensor& gradient, std::uint64_t step) {
-  torch::Tensor in = gradient + held_back_by(session, world);
+  torch::Tensor in = gradient + residual_of(session, world);
   torch::Tensor out = session.step(gradient, step);
-  torch::Tensor left = held_back_by(session, world);
+  torch::Tensor left = residual_of(session, world);
   network.all_reduce(in, Reduction::sum);
   network.all_reduce(left, Reduction::sum);
   const double lost = (in - left - network.world_size() * out).abs().max().item<double>();

@@ -135,7 +135,7 @@ Variant combination(const std::string& method, const Json& options) {
 }
 
 // If a method has more combinations, they cost more time than they are worth.
-constexpr std::size_t most_combinations = 12;
+constexpr std::size_t max_combinations = 12;
 
 }  // namespace
 
@@ -143,7 +143,7 @@ std::vector<Variant> all_variants() {
   std::vector<Variant> out;
   for (const auto& [method, entry] : SynchroniserRegistry::instance().entries()) {
     std::vector<Variant> variants = combined(method, entry.options);
-    if (variants.size() > most_combinations) variants = one_by_one(method, entry.options);
+    if (variants.size() > max_combinations) variants = one_by_one(method, entry.options);
     if (const auto further = further_combinations.find(method); further != further_combinations.end()) {
       for (const Json& options : further->second) variants.push_back(combination(method, options));
     }

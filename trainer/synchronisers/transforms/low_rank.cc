@@ -12,7 +12,7 @@ namespace thinpipe::trainer {
 namespace {
 
 // A column depends on the columns before it if less than this share of its length is orthogonal to them.
-constexpr double least_independent_share = 1e-12;
+constexpr double min_independent_share = 1e-12;
 
 double product_of(std::span<const double> a, std::span<const double> b) {
   return std::inner_product(a.begin(), a.end(), b.begin(), 0.0);
@@ -54,7 +54,7 @@ void orthonormalise(const torch::Tensor& matrix) {
     }
     const double left = std::sqrt(product_of(column, column));
     // For an infinite column the comparison would report dependence.
-    if (std::isfinite(left) && left <= least_independent_share * length) {
+    if (std::isfinite(left) && left <= min_independent_share * length) {
       std::ranges::fill(column, 0.0);
     } else {
       for (double& entry : column) entry /= left;

@@ -9,8 +9,8 @@
 namespace thinpipe::trainer {
 
 struct SentCoefficients {
-  std::vector<float> values;          // chunk after chunk
-  std::vector<std::uint16_t> places;  // of each value within its chunk
+  std::vector<float> values;           // chunk after chunk
+  std::vector<std::uint16_t> indices;  // of each value within its chunk
 };
 
 inline constexpr std::int64_t bytes_per_sent_coefficient = sizeof(float) + sizeof(std::uint16_t);

@@ -28,7 +28,7 @@ double last_test_loss(const Result& result) {
 }
 
 // Two workers on one GPU, or on two. A GPU's kernels round differently from a CPU's.
-TEST(Gpu, TrainsAsAProcessorDoes) {
+TEST(Gpu, TrainsAsACpuDoes) {
   NEEDS_GPUS(1);
   for (const char* method : {"dense", "fp16", "bf16", "topk", "pactrain"}) {
     const Json on = {{"synchroniser", {{"name", method}}}, {"pruning", {{"ratio", 0.5}}}};
@@ -50,7 +50,7 @@ TEST(Gpu, AMarkIsPassedWhenTheWorkBeforeItIsDone) {
   const torch::Device gpu(torch::kCUDA, 0);
   const torch::Tensor copy = torch::zeros({1 << 24}, main_memory_for(gpu));
   EXPECT_TRUE(copy.is_pinned());
-  DeviceMark mark;
+  DeviceEvent mark;
   copy.copy_(torch::ones({1 << 24}, gpu), true);
   mark.set(gpu);
   mark.wait();

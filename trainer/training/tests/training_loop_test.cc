@@ -7,8 +7,8 @@
 #include <gtest/gtest.h>
 
 #include "common/support/tests/temporary_folder.hh"
-#include "trainer/collectives/agreement.hh"
 #include "trainer/collectives/backends/in_process.hh"
+#include "trainer/collectives/replica_check.hh"
 #include "trainer/collectives/tests/borrowed.hh"
 #include "trainer/collectives/tests/world.hh"
 #include "trainer/synchronisers/tests/every_method.hh"
@@ -343,28 +343,29 @@ TEST(TrainingLoop, TellsWhatItIsAt) {
   const TrainingConfig config = configured(1);
   const auto dataset = make_dataset(config);
   InProcessGroup group(1);
-  Pulse pulse;
+  WorkerStatus worker_status;
   std::vector<std::string> phases;
   TrainingLoop loop(
-      config, *dataset, group.join(0), {}, [&](const Event&) { phases.emplace_back(pulse.phase()); }, &pulse);
+      config, *dataset, group.join(0), {}, [&](const Event&) { phases.emplace_back(worker_status.phase()); },
+      &worker_status);
   loop.start();
-  EXPECT_STREQ(pulse.phase(), "starting");
+  EXPECT_STREQ(worker_status.phase(), "starting");
   loop.run();
   EXPECT_EQ(phases.front(), "evaluating");
   EXPECT_EQ(phases.at(1), "exchanging");  // the end of the first iteration
-  EXPECT_EQ(pulse.iteration(), 16);
+  EXPECT_EQ(worker_status.iteration(), 16);
 }
 
-TEST(Agreement, NamesTheRanksAndTheTensorThatDiffer) {
+TEST(ReplicaCheck, NamesTheRanksAndTheTensorThatDiffer) {
   const TrainingConfig config = configured(3);
   run_in_process(3, [&](Collective& network) {
     const auto model = make_model(config, {.channels = 1, .height = 8, .width = 8, .classes = 10});
-    check_parameters_agree(*model, network);
+    check_parameter_replicas(*model, network);
     if (network.rank() == 2) {
       const torch::NoGradGuard no_grad;
       model->named_parameters()["fc1.bias"][3] += 1e-6;
     }
-    EXPECT_THAT([&] { check_parameters_agree(*model, network); },
+    EXPECT_THAT([&] { check_parameter_replicas(*model, network); },
                 ThrowsMessage<DivergenceError>("the parameter fc1.bias of rank 2 differs from rank 0's"));
   });
 }

@@ -162,12 +162,12 @@ struct Ones {
 };
 
 // 1 is the root, with children 0 and 2; 3 is a child of 2.
-TreePlace place_of(int rank, Peers& peers) {
-  TreePlace place;
-  if (rank != 1) place.parent = &peers.at(rank == 3 ? 2 : 1);
-  if (rank == 1) place.children = {&peers.at(0), &peers.at(2)};
-  if (rank == 2) place.children = {&peers.at(3)};
-  return place;
+TreeNeighbours neighbours_of(int rank, Peers& peers) {
+  TreeNeighbours neighbours;
+  if (rank != 1) neighbours.parent = &peers.at(rank == 3 ? 2 : 1);
+  if (rank == 1) neighbours.children = {&peers.at(0), &peers.at(2)};
+  if (rank == 2) neighbours.children = {&peers.at(3)};
+  return neighbours;
 }
 std::vector<Branch> branches_of(int rank, Peers& peers) {
   switch (rank) {
@@ -219,13 +219,13 @@ const std::map<std::string, Exchange> exchanges = {
      [](int rank, Peers& peers, double timeout_s) {
        Ones ones;
        Peer* const partners[] = {&peers.at(rank ^ 1), &peers.at(rank ^ 2)};
-       hypercube_all_reduce(ones.reducible, rank, partners, timeout_s);
+       recursive_doubling_all_reduce(ones.reducible, rank, partners, timeout_s);
        ones.expect_sum();
      }},
     {"tree_all_reduce",
      [](int rank, Peers& peers, double timeout_s) {
        Ones ones;
-       tree_all_reduce(ones.reducible, place_of(rank, peers), timeout_s);
+       tree_all_reduce(ones.reducible, neighbours_of(rank, peers), timeout_s);
        ones.expect_sum();
      }},
     {"tree_all_gather",
@@ -238,15 +238,15 @@ const std::map<std::string, Exchange> exchanges = {
     {"tree_code_sum",
      [](int rank, Peers& peers, double timeout_s) {
        std::vector<std::int8_t> codes(4 * elements, 1);
-       tree_code_sum(codes, 1, {}, branches_of(rank, peers), timeout_s);
+       tree_all_reduce_quantised(codes, 1, {}, branches_of(rank, peers), timeout_s);
        EXPECT_TRUE(std::ranges::all_of(codes, [](std::int8_t code) { return code == workers; }));
      }},
     {"tree_entry_sum",
      [](int rank, Peers& peers, double timeout_s) {
        Ones ones;
-       std::vector<std::uint32_t> places(elements);
-       std::iota(places.begin(), places.end(), 0U);
-       tree_entry_sum(ones.values, places, place_of(rank, peers), timeout_s);
+       std::vector<std::uint32_t> indices(elements);
+       std::iota(indices.begin(), indices.end(), 0U);
+       tree_sparse_all_reduce(ones.values, indices, neighbours_of(rank, peers), timeout_s);
        ones.expect_sum();
      }},
     {"tree_entry_pass",
@@ -254,7 +254,7 @@ const std::map<std::string, Exchange> exchanges = {
        std::vector<EdgeBytes> edges;
        for (const auto& [neighbour, peer] : peers)
          edges.push_back({.neighbour = neighbour, .sent = 4 * elements, .received = 4 * elements});
-       tree_entry_pass(elements, edges, place_of(rank, peers), timeout_s);
+       replay_tree_sparse_all_reduce(elements, edges, neighbours_of(rank, peers), timeout_s);
      }},
 };
 

@@ -4,8 +4,8 @@
 
 #include <gtest/gtest.h>
 
-#include "common/protocol/membership.hh"
-#include "trainer/collectives/tests/parents.hh"
+#include "common/protocol/group_options.hh"
+#include "trainer/collectives/tests/reduction_tree.hh"
 
 namespace thinpipe::trainer {
 namespace {
@@ -65,8 +65,10 @@ class Play {
 
 TEST(TreePlan, WhatIsSentIsThereAndEndsEverywhere) {
   for (const int world_size : {2, 3, 8, 13}) {
-    const Membership membership{.world_size = world_size, .parents = testing::parents_for(world_size)};
-    for (const std::size_t chunks : {1, 2, 5, 40}) Play(membership.tree(), chunks).run();
+    const GroupOptions group_options{.world_size = world_size,
+                                     .reduction_tree = testing::reduction_tree_for(world_size)};
+    for (const std::size_t chunks : {1, 2, 5, 40})
+      Play(group_options.reduction_tree_or_binary(), chunks).run();
   }
 }
 

@@ -3,7 +3,7 @@
 
 namespace thinpipe::trainer {
 
-std::unique_ptr<NcclGroup> open_nccl_group(const Membership& /*membership*/, Collective& /*gloo*/,
+std::unique_ptr<NcclGroup> open_nccl_group(const GroupOptions& /*membership*/, Collective& /*gloo*/,
                                            double /*timeout_s*/) {
   throw Error("connect by NCCL: thinpipe-trainer was built without it");
 }

@@ -27,7 +27,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr auto longest_nap = std::chrono::microseconds(200);
+constexpr auto max_nap = std::chrono::microseconds(200);
 
 // Returns the name of the interface that has this IPv4 address.
 std::string interface_of(const std::string& address) {
@@ -45,7 +45,7 @@ std::string interface_of(const std::string& address) {
 }
 
 // NCCL reads these variables at its first call in a process.
-void hold_to_the_network(const std::string& address) {
+void bind_to_interface(const std::string& address) {
   const std::string interface = "=" + interface_of(address);
   for (const auto& [name, value] :
        std::initializer_list<std::pair<const char*, const char*>>{{"NCCL_SOCKET_IFNAME", interface.c_str()},
@@ -86,15 +86,15 @@ void use(int device) {
 class CudaGroup : public NcclGroup {
  public:
   // Uses the calling thread's GPU.
-  CudaGroup(const Membership& membership, const ncclUniqueId& id, double timeout_s)
-      : device_(membership.rank) {
+  CudaGroup(const GroupOptions& group_options, const ncclUniqueId& id, double timeout_s)
+      : device_(group_options.rank) {
     ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
     config.blocking = 0;  // so that a missing peer is a time-out
     try {
       const std::string attempt =
-          fmt::format("connect as rank {} of {} by NCCL", membership.rank, membership.world_size);
-      begin(attempt,
-            ncclCommInitRankConfig(&communicator_, membership.world_size, id, membership.rank, &config));
+          fmt::format("connect as rank {} of {} by NCCL", group_options.rank, group_options.world_size);
+      begin(attempt, ncclCommInitRankConfig(&communicator_, group_options.world_size, id, group_options.rank,
+                                            &config));
       wait(attempt, timeout_s, [] { return true; });
     } catch (...) {
       abort();
@@ -113,7 +113,7 @@ class CudaGroup : public NcclGroup {
   void follow_caller() override {
     use(device_);
     ready_.record(c10::cuda::getCurrentCUDAStream());
-    ready_.hold_up(stream_.get());
+    ready_.block(stream_.get());
   }
 
   void upload(std::span<const std::byte> host, std::byte* device) override {
@@ -176,7 +176,7 @@ class CudaGroup : public NcclGroup {
     // A non-blocking communicator may still be queueing operations on the stream.
     wait("queue on the GPU", timeout_s, [] { return true; });
     done_.record(stream_.get());
-    wait("exchange by NCCL", timeout_s, [this] { return done_.has_happened(); });
+    wait("exchange by NCCL", timeout_s, [this] { return done_.query(); });
   }
 
   void abort() noexcept override {
@@ -195,7 +195,7 @@ class CudaGroup : public NcclGroup {
   // Waits until NCCL has finished and `done` returns true.
   void wait(std::string_view attempt, double timeout_s, const auto& done) const {
     const auto deadline = Clock::now() + std::chrono::duration<double>(timeout_s);
-    for (auto nap = std::chrono::microseconds(10);; nap = std::min(2 * nap, longest_nap)) {
+    for (auto nap = std::chrono::microseconds(10);; nap = std::min(2 * nap, max_nap)) {
       ncclResult_t state = ncclSuccess;
       begin(attempt, ncclCommGetAsyncError(communicator_, &state));
       begin(attempt, state);
@@ -222,20 +222,21 @@ class CudaGroup : public NcclGroup {
 
 }  // namespace
 
-std::unique_ptr<NcclGroup> open_nccl_group(const Membership& membership, Collective& gloo, double timeout_s) {
-  hold_to_the_network(membership.address);
-  use(membership.rank);
+std::unique_ptr<NcclGroup> open_nccl_group(const GroupOptions& group_options, Collective& gloo,
+                                           double timeout_s) {
+  bind_to_interface(group_options.address);
+  use(group_options.rank);
   ncclUniqueId id{};
-  if (membership.rank == 0) {
+  if (group_options.rank == 0) {
     const ncclResult_t result = ncclGetUniqueId(&id);
     if (result != ncclSuccess) {
-      throw Error(
-          fmt::format("create NCCL's rendezvous at {}: {}", membership.address, ncclGetErrorString(result)));
+      throw Error(fmt::format("create NCCL's rendezvous at {}: {}", group_options.address,
+                              ncclGetErrorString(result)));
     }
   }
   const torch::Tensor shared = torch::from_blob(&id, {static_cast<std::int64_t>(sizeof id)}, torch::kUInt8);
   gloo.broadcast(shared, 0);
-  return std::make_unique<CudaGroup>(membership, id, timeout_s);
+  return std::make_unique<CudaGroup>(group_options, id, timeout_s);
 }
 
 std::optional<std::string> nccl_version() {

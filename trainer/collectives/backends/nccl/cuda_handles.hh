@@ -43,11 +43,11 @@ class CudaEvent {
 
   void record(cudaStream_t stream) { cuda_call("record a CUDA event", cudaEventRecord(event_, stream)); }
 
-  void hold_up(cudaStream_t stream) {
+  void block(cudaStream_t stream) {
     cuda_call("make a CUDA stream wait", cudaStreamWaitEvent(stream, event_, 0));
   }
 
-  bool has_happened() const {
+  bool query() const {
     const cudaError_t result = cudaEventQuery(event_);
     if (result == cudaErrorNotReady) return false;
     cuda_call("run queued work on the GPU", result);

@@ -66,7 +66,8 @@ class NcclGroup {
 
 // Opens this worker's group, on the GPU with its rank. The ranks find each other through `gloo`. Throws Error
 // if this build has no NCCL.
-std::unique_ptr<NcclGroup> open_nccl_group(const Membership& membership, Collective& gloo, double timeout_s);
+std::unique_ptr<NcclGroup> open_nccl_group(const GroupOptions& group_options, Collective& gloo,
+                                           double timeout_s);
 
 // Returns for example "2.30.7"; nullopt if this build has no NCCL.
 std::optional<std::string> nccl_version();

@@ -52,7 +52,8 @@ std::string wait_for(pid_t pid) {
                              : fmt::format("exit {}", WEXITSTATUS(status));
 }
 
-std::vector<std::string> run_processes(int world_size, const std::function<int(const Membership&)>& worker) {
+std::vector<std::string> run_processes(int world_size,
+                                       const std::function<int(const GroupOptions&)>& worker) {
   const TemporaryFolder directory;
   std::vector<pid_t> pids;
   for (int rank = 0; rank < world_size; ++rank) {
@@ -64,9 +65,9 @@ std::vector<std::string> run_processes(int world_size, const std::function<int(c
 }
 
 TEST(GlooProcesses, ReduceAcrossProcesses) {
-  const std::vector<std::string> endings = run_processes(3, [](const Membership& membership) {
-    const std::unique_ptr<Collective> net = join_gloo(membership);
-    torch::Tensor tensor = torch::full({1000}, membership.rank + 1, torch::kFloat16);
+  const std::vector<std::string> endings = run_processes(3, [](const GroupOptions& group_options) {
+    const std::unique_ptr<Collective> net = join_gloo(group_options);
+    torch::Tensor tensor = torch::full({1000}, group_options.rank + 1, torch::kFloat16);
     net->all_reduce(tensor, Reduction::sum);
     net->barrier();
     return (tensor == 6).all().item<bool>() ? 0 : 1;
@@ -112,10 +113,10 @@ TEST(GlooProcesses, APeersDeathIsAnErrorOfEverySurvivor) {
   };
   for (int repetition = 0; repetition < 5; ++repetition) {
     SharedCounter failed;
-    const std::vector<std::string> endings = run_processes(4, [&](const Membership& membership) {
-      const std::unique_ptr<Collective> net = join_gloo(membership, {{"timeout", "3 s"}});
+    const std::vector<std::string> endings = run_processes(4, [&](const GroupOptions& group_options) {
+      const std::unique_ptr<Collective> net = join_gloo(group_options, {{"timeout", "3 s"}});
       std::jthread killer;
-      if (membership.rank == 2) {
+      if (group_options.rank == 2) {
         killer = std::jthread([] {
           std::this_thread::sleep_for(std::chrono::milliseconds(30));
           kill(getpid(), SIGKILL);
@@ -128,7 +129,7 @@ TEST(GlooProcesses, APeersDeathIsAnErrorOfEverySurvivor) {
         failed.wait_for(3);
         const std::string message = error.what();
         const bool names_the_call =
-            message.find(fmt::format(" on rank {} of 4: ", membership.rank)) != std::string::npos;
+            message.find(fmt::format(" on rank {} of 4: ", group_options.rank)) != std::string::npos;
         // Every later call fails as well.
         try {
           net->barrier();
@@ -262,9 +263,9 @@ int threads_that_block_sigpipe() {
 
 // Otherwise a peer's end could kill this process, also in Gloo's thread.
 TEST(Gloo, ItsThreadBlocksSigpipeAndTheCallersDoesNot) {
-  const auto endings = run_processes(2, [](const Membership& membership) {
+  const auto endings = run_processes(2, [](const GroupOptions& group_options) {
     const int before = threads_that_block_sigpipe();
-    const auto net = join_gloo(membership);
+    const auto net = join_gloo(group_options);
     net->barrier();
     return threads_that_block_sigpipe() == before + 1 ? 0 : 1;
   });
@@ -273,10 +274,10 @@ TEST(Gloo, ItsThreadBlocksSigpipeAndTheCallersDoesNot) {
 
 // Then a caller that lowers its own priority afterwards does not change that thread's.
 TEST(Gloo, TheConstructorStartsTheOnlyThread) {
-  const auto endings = run_processes(2, [](const Membership& membership) {
+  const auto endings = run_processes(2, [](const GroupOptions& group_options) {
     torch::Tensor tensor = torch::zeros(1 << 20).add_(1);  // LibTorch starts its own threads
     const std::size_t before = thread_count();
-    const auto net = join_gloo(membership);
+    const auto net = join_gloo(group_options);
     const std::size_t constructed = thread_count();
     net->all_reduce(tensor, Reduction::sum);
     net->broadcast(tensor, 1);

@@ -139,7 +139,7 @@ TEST(InProcessGroup, AbortEndsPendingAndLaterCalls) {
   }
   EXPECT_EQ(pending, "barrier: the test is over");
   EXPECT_EQ(error_of([&] { net->barrier(); }), "barrier: the test is over");
-  EXPECT_EQ(group.culprit(), -1);
+  EXPECT_EQ(group.first_failed_rank(), -1);
 }
 
 TEST(InProcessGroup, RefusesRanksThatCannotJoin) {

@@ -59,9 +59,9 @@ TEST(Nccl, AlongATreeItHasTheBitsOfAGroupInOneProcessAlongTheSameTree) {
           if (net.rank() == 6) result = sum;
         };
       };
-      run_in_process(8, testing::parents_for(8),
+      run_in_process(8, testing::reduction_tree_for(8),
                      [&](std::unique_ptr<Collective> net) { sum_into(in_process)(*net); });
-      run_nccl_stand_in(8, testing::parents_for(8), [&](Collective& net, NcclStandIn& gpu) {
+      run_nccl_stand_in(8, testing::reduction_tree_for(8), [&](Collective& net, NcclStandIn& gpu) {
         sum_into(over_messages)(net);
         EXPECT_EQ(gpu.all_reduces(), 0) << "NCCL's all-reduce was used instead of messages";
       });

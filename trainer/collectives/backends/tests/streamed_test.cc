@@ -16,7 +16,7 @@ using ::testing::AllOf;
 using ::testing::Contains;
 using ::testing::HasSubstr;
 using testing::join;
-using testing::parents_for;
+using testing::reduction_tree_for;
 using testing::run_over_network;
 
 torch::Tensor noise(int rank, std::int64_t elements) {
@@ -64,7 +64,8 @@ TEST(Island, HasTheBitsOfAGroupInOneProcessAlongTheSameTree) {
         if (net.rank() == 6) result = sum;
       };
     };
-    run_in_process(8, parents_for(8), [&](std::unique_ptr<Collective> net) { sum_into(in_process)(*net); });
+    run_in_process(8, reduction_tree_for(8),
+                   [&](std::unique_ptr<Collective> net) { sum_into(in_process)(*net); });
     run_in_process(8, sum_into(by_rank));
     run_over_network("island", 8, sum_into(over_the_network));
     EXPECT_TRUE(torch::equal(in_process, over_the_network)) << type;

@@ -16,11 +16,11 @@
 
 #include "common/support/child_process.hh"
 #include "common/support/json_object.hh"
-#include "harness/machine/processor_time.hh"
+#include "harness/machine/cpu_usage.hh"
 #include "netem/kernel/sandbox.hh"
 #include "netem/network.hh"
 #include "netem/topology/frame.hh"
-#include "netem/topology/worker_tree.hh"
+#include "netem/topology/reduction_tree.hh"
 #include "trainer/collectives/benchmarks/exchange/crowd.hh"
 #include "trainer/collectives/benchmarks/exchange/simulated.hh"
 
@@ -35,7 +35,7 @@ struct Options {
   std::vector<double> sizes_mb = {25, 100};
   std::vector<std::string> ways = {"island", "ring", "gloo", pytorch};
   std::vector<int> crowds = {1};
-  int most_workers = 64;
+  int max_workers = 64;
   bool in_ms = false;
   double burst_us = 256;
   int repetitions = 3;
@@ -51,7 +51,7 @@ struct Timing {
 ChildProcess start_worker(const std::string& way, const netem::Network& network, int rank,
                           const std::vector<std::string>& more, int output) {
   const netem::Host& host = network.hosts()[static_cast<std::size_t>(rank)];
-  const std::vector<int> parents = netem::worker_tree(network.topology(), network.hosts().size());
+  const std::vector<int> parents = netem::reduction_tree_of(network.topology(), network.hosts().size());
   std::vector<std::string> arguments;
   if (way == pytorch) {
     arguments = {"/usr/bin/python3", "-B",
@@ -127,18 +127,18 @@ void for_each_network(const Options& options, const auto& visit) {
 }
 
 // Formats a time for the table.
-std::string told(const Options& options, double time_s, double least_s) {
-  return options.in_ms ? fmt::format("{:.2f}", 1e3 * time_s) : fmt::format("{:.2f}", time_s / least_s);
+std::string told(const Options& options, double time_s, double min_s) {
+  return options.in_ms ? fmt::format("{:.2f}", 1e3 * time_s) : fmt::format("{:.2f}", time_s / min_s);
 }
 
 // Returns the time and its CPU time. network: the topology's; nullopt if it has too many workers to run.
 std::string cell(const Options& options, const netem::Topology& topology,
                  const std::optional<netem::Network>& network, const std::string& way, std::int64_t elements,
-                 double least_s) {
-  if (way == simulated) return told(options, simulated_time_s(topology, elements), least_s);
+                 double min_s) {
+  if (way == simulated) return told(options, simulated_time_s(topology, elements), min_s);
   if (!network) return "–";
   const std::vector<Timing> timings = measure(*network, way, elements, options.repetitions);
-  const std::string time = told(options, time_s(timings), least_s);
+  const std::string time = told(options, time_s(timings), min_s);
   if (options.in_ms) return time;
   const double gigabytes = 4e-9 * static_cast<double>(elements) * options.repetitions;
   return fmt::format("{} ({:.1f} s/GB)", time, timings.front().machine_busy_s / gigabytes);
@@ -151,14 +151,14 @@ void print_table(const Options& options) {
   const double stolen_before_s = read_machine_time().stolen_s;
   for_each_network(options, [&](const netem::Topology& topology, double rate_mbit_per_s) {
     std::optional<netem::Network> network;
-    if (std::cmp_less_equal(topology.hosts.size(), options.most_workers)) network.emplace(topology);
+    if (std::cmp_less_equal(topology.hosts.size(), options.max_workers)) network.emplace(topology);
     for (const double size_mb : options.sizes_mb) {
       const auto elements = static_cast<std::int64_t>(1e6 * size_mb / 4);
-      const double least_s =
+      const double min_s =
           8 * 4 * static_cast<double>(elements) / (1e6 * rate_mbit_per_s * netem::goodput_of_cap);
-      fmt::print("| {} | {:.0f} | {:g} | {:.3g} |", topology.hosts.size(), rate_mbit_per_s, size_mb, least_s);
+      fmt::print("| {} | {:.0f} | {:g} | {:.3g} |", topology.hosts.size(), rate_mbit_per_s, size_mb, min_s);
       for (const std::string& way : options.ways) {
-        fmt::print(" {} |", cell(options, topology, network, way, elements, least_s));
+        fmt::print(" {} |", cell(options, topology, network, way, elements, min_s));
         std::fflush(stdout);
       }
       fmt::print("\n");
@@ -193,7 +193,7 @@ int run(int argc, char** argv) {
       .add_option("--crowds", options.crowds, "Numbers of workers that replace each worker of the topology")
       ->capture_default_str()
       ->check(CLI::PositiveNumber);
-  program.add_option("--most-workers", options.most_workers, "Only simulate networks with more workers")
+  program.add_option("--most-workers", options.max_workers, "Only simulate networks with more workers")
       ->capture_default_str();
   program
       .add_option("--burst", options.burst_us, "Bursts of the caps in us, at least 4 kB; 0: the topology's")

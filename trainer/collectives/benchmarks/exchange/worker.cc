@@ -6,7 +6,7 @@
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
-#include "harness/machine/processor_time.hh"
+#include "harness/machine/cpu_usage.hh"
 #include "trainer/base/philox.hh"
 #include "trainer/base/tensor_span.hh"
 #include "trainer/collectives/collective.hh"
@@ -16,10 +16,10 @@ namespace thinpipe::trainer {
 namespace {
 
 constexpr const char* ternary = "ternary";
-constexpr const char* ternary_in_pieces = "ternary-pieces";
+constexpr const char* ternary_in_chunks = "ternary-pieces";
 
 bool is_ternary(const std::string& way) {
-  return way == ternary || way == ternary_in_pieces;
+  return way == ternary || way == ternary_in_chunks;
 }
 
 // Draws codes with a scale of 1, sums them and expands the sums.
@@ -37,11 +37,11 @@ void sum_ternary(const std::string& way, const torch::Tensor& tensor, Collective
   const auto expand = [&](std::size_t begin, std::size_t end) {
     expand_ternary(code.subspan(begin, end - begin), 1, values.subspan(begin, end - begin));
   };
-  if (way == ternary_in_pieces) {
-    net.all_reduce_codes(codes, 1, {.make = draw, .take = expand});
+  if (way == ternary_in_chunks) {
+    net.all_reduce_quantised(codes, 1, {.produce = draw, .consume = expand});
   } else {
     draw(0, values.size());
-    net.all_reduce_codes(codes, 1, {});
+    net.all_reduce_quantised(codes, 1, {});
     expand(0, values.size());
   }
 }
@@ -54,10 +54,10 @@ void sum(const std::string& way, const torch::Tensor& tensor, Collective& net) {
   }
 }
 
-void work(const std::string& way, const Membership& membership, std::int64_t elements, int repetitions) {
+void work(const std::string& way, const GroupOptions& group_options, std::int64_t elements, int repetitions) {
   at::set_num_threads(1);
   const auto net = CollectiveRegistry::instance().make({{"name", is_ternary(way) ? "island" : way}},
-                                                       Place{"--way", ""}, membership);
+                                                       Place{"--way", ""}, group_options);
   const torch::Tensor tensor = torch::ones(elements);
   sum(way, tensor, *net);
   if (!tensor.eq(net->world_size()).all().item<bool>()) throw Error(way + " gives a wrong sum");
@@ -78,19 +78,19 @@ void work(const std::string& way, const Membership& membership, std::int64_t ele
 int run(int argc, char** argv) {
   CLI::App program("A worker of exchange_benchmark");
   std::string way;
-  Membership membership;
+  GroupOptions group_options;
   std::int64_t elements = 0;
   int repetitions = 0;
   program.add_option("--way", way)->required();
-  program.add_option("--parents", membership.parents)->delimiter(',');
-  program.add_option("--rank", membership.rank)->required();
-  program.add_option("--world-size", membership.world_size)->required();
-  program.add_option("--address", membership.address)->required();
-  program.add_option("--rendezvous", membership.rendezvous_directory)->required();
+  program.add_option("--parents", group_options.reduction_tree)->delimiter(',');
+  program.add_option("--rank", group_options.rank)->required();
+  program.add_option("--world-size", group_options.world_size)->required();
+  program.add_option("--address", group_options.address)->required();
+  program.add_option("--rendezvous", group_options.rendezvous_directory)->required();
   program.add_option("--elements", elements)->required();
   program.add_option("--repetitions", repetitions)->required();
   CLI11_PARSE(program, argc, argv);
-  work(way, membership, elements, repetitions);
+  work(way, group_options, elements, repetitions);
   return 0;
 }
 

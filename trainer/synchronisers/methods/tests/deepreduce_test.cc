@@ -4,7 +4,7 @@
 
 #include "trainer/collectives/backends/in_process.hh"
 #include "trainer/collectives/tests/world.hh"
-#include "trainer/synchronisers/sparse/place_code.hh"
+#include "trainer/synchronisers/sparse/deepreduce_index_code.hh"
 #include "trainer/synchronisers/sparse/value_code.hh"
 #include "trainer/synchronisers/tests/conservation.hh"
 
@@ -31,7 +31,7 @@ class DeepReduce : public ::testing::TestWithParam<std::pair<std::string, std::s
   static Json method(double ratio) { return deepreduce(GetParam().first, GetParam().second, ratio); }
 };
 
-TEST_P(DeepReduce, HoldsBackWhatWasNotDecoded) {
+TEST_P(DeepReduce, KeepsWhatWasNotDecodedAsResidual) {
   const World world = make_world(2500, true);
   run_in_process(3, [&](Collective& network) {
     Session session(method(0.05), world, network);
@@ -71,7 +71,7 @@ TEST_P(DeepReduce, ShowsANanToAllAndForgetsIt) {
 
 std::vector<std::pair<std::string, std::string>> pairs_of_codes() {
   std::vector<std::pair<std::string, std::string>> out;
-  for (const std::string& indices : place_code_names()) {
+  for (const std::string& indices : deepreduce_index_code_names()) {
     for (const std::string& values : value_code_names()) {
       if (indices != "plain" || values != "f32") out.emplace_back(indices, values);
     }
@@ -119,15 +119,15 @@ TEST(DeepReduceMethod, MasksTheMomentumOfWhatItSent) {
   }
 }
 
-TEST(DeepReduceMethod, PromisesWhatItsSparsifierDoes) {
-  const auto promises = [](Json inner) {
+TEST(DeepReduceMethod, HasThePropertiesOfItsSparsifier) {
+  const auto properties = [](Json inner) {
     const Json options = {{"name", "deepreduce"}, {"inner", std::move(inner)}, {"indices", "bloom_p1"}};
-    return SynchroniserRegistry::instance().make(options, {"test", ""}, {})->promises();
+    return SynchroniserRegistry::instance().make(options, {"test", ""}, {})->properties();
   };
-  EXPECT_FALSE(promises({{"name", "topk"}, {"ratio", 0.1}}).applies_momentum);
-  EXPECT_FALSE(promises({{"name", "topk"}, {"ratio", 0.1}}).traffic_depends_on_data);
-  EXPECT_TRUE(promises({{"name", "dgc"}}).applies_momentum);
-  EXPECT_TRUE(promises({{"name", "dgc"}}).traffic_depends_on_data);
+  EXPECT_FALSE(properties({{"name", "topk"}, {"ratio", 0.1}}).applies_momentum);
+  EXPECT_FALSE(properties({{"name", "topk"}, {"ratio", 0.1}}).traffic_depends_on_data);
+  EXPECT_TRUE(properties({{"name", "dgc"}}).applies_momentum);
+  EXPECT_TRUE(properties({{"name", "dgc"}}).traffic_depends_on_data);
 }
 
 std::string deepreduce_refusal(const Json& options) {

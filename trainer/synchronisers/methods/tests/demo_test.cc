@@ -116,7 +116,7 @@ TEST(Demo, SmallChunksSendNoMoreThanTheyHave) {
       {{"name", "demo"}, {"chunk", 2}, {"k", 3}}, {},
       {.parameters = world.parameters, .kept = world.kept, .weights = world.weights});
   EXPECT_EQ(method->traffic(world.bucket, 4).payload_bytes, 2 * 6 * (3 + 2));
-  EXPECT_TRUE(method->promises().applies_momentum);
+  EXPECT_TRUE(method->properties().applies_momentum);
 }
 
 }  // namespace

@@ -93,7 +93,7 @@ TEST(Dgc, WarmsUpInThePapersStages) {
       EXPECT_EQ(non_zero(session.step(torch::arange(1.0F, 2049.0F), step)), sent[i]) << "step " << step;
       EXPECT_GE(claimed, 4 + 20 + 8 * static_cast<double>(sent[i])) << "step " << step;
     }
-    EXPECT_EQ(session.method().settled_traffic(world.bucket, 1).payload_bytes, 4 + 20 + 8 * 2);
+    EXPECT_EQ(session.method().steady_state_traffic(world.bucket, 1).payload_bytes, 4 + 20 + 8 * 2);
     EXPECT_EQ(session.method().traffic(world.bucket, 1).payload_bytes, 4 + 20 + 8 * 2);
   });
 }
@@ -141,16 +141,16 @@ TEST(Dgc, KeepsNoMomentumOfWeightsThatArePruned) {
   });
 }
 
-TEST(Dgc, PromisesToDelayOnlyWithoutMomentumAndClipping) {
-  const auto promises = [](const Json& options) {
-    return SynchroniserRegistry::instance().make(dgc(options), {"test", ""}, {})->promises();
+TEST(Dgc, IsErrorFeedbackOnlyWithoutMomentumAndClipping) {
+  const auto properties = [](const Json& options) {
+    return SynchroniserRegistry::instance().make(dgc(options), {"test", ""}, {})->properties();
   };
-  EXPECT_EQ(promises({{"momentum", 0}}).estimate, Estimate::delayed);
-  EXPECT_EQ(promises({{"momentum", 0.9}}).estimate, Estimate::biased);
-  EXPECT_EQ(promises({{"momentum", 0}, {"clip", 1}}).estimate, Estimate::biased);
-  EXPECT_TRUE(promises({{"momentum", 0.9}}).applies_momentum);
-  EXPECT_TRUE(promises({{"sample", 0.01}}).traffic_depends_on_data);
-  EXPECT_FALSE(promises({{"sample", 1}}).traffic_depends_on_data);
+  EXPECT_EQ(properties({{"momentum", 0}}).estimate, Estimate::error_feedback);
+  EXPECT_EQ(properties({{"momentum", 0.9}}).estimate, Estimate::biased);
+  EXPECT_EQ(properties({{"momentum", 0}, {"clip", 1}}).estimate, Estimate::biased);
+  EXPECT_TRUE(properties({{"momentum", 0.9}}).applies_momentum);
+  EXPECT_TRUE(properties({{"sample", 0.01}}).traffic_depends_on_data);
+  EXPECT_FALSE(properties({{"sample", 1}}).traffic_depends_on_data);
 }
 
 }  // namespace

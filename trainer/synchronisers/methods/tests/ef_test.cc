@@ -21,7 +21,7 @@ Json ef_around(const Json& inner, const std::string& units = "gradient") {
 torch::Tensor residual_in(Session& session, const World& world) {
   Bucket bucket = world.bucket;
   bucket.gradient = torch::zeros({bucket.size});
-  session.method().add_held_back(bucket);
+  session.method().add_residual(bucket);
   return bucket.gradient;
 }
 
@@ -95,11 +95,11 @@ TEST(ErrorFeedback, KeepsItsUnitsWhenTheLearningRateFalls) {
   after_the_fall("update", 8);
 }
 
-TEST(ErrorFeedback, PromisesWhatIsInsideExceptTheMean) {
+TEST(ErrorFeedback, HasThePropertiesOfItsInnerMethodExceptTheMean) {
   const Json reduced = {{"name", "terngrad"}, {"exchange", "all_reduce"}};
   const auto method = SynchroniserRegistry::instance().make(ef_around(reduced), {}, {});
-  EXPECT_EQ(method->promises().estimate, Estimate::delayed);
-  EXPECT_TRUE(method->promises().sums_of_messages_are_messages);
+  EXPECT_EQ(method->properties().estimate, Estimate::error_feedback);
+  EXPECT_TRUE(method->properties().all_reduce_compatible);
   const World world = make_world(100, false);
   EXPECT_EQ(method->traffic(world.bucket, 4).payload_bytes, 2 * 4 + 100);
 }

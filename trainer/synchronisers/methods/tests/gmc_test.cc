@@ -115,12 +115,12 @@ TEST(Gmc, WhatPruningTakesIsNoMovement) {
   });
 }
 
-TEST(Gmc, PromisesToDelayOnlyWithoutMomentum) {
+TEST(Gmc, IsErrorFeedbackOnlyWithoutMomentum) {
   const auto estimate = [](double momentum) {
     const Json options = {{"name", "gmc"}, {"momentum", momentum}};
-    return SynchroniserRegistry::instance().make(options, {"test", ""}, {})->promises().estimate;
+    return SynchroniserRegistry::instance().make(options, {"test", ""}, {})->properties().estimate;
   };
-  EXPECT_EQ(estimate(0), Estimate::delayed);
+  EXPECT_EQ(estimate(0), Estimate::error_feedback);
   EXPECT_EQ(estimate(0.9), Estimate::biased);
 }
 

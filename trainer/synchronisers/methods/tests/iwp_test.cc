@@ -90,10 +90,10 @@ TEST(Iwp, AllSendWhatTheVoterWantsAndEachHasItsTurn) {
       const torch::Tensor sent = out.narrow(0, 0, workers).nonzero();
       ASSERT_EQ(sent.numel(), 1);
       wanted.insert(sent.item<std::int64_t>());
-      trainer::Bucket held_back = world.bucket;
-      held_back.gradient = torch::zeros({2 * workers});
-      session.method().add_held_back(held_back);
-      EXPECT_EQ(held_back.gradient[sent.item<std::int64_t>()].item<float>(), 0);
+      trainer::Bucket residual = world.bucket;
+      residual.gradient = torch::zeros({2 * workers});
+      session.method().add_residual(residual);
+      EXPECT_EQ(residual.gradient[sent.item<std::int64_t>()].item<float>(), 0);
     }
     EXPECT_THAT(wanted, ::testing::SizeIs(workers));
   });
@@ -123,7 +123,7 @@ TEST(Iwp, ExpectsOfIndependentVotersWhatTheyMiss) {
     Session session(iwp(0.1, 2), world, network);
     // Of each 100 entries 100·(1 - 0.9²) = 19 are selected. A vote for 20 of 200 in Golomb's code has a byte
     // for b = 3 and at most 20·4 + 25 bits; two of four workers broadcast one copy each.
-    const ExpectedTraffic traffic = session.method().settled_traffic(world.bucket, 4);
+    const ExpectedTraffic traffic = session.method().steady_state_traffic(world.bucket, 4);
     EXPECT_EQ(traffic.payload_bytes, 4 * (2 * 19 + 1) + 15 * 2 / 4.0);
     EXPECT_EQ(traffic.sent_bytes, 2 * 4 * (2 * 19 + 1) * 3 / 4.0 + 2 * 15 * 3 / 4.0);
   });
@@ -185,7 +185,7 @@ TEST(Iwp, WarmsUp) {
       const torch::Tensor out = session.step(torch::arange(1.0F, 257.0F), i + 1);
       EXPECT_EQ(out.ne(0).sum().item<std::int64_t>(), sent[i]) << "step " << i + 1;
     }
-    EXPECT_EQ(session.method().settled_traffic(world.bucket, 1).payload_bytes, 4 * (4 + 1) + 1 + 4);
+    EXPECT_EQ(session.method().steady_state_traffic(world.bucket, 1).payload_bytes, 4 * (4 + 1) + 1 + 4);
   });
 }
 

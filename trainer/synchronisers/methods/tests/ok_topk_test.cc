@@ -10,9 +10,9 @@ namespace {
 
 using trainer::testing::balanced_step;
 using trainer::testing::Borrowed;
-using trainer::testing::held_back_by;
 using trainer::testing::integer_gradient;
 using trainer::testing::make_world;
+using trainer::testing::residual_of;
 using trainer::testing::Session;
 using trainer::testing::World;
 
@@ -36,9 +36,9 @@ TEST(OkTopk, ByHand) {
     EXPECT_TRUE(session.step(gradient, 1).equal(torch::tensor({2.0F, 0.0F, 0.0F, 0.0F})));
     const torch::Tensor left =
         first ? torch::tensor({0.0F, 1.0F, 0.0F, 0.0F}) : torch::tensor({0.0F, 3.0F, 0.0F, 2.0F});
-    EXPECT_TRUE(held_back_by(session, world).equal(left));
+    EXPECT_TRUE(residual_of(session, world).equal(left));
     EXPECT_EQ(nonzero_count(session.step(torch::zeros({4}), 2)), 0);
-    EXPECT_TRUE(held_back_by(session, world).equal(left));
+    EXPECT_TRUE(residual_of(session, world).equal(left));
   });
 }
 
@@ -52,7 +52,7 @@ TEST(OkTopk, EstimatesWhenDue) {
     session.step(first ? torch::tensor({4.0F, 1.0F, 0.0F, 0.0F}) : torch::tensor({0.0F, 3.0F, 0.0F, 2.0F}),
                  1);
     EXPECT_TRUE(session.step(torch::zeros({4}), 2).equal(torch::tensor({0.0F, 2.0F, 0.0F, 0.0F})));
-    EXPECT_TRUE(held_back_by(session, world)
+    EXPECT_TRUE(residual_of(session, world)
                     .equal(first ? torch::zeros({4}) : torch::tensor({0.0F, 0.0F, 0.0F, 2.0F})));
   });
 }

@@ -61,26 +61,26 @@ TEST(OmniReduce, GivesTheMeanWithNumbersBeyondAnyBucket) {
 }
 
 // Delivers the same message again and again, whatever the others send.
-class ForgedMailbox : public Mailbox {
+class ForgedPointToPoint : public PointToPoint {
  public:
-  explicit ForgedMailbox(Letter letter) : letter_(std::move(letter)) {}
+  explicit ForgedPointToPoint(ReceivedMessage received) : received_(std::move(received)) {}
   void send(int /*to*/, const torch::Tensor& /*message*/) override {}
-  Letter receive() override { return letter_; }
+  ReceivedMessage receive() override { return received_; }
   void close() override {}
 
  private:
-  Letter letter_;
+  ReceivedMessage received_;
 };
 
 class Forging : public Borrowed {
  public:
-  Forging(Collective& inner, Letter letter) : Borrowed(inner), letter_(std::move(letter)) {}
-  std::unique_ptr<Mailbox> open_mailbox(std::int64_t /*message_bytes*/) override {
-    return std::make_unique<ForgedMailbox>(letter_);
+  Forging(Collective& inner, ReceivedMessage received) : Borrowed(inner), received_(std::move(received)) {}
+  std::unique_ptr<PointToPoint> open_point_to_point(std::int64_t /*message_bytes*/) override {
+    return std::make_unique<ForgedPointToPoint>(received_);
   }
 
  private:
-  Letter letter_;
+  ReceivedMessage received_;
 };
 
 std::string omnireduce_failure(Collective& network, int from, std::uint8_t stream, bool is_result) {

@@ -4,8 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "trainer/collectives/agreement.hh"
 #include "trainer/collectives/metered.hh"
+#include "trainer/collectives/replica_check.hh"
 #include "trainer/collectives/tests/world.hh"
 #include "trainer/synchronisers/methods/tests/pactrain.hh"
 
@@ -56,8 +56,9 @@ TEST_P(ObservedPattern, SendsWhatItClaimsInEveryPhase) {
   run_in_process(3, [&](Collective& network) {
     MeteredCollective metered(std::make_unique<Borrowed>(network));
     Session session(method(2), world, metered);
-    EXPECT_TRUE(session.method().promises().traffic_depends_on_data);
-    EXPECT_EQ(session.method().settled_traffic(world.bucket, 3).payload_bytes, static_cast<double>(packed));
+    EXPECT_TRUE(session.method().properties().traffic_depends_on_data);
+    EXPECT_EQ(session.method().steady_state_traffic(world.bucket, 3).payload_bytes,
+              static_cast<double>(packed));
     for (std::size_t step = 0; step < expected.size(); ++step) {
       const ExpectedTraffic claimed = session.method().traffic(world.bucket, 3);
       torch::Tensor gradient = positive_gradient(world, network.rank(), static_cast<int>(step));

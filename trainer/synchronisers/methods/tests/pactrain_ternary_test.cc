@@ -19,13 +19,13 @@ using trainer::testing::Session;
 using trainer::testing::World;
 
 TEST(PacTrainTernary, PT8_WithoutClippingItIsUnbiasedAndItsCodesAreWhole) {
-  // Eight values, four per layer, each at 100 places of its layer: 100 steps give 10000 draws.
-  constexpr int kPlaces = 100;
+  // Eight values, four per layer, each at 100 entries of its layer: 100 steps give 10000 draws.
+  constexpr int kEntries = 100;
   constexpr int kSteps = 100;
   const World few = make_world(8, true);
-  const World world = make_world(8 * kPlaces, true);
+  const World world = make_world(8 * kEntries, true);
   const auto everywhere = [](const torch::Tensor& eight) {
-    return eight.view({2, 1, 4}).expand({2, kPlaces, 4}).reshape({-1});
+    return eight.view({2, 1, 4}).expand({2, kEntries, 4}).reshape({-1});
   };
   run_in_process(3, [&](Collective& network) {
     Session session(pactrain({{"values", "ternary"}, {"clip", 0}}), world, network);
@@ -41,12 +41,12 @@ TEST(PacTrainTernary, PT8_WithoutClippingItIsUnbiasedAndItsCodesAreWhole) {
       const torch::Tensor codes = out * 3 / everywhere(scale);
       ASSERT_LE((codes - codes.round()).abs().max().item<double>(), 1e-5);
       ASSERT_LE(codes.abs().max().item<double>(), 3 + 1e-5);
-      sum += out.view({2, kPlaces, 4}).to(torch::kDouble).sum(1).view({8});
+      sum += out.view({2, kEntries, 4}).to(torch::kDouble).sum(1).view({8});
     }
     // Per worker Var = |q|(s - |q|) <= s^2/4, so the mean over workers and draws deviates by less than this
     // bound.
-    const torch::Tensor bound = 5 * (scale.to(torch::kDouble).square() / 4 / 3 / (kPlaces * kSteps)).sqrt();
-    EXPECT_TRUE(((sum / (kPlaces * kSteps) - exact_mean(few, 3, 1)).abs() <= bound).all().item<bool>());
+    const torch::Tensor bound = 5 * (scale.to(torch::kDouble).square() / 4 / 3 / (kEntries * kSteps)).sqrt();
+    EXPECT_TRUE(((sum / (kEntries * kSteps) - exact_mean(few, 3, 1)).abs() <= bound).all().item<bool>());
   });
 }
 
@@ -88,13 +88,13 @@ TEST(PacTrainTernary, ClipsEachLayerAtItsDeviationsAmongWhatIsKept) {
   });
 }
 
-TEST(PacTrainTernary, PromisesToDrawAroundTheMeanOnlyWithoutClipping) {
+TEST(PacTrainTernary, IsUnbiasedOnlyWithoutClipping) {
   const auto estimate = [](const Json& options) {
-    return SynchroniserRegistry::instance().make(pactrain(options), {"test", ""}, {})->promises().estimate;
+    return SynchroniserRegistry::instance().make(pactrain(options), {"test", ""}, {})->properties().estimate;
   };
   EXPECT_EQ(estimate({{"values", "ternary"}}), Estimate::biased);
   EXPECT_EQ(estimate({{"values", "ternary"}, {"clip", 0}}), Estimate::unbiased);
-  EXPECT_EQ(estimate({{"values", "ternary"}, {"error_feedback", true}}), Estimate::delayed);
+  EXPECT_EQ(estimate({{"values", "ternary"}, {"error_feedback", true}}), Estimate::error_feedback);
   EXPECT_EQ(estimate({{"values", "float32"}}), Estimate::exact);
 }
 
@@ -113,7 +113,7 @@ TEST(PacTrainTernary, TheSameSeedGivesTheSameBits) {
 
 const Json feedback = {{"name", "pactrain"}, {"values", "ternary"}, {"error_feedback", true}};
 
-TEST(PacTrainFeedback, HoldsBackWhatTheCodesDoNotSay) {
+TEST(PacTrainFeedback, KeepsTheCodesErrorAsResidual) {
   World world = make_world(4, false);
   world.kept[0] = torch::tensor({true, false});
   run_in_process(1, [&](Collective& network) {
@@ -140,7 +140,7 @@ TEST(PacTrainFeedback, TheSumOfResultsStaysWithinOneGradientOfTheSumOfMeans) {
     Session session(feedback, world, network);
     torch::Tensor results = torch::zeros({300}, torch::kDouble);
     torch::Tensor means = torch::zeros({300}, torch::kDouble);
-    torch::Tensor held_back;
+    torch::Tensor residual;
     for (int step = 1; step <= kSteps; ++step) {
       const torch::Tensor out = session.step(integer_gradient(world, network.rank(), step), step);
       EXPECT_TRUE(step > 5 || testing::identical_on_all(network, out));
@@ -153,11 +153,11 @@ TEST(PacTrainFeedback, TheSumOfResultsStaysWithinOneGradientOfTheSumOfMeans) {
     // It is exactly the residual.
     TensorMap state;
     session.method().save(state, "s.");
-    held_back = torch::cat({state.at("s.residual.a"), state.at("s.residual.b")});
-    EXPECT_LE(held_back.abs().max().item<double>(), 8 + 1e-4);
-    EXPECT_LE((results + mean_over(network, held_back) - means).abs().max().item<double>(), 1e-3);
+    residual = torch::cat({state.at("s.residual.a"), state.at("s.residual.b")});
+    EXPECT_LE(residual.abs().max().item<double>(), 8 + 1e-4);
+    EXPECT_LE((results + mean_over(network, residual) - means).abs().max().item<double>(), 1e-3);
     EXPECT_TRUE(
-        held_back.narrow(0, 0, 150).masked_select(world.kept[0].logical_not()).eq(0).all().item<bool>());
+        residual.narrow(0, 0, 150).masked_select(world.kept[0].logical_not()).eq(0).all().item<bool>());
   });
 }
 

@@ -144,7 +144,7 @@ TEST(PowerSgd, WarmStartFindsTheBestApproximation) {
     for (int step = 1; step <= 30; ++step) {
       Bucket correction = world.bucket;
       correction.gradient = torch::zeros({world.bucket.size});
-      session.method().add_held_back(correction);
+      session.method().add_residual(correction);
       const torch::Tensor wanted = flat_matrices(matrix, matrix);
       const torch::Tensor out = session.step(wanted - correction.gradient, step);
       errors.push_back((out - wanted).narrow(0, 0, rows * columns).norm().item<double>());
@@ -200,15 +200,15 @@ TEST(PowerSgd, TravelsDenseUntilItStarts) {
 }
 
 // Pruned entries of the product are cleared, and the residual compensates only for the other entries.
-TEST(PowerSgd, HoldsNothingBackOfPrunedEntries) {
+TEST(PowerSgd, HasNoResidualOfPrunedEntries) {
   const World world = make_world(600, true);
   run_in_process(2, [&](Collective& network) {
     Session session(powersgd_of_rank(1), world, network);
     for (int step = 1; step <= 3; ++step) session.step(real_gradient(world, network.rank(), step), step);
-    Bucket held_back = world.bucket;
-    held_back.gradient = torch::zeros({600});
-    session.method().add_held_back(held_back);
-    const torch::Tensor first = held_back.gradient.narrow(0, 0, 300);
+    Bucket residual = world.bucket;
+    residual.gradient = torch::zeros({600});
+    session.method().add_residual(residual);
+    const torch::Tensor first = residual.gradient.narrow(0, 0, 300);
     EXPECT_TRUE(first.masked_select(world.kept[0].logical_not()).eq(0).all().item<bool>());
     EXPECT_TRUE(first.masked_select(world.kept[0]).ne(0).any().item<bool>());
   });

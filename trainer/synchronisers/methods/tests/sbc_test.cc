@@ -16,10 +16,10 @@ Json sbc(double ratio) {
   return {{"name", "sbc"}, {"ratio", ratio}, {"local_steps", 1}};
 }
 
-torch::Tensor held_back(Session& session, const World& world) {
+torch::Tensor sbc_residual(Session& session, const World& world) {
   Bucket bucket = world.bucket;
   bucket.gradient = torch::zeros({bucket.size});
-  session.method().add_held_back(bucket);
+  session.method().add_residual(bucket);
   return bucket.gradient;
 }
 
@@ -31,8 +31,8 @@ TEST(Sbc, SendsTheMeanOfTheStrongerSign) {
     // 2.5 against 1; -3 against 5: the mean is over the positive entries that there are.
     EXPECT_TRUE(
         session.step(change, 1).equal(torch::tensor({2.5F, 0.0F, 0.0F, 2.5F, 0.0F, 5.0F, 0.0F, 0.0F})));
-    EXPECT_TRUE(
-        held_back(session, world).equal(torch::tensor({0.5F, 1.0F, -1.0F, -0.5F, -4.0F, 0.0F, -2.0F, 0.0F})));
+    EXPECT_TRUE(sbc_residual(session, world)
+                    .equal(torch::tensor({0.5F, 1.0F, -1.0F, -0.5F, -4.0F, 0.0F, -2.0F, 0.0F})));
     EXPECT_TRUE(session.method().forgotten_momentum(0).equal(torch::tensor({true, false, false, true})));
     EXPECT_TRUE(session.method().forgotten_momentum(1).equal(torch::tensor({false, true, false, false})));
   });

@@ -60,10 +60,10 @@ TEST(SignSgd, SignumVotesWithItsMomentum) {
   });
   EXPECT_TRUE(SynchroniserRegistry::instance()
                   .make({{"name", "signsgd"}, {"momentum", 0.5}}, {}, {})
-                  ->promises()
+                  ->properties()
                   .applies_momentum);
   EXPECT_FALSE(
-      SynchroniserRegistry::instance().make({{"name", "signsgd"}}, {}, {})->promises().applies_momentum);
+      SynchroniserRegistry::instance().make({{"name", "signsgd"}}, {}, {})->properties().applies_momentum);
 }
 
 std::vector<std::uint8_t> vote_message(const std::vector<float>& values) {

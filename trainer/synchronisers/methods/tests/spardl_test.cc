@@ -11,9 +11,9 @@ namespace {
 
 using trainer::testing::balanced_step;
 using trainer::testing::exact_mean;
-using trainer::testing::held_back_by;
 using trainer::testing::integer_gradient;
 using trainer::testing::make_world;
+using trainer::testing::residual_of;
 using trainer::testing::Session;
 using trainer::testing::World;
 
@@ -48,7 +48,7 @@ TEST(SparDL, ByHand) {
     const torch::Tensor gradient =
         first ? torch::tensor({4.0F, 1.0F, 2.0F, 3.0F}) : torch::tensor({1.0F, 2.0F, 5.0F, 1.0F});
     EXPECT_TRUE(session.step(gradient, 1).equal(torch::tensor({2.0F, 0.0F, 2.5F, 0.0F})));
-    EXPECT_TRUE(held_back_by(session, world)
+    EXPECT_TRUE(residual_of(session, world)
                     .equal(first ? torch::tensor({0.0F, 1.0F, 2.0F, 3.0F})
                                  : torch::tensor({1.0F, 2.0F, 0.0F, 1.0F})));
   });
@@ -62,7 +62,7 @@ TEST(SparDL, KeepingAllIsTheMean) {
       const torch::Tensor out = session.step(integer_gradient(world, network.rank(), 1), 1);
       const torch::Tensor sum = out.to(torch::kDouble).mul(workers).round();
       EXPECT_TRUE(sum.equal(exact_mean(world, workers, 1).mul(workers).round())) << workers;
-      EXPECT_TRUE(held_back_by(session, world).eq(0).all().item<bool>()) << workers;
+      EXPECT_TRUE(residual_of(session, world).eq(0).all().item<bool>()) << workers;
     });
   }
 }

@@ -87,7 +87,7 @@ TEST(Thc, TellsHowManyWorkersItsIntegersHold) {
     method.update(options);
     SynchroniserContext context;
     context.network = network;
-    return SynchroniserRegistry::instance().make(method, {"test", ""}, context)->most_workers();
+    return SynchroniserRegistry::instance().make(method, {"test", ""}, context)->max_workers();
   };
   EXPECT_EQ(most({{"exchange", "all_reduce"}}, {}), 127 / 30);
   EXPECT_EQ(most({{"exchange", "sharded"}}, {}), 65535 / 60);

@@ -38,8 +38,8 @@ TEST(CodeExchange, IsTheMethodsUnlessItIsGiven) {
       context.network = network;
       return SynchroniserRegistry::instance()
           .make(options, {"test", ""}, context)
-          ->promises()
-          .sums_of_messages_are_messages;
+          ->properties()
+          .all_reduce_compatible;
     };
     EXPECT_TRUE(sums({.workers = 8, .sums_along_tree = true})) << method;
     EXPECT_FALSE(sums({.workers = 8})) << method;

@@ -9,7 +9,7 @@
 #include <gtest/gtest.h>
 
 #include "trainer/collectives/collective_error.hh"
-#include "trainer/synchronisers/sparse/place_code.hh"
+#include "trainer/synchronisers/sparse/deepreduce_index_code.hh"
 #include "trainer/synchronisers/sparse/top_k.hh"
 #include "trainer/synchronisers/sparse/value_code.hh"
 
@@ -23,14 +23,15 @@ constexpr SparseHeader some_header{.method = 1, .bucket = 2, .step = 7, .n = buc
 
 std::vector<DeepReduceFormat> all_formats() {
   std::vector<DeepReduceFormat> out;
-  for (const std::string& places : place_code_names()) {
-    for (const std::string& values : value_code_names()) out.push_back({.places = places, .values = values});
+  for (const std::string& indices : deepreduce_index_code_names()) {
+    for (const std::string& values : value_code_names())
+      out.push_back({.indices = indices, .values = values});
   }
   return out;
 }
 
 std::string name_of_format(const DeepReduceFormat& format) {
-  return fmt::format("{}_{}", format.places, format.values);
+  return fmt::format("{}_{}", format.indices, format.values);
 }
 
 // No two values are equal and none is zero.
@@ -81,7 +82,7 @@ TEST_P(DeepReduceMessage, CarriesTheEntriesItSaysNearTheirValues) {
       EXPECT_NEAR(read[i], dense_[i], 0.05);
     }
   }
-  if (GetParam().places == "bloom_p0") {
+  if (GetParam().indices == "bloom_p0") {
     EXPECT_GE(carried, chosen_entries);
     for (const std::uint32_t index : indices_) EXPECT_NE(read[index], 0) << "no false negatives";
   } else {
@@ -120,8 +121,8 @@ INSTANTIATE_TEST_SUITE_P(All, DeepReduceMessage, ::testing::ValuesIn(all_formats
 
 TEST(DeepReduceCode, TakesTheBytesOfItsEquations) {
   // m = ⌈1000·14.3777⌉ = 14378 bits; of 99,000 other entries 99 are false positives.
-  const auto bytes = [](const char* places, const char* values) {
-    return make_deepreduce_code({.places = places, .values = values})->expected_bytes(100'000, 1000);
+  const auto bytes = [](const char* indices, const char* values) {
+    return make_deepreduce_code({.indices = indices, .values = values})->expected_bytes(100'000, 1000);
   };
   EXPECT_EQ(bytes("bloom_p0", "f32"), 21 + 1798 + 4 * 1099);
   EXPECT_EQ(bytes("bloom_p1", "f32"), 21 + 1798 + 4 * 1000);
@@ -132,10 +133,10 @@ TEST(DeepReduceCode, TakesTheBytesOfItsEquations) {
   EXPECT_EQ(bytes("bloom_p1", "fit_poly"), 21 + 1798 + 1250 + 4 + 17 * (4 + 24));
 }
 
-TEST(PlaceCode, RefusesPlacesThatAreNone) {
+TEST(DeepReduceIndexCode, RefusesPlacesThatAreNone) {
   const auto read = [](const char* code, const std::vector<std::uint8_t>& bytes, std::uint32_t count) {
     std::span<const std::uint8_t> in = bytes;
-    return make_place_code(code, 0.5)->read(in, 8, count, {});
+    return make_deepreduce_index_code(code, 0.5)->read(in, 8, count, {});
   };
   EXPECT_THAT(read("plain", {5, 0, 0, 0, 4, 0, 0, 0}, 2), ::testing::ElementsAre(5, 4));
   EXPECT_THROW(read("plain", {5, 0, 0, 0, 5, 0, 0, 0}, 2), CollectiveError) << "twice";
@@ -144,7 +145,7 @@ TEST(PlaceCode, RefusesPlacesThatAreNone) {
 }
 
 TEST(DeepReduceCode, ARandomChoiceGoesByTheSender) {
-  const auto code = make_deepreduce_code({.places = "bloom_p1", .false_positive_rate = 0.1});
+  const auto code = make_deepreduce_code({.indices = "bloom_p1", .false_positive_rate = 0.1});
   const std::vector<float> dense = accumulated();
   const auto places_from = [&](std::uint32_t sender) {
     std::vector<float> out(bucket_entries);
@@ -156,7 +157,7 @@ TEST(DeepReduceCode, ARandomChoiceGoesByTheSender) {
 }
 
 TEST(DeepReduceCode, SmallBucketsGoPlainly) {
-  const auto code = make_deepreduce_code({.places = "bloom_p0", .values = "fit_poly"});
+  const auto code = make_deepreduce_code({.indices = "bloom_p0", .values = "fit_poly"});
   EXPECT_EQ(code->message_bytes(1000, 10), 20 + 8 * 10);
   const std::vector<float> dense(1000, 0.1F);
   const SparseHeader header{.method = 1, .n = 1000};

@@ -27,7 +27,7 @@ TEST(WarmUp, BeforeTheFirstStepIsAsInIt) {
 TEST(WarmUp, ChangesNothingWithoutStepsOrAtARatioAboveItsStages) {
   for (const WarmUp& none : {WarmUp(0.01, 0), WarmUp(0.3, 4)}) {
     EXPECT_FALSE(none.changes_the_ratio());
-    EXPECT_THAT(ratios(none, 2), ElementsAre(none.settled_ratio(), none.settled_ratio()));
+    EXPECT_THAT(ratios(none, 2), ElementsAre(none.steady_state_ratio(), none.steady_state_ratio()));
   }
   EXPECT_TRUE(WarmUp(0.01, 1).changes_the_ratio());
 }

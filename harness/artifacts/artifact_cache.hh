@@ -1,0 +1,43 @@
+// A cache of artifacts that several runs share, in a folder of the experiment's results. The first run that
+// needs one builds it; concurrent controllers wait for its lock.
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <optional>
+#include <set>
+#include <string>
+#include <variant>
+
+#include "common/support/signals.hh"
+#include "harness/executors/executor.hh"
+#include "harness/terminal/progress.hh"
+
+namespace thinpipe {
+
+class ArtifactCache {
+ public:
+  // `what` names the artifacts on the screen, such as "initial weights". `fresh`: build each again, once,
+  // even if it is kept.
+  ArtifactCache(std::filesystem::path folder, std::string what, bool fresh, StopSignals& stop)
+      : folder_(std::move(folder)), what_(std::move(what)), fresh_(fresh), stop_(stop) {}
+
+  const std::filesystem::path& folder() const { return folder_; }
+
+  // Returns the artifact `name`, or the outcome of a build that did not complete. find() returns the
+  // artifact in the folder, nullopt if there is none; build() builds it. Waits while another controller
+  // builds it.
+  using Find = std::function<std::optional<Json>()>;
+  using Build = std::function<std::variant<Json, Outcome>()>;
+  std::variant<Json, Outcome> get_or_build(const std::string& name, Progress& progress, const Find& find,
+                                           const Build& build);
+
+ private:
+  std::filesystem::path folder_;
+  std::string what_;
+  bool fresh_;
+  StopSignals& stop_;
+  std::set<std::string> built_;
+};
+
+}  // namespace thinpipe

@@ -1,0 +1,116 @@
+#include "harness/plan/controller_options.hh"
+
+#include <algorithm>
+
+#include "harness/plan/bundled_files.hh"
+
+namespace thinpipe {
+namespace {
+
+std::vector<std::string> profile_names() {
+  std::vector<std::string> names = {measured_profile};
+  const std::vector<std::string>& shipped = bundled_compute_profiles().names();
+  names.insert(names.end(), shipped.begin(), shipped.end());
+  return names;
+}
+
+Json& entry_of(Json& description, const std::string& key) {
+  return *std::ranges::find_if(description, [&key](const Json& entry) { return entry["key"] == key; });
+}
+
+// Adds the names of the bundled traces: netem knows only paths.
+void add_trace_names(Json& rate_trace) {
+  Json& file = entry_of(rate_trace["options"], "file");
+  const auto effect = file["effect"].get<std::string>();
+  OptionDescriber describer;
+  describer("file", std::string(),
+            Rule{.effect = effect, .file_names = bundled_rate_traces().names(), .required = true});
+  file = describer.out.front();
+}
+
+// An event has a state or other changes, but not both.
+Json constraint_of_network_events() {
+  Json changes = Json::array();
+  for (const char* key : {"rate", "delay", "loss"}) changes.push_back({{"required", Json::array({key})}});
+  const Json reshapes = {{"anyOf", changes}};
+  return {{"if", {{"required", Json::array({"state"})}}}, {"then", {{"not", reshapes}}}, {"else", reshapes}};
+}
+
+// An action has one time; a slowdown begins at an iteration.
+Json constraint_of_worker_events() {
+  const auto has = [](const std::vector<const char*>& all, const std::vector<const char*>& none) {
+    Json others = Json::array();
+    for (const char* key : none) others.push_back({{"required", Json::array({key})}});
+    return Json{{"required", all}, {"not", {{"anyOf", others}}}};
+  };
+  return {{"oneOf",
+           {has({"slowdown"}, {"action", "at"}), has({"action", "at"}, {"slowdown", "at_iteration"}),
+            has({"action", "at_iteration"}, {"slowdown", "at"})}}};
+}
+
+}  // namespace
+
+void ComputeProfileOptions::visit(auto& field) {
+  field("device", device,
+        Rule{.effect = "\"measured\", name of a shipped profile or device, or path of a .json file",
+             .file_names = profile_names(),
+             .required = true});
+  field("batch_size_per_worker", batch_size_per_worker,
+        Rule{.effect = "for a device, batch size for which the compute time is estimated; null: that of the "
+                       "training run. The exchange does not depend on it, so a training run with small "
+                       "batches can stand for one that does not fit into this machine's memory",
+             .at_least = 1});
+}
+
+void ControllerOptions::visit(auto& field) {
+  field("mode", mode,
+        Rule{.effect = "live: train over the emulated network and measure times; converge: train all workers "
+                       "in one process, without network and times, to find a method's effect on learning; "
+                       "replay: repeat the communication of a converge run over the emulated network and "
+                       "measure times; simulate: calculate these times from a model of the network",
+             .one_of = {"live", "converge", "replay", "simulate"}});
+  field("topology", topology,
+        Rule{.effect = "the network: name of a shipped topology, or path of a .json file relative to the "
+                       "experiment's folder",
+             .file_names = bundled_topologies().names()});
+  field("compute_profile", compute_profile,
+        Rule{.effect = "compute time in modes replay and simulate: \"measured\": on this machine, before the "
+                       "first replay; or name of a shipped profile or device; or path of a .json file "
+                       "relative to the experiment's folder. For a device, the time is estimated"});
+  field("trainer", trainer,
+        Rule{.effect = "in mode live, external trainer that replaces thinpipe-trainer: name of a shipped "
+                       "one, or path relative to the experiment's folder (docs/trainers.md); null: none"});
+  field("bottleneck", bottleneck,
+        Rule{.effect = "cap and burst of the topology's bottlenecks; null: their own"});
+  field("workers", workers,
+        Rule{.effect = "trainer processes, on the topology's first hosts; null: one on each host, or 8 in "
+                       "mode converge",
+             .at_least = 1});
+  schedule.visit(field);
+  field("worker_events", worker_events, Rule{.effect = "faults and slowdowns of workers during the run"});
+  field("on_worker_failure", on_worker_failure,
+        Rule{.effect = "what happens when a worker crashes, hangs or cannot be reached"});
+}
+
+ControllerOptions read_harness_options(JsonObject& object) {
+  return read_options<ControllerOptions>(object);
+}
+
+Json describe_controller_options() {
+  Json out = describe_options<ControllerOptions>();
+  add_trace_names(entry_of(out, "rate_trace"));
+  entry_of(out, "network_events")["constraint"] = constraint_of_network_events();
+  entry_of(out, "worker_events")["constraint"] = constraint_of_worker_events();
+  return out;
+}
+
+const std::vector<std::string>& controller_option_keys() {
+  static const std::vector<std::string> keys = [] {
+    std::vector<std::string> out;
+    for (const Json& entry : describe_controller_options()) out.push_back(entry["key"]);
+    return out;
+  }();
+  return keys;
+}
+
+}  // namespace thinpipe

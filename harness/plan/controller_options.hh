@@ -1,0 +1,71 @@
+// The keys of a run's configuration that the harness reads; the trainer reads the others. A key is described
+// here once: the reader, the schema of experiments, --set and messages about unknown keys derive from it.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "common/support/options.hh"
+#include "harness/plan/external_trainer.hh"
+#include "harness/plan/failure_policy.hh"
+#include "harness/plan/worker_events.hh"
+#include "netem/topology/schedule.hh"
+
+namespace thinpipe {
+
+inline constexpr const char* measured_profile = "measured";
+
+struct ComputeProfileOptions {
+  static constexpr std::string_view shorthand = "device";
+
+  std::string device = measured_profile;
+  std::optional<std::int64_t> batch_size_per_worker;
+
+  void visit(auto& field);
+};
+
+struct BottleneckOptions {
+  double rate_bit_per_s = 0;
+  std::optional<double> burst_s;
+
+  void visit(auto& field) {
+    field("rate", rate_bit_per_s,
+          Rule{.effect = "cap of each direction, Ethernet headers included, such as \"100 Mbit/s\"",
+               .quantity = Quantity::rate,
+               .above = 0,
+               .required = true});
+    field(
+        "burst", burst_s,
+        Rule{.effect = "bytes that may pass at once after idling, as a time at the cap; at least 4000 bytes. "
+                       "A longer burst costs less CPU time, but short messages arrive too early; null: the "
+                       "topology's",
+             .quantity = Quantity::duration,
+             .above = 0});
+  }
+};
+
+struct ControllerOptions {
+  std::string mode = "live";
+  std::string topology = "three-switch";
+  ComputeProfileOptions compute_profile;
+  std::optional<ExternalTrainer> trainer;
+  std::optional<BottleneckOptions> bottleneck;
+  std::optional<std::int64_t> workers;
+  netem::ScheduleOptions schedule;
+  std::vector<WorkerEventOptions> worker_events;
+  FailurePolicy on_worker_failure;
+
+  void visit(auto& field);
+};
+
+// Throws InputError. Only the values are checked, each on its own.
+ControllerOptions read_harness_options(JsonObject& object);
+
+// Returns an entry per key, like describe_options (common/support/options.hh). Entries of a list's elements
+// may also have a "constraint", a further JSON Schema for an element.
+Json describe_controller_options();
+
+const std::vector<std::string>& controller_option_keys();
+
+}  // namespace thinpipe

@@ -1,0 +1,67 @@
+#include "harness/plan/external_trainer.hh"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "harness/plan/run_id.hh"
+
+namespace thinpipe {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+// Returns the regular files at and below a path, sorted.
+std::vector<fs::path> files_at(const fs::path& path) {
+  if (!fs::is_directory(path)) return {path};
+  std::vector<fs::path> files;
+  for (auto entry = fs::recursive_directory_iterator(path); entry != fs::recursive_directory_iterator();
+       ++entry) {
+    if (entry->is_directory() && entry->path().filename() == "__pycache__") entry.disable_recursion_pending();
+    if (entry->is_regular_file()) files.push_back(entry->path());
+  }
+  std::ranges::sort(files);
+  return files;
+}
+
+}  // namespace
+
+void check_external_trainer(const ExternalTrainer& trainer, const fs::path& folder, const Place& place) {
+  if (!trainer.is_own()) {
+    const auto refuse = [&](const char* key) {
+      throw InputError(place / key,
+                       fmt::format("is for a trainer of your own: {} comes with thinpipe and is identified "
+                                   "by its name and synchroniser",
+                                   trainer.program));
+    };
+    if (trainer.method) refuse("method");
+    if (!trainer.files.empty()) refuse("files");
+  }
+  if (trainer.method && trainer.method->empty())
+    throw InputError(place / "method", "must not be empty; leave it out for the program's name");
+  for (std::size_t i = 0; i < trainer.files.size(); ++i) {
+    const fs::path path = folder / trainer.files[i];
+    if (!fs::is_regular_file(path) && !fs::is_directory(path))
+      throw InputError(place / "files" / i, fmt::format("{} is neither a file nor a folder", path.string()));
+  }
+}
+
+std::string content_hash_of_files(const ExternalTrainer& trainer, const fs::path& folder) {
+  Json content = Json::array();
+  for (const std::string& name : trainer.files) {
+    for (const fs::path& file : files_at(folder / name))
+      content.push_back({content_hash(file.lexically_relative(folder).string()), content_hash_of_file(file)});
+  }
+  return content_hash(content.dump());
+}
+
+std::optional<std::string> method_of_trainer(const Json& trainer) {
+  if (trainer.is_null()) return std::nullopt;
+  const std::string program = trainer.is_object() ? trainer.at("program") : trainer;
+  if (!fs::path(program).has_extension()) return std::nullopt;
+  const Json method = trainer.is_object() ? trainer.value("method", Json(nullptr)) : Json(nullptr);
+  return method.is_string() ? method.get<std::string>() : fs::path(program).stem().string();
+}
+
+}  // namespace thinpipe

@@ -1,0 +1,250 @@
+#include "harness/plan/run_config.hh"
+
+#include <algorithm>
+#include <optional>
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include "common/protocol/device.hh"
+#include "harness/plan/bundled_files.hh"
+#include "harness/plan/controller_options.hh"
+#include "harness/plan/run_id.hh"
+
+namespace thinpipe {
+namespace {
+
+// The number of hosts of the bundled topologies.
+constexpr std::int64_t default_convergence_workers = 8;
+
+// Returns {"rate": …} if all bottlenecks have the same cap, otherwise null.
+Json common_bottleneck(const netem::Topology& topology) {
+  std::optional<double> rate_bit_per_s;
+  for (const netem::Link& link : topology.links) {
+    if (!link.bottleneck) continue;
+    for (const netem::Direction& direction : {link.forward, link.backward}) {
+      if (!direction.rate_bit_per_s) continue;
+      if (rate_bit_per_s && *rate_bit_per_s != *direction.rate_bit_per_s) return nullptr;
+      rate_bit_per_s = direction.rate_bit_per_s;
+    }
+  }
+  return rate_bit_per_s ? Json{{"rate", format_quantity(Quantity::rate, *rate_bit_per_s)}} : Json(nullptr);
+}
+
+// The options of one run, and where they stand.
+struct Given {
+  JsonObject& object;
+  ControllerOptions options;
+
+  Place place_of(std::string_view key) const { return object.place_of(key); }
+
+  void refuse(const std::string& key, const char* why) const {
+    if (object.find(key) != nullptr) throw InputError(place_of(key), why);
+  }
+};
+
+void apply_bottleneck(netem::Topology& topology, const BottleneckOptions& options, const Place& place) {
+  netem::set_bottleneck_rate(topology, options.rate_bit_per_s, place / "rate");
+  if (options.burst_s) netem::set_bottleneck_burst(topology, *options.burst_s, place / "burst");
+}
+
+// Reads the changes of the network during the run. Adds them to the configuration only if there are any, so
+// that runs without changes keep their ids.
+void read_changes(const Given& given, const Topologies& topologies, Setting& setting, Run& run) {
+  const auto find = [&](const std::string& name, const Place& place) {
+    return bundled_rate_traces().find(name, topologies.folder(), place).string();
+  };
+  run.schedule = netem::make_schedule(given.options.schedule, given.object.place(), setting.topology, find);
+  if (Json events = netem::events_to_json(run.schedule); !events.is_null()) {
+    setting.config["network_events"] = std::move(events);
+  }
+  Json trace = netem::trace_to_json(run.schedule);
+  if (trace.is_null()) return;
+  Json steps = Json::array();
+  for (const netem::RateStep& step : run.schedule.trace->trace.steps) {
+    steps.push_back({step.at_s, step.rate_bit_per_s});
+  }
+  const auto& period_s = run.schedule.trace->trace.period_s;
+  trace["steps_hash"] = content_hash(Json{steps, period_s ? Json(*period_s) : Json(nullptr)}.dump());
+  setting.config["rate_trace"] = std::move(trace);
+}
+
+// Reads the planned faults of workers and the reaction to failures; adds them in the same way.
+void read_faults(const Given& given, Setting& setting, Run& run) {
+  run.worker_events =
+      make_worker_events(given.options.worker_events, given.place_of("worker_events"), run.workers);
+  run.on_worker_failure = given.options.on_worker_failure;
+  for (const WorkerEvent& event : run.worker_events) {
+    setting.config["worker_events"].push_back(to_json(event));
+  }
+  if (run.on_worker_failure.restarts()) {
+    setting.config["on_worker_failure"] = write_options(run.on_worker_failure);
+  }
+}
+
+void read_network_part(const Given& given, Topologies& topologies, Setting& setting, Run& run) {
+  const ControllerOptions& options = given.options;
+  netem::Topology& topology = setting.topology;
+  topology = topologies.load(options.topology, given.place_of("topology"));
+  if (options.bottleneck) apply_bottleneck(topology, *options.bottleneck, given.place_of("bottleneck"));
+  const auto hosts = static_cast<std::int64_t>(topology.hosts.size());
+  run.workers = options.workers.value_or(hosts);
+  if (run.workers > hosts) {
+    throw InputError(given.place_of("workers"),
+                     fmt::format("must be at most {}, the number of hosts of the topology \"{}\", but is {}",
+                                 hosts, topology.name, run.workers));
+  }
+  setting.config = {{"mode", options.mode},
+                    {"topology", netem::to_json(topology)},
+                    {"bottleneck", common_bottleneck(topology)},
+                    {"workers", run.workers}};
+}
+
+// Makes the paths of the trainer's part absolute. They are relative to the experiment's folder, too.
+void make_paths_absolute(Json& training_config, const std::filesystem::path& folder) {
+  for (const char* pointer : {"/weights/file", "/dataset/directory", "/dataset/path",
+                              "/pretraining/dataset/directory", "/pretraining/dataset/path"}) {
+    const Json::json_pointer place(pointer);
+    if (!training_config.contains(place) || !training_config.at(place).is_string()) continue;
+    const std::filesystem::path path = training_config.at(place).get<std::string>();
+    if (path.empty() || path.is_absolute()) continue;  // the trainer refuses an empty one
+    training_config[place] = std::filesystem::absolute(folder / path).lexically_normal().string();
+  }
+}
+
+// Returns the place of the field that a string in place of an object stands for.
+Place shorthand_place(const Json& written, const Place& place, std::string_view shorthand) {
+  return written.is_object() ? place / shorthand : place;
+}
+
+// Reads the external trainer.
+void read_trainer(const Given& given, const std::filesystem::path& folder, Setting& setting, Run& run) {
+  if (!given.options.trainer) return;
+  const ExternalTrainer& trainer = *given.options.trainer;
+  const Json& written = given.object.get("trainer");
+  const Place place = given.place_of("trainer");
+  const Place program_place = shorthand_place(written, place, ExternalTrainer::shorthand);
+  run.trainer = std::filesystem::absolute(bundled_trainers().find(trainer.program, folder, program_place));
+  if (::access(run.trainer->c_str(), X_OK) != 0) {
+    throw InputError(program_place,
+                     fmt::format("the trainer {} cannot be executed: it needs chmod +x and a first line such "
+                                 "as #!/usr/bin/env python3",
+                                 run.trainer->string()));
+  }
+  check_external_trainer(trainer, folder, place);
+  setting.config["trainer"] = written;
+  if (trainer.is_own()) {
+    setting.content[program_place.pointer] = content_hash_of_file(*run.trainer);
+    if (!trainer.files.empty()) setting.content["/trainer/files"] = content_hash_of_files(trainer, folder);
+  }
+  run.external_trainer = trainer;
+}
+
+void read_live_part(const Given& given, Topologies& topologies, Setting& setting, Run& run) {
+  given.refuse("compute_profile",
+               "works only in modes \"replay\" and \"simulate\": a live run computes itself");
+  read_network_part(given, topologies, setting, run);
+  read_trainer(given, topologies.folder(), setting, run);
+  read_changes(given, topologies, setting, run);
+  read_faults(given, setting, run);
+}
+
+void read_profile(const Given& given, const std::filesystem::path& folder, Setting& setting, Run& run) {
+  const ComputeProfileOptions& options = given.options.compute_profile;
+  const Place place = given.place_of("compute_profile");
+  const Place batch_size_place = place / "batch_size_per_worker";
+  if (options.device == measured_profile) {
+    if (options.batch_size_per_worker) {
+      throw InputError(batch_size_place,
+                       "works only for estimates: this machine is measured with the run's own batch size");
+    }
+    setting.config["compute_profile"] = measured_profile;
+    return;
+  }
+  const Json& written = given.object.get("compute_profile");
+  const Place device_place = shorthand_place(written, place, ComputeProfileOptions::shorthand);
+  run.profile = bundled_compute_profiles().find(options.device, folder, device_place);
+  run.estimated_batch_size = options.batch_size_per_worker;
+  if (run.estimated_batch_size && !is_device(parse_json_file(run.profile->string()))) {
+    throw InputError(batch_size_place,
+                     fmt::format("works only for estimates: {} does not describe a device, but is a profile "
+                                 "with its own batch size",
+                                 run.profile->string()));
+  }
+  setting.config["compute_profile"] = written;
+  setting.content[device_place.pointer] = content_hash_of_file(*run.profile);
+}
+
+// Refuses changes and faults: a replay repeats only samples of the steps.
+void read_replay_part(const Given& given, Topologies& topologies, Setting& setting, Run& run) {
+  run.mode = given.options.mode == "replay" ? Mode::replay : Mode::simulate;
+  given.refuse("trainer",
+               "works only in mode \"live\": an external trainer's communication is not recorded, so it "
+               "cannot be replayed");
+  for (const char* key : {"network_events", "rate_trace", "worker_events", "on_worker_failure"}) {
+    given.refuse(key, "works only in mode \"live\": a replay repeats only samples of the steps");
+  }
+  read_network_part(given, topologies, setting, run);
+  read_profile(given, topologies.folder(), setting, run);
+}
+
+// For keys that do not work in mode "converge".
+constexpr const char* converge_refusal =
+    "does not work in mode \"converge\": its workers are threads of one process, without a network";
+
+// Refuses members that need a network or times, because they would have no effect.
+void read_convergence_part(const Given& given, Setting& setting, Run& run) {
+  run.mode = Mode::converge;
+  setting.topology.kind = netem::TopologyKind::loopback;
+  run.workers = given.options.workers.value_or(default_convergence_workers);
+  for (const std::string& key : controller_option_keys()) {
+    if (key != "mode" && key != "workers") given.refuse(key, converge_refusal);
+  }
+  setting.config = {{"mode", "converge"}, {"workers", run.workers}};
+}
+
+}  // namespace
+
+const netem::Topology& Topologies::load(const std::string& name, const Place& place) {
+  const auto cached = loaded_.find(name);
+  if (cached != loaded_.end()) return cached->second;
+  const std::filesystem::path path = bundled_topologies().find(name, folder_, place);
+  return loaded_.emplace(name, netem::load_topology(path)).first->second;
+}
+
+Json take_controller_part(Json& config) {
+  auto& members = config.get_ref<Json::object_t&>();
+  Json::object_t taken;
+  for (const std::string& key : controller_option_keys()) taken.insert(members.extract(key));
+  return taken;
+}
+
+Run read_controller_part(const Json& controller_part, Topologies& topologies) {
+  Run run;
+  Setting setting;
+  JsonObject object(controller_part, {"", ""});
+  const Given given{object, read_harness_options(object)};
+  if (given.options.mode == "live") {
+    read_live_part(given, topologies, setting, run);
+  } else if (given.options.mode == "converge") {
+    read_convergence_part(given, setting, run);
+  } else {
+    read_replay_part(given, topologies, setting, run);
+  }
+  const bool measures = run.is_replay() ? run.mode == Mode::replay || !run.profile : run.mode == Mode::live;
+  run.needs_network = measures && setting.topology.kind != netem::TopologyKind::loopback;
+  run.setting = std::make_shared<const Setting>(std::move(setting));
+  return run;
+}
+
+Json training_part(Json trainers_part, const Run& run, const std::filesystem::path& folder) {
+  if (run.mode == Mode::converge) {
+    if (trainers_part.contains("collective")) throw InputError({"", "/collective"}, converge_refusal);
+    trainers_part["collective"] = {{"name", collective_without_network}};
+  }
+  make_paths_absolute(trainers_part, folder);
+  trainers_part["workers"] = run.workers;
+  return trainers_part;
+}
+
+}  // namespace thinpipe

@@ -1,0 +1,56 @@
+#include "harness/plan/resource_estimate.hh"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace thinpipe {
+namespace {
+
+using testing::HasSubstr;
+
+const Json one_bucket = {{"sent_bytes_per_iteration", 1e6}, {"bucket_bytes", {100}}};
+
+TEST(ResourceEstimate, WorkersShareTheCores) {
+  const ComputeCost cost{.compute_s = 0.01, .memory_bytes = 1e8};
+  const ResourceEstimate shared =
+      estimate_resources(one_bucket, 8, cost, 0.08, {.cores = 2, .free_memory_bytes = 1e9});
+  EXPECT_DOUBLE_EQ(shared.iteration_s, 8 * 0.01 / 2 + 0.08);
+  EXPECT_DOUBLE_EQ(shared.network_cores, 8e6 * core_s_per_byte / shared.iteration_s);
+  EXPECT_DOUBLE_EQ(shared.memory_bytes, 8e8);
+  const ResourceEstimate alone =
+      estimate_resources(one_bucket, 8, cost, 0.08, {.cores = 64, .free_memory_bytes = 1e9});
+  EXPECT_DOUBLE_EQ(alone.iteration_s, 0.09);
+}
+
+TEST(ResourceEstimate, WhereTheWireIsFastTheCoresWorkDecides) {
+  const ComputeCost cost{.compute_s = 0.01, .memory_bytes = 1e8};
+  const Json many_bytes = {{"sent_bytes_per_iteration", 1e7}, {"bucket_bytes", {100}}};
+  const ResourceEstimate resources =
+      estimate_resources(many_bytes, 8, cost, 0.001, {.cores = 2, .free_memory_bytes = 1e9});
+  EXPECT_DOUBLE_EQ(resources.iteration_s, (8 * 0.01 + 8e7 * core_s_per_byte) / 2);
+}
+
+TEST(ResourceEstimate, SaysWhatTheMachineLacks) {
+  const Machine machine{.cores = 4, .free_memory_bytes = 1e9};
+  EXPECT_FALSE(shortfall({.network_cores = 4.1, .memory_bytes = 9e8}, 8, machine));
+  EXPECT_THAT(shortfall({.network_cores = 1, .memory_bytes = 2e9}, 8, machine).value(),
+              testing::AllOf(HasSubstr("needs 2.00 GB of memory"), HasSubstr("1.00 GB are free")));
+  EXPECT_THAT(shortfall({.network_cores = 4.5, .memory_bytes = 1}, 8, machine).value(),
+              HasSubstr("needs 4.5 cores for the network alone, there are 4"));
+}
+
+TEST(ResourceEstimate, RunsBesideOthersNeedACoreForEachWorker) {
+  const Machine machine{.cores = 8, .free_memory_bytes = 1e9};
+  const ResourceEstimate resources{.network_cores = 1.5, .memory_bytes = 4e8};
+  EXPECT_FALSE(shortfall(resources, 2, machine, 2));
+  EXPECT_THAT(shortfall(resources, 3, machine, 2).value(), HasSubstr("needs 9.0 cores, there are 8"));
+  EXPECT_THAT(shortfall(resources, 1, machine, 3).value(), HasSubstr("memory"));
+}
+
+TEST(Machine, HasCoresAndMemory) {
+  EXPECT_GE(this_machine().cores, 1);
+  EXPECT_GT(this_machine().free_memory_bytes, 1e6);
+}
+
+}  // namespace
+}  // namespace thinpipe

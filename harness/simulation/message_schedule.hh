@@ -1,0 +1,55 @@
+// The messages that a worker sends and waits for in a collective: the algorithms of the network backend, as
+// far as they affect time. Pure.
+//
+//   all_reduce    a ring in 2(N-1) rounds of 1/N of the tensor; if N is a power of two, recursive halving and
+//                 doubling in 2 log2(N) rounds below 32 KiB, and recursive doubling in log2(N) rounds below
+//                 4 KiB with a backend that has connections for it
+//   all_gather_v  a ring in N-1 rounds, towards higher ranks
+//   all_to_all_v  directly to all others at once
+//   broadcast     a binomial tree
+//   barrier       log2(N) rounds of one byte
+//   mailbox       as recorded
+//
+// Along a reduction tree, in pieces, so that all edges are busy at the same time:
+//   all_reduce    sums up the tree, the result down it
+//   sum_entries   likewise, with the recorded bytes on each edge
+//   all_gather_v  each worker's block to all others
+//   broadcast     the root's block to all others
+#pragma once
+
+#include <vector>
+
+#include "common/protocol/call.hh"
+
+namespace thinpipe {
+
+struct ScheduledMessage {
+  enum class Kind {
+    send,        // sends to a peer, after earlier messages to it; does not block
+    receive,     // waits for the next message from a peer
+    receive_any  // waits for the next point-to-point message from any peer
+  };
+
+  Kind kind = Kind::send;
+  int peer = -1;
+  double bytes = 0;                // of a sent message
+  bool is_point_to_point = false;  // whether the sent message is a point-to-point message
+};
+
+// Messages that follow each other. A worker's lanes run in parallel.
+struct Lane {
+  std::vector<ScheduledMessage> messages = {};
+  std::vector<int> forwards_to = {};  // peers to which each received message is forwarded
+};
+using MessageSchedule = std::vector<Lane>;
+
+// How a backend routes its collectives.
+struct CollectiveRouting {
+  std::vector<int> reduction_tree = {};  // each worker's parent, -1 at the root; empty: a ring
+  bool uses_recursive_doubling = false;  // below halving_doubling_from_bytes, without a tree
+};
+
+MessageSchedule message_schedule_of(const CollectiveCall& call, int rank, int world_size,
+                                    const CollectiveRouting& routing = {});
+
+}  // namespace thinpipe

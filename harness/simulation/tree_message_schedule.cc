@@ -1,0 +1,154 @@
+#include "harness/simulation/tree_message_schedule.hh"
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "netem/topology/reduction_tree.hh"
+
+namespace thinpipe {
+namespace {
+
+using Kind = ScheduledMessage::Kind;
+
+// Workers stream a message. The simulation sends it in up to 128 pieces and forwards each when it has
+// arrived.
+int pieces_of(double bytes) {
+  constexpr double min_bytes = 4096;
+  return static_cast<int>(std::clamp(std::ceil(bytes / min_bytes), 1.0, 128.0));
+}
+
+class TreeScheduler {
+ public:
+  TreeScheduler(int rank, const std::vector<int>& parents)
+      : rank_(rank), parents_(parents), parent_(parents[static_cast<std::size_t>(rank)]) {
+    for (int other = 0; std::cmp_less(other, parents.size()); ++other) {
+      if (parents[static_cast<std::size_t>(other)] == rank_) children_.push_back(other);
+    }
+    neighbours_ = children_;
+    if (parent_ >= 0) neighbours_.push_back(parent_);
+  }
+
+  std::optional<MessageSchedule> operator()(const AllReduceCall& call) {
+    const auto bytes = static_cast<double>(call.elements * bytes_of(call.type));
+    return up_and_down(bytes, [&](int neighbour) { return bytes_to(neighbour, call); });
+  }
+
+  std::optional<MessageSchedule> operator()(const SparseAllReduceCall& call) {
+    // Both ends of an edge need the same number of pieces, so it follows from a number that all workers know.
+    return up_and_down(static_cast<double>(call.elements), [&](int neighbour) {
+      const auto edge = std::ranges::find(call.edges, neighbour, &EdgeBytes::neighbour);
+      if (edge == call.edges.end()) {
+        throw Error(
+            fmt::format("simulate: in the trace, worker {} has no edge to worker {}", rank_, neighbour));
+      }
+      return static_cast<double>(edge->sent);
+    });
+  }
+
+  std::optional<MessageSchedule> operator()(const AllGatherCall& call) {
+    std::vector<double> bytes;
+    for (const std::int64_t count : call.counts)
+      bytes.push_back(static_cast<double>(count * bytes_of(call.type)));
+    return gather(bytes);
+  }
+
+  std::optional<MessageSchedule> operator()(const BroadcastCall& call) {
+    std::vector<double> bytes(parents_.size(), 0);
+    bytes[static_cast<std::size_t>(call.root)] = static_cast<double>(call.elements * bytes_of(call.type));
+    return gather(bytes);
+  }
+
+  std::optional<MessageSchedule> operator()(const auto& /*call*/) { return {}; }
+
+ private:
+  // Sends sums up the tree and the result down it, in as many pieces as `bytes` make. bytes_to(neighbour):
+  // the total to that neighbour.
+  MessageSchedule up_and_down(double bytes, const auto& bytes_to) const {
+    if (bytes == 0) return {};
+    const int pieces = pieces_of(bytes);
+    // The messages of one piece.
+    std::vector<ScheduledMessage> to_parent;
+    std::vector<ScheduledMessage> to_children;
+    for (const int neighbour : neighbours_) {
+      std::vector<ScheduledMessage>& messages = neighbour == parent_ ? to_parent : to_children;
+      messages.push_back({.peer = neighbour, .bytes = bytes_to(neighbour) / pieces});
+    }
+    const auto append = [](Lane& lane, const std::vector<ScheduledMessage>& messages) {
+      lane.messages.insert(lane.messages.end(), messages.begin(), messages.end());
+    };
+    Lane up;
+    Lane down;
+    for (int i = 0; i < pieces; ++i) {
+      for (const int child : children_) up.messages.push_back({.kind = Kind::receive, .peer = child});
+      append(up, to_parent);
+      if (parent_ >= 0) down.messages.push_back({.kind = Kind::receive, .peer = parent_});
+      append(parent_ >= 0 ? down : up, to_children);
+    }
+    return {std::move(up), std::move(down)};
+  }
+
+  // Returns the bytes of a reduced vector on the edge to a neighbour.
+  double bytes_to(int neighbour, const AllReduceCall& call) const {
+    const auto elements = static_cast<double>(call.elements);
+    if (call.largest_code == 0) return elements * static_cast<double>(bytes_of(call.type));
+    const bool upwards = neighbour == parent_;
+    const std::int64_t below =
+        netem::workers_below(parents_)[static_cast<std::size_t>(upwards ? rank_ : neighbour)];
+    const std::int64_t behind = upwards ? below : std::ssize(parents_) - below;
+    return elements * bits_of_code_sum(behind, call.largest_code) / 8;
+  }
+
+  // bytes: the size of each worker's block.
+  MessageSchedule gather(const std::vector<double>& bytes) const {
+    const auto pieces = [&](int rank) {
+      const double block = bytes[static_cast<std::size_t>(rank)];
+      return block == 0 ? 0 : pieces_of(block);
+    };
+    Lane own;
+    for (int i = 0; i < pieces(rank_); ++i) {
+      for (const int neighbour : neighbours_) {
+        own.messages.push_back(
+            {.peer = neighbour, .bytes = bytes[static_cast<std::size_t>(rank_)] / pieces(rank_)});
+      }
+    }
+    MessageSchedule schedule = {std::move(own)};
+    for (const int neighbour : neighbours_) {
+      Lane& lane = schedule.emplace_back();
+      std::ranges::remove_copy(neighbours_, std::back_inserter(lane.forwards_to), neighbour);
+      for (int origin = 0; std::cmp_less(origin, bytes.size()); ++origin) {
+        if (!arrives_from(neighbour, origin)) continue;
+        lane.messages.insert(lane.messages.end(), static_cast<std::size_t>(pieces(origin)),
+                             {.kind = Kind::receive, .peer = neighbour});
+      }
+    }
+    return schedule;
+  }
+
+  // Returns whether the path from `origin` to this worker ends with the edge from `neighbour`.
+  bool arrives_from(int neighbour, int origin) const {
+    if (origin == rank_) return false;
+    int below = origin;  // the child through which the path from the origin enters this worker, if it does
+    for (int next = origin; next >= 0; next = parents_[static_cast<std::size_t>(next)]) {
+      if (next == rank_) return below == neighbour;
+      below = next;
+    }
+    return neighbour == parent_;
+  }
+
+  int rank_;
+  const std::vector<int>& parents_;
+  int parent_;
+  std::vector<int> children_;
+  std::vector<int> neighbours_;
+};
+
+}  // namespace
+
+std::optional<MessageSchedule> tree_message_schedule_of(const CollectiveCall& call, int rank,
+                                                        const std::vector<int>& parents) {
+  return std::visit(TreeScheduler(rank, parents), call);
+}
+
+}  // namespace thinpipe

@@ -1,0 +1,243 @@
+#include "netem/kernel/qdisc_stack.hh"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <string_view>
+
+#include <fmt/format.h>
+#include <linux/pkt_sched.h>
+#include <netlink/route/qdisc/fifo.h>
+#include <netlink/route/qdisc/netem.h>
+#include <netlink/route/qdisc/tbf.h>
+#include <netlink/route/tc.h>
+
+#include "common/support/units.hh"
+#include "netem/kernel/fair_queue.hh"
+#include "netem/kernel/link.hh"
+#include "netem/kernel/qdisc.hh"
+
+namespace thinpipe::netem {
+namespace {
+
+constexpr std::uint32_t shaper_handle = TC_HANDLE(1, 0);
+constexpr std::uint32_t queue_handle = TC_HANDLE(2, 0);
+constexpr std::uint32_t netem_handle = TC_HANDLE(3, 0);
+
+constexpr double whole_share = 4294967295.0;  // probability 1 in the kernel's units
+constexpr double rounding_s = 2e-6;           // error of delays, from the kernel's 64 ns ticks and libnl
+constexpr double min_frame_bytes = 64;
+
+// Returns how many frames netem may delay at a time: twice as many as the cap passes in that time if all are
+// of the shortest kind. The kernel counts frames here, but it is the queue that should drop them.
+int frames_in_flight(const LinkShape& shape) {
+  const double max_s = shape.impairments.delay_s + shape.impairments.jitter_s;
+  const double frames = shape.rate_bit_per_s / 8 / min_frame_bytes * max_s;
+  return static_cast<int>(std::clamp(2 * frames, 1000.0, 4e6));
+}
+
+// Returns how many frames keep their delay before one may skip it: 1 with reordering, so that any frame may
+// be next.
+int reordering_gap(const Impairments& impairments) {
+  return impairments.reordering > 0 ? 1 : 0;
+}
+
+int to_kernel_share(double share) {
+  return static_cast<int>(static_cast<std::uint32_t>(std::llround(share * whole_share)));
+}
+
+double from_kernel_share(int share) {
+  return static_cast<double>(static_cast<std::uint32_t>(share)) / whole_share;
+}
+
+int to_microseconds(double duration_s) {
+  return static_cast<int>(std::lround(duration_s * 1e6));
+}
+
+OwnedQdisc new_netem(int ifindex, std::uint32_t parent, const LinkShape& shape) {
+  OwnedQdisc netem = new_qdisc(ifindex, parent, netem_handle, "netem");
+  const Impairments& asked = shape.impairments;
+  rtnl_netem_set_limit(netem.get(), frames_in_flight(shape));
+  rtnl_netem_set_delay(netem.get(), to_microseconds(asked.delay_s));
+  if (asked.jitter_s > 0) rtnl_netem_set_jitter(netem.get(), to_microseconds(asked.jitter_s));
+  if (asked.loss > 0) rtnl_netem_set_loss(netem.get(), to_kernel_share(asked.loss));
+  if (asked.duplication > 0) rtnl_netem_set_duplicate(netem.get(), to_kernel_share(asked.duplication));
+  if (asked.reordering > 0) {
+    rtnl_netem_set_gap(netem.get(), reordering_gap(asked));
+    rtnl_netem_set_reorder_probability(netem.get(), to_kernel_share(asked.reordering));
+  }
+  return netem;
+}
+
+OwnedCache all_qdiscs(const NetlinkSocket& socket) {
+  nl_cache* cache = nullptr;
+  netlink_call("list qdiscs", rtnl_qdisc_alloc_cache(socket.get(), &cache));
+  return OwnedCache(cache);
+}
+
+OwnedQdisc find(const OwnedCache& cache, const ShapedDevice& device, std::uint32_t handle) {
+  OwnedQdisc qdisc(rtnl_qdisc_get(cache.get(), device.ifindex, handle));
+  if (!qdisc) throw Error("the shaper of " + device.name + " is gone from the kernel");
+  return qdisc;
+}
+
+// The kernel omits attributes that are zero, and libnl returns an error for them.
+int value_or_zero(int value) {
+  return value == -NLE_NOATTR ? 0 : value;
+}
+
+Impairments read_impairments(const OwnedQdisc& netem) {
+  return {.delay_s = 1e-6 * value_or_zero(rtnl_netem_get_delay(netem.get())),
+          .jitter_s = 1e-6 * value_or_zero(rtnl_netem_get_jitter(netem.get())),
+          .loss = from_kernel_share(value_or_zero(rtnl_netem_get_loss(netem.get()))),
+          .duplication = from_kernel_share(value_or_zero(rtnl_netem_get_duplicate(netem.get()))),
+          .reordering = from_kernel_share(value_or_zero(rtnl_netem_get_reorder_probability(netem.get())))};
+}
+
+LinkShape read_shape(const OwnedCache& cache, const ShapedDevice& device) {
+  const OwnedQdisc shaper = find(cache, device, shaper_handle);
+  const OwnedQdisc queue = find(cache, device, queue_handle);
+  const bool fair = std::string_view(rtnl_tc_get_kind(TC_CAST(queue.get()))) == "htb";
+  const OwnedQdisc first = fair ? find(cache, device, first_flow_queue_handle) : nullptr;
+  return {
+      .rate_bit_per_s = 8.0 * rtnl_qdisc_tbf_get_rate(shaper.get()),
+      .burst_bytes = static_cast<double>(rtnl_qdisc_tbf_get_rate_bucket(shaper.get())),
+      .queue_bytes = static_cast<double>(rtnl_qdisc_fifo_get_limit(fair ? first.get() : queue.get())),
+      .queueing = fair ? Queueing::fair : Queueing::fifo,
+      .impairments = device.impaired ? read_impairments(find(cache, device, netem_handle)) : Impairments{}};
+}
+
+std::string print(const LinkShape& shape) {
+  const Impairments& also = shape.impairments;
+  return fmt::format(
+      "rate {}, burst {}, {} queue {}, delay {}, jitter {}, loss {}, duplication {}, reordering {}",
+      format_quantity(Quantity::rate, shape.rate_bit_per_s),
+      format_quantity(Quantity::size, shape.burst_bytes), name_of(shape.queueing),
+      format_quantity(Quantity::size, shape.queue_bytes), format_quantity(Quantity::duration, also.delay_s),
+      format_quantity(Quantity::duration, also.jitter_s), also.loss, also.duplication, also.reordering);
+}
+
+double now_s() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+bool is_held(const Impairments& asked, const Impairments& held) {
+  const auto close = [](double a, double b, double error) { return std::abs(a - b) <= error; };
+  return close(asked.delay_s, held.delay_s, rounding_s) && close(asked.jitter_s, held.jitter_s, rounding_s) &&
+         close(asked.loss, held.loss, 1 / whole_share) &&
+         close(asked.duplication, held.duplication, 1 / whole_share) &&
+         close(asked.reordering, held.reordering, 1 / whole_share);
+}
+
+// Checks the values that netem counts in frames. They are not part of a shape but follow from it.
+void check_frame_counts(const OwnedQdisc& netem, const ShapedDevice& device, const LinkShape& asked) {
+  const int limit = value_or_zero(rtnl_netem_get_limit(netem.get()));
+  const int gap = value_or_zero(rtnl_netem_get_gap(netem.get()));
+  if (limit != frames_in_flight(asked) || gap != reordering_gap(asked.impairments)) {
+    throw Error(fmt::format(
+        "delay or disturb {}: asked for a limit of {} frames and a gap of {}, but the kernel holds {} and {}",
+        device.name, frames_in_flight(asked), reordering_gap(asked.impairments), limit, gap));
+  }
+}
+
+// Adds or changes a device's whole stack of qdiscs, and compares it with the shape asked for. A change also
+// describes every qdisc in full: libnl cannot send back the state that it has read from the kernel.
+LinkShape put_stack(const NetlinkSocket& socket, Edit edit, const ShapedDevice& device,
+                    const LinkShape& asked) {
+  const OwnedQdisc shaper = new_qdisc(device.ifindex, TC_H_ROOT, shaper_handle, "tbf");
+  rtnl_qdisc_tbf_set_rate(shaper.get(), static_cast<int>(asked.rate_bit_per_s / 8),
+                          static_cast<int>(asked.burst_bytes), 0);
+  rtnl_qdisc_tbf_set_limit(shaper.get(), static_cast<int>(asked.queue_bytes));
+  put(socket, edit, "shape " + device.name, shaper);
+  std::uint32_t holder = shaper_handle;
+  if (device.impaired) {
+    put(socket, edit, "delay or disturb " + device.name, new_netem(device.ifindex, inside(holder), asked));
+    holder = netem_handle;
+  }
+  const std::string attempt = "set the queue of " + device.name;
+  if (asked.queueing == Queueing::fair) {
+    put_fair_queue(socket, edit, attempt,
+                   {.ifindex = device.ifindex,
+                    .parent = inside(holder),
+                    .handle = queue_handle,
+                    .queue_bytes = asked.queue_bytes,
+                    .turn_bytes = asked.burst_bytes});
+  } else {
+    // tbf has a queue like this one of its own, but hides it: only an explicit queue shows its drops.
+    put(socket, edit, attempt,
+        new_byte_queue(device.ifindex, inside(holder), queue_handle, asked.queue_bytes));
+  }
+
+  const OwnedCache cache = all_qdiscs(socket);
+  const LinkShape held = read_shape(cache, device);
+  if (!is_held(asked, held)) {
+    throw Error(fmt::format("shape {}: asked for {}, but the kernel holds {}", device.name, print(asked),
+                            print(held)));
+  }
+  if (device.impaired) check_frame_counts(find(cache, device, netem_handle), device, asked);
+  return held;
+}
+
+}  // namespace
+
+bool is_held(const LinkShape& asked, const LinkShape& held) {
+  // One microsecond is lost in the kernel's ticks, another when libnl reads them back.
+  const double two_microseconds_bytes = std::ceil(2 * asked.rate_bit_per_s / 8e6);
+  return std::abs(held.rate_bit_per_s - asked.rate_bit_per_s) <= 8 &&
+         held.burst_bytes <= asked.burst_bytes + 1 &&
+         held.burst_bytes >= asked.burst_bytes - two_microseconds_bytes - 1 &&
+         std::abs(held.queue_bytes - asked.queue_bytes) <= 1 && held.queueing == asked.queueing &&
+         is_held(asked.impairments, held.impairments);
+}
+
+LinkShape shape_device(const NetlinkSocket& socket, const ShapedDevice& device, const LinkShape& asked) {
+  return put_stack(socket, Edit::add, device, asked);
+}
+
+LinkShape reshape_device(const NetlinkSocket& socket, const ShapedDevice& device, const LinkShape& asked) {
+  return put_stack(socket, Edit::change, device, asked);
+}
+
+void check_kernel_shapes(const NetlinkSocket& socket, const LinkShape& shape) {
+  const ShapedDevice probe{"a trial device", loopback_ifindex, shape.impairments.any()};
+  shape_device(socket, probe, shape);
+  const OwnedQdisc root = new_qdisc(probe.ifindex, TC_H_ROOT, shaper_handle, "tbf");
+  netlink_call("remove the trial qdiscs", rtnl_qdisc_delete(socket.get(), root.get()));
+}
+
+std::vector<LinkCounters> read_counters(const NetlinkSocket& socket,
+                                        const std::vector<ShapedDevice>& devices) {
+  const double before_s = now_s();
+  const OwnedCache cache = all_qdiscs(socket);
+  const double after_s = now_s();
+  std::vector<LinkCounters> out;
+  for (const ShapedDevice& device : devices) {
+    const OwnedQdisc shaper = find(cache, device, shaper_handle);
+    const OwnedQdisc queue = find(cache, device, queue_handle);
+    const auto count = [](const OwnedQdisc& qdisc, rtnl_tc_stat which) {
+      return rtnl_tc_get_stat(TC_CAST(qdisc.get()), which);
+    };
+    // With a netem, the shaper's backlog includes frames that are still being delayed.
+    const std::uint64_t waiting = count(device.impaired ? queue : shaper, RTNL_TC_BACKLOG);
+    const std::uint64_t full_queue_drops = count(queue, RTNL_TC_DROPS);
+    std::uint64_t lost = 0;
+    if (device.impaired) {
+      // netem's drops include the queue's.
+      const std::uint64_t all = count(find(cache, device, netem_handle), RTNL_TC_DROPS);
+      lost = all > full_queue_drops ? all - full_queue_drops : 0;
+    }
+    out.push_back({.name = device.name,
+                   .rate_bit_per_s = 8.0 * rtnl_qdisc_tbf_get_rate(shaper.get()),
+                   .bytes = count(shaper, RTNL_TC_BYTES),
+                   .packets = count(shaper, RTNL_TC_PACKETS),
+                   .drops = count(shaper, RTNL_TC_DROPS),
+                   .full_queue_drops = full_queue_drops,
+                   .lost_on_purpose = lost,
+                   .backlog_bytes = waiting,
+                   .time_s = (before_s + after_s) / 2,
+                   .time_uncertainty_s = (after_s - before_s) / 2});
+  }
+  return out;
+}
+
+}  // namespace thinpipe::netem

@@ -1,0 +1,145 @@
+#include "netem/topology/hops.hh"
+
+#include <algorithm>
+#include <functional>
+#include <map>
+#include <queue>
+#include <set>
+
+namespace thinpipe::netem {
+namespace {
+
+// Returns the nodes that `start` reaches over links that may be crossed.
+std::set<std::string> reach(const Topology& topology, const std::string& start,
+                            const std::function<bool(const Link&)>& may_cross) {
+  std::map<std::string, std::vector<std::string>> neighbours;
+  for (const Link& link : topology.links) {
+    if (!may_cross(link)) continue;
+    neighbours[link.a].push_back(link.b);
+    neighbours[link.b].push_back(link.a);
+  }
+  std::set<std::string> reached = {start};
+  std::queue<std::string> waiting({start});
+  for (; !waiting.empty(); waiting.pop()) {
+    for (const std::string& neighbour : neighbours[waiting.front()]) {
+      if (reached.insert(neighbour).second) waiting.push(neighbour);
+    }
+  }
+  return reached;
+}
+
+// Returns one host per switch, since all hosts of a switch see the same, and the ends of the hop that are
+// hosts.
+std::vector<std::string> candidates(const Topology& topology, const Hop& hop) {
+  std::map<std::string, std::string> neighbour;
+  for (const Link& link : topology.links) {
+    neighbour.emplace(link.a, link.b);
+    neighbour.emplace(link.b, link.a);
+  }
+  std::vector<std::string> out;
+  std::set<std::string> seen;
+  for (const std::string& host : topology.hosts) {
+    if (host == hop.from || host == hop.to || seen.insert(neighbour[host]).second) out.push_back(host);
+  }
+  return out;
+}
+
+// Returns the groups of hosts that reach each other over links that may be used.
+std::vector<std::vector<std::string>> groups(const Topology& topology,
+                                             const std::function<bool(const Link&)>& may_use) {
+  std::vector<std::vector<std::string>> out;
+  std::set<std::string> placed;
+  for (const std::string& host : topology.hosts) {
+    if (placed.contains(host)) continue;
+    const auto reached = reach(topology, host, may_use);
+    std::vector<std::string>& group = out.emplace_back();
+    for (const std::string& other : topology.hosts) {
+      if (!reached.contains(other)) continue;
+      group.push_back(other);
+      placed.insert(other);
+    }
+  }
+  return out;
+}
+
+}  // namespace
+
+std::vector<Hop> capped_hops(const Topology& topology) {
+  std::vector<Hop> out;
+  for (const Link& link : topology.links) {
+    for (const Hop& hop : {Hop{&link, link.a, link.b}, Hop{&link, link.b, link.a}}) {
+      if (hop.rate_bit_per_s()) out.push_back(hop);
+    }
+  }
+  return out;
+}
+
+std::optional<Hop> narrowest(const std::vector<Hop>& path) {
+  std::optional<Hop> out;
+  for (const Hop& hop : path) {
+    if (hop.rate_bit_per_s() && (!out || *hop.rate_bit_per_s() < *out->rate_bit_per_s())) out = hop;
+  }
+  return out;
+}
+
+Impairments impairments_of(const std::vector<Hop>& path) {
+  Impairments out;
+  double arrives = 1;
+  double arrives_once = 1;
+  double keeps_place = 1;
+  for (const Hop& hop : path) {
+    const Impairments& one = hop.direction().impairments;
+    out.delay_s += one.delay_s;
+    out.jitter_s += one.jitter_s;
+    arrives *= 1 - one.loss;
+    arrives_once *= 1 - one.duplication;
+    keeps_place *= 1 - one.reordering;
+  }
+  out.loss = 1 - arrives;
+  out.duplication = 1 - arrives_once;
+  out.reordering = 1 - keeps_place;
+  return out;
+}
+
+std::vector<std::vector<std::string>> islands(const Topology& topology) {
+  return groups(topology, [](const Link& link) { return !link.bottleneck; });
+}
+
+std::vector<std::vector<std::string>> uncapped_groups(const Topology& topology) {
+  return groups(topology, is_uncapped);
+}
+
+HostPaths::HostPaths(const Topology& topology) : topology_(topology), shortest_paths_(topology) {}
+
+std::vector<Hop> HostPaths::between(const std::string& from, const std::string& to) const {
+  const auto index = [this](const std::string& host) {
+    return static_cast<std::size_t>(std::ranges::find(topology_.hosts, host) - topology_.hosts.begin());
+  };
+  std::vector<Hop> path;
+  for (const DirectedLink& directed_link : shortest_paths_.path(index(from), index(to))) {
+    const Link& link = topology_.links[directed_link.link];
+    path.push_back(directed_link.forward ? Hop{&link, link.a, link.b} : Hop{&link, link.b, link.a});
+  }
+  return path;
+}
+
+std::optional<std::pair<std::string, std::string>> HostPaths::hosts_across(const Hop& hop) const {
+  std::optional<std::pair<std::string, std::string>> best;
+  std::ptrdiff_t fewest = 0;
+  const std::vector<std::string> hosts = candidates(topology_, hop);
+  for (const std::string& from : hosts) {
+    for (const std::string& to : hosts) {
+      const std::vector<Hop> path = between(from, to);
+      const auto is_hop = [&hop](const Hop& one) { return one.link == hop.link && one.from == hop.from; };
+      if (std::ranges::none_of(path, is_hop)) continue;
+      const auto caps =
+          std::ranges::count_if(path, [](const Hop& one) { return one.rate_bit_per_s().has_value(); });
+      if (best && caps >= fewest) continue;
+      best = {from, to};
+      fewest = caps;
+    }
+  }
+  return best;
+}
+
+}  // namespace thinpipe::netem

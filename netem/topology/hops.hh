@@ -1,0 +1,60 @@
+// Paths through a topology, and the hosts whose traffic measures a link. Pure.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "netem/topology/shortest_paths.hh"
+#include "netem/topology/topology.hh"
+
+namespace thinpipe::netem {
+
+// A link and the direction in which a path crosses it.
+struct Hop {
+  const Link* link;
+  std::string from;
+  std::string to;
+
+  std::string name() const { return direction_name(from, to); }
+  const Direction& direction() const { return from == link->a ? link->forward : link->backward; }
+  std::optional<double> rate_bit_per_s() const { return direction().rate_bit_per_s; }
+};
+
+// Returns every capped direction of every link, in the order of Network::shaping(). `topology` must outlive
+// the hops.
+std::vector<Hop> capped_hops(const Topology& topology);
+
+// Returns the hop with the lowest cap, the first of several; nullopt if no hop has a cap.
+std::optional<Hop> narrowest(const std::vector<Hop>& path);
+
+// Returns the impairments of a whole path. Delays and jitters add up. A frame arrives if no hop loses it, and
+// arrives once if no hop duplicates it.
+Impairments impairments_of(const std::vector<Hop>& path);
+
+// Returns the islands: groups of hosts that reach each other without crossing a bottleneck, in the topology's
+// order.
+std::vector<std::vector<std::string>> islands(const Topology& topology);
+
+// Returns the groups of hosts that reach each other over links without a cap in either direction, likewise.
+std::vector<std::vector<std::string>> uncapped_groups(const Topology& topology);
+
+// The paths between the hosts of a topology of kind network, which must outlive them.
+class HostPaths {
+ public:
+  explicit HostPaths(const Topology& topology);
+
+  // Returns the path of frames from one host to another; empty from a host to itself.
+  std::vector<Hop> between(const std::string& from, const std::string& to) const;
+
+  // Returns a sending and a receiving host whose traffic crosses the hop and as few other caps as possible;
+  // nullopt if no path between hosts crosses the hop.
+  std::optional<std::pair<std::string, std::string>> hosts_across(const Hop& hop) const;
+
+ private:
+  const Topology& topology_;
+  ShortestPaths shortest_paths_;
+};
+
+}  // namespace thinpipe::netem

@@ -1,0 +1,80 @@
+#include "netem/topology/link_shape.hh"
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "common/support/units.hh"
+#include "netem/topology/frame.hh"
+
+namespace thinpipe::netem {
+namespace {
+
+// Below two and three frames after TCP has subtracted its room for headers.
+constexpr unsigned one_frame_segment_bytes = 2048;
+constexpr unsigned two_frame_segment_bytes = 3750;
+
+}  // namespace
+
+LinkShape link_shape_of(const Direction& direction) {
+  const double bytes_per_s = direction.rate_bit_per_s.value() / 8;
+  return {.rate_bit_per_s = *direction.rate_bit_per_s,
+          .burst_bytes = direction.burst_bytes.value_or(std::max(min_burst_bytes, 100e-6 * bytes_per_s)),
+          .queue_bytes = direction.queue_bytes.value_or(std::max(16 * full_frame_bytes, 10e-3 * bytes_per_s)),
+          .queueing = direction.queueing,
+          .impairments = direction.impairments};
+}
+
+Json to_json(const LinkShape& shape) {
+  Json out = {{"rate_bit_per_s", shape.rate_bit_per_s},
+              {"burst_bytes", shape.burst_bytes},
+              {"queue_bytes", shape.queue_bytes},
+              {"queueing", name_of(shape.queueing)}};
+  const Impairments& also = shape.impairments;
+  for (const auto& [key, value] : {std::pair{"delay_s", also.delay_s},
+                                   {"jitter_s", also.jitter_s},
+                                   {"loss", also.loss},
+                                   {"duplication", also.duplication},
+                                   {"reordering", also.reordering}}) {
+    if (value > 0) out[key] = value;
+  }
+  return out;
+}
+
+void check_shape(const LinkShape& shape, const Place& place) {
+  // The kernel truncates the burst to whole microseconds of the rate, so up to one of them is lost.
+  const double lost_bytes = shape.rate_bit_per_s / 8e6;
+  if (shape.burst_bytes - lost_bytes < full_frame_bytes) {
+    throw InputError(place,
+                     fmt::format("a burst of {} at {} cannot hold a full frame of {} bytes; raise "
+                                 "\"burst\" or leave it out",
+                                 format_quantity(Quantity::size, shape.burst_bytes),
+                                 format_quantity(Quantity::rate, shape.rate_bit_per_s), full_frame_bytes));
+  }
+  if (const double burst_s = shape.burst_bytes * 8 / shape.rate_bit_per_s; burst_s > max_burst_s) {
+    throw InputError(place, fmt::format("a burst of {} takes {:.4g} s at {}, but the kernel counts at most "
+                                        "{} s; lower \"burst\", or raise the rate",
+                                        format_quantity(Quantity::size, shape.burst_bytes), burst_s,
+                                        format_quantity(Quantity::rate, shape.rate_bit_per_s), max_burst_s));
+  }
+  if (shape.queue_bytes < shape.burst_bytes) {
+    throw InputError(place, fmt::format("a queue of {} cannot hold a burst of {}; raise \"queue\" or leave "
+                                        "it out",
+                                        format_quantity(Quantity::size, shape.queue_bytes),
+                                        format_quantity(Quantity::size, shape.burst_bytes)));
+  }
+}
+
+unsigned largest_segment_bytes(const LinkShape& shape) {
+  // TCP subtracts about 320 bytes for headers, and each frame in the segment adds 66. With 15/16 there is
+  // room for both at any burst.
+  const auto passes_whole = static_cast<unsigned>(shape.burst_bytes * 15 / 16);
+  const auto leaves_room = static_cast<unsigned>(shape.burst_bytes * 5 / 8);
+  const unsigned largest = std::min(std::max(leaves_room, two_frame_segment_bytes), passes_whole);
+  const Impairments& asked = shape.impairments;
+  const bool by_frame = asked.loss > 0 || asked.duplication > 0 || asked.reordering > 0 || asked.jitter_s > 0;
+  return by_frame ? std::min(largest, one_frame_segment_bytes) : largest;
+}
+
+}  // namespace thinpipe::netem

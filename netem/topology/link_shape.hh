@@ -1,0 +1,49 @@
+// The shape of one direction of a link: cap, burst, queue and impairments. Pure.
+#pragma once
+
+#include "common/support/exception.hh"
+#include "common/support/json_object.hh"
+#include "netem/topology/topology.hh"
+
+namespace thinpipe::netem {
+
+struct LinkShape {
+  double rate_bit_per_s = 0;
+  double burst_bytes = 0;
+  double queue_bytes = 0;
+  Queueing queueing = Queueing::fifo;
+  Impairments impairments = {};
+
+  bool operator==(const LinkShape&) const = default;
+};
+
+// {"rate_bit_per_s", "burst_bytes", "queue_bytes", "queueing"}, and "delay_s", "jitter_s", "loss",
+// "duplication" and "reordering" unless they are 0.
+Json to_json(const LinkShape& shape);
+
+inline constexpr double min_burst_bytes = 4000;  // two full frames, and room for the next one's tokens
+
+// The kernel stores a burst as its time at the rate, in 32 bits of 64 ns.
+inline constexpr double max_burst_s = 274;
+
+// Returns the shape of a direction that has a rate. Burst and queue are as given, or follow from the rate:
+//   burst = max(min_burst_bytes, 100 us of the rate)
+//   queue = max(16 full frames, 10 ms of the rate)
+// This burst (4 kB at 100 Mbit/s, 6.25 kB at 500, 12.5 kB at 1000) is the smallest that keeps the link busy.
+// A larger one would give more free credit after every pause.
+LinkShape link_shape_of(const Direction& direction);
+
+// Throws InputError at `place` unless the burst holds a full frame, the kernel can store the burst as a time,
+// and the queue holds a burst.
+void check_shape(const LinkShape& shape, const Place& place);
+
+// Returns the largest segment that hosts may send.
+// - It fits into the bucket whole; otherwise the shaper would split it, which costs CPU.
+// - It takes at most 5/8 of the bucket, but at least two frames. While the shaper waits for a segment's
+//   tokens, only the rest of the bucket keeps the tokens that come in until a late timer fires. Smaller
+//   segments would cost more CPU, which trainers need too (docs/fidelity.md).
+// - It is one frame if impairments apply to single frames (loss, jitter and so on): the kernel would draw
+//   once for all frames of a segment.
+unsigned largest_segment_bytes(const LinkShape& shape);
+
+}  // namespace thinpipe::netem
