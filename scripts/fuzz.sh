@@ -36,7 +36,7 @@ if ! clang++ -x c++ -fsanitize=fuzzer - -o /dev/null <<<"$nothing" 2>/dev/null; 
   exit 77
 fi
 
-cmake -S . -B build/fuzz -G Ninja -DTHINPIPE_FUZZ=ON -DTHINPIPE_UNITY=ON -DCMAKE_CXX_COMPILER=clang++ -DCMAKE_C_COMPILER=clang \
+cmake -S . -B build/fuzz -G Ninja -DTHINPIPE_FUZZ=ON -DTHINPIPE_UNITY=ON -DCMAKE_DISABLE_PRECOMPILE_HEADERS=ON -DCMAKE_CXX_COMPILER=clang++ -DCMAKE_C_COMPILER=clang \
   -DCMAKE_BUILD_TYPE=RelWithDebInfo -DCMAKE_CXX_FLAGS_RELWITHDEBINFO="-O1 -g1" --log-level=WARNING
 cmake --build build/fuzz --target "${targets[@]/#/fuzz_}"
 
