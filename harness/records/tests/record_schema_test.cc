@@ -3,6 +3,8 @@
 
 #include <functional>
 #include <set>
+#include <string>
+#include <utility>
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -138,11 +140,14 @@ TEST(RecordSchema, DescribesEveryMemberOfTheCommittedRecords) {
 // The reader is faster than a validator: a report reads 10,000 records in a few seconds.
 TEST(RecordSchema, AgreesWithTheReaderOnRecordsWithAnyMemberReplaced) {
   const JsonSchema& schema = published_schema("record");
+  std::set<std::pair<std::string, std::string>>
+      replaced;  // by place and type: most are the same in all records
   for (const Json& record : various_records()) {
     ASSERT_THAT(record_violations(record), IsEmpty());
     std::vector<Pointer> places;
     for (const auto& [name, member] : record.items()) append_places(member, Pointer("/" + name), places);
     for (const Pointer& place : places) {
+      if (!replaced.emplace(place.to_string(), record.at(place).type_name()).second) continue;
       for (const Json& mutant : mutants(record, place)) {
         const bool is_valid = schema.violations(mutant).empty();
         const bool is_taken = is_record(mutant) && !find_fault(mutant);
