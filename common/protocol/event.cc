@@ -124,7 +124,7 @@ void visit(auto& /*members*/, event::Replaying& /*replaying*/) {}
 
 void visit(auto& members, event::ReplayedIteration& iteration) {
   members.required("iteration", iteration.iteration, count);
-  members.optional("represents_first_step", iteration.stands_for_first);
+  members.optional("represents_first_step", iteration.represents_first_step);
   visit(members, iteration.times);
   members.required("payload_bytes", iteration.payload_bytes, bytes);
   members.required("sent_bytes", iteration.sent_bytes, bytes);

@@ -164,8 +164,8 @@ struct Replaying {
 
 struct ReplayedIteration {
   static constexpr std::string_view name = "replayed_iteration";
-  std::int64_t iteration = 0;     // counted from 1
-  bool stands_for_first = false;  // for the first of several steps of a training run
+  std::int64_t iteration = 0;          // counted from 1
+  bool represents_first_step = false;  // of a training run of several steps
   IterationTimes times = {};
   std::int64_t payload_bytes = 0;
   double sent_bytes = 0;

@@ -48,7 +48,7 @@ struct Slowdown {
 enum class ComputeEmulation {
   // Sleeps, as if each worker had a device of its own.
   sleep,
-  // Keeps a CPU core and its caches busy; this machine's workers compete for them as in a training run.
+  // Keeps a CPU core and its caches busy, so that workers compete for them as in a training run.
   busy
 };
 
@@ -57,7 +57,7 @@ void read_value(const Json& value, const Place& place, const Rule& rule, Compute
 
 namespace detail {
 
-// Visits the members that all files of a training run have.
+// Visits the members that every file for training has.
 void visit_training(auto& field, std::string& log_level, std::optional<std::string>& initial_weights,
                     Json& config) {
   field("log_level", log_level, Rule{.effect = "of the worker's log", .one_of = log_levels()});

@@ -66,8 +66,8 @@ struct Run {
   // The plan decides the following once (harness/plan/checked_runs.hh); the size of buckets is a part of the
   // training's configuration.
 
-  // Whether the run needs an emulated network. On the loopback topology it does not; a simulation does if it
-  // measures the compute time.
+  // Whether the run needs an emulated network: not on the loopback topology, and in a simulation only to
+  // measure the compute time.
   bool needs_network = false;
   // The name of the collective that the workers use, never "auto". An external trainer's is unknown: a ring is
   // assumed.

@@ -58,7 +58,7 @@ bool matches(const Labels& labels, const std::string& pattern) {
 std::vector<bool> needed_for(const std::vector<Run>& runs, const std::vector<UncheckedTraining>& trainings,
                              const std::string& pattern) {
   if (pattern.empty()) return std::vector<bool>(runs.size(), true);
-  // Whether replays over different collectives share a convergence run is known only afterwards.
+  // Only the check tells whether replays over different collectives share a convergence run.
   SharedLabels of_config;
   SharedLabels of_all_collectives;
   for (std::size_t i = 0; i < runs.size(); ++i) {

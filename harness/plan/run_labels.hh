@@ -18,7 +18,7 @@ void keep_shared(Labels& labels, const Labels& others);
 // Returns whether the shell pattern matches the whole label, or the label on one axis.
 bool matches(const Labels& labels, const std::string& pattern);
 
-// What is known of a run's training before the trainer has checked it.
+// A run's training before the trainer has checked it.
 struct UncheckedTraining {
   std::size_t config = 0;              // equal if the configurations are
   std::size_t but_for_collective = 0;  // equal if they differ at most in the collective

@@ -43,7 +43,7 @@ void Measurements::add(const event::Iteration& iteration) {
 }
 
 void Measurements::add(const event::ReplayedIteration& iteration) {
-  if (!iteration.stands_for_first) add_times(iteration.times);
+  if (!iteration.represents_first_step) add_times(iteration.times);
   train_time_s_ = iteration.times.train_time_s;
   iterations_ = iteration.iteration;
   payload_bytes_ += iteration.payload_bytes;

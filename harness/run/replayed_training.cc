@@ -40,7 +40,7 @@ std::vector<Event> ReplayedTraining::simulate(const netem::Topology& topology, c
       train_time_s += iteration_time_s;
       events.emplace_back(
           event::ReplayedIteration{.iteration = std::ssize(events) + 1,
-                                   .stands_for_first = is_first && schedule_.classes.size() > 1,
+                                   .represents_first_step = is_first && schedule_.classes.size() > 1,
                                    .times = {.train_time_s = train_time_s,
                                              .iteration_time_s = iteration_time_s,
                                              .load_s = times.load_s,

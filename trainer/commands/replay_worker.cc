@@ -79,13 +79,13 @@ class Replay {
     return step[static_cast<std::size_t>(collective_.rank())];
   }
 
-  void report(const ReplayedIteration& iteration, bool stands_for_first) {
+  void report(const ReplayedIteration& iteration, bool represents_first_step) {
     ++iterations_;
     worker_status_.count(iterations_);
     train_time_s_ += iteration.iteration_time_s;
     const double compute_s = iteration.iteration_time_s - iteration.load_s - iteration.exposed_exchange_s;
     events_(event::ReplayedIteration{.iteration = iterations_,
-                                     .stands_for_first = stands_for_first,
+                                     .represents_first_step = represents_first_step,
                                      .times = {.train_time_s = train_time_s_,
                                                .iteration_time_s = iteration.iteration_time_s,
                                                .load_s = iteration.load_s,

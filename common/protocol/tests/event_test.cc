@@ -61,7 +61,7 @@ const std::vector<Event> examples = {
     event::Pretrained{.test_accuracy = 0.25},
     event::Replaying{},
     event::ReplayedIteration{.iteration = 1,
-                             .stands_for_first = true,
+                             .represents_first_step = true,
                              .times = example_times,
                              .payload_bytes = 10,
                              .sent_bytes = 17.5},

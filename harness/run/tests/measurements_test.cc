@@ -62,7 +62,7 @@ TEST(Measurements, SumsBytesAndAveragesTimes) {
 TEST(Measurements, OfReplaysAreNotOfWhatStandsForTheFirstStep) {
   Measurements measurements;
   measurements.add(
-      event::ReplayedIteration{.iteration = 1, .stands_for_first = true, .times = times_of(9, 9)});
+      event::ReplayedIteration{.iteration = 1, .represents_first_step = true, .times = times_of(9, 9)});
   EXPECT_TRUE(measurements.iteration_time_s().is_null());
   EXPECT_DOUBLE_EQ(measurements.train_time_s(), 9);
   measurements.add(event::ReplayedIteration{.iteration = 2, .times = times_of(1, 10)});
