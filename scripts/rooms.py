@@ -46,7 +46,7 @@ PARTS = {
     "trainer": Part(
         rooms=(
             *("base", "tensors", "datasets", "models", "optimisers", "collectives", "pruning", "synchronisers"),
-            *("exchange", "replay", "training", "commands", "."),
+            *("exchange", "replay", "training", "commands", ".", "python"),
         ),
         uses=("common",),
     ),

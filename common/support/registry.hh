@@ -4,10 +4,13 @@
 //                                   [](JsonObject& options, const SynchroniserContext& context) { ... }};
 #pragma once
 
+#include <filesystem>
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "common/support/json_object.hh"
@@ -15,6 +18,21 @@
 #include "common/support/registration.hh"
 
 namespace thinpipe {
+
+// The name of an implementation in a Python file, such as "my_method.py:MyTopK".
+struct ScriptName {
+  std::filesystem::path file;
+  std::string object;  // the class or function in that file
+
+  std::string text() const { return file.string() + ":" + object; }
+};
+
+// Returns nullopt if the name is not FILE.py:OBJECT.
+std::optional<ScriptName> parse_script_name(std::string_view name);
+
+// Returns whether a member "name" of the configuration, at any depth, is the name of an implementation in a
+// Python file.
+bool names_script(const Json& config);
 
 // Throws InputError with the nearest of the known names.
 [[noreturn]] void refuse_unknown_name(const std::string& name, const std::vector<std::string>& known,
@@ -43,6 +61,10 @@ class Registry {
 
   const std::map<std::string, Entry>& entries() const { return entries_; }
 
+  // Finds the implementations with names such as "my_method.py:MyTopK". Returned entries stay valid.
+  using ScriptHost = std::function<const Entry&(const ScriptName& name, const Place& place)>;
+  void set_script_host(ScriptHost host) { script_host_ = std::move(host); }
+
   std::vector<std::string> names() const {
     std::vector<std::string> out;
     for (const auto& [name, unused] : entries_) out.push_back(name);
@@ -52,10 +74,9 @@ class Registry {
   // Throws InputError with the nearest valid name.
   const Entry& find(const std::string& name, const Place& place) const {
     const auto entry = entries_.find(name);
-    if (entry == entries_.end()) {
-      refuse_unknown_name(name, names(), place);
-    }
-    return entry->second;
+    if (entry != entries_.end()) return entry->second;
+    if (const auto script = parse_script_name(name)) return find_in_script(*script, place);
+    refuse_unknown_name(name, names(), place);
   }
 
   // Constructs the implementation that {"name": …, options…} describes. Throws InputError, with the nearest
@@ -85,7 +106,15 @@ class Registry {
   }
 
  private:
+  const Entry& find_in_script(const ScriptName& script, const Place& place) const {
+    if (!script_host_) {
+      throw InputError(place, "names a class or function in a Python file, which works only in Python");
+    }
+    return script_host_(script, place);
+  }
+
   std::map<std::string, Entry> entries_;
+  ScriptHost script_host_;
 };
 
 // Registers an implementation at static initialisation.

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "common/protocol/device.hh"
+#include "common/support/registry.hh"
 #include "harness/plan/bundled_files.hh"
 #include "harness/plan/controller_options.hh"
 #include "harness/plan/run_id.hh"
@@ -100,8 +101,20 @@ void read_network_part(const Given& given, Topologies& topologies, Setting& sett
                     {"workers", run.workers}};
 }
 
+// Makes the files of implementations in Python files absolute, at any depth.
+void make_scripts_absolute(Json& config, const std::filesystem::path& folder) {
+  if (!config.is_structured()) return;
+  for (Json& member : config) make_scripts_absolute(member, folder);
+  if (!config.is_object() || !config.contains("name") || !config.at("name").is_string()) return;
+  auto script = parse_script_name(config.at("name").get<std::string>());
+  if (!script) return;
+  script->file = std::filesystem::absolute(folder / script->file).lexically_normal();
+  config["name"] = script->text();
+}
+
 // Makes the paths of the trainer's part absolute. They are relative to the experiment's folder, too.
 void make_paths_absolute(Json& training_config, const std::filesystem::path& folder) {
+  make_scripts_absolute(training_config, folder);
   for (const char* pointer : {"/weights/file", "/dataset/directory", "/dataset/path",
                               "/pretraining/dataset/directory", "/pretraining/dataset/path"}) {
     const Json::json_pointer place(pointer);

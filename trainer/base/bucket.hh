@@ -11,6 +11,7 @@ struct ParameterInfo {
   std::int64_t size = 0;        // number of elements
   std::int64_t dimensions = 0;  // 1 for biases and for the scales and shifts of normalisation layers
   std::int64_t rows = 1;        // of the parameter as a matrix: the first dimension if there are two or more
+  std::vector<std::int64_t> shape = {};  // empty if it is not known
 };
 
 // The position of a whole parameter in a bucket.

@@ -10,8 +10,10 @@
 #include <fmt/format.h>
 #include <torch/cuda.h>
 
+#include "common/support/conversation.hh"
 #include "trainer/base/library_error.hh"
 #include "trainer/collectives/backends/nccl.hh"
+#include "trainer/commands/python_host.hh"
 #include "trainer/commands/worker.hh"
 #include "trainer/datasets/batch_sampler.hh"
 #include "trainer/datasets/input_files.hh"
@@ -329,8 +331,16 @@ Json check_configurations(const Json& configurations) {
 
 void check_lines(std::istream& in, std::ostream& out) {
   Cache cache;
-  for (std::string line; std::getline(in, line);)
-    out << check_configuration(parse_json(line, "standard input"), cache).dump() << std::endl;
+  std::optional<Conversation> python;
+  for (std::string line; std::getline(in, line);) {
+    const Json value = parse_json(line, "standard input");
+    if (!needs_python_host(value)) {
+      out << check_configuration(value, cache).dump() << std::endl;
+      continue;
+    }
+    if (!python) python.emplace(in_python({"check", "--lines"}));
+    out << python->ask(line) << std::endl;
+  }
 }
 
 Json describe() {

@@ -44,7 +44,8 @@ std::vector<ParameterInfo> parameter_infos(const torch::nn::Module& model) {
     infos.push_back({.name = item.key(),
                      .size = tensor.numel(),
                      .dimensions = tensor.dim(),
-                     .rows = tensor.dim() >= 2 ? tensor.size(0) : 1});
+                     .rows = tensor.dim() >= 2 ? tensor.size(0) : 1,
+                     .shape = tensor.sizes().vec()});
   }
   return infos;
 }

@@ -17,7 +17,7 @@ class SeededDropoutImpl : public torch::nn::DropoutImpl {
   // Before this call, dropout draws from torch's global generator.
   void draw_from(const torch::Generator& generator) { generator_ = generator; }
 
- private:
+ protected:
   torch::Generator generator_;
 };
 TORCH_MODULE(SeededDropout);

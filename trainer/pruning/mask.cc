@@ -8,6 +8,7 @@
 #include <xxhash.h>
 
 #include "common/support/exception.hh"
+#include "trainer/models/foreign_module.hh"
 
 namespace thinpipe::trainer {
 namespace {
@@ -24,7 +25,9 @@ torch::Tensor* prunable_weight_of(torch::nn::Module& module) {
   if (auto* layer = module.as<torch::nn::Conv1d>()) return &layer->weight;
   if (auto* layer = module.as<torch::nn::Conv2d>()) return &layer->weight;
   if (auto* layer = module.as<torch::nn::Conv3d>()) return &layer->weight;
-  return nullptr;
+  auto* const foreign = module.as<ForeignModule>();
+  const bool has_weight = foreign != nullptr && foreign->kind() == ForeignModule::Kind::linear_or_convolution;
+  return has_weight ? &foreign->weight : nullptr;
 }
 
 std::vector<std::pair<std::string, torch::Tensor>> prunable_weights(const torch::nn::Module& model) {
@@ -33,6 +36,8 @@ std::vector<std::pair<std::string, torch::Tensor>> prunable_weights(const torch:
     const std::string prefix = name.empty() ? "" : name + ".";
     if (is_prunable(module)) names.insert(prefix + "weight");
     if (module.as<torch::nn::MultiheadAttention>() != nullptr) names.insert(prefix + "in_proj_weight");
+    const auto* const foreign = module.as<ForeignModule>();
+    if (foreign != nullptr && foreign->prunable() != nullptr) names.insert(prefix + foreign->prunable());
   });
   std::vector<std::pair<std::string, torch::Tensor>> weights;
   for (const auto& parameter : model.named_parameters()) {

@@ -41,6 +41,33 @@ TEST(Registry, WrongNamesAndOptionsSuggestTheNearest) {
   EXPECT_EQ(registry_failure(Json::object()), "f.json at /shape: \"name\" is missing");
 }
 
+TEST(Registry, NamesInPythonFilesNeedAHost) {
+  Shapes registry = shapes();
+  EXPECT_FALSE(parse_script_name("square"));
+  EXPECT_FALSE(parse_script_name(".py:square"));
+  EXPECT_FALSE(parse_script_name("shapes.py:"));
+  try {
+    registry.find("shapes.py:Square", {"f.json", "/shape/name"});
+    ADD_FAILURE() << "accepted";
+  } catch (const InputError& error) {
+    EXPECT_STREQ(error.what(),
+                 "f.json at /shape/name: names a class or function in a Python file, which works only in Python");
+  }
+  const Shapes::Entry hosted{.summary = "hosted"};
+  registry.set_script_host([&hosted](const ScriptName& name, const Place&) -> const Shapes::Entry& {
+    EXPECT_EQ(name.file, "a:b/shapes.py");
+    EXPECT_EQ(name.object, "Square");
+    return hosted;
+  });
+  EXPECT_EQ(registry.find("a:b/shapes.py:Square", {}).summary, "hosted");
+}
+
+TEST(Registry, FindsNamesInPythonFilesAtAnyDepth) {
+  EXPECT_TRUE(names_script({{"synchroniser", {{"name", "ef"}, {"inner", {{"name", "mine.py:Mine"}}}}}}));
+  EXPECT_TRUE(names_script(Json::array({{{"model", {{"name", "net.py:Net"}}}}})));
+  EXPECT_FALSE(names_script({{"synchroniser", {{"name", "topk"}, {"path", "mine.py:Mine"}}}}));
+}
+
 TEST(Registry, OneNameOneImplementation) {
   Shapes registry = shapes();
   EXPECT_THROW(registry.add("square", {}), Error);

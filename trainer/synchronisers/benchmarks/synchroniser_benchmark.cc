@@ -19,7 +19,7 @@
 #include "trainer/base/tensor_span.hh"
 #include "trainer/collectives/backends/in_process.hh"
 #include "trainer/collectives/metered.hh"
-#include "trainer/synchronisers/benchmarks/echoing_peers.hh"
+#include "trainer/collectives/echoing_peers.hh"
 
 namespace thinpipe::trainer {
 namespace {

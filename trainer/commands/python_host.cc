@@ -1,0 +1,61 @@
+#include "trainer/commands/python_host.hh"
+
+#include <cerrno>
+#include <cstdlib>
+#include <filesystem>
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include "common/support/exception.hh"
+#include "common/support/registry.hh"
+
+namespace thinpipe::trainer {
+namespace {
+
+// The package that was built with this program, for THINPIPE_PYTHON_INTERPRETER. Python runs this folder's
+// __main__.py and finds the package beside it.
+std::filesystem::path built_package() {
+  return std::filesystem::read_symlink("/proc/self/exe").parent_path() / "python";
+}
+
+bool& is_python_host() {
+  static bool is_host = false;
+  return is_host;
+}
+
+}  // namespace
+
+void be_python_host() {
+  is_python_host() = true;
+}
+
+bool needs_python_host(const Json& description) {
+  return !is_python_host() && names_script(description);
+}
+
+std::vector<std::string> in_python(const std::vector<std::string>& arguments) {
+  std::vector<std::string> out;
+  if (const char* const named = std::getenv("THINPIPE_PYTHON"); named != nullptr && *named != '\0') {
+    out = {named, "-m", "thinpipe"};
+  } else if (std::filesystem::exists(built_package() / "__main__.py")) {
+    out = {THINPIPE_PYTHON_INTERPRETER, built_package().string()};
+  } else {
+    throw Error(
+        "implementations in Python files need thinpipe's Python package: build the target thinpipe-python, or "
+        "set THINPIPE_PYTHON to a Python in which `pip install .` has installed it");
+  }
+  out.insert(out.end(), arguments.begin(), arguments.end());
+  return out;
+}
+
+void continue_in_python(const std::vector<std::string>& arguments) {
+  std::vector<std::string> words = in_python(arguments);
+  std::vector<char*> pointers;
+  for (std::string& word : words) pointers.push_back(word.data());
+  pointers.push_back(nullptr);
+  ::execvp(pointers[0], pointers.data());
+  throw SystemError(fmt::format("execute {}", words[0]), errno);
+}
+
+}  // namespace thinpipe::trainer

@@ -1,0 +1,20 @@
+#include "trainer/python/extension/python_call.hh"
+
+#include <spdlog/spdlog.h>
+
+#include "trainer/collectives/collective_error.hh"
+
+namespace thinpipe::trainer::python {
+
+void rethrow(py::error_already_set& error) {
+  const auto explained = py::module_::import("thinpipe.scripts")
+                             .attr("explain")(error.value())
+                             .cast<std::pair<std::string, std::string>>();
+  if (error.matches(py::module_::import("thinpipe._core").attr("CollectiveError"))) {
+    throw CollectiveError(py::str(error.value()).cast<std::string>());
+  }
+  spdlog::error("{}", explained.second);
+  throw ScriptError(explained.first);
+}
+
+}  // namespace thinpipe::trainer::python

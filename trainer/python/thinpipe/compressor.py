@@ -1,0 +1,79 @@
+"""Methods in the shorter form of the GRACE library: compress, decompress, memory."""
+from __future__ import annotations
+
+from typing import Any, ClassVar, Sequence
+
+import torch
+
+from . import _core
+from .method import Properties, Synchroniser
+
+
+class Compressor(Synchroniser):
+    """A method that only compresses: Thinpipe exchanges the messages, decompresses those of all workers, and averages.
+
+        class MyTopK(thinpipe.Compressor):
+            ratio: float = thinpipe.option(0.01, above=0, at_most=1)
+            memory = "residual"
+
+            def compress(self, tensor, name):
+                indices = tensor.abs().topk(max(1, int(self.ratio * tensor.numel()))).indices
+                return [tensor[indices], indices.int()], tensor.numel()
+
+            def decompress(self, tensors, context):
+                values, indices = tensors
+                return torch.zeros(context).index_put_((indices.long(),), values)
+    """
+
+    properties: ClassVar[Properties] = Properties(estimate="biased")
+    # "residual": the part of the gradient that a message lacks is added to the next one. None: it is lost.
+    memory: ClassVar[str | None] = None
+    # What is compressed at once: a "bucket", or each parameter ("tensor"), as in GRACE.
+    unit: ClassVar[str] = "bucket"
+    # "all_gather": every worker decompresses all messages. "all_reduce": messages can be summed, and the sum is
+    # decompressed: context must then be the same on every worker.
+    exchange: ClassVar[str] = "all_gather"
+
+    def compress(self, tensor: torch.Tensor, name: str) -> tuple[Sequence[torch.Tensor], Any]:
+        """Returns the message, a list of tensors, and whatever decompress() needs besides. tensor: float32 [n]."""
+        raise NotImplementedError(f"{type(self).__name__}.compress")
+
+    def decompress(self, tensors: Sequence[torch.Tensor], context: Any) -> torch.Tensor:
+        """Returns the tensor of a message, float32 [n]."""
+        raise NotImplementedError(f"{type(self).__name__}.decompress")
+
+    def start(self, context: _core.Context) -> None:
+        if self.memory not in (None, "residual"):
+            raise ValueError(f'{type(self).__name__}.memory must be "residual" or None, but is {self.memory!r}')
+        if self.memory is not None:
+            self.residual = _core.Residual(context)
+
+    def synchronise(self, bucket: _core.Bucket, net: _core.Network) -> None:
+        gradient = bucket.gradient
+        if self.memory is not None:
+            self.residual.add_to(bucket)
+        unsent = gradient.clone() if self.memory is not None else None
+        for name, part in self._parts(bucket):
+            tensors, context = self.compress(gradient[part], name)
+            if unsent is not None:
+                unsent[part] -= self.decompress(tensors, context)
+            gradient[part] = self._exchange(tensors, context, net)
+        if unsent is not None:
+            self.residual.stage(bucket, unsent)
+
+    def _parts(self, bucket: _core.Bucket) -> list[tuple[str, slice]]:
+        if self.unit == "tensor":
+            return [(part.name, slice(part.offset, part.offset + part.size)) for part in bucket.slices]
+        return [("+".join(part.name for part in bucket.slices), slice(0, bucket.size))]
+
+    def _exchange(self, tensors: Sequence[torch.Tensor], context: Any, net: _core.Network) -> torch.Tensor:
+        if self.exchange == "all_reduce":
+            for tensor in tensors:
+                net.all_reduce(tensor)
+            return self.decompress(tensors, context) / net.world_size
+        messages = zip(*(net.all_gather_any(tensor) for tensor in tensors))
+        total = None
+        for message in messages:
+            decompressed = self.decompress(list(message), context)
+            total = decompressed if total is None else total + decompressed
+        return total / net.world_size

@@ -1,0 +1,54 @@
+"""Models of the user, as the extension sees them: any torch.nn.Module whose forward takes a batch and returns logits."""
+from __future__ import annotations
+
+import inspect
+import json
+from typing import Any, Callable
+
+import torch
+from torch import nn
+
+try:
+    from torch.func import functional_call
+except ImportError:  # before PyTorch 2.0
+    from torch.nn.utils.stateless import functional_call
+
+from .scripts import InvalidScript
+
+
+def make(factory: Callable[..., nn.Module], values: str, data: Any) -> nn.Module:
+    """Calls the class or function with its options, and with the shape of the data if it has a parameter "data"."""
+    more = {"data": data} if "data" in inspect.signature(factory).parameters else {}
+    model = factory(**json.loads(values), **more)
+    if not isinstance(model, nn.Module):
+        raise InvalidScript(f"{factory.__name__} must give a torch.nn.Module, but gives a {type(model).__name__}")
+    wrong = [name for name, parameter in model.named_parameters() if parameter.dtype != torch.float32]
+    if wrong:
+        raise InvalidScript(f"{factory.__name__}: the parameter {wrong[0]} must be float32")
+    if not any(True for _ in model.parameters()):
+        raise InvalidScript(f"{factory.__name__} gives a model without parameters")
+    return model
+
+
+def kind(module: nn.Module) -> str:
+    if isinstance(module, (nn.Linear, nn.Conv1d, nn.Conv2d, nn.Conv3d)):
+        return "linear_or_convolution"
+    if isinstance(module, nn.MultiheadAttention):
+        return "attention"
+    if isinstance(module, (nn.BatchNorm1d, nn.BatchNorm2d, nn.BatchNorm3d)):
+        return "batch_normalisation"
+    return "other"
+
+
+def head(model: nn.Module) -> str:
+    """Returns the name of the classifier: the last module with a weight, unless the model has an attribute `head_name`."""
+    stated = getattr(model, "head_name", None)
+    if stated is not None:
+        return stated
+    names = [name.rpartition(".")[0] for name, _ in model.named_parameters() if name.rpartition(".")[2] == "weight"]
+    return names[-1] if names else ""
+
+
+def forward(model: nn.Module, replaced: dict[str, torch.Tensor], inputs: torch.Tensor) -> torch.Tensor:
+    """replaced: weights to use instead of the model's own, by name."""
+    return functional_call(model, replaced, (inputs,)) if replaced else model(inputs)
