@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Prints the path of an interpreter that has a current PyTorch (2.x), for check_pytorch.sh to build against.
 #
-#   scripts/current_pytorch.sh       $THINPIPE_PYTHON if it is set; otherwise one in build/, installed once with pip
+#   scripts/current_pytorch.sh       $THINPIPE_CURRENT_PYTORCH if it is set; otherwise one in build/, installed once with pip
 #
 # Exits with status 1 and the reason on standard error if there is none.
 set -euo pipefail
@@ -16,9 +16,9 @@ longest_s=900
 has_pytorch_2() { "$1" -c 'import torch, sys; sys.exit(torch.__version__ < "2")' 2>/dev/null; }
 has_version() { "$1" -c 'import sys, tensorboard, torch; sys.exit(torch.__version__.split("+")[0] != sys.argv[1])' "$version" 2>/dev/null; }
 
-if [ -n "${THINPIPE_PYTHON:-}" ]; then
-  has_pytorch_2 "$THINPIPE_PYTHON" || { echo "current_pytorch: $THINPIPE_PYTHON has no PyTorch 2.x" >&2; exit 1; }
-  echo "$THINPIPE_PYTHON"
+if [ -n "${THINPIPE_CURRENT_PYTORCH:-}" ]; then
+  has_pytorch_2 "$THINPIPE_CURRENT_PYTORCH" || { echo "current_pytorch: $THINPIPE_CURRENT_PYTORCH has no PyTorch 2.x" >&2; exit 1; }
+  echo "$THINPIPE_CURRENT_PYTORCH"
   exit
 fi
 

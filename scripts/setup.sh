@@ -2,6 +2,7 @@
 # Installs the missing packages for building and running Thinpipe on Debian 12. Quick if none is missing; never prompts.
 #
 #   scripts/setup.sh          the packages for ./quickstart.sh
+#   scripts/setup.sh python   adds those for methods, models and data in Python files
 #   scripts/setup.sh check    adds those for ./check.sh
 #   scripts/setup.sh full     adds those for ./check.sh --full
 set -euo pipefail
@@ -14,9 +15,12 @@ packages=(
   iputils-ping iperf3 iproute2 tcpdump
   dataset-fashion-mnist
 )
+if [[ "${1:-}" =~ ^(python|check|full)$ ]]; then
+  packages+=(python3-torch python3-dev pybind11-dev)
+fi
 if [[ "${1:-}" =~ ^(check|full)$ ]]; then
   packages+=(libgtest-dev libgmock-dev librapidcheck-dev libbenchmark-dev libvalijson-dev clang libclang-rt-14-dev clang-format
-    python3-torch python3-torchvision python3-fastjsonschema procps chromium)
+    python3-torchvision python3-fastjsonschema procps chromium)
 fi
 if [ "${1:-}" = full ]; then
   packages+=(clang-tidy python3-venv qemu-system-x86 busybox-static)

@@ -141,15 +141,19 @@ void define_registry(OrderedJson& definitions, const std::string& registry, cons
                          {"additionalProperties", false}};
   for (const auto& [key, schemas] : schemas_of.items()) unnamed["properties"][key] = any_of(schemas);
   definitions[unnamed_definition(registry)] = unnamed;
+  // The options of an implementation in a Python file are known only when it is loaded.
+  const OrderedJson in_script = {{"type", "string"}, {"pattern", R"([^/]\.py:[^:]+$)"}};
+  const OrderedJson named = {{"anyOf", OrderedJson::array({{{"enum", names}}, in_script})}};
   choices.push_back({{"if",
                       {{"type", "object"},
                        {"required", OrderedJson::array({selector})},
-                       {"properties", {{selector, {{"enum", names}}}}}}},
+                       {"properties", {{selector, named}}}}},
                      {"then", OrderedJson::object()},
                      {"else", definition_reference(unnamed_definition(registry))}});
+  const OrderedJson shipped = {{"type", "string"}, {"enum", names}, {"enumDescriptions", summaries}};
   definitions[registry] = {
       {"type", {"object", "null"}},
-      {"properties", {{selector, {{"type", "string"}, {"enum", names}, {"enumDescriptions", summaries}}}}},
+      {"properties", {{selector, {{"anyOf", OrderedJson::array({shipped, in_script})}}}}},
       {"allOf", choices}};
 }
 

@@ -3,6 +3,7 @@
 #include <cerrno>
 #include <cstdlib>
 #include <filesystem>
+#include <utility>
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -19,24 +20,34 @@ std::filesystem::path built_package() {
   return std::filesystem::read_symlink("/proc/self/exe").parent_path() / "python";
 }
 
-bool& is_python_host() {
-  static bool is_host = false;
-  return is_host;
+std::optional<std::string>& version_of_python() {
+  static std::optional<std::string> version;
+  return version;
+}
+
+// Returns nullptr if the variable is not set.
+const char* interpreter_of_choice() {
+  const char* const named = std::getenv("THINPIPE_PYTHON");
+  return named != nullptr && *named != '\0' ? named : nullptr;
 }
 
 }  // namespace
 
-void be_python_host() {
-  is_python_host() = true;
+void be_python_host(std::string version) {
+  version_of_python() = std::move(version);
+}
+
+const std::optional<std::string>& python_version() {
+  return version_of_python();
 }
 
 bool needs_python_host(const Json& description) {
-  return !is_python_host() && names_script(description);
+  return !python_version() && (interpreter_of_choice() != nullptr || names_script(description));
 }
 
 std::vector<std::string> in_python(const std::vector<std::string>& arguments) {
   std::vector<std::string> out;
-  if (const char* const named = std::getenv("THINPIPE_PYTHON"); named != nullptr && *named != '\0') {
+  if (const char* const named = interpreter_of_choice()) {
     out = {named, "-m", "thinpipe"};
   } else if (std::filesystem::exists(built_package() / "__main__.py")) {
     out = {THINPIPE_PYTHON_INTERPRETER, built_package().string()};

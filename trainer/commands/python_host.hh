@@ -1,7 +1,9 @@
 // Implementations in Python files need Python around this code. thinpipe-trainer has none: it hands such
-// configurations to the same commands in thinpipe's Python package.
+// configurations to the same commands in thinpipe's Python package. If the variable THINPIPE_PYTHON names an
+// interpreter, it hands on all configurations, so that all runs of a comparison have the same LibTorch.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -9,16 +11,19 @@
 
 namespace thinpipe::trainer {
 
-// Tells that this process is Python: from now on needs_python_host() returns false.
-void be_python_host();
+// Tells that this process is Python, of that version: from now on needs_python_host() returns false.
+void be_python_host(std::string version);
 
-// Returns whether the file of a command, or a configuration, names an implementation in a Python file, while
-// this process is not Python.
+// Returns Python's version; nullopt if this process is not Python.
+const std::optional<std::string>& python_version();
+
+// Returns whether Python must take over: the file of a command, or a configuration, names an implementation in
+// a Python file, or THINPIPE_PYTHON is set.
 bool needs_python_host(const Json& description);
 
 // Returns the program and arguments that run a command of thinpipe-trainer in Python: in the interpreter that
-// the variable THINPIPE_PYTHON names, which must have the package thinpipe, or else in the one that this
-// program was built with. Throws Error with the remedies if there is none.
+// THINPIPE_PYTHON names, which must have the package thinpipe, or else in the one that this program was built
+// with. Throws Error with the remedies if there is none.
 std::vector<std::string> in_python(const std::vector<std::string>& arguments);
 
 // Replaces this process. Throws Error as in_python() does, or if Python cannot be executed.

@@ -11,6 +11,7 @@
 #include "trainer/collectives/backends/gloo.hh"
 #include "trainer/collectives/backends/nccl/nccl_group.hh"
 #include "trainer/collectives/replica_check.hh"
+#include "trainer/commands/python_host.hh"
 #include "trainer/datasets/content_hash.hh"
 #include "trainer/tensors/tensor_file.hh"
 #include "trainer/training/heartbeat.hh"
@@ -90,6 +91,7 @@ bool work(const Worker& worker, const EventSink& events, const std::function<voi
 Json library_versions() {
   Json versions = {{"libtorch", TORCH_VERSION}, {"gloo", gloo_version()}, {"gloo_file", gloo_library_path()}};
   if (const auto nccl = nccl_version()) versions["nccl"] = *nccl;
+  if (const auto& python = python_version()) versions["python"] = *python;
   return versions;
 }
 

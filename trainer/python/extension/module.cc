@@ -5,6 +5,7 @@
 #include "trainer/commands/command_line.hh"
 #include "trainer/commands/python_host.hh"
 #include "trainer/python/extension/bindings.hh"
+#include "trainer/python/extension/python_dataset.hh"
 #include "trainer/python/extension/python_model.hh"
 #include "trainer/python/extension/python_synchroniser.hh"
 
@@ -21,7 +22,7 @@ int run(const std::vector<std::string>& words) {
 
 // NOLINTNEXTLINE(misc-use-anonymous-namespace): the macro defines a function with external linkage
 PYBIND11_MODULE(_core, module) {
-  be_python_host();
+  be_python_host(PY_VERSION);
   py::register_exception<CollectiveError>(module, "CollectiveError", PyExc_RuntimeError);
   bind_buckets(module);
   bind_network(module);
@@ -29,6 +30,7 @@ PYBIND11_MODULE(_core, module) {
   bind_shape(module);
   host_synchronisers();
   host_models();
+  host_datasets();
   // Threads of the trainer call Python.
   module.def("run_command_line", run, py::call_guard<py::gil_scoped_release>(), py::arg("words"),
              "Runs a command line of thinpipe-trainer and returns its exit code.");

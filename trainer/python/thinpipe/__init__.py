@@ -9,7 +9,7 @@ _PLACES = {
     "Compressor": "compressor",
     "Properties": "method",
     "Synchroniser": "method",
-    "option": "options",
+    "field": "options",
     "Residual": "_core",
     "State": "_core",
     "ddp_hook": "ddp",

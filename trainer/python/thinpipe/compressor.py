@@ -13,7 +13,7 @@ class Compressor(Synchroniser):
     """A method that only compresses: Thinpipe exchanges the messages, decompresses those of all workers, and averages.
 
         class MyTopK(thinpipe.Compressor):
-            ratio: float = thinpipe.option(0.01, above=0, at_most=1)
+            ratio: float = thinpipe.field(0.01, above=0, at_most=1)
             memory = "residual"
 
             def compress(self, tensor, name):

@@ -31,7 +31,7 @@ class Properties:
 class Synchroniser:
     """Subclass it, and name the class in an experiment: {"name": "my_method.py:MyMethod", options...}.
 
-    Annotated fields are options: thinpipe.option. They are set before start().
+    Annotated fields are options: thinpipe.field. They are set before start().
     """
 
     properties: ClassVar[Properties] = Properties()

@@ -3,8 +3,8 @@
 A class states them as annotated fields, a function as parameters:
 
     class MyTopK(thinpipe.Synchroniser):
-        ratio: float = thinpipe.option(0.01, above=0, at_most=1, effect="kept share of the entries")
-        scope: str = thinpipe.option("bucket", one_of=["bucket", "tensor"])
+        ratio: float = thinpipe.field(0.01, above=0, at_most=1, effect="kept share of the entries")
+        scope: str = thinpipe.field("bucket", one_of=["bucket", "tensor"])
 
     def load(path: str, classes: int = 10): ...
 """
@@ -25,8 +25,8 @@ class Option:
     rule: dict[str, Any]
 
 
-def option(default: Any = _REQUIRED, *, effect: str = "", above: float | None = None, at_least: float | None = None,
-           below: float | None = None, at_most: float | None = None, one_of: list[str] | None = None) -> Any:
+def field(default: Any = _REQUIRED, *, effect: str = "", above: float | None = None, at_least: float | None = None,
+          below: float | None = None, at_most: float | None = None, one_of: list[str] | None = None) -> Any:
     """An option with a rule, which Thinpipe checks before a run. Without a default it is required."""
     rule = {"above": above, "at_least": at_least, "below": below, "at_most": at_most, "one_of": one_of}
     return Option(default, {"effect": effect, **{key: value for key, value in rule.items() if value is not None}})
