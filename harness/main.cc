@@ -24,7 +24,7 @@ void refuse_unknown_command(const CLI::App& program, int argc, char** argv) {
                              "unknown command" + thinpipe::suggestion(argv[1], names));
 }
 
-// Paths and values end up in JSON, which must be UTF-8. A command after "--" does not.
+// Paths and values end up in JSON, which must be UTF-8. Words after "--" may have any bytes.
 void refuse_other_bytes_than_text(int argc, char** argv) {
   for (int i = 1; i < argc && std::string_view(argv[i]) != "--"; ++i) {
     if (thinpipe::find_invalid_utf8(argv[i])) {

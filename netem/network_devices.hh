@@ -37,7 +37,7 @@ class Network::Devices {
   void set_link_up(std::size_t link, bool up);
 
  private:
-  // Where switches live: all bridges in one namespace, each router in its own.
+  // A namespace with switches: all bridges share one, each router has its own.
   struct Location {
     NetworkNamespace network_namespace;
     NetlinkSocket socket;

@@ -12,9 +12,9 @@
 
 namespace thinpipe {
 
-// Limit on repeats in a row. No training run has more, and sums of larger numbers could overflow.
+// Upper bound of `repeat`. No training run needs more, and sums of larger numbers could overflow.
 inline constexpr double max_repeats = 1e9;
-// Limit on the elements or bytes of one message, for the same reasons.
+// Upper bound of the elements or bytes of one message, for the same reasons.
 inline constexpr double max_elements = 1e15;
 
 enum class ElementType { float32, float64, float16, bfloat16, int8, uint8, int32, int64, boolean };

@@ -20,7 +20,7 @@ constexpr std::array<Time, 5> times = {{{"load_s", &ComputeTimes::load_s},
                                         {"encode_s", &ComputeTimes::encode_s},
                                         {"decode_s", &ComputeTimes::decode_s}}};
 
-// Settings that determine the compute time; those of the exchange do not.
+// The settings that affect the compute time.
 constexpr std::array<const char*, 3> decisive = {"/model", "/training/batch_size_per_worker",
                                                  "/dataset/name"};
 

@@ -10,10 +10,10 @@
 
 namespace thinpipe {
 
-// Added in 2: between_collectives_s. In 3: prepare_s, variation. In 4: warm_up_s, overlapped_decode_s. In 5: other
-// names for between_collectives_s, overlapped_decode_s, start_s and processor.
+// Added in 2: between_collectives_s. In 3: prepare_s, variation. In 4: warm_up_s, overlapped_decode_s. In 5:
+// new names (common/support/renamed_names.json).
 inline constexpr int profile_schema_version = 5;
-// The version that last added a member: profiles since then need not be measured again.
+// The version that last added a member. Profiles of older versions lack it and are measured again.
 inline constexpr int profile_content_version = 4;
 
 struct ComputeTimes {
@@ -25,8 +25,8 @@ struct ComputeTimes {
   double decode_s = 0;               // decoding of the whole gradient
   double between_collectives_s = 0;  // part of encode_s between a bucket's collectives, not before them
   double overlapped_decode_s = 0;    // part of decode_s that overlaps with communication, chunk by chunk
-  double prepare_s = 0;              // preparing the next batch in another thread; 0 if nobody waits for it
-  double start_s = 0;                // extra time of a training run's first iteration
+  double prepare_s = 0;  // preparing the next batch in another thread; 0 if it delays no iteration
+  double start_s = 0;    // extra time of a training run's first iteration
 };
 
 struct ComputeProfile {

@@ -1,5 +1,5 @@
-// Data of a device, from which a compute profile is estimated without it. Format: docs/results.md, devices.
-// Pure.
+// The data of a device that this machine does not have, from which its compute profile is estimated. Format:
+// docs/results.md, devices. Pure.
 #pragma once
 
 #include <string>
@@ -49,7 +49,7 @@ struct Device {
 
 Json to_json(const Device& device);
 
-// Returns whether a file describes a device, unlike a compute profile.
+// Returns true if a file describes a device, false if it is a compute profile.
 bool is_device(const Json& value);
 
 // Strict; throws InputError.

@@ -21,7 +21,7 @@ struct Bounds {
   double max = any_number;
 };
 
-// Sums over a long training run stay within 64 bits.
+// Upper bound of a count: sums over a long training run then stay within 64 bits.
 constexpr double max_count = 0x1p53;
 constexpr double max_bytes = 1e12;
 constexpr Bounds count{0, max_count};
@@ -286,7 +286,7 @@ class EventReader {
   std::string_view event_name_;
   const Json& object_;
   std::vector<std::string_view> known_ = {"event"};
-  bool times_are_null_ = false;  // an iteration's, so that those that are read now must be null, too
+  bool times_are_null_ = false;  // while it reads the parts of an iteration's time: all must be null
 };
 
 class EventWriter {

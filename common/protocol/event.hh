@@ -91,7 +91,7 @@ struct Iteration {
   bool applied = true;
   std::int64_t payload_bytes = 0;
   double sent_bytes = 0;
-  Json others = Json::object();  // members that only the trainer knows
+  Json others = Json::object();  // members that are not defined here
 
   bool operator==(const Iteration&) const = default;
 };
@@ -104,7 +104,7 @@ struct Evaluation {
   std::optional<double> train_loss = {};    // both losses are written as null if they are not finite
   std::optional<double> test_loss = {};
   std::optional<double> test_accuracy = {};
-  Json others = Json::object();  // members that only the trainer knows
+  Json others = Json::object();  // members that are not defined here
 
   bool operator==(const Evaluation&) const = default;
 };
@@ -191,7 +191,7 @@ struct Replayed {
   bool operator==(const Replayed&) const = default;
 };
 
-// An event of a kind that only the trainer knows. It shows progress and is otherwise ignored.
+// An event of an unknown kind. It counts as progress and is otherwise ignored.
 struct Other {
   Json content = Json::object();
 

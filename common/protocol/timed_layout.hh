@@ -19,8 +19,8 @@ struct TimedBucket {
   double ready_s = 0;  // after the batch is loaded
   double share = 0;    // fraction of the gradient's elements
 
-  // Returns the coding around the bucket's call with index `call`; for a bucket without calls, all of its
-  // coding. overlaps: whether sums in chunks overlap with encoding and decoding.
+  // Returns the times of encoding and decoding around the bucket's call with index `call`; for a bucket
+  // without calls, all of its encoding and decoding. overlaps: whether sums in chunks overlap with them.
   CallCoding coding(const ComputeTimes& times, const std::vector<CollectiveCall>& calls, std::size_t call,
                     bool overlaps = true) const;
 };

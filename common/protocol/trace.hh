@@ -12,7 +12,8 @@
 
 namespace thinpipe {
 
-// Added in 2: largest_code of all_reduce. In 3: sum_entries. In 4: in_pieces of all_reduce.
+// Added in 2: largest_code of all_reduce. In 3: sparse_all_reduce. In 4: in_chunks of all_reduce. In 5: new
+// names (common/support/renamed_names.json).
 inline constexpr int trace_schema_version = 5;
 
 // The trace's file in a run's folder.

@@ -16,7 +16,7 @@ template <WorkerFile File>
 Json to_json(const File& file) {
   Json out = write_options(file);
   out["schema_version"] = worker_file_schema_version;
-  // Programs read from the presence of these members whether there is something to read.
+  // These members are left out instead of null: readers test whether they are present.
   for (const char* const key : {"method", "batch_size_per_worker"}) {
     if (const auto member = out.find(key); member != out.end() && member->is_null()) out.erase(member);
   }

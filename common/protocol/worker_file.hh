@@ -44,11 +44,11 @@ struct Slowdown {
   }
 };
 
-// How a replay's worker spends the time of compute, which it does not repeat.
+// What a worker of a replay does for the time that a training run spends on compute.
 enum class ComputeEmulation {
-  // Sleeps, as if each worker had a device of its own.
+  // It sleeps, as if each worker had a device of its own.
   sleep,
-  // Keeps a CPU core and its caches busy, so that workers compete for them as in a training run.
+  // It keeps a CPU core and its caches busy, so that workers compete for them as in a training run.
   busy
 };
 
@@ -75,7 +75,7 @@ struct WorkFile {
   std::optional<std::string> initial_weights = {};  // path
   std::optional<CheckpointOptions> checkpoint = {};
   std::vector<Slowdown> slowdowns = {};    // this worker's, by iteration
-  bool report_iteration_starts = false;    // for a network that follows train time
+  bool report_iteration_starts = false;    // for a rate trace that follows train time
   std::optional<std::string> method = {};  // of an external trainer
   Json config = {};                        // the training configuration, described by the trainer
 

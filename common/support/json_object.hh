@@ -36,8 +36,8 @@ struct Rule {
   std::optional<double> below = {};       // value <  below
   std::optional<double> at_most = {};     // value <= at_most
   std::vector<std::string> one_of = {};   // the valid names
-  // For a string that names a file: names that stand for files. A path, which has an ending, is valid, too.
-  // Checked by whoever opens the file.
+  // For a string that names a file: the names of bundled files. A path, which has an extension, is also
+  // valid. The reader of the file, not this rule, checks that it exists.
   std::vector<std::string> file_names = {};
   std::string_view none = {};  // for an optional value: the word for "no value"; empty: null
   bool required = false;

@@ -10,7 +10,7 @@
 namespace thinpipe {
 namespace {
 
-// More would wait for the same disk.
+// More threads would only wait for the same disk.
 constexpr std::size_t max_threads = 8;
 
 }  // namespace

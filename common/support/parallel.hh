@@ -1,4 +1,4 @@
-// The same for many things, on as many threads as there are CPU cores.
+// Calls a function for many items, on up to as many threads as there are CPU cores.
 #pragma once
 
 #include <cstddef>
@@ -6,8 +6,8 @@
 
 namespace thinpipe {
 
-// Calls act(0), …, act(count - 1), several at a time and in any order. If one throws, no further one begins,
-// and the first exception is thrown on.
+// Calls act(0), …, act(count - 1), several at a time and in any order. After a call has thrown, no further
+// call begins, and the first exception is rethrown.
 void in_parallel(std::size_t count, const std::function<void(std::size_t)>& act);
 
 }  // namespace thinpipe

@@ -30,14 +30,14 @@ class RenamedNames {
   // depend on members that older versions lack. `kind` is a key of "schema_versions".
   void upgrade(nlohmann::json& document, const std::string& kind) const;
 
-  // Returns a configuration with the names that its members had first. Run ids are hashes of these, so that
-  // they outlast a new name.
+  // Returns the configuration with its members' original names. Run ids are hashes over these, so renaming a
+  // member does not change them.
   nlohmann::json with_first_names(nlohmann::json configuration) const;
 
   // Returns the current name of a member that was called `old`, if it is among `known`.
   std::optional<std::string> current_name(std::string_view old, const std::vector<std::string>& known) const;
 
-  // The same for the value of a member.
+  // Does the same for the value of a member.
   std::optional<std::string> current_value(std::string_view old, const std::vector<std::string>& known) const;
 
  private:

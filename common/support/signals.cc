@@ -19,7 +19,8 @@ StopSignals::StopSignals() {
 }
 
 StopSignals::~StopSignals() {
-  // What is still pending was meant for what ends here; left in the queue it would kill the process now.
+  // Takes pending signals, which were sent to stop the work that ends here. Unblocked, they would kill the
+  // process.
   requested();
   ::sigprocmask(SIG_SETMASK, &before_, nullptr);
 }

@@ -1,4 +1,4 @@
-// The wish to stop: SIGINT, SIGTERM and SIGHUP, taken from a descriptor instead of interrupting anything.
+// Requests to stop: SIGINT, SIGTERM and SIGHUP, read from a descriptor instead of interrupting the process.
 #pragma once
 
 #include <csignal>
@@ -7,8 +7,8 @@
 
 namespace thinpipe {
 
-// Holds the signals back from the whole process while it lives, so that none is lost between two waits. Make
-// it while the process has one thread. Children started by ChildProcess have them unblocked.
+// Blocks these signals in the whole process while it lives, so that none is lost between two waits. Create it
+// while the process has a single thread. ChildProcess unblocks them in its children.
 class StopSignals {
  public:
   StopSignals();
@@ -16,10 +16,10 @@ class StopSignals {
   StopSignals(const StopSignals&) = delete;
   StopSignals& operator=(const StopSignals&) = delete;
 
-  // Readable when one has arrived.
+  // Becomes readable when a signal has arrived.
   const FileDescriptor& descriptor() const { return descriptor_; }
 
-  // Whether one has arrived since this was made. Does not wait.
+  // Returns whether a signal has arrived since construction. Does not wait.
   bool requested();
 
  private:

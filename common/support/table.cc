@@ -17,7 +17,7 @@ std::size_t width(const std::string& text) {
 
 std::string format_table(const std::vector<std::string>& header,
                          const std::vector<std::vector<std::string>>& written_rows) {
-  // Labels are users' text.
+  // Labels are the users' own text and may contain control characters.
   std::vector<std::vector<std::string>> rows = written_rows;
   for (auto& row : rows)
     std::ranges::transform(row, row.begin(), [](const std::string& cell) { return printable(cell); });

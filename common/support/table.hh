@@ -6,7 +6,7 @@
 
 namespace thinpipe {
 
-// Columns two spaces apart; the first is aligned left, the others right.
+// Returns the rows as text. Columns are two spaces apart; the first is aligned left, the others right.
 std::string format_table(const std::vector<std::string>& header,
                          const std::vector<std::vector<std::string>>& rows);
 

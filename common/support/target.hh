@@ -1,4 +1,5 @@
-// A run's target: a level of a metric, fixed before the run, to which the train time is reported.
+// A run's target: a level of a metric, fixed before the run. The record has the train time until it was
+// reached.
 #pragma once
 
 #include <string>

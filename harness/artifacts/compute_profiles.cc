@@ -33,8 +33,8 @@ std::optional<Device> device_of(const Run& run) {
   return parse_device(file, {run.profile->string(), ""});
 }
 
-// Returns what determines the profile. An estimate is for one worker and ignores the exchange; measured
-// compute shares the machine with the exchange.
+// Returns the settings that determine the profile. An estimate is for one worker and ignores the exchange;
+// measured compute shares the machine with the exchange.
 Json decisive_for(const Run& run, const std::optional<Device>& device) {
   Json out = {{"device", device ? to_json(*device) : Json(nullptr)}};
   std::vector<const char*> keys = {"model", "dataset", "optimiser", "compute"};

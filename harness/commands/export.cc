@@ -25,7 +25,7 @@ struct ExportOptions {
   std::string output;
 };
 
-// A line of the file. Lines are in the order of the members.
+// A line of the file. Lines are sorted by the first member, then by the second.
 struct Line {
   std::string started_at;
   std::string run_id;
@@ -51,7 +51,7 @@ void refuse_two_records_of_a_run(const std::vector<RecordPlace>& places,
     const auto [other, is_first] = of_run.emplace(lines[i].run_id, i);
     if (is_first) continue;
     throw InputError({places[i].name(), ""},
-                     fmt::format("is another record of run {} than {}; export them to separate files",
+                     fmt::format("is another record of run {}, besides {}; export them to separate files",
                                  lines[i].run_id, places[other->second].name()));
   }
 }
@@ -66,7 +66,7 @@ int export_records(const ExportOptions& options) {
   const auto counted = read_records(
       places,
       [&lines](std::size_t i, const Json& record) {
-        // Throws if no report could be made of the record.
+        // digest() throws for a record that no report can show.
         lines[i] = {digest(record).started_at, record.at("run_id"), record_line(record)};
       },
       warn_on_standard_error);
@@ -107,7 +107,7 @@ void add_export(CLI::App& program, Invocation& invocation) {
       "  thinpipe report quickstart.jsonl\n"
       "Each line is the record of a run (run.json) as compact JSON with sorted keys, whatever the run's status.\n"
       "Lines are in the order of the runs' start times, then of their ids: the same records give the same file.\n"
-      "Records that no report could show are named and left out. Logs, iterations.jsonl and traces are not\n"
+      "Records that no report can show are listed and left out. Logs, iterations.jsonl and traces are not\n"
       "exported. docs/results.md describes the file.");
   command.callback(
       [options, &invocation] { invocation.action = [options] { return export_records(*options); }; });

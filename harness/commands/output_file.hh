@@ -6,8 +6,9 @@
 
 namespace thinpipe {
 
-// Returns the absolute path of the file that `option` names. Throws InputError, before any work, if its folder
-// does not exist, or if writing would replace anything but a plain file. `example` is a name for the message.
+// Returns the absolute path of the file that `option` names. Throws InputError, before any work, if its
+// folder does not exist, or if writing would replace anything but a plain file. `example` is a name that the
+// message suggests.
 std::filesystem::path output_file(const std::string& option, const std::string& named,
                                   const std::string& example);
 

@@ -98,7 +98,7 @@ void write_page(const fs::path& path, const Report& report) {
   if (fs::is_empty(folder)) fs::remove(folder);
 }
 
-// docs/report.md describes the layout; the version grows when a reader must change.
+// docs/report.md describes the layout; a change that breaks readers increments the version.
 constexpr int json_version = 1;
 
 std::string json_report(const Report& report) {

@@ -1,4 +1,4 @@
-// What a run's worker processes are told: the input files in the run's folder, and the commands that read
+// Writes the input files of a run's worker processes, in the run's folder, and returns the commands that read
 // them.
 #pragma once
 
@@ -20,23 +20,25 @@ class WorkerInputs {
   WorkerInputs(const Run& run, std::filesystem::path folder, std::string log_level)
       : run_(run), folder_(std::move(folder)), log_level_(std::move(log_level)) {}
 
-  // Where workers find each other, and where they keep checkpoints; both only while the run lasts.
+  // The folders in which workers find each other and keep checkpoints; they exist only during the run.
   std::filesystem::path rendezvous() const { return folder_ / "rendezvous"; }
   std::filesystem::path checkpoints() const { return folder_ / "checkpoints"; }
 
-  // The weights that training starts from, a path; by default random ones.
+  // Sets the file of the weights from which training starts; by default they are random.
   void start_from(std::string weights) { initial_weights_ = std::move(weights); }
   const std::optional<std::string>& initial_weights() const { return initial_weights_; }
 
-  // Each writes a file. A worker that trains, on its host, which must outlive the command.
+  // Each of these functions writes a worker's file and returns its command. `host` must outlive the command.
+  //
+  // The worker trains.
   WorkerCommand training(std::int64_t rank, const netem::Host& host) const;
-  // One that makes a trace's communication again.
+  // The worker repeats the communication of a trace.
   WorkerCommand replaying(std::int64_t rank, const netem::Host& host, const std::filesystem::path& trace,
                           const std::filesystem::path& profile) const;
-  // A worker that measures its compute times for at most `longest`; rank 0 writes the profile to `output`.
+  // The worker measures its compute times for at most `longest`; rank 0 writes the profile to `output`.
   WorkerCommand profiling(std::int64_t rank, const netem::Host& host, Seconds longest,
                           const std::filesystem::path& output) const;
-  // All workers in one process.
+  // All workers train in one process.
   WorkerCommand converging() const;
 
  private:

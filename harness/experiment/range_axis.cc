@@ -37,7 +37,7 @@ bool is_too_large(const Json& value) {
          value.get<std::uint64_t>() > static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
 }
 
-// The numbers of a range, in base units; integers as such.
+// The numbers of a range, in base units. Integers stay integers.
 struct Bounds {
   std::optional<Quantity> quantity = {};
   Json from = {};

@@ -1,4 +1,5 @@
-// CPU time of a run and of other programs, which can keep the run from filling its links in time.
+// CPU time of a run and of other programs. Other programs can slow a run down, so that it no longer fills its
+// links.
 #pragma once
 
 #include <string>

@@ -31,7 +31,7 @@ namespace {
 
 // A machine that fills less than this share of a topology's caps is too slow for it.
 constexpr double enough_of_caps = 0.97;
-// A sleeper may wake up late by at most the length of the shortest burst.
+// A sleeping thread may wake up late by at most the length of the shortest burst.
 constexpr double latest_wake_up_s = 100e-6;
 
 Finding examine_qdisc(const std::string& kind, bool needed, const std::string& use) {
@@ -117,7 +117,7 @@ Finding examine_cpus(const netem::Network& network) {
   return finding;
 }
 
-// Measures how late sleepers wake up, with cores that may sleep and with cores that are kept awake.
+// Measures how late sleeping threads wake up, with cores that may sleep and with cores that are kept awake.
 Finding examine_wake_ups() {
   constexpr int sleeps = 200;
   const auto told = [](const netem::WakeupLatency& wakeup_latency) {
@@ -127,13 +127,13 @@ Finding examine_wake_ups() {
   const netem::WakeupLatency asleep = netem::measure_wakeup_latency(sleeps);
   const netem::AwakeCores awake_cores;
   const netem::WakeupLatency awake = netem::measure_wakeup_latency(sleeps);
-  return {
-      .name = "wake-ups",
-      .ok = awake.quantile_s(0.5) <= latest_wake_up_s,
-      .found = fmt::format("sleepers wake up {}; while cores are kept awake, {}", told(asleep), told(awake)),
-      .remedy =
-          "end other programs; a virtual machine's host may be busy. Shapers wake up as late, which "
-          "makes links slower than their caps"};
+  return {.name = "wake-ups",
+          .ok = awake.quantile_s(0.5) <= latest_wake_up_s,
+          .found = fmt::format("sleeping threads wake up {}; while cores are kept awake, {}", told(asleep),
+                               told(awake)),
+          .remedy =
+              "end other programs; a virtual machine's host may be busy. Shapers wake up as late, which "
+              "makes links slower than their caps"};
 }
 
 std::vector<Finding> examine_topology(const netem::Topology& topology, netem::IdleCores idle_cores) {

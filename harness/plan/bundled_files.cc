@@ -28,7 +28,7 @@ fs::path BundledFiles::find(const std::string& name, const fs::path& from, const
     return path;
   }
   if (std::ranges::find(names_, name) == names_.end()) {
-    throw InputError(place, fmt::format("unknown {} \"{}\"{}, or the path of a {} file", what_, name,
+    throw InputError(place, fmt::format("unknown {} \"{}\"{}; or give the path of a {} file", what_, name,
                                         suggestion(name, names_), ending_));
   }
   return folder_ / (name + ending_);

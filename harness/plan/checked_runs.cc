@@ -110,7 +110,7 @@ class Checks {
   void complete(Run& run, std::size_t point, const std::string& config) {
     set_training(run, point, config);
     collectives_.resolve(run);
-    // Follows at once, while the trainer still has the model.
+    // Checks the configuration with a bucket size next, while the trainer still has the model in memory.
     if (const auto config_with_size = choose_bucket_size(run)) set_training(run, point, *config_with_size);
   }
 
@@ -131,7 +131,7 @@ class Checks {
     return std::make_shared<const CheckedConfig>(std::move(answer));
   }
 
-  // Returns the configuration with a size of buckets, if it leaves that to the network and a link is capped.
+  // Returns the configuration with a bucket size if it has "auto" and a link is capped; otherwise nullopt.
   static std::optional<std::string> choose_bucket_size(const Run& run) {
     static const Json::json_pointer place("/buckets/size");
     const Json& config = run.training->config;

@@ -11,9 +11,9 @@
 
 namespace thinpipe {
 
-// Returns the runs of the points, without ids and convergence runs: those that matching() needs for the
-// pattern (see needed_for), because checking a large model takes seconds. Throws InputError naming the place
-// in the experiment or topology file.
+// Returns the runs of the points, without ids and convergence runs. Checking a large model takes seconds, so
+// only the runs that matching() needs for the pattern are checked and returned (see needed_for). Throws
+// InputError naming the place in the experiment or topology file.
 std::vector<Run> read_checked_runs(const Experiment& experiment, const TrainerProgram& trainer,
                                    const std::string& pattern);
 

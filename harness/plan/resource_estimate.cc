@@ -49,7 +49,7 @@ std::optional<std::string> shortfall(const ResourceEstimate& resources, std::int
                                      const Machine& machine, int runs) {
   const double memory_bytes = runs * resources.memory_bytes;
   if (memory_bytes > machine.free_memory_bytes) {
-    return fmt::format("needs {} of memory, {} are free", format_bytes(memory_bytes),
+    return fmt::format("needs {} of memory, but only {} is free", format_bytes(memory_bytes),
                        format_bytes(machine.free_memory_bytes));
   }
   const double cores =

@@ -51,9 +51,9 @@ struct Run {
   std::vector<InputError> missing = {};
 
   Mode mode = Mode::live;
-  netem::Schedule schedule;  // what changes during the run; places are the user's
+  netem::Schedule schedule;  // the network's changes during the run; places are in the user's file
   std::int64_t workers = 0;
-  std::vector<WorkerEvent> worker_events;  // places are the user's
+  std::vector<WorkerEvent> worker_events;  // places are in the user's file
   FailurePolicy on_worker_failure;
   std::optional<std::filesystem::path> trainer = {};  // of a live run: an external trainer
   ExternalTrainer external_trainer = {};              // the external trainer, as the experiment describes it

@@ -32,7 +32,7 @@ Json common_bottleneck(const netem::Topology& topology) {
   return rate_bit_per_s ? Json{{"rate", format_quantity(Quantity::rate, *rate_bit_per_s)}} : Json(nullptr);
 }
 
-// The options of one run, and where they stand.
+// The options of one run, and their places in the user's file.
 struct Given {
   JsonObject& object;
   ControllerOptions options;
@@ -125,7 +125,7 @@ void make_paths_absolute(Json& training_config, const std::filesystem::path& fol
   }
 }
 
-// Returns the place of the field that a string in place of an object stands for.
+// Returns the place of the field `shorthand`: the value itself if it was written as a string.
 Place shorthand_place(const Json& written, const Place& place, std::string_view shorthand) {
   return written.is_object() ? place / shorthand : place;
 }
@@ -154,8 +154,10 @@ void read_trainer(const Given& given, const std::filesystem::path& folder, Setti
 }
 
 void read_live_part(const Given& given, Topologies& topologies, Setting& setting, Run& run) {
-  given.refuse("compute_profile",
-               "works only in modes \"replay\" and \"simulate\": a live run computes itself");
+  given.refuse(
+      "compute_profile",
+      "works only in modes \"replay\" and \"simulate\": the workers of a live run compute themselves; "
+      "remove it");
   read_network_part(given, topologies, setting, run);
   read_trainer(given, topologies.folder(), setting, run);
   read_changes(given, topologies, setting, run);
@@ -168,8 +170,10 @@ void read_profile(const Given& given, const std::filesystem::path& folder, Setti
   const Place batch_size_place = place / "batch_size_per_worker";
   if (options.device == measured_profile) {
     if (options.batch_size_per_worker) {
-      throw InputError(batch_size_place,
-                       "works only for estimates: this machine is measured with the run's own batch size");
+      throw InputError(
+          batch_size_place,
+          "works only for estimates: a measurement on this machine uses the run's own batch size; remove "
+          "it, or set \"device\"");
     }
     setting.config["compute_profile"] = measured_profile;
     return;
@@ -180,8 +184,8 @@ void read_profile(const Given& given, const std::filesystem::path& folder, Setti
   run.estimated_batch_size = options.batch_size_per_worker;
   if (run.estimated_batch_size && !is_device(parse_json_file(run.profile->string()))) {
     throw InputError(batch_size_place,
-                     fmt::format("works only for estimates: {} does not describe a device, but is a profile "
-                                 "with its own batch size",
+                     fmt::format("works only for estimates, but {} is a compute profile, which has its own "
+                                 "batch size; remove it, or name a device",
                                  run.profile->string()));
   }
   setting.config["compute_profile"] = written;

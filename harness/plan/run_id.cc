@@ -16,8 +16,8 @@ namespace {
 
 constexpr std::size_t hashed_at_once_bytes = std::size_t{1} << 20;
 
-// The whole, unchanged Fashion-MNIST is named by Debian's folder for it, wherever it is. Results from before
-// data were named by their content thus keep their ids.
+// The complete, unchanged Fashion-MNIST counts as the path of Debian's folder, wherever it is: older versions
+// hashed this path instead of the content, and the ids of their results stay valid.
 constexpr std::string_view fashion_mnist_hash = "a6c1037f5caea982";
 constexpr std::string_view fashion_mnist_name = "/usr/share/datasets/fashion-mnist";
 

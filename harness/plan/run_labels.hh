@@ -9,7 +9,8 @@
 
 namespace thinpipe {
 
-// Returns the labels of a replay that its convergence run has, too, unless another of its replays differs.
+// Returns a replay's labels except that on the axis "mode". Its convergence run has those of them that all its
+// replays share.
 Labels labels_of_convergence(const Run& replay);
 
 // Removes the labels that are not among `others`.
@@ -24,9 +25,9 @@ struct UncheckedTraining {
   std::size_t but_for_collective = 0;  // equal if they differ at most in the collective
 };
 
-// Returns the runs that must be checked so that matching() finds among them the runs that it would find among
-// all, with the same labels: of the runs that may share a convergence run, all or none. Throws InputError if
-// the pattern matches no label.
+// Returns, for each run, whether it must be checked for matching() to give the same result as with all runs.
+// Replays that may share a convergence run are all checked or none, because they decide its labels. Throws
+// InputError if the pattern matches no label.
 std::vector<bool> needed_for(const std::vector<Run>& runs, const std::vector<UncheckedTraining>& trainings,
                              const std::string& pattern);
 

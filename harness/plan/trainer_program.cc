@@ -31,7 +31,7 @@ Remark read_remark(const Json& json) {
   return {.pointer = json.at("pointer").get<std::string>(), .message = json.at("message").get<std::string>()};
 }
 
-// Throws Error if the answer to `asked`, the program and its command, is not JSON.
+// Parses the trainer's output. Throws Error if it is not JSON, naming `asked`: the program and its command.
 Json parse_answer(const std::string& text, const std::string& asked) {
   Json answer = Json::parse(text, nullptr, false);
   if (answer.is_discarded()) {

@@ -15,7 +15,7 @@ struct Remark {
   std::string message;
 };
 
-// The answer about one training configuration.
+// The trainer's check of one training configuration.
 struct CheckedConfig {
   bool ok = false;
   Json config;  // normalised, every default filled in
@@ -54,7 +54,7 @@ class ConfigChecker {
  public:
   explicit ConfigChecker(const TrainerProgram& trainer) : trainer_({trainer.path(), "check", "--lines"}) {}
 
-  // Returns the answer about a training configuration, the text of an object in one line. Throws Error if the
+  // Checks a training configuration, given as the text of a JSON object in one line. Throws Error if the
   // trainer itself fails.
   CheckedConfig check(const std::string& config);
 

@@ -55,7 +55,8 @@ struct WorkerEventOptions {
 std::vector<WorkerEvent> make_worker_events(const std::vector<WorkerEventOptions>& options,
                                             const Place& place, std::int64_t workers);
 
-// Returns the normalised entry: those of "at_s", "at_iteration", "worker", "action", "slowdown" that it has.
+// Returns the normalised entry: "worker", and those of "at_s", "at_iteration", "action" and "slowdown" that
+// are set.
 Json to_json(const WorkerEvent& event);
 
 // Returns this worker's slowdowns for its worker file, by iteration.

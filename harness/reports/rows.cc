@@ -17,7 +17,7 @@ namespace {
 constexpr const char* baseline_methods[] = {"dense", "fp16"};
 const char* const method_axis = "method";
 
-// The labels that a run and its baseline share where the configuration does not decide.
+// Returns the experiment, mode and labels except the method: they decide if no configuration matches.
 std::string labels_without_method(const Json& row) {
   Json labels = row.at("labels");
   labels.erase(method_axis);
@@ -92,7 +92,7 @@ class NamedBaseline {
   }
 
  private:
-  // The same experiment, mode, seed and labels except the method.
+  // Returns the experiment, mode, seed and labels except the method: equal for a run and its baseline.
   static std::string place_of(const Json& row) {
     if (!row.at("labels").contains(method_axis))
       return Json{row.at("experiment"), row.at("mode"), row.at("seed")}.dump();

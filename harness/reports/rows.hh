@@ -18,10 +18,10 @@ namespace thinpipe {
 // Each of `over` is a further baseline: the label of a method of the sweep. It may differ in anything but the
 // experiment, mode, seed and the labels of other axes. Throws InputError if no run has the label.
 //
-// A speed-up is baseline time / own time, and "convergence_speed_…" the same of iterations. If the baseline
-// never reached the target, its whole run is used: "…_is_lower_bound" is then true and both are lower bounds. They
-// are null if the run did not reach the target or has no baseline. "relative_time_…" is own time / baseline
-// time.
+// A speed-up is baseline time / own time; "convergence_speed_…" is the same ratio of iterations. If the
+// baseline never reached the target, its whole run is used: "…_is_lower_bound" is then true and both are
+// lower bounds. They are null if the run did not reach the target or has no baseline. "relative_time_…" is
+// own time / baseline time.
 //
 // Rows of runs that differ only in their seed have the same "group".
 Json take_rows(std::vector<Digest>& digests, const std::vector<std::string>& over = {});

@@ -20,7 +20,7 @@ namespace thinpipe {
 // The lock that a controller holds in the run's folder while it executes the run; see LockFile.
 inline constexpr const char* run_lock_name = ".lock";
 
-// What all runs of one command share.
+// The settings and objects that all runs of one command share.
 struct RunContext {
   std::string experiment;
   std::filesystem::path results;  // the experiment's folder

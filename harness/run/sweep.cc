@@ -124,7 +124,7 @@ class Sweep {
     std::filesystem::create_directories(lock_path(index).parent_path());
     const auto lock = LockFile::try_hold(lock_path(index));
     if (!lock) {
-      log_note(index, fmt::format("is being run by {}; its result is awaited at the end",
+      log_note(index, fmt::format("is being run by {}; this command waits for its result at the end",
                                   LockFile::holder(lock_path(index))));
       return false;
     }

@@ -168,7 +168,7 @@ OrderedJson document_schema() {
         "pattern": "^[A-Za-z0-9_-][A-Za-z0-9._-]*$",
         "description": "The folder under results/. Default: the file's name."
       },
-      "description": {"type": "string", "description": "For people."},
+      "description": {"type": "string", "description": "Free text, without effect."},
       "base": {
         "allOf": [{"$ref": "#/definitions/configuration"}],
         "description": "The configuration of every run; missing members have their defaults."

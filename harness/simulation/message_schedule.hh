@@ -1,20 +1,20 @@
 // The messages that a worker sends and waits for in a collective: the algorithms of the network backend, as
 // far as they affect time. Pure.
 //
-//   all_reduce    a ring in 2(N-1) rounds of 1/N of the tensor; if N is a power of two, recursive halving and
-//                 doubling in 2 log2(N) rounds below 32 KiB, and recursive doubling in log2(N) rounds below
-//                 4 KiB with a backend that has connections for it
-//   all_gather_v  a ring in N-1 rounds, towards higher ranks
-//   all_to_all_v  directly to all others at once
-//   broadcast     a binomial tree
-//   barrier       log2(N) rounds of one byte
-//   mailbox       as recorded
+//   all_reduce         a ring in 2(N-1) rounds of 1/N of the tensor; if N is a power of two, recursive
+//                      halving and doubling in 2 log2(N) rounds below 32 KiB, and recursive doubling in
+//                      log2(N) rounds below 4 KiB with a backend that has connections for it
+//   all_gather_v       a ring in N-1 rounds, towards higher ranks
+//   all_to_all_v       directly to all others at once
+//   broadcast          a binomial tree
+//   barrier            log2(N) rounds of one byte
+//   point_to_point     as recorded
 //
 // Along a reduction tree, in pieces, so that all edges are busy at the same time:
-//   all_reduce    sums up the tree, the result down it
-//   sum_entries   likewise, with the recorded bytes on each edge
-//   all_gather_v  each worker's block to all others
-//   broadcast     the root's block to all others
+//   all_reduce         sums up the tree, the result down it
+//   sparse_all_reduce  likewise, with the recorded bytes on each edge
+//   all_gather_v       each worker's block to all others
+//   broadcast          the root's block to all others
 #pragma once
 
 #include <vector>

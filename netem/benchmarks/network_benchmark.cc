@@ -19,8 +19,8 @@
 namespace thinpipe::netem {
 namespace {
 
-// Returns three switches in a row with a third of the hosts at each, like topologies/three-switch.json with
-// its eight.
+// Returns a topology like topologies/three-switch.json, but with `hosts` hosts: three switches in a row, with
+// a third of the hosts at each.
 Topology three_switch(std::int64_t hosts, double rate_bit_per_s) {
   Topology topology{.name = "three-switch", .switches = {"left", "middle", "right"}};
   for (std::int64_t i = 0; i < hosts; ++i) {

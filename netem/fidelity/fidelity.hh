@@ -1,4 +1,4 @@
-// The evidence, stored with each run, that the emulation did what was asked of it.
+// The evidence, stored with each run, that the emulated network behaved as specified.
 #pragma once
 
 #include <string>
@@ -11,7 +11,7 @@ namespace thinpipe::netem {
 struct Check {
   std::string name;
   Json asked;
-  Json measured = {};  // null if the run gave too little to measure; the note says why
+  Json measured = {};  // null if there was too little traffic to judge; the note has the reason
   bool ok = true;
   std::string note = {};
 };

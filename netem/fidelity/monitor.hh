@@ -1,5 +1,5 @@
-// Watches the shaped links of a network during a run and judges, with evidence, whether the emulation did
-// what was asked of it.
+// Watches the shaped links of a network during a run and judges, with evidence, whether the emulated network
+// behaved as specified.
 #pragma once
 
 #include <chrono>
@@ -14,8 +14,8 @@ namespace thinpipe::netem {
 
 class Monitor {
  public:
-  // The approximate period for calls of sample(). Rarer samples are no less correct, but leave less to judge
-  // by.
+  // The approximate period for calls of sample(). Less frequent samples are also unbiased, but fewer windows
+  // can be judged.
   static constexpr std::chrono::milliseconds sampling_period = RateRecord::sampling_period;
 
   // `network` must outlive this. Takes the first sample.
@@ -25,7 +25,7 @@ class Monitor {
   void sample();
 
   // Samples, calls `change`, which may change the network, and samples again. Later samples are judged by the
-  // links' new shapes; no judgement straddles the change. Links that are down are not judged.
+  // links' new shapes; no window contains the change. Links that are down are not judged.
   void around(const std::function<void()>& change);
 
   // Takes a last sample and judges the run.

@@ -82,7 +82,7 @@ void RateRecord::set_up(bool up) {
 
 void RateRecord::break_off() {
   frame_counts_.add(frame_counts_since_break());
-  // Changes may be no further apart than slots are long: half a slot is enough to judge by.
+  // Changes may come once per slot, so half a slot must be enough to judge.
   if (last_) finish_slot(*last_, slot_s / 2);
   slot_ = {};
   first_.reset();
@@ -178,7 +178,7 @@ std::vector<Check> RateRecord::checks() const {
 }
 
 Check RateRecord::loss_check(const FrameCounts& frame_counts) const {
-  // If the loss changed, the mean over frames.
+  // The mean over frames, because the loss may have changed.
   const double asked =
       frame_counts.frames > 0 ? frame_counts.expected / frame_counts.frames : shape_.impairments.loss;
   Check check{.name = "share of frames lost " + name_, .asked = asked};

@@ -28,10 +28,9 @@ class RateRecord {
   // The period of the readings. Any period gives an unbiased estimate; a shorter one gives more windows.
   static constexpr std::chrono::milliseconds sampling_period{4};
 
-  // The run is cut into slots of slot_s. Slots with a backlog are joined, the same number each, into windows.
-  // A window holds at least slot_s of backlogged time, window_readings readings with a backlog, and an
-  // estimate of that time with the relative standard error window_error. An unbroken backlog gives windows of
-  // one slot.
+  // The run is cut into slots of slot_s. Windows consist of equally many slots with a backlog. A window holds
+  // at least slot_s of backlogged time, window_readings readings with a backlog, and an estimate of that time
+  // with the relative standard error window_error. An unbroken backlog gives windows of one slot.
   static constexpr double slot_s = 0.1;
   static constexpr std::size_t window_readings = 20;
   static constexpr double window_error = 0.03;

@@ -1,5 +1,5 @@
-// Measures whether a network is as its topology asks, by real traffic through every capped link and between
-// islands.
+// Measures whether a network behaves as its topology specifies, by real traffic through every capped link and
+// between islands.
 #pragma once
 
 #include <functional>
@@ -11,7 +11,7 @@
 
 namespace thinpipe::netem {
 
-// One value asked for, and its measurement.
+// A specified value and its measurement.
 struct Measurement {
   std::string subject;    // "left->middle", "w0 and w7"
   std::string what;       // "goodput of one flow"

@@ -28,8 +28,8 @@ constexpr double whole_share = 4294967295.0;  // probability 1 in the kernel's u
 constexpr double rounding_s = 2e-6;           // error of delays, from the kernel's 64 ns ticks and libnl
 constexpr double min_frame_bytes = 64;
 
-// Returns how many frames netem may delay at a time: twice as many as the cap passes in that time if all are
-// of the shortest kind. The kernel counts frames here, but it is the queue that should drop them.
+// Returns how many frames netem may delay at a time: twice as many as the cap passes in that time if all have
+// the minimum size. This limit counts frames; only the queue's limit, which counts bytes, should drop any.
 int frames_in_flight(const LinkShape& shape) {
   const double max_s = shape.impairments.delay_s + shape.impairments.jitter_s;
   const double frames = shape.rate_bit_per_s / 8 / min_frame_bytes * max_s;

@@ -16,11 +16,11 @@ namespace {
 
 using Groups = std::map<std::string, std::vector<std::string>>;
 
-constexpr double all_but_all = 1;  // shares are below this
+constexpr double share_limit = 1;  // shares are below this
 
 void read_direction(JsonObject& object, Direction& out) {
   const Rule delay{.quantity = Quantity::duration, .at_least = 0, .at_most = max_delay_s};
-  const Rule share{.at_least = 0, .below = all_but_all};
+  const Rule share{.at_least = 0, .below = share_limit};
   object.read("rate", out.rate_bit_per_s,
               {.quantity = Quantity::rate, .at_least = min_rate_bit_per_s, .at_most = max_rate_bit_per_s});
   object.read("burst", out.burst_bytes, {.quantity = Quantity::size, .at_most = max_buffer_bytes});

@@ -28,7 +28,7 @@ enum class Queueing {
 };
 const char* name_of(Queueing queueing);
 
-// How a direction of a link disturbs frames, apart from capping their rate.
+// What a direction of a link does to frames, apart from capping their rate.
 struct Impairments {
   double delay_s = 0;      // one way, in addition to the time at the cap and in the queue
   double jitter_s = 0;     // each frame's delay is drawn uniformly from delay - jitter to delay + jitter

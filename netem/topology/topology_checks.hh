@@ -17,17 +17,18 @@ struct PlacedLink {
   Place b_place;
 };
 
-// Names are unique; there is at least one host, and no more than the subnet holds.
+// Checks that names are unique, and that there is at least one host and no more than the subnet holds.
 void check_nodes(const NodeNames& switches, const NodeNames& hosts, const Place& place);
 
-// All other settings need a rate; the kernel can hold the shape; the jitter is within the delay.
+// Checks that other settings have a rate beside them, the kernel can hold the shape, and the jitter is within
+// the delay.
 void check_direction(const Direction& direction, const Place& place);
 
-// "bottleneck" needs a rate.
+// Checks that a bottleneck has a rate.
 void check_bottleneck(const Link& link, const Place& place);
 
-// Nodes exist, each host has one link, and everything is connected; a bridged network has no loop. `nodes`:
-// the topology's switches, then its hosts.
+// Checks that nodes exist, each host has one link, everything is connected, and a bridged network has no
+// loop. `nodes`: the topology's switches, then its hosts.
 void check_links(const Topology& topology, const std::vector<PlacedName>& nodes,
                  const std::vector<PlacedLink>& links, const Place& place);
 

@@ -27,8 +27,8 @@ class Autocast {
   bool enabled_;
 };
 
-// Marks a position in the work given to a GPU, which runs asynchronously, so that others can wait for it. On
-// a CPU all work is done when its call returns, and neither function does anything.
+// Marks a position in the work given to a GPU, which runs asynchronously, so that another thread can wait for
+// it. On a CPU all work is done when its call returns, and neither function does anything.
 class DeviceEvent {
  public:
   // Marks the end of the work that the calling thread has given the device so far.

@@ -34,7 +34,7 @@ void keep_freed_memory() {
 
 std::int64_t peak_memory_bytes() {
   rusage usage{};
-  system_call("ask for this process's use of memory", ::getrusage(RUSAGE_SELF, &usage));
+  system_call("get this process's memory usage", ::getrusage(RUSAGE_SELF, &usage));
   return std::int64_t{usage.ru_maxrss} * 1024;  // from KiB
 }
 

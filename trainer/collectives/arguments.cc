@@ -24,7 +24,7 @@ std::string describe_all_reduce(const torch::Tensor& tensor, Reduction reduction
 }
 
 std::string describe_sparse_all_reduce(const torch::Tensor& tensor) {
-  return fmt::format("sum_entries of {}", describe(tensor));
+  return fmt::format("sparse_all_reduce of {}", describe(tensor));
 }
 
 std::string describe_all_gather_v(const torch::Tensor& input, std::span<const std::int64_t> counts) {

@@ -27,7 +27,7 @@ std::vector<EdgeBytes> Collective::sparse_all_reduce(torch::Tensor tensor,
 }
 
 void Collective::replay_sparse_all_reduce(const SparseAllReduceCall& /*call*/) {
-  throw CollectiveError("repeat a sum of entries: this collective has no reduction tree");
+  throw CollectiveError("replay a sparse_all_reduce: this collective has no reduction tree");
 }
 
 }  // namespace thinpipe::trainer

@@ -39,7 +39,7 @@ class EchoingPeers : public Collective {
   void broadcast(torch::Tensor /*tensor*/, int /*root*/) override {}
 
   std::unique_ptr<PointToPoint> open_point_to_point(std::int64_t /*message_bytes*/) override {
-    throw CollectiveError("an echo does not support mailboxes");
+    throw CollectiveError("an echo does not support point-to-point messages");
   }
 
   void barrier() override {}

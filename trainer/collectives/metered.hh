@@ -2,7 +2,7 @@
 // worker's, from the backend or by ring_formula.hh), number of calls, and time. Splits the time around
 // collectives into encode, exchange and decode.
 //
-// Not synchronised: read the counts in the thread that calls the collectives, or in another thread after it
+// Not thread-safe: read the counts in the thread that calls the collectives, or in another thread after it
 // has ended.
 #pragma once
 

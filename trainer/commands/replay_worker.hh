@@ -1,4 +1,4 @@
-// One worker of a replay: what `thinpipe-trainer replay` does with a replay-worker.json.
+// One worker of a replay: the command `thinpipe-trainer replay`.
 #pragma once
 
 #include "common/protocol/worker_file.hh"
@@ -6,10 +6,13 @@
 
 namespace thinpipe::trainer {
 
-// Replays iterations of each class of steps (common/protocol/schedule.hh) until their mean time is known to 2
-// %, or up to a maximum number, and logs to standard error. Emits the events "started", on rank 0 a
-// "replayed_iteration" per iteration and at the end "replayed":   {"classes": [{"steps", "iterations",
-// "mean_s", "ci95_half_width_s"}]} then "finished" or "failed". Returns whether the replay finished.
+// Replays iterations of each class of steps (common/protocol/schedule.hh) until their mean time is known to
+// 2 %, or up to a maximum number. Logs to standard error. Emits the events
+//   "started";
+//   on rank 0, "replayed_iteration" for each iteration, and "replayed" with {"classes": [{"steps",
+//   "iterations", "mean_s", "ci95_half_width_s"}]};
+//   "finished" or "failed".
+// Returns whether the replay finished.
 bool replay(const ReplayFile& file, const EventSink& events);
 
 }  // namespace thinpipe::trainer

@@ -17,7 +17,7 @@ struct Evaluation {
 // synchronise, with rank 0's.
 Evaluation evaluate(Model& model, const Dataset& dataset, Collective& collective);
 
-// Evaluates one batch on this worker alone, so that one-time costs of an evaluation have occurred.
+// Evaluates one batch on this worker alone, so that a later evaluation has no one-time costs.
 void evaluate_one_batch(Model& model, const Dataset& dataset);
 
 // Returns the mean over all workers of a quantity, of which each worker has a sum and a count. Exact to 1e-6

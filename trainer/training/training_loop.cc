@@ -164,8 +164,9 @@ StepTimes TrainingLoop::step() {
           .ready = exchange_->ready()};
 }
 
-// Before the iteration's time begins, so that reporting takes none of it: whoever follows train time is ahead
-// of it by what reporting takes, until the iteration's end tells.
+// Called before the iteration's time begins, so that reporting is not part of it. A rate trace that follows
+// train time therefore runs ahead by the time of this report, until the report of the iteration's end
+// corrects it.
 void TrainingLoop::report_start() const {
   if (!reports_starts_) return;
   const std::chrono::duration<double> now = std::chrono::steady_clock::now().time_since_epoch();

@@ -34,7 +34,7 @@ TEST(ResourceEstimate, SaysWhatTheMachineLacks) {
   const Machine machine{.cores = 4, .free_memory_bytes = 1e9};
   EXPECT_FALSE(shortfall({.network_cores = 4.1, .memory_bytes = 9e8}, 8, machine));
   EXPECT_THAT(shortfall({.network_cores = 1, .memory_bytes = 2e9}, 8, machine).value(),
-              testing::AllOf(HasSubstr("needs 2.00 GB of memory"), HasSubstr("1.00 GB are free")));
+              testing::AllOf(HasSubstr("needs 2.00 GB of memory"), HasSubstr("but only 1.00 GB is free")));
   EXPECT_THAT(shortfall({.network_cores = 4.5, .memory_bytes = 1}, 8, machine).value(),
               HasSubstr("needs 4.5 cores for the network alone, there are 4"));
 }

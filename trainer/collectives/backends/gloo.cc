@@ -230,7 +230,7 @@ class GlooCollective::OwnPointToPoint : public PointToPoint {
  public:
   OwnPointToPoint(GlooCollective& owner, std::int64_t message_bytes) : owner_(owner) {
     if (owner_.world_size_ == 1) return;
-    owner_.attempt("open_mailbox", [&] {
+    owner_.attempt("open point-to-point messages", [&] {
       inner_ = open_gloo_point_to_point(owner_.context_, message_bytes, owner_.next_tag_++);
     });
   }
@@ -246,7 +246,7 @@ class GlooCollective::OwnPointToPoint : public PointToPoint {
   }
 
   void close() override {
-    if (inner_) owner_.attempt("close a mailbox", [&] { inner_->close(); });
+    if (inner_) owner_.attempt("close point-to-point messages", [&] { inner_->close(); });
   }
 
  private:

@@ -177,7 +177,7 @@ class InProcessGroup::Member : public Collective {
 
   void replay_sparse_all_reduce(const SparseAllReduceCall& call) override {
     if (!state_->has_tree) return Collective::replay_sparse_all_reduce(call);
-    together(fmt::format("repeat sum_entries of {}", call.elements), {}, [] {});
+    together(fmt::format("replay a sparse_all_reduce of {}", call.elements), {}, [] {});
   }
 
   torch::Tensor all_gather_v(const torch::Tensor& input, std::span<const std::int64_t> counts) override {

@@ -12,7 +12,6 @@
 //
 // No worker waits for one that will not come. A worker's error, the destruction of its Collective, and
 // abort() end every pending and later call of the others with a CollectiveError that states the reason.
-// why.
 #pragma once
 
 #include <memory>

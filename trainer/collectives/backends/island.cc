@@ -71,7 +71,7 @@ class IslandCollective : public StreamedCollective {
   }
 
   void replay_sparse_all_reduce(const SparseAllReduceCall& call) override {
-    attempt(fmt::format("repeat sum_entries of {}", call.elements), [&] {
+    attempt(fmt::format("replay a sparse_all_reduce of {}", call.elements), [&] {
       replay_tree_sparse_all_reduce(static_cast<std::size_t>(call.elements), call.edges, tree_, timeout_s());
     });
   }

@@ -60,7 +60,8 @@ class NcclGroup {
   // including a peer's, or after `timeout_s`.
   virtual void finish(double timeout_s) = 0;
 
-  // Ends the queued operations, and peers that wait for this rank. Nothing may be queued afterwards.
+  // Aborts the queued operations, and those of peers that wait for this rank. Nothing may be queued
+  // afterwards.
   virtual void abort() noexcept = 0;
 };
 
