@@ -8,7 +8,7 @@ from typing import Sequence
 import pandas as pd
 
 from comparison import quantity_key
-from figure import commits
+from figure import commits, seeds
 from load import Results, load
 from markdown_table import UNKNOWN, grid, in_markdown, machines, records_parser, three_digits, write_to_destination
 from report import InputError, Question
@@ -55,7 +55,7 @@ def table(results: Results, iterations: int) -> str:
         "Run time: from start to end, summed over runs; convergence runs are not included. Training time: "
         f"{iterations} iterations per training run, each as long as in the replays or, without replays, the simulations.\n"
     )
-    return "\n".join([grid(rows), about, in_markdown(f"cpu {machines(runs)} · commit {commits(runs)}") + "\n"])
+    return "\n".join([grid(rows), about, in_markdown(f"{seeds(runs)} · cpu {machines(runs)} · commit {commits(runs)}") + "\n"])
 
 
 def row(cap: str, runs: pd.DataFrame, iterations: int) -> dict[str, str]:

@@ -25,6 +25,7 @@ MARKERS = ("o", "s", "^", "D", "v", "P", "X", "p")
 COLUMN_WIDTH_IN, PAGE_WIDTH_IN = 3.5, 7.16
 PANELS_A_ROW = 3
 DEGRADED_MARK = "†"
+MOST_LISTED_SEEDS = 6
 # The formats that figures are written in, by suffix, and their metadata for a description.
 METADATA: dict[str, Callable[[str], dict[str, Any]]] = {
     ".png": lambda description: {"Description": description},
@@ -232,6 +233,7 @@ def origin(comparison: Comparison, more: Iterable[str] = ()) -> str:
         f"data {listed(runs['config.dataset.name'])}",
         f"model {listed(runs['config.model.name'])}",
         f"{listed(whole(runs['config.workers']))} workers",
+        seeds(runs),
         f"cpu {listed(runs['provenance.cpu'])} ({listed(whole(runs['provenance.cores']))} cores)",
         f"commit {commits(runs)}",
     )
@@ -256,6 +258,18 @@ def listed(values: pd.Series) -> str:
     return ", ".join(sorted({str(value) for value in values.dropna()})) or "unknown"
 
 
+def seeds(runs: pd.DataFrame) -> str:
+    """Returns the runs' seeds: "seed 1", "seeds 1, 5" or "seeds 1–3"; only their number if more cannot be listed."""
+    numbers = sorted({int(seed) for seed in runs["config.seed"].dropna()})
+    if not numbers:
+        return "seed unknown"
+    if len(numbers) == 1:
+        return f"seed {numbers[0]}"
+    if len(numbers) > 2 and numbers[-1] - numbers[0] == len(numbers) - 1:
+        return f"seeds {numbers[0]}–{numbers[-1]}"
+    return f"seeds {', '.join(map(str, numbers))}" if len(numbers) <= MOST_LISTED_SEEDS else f"{len(numbers)} seeds"
+
+
 def commits(runs: pd.DataFrame) -> str:
     names = {
         str(commit)[:10] + (" + uncommitted changes" if dirty is True else "")
@@ -270,9 +284,6 @@ def caveats(comparison: Comparison) -> list[str]:
         notes.append(f"{DEGRADED_MARK} network emulation degraded")
     if comparison.runs["network_events"].map(any_happened).any():
         notes.append("links changed during the runs")
-    seeds = comparison.runs["config.seed"].nunique()
-    if seeds > 1:
-        notes.append(f"{seeds} seeds")
     if not comparison.target_was_preset:
         notes.append("target chosen after the runs")
     differing = sorted({name for panel in comparison.panels for name in also_differing(panel)})

@@ -8,7 +8,7 @@ from typing import Callable, Sequence
 import pandas as pd
 
 from comparison import quantity_key
-from figure import commits
+from figure import commits, listed, seeds
 from load import Results, load
 from markdown_table import (
     MARKERS_OF_NAME,
@@ -112,14 +112,15 @@ def iteration_ms(run: pd.Series) -> float:
 
 
 def origin(runs: pd.DataFrame) -> str:
-    parts = {
-        "": sorted(set(runs.experiment)),
-        "mode ": sorted(set(runs["mode"])),
-        "data ": sorted(set(runs["config.dataset.name"])),
-        "cpu ": [machines(runs)],
-        "commit ": [commits(runs)],
-    }
-    return " · ".join(prefix + ", ".join(values) for prefix, values in parts.items())
+    parts = (
+        ", ".join(sorted(set(runs.experiment))),
+        f"mode {listed(runs['mode'])}",
+        f"data {listed(runs['config.dataset.name'])}",
+        seeds(runs),
+        f"cpu {machines(runs)}",
+        f"commit {commits(runs)}",
+    )
+    return " · ".join(parts)
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ from typing import Callable, Sequence
 import pandas as pd
 
 from comparison import quantity_key
-from figure import commits, listed, whole
+from figure import commits, listed, seeds, whole
 from load import Results, load
 from markdown_table import (
     MARKERS_OF_NAME,
@@ -279,7 +279,7 @@ def origin(pairs: Sequence[Pair]) -> str:
     runs = pd.DataFrame([run for pair in pairs for turn in pair.turns for run in turn])
     return (
         f"modes {listed(runs['mode'])} · data {listed(runs['config.dataset.name'])} · "
-        f"{listed(whole(runs['config.workers']))} workers · cpu {machines(runs)} · commit {commits(runs)} · "
+        f"{listed(whole(runs['config.workers']))} workers · {seeds(runs)} · cpu {machines(runs)} · commit {commits(runs)} · "
         f"run on {listed(runs['provenance.started_at'].str[:10])}"
     )
 

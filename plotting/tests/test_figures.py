@@ -1,9 +1,12 @@
 import unittest
 import warnings
 
+import pandas as pd
+
 import speedup
 import time_to_accuracy
 from comparison import quantity_key
+from figure import seeds
 
 from .figure_test import FigureTest
 from .records import METHODS, failed_record, make_record, make_text_curve, make_text_record, write, write_exported
@@ -97,6 +100,20 @@ class CommandLineTest(FigureTest):
         write(self.directory, failed_record("dense"), failed_record("fp16"))
         self.assertEqual(self.program(time_to_accuracy)[0], 0)
         self.assertEqual(self.program(speedup)[0], 2)
+
+
+class SeedsTest(unittest.TestCase):
+    def test_few_seeds_are_listed_and_consecutive_ones_are_a_range(self) -> None:
+        def said(*numbers: float | None) -> str:
+            return seeds(pd.DataFrame({"config.seed": list(numbers)}))
+
+        self.assertEqual(said(7, 7), "seed 7")
+        self.assertEqual(said(2, 1), "seeds 1, 2")
+        self.assertEqual(said(3, 1, 2, 2), "seeds 1–3")
+        self.assertEqual(said(1, 2, 5), "seeds 1, 2, 5")
+        self.assertEqual(said(*range(1, 21)), "seeds 1–20")
+        self.assertEqual(said(*range(0, 14, 2)), "7 seeds")
+        self.assertEqual(said(4, None), "seed 4")
 
 
 class QuantityOrderTest(unittest.TestCase):

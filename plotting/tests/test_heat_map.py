@@ -92,7 +92,7 @@ class HeatMapTest(FigureTest):
         records[-1] = swept("pactrain", cap, "0.5", seed=2, curve=make_curve(0.4, 0.80))
         figure = heat_map.draw(self.compared(*records))
         self.assertEqual(self.words(figure), [["3.00×"], ["2.00×\nnot reached\nin 1 of 2"]])
-        self.assertIn("2 seeds", small_print(figure))
+        self.assertIn("seeds 1, 2", small_print(figure))
 
     def test_what_has_no_time_is_said_and_hatched(self) -> None:
         records = [swept("dense", cap, "0") for cap in CAPS_MBIT_PER_S]

@@ -96,7 +96,7 @@ class MethodsTableTest(TableTest):
         record = make_converge_record("dense")
         record["config"]["bottleneck"] = {"rate": "100 Mbit/s"}
         last = self.made(record).splitlines()[-1]
-        self.assertTrue(last.startswith("mode converge · data fashion_mnist · model small_cnn · 8 workers · cpu "))
+        self.assertTrue(last.startswith("mode converge · data fashion_mnist · model small_cnn · 8 workers · seed 1 · cpu "))
         self.assertTrue(last.endswith(" · commit 8991000f2c · run on 2026-11-20"))
         self.assertNotIn("cap", last)
 

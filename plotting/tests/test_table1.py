@@ -104,7 +104,7 @@ class Table1Test(TableTest):
         self.assertEqual(pactrain["speed-up vs fp16"], "1.50× ± 6.35×")
         self.assertIn("| method (± 95 % CI) |", text)
         self.assertIn("±: half the 95 % confidence interval of the mean over seeds", text)
-        self.assertIn("2 seeds", text)
+        self.assertIn("seeds 1, 2", text)
 
     def test_one_seed_has_no_spread(self) -> None:
         self.assertNotIn("±", self.made(make_record("dense"), make_record("fp16")))
@@ -165,7 +165,7 @@ class Table1Test(TableTest):
         self.assertIn("Target: 84 % accuracy, evaluated every 20 iterations.", text)
         self.assertEqual(
             text.splitlines()[-1],
-            "mode live · data fashion_mnist · model small_cnn · 8 workers · "
+            "mode live · data fashion_mnist · model small_cnn · 8 workers · seed 1 · "
             "cpu Intel Xeon Platinum 8358P (2 cores) · commit 8991000f2c · "
             "cap 100 Mbit/s · run on 2026-11-20 to 2026-11-21 · † network emulation degraded",
         )

@@ -108,6 +108,7 @@ class TimeToAccuracyTest(FigureTest):
         for words in (
             "mode live",
             "data fashion_mnist",
+            "seed 1",
             "cpu Intel Xeon Platinum 8358P (2 cores)",
             "commit 8991000f2c,",
             "8991000f2c + uncommitted changes",
@@ -147,5 +148,5 @@ class TimeToAccuracyTest(FigureTest):
         records = [make_record("dense", seed=seed) for seed in (1, 2, 3)]
         figure = time_to_accuracy.draw(self.compared(*records))
         self.assertEqual(legend_texts(figure), ["dense: 160 s"])
-        self.assertIn("3 seeds", small_print(figure))
+        self.assertIn("seeds 1–3", small_print(figure))
         self.assertIn("±: half the 95 % confidence interval", small_print(figure))
