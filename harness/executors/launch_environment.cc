@@ -50,6 +50,8 @@ std::vector<std::pair<std::string, std::string>> launch_environment(const Launch
       {"TORCHELASTIC_MAX_RESTARTS", "0"},
       // Otherwise rank 0 would expect that torchrun serves the store of init_process_group.
       {"TORCHELASTIC_USE_AGENT_STORE", "False"},
+      // Python would keep the output of a process without a terminal until there are 8 KiB of it.
+      {"PYTHONUNBUFFERED", "1"},
       {"GLOO_SOCKET_IFNAME", place.interface},
       {"TP_SOCKET_IFNAME", place.interface},
       {"NCCL_SOCKET_IFNAME", place.interface},

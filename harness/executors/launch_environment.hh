@@ -28,6 +28,7 @@ struct LaunchPlace {
 //
 // - those of torchrun, for a machine per rank: LOCAL_RANK is 0 and LOCAL_WORLD_SIZE is 1;
 // - OMP_NUM_THREADS=1 if several ranks share this machine, as torchrun sets it, unless user_limits_threads;
+// - PYTHONUNBUFFERED, so that Python's output arrives when it is printed;
 // - the interface for Gloo, NCCL and TensorPipe;
 // - NCCL's transports that bypass the network, disabled;
 // - CUDA_VISIBLE_DEVICES with one GPU: number `rank` modulo the number of GPUs. Not set if there are none.
