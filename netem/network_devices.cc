@@ -122,7 +122,7 @@ Network::Devices::End Network::Devices::make_end(const std::string& node, bool u
   const std::size_t index = host_index_.at(node);
   const NetworkNamespace& location = *hosts_[index].network_namespace;
   host_sockets_[index] = std::make_unique<NetlinkSocket>(socket_in(location));
-  return {{location, "eth0", first_ifindex, host_hardware_address(index)},
+  return {{location, host_interface, first_ifindex, host_hardware_address(index)},
           host_sockets_[index].get(),
           {.gso_max_bytes = largest_segment_bytes_, .mtu_bytes = mtu_bytes},
           index};

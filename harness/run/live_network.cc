@@ -6,14 +6,15 @@
 
 namespace thinpipe {
 
-LiveNetwork::LiveNetwork(const Run& run, netem::IdleCores idle_cores, double now_s)
-    : network_(run.setting->topology, run.schedule, idle_cores),
-      schedule_runner_(network_, run.schedule),
+LiveNetwork::LiveNetwork(const netem::Topology& topology, const netem::Schedule& schedule,
+                         netem::IdleCores idle_cores, double now_s)
+    : network_(topology, schedule, idle_cores),
+      schedule_runner_(network_, schedule),
       links_(network_, schedule_runner_),
       machine_before_(read_cpu_usage()),
       kept_awake_(network_.keeps_cores_awake()) {
-  if (run.needs_network) monitor_.emplace(network_);
-  if (run.schedule.follows_train_time()) reports_.emplace(schedule_runner_.train_clock(), now_s);
+  if (topology.kind != netem::TopologyKind::loopback) monitor_.emplace(network_);
+  if (schedule.follows_train_time()) reports_.emplace(schedule_runner_.train_clock(), now_s);
 }
 
 const netem::Host& LiveNetwork::host(std::int64_t rank) const {

@@ -1,5 +1,5 @@
 // The emulated network of one run: built before its workers start, changed and monitored while they train,
-// and judged afterwards.
+// and judged afterwards. `thinpipe exec` uses it for commands in the workers' place.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "harness/machine/cpu_usage.hh"
-#include "harness/plan/run.hh"
 #include "harness/run/iteration_reports.hh"
 #include "harness/run/link_meter.hh"
 #include "netem/fidelity/monitor.hh"
@@ -19,9 +18,11 @@ namespace thinpipe {
 
 class LiveNetwork {
  public:
-  // Builds the network, at this moment of the monotonic clock. `run` must outlive this.
-  LiveNetwork(const Run& run, netem::IdleCores idle_cores, double now_s);
+  // Builds the network, at this moment of the monotonic clock. `schedule` must outlive this.
+  LiveNetwork(const netem::Topology& topology, const netem::Schedule& schedule, netem::IdleCores idle_cores,
+              double now_s);
 
+  const netem::Network& network() const { return network_; }
   const netem::Host& host(std::int64_t rank) const;
   std::string congestion_control() const { return network_.congestion_control(); }
 

@@ -117,7 +117,7 @@ class RunInProgress {
   }
 
   void build_network() {
-    network_.emplace(run_, context_.idle_cores, now_s());
+    network_.emplace(run_.setting->topology, run_.schedule, context_.idle_cores, now_s());
     record_.set_provenance("congestion_control", network_->congestion_control());
     log_->info("built the network {}: {} workers", run_.setting->topology.name, run_.workers);
   }

@@ -8,6 +8,9 @@
 
 namespace thinpipe::netem {
 
+// The name of a host's only network interface, except on a loopback topology.
+inline constexpr const char* host_interface = "eth0";
+
 struct Host {
   std::string name;
   std::string address;                                     // dotted IPv4
