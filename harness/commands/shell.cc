@@ -10,6 +10,7 @@
 
 #include "common/support/standard_streams.hh"
 #include "harness/commands/command.hh"
+#include "harness/commands/command_words.hh"
 #include "harness/commands/topology_choice.hh"
 #include "harness/terminal/terminal_guard.hh"
 #include "netem/kernel/sandbox.hh"
@@ -23,17 +24,10 @@ struct ShellOptions {
   std::vector<std::string> command;  // as parsed by CLI11
 };
 
-// Returns the words after the first "--", unchanged.
-std::vector<std::string> command_words(const ShellOptions& options,
-                                       const std::vector<std::string>& arguments) {
-  const auto mark = std::ranges::find(arguments, "--");
-  if (mark == arguments.end()) {
-    if (options.command.empty()) return {};
-    throw InputError({"thinpipe shell " + options.command.front(), ""},
-                     "a command must follow \"--\", for example: thinpipe shell three-switch -- ip address");
-  }
-  if (mark + 1 == arguments.end()) throw InputError({"thinpipe shell --", ""}, "no command follows \"--\"");
-  return {mark + 1, arguments.end()};
+std::vector<std::string> shell_words(const ShellOptions& options, const std::vector<std::string>& arguments) {
+  if (options.command.empty() && std::ranges::find(arguments, "--") == arguments.end()) return {};
+  return command_words("thinpipe shell", options.command, arguments,
+                       "thinpipe shell three-switch -- ip address");
 }
 
 void greet(const netem::Network& network, const ShellCommand& command, bool host_was_named) {
@@ -48,17 +42,17 @@ void greet(const netem::Network& network, const ShellCommand& command, bool host
 }
 
 int shell(const ShellOptions& options, const std::vector<std::string>& arguments) {
-  std::optional<Shell> shell;
-  if (netem::inside_sandbox()) shell.emplace();  // first of all, so that no signal is lost
+  std::optional<CommandSignals> signals;
+  if (netem::inside_sandbox()) signals.emplace();  // first of all, so that no signal is lost
   const netem::Topology topology = options.topology.load();
-  const auto commands = parse_shell_arguments(topology, options.host, command_words(options, arguments));
-  if (!shell) {
+  const auto commands = parse_shell_arguments(topology, options.host, shell_words(options, arguments));
+  if (!signals) {
     const TerminalGuard kept;
     return netem::run_in_sandbox(arguments, netem::Terminal::shared);
   }
   const netem::Network network(topology, {}, options.topology.idle_cores);
   greet(network, commands.front(), !options.host.empty());
-  return shell->run(network, commands);
+  return run_shell(network, commands, *signals);
 }
 
 void add_shell(CLI::App& program, Invocation& invocation) {

@@ -1,7 +1,6 @@
 #include "harness/terminal/shell.hh"
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <chrono>
 #include <csignal>
@@ -11,36 +10,23 @@
 #include <map>
 #include <optional>
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
-#include <sched.h>
-#include <sys/signalfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "common/support/child_process.hh"
 #include "common/support/exception.hh"
 #include "common/support/standard_streams.hh"
+#include "harness/terminal/host_command.hh"
+#include "harness/terminal/line_relay.hh"
 #include "harness/terminal/terminal_guard.hh"
-#include "netem/kernel/host_names.hh"
-#include "netem/kernel/sandbox.hh"
 
 namespace thinpipe {
 namespace {
 
 using Clock = std::chrono::steady_clock;
 using namespace std::chrono_literals;
-
-constexpr std::array passed_on = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2};
-// Limit on reads of a command's output before signals are handled again.
-constexpr int pieces_per_turn = 16;
-// Longer lines of output are printed in pieces.
-constexpr std::size_t max_line_bytes = std::size_t{1} << 16;
-
-int exit_code(const ExitStatus& status) {
-  return status.signal != 0 ? 128 + status.signal : status.code;
-}
 
 std::string users_shell() {
   const char* const named = std::getenv("SHELL");
@@ -77,14 +63,13 @@ struct Started {
   std::string host;
   bool interactive = false;
   ChildProcess process;
-  FileDescriptor output;  // of a command in the background
-  std::string unprinted = {};
+  std::optional<LineRelay> output;  // of a command in the background
   std::optional<int> code = {};
 };
 
 class Commands {
  public:
-  Commands(const netem::Network& network, const FileDescriptor& signals)
+  Commands(const netem::Network& network, const CommandSignals& signals)
       : network_(network), signals_(signals) {}
 
   int run(const std::vector<ShellCommand>& commands) {
@@ -108,9 +93,8 @@ class Commands {
   void start(const ShellCommand& command, bool foreground) {
     const netem::Host& host = network_.host(command.host);
     const bool interactive = command.arguments.empty();
-    ChildProcess::Options options{
-        .arguments = command.arguments,
-        .environment = {{"THINPIPE_TOPOLOGY", network_.topology().name}, {"THINPIPE_HOST", command.host}}};
+    ChildProcess::Options options{.arguments = command.arguments,
+                                  .environment = place_variables(network_, command.host)};
     Pipe output;
     if (interactive) {
       options.arguments = {users_shell()};
@@ -123,16 +107,12 @@ class Commands {
       options.standard_output = options.standard_error = output.write_end.get();
     }
     options.before_exec = [&] {
-      host.enter();
-      netem::resolve_names(network_.hosts());
-      system_call("create a namespace for the host's name", ::unshare(CLONE_NEWUTS));
-      system_call("set the host's name", ::sethostname(command.host.data(), command.host.size()));
-      netem::forget_sandbox();
+      enter_host(network_, host);
       if (interactive) take_foreground();
     };
-    started_.push_back({command.host, interactive, ChildProcess(options), std::move(output.read_end)});
+    started_.push_back({command.host, interactive, ChildProcess(options), {}});
     if (!foreground) {
-      system_call("make a pipe non-blocking", ::fcntl(started_.back().output.get(), F_SETFL, O_NONBLOCK));
+      started_.back().output.emplace(std::move(output.read_end), command.host + ": ", stderr);
     }
   }
 
@@ -152,16 +132,18 @@ class Commands {
 
   // Waits for the next event, up to `at_most` (without limit if negative), and handles it.
   void step(std::chrono::milliseconds at_most) {
-    std::vector<pollfd> waiting = {{.fd = signals_.get(), .events = POLLIN, .revents = 0}};
+    std::vector<pollfd> waiting = {{.fd = signals_.descriptor().get(), .events = POLLIN, .revents = 0}};
     for (const Started& one : started_) {
       if (!one.code) waiting.push_back({.fd = one.process.pidfd().get(), .events = POLLIN, .revents = 0});
-      if (one.output) waiting.push_back({.fd = one.output.get(), .events = POLLIN, .revents = 0});
+      if (has_output(one)) {
+        waiting.push_back({.fd = one.output->source().get(), .events = POLLIN, .revents = 0});
+      }
     }
     const int ready = ::poll(waiting.data(), waiting.size(), static_cast<int>(at_most.count()));
     if (ready < 0 && errno != EINTR) throw SystemError("wait for the commands", errno);
     take_signals();
     for (Started& one : started_) {
-      if (one.output) print_output(one);
+      if (has_output(one)) one.output->relay();
       if (!one.code) {
         if (const auto status = one.process.try_wait()) finish(one, *status);
       }
@@ -169,19 +151,17 @@ class Commands {
   }
 
   void take_signals() {
-    signalfd_siginfo arrived{};
-    while (::read(signals_.get(), &arrived, sizeof arrived) > 0) {
-      const int number = static_cast<int>(arrived.ssi_signo);
-      if (number == SIGCHLD) {
+    while (const auto arrived = signals_.take()) {
+      if (arrived->number == SIGCHLD) {
         resume_stopped();
-      } else if (arrived.ssi_code != SI_KERNEL) {  // the terminal's signals reach the commands directly
-        pass_on(number);
+      } else if (!arrived->from_terminal) {  // the terminal's signals reach the commands directly
+        pass_on(arrived->number);
       }
     }
   }
 
   void pass_on(int number) {
-    const bool ending = number != SIGUSR1 && number != SIGUSR2;
+    const bool ending = asks_to_end(number);
     for (const Started& one : started_) {
       // Interactive shells end only on SIGHUP.
       one.process.signal(ending && one.interactive ? SIGHUP : number);
@@ -206,31 +186,7 @@ class Commands {
     if (one.code != 0 && !ending_) first_failure_ = first_failure_.value_or(*one.code);
   }
 
-  static void print_output(Started& one) {
-    std::array<char, 65536> buffer{};
-    ssize_t got = 1;
-    // A command that writes without end must not delay signals.
-    for (int pieces = 0; got > 0 && pieces < pieces_per_turn; ++pieces) {
-      got = ::read(one.output.get(), buffer.data(), buffer.size());
-      if (got <= 0) break;
-      one.unprinted.append(buffer.data(), static_cast<std::size_t>(got));
-      print_lines(one, false);
-    }
-    if (got > 0 || (got < 0 && errno == EAGAIN)) return;
-    print_lines(one, true);
-    one.output.reset();
-  }
-
-  static void print_lines(Started& one, bool all) {
-    const auto print = [&one](std::string_view line) { print_stderr("{}: {}\n", one.host, line); };
-    for (std::size_t end = 0; (end = one.unprinted.find('\n')) != std::string::npos;) {
-      print(std::string_view(one.unprinted).substr(0, end));
-      one.unprinted.erase(0, end + 1);
-    }
-    if (one.unprinted.empty() || (!all && one.unprinted.size() < max_line_bytes)) return;
-    print(one.unprinted);
-    one.unprinted.clear();
-  }
+  static bool has_output(const Started& one) { return one.output && one.output->source(); }
 
   // Ends the commands that still run. Returns the exit code of the whole.
   int end_all() {
@@ -243,14 +199,13 @@ class Commands {
     while (std::ranges::any_of(started_, runs) && Clock::now() < deadline) step(10ms);
     for (Started& one : started_) {
       one.process.signal(SIGKILL);
-      if (one.output) print_output(one);
-      if (one.output) print_lines(one, true);
+      if (one.output) one.output->finish();
     }
     return given_up_.value_or(first_failure_.value_or(0));
   }
 
   const netem::Network& network_;
-  const FileDescriptor& signals_;
+  const CommandSignals& signals_;
   std::list<Started> started_;
   std::map<std::string, std::size_t> sockets_;  // number seen so far, by host
   std::optional<int> first_failure_;
@@ -260,27 +215,10 @@ class Commands {
 
 }  // namespace
 
-Shell::Shell() {
-  ::sigset_t held;
-  ::sigemptyset(&held);
-  for (const int number : passed_on) ::sigaddset(&held, number);
-  ::sigaddset(&held, SIGCHLD);
-  signals_ =
-      FileDescriptor(system_call("create a signalfd", ::signalfd(-1, &held, SFD_CLOEXEC | SFD_NONBLOCK)));
-  system_call("block signals", ::sigprocmask(SIG_BLOCK, &held, &before_));
-}
-
-Shell::~Shell() {
-  ::sigprocmask(SIG_SETMASK, &before_, nullptr);
-}
-
-int Shell::run(const netem::Network& network, const std::vector<ShellCommand>& commands) {
-  // A signal that came before the first command ends everything.
-  signalfd_siginfo arrived{};
-  while (::read(signals_.get(), &arrived, sizeof arrived) > 0) {
-    if (arrived.ssi_signo != SIGCHLD) return 128 + static_cast<int>(arrived.ssi_signo);
-  }
-  return Commands(network, signals_).run(commands);
+int run_shell(const netem::Network& network, const std::vector<ShellCommand>& commands,
+              const CommandSignals& signals) {
+  if (const auto code = signals.early_exit_code()) return *code;
+  return Commands(network, signals).run(commands);
 }
 
 }  // namespace thinpipe

@@ -1,17 +1,13 @@
 // Runs the user's commands inside the hosts of a network.
 #pragma once
 
-#include <csignal>
 #include <vector>
 
-#include "common/support/file_descriptor.hh"
+#include "harness/terminal/command_signals.hh"
 #include "harness/terminal/shell_arguments.hh"
 #include "netem/network.hh"
 
 namespace thinpipe {
-
-// Exit code for a command that cannot be executed, as in other shells.
-inline constexpr int cannot_start = 127;
 
 // Limit on the wait for a server's socket before the next command starts.
 inline constexpr double max_wait_for_socket_s = 1;
@@ -27,19 +23,7 @@ inline constexpr double time_to_end_s = 2;
 // Returns the exit code of the first command that failed by itself, otherwise 0; 128 + n for one that signal
 // n ended; cannot_start for one that cannot be executed. Passes signals to this process on to every command,
 // except those that its terminal sends to the whole group.
-class Shell {
- public:
-  // Blocks signals from now on, so that none is lost while the network is built: create it first.
-  Shell();
-  ~Shell();
-  Shell(const Shell&) = delete;
-  Shell& operator=(const Shell&) = delete;
-
-  int run(const netem::Network& network, const std::vector<ShellCommand>& commands);
-
- private:
-  ::sigset_t before_{};
-  FileDescriptor signals_;
-};
+int run_shell(const netem::Network& network, const std::vector<ShellCommand>& commands,
+              const CommandSignals& signals);
 
 }  // namespace thinpipe

@@ -1,0 +1,29 @@
+#include "harness/terminal/host_command.hh"
+
+#include <sched.h>
+#include <unistd.h>
+
+#include "common/support/exception.hh"
+#include "netem/kernel/host_names.hh"
+#include "netem/kernel/sandbox.hh"
+
+namespace thinpipe {
+
+int exit_code(const ExitStatus& status) {
+  return status.signal != 0 ? 128 + status.signal : status.code;
+}
+
+std::vector<std::pair<std::string, std::string>> place_variables(const netem::Network& network,
+                                                                 const std::string& host) {
+  return {{"THINPIPE_TOPOLOGY", network.topology().name}, {"THINPIPE_HOST", host}};
+}
+
+void enter_host(const netem::Network& network, const netem::Host& host) {
+  host.enter();
+  netem::resolve_names(network.hosts());
+  system_call("create a namespace for the host's name", ::unshare(CLONE_NEWUTS));
+  system_call("set the host's name", ::sethostname(host.name.data(), host.name.size()));
+  netem::forget_sandbox();
+}
+
+}  // namespace thinpipe

@@ -1,0 +1,27 @@
+// A user's command in a host of a network, as a child process.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "common/support/child_process.hh"
+#include "netem/network.hh"
+
+namespace thinpipe {
+
+// Exit code for a command that cannot be executed, as in shells.
+inline constexpr int cannot_start = 127;
+
+// Returns the exit code, or 128 + n for a command that signal n ended, as shells do.
+int exit_code(const ExitStatus& status);
+
+// Returns the variables that name the topology and the host to a command.
+std::vector<std::pair<std::string, std::string>> place_variables(const netem::Network& network,
+                                                                 const std::string& host);
+
+// Moves the calling process, a child before exec, into the host: its network, with the hosts' names and its
+// own. Throws SystemError.
+void enter_host(const netem::Network& network, const netem::Host& host);
+
+}  // namespace thinpipe
