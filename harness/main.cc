@@ -48,6 +48,7 @@ int run(int argc, char** argv) {
       "  thinpipe report results/quickstart --target 0.8\n"
       "  thinpipe export results/quickstart --output quickstart.jsonl\n"
       "  thinpipe list synchronisers\n"
+      "  thinpipe exec three-switch -- python3 train.py\n"
       "  thinpipe shell three-switch --host w3\n"
       "  thinpipe verify three-switch\n"
       "  thinpipe doctor\n"

@@ -5,8 +5,8 @@
 namespace thinpipe {
 namespace {
 
-std::map<int, AddCommand>& commands() {
-  static std::map<int, AddCommand> registered;
+std::multimap<int, AddCommand>& commands() {
+  static std::multimap<int, AddCommand> registered;
   return registered;
 }
 

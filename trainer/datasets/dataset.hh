@@ -1,4 +1,5 @@
-// Labelled examples, all in memory: images with a class each, or text whose labels are the following bytes.
+// Labelled examples: images, vectors of numbers or sequences with a class each, or text whose tokens have a
+// label each, such as the token that follows.
 #pragma once
 
 #include "common/support/registry.hh"
@@ -6,22 +7,29 @@
 
 namespace thinpipe::trainer {
 
-// The shape that a model must fit: images of channels x height x width, or sequences of sequence_length
-// tokens. Labels are 0..classes-1. Text has no channels, height and width, images have no sequence_length: 0.
+// The shape that a model must fit: images of channels x height x width, vectors of `features` numbers, or
+// sequences of sequence_length tokens. Labels are 0..classes-1. The sizes of other kinds of data are 0.
 struct DataShape {
   std::int64_t channels = 0;
   std::int64_t height = 0;
   std::int64_t width = 0;
   std::int64_t classes = 0;
   std::int64_t sequence_length = 0;
+  std::int64_t features = 0;
+  // Tokens are 0..vocabulary-1 in sequences that have one label each; 0 for text, whose tokens are 0..classes-1
+  // and have a label each.
+  std::int64_t vocabulary = 0;
 
-  bool is_text() const { return sequence_length > 0; }
+  bool is_text() const { return sequence_length > 0 && vocabulary == 0; }
+  bool has_sequences_with_a_class() const { return vocabulary > 0; }
+  bool has_vectors() const { return features > 0; }
 };
 
-// Examples as bytes, as stored.
+// Examples as stored; most data sets store bytes.
 struct Examples {
-  torch::Tensor inputs;  // uint8 [n, channels, height, width]; for text [n, sequence_length]
-  torch::Tensor labels;  // uint8 or int64 [n]; for text [n, sequence_length]
+  // [n, channels, height, width], [n, features] or [n, sequence_length]
+  torch::Tensor inputs;
+  torch::Tensor labels;  // integers [n]; for text [n, sequence_length]
 
   std::int64_t size() const { return labels.size(0); }
 };
@@ -48,10 +56,16 @@ class Dataset {
   virtual const Examples& test() const = 0;
 
   // Returns inputs for a model. Images: float32 [n, c, h, w], scaled to [0, 1], then normalised per channel
-  // with the data set's mean and standard deviation. Text: int64 [n, sequence_length].
+  // with the data set's mean and standard deviation. Vectors: float32 [n, features]. Text and other sequences:
+  // int64 [n, sequence_length].
   virtual torch::Tensor prepare(const torch::Tensor& inputs) const = 0;
 
+  // Only for images of bytes.
   virtual Augmentation augmentation() const { return {}; }
+
+  // Returns the source of each training example, such as a file or a speaker, for the partition by_source:
+  // int64 [n], equal for examples of one source; undefined if sources are unknown.
+  virtual torch::Tensor sources() const { return {}; }
 };
 
 enum class Files {

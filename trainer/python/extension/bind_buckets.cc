@@ -64,7 +64,9 @@ void bind_shape(py::module_& module) {
       .def_readonly("channels", &DataShape::channels)
       .def_readonly("height", &DataShape::height)
       .def_readonly("width", &DataShape::width)
+      .def_readonly("features", &DataShape::features)
       .def_readonly("classes", &DataShape::classes)
+      .def_readonly("vocabulary", &DataShape::vocabulary)
       .def_readonly("sequence_length", &DataShape::sequence_length)
       .def_property_readonly("is_text", &DataShape::is_text);
 }

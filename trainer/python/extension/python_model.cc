@@ -139,15 +139,20 @@ class PythonModel : public Model {
   std::shared_ptr<DrawsImpl> draws_ = std::make_shared<DrawsImpl>();
 };
 
+// Returns two examples of that shape.
+torch::Tensor example_inputs(const DataShape& data) {
+  if (data.sequence_length > 0) return torch::zeros({2, data.sequence_length}, torch::kInt64);
+  if (data.has_vectors()) return torch::zeros({2, data.features});
+  return torch::zeros({2, data.channels, data.height, data.width});
+}
+
 // Throws InputError unless two examples of that shape have the logits that a Model must return.
 void check_logits(Model& model, const DataShape& data, const Place& place) {
   const torch::NoGradGuard no_grad;
   model.eval();
-  const torch::Tensor inputs = data.is_text() ? torch::zeros({2, data.sequence_length}, torch::kInt64)
-                                              : torch::zeros({2, data.channels, data.height, data.width});
-  const std::vector<std::int64_t> expected =
-      data.is_text() ? std::vector<std::int64_t>{2, data.sequence_length, data.classes}
-                     : std::vector<std::int64_t>{2, data.classes};
+  const torch::Tensor inputs = example_inputs(data);
+  std::vector<std::int64_t> expected = {2, data.classes};
+  if (data.is_text()) expected.insert(expected.begin() + 1, data.sequence_length);
   torch::Tensor logits;
   try {
     logits = model.forward(inputs);
