@@ -18,7 +18,7 @@ class DistinctValues {
 
   void add(Axis::Value value, const Place& place) {
     if (!labels_.insert(value.label).second)
-      throw InputError(place, fmt::format("the value {} is listed twice", value.label));
+      throw InputError(place, fmt::format("the value {} is listed twice; remove one", value.label));
     axis_.values.push_back(std::move(value));
   }
 
@@ -71,7 +71,7 @@ Axis zipped_axis(const std::string& name, const OrderedJson& values, const Place
   for (const std::string& path : split_at_commas(name)) {
     paths.push_back(path_keys(path, place));
     if (std::count(paths.begin(), paths.end(), paths.back()) > 1) {
-      throw InputError(place, fmt::format("names the path \"{}\" twice", path));
+      throw InputError(place, fmt::format("names the path \"{}\" twice; remove one", path));
     }
   }
   for (std::size_t i = 0; i < values.size(); ++i) {

@@ -232,7 +232,8 @@ std::vector<Point> expand(const Experiment& experiment) {
       return is_excluded(point, exclusion);
     });
   });
-  if (points.empty()) throw InputError({experiment.file, "/exclude"}, "leaves out every run of the sweep");
+  if (points.empty())
+    throw InputError({experiment.file, "/exclude"}, "leaves out every run of the sweep; remove an entry");
   return points;
 }
 

@@ -56,7 +56,7 @@ std::optional<std::string> shortfall(const ResourceEstimate& resources, std::int
       runs == 1 ? resources.network_cores : runs * (resources.network_cores + static_cast<double>(workers));
   constexpr double tolerance = 1.05;  // a prediction is not exact
   if (cores > tolerance * machine.cores) {
-    return fmt::format("needs {:.1f} cores{}, there are {:g}", cores,
+    return fmt::format("needs {:.1f} cores{}, but there are {:g}", cores,
                        runs == 1 ? " for the network alone" : "", machine.cores);
   }
   return std::nullopt;

@@ -154,11 +154,15 @@ Topology parse_topology(const Json& value, const Place& place) {
   topology.kind = kind == "loopback" ? TopologyKind::loopback : TopologyKind::network;
   topology.forwarding = forwarding == "routed" ? Forwarding::routed : Forwarding::bridged;
   if (topology.kind == TopologyKind::loopback) {
-    if (!links.empty()) throw InputError(place / "links", "a loopback topology has no links");
+    if (!links.empty())
+      throw InputError(place / "links",
+                       "a loopback topology has no links; remove them, or use kind \"network\"");
     if (!topology.switches.empty())
-      throw InputError(place / "switches", "a loopback topology has no switches");
+      throw InputError(place / "switches",
+                       "a loopback topology has no switches; remove them, or use kind \"network\"");
     if (topology.forwarding == Forwarding::routed)
-      throw InputError(place / "forwarding", "a loopback topology has nothing to forward");
+      throw InputError(place / "forwarding",
+                       "a loopback topology has nothing to forward; remove this, or use kind \"network\"");
   } else {
     std::vector<PlacedName> nodes = switches.nodes();
     nodes.insert(nodes.end(), hosts.nodes().begin(), hosts.nodes().end());

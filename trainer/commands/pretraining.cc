@@ -40,7 +40,9 @@ void pretrain(const TrainingConfig& config, const std::string& output, const Eve
     optimiser.step();
     if (!std::isfinite(loss.item<double>())) {
       throw NonFiniteError(
-          fmt::format("the loss is not finite at iteration {} of pre-training", iteration + 1));
+          fmt::format("the loss is not finite at iteration {} of pre-training; a lower "
+                      "pretraining.learning_rate may help",
+                      iteration + 1));
     }
     events(event::Pretraining{
         .iteration = iteration + 1, .iterations = options.iterations, .train_loss = loss.item<double>()});

@@ -9,9 +9,10 @@ namespace thinpipe::trainer {
 BatchSampler::BatchSampler(const Options& options) : options_(options) {
   const std::int64_t global_batch = options.batch_size_per_worker * options.world_size;
   if (options.examples < global_batch) {
-    throw Error(
-        fmt::format("{} training examples do not fill one iteration: {} workers with batches of {} need {}",
-                    options.examples, options.world_size, options.batch_size_per_worker, global_batch));
+    throw Error(fmt::format(
+        "{} training examples do not fill one iteration: {} workers with batches of {} need {}; use "
+        "more examples, or smaller batches",
+        options.examples, options.world_size, options.batch_size_per_worker, global_batch));
   }
 }
 

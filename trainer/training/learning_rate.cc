@@ -4,6 +4,8 @@
 #include <cmath>
 #include <numbers>
 
+#include <fmt/format.h>
+
 namespace thinpipe::trainer {
 
 void check_schedule(const ScheduleOptions& options, const Place& place) {
@@ -12,7 +14,8 @@ void check_schedule(const ScheduleOptions& options, const Place& place) {
                      "is required for shape step: the epochs at which the rate falls, such as [30, 60]");
   }
   if (options.shape != "step" && !options.step_epochs.empty()) {
-    throw InputError(place / "step_epochs", "is only for shape step, but shape is " + options.shape);
+    throw InputError(place / "step_epochs",
+                     fmt::format("is only for shape step, but shape is {}; remove it", options.shape));
   }
   if (!std::ranges::is_sorted(options.step_epochs)) {
     throw InputError(place / "step_epochs", "must be in ascending order");

@@ -36,14 +36,14 @@ TEST(ResourceEstimate, SaysWhatTheMachineLacks) {
   EXPECT_THAT(shortfall({.network_cores = 1, .memory_bytes = 2e9}, 8, machine).value(),
               testing::AllOf(HasSubstr("needs 2.00 GB of memory"), HasSubstr("but only 1.00 GB is free")));
   EXPECT_THAT(shortfall({.network_cores = 4.5, .memory_bytes = 1}, 8, machine).value(),
-              HasSubstr("needs 4.5 cores for the network alone, there are 4"));
+              HasSubstr("needs 4.5 cores for the network alone, but there are 4"));
 }
 
 TEST(ResourceEstimate, RunsBesideOthersNeedACoreForEachWorker) {
   const Machine machine{.cores = 8, .free_memory_bytes = 1e9};
   const ResourceEstimate resources{.network_cores = 1.5, .memory_bytes = 4e8};
   EXPECT_FALSE(shortfall(resources, 2, machine, 2));
-  EXPECT_THAT(shortfall(resources, 3, machine, 2).value(), HasSubstr("needs 9.0 cores, there are 8"));
+  EXPECT_THAT(shortfall(resources, 3, machine, 2).value(), HasSubstr("needs 9.0 cores, but there are 8"));
   EXPECT_THAT(shortfall(resources, 1, machine, 3).value(), HasSubstr("memory"));
 }
 
