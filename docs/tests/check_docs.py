@@ -28,14 +28,13 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import threading
-import time
-from collections.abc import Callable, Hashable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
+from json_blocks import Block, blocks, judge_json
+from judge import LEFT_TO_FULL, ROOT, Judge, Programs
+
 # Commands that cannot run here, and why. An entry that no page uses is an error.
 NOT_EXECUTED = {
     "./quickstart.sh": "installs packages, builds and trains",
@@ -53,106 +52,11 @@ NOT_EXECUTED = {
     "thinpipe shell": "creates a network",
     "thinpipe verify": "creates and measures a network",
 }
-# Models whose plans take many seconds, to choose a mask over all weights or to measure an iteration. Experiments with
-# them are planned only with --full. An entry that no page uses is an error.
-LEFT_TO_FULL = {
-    "resnet152": "58 million weights",
-    "vgg19": "140 million weights",
-    "vit_b_16": "86 million weights",
-}
-# A base that is planned fast, for fragments.
-SMALL_BASE = {
-    "dataset": {"name": "synthetic", "train_examples": 1024},
-    "model": {"name": "mlp"},
-    "training": {"batch_size_per_worker": 4},
-}
 # Results that pages name but the tree lacks, and the reference results that replace them.
 STAND_INS = {"my": "quickstart", "text": "quickstart"}
 TREE_FOLDERS = ("common", "docs", "experiments", "harness", "netem", "plotting", "scripts", "topologies", "trainer")
 PROGRAMS = ("thinpipe", "thinpipe-trainer")
 SLOWEST_SHOWN = 5
-
-
-@dataclass
-class Block:
-    line: int
-    info: str
-    text: str
-
-
-@dataclass
-class Programs:
-    """Runs commands for all pages and records how long each took. Computes each shared result once."""
-
-    build: Path
-    full: bool = False
-    times: list[tuple[float, str]] = field(default_factory=list)  # seconds, place and command
-    answers: dict[Hashable, Future] = field(default_factory=dict)
-    lock: threading.Lock = field(default_factory=threading.Lock)
-
-    def run(self, command: list[str], folder: Path, shown: str) -> subprocess.CompletedProcess[str]:
-        environment = {
-            **os.environ,
-            "THINPIPE": str(self.build / "thinpipe"),  # for plotting/
-            "MPLCONFIGDIR": str(folder / ".matplotlib"),
-            "PATH": f"{self.build}:{os.environ['PATH']}",  # pages name the programs with and without a folder
-        }
-        start = time.monotonic()
-        # Without a limit, a command that hangs would only show as a test timeout, without the page.
-        result = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=900)
-        with self.lock:
-            self.times.append((time.monotonic() - start, shown))
-        return result
-
-    def once(self, key: Hashable, compute: Callable[[], object]) -> object:
-        """Returns the result of compute(), which runs for the first caller with that key; the others wait for it."""
-        with self.lock:
-            is_first = key not in self.answers
-            answer = self.answers.setdefault(key, Future())
-        if is_first:
-            try:
-                answer.set_result(compute())
-            except BaseException as error:
-                answer.set_exception(error)
-        return answer.result()
-
-
-@dataclass
-class Judge:
-    """Collects what is wrong with a page, and which entries of NOT_EXECUTED and LEFT_TO_FULL it uses."""
-
-    programs: Programs
-    page: Path
-    workspace: Path
-    problems: list[str] = field(default_factory=list)
-    used: set[str] = field(default_factory=set)
-    left_out: list[str] = field(default_factory=list)
-
-    def place(self, line: int) -> str:
-        return f"{self.page.relative_to(ROOT) if self.page.is_relative_to(ROOT) else self.page.name}:{line}"
-
-    def blame(self, line: int, what: str) -> None:
-        self.problems.append(f"{self.place(line)}: {what}")
-
-    def run(self, line: int, command: list[str], shown: str = "") -> subprocess.CompletedProcess[str]:
-        return self.programs.run(command, self.workspace, f"{self.place(line)}: {shown or shlex.join(command)}")
-
-    def plan(self, line: int, file: str, *options: str) -> subprocess.CompletedProcess[str]:
-        """Returns the plan of a file in the workspace. Such files refer to no others, so equal texts have equal plans."""
-        key = ("plan", (self.workspace / file).read_text(encoding="utf-8"), options)
-        return self.programs.once(key, lambda: self.run(line, ["thinpipe", "plan", file, *options]))
-
-    def help_of(self, line: int, command: tuple[str, ...]) -> str:
-        return self.programs.once(("help", command), lambda: self.run(line, [*command, "--help"]).stdout)
-
-    def leaves_out(self, line: int, experiment: object, shown: str) -> bool:
-        """Returns whether that experiment is planned only with --full, and notes that it is left out."""
-        large = sorted(LEFT_TO_FULL.keys() & set(strings_of(experiment)))
-        self.used.update(large)
-        if not large or self.programs.full:
-            return False
-        self.left_out.append(f"{self.place(line)}: {shown} ({', '.join(large)})")
-        return True
 
 
 def main(arguments: list[str]) -> int:
@@ -191,9 +95,10 @@ def judge_pages(programs: Programs, pages: list[Path]) -> list[Judge]:
 
 def unused_entries(judges: list[Judge]) -> Iterator[str]:
     used = set().union(*(judge.used for judge in judges))
-    for name, entries in (("NOT_EXECUTED", NOT_EXECUTED), ("LEFT_TO_FULL", LEFT_TO_FULL)):
+    tables = (("check_docs.py", "NOT_EXECUTED", NOT_EXECUTED), ("judge.py", "LEFT_TO_FULL", LEFT_TO_FULL))
+    for file, name, entries in tables:
         for entry in sorted(entries.keys() - used):
-            yield f"{Path(__file__).name}: {name} has '{entry}', which no page uses"
+            yield f"{file}: {name} has '{entry}', which no page uses"
 
 
 def lay_out(workspace: Path, build: Path, text: str) -> None:
@@ -245,70 +150,6 @@ def judge_block(judge: Judge, block: Block) -> None:
             judge.blame(block.line, f"is not Python: {error}")
     elif kind:
         judge.blame(block.line, f"no rule checks blocks of '{kind}': use json, sh, python or none")
-
-
-def blocks(text: str) -> Iterator[Block]:
-    lines = text.splitlines()
-    start = None
-    for number, line in enumerate(lines, 1):
-        if not line.startswith("```"):
-            continue
-        if start is None:
-            start, info = number, line[3:].strip()
-        else:
-            yield Block(start, info, "\n".join(lines[start : number - 1]) + "\n")
-            start = None
-
-
-# JSON
-
-
-def judge_json(judge: Judge, block: Block) -> None:
-    kind = block.info.split()[1:]
-    try:
-        value = json.loads(block.text if block.text.startswith("{") else "{" + block.text + "}")
-    except ValueError as error:
-        judge.blame(block.line, f"is not JSON: {error}")
-        return
-    if kind == ["forward"]:
-        judge_forward(judge, block.line, value)
-    elif kind == ["base"]:
-        judge_plan(judge, block.line, {"base": {**SMALL_BASE, **value}})
-    elif "base" in value:
-        judge_plan(judge, block.line, value)
-    elif "hosts" in value:
-        name = f"topology-{judge.page.stem}-{block.line}.json"  # its own, as equal experiments are planned once
-        (judge.workspace / name).write_text(json.dumps(value), encoding="utf-8")
-        judge_plan(judge, block.line, {"base": {**SMALL_BASE, "topology": name}})
-    else:
-        judge.blame(block.line, "is neither an experiment nor a topology; mark a part of a base as '```json base'")
-
-
-def judge_plan(judge: Judge, line: int, experiment: dict) -> None:
-    (judge.workspace / "block.json").write_text(json.dumps(experiment), encoding="utf-8")
-    options = ["--no-measuring"] if judge.leaves_out(line, experiment, "thinpipe plan without --no-measuring") else []
-    result = judge.plan(line, "block.json", *options)
-    if result.returncode:
-        judge.blame(line, result.stderr.strip())
-
-
-def judge_forward(judge: Judge, line: int, value: dict) -> None:
-    (judge.workspace / "forward.json").write_text(json.dumps(value), encoding="utf-8")
-    result = judge.run(line, ["thinpipe-trainer", "forward", "forward.json"])
-    if not any(value[file] in result.stderr for file in ("weights", "inputs")):
-        judge.blame(line, f"forward failed before it opened its files: {result.stderr}")
-
-
-def strings_of(value: object) -> Iterator[str]:
-    """Yields all strings in JSON, including keys: an axis may name a model in either."""
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, dict):
-        yield from value
-        yield from strings_of(list(value.values()))
-    elif isinstance(value, list):
-        for each in value:
-            yield from strings_of(each)
 
 
 # Commands

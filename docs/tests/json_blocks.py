@@ -1,0 +1,72 @@
+"""The blocks of a page, and the check of those in JSON: experiments and topologies are planned."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from judge import Judge
+
+# A base that is planned fast, for fragments.
+SMALL_BASE = {
+    "dataset": {"name": "synthetic", "train_examples": 1024},
+    "model": {"name": "mlp"},
+    "training": {"batch_size_per_worker": 4},
+}
+
+
+@dataclass
+class Block:
+    line: int
+    info: str
+    text: str
+
+
+def blocks(text: str) -> Iterator[Block]:
+    lines = text.splitlines()
+    start = None
+    for number, line in enumerate(lines, 1):
+        if not line.startswith("```"):
+            continue
+        if start is None:
+            start, info = number, line[3:].strip()
+        else:
+            yield Block(start, info, "\n".join(lines[start : number - 1]) + "\n")
+            start = None
+
+
+def judge_json(judge: Judge, block: Block) -> None:
+    kind = block.info.split()[1:]
+    try:
+        value = json.loads(block.text if block.text.startswith("{") else "{" + block.text + "}")
+    except ValueError as error:
+        judge.blame(block.line, f"is not JSON: {error}")
+        return
+    if kind == ["forward"]:
+        judge_forward(judge, block.line, value)
+    elif kind == ["base"]:
+        judge_plan(judge, block.line, {"base": {**SMALL_BASE, **value}})
+    elif "base" in value:
+        judge_plan(judge, block.line, value)
+    elif "hosts" in value:
+        name = f"topology-{judge.page.stem}-{block.line}.json"  # its own, as equal experiments are planned once
+        (judge.workspace / name).write_text(json.dumps(value), encoding="utf-8")
+        judge_plan(judge, block.line, {"base": {**SMALL_BASE, "topology": name}})
+    else:
+        judge.blame(block.line, "is neither an experiment nor a topology; mark a part of a base as '```json base'")
+
+
+def judge_plan(judge: Judge, line: int, experiment: dict) -> None:
+    (judge.workspace / "block.json").write_text(json.dumps(experiment), encoding="utf-8")
+    options = ["--no-measuring"] if judge.leaves_out(line, experiment, "thinpipe plan without --no-measuring") else []
+    result = judge.plan(line, "block.json", *options)
+    if result.returncode:
+        judge.blame(line, result.stderr.strip())
+
+
+def judge_forward(judge: Judge, line: int, value: dict) -> None:
+    (judge.workspace / "forward.json").write_text(json.dumps(value), encoding="utf-8")
+    result = judge.run(line, ["thinpipe-trainer", "forward", "forward.json"])
+    if not any(value[file] in result.stderr for file in ("weights", "inputs")):
+        judge.blame(line, f"forward failed before it opened its files: {result.stderr}")

@@ -1,0 +1,22 @@
+// Plans experiments for tests, with a stand-in for the worker program.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "common/support/tests/paths.hh"
+#include "harness/plan/run_plan.hh"
+
+namespace thinpipe {
+
+inline const TrainerProgram& trainer() {
+  static const TrainerProgram program(built_program("thinpipe-fake-trainer"));
+  return program;
+}
+
+// Returns the runs of an experiment, given as text.
+inline std::vector<Run> plan(const std::string& text, const std::string& only = {}) {
+  return plan_runs(parse_experiment(text, "e.json"), trainer(), only);
+}
+
+}  // namespace thinpipe
