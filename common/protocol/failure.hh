@@ -1,12 +1,10 @@
-// The failure of a run's workers, for events, logs and records.
+// The failure of a run's workers, for logs and records.
 #pragma once
 
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
-
-#include "common/support/json_object.hh"
 
 namespace thinpipe {
 
@@ -18,6 +16,5 @@ struct Failure {
   std::vector<std::string> log_tail = {};       // the last lines of the rank's log
   std::vector<std::string> worker_states = {};  // each worker's state when the job was given up
 };
-Json to_json(const Failure& failure);
 
 }  // namespace thinpipe

@@ -1,9 +1,6 @@
 #include "common/support/target.hh"
 
 #include <array>
-#include <cmath>
-#include <limits>
-#include <numbers>
 #include <utility>
 
 #include <fmt/format.h>
@@ -83,13 +80,6 @@ Json describe_targets() {
           {"any_of", ways}};
 }
 
-Target target_of(const Json& result) {
-  for (const auto& [metric, name] : metrics) {
-    if (result.contains(name)) return {.metric = metric, .value = result.at(name).get<double>()};
-  }
-  throw Error("the result of a target names no metric: " + result.dump());
-}
-
 Json to_json(const Target& target) {
   if (target.metric == Target::Metric::accuracy) return target.value;
   return {{name_of(target.metric), target.value}};
@@ -104,13 +94,6 @@ Json to_json(const std::vector<Target>& targets) {
 std::string to_string(const Target& target) {
   if (target.metric == Target::Metric::accuracy) return fmt::format("{:g}", target.value);
   return fmt::format("{} {:g}", name_of(target.metric), target.value);
-}
-
-double measure(Target::Metric metric, const Json& curve_entry) {
-  const Json& measured = curve_entry.at(metric == Target::Metric::accuracy ? "test_accuracy" : "test_loss");
-  if (!measured.is_number()) return std::numeric_limits<double>::quiet_NaN();
-  const auto value = measured.get<double>();
-  return metric == Target::Metric::bits_per_byte ? value / std::numbers::ln2 : value;
 }
 
 bool is_reached(const Target& target, double measured) {

@@ -36,9 +36,6 @@ std::vector<Target> read_targets(JsonObject& object);
 // has an entry for each form of an element.
 Json describe_targets();
 
-// Returns the target of a result, which is an entry of a record's "targets".
-Target target_of(const Json& result);
-
 // Writes an accuracy as a number, other targets as an object.
 Json to_json(const Target& target);
 Json to_json(const std::vector<Target>& targets);
@@ -46,10 +43,7 @@ Json to_json(const std::vector<Target>& targets);
 // Returns "0.84" for an accuracy, otherwise a text such as "bits_per_byte 2.2".
 std::string to_string(const Target& target);
 
-// Returns the metric at an entry of a record's curve; NaN if it was not measured or not finite.
-double measure(Target::Metric metric, const Json& curve_entry);
-
-// Returns whether a measured value is at least as good as the target; false for NaN.
+// Returns whether a measured value is at least as good as the target.
 bool is_reached(const Target& target, double measured);
 
 }  // namespace thinpipe

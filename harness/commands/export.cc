@@ -65,9 +65,11 @@ int export_records(const ExportOptions& options) {
   std::vector<Line> lines(places.size());
   const auto counted = read_records(
       places,
-      [&lines](std::size_t i, const Json& record) {
-        // digest() throws for a record that no report can show.
-        lines[i] = {digest(record).started_at, record.at("run_id"), record_line(record)};
+      [&lines](std::size_t i, Record record) {
+        std::string text = record_line(to_json(record));
+        std::string run_id = record.run_id;
+        // Throws if no report could be made of the record.
+        lines[i] = {digest(std::move(record)).started_at, std::move(run_id), std::move(text)};
       },
       warn_on_standard_error);
   if (counted.empty()) {

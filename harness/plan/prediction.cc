@@ -56,20 +56,18 @@ double predict_iteration_s(const std::vector<double>& bucket_bytes, double compu
   return exchanged_at_s;
 }
 
-Json describe_prediction(const Run& run, const Json& measured) {
+std::optional<double> predict_exchange_s(const Run& run) {
+  if (run.external_trainer.method) return std::nullopt;
   const auto exchange = predict_exchange(run);
-  const double exchange_s = exchange ? exchange->time_s : 0;
-  Json out = {{"exchange_time_s", exchange_s}, {"iteration_time_s", nullptr}};
-  if (run.external_trainer.method) out["exchange_time_s"] = nullptr;
-  if (run.external_trainer.method || measured.is_null() || !run.schedule.empty()) return out;
-  for (const char* needed : {"load", "compute", "encode", "decode"}) {
-    if (measured.at(needed).is_null()) return out;  // an external trainer may not report it
-  }
-  const auto part = [&measured](const char* name) { return measured.at(name).get<double>(); };
-  out["iteration_time_s"] =
-      predict_iteration_s(run.training->plan.at("bucket_bytes").get<std::vector<double>>(),
-                          part("load") + part("compute"), part("encode") + exchange_s + part("decode"));
-  return out;
+  return exchange ? exchange->time_s : 0;
+}
+
+std::optional<double> predict_iteration_s(const Run& run, const MeasuredWork& measured) {
+  const auto exchange_s = predict_exchange_s(run);
+  if (!exchange_s || !run.schedule.empty()) return std::nullopt;
+  return predict_iteration_s(run.training->plan.at("bucket_bytes").get<std::vector<double>>(),
+                             measured.load_s + measured.compute_s,
+                             measured.encode_s + *exchange_s + measured.decode_s);
 }
 
 }  // namespace thinpipe

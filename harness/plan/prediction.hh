@@ -22,10 +22,20 @@ double sent_bytes_per_iteration(const Run& run);
 // bytes. There must be at least one bucket.
 double predict_iteration_s(const std::vector<double>& bucket_bytes, double compute_s, double exchange_s);
 
-// Returns {"exchange_time_s", "iteration_time_s"} for the record: the lower bound on the exchange time per
-// iteration, and an iteration's time with this exchange and the measured compute, encoding and decoding. The
-// communication thread encodes and decodes between exchanges. The second is null without `measured`
-// (Measurements::iteration_time_s), or if the network changes.
-Json describe_prediction(const Run& run, const Json& measured);
+// The mean measured times of an iteration's own work.
+struct MeasuredWork {
+  double load_s = 0;
+  double compute_s = 0;
+  double encode_s = 0;
+  double decode_s = 0;
+};
+
+// Returns the lower bound on the exchange time per iteration; nullopt for an external trainer with its own
+// method.
+std::optional<double> predict_exchange_s(const Run& run);
+
+// Returns an iteration's time with this exchange and the measured work. The communication thread encodes and
+// decodes between exchanges. nullopt if there is no such exchange, or if the network changes.
+std::optional<double> predict_iteration_s(const Run& run, const MeasuredWork& measured);
 
 }  // namespace thinpipe

@@ -67,6 +67,10 @@ const std::vector<std::string>& worker_action_names() {
   return names;
 }
 
+std::string name_of(WorkerAction action) {
+  return std::ranges::find(actions, action, &std::pair<const char*, WorkerAction>::second)->first;
+}
+
 std::vector<WorkerEvent> make_worker_events(const std::vector<WorkerEventOptions>& options,
                                             const Place& place, std::int64_t workers) {
   std::vector<WorkerEvent> events;
@@ -82,9 +86,7 @@ Json to_json(const WorkerEvent& event) {
   if (event.at_s) out["at_s"] = *event.at_s;
   if (event.at_iteration) out["at_iteration"] = *event.at_iteration;
   if (event.slowdown) out["slowdown"] = *event.slowdown;
-  for (const auto& [name, action] : actions) {
-    if (event.action == action) out["action"] = name;
-  }
+  if (event.action) out["action"] = name_of(*event.action);
   return out;
 }
 

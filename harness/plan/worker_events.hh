@@ -28,6 +28,7 @@ struct WorkerEvent {
 };
 
 const std::vector<std::string>& worker_action_names();
+std::string name_of(WorkerAction action);
 
 // An entry of "worker_events".
 struct WorkerEventOptions {

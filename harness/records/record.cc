@@ -11,7 +11,6 @@
 #include "common/support/renamed_names.hh"
 #include "common/support/standard_streams.hh"
 #include "common/support/utf8.hh"
-#include "harness/records/record_check.hh"
 
 namespace thinpipe {
 namespace {
@@ -52,21 +51,21 @@ std::string read_place(const RecordPlace& place) {
   return text;
 }
 
-std::optional<Json> parse_record(const std::string& text, const std::string& name) {
+std::optional<Record> parse_record_text(const std::string& text, const std::string& name) {
   Json record = Json::parse(text, shallow, false);
-  const Json version = record.is_object() ? record.value("schema_version", Json(nullptr)) : Json(nullptr);
+  if (!record.is_object()) return std::nullopt;
+  const Json version = record.value("schema_version", Json(nullptr));
   // As a double, because nlohmann's integers wrap around when compared.
   if (version.is_number() && version.get<double>() > record_schema_version) {
     throw Error(
         fmt::format("{} has schema_version {}, but this program reads versions up to {}; update thinpipe",
                     name, version.dump(), record_schema_version));
   }
-  if (!is_record(record)) return std::nullopt;
-  if (version >= 1 && version < record_schema_version) {
+  if (version.is_number() && version >= 1 && version < record_schema_version) {
     renamed_names().upgrade(record, "record");
     record["schema_version"] = record_schema_version;
   }
-  return record;
+  return parse_record(std::move(record), name);
 }
 
 // The run's id if the record was taken, otherwise the reason why it is left out.
@@ -75,18 +74,18 @@ struct Taken {
   std::string reason;
 };
 
-Taken read_and_take(const RecordPlace& place, const std::function<void(const Json& record)>& take) {
+Taken read_and_take(const RecordPlace& place, const std::function<void(Record record)>& take) {
   try {
-    const std::optional<Json> record = find_record(place);
+    std::optional<Record> record = find_record(place);
     if (!record) {
       return {
           {},
           fmt::format("it is not a complete record; {}",
                       place.line == 0 ? "remove its folder, or repeat the run" : "export the records again")};
     }
-    if (const auto fault = find_fault(*record)) return {{}, *fault};
-    take(*record);
-    return {record->at("run_id").get<std::string>(), ""};
+    std::string run_id = record->run_id;
+    take(*std::move(record));
+    return {std::move(run_id), ""};
   } catch (const InputError& error) {
     return {{}, fmt::format("{} {}", error.place().pointer, error.message())};
   } catch (const std::exception& error) {
@@ -112,13 +111,13 @@ fs::path RecordPlace::experiment_folder() const {
   return line == 0 ? file.parent_path().parent_path() : file.parent_path();
 }
 
-std::optional<Json> find_record(const fs::path& path) {
+std::optional<Record> find_record(const fs::path& path) {
   if (!fs::exists(path)) return std::nullopt;
-  return parse_record(read_file(path), path.string());
+  return parse_record_text(read_file(path), path.string());
 }
 
-std::optional<Json> find_record(const RecordPlace& place) {
-  return parse_record(read_place(place), place.name());
+std::optional<Record> find_record(const RecordPlace& place) {
+  return parse_record_text(read_place(place), place.name());
 }
 
 void warn_on_standard_error(const std::string& message) {
@@ -145,11 +144,11 @@ std::vector<RecordPlace> find_records(const fs::path& results) {
 }
 
 std::vector<std::size_t> read_records(const std::vector<RecordPlace>& places,
-                                      const std::function<void(std::size_t index, const Json& record)>& take,
+                                      const std::function<void(std::size_t index, Record record)>& take,
                                       const Warn& warn) {
   std::vector<Taken> taken(places.size());
   in_parallel(places.size(), [&](std::size_t i) {
-    taken[i] = read_and_take(places[i], [&](const Json& record) { take(i, record); });
+    taken[i] = read_and_take(places[i], [&](Record record) { take(i, std::move(record)); });
   });
   std::vector<std::size_t> counted;
   std::map<std::string, std::vector<std::size_t>> of_run;  // those that count, by run id

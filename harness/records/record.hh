@@ -9,11 +9,9 @@
 #include <vector>
 
 #include "common/support/atomic_file.hh"
-#include "common/support/json_object.hh"
+#include "harness/records/record_data.hh"
 
 namespace thinpipe {
-
-inline constexpr int record_schema_version = 2;
 
 // The exported records in a results folder, instead of or beside the folders of runs.
 inline constexpr auto exported_records_name = "records.jsonl";
@@ -37,10 +35,11 @@ struct RecordPlace {
   std::filesystem::path experiment_folder() const;
 };
 
-// Reads one record. Returns nullopt if the file is missing or not a whole record. Throws Error if its schema
-// version is newer. Records of older versions get the current names and version.
-std::optional<Json> find_record(const std::filesystem::path& path);
-std::optional<Json> find_record(const RecordPlace& place);
+// Reads one record. Returns nullopt if the file is missing, or not a JSON object, such as one that is cut
+// short. Throws InputError as parse_record does, and Error if the schema version is newer. Records of older
+// versions get the current names and version.
+std::optional<Record> find_record(const std::filesystem::path& path);
+std::optional<Record> find_record(const RecordPlace& place);
 
 using Warn = std::function<void(const std::string& message)>;
 void warn_on_standard_error(const std::string& message);
@@ -51,11 +50,11 @@ void warn_on_standard_error(const std::string& message);
 std::vector<RecordPlace> find_records(const std::filesystem::path& results);
 
 // Reads the records at `places`, several at a time, and passes each with its index to `take`. Returns the
-// indices of those that count, in order. Leaves out, with a warning, those that are not records, have a fault
-// (find_fault) or a newer schema version, or for which `take` throws. Of two records of a run in one
+// indices of those that count, in order. Leaves out, with a warning, those that find_record does not return,
+// and those for which `take` throws. Of two records of a run in one
 // experiment's folder the first counts. Equal records count once, without a warning.
 std::vector<std::size_t> read_records(const std::vector<RecordPlace>& places,
-                                      const std::function<void(std::size_t index, const Json& record)>& take,
+                                      const std::function<void(std::size_t index, Record record)>& take,
                                       const Warn& warn);
 
 }  // namespace thinpipe

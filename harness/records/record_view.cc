@@ -1,27 +1,30 @@
 #include "harness/records/record_view.hh"
 
 #include <algorithm>
+#include <numbers>
 
 namespace thinpipe {
 
-std::optional<double> final_accuracy(const Json& record) {
-  const Json& curve = record.at("curve");
-  if (curve.empty() || !curve.back().at("test_accuracy").is_number()) return std::nullopt;
-  return curve.back().at("test_accuracy").get<double>();
+std::optional<double> final_accuracy(const std::vector<record::CurvePoint>& curve) {
+  return curve.empty() ? std::nullopt : curve.back().test_accuracy;
 }
 
-Json reach_targets(const Json& curve, const std::vector<Target>& targets) {
-  Json out = Json::array();
-  for (const Target& target : targets) {
-    const auto reached = std::ranges::find_if(
-        curve, [&](const Json& point) { return is_reached(target, measure(target.metric, point)); });
-    const bool found = reached != curve.end();
-    out.push_back({{name_of(target.metric), target.value},
-                   {"reached", found},
-                   {"iteration", found ? reached->at("iteration") : Json(nullptr)},
-                   {"train_time_s", found ? reached->at("train_time_s") : Json(nullptr)}});
-  }
-  return out;
+std::optional<double> level_of(Target::Metric metric, const record::CurvePoint& point) {
+  if (metric == Target::Metric::accuracy) return point.test_accuracy;
+  if (metric == Target::Metric::bits_per_byte && point.test_loss) return *point.test_loss / std::numbers::ln2;
+  return point.test_loss;
+}
+
+record::TargetResult reach_target(const std::vector<record::CurvePoint>& curve, const Target& target) {
+  const auto reached = std::ranges::find_if(curve, [&target](const record::CurvePoint& point) {
+    const auto level = level_of(target.metric, point);
+    return level && is_reached(target, *level);
+  });
+  if (reached == curve.end()) return {.target = target};
+  return {.target = target,
+          .reached = true,
+          .iteration = reached->iteration,
+          .train_time_s = reached->train_time_s};
 }
 
 }  // namespace thinpipe

@@ -4,16 +4,17 @@
 #include <optional>
 #include <vector>
 
-#include "common/support/json_object.hh"
-#include "common/support/target.hh"
+#include "harness/records/record_data.hh"
 
 namespace thinpipe {
 
-// Returns the test accuracy at the last evaluation of a record's curve; nullopt if there is none.
-std::optional<double> final_accuracy(const Json& record);
+// Returns the test accuracy at the last evaluation of a curve; nullopt if there is none.
+std::optional<double> final_accuracy(const std::vector<record::CurvePoint>& curve);
 
-// Returns for each target the first evaluation of `curve` that reaches it: {"accuracy" (or another metric),
-// "reached", "iteration", "train_time_s"}; the last two are null if none does.
-Json reach_targets(const Json& curve, const std::vector<Target>& targets);
+// Returns the level of the metric at an evaluation; nullopt if it was not measured or not finite.
+std::optional<double> level_of(Target::Metric metric, const record::CurvePoint& point);
+
+// Returns the result of the target: the first evaluation of `curve` that reaches it.
+record::TargetResult reach_target(const std::vector<record::CurvePoint>& curve, const Target& target);
 
 }  // namespace thinpipe

@@ -5,13 +5,12 @@
 #include <string>
 #include <vector>
 
-#include "common/support/json_object.hh"
-#include "common/support/target.hh"
-#include "harness/records/curve.hh"
+#include "harness/records/record_data.hh"
 
 namespace thinpipe {
 
-// What a report judges by, and the parts of a record that a digest has beside its row.
+// The target and the baselines that a report uses, and the parts of a record that a digest keeps beside its
+// row.
 struct Wanted {
   std::optional<Target> target = {};   // nullopt: the last of the record's own targets
   std::vector<std::string> over = {};  // further baselines (take_rows)
@@ -32,13 +31,14 @@ struct Digest {
 
   std::vector<std::string> origin;  // the values of origin_facts(), if wanted
   std::vector<std::string> failed_checks;
-  std::vector<CurvePoint> curve;  // if wanted
+  std::vector<record::CurvePoint> curve;  // if wanted
 
   bool is_pruned() const { return pruning.value("ratio", 0.0) > 0; }
 };
 
-// Returns a record's digest. Throws InputError or Json::exception if it does not have the form of a record.
-Digest digest(const Json& record, const Wanted& wanted = {});
+// Returns a record's digest. Throws InputError or Json::exception if the configuration is not as a trainer
+// writes it.
+Digest digest(Record record, const Wanted& wanted = {});
 
 // Returns the names of the facts about a run's origin, in the order of Digest::origin.
 std::vector<std::string> origin_facts();

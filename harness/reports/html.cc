@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cctype>
-#include <cmath>
 #include <map>
 #include <set>
 #include <string_view>
@@ -155,8 +154,8 @@ std::string origin_html(const Origin& origin) {
 }
 
 // Leaves out digits that no drawing or label shows.
-std::string short_number(double value) {
-  return std::isfinite(value) ? fmt::format("{:.7g}", value) : "null";
+std::string short_number(std::optional<double> value) {
+  return value ? fmt::format("{:.7g}", *value) : "null";
 }
 
 Json shortened(const Json& value) {
@@ -186,10 +185,10 @@ Json target_of_row(const Json& row) {
 }
 
 // Returns the train time at the curve's end, which is the largest of its points; null if no point has one.
-Json end_s(const std::vector<CurvePoint>& curve) {
-  double end = -1;
-  for (const CurvePoint& point : curve) end = std::max(end, point.train_time_s);
-  return end < 0 ? Json(nullptr) : shortened(end);
+Json end_s(const std::vector<record::CurvePoint>& curve) {
+  std::optional<double> end;  // which is less than any number
+  for (const record::CurvePoint& point : curve) end = std::max(end, point.train_time_s);
+  return end ? shortened(*end) : Json(nullptr);
 }
 
 // Returns a run's data except its curve, in the order in which unpack() in series.js reads it.
@@ -230,22 +229,23 @@ Json drawn(const Json& row, const Digest& digest, bool with_experiment, Shared& 
 
 struct CurveField {
   const char* name;
-  double (*of)(const CurvePoint& point);
+  std::optional<double> (*of)(const record::CurvePoint& point);
 };
 constexpr CurveField curve_fields[] = {
-    {"iteration", [](const CurvePoint& point) { return static_cast<double>(point.iteration); }},
-    {"epoch", [](const CurvePoint& point) { return point.epoch; }},
-    {"train_time_s", [](const CurvePoint& point) { return point.train_time_s; }},
-    {"train_loss", [](const CurvePoint& point) { return point.train_loss; }},
-    {"test_loss", [](const CurvePoint& point) { return point.test_loss; }},
-    {"test_accuracy", [](const CurvePoint& point) { return point.test_accuracy; }}};
+    {"iteration",
+     [](const record::CurvePoint& point) { return std::optional(static_cast<double>(point.iteration)); }},
+    {"epoch", [](const record::CurvePoint& point) { return std::optional(point.epoch); }},
+    {"train_time_s", [](const record::CurvePoint& point) { return point.train_time_s; }},
+    {"train_loss", [](const record::CurvePoint& point) { return point.train_loss; }},
+    {"test_loss", [](const record::CurvePoint& point) { return point.test_loss; }},
+    {"test_accuracy", [](const record::CurvePoint& point) { return point.test_accuracy; }}};
 
 // Returns one list per field, in their order.
-std::string columns_of(const std::vector<CurvePoint>& curve) {
+std::string columns_of(const std::vector<record::CurvePoint>& curve) {
   std::string out;
   for (const CurveField& field : curve_fields) {
     std::vector<std::string> values;
-    for (const CurvePoint& point : curve) values.push_back(short_number(field.of(point)));
+    for (const record::CurvePoint& point : curve) values.push_back(short_number(field.of(point)));
     out += fmt::format("{}[{}]", out.empty() ? "" : ",", fmt::join(values, ","));
   }
   return fmt::format("[{}]", out);
@@ -269,7 +269,7 @@ Json measured(const std::vector<Digest>& digests) {
   for (const CurveField& field : curve_fields) {
     const auto has_value = [&field](const Digest& digest) {
       return std::ranges::any_of(
-          digest.curve, [&field](const CurvePoint& point) { return std::isfinite(field.of(point)); });
+          digest.curve, [&field](const record::CurvePoint& point) { return field.of(point).has_value(); });
     };
     if (std::ranges::any_of(digests, has_value)) out.push_back(field.name);
   }

@@ -12,9 +12,9 @@ Report report_of(std::vector<Digest> digests, const std::vector<std::string>& ov
   return {.runs = std::move(rows), .groups = std::move(groups), .digests = std::move(digests)};
 }
 
-Report make_report(const std::vector<Json>& records, const Wanted& wanted) {
+Report make_report(const std::vector<Record>& records, const Wanted& wanted) {
   std::vector<Digest> digests;
-  for (const Json& record : records) digests.push_back(digest(record, wanted));
+  for (const Record& record : records) digests.push_back(digest(record, wanted));
   return report_of(std::move(digests), wanted.over);
 }
 
@@ -22,7 +22,7 @@ Report report_of(const std::filesystem::path& results, const Wanted& wanted, con
   const std::vector<RecordPlace> places = find_records(results);
   std::vector<std::optional<Digest>> read(places.size());
   const auto counted = read_records(
-      places, [&](std::size_t i, const Json& record) { read[i] = digest(record, wanted); }, warn);
+      places, [&](std::size_t i, Record record) { read[i] = digest(std::move(record), wanted); }, warn);
   if (counted.empty()) {
     throw InputError({results, ""}, "has no records; name a folder that `thinpipe run` wrote, or its export");
   }

@@ -20,7 +20,7 @@ struct Report {
 Report report_of(std::vector<Digest> digests, const std::vector<std::string>& over = {});
 
 // Returns the report of whole records.
-Report make_report(const std::vector<Json>& records, const Wanted& wanted = {});
+Report make_report(const std::vector<Record>& records, const Wanted& wanted = {});
 
 // Returns the report of the records of `results` (find_records), in the order of their start times. Holds only
 // a few records in memory at a time. Warns about those that are left out (read_records). Throws InputError if

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cctype>
 #include <cmath>
+#include <optional>
 #include <set>
 
 #include <boost/date_time/posix_time/posix_time.hpp>
@@ -51,16 +52,16 @@ std::string safe_name(const std::string& label) {
 std::string events_of(const Digest& digest, const Json& row) {
   const double start_s = started_at_s(digest, row);
   EventFile file(start_s);
-  for (const CurvePoint& point : digest.curve) {
+  for (const record::CurvePoint& point : digest.curve) {
     std::vector<Scalar> scalars;
-    const auto add = [&scalars](const char* tag, double value) {
-      if (!std::isnan(value)) scalars.push_back({tag, value});
+    const auto add = [&scalars](const char* tag, std::optional<double> value) {
+      if (value) scalars.push_back({tag, *value});
     };
     add("test_accuracy", point.test_accuracy);
     add("test_loss", point.test_loss);
     add("train_loss", point.train_loss);
     // A convergence run has no train time.
-    file.add(start_s + (std::isnan(point.train_time_s) ? 0 : point.train_time_s), point.iteration, scalars);
+    file.add(start_s + point.train_time_s.value_or(0), point.iteration, scalars);
   }
   return file.bytes();
 }

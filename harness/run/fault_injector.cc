@@ -33,14 +33,19 @@ std::vector<std::string> FaultInjector::apply_due(double now_s, std::int64_t ite
   return lines;
 }
 
-Json FaultInjector::to_json() const {
-  Json out = Json::array();
+std::vector<record::WorkerEvent> FaultInjector::recorded() const {
+  std::vector<record::WorkerEvent> out;
   for (const Entry& entry : entries_) {
-    Json written = thinpipe::to_json(entry.event);
-    written["happened_s"] = entry.happened ? Json(entry.happened_s) : Json(nullptr);
-    written["iteration"] = entry.happened ? Json(entry.iteration) : Json(nullptr);
-    written["train_time_s"] = entry.happened ? Json(entry.train_time_s) : Json(nullptr);
-    out.push_back(std::move(written));
+    const WorkerEvent& event = entry.event;
+    out.push_back({.worker = event.worker,
+                   .at_s = event.at_s,
+                   .at_iteration = event.at_iteration,
+                   .action = event.action ? std::optional(name_of(*event.action)) : std::nullopt,
+                   .slowdown = event.slowdown});
+    if (!entry.happened) continue;
+    out.back().happened_s = entry.happened_s;
+    out.back().iteration = entry.iteration;
+    out.back().train_time_s = entry.train_time_s;
   }
   return out;
 }

@@ -7,6 +7,7 @@
 
 #include "harness/executors/executor.hh"
 #include "harness/plan/worker_events.hh"
+#include "harness/records/record_data.hh"
 
 namespace thinpipe {
 
@@ -22,9 +23,8 @@ class FaultInjector {
   std::vector<std::string> apply_due(double now_s, std::int64_t iterations, double train_time_s,
                                      WorkerControl& workers);
 
-  // Returns the record's "worker_events": each event with "happened_s" since training began, and the
-  // "iteration" and "train_time_s" at that time; nulls if it did not happen.
-  Json to_json() const;
+  // Returns each event with the moment at which it happened, counted from the beginning of training.
+  std::vector<record::WorkerEvent> recorded() const;
 
   // Returns the events that have not happened.
   std::vector<WorkerEvent> missed() const;

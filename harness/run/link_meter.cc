@@ -50,23 +50,22 @@ std::optional<double> LinkMeter::use_since_last() {
   return busiest;
 }
 
-Json LinkMeter::wire_bytes() const {
-  Json out = Json::object();
+std::map<std::string, std::optional<std::int64_t>> LinkMeter::wire_bytes() const {
+  std::map<std::string, std::optional<std::int64_t>> out;
   for (std::size_t i = 0; i < after_.size(); ++i) {
-    const auto bytes = bytes_between(before_[i], after_[i]);
-    out[after_[i].name] = bytes ? Json(*bytes) : Json(nullptr);
+    out[after_[i].name] = bytes_between(before_[i], after_[i]);
   }
   return out;
 }
 
-Json LinkMeter::utilisation(double train_time_s) const {
-  Json out = Json::object();
+std::map<std::string, std::optional<double>> LinkMeter::utilisation(double train_time_s) const {
+  std::map<std::string, std::optional<double>> out;
   if (train_time_s <= 0) return out;
   for (std::size_t i = 0; i < after_.size(); ++i) {
     const auto bytes = bytes_between(before_[i], after_[i]);
     const double bits = 8 * static_cast<double>(bytes.value_or(0));
     const double cap = schedule_runner_.mean_rate_bit_per_s(i, before_[i].time_s, after_[i].time_s);
-    out[after_[i].name] = cap > 0 && bytes ? Json(bits / (cap * train_time_s)) : Json(nullptr);
+    out[after_[i].name] = cap > 0 && bytes ? std::optional(bits / (cap * train_time_s)) : std::nullopt;
   }
   return out;
 }

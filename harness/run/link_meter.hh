@@ -1,10 +1,11 @@
 // Bytes that the capped links carried during training, from the kernel's counters.
 #pragma once
 
+#include <map>
 #include <optional>
+#include <string>
 #include <vector>
 
-#include "common/support/json_object.hh"
 #include "netem/network.hh"
 #include "netem/schedule_runner.hh"
 
@@ -31,10 +32,10 @@ class LinkMeter {
   // that was a moment ago, or if no link has a cap.
   std::optional<double> use_since_last();
 
-  // Return, by direction, bytes on the wire and the share of the mean cap in use during the train time; null
+  // Return, by direction, bytes on the wire and the share of the mean cap in use during the train time; nullopt
   // if the link was down throughout.
-  Json wire_bytes() const;
-  Json utilisation(double train_time_s) const;
+  std::map<std::string, std::optional<std::int64_t>> wire_bytes() const;
+  std::map<std::string, std::optional<double>> utilisation(double train_time_s) const;
 
  private:
   const netem::Network& network_;

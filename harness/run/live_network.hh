@@ -57,8 +57,8 @@ class LiveNetwork {
   std::vector<netem::NetworkChange> missed() const { return schedule_runner_.missed(); }
 
   double measured_s() const { return links_.measured_s(); }
-  Json wire_bytes() const { return links_.wire_bytes(); }
-  Json utilisation(double train_time_s) const { return links_.utilisation(train_time_s); }
+  auto wire_bytes() const { return links_.wire_bytes(); }
+  auto utilisation(double train_time_s) const { return links_.utilisation(train_time_s); }
 
   // Returns the fidelity since the network was built; null if no network is emulated. Call it once, after the
   // workers have ended: it lets the cores sleep.

@@ -9,17 +9,10 @@
 namespace thinpipe {
 namespace {
 
-struct Part {
-  std::optional<double> event::IterationTimes::*time_s;
-  const char* name;  // in the record
-};
-constexpr std::array<Part, 7> parts = {{{&event::IterationTimes::load_s, "load"},
-                                        {&event::IterationTimes::compute_s, "compute"},
-                                        {&event::IterationTimes::encode_s, "encode"},
-                                        {&event::IterationTimes::exchange_s, "exchange"},
-                                        {&event::IterationTimes::decode_s, "decode"},
-                                        {&event::IterationTimes::exposed_exchange_s, "exposed_exchange"},
-                                        {&event::IterationTimes::cpu_s, "cpu"}}};
+constexpr std::array parts = {&event::IterationTimes::load_s,   &event::IterationTimes::compute_s,
+                              &event::IterationTimes::encode_s, &event::IterationTimes::exchange_s,
+                              &event::IterationTimes::decode_s, &event::IterationTimes::exposed_exchange_s,
+                              &event::IterationTimes::cpu_s};
 
 }  // namespace
 
@@ -32,7 +25,7 @@ double quantile(std::vector<double> values, double p) {
 }
 
 Measurements::Measurements() {
-  for (const Part& part : parts) sum_.*part.time_s = 0;
+  for (const auto part : parts) sum_.*part = 0;
 }
 
 void Measurements::add(const event::Iteration& iteration) {
@@ -50,17 +43,19 @@ void Measurements::add(const event::ReplayedIteration& iteration) {
   sent_bytes_ += iteration.sent_bytes;
 }
 
-void Measurements::add(event::Evaluation evaluation) {
-  evaluation.others = Json::object();
-  Json point = to_json(evaluation);
-  point.erase("event");
-  curve_.push_back(std::move(point));
+void Measurements::add(const event::Evaluation& evaluation) {
+  curve_.push_back({.iteration = evaluation.iteration,
+                    .epoch = evaluation.epoch,
+                    .train_time_s = evaluation.train_time_s,
+                    .train_loss = evaluation.train_loss,
+                    .test_loss = evaluation.test_loss,
+                    .test_accuracy = evaluation.test_accuracy});
 }
 
 void Measurements::add_times(const event::IterationTimes& times) {
-  for (const Part& part : parts) {
-    std::optional<double>& all_s = sum_.*part.time_s;
-    const std::optional<double>& part_s = times.*part.time_s;
+  for (const auto part : parts) {
+    std::optional<double>& all_s = sum_.*part;
+    const std::optional<double>& part_s = times.*part;
     all_s = all_s && part_s ? std::optional(*all_s + *part_s) : std::nullopt;
   }
   iteration_times_s_.push_back(times.iteration_time_s);
@@ -69,20 +64,26 @@ void Measurements::add_times(const event::IterationTimes& times) {
 
 void Measurements::go_back_to(std::int64_t iteration) {
   iterations_ = std::max<std::int64_t>(0, iteration);
-  while (!curve_.empty() && curve_.back().at("iteration") > iteration) curve_.erase(curve_.size() - 1);
+  while (!curve_.empty() && curve_.back().iteration > iteration) curve_.pop_back();
 }
 
-Json Measurements::iteration_time_s() const {
-  if (iteration_times_s_.empty()) return nullptr;
+std::optional<record::IterationTime> Measurements::iteration_time_s() const {
+  if (iteration_times_s_.empty()) return std::nullopt;
   const auto count = static_cast<double>(iteration_times_s_.size());
-  Json out = {{"p50", quantile(iteration_times_s_, 0.5)},
-              {"p90", quantile(iteration_times_s_, 0.9)},
-              {"mean", std::accumulate(iteration_times_s_.begin(), iteration_times_s_.end(), 0.0) / count}};
-  for (const Part& part : parts) {
-    const std::optional<double>& all_s = sum_.*part.time_s;
-    out[part.name] = all_s ? Json(*all_s / count) : Json(nullptr);
-  }
-  return out;
+  const auto mean = [count](const std::optional<double>& all_s) {
+    return all_s ? std::optional(*all_s / count) : std::nullopt;
+  };
+  return record::IterationTime{
+      .p50 = quantile(iteration_times_s_, 0.5),
+      .p90 = quantile(iteration_times_s_, 0.9),
+      .mean = std::accumulate(iteration_times_s_.begin(), iteration_times_s_.end(), 0.0) / count,
+      .load = mean(sum_.load_s),
+      .compute = mean(sum_.compute_s),
+      .encode = mean(sum_.encode_s),
+      .exchange = mean(sum_.exchange_s),
+      .decode = mean(sum_.decode_s),
+      .exposed_exchange = mean(sum_.exposed_exchange_s),
+      .cpu = mean(sum_.cpu_s)};
 }
 
 }  // namespace thinpipe

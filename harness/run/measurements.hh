@@ -2,9 +2,11 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "common/protocol/event.hh"
+#include "harness/records/record_data.hh"
 
 namespace thinpipe {
 
@@ -19,8 +21,7 @@ class Measurements {
   // Iterations without times count, but add no times.
   void add(const event::Iteration& iteration);
   void add(const event::ReplayedIteration& iteration);
-  void add(event::Evaluation evaluation);
-  void add(const event::Summary& summary) { summary_ = to_json(summary); }
+  void add(const event::Evaluation& evaluation);
 
   // Training resumes after this iteration, from a checkpoint. Removes later points of the curve, because
   // their model is lost. Times and bytes still count all work.
@@ -31,14 +32,11 @@ class Measurements {
   std::int64_t payload_bytes() const { return payload_bytes_; }  // handed to collectives by rank 0
   // By the formulas of the collectives' algorithms, which may give fractions of a byte.
   double sent_bytes() const { return sent_bytes_; }
-  const Json& curve() const { return curve_; }
-  // Returns the summary as it was reported; null before it.
-  const Json& summary() const { return summary_; }
+  const std::vector<record::CurvePoint>& curve() const { return curve_; }
 
-  // Returns {"p50", "p90", "mean", "compute", "encode", "exchange", "decode", "exposed_exchange"}, in
-  // seconds; the parts are means, and null if unknown in one iteration. Excludes a replay's iterations that
-  // stand for the first of a training run. Null before the first iteration with times.
-  Json iteration_time_s() const;
+  // Returns the durations of iterations; a part is nullopt if it is unknown in one of them. Excludes a replay's
+  // iterations that stand for the first of a training run. nullopt before the first iteration with times.
+  std::optional<record::IterationTime> iteration_time_s() const;
 
  private:
   void add_times(const event::IterationTimes& times);
@@ -49,8 +47,7 @@ class Measurements {
   double train_time_s_ = 0;
   std::int64_t payload_bytes_ = 0;
   double sent_bytes_ = 0;
-  Json curve_ = Json::array();
-  Json summary_ = nullptr;
+  std::vector<record::CurvePoint> curve_;
 };
 
 }  // namespace thinpipe

@@ -3,6 +3,8 @@
 #include <cmath>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "common/support/target.hh"
 #include "harness/plan/prediction.hh"
 #include "harness/records/record.hh"
@@ -16,10 +18,15 @@ std::vector<Target> targets_of(const Json& config) {
   return read_targets(object);
 }
 
-Json labels_object(const Labels& labels) {
-  Json out = Json::object();
-  for (const auto& [axis, label] : labels) out[axis] = label;
-  return out;
+std::optional<double> predicted_iteration_s(const Run& run,
+                                            const std::optional<record::IterationTime>& measured) {
+  // An external trainer may not report a part.
+  if (!measured || !measured->load || !measured->compute || !measured->encode || !measured->decode)
+    return std::nullopt;
+  return predict_iteration_s(run, {.load_s = *measured->load,
+                                   .compute_s = *measured->compute,
+                                   .encode_s = *measured->encode,
+                                   .decode_s = *measured->decode});
 }
 
 }  // namespace
@@ -38,15 +45,33 @@ const char* name_of(Outcome::Status status) {
 
 RecordBuilder::RecordBuilder(const Run& run, std::string experiment, const TimeLimits& limits,
                              Json provenance)
-    : run_(run),
-      experiment_(std::move(experiment)),
-      limits_(limits),
-      provenance_(std::move(provenance)),
-      peak_memory_bytes_(Json::array_t(static_cast<std::size_t>(run.workers))) {}
+    : run_(run), experiment_(std::move(experiment)), limits_(limits), provenance_(std::move(provenance)) {
+  memory_.peak_bytes_per_worker.resize(static_cast<std::size_t>(run.workers));
+}
+
+void RecordBuilder::set_initial_weights(const Json& weights) {
+  initial_weights_ = parse_part<std::optional<record::InitialWeights>>(weights, "/initial_weights");
+}
+
+void RecordBuilder::set_compute_profile(const Json& profile) {
+  profile_ = parse_part<std::optional<record::ComputeProfile>>(profile, "/replay/compute_profile");
+}
 
 void RecordBuilder::add(std::int64_t rank, const event::Finished& finished) {
   if (!finished.peak_memory_bytes) return;
-  peak_memory_bytes_.at(static_cast<std::size_t>(rank)) = *finished.peak_memory_bytes;
+  memory_.peak_bytes_per_worker.at(static_cast<std::size_t>(rank)) = *finished.peak_memory_bytes;
+}
+
+void RecordBuilder::add(const event::Summary& summary) {
+  try {
+    pruning_ = parse_part<std::optional<record::Pruning>>(summary.pruning, "/pruning");
+    if (!summary.synchroniser.is_null() && !summary.synchroniser.is_object())
+      throw InputError({"", "/synchroniser"}, "must be an object or null");
+  } catch (const InputError& error) {
+    throw InvalidEvent(
+        fmt::format("reported an event \"summary\" whose {} {}", error.place().pointer, error.message()));
+  }
+  summary_ = summary;
 }
 
 void RecordBuilder::add(const event::Replayed& replayed) {
@@ -61,98 +86,97 @@ const Json& RecordBuilder::add_change(Json change) {
   return changes_.back();
 }
 
-Json RecordBuilder::build(const Outcome& outcome, const NetworkReport& network, const Json& worker_events,
-                          const Json& restarts) const {
-  // Without a network, times are not those of the run's configuration.
-  const bool is_predicted = run_.mode != Mode::converge;
-  return {{"schema_version", record_schema_version},
-          {"run_id", run_.id},
-          {"experiment", experiment_},
-          {"label", run_.label},
-          {"labels", labels_object(run_.labels)},
-          {"status", name_of(outcome.status)},
-          {"error", outcome.failure ? to_json(*outcome.failure) : Json(nullptr)},
-          {"mode", run_.setting->config.at("mode")},
-          {"config", whole_config(run_)},
-          {"plan", described_plan(run_)},
-          {"provenance", provenance_},
-          {"limits",
-           {{"stall_timeout_s", limits_.stall.count()},
-            {"hang_timeout_s", limits_.silence.count()},
-            {"profiling_time_s", limits_.profiling.count()}}},
-          {"idle_cores", network.idle_cores},
-          {"initial_weights", initial_weights_},
-          {"train_time_s", train_time_s()},
-          {"iterations", replayed_ ? replayed_->at("iterations") : Json(measurements_.iterations())},
-          {"curve", curve()},
-          {"targets", reach_targets(curve(), targets_of(run_.training->config))},
-          {"iteration_time_s", measurements_.iteration_time_s()},
-          {"predicted",
-           is_predicted ? describe_prediction(run_, measurements_.iteration_time_s()) : Json(nullptr)},
-          {"traffic", traffic(network)},
-          {"compression", compression()},
-          {"pruning", summarised("pruning")},
-          {"synchroniser", summarised("synchroniser")},
-          {"skipped_steps", summarised("skipped_steps")},
-          {"memory", {{"peak_bytes_per_worker", peak_memory_bytes_}}},
-          {"parameters", summarised("parameters")},
-          {"parameters_hash", summarised("parameters_hash")},
-          {"network_events", network_events(network.missed_changes)},
-          {"train_clock", network.train_clock},
-          {"worker_events", worker_events},
-          {"restarts", restarts},
-          {"replay", replay()},
-          {"fidelity", network.fidelity}};
-}
-
-Json RecordBuilder::train_time_s() const {
-  if (replayed_) return replayed_->train_time_s();
-  return run_.mode == Mode::live ? Json(measurements_.train_time_s()) : Json(nullptr);
-}
-
-Json RecordBuilder::curve() const {
-  return replayed_ ? replayed_->curve() : measurements_.curve();
-}
-
-// Returns a field of the workers' summary, or in a replay of the convergence run's record.
-Json RecordBuilder::summarised(const char* field) const {
-  if (replayed_) return replayed_->at(field);
-  const Json& summary = measurements_.summary();
-  return summary.is_object() ? summary.at(field) : Json(nullptr);
-}
-
-Json RecordBuilder::compression() const {
-  if (replayed_) return replayed_->at("compression");
-  return {{"effective_density", summarised("effective_density")}, {"vnmse", summarised("vnmse")}};
-}
-
-// Returns the traffic. In a replay, payload and sent bytes are the convergence run's, wire bytes the
-// replay's.
-Json RecordBuilder::traffic(const NetworkReport& network) const {
-  Json out = replayed_ ? replayed_->at("traffic")
-                       : Json{{"payload_bytes_per_worker", measurements_.payload_bytes()},
-                              {"sent_bytes_per_worker", std::llround(measurements_.sent_bytes())}};
-  out["wire_bytes"] = network.wire_bytes;
-  out["utilisation"] = network.utilisation;
-  return out;
-}
-
-// Returns every change and, with nulls, every scheduled change that did not happen.
-Json RecordBuilder::network_events(const Json& missed) const {
-  Json out = changes_;
-  for (Json change : missed) {
-    change["iteration"] = change["train_time_s"] = nullptr;
-    out.push_back(std::move(change));
+Record RecordBuilder::build(const Outcome& outcome, const NetworkReport& network,
+                            std::vector<record::WorkerEvent> worker_events,
+                            std::vector<record::Restart> restarts) const {
+  Record out;
+  out.status = name_of(outcome.status);
+  if (outcome.failure) out.error = recorded(*outcome.failure);
+  add_setting(out);
+  out.replay.emplace();  // null
+  if (replayed_) {
+    add_replay(out);
+  } else {
+    add_training(out);
   }
+  for (const Target& target : targets_of(run_.training->config))
+    out.targets.push_back(reach_target(out.curve, target));
+  out.iteration_time_s = measurements_.iteration_time_s();
+  out.predicted.emplace();  // null
+  // Without a network, times are not those of the run's configuration.
+  if (run_.mode != Mode::converge)
+    out.predicted->emplace(
+        record::Prediction{.exchange_time_s = predict_exchange_s(run_),
+                           .iteration_time_s = predicted_iteration_s(run_, out.iteration_time_s)});
+  out.memory = memory_;
+  add_network(out, network);
+  out.worker_events = std::move(worker_events);
+  out.restarts = std::move(restarts);
   return out;
 }
 
-Json RecordBuilder::replay() const {
-  if (!replayed_) return nullptr;
-  Json out = replayed_->about();
-  out["compute_profile"] = profile_;
-  out["compute_emulation"] = run_.mode == Mode::replay ? Json(run_.compute_emulation()) : Json(nullptr);
-  return out;
+void RecordBuilder::add_setting(Record& record) const {
+  record.run_id = run_.id;
+  record.experiment = experiment_;
+  record.label = run_.label;
+  record.labels.insert(run_.labels.begin(), run_.labels.end());
+  record.mode = run_.setting->config.at("mode").get<std::string>();
+  record.config = whole_config(run_);
+  record.plan = described_plan(run_);
+  record.provenance = provenance_;
+  record.limits = {.stall_timeout_s = limits_.stall.count(),
+                   .hang_timeout_s = limits_.silence.count(),
+                   .profiling_time_s = limits_.profiling.count()};
+  record.initial_weights = initial_weights_;
+}
+
+void RecordBuilder::add_training(Record& record) const {
+  if (run_.mode == Mode::live) record.train_time_s = measurements_.train_time_s();
+  record.iterations = measurements_.iterations();
+  record.curve = measurements_.curve();
+  record.traffic.payload_bytes_per_worker = measurements_.payload_bytes();
+  record.traffic.sent_bytes_per_worker = std::llround(measurements_.sent_bytes());
+  record.compression = {.effective_density = summary_.effective_density, .vnmse = summary_.vnmse};
+  record.pruning = pruning_;
+  if (summary_.synchroniser.is_object()) record.synchroniser.emplace(summary_.synchroniser);
+  record.skipped_steps = summary_.skipped_steps;
+  record.parameters = summary_.parameters;
+  record.parameters_hash = summary_.parameters_hash;
+}
+
+// The results are those of the convergence run, except times and what the replay's network carried.
+void RecordBuilder::add_replay(Record& record) const {
+  const Record& convergence_run = replayed_->convergence_run();
+  record.train_time_s = replayed_->train_time_s();
+  record.iterations = convergence_run.iterations;
+  record.curve = replayed_->curve();
+  record.traffic.payload_bytes_per_worker = convergence_run.traffic.payload_bytes_per_worker;
+  record.traffic.sent_bytes_per_worker = convergence_run.traffic.sent_bytes_per_worker;
+  record.compression = convergence_run.compression;
+  record.pruning = convergence_run.pruning;
+  record.synchroniser = convergence_run.synchroniser;
+  record.skipped_steps = convergence_run.skipped_steps;
+  record.parameters = convergence_run.parameters;
+  record.parameters_hash = convergence_run.parameters_hash;
+  record::Replay& replay = record.replay->emplace(replayed_->about());
+  replay.compute_profile = profile_;
+  if (run_.mode == Mode::replay) replay.compute_emulation = Json(run_.compute_emulation()).get<std::string>();
+}
+
+// Adds the network's part. Its events are every change and, with nulls, every scheduled change that did not
+// happen.
+void RecordBuilder::add_network(Record& record, const NetworkReport& network) const {
+  record.idle_cores = parse_part<std::optional<record::IdleCores>>(network.idle_cores, "/idle_cores");
+  record.train_clock = parse_part<std::optional<record::TrainClock>>(network.train_clock, "/train_clock");
+  record.traffic.wire_bytes = network.wire_bytes;
+  record.traffic.utilisation = network.utilisation;
+  record.fidelity = parse_part<std::optional<record::Fidelity>>(network.fidelity, "/fidelity");
+  Json events = changes_;
+  for (Json change : network.missed_changes) {
+    change["iteration"] = change["train_time_s"] = nullptr;
+    events.push_back(std::move(change));
+  }
+  record.network_events = parse_part<std::vector<record::NetworkEvent>>(events, "/network_events");
 }
 
 }  // namespace thinpipe

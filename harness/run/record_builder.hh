@@ -1,12 +1,14 @@
 // Builds a run's record from its workers' events and from the harness's own reports. Pure.
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
 
 #include "common/protocol/event.hh"
 #include "harness/executors/executor.hh"
 #include "harness/plan/run.hh"
+#include "harness/records/record_data.hh"
 #include "harness/run/measurements.hh"
 #include "harness/run/replayed_training.hh"
 
@@ -19,8 +21,8 @@ const char* name_of(Outcome::Status status);
 struct NetworkReport {
   Json idle_cores = nullptr;
   Json train_clock = nullptr;
-  Json wire_bytes = Json::object();
-  Json utilisation = Json::object();
+  std::map<std::string, std::optional<std::int64_t>> wire_bytes = {};  // as in record::Traffic
+  std::map<std::string, std::optional<double>> utilisation = {};
   Json fidelity = nullptr;
   Json missed_changes = Json::array();  // scheduled changes that did not happen, see netem/schedule_runner.hh
 };
@@ -31,10 +33,10 @@ class RecordBuilder {
   RecordBuilder(const Run& run, std::string experiment, const TimeLimits& limits, Json provenance);
 
   void set_provenance(const char* key, Json value) { provenance_[key] = std::move(value); }
-  void set_initial_weights(Json weights) { initial_weights_ = std::move(weights); }
+  void set_initial_weights(const Json& weights);
   // The run repeats this training run, with the times of this compute profile.
   void set_replayed(ReplayedTraining replayed) { replayed_ = std::move(replayed); }
-  void set_compute_profile(Json profile) { profile_ = std::move(profile); }
+  void set_compute_profile(const Json& profile);
 
   void add(std::int64_t rank, const event::Finished& finished);
   // The other events are rank 0's, with the run's train times.
@@ -42,8 +44,9 @@ class RecordBuilder {
   void add(const event::Dataset& dataset) { set_provenance("dataset_hash", dataset.hash); }
   void add(const event::Iteration& iteration) { measurements_.add(iteration); }
   void add(const event::ReplayedIteration& iteration) { measurements_.add(iteration); }
-  void add(event::Evaluation evaluation) { measurements_.add(std::move(evaluation)); }
-  void add(const event::Summary& summary) { measurements_.add(summary); }
+  void add(const event::Evaluation& evaluation) { measurements_.add(evaluation); }
+  // Throws InvalidEvent unless the parts that the record takes over are as it has them.
+  void add(const event::Summary& summary);
   // Throws InvalidEvent if the run is not a replay, and as ReplayedTraining::on_event() does.
   void add(const event::Replayed& replayed);
 
@@ -59,27 +62,26 @@ class RecordBuilder {
   const std::optional<ReplayedTraining>& replayed() const { return replayed_; }
 
   // Returns the record. `worker_events` and `restarts` are members of it.
-  Json build(const Outcome& outcome, const NetworkReport& network, const Json& worker_events,
-             const Json& restarts) const;
+  Record build(const Outcome& outcome, const NetworkReport& network,
+               std::vector<record::WorkerEvent> worker_events, std::vector<record::Restart> restarts) const;
 
  private:
-  Json train_time_s() const;
-  Json curve() const;
-  Json summarised(const char* field) const;
-  Json compression() const;
-  Json traffic(const NetworkReport& network) const;
-  Json network_events(const Json& missed) const;
-  Json replay() const;
+  void add_setting(Record& record) const;
+  void add_training(Record& record) const;
+  void add_replay(Record& record) const;
+  void add_network(Record& record, const NetworkReport& network) const;
 
   const Run& run_;
   std::string experiment_;
   TimeLimits limits_;
   Json provenance_;
-  Json initial_weights_ = nullptr;
+  std::optional<record::InitialWeights> initial_weights_;
   std::optional<ReplayedTraining> replayed_;
-  Json profile_ = nullptr;  // of a replay
+  std::optional<record::ComputeProfile> profile_;  // of a replay
   Measurements measurements_;
-  Json peak_memory_bytes_;        // by rank; null for a worker that has not finished
+  event::Summary summary_;
+  std::optional<record::Pruning> pruning_;
+  record::Memory memory_;         // nullopt for a worker that has not finished
   Json changes_ = Json::array();  // of the network
 };
 

@@ -10,13 +10,13 @@ namespace thinpipe {
 
 ReplayedTraining::ReplayedTraining(const std::filesystem::path& folder)
     : trace_path_(std::filesystem::absolute(folder / trace_file_name)) {
-  const auto record = find_record(folder / "run.json");
-  if (!record || record->at("status") != "completed" || !std::filesystem::exists(trace_path_)) {
-    throw Error(
-        fmt::format("cannot replay without the convergence run in {}: it is not complete{}", folder.string(),
-                    record && record->at("status") == "failed" ? "; --retry-failed runs it again" : ""));
+  auto record = find_record(folder / "run.json");
+  if (!record || record->status != "completed" || !std::filesystem::exists(trace_path_)) {
+    throw Error(fmt::format("cannot replay without the convergence run in {}: it is not complete{}",
+                            folder.string(),
+                            record && record->status == "failed" ? "; --retry-failed runs it again" : ""));
   }
-  record_ = *record;
+  record_ = *std::move(record);
   trace_ = load_trace(trace_path_.string());
   schedule_ = schedule_of(trace_);
 }
@@ -67,24 +67,30 @@ void ReplayedTraining::on_event(const event::Replayed& replayed) {
   }
 }
 
-Json ReplayedTraining::train_time_s() const {
-  if (!replayed_) return nullptr;
-  return schedule_.train_time_s(record_.at("iterations").get<std::int64_t>(), class_times_s_);
+std::optional<double> ReplayedTraining::train_time_s() const {
+  if (!replayed_) return std::nullopt;
+  return schedule_.train_time_s(record_.iterations, class_times_s_);
 }
 
-Json ReplayedTraining::curve() const {
-  Json curve = Json::array();
-  if (!replayed_) return curve;
-  for (Json point : record_.at("curve")) {
-    point["train_time_s"] = schedule_.train_time_s(point.at("iteration").get<std::int64_t>(), class_times_s_);
-    curve.push_back(std::move(point));
-  }
+std::vector<record::CurvePoint> ReplayedTraining::curve() const {
+  if (!replayed_) return {};
+  std::vector<record::CurvePoint> curve = record_.curve;
+  for (record::CurvePoint& point : curve)
+    point.train_time_s = schedule_.train_time_s(point.iteration, class_times_s_);
   return curve;
 }
 
-Json ReplayedTraining::about() const {
-  return {{"convergence_run", record_.at("run_id")},
-          {"classes", replayed_ ? to_json(*replayed_).at("classes") : Json(nullptr)}};
+record::Replay ReplayedTraining::about() const {
+  record::Replay out{.convergence_run = record_.run_id};
+  if (!replayed_) return out;
+  std::vector<record::ReplayedClass>& classes = out.classes.emplace();
+  for (const event::ReplayedClass& each : replayed_->classes) {
+    classes.push_back({.steps = each.steps,
+                       .iterations = each.iterations,
+                       .mean_s = each.mean_s,
+                       .ci95_half_width_s = each.half_width_s});
+  }
+  return out;
 }
 
 }  // namespace thinpipe

@@ -10,6 +10,7 @@
 #include "common/protocol/event.hh"
 #include "common/protocol/schedule.hh"
 #include "harness/plan/run.hh"
+#include "harness/records/record_data.hh"
 #include "harness/simulation/message_schedule.hh"
 
 namespace thinpipe {
@@ -29,19 +30,19 @@ class ReplayedTraining {
   // Takes the workers' last event. Throws Error if its classes are not the trace's.
   void on_event(const event::Replayed& replayed);
 
-  // Returns null before that event.
-  Json train_time_s() const;
+  // Returns nullopt before that event.
+  std::optional<double> train_time_s() const;
   // Returns the convergence run's curve with train times; empty before that event.
-  Json curve() const;
-  // Returns a field of the convergence run's record.
-  const Json& at(const char* field) const { return record_.at(field); }
-  // Returns {"convergence_run", "classes"} for the record.
-  Json about() const;
+  std::vector<record::CurvePoint> curve() const;
+  // Returns the convergence run's record.
+  const Record& convergence_run() const { return record_; }
+  // Returns the record's part about the replay, without the compute profile and its emulation.
+  record::Replay about() const;
 
  private:
   std::filesystem::path trace_path_;
   CommunicationTrace trace_;
-  Json record_;
+  Record record_;
   Schedule schedule_;
   std::optional<event::Replayed> replayed_;
   std::vector<double> class_times_s_;

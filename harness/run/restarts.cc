@@ -21,11 +21,7 @@ bool Restarts::follow(const Outcome& outcome) const {
 }
 
 void Restarts::begin(const Failure& failure, std::int64_t iterations, double train_time_s, double now_s) {
-  restarts_.push_back({{"failure", thinpipe::to_json(failure)},
-                       {"after_iteration", iterations},
-                       {"resumed_after_iteration", nullptr},
-                       {"lost_train_time_s", nullptr},
-                       {"down_time_s", nullptr}});
+  restarts_.push_back({.failure = thinpipe::recorded(failure), .after_iteration = iterations});
   awaits_resumption_ = true;
   failed_after_s_ = train_time_s;
   began_s_ = now_s;
@@ -35,10 +31,10 @@ void Restarts::resume(std::int64_t iteration, double own_train_time_s, double no
   const double lost_before_s = lost_train_time_s_;
   lost_train_time_s_ = failed_after_s_ - own_train_time_s;
   awaits_resumption_ = false;
-  Json& restart = restarts_.back();
-  restart["resumed_after_iteration"] = iteration;
-  restart["lost_train_time_s"] = lost_train_time_s_ - lost_before_s;
-  restart["down_time_s"] = now_s - began_s_;
+  record::Restart& restart = restarts_.back();
+  restart.resumed_after_iteration = iteration;
+  restart.lost_train_time_s = lost_train_time_s_ - lost_before_s;
+  restart.down_time_s = now_s - began_s_;
 }
 
 }  // namespace thinpipe

@@ -8,6 +8,7 @@
 
 #include "harness/executors/executor.hh"
 #include "harness/plan/failure_policy.hh"
+#include "harness/records/record_data.hh"
 
 namespace thinpipe {
 
@@ -31,13 +32,12 @@ class Restarts {
   // Returns the time to add to a train time that the trainer counts.
   double lost_train_time_s() const { return lost_train_time_s_; }
 
-  // Returns the record's "restarts": [{"failure", "after_iteration", "resumed_after_iteration",
-  // "lost_train_time_s", "down_time_s"}]; the last three are null if the workers did not resume.
-  const Json& to_json() const { return restarts_; }
+  // Returns the restarts. The last one has no times if the workers have not resumed.
+  const std::vector<record::Restart>& recorded() const { return restarts_; }
 
  private:
   FailurePolicy policy_;
-  Json restarts_ = Json::array();
+  std::vector<record::Restart> restarts_;
   bool awaits_resumption_ = false;
   double failed_after_s_ = 0;  // train time of the run
   double began_s_ = 0;         // the latest attempt, on the monotonic clock

@@ -32,7 +32,7 @@ class RunInProgress {
         faults_(run.worker_events),
         restarts_(run.on_worker_failure) {}
 
-  Json execute() {
+  Record execute() {
     record_.set_provenance("command_line", context_.command_line);
     record_.set_provenance("started_at", utc_now());
     Outcome outcome;
@@ -44,12 +44,12 @@ class RunInProgress {
       measure_until_failure();
     }
     record_.set_provenance("ended_at", utc_now());
-    Json written = record_.build(outcome, network_report(), faults_.to_json(), restarts_.to_json());
+    Record written = record_.build(outcome, network_report(), faults_.recorded(), restarts_.recorded());
     if (log_) log_outcome(outcome);
     network_.reset();
     fs::remove_all(inputs_.rendezvous());
     fs::remove_all(inputs_.checkpoints());
-    write_atomically(folder_ / "run.json", record_text(written));
+    write_atomically(folder_ / "run.json", record_text(to_json(written)));
     return written;
   }
 
@@ -318,7 +318,7 @@ class RunInProgress {
 
 }  // namespace
 
-Json execute_run(const Run& run, const RunContext& context) {
+Record execute_run(const Run& run, const RunContext& context) {
   return RunInProgress(run, context).execute();
 }
 

@@ -12,6 +12,7 @@
 #include "harness/executors/executor.hh"
 #include "harness/executors/time_limits.hh"
 #include "harness/plan/run.hh"
+#include "harness/records/record_data.hh"
 #include "harness/terminal/progress.hh"
 #include "netem/kernel/awake_cores.hh"
 
@@ -36,6 +37,6 @@ struct RunContext {
 
 // Executes the run. Returns the record, which is also in <results>/<run id>/run.json. An error in the run
 // makes a failed record; throws only if the record cannot be written.
-Json execute_run(const Run& run, const RunContext& context);
+Record execute_run(const Run& run, const RunContext& context);
 
 }  // namespace thinpipe

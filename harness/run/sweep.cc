@@ -12,7 +12,6 @@
 #include "harness/plan/run_id.hh"
 #include "harness/records/lock_file.hh"
 #include "harness/records/record.hh"
-#include "harness/records/record_check.hh"
 #include "harness/run/run.hh"
 #include "harness/terminal/progress.hh"
 #include "netem/network.hh"
@@ -31,11 +30,10 @@ std::filesystem::path record_path(const Run& run, const SweepOptions& options) {
 // Returns the digest of the run's record, whatever its status; nullopt if there is none that a report can
 // show.
 std::optional<Digest> existing(const Run& run, const SweepOptions& options) {
-  const std::optional<Json> record = find_record(record_path(run, options));
-  if (!record || record->at("schema_version") != record_schema_version || find_fault(*record))
-    return std::nullopt;
   try {
-    Digest out = digest(*record);
+    std::optional<Record> record = find_record(record_path(run, options));
+    if (!record) return std::nullopt;
+    Digest out = digest(*std::move(record));
     // The run may have another label than when it was recorded.
     out.row["label"] = run.label;
     out.row["labels"] = std::map<std::string, std::string>(run.labels.begin(), run.labels.end());
@@ -153,18 +151,18 @@ class Sweep {
   void execute(std::size_t index) {
     progress_.begin(index, runs_[index].label,
                     runs_[index].training->plan.at("iterations").get<std::int64_t>());
-    const Json record = execute_run(runs_[index], {.experiment = options_.experiment,
-                                                   .results = options_.results,
-                                                   .command_line = options_.command_line,
-                                                   .limits = options_.limits,
-                                                   .idle_cores = options_.idle_cores,
-                                                   .log_level = options_.log_level,
-                                                   .executor = executor_,
-                                                   .weights = weights_,
-                                                   .profiles = profiles_,
-                                                   .progress = progress_});
+    Record record = execute_run(runs_[index], {.experiment = options_.experiment,
+                                               .results = options_.results,
+                                               .command_line = options_.command_line,
+                                               .limits = options_.limits,
+                                               .idle_cores = options_.idle_cores,
+                                               .log_level = options_.log_level,
+                                               .executor = executor_,
+                                               .weights = weights_,
+                                               .profiles = profiles_,
+                                               .progress = progress_});
     progress_.end(record);
-    digests_[index] = digest(record);
+    digests_[index] = digest(std::move(record));
     interrupted_ = status_of(digests_[index]) == "interrupted";
   }
 

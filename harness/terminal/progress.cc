@@ -99,7 +99,7 @@ void Progress::note(const std::string& line) {
   }
 }
 
-void Progress::end(const Json& record) {
+void Progress::end(const Record& record) {
   note(prefix() + summary_line(record));
 }
 
@@ -131,37 +131,32 @@ void Progress::erase() {
   line_shown_ = false;
 }
 
-std::string summary_line(const Json& record) {
-  const auto status = record.at("status").get<std::string>();
-  if (status == "failed") {
-    const Json& error = record.at("error");
+std::string summary_line(const Record& record) {
+  if (record.status == "failed") {
+    const record::Failure failure = record.error.value_or(record::Failure());
     std::string out = "FAILED";
-    if (error.at("rank").is_number()) out += fmt::format(", worker {}", error.at("rank").get<std::int64_t>());
-    out +=
-        fmt::format(" ({}): {}", error.at("kind").get<std::string>(), error.at("message").get<std::string>());
-    for (const Json& line : error.at("log_tail")) out += "\n    " + line.get<std::string>();
+    if (const auto rank = failure.rank.value_or(std::nullopt)) out += fmt::format(", worker {}", *rank);
+    out += fmt::format(" ({}): {}", failure.kind, failure.message);
+    for (const std::string& line : failure.log_tail.value_or(std::vector<std::string>()))
+      out += "\n    " + line;
     return out;
   }
-  if (status == "interrupted") return "interrupted";
-  std::string out = status;
-  if (const auto accuracy = final_accuracy(record)) out += fmt::format(", accuracy {:.3f}", *accuracy);
-  for (const Json& result : record.at("targets")) {
-    const std::string target = to_string(target_of(result));
-    const Json& time_s = result.at("train_time_s");
-    if (!result.at("reached").get<bool>()) {
+  if (record.status == "interrupted") return "interrupted";
+  std::string out = record.status;
+  if (const auto accuracy = final_accuracy(record.curve)) out += fmt::format(", accuracy {:.3f}", *accuracy);
+  for (const record::TargetResult& result : record.targets) {
+    const std::string target = to_string(result.target);
+    if (!result.reached) {
       out += fmt::format(", {} not reached", target);
-    } else if (time_s.is_null()) {
-      out += fmt::format(", {} after {} iterations", target, result.at("iteration").get<std::int64_t>());
+    } else if (!result.train_time_s) {
+      out += fmt::format(", {} after {} iterations", target, result.iteration.value_or(0));
     } else {
-      out += fmt::format(", {} after {:.1f} s", target, time_s.get<double>());
+      out += fmt::format(", {} after {:.1f} s", target, *result.train_time_s);
     }
   }
-  if (const Json& times = record.at("iteration_time_s"); times.is_object()) {
-    out += fmt::format(", {:.1f} ms/iteration", 1000 * times.at("mean").get<double>());
-  }
-  if (const Json& fidelity = record.at("fidelity"); fidelity.is_object()) {
-    out += ", " + fidelity.at("verdict").get<std::string>();
-  }
+  if (record.iteration_time_s)
+    out += fmt::format(", {:.1f} ms/iteration", 1000 * record.iteration_time_s->mean);
+  if (record.fidelity) out += ", " + record.fidelity->verdict;
   return out;
 }
 

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "common/protocol/event.hh"
+#include "harness/records/record_data.hh"
 
 namespace thinpipe {
 
@@ -37,7 +38,7 @@ class Progress {
   // Prints a line that stays.
   void note(const std::string& line);
   // Ends the run: prints its summary from `record`.
-  void end(const Json& record);
+  void end(const Record& record);
 
  private:
   using Clock = std::chrono::steady_clock;
@@ -64,6 +65,6 @@ class Progress {
 };
 
 // Returns one line about how a run ended.
-std::string summary_line(const Json& record);
+std::string summary_line(const Record& record);
 
 }  // namespace thinpipe

@@ -60,9 +60,9 @@ Json Program::record(const std::string& label) const {
   if (fs::exists(results() / "test")) {
     for (const auto& entry : fs::directory_iterator(results() / "test")) {
       const auto record = find_record(entry.path() / "run.json");
-      if (!record || record->at("label") != label) continue;
-      EXPECT_THAT(record_violations(*record), testing::IsEmpty());
-      return *record;
+      if (!record || record->label != label) continue;
+      EXPECT_THAT(record_violations(to_json(*record)), testing::IsEmpty());
+      return to_json(*record);
     }
   }
   ADD_FAILURE() << "there is no record of " << label;
@@ -90,7 +90,7 @@ std::string started_at(const Json& record) {
 std::vector<Json> load_records(const std::filesystem::path& folder) {
   std::vector<Json> records;
   for (const auto& file : find_records(folder)) {
-    records.push_back(find_record(file).value());
+    records.push_back(to_json(find_record(file).value()));
     EXPECT_THAT(record_violations(records.back()), testing::IsEmpty()) << file.name();
   }
   return records;

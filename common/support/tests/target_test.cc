@@ -54,22 +54,5 @@ TEST(Target, LessIsBetterForLosses) {
   EXPECT_FALSE(is_reached({Metric::bits_per_byte, 2}, 2.1));
 }
 
-TEST(Target, MeasuresBitsAsLossOverLnTwo) {
-  const Json entry = {{"test_accuracy", 0.25}, {"test_loss", 1.3862943611198906}};
-  EXPECT_DOUBLE_EQ(measure(Metric::accuracy, entry), 0.25);
-  EXPECT_DOUBLE_EQ(measure(Metric::test_loss, entry), 1.3862943611198906);
-  EXPECT_DOUBLE_EQ(measure(Metric::bits_per_byte, entry), 2);
-}
-
-TEST(Target, WhatWasNotFiniteReachesNothing) {
-  const Json entry = {{"test_accuracy", 0.25}, {"test_loss", nullptr}};
-  EXPECT_FALSE(is_reached({Metric::test_loss, 100}, measure(Metric::test_loss, entry)));
-}
-
-TEST(Target, FindsTheTargetOfAResult) {
-  EXPECT_EQ(target_of({{"bits_per_byte", 2.2}, {"reached", false}}), (Target{Metric::bits_per_byte, 2.2}));
-  EXPECT_THROW(target_of({{"reached", false}}), Error);
-}
-
 }  // namespace
 }  // namespace thinpipe

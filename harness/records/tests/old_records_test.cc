@@ -39,7 +39,7 @@ TEST(OldRecords, TheReferenceResultsOfVersion1AreReadWithTheCurrentNames) {
   const auto places = find_records(source_path("results/reference"));
   EXPECT_GT(places.size(), 700);
   for (const RecordPlace& place : places) {
-    const Json record = find_record(place).value();
+    const Json record = to_json(find_record(place).value());
     EXPECT_EQ(record.at("schema_version"), record_schema_version);
     for (const char* part : {"config", "iteration_time_s", "fidelity", "network_events", "replay"}) {
       if (record.contains(part)) collect_names(record.at(part), names);

@@ -8,6 +8,7 @@
 #include <random>
 #include <thread>
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>
@@ -18,7 +19,6 @@
 #include "common/support/tests/temporary_folder.hh"
 #include "harness/plan/bundled_files.hh"
 #include "harness/plan/run_id.hh"
-#include "harness/records/record_check.hh"
 #include "harness/tests/program.hh"
 
 namespace thinpipe {
@@ -34,7 +34,7 @@ void write(const fs::path& path, const std::string& text) {
 
 Json whole_record(const std::string& label) {
   return {{"schema_version", record_schema_version},
-          {"run_id", "1"},
+          {"run_id", "0000000000000001"},
           {"status", "completed"},
           {"experiment", "e"},
           {"mode", "live"},
@@ -44,6 +44,9 @@ Json whole_record(const std::string& label) {
           {"config", Json::object()},
           {"plan", Json::object()},
           {"provenance", Json::object()},
+          {"limits", {{"stall_timeout_s", 600}}},
+          {"initial_weights", nullptr},
+          {"iterations", 0},
           {"curve", Json::array()},
           {"targets", Json::array()},
           {"traffic",
@@ -53,6 +56,13 @@ Json whole_record(const std::string& label) {
             {"utilisation", Json::object()}}},
           {"train_time_s", 1.5},
           {"iteration_time_s", nullptr},
+          {"compression", {{"effective_density", nullptr}, {"vnmse", nullptr}}},
+          {"pruning", nullptr},
+          {"synchroniser", nullptr},
+          {"skipped_steps", nullptr},
+          {"memory", {{"peak_bytes_per_worker", Json::array()}}},
+          {"parameters", nullptr},
+          {"parameters_hash", nullptr},
           {"fidelity", nullptr}};
 }
 
@@ -122,19 +132,22 @@ TEST(FindRecord, TruncatedAndForeignFilesAreNoRecords) {
   EXPECT_FALSE(find_record(path));
   write(path, R"(["something else"])");
   EXPECT_FALSE(find_record(path));
-  write(path, R"({"schema_version": 1, "status": "completed"})");
-  EXPECT_FALSE(find_record(path));
+}
+
+TEST(FindRecord, RefusesAFileThatLacksAMember) {
+  const TemporaryFolder folder;
+  const fs::path path = folder.path() / "run.json";
   const Json whole = whole_record("x");
   write(path, whole.dump());
-  EXPECT_EQ(find_record(path)->at("status"), "completed");
+  EXPECT_EQ(find_record(path)->status, "completed");
   for (const auto& [member, value] : whole.items()) {
     Json lacking = whole;
     lacking.erase(member);
     write(path, lacking.dump());
-    EXPECT_FALSE(find_record(path)) << "without " << member;
+    EXPECT_THROW(find_record(path), InputError) << "without " << member;
     lacking[member] = true;
     write(path, lacking.dump());
-    EXPECT_FALSE(find_record(path)) << member << " of another type";
+    EXPECT_THROW(find_record(path), InputError) << member << " of another type";
   }
 }
 
@@ -147,7 +160,7 @@ TEST(FindRecord, NestingThatNothingOfOursHasIsLeftOut) {
   text.replace(text.find("\"plan\":{}"), 9,
                "\"plan\":{\"x\":" + std::string(1'000'000, '[') + std::string(1'000'000, ']') + "}");
   write(path, text);
-  EXPECT_LT(find_record(path)->dump().size(), 2000);
+  EXPECT_LT(to_json(*find_record(path)).dump().size(), 2000);
 }
 
 TEST(FindRecord, TheReferenceResultsAreRecordsAndKeepTheirNames) {
@@ -206,9 +219,10 @@ std::vector<std::string> names_of(const std::vector<RecordPlace>& places) {
   return names;
 }
 
-Json record_of(const std::string& run_id, const std::string& label = "x") {
+// Returns a record whose run id ends in `digit`.
+Json record_of(char digit, const std::string& label = "x") {
   Json record = whole_record(label);
-  record["run_id"] = run_id;
+  record["run_id"] = std::string(15, '0') + digit;
   return record;
 }
 
@@ -236,7 +250,7 @@ TEST(FindRecords, AFileOfLinesIsNamedByItsEnding) {
   const auto places = find_records(file);
   EXPECT_THAT(names_of(places),
               testing::ElementsAre(file.string() + ":1", file.string() + ":2", file.string() + ":3"));
-  for (std::size_t i = 0; i < places.size(); ++i) EXPECT_EQ(find_record(places[i])->at("label"), labels[i]);
+  for (std::size_t i = 0; i < places.size(); ++i) EXPECT_EQ(find_record(places[i])->label, labels[i]);
   write(folder.path() / "run.json", "{}");
   EXPECT_THROW(find_records(folder.path() / "run.json"), InputError);
   EXPECT_THROW(find_records(folder.path() / "missing.jsonl"), InputError);
@@ -251,7 +265,7 @@ Counted count(const fs::path& results) {
   Counted out;
   const auto places = find_records(results);
   const auto counted = read_records(
-      places, [](std::size_t /*index*/, const Json& /*record*/) {},
+      places, [](std::size_t /*index*/, const Record& /*record*/) {},
       [&out](const std::string& warning) { out.warnings.push_back(warning); });
   for (const std::size_t i : counted)
     out.names.push_back(places[i].name().substr(results.parent_path().string().size() + 1));
@@ -261,10 +275,10 @@ Counted count(const fs::path& results) {
 TEST(ReadRecords, ADamagedLineIsNamedAndHidesNoOther) {
   const TemporaryFolder folder;
   const fs::path file = folder.path() / "records.jsonl";
-  Json newer = record_of("c");
+  Json newer = record_of('c');
   newer["schema_version"] = 3;
-  write(file, record_line(record_of("a")) + "{\"schema_version\": 1, \n" + record_line(newer) +
-                  record_line(record_of("d")));
+  write(file, record_line(record_of('a')) + "{\"schema_version\": 1, \n" + record_line(newer) +
+                  record_line(record_of('d')));
   const Counted got = count(file);
   EXPECT_THAT(got.names, testing::ElementsAre("records.jsonl:1", "records.jsonl:4"));
   EXPECT_THAT(got.warnings,
@@ -275,7 +289,7 @@ TEST(ReadRecords, ADamagedLineIsNamedAndHidesNoOther) {
 
 TEST(ReadRecords, AFileThatCannotBeReadIsNamedItself) {
   const TemporaryFolder folder;
-  write(folder.path() / "1" / "run.json", record_of("1").dump());
+  write(folder.path() / "1" / "run.json", record_of('1').dump());
   fs::create_directory(folder.path() / "records.jsonl");
   const Counted got = count(folder.path());
   EXPECT_EQ(got.names.size(), 1);
@@ -285,45 +299,114 @@ TEST(ReadRecords, AFileThatCannotBeReadIsNamedItself) {
 TEST(ReadRecords, EqualRecordsCountOnceAndOfOthersOfTheRunTheFirst) {
   const TemporaryFolder folder;
   const fs::path results = folder.path() / "r";
-  write(results / "1" / "run.json", record_of("1").dump(2));
+  write(results / "1" / "run.json", record_of('1').dump(2));
   write(results / "records.jsonl",
-        record_line(record_of("1")) + record_line(record_of("2")) + record_line(record_of("2", "older")));
+        record_line(record_of('1')) + record_line(record_of('2')) + record_line(record_of('2', "older")));
   const Counted got = count(results);
   EXPECT_THAT(got.names, testing::ElementsAre("r/1/run.json", "r/records.jsonl:2"));
-  EXPECT_THAT(got.warnings, testing::ElementsAre(testing::AllOf(
-                                HasSubstr("records.jsonl:3 is left out: "),
-                                HasSubstr("records.jsonl:2 is another record of the same run, 2"))));
+  EXPECT_THAT(got.warnings,
+              testing::ElementsAre(testing::AllOf(
+                  HasSubstr("records.jsonl:3 is left out: "),
+                  HasSubstr("records.jsonl:2 is another record of the same run, 0000000000000002"))));
 }
 
 TEST(ReadRecords, ARunOfTwoExperimentsCountsInEach) {
   const TemporaryFolder folder;
-  write(folder.path() / "a" / "records.jsonl", record_line(record_of("1", "a")));
-  write(folder.path() / "b" / "1" / "run.json", record_of("1", "b").dump());
+  write(folder.path() / "a" / "records.jsonl", record_line(record_of('1', "a")));
+  write(folder.path() / "b" / "1" / "run.json", record_of('1', "b").dump());
   const Counted got = count(folder.path());
   EXPECT_EQ(got.names.size(), 2);
   EXPECT_THAT(got.warnings, testing::IsEmpty());
 }
 
+// Returns the place and the rule by which the record is refused.
+std::string refusal_of(const Json& record) {
+  try {
+    parse_record(record);
+  } catch (const InputError& error) {
+    return fmt::format("{} {}", error.place().pointer, error.message());
+  }
+  return "accepted";
+}
+
 // One run whose curve lacks an accuracy must not abort a report over thousands of runs.
-TEST(FindFault, NamesThePlaceAndTheRule) {
+TEST(ParseRecord, NamesThePlaceAndTheRule) {
   Json record = whole_record("a");
-  EXPECT_EQ(find_fault(record), std::nullopt);
+  EXPECT_EQ(refusal_of(record), "accepted");
   const Json point = {{"iteration", 1},    {"epoch", 0.5},     {"train_time_s", 0.5},
                       {"train_loss", 2.5}, {"test_loss", 1.5}, {"test_accuracy", 0.25}};
   record["curve"] = {point, point};
-  EXPECT_EQ(find_fault(record), std::nullopt);
+  EXPECT_EQ(refusal_of(record), "accepted");
   record["curve"][1].erase("test_accuracy");
-  EXPECT_EQ(find_fault(record), "/curve/1/test_accuracy is missing; it must be a number from 0 to 1 or null");
-  record["curve"][1]["test_accuracy"] = 25;
-  EXPECT_EQ(find_fault(record), "/curve/1/test_accuracy must be a number from 0 to 1 or null");
+  EXPECT_EQ(refusal_of(record), "/curve/1/test_accuracy is missing; it must be a number from 0 to 1 or null");
   record["curve"] = {7};
-  EXPECT_EQ(find_fault(record), "/curve/0 must be an object");
+  EXPECT_EQ(refusal_of(record), "/curve/0 must be an object");
   record["curve"] = Json::array();
   record["error"] = {{"kind", "crash"}};
-  EXPECT_EQ(find_fault(record), "/error/message is missing; it must be a string");
+  EXPECT_EQ(refusal_of(record), "/error/message is missing; it must be a string");
   record["error"] = nullptr;
   record["status"] = "failed";
-  EXPECT_EQ(find_fault(record), "/error must be an object, because the run failed");
+  EXPECT_EQ(refusal_of(record), "/error must be an object, because the run failed");
+}
+
+// Replaces the value at the place.
+std::string refusal_of(const char* place, const Json& value) {
+  Json record = whole_record("a");
+  record["curve"] = Json::parse(R"([{"iteration": 1, "epoch": 0.5, "train_time_s": 0.5, "train_loss": 2.5,
+                                     "test_loss": 1.5, "test_accuracy": 0.25}])");
+  record["targets"] = Json::parse(R"([{"accuracy": 0.5, "reached": false, "iteration": null,
+                                       "train_time_s": null}])");
+  record[Json::json_pointer(place)] = value;
+  return refusal_of(record);
+}
+
+TEST(ParseRecord, HasARuleForEachKindOfMember) {
+  EXPECT_EQ(refusal_of("/schema_version", 1), "/schema_version must be 2");
+  EXPECT_EQ(refusal_of("/run_id", "1"), "/run_id must be a run id, which has 16 digits of 0-9 and a-f");
+  EXPECT_EQ(refusal_of("/status", "done"), "/status must be completed, failed or interrupted");
+  EXPECT_EQ(refusal_of("/labels", {{"method", 1}}), "/labels/method must be a string");
+  EXPECT_EQ(refusal_of("/error", 1), "/error must be an object or null");
+  EXPECT_EQ(refusal_of("/curve/0/iteration", 1.5), "/curve/0/iteration must be an integer from 0 to 2^53");
+  EXPECT_EQ(refusal_of("/curve/0/iteration", 2.0), "accepted");
+  EXPECT_EQ(refusal_of("/curve/0/epoch", nullptr), "/curve/0/epoch must be a number of at least 0");
+  EXPECT_EQ(refusal_of("/curve/0/train_time_s", -1),
+            "/curve/0/train_time_s must be a number of at least 0 or null");
+  EXPECT_EQ(refusal_of("/curve/0/test_loss", "low"), "/curve/0/test_loss must be a number or null");
+  EXPECT_EQ(refusal_of("/curve/0/test_accuracy", nullptr), "accepted");
+  EXPECT_EQ(refusal_of("/curve/0/test_accuracy", 25),
+            "/curve/0/test_accuracy must be a number from 0 to 1 or null");
+  EXPECT_EQ(refusal_of("/targets/0/accuracy", 0),
+            "/targets/0/accuracy must be a number above 0 and at most 1");
+  EXPECT_EQ(refusal_of("/targets/0/test_loss", 1),
+            "/targets/0 must have one of accuracy, test_loss and bits_per_byte");
+  EXPECT_EQ(refusal_of("/targets/0/reached", true),
+            "/targets/0/iteration must be an integer, because it was reached");
+  EXPECT_EQ(refusal_of("/traffic/wire_bytes", {{"a/b->c", -1}}),
+            "/traffic/wire_bytes/a~1b->c must be an integer from 0 to 2^53 or null");
+  EXPECT_EQ(refusal_of("/config", {{"topology", {{"links", {{{"between", {"a"}}}}}}}}),
+            "/config/topology/links/0/between must be an array of two strings");
+  EXPECT_EQ(refusal_of("/provenance", {{"started_at", 7}}), "/provenance/started_at must be a string");
+}
+
+TEST(ParseRecord, KeepsMembersOfLaterVersions) {
+  Json record = whole_record("a");
+  record["later"] = {{"in", "each"}};
+  record["traffic"]["later/~"] = {1};
+  record["traffic"]["wire_bytes"]["a->b"] = nullptr;
+  const Record read = parse_record(record);
+  EXPECT_EQ(read.others.size(), 2);
+  EXPECT_EQ(to_json(read), record);
+  EXPECT_EQ(parse_record(to_json(read)), read);
+}
+
+TEST(ParseRecord, AReplacedPartDoesNotBringBackMembersOfLaterVersions) {
+  Json record = whole_record("a");
+  record["memory"]["later"] = 1;
+  record["fidelity"] = {{"verdict", "faithful"}, {"checks", Json::array()}, {"later", 1}};
+  Record read = parse_record(record);
+  read.fidelity.reset();
+  EXPECT_EQ(to_json(read).at("fidelity"), nullptr);
+  EXPECT_EQ(to_json(read).at("memory").at("later"), 1);
 }
 
 }  // namespace

@@ -33,10 +33,11 @@ TEST(FaultInjector, LetsEachEventHappenOnceWhenItIsDue) {
   faults.apply_due(105, 5, 4, control);
   EXPECT_THAT(control.applied, ElementsAre(Pair(WorkerAction::pause, 1), Pair(WorkerAction::resume, 1)));
   EXPECT_THAT(faults.missed(), IsEmpty());
-  const Json written = faults.to_json();
-  EXPECT_NEAR(written.at(0).at("happened_s").get<double>(), 2.1, 1e-9);
-  EXPECT_EQ(written.at(0).at("iteration"), 4);
-  EXPECT_EQ(written.at(1).at("train_time_s"), 2.5);
+  const std::vector<record::WorkerEvent> recorded = faults.recorded();
+  EXPECT_EQ(recorded.at(0).action, "pause");
+  EXPECT_NEAR(recorded.at(0).happened_s.value(), 2.1, 1e-9);
+  EXPECT_EQ(recorded.at(0).iteration, 4);
+  EXPECT_EQ(recorded.at(1).train_time_s, 2.5);
 }
 
 TEST(FaultInjector, ASlowdownIsTheWorkersOwnAndWhatDidNotHappenIsToldSo) {
@@ -46,10 +47,10 @@ TEST(FaultInjector, ASlowdownIsTheWorkersOwnAndWhatDidNotHappenIsToldSo) {
   faults.begin(0);
   faults.apply_due(1, 0, 0, control);
   EXPECT_THAT(control.applied, IsEmpty());
-  EXPECT_EQ(faults.to_json().at(0).at("iteration"), 0);
+  EXPECT_EQ(faults.recorded().at(0).iteration, 0);
   ASSERT_EQ(faults.missed().size(), 1);
   EXPECT_EQ(faults.missed().front().worker, 2);
-  EXPECT_TRUE(faults.to_json().at(1).at("happened_s").is_null());
+  EXPECT_EQ(faults.recorded().at(1).happened_s, std::nullopt);
 }
 
 }  // namespace

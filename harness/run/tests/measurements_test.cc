@@ -41,7 +41,7 @@ TEST(Quantile, InterpolatesBetweenOrderStatistics) {
 
 TEST(Measurements, SumsBytesAndAveragesTimes) {
   Measurements measurements;
-  EXPECT_TRUE(measurements.iteration_time_s().is_null());
+  EXPECT_EQ(measurements.iteration_time_s(), std::nullopt);
   measurements.add(evaluation(0, 0, 0.1));
   measurements.add(iteration(1, 1, 1));
   measurements.add(iteration(2, 3, 4));
@@ -49,13 +49,13 @@ TEST(Measurements, SumsBytesAndAveragesTimes) {
   EXPECT_DOUBLE_EQ(measurements.train_time_s(), 4);
   EXPECT_EQ(measurements.payload_bytes(), 200);
   EXPECT_DOUBLE_EQ(measurements.sent_bytes(), 351);
-  const Json times = measurements.iteration_time_s();
-  EXPECT_DOUBLE_EQ(times.at("mean"), 2);
-  EXPECT_DOUBLE_EQ(times.at("p50"), 2);
-  EXPECT_DOUBLE_EQ(times.at("p90"), 2.8);
-  EXPECT_DOUBLE_EQ(times.at("load"), 0.1);
-  EXPECT_DOUBLE_EQ(times.at("compute"), 1);
-  EXPECT_DOUBLE_EQ(times.at("exposed_exchange"), 0.4);
+  const record::IterationTime times = measurements.iteration_time_s().value();
+  EXPECT_DOUBLE_EQ(times.mean, 2);
+  EXPECT_DOUBLE_EQ(times.p50, 2);
+  EXPECT_DOUBLE_EQ(times.p90, 2.8);
+  EXPECT_DOUBLE_EQ(times.load.value(), 0.1);
+  EXPECT_DOUBLE_EQ(times.compute.value(), 1);
+  EXPECT_DOUBLE_EQ(times.exposed_exchange.value(), 0.4);
   EXPECT_EQ(measurements.curve().size(), 1);
 }
 
@@ -63,10 +63,10 @@ TEST(Measurements, OfReplaysAreNotOfWhatStandsForTheFirstStep) {
   Measurements measurements;
   measurements.add(
       event::ReplayedIteration{.iteration = 1, .represents_first_step = true, .times = times_of(9, 9)});
-  EXPECT_TRUE(measurements.iteration_time_s().is_null());
+  EXPECT_EQ(measurements.iteration_time_s(), std::nullopt);
   EXPECT_DOUBLE_EQ(measurements.train_time_s(), 9);
   measurements.add(event::ReplayedIteration{.iteration = 2, .times = times_of(1, 10)});
-  EXPECT_DOUBLE_EQ(measurements.iteration_time_s().at("mean").get<double>(), 1);
+  EXPECT_DOUBLE_EQ(measurements.iteration_time_s()->mean, 1);
   EXPECT_DOUBLE_EQ(measurements.train_time_s(), 10);
 }
 
@@ -76,7 +76,7 @@ TEST(Measurements, IterationsWithoutTimesCount) {
   measurements.add(event::Iteration{.iteration = 1, .payload_bytes = 100, .sent_bytes = 175.5});
   EXPECT_EQ(measurements.iterations(), 1);
   EXPECT_EQ(measurements.payload_bytes(), 100);
-  EXPECT_TRUE(measurements.iteration_time_s().is_null());
+  EXPECT_EQ(measurements.iteration_time_s(), std::nullopt);
 }
 
 // Parts that an external trainer cannot measure separately.
@@ -87,8 +87,8 @@ TEST(Measurements, AnUnknownPartStaysUnknown) {
   untold.times->exchange_s.reset();
   measurements.add(untold);
   measurements.add(iteration(3, 1, 5));
-  EXPECT_TRUE(measurements.iteration_time_s().at("exchange").is_null());
-  EXPECT_DOUBLE_EQ(measurements.iteration_time_s().at("load"), 0.25 / 3);
+  EXPECT_EQ(measurements.iteration_time_s()->exchange, std::nullopt);
+  EXPECT_DOUBLE_EQ(measurements.iteration_time_s()->load.value(), 0.25 / 3);
 }
 
 TEST(Measurements, TheCurveHasTheEvaluationsMembers) {
@@ -97,12 +97,13 @@ TEST(Measurements, TheCurveHasTheEvaluationsMembers) {
   first.train_loss.reset();
   first.others = {{"rank", 0}};
   measurements.add(first);
-  EXPECT_EQ(measurements.curve(), Json::array({{{"iteration", 0},
-                                                {"epoch", 0.0},
-                                                {"train_time_s", 0.0},
-                                                {"train_loss", nullptr},
-                                                {"test_loss", 1.5},
-                                                {"test_accuracy", 0.1}}}));
+  const record::CurvePoint point = {.iteration = 0,
+                                    .epoch = 0,
+                                    .train_time_s = 0,
+                                    .train_loss = {},
+                                    .test_loss = 1.5,
+                                    .test_accuracy = 0.1};
+  EXPECT_EQ(measurements.curve(), std::vector{point});
 }
 
 TEST(Measurements, GoingBackDropsTheCurvesEndButNotWhatWasDone) {
@@ -113,11 +114,11 @@ TEST(Measurements, GoingBackDropsTheCurvesEndButNotWhatWasDone) {
   measurements.add(evaluation(3, 3, 0.3));
   measurements.go_back_to(2);
   EXPECT_EQ(measurements.iterations(), 2);
-  EXPECT_EQ(measurements.curve().back().at("iteration"), 2);
+  EXPECT_EQ(measurements.curve().back().iteration, 2);
   measurements.add(iteration(3, 2, 5));
   EXPECT_EQ(measurements.iterations(), 3);
   EXPECT_EQ(measurements.payload_bytes(), 400);
-  EXPECT_DOUBLE_EQ(measurements.iteration_time_s().at("mean"), 1.25) << "of all four";
+  EXPECT_DOUBLE_EQ(measurements.iteration_time_s()->mean, 1.25) << "of all four";
   measurements.go_back_to(-1);
   EXPECT_EQ(measurements.iterations(), 0);
   EXPECT_TRUE(measurements.curve().empty());

@@ -71,7 +71,7 @@ class RecordBuilderTest : public testing::Test {
   }
 
   Json build(const Outcome& outcome = {}, const NetworkReport& network = {}) const {
-    return builder_.build(outcome, network, Json::array(), Json::array());
+    return to_json(builder_.build(outcome, network, {}, {}));
   }
 
   thinpipe::Run run_;
@@ -122,12 +122,16 @@ TEST_F(RecordBuilderTest, AFailedRunKeepsItsReports) {
 
 TEST_F(RecordBuilderTest, ChangesOfTheNetworkNameTheTrainingTheyFollow) {
   builder_.add(iteration_after(1, 1));
-  const Json change = {{"link", "left->middle"}, {"iteration", 1}, {"train_time_s", 1.0}};
-  EXPECT_EQ(builder_.add_change({{"link", "left->middle"}}), change);
+  Json change = {{"at_s", 0.5},        {"link", "left->middle"}, {"source", "event"},
+                 {"confirmed_s", 0.5}, {"applied", nullptr},     {"requested", {{"state", "up"}}}};
+  Json missed = change;
+  const Json added = builder_.add_change(change);
+  change.update({{"iteration", 1}, {"train_time_s", 1.0}});
+  EXPECT_EQ(added, change);
   const Json record = build({}, {.wire_bytes = {{"left->middle", 900}},
-                                 .fidelity = {{"verdict", "faithful"}},
-                                 .missed_changes = Json::array({{{"link", "middle->right"}}})});
-  const Json missed = {{"link", "middle->right"}, {"iteration", nullptr}, {"train_time_s", nullptr}};
+                                 .fidelity = {{"verdict", "faithful"}, {"checks", Json::array()}},
+                                 .missed_changes = Json::array({missed})});
+  missed.update({{"iteration", nullptr}, {"train_time_s", nullptr}});
   EXPECT_EQ(record.at("network_events"), Json::array({change, missed}));
   EXPECT_EQ(record.at("traffic").at("wire_bytes").at("left->middle"), 900);
   EXPECT_EQ(record.at("fidelity").at("verdict"), "faithful");
@@ -140,6 +144,22 @@ TEST_F(RecordBuilderTest, TrainingThatGoesBackLosesTheEndOfItsCurve) {
   EXPECT_EQ(record.at("iterations"), 1);
   EXPECT_EQ(record.at("curve").size(), 1);
   EXPECT_EQ(record.at("traffic").at("payload_bytes_per_worker"), 800) << "of all work";
+}
+
+// The trainer may be the user's own program.
+TEST_F(RecordBuilderTest, RefusesASummaryThatNoRecordCanHave) {
+  const auto refusal = [this](const event::Summary& summary) {
+    try {
+      builder_.add(summary);
+    } catch (const InvalidEvent& error) {
+      return std::string(error.what());
+    }
+    return std::string("accepted");
+  };
+  EXPECT_EQ(refusal({.pruning = {{"density", 1.5}}}),
+            "reported an event \"summary\" whose /pruning/density must be a number from 0 to 1");
+  EXPECT_EQ(refusal({.synchroniser = {1}}),
+            "reported an event \"summary\" whose /synchroniser must be an object or null");
 }
 
 TEST_F(RecordBuilderTest, OnlyAReplayHasReplayedClasses) {

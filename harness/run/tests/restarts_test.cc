@@ -48,13 +48,13 @@ TEST(Restarts, WhatIsDoneAgainStaysInTheTrainTime) {
   restarts.begin(*failed("hang").failure, 110, 15, 70);
   restarts.resume(90, 9, 71);
   EXPECT_DOUBLE_EQ(restarts.lost_train_time_s(), 6);
-  const Json& written = restarts.to_json();
-  EXPECT_EQ(written.at(0).at("failure").at("kind"), "crash");
-  EXPECT_EQ(written.at(0).at("after_iteration"), 100);
-  EXPECT_EQ(written.at(0).at("resumed_after_iteration"), 60);
-  EXPECT_EQ(written.at(0).at("down_time_s"), 3.0);
-  EXPECT_EQ(written.at(0).at("lost_train_time_s"), 4.0);
-  EXPECT_EQ(written.at(1).at("lost_train_time_s"), 2.0);
+  const std::vector<record::Restart>& recorded = restarts.recorded();
+  EXPECT_EQ(recorded.at(0).failure.kind, "crash");
+  EXPECT_EQ(recorded.at(0).after_iteration, 100);
+  EXPECT_EQ(recorded.at(0).resumed_after_iteration, 60);
+  EXPECT_EQ(recorded.at(0).down_time_s, 3.0);
+  EXPECT_EQ(recorded.at(0).lost_train_time_s, 4.0);
+  EXPECT_EQ(recorded.at(1).lost_train_time_s, 2.0);
 }
 
 }  // namespace

@@ -1,0 +1,326 @@
+// The outcome of one run, as data. docs/results.md and harness/schema/record.schema.json describe the JSON.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "common/protocol/failure.hh"
+#include "common/support/json_object.hh"
+#include "common/support/target.hh"
+
+namespace thinpipe {
+
+inline constexpr int record_schema_version = 2;
+
+namespace record {
+
+// nullopt is written as null.
+template <class T>
+using OrNull = std::optional<T>;
+
+// nullopt: the member is missing, as in records that are older than it.
+template <class T>
+using OrMissing = std::optional<T>;
+
+struct Failure {
+  std::string kind = {};
+  OrMissing<OrNull<std::int64_t>> rank = {};
+  std::string message = {};
+  OrMissing<OrNull<std::string>> exit_status = {};
+  OrMissing<std::vector<std::string>> log_tail = {};
+  OrMissing<std::vector<std::string>> workers = {};
+
+  bool operator==(const Failure&) const = default;
+};
+
+struct Limits {
+  double stall_timeout_s = 0;
+  OrMissing<double> hang_timeout_s = {};
+  OrMissing<double> profiling_time_s = {};
+
+  bool operator==(const Limits&) const = default;
+};
+
+struct Delays {
+  std::int64_t count = 0;
+  OrNull<double> median_s = {};
+  OrNull<double> p99_s = {};
+  OrNull<double> max_s = {};
+
+  bool operator==(const Delays&) const = default;
+};
+
+struct IdleCores {
+  bool kept_awake = false;
+  Delays wakeup_latency = {};
+
+  bool operator==(const IdleCores&) const = default;
+};
+
+struct TrainClock {
+  Delays stop_delay = {};
+
+  bool operator==(const TrainClock&) const = default;
+};
+
+struct InitialWeights {
+  std::string path = {};
+  OrNull<std::string> hash = {};
+  OrNull<double> test_accuracy = {};
+
+  bool operator==(const InitialWeights&) const = default;
+};
+
+// An evaluation.
+struct CurvePoint {
+  std::int64_t iteration = 0;
+  double epoch = 0;
+  OrNull<double> train_time_s = {};
+  OrNull<double> train_loss = {};
+  OrNull<double> test_loss = {};
+  OrNull<double> test_accuracy = {};
+
+  bool operator==(const CurvePoint&) const = default;
+};
+
+struct TargetResult {
+  Target target = {};
+  bool reached = false;
+  OrNull<std::int64_t> iteration = {};  // null if it was not reached, as is the time
+  OrNull<double> train_time_s = {};
+
+  bool operator==(const TargetResult&) const = default;
+};
+
+struct PrunedLayer {
+  std::string name = {};
+  std::int64_t weights = 0;
+  std::int64_t kept = 0;
+
+  bool operator==(const PrunedLayer&) const = default;
+};
+
+struct Pruning {
+  OrMissing<double> density = {};
+  OrMissing<std::vector<PrunedLayer>> layers = {};
+
+  bool operator==(const Pruning&) const = default;
+};
+
+struct Memory {
+  std::vector<OrNull<std::int64_t>> peak_bytes_per_worker = {};
+
+  bool operator==(const Memory&) const = default;
+};
+
+// In seconds. The parts after the mean are means.
+struct IterationTime {
+  double p50 = 0;
+  double p90 = 0;
+  double mean = 0;
+  OrNull<double> load = {};
+  OrNull<double> compute = {};
+  OrNull<double> encode = {};
+  OrNull<double> exchange = {};
+  OrNull<double> decode = {};
+  OrNull<double> exposed_exchange = {};
+  OrMissing<OrNull<double>> cpu = {};
+
+  bool operator==(const IterationTime&) const = default;
+};
+
+struct Prediction {
+  OrNull<double> exchange_time_s = {};
+  OrNull<double> iteration_time_s = {};
+
+  bool operator==(const Prediction&) const = default;
+};
+
+struct Traffic {
+  std::int64_t payload_bytes_per_worker = 0;
+  std::int64_t sent_bytes_per_worker = 0;
+  std::map<std::string, OrNull<std::int64_t>> wire_bytes = {};  // by direction, such as "left->middle"
+  std::map<std::string, OrNull<double>> utilisation = {};
+
+  bool operator==(const Traffic&) const = default;
+};
+
+struct Compression {
+  OrNull<double> effective_density = {};
+  OrNull<double> vnmse = {};
+
+  bool operator==(const Compression&) const = default;
+};
+
+struct RequestedChange {
+  OrMissing<double> rate_bit_per_s = {};
+  OrMissing<double> delay_s = {};
+  OrMissing<double> loss = {};
+  OrMissing<std::string> state = {};
+
+  bool operator==(const RequestedChange&) const = default;
+};
+
+struct NetworkEvent {
+  double at_s = 0;
+  OrMissing<std::string> clock = {};
+  std::string link = {};
+  std::string source = {};
+  RequestedChange requested = {};
+  OrNull<double> confirmed_s = {};
+  OrMissing<OrNull<double>> confirmed_train_time_s = {};
+  OrNull<Json> applied = {};  // by direction
+  OrNull<std::int64_t> iteration = {};
+  OrNull<double> train_time_s = {};
+
+  bool operator==(const NetworkEvent&) const = default;
+};
+
+struct WorkerEvent {
+  std::int64_t worker = 0;
+  // One of these two, ...
+  OrMissing<double> at_s = {};
+  OrMissing<std::int64_t> at_iteration = {};
+  // ... and one of these.
+  OrMissing<std::string> action = {};
+  OrMissing<double> slowdown = {};
+  OrNull<double> happened_s = {};
+  OrNull<std::int64_t> iteration = {};
+  OrNull<double> train_time_s = {};
+
+  bool operator==(const WorkerEvent&) const = default;
+};
+
+struct Restart {
+  Failure failure = {};
+  std::int64_t after_iteration = 0;
+  OrNull<std::int64_t> resumed_after_iteration = {};
+  OrNull<double> lost_train_time_s = {};
+  OrNull<double> down_time_s = {};
+
+  bool operator==(const Restart&) const = default;
+};
+
+struct ComputeProfile {
+  std::string path = {};
+  std::string hash = {};
+  std::string origin = {};
+  Json device = Json::object();
+  std::int64_t concurrent_workers = 1;
+
+  bool operator==(const ComputeProfile&) const = default;
+};
+
+struct ReplayedClass {
+  std::int64_t steps = 0;
+  std::int64_t iterations = 0;
+  double mean_s = 0;
+  OrNull<double> ci95_half_width_s = {};
+
+  bool operator==(const ReplayedClass&) const = default;
+};
+
+struct Replay {
+  std::string convergence_run = {};
+  OrNull<ComputeProfile> compute_profile = {};
+  OrNull<std::string> compute_emulation = {};
+  OrNull<std::vector<ReplayedClass>> classes = {};
+
+  bool operator==(const Replay&) const = default;
+};
+
+struct Check {
+  std::string name = {};
+  Json specified = nullptr;
+  Json measured = nullptr;
+  bool ok = true;
+  OrMissing<std::string> note = {};
+
+  bool operator==(const Check&) const = default;
+};
+
+struct Fidelity {
+  std::string verdict = {};
+  std::vector<Check> checks = {};
+
+  bool operator==(const Fidelity&) const = default;
+};
+
+}  // namespace record
+
+struct Record {
+  template <class T>
+  using OrNull = record::OrNull<T>;
+  template <class T>
+  using OrMissing = record::OrMissing<T>;
+
+  std::string run_id = {};
+  std::string experiment = {};
+  std::string label = {};
+  std::map<std::string, std::string> labels = {};
+  std::string status = {};
+  OrNull<record::Failure> error = {};
+  std::string mode = {};
+  // Of these three, only the members on which reports depend are checked.
+  Json config = Json::object();
+  Json plan = Json::object();
+  Json provenance = Json::object();
+  record::Limits limits = {};
+  OrMissing<OrNull<record::IdleCores>> idle_cores = {};
+  OrNull<record::InitialWeights> initial_weights = {};
+  OrNull<double> train_time_s = {};
+  std::int64_t iterations = 0;
+  std::vector<record::CurvePoint> curve = {};
+  std::vector<record::TargetResult> targets = {};
+  OrNull<record::IterationTime> iteration_time_s = {};
+  OrMissing<OrNull<record::Prediction>> predicted = {};
+  record::Traffic traffic = {};
+  record::Compression compression = {};
+  OrNull<record::Pruning> pruning = {};
+  OrNull<Json> synchroniser = {};  // the method's own statistics
+  OrNull<std::int64_t> skipped_steps = {};
+  record::Memory memory = {};
+  OrNull<std::int64_t> parameters = {};
+  OrNull<std::string> parameters_hash = {};
+  OrMissing<std::vector<record::NetworkEvent>> network_events = {};
+  OrMissing<OrNull<record::TrainClock>> train_clock = {};
+  OrMissing<std::vector<record::WorkerEvent>> worker_events = {};
+  OrMissing<std::vector<record::Restart>> restarts = {};
+  OrMissing<OrNull<record::Replay>> replay = {};
+  OrNull<record::Fidelity> fidelity = {};
+  // Members that only later versions know, by their places, such as "/curve/0/later".
+  Json others = Json::object();
+
+  bool operator==(const Record&) const = default;
+};
+
+Json to_json(const Record& record);
+
+// Throws InputError with `file`, the place in the record and the rule: /curve/3/test_accuracy, "must be a
+// number from 0 to 1". Members that are described here may be missing only if they are OrMissing.
+Record parse_record(Json value, const std::string& file = {});
+
+// Reads a part of a record that another room wrote, such as a record::Fidelity. `place`: for messages, such as
+// "/fidelity". Throws InputError as parse_record does. For the parts listed at the end of record_data.cc.
+template <class Part>
+Part parse_part(const Json& value, const std::string& place);
+template <class Part>
+Json write_part(const Part& part);
+
+// Returns the failure as records have it.
+record::Failure recorded(const Failure& failure);
+
+// The ends of a link of a record's topology.
+struct RecordedLink {
+  std::vector<std::string> between = {};  // two
+  record::OrMissing<bool> bottleneck = {};
+};
+
+// Returns the links of a record's configuration; empty if it has no network. Throws InputError as parse_record
+// does.
+std::vector<RecordedLink> links_of(const Json& config);
+
+}  // namespace thinpipe

@@ -1,0 +1,282 @@
+// The members of a record's JSON: each visit() lists those of one struct, with their rules. Reading, writing
+// and tests share these lists.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <concepts>
+#include <limits>
+#include <span>
+#include <string_view>
+
+#include "harness/records/record_data.hh"
+
+namespace thinpipe::record {
+
+inline constexpr double unbounded = std::numeric_limits<double>::infinity();
+
+// The rule for a number or a string, or for each of those in an array or an object.
+struct Allowed {
+  double at_least = -unbounded;
+  double above = -unbounded;
+  double at_most = unbounded;
+  std::span<const std::string_view> one_of = {};
+  bool is_run_id = false;
+};
+
+inline constexpr Allowed amount{.at_least = 0};
+inline constexpr Allowed positive{.above = 0};
+inline constexpr Allowed positive_share{.above = 0, .at_most = 1};
+inline constexpr Allowed share{.at_least = 0, .at_most = 1};
+inline constexpr Allowed count{.at_least = 0, .at_most = 0x1p53};
+inline constexpr Allowed count_from_one{.at_least = 1, .at_most = 0x1p53};
+inline constexpr Allowed run_id{.is_run_id = true};
+
+template <std::size_t size>
+constexpr Allowed one_of(const std::array<std::string_view, size>& names) {
+  return {.one_of = names};
+}
+inline constexpr std::array<std::string_view, 3> statuses = {"completed", "failed", "interrupted"};
+inline constexpr std::array<std::string_view, 4> modes = {"live", "converge", "replay", "simulate"};
+inline constexpr std::array<std::string_view, 2> clocks = {"train", "wall"};
+inline constexpr std::array<std::string_view, 2> change_sources = {"event", "trace"};
+inline constexpr std::array<std::string_view, 2> link_states = {"up", "down"};
+inline constexpr std::array<std::string_view, 3> worker_actions = {"kill", "pause", "resume"};
+inline constexpr std::array<std::string_view, 2> profile_origins = {"measured", "estimated"};
+inline constexpr std::array<std::string_view, 2> compute_emulations = {"busy", "sleep"};
+inline constexpr std::array<std::string_view, 2> verdicts = {"faithful", "degraded"};
+
+// A struct that is read or written.
+template <class T, class Part>
+concept Is = std::same_as<std::remove_const_t<T>, Part>;
+
+void visit(auto& members, Is<Failure> auto& failure) {
+  members.required("kind", failure.kind);
+  members.optional("rank", failure.rank, count);
+  members.required("message", failure.message);
+  members.optional("exit_status", failure.exit_status);
+  members.optional("log_tail", failure.log_tail);
+  members.optional("workers", failure.workers);
+}
+
+void visit(auto& members, Is<Limits> auto& limits) {
+  members.required("stall_timeout_s", limits.stall_timeout_s, amount);
+  members.optional("hang_timeout_s", limits.hang_timeout_s, amount);
+  members.optional("profiling_time_s", limits.profiling_time_s, amount);
+}
+
+void visit(auto& members, Is<Delays> auto& delays) {
+  members.required("count", delays.count, count);
+  members.required("median_s", delays.median_s);
+  members.required("p99_s", delays.p99_s);
+  members.required("max_s", delays.max_s);
+}
+
+void visit(auto& members, Is<IdleCores> auto& cores) {
+  members.required("kept_awake", cores.kept_awake);
+  members.required("wakeup_latency", cores.wakeup_latency);
+}
+
+void visit(auto& members, Is<TrainClock> auto& clock) {
+  members.required("stop_delay", clock.stop_delay);
+}
+
+void visit(auto& members, Is<InitialWeights> auto& weights) {
+  members.required("path", weights.path);
+  members.required("hash", weights.hash);
+  members.required("test_accuracy", weights.test_accuracy, share);
+}
+
+void visit(auto& members, Is<CurvePoint> auto& point) {
+  members.required("iteration", point.iteration, count);
+  members.required("epoch", point.epoch, amount);
+  members.required("train_time_s", point.train_time_s, amount);
+  members.required("train_loss", point.train_loss);
+  members.required("test_loss", point.test_loss);
+  members.required("test_accuracy", point.test_accuracy, share);
+}
+
+void visit(auto& members, Is<TargetResult> auto& result) {
+  members.target(result.target);
+  members.required("reached", result.reached);
+  members.required("iteration", result.iteration, count);
+  members.required("train_time_s", result.train_time_s, amount);
+  members.rule(!result.reached || result.iteration, "iteration",
+               "must be an integer, because it was reached");
+  members.rule(result.reached || !result.iteration, "iteration", "must be null, because it was not reached");
+  members.rule(result.reached || !result.train_time_s, "train_time_s",
+               "must be null, because it was not reached");
+}
+
+void visit(auto& members, Is<PrunedLayer> auto& layer) {
+  members.required("name", layer.name);
+  members.required("weights", layer.weights, count);
+  members.required("kept", layer.kept, count);
+}
+
+void visit(auto& members, Is<Pruning> auto& pruning) {
+  members.optional("density", pruning.density, share);
+  members.optional("layers", pruning.layers);
+}
+
+void visit(auto& members, Is<Memory> auto& memory) {
+  members.required("peak_bytes_per_worker", memory.peak_bytes_per_worker, count);
+}
+
+void visit(auto& members, Is<IterationTime> auto& time) {
+  members.required("p50", time.p50, amount);
+  members.required("p90", time.p90, amount);
+  members.required("mean", time.mean, amount);
+  members.required("load", time.load, amount);
+  members.required("compute", time.compute, amount);
+  members.required("encode", time.encode, amount);
+  members.required("exchange", time.exchange, amount);
+  members.required("decode", time.decode, amount);
+  members.required("exposed_exchange", time.exposed_exchange, amount);
+  members.optional("cpu", time.cpu, amount);
+}
+
+void visit(auto& members, Is<Prediction> auto& prediction) {
+  members.required("exchange_time_s", prediction.exchange_time_s, amount);
+  members.required("iteration_time_s", prediction.iteration_time_s, amount);
+}
+
+void visit(auto& members, Is<Traffic> auto& traffic) {
+  members.required("payload_bytes_per_worker", traffic.payload_bytes_per_worker, count);
+  members.required("sent_bytes_per_worker", traffic.sent_bytes_per_worker, count);
+  members.required("wire_bytes", traffic.wire_bytes, count);
+  members.required("utilisation", traffic.utilisation, amount);
+}
+
+void visit(auto& members, Is<Compression> auto& compression) {
+  members.required("effective_density", compression.effective_density, amount);
+  members.required("vnmse", compression.vnmse, amount);
+}
+
+void visit(auto& members, Is<RequestedChange> auto& change) {
+  members.optional("rate_bit_per_s", change.rate_bit_per_s, amount);
+  members.optional("delay_s", change.delay_s, amount);
+  members.optional("loss", change.loss, share);
+  members.optional("state", change.state, one_of(link_states));
+}
+
+void visit(auto& members, Is<NetworkEvent> auto& event) {
+  members.required("at_s", event.at_s, amount);
+  members.optional("clock", event.clock, one_of(clocks));
+  members.required("link", event.link);
+  members.required("source", event.source, one_of(change_sources));
+  members.required("requested", event.requested);
+  members.required("confirmed_s", event.confirmed_s, amount);
+  members.optional("confirmed_train_time_s", event.confirmed_train_time_s, amount);
+  members.required("applied", event.applied);
+  members.required("iteration", event.iteration, count);
+  members.required("train_time_s", event.train_time_s, amount);
+  const auto is_setting = [](const Json& value) { return value.is_object() || value.is_string(); };
+  members.rule(!event.applied || std::ranges::all_of(*event.applied, is_setting), "applied",
+               "must be an object of objects or strings, or null");
+}
+
+void visit(auto& members, Is<WorkerEvent> auto& event) {
+  members.required("worker", event.worker, count);
+  members.optional("at_s", event.at_s, amount);
+  members.optional("at_iteration", event.at_iteration, count);
+  members.optional("action", event.action, one_of(worker_actions));
+  members.optional("slowdown", event.slowdown, positive);
+  members.required("happened_s", event.happened_s, amount);
+  members.required("iteration", event.iteration, count);
+  members.required("train_time_s", event.train_time_s, amount);
+  members.rule(event.at_s.has_value() != event.at_iteration.has_value(), "",
+               "must have either \"at_s\" or \"at_iteration\"");
+  members.rule(event.action.has_value() != event.slowdown.has_value(), "",
+               "must have either \"action\" or \"slowdown\"");
+}
+
+void visit(auto& members, Is<Restart> auto& restart) {
+  members.required("failure", restart.failure);
+  members.required("after_iteration", restart.after_iteration, count);
+  members.required("resumed_after_iteration", restart.resumed_after_iteration, count);
+  members.required("lost_train_time_s", restart.lost_train_time_s);
+  members.required("down_time_s", restart.down_time_s, amount);
+}
+
+void visit(auto& members, Is<ComputeProfile> auto& profile) {
+  members.required("path", profile.path);
+  members.required("hash", profile.hash);
+  members.required("origin", profile.origin, one_of(profile_origins));
+  members.required("device", profile.device);
+  members.required("concurrent_workers", profile.concurrent_workers, count_from_one);
+}
+
+void visit(auto& members, Is<ReplayedClass> auto& each) {
+  members.required("steps", each.steps, count);
+  members.required("iterations", each.iterations, count);
+  members.required("mean_s", each.mean_s, amount);
+  members.required("ci95_half_width_s", each.ci95_half_width_s, amount);
+}
+
+void visit(auto& members, Is<Replay> auto& replay) {
+  members.required("convergence_run", replay.convergence_run, run_id);
+  members.required("compute_profile", replay.compute_profile);
+  members.required("compute_emulation", replay.compute_emulation, one_of(compute_emulations));
+  members.required("classes", replay.classes);
+}
+
+void visit(auto& members, Is<Check> auto& check) {
+  members.required("name", check.name);
+  members.any("specified", check.specified);
+  members.any("measured", check.measured);
+  members.required("ok", check.ok);
+  members.optional("note", check.note);
+}
+
+void visit(auto& members, Is<Fidelity> auto& fidelity) {
+  members.required("verdict", fidelity.verdict, one_of(verdicts));
+  members.required("checks", fidelity.checks);
+}
+
+void visit(auto& members, Is<RecordedLink> auto& link) {
+  members.required("between", link.between);
+  members.optional("bottleneck", link.bottleneck);
+  members.rule(link.between.size() == 2, "between", "must be an array of two strings");
+}
+
+void visit(auto& members, Is<Record> auto& record) {
+  members.version("schema_version", record_schema_version);
+  members.required("run_id", record.run_id, run_id);
+  members.required("experiment", record.experiment);
+  members.required("label", record.label);
+  members.required("labels", record.labels);
+  members.required("status", record.status, one_of(statuses));
+  members.required("error", record.error);
+  members.rule(record.status != "failed" || record.error, "error",
+               "must be an object, because the run failed");
+  members.required("mode", record.mode, one_of(modes));
+  members.required("config", record.config);
+  members.required("plan", record.plan);
+  members.required("provenance", record.provenance);
+  members.required("limits", record.limits);
+  members.optional("idle_cores", record.idle_cores);
+  members.required("initial_weights", record.initial_weights);
+  members.required("train_time_s", record.train_time_s, amount);
+  members.required("iterations", record.iterations, count);
+  members.required("curve", record.curve);
+  members.required("targets", record.targets);
+  members.required("iteration_time_s", record.iteration_time_s);
+  members.optional("predicted", record.predicted);
+  members.required("traffic", record.traffic);
+  members.required("compression", record.compression);
+  members.required("pruning", record.pruning);
+  members.required("synchroniser", record.synchroniser);
+  members.required("skipped_steps", record.skipped_steps, count);
+  members.required("memory", record.memory);
+  members.required("parameters", record.parameters, count);
+  members.required("parameters_hash", record.parameters_hash);
+  members.optional("network_events", record.network_events);
+  members.optional("train_clock", record.train_clock);
+  members.optional("worker_events", record.worker_events);
+  members.optional("restarts", record.restarts);
+  members.optional("replay", record.replay);
+  members.required("fidelity", record.fidelity);
+}
+
+}  // namespace thinpipe::record
