@@ -38,7 +38,7 @@ PARTS = {
     "netem": Part(rooms=("topology", "kernel", ".", "fidelity"), uses=("common",)),
     "harness": Part(
         rooms=(
-            *("experiment", "simulation", "plan", "schema", "records", "executors", "machine", "reports", "terminal"),
+            *("experiment", "simulation", "plan", "schema", "records", "executors", "machine", "reports", "terminal", "tokens"),
             *("artifacts", "run", "commands", "."),
         ),
         uses=("common", "netem"),
@@ -51,6 +51,7 @@ PARTS = {
         uses=("common",),
     ),
     # Rooms within a room.
+    "trainer/datasets": Part(rooms=(".", "images", "text"), uses=()),
     "trainer/collectives": Part(rooms=(".", "transport", "algorithms", "backends"), uses=()),
     "trainer/synchronisers": Part(rooms=(".", "transforms", "quantised", "sparse", "packed", "methods"), uses=()),
 }

@@ -11,6 +11,7 @@ packages=(
   cmake g++ ninja-build pkg-config ca-certificates ccache mold
   libtorch-dev libgloo-dev libopenblas0-pthread libopenblas-pthread-dev
   libnl-route-3-dev nlohmann-json3-dev libboost1.81-dev libcli11-dev libspdlog-dev libfmt-dev zlib1g-dev libxxhash-dev
+  libjpeg-dev libpng-dev libsentencepiece-dev
   python3 python3-matplotlib python3-pandas
   iputils-ping iperf3 iproute2 tcpdump
   dataset-fashion-mnist
@@ -20,7 +21,7 @@ if [[ "${1:-}" =~ ^(python|check|full)$ ]]; then
 fi
 if [[ "${1:-}" =~ ^(check|full)$ ]]; then
   packages+=(libgtest-dev libgmock-dev librapidcheck-dev libbenchmark-dev libvalijson-dev clang libclang-rt-14-dev clang-format
-    python3-torchvision python3-fastjsonschema procps chromium)
+    python3-torchvision python3-pil python3-numpy python3-fastjsonschema procps chromium)
 fi
 if [ "${1:-}" = full ]; then
   packages+=(clang-tidy python3-venv qemu-system-x86 busybox-static)

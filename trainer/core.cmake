@@ -2,9 +2,11 @@
 # headers. It builds in seconds, so sanitizers are cheapest here. A file belongs in these lists if nothing
 # that it includes or calls needs LibTorch; all other files are compiled with LibTorch.
 find_package(ZLIB REQUIRED)
+find_package(JPEG REQUIRED)
+find_package(PNG REQUIRED)
 
 set(THINPIPE_CORE_SOURCES
-  base/input_file.cc base/packed_codes.cc base/philox.cc
+  base/cache_folder.cc base/input_file.cc base/mapped_file.cc base/packed_codes.cc base/philox.cc
   collectives/sparse_block.cc
   collectives/algorithms/recursive_doubling_all_reduce.cc collectives/algorithms/ring_all_gather.cc
   collectives/algorithms/ring_all_reduce.cc collectives/algorithms/tree_all_gather.cc
@@ -13,6 +15,8 @@ set(THINPIPE_CORE_SOURCES
   collectives/algorithms/tree_sparse_all_reduce_replay.cc collectives/algorithms/tree_sums.cc
   collectives/transport/local_address.cc collectives/transport/peer.cc collectives/transport/sigpipe_block.cc
   datasets/cifar_format.cc datasets/epoch_permutation.cc datasets/idx_format.cc
+  datasets/images/folder_scan.cc datasets/images/image_cache.cc datasets/images/image_file.cc datasets/images/jpeg.cc
+  datasets/images/png.cc datasets/images/resize.cc datasets/text/token_file.cc
   exchange/communication_thread.cc
   pruning/schedule.cc
   replay/compute_emulation.cc
@@ -37,6 +41,8 @@ set(THINPIPE_CORE_TESTS
   collectives/tests/ring_formula_test.cc collectives/tests/sparse_block_test.cc
   collectives/transport/tests/sigpipe_block_test.cc
   datasets/tests/cifar_format_test.cc datasets/tests/epoch_permutation_test.cc datasets/tests/idx_format_test.cc
+  datasets/images/tests/folder_scan_test.cc datasets/images/tests/image_cache_test.cc
+  datasets/images/tests/image_file_test.cc datasets/images/tests/resize_test.cc
   exchange/tests/communication_thread_test.cc
   pruning/tests/schedule_test.cc
   synchronisers/quantised/tests/quantised_properties_test.cc synchronisers/quantised/tests/sign_code_test.cc
@@ -62,5 +68,5 @@ add_library(thinpipe_core STATIC ${THINPIPE_CORE_SOURCES})
 target_precompile_headers(thinpipe_core REUSE_FROM thinpipe_headers)
 thinpipe_compile_in_groups(thinpipe_core)
 target_link_libraries(thinpipe_core PUBLIC thinpipe_protocol thinpipe_support thinpipe_flags Boost::headers
-  PRIVATE ZLIB::ZLIB PkgConfig::XXHASH)
-thinpipe_test(core_tests SOURCES ${THINPIPE_CORE_TESTS} LIBS thinpipe_core rapidcheck ZLIB::ZLIB)
+  PRIVATE JPEG::JPEG PNG::PNG ZLIB::ZLIB PkgConfig::XXHASH)
+thinpipe_test(core_tests SOURCES ${THINPIPE_CORE_TESTS} LIBS thinpipe_core rapidcheck JPEG::JPEG PNG::PNG ZLIB::ZLIB)

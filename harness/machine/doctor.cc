@@ -177,10 +177,19 @@ std::string with_dataset(const std::string& name) {
   return Json{{"workers", 1}, {"dataset", {{"name", name}}}}.dump();
 }
 
+// Returns whether the files are the user's own, so that no default names them.
+bool is_of_the_user(const Json& dataset) {
+  const Json options = dataset.value("options", Json::array());
+  return std::ranges::any_of(options, [](const Json& option) {
+    return option.at("key") == "directory" && option.value("default", Json()) == "";
+  });
+}
+
 std::vector<Finding> examine_datasets(const TrainerProgram& trainer, const Json& described) {
   std::vector<Finding> out;
   ConfigChecker checker(trainer);
   for (const auto& [name, entry] : described.items()) {
+    if (is_of_the_user(entry)) continue;
     const CheckedConfig checked = checker.check(with_dataset(name));
     Finding& finding = out.emplace_back();
     finding.name = "data set " + name;

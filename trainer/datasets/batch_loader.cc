@@ -10,7 +10,7 @@ namespace thinpipe::trainer {
 
 Batch prepare_batch(const Dataset& dataset, const Examples& part, std::int64_t begin, std::int64_t count) {
   return {.inputs = dataset.prepare(part.inputs.narrow(0, begin, count)),
-          .labels = part.labels.narrow(0, begin, count).to(torch::kInt64)};
+          .labels = dataset.prepare_labels(part.labels.narrow(0, begin, count))};
 }
 
 BatchLoader::BatchLoader(const Dataset& dataset, const BatchSampler::Options& options)
@@ -42,7 +42,7 @@ Batch BatchLoader::make(std::int64_t iteration) {
   const torch::Tensor inputs = augment(train.inputs.index_select(0, chosen), chosen, dataset_.augmentation(),
                                        {.seed = seed_, .epoch = epoch});
   return {.inputs = dataset_.prepare(inputs),
-          .labels = train.labels.index_select(0, chosen).to(torch::kInt64)};
+          .labels = dataset_.prepare_labels(train.labels.index_select(0, chosen))};
 }
 
 }  // namespace thinpipe::trainer

@@ -94,7 +94,9 @@ class Bytes : public Dataset {
  public:
   Bytes(Examples train, Examples test) : train_(std::move(train)), test_(std::move(test)) {}
 
-  DataShape shape() const override { return {.classes = 256, .sequence_length = train_.inputs.size(1)}; }
+  DataShape shape() const override {
+    return {.classes = 256, .sequence_length = train_.inputs.size(1), .bytes_per_token = 1};
+  }
   const Examples& train() const override { return train_; }
   const Examples& test() const override { return test_; }
   torch::Tensor prepare(const torch::Tensor& inputs) const override { return inputs.to(torch::kInt64); }

@@ -1,45 +1,29 @@
 #include "trainer/datasets/content_hash.hh"
 
-#include <memory>
-
-#include <fmt/format.h>
-#include <xxhash.h>
+#include <algorithm>
 
 #include "trainer/base/input_file.hh"
+#include "trainer/base/xxh3.hh"
 
 namespace thinpipe::trainer {
 namespace {
 
 constexpr std::size_t hashed_at_once_bytes = std::size_t{1} << 20;
 
-class Xxh3 {
- public:
-  Xxh3() { XXH3_64bits_reset(state_.get()); }
-
-  void add(const void* bytes, std::size_t size) { XXH3_64bits_update(state_.get(), bytes, size); }
-
-  void add(const torch::Tensor& tensor) {
-    const torch::Tensor whole = tensor.contiguous();
-    add(whole.sizes().data(), whole.sizes().size() * sizeof(std::int64_t));
-    add(whole.data_ptr(), whole.nbytes());
-  }
-
-  std::string digits() const { return fmt::format("{:016x}", XXH3_64bits_digest(state_.get())); }
-
- private:
-  struct Free {
-    void operator()(XXH3_state_t* state) const { XXH3_freeState(state); }
-  };
-  std::unique_ptr<XXH3_state_t, Free> state_{XXH3_createState()};
-};
+void add(Xxh3& hash, const torch::Tensor& tensor) {
+  const torch::Tensor whole = tensor.contiguous();
+  hash.add(whole.sizes().data(), whole.sizes().size() * sizeof(std::int64_t));
+  hash.add(whole.data_ptr(), whole.nbytes());
+}
 
 }  // namespace
 
 std::string content_hash(const Dataset& dataset) {
+  if (auto known = dataset.known_content_hash()) return *std::move(known);
   Xxh3 hash;
   for (const Examples* part : {&dataset.train(), &dataset.test()}) {
-    hash.add(part->inputs);
-    hash.add(part->labels);
+    add(hash, part->inputs);
+    add(hash, part->labels);
   }
   return hash.digits();
 }

@@ -7,7 +7,7 @@
 
 namespace thinpipe::trainer {
 
-// Hashes all examples and labels, and their shapes.
+// Hashes all examples and labels, and their shapes, unless the data set already knows a hash of its content.
 std::string content_hash(const Dataset& dataset);
 
 // Hashes the bytes of a file; throws SystemError naming the path.

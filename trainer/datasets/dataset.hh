@@ -1,5 +1,5 @@
-// Labelled examples: images, vectors of numbers or sequences with a class each, or text whose tokens have a
-// label each, such as the token that follows.
+// Labelled examples, in memory or mapped into it: images, vectors of numbers or sequences with a class each, or
+// text whose tokens have a label each, such as the token that follows.
 #pragma once
 
 #include "common/support/registry.hh"
@@ -9,6 +9,7 @@ namespace thinpipe::trainer {
 
 // The shape that a model must fit: images of channels x height x width, vectors of `features` numbers, or
 // sequences of sequence_length tokens. Labels are 0..classes-1. The sizes of other kinds of data are 0.
+// bytes_per_token is the mean over the test text; nullopt if it is unknown, or for other data.
 struct DataShape {
   std::int64_t channels = 0;
   std::int64_t height = 0;
@@ -19,6 +20,7 @@ struct DataShape {
   // Tokens are 0..vocabulary-1 in sequences that have one label each; 0 for text, whose tokens are 0..classes-1
   // and have a label each.
   std::int64_t vocabulary = 0;
+  std::optional<double> bytes_per_token = {};
 
   bool is_text() const { return sequence_length > 0 && vocabulary == 0; }
   bool has_sequences_with_a_class() const { return vocabulary > 0; }
@@ -59,6 +61,12 @@ class Dataset {
   // with the data set's mean and standard deviation. Vectors: float32 [n, features]. Text and other sequences:
   // int64 [n, sequence_length].
   virtual torch::Tensor prepare(const torch::Tensor& inputs) const = 0;
+
+  // Returns labels for a loss: int64, in the same shape.
+  virtual torch::Tensor prepare_labels(const torch::Tensor& labels) const { return labels.to(torch::kInt64); }
+
+  // Returns a hash of the content if one is known without reading all examples.
+  virtual std::optional<std::string> known_content_hash() const { return std::nullopt; }
 
   // Only for images of bytes.
   virtual Augmentation augmentation() const { return {}; }

@@ -73,7 +73,7 @@ class Grasp : public PruningCriterion {
     std::vector<Batch> batches;
     for (const torch::Tensor& chosen : indices) {
       batches.push_back({.inputs = context.dataset.prepare(train.inputs.index_select(0, chosen)),
-                         .labels = train.labels.index_select(0, chosen).to(torch::kInt64)});
+                         .labels = context.dataset.prepare_labels(train.labels.index_select(0, chosen))});
     }
     return batches;
   }
