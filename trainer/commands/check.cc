@@ -2,6 +2,7 @@
 
 #include <istream>
 #include <map>
+#include <numbers>
 #include <numeric>
 #include <optional>
 #include <ostream>
@@ -154,12 +155,28 @@ Json bucket_bytes(const TrainingConfig& config, const Model& model, const Synchr
   return synchroniser.local_steps() ? Json::array({total}) : out;
 }
 
+// The loss is per token, and the target per byte.
+void check_bits_per_byte(const Target& target, const Dataset& dataset, const Place& place) {
+  const DataShape shape = dataset.shape();
+  if (!shape.is_text()) {
+    throw InputError(place, "is for text, but the data set has images: use the target accuracy or test_loss");
+  }
+  if (!shape.bytes_per_token) {
+    throw InputError(place,
+                     "needs the number of bytes per token, which is unknown: add \"bytes_per_token\" to the "
+                     "data's meta.json, or use the target test_loss, in nats per token");
+  }
+  if (*shape.bytes_per_token == 1) return;
+  throw InputError(
+      place, fmt::format("is for tokens of one byte, but these have {:.4g} on average: use the target "
+                         "{{\"test_loss\": {:.6g}}}, in nats per token, which is the same",
+                         *shape.bytes_per_token, target.value * std::numbers::ln2 * *shape.bytes_per_token));
+}
+
 void check_targets(const TrainingConfig& config, const Dataset& dataset) {
   for (std::size_t i = 0; i < config.targets.size(); ++i) {
-    if (config.targets[i].metric == Target::Metric::bits_per_byte && !dataset.shape().is_text()) {
-      throw InputError(Place{} / "targets" / i / "bits_per_byte",
-                       "is for text, but the data set has images: use the target accuracy or test_loss");
-    }
+    if (config.targets[i].metric != Target::Metric::bits_per_byte) continue;
+    check_bits_per_byte(config.targets[i], dataset, Place{} / "targets" / i / "bits_per_byte");
   }
 }
 
