@@ -52,7 +52,8 @@ int run(int argc, char** argv) {
       "  thinpipe shell three-switch --host w3\n"
       "  thinpipe verify three-switch\n"
       "  thinpipe doctor\n"
-      "  thinpipe schema experiment");
+      "  thinpipe schema experiment\n"
+      "  thinpipe tokenize shakespeare.txt --out shakespeare");
   add_commands(program, invocation);
   try {
     refuse_other_bytes_than_text(argc, argv);
