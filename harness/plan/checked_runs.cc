@@ -15,6 +15,7 @@
 #include "harness/plan/controller_options.hh"
 #include "harness/plan/run_config.hh"
 #include "harness/plan/run_labels.hh"
+#include "harness/plan/script_content.hh"
 
 namespace thinpipe {
 namespace {
@@ -128,6 +129,7 @@ class Checks {
     CheckedConfig answer = checker_.check(config);
     if (!answer.ok)
       throw InputError(point.place_of(answer.wrong.pointer), with_controller_option_keys(answer.wrong));
+    located(point, [&] { script_content_.add_to(answer.content, answer.config); });
     return std::make_shared<const CheckedConfig>(std::move(answer));
   }
 
@@ -144,6 +146,7 @@ class Checks {
   }
 
   ConfigChecker checker_;
+  ScriptContent script_content_;
   CollectiveChoices collectives_;
   const std::vector<Point>& points_;
   std::unordered_map<std::string, std::shared_ptr<const CheckedConfig>> answers_;

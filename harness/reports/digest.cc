@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "common/support/registry.hh"
 #include "harness/plan/external_trainer.hh"
 #include "harness/plan/run_id.hh"
 #include "harness/records/record_view.hh"
@@ -31,11 +32,16 @@ std::string program_of(const Json& trainer) {
 }
 
 // Returns the method's name. An external trainer names its own; its synchroniser is only there to make the
-// configuration valid.
+// configuration valid. A method in a Python file is named without the folder: my_method.py:MyTopK.
 std::string method_of(const Json& config) {
   static const Json::json_pointer synchroniser("/synchroniser/name");
-  const auto own = method_of_trainer(config.value("trainer", Json(nullptr)));
-  return own ? *own : config.value(synchroniser, std::string());
+  if (const auto own = method_of_trainer(config.value("trainer", Json(nullptr)))) return *own;
+  auto name = config.value(synchroniser, std::string());
+  if (auto script = parse_script_name(name)) {
+    script->file = script->file.filename();
+    return script->text();
+  }
+  return name;
 }
 
 // Sets the group, which is equal for runs that differ only in their seed, `comparable` and `same_task`. All are

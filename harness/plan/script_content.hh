@@ -1,0 +1,25 @@
+// Identifies implementations in Python files, such as "my_method.py:MyTopK", by their content.
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <string>
+
+#include "common/support/json_object.hh"
+
+namespace thinpipe {
+
+class ScriptContent {
+ public:
+  // Adds to `content` (CheckedConfig::content) an entry for each member "name" of `config`, at any depth, that
+  // names an implementation in a Python file: a hash of every Python file below the file's folder, which it may
+  // import, and the implementation's name. Throws InputError at the member if there are too many files.
+  void add_to(Json& content, const Json& config);
+
+ private:
+  const std::string& hash_of(const std::filesystem::path& folder, const Place& place);
+
+  std::map<std::filesystem::path, std::string> hashes_;  // by folder
+};
+
+}  // namespace thinpipe
