@@ -21,7 +21,8 @@ if ! [[ $amount =~ ^[1-9][0-9]*$ ]]; then
   exit 2
 fi
 shift || true
-known=(experiment topology trace record communication_trace event worker_events worker_file label safetensors pickle idx cifar image)
+known=(experiment topology trace record communication_trace event worker_events worker_file label safetensors npy npz
+  pickle idx cifar image)
 targets=("${@:-${known[@]}}")
 if [ $# -eq 0 ]; then targets=("${known[@]}"); fi
 for target in "${targets[@]}"; do

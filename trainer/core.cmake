@@ -30,9 +30,9 @@ set(THINPIPE_CORE_SOURCES
   synchronisers/sparse/value_code.cc
   synchronisers/transforms/block_rotation.cc synchronisers/transforms/sent_coefficients.cc
   synchronisers/transforms/walsh_hadamard.cc
-  tensors/legacy_file.cc tensors/pickle.cc tensors/pickle_bytes.cc tensors/pickle_text.cc
+  tensors/legacy_file.cc tensors/npy_header.cc tensors/pickle.cc tensors/pickle_bytes.cc tensors/pickle_text.cc
   tensors/safetensors_header.cc tensors/state_dict_index.cc tensors/state_dict_search.cc tensors/storage_id.cc
-  tensors/weight_names.cc
+  tensors/weight_names.cc tensors/zip_archive.cc
   training/heartbeat.cc training/learning_rate.cc training/straggler.cc)
 
 set(THINPIPE_CORE_TESTS
@@ -58,8 +58,8 @@ set(THINPIPE_CORE_TESTS
   synchronisers/sparse/tests/value_code_test.cc synchronisers/sparse/tests/warm_up_test.cc
   synchronisers/transforms/tests/block_rotation_test.cc synchronisers/transforms/tests/walsh_hadamard_properties_test.cc
   synchronisers/transforms/tests/walsh_hadamard_test.cc
-  tensors/tests/pickle_test.cc tensors/tests/safetensors_header_test.cc tensors/tests/state_dict_index_test.cc
-  tensors/tests/weight_names_test.cc
+  tensors/tests/npy_header_test.cc tensors/tests/pickle_test.cc tensors/tests/safetensors_header_test.cc tensors/tests/state_dict_index_test.cc
+  tensors/tests/weight_names_test.cc tensors/tests/zip_archive_test.cc
   training/tests/heartbeat_test.cc training/tests/learning_rate_test.cc training/tests/straggler_test.cc)
 list(TRANSFORM THINPIPE_CORE_SOURCES PREPEND ${CMAKE_CURRENT_LIST_DIR}/)
 list(TRANSFORM THINPIPE_CORE_TESTS PREPEND ${CMAKE_CURRENT_LIST_DIR}/)

@@ -10,6 +10,8 @@
 #include "common/support/atomic_file.hh"
 #include "common/support/json_object.hh"
 #include "trainer/base/input_file.hh"
+#include "trainer/base/mapped_file.hh"
+#include "trainer/tensors/mapped_elements.hh"
 #include "trainer/tensors/safetensors_header.hh"
 
 namespace thinpipe::trainer {
@@ -57,6 +59,19 @@ TensorMap read_safetensors(const std::string& path) {
   for (const SafetensorsEntry& entry : header.entries) {
     const torch::Tensor tensor = torch::empty(entry.shape, type_of(entry.dtype));
     file.read(header.elements_begin + entry.begin, {static_cast<char*>(tensor.data_ptr()), tensor.nbytes()});
+    check_booleans(tensor, fmt::format("{}: tensor \"{}\"", path, entry.name));
+    tensors[entry.name] = tensor;
+  }
+  return tensors;
+}
+
+TensorMap map_safetensors(const std::string& path) {
+  const SafetensorsHeader header = read_safetensors_header(InputFile(path));
+  const auto file = std::make_shared<MappedFile>(path);
+  TensorMap tensors;
+  for (const SafetensorsEntry& entry : header.entries) {
+    const torch::Tensor tensor = elements_in(file, file->bytes(), header.elements_begin + entry.begin,
+                                             entry.shape, type_of(entry.dtype));
     check_booleans(tensor, fmt::format("{}: tensor \"{}\"", path, entry.name));
     tensors[entry.name] = tensor;
   }

@@ -10,6 +10,10 @@ namespace thinpipe::trainer {
 // the faulty tensor, if any.
 TensorMap read_safetensors(const std::string& path);
 
+// The same, but the elements stay in the file, from where they are read when they are used: the tensors must
+// not be written to. A tensor whose elements are not aligned for their type is read at once.
+TensorMap map_safetensors(const std::string& path);
+
 // Writes atomically. Every tensor gets its own contiguous elements, widest types first, so
 // that all are aligned.
 void write_safetensors(const TensorMap& tensors, const std::string& path);
