@@ -172,6 +172,12 @@ Finding examine_priorities() {
   return finding;
 }
 
+// Returns whether only the user knows where the data are.
+bool has_no_default(const Json& entry) {
+  return std::ranges::any_of(entry.value("options", Json::array()),
+                             [](const Json& option) { return option.value("required", false); });
+}
+
 // Returns a trainer's configuration, as text, with this data set and its defaults.
 std::string with_dataset(const std::string& name) {
   return Json{{"workers", 1}, {"dataset", {{"name", name}}}}.dump();
@@ -189,7 +195,7 @@ std::vector<Finding> examine_datasets(const TrainerProgram& trainer, const Json&
   std::vector<Finding> out;
   ConfigChecker checker(trainer);
   for (const auto& [name, entry] : described.items()) {
-    if (is_of_the_user(entry)) continue;
+    if (is_of_the_user(entry) || has_no_default(entry)) continue;
     const CheckedConfig checked = checker.check(with_dataset(name));
     Finding& finding = out.emplace_back();
     finding.name = "data set " + name;

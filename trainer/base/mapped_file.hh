@@ -23,6 +23,7 @@ class MappedFile {
   // The content; empty for an empty file. A process that reads it after another has cut the file short is
   // ended by the kernel (SIGBUS).
   std::span<const std::uint8_t> bytes() const { return {bytes_, size_}; }
+  std::span<const char> characters() const { return {reinterpret_cast<const char*>(bytes_), size_}; }
 
  private:
   const std::uint8_t* bytes_ = nullptr;

@@ -7,8 +7,11 @@
 
 namespace thinpipe::trainer {
 
-// Hashes all examples and labels, and their shapes, unless the data set already knows a hash of its content.
+// Hashes all examples and labels, and their shapes and types, unless the data set already knows a hash of its
+// content.
 std::string content_hash(const Dataset& dataset);
+
+std::string content_hash(const torch::Tensor& tensor);
 
 // Hashes the bytes of a file; throws SystemError naming the path.
 std::string content_hash_of_file(const std::string& path);

@@ -4,9 +4,10 @@
 
 namespace thinpipe::trainer {
 
-Normalisation::Normalisation(const std::vector<double>& mean, const std::vector<double>& standard_deviation) {
+Normalisation::Normalisation(const std::vector<double>& mean, const std::vector<double>& standard_deviation,
+                             double unit) {
   const torch::Tensor deviation = torch::tensor(standard_deviation, torch::kFloat64).view({1, -1, 1, 1});
-  scale_ = (1 / (255 * deviation)).to(torch::kFloat32);
+  scale_ = (1 / (unit * deviation)).to(torch::kFloat32);
   shift_ = (-torch::tensor(mean, torch::kFloat64).view({1, -1, 1, 1}) / deviation).to(torch::kFloat32);
 }
 
@@ -28,7 +29,10 @@ Normalisation Normalisation::of(const torch::Tensor& images) {
 }
 
 torch::Tensor Normalisation::operator()(const torch::Tensor& images) const {
-  return images.to(torch::kFloat32).mul_(scale_.to(images.device())).add_(shift_.to(images.device()));
+  // A copy even of floats, which may lie in a file.
+  return images.to(torch::kFloat32, /*non_blocking=*/false, /*copy=*/true)
+      .mul_(scale_.to(images.device()))
+      .add_(shift_.to(images.device()));
 }
 
 }  // namespace thinpipe::trainer

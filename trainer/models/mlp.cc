@@ -21,7 +21,7 @@ struct MlpOptions {
 class Mlp : public Model {
  public:
   Mlp(const MlpOptions& options, const DataShape& data) {
-    std::int64_t in = data.channels * data.height * data.width;
+    std::int64_t in = data.has_vectors() ? data.features : data.channels * data.height * data.width;
     for (const std::int64_t units : options.hidden) {
       add_layer(in, units);
       in = units;
@@ -29,8 +29,8 @@ class Mlp : public Model {
     add_layer(in, data.classes);
   }
 
-  torch::Tensor forward(const torch::Tensor& images) override {
-    torch::Tensor x = images.flatten(1);
+  torch::Tensor forward(const torch::Tensor& inputs) override {
+    torch::Tensor x = inputs.flatten(1);
     for (std::size_t i = 0; i + 1 < layers_.size(); ++i) x = torch::relu(layers_[i](x));
     return layers_.back()(x);
   }
@@ -47,7 +47,7 @@ class Mlp : public Model {
 
 THINPIPE_REGISTER(Model){"mlp", "linear layers with ReLU between them", describe_options<MlpOptions>(),
                          [](JsonObject& object, const DataShape& data) -> std::unique_ptr<Model> {
-                           expect_images(object, data);
+                           expect_images_or_vectors(object, data);
                            return std::make_unique<Mlp>(read_options<MlpOptions>(object), data);
                          }};
 

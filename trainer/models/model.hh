@@ -29,6 +29,9 @@ using ModelRegistration = Registration<Model, const DataShape&>;
 // Throws InputError at the model's place unless the data set has images.
 void expect_images(const JsonObject& model, const DataShape& data);
 
+// Throws InputError at the model's place unless the data set has images or vectors of numbers.
+void expect_images_or_vectors(const JsonObject& model, const DataShape& data);
+
 // Throws InputError at the model's place unless the data set is text.
 void expect_text(const JsonObject& model, const DataShape& data);
 

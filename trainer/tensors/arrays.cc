@@ -39,7 +39,7 @@ torch::ScalarType scalar_type_of(std::string_view npy_type) {
 
 torch::Tensor load_npy(const std::string& path) {
   const auto file = std::make_shared<MappedFile>(path);
-  const std::span<const char> bytes = file->bytes();
+  const std::span<const char> bytes = file->characters();
   const std::string_view beginning(bytes.data(), std::min<std::size_t>(bytes.size(), npy_beginning_bytes));
   const NpyHeader header = read_npy_header(beginning, bytes.size(), path);
   return elements_in(file, bytes, header.elements_begin, header.shape, scalar_type_of(header.type));

@@ -70,7 +70,7 @@ TensorMap map_safetensors(const std::string& path) {
   const auto file = std::make_shared<MappedFile>(path);
   TensorMap tensors;
   for (const SafetensorsEntry& entry : header.entries) {
-    const torch::Tensor tensor = elements_in(file, file->bytes(), header.elements_begin + entry.begin,
+    const torch::Tensor tensor = elements_in(file, file->characters(), header.elements_begin + entry.begin,
                                              entry.shape, type_of(entry.dtype));
     check_booleans(tensor, fmt::format("{}: tensor \"{}\"", path, entry.name));
     tensors[entry.name] = tensor;

@@ -180,7 +180,9 @@ TEST(ConfigurationSchema, AcceptsEveryDefault) {
     const std::string key = std::string(registry).substr(0, std::string(registry).size() - 1);
     for (const auto& [name, entry] : described().at(registry).items()) {
       Json object = {{"name", name}};
-      for (const Json& option : entry["options"]) object[option["key"]] = option["default"];
+      for (const Json& option : entry["options"]) {
+        object[option["key"]] = option.value("required", false) ? Json("required") : option["default"];
+      }
       EXPECT_THAT(violations({{"base", {{key, object}}}}), IsEmpty()) << object;
     }
   }

@@ -53,6 +53,13 @@ TEST_F(ContentHash, OfDataGoesByExamplesLabelsAndShapes) {
   EXPECT_NE(hash, hash_of_text(write("a/text", text), 8)) << "the same bytes in another shape";
 }
 
+TEST_F(ContentHash, OfATensorIsThatOfItsElementsWhateverTheirLayout) {
+  const torch::Tensor tensor = torch::arange(24).view({2, 3, 4});
+  EXPECT_EQ(content_hash(tensor.transpose(1, 2)), content_hash(tensor.transpose(1, 2).contiguous()));
+  EXPECT_NE(content_hash(tensor.transpose(1, 2)), content_hash(tensor));
+  EXPECT_NE(content_hash(torch::zeros({2}, torch::kInt32)), content_hash(torch::zeros({2}, torch::kFloat32)));
+}
+
 TEST_F(ContentHash, ACheckTellsWhatThePathsHold) {
   const std::string text = write("text", std::string(4096, 'x'));
   Json config = {{"workers", 1},

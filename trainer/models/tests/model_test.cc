@@ -28,6 +28,28 @@ TEST(Models, MlpHasALayerPerEntryOfHidden) {
               ElementsAre("fc1.weight [10, 784]", "fc1.bias [10]"));
 }
 
+TEST(Models, MlpAloneTakesVectors) {
+  const DataShape vectors{.classes = 3, .features = 7};
+  EXPECT_THAT(parameters(*make({{"name", "mlp"}, {"hidden", Json::array()}}, vectors)),
+              ElementsAre("fc1.weight [3, 7]", "fc1.bias [3]"));
+  EXPECT_EQ(make({{"name", "mlp"}}, vectors)->forward(torch::zeros({2, 7})).sizes(),
+            (std::vector<std::int64_t>{2, 3}));
+  EXPECT_THAT(refusal({{"name", "small_cnn"}}, vectors),
+              HasSubstr("has vectors of 7 features; use the model mlp"));
+  EXPECT_THAT(refusal({{"name", "vit_tiny"}}, vectors),
+              HasSubstr("has vectors of 7 features; use the model mlp"));
+  EXPECT_THAT(refusal({{"name", "gpt"}}, vectors), HasSubstr("each example of the data set has one label"));
+}
+
+TEST(Models, NoneReadsSequencesWithOneLabelEach) {
+  const DataShape sequences{.classes = 3, .sequence_length = 8, .vocabulary = 100};
+  for (const char* name : {"mlp", "small_cnn"}) {
+    EXPECT_THAT(refusal({{"name", name}}, sequences),
+                HasSubstr("has sequences of tokens with one label each"));
+  }
+  EXPECT_THAT(refusal({{"name", "gpt"}}, sequences), HasSubstr("each example of the data set has one label"));
+}
+
 TEST(Models, ResnetHasTorchvisionsNames) {
   EXPECT_THAT(
       parameters(*make({{"name", "resnet"}, {"stages", 2}}, kCifar)),
