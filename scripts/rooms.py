@@ -51,7 +51,7 @@ PARTS = {
         uses=("common",),
     ),
     # Rooms within a room.
-    "trainer/datasets": Part(rooms=(".", "images", "text"), uses=()),
+    "trainer/datasets": Part(rooms=(".", "images", "text", "partitions"), uses=()),
     "trainer/collectives": Part(rooms=(".", "transport", "algorithms", "backends"), uses=()),
     "trainer/synchronisers": Part(rooms=(".", "transforms", "quantised", "sparse", "packed", "methods"), uses=()),
 }

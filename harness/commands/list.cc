@@ -16,9 +16,9 @@
 namespace thinpipe {
 namespace {
 
-const std::vector<std::string> listed_kinds = {"synchronisers", "models",     "datasets", "optimisers",
-                                               "pruning",       "topologies", "profiles", "collectives",
-                                               "trainers",      "settings"};
+const std::vector<std::string> listed_kinds = {"synchronisers", "models",   "datasets",   "partitions",
+                                               "optimisers",    "pruning",  "topologies", "profiles",
+                                               "collectives",   "trainers", "settings"};
 
 struct ListOptions {
   std::string kind;

@@ -55,6 +55,10 @@ void drop_what_came_later(Json& decisive) {
   if (const auto trace = decisive.find("rate_trace"); trace != decisive.end() && trace->is_object()) {
     if (trace->value("clock", Json(nullptr)) == "wall") trace->erase("clock");
   }
+  // Before, all workers shared all examples.
+  if (const auto partition = decisive.find("partition"); partition != decisive.end()) {
+    if (partition->is_object() && partition->value("name", "") == "iid") decisive.erase("partition");
+  }
   const auto synchroniser = decisive.find("synchroniser");
   if (synchroniser == decisive.end() || !synchroniser->is_object()) return;
   const bool is_clipped = synchroniser->value("values", "") == "ternary" &&

@@ -17,6 +17,7 @@
 #include "trainer/commands/python_host.hh"
 #include "trainer/commands/worker.hh"
 #include "trainer/datasets/batch_sampler.hh"
+#include "trainer/datasets/content_hash.hh"
 #include "trainer/datasets/input_files.hh"
 #include "trainer/exchange/gradient_exchange.hh"
 #include "trainer/optimisers/optimiser.hh"
@@ -52,6 +53,10 @@ class Cache {
       add_data(config.pretraining_dataset, Place{} / "pretraining" / "dataset");
     }
     if (config.weights.file) add(Place{} / "weights" / "file", files_.weights(*config.weights.file));
+    // The hash of the data does not cover sources, which matter only here.
+    if (make_partition(config)->divided_by() == DividedBy::sources && !data(config).missing) {
+      out[(Place{} / "partition" / "sources").pointer] = content_hash(data(config).dataset->sources());
+    }
     return out;
   }
 
@@ -255,10 +260,9 @@ Json plan(const TrainingConfig& config, Cache& cache) {
   check_clipping(config, *synchroniser);
   check_workers(config, *synchroniser);
   if (const auto local_steps = synchroniser->local_steps()) check_rounds(config, *local_steps);
-  const BatchSampler sampler({.examples = dataset.train().size(),
-                              .batch_size_per_worker = config.training.batch_size_per_worker,
-                              .world_size = config.workers,
-                              .seed = static_cast<std::uint64_t>(config.seed)});
+  // The number of iterations does not depend on the partition, which needs labels.
+  const BatchSampler sampler(cache.data(config).is_outline() ? shared_batch_options(config, dataset)
+                                                             : batch_options(config, dataset, 0));
   std::int64_t parameters = 0;
   for (const ParameterInfo& info : parameter_infos(model)) parameters += info.size;
   const std::int64_t iterations = config.training.epochs * sampler.batches_per_epoch();
@@ -364,6 +368,7 @@ Json describe() {
   return {{"synchronisers", describe_registry<SynchroniserRegistry>()},
           {"models", describe_registry<ModelRegistry>()},
           {"datasets", describe_registry<DatasetRegistry>()},
+          {"partitions", describe_registry<PartitionRegistry>()},
           {"collectives", describe_registry<CollectiveRegistry>()},
           {"optimisers", describe_registry<OptimiserRegistry>()},
           {"pruning", describe_registry<PruningRegistry>()},

@@ -8,6 +8,14 @@
 
 namespace thinpipe::trainer {
 
+namespace {
+
+torch::Tensor joined(const std::vector<torch::Tensor>& stretches) {
+  return stretches.size() == 1 ? stretches.front() : torch::cat(stretches);
+}
+
+}  // namespace
+
 Batch prepare_batch(const Dataset& dataset, const Examples& part, std::int64_t begin, std::int64_t count) {
   return {.inputs = dataset.prepare(part.inputs.narrow(0, begin, count)),
           .labels = dataset.prepare_labels(part.labels.narrow(0, begin, count))};
@@ -36,13 +44,15 @@ Batch BatchLoader::load(std::int64_t iteration) {
 
 Batch BatchLoader::make(std::int64_t iteration) {
   const torch::NoGradGuard no_grad;
-  const std::int64_t epoch = iteration / batches_per_epoch();
-  const torch::Tensor chosen = sampler_.batch(epoch, iteration % batches_per_epoch());
   const Examples& train = dataset_.train();
-  const torch::Tensor inputs = augment(train.inputs.index_select(0, chosen), chosen, dataset_.augmentation(),
-                                       {.seed = seed_, .epoch = epoch});
-  return {.inputs = dataset_.prepare(inputs),
-          .labels = dataset_.prepare_labels(train.labels.index_select(0, chosen))};
+  std::vector<torch::Tensor> inputs;
+  std::vector<torch::Tensor> labels;
+  for (const auto& [chosen, pass] : sampler_.select(iteration)) {
+    inputs.push_back(augment(train.inputs.index_select(0, chosen), chosen, dataset_.augmentation(),
+                             {.seed = seed_, .epoch = pass}));
+    labels.push_back(train.labels.index_select(0, chosen));
+  }
+  return {.inputs = dataset_.prepare(joined(inputs)), .labels = dataset_.prepare_labels(joined(labels))};
 }
 
 }  // namespace thinpipe::trainer

@@ -61,6 +61,7 @@ std::string read_text(const fs::path& path) {
 struct Text {
   std::string train;
   std::string test;
+  std::vector<std::int64_t> train_ends;  // where each file's training text ends in `train`
 };
 
 // The test set is the end of each file, not the end of the whole text, so that both sets are alike.
@@ -71,6 +72,7 @@ Text read_split(const fs::path& path, double test_share) {
     const auto test = static_cast<std::size_t>(static_cast<double>(all.size()) * test_share);
     text.train += all.substr(0, all.size() - test);
     text.test += all.substr(all.size() - test);
+    text.train_ends.push_back(std::ssize(text.train));
   }
   return text;
 }
@@ -90,9 +92,21 @@ Examples make_examples(const std::string& text, std::int64_t length, const std::
           bytes.narrow(0, 1, count * length).view({count, length})};
 }
 
+// Returns the file in which each of these training examples begins: int64 [count].
+torch::Tensor sources_of(const Text& text, std::int64_t count, std::int64_t length) {
+  torch::Tensor sources = torch::empty({count}, torch::kInt64);
+  auto end = text.train_ends.begin();
+  for (std::int64_t i = 0; i < count; ++i) {
+    while (*end <= i * length) ++end;
+    sources.data_ptr<std::int64_t>()[i] = end - text.train_ends.begin();
+  }
+  return sources;
+}
+
 class Bytes : public Dataset {
  public:
-  Bytes(Examples train, Examples test) : train_(std::move(train)), test_(std::move(test)) {}
+  Bytes(Examples train, Examples test, torch::Tensor sources)
+      : train_(std::move(train)), test_(std::move(test)), sources_(std::move(sources)) {}
 
   DataShape shape() const override {
     return {.classes = 256, .sequence_length = train_.inputs.size(1), .bytes_per_token = 1};
@@ -100,28 +114,32 @@ class Bytes : public Dataset {
   const Examples& train() const override { return train_; }
   const Examples& test() const override { return test_; }
   torch::Tensor prepare(const torch::Tensor& inputs) const override { return inputs.to(torch::kInt64); }
+  torch::Tensor sources() const override { return sources_; }
 
  private:
   Examples train_;
   Examples test_;
+  torch::Tensor sources_;
 };
 
 std::unique_ptr<Dataset> make_bytes(JsonObject& object, Files files) {
   const auto options = read_options<BytesOptions>(object);
   if (files == Files::outlined) return nullptr;
+  Text text;
   Examples train;
   Examples test;
   try {
-    const Text text = read_split(options.path, options.test_share);
+    text = read_split(options.path, options.test_share);
     train = make_examples(text.train, options.sequence_length, "train");
     test = make_examples(text.test, options.sequence_length, "test");
   } catch (const std::exception& error) {
     throw InputError(object.place_of("path"),
                      fmt::format("must be a file or folder of UTF-8 text: {}", error.what()));
   }
-  return std::make_unique<Bytes>(
-      first_examples(train, options.train_examples, object.place_of("train_examples")),
-      first_examples(test, options.test_examples, object.place_of("test_examples")));
+  train = first_examples(train, options.train_examples, object.place_of("train_examples"));
+  test = first_examples(test, options.test_examples, object.place_of("test_examples"));
+  torch::Tensor sources = sources_of(text, train.size(), options.sequence_length);
+  return std::make_unique<Bytes>(std::move(train), std::move(test), std::move(sources));
 }
 
 THINPIPE_REGISTER(Dataset){"bytes", "text, byte by byte, for language models",

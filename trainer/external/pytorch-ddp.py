@@ -93,6 +93,7 @@ def refuse_what_is_not_done(description: dict) -> None:
         raise Refusal(f"/collective/name is {config['collective']['name']}, but pytorch-ddp supports only Gloo")
     done = {
         "/dataset/name": "fashion_mnist",
+        "/partition/name": "iid",
         "/optimiser/name": "sgd",
         "/pruning/ratio": 0,
         "/training/clip_norm": None,

@@ -2,6 +2,7 @@
 
 #include "trainer/collectives/collective.hh"
 #include "trainer/datasets/dataset.hh"
+#include "trainer/datasets/partitions/partition.hh"
 #include "trainer/models/model.hh"
 #include "trainer/optimisers/optimiser.hh"
 #include "trainer/pruning/pruning.hh"
@@ -17,6 +18,7 @@ const Rule kWorkersRule{.effect = "number of worker processes; each step uses al
                         .required = true};
 const Json kDefaultModel = {{"name", "small_cnn"}};
 const Json kDefaultDataset = {{"name", "fashion_mnist"}};
+const Json kDefaultPartition = {{"name", "iid"}};
 const Json kDefaultOptimiser = {{"name", "sgd"}};
 const Json kDefaultSynchroniser = {{"name", "dense"}};
 const Json kDefaultCollective = {{"name", "auto"}};
@@ -70,6 +72,7 @@ void check_compute(const ComputeOptions& compute, const Place& place) {
 // Creates everything that needs neither data nor peers, so that each factory checks its options. A model
 // needs the shape of the data.
 void check_by_making(const TrainingConfig& config, const Place& place) {
+  PartitionRegistry::instance().make(config.partition, place / "partition");
   OptimiserRegistry::instance().make(config.optimiser, place / "optimiser",
                                      {torch::zeros({1}, torch::requires_grad())});
   make_pruning(config.pruning, place / "pruning");
@@ -91,6 +94,7 @@ TrainingConfig parse_training_config(const Json& value, const Place& place) {
   object.read("workers", config.workers, kWorkersRule);
   config.model = read_named<ModelRegistry>(object, "model", kDefaultModel);
   config.dataset = read_named<DatasetRegistry>(object, "dataset", kDefaultDataset);
+  config.partition = read_named<PartitionRegistry>(object, "partition", kDefaultPartition);
   config.optimiser = read_named<OptimiserRegistry>(object, "optimiser", kDefaultOptimiser);
   config.pruning = read_pruning(object);
   config.synchroniser = read_named<SynchroniserRegistry>(object, "synchroniser", kDefaultSynchroniser);
@@ -115,6 +119,7 @@ Json to_json(const TrainingConfig& config) {
           {"workers", config.workers},
           {"model", config.model},
           {"dataset", config.dataset},
+          {"partition", config.partition},
           {"optimiser", config.optimiser},
           {"pruning", config.pruning},
           {"synchroniser", config.synchroniser},
@@ -136,6 +141,8 @@ Json describe_training_config() {
   Json& out = describer.out;
   out.push_back(describe_named("model", "models", kDefaultModel, "the model to train"));
   out.push_back(describe_named("dataset", "datasets", kDefaultDataset, "the data set to train and test on"));
+  out.push_back(describe_named("partition", "partitions", kDefaultPartition,
+                               "how the training examples are divided among the workers"));
   out.push_back(
       describe_named("optimiser", "optimisers", kDefaultOptimiser, "how a gradient becomes a step"));
   out.push_back({{"key", "pruning"},

@@ -94,6 +94,7 @@ struct TrainingConfig {
   // Each {"name": …, options…} of a registry's entry, defaults filled in.
   Json model;
   Json dataset;
+  Json partition;  // of the training examples among workers
   Json optimiser;
   Json pruning;  // {"criterion": …}, for make_pruning
   Json synchroniser;

@@ -8,6 +8,17 @@
 #include "trainer/models/loss.hh"
 
 namespace thinpipe::trainer {
+namespace {
+
+// Returns the class or source of each training example; empty if they have none.
+std::vector<std::int64_t> keys_of(const Dataset& dataset, DividedBy divided_by) {
+  const torch::Tensor tensor = divided_by == DividedBy::sources ? dataset.sources() : dataset.train().labels;
+  if (!tensor.defined() || tensor.dim() != 1) return {};
+  const torch::Tensor numbers = tensor.to(torch::kInt64).contiguous();
+  return {numbers.data_ptr<std::int64_t>(), numbers.data_ptr<std::int64_t>() + numbers.numel()};
+}
+
+}  // namespace
 
 std::shared_ptr<Model> make_model(const TrainingConfig& config, const DataShape& shape, const Place& place) {
   // Workers may be threads of one process, which share LibTorch's global generator.
@@ -25,6 +36,32 @@ std::unique_ptr<Dataset> make_pretraining_dataset(const TrainingConfig& config) 
   if (config.pretraining_dataset.is_null()) return make_dataset(config);
   return DatasetRegistry::instance().make(config.pretraining_dataset,
                                           kConfigurationPlace / "pretraining" / "dataset", Files::read);
+}
+
+std::unique_ptr<Partition> make_partition(const TrainingConfig& config) {
+  return PartitionRegistry::instance().make(config.partition, kConfigurationPlace / "partition");
+}
+
+std::optional<Parts> divide_examples(const TrainingConfig& config, const Dataset& dataset) {
+  const std::unique_ptr<Partition> partition = make_partition(config);
+  if (partition->divided_by() == DividedBy::nothing) return std::nullopt;
+  return partition->divide(keys_of(dataset, partition->divided_by()), config.workers,
+                           static_cast<std::uint64_t>(config.seed));
+}
+
+BatchSampler::Options shared_batch_options(const TrainingConfig& config, const Dataset& dataset) {
+  return {.examples = dataset.train().size(),
+          .batch_size_per_worker = config.training.batch_size_per_worker,
+          .world_size = config.workers,
+          .seed = static_cast<std::uint64_t>(config.seed)};
+}
+
+BatchSampler::Options batch_options(const TrainingConfig& config, const Dataset& dataset, std::int64_t rank) {
+  BatchSampler::Options options = shared_batch_options(config, dataset);
+  options.rank = rank;
+  if (auto parts = divide_examples(config, dataset))
+    options.own_part = std::move(parts->at(static_cast<std::size_t>(rank)));
+  return options;
 }
 
 bool starts_with_new_head(const TrainingConfig& config) {

@@ -3,6 +3,7 @@
 
 #include "trainer/datasets/batch_loader.hh"
 #include "trainer/datasets/dataset.hh"
+#include "trainer/datasets/partitions/partition.hh"
 #include "trainer/models/model.hh"
 #include "trainer/pruning/mask.hh"
 #include "trainer/pruning/pruning.hh"
@@ -23,6 +24,18 @@ std::unique_ptr<Dataset> make_dataset(const TrainingConfig& config);
 
 // Creates the data set of pre-training if the configuration names one, otherwise the run's data set.
 std::unique_ptr<Dataset> make_pretraining_dataset(const TrainingConfig& config);
+
+std::unique_ptr<Partition> make_partition(const TrainingConfig& config);
+
+// Returns each worker's training examples; nullopt if the workers share all examples. Throws InputError if
+// the data set's examples cannot be divided as configured.
+std::optional<Parts> divide_examples(const TrainingConfig& config, const Dataset& dataset);
+
+// Returns how worker 0 draws its batches if all workers share all examples, whatever the partition.
+BatchSampler::Options shared_batch_options(const TrainingConfig& config, const Dataset& dataset);
+
+// Returns how the worker of that rank draws its batches. Throws InputError as divide_examples() does.
+BatchSampler::Options batch_options(const TrainingConfig& config, const Dataset& dataset, std::int64_t rank);
 
 // Returns whether the run takes its initial weights without their classifier: if they come from a file or
 // from pre-training on another data set, and "head" is "new".

@@ -46,6 +46,20 @@ TEST(PlanRuns, PathsLeadOnFromTheExperimentsFolder) {
   EXPECT_EQ(read(R"({"weights": {"file": 3}})").at("weights").at("file"), 3) << "the trainer refuses it";
 }
 
+// Records from before partitions have ids of configurations without one.
+TEST(PlanRuns, ARunWithoutAPartitionKeepsItsName) {
+  const Json older = {{"workers", 2}, {"dataset", {{"name", "d"}}}};
+  const auto with_partition = [&](const Json& partition) {
+    Json config = older;
+    config["partition"] = partition;
+    return run_id(config);
+  };
+  EXPECT_EQ(with_partition({{"name", "iid"}}), run_id(older));
+  EXPECT_NE(with_partition({{"name", "by_source"}}), run_id(older));
+  EXPECT_NE(with_partition({{"name", "dirichlet"}, {"alpha", 1}}),
+            with_partition({{"name", "dirichlet"}, {"alpha", 2}}));
+}
+
 TEST(PlanRuns, ABottlenecksBurstIsATimeAtItsCap) {
   const auto burst = [](const char* rate, const char* burst_time) {
     const auto runs =

@@ -144,8 +144,9 @@ TEST(ConfigurationSchema, RefusesWhatTheTrainerRefuses) {
 TEST(ConfigurationSchema, AcceptsEveryNormalForm) {
   std::vector<Json> configs;
   for (const Json& field : described().at("configuration")) {
-    // For models and data sets, whose sizes must fit each other, see the test below.
-    if (!field.contains("registry") || field["registry"] == "models" || field["registry"] == "datasets")
+    // Models, data sets and partitions must fit each other: see the test below.
+    if (!field.contains("registry") || field["registry"] == "models" || field["registry"] == "datasets" ||
+        field["registry"] == "partitions")
       continue;
     for (const auto& [name, entry] : described().at(field["registry"].get<std::string>()).items()) {
       Json object = {{field["selector"], name}};
@@ -176,7 +177,7 @@ TEST(ConfigurationSchema, LeavesNcclToTheMachine) {
 }
 
 TEST(ConfigurationSchema, AcceptsEveryDefault) {
-  for (const char* registry : {"models", "datasets"}) {
+  for (const char* registry : {"models", "datasets", "partitions"}) {
     const std::string key = std::string(registry).substr(0, std::string(registry).size() - 1);
     for (const auto& [name, entry] : described().at(registry).items()) {
       Json object = {{"name", name}};

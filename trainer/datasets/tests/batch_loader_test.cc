@@ -110,6 +110,24 @@ TEST(BatchLoader, AnEpochsBatchesDifferFromTheNext) {
   EXPECT_FALSE(loader.load(0).labels.equal(loader.load(5).labels));
 }
 
+TEST(BatchLoader, AugmentsEachPassOverAnOwnPartAnew) {
+  const Numbered dataset(40, {.crop_padding = 1, .flip = true});
+  BatchSampler::Options own = options;
+  own.own_part = {3, 8, 11};
+  BatchLoader loader(dataset, own);
+  const Batch batch = loader.load(2);  // entries 8 to 11: pass 2, then pass 3
+  BatchSampler sampler(own);
+  const auto selections = sampler.select(2);
+  ASSERT_EQ(selections.size(), 2U);
+  std::vector<torch::Tensor> inputs;
+  for (const auto& [examples, pass] : selections) {
+    inputs.push_back(augment(dataset.train().inputs.index_select(0, examples), examples,
+                             dataset.augmentation(), {.seed = own.seed, .epoch = pass}));
+  }
+  expect_same(batch, {dataset.prepare(torch::cat(inputs)),
+                      torch::cat({selections[0].examples, selections[1].examples})});
+}
+
 TEST(BatchLoader, RecordsNoGradients) {
   Numbered dataset(40);
   dataset.expect_no_gradients();

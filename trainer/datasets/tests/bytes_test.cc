@@ -62,6 +62,18 @@ TEST_F(Bytes, OfAFolderComeInTheOrderOfPathsEachFileSplit) {
   EXPECT_EQ(text_of(dataset->test().inputs), "bbbbdddd");
 }
 
+TEST_F(Bytes, HaveTheFileOfEachExampleAsItsSource) {
+  // Training texts of 6, 0, 3 and 10 bytes: examples begin at 0, 4, 8, 12.
+  write("a", std::string(12, 'a'));
+  write("b", "");
+  write("c", std::string(6, 'c'));
+  write("d", std::string(20, 'd'));
+  const auto dataset = make_dataset(options());
+  EXPECT_TRUE(dataset->sources().equal(torch::tensor({0, 0, 2, 3}, torch::kInt64)));
+  EXPECT_TRUE(
+      make_dataset(options({{"train_examples", 2}}))->sources().equal(torch::tensor({0, 0}, torch::kInt64)));
+}
+
 TEST_F(Bytes, CountAFileOnceAndFollowLinksToFilesAlone) {
   write("folder/a", "aaaaaaaaaabbbbbbbbbb");
   write("elsewhere/c", "ccccccccccdddddddddd");
