@@ -39,6 +39,7 @@ void visit(auto& members, event::Started& started) {
 
 void visit(auto& members, event::Dataset& dataset) {
   members.required("hash", dataset.hash);
+  members.optional("examples_per_worker", dataset.examples_per_worker, count);
 }
 
 void visit(auto& members, event::Heartbeat& heartbeat) {
@@ -165,6 +166,12 @@ bool assign(const Json& value, const Bounds& /*bounds*/, Json& out) {
   if (value.is_object()) out = value;
   return value.is_object();
 }
+bool assign(const Json& value, const Bounds& bounds, std::vector<std::int64_t>& out) {
+  if (!value.is_array()) return false;
+  out.clear();
+  return std::ranges::all_of(
+      value, [&](const Json& element) { return assign(element, bounds, out.emplace_back()); });
+}
 template <class T>
 bool assign(const Json& value, const Bounds& bounds, std::optional<T>& out) {
   out.reset();
@@ -190,6 +197,9 @@ std::string describe(const Bounds& /*bounds*/, const std::string& /*type*/) {
 }
 std::string describe(const Bounds& /*bounds*/, const Json& /*type*/) {
   return "an object";
+}
+std::string describe(const Bounds& bounds, const std::vector<std::int64_t>& /*type*/) {
+  return "a list, each element " + describe(bounds, std::int64_t());
 }
 template <class T>
 std::string describe(const Bounds& bounds, const std::optional<T>& /*type*/) {

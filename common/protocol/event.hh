@@ -36,6 +36,8 @@ struct Started {
 struct Dataset {
   static constexpr std::string_view name = "dataset";
   std::string hash = {};  // of the content
+  // The size of each worker's part of the training examples; empty if all workers share them.
+  std::vector<std::int64_t> examples_per_worker = {};
 
   bool operator==(const Dataset&) const = default;
 };

@@ -59,17 +59,21 @@ def follow(build: Path, folder: Path) -> None:
     assert sorted(made) == ["dense", "mine", "pactrain"], sorted(made)
     for label, record in made.items():
         assert record["status"] == "completed", (label, record["error"])
-    report = json.loads(run(program, "report", "results/my-method", "--json", cwd=folder))
-    methods = {row["label"]: row["method"] for row in report["runs"]}
-    assert methods["mine"] == "my_method.py:MyTopK", methods
     environment = os.environ | {"THINPIPE": str(program)}
     run("/usr/bin/python3", ROOT / "plotting/speedup.py", "results/my-method", cwd=folder, env=environment)
     assert (folder / "results/my-method/speedup.png").stat().st_size > 10_000
-    more = {"model": {"name": "my_model.py:Net", "hidden": 16}, "synchroniser": {"name": "my_compressor.py:Half"}}
-    experiment = {"name": "more", "base": more | {"mode": "converge", "training": {"epochs": 1}}}
-    (folder / "more.json").write_text(json.dumps(experiment), encoding="utf-8")
-    run(program, "run", "more.json", *settings({k: v for k, v in SMALL.items() if k != "pretraining.iterations"}), cwd=folder)
-    (record,) = records(folder / "results/more").values()
+    short = {"mode": "converge", "workers": 2, "training": {"epochs": 1, "batch_size_per_worker": 16}}
+    images = {"dataset": {"name": "fashion_mnist", "train_examples": 256, "test_examples": 128}}
+    train(program, folder, "model", short | images | {"model": {"name": "my_model.py:Net", "hidden": 16},
+                                                      "synchroniser": {"name": "my_compressor.py:Half"}})
+    train(program, folder, "data", short | {"model": {"name": "mlp", "hidden": [8]},
+                                            "dataset": {"name": "my_data.py:load", "count": 500}})
+
+
+def train(program: Path, folder: Path, name: str, base: dict) -> None:
+    (folder / f"{name}.json").write_text(json.dumps({"base": base}), encoding="utf-8")
+    run(program, "run", f"{name}.json", cwd=folder)
+    (record,) = records(folder / "results" / name).values()
     assert record["status"] == "completed", record["error"]
 
 

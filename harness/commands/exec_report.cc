@@ -24,15 +24,21 @@ Json describe_ranks(const netem::Network& network, const RanksOutcome& outcome) 
   return out;
 }
 
+// Returns null for a number that is missing or was not measured.
+Json number_at(const auto& numbers, const std::string& direction) {
+  const auto found = numbers.find(direction);
+  return found == numbers.end() || !found->second ? Json(nullptr) : Json(*found->second);
+}
+
 Json describe_traffic(const LiveNetwork& network) {
-  const Json bytes = network.wire_bytes();
-  const Json utilisation = network.utilisation(network.measured_s());
+  const auto bytes = network.wire_bytes();
+  const auto utilisation = network.utilisation(network.measured_s());
   Json out = Json::array();
   for (const netem::ShapedDirection& direction : network.network().shaping()) {
     out.push_back({{"link", direction.name},
                    {"rate_bit_per_s", direction.asked.rate_bit_per_s},
-                   {"wire_bytes", bytes.at(direction.name)},
-                   {"utilisation", utilisation.value(direction.name, Json(nullptr))}});
+                   {"wire_bytes", number_at(bytes, direction.name)},
+                   {"utilisation", number_at(utilisation, direction.name)}});
   }
   return out;
 }

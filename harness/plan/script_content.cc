@@ -8,19 +8,20 @@
 namespace thinpipe {
 
 void ScriptContent::add_to(Json& content, const Json& config) {
-  const auto visit = [&](const auto& self, const Json& value, const Place& place) -> void {
-    if (!value.is_structured()) return;
-    for (const auto& [key, member] : value.items()) {
-      const Place member_place = value.is_array() ? place / std::stoul(key) : place / key;
-      self(self, member, member_place);
-      if (key != "name" || !member.is_string()) continue;
-      const auto script = parse_script_name(member.get_ref<const std::string&>());
-      if (!script) continue;
-      content[member_place.pointer] =
-          fmt::format("{}:{}", hash_of(script->file.parent_path(), member_place), script->object);
-    }
-  };
-  visit(visit, config, {});
+  add_below({}, config, content);
+}
+
+void ScriptContent::add_below(const Place& place, const Json& value, Json& content) {
+  if (!value.is_structured()) return;
+  for (const auto& [key, member] : value.items()) {
+    const Place member_place = value.is_array() ? place / std::stoul(key) : place / key;
+    add_below(member_place, member, content);
+    if (key != "name" || !member.is_string()) continue;
+    const auto script = parse_script_name(member.get<std::string>());
+    if (!script) continue;
+    content[member_place.pointer] =
+        fmt::format("{}:{}", hash_of(script->file.parent_path(), member_place), script->object);
+  }
 }
 
 const std::string& ScriptContent::hash_of(const std::filesystem::path& folder, const Place& place) {

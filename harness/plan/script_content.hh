@@ -17,6 +17,7 @@ class ScriptContent {
   void add_to(Json& content, const Json& config);
 
  private:
+  void add_below(const Place& place, const Json& value, Json& content);
   const std::string& hash_of(const std::filesystem::path& folder, const Place& place);
 
   std::map<std::filesystem::path, std::string> hashes_;  // by folder

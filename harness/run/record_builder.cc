@@ -74,6 +74,12 @@ void RecordBuilder::add(const event::Summary& summary) {
   summary_ = summary;
 }
 
+void RecordBuilder::add(const event::Dataset& dataset) {
+  set_provenance("dataset_hash", dataset.hash);
+  if (!dataset.examples_per_worker.empty())
+    set_provenance("examples_per_worker", dataset.examples_per_worker);
+}
+
 void RecordBuilder::add(const event::Replayed& replayed) {
   if (!replayed_) throw InvalidEvent("reported the end of a replay, but the run is not a replay");
   replayed_->on_event(replayed);

@@ -41,7 +41,7 @@ class RecordBuilder {
   void add(std::int64_t rank, const event::Finished& finished);
   // The other events are rank 0's, with the run's train times.
   void add(const event::Started& started) { set_provenance("libraries", started.libraries); }
-  void add(const event::Dataset& dataset) { set_provenance("dataset_hash", dataset.hash); }
+  void add(const event::Dataset& dataset);
   void add(const event::Iteration& iteration) { measurements_.add(iteration); }
   void add(const event::ReplayedIteration& iteration) { measurements_.add(iteration); }
   void add(const event::Evaluation& evaluation) { measurements_.add(evaluation); }

@@ -7,7 +7,6 @@
 #include "trainer/base/process.hh"
 #include "trainer/collectives/backends/in_process.hh"
 #include "trainer/commands/worker.hh"
-#include "trainer/datasets/content_hash.hh"
 #include "trainer/tensors/tensor_file.hh"
 #include "trainer/tensors/weights.hh"
 #include "trainer/training/heartbeat.hh"
@@ -25,7 +24,7 @@ bool train_in_process(const InProcessTraining& training, const EventSink& events
   try {
     compute_on_one_thread();
     const std::unique_ptr<Dataset> dataset = make_dataset(training.config);
-    events(event::Dataset{.hash = content_hash(*dataset)});
+    events(describe_data(training.config, *dataset));
     const auto& path = training.file.initial_weights;
     const TensorMap weights = path ? load_tensors(*path) : TensorMap{};
     const auto work_as = [&](std::unique_ptr<Collective> member) {

@@ -62,7 +62,7 @@ bool work(const Worker& worker, const EventSink& events, const std::function<voi
                  dataset->test().size());
     const TensorMap weights = file.initial_weights ? load_tensors(*file.initial_weights) : TensorMap{};
     const EventSink rank_0_only = rank == 0 ? events : [](const Event&) {};
-    if (rank == 0) events(event::Dataset{.hash = content_hash(*dataset)});
+    if (rank == 0) events(describe_data(config, *dataset));
     auto network = CollectiveRegistry::instance().make(config.collective, kConfigurationPlace / "collective",
                                                        file.group_options);
     TrainingLoop loop(config, *dataset, std::move(network), file.checkpoint.value_or(CheckpointOptions{}),
@@ -86,6 +86,14 @@ bool work(const Worker& worker, const EventSink& events, const std::function<voi
     report_failure(events, error);
     return false;
   }
+}
+
+event::Dataset describe_data(const TrainingConfig& config, const Dataset& dataset) {
+  event::Dataset out{.hash = content_hash(dataset)};
+  if (const auto parts = divide_examples(config, dataset)) {
+    for (const auto& part : *parts) out.examples_per_worker.push_back(std::ssize(part));
+  }
+  return out;
 }
 
 Json library_versions() {

@@ -24,6 +24,9 @@ bool work(
 // Emits Failed and writes to the log.
 void report_failure(const EventSink& events, const std::exception& error);
 
+// Returns the hash of the data set, and the sizes of the parts that the configured partition makes of it.
+event::Dataset describe_data(const TrainingConfig& config, const Dataset& dataset);
+
 // Returns, for example, {"libtorch": "1.13.1", "gloo": "0.5.0", …}.
 Json library_versions();
 

@@ -31,7 +31,7 @@ const event::IterationTimes example_times = {.train_time_s = 1.5,
 // One event of each kind.
 const std::vector<Event> examples = {
     event::Started{.pid = 7, .libraries = {{"libtorch", "1.13.0"}}},
-    event::Dataset{.hash = "00ff"},
+    event::Dataset{.hash = "00ff", .examples_per_worker = {3, 1}},
     event::Heartbeat{.iteration = 3, .phase = "compute_emulation"},
     event::Resumed{.iteration = 10, .train_time_s = 2.5},
     event::IterationStarted{.iteration = 3, .train_time_s = 1, .monotonic_s = 12345.678},
@@ -221,6 +221,9 @@ TEST(Event, RefusesValuesThatWouldWrapOrMislead) {
       {"started", "pid", 0},
       {"started", "pid", nullptr},
       {"dataset", "hash", 7},
+      {"dataset", "examples_per_worker", 7},
+      {"dataset", "examples_per_worker", {1, -1}},
+      {"dataset", "examples_per_worker", {1, nullptr}},
       {"heartbeat", "iteration", -1},
       {"heartbeat", "phase", nullptr},
       {"resumed", "iteration", nullptr},

@@ -10,6 +10,7 @@
 
 #include "common/support/tests/temporary_folder.hh"
 #include "harness/plan/run_config.hh"
+#include "harness/plan/run_id.hh"
 #include "harness/plan/run_labels.hh"
 #include "harness/plan/tests/planning.hh"
 

@@ -222,7 +222,9 @@ std::vector<std::string> names_of(const std::vector<RecordPlace>& places) {
 // Returns a record whose run id ends in `digit`.
 Json record_of(char digit, const std::string& label = "x") {
   Json record = whole_record(label);
-  record["run_id"] = std::string(15, '0') + digit;
+  std::string run_id(16, '0');
+  run_id.back() = digit;
+  record["run_id"] = run_id;
   return record;
 }
 

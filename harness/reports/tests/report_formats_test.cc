@@ -105,7 +105,7 @@ TEST(MarkdownReport, HasBothTablesWithAllTheirColumns) {
 TEST(MarkdownReport, TakesNothingInALabelForMarkup) {
   Json odd = report_record("topk", 0, 20);
   odd["label"] = "a|b *c* <b>&\nd";
-  const std::string markdown = markdown_report(make_report({odd}));
+  const std::string markdown = markdown_report(make_report(std::vector<Json>{odd}));
   EXPECT_THAT(markdown, HasSubstr("| a\\|b \\*c\\* &lt;b&gt;&amp; d |"));
 }
 

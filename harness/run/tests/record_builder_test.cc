@@ -78,6 +78,11 @@ class RecordBuilderTest : public testing::Test {
   RecordBuilder builder_{run_, "example", {}, {{"version", "1"}}};
 };
 
+TEST_F(RecordBuilderTest, HasTheSizesOfWorkersPartsOfTheData) {
+  builder_.add(event::Dataset{.hash = "00ff", .examples_per_worker = {3, 1}});
+  EXPECT_EQ(build().at("provenance").at("examples_per_worker"), Json({3, 1}));
+}
+
 TEST_F(RecordBuilderTest, EventsBecomeTheRecord) {
   train();
   builder_.set_provenance("started_at", "now");
