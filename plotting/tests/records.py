@@ -184,6 +184,21 @@ def make_record(
     }
 
 
+def make_network_event(**changes: Any) -> dict[str, Any]:
+    """Returns a confirmed change of a link, as in a record's network_events."""
+    return {
+        "at_s": 1.0,
+        "link": "left-middle",
+        "source": "event",
+        "requested": {"rate_bit_per_s": 5e7},
+        "confirmed_s": 1.002,
+        "applied": {},
+        "iteration": 3,
+        "train_time_s": 0.9,
+        **changes,
+    }
+
+
 def set_axis(config: dict[str, Any], axis: str, value: Any) -> None:
     """Sets the value of a swept axis, a dotted name. An object stays, because a text only names a variant of it."""
     *parents, last = axis.split(".")

@@ -47,7 +47,7 @@ class LoadTest(unittest.TestCase):
     def test_what_changed_in_a_network_arrives_as_the_record_has_it(self) -> None:
         record = make_record(
             "dense",
-            network_events=[{"at_s": 1.0, "link": "left-middle", "confirmed_s": 1.002, "applied": {}}],
+            network_events=[make_network_event()],
         )
         record["config"]["network_events"] = [{"at": "1 s", "link": "left-middle", "rate": "50 Mbit/s"}]
         record["config"]["rate_trace"] = {"link": "middle-right", "file": "a.csv", "steps_hash": "00"}

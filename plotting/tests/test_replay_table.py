@@ -68,7 +68,7 @@ class ReplayTableTest(unittest.TestCase):
         self.assertNotIn("lost", text)
 
     def test_an_exchange_is_held_against_its_least_time(self) -> None:
-        runs = [{**run, "predicted": {"exchange_time_s": 0.5}} for run in pair("dense", 1.0)]
+        runs = [{**run, "predicted": {"exchange_time_s": 0.5, "iteration_time_s": None}} for run in pair("dense", 1.0)]
         _, text, _ = self.call(*runs)
         self.assertEqual(rows_of(text)[0]["replay, exchange / lower bound"], "1.20")
 

@@ -122,8 +122,8 @@ class TimeToAccuracyTest(FigureTest):
             record = make_record("dense", network_events=list(events))
             return small_print(time_to_accuracy.draw(self.compared(record, make_record("fp16"))))
 
-        self.assertIn("links changed during the runs", note_on({"confirmed_s": 2.5}))
-        self.assertNotIn("links changed", note_on({"confirmed_s": None}))
+        self.assertIn("links changed during the runs", note_on(make_network_event()))
+        self.assertNotIn("links changed", note_on(make_network_event(confirmed_s=None)))
         self.assertNotIn("links changed", note_on())
         old = make_record("dense")
         del old["network_events"]
