@@ -11,7 +11,7 @@ import pandas as pd
 from load import load
 from report import InputError
 
-from .records import failed_record, make_record, make_text_record, write, write_exported
+from .records import failed_record, make_network_event, make_record, make_text_record, write, write_exported
 
 
 class LoadTest(unittest.TestCase):

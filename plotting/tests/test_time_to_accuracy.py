@@ -6,7 +6,7 @@ from comparison import compare
 from load import load
 
 from .figure_test import FigureTest, legend_texts, small_print
-from .records import METHODS, TARGET, failed_record, make_curve, make_record
+from .records import METHODS, TARGET, failed_record, make_curve, make_network_event, make_record
 
 
 class TimeToAccuracyTest(FigureTest):
