@@ -109,7 +109,7 @@ std::vector<Json> mutants(const Json& record, const Pointer& place) {
 // origin of a run, it checks only members on which reports depend.
 bool is_checked(const std::string& place) {
   const auto begins_with = [&place](const std::string& part) { return place.starts_with(part); };
-  for (const char* const part : {"/config/", "/plan/", "/provenance/"}) {
+  for (const char* const part : {"/config", "/plan", "/provenance"}) {
     if (begins_with(part)) return begins_with("/config/topology/links");
   }
   return true;
