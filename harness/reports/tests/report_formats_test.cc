@@ -67,7 +67,7 @@ TEST(TextReport, MarksLowerBoundsAndChangedLinks) {
   Json changed = report_record("topk", 0, 20);
   const Json never = report_record("dense", 0, std::nullopt);
   EXPECT_THAT(text_of({never, changed}), AllOf(HasSubstr(">5.00x"), Not(HasSubstr("changed"))));
-  changed["network_events"] = {{{"confirmed_s", 2.5}}, {{"confirmed_s", nullptr}}};
+  changed["network_events"] = Json::array({network_event(2.5), network_event(nullptr)});
   EXPECT_THAT(text_of({changed}), HasSubstr("faithful, links changed"));
 }
 

@@ -42,7 +42,9 @@ TEST(HtmlReport, TellsWhereTheNumbersComeFrom) {
   Json degraded = report_record("topk", 0, 20);
   degraded["fidelity"] = {
       {"verdict", "degraded"},
-      {"checks", {{{"name", "shaper a->b"}, {"ok", true}}, {{"name", "rate a->b"}, {"ok", false}}}}};
+      {"checks",
+       {{{"name", "shaper a->b"}, {"specified", nullptr}, {"measured", nullptr}, {"ok", true}},
+        {{"name", "rate a->b"}, {"ok", false}}}}};
   degraded["provenance"]["dirty"] = true;
   const std::string page = page_of({report_record("dense", 0, 80), degraded});
   EXPECT_THAT(page, HasSubstr("<dt>hardware</dt><dd>a processor, 2 cores</dd>")) << "the same of both";

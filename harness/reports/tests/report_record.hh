@@ -94,6 +94,18 @@ inline Report make_report(const std::vector<Json>& records, const Wanted& wanted
   return make_report(all, wanted);
 }
 
+// A change of a link that was confirmed at this time; null: it did not happen.
+inline Json network_event(const Json& confirmed_s) {
+  return {{"at_s", 1},
+          {"link", "a-b"},
+          {"source", "event"},
+          {"requested", {{"state", "up"}}},
+          {"applied", nullptr},
+          {"iteration", nullptr},
+          {"train_time_s", nullptr},
+          {"confirmed_s", confirmed_s}};
+}
+
 // The rows of a report of these records.
 inline Json rows_of(const std::vector<Json>& records, const std::optional<Target>& target = {},
                     const std::vector<std::string>& over = {}) {

@@ -46,7 +46,7 @@ TEST(ReportRows, BaselinesAreEqualInAllElse) {
   Json other_seed = report_record("dense", 0, 80);
   other_seed["config"]["seed"] = 2;
   Json failed = report_record("dense", 0, 80);
-  failed["status"] = "failed";
+  failed.update({{"status", "failed"}, {"error", {{"kind", "crash"}, {"message", "it died"}}}});
   const Json rows = rows_of({other_seed, failed, report_record("topk", 0, 20)});
   EXPECT_TRUE(rows[2].at("speed_up_over_dense").is_null());
 }
@@ -166,9 +166,9 @@ TEST(ReportRows, HasNoBottleneckWhereNoneWasCounted) {
 
 TEST(ReportRows, SaysWhereLinksChangedDuringTheRun) {
   Json changed = report_record("dense", 0, 80);
-  changed["network_events"] = {{{"confirmed_s", 2.5}}, {{"confirmed_s", 3.5}}, {{"confirmed_s", nullptr}}};
+  changed["network_events"] = Json::array({network_event(2.5), network_event(3.5), network_event(nullptr)});
   Json missed = report_record("fp16", 0, 40);
-  missed["network_events"] = {{{"confirmed_s", nullptr}}};
+  missed["network_events"] = Json::array({network_event(nullptr)});
   const Json rows = rows_of({changed, missed, report_record("topk", 0, 20)});
   EXPECT_EQ(rows[0].at("link_changes"), 2);
   EXPECT_EQ(rows[1].at("link_changes"), 0);
@@ -177,7 +177,7 @@ TEST(ReportRows, SaysWhereLinksChangedDuringTheRun) {
 
 TEST(ReportRows, ARunThatDidNotCompleteHasNoTimeWhateverItsCurveTouched) {
   Json failed = report_record("topk", 0, 20);
-  failed["status"] = "failed";
+  failed.update({{"status", "failed"}, {"error", {{"kind", "crash"}, {"message", "it died"}}}});
   const Json rows = rows_of({report_record("dense", 0, 80), failed});
   EXPECT_EQ(rows[1].at("reached"), false);
   EXPECT_TRUE(rows[1].at("time_to_accuracy_s").is_null());
