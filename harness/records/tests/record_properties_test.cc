@@ -56,7 +56,9 @@ class AnyMembers {
     }
   }
   static void set(Json& out, const Allowed& /*allowed*/) {
-    out = *rc::gen::element(Json::object(), Json{{"a/b", "text"}, {"c", Json::object()}});
+    // Not picked by RapidCheck, which would show it as a string.
+    out = Json::object();
+    if (*rc::gen::arbitrary<bool>()) out = {{"a/b", "text"}, {"c", Json::object()}};
   }
   template <class T>
   static void set(std::optional<T>& out, const Allowed& allowed) {

@@ -44,7 +44,7 @@ TEST(HtmlReport, TellsWhereTheNumbersComeFrom) {
       {"verdict", "degraded"},
       {"checks",
        {{{"name", "shaper a->b"}, {"specified", nullptr}, {"measured", nullptr}, {"ok", true}},
-        {{"name", "rate a->b"}, {"ok", false}}}}};
+        {{"name", "rate a->b"}, {"specified", nullptr}, {"measured", nullptr}, {"ok", false}}}}};
   degraded["provenance"]["dirty"] = true;
   const std::string page = page_of({report_record("dense", 0, 80), degraded});
   EXPECT_THAT(page, HasSubstr("<dt>hardware</dt><dd>a processor, 2 cores</dd>")) << "the same of both";
