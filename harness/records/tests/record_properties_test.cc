@@ -175,7 +175,7 @@ TEST(RecordMembers, AreThoseOfTheSchema) {
   std::set<std::string> written;
   const auto any_record = rc::gen::exec([] { return to_json(AnyMembers::record()); });
   for (std::uint64_t seed = 0; seed < 200; ++seed)
-    add_places(any_record(rc::Random(seed), 10).value(), "", written);
+    add_places(any_record(rc::Random(seed), 100).value(), "", written);
   const Json schema = parse_json_file(source_path("harness/schema/record.schema.json"));
   std::set<std::string> described;
   add_places(example_of(schema, schema.at("definitions")), "", described);
