@@ -21,7 +21,7 @@ from pathlib import Path
 
 MAX_SOURCES_PER_FOLDER = 40
 MAX_ROOMS = 16  # of a part
-MAX_ARROWS = 45
+MAX_ARROWS = 48
 GENERATED = {"git_revision.hh", "page_files.hh", "renamed_names_table.hh"}
 NOT_DRAWN = {"tests", "benchmarks", "fuzz", "python"}  # the extension of Python binds classes of all rooms of the trainer
 Arrow = tuple[str, str]
@@ -46,7 +46,7 @@ PARTS = {
     "trainer": Part(
         rooms=(
             *("base", "tensors", "datasets", "models", "optimisers", "collectives", "pruning", "synchronisers"),
-            *("exchange", "replay", "training", "commands", "."),
+            *("exchange", "conformance", "replay", "training", "commands", "."),
         ),
         uses=("common",),
     ),

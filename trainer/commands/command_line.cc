@@ -22,6 +22,7 @@
 #include "trainer/commands/convert.hh"
 #include "trainer/commands/estimation.hh"
 #include "trainer/commands/forward.hh"
+#include "trainer/commands/method_checking.hh"
 #include "trainer/commands/pretraining.hh"
 #include "trainer/commands/profiling.hh"
 #include "trainer/commands/python_host.hh"
@@ -41,8 +42,8 @@ void emit(const Event& event) {
   std::cout << thinpipe::to_json(event).dump(-1, ' ', false, Json::error_handler_t::replace) << std::endl;
 }
 
-// Answers the JSON on standard input with one line of JSON.
-int answer(const char* command, Json (*answer_to)(const Json& question)) {
+// Answers the JSON on standard input with one line of JSON. `reply` does so and returns the exit code.
+int answer(const char* command, int (*reply)(const Json& question)) {
   const std::string text(std::istreambuf_iterator<char>(std::cin), {});
   const Json question = parse_json(text, "standard input");
   if (needs_python_host(question)) {
@@ -50,17 +51,23 @@ int answer(const char* command, Json (*answer_to)(const Json& question)) {
     std::cout << answered.text;
     return answered.status.code;
   }
-  std::cout << answer_to(question).dump() << '\n';
+  return reply(question);
+}
+
+int print_cost(const Json& config) {
+  const ComputeCost cost = measure_compute_cost(parse_training_config(config, {"standard input", ""}));
+  const Json answer = {{"compute_s", cost.compute_s}, {"memory_bytes", cost.memory_bytes}};
+  std::cout << answer.dump() << '\n';
   return kSuccess;
 }
 
-Json measured_cost(const Json& config) {
-  const ComputeCost cost = measure_compute_cost(parse_training_config(config, {"standard input", ""}));
-  return {{"compute_s", cost.compute_s}, {"memory_bytes", cost.memory_bytes}};
+int print_checked(const Json& configurations) {
+  std::cout << check_configurations(configurations).dump() << '\n';
+  return kSuccess;
 }
 
 int check(bool by_lines) {
-  if (!by_lines) return answer("check", check_configurations);
+  if (!by_lines) return answer("check", print_checked);
   check_lines(std::cin, std::cout);
   return kSuccess;
 }
@@ -155,7 +162,12 @@ int parse_and_run(int argc, const char* const* argv) {
   app.add_subcommand("cost",
                      "measure time and memory of an iteration of the training configuration on standard "
                      "input, for one worker alone")
-      ->callback([&] { exit_code = answer("cost", measured_cost); });
+      ->callback([&] { exit_code = answer("cost", print_cost); });
+  app.add_subcommand(
+         "check-method",
+         "examine whether the method on standard input, {\"synchroniser\": {...}}, keeps the promises "
+         "of all methods and its own, and print the findings as JSON")
+      ->callback([&] { exit_code = answer("check-method", answer_method_check); });
   for (const FileCommand& command : file_commands) {
     auto* with_file = app.add_subcommand(command.name, command.effect);
     with_file->add_option("FILE", file, command.file)->required();

@@ -12,7 +12,7 @@
 #include <sys/socket.h>
 
 #include "trainer/collectives/metered.hh"
-#include "trainer/collectives/tests/borrowed.hh"
+#include "trainer/collectives/borrowed.hh"
 #include "trainer/collectives/tests/world.hh"
 
 namespace thinpipe::trainer::testing {

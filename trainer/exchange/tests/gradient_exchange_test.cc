@@ -7,7 +7,7 @@
 #include "trainer/collectives/tests/world.hh"
 #include "trainer/pruning/enforcement.hh"
 #include "trainer/synchronisers/tests/every_method.hh"
-#include "trainer/synchronisers/tests/session.hh"
+#include "trainer/conformance/session.hh"
 
 namespace thinpipe::trainer {
 namespace {
@@ -61,7 +61,7 @@ torch::Tensor prunable_weights(const Net& model) {
 class Training {
  public:
   Training(const Json& method, const Mask& mask, Collective& network)
-      : metered_(std::make_unique<trainer::testing::Borrowed>(network)), rank_(network.rank()) {
+      : metered_(std::make_unique<trainer::Borrowed>(network)), rank_(network.rank()) {
     mask.apply(model_);
     exchange_ = std::make_unique<GradientExchange>(
         model_, mask,
@@ -185,7 +185,7 @@ struct FourWeights : Model {
 TEST(GradientExchange, ClipsWhatErrorFeedbackCountsBeforeItDoes) {
   run_in_process(2, [](Collective& network) {
     FourWeights model;
-    MeteredCollective metered(std::make_unique<trainer::testing::Borrowed>(network));
+    MeteredCollective metered(std::make_unique<trainer::Borrowed>(network));
     const SynchroniserContext context{
         .parameters = parameter_infos(model), .kept = {}, .weights = model.parameters()};
     GradientExchange exchange(

@@ -13,7 +13,10 @@ void rethrow(py::error_already_set& error) {
   if (error.matches(py::module_::import("thinpipe._core").attr("CollectiveError"))) {
     throw CollectiveError(py::str(error.value()).cast<std::string>());
   }
-  spdlog::error("{}", explained.second);
+  // Workers may be threads that all fail in the same line.
+  static std::string last_logged;  // guarded by the interpreter's lock
+  if (explained.second != last_logged) spdlog::error("{}", explained.second);
+  last_logged = explained.second;
   throw ScriptError(explained.first);
 }
 

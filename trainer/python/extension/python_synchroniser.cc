@@ -11,6 +11,7 @@
 #include "trainer/python/extension/python_call.hh"
 #include "trainer/python/extension/script_entry.hh"
 #include "trainer/python/extension/script_options.hh"
+#include "trainer/synchronisers/estimated_traffic.hh"
 
 namespace thinpipe::trainer::python {
 namespace {
@@ -37,7 +38,7 @@ MethodProperties properties_of(const py::object& method) {
           .applies_momentum = declared.attr("applies_momentum").cast<bool>()};
 }
 
-class PythonSynchroniser : public Synchroniser {
+class PythonSynchroniser : public Synchroniser, public EstimatedTraffic {
  public:
   using Make = std::function<py::object(const Context& context)>;  // called with the interpreter's lock
 
@@ -48,7 +49,13 @@ class PythonSynchroniser : public Synchroniser {
         method_(in_interpreter([&] { return make_(context_); })),
         properties_(in_interpreter([&] { return properties_of(method_.get()); })),
         needs_one_bucket_(
-            in_interpreter([&] { return method_.get().attr("needs_one_bucket").cast<bool>(); })) {}
+            in_interpreter([&] { return method_.get().attr("needs_one_bucket").cast<bool>(); })),
+        states_traffic_(in_interpreter([&] {
+          return !method_.get()
+                      .attr("__class__")
+                      .attr("traffic")
+                      .is(py::module_::import("thinpipe.method").attr("Synchroniser").attr("traffic"));
+        })) {}
 
   MethodProperties properties() const override { return properties_; }
   bool needs_one_bucket() const override { return needs_one_bucket_; }
@@ -91,6 +98,7 @@ class PythonSynchroniser : public Synchroniser {
   }
 
   void synchronise(Bucket& bucket, Collective& collective) override {
+    if (bucket.size == 0) return;  // a parameter without entries is no concern of the method
     in_interpreter([&] { synchronise(method_.get(), bucket, collective); });
   }
 
@@ -107,6 +115,11 @@ class PythonSynchroniser : public Synchroniser {
     ExpectedTraffic traffic = try_traffic(bucket, world_size);
     if (stated && traffic.payload_bytes > 0) traffic *= *stated / traffic.payload_bytes;
     return traffic;
+  }
+
+  TrafficClaim traffic_claim() const override {
+    if (states_traffic_) return TrafficClaim::payload;
+    return properties_.traffic_depends_on_data ? TrafficClaim::none : TrafficClaim::payload_and_sent;
   }
 
   Json state() const override {
@@ -160,6 +173,7 @@ class PythonSynchroniser : public Synchroniser {
       if (std::holds_alternative<BroadcastCall>(call)) traffic.broadcast_bytes += sent;
       traffic.sent_bytes = all_sent;
     });
+    if (bucket.size == 0) return traffic;
     Bucket trial = bucket;
     trial.gradient = torch::randn({bucket.size}, at::detail::createCPUGenerator());
     in_interpreter([&] {
@@ -180,6 +194,7 @@ class PythonSynchroniser : public Synchroniser {
   SharedObject method_;
   MethodProperties properties_;
   bool needs_one_bucket_ = false;
+  bool states_traffic_ = false;  // the class has a traffic() of its own
 };
 
 }  // namespace

@@ -47,6 +47,11 @@ class Compressor(Synchroniser):
             raise ValueError(f'{type(self).__name__}.memory must be "residual" or None, but is {self.memory!r}')
         if self.memory is not None:
             self.residual = _core.Residual(context)
+        self._kept = context.kept
+
+    def adopt_masks(self, kept: list[Any]) -> None:
+        super().adopt_masks(kept)
+        self._kept = kept
 
     def synchronise(self, bucket: _core.Bucket, net: _core.Network) -> None:
         gradient = bucket.gradient
@@ -58,12 +63,24 @@ class Compressor(Synchroniser):
             if unsent is not None:
                 unsent[part] -= self.decompress(tensors, context)
             gradient[part] = self._exchange(tensors, context, net)
+        self._clear_pruned(bucket, gradient, unsent)
         if unsent is not None:
             self.residual.stage(bucket, unsent)
 
+    def _clear_pruned(self, bucket: _core.Bucket, *tensors: torch.Tensor | None) -> None:
+        """Sets pruned entries to zero, because a compressor does not know of masks: its error would move them."""
+        for part in bucket.slices:
+            kept = self._kept[part.parameter]
+            if kept is None:
+                continue
+            for tensor in tensors:
+                if tensor is not None:
+                    tensor[part.offset:part.offset + part.size].masked_fill_(~kept, 0)
+
     def _parts(self, bucket: _core.Bucket) -> list[tuple[str, slice]]:
         if self.unit == "tensor":
-            return [(part.name, slice(part.offset, part.offset + part.size)) for part in bucket.slices]
+            return [(part.name, slice(part.offset, part.offset + part.size)) for part in bucket.slices
+                    if part.size > 0]
         return [("+".join(part.name for part in bucket.slices), slice(0, bucket.size))]
 
     def _exchange(self, tensors: Sequence[torch.Tensor], context: Any, net: _core.Network) -> torch.Tensor:

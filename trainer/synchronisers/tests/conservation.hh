@@ -2,7 +2,7 @@
 // in the result.
 #pragma once
 
-#include "trainer/synchronisers/tests/session.hh"
+#include "trainer/conformance/session.hh"
 
 namespace thinpipe::trainer::testing {
 

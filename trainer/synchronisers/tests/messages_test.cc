@@ -6,7 +6,7 @@
 #include "trainer/base/tensor_span.hh"
 #include "trainer/collectives/backends/in_process.hh"
 #include "trainer/collectives/metered.hh"
-#include "trainer/collectives/tests/borrowed.hh"
+#include "trainer/collectives/borrowed.hh"
 #include "trainer/synchronisers/expected_traffic.hh"
 
 namespace thinpipe::trainer {
@@ -33,7 +33,7 @@ constexpr int everyone = 15;
 TEST(Messages, OfOneSizeReachAllInRankOrder) {
   for (const std::int64_t size : {3L, 0L}) {
     run_in_process(3, [&](Collective& network) {
-      MeteredCollective metered(std::make_unique<testing::Borrowed>(network));
+      MeteredCollective metered(std::make_unique<Borrowed>(network));
       const Messages messages = gather_equal(message_of_size(network.rank(), everyone, size), metered);
       ASSERT_THAT(messages, SizeIs(3));
       for (int r = 0; r < 3; ++r) expect_message(messages[static_cast<std::size_t>(r)], r, everyone, size);
@@ -44,7 +44,7 @@ TEST(Messages, OfOneSizeReachAllInRankOrder) {
 
 TEST(Messages, OfAnySizeReachAllInRankOrder) {
   run_in_process(3, [](Collective& network) {
-    MeteredCollective metered(std::make_unique<testing::Borrowed>(network));
+    MeteredCollective metered(std::make_unique<Borrowed>(network));
     const std::int64_t own_size = 5 * network.rank();  // 0 for the first worker
     const Messages messages = gather_any(message_of_size(network.rank(), everyone, own_size), metered);
     ASSERT_THAT(messages, SizeIs(3));
@@ -56,7 +56,7 @@ TEST(Messages, OfAnySizeReachAllInRankOrder) {
 
 TEST(Messages, AreExchangedInAnySize) {
   run_in_process(3, [](Collective& network) {
-    MeteredCollective metered(std::make_unique<testing::Borrowed>(network));
+    MeteredCollective metered(std::make_unique<Borrowed>(network));
     const auto size = [](int from, int to) { return std::int64_t{from} * (to + 1); };  // rank 0 sends nothing
     Messages outgoing;
     for (int to = 0; to < 3; ++to)

@@ -4,7 +4,7 @@
 
 #include "trainer/collectives/tests/sent.hh"
 #include "trainer/synchronisers/tests/every_method.hh"
-#include "trainer/synchronisers/tests/session.hh"
+#include "trainer/conformance/session.hh"
 
 namespace thinpipe::trainer {
 namespace {

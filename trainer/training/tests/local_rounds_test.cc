@@ -7,7 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "common/support/tests/temporary_folder.hh"
-#include "trainer/collectives/tests/borrowed.hh"
+#include "trainer/collectives/borrowed.hh"
 #include "trainer/collectives/tests/world.hh"
 #include "trainer/commands/check.hh"
 #include "trainer/training/tests/training.hh"
@@ -127,7 +127,7 @@ SynchroniserContext context_of(const Model& model) {
 TEST(LocalRounds, OneWorkersNaNTakesAllBackToWhereTheRoundBegan) {
   run_in_process(2, [](Collective& network) {
     OneWeight model;
-    MeteredCollective metered(std::make_unique<trainer::testing::Borrowed>(network));
+    MeteredCollective metered(std::make_unique<trainer::Borrowed>(network));
     GradientExchange exchange(model, Mask::keep_all(model),
                               SynchroniserRegistry::instance().make(diloco(2, 1, 0), {}, context_of(model)),
                               metered, {});
@@ -169,7 +169,7 @@ TEST(LocalRounds, OptimisersForgetALostRound) {
       run_in_process(2, [&](Collective& network) {
         const auto weights_after = [&](bool loses, bool breaks) {
           OneWeight model;
-          MeteredCollective metered(std::make_unique<trainer::testing::Borrowed>(network));
+          MeteredCollective metered(std::make_unique<trainer::Borrowed>(network));
           const auto method = [&] {
             return SynchroniserRegistry::instance().make(diloco(2, 1, 0), {}, context_of(model));
           };
@@ -223,7 +223,7 @@ TEST(LocalRounds, OptimisersForgetALostRound) {
 TEST(LocalRounds, AWorkerForgetsTheMomentumOfWhatItSent) {
   run_in_process(1, [](Collective& network) {
     OneWeight model;
-    MeteredCollective metered(std::make_unique<trainer::testing::Borrowed>(network));
+    MeteredCollective metered(std::make_unique<trainer::Borrowed>(network));
     const Json half = {{"name", "sbc"}, {"ratio", 0.5}, {"local_steps", 1}};  // one of two entries
     GradientExchange exchange(model, Mask::keep_all(model),
                               SynchroniserRegistry::instance().make(half, {}, context_of(model)), metered,

@@ -9,7 +9,7 @@
 #include "common/support/tests/temporary_folder.hh"
 #include "trainer/collectives/backends/in_process.hh"
 #include "trainer/collectives/replica_check.hh"
-#include "trainer/collectives/tests/borrowed.hh"
+#include "trainer/collectives/borrowed.hh"
 #include "trainer/collectives/tests/world.hh"
 #include "trainer/synchronisers/tests/every_method.hh"
 #include "trainer/training/tests/training.hh"
@@ -382,7 +382,7 @@ TEST(GradientExchange, ServesParametersThatTheLossDoesNotReach) {
   };
   run_in_process(2, [](Collective& network) {
     HalfUsed model;
-    MeteredCollective metered(std::make_unique<trainer::testing::Borrowed>(network));
+    MeteredCollective metered(std::make_unique<trainer::Borrowed>(network));
     GradientExchange exchange(model, Mask::keep_all(model),
                               SynchroniserRegistry::instance().make({{"name", "dense"}}, {}, {}), metered,
                               {});

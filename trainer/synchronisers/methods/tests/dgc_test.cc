@@ -4,7 +4,7 @@
 
 #include "trainer/base/modules.hh"
 #include "trainer/collectives/backends/in_process.hh"
-#include "trainer/synchronisers/tests/session.hh"
+#include "trainer/conformance/session.hh"
 
 namespace thinpipe::trainer {
 namespace {

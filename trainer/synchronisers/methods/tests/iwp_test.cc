@@ -7,7 +7,7 @@
 #include "trainer/collectives/backends/in_process.hh"
 #include "trainer/collectives/metered.hh"
 #include "trainer/collectives/tests/world.hh"
-#include "trainer/synchronisers/tests/session.hh"
+#include "trainer/conformance/session.hh"
 
 namespace thinpipe::trainer {
 namespace {
@@ -103,7 +103,7 @@ TEST(Iwp, SendsWhatAnyOfItsVotersWants) {
   constexpr int workers = 3;
   const World world = world_of(torch::ones({6}), torch::ones({6}));
   run_in_process(workers, [&](Collective& network) {
-    MeteredCollective metered(std::make_unique<testing::Borrowed>(network));
+    MeteredCollective metered(std::make_unique<Borrowed>(network));
     Session session(iwp(1.0 / 6, 9), world, metered);
     torch::Tensor gradient = torch::zeros({12});
     gradient[network.rank()] = 3;  // different on each worker
@@ -135,7 +135,7 @@ TEST(Iwp, VotesInTheShorterOfTwoCodes) {
   const auto broadcast_bytes = [&](double ratio) {
     double bytes = 0;
     run_in_process(1, [&](Collective& network) {
-      MeteredCollective metered(std::make_unique<testing::Borrowed>(network));
+      MeteredCollective metered(std::make_unique<Borrowed>(network));
       Session session({{"name", "iwp"}, {"ratio", ratio}}, world, metered);
       session.step(testing::real_gradient(world, 0, 1) + 2, 1);  // none is zero
       const auto entries = static_cast<double>(std::floor(ratio * 64 * 1000)) + 1;

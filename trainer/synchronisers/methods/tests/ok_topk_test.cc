@@ -9,7 +9,6 @@ namespace thinpipe::trainer {
 namespace {
 
 using trainer::testing::balanced_step;
-using trainer::testing::Borrowed;
 using trainer::testing::integer_gradient;
 using trainer::testing::make_world;
 using trainer::testing::residual_of;

@@ -5,12 +5,11 @@
 
 #include "trainer/collectives/backends/in_process.hh"
 #include "trainer/collectives/metered.hh"
-#include "trainer/synchronisers/tests/session.hh"
+#include "trainer/conformance/session.hh"
 
 namespace thinpipe::trainer {
 namespace {
 
-using trainer::testing::Borrowed;
 using trainer::testing::exact_mean;
 using trainer::testing::integer_gradient;
 using trainer::testing::make_world;

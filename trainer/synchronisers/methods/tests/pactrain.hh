@@ -1,7 +1,7 @@
 // Shared by PacTrain's tests.
 #pragma once
 
-#include "trainer/synchronisers/tests/session.hh"
+#include "trainer/conformance/session.hh"
 
 namespace thinpipe::trainer::testing {
 

@@ -17,7 +17,6 @@ using testing::make_world;
 using testing::mean_over;
 using testing::pactrain;
 using ::testing::ThrowsMessage;
-using trainer::testing::Borrowed;
 using trainer::testing::Session;
 using trainer::testing::World;
 

@@ -14,7 +14,6 @@ using testing::exact_mean;
 using testing::integer_gradient;
 using testing::make_world;
 using testing::pactrain;
-using trainer::testing::Borrowed;
 using trainer::testing::Session;
 using trainer::testing::World;
 

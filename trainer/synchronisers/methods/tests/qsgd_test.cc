@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "trainer/collectives/backends/in_process.hh"
-#include "trainer/synchronisers/tests/session.hh"
+#include "trainer/conformance/session.hh"
 
 namespace thinpipe::trainer {
 namespace {

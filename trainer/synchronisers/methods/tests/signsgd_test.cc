@@ -5,7 +5,7 @@
 
 #include "trainer/collectives/backends/in_process.hh"
 #include "trainer/synchronisers/quantised/vote_code.hh"
-#include "trainer/synchronisers/tests/session.hh"
+#include "trainer/conformance/session.hh"
 
 namespace thinpipe::trainer {
 namespace {

@@ -3,12 +3,11 @@
 #include "trainer/collectives/backends/in_process.hh"
 #include "trainer/collectives/metered.hh"
 #include "trainer/synchronisers/sparse/hashed_owners.hh"
-#include "trainer/synchronisers/tests/session.hh"
+#include "trainer/conformance/session.hh"
 
 namespace thinpipe::trainer {
 namespace {
 
-using trainer::testing::Borrowed;
 using trainer::testing::integer_gradient;
 using trainer::testing::make_world;
 using trainer::testing::Session;

@@ -3,7 +3,7 @@
 
 #include "trainer/collectives/collective.hh"
 
-namespace thinpipe::trainer::testing {
+namespace thinpipe::trainer {
 
 class Borrowed : public Collective {
  public:
@@ -48,4 +48,4 @@ class Borrowed : public Collective {
   Collective& inner_;
 };
 
-}  // namespace thinpipe::trainer::testing
+}  // namespace thinpipe::trainer

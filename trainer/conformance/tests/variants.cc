@@ -1,4 +1,4 @@
-#include "trainer/synchronisers/tests/variants.hh"
+#include "trainer/conformance/tests/variants.hh"
 
 #include <algorithm>
 #include <cctype>

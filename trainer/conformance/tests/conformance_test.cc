@@ -1,6 +1,6 @@
 // Examines every registered method with every number of workers over every backend: the properties of all
 // methods and the declared ones. Further variants are examined with some numbers of workers and backends.
-#include "trainer/synchronisers/tests/conformance.hh"
+#include "trainer/conformance/conformance.hh"
 
 #include <algorithm>
 #include <utility>
@@ -9,7 +9,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "trainer/synchronisers/tests/variants.hh"
+#include "trainer/collectives/tests/reduction_tree.hh"
+#include "trainer/conformance/tests/variants.hh"
 
 namespace thinpipe::trainer {
 namespace {
@@ -58,8 +59,10 @@ std::vector<ConformanceCase> further_variants() {
 class Conformance : public ::testing::TestWithParam<ConformanceCase> {};
 
 TEST_P(Conformance, HasItsDeclaredProperties) {
-  const auto& [variant, workers] = GetParam();
-  const testing::MakeSynchroniser make = [&](const SynchroniserContext& context) {
+  const auto& [variant, of] = GetParam();
+  testing::Workers workers = of;
+  workers.reduction_tree = testing::reduction_tree_for(workers.count);
+  const testing::MakeSynchroniser make = [&variant = variant](const SynchroniserContext& context) {
     return SynchroniserRegistry::instance().make(variant.options, {"test", ""}, context);
   };
   for (const auto& properties : {testing::common_properties(), testing::declared_properties()}) {
@@ -89,7 +92,8 @@ class Declaring : public Synchroniser {
 
 std::vector<std::string> examined(const MethodProperties& properties) {
   const testing::Examination of(
-      [&](const SynchroniserContext&) { return std::make_unique<Declaring>(properties); }, {"in_process", 2});
+      "", [&](const SynchroniserContext&) { return std::make_unique<Declaring>(properties); },
+      {"in_process", 2});
   std::vector<std::string> names;
   for (const testing::Property& property : testing::declared_properties()) {
     if (property.applies(of)) names.push_back(property.name);

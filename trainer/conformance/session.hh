@@ -1,10 +1,12 @@
-// Shared by tests of methods: a bucket, gradients with exact sums, and a method whose steps move the weights.
+// Shared by the conformance suite and tests of methods: a bucket, gradients with exact sums, and a method whose
+// steps move the weights.
 #pragma once
 
 #include <cmath>
+#include <functional>
 
 #include "trainer/base/philox.hh"
-#include "trainer/collectives/tests/borrowed.hh"
+#include "trainer/collectives/borrowed.hh"
 #include "trainer/synchronisers/synchroniser.hh"
 
 namespace thinpipe::trainer::testing {
@@ -29,7 +31,9 @@ inline World make_world(std::int64_t n, bool pruned) {
   World world;
   const std::int64_t first = (n + 1) / 2;
   for (const auto& [name, size] : {std::pair("a", first), std::pair("b", n - first)}) {
-    world.parameters.push_back({.name = name, .size = size, .dimensions = 2, .rows = rows_for(size)});
+    const std::int64_t rows = rows_for(size);
+    world.parameters.push_back(
+        {.name = name, .size = size, .dimensions = 2, .rows = rows, .shape = {rows, size / rows}});
     world.weights.push_back(torch::linspace(-1, 1, size));
   }
   torch::Tensor mask = torch::arange(first).remainder(2).eq(0);
@@ -105,6 +109,7 @@ class Session {
     Bucket bucket = layout;
     bucket.gradient = gradient.clone();
     method_->synchronise(bucket, network_);
+    if (after_synchronise_) after_synchronise_();
     method_->finish_step(applied);
     if (applied) move_weights(bucket);
     return bucket.gradient;
@@ -119,6 +124,9 @@ class Session {
   }
 
   void set_learning_rate(double learning_rate) { learning_rate_ = learning_rate; }
+
+  // Calls `after` between synchronise() and the end of each step.
+  void set_after_synchronise(std::function<void()> after) { after_synchronise_ = std::move(after); }
 
   Synchroniser& method() { return *method_; }
 
@@ -140,6 +148,7 @@ class Session {
   std::unique_ptr<Synchroniser> method_;
   Collective& network_;
   double learning_rate_ = 0.1;
+  std::function<void()> after_synchronise_;
 };
 
 }  // namespace thinpipe::trainer::testing

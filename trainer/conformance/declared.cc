@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-#include "trainer/synchronisers/tests/conformance.hh"
+#include "trainer/conformance/conformance.hh"
 
 namespace thinpipe::trainer::testing {
 namespace {
@@ -24,7 +24,7 @@ bool is_a_mean(const Examination& of) {
 
 // The gradients are integers up to 8, whose sums every format holds: the mean is exact if the division by N
 // is.
-void gives_the_mean(Examination& of, Collective& network) {
+void gives_the_mean(Examination& of, LoggedCollective& network) {
   const double rounding = std::max(of.properties().relative_rounding, 0x1p-24);
   const int workers = network.world_size();
   const World world = make_world(1025, true);
@@ -34,8 +34,9 @@ void gives_the_mean(Examination& of, Collective& network) {
         session.step(integer_gradient(world, network.rank(), step), step).to(torch::kDouble);
     const double error = largest(out - exact_mean(world, workers, step));
     const double tolerance = is_power_of_two(workers) ? 0 : 8 * workers * rounding;
-    of.expect(error <= tolerance,
-              fmt::format("step {} is off the mean by {}, more than {}", step, error, tolerance));
+    of.expect(Promise::mean, error <= tolerance,
+              fmt::format("1025 entries, step {}: an entry is off the mean by {}, more than {}", step, error,
+                          tolerance));
   }
 }
 
@@ -49,16 +50,16 @@ class OnlyReduces : public Borrowed {
   OnlyReduces(Collective& inner, Examination& of) : Borrowed(inner), of_(of) {}
 
   torch::Tensor all_gather_v(const torch::Tensor& input, std::span<const std::int64_t> counts) override {
-    of_.expect(false, "gathers messages");
+    of_.expect(Promise::only_sums, false, "the method calls an all-gather");
     return Borrowed::all_gather_v(input, counts);
   }
   torch::Tensor all_to_all_v(const torch::Tensor& input, std::span<const std::int64_t> send_counts,
                              std::span<const std::int64_t> receive_counts) override {
-    of_.expect(false, "exchanges messages");
+    of_.expect(Promise::only_sums, false, "the method calls an all-to-all");
     return Borrowed::all_to_all_v(input, send_counts, receive_counts);
   }
   std::unique_ptr<PointToPoint> open_point_to_point(std::int64_t message_bytes) override {
-    of_.expect(false, "sends point-to-point messages");
+    of_.expect(Promise::only_sums, false, "the method sends point-to-point messages");
     return Borrowed::open_point_to_point(message_bytes);
   }
 
@@ -66,10 +67,10 @@ class OnlyReduces : public Borrowed {
   Examination& of_;
 };
 
-void only_sums_travel(Examination& of, Collective& network) {
+void only_sums_travel(Examination& of, LoggedCollective& network) {
   const World world = make_world(301, true);
   OnlyReduces reduces(network, of);
-  Session session = of.begin(world, reduces);
+  Session session = of.begin(world, network, reduces);
   for (int step = 1; step <= 2; ++step) session.step(real_gradient(world, network.rank(), step), step);
 }
 
@@ -79,7 +80,7 @@ bool is_unbiased(const Examination& of) {
 
 // P-UNB: the mean of 10,000 draws is within five standard errors of the mean over workers. Each step draws
 // for several repetitions of a short gradient at once.
-void draws_around_the_mean(Examination& of, Collective& network) {
+void draws_around_the_mean(Examination& of, LoggedCollective& network) {
   constexpr int steps = 10;
   constexpr std::int64_t period = 16;
   constexpr std::int64_t repetitions = 1000;
@@ -107,7 +108,7 @@ void draws_around_the_mean(Examination& of, Collective& network) {
   }
   const torch::Tensor allowed = 5 * squares.sqrt() / draws + 1e-6;
   const torch::Tensor excess = (error / draws).abs() - allowed;
-  of.expect(excess.le(0).all().item<bool>(),
+  of.expect(Promise::unbiased, excess.le(0).all().item<bool>(),
             fmt::format("the mean of {} draws is {} beyond five standard errors of the mean", draws,
                         excess.max().item<double>()));
 }
@@ -140,7 +141,7 @@ torch::Tensor swapped(const torch::Tensor& values, const Bucket& layout) {
 
 // P-CONS, and with one worker P-LOC: N·out plus all residuals after the step equals all gradients plus all
 // residuals before it. In a new layout each parameter keeps its own residual.
-void nothing_is_lost(Examination& of, Collective& network) {
+void nothing_is_lost(Examination& of, LoggedCollective& network) {
   const World world = make_world(100, true);
   Session session = of.begin(world, network);
   const auto take_step = [&](const Bucket& layout, const torch::Tensor& gradient, int step) {
@@ -150,16 +151,20 @@ void nothing_is_lost(Examination& of, Collective& network) {
     network.all_reduce(in, Reduction::sum);
     network.all_reduce(left, Reduction::sum);
     const double lost = largest(in - left - network.world_size() * out);
-    of.expect(lost <= 1e-6 * network.world_size() * (largest(in) + 1),
-              fmt::format("step {}: {} of an entry is lost or added", step, lost));
+    of.expect(
+        Promise::nothing_lost, lost <= 1e-6 * network.world_size() * (largest(in) + 1),
+        fmt::format(
+            "100 entries, step {}: {} of an entry, summed over workers, is neither in the result nor in a "
+            "residual",
+            step, lost));
   };
   const auto gradient = [&](int step) { return integer_gradient(world, network.rank(), step); };
   for (int step = 1; step <= 3; ++step) take_step(world.bucket, gradient(step), step);
   const torch::Tensor before = residual_of(session.method(), world.bucket);
   const Bucket layout = swapped(world.bucket);
   session.method().prepare({layout});
-  of.expect(residual_of(session.method(), layout).equal(swapped(before, world.bucket)),
-            "in a new layout a parameter has another's residual");
+  of.expect(Promise::nothing_lost, residual_of(session.method(), layout).equal(swapped(before, world.bucket)),
+            "after step 3, in a new layout a parameter has another's residual");
   for (int step = 4; step <= 6; ++step) take_step(layout, swapped(gradient(step), world.bucket), step);
 }
 
@@ -167,10 +172,10 @@ void nothing_is_lost(Examination& of, Collective& network) {
 
 std::vector<Property> declared_properties() {
   return {
-      {"GivesTheMean", is_a_mean, gives_the_mean},
-      {"OnlySumsTravel", adds_up_messages, only_sums_travel},
-      {"DrawsAroundTheMean", is_unbiased, draws_around_the_mean},
-      {"NothingIsLost", is_delayed, nothing_is_lost},
+      {"GivesTheMean", {Promise::mean}, is_a_mean, gives_the_mean},
+      {"OnlySumsTravel", {Promise::only_sums}, adds_up_messages, only_sums_travel},
+      {"DrawsAroundTheMean", {Promise::unbiased}, is_unbiased, draws_around_the_mean},
+      {"NothingIsLost", {Promise::nothing_lost}, is_delayed, nothing_is_lost},
   };
 }
 

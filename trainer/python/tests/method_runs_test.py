@@ -1,0 +1,141 @@
+"""Runs with a method in a Python file: equal to its twin in C++, in every mode; errors; restarts.
+
+Usage: method_runs_test.py [--slow] PATH/thinpipe
+"""
+
+import sys
+import tempfile
+from pathlib import Path
+
+from programs import METHODS, Experiment, small_run
+
+PYTHON = {"name": str(METHODS / "topk_residual.py") + ":MyTopK", "ratio": 0.05}
+TWIN = {"name": "topk", "ratio": 0.05}
+TWINS = {"method": {"python": {"synchroniser": PYTHON}, "c++": {"synchroniser": TWIN}}}
+
+
+def expect_equal_twins(thinpipe, base):
+    experiment = Experiment(thinpipe, base, TWINS)
+    done = experiment.run()
+    assert done.returncode == 0, done.stderr
+    records = experiment.records()
+    assert len(records) == 2, list(records)
+    hashes = {label: record["parameters_hash"] for label, record in records.items()}
+    assert len(set(hashes.values())) == 1 and None not in hashes.values(), hashes
+    print(f"{base['mode']} with {base['workers']} workers: {hashes}")
+
+
+def test_is_equal_to_its_twin_among_threads(thinpipe):
+    expect_equal_twins(thinpipe, small_run(workers=2))
+
+
+def slow_test_is_equal_to_its_twin_among_eight_threads(thinpipe):
+    expect_equal_twins(thinpipe, small_run(workers=8))
+
+
+def slow_test_is_equal_to_its_twin_over_a_network(thinpipe):
+    expect_equal_twins(thinpipe, small_run(workers=2, mode="live", topology="loopback"))
+
+
+def slow_test_is_replayed_and_simulated(thinpipe):
+    base = small_run(workers=2, synchroniser=PYTHON)
+    del base["mode"], base["workers"]
+    replay = Experiment(thinpipe, {**base, "mode": "replay", "topology": "loopback"})
+    done = replay.run()
+    assert done.returncode == 0, done.stderr
+    trained, replayed = (list(replay.records(mode).values())[0] for mode in ("converge", "replay"))
+    assert replayed["parameters_hash"] == trained["parameters_hash"]
+    bytes_per_worker = replayed["traffic"]["payload_bytes_per_worker"]
+    assert bytes_per_worker == trained["traffic"]["payload_bytes_per_worker"] > 0, bytes_per_worker
+    simulate = Experiment(thinpipe, {**base, "mode": "simulate", "topology": "three-switch", "compute_profile": "a40"})
+    done = simulate.run()
+    assert done.returncode == 0, done.stderr
+    assert list(simulate.records("simulate").values())[0]["train_time_s"] > 0
+
+
+def slow_test_restarts_from_a_checkpoint_as_if_undisturbed(thinpipe):
+    restart = {"action": "restart", "checkpoint_every_iterations": 5}
+    base = small_run(workers=2, mode="live", topology="loopback", synchroniser=PYTHON)
+    experiment = Experiment(thinpipe, base, {"fault": {
+        "none": {},
+        "killed": {"on_worker_failure": restart,
+                   "worker_events": [{"worker": 1, "at_iteration": 12, "action": "kill"}]}}})
+    done = experiment.run()
+    assert done.returncode == 0, done.stderr
+    records = experiment.records()
+    assert len(records) == 2, list(records)
+    restarts = [len(record.get("restarts") or []) for record in records.values()]
+    assert sorted(restarts) == [0, 1], restarts
+    assert len({record["parameters_hash"] for record in records.values()}) == 1
+
+
+def expect_refused(thinpipe, synchroniser, *words):
+    done = Experiment(thinpipe, small_run(workers=2, synchroniser=synchroniser)).plan()
+    assert done.returncode == 2, done
+    for word in words:
+        assert word in done.stderr, f"{word} is missing from: {done.stderr}"
+
+
+def test_wrong_input_is_refused_before_the_run(thinpipe):
+    expect_refused(thinpipe, {**PYTHON, "ratio": 2}, "/synchroniser/ratio", "at most 1")
+    expect_refused(thinpipe, {**PYTHON, "ratoi": 0.1}, "/synchroniser", "ratoi", "ratio")
+
+
+def slow_test_wrong_files_are_refused_before_the_run(thinpipe):
+    expect_refused(thinpipe, {"name": "missing.py:MyTopK"}, "missing.py", "does not exist")
+    expect_refused(thinpipe, {"name": str(METHODS / "topk_residual.py") + ":MyTopk"}, "has no MyTopk", "MyTopK")
+    expect_refused(thinpipe, {"name": str(METHODS / "topk_residual.py") + ":largest"}, "must be a class that extends")
+    with tempfile.TemporaryDirectory() as folder:
+        wrong = Path(folder) / "wrong.py"
+        wrong.write_text("import thinpipe\n\nclass Mine(thinpipe.Synchroniser)\n    pass\n")
+        expect_refused(thinpipe, {"name": f"{wrong}:Mine"}, "wrong.py:3", "SyntaxError")
+        wrong.write_text("import a_module_that_does_not_exist\n")
+        expect_refused(thinpipe, {"name": f"{wrong}:Mine"}, "wrong.py:1", "ModuleNotFoundError")
+
+
+RAISES_LATER = """
+import torch
+import thinpipe
+
+class Late(thinpipe.Synchroniser):
+    properties = thinpipe.Properties(traffic_depends_on_data=False)
+
+    def begin_step(self, step):
+        self.step = step
+
+    def synchronise(self, bucket, net):
+        net.all_reduce(bucket.gradient)
+        if self.step == 3:
+            raise ValueError("the third step is too much")
+
+    def traffic(self, bucket, workers):
+        return 4 * bucket.size
+"""
+
+
+def slow_test_an_error_ends_the_run_with_its_place(thinpipe):
+    with tempfile.TemporaryDirectory() as folder:
+        late = Path(folder) / "late.py"
+        late.write_text(RAISES_LATER)
+        base = small_run(workers=2, mode="live", topology="loopback", synchroniser={"name": f"{late}:Late"})
+        experiment = Experiment(thinpipe, base)
+        done = experiment.run()
+        assert done.returncode == 1, done
+        (record,) = experiment.records().values()
+        assert record["status"] == "failed", record["status"]
+        error = record["error"]
+        assert "late.py:14: ValueError: the third step is too much" in error["message"], error
+        assert "Traceback" in str(error.get("log_tail")) or "in synchronise" in str(error.get("log_tail")), error
+
+
+def main():
+    thinpipe = sys.argv[-1]
+    prefix = "slow_test_" if "--slow" in sys.argv else "test_"
+    for name, test in list(globals().items()):
+        if name.startswith(prefix):
+            test(thinpipe)
+            print(f"{name}: ok", flush=True)
+
+
+if __name__ == "__main__":
+    main()
