@@ -7,8 +7,8 @@
 #include "common/support/standard_streams.hh"
 #include "harness/commands/command.hh"
 #include "harness/commands/plan_table.hh"
-#include "harness/plan/override_types.hh"
 #include "harness/plan/run_plan.hh"
+#include "harness/schema/override_types.hh"
 
 namespace thinpipe {
 namespace {

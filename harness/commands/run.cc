@@ -12,12 +12,12 @@
 #include "harness/commands/plan_table.hh"
 #include "harness/commands/topology_choice.hh"
 #include "harness/plan/compute_costs.hh"
-#include "harness/plan/override_types.hh"
 #include "harness/plan/run_plan.hh"
 #include "harness/records/lock_file.hh"
 #include "harness/reports/text.hh"
 #include "harness/run/parallel_controllers.hh"
 #include "harness/run/sweep.hh"
+#include "harness/schema/override_types.hh"
 #include "netem/kernel/sandbox.hh"
 
 namespace thinpipe {

@@ -5,8 +5,8 @@
 #include <gtest/gtest.h>
 
 #include "common/support/tests/paths.hh"
-#include "harness/plan/override_types.hh"
 #include "harness/plan/run_plan.hh"
+#include "harness/schema/override_types.hh"
 
 namespace thinpipe {
 namespace {

@@ -1,4 +1,4 @@
-#include "harness/plan/override_types.hh"
+#include "harness/schema/override_types.hh"
 
 #include <algorithm>
 #include <memory>
