@@ -1,15 +1,22 @@
-"""Thinpipe for Python: methods, models and data of your own in its experiments, and its methods in your scripts."""
+"""Thinpipe for Python: methods, models and data of your own in its experiments, and its methods in your scripts.
+
+In a training script, thinpipe.report(...) and thinpipe.option(...) need no other package and do nothing outside
+Thinpipe. Everything else needs PyTorch and is imported when it is first used.
+"""
 from __future__ import annotations
 
 import importlib
 from typing import Any
 
-# Everything that needs LibTorch is imported when it is first used.
+from .reporting import option, options, report
+
+__all__ = ["option", "options", "report"]
+
 _PLACES = {
     "Compressor": "compressor",
     "Properties": "method",
     "Synchroniser": "method",
-    "field": "options",
+    "field": "fields",
     "Residual": "_core",
     "State": "_core",
     "ddp_hook": "ddp",

@@ -10,7 +10,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from . import options
+from . import fields
 
 _modules: dict[Path, ModuleType] = {}
 
@@ -59,11 +59,11 @@ def summary(found: Any) -> str:
 
 
 def describe_class(cls: type) -> str:
-    return json.dumps(options.of_class(cls))
+    return json.dumps(fields.of_class(cls))
 
 
 def describe_callable(function: Any, context: list[str]) -> str:
-    return json.dumps(options.of_callable(function, frozenset(context)))
+    return json.dumps(fields.of_callable(function, frozenset(context)))
 
 
 def make_synchroniser(cls: type, values: str, context: Any) -> Any:
@@ -88,6 +88,6 @@ def explain(error: BaseException) -> tuple[str, str]:
     first = frames.index(own[0]) if own else 0
     lines = traceback.format_list(frames[first:]) + traceback.format_exception_only(type(error), error)
     what = traceback.format_exception_only(type(error), error)[-1].strip()
-    if isinstance(error, (InvalidScript, options.InvalidOption)):
+    if isinstance(error, (InvalidScript, fields.InvalidOption)):
         return str(error), "".join(lines)
     return f"{place}{what}", "".join(lines)

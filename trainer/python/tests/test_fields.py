@@ -7,17 +7,17 @@ from pathlib import Path
 from typing import ClassVar, Optional
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
-from thinpipe import options
+from thinpipe import fields
 
 
 class Method:
     """A class with options."""
 
-    ratio: float = options.field(0.01, above=0, at_most=1, effect="kept share")
+    ratio: float = fields.field(0.01, above=0, at_most=1, effect="kept share")
     levels: int = 4
-    scope: str = options.field("bucket", one_of=["bucket", "tensor"])
+    scope: str = fields.field("bucket", one_of=["bucket", "tensor"])
     clip: Optional[float] = None
-    sizes: list[int] = options.field()
+    sizes: list[int] = fields.field()
     whole: float = 2
     _private: int = 3
     properties: ClassVar[str] = "not an option"
@@ -25,7 +25,7 @@ class Method:
 
 class Options(unittest.TestCase):
     def test_fields_of_a_class(self):
-        described = {option["key"]: option for option in options.of_class(Method)}
+        described = {option["key"]: option for option in fields.of_class(Method)}
         self.assertEqual(list(described), ["ratio", "levels", "scope", "clip", "sizes", "whole"])
         self.assertEqual(
             described["ratio"],
@@ -40,7 +40,7 @@ class Options(unittest.TestCase):
         self.assertTrue(described["sizes"]["list"])
 
     def test_a_number_has_a_floating_default(self):
-        default = {option["key"]: option for option in options.of_class(Method)}["whole"]["default"]
+        default = {option["key"]: option for option in fields.of_class(Method)}["whole"]["default"]
         self.assertIsInstance(default, float)
 
     def test_parameters_of_a_constructor_but_for_the_context(self):
@@ -48,7 +48,7 @@ class Options(unittest.TestCase):
             def __init__(self, data, hidden: int, bias=True):
                 pass
 
-        described = options.of_callable(Net, frozenset({"data"}))
+        described = fields.of_callable(Net, frozenset({"data"}))
         self.assertEqual([(option["key"], option["type"]) for option in described],
                          [("hidden", "integer"), ("bias", "boolean")])
         self.assertTrue(described[0]["required"])
@@ -57,8 +57,8 @@ class Options(unittest.TestCase):
         def load(path):
             pass
 
-        with self.assertRaisesRegex(options.InvalidOption, "load: the option path needs a type"):
-            options.of_callable(load)
+        with self.assertRaisesRegex(fields.InvalidOption, "load: the option path needs a type"):
+            fields.of_callable(load)
 
 
 if __name__ == "__main__":
