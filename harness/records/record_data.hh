@@ -291,6 +291,7 @@ struct Record {
   OrMissing<std::vector<record::Restart>> restarts = {};
   OrMissing<OrNull<record::Replay>> replay = {};
   OrNull<record::Fidelity> fidelity = {};
+  OrMissing<std::vector<std::string>> warnings = {};
   // Members that only later versions know, by their places, such as "/curve/0/later".
   Json others = Json::object();
 

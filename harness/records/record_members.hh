@@ -277,6 +277,7 @@ void visit(auto& members, Is<Record> auto& record) {
   members.optional("restarts", record.restarts);
   members.optional("replay", record.replay);
   members.required("fidelity", record.fidelity);
+  members.optional("warnings", record.warnings);
 }
 
 }  // namespace thinpipe::record

@@ -12,7 +12,7 @@ namespace {
 using Line = std::map<std::string, std::string>;  // column: value
 
 std::string text_of(const Json& value) {
-  if (value.is_null()) return "";
+  if (value.is_null() || value == Json::array()) return "";
   if (value.is_string()) return value.get<std::string>();
   return value.dump(-1, ' ', false, Json::error_handler_t::replace);
 }

@@ -153,6 +153,7 @@ Json row_of(const Record& record, const std::optional<Target>& asked) {
   row["fidelity"] = record.fidelity ? Json(record.fidelity->verdict) : Json(nullptr);
   row["link_changes"] = link_changes(record);
   row["iterations"] = record.iterations;
+  row["warnings"] = record.warnings.value_or(std::vector<std::string>());  // old records have none
   row["iterations_per_s"] = ratio(row.at("iterations"), row.at("train_time_s"));
   add_target(row, record, asked);
   add_traffic(row, record);

@@ -135,10 +135,10 @@ std::string over_seeds(const Report& report) {
                      html_table(without_empty_columns(seeds_table(repeated)), "over-seeds", spread_note));
 }
 
-std::string incomplete(const Origin& origin) {
-  if (origin.incomplete.empty()) return "";
-  std::string out = "<p>Not completed:</p>\n<ul id=\"incomplete\">\n";
-  for (const std::string& line : origin.incomplete) out += fmt::format("<li>{}</li>\n", in_html(line));
+std::string html_list(const char* heading, const char* id, const std::vector<std::string>& lines) {
+  if (lines.empty()) return "";
+  std::string out = fmt::format("<p>{}:</p>\n<ul id=\"{}\">\n", heading, id);
+  for (const std::string& line : lines) out += fmt::format("<li>{}</li>\n", in_html(line));
   return out + "</ul>\n";
 }
 
@@ -348,7 +348,8 @@ Page html_report(const Report& report, const std::string& curves_folder) {
             {"may_load", page.curves.empty() ? "" : " 'self' file:"},
             {"runs", html_table(without_empty_columns(runs_table(report.runs)), "runs", "One row per run")},
             {"over_seeds", over_seeds(report)},
-            {"incomplete", incomplete(origin)},
+            {"incomplete", html_list("Not completed", "incomplete", origin.incomplete) +
+                               html_list("Warnings", "warnings", warnings_of(report.runs))},
             {"origin", origin_html(origin)},
             {"version", THINPIPE_VERSION},
             {"data", embedded(data)},

@@ -63,6 +63,8 @@ std::string markdown_report(const Report& report) {
   if (const Json repeated = with_several_runs(report.groups); !repeated.empty()) {
     out += fmt::format("\n{}\n{}\n", pipe_table(seeds_table(repeated)), spread_note);
   }
+  for (const std::string& warning : warnings_of(report.runs))
+    out += fmt::format("\nWarning: {}\n", in_markdown(warning));
   return out;
 }
 

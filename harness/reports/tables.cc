@@ -171,6 +171,17 @@ std::string fidelity_text(const Json& row) {
   return row.at("link_changes") > 0 ? verdict + ", links changed" : verdict;
 }
 
+std::vector<std::string> warnings_of(const Json& rows) {
+  std::vector<std::string> lines;
+  const bool with_experiment = several_experiments(rows);
+  for (const Json& row : rows) {
+    for (const Json& warning : row.at("warnings")) {
+      lines.push_back(fmt::format("{}: {}", name_of(row, with_experiment), warning.get<std::string>()));
+    }
+  }
+  return lines;
+}
+
 Table without_empty_columns(const Table& table) {
   Table out{.columns = {}, .rows = std::vector<std::vector<Cell>>(table.rows.size())};
   for (std::size_t column = 0; column < table.columns.size(); ++column) {

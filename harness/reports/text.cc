@@ -26,6 +26,7 @@ std::string text_report(const Report& report) {
   if (const Json repeated = with_several_runs(report.groups); !repeated.empty()) {
     out += fmt::format("\n{}{}\n", text(without_empty_columns(seeds_table(repeated))), spread_note);
   }
+  for (const std::string& warning : warnings_of(report.runs)) out += fmt::format("\nWarning: {}\n", warning);
   return out;
 }
 

@@ -118,6 +118,7 @@ Record RecordBuilder::build(const Outcome& outcome, const NetworkReport& network
   add_network(out, network);
   out.worker_events = std::move(worker_events);
   out.restarts = std::move(restarts);
+  out.warnings = warnings_;
   return out;
 }
 

@@ -54,6 +54,9 @@ class RecordBuilder {
   // Returns it.
   const Json& add_change(Json change);
 
+  // Adds a warning about the run's results.
+  void warn(const std::string& warning) { warnings_.push_back(warning); }
+
   // See Measurements::go_back_to().
   void go_back_to(std::int64_t iteration) { measurements_.go_back_to(iteration); }
 
@@ -83,6 +86,7 @@ class RecordBuilder {
   std::optional<record::Pruning> pruning_;
   record::Memory memory_;         // nullopt for a worker that has not finished
   Json changes_ = Json::array();  // of the network
+  std::vector<std::string> warnings_;
 };
 
 }  // namespace thinpipe

@@ -102,6 +102,14 @@ TEST(MarkdownReport, HasBothTablesWithAllTheirColumns) {
   EXPECT_EQ(std::ranges::count(lines[0], '|'), std::ranges::count(lines[2], '|'));
 }
 
+TEST(TextReport, EndsWithTheWarnings) {
+  Json record = report_record("topk", 0, 20);
+  record["warnings"] = {"beware", "of *this*"};
+  const std::string text = text_of({report_record("dense", 0, 80), record});
+  EXPECT_TRUE(text.ends_with("\n\nWarning: topk: beware\n\nWarning: topk: of *this*\n")) << text;
+  EXPECT_THAT(markdown_report(make_report({record})), HasSubstr("\nWarning: topk: of \\*this\\*\n"));
+}
+
 TEST(MarkdownReport, TakesNothingInALabelForMarkup) {
   Json odd = report_record("topk", 0, 20);
   odd["label"] = "a|b *c* <b>&\nd";

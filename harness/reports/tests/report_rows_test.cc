@@ -139,6 +139,13 @@ TEST(ReportRows, ATrainerOfTheUsersNamesItsMethod) {
   EXPECT_TRUE(rows[2].at("speed_up_over_dense").is_null()) << "of another program";
 }
 
+TEST(ReportRows, HaveTheRecordsWarnings) {
+  Json record = report_record("dense", 0, 80);
+  EXPECT_EQ(rows_of({record})[0].at("warnings"), Json::array()) << "of an old record";
+  record["warnings"] = {"beware"};
+  EXPECT_EQ(rows_of({record})[0].at("warnings"), Json({"beware"}));
+}
+
 TEST(ReportRows, AnAskedTargetReplacesTheRunsOwn) {
   const Json rows = rows_of({report_record("dense", 0, 80)}, Target{.value = 0.795});
   EXPECT_DOUBLE_EQ(rows[0].at("target"), 0.795);

@@ -113,6 +113,13 @@ TEST_F(RecordBuilderTest, EventsBecomeTheRecord) {
   }
 }
 
+TEST_F(RecordBuilderTest, KeepsWarningsInOrder) {
+  EXPECT_EQ(build().at("warnings"), Json::array());
+  builder_.warn("one");
+  builder_.warn("two");
+  EXPECT_EQ(build().at("warnings"), Json({"one", "two"}));
+}
+
 TEST_F(RecordBuilderTest, AFailedRunKeepsItsReports) {
   builder_.add(evaluation_after(0, 0, 0.1));
   builder_.add(iteration_after(1, 1));
