@@ -159,13 +159,18 @@ def also_differing(panel: Panel) -> list[str]:
     A method may need its own learning rate. But old and new settings also mix if an experiment was edited and its
     sweep is not finished. The figure's reader must know in either case.
     """
-    own = re.compile(r"config\.(synchroniser|pruning)\.|config\.seed$")
+    own = re.compile(r"config\.(synchroniser|pruning)\.|config\.seed$|config\.trainer\.method$")
     columns = [name for name in panel.runs.columns if name.startswith("config.") and not own.match(name)]
-    return [
+    scripted = panel.runs["config.trainer.command"].notna()
+    kinds = [runs for runs in (panel.runs[scripted], panel.runs[~scripted]) if len(runs)]
+    if len(kinds) == 2:  # a script and thinpipe-trainer have few settings in common: only these are compared
+        columns = [name for name in columns if all(runs[name].notna().any() for runs in kinds)]
+    differing = [
         name.removeprefix("config.")
         for name in columns
         if panel.runs[name].map(str, na_action="ignore").nunique(dropna=False) > 1
     ]
+    return [*differing, "trainer"] if len(kinds) == 2 else differing
 
 
 def quantity_key(text: str) -> list[tuple[float, str]]:

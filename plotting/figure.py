@@ -230,14 +230,23 @@ def origin(comparison: Comparison, more: Iterable[str] = ()) -> str:
     runs = comparison.runs
     parts = (
         f"mode {listed(runs['mode'])}",
-        f"data {listed(runs['config.dataset.name'])}",
-        f"model {listed(runs['config.model.name'])}",
+        *task_of(runs),
         f"{listed(whole(runs['config.workers']))} workers",
         seeds(runs),
         f"cpu {listed(runs['provenance.cpu'])} ({listed(whole(runs['provenance.cores']))} cores)",
         f"commit {commits(runs)}",
     )
     return " · ".join([*parts, *more, *caveats(comparison)])
+
+
+def task_of(runs: pd.DataFrame) -> Iterable[str]:
+    """Yields the data and the model, and the command of a script, which brings its own."""
+    if not runs["config.trainer.command"].notna().all():
+        yield f"data {listed(runs['config.dataset.name'])}"
+        yield f"model {listed(runs['config.model.name'])}"
+    commands = runs["config.trainer.command"].dropna().map(" ".join)
+    if len(commands):
+        yield f"script {listed(commands)}"
 
 
 def caption(comparison: Comparison) -> str:

@@ -43,6 +43,7 @@ RUN_COLUMNS = (
     "config.dataset.name",
     "config.model.name",
     "config.synchroniser.name",
+    "config.trainer.command",
 )
 # Columns of the runs table from the report, and their names there.
 JUDGED = {
@@ -194,7 +195,7 @@ def end_time_s(record: dict[str, Any]) -> float | None:
 def sort_key(record: dict[str, Any]) -> tuple[Any, ...]:
     """Sorts dense first, then fp16, then the others by name. Reruns and interruptions do not change this order."""
     first = ("dense", "fp16")
-    name = record["config"]["synchroniser"]["name"]
+    name = configured_method(record)
     rank = first.index(name) if name in first else len(first)
     return (
         rank,
@@ -210,7 +211,14 @@ def method_of(record: dict[str, Any]) -> str:
     labels = {axis: value for axis, value in record["labels"].items() if axis != SEED_AXIS}
     if METHOD_AXIS in labels:
         return as_text(labels[METHOD_AXIS])
-    return ", ".join(as_text(value) for value in labels.values()) or record["config"]["synchroniser"]["name"]
+    return ", ".join(as_text(value) for value in labels.values()) or configured_method(record)
+
+
+def configured_method(record: dict[str, Any]) -> str:
+    """Returns the method's name in the configuration: the synchroniser's or, if the trainer is a command, its own."""
+    trainer = record["config"].get("trainer")
+    is_command = isinstance(trainer, dict) and "command" in trainer
+    return trainer["method"] if is_command else record["config"]["synchroniser"]["name"]
 
 
 def other_axes_of(record: dict[str, Any]) -> dict[str, str]:

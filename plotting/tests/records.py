@@ -236,6 +236,17 @@ def make_text_record(method: str = "dense", **changes: Any) -> dict[str, Any]:
     return make_record(method, **{**defaults, "experiment": "text", **changes})
 
 
+def make_scripted_record(method: str, base: str = "dense", **changes: Any) -> dict[str, Any]:
+    """Returns a completed run whose trainer is a command with this method; its times are those of `base`."""
+    record = make_record(base, **changes)
+    for part in ("model", "dataset", "synchroniser", "training"):
+        del record["config"][part]
+    record["config"]["trainer"] = {"command": ["python3", "train.py"], "method": method, "inputs_hash": "0" * 16}
+    record.update(plan=None, run_id=hashlib.sha256(method.encode()).hexdigest()[:16], label=method, warnings=[])
+    record["labels"] = {"method": method}
+    return record
+
+
 def failed_record(
     method: str, message: str = "rank 3 exited with status 139", **changes: Any
 ) -> dict[str, Any]:

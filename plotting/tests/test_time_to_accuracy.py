@@ -6,7 +6,7 @@ from comparison import compare
 from load import load
 
 from .figure_test import FigureTest, legend_texts, small_print
-from .records import METHODS, TARGET, failed_record, make_curve, make_network_event, make_record
+from .records import METHODS, TARGET, failed_record, make_curve, make_network_event, make_record, make_scripted_record
 
 
 class TimeToAccuracyTest(FigureTest):
@@ -136,6 +136,20 @@ class TimeToAccuracyTest(FigureTest):
         records[1]["config"]["optimiser"] = {"name": "sgd", "learning_rate": 0.1}
         figure = time_to_accuracy.draw(self.compared(*records))
         self.assertIn("methods also differ in optimiser.learning_rate", small_print(figure))
+
+    def test_a_script_is_drawn_by_its_method_s_name(self) -> None:
+        records = [make_scripted_record("sketch", "fp16"), make_scripted_record("dense")]
+        figure = time_to_accuracy.draw(self.compared(*records))
+        self.assertEqual(legend_texts(figure), ["dense: 160 s", "sketch: 86 s"])
+        self.assertIn("script python3 train.py", small_print(figure))
+        for word in ("unknown", "also differ"):
+            self.assertNotIn(word, small_print(figure))
+
+    def test_a_script_beside_thinpipe_s_own_method_is_told_by_its_trainer(self) -> None:
+        figure = time_to_accuracy.draw(self.compared(make_record("dense"), make_scripted_record("sketch", "fp16")))
+        self.assertEqual(legend_texts(figure), ["dense: 160 s", "sketch: 86 s"])
+        self.assertRegex(small_print(figure), "data fashion_mnist · model small_cnn · script python3 train.py")
+        self.assertRegex(small_print(figure), "methods also differ in trainer$")
 
     def test_another_target_is_judged_from_the_curve_and_said_so(self) -> None:
         record = make_record("dense")
