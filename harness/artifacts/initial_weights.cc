@@ -13,6 +13,7 @@ namespace fs = std::filesystem;
 
 std::variant<Json, Outcome> InitialWeights::get_or_build(const Run& run, Executor& executor,
                                                          Progress& progress, const TimeLimits& limits) {
+  if (run.runs_command()) return Json(nullptr);
   const Json& training_config = run.training->config;
   const Json file = training_config.value(Json::json_pointer("/weights/file"), Json(nullptr));
   Json decisive;

@@ -9,7 +9,7 @@
 #include "common/support/file_descriptor.hh"
 #include "common/support/nearest.hh"
 #include "harness/commands/command.hh"
-#include "harness/plan/bundled_files.hh"
+#include "harness/experiment/bundled_files.hh"
 #include "harness/plan/trainer_program.hh"
 #include "netem/topology/topology.hh"
 

@@ -27,7 +27,8 @@ int plan(const PlanOptions& options) {
   const std::vector<Run> runs = plan_runs(experiment, trainer, options.only);
   MeasuredCosts measured(trainer, [](const std::string& line) { print_stderr("{}\n", line); });
   const CostOf cost_of = [&](const Run& run) {
-    if (options.no_measuring || !run.missing.empty()) return std::optional<ComputeCost>();
+    if (options.no_measuring || !run.missing.empty() || run.runs_command())
+      return std::optional<ComputeCost>();
     return std::optional(measured.of(run));
   };
   const Json rows = plan_rows(runs, cost_of, this_machine());

@@ -54,6 +54,12 @@ void check_jobs(const std::vector<Run>& runs, const TrainerProgram& trainer, int
   const Machine machine = this_machine();
   MeasuredCosts costs(trainer, [](const std::string& line) { print_stderr("{}\n", line); });
   for (const Run& run : runs) {
+    if (run.runs_command()) {
+      throw InputError({fmt::format("--jobs {}", jobs), ""},
+                       fmt::format("needs to know what a run takes, but nothing is known of the command of "
+                                   "\"{}\"; leave it out",
+                                   run.label));
+    }
     const ResourceEstimate resources = estimate_resources(run, costs.of(run), machine);
     if (const auto why = shortfall(resources, run.workers, machine, jobs)) {
       throw InputError(

@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 
 #include "common/support/nearest.hh"
-#include "harness/plan/bundled_files.hh"
+#include "harness/experiment/bundled_files.hh"
 #include "harness/plan/controller_options.hh"
 
 namespace thinpipe {

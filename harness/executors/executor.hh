@@ -8,6 +8,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "common/protocol/event.hh"
@@ -18,6 +19,14 @@
 
 namespace thinpipe {
 
+// A training script in the place of a worker program: it prints whatever it likes and ends when it is done.
+struct ScriptCommand {
+  std::vector<std::string> arguments;
+  std::vector<std::pair<std::string, std::string>> environment;
+  std::filesystem::path working_directory;
+  std::filesystem::path reports;  // the named pipe that it may report through (report_pipe.hh)
+};
+
 struct WorkerCommand {
   std::int64_t rank = 0;
   std::string command;          // of thinpipe-trainer: "work", "pretrain" and so on
@@ -26,6 +35,9 @@ struct WorkerCommand {
   // Runs in the new process and enters the worker's host. May throw; may be empty.
   std::function<void()> before_exec = {};
   std::filesystem::path program = {};  // runs instead of thinpipe-trainer, unless empty
+  // Runs instead of a worker program, so that `command` and `input` have no meaning. The log receives its
+  // output and errors.
+  std::optional<ScriptCommand> script = {};
 };
 
 struct Job {
@@ -46,9 +58,12 @@ class WorkerControl {
   virtual void apply(WorkerAction action, std::int64_t rank) = 0;
 };
 
-// Callbacks while workers run. An exception from one of them ends the job and propagates through execute().
+// Callbacks while workers run; those of scripts may be empty if there are none. An exception from one of them ends the job and propagates through execute().
 struct JobObserver {
   std::function<void(std::int64_t rank, const Event& event)> event;
+  // A line of a script's output, and a line that it reported. Either may throw InvalidEvent.
+  std::function<void(std::int64_t rank, const std::string& line)> output = {};
+  std::function<void(std::int64_t rank, const std::string& line)> report = {};
   // Called every Job::tick_period, `late` after it was due.
   std::function<void(WorkerControl& workers, Seconds late)> tick;
 };

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <list>
+#include <memory>
+#include <utility>
 
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/posix/stream_descriptor.hpp>
@@ -12,6 +14,7 @@
 
 #include "common/support/exception.hh"
 #include "common/support/file_descriptor.hh"
+#include "harness/executors/report_pipe.hh"
 #include "harness/executors/worker.hh"
 
 namespace thinpipe {
@@ -30,13 +33,21 @@ constexpr off_t log_tail_bytes = 16384;
 
 // A worker and its state as far as it is known.
 struct Watched {
+  Watched(asio::io_context& loop, const std::string& trainer, const WorkerCommand& command)
+      : process(loop, trainer, command) {}
+
   Worker process;
+  std::unique_ptr<ReportPipe> reports = {};       // of a script
   bool finished = false;                          // has reported that it finished
   std::optional<Failure> failure = {};            // reported by it, or detected
   std::optional<Clock::time_point> beat_at = {};  // time of its last heartbeat; nullopt before the first
   std::string doing = {};                         // phase and iteration of that heartbeat
 
-  bool ended_well() const { return finished && process.exit_status() && process.exit_status()->ok(); }
+  bool is_script() const { return reports != nullptr; }
+  // A script need not report that it has finished.
+  bool ended_well() const {
+    return (finished || is_script()) && process.exit_status() && process.exit_status()->ok();
+  }
 };
 
 // Returns the beginning of a text that may be long and binary, escaped for a terminal.
@@ -95,7 +106,10 @@ class LocalJob : public WorkerControl {
                     system_call("copy a signalfd", ::fcntl(stop.descriptor().get(), F_DUPFD_CLOEXEC, 0))) {
     for (const WorkerCommand& command : job.workers) {
       try {
-        workers_.push_back({.process = Worker(loop_, trainer, command)});
+        // Created first, so that the script finds it.
+        std::unique_ptr<ReportPipe> reports;
+        if (command.script) reports = std::make_unique<ReportPipe>(loop_, command.script->reports);
+        workers_.emplace_back(loop_, trainer, command).reports = std::move(reports);
       } catch (const std::exception& error) {
         outcome_ = {Outcome::Status::failed,
                     Failure{.kind = "start", .rank = command.rank, .message = error.what()}};
@@ -125,8 +139,28 @@ class LocalJob : public WorkerControl {
 
  private:
   void watch(Watched& worker) {
-    worker.process.watch([this, &worker](const std::string& line) { on_line(worker, line); },
-                         [this, &worker] { see_end(worker); });
+    if (!worker.is_script()) {
+      worker.process.watch([this, &worker](const std::string& line) { on_line(worker, line); },
+                           [this, &worker] { see_end(worker); });
+      return;
+    }
+    const auto pass_to = [this, &worker](const auto& callback) {
+      return [this, &worker, &callback](const std::string& line) { pass_on(worker, line, callback); };
+    };
+    worker.process.watch(pass_to(observer_.output), [this, &worker] { see_end(worker); });
+    worker.reports->watch(pass_to(observer_.report));
+  }
+
+  // Passes on a line of a script, each of which is a sign of progress.
+  void pass_on(Watched& worker, const std::string& line,
+               const std::function<void(std::int64_t, const std::string&)>& callback) {
+    if (worker.failure) return;
+    received_at_ = Clock::now();
+    try {
+      callback(worker.process.command().rank, line);
+    } catch (const InvalidEvent& error) {
+      fail(worker, {.kind = "protocol", .message = error.what()});
+    }
   }
 
   void on_line(Watched& worker, const std::string& line) {
@@ -156,11 +190,12 @@ class LocalJob : public WorkerControl {
 
   void see_end(Watched& worker) {
     const ExitStatus status = *worker.process.exit_status();
+    if (worker.is_script()) worker.reports->drain();
     if (!worker.failure && !worker.ended_well()) {
-      fail(worker,
-           {.kind = "crash",
-            .message = fmt::format("ended with {} {}", status.describe(),
-                                   worker.finished ? "after it had finished" : "before it had finished")});
+      const char* const when = worker.is_script() ? ""
+                               : worker.finished  ? " after it had finished"
+                                                  : " before it had finished";
+      fail(worker, {.kind = "crash", .message = fmt::format("ended with {}{}", status.describe(), when)});
     }
     if (std::ranges::all_of(workers_, [](const Watched& w) { return w.process.exit_status().has_value(); }))
       end();
@@ -213,10 +248,12 @@ class LocalJob : public WorkerControl {
   void watch_for_stall() {
     const auto deadline = received_at_ + std::chrono::duration_cast<Clock::duration>(job_.limits.stall);
     if (Clock::now() >= deadline) {
-      give_up(
-          {.kind = "stall",
-           .message = fmt::format("no worker reported any progress for {:g} s", job_.limits.stall.count())},
-          workers_.front().process.command().log);
+      give_up({.kind = "stall",
+               .message = fmt::format(
+                   "no worker {} for {:g} s",
+                   workers_.front().is_script() ? "printed or reported anything" : "reported any progress",
+                   job_.limits.stall.count())},
+              workers_.front().process.command().log);
       return;
     }
     stall_.expires_at(deadline);

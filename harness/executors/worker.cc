@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/ioctl.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "common/support/exception.hh"
@@ -14,34 +15,64 @@
 namespace thinpipe {
 namespace {
 
-// No event is longer: a runaway writer must not fill the controller's memory.
-constexpr std::size_t max_line_bytes = std::size_t{1} << 20;
+constexpr int lowest_priority = 19;
+// Progress bars end their lines with carriage returns.
+constexpr std::string_view ends_of_output = "\n\r";
+
+FileDescriptor open_log(const WorkerCommand& command) {
+  return FileDescriptor::open(command.log, O_WRONLY | O_CREAT | O_APPEND);
+}
+
+// Runs in the child. Its own session keeps Ctrl-C on the terminal from it: that is for the controller.
+void prepare(const WorkerCommand& command) {
+  system_call("start a session", ::setsid());
+  if (command.before_exec) command.before_exec();
+}
+
+// Runs in the child. As in thinpipe-trainer, the emulated network has priority over compute.
+void prepare_script(const WorkerCommand& command) {
+  prepare(command);
+  const std::string folder = command.script->working_directory.string();
+  system_call("change to the folder " + folder, ::chdir(folder.c_str()));
+  system_call("lower the priority", ::setpriority(PRIO_PROCESS, 0, lowest_priority));
+}
+
+ChildProcess start_script(const WorkerCommand& command, const FileDescriptor& output) {
+  return ChildProcess({.arguments = command.script->arguments,
+                       .standard_output = output.get(),
+                       .standard_error = output.get(),
+                       .environment = command.script->environment,
+                       .before_exec = [&command] { prepare_script(command); }});
+}
 
 ChildProcess start(const std::string& trainer, const WorkerCommand& command, const FileDescriptor& reports) {
-  const FileDescriptor log = FileDescriptor::open(command.log, O_WRONLY | O_CREAT | O_APPEND);
+  if (command.script) return start_script(command, reports);
+  const FileDescriptor log = open_log(command);
   const std::string program = command.program.empty() ? trainer : command.program.string();
   return ChildProcess({.arguments = {program, command.command, command.input},
                        .standard_output = reports.get(),
                        .standard_error = log.get(),
-                       .before_exec = [&command] {
-                         // In its own session, so that Ctrl-C on the terminal reaches only the controller.
-                         system_call("start a session", ::setsid());
-                         if (command.before_exec) command.before_exec();
-                       }});
+                       .before_exec = [&command] { prepare(command); }});
 }
 
 }  // namespace
 
 Worker::Worker(boost::asio::io_context& loop, const std::string& trainer, const WorkerCommand& command)
     : command_(command),
+      log_(command.script ? open_log(command) : FileDescriptor()),
       process_(start(trainer, command, pipe_.write_end)),
       reports_(loop, pipe_.read_end.release()),
       ended_(loop, system_call("copy a pidfd", ::fcntl(process_.pidfd().get(), F_DUPFD_CLOEXEC, 0))),
-      buffer_(std::size_t{1} << 16, '\0') {
+      buffer_(std::size_t{1} << 16, '\0'),
+      splitter_(command.script ? ends_of_output : "\n") {
   pipe_.write_end.reset();  // so that the pipe ends when the worker does
 }
 
-void Worker::watch(std::function<void(const std::string&)> on_line, std::function<void()> on_end) {
+Worker::~Worker() {
+  if (!exit_status_) kill_descendants();
+}
+
+void Worker::watch(LineSplitter::OnLine on_line, std::function<void()> on_end) {
   on_line_ = std::move(on_line);
   on_end_ = std::move(on_end);
   reports_.non_blocking(true);
@@ -49,10 +80,20 @@ void Worker::watch(std::function<void(const std::string&)> on_line, std::functio
   ended_.async_wait(boost::asio::posix::stream_descriptor::wait_read,
                     [this](const boost::system::error_code& error) {
                       if (error) return;
+                      kill_descendants();  // before its id, which is that of their group, is free again
                       exit_status_ = process_.wait();
                       drain();
                       on_end_();
                     });
+}
+
+void Worker::signal(int number) const {
+  if (!command_.script) return process_.signal(number);
+  if (!exit_status_) ::kill(-process_.pid(), number);
+}
+
+void Worker::kill_descendants() const {
+  if (command_.script) ::kill(-process_.pid(), SIGKILL);
 }
 
 // proc(5): "pid (name) state …"; the name may contain any character, including a closing bracket.
@@ -86,17 +127,8 @@ std::pair<boost::system::error_code, std::size_t> Worker::read_some() {
 }
 
 void Worker::take(std::string_view bytes) {
-  for (std::size_t end = bytes.find('\n'); end != std::string_view::npos; end = bytes.find('\n')) {
-    line_ += bytes.substr(0, end);
-    bytes.remove_prefix(end + 1);
-    const std::string line = std::exchange(line_, {});
-    on_line_(line);
-  }
-  line_ += bytes;
-  if (line_.size() > max_line_bytes) {
-    on_line_(line_);
-    line_.clear();
-  }
+  if (log_) write_all(log_, bytes, "write " + command_.log.string());
+  splitter_.take(bytes, on_line_);
 }
 
 // Reads what the worker wrote just before it ended. Reads only the bytes that are in the pipe now, because a
@@ -110,7 +142,7 @@ void Worker::drain() {
     if (error || size == 0) break;
     left -= static_cast<int>(size);
   }
-  if (!line_.empty()) on_line_(std::exchange(line_, {}));
+  splitter_.finish(on_line_);
 }
 
 }  // namespace thinpipe

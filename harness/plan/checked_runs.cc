@@ -2,6 +2,7 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <unordered_map>
 #include <utility>
 
@@ -16,6 +17,7 @@
 #include "harness/plan/run_config.hh"
 #include "harness/plan/run_labels.hh"
 #include "harness/plan/script_content.hh"
+#include "harness/plan/training_command.hh"
 
 namespace thinpipe {
 namespace {
@@ -90,7 +92,9 @@ UncheckedRuns read_unchecked(const std::vector<Point>& points, const std::string
     Json config = point.config();
     const Json controller_part = take_controller_part(config);
     out.runs.push_back(reader.read_setting(point, controller_part));
-    Json training = training_part(std::move(config), out.runs.back(), reader.folder());
+    Run& run = out.runs.back();
+    if (run.runs_command()) run.training = std::make_shared<const CheckedConfig>(training_of_command(config));
+    Json training = training_part(std::move(config), run, reader.folder());
     std::string text = training.dump();
     training.erase("collective");
     out.trainings.push_back(
@@ -105,10 +109,11 @@ UncheckedRuns read_unchecked(const std::vector<Point>& points, const std::string
 class Checks {
  public:
   Checks(const TrainerProgram& trainer, const std::vector<Point>& points)
-      : checker_(trainer), points_(points) {}
+      : trainer_(trainer), points_(points) {}
 
   // Checks the training of the run of that point, and decides what it leaves open.
   void complete(Run& run, std::size_t point, const std::string& config) {
+    if (run.runs_command()) return;  // it brings its own
     set_training(run, point, config);
     collectives_.resolve(run);
     // Checks the configuration with a bucket size next, while the trainer still has the model in memory.
@@ -126,7 +131,8 @@ class Checks {
   }
 
   std::shared_ptr<const CheckedConfig> check(const std::string& config, const Point& point) {
-    CheckedConfig answer = checker_.check(config);
+    if (!checker_) checker_.emplace(trainer_);
+    CheckedConfig answer = checker_->check(config);
     if (!answer.ok)
       throw InputError(point.place_of(answer.wrong.pointer), with_controller_option_keys(answer.wrong));
     located(point, [&] { script_content_.add_to(answer.content, answer.config); });
@@ -145,7 +151,8 @@ class Checks {
     return chosen.dump();
   }
 
-  ConfigChecker checker_;
+  const TrainerProgram& trainer_;
+  std::optional<ConfigChecker> checker_;  // none before the first question
   ScriptContent script_content_;
   CollectiveChoices collectives_;
   const std::vector<Point>& points_;

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "harness/plan/bundled_files.hh"
+#include "harness/experiment/bundled_files.hh"
 
 namespace thinpipe {
 namespace {
@@ -26,6 +26,13 @@ void add_trace_names(Json& rate_trace) {
   describer("file", std::string(),
             Rule{.effect = effect, .file_names = bundled_rate_traces().names(), .required = true});
   file = describer.out.front();
+}
+
+// A member that holds an implementation's options has any members here.
+void free_command_options(Json& trainer) {
+  for (Json& form : trainer["any_of"]) {
+    if (form.contains("options")) entry_of(form["options"], "options")["type"] = "object";
+  }
 }
 
 // An event has a state or other changes, but not both.
@@ -99,6 +106,7 @@ ControllerOptions read_harness_options(JsonObject& object) {
 Json describe_controller_options() {
   Json out = describe_options<ControllerOptions>();
   add_trace_names(entry_of(out, "rate_trace"));
+  free_command_options(entry_of(out, "trainer"));
   entry_of(out, "network_events")["constraint"] = constraint_of_network_events();
   entry_of(out, "worker_events")["constraint"] = constraint_of_worker_events();
   return out;

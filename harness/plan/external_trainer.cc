@@ -27,17 +27,46 @@ std::vector<fs::path> files_at(const fs::path& path) {
 
 }  // namespace
 
-void check_external_trainer(const ExternalTrainer& trainer, const fs::path& folder, const Place& place) {
-  if (!trainer.is_own()) {
-    const auto refuse = [&](const char* key) {
-      throw InputError(place / key,
-                       fmt::format("is for a trainer of your own: {} comes with thinpipe and is identified "
-                                   "by its name and synchroniser",
-                                   trainer.program));
-    };
-    if (trainer.method) refuse("method");
-    if (!trainer.files.empty()) refuse("files");
+namespace {
+
+// Refuses the members that are for the other kind of trainer.
+void check_kind(const ExternalTrainer& trainer, const Place& place) {
+  if (trainer.is_command() == !trainer.program.empty()) {
+    throw InputError(place,
+                     "needs either \"program\", an included or own trainer, or \"command\", the command "
+                     "line of a training script");
   }
+  if (trainer.is_command()) {
+    if (!trainer.files.empty())
+      throw InputError(place / "files", R"(works only with a "program"; a command's files are its "inputs")");
+    return;
+  }
+  const auto refuse = [&place](const char* key) {
+    throw InputError(place / key,
+                     R"(works only with a "command": a program has an input file and "files", and )"
+                     "reports its curve itself");
+  };
+  if (!trainer.options.empty()) refuse("options");
+  if (trainer.inputs) refuse("inputs");
+  if (!trainer.curve.empty()) refuse("curve");
+}
+
+void check_bundled(const ExternalTrainer& trainer, const Place& place) {
+  const auto refuse = [&](const char* key) {
+    throw InputError(place / key,
+                     fmt::format("is for a trainer of your own: {} comes with thinpipe and is identified "
+                                 "by its name and synchroniser",
+                                 trainer.program));
+  };
+  if (trainer.method) refuse("method");
+  if (!trainer.files.empty()) refuse("files");
+}
+
+}  // namespace
+
+void check_external_trainer(const ExternalTrainer& trainer, const fs::path& folder, const Place& place) {
+  check_kind(trainer, place);
+  if (!trainer.is_command() && !trainer.is_own()) check_bundled(trainer, place);
   if (trainer.method && trainer.method->empty())
     throw InputError(place / "method", "must not be empty; leave it out for the program's name");
   for (std::size_t i = 0; i < trainer.files.size(); ++i) {
@@ -58,6 +87,7 @@ std::string content_hash_of_files(const ExternalTrainer& trainer, const fs::path
 
 std::optional<std::string> method_of_trainer(const Json& trainer) {
   if (trainer.is_null()) return std::nullopt;
+  if (trainer.is_object() && trainer.contains("command")) return trainer.at("method");
   const std::string program = trainer.is_object() ? trainer.at("program") : trainer;
   if (!fs::path(program).has_extension()) return std::nullopt;
   const Json method = trainer.is_object() ? trainer.value("method", Json(nullptr)) : Json(nullptr);

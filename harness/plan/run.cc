@@ -10,6 +10,10 @@ bool Run::id_is_final() const {
   return std::ranges::none_of(training->content, [](const Json& hash) { return hash.is_null(); });
 }
 
+std::int64_t Run::planned_iterations() const {
+  return training->plan.is_null() ? 0 : training->plan.at("iterations").get<std::int64_t>();
+}
+
 Json whole_config(const Run& run) {
   Json config = run.setting->config;
   config.update(run.training->config);

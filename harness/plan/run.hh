@@ -57,6 +57,8 @@ struct Run {
   FailurePolicy on_worker_failure;
   std::optional<std::filesystem::path> trainer = {};  // of a live run: an external trainer
   ExternalTrainer external_trainer = {};              // the external trainer, as the experiment describes it
+  std::filesystem::path folder = {};                  // the experiment's, absolute
+  std::vector<std::filesystem::path> inputs = {};     // of a command: the files that are part of its identity
   std::string convergence_run = {};                   // of a replay or simulation: id of the replayed run
   // Of a replay or simulation: a profile or a device; nullopt: measured here.
   std::optional<std::filesystem::path> profile = {};
@@ -81,6 +83,12 @@ struct Run {
 
   // Returns whether the run repeats a convergence run's communication.
   bool is_replay() const { return mode == Mode::replay || mode == Mode::simulate; }
+
+  // Returns whether the workers run a training script, of which the plan knows nothing.
+  bool runs_command() const { return external_trainer.is_command(); }
+
+  // Returns the planned number of iterations; 0 if it is unknown.
+  std::int64_t planned_iterations() const;
 
   // Returns how a replaying worker emulates compute. If the profile was measured on this machine, it keeps
   // the CPU as busy as the training run would.

@@ -8,9 +8,11 @@
 
 #include "common/protocol/device.hh"
 #include "common/support/registry.hh"
-#include "harness/plan/bundled_files.hh"
+#include "harness/experiment/bundled_files.hh"
 #include "harness/plan/controller_options.hh"
 #include "harness/plan/run_id.hh"
+#include "harness/plan/script_inputs.hh"
+#include "harness/plan/training_command.hh"
 
 namespace thinpipe {
 namespace {
@@ -112,6 +114,12 @@ void make_scripts_absolute(Json& config, const std::filesystem::path& folder) {
   config["name"] = script->text();
 }
 
+// An empty path is the current folder.
+std::filesystem::path absolute_folder(const std::filesystem::path& folder) {
+  if (folder.empty()) return std::filesystem::current_path();
+  return std::filesystem::absolute(folder).lexically_normal();
+}
+
 // Makes the paths of the trainer's part absolute. They are relative to the experiment's folder, too.
 void make_paths_absolute(Json& training_config, const std::filesystem::path& folder) {
   make_scripts_absolute(training_config, folder);
@@ -130,13 +138,12 @@ Place shorthand_place(const Json& written, const Place& place, std::string_view 
   return written.is_object() ? place / shorthand : place;
 }
 
-// Reads the external trainer.
-void read_trainer(const Given& given, const std::filesystem::path& folder, Setting& setting, Run& run) {
-  if (!given.options.trainer) return;
+// Reads an external trainer that is a program.
+void read_program(const Given& given, const std::filesystem::path& folder, Setting& setting, Run& run) {
   const ExternalTrainer& trainer = *given.options.trainer;
+  check_external_trainer(trainer, folder, given.place_of("trainer"));
   const Json& written = given.object.get("trainer");
-  const Place place = given.place_of("trainer");
-  const Place program_place = shorthand_place(written, place, ExternalTrainer::shorthand);
+  const Place program_place = shorthand_place(written, given.place_of("trainer"), ExternalTrainer::shorthand);
   run.trainer = std::filesystem::absolute(bundled_trainers().find(trainer.program, folder, program_place));
   if (::access(run.trainer->c_str(), X_OK) != 0) {
     throw InputError(program_place,
@@ -144,7 +151,6 @@ void read_trainer(const Given& given, const std::filesystem::path& folder, Setti
                                  "as #!/usr/bin/env python3",
                                  run.trainer->string()));
   }
-  check_external_trainer(trainer, folder, place);
   setting.config["trainer"] = written;
   if (trainer.is_own()) {
     setting.content[program_place.pointer] = content_hash_of_file(*run.trainer);
@@ -153,15 +159,49 @@ void read_trainer(const Given& given, const std::filesystem::path& folder, Setti
   run.external_trainer = trainer;
 }
 
+// Refuses the members that need a worker program that takes part in them.
+void check_command_can(const Run& run, const Given& given) {
+  if (run.schedule.follows_train_time()) {
+    throw InputError(given.place_of("rate_trace") / "clock",
+                     R"(must be "wall" for a trainer's command, which does not report starts of iterations)");
+  }
+  if (run.on_worker_failure.restarts()) {
+    throw InputError(given.place_of("on_worker_failure"),
+                     "cannot restart a trainer's command, which does not report where it resumes");
+  }
+  for (const WorkerEvent& event : run.worker_events) {
+    if (event.slowdown) {
+      throw InputError(
+          event.place / "slowdown",
+          R"(does not work with a trainer's command; use an "action", or an option of the script)");
+    }
+  }
+}
+
+// Reads an external trainer that is a command.
+void read_command(const Given& given, const std::filesystem::path& folder, Setting& setting, Run& run) {
+  ExternalTrainer trainer = *given.options.trainer;
+  const Place place = given.place_of("trainer");
+  check_external_trainer(trainer, folder, place);
+  check_command(trainer, place);
+  run.inputs = inputs_of_command(trainer, run.folder, place);
+  setting.config["trainer"] = normalised_command(trainer, content_hash_of_files(run.inputs, run.folder));
+  trainer.method = method_of_command(trainer);
+  run.external_trainer = std::move(trainer);
+  check_command_can(run, given);
+}
+
 void read_live_part(const Given& given, Topologies& topologies, Setting& setting, Run& run) {
   given.refuse(
       "compute_profile",
       "works only in modes \"replay\" and \"simulate\": the workers of a live run compute themselves; "
       "remove it");
   read_network_part(given, topologies, setting, run);
-  read_trainer(given, topologies.folder(), setting, run);
   read_changes(given, topologies, setting, run);
   read_faults(given, setting, run);
+  if (!given.options.trainer) return;
+  const auto read_trainer = given.options.trainer->is_command() ? read_command : read_program;
+  read_trainer(given, topologies.folder(), setting, run);
 }
 
 void read_profile(const Given& given, const std::filesystem::path& folder, Setting& setting, Run& run) {
@@ -238,6 +278,7 @@ Json take_controller_part(Json& config) {
 
 Run read_controller_part(const Json& controller_part, Topologies& topologies) {
   Run run;
+  run.folder = absolute_folder(topologies.folder());
   Setting setting;
   JsonObject object(controller_part, {"", ""});
   const Given given{object, read_harness_options(object)};

@@ -78,6 +78,9 @@ Json decisive_part(const Json& normalised_config, const Json& content) {
   if (const auto trace = decisive.find("rate_trace"); trace != decisive.end() && trace->is_object()) {
     trace->erase("file");  // the member "steps_hash" stands for its content
   }
+  if (const auto trainer = decisive.find("trainer"); trainer != decisive.end() && trainer->is_object()) {
+    if (trainer->contains("inputs_hash")) trainer->erase("inputs");
+  }
   drop_what_came_later(decisive);
   for (const auto& [pointer, hash] : content.items()) {
     if (hash.is_null()) continue;  // the file is missing: its path stands for it

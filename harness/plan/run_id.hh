@@ -16,7 +16,7 @@ std::string content_hash(std::string_view bytes);
 std::string content_hash_of_file(const std::filesystem::path& path);
 
 // Returns the part of a normalised configuration that decides a run's outcome. Leaves out names of topology
-// and trace file, and replaces paths by hashes of their content. `content`: these hashes by the JSON pointer
+// and trace file and the patterns of a command's inputs, and replaces paths by hashes of their content. `content`: these hashes by the JSON pointer
 // to the path, as in CheckedConfig. Members have the names that they had first (RenamedNames).
 Json decisive_part(const Json& normalised_config, const Json& content = Json::object());
 

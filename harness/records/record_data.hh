@@ -266,7 +266,7 @@ struct Record {
   std::string mode = {};
   // Of these three, only the members on which reports depend are checked.
   Json config = Json::object();
-  Json plan = Json::object();
+  OrNull<Json> plan = {};  // null if the trainer is a command
   Json provenance = Json::object();
   record::Limits limits = {};
   OrMissing<OrNull<record::IdleCores>> idle_cores = {};

@@ -26,9 +26,14 @@ Json ratio(const Json& numerator, const Json& denominator) {
   return numerator.get<double>() / denominator.get<double>();
 }
 
-// Returns the trainer program, without its method: only runs of the same program are comparable.
-std::string program_of(const Json& trainer) {
-  return (trainer.is_object() ? trainer.at("program") : trainer).dump();
+// Returns the trainer without its method: only runs of the same program or command are comparable. The options of
+// a command, its method's among them, are left out on request.
+std::string trainer_without_method(const Json& trainer, bool with_options = true) {
+  if (!trainer.is_object()) return trainer.dump();
+  if (!trainer.contains("command")) return trainer.at("program").dump();
+  Json out = {{"command", trainer.at("command")}, {"inputs_hash", trainer.value("inputs_hash", "")}};
+  if (with_options) out["options"] = trainer.value("options", Json::object());
+  return out.dump();
 }
 
 // Returns the method's name. An external trainer names its own; its synchroniser is only there to make the
@@ -52,9 +57,11 @@ void set_names(Digest& digest, const Json& config) {
   digest.row["group"] = run_id_of(texts);
   texts.insert(std::move(seed));
   for (const char* other : {"synchroniser", "pruning"}) texts.erase(other);
-  if (texts.contains("trainer")) texts["trainer"] = program_of(config.at("trainer"));
+  const bool has_trainer = texts.contains("trainer");
+  if (has_trainer) texts["trainer"] = trainer_without_method(config.at("trainer"));
   digest.comparable = run_id_of(texts);
   texts.erase("optimiser");
+  if (has_trainer) texts["trainer"] = trainer_without_method(config.at("trainer"), false);
   digest.same_task = run_id_of(texts);
 }
 
@@ -168,6 +175,12 @@ std::string text(const Json& value, const char* pointer) {
   return member.is_string() ? member.get<std::string>() : member.dump();
 }
 
+// Returns the text of a part of the training; "-" if a script brings its own.
+std::string text_of_part(const Record& record, const char* pointer) {
+  static const Json::json_pointer command("/trainer/command");
+  return record.config.contains(command) ? "-" : text(record.config, pointer);
+}
+
 std::string hardware(const Record& record) {
   const Json& provenance = record.provenance;
   std::string out = fmt::format("{}, {} cores", text(provenance, "/cpu"), text(provenance, "/cores"));
@@ -193,8 +206,8 @@ struct Fact {
 };
 const Fact facts[] = {
     {"mode", [](const Record& record) { return record.mode; }},
-    {"model", [](const Record& record) { return text(record.config, "/model/name"); }},
-    {"data", [](const Record& record) { return text(record.config, "/dataset/name"); }},
+    {"model", [](const Record& record) { return text_of_part(record, "/model/name"); }},
+    {"data", [](const Record& record) { return text_of_part(record, "/dataset/name"); }},
     {"workers", [](const Record& record) { return text(record.config, "/workers"); }},
     {"network", network},
     {"seed", [](const Record& record) { return text(record.config, "/seed"); }},

@@ -23,7 +23,7 @@ struct Digest {
   std::string started_at;
 
   // These find its baselines. `comparable` is equal for runs that differ only in method and pruning,
-  // `same_task` for those that differ in the optimiser too.
+  // `same_task` for those that differ in the optimiser or in the options of a trainer's command too.
   std::string comparable;
   std::string same_task;
   std::string method;

@@ -23,6 +23,9 @@ class Measurements {
   void add(const event::ReplayedIteration& iteration);
   void add(const event::Evaluation& evaluation);
 
+  // Sets the train time of a run that reports no iterations.
+  void set_train_time(double train_time_s) { train_time_s_ = train_time_s; }
+
   // Training resumes after this iteration, from a checkpoint. Removes later points of the curve, because
   // their model is lost. Times and bytes still count all work.
   void go_back_to(std::int64_t iteration);

@@ -129,7 +129,7 @@ void RecordBuilder::add_setting(Record& record) const {
   record.labels.insert(run_.labels.begin(), run_.labels.end());
   record.mode = run_.setting->config.at("mode").get<std::string>();
   record.config = whole_config(run_);
-  record.plan = described_plan(run_);
+  if (Json plan = described_plan(run_); !plan.is_null()) record.plan = std::move(plan);
   record.provenance = provenance_;
   record.limits = {.stall_timeout_s = limits_.stall.count(),
                    .hang_timeout_s = limits_.silence.count(),

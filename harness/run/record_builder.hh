@@ -54,6 +54,9 @@ class RecordBuilder {
   // Returns it.
   const Json& add_change(Json change);
 
+  // See Measurements::set_train_time().
+  void set_train_time(double train_time_s) { measurements_.set_train_time(train_time_s); }
+
   // Adds a warning about the run's results.
   void warn(const std::string& warning) { warnings_.push_back(warning); }
 

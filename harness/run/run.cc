@@ -8,6 +8,7 @@
 
 #include "common/support/file_descriptor.hh"
 #include "common/support/readable.hh"
+#include "harness/executors/script_command.hh"
 #include "harness/executors/worker_inputs.hh"
 #include "harness/records/provenance.hh"
 #include "harness/records/record.hh"
@@ -15,6 +16,8 @@
 #include "harness/run/live_network.hh"
 #include "harness/run/record_builder.hh"
 #include "harness/run/restarts.hh"
+#include "harness/run/script_progress.hh"
+#include "harness/run/script_warnings.hh"
 
 namespace thinpipe {
 namespace {
@@ -30,7 +33,9 @@ class RunInProgress {
         inputs_(run, folder_, context.log_level),
         record_(run, context.experiment, context.limits, describe_program_and_machine()),
         faults_(run.worker_events),
-        restarts_(run.on_worker_failure) {}
+        restarts_(run.on_worker_failure) {
+    if (run.runs_command()) script_.emplace(run.external_trainer.curve);
+  }
 
   Record execute() {
     record_.set_provenance("command_line", context_.command_line);
@@ -76,6 +81,7 @@ class RunInProgress {
   }
 
   Outcome train() {
+    if (run_.runs_command()) check_inputs_are_as_planned(run_);
     auto weights = context_.weights.get_or_build(run_, context_.executor, context_.progress, context_.limits);
     if (auto* const untrained = std::get_if<Outcome>(&weights)) return *untrained;
     const Json& initial_weights = std::get<Json>(weights);
@@ -104,6 +110,9 @@ class RunInProgress {
       fidelity_ = network_->fidelity();
       if (outcome.status == Outcome::Status::completed) warn_of_missed_events();
     }
+    if (script_) {
+      for (const std::string& line : script_warnings(run_, *script_, network_->wire_bytes())) warn(line);
+    }
     return outcome;
   }
 
@@ -124,6 +133,10 @@ class RunInProgress {
 
   // Runs all workers to their end, from the start or from a checkpoint.
   Outcome attempt() {
+    if (script_) {
+      meeting_ = meeting_at(network_->host(0));
+      script_->start(now_s());
+    }
     fs::remove_all(inputs_.rendezvous());
     fs::create_directory(inputs_.rendezvous());
     Job job{.workers = {}, .limits = context_.limits};
@@ -133,9 +146,12 @@ class RunInProgress {
     } else {
       for (std::int64_t rank = 0; rank < run_.workers; ++rank) job.workers.push_back(worker(rank));
     }
-    return context_.executor.execute(
+    const Outcome outcome = context_.executor.execute(
         job, {.event = [this](std::int64_t rank, const Event& event) { on_event(rank, event); },
+              .output = [this](std::int64_t rank, const std::string& line) { on_output(rank, line); },
+              .report = [this](std::int64_t rank, const std::string& line) { on_report(rank, line); },
               .tick = [this](WorkerControl& workers, Seconds late) { tick(workers, late); }});
+    return script_ ? end_script(outcome) : outcome;
   }
 
   // Prints a line on the screen and in the log.
@@ -157,8 +173,58 @@ class RunInProgress {
 
   WorkerCommand worker(std::int64_t rank) {
     const netem::Host& host = network_->host(rank);
+    if (script_) return script_worker(run_, rank, host, meeting_, folder_);
     if (run_.mode == Mode::live) return inputs_.training(rank, host);
     return inputs_.replaying(rank, host, record_.replayed()->trace_path(), profile_path_);
+  }
+
+  // The curve is rank 0's.
+  void on_output(std::int64_t rank, const std::string& line) {
+    if (rank == 0) take_script_events(script_->take_line(line, now_s()));
+  }
+
+  void on_report(std::int64_t rank, const std::string& line) {
+    if (rank == 0) take_script_events(script_->take_report(line, now_s()));
+  }
+
+  void take_script_events(const std::vector<Event>& events) {
+    if (!began_ && script_->has_reported()) begin_script();
+    for (const Event& event : events) on_event(0, event);
+  }
+
+  // Whatever is scheduled counts from the beginning of training, which only the script knows.
+  bool schedules_anything() const { return !run_.schedule.empty() || !run_.worker_events.empty(); }
+
+  // Without a report of its start, training began with the workers: links are metered from then on.
+  void begin_script() {
+    if (schedules_anything() && !script_->reported_its_start()) {
+      throw InvalidEvent(
+          "did not report iteration 0 first, from which the times of network_events, rate_trace and "
+          "worker_events count; call thinpipe.report(iteration=0) when training begins");
+    }
+    if (script_->reported_its_start()) begin();
+    began_ = true;
+  }
+
+  Outcome end_script(Outcome outcome) {
+    for (const Event& event : script_->finish()) on_event(0, event);
+    if (!script_->libraries().is_null()) record_.set_provenance("libraries", script_->libraries());
+    if (script_->iteration() == 0) record_.set_train_time(script_->elapsed_s(now_s()));
+    if (outcome.status == Outcome::Status::completed && !began_ && schedules_anything()) {
+      return {
+          Outcome::Status::failed,
+          Failure{.kind = "protocol",
+                  .rank = 0,
+                  .message = "ended without a report of iteration 0, from which the times of network_events, "
+                             "rate_trace and worker_events count"}};
+    }
+    return outcome;
+  }
+
+  // Puts a warning into the record, the log and on the screen.
+  void warn(const std::string& warning) {
+    record_.warn(warning);
+    log_note("warning: " + warning);
   }
 
   void on_event(std::int64_t rank, const Event& event) {
@@ -197,7 +263,7 @@ class RunInProgress {
     if (network_) network_->take(iteration, now_s());
     write_line(iteration);
     record_.add(iteration);
-    if (network_ && iteration.iteration == run_.training->plan.at("iterations")) network_->end();
+    if (network_ && iteration.iteration == run_.planned_iterations()) network_->end();
   }
 
   // If workers resume with an evaluation, that evaluation is repeated.
@@ -207,7 +273,7 @@ class RunInProgress {
     if (!measures_time()) evaluation.train_time_s.reset();
     if (evaluation.train_time_s) *evaluation.train_time_s += restarts_.lost_train_time_s();
     write_line(evaluation);
-    if (!began_) begin();
+    if (!began_) begin();  // a script's training has begun before
     record_.add(std::move(evaluation));
   }
 
@@ -284,7 +350,8 @@ class RunInProgress {
 
   NetworkReport network_report() const {
     if (!network_) return {};
-    const double time_s = run_.is_replay() ? network_->measured_s() : measured().train_time_s();
+    const bool is_metered_throughout = run_.is_replay() || run_.runs_command();
+    const double time_s = is_metered_throughout ? network_->measured_s() : measured().train_time_s();
     NetworkReport out{.idle_cores = network_->idle_cores(),
                       .train_clock = network_->train_clock(),
                       .wire_bytes = network_->wire_bytes(),
@@ -310,6 +377,8 @@ class RunInProgress {
   Json fidelity_ = nullptr;   // stays null if no network is emulated
   FileDescriptor iterations_;
   std::optional<LiveNetwork> network_;
+  std::optional<ScriptProgress> script_;  // if the workers run one
+  Meeting meeting_;                       // of the script's processes
   FaultInjector faults_;
   Restarts restarts_;
   Log log_;             // none before the folder is prepared

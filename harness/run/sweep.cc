@@ -149,8 +149,7 @@ class Sweep {
   }
 
   void execute(std::size_t index) {
-    progress_.begin(index, runs_[index].label,
-                    runs_[index].training->plan.at("iterations").get<std::int64_t>());
+    progress_.begin(index, runs_[index].label, runs_[index].planned_iterations());
     Record record = execute_run(runs_[index], {.experiment = options_.experiment,
                                                .results = options_.results,
                                                .command_line = options_.command_line,

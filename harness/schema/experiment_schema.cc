@@ -6,8 +6,10 @@
 #include <utility>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "harness/experiment/axis.hh"
+#include "harness/experiment/merge.hh"
 #include "harness/plan/controller_options.hh"
 
 namespace thinpipe {
@@ -34,6 +36,7 @@ class PathAxes {
       : trainer_(trainer), definitions_(definitions) {}
 
   OrderedJson axes = OrderedJson::object();
+  std::vector<std::string> free_objects;  // the paths of objects whose members are the user's own
 
   void add(const Json& fields, const std::string& prefix, const std::string& pointer) {
     for (const Json& field : fields) {
@@ -42,7 +45,13 @@ class PathAxes {
       const std::string value = fmt::format("{}/properties/{}", pointer, key);
       add_axis(field, path, value);
       if (field.value("list", false)) continue;
+      if (field.value("type", "") == "object") free_objects.push_back(path);
       if (field.contains("options")) add(field["options"], path + ".", value);
+      const Json forms = field.value("any_of", Json::array());
+      for (std::size_t i = 0; i < forms.size(); ++i) {
+        if (forms[i].contains("options"))
+          add(forms[i]["options"], path + ".", fmt::format("{}/anyOf/{}", value, i));
+      }
       if (field.contains("registry")) add_registry(field, path + ".");
     }
   }
@@ -137,7 +146,21 @@ OrderedJson labels_or_range_schema(const std::string& range) {
   return out;
 }
 
-OrderedJson sweep_schema(const OrderedJson& axes) {
+// Returns the schema of an axis that varies a member of an object whose members are the user's own.
+OrderedJson free_axis() {
+  OrderedJson out = OrderedJson::parse(R"({
+    "description": "A value of the user's own: a list of values, a range, or labels with patches.",
+    "if": {"type": "array"},
+    "then": {"minItems": 1},
+    "else": {"anyOf": []}
+  })");
+  out["else"]["anyOf"].push_back(definition_reference("labels_or_range"));
+  for (const auto& [quantity, name] : quantities)
+    out["else"]["anyOf"].push_back(definition_reference(fmt::format("labels_or_range_of_{}", name)));
+  return out;
+}
+
+OrderedJson sweep_schema(const PathAxes& paths) {
   OrderedJson out = OrderedJson::parse(R"({
     "type": "object",
     "description": "Axes. Runs are all combinations, in the order of the file; the last axis varies fastest. An axis named by a path lists its values, or has a range of numbers or quantities. An axis named by paths joined with commas lists values that vary together. An axis of any name may have labels with patches.",
@@ -151,7 +174,11 @@ OrderedJson sweep_schema(const OrderedJson& axes) {
     },
     "additionalProperties": {"$ref": "#/definitions/labels"}
   })");
-  out["properties"] = axes;
+  out["properties"] = paths.axes;
+  for (const std::string& path : paths.free_objects) {
+    const std::string members = fmt::format(R"(^{}\.[^,]+$)", fmt::join(split_path(path).value(), R"(\.)"));
+    out["patternProperties"][members] = free_axis();
+  }
   return out;
 }
 
@@ -215,7 +242,7 @@ OrderedJson experiment_schema(const Json& trainer) {
     definitions[range] = range_schema(quantity);
     definitions["labels_or_" + range] = labels_or_range_schema(range);
   }
-  definitions["sweep"] = sweep_schema(paths.axes);
+  definitions["sweep"] = sweep_schema(paths);
   OrderedJson out = document_schema();
   out["definitions"] = definitions;
   return out;

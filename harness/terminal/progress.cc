@@ -69,7 +69,8 @@ void Progress::on_event(const event::Iteration& iteration) {
   epoch_ = static_cast<std::int64_t>(iteration.epoch);
   if (!iteration.times) return;
   const double time_s = iteration.times->iteration_time_s;
-  iteration_time_s_ = iteration_ == 1 ? time_s : (1 - smoothing) * iteration_time_s_ + smoothing * time_s;
+  iteration_time_s_ =
+      iteration_time_s_ == 0 ? time_s : (1 - smoothing) * iteration_time_s_ + smoothing * time_s;
 }
 
 void Progress::wait(std::string stage) {
@@ -109,10 +110,14 @@ std::string Progress::prefix() const {
 
 std::string Progress::status() const {
   if (iteration_ == 0) return stage_;
-  std::string out = fmt::format("epoch {}, iteration {}/{}", epoch_, iteration_, planned_iterations_);
+  const bool is_planned = planned_iterations_ > 0;
+  std::string out = is_planned
+                        ? fmt::format("epoch {}, iteration {}/{}", epoch_, iteration_, planned_iterations_)
+                        : fmt::format("iteration {}", iteration_);
   if (accuracy_ >= 0) out += fmt::format(", accuracy {:.3f}", accuracy_);
   out += fmt::format(", {:.0f} ms/iteration", 1000 * iteration_time_s_);
   if (link_use_ >= 0) out += fmt::format(", link {:.0f} %", 100 * link_use_);
+  if (!is_planned) return out;
   const std::chrono::duration<double> elapsed = Clock::now() - trained_since_;
   const auto remaining = static_cast<double>(std::max<std::int64_t>(0, planned_iterations_ - iteration_));
   return out + ", ETA " + format_duration(elapsed.count() * remaining / static_cast<double>(iteration_));

@@ -1,4 +1,6 @@
 // Records with any members: what is written is valid by the schema and reads back equal.
+#include <algorithm>
+#include <iterator>
 #include <set>
 #include <string>
 
@@ -16,6 +18,7 @@ namespace thinpipe {
 namespace {
 
 using record::Allowed;
+using testing::IsEmpty;
 
 // Sets the members of a struct to any values that their rules allow.
 class AnyMembers {
@@ -38,9 +41,10 @@ class AnyMembers {
   static void set(bool& out, const Allowed& /*allowed*/) { out = *rc::gen::arbitrary<bool>(); }
   static void set(double& out, const Allowed& allowed) {
     const double unit = *rc::gen::inRange(1, 1'000'001) / 1e6;
-    out = allowed.at_most == 1                  ? unit
-          : allowed.at_least < 0 && unit > 0.25 ? -1 / unit
-                                                : 1e6 * (1 - unit) + (allowed.above < 0 ? 0 : unit);
+    out = allowed.at_most == 1 ? unit
+          : allowed.at_least < 0 && allowed.above < 0 && unit > 0.25
+              ? -1 / unit
+              : 1e6 * (1 - unit) + (allowed.above < 0 ? 0 : unit);
   }
   static void set(std::int64_t& out, const Allowed& allowed) {
     out = *rc::gen::inRange(static_cast<std::int64_t>(allowed.at_least), (std::int64_t{1} << 53) + 1);
@@ -171,6 +175,12 @@ Json example_of(const Json& schema, const Json& definitions) {
   return out;
 }
 
+std::vector<std::string> without(const std::set<std::string>& places, const std::set<std::string>& others) {
+  std::vector<std::string> out;
+  std::ranges::set_difference(places, others, std::back_inserter(out));
+  return out;
+}
+
 TEST(RecordMembers, AreThoseOfTheSchema) {
   std::set<std::string> written;
   const auto any_record = rc::gen::exec([] { return to_json(AnyMembers::record()); });
@@ -179,7 +189,8 @@ TEST(RecordMembers, AreThoseOfTheSchema) {
   const Json schema = parse_json_file(source_path("harness/schema/record.schema.json"));
   std::set<std::string> described;
   add_places(example_of(schema, schema.at("definitions")), "", described);
-  EXPECT_EQ(written, described);
+  EXPECT_THAT(without(written, described), IsEmpty()) << "the schema lacks them";
+  EXPECT_THAT(without(described, written), IsEmpty()) << "the record lacks them";
 }
 
 }  // namespace

@@ -40,6 +40,18 @@ Json committed(const std::string& experiment, const std::function<bool(const Jso
   return nullptr;
 }
 
+// Returns the record as if its trainer had been a command.
+Json scripted(Json record) {
+  for (const char* key : {"model", "dataset", "synchroniser", "pruning", "optimiser"})
+    record["config"].erase(key);
+  record["config"]["trainer"] = {
+      {"command", {"python3", "train.py"}}, {"method", "sketch"},
+      {"options", {{"lr", 0.1}}},           {"inputs", {"*.py"}},
+      {"inputs_hash", "0123456789abcdef"},  {"curve", {{"iteration", "step ([0-9]+)"}}}};
+  record["plan"] = nullptr;
+  return record;
+}
+
 // Returns records that have, together, every member that the schema describes.
 std::vector<Json> various_records() {
   std::vector<Json> records;
@@ -78,6 +90,7 @@ std::vector<Json> various_records() {
   failed["config"]["targets"] = {0.5, {{"bits_per_byte", 2.5}}};
   failed["warnings"] = {"traffic bypassed the network"};
   records.push_back(failed);
+  records.push_back(scripted(failed));
   return records;
 }
 

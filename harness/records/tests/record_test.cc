@@ -17,7 +17,7 @@
 #include "common/support/file_descriptor.hh"
 #include "common/support/tests/paths.hh"
 #include "common/support/tests/temporary_folder.hh"
-#include "harness/plan/bundled_files.hh"
+#include "harness/experiment/bundled_files.hh"
 #include "harness/plan/run_id.hh"
 #include "harness/tests/program.hh"
 

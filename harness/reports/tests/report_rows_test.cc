@@ -139,6 +139,40 @@ TEST(ReportRows, ATrainerOfTheUsersNamesItsMethod) {
   EXPECT_TRUE(rows[2].at("speed_up_over_dense").is_null()) << "of another program";
 }
 
+// A run whose trainer is a command.
+Json scripted(const std::string& method, const Json& options, double time_s, const std::string& label = "") {
+  Json record = trained_by(
+      {{"command", {"python3", "train.py"}}, {"method", method}, {"inputs_hash", "00"}, {"options", options}},
+      time_s);
+  for (const char* part : {"synchroniser", "pruning", "model", "dataset"}) record["config"].erase(part);
+  record["labels"] = {{"method", label.empty() ? method : label},
+                      {"depth", options.value("depth", 1) == 1 ? "1" : "2"}};
+  return record;
+}
+
+TEST(ReportRows, AScriptsBaselineHasItsOtherOptions) {
+  const Json rows = rows_of({scripted("dense", {{"depth", 1}}, 80), scripted("dense", {{"depth", 2}}, 40),
+                             scripted("sketch", {{"depth", 2}}, 20)});
+  EXPECT_DOUBLE_EQ(rows[2].at("speed_up_over_dense"), 2);
+}
+
+TEST(ReportRows, AScriptsMethodMayHaveOptionsOfItsOwnAsALabel) {
+  const Json rows = rows_of({scripted("dense", {{"depth", 1}}, 80), scripted("dense", {{"depth", 2}}, 40),
+                             scripted("sketch", {{"depth", 2}, {"ratio", 0.1}}, 20)});
+  EXPECT_DOUBLE_EQ(rows[2].at("speed_up_over_dense"), 2);
+}
+
+TEST(ReportRows, AScriptIsComparedOnlyWithItself) {
+  Json other = scripted("dense", {{"depth", 1}}, 80);
+  other["config"]["trainer"]["command"][1] = "other.py";
+  Json edited = scripted("dense", {{"depth", 1}}, 80);
+  edited["config"]["trainer"]["inputs_hash"] = "01";
+  const Json rows = rows_of({report_record("dense", 0, 80), other, edited,
+                             scripted("sketch", {{"depth", 1}}, 20), report_record("topk", 0, 20)});
+  EXPECT_TRUE(rows[3].at("speed_up_over_dense").is_null());
+  EXPECT_DOUBLE_EQ(rows[4].at("speed_up_over_dense"), 4);
+}
+
 TEST(ReportRows, HaveTheRecordsWarnings) {
   Json record = report_record("dense", 0, 80);
   EXPECT_EQ(rows_of({record})[0].at("warnings"), Json::array()) << "of an old record";

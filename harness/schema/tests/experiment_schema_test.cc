@@ -169,6 +169,17 @@ INSTANTIATE_TEST_SUITE_P(
         Case{
             "ProfileForNobody",
             R"({"base": {"mode": "simulate", "compute_profile": {"device": "a40", "batch_size_per_worker": 0}}})"},
+        Case{"CommandAsText", R"({"base": {"trainer": {"command": "python3 train.py"}}})"},
+        Case{"UnknownKeyOfACommand",
+             R"({"base": {"trainer": {"command": ["true"], "inputs": [], "option": {}}}})"},
+        Case{"OptionsInAList", R"({"base": {"trainer": {"command": ["true"], "inputs": [], "options": [1]}}})"},
+        Case{
+  "UnknownValueOfACurve",
+      R"({"base": {"trainer": {"command": ["true"], "inputs": [], "curve": {"accuracy": "(.)"}
+}
+}
+})"},
+        Case{"EmptyAxisOfAnOption", R"({"base": {}, "sweep": {"trainer.options.lr": []}})"},
         Case{"UnknownTrainer", R"({"base": {"trainer": {"program": "pytorch-dpd"}}})"},
         Case{"UnknownPolicy", R"({"base": {"on_worker_failure": "retry"}})"},
         Case{"NumberForAPolicy", R"({"base": {"on_worker_failure": 3}})"},
@@ -179,6 +190,22 @@ INSTANTIATE_TEST_SUITE_P(
     ExperimentSchema, Right,
     testing::Values(
         Case{"EmptyBase", R"({"base": {}})"},
+        Case{
+            "Command",
+            R"({"base": {"trainer": {"command": ["true", "{lr}"], "inputs": [], "options": {"lr": 0.1, "layers": [1]}}}})"},
+        Case{
+  "PatternsOfACurve", R"({"base": {"trainer": {"command": ["true"], "inputs": [], "method": "m",
+             "curve": {"iteration": "step ([0-9]+)",
+      "test_accuracy" : "acc ([0-9.]+)"}
+}
+}
+})"},
+        Case{"AxisOfAnOption", R"({"base": {"trainer": {"command": ["true"], "inputs": []}},
+                                   "sweep": {"trainer.options.lr": [0.1, "auto", {"initial": 1}]}})"},
+        Case{"RangeOfAnOption", R"({"base": {"trainer": {"command": ["true"], "inputs": []}},
+                                    "sweep": {"trainer.options.lr": {"from": 1, "to": 4, "factor": 2}}})"},
+        Case{"AxisOfAMethod", R"({"base": {"trainer": {"command": ["true"], "inputs": []}},
+                                  "sweep": {"trainer.method": ["dense", "sketch"]}})"},
         Case{
             "Comments",
             R"({"//": "c", "$schema": "s", "base": {"// a": [1], "bottleneck": {"//": 1, "rate": "1 Mbit/s"}},
@@ -235,19 +262,24 @@ INSTANTIATE_TEST_SUITE_P(
 
 INSTANTIATE_TEST_SUITE_P(
     ExperimentSchema, Related,
-    testing::Values(Case{"MissingOption", R"({"base": {"bottleneck": {}}})"},
-                    Case{"MoreWorkersThanHosts", R"({"base": {"workers": 9}})"},
-                    Case{"RateBeyondTheBounds", R"({"base": {"bottleneck": {"rate": "17 Gbit/s"}}})"},
-                    Case{"FaultOfAWorkerThatIsNotThere",
-                         R"({"base": {"worker_events": [{"worker": 8, "slowdown": 2}]}})"},
-                    Case{"ResumeWithoutAPause",
-                         R"({"base": {"worker_events": [{"worker": 1, "at": "1 s", "action": "resume"}]}})"},
-                    Case{"TopologyThatIsNotThere", R"({"base": {"topology": "no-such.json"}})"},
-                    Case{"RangeThatGoesDown",
-                         R"({"base": {}, "sweep": {"workers": {"from": 2, "to": 1, "step": 1}}})"},
-                    Case{"ValueListedTwice", R"({"base": {}, "sweep": {"workers": [2, 2]}})"},
-                    Case{"PairAmongTriples", R"({"base": {}, "sweep": {"workers, seed": [[2, 3, 4]]}})"},
-                    Case{"ExclusionOfAnUnknownAxis", R"({"base": {}, "exclude": [{"workers": 2}]})"}),
+    testing::Values(
+        Case{"MissingOption", R"({"base": {"bottleneck": {}}})"},
+        Case{"CommandAndProgram",
+             R"({"base": {"trainer": {"command": ["true"], "inputs": [], "program": "pytorch-ddp"}}})"},
+        Case{"KeyWithoutEffect",
+             R"({"base": {"trainer": {"command": ["true"], "inputs": []}, "model": {"name": "m"}}})"},
+        Case{"UnknownPlaceholder", R"({"base": {"trainer": {"command": ["true", "{lr}"], "inputs": []}}})"},
+        Case{"MoreWorkersThanHosts", R"({"base": {"workers": 9}})"},
+        Case{"RateBeyondTheBounds", R"({"base": {"bottleneck": {"rate": "17 Gbit/s"}}})"},
+        Case{"FaultOfAWorkerThatIsNotThere",
+             R"({"base": {"worker_events": [{"worker": 8, "slowdown": 2}]}})"},
+        Case{"ResumeWithoutAPause",
+             R"({"base": {"worker_events": [{"worker": 1, "at": "1 s", "action": "resume"}]}})"},
+        Case{"TopologyThatIsNotThere", R"({"base": {"topology": "no-such.json"}})"},
+        Case{"RangeThatGoesDown", R"({"base": {}, "sweep": {"workers": {"from": 2, "to": 1, "step": 1}}})"},
+        Case{"ValueListedTwice", R"({"base": {}, "sweep": {"workers": [2, 2]}})"},
+        Case{"PairAmongTriples", R"({"base": {}, "sweep": {"workers, seed": [[2, 3, 4]]}})"},
+        Case{"ExclusionOfAnUnknownAxis", R"({"base": {}, "exclude": [{"workers": 2}]})"}),
     name_of_case);
 
 // The reader's refusal of an unknown key ends with a list of all known keys.

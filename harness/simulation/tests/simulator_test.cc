@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "harness/plan/bundled_files.hh"
+#include "harness/experiment/bundled_files.hh"
 #include "netem/topology/frame.hh"
 #include "netem/topology/reduction_tree.hh"
 

@@ -1,4 +1,4 @@
-#include "harness/plan/bundled_files.hh"
+#include "harness/experiment/bundled_files.hh"
 
 #include <algorithm>
 
