@@ -5,6 +5,7 @@
 #include <exception>
 #include <memory>
 #include <optional>
+#include <thread>
 
 #include <fmt/format.h>
 
@@ -30,6 +31,7 @@ struct ExecOptions {
   TopologyChoice topology;
   std::string json;
   std::string grace = default_grace;
+  bool normal_priority = false;
   std::vector<std::string> command;  // as parsed by CLI11
 };
 
@@ -64,12 +66,12 @@ LaunchPlace place_of(std::size_t rank, const std::vector<netem::Host>& hosts) {
 }
 
 RanksOutcome run(LiveNetwork& network, const std::vector<std::string>& command, double grace_s,
-                 const CommandSignals& signals) {
+                 bool normal_priority, const CommandSignals& signals) {
   const std::vector<netem::Host>& hosts = network.network().hosts();
   const RanksOptions options{
       .arguments = command,
       .environment = [&hosts](std::size_t rank) { return launch_environment(place_of(rank, hosts)); },
-      .lowest_priority = true,
+      .lowest_priority = !normal_priority && hosts.size() > std::thread::hardware_concurrency(),
       .grace = std::chrono::duration<double>(grace_s),
       .tick_period = network.tick_period().value(),
       .tick = [&network](double late_s) { network.tick(now_s(), late_s); }};
@@ -91,7 +93,7 @@ int exec(const ExecOptions& options, const std::vector<std::string>& arguments) 
 
   const netem::Schedule no_changes;
   LiveNetwork network(topology, no_changes, options.topology.idle_cores, now_s());
-  const RanksOutcome outcome = run(network, command, grace_s, *signals);
+  const RanksOutcome outcome = run(network, command, grace_s, options.normal_priority, *signals);
   const bool any_ran = std::ranges::any_of(outcome.ends, [](const auto& end) { return end.has_value(); });
   if (!any_ran) return outcome.exit_code;
   const Json report = exec_report(network, command, outcome);
@@ -119,6 +121,10 @@ void add_exec(CLI::App& program, Invocation& invocation) {
                   "are killed")
       ->type_name("DURATION")
       ->capture_default_str();
+  command.add_flag(
+      "--normal-priority", options->normal_priority,
+      "Never give ranks the lowest CPU priority. They have it if there are more ranks than cores, so "
+      "that the emulated network comes first");
   command
       .add_option("command", options->command,
                   "After \"--\": the command that every host runs, with the environment that torchrun sets")
