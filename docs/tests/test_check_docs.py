@@ -11,7 +11,16 @@ from pathlib import Path
 from unittest import mock
 
 import check_docs
-from check_docs import LEFT_TO_FULL, NOT_EXECUTED, Judge, Programs, excuse_of, judge_page, unused_entries
+from check_docs import (
+    EXECUTED_WITH_FULL,
+    LEFT_TO_FULL,
+    NOT_EXECUTED,
+    Judge,
+    Programs,
+    excuse_of,
+    judge_page,
+    unused_entries,
+)
 
 BUILD = Path(os.environ["THINPIPE_PROGRAMS"]).resolve()
 LARGE = '{"base": {"dataset": {"name": "synthetic"}, "model": {"name": "resnet152"}%s}}'
@@ -21,11 +30,11 @@ def block(info: str, text: str) -> str:
     return f"```{info}\n{text}\n```\n"
 
 
-def judged(text: str) -> Judge:
+def judged(text: str, full: bool = False) -> Judge:
     with tempfile.TemporaryDirectory() as folder:
         page = Path(folder) / "page.md"
         page.write_text(text, encoding="utf-8")
-        return judge_page(Programs(BUILD), page)
+        return judge_page(Programs(BUILD, full), page)
 
 
 class BlameTest(unittest.TestCase):
@@ -116,7 +125,7 @@ class SetUpTest(unittest.TestCase):
 
 class ExcuseTest(unittest.TestCase):
     def test_entries_excuse_the_commands_that_begin_with_them(self) -> None:
-        for entry in NOT_EXECUTED:
+        for entry in NOT_EXECUTED | EXECUTED_WITH_FULL:
             self.assertEqual(excuse_of([*entry.split(), "--option"]), entry)
         self.assertEqual(excuse_of(["build/release/thinpipe", "doctor"]), "thinpipe doctor")
 
@@ -142,7 +151,8 @@ class ExcuseTest(unittest.TestCase):
     def test_unused_entries_are_named(self) -> None:
         judge = judged(block("sh", "tar xf x") + block("json", LARGE % ""))
         named = "\n".join(unused_entries([judge]))
-        for entry in (NOT_EXECUTED.keys() | LEFT_TO_FULL.keys()) - {"tar", "resnet152"}:
+        entries = NOT_EXECUTED.keys() | EXECUTED_WITH_FULL.keys() | LEFT_TO_FULL.keys()
+        for entry in entries - {"tar", "resnet152"}:
             self.assertIn(f"'{entry}'", named)
         self.assertNotIn("'tar'", named)
         self.assertNotIn("'resnet152'", named)
@@ -167,6 +177,11 @@ class TiersTest(unittest.TestCase):
         self.assertEqual(len(problems), 2, problems)
         self.assertIn("wrokers", problems[0])
         self.assertIn("has no option --jbos", problems[1])
+
+    def test_commands_that_take_long_are_executed_only_in_the_full_tier(self) -> None:
+        page = block("sh", "thinpipe exec loopback -- true")  # which has no network to run in
+        self.assertEqual(judged(page).problems, [])
+        self.assertRegex("\n".join(judged(page, full=True).problems), "ended with 2")
 
     def test_models_are_found_in_bases_and_axes(self) -> None:
         for experiment in (
