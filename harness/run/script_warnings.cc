@@ -27,15 +27,15 @@ std::set<std::string> directions_of_rank_0(const netem::Topology& topology, std:
 }  // namespace
 
 std::optional<std::string> warn_of_bypass(const netem::Topology& topology, std::int64_t workers,
-                                          const Json& wire_bytes, std::int64_t payload_bytes) {
+                                          const WireBytes& wire_bytes, std::int64_t payload_bytes) {
   if (topology.kind == netem::TopologyKind::loopback || payload_bytes == 0) return std::nullopt;
   bool is_counted = false;
   double carried_bytes = 0;
   for (const std::string& name : directions_of_rank_0(topology, workers)) {
-    const Json bytes = wire_bytes.value(name, Json(nullptr));
-    if (!bytes.is_number()) continue;
+    const auto bytes = wire_bytes.find(name);
+    if (bytes == wire_bytes.end() || !bytes->second) continue;
     is_counted = true;
-    carried_bytes += bytes.get<double>();
+    carried_bytes += static_cast<double>(*bytes->second);
   }
   if (!is_counted || carried_bytes >= static_cast<double>(payload_bytes)) return std::nullopt;
   return fmt::format(
@@ -45,7 +45,7 @@ std::optional<std::string> warn_of_bypass(const netem::Topology& topology, std::
 }
 
 std::vector<std::string> script_warnings(const Run& run, const ScriptProgress& progress,
-                                         const Json& wire_bytes) {
+                                         const WireBytes& wire_bytes) {
   std::vector<std::string> warnings;
   if (auto bypass =
           warn_of_bypass(run.setting->topology, run.workers, wire_bytes, progress.payload_bytes())) {

@@ -26,6 +26,7 @@ enum class Purpose : std::uint32_t {
   augmentation = 0xFFFFFFFC,    // the stream's rank is the example's index
   random_pruning = 0xFFFFFFFB,  // the stream's step is the layer's index
   dropout = 0xFFFFFFFA,         // the words seed the generator that dropout draws from
+  partition = 0xFFFFFFF9,       // the stream's step is the number of the attempt
 };
 
 // One sequence of random words. The key is the seed; the counter is (step, bucket, rank, lane), and lane l

@@ -53,7 +53,7 @@ TEST(Registry, NamesInPythonFilesNeedAHost) {
     EXPECT_STREQ(error.what(),
                  "f.json at /shape/name: names a class or function in a Python file, which works only in Python");
   }
-  const Shapes::Entry hosted{.summary = "hosted"};
+  const Shapes::Entry hosted{.summary = "hosted", .options = {}, .make = {}};
   registry.set_script_host([&hosted](const ScriptName& name, const Place&) -> const Shapes::Entry& {
     EXPECT_EQ(name.file, "a:b/shapes.py");
     EXPECT_EQ(name.object, "Square");

@@ -30,7 +30,7 @@ class CommandPlan : public testing::Test {
 
   std::string file() const { return folder_.path() / "e.json"; }
 
-  std::vector<Run> plan(const Json& base, const Json& sweep = Json::object()) const {
+  std::vector<thinpipe::Run> plan(const Json& base, const Json& sweep = Json::object()) const {
     // A program that cannot answer: nothing is asked about a command.
     return plan_runs(parse_experiment(Json{{"base", base}, {"sweep", sweep}}.dump(), file()),
                      TrainerProgram("/bin/false"));
@@ -53,7 +53,7 @@ class CommandPlan : public testing::Test {
     return "accepted";
   }
 
-  static std::vector<std::string> arguments(const Run& run, std::int64_t rank) {
+  static std::vector<std::string> arguments(const thinpipe::Run& run, std::int64_t rank) {
     return arguments_of_command(run.external_trainer, rank, run.workers, run.training->config.at("seed"));
   }
 
@@ -64,7 +64,7 @@ class CommandPlan : public testing::Test {
 };
 
 TEST_F(CommandPlan, NeedsNothingButItsCommand) {
-  const Run run = plan(with(python_)).at(0);
+  const thinpipe::Run run = plan(with(python_)).at(0);
   EXPECT_EQ(run.workers, 2);
   EXPECT_TRUE(run.needs_network);
   const Json config = whole_config(run);

@@ -16,7 +16,7 @@ netem::Topology shipped(const std::string& name) {
 
 TEST(WarnOfBypass, ComparesThePayloadWithTheLinksToTheOtherWorkers) {
   const netem::Topology topology = shipped("three-switch");
-  const Json wire_bytes = {
+  const WireBytes wire_bytes = {
       {"left->middle", 600}, {"middle->left", 400}, {"middle->right", 0}, {"right->middle", 0}};
   EXPECT_EQ(warn_of_bypass(topology, 8, wire_bytes, 1000), std::nullopt);
   EXPECT_THAT(warn_of_bypass(topology, 8, wire_bytes, 5000).value(),
@@ -25,13 +25,13 @@ TEST(WarnOfBypass, ComparesThePayloadWithTheLinksToTheOtherWorkers) {
 
 TEST(WarnOfBypass, JudgesOnlyByLinksWithCounters) {
   const netem::Topology topology = shipped("three-switch");
-  const Json nothing = {{"left->middle", 0}, {"middle->left", 0}, {"middle->right", 0}, {"right->middle", 0}};
+  const WireBytes nothing = {{"left->middle", 0}, {"middle->left", 0}, {"middle->right", 0}, {"right->middle", 0}};
   EXPECT_EQ(warn_of_bypass(topology, 3, nothing, 1000), std::nullopt) << "all behind the same switch";
   EXPECT_NE(warn_of_bypass(topology, 4, nothing, 1000), std::nullopt);
   EXPECT_EQ(warn_of_bypass(topology, 1, nothing, 1000), std::nullopt);
   EXPECT_EQ(warn_of_bypass(topology, 4, nothing, 0), std::nullopt) << "nothing was reported";
-  EXPECT_EQ(warn_of_bypass(shipped("loopback"), 2, Json::object(), 1000), std::nullopt);
-  const Json restarted = {{"left->middle", nullptr}, {"middle->left", nullptr}};
+  EXPECT_EQ(warn_of_bypass(shipped("loopback"), 2, {}, 1000), std::nullopt);
+  const WireBytes restarted = {{"left->middle", {}}, {"middle->left", {}}};
   EXPECT_EQ(warn_of_bypass(topology, 4, restarted, 1000), std::nullopt);
 }
 
@@ -52,10 +52,10 @@ TEST(ScriptWarnings, NamePatternsWithoutAMatchAndTargetsWithoutACurve) {
   progress.start(0);
   progress.take_line("step 1", 1);
   EXPECT_THAT(
-      script_warnings(run_with({0.5}), progress, Json::object()),
+      script_warnings(run_with({0.5}), progress, {}),
       testing::ElementsAre(HasSubstr("matched curve.test_accuracy"), HasSubstr("no target can be reached")));
   progress.take_line("acc 0.4", 2);
-  EXPECT_THAT(script_warnings(run_with({0.5}), progress, Json::object()), testing::IsEmpty());
+  EXPECT_THAT(script_warnings(run_with({0.5}), progress, {}), testing::IsEmpty());
 }
 
 }  // namespace

@@ -52,7 +52,7 @@ std::string train(std::string_view text, std::int64_t vocabulary) {
                                                                   {"bos_id", "-1"},
                                                                   {"eos_id", "-1"},
                                                                   {"pad_id", "-1"},
-                                                                  {"minloglevel", "1"}},
+                                                                  {"minloglevel", "2"}},
                                                                  &lines, &model);
   if (!status.ok()) {
     throw Error(fmt::format("sentencepiece cannot make a vocabulary of {} tokens of this text: {}",

@@ -5,13 +5,14 @@
 #include <vector>
 
 #include "common/support/exception.hh"
+#include "trainer/base/philox.hh"
 #include "trainer/datasets/partitions/partition.hh"
 
 namespace thinpipe::trainer {
 
 using Group = std::vector<std::int64_t>;  // indices of examples
 
-constexpr std::uint32_t partition_purpose = 0xFFFFFFF9;
+constexpr auto partition_purpose = static_cast<std::uint32_t>(Purpose::partition);
 
 // Redraws before a partition gives up because a worker has no example.
 constexpr std::uint32_t max_draws = 1000;

@@ -16,7 +16,7 @@ std::vector<Section> time_steps(const std::string& synchroniser, std::int64_t en
   const ParameterInfo parameter{.name = "weight", .size = entries, .dimensions = 2, .shape = {1, entries}};
   Bucket bucket{.size = entries, .slices = {{.parameter = 0, .offset = 0, .size = entries}}};
   const auto method = SynchroniserRegistry::instance().make(Json::parse(synchroniser), {"synchroniser", ""},
-                                                            {.parameters = {parameter}, .kept = {{}}});
+                                                            SynchroniserContext{.parameters = {parameter}, .kept = {{}}, .weights = {}});
   method->prepare({bucket});
   MeteredCollective metered(std::make_unique<EchoingPeers>(workers));
   std::vector<Section> out;

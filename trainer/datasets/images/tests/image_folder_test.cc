@@ -15,7 +15,7 @@ using ::testing::HasSubstr;
 class ImageFolder : public DirectoryTest {
  protected:
   ImageFolder() {
-    for (const std::uint8_t number : {0, 1, 2}) {
+    for (const int number : {0, 1, 2}) {
       const std::string name = std::to_string(number) + ".png";
       write("data/train/cat/" + name, square(number));
       write("data/train/dog/" + name, square(100 + number));
@@ -24,8 +24,8 @@ class ImageFolder : public DirectoryTest {
     write("data/val/dog/x.png", square(107));
   }
 
-  static std::string square(std::uint8_t level) {
-    return encode_png(8, 8, std::vector<std::uint8_t>(3 * 8 * 8, level));
+  static std::string square(int level) {
+    return encode_png(8, 8, std::vector<std::uint8_t>(3 * 8 * 8, static_cast<std::uint8_t>(level)));
   }
 
   Json options(const Json& more = Json::object()) const {

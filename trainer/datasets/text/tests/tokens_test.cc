@@ -109,7 +109,7 @@ TEST_F(Tokens, SayWhatIsWrong) {
               HasSubstr(path("val.bin") + ": 3 bytes are not a whole number of tokens of 2"));
   write("val.bin", "");
   EXPECT_THAT(refusal(options()), HasSubstr("has only 0 tokens"));
-  EXPECT_THAT(refusal(options({{"type", "int8"}})), HasSubstr("/dataset/type: must be "));
+  EXPECT_THAT(refusal(options({{"type", "int8"}})), HasSubstr("/dataset/type: unknown name \"int8\""));
   write("meta.json", R"({"vocabulary": "many"})");
   EXPECT_THAT(refusal(options()), HasSubstr(path("meta.json") + " at /vocabulary: must be "));
   write("meta.json", "{");
