@@ -76,7 +76,7 @@ RanksOutcome run(LiveNetwork& network, const std::vector<std::string>& command, 
       .tick_period = network.tick_period().value(),
       .tick = [&network](double late_s) { network.tick(now_s(), late_s); }};
   network.begin(now_s());
-  const RanksOutcome outcome = run_ranks(network.network(), options, signals);
+  RanksOutcome outcome = run_ranks(network.network(), options, signals);
   network.end();
   return outcome;
 }
