@@ -23,6 +23,7 @@ ScriptReport read(JsonObject& object, const Json& value) {
   ScriptReport report;
   object.read("iteration", report.iteration, {.at_least = 0, .at_most = max_whole_number});
   object.read("epoch", report.epoch, {.at_least = 0});
+  object.read("monotonic_s", report.monotonic_s, {.at_least = 0});
   object.read("train_time_s", report.train_time_s, {.at_least = 0, .at_most = max_time_s});
   object.read("train_loss", report.train_loss);
   object.read("test_loss", report.test_loss);
@@ -34,8 +35,9 @@ ScriptReport read(JsonObject& object, const Json& value) {
   if (const Json* const libraries = object.find("libraries"); libraries != nullptr && libraries->is_object())
     report.libraries = *libraries;
   for (const auto& [key, member] : value.items()) {
-    constexpr std::string_view known[] = {"iteration", "epoch",         "train_time_s",  "train_loss",
-                                          "test_loss", "test_accuracy", "payload_bytes", "libraries"};
+    constexpr std::string_view known[] = {"iteration",     "epoch",         "monotonic_s",
+                                          "train_time_s",  "train_loss",    "test_loss",
+                                          "test_accuracy", "payload_bytes", "libraries"};
     if (std::ranges::find(known, key) == std::end(known)) report.others[key] = member;
   }
   return report;

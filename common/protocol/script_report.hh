@@ -13,6 +13,7 @@ namespace thinpipe {
 struct ScriptReport {
   std::optional<std::int64_t> iteration = {};  // iterations done
   std::optional<double> epoch = {};
+  std::optional<double> monotonic_s = {};   // when it was made, by CLOCK_MONOTONIC
   std::optional<double> train_time_s = {};  // by the script's own clock
   std::optional<double> train_loss = {};
   std::optional<double> test_loss = {};

@@ -38,3 +38,5 @@ for iteration in range(61):
     optimiser.zero_grad()
     torch.nn.functional.cross_entropy(model(inputs[batch]), labels[batch]).backward()
     optimiser.step()
+dist.barrier()
+dist.destroy_process_group()

@@ -124,7 +124,7 @@ std::vector<fs::path> files_matching(const std::vector<std::string>& patterns, c
   for (std::size_t i = 0; i < patterns.size(); ++i) {
     std::set<fs::path> found;
     try {
-      Expansion(patterns[i], folder, found).run();
+      if (!patterns[i].empty()) Expansion(patterns[i], folder, found).run();
     } catch (const TooManyInputs& error) {
       throw InputError(place / i,
                        fmt::format("matches too much: {}; name the folders or files that decide the result",

@@ -110,7 +110,7 @@ class RunInProgress {
       fidelity_ = network_->fidelity();
       if (outcome.status == Outcome::Status::completed) warn_of_missed_events();
     }
-    if (script_) {
+    if (script_ && outcome.status == Outcome::Status::completed) {
       for (const std::string& line : script_warnings(run_, *script_, network_->wire_bytes())) warn(line);
     }
     return outcome;

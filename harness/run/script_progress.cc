@@ -1,5 +1,6 @@
 #include "harness/run/script_progress.hh"
 
+#include <algorithm>
 #include <cmath>
 #include <utility>
 
@@ -48,7 +49,10 @@ std::optional<double> ScriptProgress::Pattern::find(std::string_view line) {
 }
 
 std::vector<Event> ScriptProgress::take_report(std::string_view text, double now_s) {
-  return take(parse_script_report(text), now_s);
+  const ScriptReport report = parse_script_report(text);
+  // The controller may be late. A clock that is not the machine's could be anything.
+  last_report_s_ = std::clamp(report.monotonic_s.value_or(now_s), std::min(last_report_s_, now_s), now_s);
+  return take(report, last_report_s_);
 }
 
 std::vector<Event> ScriptProgress::take_line(std::string_view line, double now_s) {

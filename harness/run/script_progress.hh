@@ -1,6 +1,6 @@
 // Turns the reports and the output of a training script's rank 0 into the events of a worker. Pure.
 //
-// Times are the controller's, at the arrival of a report or line. Train time counts from the last report of
+// Times are those of a report, by its own CLOCK_MONOTONIC, or of the arrival of a line. Train time counts from the last report of
 // iteration 0 or, if there is none, from the start of the workers. A script may report its own instead.
 #pragma once
 
@@ -22,7 +22,7 @@ class ScriptProgress {
   explicit ScriptProgress(const CurvePatterns& patterns);
 
   // The workers start at this moment of the monotonic clock.
-  void start(double now_s) { began_s_ = now_s; }
+  void start(double now_s) { began_s_ = last_report_s_ = now_s; }
 
   // Each returns the events that a report, or a line of output, completes at this moment of the monotonic clock:
   // an iteration, an evaluation, both or none. A line completes an evaluation if the pattern of the test
@@ -74,6 +74,7 @@ class ScriptProgress {
   std::int64_t iteration_ = 0;  // the last one
   double last_train_time_s_ = 0;
   double began_s_ = 0;
+  double last_report_s_ = 0;
   bool has_reported_ = false;
   bool reported_its_start_ = false;
   bool has_curve_ = false;

@@ -16,7 +16,7 @@ std::optional<double> find(const std::string& pattern, std::string_view line) {
   return NumberPattern(pattern, {"e.json", "/curve/iteration"}).find(line);
 }
 
-std::string refusal(const std::string& pattern) {
+std::string refusal_of_pattern(const std::string& pattern) {
   try {
     find(pattern, "");
   } catch (const InputError& error) {
@@ -56,11 +56,11 @@ TEST(NumberPattern, SearchesOnlyTheBeginningOfALongLine) {
 }
 
 TEST(NumberPattern, IsARegularExpressionWithOneGroup) {
-  EXPECT_THAT(refusal("step ([0-9+"),
+  EXPECT_THAT(refusal_of_pattern("step ([0-9+"),
               AllOf(HasSubstr("e.json at /curve/iteration"), HasSubstr("is not a regular expression")));
-  EXPECT_THAT(refusal("step [0-9]+"), HasSubstr("has 0 groups, but must have one"));
-  EXPECT_THAT(refusal("(step) ([0-9]+)"), HasSubstr("has 2 groups, but must have one"));
-  EXPECT_EQ(refusal("(?:step) ([0-9]+)"), "accepted");
+  EXPECT_THAT(refusal_of_pattern("step [0-9]+"), HasSubstr("has 0 groups, but must have one"));
+  EXPECT_THAT(refusal_of_pattern("(step) ([0-9]+)"), HasSubstr("has 2 groups, but must have one"));
+  EXPECT_EQ(refusal_of_pattern("(?:step) ([0-9]+)"), "accepted");
 }
 
 }  // namespace

@@ -15,7 +15,7 @@ std::string fill(std::string_view text) {
   return fill_placeholders(text, values, {"e.json", "/command/2"});
 }
 
-std::string refusal(std::string_view text) {
+std::string refusal_of_text(std::string_view text) {
   try {
     fill(text);
   } catch (const InputError& error) {
@@ -37,11 +37,11 @@ TEST(Placeholders, BracesAreDoubled) {
 }
 
 TEST(Placeholders, UnknownNamesAndLoneBracesAreRefused) {
-  EXPECT_THAT(refusal("{lrr}"), AllOf(HasSubstr("e.json at /command/2: unknown placeholder {lrr}"),
-                                      HasSubstr("did you mean \"lr\"?"), HasSubstr("{{ and }}")));
-  EXPECT_THAT(refusal("{}"), HasSubstr("unknown placeholder {}"));
-  EXPECT_THAT(refusal("a {lr"), HasSubstr("has a { without a partner; write {{"));
-  EXPECT_THAT(refusal("a } b"), HasSubstr("has a } without a partner; write }}"));
+  EXPECT_THAT(refusal_of_text("{lrr}"), AllOf(HasSubstr("e.json at /command/2: unknown placeholder {lrr}"),
+                                              HasSubstr("did you mean \"lr\"?"), HasSubstr("{{ and }}")));
+  EXPECT_THAT(refusal_of_text("{}"), HasSubstr("unknown placeholder {}"));
+  EXPECT_THAT(refusal_of_text("a {lr"), HasSubstr("has a { without a partner; write {{"));
+  EXPECT_THAT(refusal_of_text("a } b"), HasSubstr("has a } without a partner; write }}"));
 }
 
 }  // namespace

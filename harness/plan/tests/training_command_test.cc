@@ -125,8 +125,9 @@ TEST_F(CommandPlan, FindsTheScriptAmongTheArguments) {
   write("scripts/run.sh", "exec python3 ../train.py");
   write("scripts/helper.py", "help");
   const auto inputs = [this](const std::vector<std::string>& command) {
+    const std::vector<thinpipe::Run> runs = plan(with({{"command", command}}));
     std::vector<std::string> names;
-    for (const fs::path& path : plan(with({{"command", command}})).at(0).inputs)
+    for (const fs::path& path : runs.at(0).inputs)
       names.push_back(path.lexically_relative(fs::path(file()).parent_path()));
     return names;
   };

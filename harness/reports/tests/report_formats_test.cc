@@ -107,7 +107,8 @@ TEST(TextReport, EndsWithTheWarnings) {
   record["warnings"] = {"beware", "of *this*"};
   const std::string text = text_of({report_record("dense", 0, 80), record});
   EXPECT_TRUE(text.ends_with("\n\nWarning: topk: beware\n\nWarning: topk: of *this*\n")) << text;
-  EXPECT_THAT(markdown_report(make_report({record})), HasSubstr("\nWarning: topk: of \\*this\\*\n"));
+  EXPECT_THAT(markdown_report(make_report(std::vector<Json>{record})),
+              HasSubstr("\nWarning: topk: of \\*this\\*\n"));
 }
 
 TEST(MarkdownReport, TakesNothingInALabelForMarkup) {

@@ -69,6 +69,14 @@ TEST_F(Reported, TimeCountsFromTheWorkersStartIfIteration0IsMissing) {
   EXPECT_TRUE(progress_.has_reported());
 }
 
+TEST_F(Reported, ALateArrivalDoesNotCount) {
+  take(R"({"iteration": 0, "monotonic_s": 101})", 105);
+  EXPECT_THAT(take(R"({"iteration": 1, "monotonic_s": 103})", 105), ElementsAre("iteration 1 at 2 s"));
+  EXPECT_THAT(take(R"({"iteration": 2, "monotonic_s": 7})", 105), ElementsAre("iteration 2 at 2 s"));
+  EXPECT_THAT(take(R"({"iteration": 3, "monotonic_s": 900})", 105), ElementsAre("iteration 3 at 4 s"))
+      << "of another clock";
+}
+
 TEST_F(Reported, TimeIsTheScriptsIfItReportsIt) {
   take(R"({"iteration": 0})", 105);
   EXPECT_THAT(take(R"({"iteration": 10, "train_time_s": 1.5, "test_accuracy": 0.5})", 107),

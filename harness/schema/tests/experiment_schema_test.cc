@@ -172,13 +172,10 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"CommandAsText", R"({"base": {"trainer": {"command": "python3 train.py"}}})"},
         Case{"UnknownKeyOfACommand",
              R"({"base": {"trainer": {"command": ["true"], "inputs": [], "option": {}}}})"},
-        Case{"OptionsInAList", R"({"base": {"trainer": {"command": ["true"], "inputs": [], "options": [1]}}})"},
-        Case{
-  "UnknownValueOfACurve",
-      R"({"base": {"trainer": {"command": ["true"], "inputs": [], "curve": {"accuracy": "(.)"}
-}
-}
-})"},
+        Case{"OptionsInAList",
+             R"({"base": {"trainer": {"command": ["true"], "inputs": [], "options": [1]}}})"},
+        Case{"UnknownValueOfACurve",
+             R"j({"base": {"trainer": {"command": ["true"], "inputs": [], "curve": {"accuracy": "(.)"}}}})j"},
         Case{"EmptyAxisOfAnOption", R"({"base": {}, "sweep": {"trainer.options.lr": []}})"},
         Case{"UnknownTrainer", R"({"base": {"trainer": {"program": "pytorch-dpd"}}})"},
         Case{"UnknownPolicy", R"({"base": {"on_worker_failure": "retry"}})"},
@@ -193,13 +190,9 @@ INSTANTIATE_TEST_SUITE_P(
         Case{
             "Command",
             R"({"base": {"trainer": {"command": ["true", "{lr}"], "inputs": [], "options": {"lr": 0.1, "layers": [1]}}}})"},
-        Case{
-  "PatternsOfACurve", R"({"base": {"trainer": {"command": ["true"], "inputs": [], "method": "m",
-             "curve": {"iteration": "step ([0-9]+)",
-      "test_accuracy" : "acc ([0-9.]+)"}
-}
-}
-})"},
+        Case{"PatternsOfACurve",
+             R"j({"base": {"trainer": {"command": ["true"], "inputs": [], "method": "m",
+                           "curve": {"iteration": "step ([0-9]+)", "test_accuracy": "acc ([0-9.]+)"}}}})j"},
         Case{"AxisOfAnOption", R"({"base": {"trainer": {"command": ["true"], "inputs": []}},
                                    "sweep": {"trainer.options.lr": [0.1, "auto", {"initial": 1}]}})"},
         Case{"RangeOfAnOption", R"({"base": {"trainer": {"command": ["true"], "inputs": []}},

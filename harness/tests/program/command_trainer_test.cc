@@ -110,7 +110,6 @@ TEST_F(Scripted, TheCurveIsFoundInItsOutput) {
 echo "starting with $RANK of $WORLD_SIZE"
 [ $RANK = 0 ] || exit 0
 printf 'step 0\racc 10 %%\n'
-sleep 0.05
 echo 'step 20: train 1.5' >&2
 echo 'acc 0.5'
 )",
@@ -119,13 +118,12 @@ echo 'acc 0.5'
                                   {"train_loss", "train ([0-9.]+)"},
                                   {"test_accuracy", "acc ([0-9.]+)"}}}});
   ASSERT_EQ(ended.status.code, 0) << ended.errors;
-  const Json& curve = record().at("curve");
+  const Json curve = record().at("curve");
   ASSERT_EQ(curve.size(), 2);
   EXPECT_EQ(curve[0].at("test_accuracy"), 0.1);
   EXPECT_EQ(curve[0].at("train_time_s"), 0);
   EXPECT_EQ(curve[1].at("iteration"), 20);
   EXPECT_EQ(curve[1].at("train_loss"), 1.5);
-  EXPECT_GE(curve[1].at("train_time_s"), 0.05);
   EXPECT_THAT(log_of(0), HasSubstr("starting with 0 of 2\nstep 0\racc 10 %\n"));
   EXPECT_THAT(log_of(1), HasSubstr("starting with 1 of 2"));
 }
@@ -282,10 +280,9 @@ TEST_F(Scripted, IsPlannedWithoutPredictions) {
 
 TEST_F(Scripted, ItsDenseMethodIsTheBaselineOfItsOwnMethodsOnly) {
   const std::string script = R"(
-import time, thinpipe
+import thinpipe
 thinpipe.report(iteration=0, test_accuracy=0.1)
-time.sleep(thinpipe.option("pause_s"))
-thinpipe.report(iteration=1, test_accuracy=0.9)
+thinpipe.report(iteration=1, test_accuracy=0.9, train_time_s=thinpipe.option("pause_s"))
 )";
   const auto method = [](const char* name, double pause_s) {
     return Json{{"trainer",
@@ -301,9 +298,10 @@ thinpipe.report(iteration=1, test_accuracy=0.9)
   ASSERT_EQ(ended.status.code, 0) << ended.errors;
   const auto report = program_.run({"report", program_.results(), "--json"});
   std::map<std::string, Json> rows;
-  for (const Json& row : Json::parse(report.output).at("runs")) rows[row.at("label")] = row;
+  const Json parsed = Json::parse(report.output);
+  for (const Json& row : parsed.at("runs")) rows[row.at("label")] = row;
   EXPECT_EQ(rows.at("sketch").at("baseline_dense"), rows.at("dense").at("run_id"));
-  EXPECT_GT(rows.at("sketch").at("speed_up_over_dense"), 1);
+  EXPECT_DOUBLE_EQ(rows.at("sketch").at("speed_up_over_dense"), 10);
   EXPECT_TRUE(rows.at("sketch").at("baseline_fp16").is_null()) << "that of thinpipe-trainer";
   EXPECT_TRUE(rows.at("ours").at("baseline_dense").is_null()) << "that of the script";
 }

@@ -190,7 +190,7 @@ TEST_F(ExecCommand, EndsProcessesThatRanksLeaveBehind) {
 }
 
 constexpr const char* transfer = R"(
-import os, socket
+import os, socket, time
 if os.environ["RANK"] == "0":
     server = socket.create_server((os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"])))
     peer = server.accept()[0]
@@ -200,7 +200,7 @@ else:
         try:
             peer = socket.create_connection((os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"])))
             break
-        except ConnectionRefusedError: pass
+        except ConnectionRefusedError: time.sleep(0.05)  # each attempt puts a frame on the wire
     peer.sendall(bytes(2000000))
 )";
 

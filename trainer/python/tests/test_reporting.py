@@ -7,6 +7,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 import unittest
 from pathlib import Path
 from unittest import mock
@@ -59,6 +60,7 @@ class WithPipe(unittest.TestCase):
         thinpipe.report(iteration=10, test_accuracy=0.5, train_loss=1.5, payload_bytes=400, note="warm-up", best=True)
         (message,) = self.received()
         self.assertIn("python", message.pop("libraries", {"python": ""}))
+        self.assertLessEqual(message.pop("monotonic_s"), time.monotonic())
         self.assertEqual(
             message,
             {"iteration": 10, "test_accuracy": 0.5, "train_loss": 1.5, "payload_bytes": 400, "note": "warm-up", "best": True},

@@ -12,6 +12,7 @@ import math
 import os
 import platform
 import sys
+import time
 
 # The kernel does not mix lines of this length from several writers (PIPE_BUF).
 MAX_BYTES = 4096
@@ -38,7 +39,7 @@ def report(
     test_loss      ... and so does the mean loss over the test set
     train_loss     training loss since the last report
     epoch          passes over the training data
-    train_time_s   train time by the script's own clock, such as without evaluations; the default is Thinpipe's clock
+    train_time_s   train time by the script's own clock, such as without evaluations; by default the time since iteration 0
     payload_bytes  bytes that this rank handed to collectives since the last report; Thinpipe warns if its network
                    carried fewer
     others         further numbers, texts or booleans, which are kept in iterations.jsonl
@@ -66,6 +67,7 @@ def report(
         raise TypeError("report() needs at least one value, such as iteration=10")
     if iteration is None and set(message) != {"payload_bytes"}:
         raise TypeError("report() needs the iteration that the values belong to: report(iteration=10, ...)")
+    message["monotonic_s"] = time.monotonic()  # Thinpipe may be late to read it
     _send(path, message)
 
 
