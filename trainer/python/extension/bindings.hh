@@ -55,6 +55,5 @@ void bind_buckets(py::module_& module);
 void bind_network(py::module_& module);
 void bind_shape(py::module_& module);
 void bind_state(py::module_& module);
-void bind_timing(py::module_& module);
 
 }  // namespace thinpipe::trainer::python

@@ -28,7 +28,6 @@ PYBIND11_MODULE(_core, module) {
   bind_network(module);
   bind_state(module);
   bind_shape(module);
-  bind_timing(module);
   host_synchronisers();
   host_models();
   host_datasets();

@@ -1,4 +1,6 @@
 """Top-k with a residual: the same results, bit for bit, as the method topk in C++ with 4-byte indices."""
+import math
+
 import torch
 
 import thinpipe
@@ -8,20 +10,16 @@ def largest(values, k):
     """Returns the indices of the k largest magnitudes, ascending; of equal ones those with lower indices."""
     magnitudes = values.abs()
     threshold = magnitudes.topk(k, sorted=False).values.min()
-    candidates = (magnitudes >= threshold).nonzero().view(-1)
-    if candidates.numel() == k:
-        return candidates
-    # More have the threshold's magnitude than fit, or the threshold is NaN.
-    chosen = magnitudes[candidates] > threshold
     if threshold.isnan():
-        candidates = torch.arange(values.numel())
-        chosen = torch.zeros(values.numel(), dtype=torch.bool)
-        equal = magnitudes.isnan()
-    else:
-        equal = ~chosen
-    missing = k - int(chosen.sum())
-    chosen[equal.nonzero().view(-1)[:missing]] = True
-    return candidates[chosen]
+        return largest(magnitudes.nan_to_num(nan=math.inf, posinf=math.inf), k)
+    candidates = (magnitudes >= threshold).nonzero().view(-1)
+    surplus = candidates.numel() - k
+    if surplus > 0:  # topk chooses among equal magnitudes as it likes
+        ties = (magnitudes[candidates] == threshold).nonzero().view(-1)
+        kept = torch.ones(candidates.numel(), dtype=torch.bool)
+        kept[ties[-surplus:]] = False
+        candidates = candidates[kept]
+    return candidates
 
 
 class MyTopK(thinpipe.Synchroniser):
