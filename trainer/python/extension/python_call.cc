@@ -7,6 +7,8 @@
 namespace thinpipe::trainer::python {
 
 void rethrow(py::error_already_set& error) {
+  // Python sets it only when its own code catches the exception.
+  if (error.trace()) PyException_SetTraceback(error.value().ptr(), error.trace().ptr());
   const auto explained = py::module_::import("thinpipe.scripts")
                              .attr("explain")(error.value())
                              .cast<std::pair<std::string, std::string>>();

@@ -7,7 +7,7 @@ import thinpipe
 class TopKCompressor(thinpipe.Compressor):
     """The largest entries, with a residual."""
 
-    ratio: float = thinpipe.option(0.1, above=0, at_most=1)
+    ratio: float = thinpipe.field(0.1, above=0, at_most=1)
     properties = thinpipe.Properties(estimate="error_feedback")
     memory = "residual"
 

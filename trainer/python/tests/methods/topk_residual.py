@@ -25,7 +25,7 @@ def largest(values, k):
 class MyTopK(thinpipe.Synchroniser):
     """Sends the largest entries of gradient plus residual, and keeps the others as the residual."""
 
-    ratio: float = thinpipe.option(0.01, above=0, at_most=1, effect="kept share of the entries")
+    ratio: float = thinpipe.field(0.01, above=0, at_most=1, effect="kept share of the entries")
     properties = thinpipe.Properties(estimate="error_feedback", traffic_depends_on_data=False)
 
     def start(self, context):
