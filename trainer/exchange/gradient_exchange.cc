@@ -37,9 +37,9 @@ std::vector<std::size_t> order_from(const torch::Tensor& tensor) {
 
 }  // namespace
 
-std::vector<ParameterInfo> parameter_infos(const torch::nn::Module& model) {
+std::vector<ParameterInfo> parameter_infos(const NamedParameters& parameters) {
   std::vector<ParameterInfo> infos;
-  for (const auto& item : model.named_parameters()) {
+  for (const auto& item : parameters) {
     const torch::Tensor& tensor = item.value();
     infos.push_back({.name = item.key(),
                      .size = tensor.numel(),
@@ -48,6 +48,10 @@ std::vector<ParameterInfo> parameter_infos(const torch::nn::Module& model) {
                      .shape = tensor.sizes().vec()});
   }
   return infos;
+}
+
+std::vector<ParameterInfo> parameter_infos(const torch::nn::Module& model) {
+  return parameter_infos(model.named_parameters());
 }
 
 std::vector<torch::Tensor> kept_masks(const torch::nn::Module& model, const Mask& mask) {
@@ -60,23 +64,35 @@ std::vector<torch::Tensor> kept_masks(const torch::nn::Module& model, const Mask
 
 GradientExchange::GradientExchange(Model& model, const Mask& mask, std::unique_ptr<Synchroniser> synchroniser,
                                    MeteredCollective& collective, const BucketOptions& options)
+    : GradientExchange(model.named_parameters(), mask, std::move(synchroniser), collective, options,
+                       GradientSource::backward) {}
+
+GradientExchange::GradientExchange(const NamedParameters& parameters, const Mask& mask,
+                                   std::unique_ptr<Synchroniser> synchroniser, MeteredCollective& collective,
+                                   const BucketOptions& options, GradientSource source)
     : collective_(collective),
       options_(options),
-      infos_(parameter_infos(model)),
-      communication_stream_(model.parameters().front().device()),
+      source_(source),
+      infos_(parameter_infos(parameters)),
+      communication_stream_(parameters.front().value().device()),
       synchroniser_(std::move(synchroniser)),
       side_synchroniser_(SynchroniserRegistry::instance().make({{"name", "dense"}}, {}, {})),
       thread_([this](std::size_t bucket) { synchronise(bucket); }) {
-  for (const torch::Tensor& tensor : model.parameters()) {
+  for (const auto& item : parameters) {
+    const torch::Tensor& tensor = item.value();
     const std::size_t p = parameters_.size();
     Parameter parameter{.tensor = tensor};
-    if (!synchroniser_->local_steps()) {
+    if (source_ == GradientSource::caller) {
+      // The caller may submit in another order than that of arrival, which decides the layout.
+      parameter.hook = tensor.register_hook([this, p](const torch::Tensor&) { note_arrival(p); });
+    } else if (!synchroniser_->local_steps()) {
       parameter.hook =
           tensor.register_hook([this, p](const torch::Tensor& gradient) { submit(p, gradient); });
     }
     parameters_.push_back(std::move(parameter));
   }
   ready_.resize(parameters_.size());
+  results_.resize(parameters_.size());
   prune_gradients(mask);
   // Until the order of arrival is known: the gradient of the model's last parameter is ready first.
   std::vector<std::size_t> order(parameters_.size());
@@ -118,7 +134,7 @@ void GradientExchange::clear_pruned(std::size_t p, const torch::Tensor& values) 
 void GradientExchange::begin_step() {
   for (Parameter& parameter : parameters_) {
     // Backward then passes its own tensor instead of adding to the bucket that is being exchanged.
-    parameter.tensor.mutable_grad().reset();
+    if (source_ == GradientSource::backward) parameter.tensor.mutable_grad().reset();
     parameter.arrived = false;
   }
   for (std::size_t b = 0; b < buckets_.size(); ++b) missing_[b] = buckets_[b].slices.size();
@@ -144,8 +160,14 @@ void GradientExchange::submit(std::size_t p, const torch::Tensor& value) {
     there.wait();
   }
   ready_[p] = step_.read();
-  if (steps_ == 1) arrival_order_.push_back(p);
+  if (source_ == GradientSource::backward) note_arrival(p);
   complete(parameter.bucket);
+}
+
+// Backward may run several times before the caller begins the first step, if gradients are accumulated.
+void GradientExchange::note_arrival(std::size_t p) {
+  if (steps_ > 1 || std::ranges::find(arrival_order_, p) != arrival_order_.end()) return;
+  arrival_order_.push_back(p);
 }
 
 // Copies a gradient to its bucket without the pruned weights. These stay zero because their gradient is zero.
@@ -234,7 +256,9 @@ StepReport GradientExchange::finish_step() {
   synchroniser_->finish_step(finite_);
   side_synchroniser_->finish_step(finite_);
   if (error_meter_) error_meter_->finish_step(finite_);
-  copy_results_back();
+  hand_over_results();
+  // Those that never arrive come last.
+  for (std::size_t p = 0; steps_ == 1 && p < parameters_.size(); ++p) note_arrival(p);
   if (steps_ == 1) adopt_order(order_of_rank_0());
   return {.applied = finite_,
           .exposed_exchange_s = exposed_s,
@@ -242,12 +266,13 @@ StepReport GradientExchange::finish_step() {
           .section = section_};
 }
 
-// If bucket and parameter are on the same device, the parameter's gradient is a view of the bucket.
-void GradientExchange::copy_results_back() {
+// If bucket and parameter are on the same device, the result is a view of the bucket.
+void GradientExchange::hand_over_results() {
   for (const Bucket& bucket : buckets_) {
     for (const Slice& slice : bucket.slices) {
       torch::Tensor& tensor = parameters_[slice.parameter].tensor;
-      tensor.mutable_grad() = bucket.view(slice).view(tensor.sizes()).to(tensor.device());
+      const torch::Tensor result = bucket.view(slice).view(tensor.sizes()).to(tensor.device());
+      (source_ == GradientSource::backward ? tensor.mutable_grad() : results_[slice.parameter]) = result;
     }
   }
 }

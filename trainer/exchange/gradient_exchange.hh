@@ -12,6 +12,8 @@
 // change, finish_step().
 //
 // After the first step the buckets are laid out again, in the order in which gradients arrived at rank 0.
+//
+// DistributedDataParallel itself can be the caller that submits gradients: GradientSource::caller.
 #pragma once
 
 #include <functional>
@@ -41,7 +43,16 @@ struct StepReport {
   Section section = {};           // encode, exchange and decode summed over buckets, and their bytes
 };
 
+// Who passes the gradients to submit(), and where the results go.
+enum class GradientSource {
+  backward,  // hooks of this object, unless the method has local steps; the results become parameter.grad()
+  caller,    // the caller submits every gradient and reads result(); parameter.grad() is never touched
+};
+
+using NamedParameters = torch::OrderedDict<std::string, torch::Tensor>;
+
 // The trainable parameters of a model as a layout and a method see them, in the order of named_parameters().
+std::vector<ParameterInfo> parameter_infos(const NamedParameters& parameters);
 std::vector<ParameterInfo> parameter_infos(const torch::nn::Module& model);
 
 // Returns per parameter the weights that pruning kept, bool [size]; undefined if it cannot be pruned.
@@ -54,6 +65,10 @@ class GradientExchange {
   // workers' layouts differ.
   GradientExchange(Model& model, const Mask& mask, std::unique_ptr<Synchroniser> synchroniser,
                    MeteredCollective& collective, const BucketOptions& options);
+  // The same for parameters that are not a Model's.
+  GradientExchange(const NamedParameters& parameters, const Mask& mask,
+                   std::unique_ptr<Synchroniser> synchroniser, MeteredCollective& collective,
+                   const BucketOptions& options, GradientSource source);
   ~GradientExchange();
   GradientExchange(const GradientExchange&) = delete;
   GradientExchange& operator=(const GradientExchange&) = delete;
@@ -71,6 +86,10 @@ class GradientExchange {
   // Puts a value of parameter p into the exchange. If gradients are exchanged, backward's hooks call it.
   void submit(std::size_t p, const torch::Tensor& value);
   StepReport finish_step();
+
+  // With GradientSource::caller: returns the last step's result for parameter p, in its shape and on its
+  // device. It is valid until the next begin_step().
+  const torch::Tensor& result(std::size_t p) const { return results_[p]; }
 
   // Returns, for each parameter, the time in the last step from begin_step() to its submit().
   const std::vector<Durations>& ready() const { return ready_; }
@@ -126,6 +145,7 @@ class GradientExchange {
   };
 
   torch::TensorOptions bucket_memory() const;
+  void note_arrival(std::size_t p);
   void collect(Parameter& parameter, const torch::Tensor& value) const;
   void complete(std::size_t bucket);
   void clip_and_release(double norm);
@@ -133,10 +153,11 @@ class GradientExchange {
   void adopt_order(const std::vector<std::size_t>& order);
   std::vector<std::size_t> order_of_rank_0() const;
   void synchronise(std::size_t bucket);
-  void copy_results_back();
+  void hand_over_results();
 
   MeteredCollective& collective_;
   BucketOptions options_;
+  GradientSource source_;
   std::vector<ParameterInfo> infos_;
   DeviceStream communication_stream_;
   std::vector<Parameter> parameters_;
@@ -147,6 +168,7 @@ class GradientExchange {
   std::vector<Bucket> buckets_;
   std::vector<DeviceEvent> collected_;      // by bucket: its gradients have been copied
   std::vector<std::size_t> missing_;        // by bucket: number of gradients that this step still lacks
+  std::vector<torch::Tensor> results_;      // by parameter, if the caller reads them
   std::vector<std::size_t> arrival_order_;  // of the first step
   std::vector<std::size_t> order_;          // the order that the layout was made from
   std::uint64_t steps_ = 0;

@@ -28,6 +28,7 @@ PYBIND11_MODULE(_core, module) {
   bind_network(module);
   bind_state(module);
   bind_shape(module);
+  bind_ddp(module);
   host_synchronisers();
   host_models();
   host_datasets();

@@ -40,6 +40,13 @@ def kind(module: nn.Module) -> str:
     return "other"
 
 
+def prunable(model: nn.Module) -> set[str]:
+    """Returns the names of the weights that pruning may prune, as in trainer/pruning/mask.hh."""
+    leaf = {"linear_or_convolution": "weight", "attention": "in_proj_weight"}
+    return {f"{place}.{leaf[kind(module)]}".lstrip(".")
+            for place, module in model.named_modules() if kind(module) in leaf}
+
+
 def head(model: nn.Module) -> str:
     """Returns the name of the classifier: the last module with a weight, unless the model has an attribute `head_name`."""
     stated = getattr(model, "head_name", None)
