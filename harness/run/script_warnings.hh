@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <cstdint>
 #include <map>
 #include <optional>
 #include <string>

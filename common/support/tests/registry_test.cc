@@ -50,8 +50,9 @@ TEST(Registry, NamesInPythonFilesNeedAHost) {
     registry.find("shapes.py:Square", {"f.json", "/shape/name"});
     ADD_FAILURE() << "accepted";
   } catch (const InputError& error) {
-    EXPECT_STREQ(error.what(),
-                 "f.json at /shape/name: names a class or function in a Python file, which works only in Python");
+    EXPECT_STREQ(
+        error.what(),
+        "f.json at /shape/name: names a class or function in a Python file, which works only in Python");
   }
   const Shapes::Entry hosted{.summary = "hosted", .options = {}, .make = {}};
   registry.set_script_host([&hosted](const ScriptName& name, const Place&) -> const Shapes::Entry& {

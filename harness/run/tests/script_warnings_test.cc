@@ -20,12 +20,13 @@ TEST(WarnOfBypass, ComparesThePayloadWithTheLinksToTheOtherWorkers) {
       {"left->middle", 600}, {"middle->left", 400}, {"middle->right", 0}, {"right->middle", 0}};
   EXPECT_EQ(warn_of_bypass(topology, 8, wire_bytes, 1000), std::nullopt);
   EXPECT_THAT(warn_of_bypass(topology, 8, wire_bytes, 5000).value(),
-              testing::AllOf(HasSubstr("payload of 5 kB"), HasSubstr("carried only 1 kB")));
+              testing::AllOf(HasSubstr("payload of 5.00 kB"), HasSubstr("carried only 1.00 kB")));
 }
 
 TEST(WarnOfBypass, JudgesOnlyByLinksWithCounters) {
   const netem::Topology topology = shipped("three-switch");
-  const WireBytes nothing = {{"left->middle", 0}, {"middle->left", 0}, {"middle->right", 0}, {"right->middle", 0}};
+  const WireBytes nothing = {
+      {"left->middle", 0}, {"middle->left", 0}, {"middle->right", 0}, {"right->middle", 0}};
   EXPECT_EQ(warn_of_bypass(topology, 3, nothing, 1000), std::nullopt) << "all behind the same switch";
   EXPECT_NE(warn_of_bypass(topology, 4, nothing, 1000), std::nullopt);
   EXPECT_EQ(warn_of_bypass(topology, 1, nothing, 1000), std::nullopt);

@@ -11,8 +11,8 @@
 #include <netinet/in.h>
 #include <sys/socket.h>
 
-#include "trainer/collectives/metered.hh"
 #include "trainer/collectives/borrowed.hh"
+#include "trainer/collectives/metered.hh"
 #include "trainer/collectives/tests/world.hh"
 
 namespace thinpipe::trainer::testing {

@@ -5,9 +5,9 @@
 #include <gtest/gtest.h>
 
 #include "trainer/collectives/tests/world.hh"
+#include "trainer/conformance/session.hh"
 #include "trainer/pruning/enforcement.hh"
 #include "trainer/synchronisers/tests/every_method.hh"
-#include "trainer/conformance/session.hh"
 
 namespace thinpipe::trainer {
 namespace {

@@ -2,14 +2,17 @@
 
 Usage: ddp_hook_test.py [--full] FOLDER     FOLDER has the package thinpipe (exit status 77: skipped)
 
---full: more steps, all methods of the comparison with 2 and 4 workers, and one run of every other method. Over the
-script's own process group only what must be equal is compared: torch's Gloo adds four workers' numbers in another order.
+--full: more steps, all methods of the comparison with 2 and 4 workers, one run of every method, and the script of
+docs/your-ddp-hook.md. Over the script's own process group only two workers are compared: torch's Gloo adds four
+workers' numbers in another order.
 """
 from __future__ import annotations
 
 import json
 import math
 import os
+import re
+import socket
 import subprocess
 import sys
 import tempfile
@@ -18,7 +21,7 @@ from pathlib import Path
 
 # One thread each, as in the trainer: more threads divide matrices, and round differently.
 os.environ.update(OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1")
-FULL, PACKAGE = "--full" in sys.argv, sys.argv[-1]
+FULL, PACKAGE = "--full" in sys.argv, os.path.abspath(sys.argv[-1])
 sys.path[:0] = [PACKAGE, str(Path(__file__).parents[2] / "external"), str(Path(__file__).parent)]
 try:
     import torch
@@ -46,10 +49,13 @@ PRUNED = ("pactrain",)
 SHORT = [(PACTRAIN, 2, GLOO), (TOPK, 2, OWN_GROUP)]
 COMPARED = [(method, workers, GLOO)
             for method in (DENSE, FP16, TOPK, PACTRAIN, TERNARY, POWERSGD, DGC) for workers in (2, 4)]
-# With two workers there is one order of additions. The last three methods gather, and add by themselves.
+# With two workers there is one order of additions.
 COMPARED += [(method, 2, OWN_GROUP) for method in (DENSE, FP16, TOPK, PACTRAIN, TERNARY, POWERSGD, DGC)]
-COMPARED += [(method, 4, OWN_GROUP) for method in (TOPK, TERNARY, DGC)]
-NEEDS_MORE = {"ef": {"inner": {"name": "scaled_sign"}}}
+NEEDS_MORE = {
+    "deepreduce": {"inner": {"name": "topk", "ratio": 0.1}},
+    "ef": {"inner": {"name": "scaled_sign"}, "units": "update"},
+    "topk": {"ratio": 0.05},
+}
 
 
 class Net(nn.Module):
@@ -101,6 +107,21 @@ def config_of(method, workers):
     }
 
 
+@contextmanager
+def outputs_in(path):
+    """Redirects what this process's C++ code prints."""
+    saved = [os.dup(descriptor) for descriptor in (1, 2)]
+    with path.open("w") as file:
+        os.dup2(file.fileno(), 1)
+        os.dup2(file.fileno(), 2)
+    try:
+        yield path
+    finally:
+        for descriptor, before in zip((1, 2), saved):
+            os.dup2(before, descriptor)
+            os.close(before)
+
+
 def train_thinpipe(method, rank, workers, folder):
     """Returns the weights after the last step of thinpipe-trainer's loop in this process, and its mask."""
     checkpoint = {"directory": str(folder), "every_iterations": STEPS}
@@ -109,7 +130,9 @@ def train_thinpipe(method, rank, workers, folder):
               "checkpoint": checkpoint, "config": config_of(method, workers)}
     path = folder / f"worker-{rank}.json"
     path.write_text(json.dumps(worker))
-    assert _core.run_command_line(["thinpipe-trainer", "work", str(path)]) == 0
+    with outputs_in(folder / f"worker-{rank}.log") as log:
+        status = _core.run_command_line(["thinpipe-trainer", "work", str(path)])
+    assert status == 0, log.read_text()[-2000:]
     state = torch.load(folder / f"rank-{rank}.iteration-{STEPS}.pt")
     weights = {name[len("model."):]: tensor for name, tensor in state.items() if name.startswith("model.")}
     return weights, unpacked(state["mask"])
@@ -273,7 +296,7 @@ def check_every_method(rank, workers):
 
 def registered_methods():
     out = subprocess.run([sys.executable, PACKAGE, "describe"], capture_output=True, text=True, check=True).stdout
-    return list(json.loads(out)["registries"]["synchronisers"])
+    return list(json.loads(out)["synchronisers"])
 
 
 @contextmanager
@@ -302,12 +325,35 @@ def worker(rank, folder):
     os._exit(0)  # PyTorch 2.14 sometimes aborts a process that ends while one of its threads is running
 
 
+def follow_the_page(folder):
+    """Runs the script of docs/your-ddp-hook.md in two processes with torchrun's environment.
+
+    Not by torchrun itself: Debian's does not work with Debian's Python.
+    """
+    page = (Path(__file__).parents[3] / "docs/your-ddp-hook.md").read_text(encoding="utf-8")
+    (script,) = re.findall(r"^```python train.py\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
+    lines = [line for line in script.splitlines() if line.strip()]
+    assert len(lines) <= 25, f"the page promises 25 lines, but its script has {len(lines)}"
+    (folder / "train.py").write_text(script, encoding="utf-8")
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = str(free.getsockname()[1])
+    environment = os.environ | {"PYTHONPATH": PACKAGE, "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port, "WORLD_SIZE": "2"}
+    processes = [subprocess.Popen([sys.executable, "train.py"], cwd=folder, env=environment | {"RANK": str(rank)},
+                                  stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) for rank in range(2)]
+    outputs = [process.communicate()[0] for process in processes]
+    assert all(process.returncode == 0 for process in processes), outputs
+    assert re.search(r"^loss \d\.\d{3}, \d+ bytes$", outputs[0], re.MULTILINE), outputs
+
+
 def main():
     if not training_data.FASHION_MNIST.is_dir():
         print(f"SKIPPED: {training_data.FASHION_MNIST} is missing; install dataset-fashion-mnist")
         sys.exit(77)
     with tempfile.TemporaryDirectory() as name:
         mp.spawn(worker, (Path(name),), nprocs=4 if FULL else 2)
+        if FULL:
+            follow_the_page(Path(name))
 
 
 if __name__ == "__main__":

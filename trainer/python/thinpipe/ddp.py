@@ -164,8 +164,8 @@ def _parameters_of(model: DistributedDataParallel) -> dict[str, nn.Parameter]:
                   if parameter.requires_grad and name not in ignored}
     wrong = [name for name, parameter in parameters.items() if parameter.dtype != torch.float32]
     if wrong:
-        raise ValueError(f"the parameter {wrong[0]} is {parameters[wrong[0]].dtype}, but methods exchange float32; keep "
-                         "weights in float32 and use autocast")
+        raise ValueError(f"the parameter {wrong[0]} is {parameters[wrong[0]].dtype}, but methods exchange float32; "
+                         "keep weights in float32 and use autocast")
     return parameters
 
 
@@ -186,8 +186,8 @@ def _kept(model: DistributedDataParallel, parameters: dict[str, nn.Parameter],
 def _own_group(model: DistributedDataParallel) -> dist.ProcessGroup:
     ranks = dist.get_process_group_ranks(model.process_group)
     if len(ranks) < dist.get_world_size():
-        raise ValueError("the model's process group is a part of the world, in which ddp_hook cannot create a group; pass "
-                         "process_group=torch.distributed.new_group(ranks, backend=\"gloo\")")
+        raise ValueError("the model's process group is a part of the world, in which ddp_hook cannot create a group; "
+                         "pass process_group=torch.distributed.new_group(ranks, backend=\"gloo\")")
     return dist.new_group(ranks, backend="gloo")
 
 

@@ -18,8 +18,8 @@
 #include "trainer/base/philox.hh"
 #include "trainer/base/tensor_span.hh"
 #include "trainer/collectives/backends/in_process.hh"
-#include "trainer/collectives/metered.hh"
 #include "trainer/collectives/echoing_peers.hh"
+#include "trainer/collectives/metered.hh"
 
 namespace thinpipe::trainer {
 namespace {

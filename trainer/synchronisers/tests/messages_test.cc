@@ -5,8 +5,8 @@
 
 #include "trainer/base/tensor_span.hh"
 #include "trainer/collectives/backends/in_process.hh"
-#include "trainer/collectives/metered.hh"
 #include "trainer/collectives/borrowed.hh"
+#include "trainer/collectives/metered.hh"
 #include "trainer/synchronisers/expected_traffic.hh"
 
 namespace thinpipe::trainer {

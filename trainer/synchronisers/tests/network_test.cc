@@ -3,8 +3,8 @@
 #include <gtest/gtest.h>
 
 #include "trainer/collectives/tests/sent.hh"
-#include "trainer/synchronisers/tests/every_method.hh"
 #include "trainer/conformance/session.hh"
+#include "trainer/synchronisers/tests/every_method.hh"
 
 namespace thinpipe::trainer {
 namespace {

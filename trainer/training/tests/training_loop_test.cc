@@ -8,8 +8,8 @@
 
 #include "common/support/tests/temporary_folder.hh"
 #include "trainer/collectives/backends/in_process.hh"
-#include "trainer/collectives/replica_check.hh"
 #include "trainer/collectives/borrowed.hh"
+#include "trainer/collectives/replica_check.hh"
 #include "trainer/collectives/tests/world.hh"
 #include "trainer/synchronisers/tests/every_method.hh"
 #include "trainer/training/tests/training.hh"

@@ -4,8 +4,8 @@
 #include <gtest/gtest.h>
 
 #include "trainer/collectives/backends/in_process.hh"
-#include "trainer/synchronisers/quantised/vote_code.hh"
 #include "trainer/conformance/session.hh"
+#include "trainer/synchronisers/quantised/vote_code.hh"
 
 namespace thinpipe::trainer {
 namespace {

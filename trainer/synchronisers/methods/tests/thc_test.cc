@@ -4,8 +4,8 @@
 #include <gtest/gtest.h>
 
 #include "trainer/collectives/backends/in_process.hh"
-#include "trainer/synchronisers/quantised/thc_exchange.hh"
 #include "trainer/conformance/session.hh"
+#include "trainer/synchronisers/quantised/thc_exchange.hh"
 
 namespace thinpipe::trainer {
 namespace {

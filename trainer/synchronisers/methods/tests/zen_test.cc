@@ -2,8 +2,8 @@
 
 #include "trainer/collectives/backends/in_process.hh"
 #include "trainer/collectives/metered.hh"
-#include "trainer/synchronisers/sparse/hashed_owners.hh"
 #include "trainer/conformance/session.hh"
+#include "trainer/synchronisers/sparse/hashed_owners.hh"
 
 namespace thinpipe::trainer {
 namespace {
