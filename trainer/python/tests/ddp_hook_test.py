@@ -294,6 +294,14 @@ def check_every_method(rank, workers):
             print(f"ran: {name}", flush=True)
 
 
+def check_collectives(rank, workers):
+    """With two workers, every collective gives the same bits."""
+    reference, _ = train_ddp(TOPK, rank, workers, OWN_GROUP, steps=3)
+    for name in ("ring", "island", "auto"):
+        weights, _ = train_ddp(TOPK, rank, workers, {"name": name}, steps=3)
+        assert all(torch.equal(weight, weights[key]) for key, weight in reference.items()), name
+
+
 def registered_methods():
     out = subprocess.run([sys.executable, PACKAGE, "describe"], capture_output=True, text=True, check=True).stdout
     return list(json.loads(out)["synchronisers"])
@@ -321,6 +329,7 @@ def worker(rank, folder):
             check_skipped_step(rank)
             check_checkpoint(rank, 2)
             if FULL:
+                check_collectives(rank, 2)
                 check_every_method(rank, 2)
     os._exit(0)  # PyTorch 2.14 sometimes aborts a process that ends while one of its threads is running
 
@@ -338,7 +347,8 @@ def follow_the_page(folder):
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = str(free.getsockname()[1])
-    environment = os.environ | {"PYTHONPATH": PACKAGE, "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port, "WORLD_SIZE": "2"}
+    environment = os.environ | {"PYTHONPATH": PACKAGE, "WORLD_SIZE": "2",
+                                "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port}
     processes = [subprocess.Popen([sys.executable, "train.py"], cwd=folder, env=environment | {"RANK": str(rank)},
                                   stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) for rank in range(2)]
     outputs = [process.communicate()[0] for process in processes]

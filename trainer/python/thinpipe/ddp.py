@@ -13,11 +13,7 @@ from torch.nn.parallel import DistributedDataParallel
 from . import _core, models
 from .process_group import ProcessGroup
 from .rendezvous import meeting
-
-try:
-    from .reporting import report
-except ImportError:
-    report = None
+from .reporting import report
 
 _log = logging.getLogger("thinpipe")
 
@@ -143,8 +139,6 @@ class DdpHook:
             parameter.grad = None
 
     def _report(self) -> None:
-        if report is None:
-            return
         payload_bytes = self._exchange.payload_bytes
         report(payload_bytes=payload_bytes - self._reported_bytes)
         self._reported_bytes = payload_bytes
