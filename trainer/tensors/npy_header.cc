@@ -17,12 +17,12 @@ constexpr std::string_view magic = "\x93NUMPY";
 constexpr std::size_t longest_shown_type = 40;
 constexpr std::size_t longest_shown_header = 200;
 
-struct ElementType {
+struct NpyType {
   std::string_view name;
   std::uint64_t bytes;
 };
 
-constexpr std::array<ElementType, 8> element_types = {
+constexpr std::array<NpyType, 8> npy_types = {
     {{"u1", 1}, {"i1", 1}, {"i2", 2}, {"i4", 4}, {"i8", 8}, {"f2", 2}, {"f4", 4}, {"f8", 8}}};
 
 // The members of the literal; nullopt until read.
@@ -157,10 +157,10 @@ class LiteralReader {
   std::size_t at_ = 0;
 };
 
-const ElementType& element_type(std::string_view descr, const std::string& source) {
+const NpyType& npy_type(std::string_view descr, const std::string& source) {
   if (descr.size() < 2) throw Error(fmt::format("{}: has no element type", source));
-  const auto known = std::ranges::find(element_types, descr.substr(1), &ElementType::name);
-  const bool is_known = known != element_types.end();
+  const auto known = std::ranges::find(npy_types, descr.substr(1), &NpyType::name);
+  const bool is_known = known != npy_types.end();
   // NumPy writes | for types of one byte, which have no order.
   if (is_known && (descr[0] == '<' || (descr[0] == '|' && known->bytes == 1))) return *known;
   const std::string shown = printable(descr.substr(0, longest_shown_type));
@@ -210,7 +210,7 @@ NpyHeader read_npy_header(std::string_view beginning, std::uint64_t bytes, const
         fmt::format("{}: has a header of {} bytes, too long for an array of numbers", source, length));
   }
   const Literal literal = LiteralReader(beginning.substr(header_begin, length), source).read();
-  const ElementType& type = element_type(*literal.descr, source);
+  const NpyType& type = npy_type(*literal.descr, source);
   if (*literal.fortran_order) {
     throw Error(source + ": is in Fortran order; save numpy.ascontiguousarray(array)");
   }

@@ -322,7 +322,7 @@ TEST(ReadRecords, ARunOfTwoExperimentsCountsInEach) {
 }
 
 // Returns the place and the rule by which the record is refused.
-std::string refusal_of(const Json& record) {
+std::string parser_refusal(const Json& record) {
   try {
     parse_record(record);
   } catch (const InputError& error) {
@@ -334,60 +334,62 @@ std::string refusal_of(const Json& record) {
 // One run whose curve lacks an accuracy must not abort a report over thousands of runs.
 TEST(ParseRecord, NamesThePlaceAndTheRule) {
   Json record = whole_record("a");
-  EXPECT_EQ(refusal_of(record), "accepted");
+  EXPECT_EQ(parser_refusal(record), "accepted");
   const Json point = {{"iteration", 1},    {"epoch", 0.5},     {"train_time_s", 0.5},
                       {"train_loss", 2.5}, {"test_loss", 1.5}, {"test_accuracy", 0.25}};
   record["curve"] = {point, point};
-  EXPECT_EQ(refusal_of(record), "accepted");
+  EXPECT_EQ(parser_refusal(record), "accepted");
   record["curve"][1].erase("test_accuracy");
-  EXPECT_EQ(refusal_of(record), "/curve/1/test_accuracy is missing; it must be a number from 0 to 1 or null");
+  EXPECT_EQ(parser_refusal(record),
+            "/curve/1/test_accuracy is missing; it must be a number from 0 to 1 or null");
   record["curve"] = {7};
-  EXPECT_EQ(refusal_of(record), "/curve/0 must be an object");
+  EXPECT_EQ(parser_refusal(record), "/curve/0 must be an object");
   record["curve"] = Json::array();
   record["error"] = {{"kind", "crash"}};
-  EXPECT_EQ(refusal_of(record), "/error/message is missing; it must be a string");
+  EXPECT_EQ(parser_refusal(record), "/error/message is missing; it must be a string");
   record["error"] = nullptr;
   record["status"] = "failed";
-  EXPECT_EQ(refusal_of(record), "/error must be an object, because the run failed");
+  EXPECT_EQ(parser_refusal(record), "/error must be an object, because the run failed");
 }
 
 // Replaces the value at the place.
-std::string refusal_of(const char* place, const Json& value) {
+std::string parser_refusal(const char* place, const Json& value) {
   Json record = whole_record("a");
   record["curve"] = Json::parse(R"([{"iteration": 1, "epoch": 0.5, "train_time_s": 0.5, "train_loss": 2.5,
                                      "test_loss": 1.5, "test_accuracy": 0.25}])");
   record["targets"] = Json::parse(R"([{"accuracy": 0.5, "reached": false, "iteration": null,
                                        "train_time_s": null}])");
   record[Json::json_pointer(place)] = value;
-  return refusal_of(record);
+  return parser_refusal(record);
 }
 
 TEST(ParseRecord, HasARuleForEachKindOfMember) {
-  EXPECT_EQ(refusal_of("/schema_version", 1), "/schema_version must be 2");
-  EXPECT_EQ(refusal_of("/run_id", "1"), "/run_id must be a run id, which has 16 digits of 0-9 and a-f");
-  EXPECT_EQ(refusal_of("/status", "done"), "/status must be completed, failed or interrupted");
-  EXPECT_EQ(refusal_of("/labels", {{"method", 1}}), "/labels/method must be a string");
-  EXPECT_EQ(refusal_of("/error", 1), "/error must be an object or null");
-  EXPECT_EQ(refusal_of("/curve/0/iteration", 1.5), "/curve/0/iteration must be an integer from 0 to 2^53");
-  EXPECT_EQ(refusal_of("/curve/0/iteration", 2.0), "accepted");
-  EXPECT_EQ(refusal_of("/curve/0/epoch", nullptr), "/curve/0/epoch must be a number of at least 0");
-  EXPECT_EQ(refusal_of("/curve/0/train_time_s", -1),
+  EXPECT_EQ(parser_refusal("/schema_version", 1), "/schema_version must be 2");
+  EXPECT_EQ(parser_refusal("/run_id", "1"), "/run_id must be a run id, which has 16 digits of 0-9 and a-f");
+  EXPECT_EQ(parser_refusal("/status", "done"), "/status must be completed, failed or interrupted");
+  EXPECT_EQ(parser_refusal("/labels", {{"method", 1}}), "/labels/method must be a string");
+  EXPECT_EQ(parser_refusal("/error", 1), "/error must be an object or null");
+  EXPECT_EQ(parser_refusal("/curve/0/iteration", 1.5),
+            "/curve/0/iteration must be an integer from 0 to 2^53");
+  EXPECT_EQ(parser_refusal("/curve/0/iteration", 2.0), "accepted");
+  EXPECT_EQ(parser_refusal("/curve/0/epoch", nullptr), "/curve/0/epoch must be a number of at least 0");
+  EXPECT_EQ(parser_refusal("/curve/0/train_time_s", -1),
             "/curve/0/train_time_s must be a number of at least 0 or null");
-  EXPECT_EQ(refusal_of("/curve/0/test_loss", "low"), "/curve/0/test_loss must be a number or null");
-  EXPECT_EQ(refusal_of("/curve/0/test_accuracy", nullptr), "accepted");
-  EXPECT_EQ(refusal_of("/curve/0/test_accuracy", 25),
+  EXPECT_EQ(parser_refusal("/curve/0/test_loss", "low"), "/curve/0/test_loss must be a number or null");
+  EXPECT_EQ(parser_refusal("/curve/0/test_accuracy", nullptr), "accepted");
+  EXPECT_EQ(parser_refusal("/curve/0/test_accuracy", 25),
             "/curve/0/test_accuracy must be a number from 0 to 1 or null");
-  EXPECT_EQ(refusal_of("/targets/0/accuracy", 0),
+  EXPECT_EQ(parser_refusal("/targets/0/accuracy", 0),
             "/targets/0/accuracy must be a number above 0 and at most 1");
-  EXPECT_EQ(refusal_of("/targets/0/test_loss", 1),
+  EXPECT_EQ(parser_refusal("/targets/0/test_loss", 1),
             "/targets/0 must have one of accuracy, test_loss and bits_per_byte");
-  EXPECT_EQ(refusal_of("/targets/0/reached", true),
+  EXPECT_EQ(parser_refusal("/targets/0/reached", true),
             "/targets/0/iteration must be an integer, because it was reached");
-  EXPECT_EQ(refusal_of("/traffic/wire_bytes", {{"a/b->c", -1}}),
+  EXPECT_EQ(parser_refusal("/traffic/wire_bytes", {{"a/b->c", -1}}),
             "/traffic/wire_bytes/a~1b->c must be an integer from 0 to 2^53 or null");
-  EXPECT_EQ(refusal_of("/config", {{"topology", {{"links", {{{"between", {"a"}}}}}}}}),
+  EXPECT_EQ(parser_refusal("/config", {{"topology", {{"links", {{{"between", {"a"}}}}}}}}),
             "/config/topology/links/0/between must be an array of two strings");
-  EXPECT_EQ(refusal_of("/provenance", {{"started_at", 7}}), "/provenance/started_at must be a string");
+  EXPECT_EQ(parser_refusal("/provenance", {{"started_at", 7}}), "/provenance/started_at must be a string");
 }
 
 TEST(ParseRecord, KeepsMembersOfLaterVersions) {

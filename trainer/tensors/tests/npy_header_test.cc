@@ -15,13 +15,13 @@ using ::testing::HasSubstr;
 using testing::npy;
 using testing::npy_of_literal;
 
-NpyHeader read(const std::string& bytes) {
+NpyHeader read_npy(const std::string& bytes) {
   return read_npy_header(std::string_view(bytes).substr(0, npy_beginning_bytes), bytes.size(), "x.npy");
 }
 
-std::string refusal(const std::string& bytes) {
+std::string npy_refusal(const std::string& bytes) {
   try {
-    read(bytes);
+    read_npy(bytes);
   } catch (const Error& error) {
     EXPECT_THAT(error.what(), HasSubstr("x.npy"));
     return error.what();
@@ -30,32 +30,32 @@ std::string refusal(const std::string& bytes) {
 }
 
 TEST(NpyHeader, HasTypeShapeAndPlace) {
-  const NpyHeader header = read(npy("<f4", "(2, 3)", std::string(24, '\0')));
+  const NpyHeader header = read_npy(npy("<f4", "(2, 3)", std::string(24, '\0')));
   EXPECT_EQ(header.type, "f4");
   EXPECT_THAT(header.shape, ElementsAre(2, 3));
   EXPECT_EQ(header.elements_begin, 128);
   EXPECT_EQ(header.elements_bytes, 24);
-  EXPECT_THAT(read(npy("|u1", "()", "x")).shape, ElementsAre());
-  EXPECT_THAT(read(npy("|i1", "(3,)", "xyz")).shape, ElementsAre(3));
-  EXPECT_THAT(read(npy("<i8", "(0, 7)", "")).shape, ElementsAre(0, 7));
+  EXPECT_THAT(read_npy(npy("|u1", "()", "x")).shape, ElementsAre());
+  EXPECT_THAT(read_npy(npy("|i1", "(3,)", "xyz")).shape, ElementsAre(3));
+  EXPECT_THAT(read_npy(npy("<i8", "(0, 7)", "")).shape, ElementsAre(0, 7));
 }
 
 TEST(NpyHeader, MayHaveEveryVersionAndSpelling) {
   const std::string other = R"({"shape":(2,),"fortran_order":False,"descr":"<i2"})";
   for (const char version : {'\x01', '\x02', '\x03'}) {
-    EXPECT_EQ(read(npy_of_literal(other, "abcd", version)).type, "i2") << int{version};
+    EXPECT_EQ(read_npy(npy_of_literal(other, "abcd", version)).type, "i2") << int{version};
   }
-  EXPECT_THAT(refusal(npy_of_literal(other, "abcd", '\x04')), HasSubstr("has version 4.0"));
+  EXPECT_THAT(npy_refusal(npy_of_literal(other, "abcd", '\x04')), HasSubstr("has version 4.0"));
 }
 
 TEST(NpyHeader, NoticesEveryTruncationAndExcess) {
   const std::string bytes = npy("<f4", "(2,)", "12345678");
   for (std::size_t length = 0; length < bytes.size(); ++length) {
-    EXPECT_NE(refusal(bytes.substr(0, length)), "accepted") << length;
+    EXPECT_NE(npy_refusal(bytes.substr(0, length)), "accepted") << length;
   }
-  EXPECT_THAT(refusal(bytes.substr(0, bytes.size() - 1)),
+  EXPECT_THAT(npy_refusal(bytes.substr(0, bytes.size() - 1)),
               HasSubstr("is truncated: 7 bytes of elements, but its header claims 8"));
-  EXPECT_THAT(refusal(bytes + "x"), HasSubstr("is too long: 9 bytes"));
+  EXPECT_THAT(npy_refusal(bytes + "x"), HasSubstr("is too long: 9 bytes"));
 }
 
 struct Wrong {
@@ -66,7 +66,7 @@ struct Wrong {
 class NpyLiteral : public ::testing::TestWithParam<Wrong> {};
 
 TEST_P(NpyLiteral, IsRefused) {
-  EXPECT_THAT(refusal(npy_of_literal(GetParam().literal, "abcd")), HasSubstr(GetParam().message));
+  EXPECT_THAT(npy_refusal(npy_of_literal(GetParam().literal, "abcd")), HasSubstr(GetParam().message));
 }
 
 std::string with(const std::string& descr, const std::string& order, const std::string& shape) {
@@ -105,8 +105,8 @@ INSTANTIATE_TEST_SUITE_P(
 
 TEST(NpyHeader, ThatIsLongIsRefusedUnread) {
   const std::string literal = with("'<f4'", "False", "(1,)") + std::string(40000, ' ');
-  EXPECT_THAT(refusal(npy_of_literal(literal, "abcd", 2)), HasSubstr("too long for an array of numbers"));
-  EXPECT_THAT(refusal("GIF89a, which is something else"), HasSubstr("is not a .npy file of NumPy"));
+  EXPECT_THAT(npy_refusal(npy_of_literal(literal, "abcd", 2)), HasSubstr("too long for an array of numbers"));
+  EXPECT_THAT(npy_refusal("GIF89a, which is something else"), HasSubstr("is not a .npy file of NumPy"));
 }
 
 }  // namespace
