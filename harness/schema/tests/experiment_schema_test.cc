@@ -285,16 +285,5 @@ TEST(ExperimentSchema, KnowsTheReadersMembers) {
   EXPECT_EQ(std::ranges::count(message, ','), static_cast<std::ptrdiff_t>(members.size()) - 1);
 }
 
-// The options of an implementation in a Python file are known only when it is loaded.
-TEST(ExperimentSchema, AcceptsAnyOptionsOfImplementationsInPythonFiles) {
-  const auto violations_of = [](const char* name) {
-    const Json base = {{"synchroniser", {{"name", name}, {"an_option", 1}}}};
-    return violations(Json{{"base", base}}.dump());
-  };
-  EXPECT_THAT(violations_of("mine.py:Mine"), IsEmpty());
-  EXPECT_THAT(violations_of("mine.py"), testing::Not(IsEmpty()));
-  EXPECT_THAT(violations_of(".py:Mine"), testing::Not(IsEmpty()));
-}
-
 }  // namespace
 }  // namespace thinpipe

@@ -189,6 +189,17 @@ TEST(ConfigurationSchema, AcceptsEveryDefault) {
   }
 }
 
+// They are known only when the file is loaded.
+TEST(ConfigurationSchema, AcceptsAnyOptionsOfImplementationsInPythonFiles) {
+  const auto violations_of = [](const char* name) {
+    const Json synchroniser = {{"name", name}, {"an_option", 1}};
+    return violations({{"base", {{"synchroniser", synchroniser}}}});
+  };
+  EXPECT_THAT(violations_of("mine.py:Mine"), IsEmpty());
+  EXPECT_THAT(violations_of("mine.py"), testing::Not(IsEmpty()));
+  EXPECT_THAT(violations_of(".py:Mine"), testing::Not(IsEmpty()));
+}
+
 TEST(ConfigurationSchema, KnowsTheTrainersKeysAndNoOthers) {
   const CheckedConfig answer = checked({{{"workers", 1}, {"qqqqqqqqqqq", 1}}}).front();
   std::vector<std::string> read;
@@ -210,6 +221,7 @@ TEST(ConfigurationSchema, KnowsTheTrainersKeysAndNoOthers) {
 
 TEST(ExperimentSchema, EveryShippedExperimentFollowsItAndNamesIt) {
   for (const auto& entry : std::filesystem::directory_iterator(source_path("experiments"))) {
+    if (entry.is_directory()) continue;
     const Json experiment = parse_json_file(entry.path());
     EXPECT_THAT(violations(experiment), IsEmpty()) << entry.path();
     EXPECT_EQ(experiment.value("$schema", ""), "../build/release/experiment.schema.json") << entry.path();

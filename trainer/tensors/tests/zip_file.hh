@@ -17,7 +17,7 @@ struct ZipContent {
 
 inline std::string little_endian(std::uint64_t value, std::size_t bytes) {
   std::string out;
-  for (std::size_t i = 0; i < bytes; ++i) out += static_cast<char>(value >> (8 * i) & 255U);
+  for (std::size_t i = 0; i < bytes; ++i, value /= 256) out += static_cast<char>(value % 256);
   return out;
 }
 
