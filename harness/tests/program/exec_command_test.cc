@@ -238,13 +238,13 @@ TEST_F(ExecCommand, AReportThatCannotBeWrittenIsAFailure) {
   EXPECT_THAT(ended.errors, HasSubstr(folder.string()));
 }
 
-struct WrongInput {
+struct WrongExec {
   std::vector<std::string> arguments;
   const char* message;
 };
 
 TEST_F(ExecCommand, WrongInputIsAnsweredBeforeAnythingStarts) {
-  const std::vector<WrongInput> cases = {
+  const std::vector<WrongExec> cases = {
       {{"three-swich", "--", "true"}, "did you mean \"three-switch\""},
       {{"loopback", "--", "true"}, "has no virtual network"},
       {{"pair", "python3", "train.py"}, "a command must follow \"--\""},
@@ -256,7 +256,7 @@ TEST_F(ExecCommand, WrongInputIsAnsweredBeforeAnythingStarts) {
       {{"pair", "--grace", "30", "--", "true"}, "--grace 30"},
       {{"pair", "--grace=-1 s", "--", "true"}, "must not be negative"},
       {{}, "topology is required"}};
-  for (const WrongInput& wrong : cases) {
+  for (const WrongExec& wrong : cases) {
     std::vector<std::string> arguments = {"exec"};
     arguments.insert(arguments.end(), wrong.arguments.begin(), wrong.arguments.end());
     const auto ended = program_.run(arguments);

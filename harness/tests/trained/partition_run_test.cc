@@ -15,7 +15,7 @@ using testing::AllOf;
 using testing::HasSubstr;
 
 // Returns the base of a run with eight steps of two workers.
-Json small_run(const Json& partition) {
+Json partitioned_run(const Json& partition) {
   return {{"mode", "converge"},
           {"workers", 2},
           {"model", {{"name", "mlp"}, {"hidden", {8}}}},
@@ -34,13 +34,13 @@ Json run(const Json& base) {
 }
 
 TEST(PartitionRun, RecordsTheSizesOfTheParts) {
-  const Json record = run(small_run(dirichlet));
+  const Json record = run(partitioned_run(dirichlet));
   const auto sizes = record.at("provenance").at("examples_per_worker").get<std::vector<std::int64_t>>();
   EXPECT_EQ(sizes.size(), 2U);
   EXPECT_EQ(std::accumulate(sizes.begin(), sizes.end(), 0), 128);
   EXPECT_NE(sizes[0], sizes[1]);
   EXPECT_EQ(record.at("config").at("partition"), dirichlet);
-  const Json iid = run(small_run({{"name", "iid"}}));
+  const Json iid = run(partitioned_run({{"name", "iid"}}));
   EXPECT_FALSE(iid.at("provenance").contains("examples_per_worker"));
   EXPECT_EQ(iid.at("iterations"), record.at("iterations"));
   EXPECT_NE(iid.at("parameters_hash"), record.at("parameters_hash"));
@@ -48,8 +48,8 @@ TEST(PartitionRun, RecordsTheSizesOfTheParts) {
 
 // Every worker computes the partition itself, as a thread or as a process.
 TEST(PartitionRun, IsTheSameInProcessesOfTheirOwn) {
-  const Json converged = run(small_run(dirichlet));
-  Json base = small_run(dirichlet);
+  const Json converged = run(partitioned_run(dirichlet));
+  Json base = partitioned_run(dirichlet);
   base["mode"] = "live";
   base["topology"] = "loopback";
   const Json live = run(base);
@@ -61,7 +61,8 @@ TEST(PartitionRun, IsTheSameInProcessesOfTheirOwn) {
 TEST(PartitionRun, ThatCannotBeIsRefusedByThePlan) {
   const Program program(built_program("thinpipe-trainer"));
   const auto refused = [&](const Json& partition) {
-    const auto result = program.run({"plan", program.experiment(small_run(partition)), "--no-measuring"});
+    const auto result =
+        program.run({"plan", program.experiment(partitioned_run(partition)), "--no-measuring"});
     EXPECT_EQ(result.status.code, 2);
     return result.errors;
   };
@@ -84,7 +85,7 @@ TEST(PartitionRun, BySourceGoesByTheBoundsOfFiles) {
     for (std::size_t i = 0; i < texts.size(); ++i) {
       std::ofstream(path / std::to_string(i)) << texts[i];
     }
-    Json base = small_run(partition);
+    Json base = partitioned_run(partition);
     base["model"] = {{"name", "gpt"}, {"width", 8}, {"depth", 1}, {"heads", 1}};
     base["dataset"] = {{"name", "bytes"}, {"path", path}, {"sequence_length", 8}, {"test_share", 0.5}};
     base["training"] = {{"batch_size_per_worker", 2}};
