@@ -11,6 +11,7 @@ Pages are checked in parallel, one per CPU, each in its own folder. The rules:
 ```json forward   the input file of thinpipe-trainer forward, which must get as far as opening the files it names
 ```sh         each command runs in a copy of the tree's layout, `run` with --dry-run. Of commands in NOT_EXECUTED, only
               the options are compared with --help. `my.json` is the page's first whole experiment
+```python f  is saved as the file f, to which experiments and commands of the page may refer
 > `message`   occurs in the sources; … stands for formatted values (troubleshooting.md)
 [text](path), `path/in/the/tree` exist, and so does a linked heading
 """
@@ -137,6 +138,9 @@ def judge_page(programs: Programs, page: Path) -> Judge:
         whole = [block for block in found if block.info == "json" and '"base"' in block.text]
         if whole:
             (judge.workspace / "my.json").write_text(whole[0].text, encoding="utf-8")
+        for block in found:
+            if name := re.fullmatch(r"python (\S+)", block.info):
+                (judge.workspace / name[1]).write_text(block.text, encoding="utf-8")
         for block in found:
             judge_block(judge, block)
         judge_prose(judge, text)

@@ -248,11 +248,11 @@ class LocalJob : public WorkerControl {
   void watch_for_stall() {
     const auto deadline = received_at_ + std::chrono::duration_cast<Clock::duration>(job_.limits.stall);
     if (Clock::now() >= deadline) {
+      const double stall_s = job_.limits.stall.count();
       give_up({.kind = "stall",
-               .message = fmt::format(
-                   "no worker {} for {:g} s",
-                   workers_.front().is_script() ? "printed or reported anything" : "reported any progress",
-                   job_.limits.stall.count())},
+               .message = workers_.front().is_script()
+                              ? fmt::format("no worker printed or reported anything for {:g} s", stall_s)
+                              : fmt::format("no worker reported any progress for {:g} s", stall_s)},
               workers_.front().process.command().log);
       return;
     }

@@ -66,7 +66,7 @@ class LoadTest(unittest.TestCase):
     def test_order_of_methods_is_that_of_the_labels_not_of_the_folders_or_times(self) -> None:
         records = [make_record(method) for method in ("topk 0.01", "pactrain", "fp16", "dense")]
         for minute, record in enumerate(records):
-            record["run_id"] = f"{minute}"
+            record["run_id"] = f"{minute:016x}"
             record["provenance"]["started_at"] = f"2026-11-20T20:{minute:02}:00Z"
         results = load(write(self.directory, *records))
         self.assertEqual(results.runs.method.tolist(), ["dense", "fp16", "pactrain", "topk 0.01"])

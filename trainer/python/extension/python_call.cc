@@ -17,7 +17,7 @@ void rethrow(py::error_already_set& error) {
   }
   // Workers may be threads that all fail in the same line.
   static std::string last_logged;  // guarded by the interpreter's lock
-  if (explained.second != last_logged) spdlog::error("{}", explained.second);
+  if (!explained.second.empty() && explained.second != last_logged) spdlog::error("{}", explained.second);
   last_logged = explained.second;
   throw ScriptError(explained.first);
 }

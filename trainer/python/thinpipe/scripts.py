@@ -75,7 +75,12 @@ def make_synchroniser(cls: type, values: str, context: Any) -> Any:
 
 
 def explain(error: BaseException) -> tuple[str, str]:
-    """Returns one line with the place and the error, and the traceback from the user's first line on."""
+    """Returns one line with the place and the error, and the traceback from the user's first line on.
+
+    A script that cannot be used has no traceback of interest: "".
+    """
+    if isinstance(error, (InvalidScript, fields.InvalidOption)):
+        return str(error), ""
     here = Path(__file__).parent
     frames = traceback.extract_tb(error.__traceback__)
     own = [frame for frame in frames if here not in Path(frame.filename).parents and not frame.filename.startswith("<")]
@@ -88,6 +93,4 @@ def explain(error: BaseException) -> tuple[str, str]:
     first = frames.index(own[0]) if own else 0
     lines = traceback.format_list(frames[first:]) + traceback.format_exception_only(type(error), error)
     what = traceback.format_exception_only(type(error), error)[-1].strip()
-    if isinstance(error, (InvalidScript, fields.InvalidOption)):
-        return str(error), "".join(lines)
     return f"{place}{what}", "".join(lines)
