@@ -45,7 +45,7 @@ TEST(Jobs, AreRefusedWhereRunsWouldDisturbEachOther) {
   const auto ended = program.run(program.run_arguments(
       program.experiment({{"topology", "three-switch"}}, six_seeds), {"--jobs", "1000"}));
   EXPECT_EQ(ended.status.code, 2);
-  EXPECT_THAT(ended.errors, AllOf(HasSubstr("--jobs 1000"), HasSubstr("cores, there are")));
+  EXPECT_THAT(ended.errors, AllOf(HasSubstr("--jobs 1000"), HasSubstr("cores, but there are")));
   EXPECT_THAT(program.written(), IsEmpty());
 }
 
