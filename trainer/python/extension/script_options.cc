@@ -22,16 +22,22 @@ Rule rule_of(const Json& option) {
 }
 
 template <class T>
+T default_of(const Json& option) {
+  return option.at("required") ? T{} : option.at("default").get<T>();
+}
+
+template <class T>
 Json read_as(JsonObject& object, const std::string& key, const Json& option) {
   const Rule rule = rule_of(option);
-  if (option.value("nullable", false)) {
-    std::optional<T> value;
+  if (!option.value("nullable", false)) {
+    auto value = default_of<T>(option);
     object.read(key, value, rule);
-    return value ? Json(*value) : Json(nullptr);
+    return value;
   }
-  T value{};
+  std::optional<T> value;
+  if (option.contains("default") && !option.at("default").is_null()) value = default_of<T>(option);
   object.read(key, value, rule);
-  return value;
+  return value ? Json(*value) : Json(nullptr);
 }
 
 template <class T>
@@ -54,8 +60,7 @@ Json read_described(JsonObject& object, const Json& description) {
   Json out = Json::object();
   for (const Json& option : description) {
     const auto key = option.at("key").get<std::string>();
-    const bool is_given = object.find(key) != nullptr;
-    out[key] = is_given || option.at("required") ? read(object, key, option) : option.at("default");
+    out[key] = read(object, key, option);
   }
   return out;
 }
