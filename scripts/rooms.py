@@ -21,7 +21,7 @@ from pathlib import Path
 
 MAX_SOURCES_PER_FOLDER = 40
 MAX_ROOMS = 16  # of a part
-MAX_ARROWS = 48
+MAX_ARROWS = 45
 GENERATED = {"git_revision.hh", "page_files.hh", "renamed_names_table.hh"}
 NOT_DRAWN = {"tests", "benchmarks", "fuzz", "python"}  # the extension of Python binds classes of all rooms of the trainer
 Arrow = tuple[str, str]
@@ -31,6 +31,7 @@ Arrow = tuple[str, str]
 class Part:
     rooms: tuple[str, ...]  # each may use those before it; "." are the sources that lie in the part's own folder
     uses: tuple[str, ...]  # other parts
+    max_arrows: int = MAX_ARROWS
 
 
 PARTS = {
@@ -49,6 +50,7 @@ PARTS = {
             *("exchange", "conformance", "replay", "training", "commands", "."),
         ),
         uses=("common",),
+        max_arrows=47,  # two above the rule: of its conformance room, which is new
     ),
     # Rooms within a room.
     "trainer/datasets": Part(rooms=(".", "images", "text", "partitions"), uses=()),
@@ -139,8 +141,8 @@ def judge_part(name: str, part: Part, includes: dict[str, list[str]]) -> list[st
     problems += [f"{name}: a circle of {', '.join(circle)}" for circle in circles(set(arrows))]
     if len(rooms) > MAX_ROOMS:
         problems.append(f"{name} has {len(rooms)} rooms; at most {MAX_ROOMS}")
-    if len(arrows) > MAX_ARROWS:
-        problems.append(f"{name} has {len(arrows)} arrows; at most {MAX_ARROWS}")
+    if len(arrows) > part.max_arrows:
+        problems.append(f"{name} has {len(arrows)} arrows; at most {part.max_arrows}")
     return problems
 
 

@@ -167,7 +167,7 @@ struct Replaying {
 struct ReplayedIteration {
   static constexpr std::string_view name = "replayed_iteration";
   std::int64_t iteration = 0;          // counted from 1
-  bool represents_first_step = false;  // of a training run of several steps
+  bool represents_first_step = false;  // repeats the first step of a training run that has several
   IterationTimes times = {};
   std::int64_t payload_bytes = 0;
   double sent_bytes = 0;

@@ -44,7 +44,7 @@ struct Slowdown {
   }
 };
 
-// What a worker of a replay does for the time that a training run spends on compute.
+// How a worker of a replay spends the time that training would spend on compute.
 enum class ComputeEmulation {
   // It sleeps, as if each worker had a device of its own.
   sleep,
