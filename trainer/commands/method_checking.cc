@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "common/support/standard_streams.hh"
-#include "trainer/conformance/check_method.hh"
+#include "trainer/commands/conformance/check_method.hh"
 
 namespace thinpipe::trainer {
 namespace {

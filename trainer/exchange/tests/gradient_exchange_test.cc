@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "trainer/collectives/tests/world.hh"
-#include "trainer/conformance/session.hh"
+#include "trainer/commands/conformance/session.hh"
 #include "trainer/pruning/enforcement.hh"
 #include "trainer/synchronisers/tests/every_method.hh"
 

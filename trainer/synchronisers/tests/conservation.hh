@@ -2,7 +2,7 @@
 // in the result.
 #pragma once
 
-#include "trainer/conformance/session.hh"
+#include "trainer/commands/conformance/session.hh"
 
 namespace thinpipe::trainer::testing {
 

@@ -5,7 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "trainer/conformance/session.hh"
+#include "trainer/commands/conformance/session.hh"
 
 namespace thinpipe::trainer {
 namespace {

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "trainer/collectives/tests/sent.hh"
-#include "trainer/conformance/session.hh"
+#include "trainer/commands/conformance/session.hh"
 #include "trainer/synchronisers/tests/every_method.hh"
 
 namespace thinpipe::trainer {

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "trainer/collectives/backends/in_process.hh"
-#include "trainer/conformance/session.hh"
+#include "trainer/commands/conformance/session.hh"
 #include "trainer/synchronisers/transforms/block_transform.hh"
 
 namespace thinpipe::trainer {

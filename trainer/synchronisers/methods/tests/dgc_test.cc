@@ -4,7 +4,7 @@
 
 #include "trainer/base/modules.hh"
 #include "trainer/collectives/backends/in_process.hh"
-#include "trainer/conformance/session.hh"
+#include "trainer/commands/conformance/session.hh"
 
 namespace thinpipe::trainer {
 namespace {

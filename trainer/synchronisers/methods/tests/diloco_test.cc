@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "trainer/collectives/backends/in_process.hh"
-#include "trainer/conformance/session.hh"
+#include "trainer/commands/conformance/session.hh"
 
 namespace thinpipe::trainer {
 namespace {

@@ -7,7 +7,7 @@
 #include "trainer/collectives/backends/in_process.hh"
 #include "trainer/collectives/metered.hh"
 #include "trainer/collectives/tests/world.hh"
-#include "trainer/conformance/session.hh"
+#include "trainer/commands/conformance/session.hh"
 
 namespace thinpipe::trainer {
 namespace {

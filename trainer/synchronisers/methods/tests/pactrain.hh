@@ -1,7 +1,7 @@
 // Shared by PacTrain's tests.
 #pragma once
 
-#include "trainer/conformance/session.hh"
+#include "trainer/commands/conformance/session.hh"
 
 namespace thinpipe::trainer::testing {
 

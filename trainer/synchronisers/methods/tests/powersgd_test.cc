@@ -2,7 +2,7 @@
 
 #include "trainer/base/tensor_span.hh"
 #include "trainer/collectives/backends/in_process.hh"
-#include "trainer/conformance/session.hh"
+#include "trainer/commands/conformance/session.hh"
 #include "trainer/synchronisers/transforms/low_rank.hh"
 
 namespace thinpipe::trainer {

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "trainer/collectives/backends/in_process.hh"
-#include "trainer/conformance/session.hh"
+#include "trainer/commands/conformance/session.hh"
 #include "trainer/synchronisers/quantised/thc_exchange.hh"
 
 namespace thinpipe::trainer {

@@ -4,7 +4,7 @@
 
 #include "trainer/collectives/backends/in_process.hh"
 #include "trainer/collectives/metered.hh"
-#include "trainer/conformance/session.hh"
+#include "trainer/commands/conformance/session.hh"
 
 namespace thinpipe::trainer {
 namespace {

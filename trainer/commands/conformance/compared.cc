@@ -1,4 +1,4 @@
-#include "trainer/conformance/compared.hh"
+#include "trainer/commands/conformance/compared.hh"
 
 #include <vector>
 

@@ -1,4 +1,4 @@
-// The promises of a method that the conformance suite examines, in words for whoever wrote the method.
+// The promises that the conformance suite examines, in words for the authors of methods.
 #pragma once
 
 #include <vector>

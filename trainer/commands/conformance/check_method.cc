@@ -1,4 +1,4 @@
-#include "trainer/conformance/check_method.hh"
+#include "trainer/commands/conformance/check_method.hh"
 
 #include <algorithm>
 #include <array>
@@ -13,7 +13,7 @@
 #include <fmt/format.h>
 
 #include "trainer/base/library_error.hh"
-#include "trainer/conformance/conformance.hh"
+#include "trainer/commands/conformance/conformance.hh"
 
 namespace thinpipe::trainer {
 namespace {
@@ -33,7 +33,7 @@ struct Question {
   std::vector<Workers> groups;
 };
 
-// Without a choice, one number of workers is enough over a network: threads have examined the others.
+// By default, networks are tried with 2 workers only: other numbers have been examined among threads.
 std::vector<Workers> groups_of(const Question& question, bool is_default) {
   std::vector<Workers> out;
   for (const std::string& backend : question.backends) {

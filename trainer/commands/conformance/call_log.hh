@@ -1,4 +1,4 @@
-// What each worker is doing, to explain why workers wait for each other.
+// What each worker is doing now, for messages that explain why workers wait for each other.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ class CallLog {
   // Returns for example "worker 0 waits in all_reduce sum of 4 x Float; worker 1 has left synchronise()".
   std::string describe() const;
 
-  // Returns the number of set() calls: it stands still if all workers wait.
+  // Returns the number of set() calls. It stays the same while all workers wait.
   std::int64_t changes() const;
 
  private:
@@ -29,7 +29,7 @@ class CallLog {
   std::int64_t changes_ = 0;
 };
 
-// Notes the calls of one worker. After a call that failed, the log keeps it.
+// Logs the collective calls of one worker. A call that failed stays in the log.
 class LoggedCollective : public Borrowed {
  public:
   LoggedCollective(Collective& inner, CallLog& log) : Borrowed(inner), log_(log) {}

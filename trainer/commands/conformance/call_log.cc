@@ -1,4 +1,4 @@
-#include "trainer/conformance/call_log.hh"
+#include "trainer/commands/conformance/call_log.hh"
 
 #include <utility>
 

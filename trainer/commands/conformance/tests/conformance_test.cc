@@ -1,6 +1,6 @@
 // Examines every registered method with every number of workers over every backend: the properties of all
 // methods and the declared ones. Further variants are examined with some numbers of workers and backends.
-#include "trainer/conformance/conformance.hh"
+#include "trainer/commands/conformance/conformance.hh"
 
 #include <algorithm>
 #include <utility>
@@ -10,7 +10,7 @@
 #include <gtest/gtest.h>
 
 #include "trainer/collectives/tests/reduction_tree.hh"
-#include "trainer/conformance/tests/variants.hh"
+#include "trainer/commands/conformance/tests/variants.hh"
 
 namespace thinpipe::trainer {
 namespace {

@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-#include "trainer/conformance/conformance.hh"
+#include "trainer/commands/conformance/conformance.hh"
 
 namespace thinpipe::trainer::testing {
 namespace {
@@ -22,8 +22,8 @@ bool is_a_mean(const Examination& of) {
   return of.in_process() && (estimate == Estimate::exact || estimate == Estimate::rounded);
 }
 
-// The gradients are integers up to 8, whose sums every format holds: the mean is exact if the division by N
-// is.
+// The gradients are integers up to 8, so that every format holds their sums without rounding. The mean is then exact
+// if N is a power of two.
 void gives_the_mean(Examination& of, LoggedCollective& network) {
   const double rounding = std::max(of.properties().relative_rounding, 0x1p-24);
   const int workers = network.world_size();
@@ -40,7 +40,7 @@ void gives_the_mean(Examination& of, LoggedCollective& network) {
   }
 }
 
-bool adds_up_messages(const Examination& of) {
+bool claims_only_sums(const Examination& of) {
   return of.in_process() && of.properties().all_reduce_compatible;
 }
 
@@ -78,8 +78,8 @@ bool is_unbiased(const Examination& of) {
   return of.in_process() && of.workers().count <= 3 && of.properties().estimate == Estimate::unbiased;
 }
 
-// P-UNB: the mean of 10,000 draws is within five standard errors of the mean over workers. Each step draws
-// for several repetitions of a short gradient at once.
+// The mean of 10,000 draws is within five standard errors of the mean over workers. Each step makes 1,000 draws at
+// once: its gradient is a short one, repeated.
 void draws_around_the_mean(Examination& of, LoggedCollective& network) {
   constexpr int steps = 10;
   constexpr std::int64_t period = 16;
@@ -113,7 +113,7 @@ void draws_around_the_mean(Examination& of, LoggedCollective& network) {
                         excess.max().item<double>()));
 }
 
-bool is_delayed(const Examination& of) {
+bool has_error_feedback(const Examination& of) {
   return of.in_process() && of.properties().estimate == Estimate::error_feedback;
 }
 
@@ -139,8 +139,8 @@ torch::Tensor swapped(const torch::Tensor& values, const Bucket& layout) {
   return torch::cat({values.narrow(0, first, values.numel() - first), values.narrow(0, 0, first)});
 }
 
-// P-CONS, and with one worker P-LOC: N·out plus all residuals after the step equals all gradients plus all
-// residuals before it. In a new layout each parameter keeps its own residual.
+// The sum over workers of gradients and residuals before a step equals N times the result plus the residuals after
+// it. In a new layout of buckets, each parameter keeps its own residual.
 void nothing_is_lost(Examination& of, LoggedCollective& network) {
   const World world = make_world(100, true);
   Session session = of.begin(world, network);
@@ -173,9 +173,9 @@ void nothing_is_lost(Examination& of, LoggedCollective& network) {
 std::vector<Property> declared_properties() {
   return {
       {"GivesTheMean", {Promise::mean}, is_a_mean, gives_the_mean},
-      {"OnlySumsTravel", {Promise::only_sums}, adds_up_messages, only_sums_travel},
+      {"OnlySumsTravel", {Promise::only_sums}, claims_only_sums, only_sums_travel},
       {"DrawsAroundTheMean", {Promise::unbiased}, is_unbiased, draws_around_the_mean},
-      {"NothingIsLost", {Promise::nothing_lost}, is_delayed, nothing_is_lost},
+      {"NothingIsLost", {Promise::nothing_lost}, has_error_feedback, nothing_is_lost},
   };
 }
 

@@ -1,4 +1,4 @@
-#include "trainer/conformance/connected.hh"
+#include "trainer/commands/conformance/connected.hh"
 
 #include <cerrno>
 #include <cstdlib>
@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "trainer/collectives/backends/in_process.hh"
-#include "trainer/conformance/conformance.hh"
+#include "trainer/commands/conformance/conformance.hh"
 
 namespace thinpipe::trainer::testing {
 namespace {

@@ -1,4 +1,4 @@
-#include "trainer/conformance/conformance.hh"
+#include "trainer/commands/conformance/conformance.hh"
 
 #include <algorithm>
 #include <atomic>
@@ -11,8 +11,8 @@
 #include "trainer/base/library_error.hh"
 #include "trainer/collectives/metered.hh"
 #include "trainer/collectives/ring_formula.hh"
-#include "trainer/conformance/compared.hh"
-#include "trainer/conformance/connected.hh"
+#include "trainer/commands/conformance/compared.hh"
+#include "trainer/commands/conformance/connected.hh"
 #include "trainer/exchange/bucket_layout.hh"
 
 namespace thinpipe::trainer::testing {
@@ -85,7 +85,8 @@ void check_traffic(Examination& of, const std::string& where, const Collective& 
   }
 }
 
-// P-ID, P-BYTES and P-SHAPE.
+// The result has the same bits on every worker and is finite, for buckets of any size, and traffic() states the
+// bytes that travel.
 void same_bits_and_claimed_bytes(Examination& of, LoggedCollective& network) {
   for (const std::int64_t n : sizes(of)) {
     const World world = decaying(make_world(n, true));
@@ -104,7 +105,7 @@ void same_bits_and_claimed_bytes(Examination& of, LoggedCollective& network) {
   }
 }
 
-// P-ZERO.
+// A gradient that is zero on every worker has a result of zero.
 void zero_stays_zero(Examination& of, LoggedCollective& network) {
   const World world = make_world(257, true);
   Session session = of.begin(world, network);
@@ -118,7 +119,8 @@ void zero_stays_zero(Examination& of, LoggedCollective& network) {
   }
 }
 
-// P-NaN.
+// A NaN or infinity of one worker makes every worker's result not finite, and skipping that step leaves no trace
+// in later ones.
 void a_nan_is_seen_by_all_and_forgotten(Examination& of, LoggedCollective& network) {
   const World world = decaying(make_world(300, true));
   const auto gradient = [&](int step) { return integer_gradient(world, network.rank(), step); };
@@ -154,7 +156,7 @@ void a_nan_is_seen_by_all_and_forgotten(Examination& of, LoggedCollective& netwo
   }
 }
 
-// P-REPRO, also after a checkpoint.
+// Objects with the same seed and gradients compute the same bits, and so does one that continues from a checkpoint.
 void the_same_again(Examination& of, LoggedCollective& network) {
   const World world = decaying(make_world(301, true));
   const auto gradient = [&](int step) { return real_gradient(world, network.rank(), step); };

@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "trainer/conformance/call_log.hh"
-#include "trainer/conformance/promise.hh"
-#include "trainer/conformance/session.hh"
+#include "trainer/commands/conformance/call_log.hh"
+#include "trainer/commands/conformance/promise.hh"
+#include "trainer/commands/conformance/session.hh"
 #include "trainer/synchronisers/estimated_traffic.hh"
 
 namespace thinpipe::trainer::testing {
@@ -25,7 +25,7 @@ struct Workers {
 
 struct Finding {
   Promise promise = Promise::runs;
-  std::string property = {};  // its name
+  std::string property = {};  // the property's name
   std::string what = {};
 };
 
@@ -57,7 +57,7 @@ class Examination {
   MakeSynchroniser make_;
   Workers workers_;
   std::mutex mutex_;
-  std::vector<Finding> findings_;  // in which workers repeat each other
+  std::vector<Finding> findings_;  // has equal ones if several workers find the same
 };
 
 struct Property {
@@ -71,8 +71,8 @@ struct Property {
 std::vector<Property> common_properties();
 std::vector<Property> declared_properties();
 
-// Returns the findings of all properties that apply, on connected workers, each once. If a worker fails, its
-// error is the last finding.
+// Examines all properties that apply, on connected workers. Returns the findings without repetitions; if a worker
+// failed, its error is the last one.
 std::vector<Finding> examine(const std::vector<Property>& properties, const MakeSynchroniser& make,
                              const Workers& workers, CallLog& log);
 

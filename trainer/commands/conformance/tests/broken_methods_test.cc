@@ -8,7 +8,7 @@
 
 #include "trainer/base/philox.hh"
 #include "trainer/base/tensor_span.hh"
-#include "trainer/conformance/conformance.hh"
+#include "trainer/commands/conformance/conformance.hh"
 #include "trainer/synchronisers/quantised/ternary.hh"
 #include "trainer/synchronisers/residual.hh"
 #include "trainer/synchronisers/sparse/top_k.hh"

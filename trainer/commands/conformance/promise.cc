@@ -1,4 +1,4 @@
-#include "trainer/conformance/promise.hh"
+#include "trainer/commands/conformance/promise.hh"
 
 #include <algorithm>
 

@@ -7,8 +7,8 @@
 
 namespace thinpipe::trainer {
 
-// Every worker calls it with its result, float32. Returns "" if all have the same bits, or else where the
-// first worker that differs from worker 0 does so, the same text on every worker.
+// Collective: every worker passes its own result, float32. Returns "" if all have the same bits. Otherwise returns
+// which worker differs from worker 0, the first one, and at which entry; the text is the same on every worker.
 std::string difference_between_workers(Collective& network, const torch::Tensor& result);
 
 }  // namespace thinpipe::trainer

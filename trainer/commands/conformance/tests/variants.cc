@@ -1,4 +1,4 @@
-#include "trainer/conformance/tests/variants.hh"
+#include "trainer/commands/conformance/tests/variants.hh"
 
 #include <algorithm>
 #include <cctype>
