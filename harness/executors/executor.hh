@@ -58,7 +58,8 @@ class WorkerControl {
   virtual void apply(WorkerAction action, std::int64_t rank) = 0;
 };
 
-// Callbacks while workers run; those of scripts may be empty if there are none. An exception from one of them ends the job and propagates through execute().
+// Callbacks while workers run. `output` and `report` may be empty if no worker is a script. An exception from a
+// callback ends the job and propagates through execute().
 struct JobObserver {
   std::function<void(std::int64_t rank, const Event& event)> event;
   // A line of a script's output, and a line that it reported. Either may throw InvalidEvent.

@@ -49,8 +49,8 @@ void ReportPipe::read_on() {
 }
 
 void ReportPipe::drain() {
-  std::array<char, 65536>
-      buffer{};  // what a pipe holds: one read is enough, and a flood does not hold us here
+  // As much as a pipe holds, so one read empties it. A script that never stops writing cannot keep the loop here.
+  std::array<char, 65536> buffer{};
   boost::system::error_code error;
   const std::size_t size = pipe_.read_some(boost::asio::buffer(buffer), error);
   splitter_.take({buffer.data(), size}, on_line_);

@@ -16,8 +16,8 @@ class BundledFiles {
 
   const std::vector<std::string>& names() const { return names_; }
 
-  // Returns a bundled file by its name, or a file of the user's by its path, which has an ending, relative to
-  // `from`. Throws InputError at `place`.
+  // Returns a bundled file if `name` has no ending. Otherwise it is the path, relative to `from`, of a file of the
+  // user's. Throws InputError at `place`.
   std::filesystem::path find(const std::string& name, const std::filesystem::path& from,
                              const Place& place) const;
 

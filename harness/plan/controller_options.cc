@@ -28,7 +28,7 @@ void add_trace_names(Json& rate_trace) {
   file = describer.out.front();
 }
 
-// A member that holds an implementation's options has any members here.
+// The "options" of a command are the user's own: an object with any members, instead of a value with described ones.
 void free_command_options(Json& trainer) {
   for (Json& form : trainer["any_of"]) {
     if (form.contains("options")) entry_of(form["options"], "options")["type"] = "object";

@@ -55,7 +55,7 @@ void drop_what_came_later(Json& decisive) {
   if (const auto trace = decisive.find("rate_trace"); trace != decisive.end() && trace->is_object()) {
     if (trace->value("clock", Json(nullptr)) == "wall") trace->erase("clock");
   }
-  // Before, all workers shared all examples.
+  // Ids from before partitions existed stay valid: iid is how all workers shared the examples then.
   if (const auto partition = decisive.find("partition"); partition != decisive.end()) {
     if (partition->is_object() && partition->value("name", "") == "iid") decisive.erase("partition");
   }

@@ -15,9 +15,10 @@ std::string content_hash(std::string_view bytes);
 // Returns the hash of a file's bytes. Throws SystemError naming the path.
 std::string content_hash_of_file(const std::filesystem::path& path);
 
-// Returns the part of a normalised configuration that decides a run's outcome. Leaves out names of topology
-// and trace file and the patterns of a command's inputs, and replaces paths by hashes of their content. `content`: these hashes by the JSON pointer
-// to the path, as in CheckedConfig. Members have the names that they had first (RenamedNames).
+// Returns the part of a normalised configuration that decides a run's outcome. Leaves out the names of topology
+// and trace file, and the patterns of a command's inputs. Replaces paths by hashes of their content; `content` has
+// these hashes by the JSON pointer to the path, as in CheckedConfig. Members have their original names
+// (RenamedNames).
 Json decisive_part(const Json& normalised_config, const Json& content = Json::object());
 
 // The text of each member of an object, `"key":value`, by its key. Objects are hashed from these texts, so

@@ -17,8 +17,8 @@ void check_command(const ExternalTrainer& trainer, const Place& place);
 
 // Returns the files that decide the results of the command's runs, as absolute paths: the script, and the files
 // that match `inputs` or, by default, every Python file below the script's folder. The script is the first argument
-// that names a file *.py, or else *.sh, relative to the experiment's `folder`, an absolute path; "python3 -m NAME" is a module of
-// that folder. Throws InputError.
+// that names a file *.py, or else *.sh. Arguments are relative to `folder`, the experiment's, an absolute path. For
+// "python3 -m NAME", the default is every Python file below `folder`. Throws InputError.
 std::vector<std::filesystem::path> inputs_of_command(const ExternalTrainer& trainer,
                                                      const std::filesystem::path& folder, const Place& place);
 

@@ -186,7 +186,7 @@ Json target_of_row(const Json& row) {
 
 // Returns the train time at the curve's end, which is the largest of its points; null if no point has one.
 Json end_s(const std::vector<record::CurvePoint>& curve) {
-  std::optional<double> end;  // which is less than any number
+  std::optional<double> end;  // nullopt compares less than any number
   for (const record::CurvePoint& point : curve) end = std::max(end, point.train_time_s);
   return end ? shortened(*end) : Json(nullptr);
 }

@@ -1,7 +1,7 @@
 // Turns the reports and the output of a training script's rank 0 into the events of a worker. Pure.
 //
-// Times are those of a report, by its own CLOCK_MONOTONIC, or of the arrival of a line. Train time counts from the last report of
-// iteration 0 or, if there is none, from the start of the workers. A script may report its own instead.
+// A report has the time of its CLOCK_MONOTONIC, a line that of its arrival. Train time counts from the last report of
+// iteration 0 or, if there is none, from the start of the workers. A script may report its own train time instead.
 #pragma once
 
 #include <cstdint>
@@ -21,13 +21,13 @@ class ScriptProgress {
  public:
   explicit ScriptProgress(const CurvePatterns& patterns);
 
-  // The workers start at this moment of the monotonic clock.
+  // Call it when the workers start. now_s: the present moment of the monotonic clock.
   void start(double now_s) { began_s_ = last_report_s_ = now_s; }
 
-  // Each returns the events that a report, or a line of output, completes at this moment of the monotonic clock:
-  // an iteration, an evaluation, both or none. A line completes an evaluation if the pattern of the test
-  // accuracy matches or, without that pattern, the one of the test loss; the latest values of the others belong
-  // to it. Throw InvalidEvent.
+  // Return the events that a report or a line of output leads to: an iteration, an evaluation, both or none. now_s:
+  // the present moment of the monotonic clock. A line is an evaluation if the pattern of the test accuracy matches
+  // or, without that pattern, the one of the test loss; it has the latest values of the other patterns. Throw
+  // InvalidEvent.
   std::vector<Event> take_report(std::string_view text, double now_s);
   std::vector<Event> take_line(std::string_view line, double now_s);
 
@@ -37,7 +37,7 @@ class ScriptProgress {
   // Returns the time since training began.
   double elapsed_s(double now_s) const { return now_s - began_s_; }
 
-  // Returns whether there has been a report, or a line, with an iteration, ...
+  // Returns whether a report or a line had an iteration, ...
   bool has_reported() const { return has_reported_; }
   // ... and whether the first one was of iteration 0.
   bool reported_its_start() const { return reported_its_start_; }

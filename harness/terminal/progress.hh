@@ -20,7 +20,8 @@ class Progress {
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
-  // Begins the run with this index (from 0). `iterations`: planned, 0 if unknown; `stage`: shown until the first iteration.
+  // Begins the run with this index (from 0). `iterations`: planned, 0 if unknown. `stage`: shown until the first
+  // iteration.
   void begin(std::size_t index, const std::string& label, std::int64_t iterations,
              const std::string& stage = "starting");
   // Each takes an event of rank 0 or of pre-training.

@@ -58,8 +58,8 @@ std::vector<Measurement> verify(const Network& network, const VerificationEffort
 
 bool all_well(const std::vector<Measurement>& measurements);
 
-// {"verdict": "as specified" or "deviates", "measurements": [{"subject", "what", "unit", "specified", "measured", "rule",
-// "ok", "note"}]}
+// Returns {"verdict": "as specified" or "deviates", "measurements": [...]}, where each measurement is {"subject",
+// "what", "unit", "specified", "measured", "rule", "ok", "note"}.
 Json to_json(const std::vector<Measurement>& measurements);
 
 }  // namespace thinpipe::netem

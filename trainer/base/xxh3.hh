@@ -1,4 +1,4 @@
-// The hash that names data: xxh3-64, of bytes that come in pieces.
+// xxh3-64 of bytes that arrive in pieces: the hash that identifies data.
 #pragma once
 
 #include <memory>

@@ -11,13 +11,13 @@
 
 namespace thinpipe::trainer {
 
-// Tells that this process is Python, of that version: from now on needs_python_host() returns false.
+// Notes that this process is Python, of that version: from now on needs_python_host() returns false.
 void be_python_host(std::string version);
 
 // Returns Python's version; nullopt if this process is not Python.
 const std::optional<std::string>& python_version();
 
-// Returns whether Python must take over: the file of a command, or a configuration, names an implementation in
+// Returns whether Python must take over: `description`, a worker file or a configuration, names an implementation in
 // a Python file, or THINPIPE_PYTHON is set.
 bool needs_python_host(const Json& description);
 

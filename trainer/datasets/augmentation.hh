@@ -7,7 +7,7 @@ namespace thinpipe::trainer {
 
 struct AugmentationDraw {
   std::uint64_t seed = 0;
-  std::int64_t epoch = 0;  // or pass over a worker's own examples
+  std::int64_t epoch = 0;  // or the pass, if the worker has examples of its own
 };
 
 // Returns augmented images in the shape of `images`: uint8 [n, channels, height, width], of the examples

@@ -257,7 +257,7 @@ StepReport GradientExchange::finish_step() {
   side_synchroniser_->finish_step(finite_);
   if (error_meter_) error_meter_->finish_step(finite_);
   hand_over_results();
-  // Those that never arrive come last.
+  // Parameters whose gradients never arrive come last.
   for (std::size_t p = 0; steps_ == 1 && p < parameters_.size(); ++p) note_arrival(p);
   if (steps_ == 1) adopt_order(order_of_rank_0());
   return {.applied = finite_,

@@ -22,7 +22,7 @@ torch::Tensor elements_in(const std::shared_ptr<const void>& owner, std::span<co
     std::memcpy(copy.data_ptr(), elements, bytes);
     return copy;
   }
-  // LibTorch has no constant tensors.
+  // from_blob() needs a pointer that may be written to; the caller promises not to write.
   return torch::from_blob(
       const_cast<char*>(elements), shape, [owner](void* /*elements*/) {}, type);
 }

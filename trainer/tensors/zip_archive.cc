@@ -79,7 +79,7 @@ class DirectoryReader {
     if (file_.size() < end_bytes) fail("is too short");
     const std::uint64_t tail_bytes = std::min(file_.size(), end_bytes + longest_comment);
     const std::string tail = read_text(file_.size() - tail_bytes, tail_bytes);
-    // The record is followed by a comment, whose length it has.
+    // A comment may follow the record, which has the comment's length.
     std::size_t at = tail.rfind(end_signature);
     while (at != std::string::npos && !ends_with_comment(tail, at)) {
       at = at == 0 ? std::string::npos : tail.rfind(end_signature, at - 1);
@@ -101,7 +101,7 @@ class DirectoryReader {
   void read_end64(std::uint64_t end_begin) {
     if (end_begin < locator64_bytes) return;
     const std::string locator = read_text(end_begin - locator64_bytes, locator64_bytes);
-    if (!locator.starts_with(locator64_signature)) return;  // it has exactly that many members
+    if (!locator.starts_with(locator64_signature)) return;  // not ZIP64: the counts are real, not markers
     const std::uint64_t begin = number_at(locator, 8, 8);
     if (begin > file_.size() || file_.size() - begin < end64_bytes) fail("has no ZIP64 record inside it");
     const std::string end64 = read_text(begin, end64_bytes);
@@ -111,7 +111,7 @@ class DirectoryReader {
     begin_ = number_at(end64, 48, 8);
   }
 
-  // Reads the entry at `at`, which it moves to the next.
+  // Reads the entry at `at`, and moves `at` to the next one.
   ZipMember read_entry(std::size_t& at) const {
     const std::string_view rest = std::string_view(directory_).substr(at);
     if (rest.size() < entry_bytes || !rest.starts_with(entry_signature)) fail("has a damaged directory");

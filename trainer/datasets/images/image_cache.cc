@@ -57,7 +57,7 @@ std::string key_of(const fs::path& folder, const ImageFolder& images, const Imag
   return key.digits();
 }
 
-// The sums of a channel's pixels and of their squares, which are exact.
+// The sums of a channel's pixels and of their squares, as integers, so without rounding.
 struct ChannelSums {
   std::uint64_t pixels = 0;
   std::uint64_t squares = 0;
@@ -212,7 +212,7 @@ void expect_space(const fs::path& cache, std::uint64_t bytes) {
       format_bytes(static_cast<double>(free_bytes))));
 }
 
-// Removes what an earlier process, which was killed, left of this file. The caller holds the lock.
+// Removes the unfinished file of an earlier process that was killed. The caller holds the lock.
 void remove_leftovers(const fs::path& path) {
   const std::string beginning = "." + path.filename().string() + ".";
   for (const fs::directory_entry& entry : fs::directory_iterator(path.parent_path())) {

@@ -23,8 +23,9 @@ struct ImageForm {
 
 struct CachedImages {
   std::shared_ptr<const MappedFile> file;  // begins with the training images, then the test images, as planes
-  std::string content_hash;  // of the images' files and labels, whatever their names and the images' form
-  std::vector<double> mean;  // per channel, of the training images' pixels, scaled to [0, 1]
+  std::string
+      content_hash;  // of the bytes and labels of the images' files; independent of names and of the form
+  std::vector<double> mean;       // per channel, of the training images' pixels, scaled to [0, 1]
   std::vector<double> deviation;  // of the same; 1 for a constant channel
 };
 

@@ -15,7 +15,7 @@ enum class ImageKind {
   none,      // no image
 };
 
-// Judges a file by its name's ending, in capitals or not.
+// Judges a file by the ending of its name, in upper or lower case.
 ImageKind image_kind(const std::filesystem::path& path);
 
 // Returns the image in red, green and blue. The format is recognised by its first bytes, whatever the file's

@@ -91,7 +91,7 @@ void keep_first(std::vector<ImageFile>& files, const std::optional<std::int64_t>
 torch::Tensor images_of(const CachedImages& cached, const ImageForm& form, std::int64_t first,
                         std::int64_t count) {
   const std::uint8_t* const begin = cached.file->bytes().data() + first * form.image_bytes();
-  // LibTorch has no constant tensors; nothing writes to examples.
+  // from_blob() needs a pointer that may be written to, but nothing writes to examples.
   return torch::from_blob(
       const_cast<std::uint8_t*>(begin), {count, form.channels, form.side, form.side},
       [file = cached.file](void* /*begin*/) {}, torch::kUInt8);

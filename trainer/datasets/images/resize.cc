@@ -55,7 +55,7 @@ std::uint8_t to_pixel(std::int32_t sum) {
   return static_cast<std::uint8_t>(std::min(sum >> weight_bits, 255));
 }
 
-// Half, rounded to even: the middle in torchvision's sense.
+// Returns where the middle `part` begins: half of the difference, rounded to even as in torchvision.
 std::int64_t middle(std::int64_t whole, std::int64_t part) {
   const std::int64_t rest = whole - part;
   return rest / 2 + (rest % 4 == 3 ? 1 : 0);
@@ -85,7 +85,8 @@ std::vector<std::uint8_t> scale_rows(const Image& image, const std::vector<Taps>
   return out;
 }
 
-// Scales in height what scale_rows() returned, whose first row is `begin` of the image, and separates planes.
+// Scales the result of scale_rows() in height and separates the channels into planes. Its first row is row `begin` of
+// the image.
 std::vector<std::uint8_t> scale_columns(const std::vector<std::uint8_t>& rows, std::int64_t begin,
                                         const std::vector<Taps>& taps_of_rows, std::size_t channels) {
   const std::size_t side = taps_of_rows.size();

@@ -53,7 +53,7 @@ std::vector<double> draw_shares(double alpha, std::int64_t workers, RandomWords&
   return shares;
 }
 
-// Where the workers' stretches of a class end. The first begins at 0.
+// A class is cut into one stretch of examples per worker. These are the stretches' ends; the first begins at 0.
 using Ends = std::vector<std::int64_t>;
 
 // Rounds the ends, not the lengths, so that each example is in one stretch.

@@ -93,14 +93,14 @@ TokenSummary summarise_token_file(const fs::path& path, std::span<const std::uin
     cached = cached_summary_path(path, type);
     if (const auto known = try_read_summary(*cached)) return *known;
   } catch (const std::exception&) {
-    // Without a cache the file is read again each time.
+    // The cache only saves time: without it, the file is read again each time.
   }
   const TokenSummary summary = summarise_tokens(bytes, type);
   try {
     const Json json = {{"content_hash", summary.content_hash}, {"largest", summary.largest}};
     if (cached) write_atomically(*cached, json.dump() + '\n');
   } catch (const std::exception&) {
-    // The same.
+    // As above: without the entry, the file is read again.
   }
   return summary;
 }

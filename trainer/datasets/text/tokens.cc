@@ -76,7 +76,7 @@ Examples make_examples(const TokenFile& tokens, TokenType type, std::int64_t len
         "text, or change sequence_length",
         tokens.path.string(), available, length));
   }
-  // LibTorch has no constant tensors; nothing writes to examples.
+  // from_blob() needs a pointer that may be written to, but nothing writes to examples.
   const torch::Tensor all = torch::from_blob(
       const_cast<std::uint8_t*>(tokens.file->bytes().data()), {count * length + 1},
       [file = tokens.file](void* /*begin*/) {}, type == TokenType::uint16 ? torch::kInt16 : torch::kInt32);
