@@ -188,8 +188,8 @@ FAULTS = [
     Fault(
         name="ignored exit status",
         file="harness/executors/local.cc",
-        old="return finished && process.exit_status() && process.exit_status()->ok();",
-        new="return finished && process.exit_status();",
+        old="return (finished || is_script()) && process.exit_status() && process.exit_status()->ok();",
+        new="return (finished || is_script()) && process.exit_status().has_value();",
         program="harness_program_tests",
         tests="RunCommand/Faults.*",
     ),
