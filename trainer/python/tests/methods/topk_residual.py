@@ -56,7 +56,7 @@ class MyTopK(thinpipe.Synchroniser):
         self.residual.stage(bucket, gradient)
         gradient.zero_()
         for values, places in zip(all_values, all_indices):
-            gradient[places] += values
+            gradient.index_add_(0, places, values)
         gradient /= net.world_size
 
     def traffic(self, bucket, workers):
