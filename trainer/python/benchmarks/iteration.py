@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Compares an iteration of a Python model with a Python method with its twin in C++: small_cnn and topk, mode live.
 
-Runs both in turns over loopback, without a virtual network. The ratio of the iteration times must be at most 1.1. Iteration times are medians over
-the iterations of all turns but each run's first ten. CPU time is rank 0's per iteration; it matters where workers
-share cores.
+Runs both in turns over loopback, without a virtual network. The ratio of the iteration times must be at most 1.1.
+Iteration times are medians over the iterations of all turns but each run's first ten. CPU time is rank 0's per
+iteration; it matters where workers share cores.
 
 Usage: iteration.py PATH/build/PRESET/thinpipe [--workers N] [--turns N] [--iterations N]
 """

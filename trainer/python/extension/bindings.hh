@@ -54,6 +54,7 @@ class Network {
 void bind_buckets(py::module_& module);
 void bind_ddp(py::module_& module);
 void bind_network(py::module_& module);
+void bind_selection(py::module_& module);
 void bind_shape(py::module_& module);
 void bind_state(py::module_& module);
 

@@ -26,6 +26,7 @@ PYBIND11_MODULE(_core, module) {
   py::register_exception<CollectiveError>(module, "CollectiveError", PyExc_RuntimeError);
   bind_buckets(module);
   bind_network(module);
+  bind_selection(module);
   bind_state(module);
   bind_shape(module);
   bind_ddp(module);

@@ -84,7 +84,7 @@ def test_wrong_input_is_refused_before_the_run(thinpipe):
 def slow_test_wrong_files_are_refused_before_the_run(thinpipe):
     expect_refused(thinpipe, {"name": "missing.py:MyTopK"}, "missing.py", "does not exist")
     expect_refused(thinpipe, {"name": str(METHODS / "topk_residual.py") + ":MyTopk"}, "has no MyTopk", "MyTopK")
-    expect_refused(thinpipe, {"name": str(METHODS / "topk_residual.py") + ":largest"}, "must be a class that extends")
+    expect_refused(thinpipe, {"name": str(METHODS / "topk_residual.py") + ":thinpipe"}, "must be a class that extends")
     with tempfile.TemporaryDirectory() as folder:
         wrong = Path(folder) / "wrong.py"
         wrong.write_text("import thinpipe\n\nclass Mine(thinpipe.Synchroniser)\n    pass\n")

@@ -19,6 +19,7 @@ _PLACES = {
     "field": "fields",
     "Residual": "_core",
     "State": "_core",
+    "top_k": "_core",
     "ddp_hook": "ddp",
 }
 
