@@ -68,7 +68,8 @@ std::string printable_lines(std::string_view text) {
   std::string out;
   for (std::size_t begin = 0; begin <= text.size();) {
     const std::size_t end = std::min(text.find('\n', begin), text.size());
-    out += (begin == 0 ? "" : "\n") + printable(text.substr(begin, end - begin));
+    if (begin > 0) out += '\n';
+    out += printable(text.substr(begin, end - begin));
     begin = end + 1;
   }
   return out;

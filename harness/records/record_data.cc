@@ -98,7 +98,7 @@ std::string described(std::span<const std::string_view> names) {
 template <class T>
 std::string rule_of(const Allowed& allowed) {
   if constexpr (is_optional<T>) {
-    return rule_of<typename T::value_type>(allowed) + " or null";
+    return fmt::format("{} or null", rule_of<typename T::value_type>(allowed));
   } else if constexpr (std::same_as<T, double>) {
     return described("a number", allowed);
   } else if constexpr (std::same_as<T, std::int64_t>) {

@@ -121,7 +121,8 @@ std::string html_table(const Table& table, std::string_view id, std::string_view
     for (std::size_t i = 0; i < row.size(); ++i) {
       out += i == 0 ? "<tr><th scope=\"row\"" : "<td";
       if (orders[i] == Order::value && row[i].value) out += fmt::format(" data-value={:.9g}", *row[i].value);
-      out += ">" + in_html(row[i].text);
+      out += '>';
+      out += in_html(row[i].text);
     }
     out += "\n";
   }
