@@ -9,14 +9,13 @@ Usage: encode.py PATH/thinpipe [--ratio R] [--turns N]
 """
 
 import argparse
-import json
 import statistics
-import subprocess
-import tempfile
 import time
 from pathlib import Path
 
 import torch
+
+from live_run import iterations_of
 
 METHOD = Path(__file__).resolve().parents[1] / "tests" / "methods" / "topk_residual.py"
 PIXELS, UNITS = 784, 32_000
@@ -37,26 +36,17 @@ def time_topk(k):
 
 def time_encode(thinpipe, method):
     """Returns rank 0's encode times."""
-    with tempfile.TemporaryDirectory() as folder:
-        experiment = Path(folder) / "experiment.json"
-        base = {
-            "mode": "live",
-            "topology": "loopback",
-            "workers": 1,
-            "model": {"name": "mlp", "hidden": [UNITS]},
-            "dataset": {"name": "synthetic", "channels": 1, "height": 28, "width": 28, "train_examples": ITERATIONS,
-                        "test_examples": 1},
-            "training": {"batch_size_per_worker": 1, "evaluate_every_iterations": ITERATIONS},
-            "synchroniser": method,
-        }
-        experiment.write_text(json.dumps({"base": base}))
-        done = subprocess.run([thinpipe, "run", experiment, "--results", f"{folder}/results"], capture_output=True,
-                              text=True, check=False)
-        if done.returncode != 0:
-            raise SystemExit(done.stderr)
-        (log,) = Path(folder).rglob("iterations.jsonl")
-        events = [json.loads(line) for line in log.read_text().splitlines()]
-        return [event["encode_s"] for event in events if event["event"] == "iteration"][SKIPPED:]
+    base = {
+        "mode": "live",
+        "topology": "loopback",
+        "workers": 1,
+        "model": {"name": "mlp", "hidden": [UNITS]},
+        "dataset": {"name": "synthetic", "channels": 1, "height": 28, "width": 28, "train_examples": ITERATIONS,
+                    "test_examples": 1},
+        "training": {"batch_size_per_worker": 1, "evaluate_every_iterations": ITERATIONS},
+        "synchroniser": method,
+    }
+    return [event["encode_s"] for event in iterations_of(thinpipe, base)[SKIPPED:]]
 
 
 def main():

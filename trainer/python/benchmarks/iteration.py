@@ -9,11 +9,10 @@ Usage: iteration.py PATH/build/PRESET/thinpipe [--workers N] [--turns N] [--iter
 """
 
 import argparse
-import json
 import statistics
-import subprocess
-import tempfile
 from pathlib import Path
+
+from live_run import iterations_of
 
 METHODS = Path(__file__).resolve().parents[1] / "tests" / "methods"
 TWINS = {
@@ -29,28 +28,17 @@ SKIPPED = 10  # buckets are laid out again, and caches are cold
 
 def run(thinpipe, twin, workers, iterations):
     """Returns the events of rank 0's iterations."""
-    with tempfile.TemporaryDirectory() as folder:
-        experiment = Path(folder) / "experiment.json"
-        hosts = [f"w{i}" for i in range(workers)]
-        topology = Path(folder) / "topology.json"
-        topology.write_text(json.dumps({"name": "loopback", "kind": "loopback", "hosts": hosts}))
-        base = {
-            "mode": "live",
-            "topology": str(topology),
-            "workers": workers,
-            "dataset": {"name": "synthetic", "channels": 1, "height": 28, "width": 28,
-                        "train_examples": workers * BATCH_SIZE * iterations, "test_examples": 32},
-            "training": {"batch_size_per_worker": BATCH_SIZE, "evaluate_every_iterations": iterations},
-            **twin,
-        }
-        experiment.write_text(json.dumps({"base": base}))
-        done = subprocess.run([thinpipe, "run", experiment, "--results", f"{folder}/results"], capture_output=True,
-                              text=True, check=False)
-        if done.returncode != 0:
-            raise SystemExit(done.stderr)
-        (log,) = Path(folder).rglob("iterations.jsonl")
-        events = [json.loads(line) for line in log.read_text().splitlines()]
-        return [event for event in events if event["event"] == "iteration"][SKIPPED:]
+    base = {
+        "mode": "live",
+        "topology": "loopback.json",
+        "workers": workers,
+        "dataset": {"name": "synthetic", "channels": 1, "height": 28, "width": 28,
+                    "train_examples": workers * BATCH_SIZE * iterations, "test_examples": 32},
+        "training": {"batch_size_per_worker": BATCH_SIZE, "evaluate_every_iterations": iterations},
+        **twin,
+    }
+    topology = {"name": "loopback", "kind": "loopback", "hosts": [f"w{i}" for i in range(workers)]}
+    return iterations_of(thinpipe, base, topology)[SKIPPED:]
 
 
 def main():
