@@ -24,7 +24,7 @@ using testing::HasSubstr;
 Json small_replay(const Json& more = Json::object()) {
   Json base = {{"mode", "replay"},
                {"topology", "loopback"},
-               {"model", {{"name", "mlp"}}},
+               {"model", {{"name", "mlp"}, {"hidden", Json::array({16})}}},
                {"dataset", {{"name", "synthetic"}, {"train_examples", 192}, {"test_examples", 50}}},
                {"training", {{"batch_size_per_worker", 8}, {"evaluate_every_iterations", 4}}},
                {"targets", {0.999, 0.2}}};
