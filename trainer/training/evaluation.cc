@@ -31,26 +31,32 @@ void share_buffers(torch::nn::Module& model, Collective& collective) {
 
 }  // namespace
 
-Evaluation evaluate(Model& model, const Dataset& dataset, Collective& collective) {
+PartialEvaluation evaluate_part(Model& model, const Dataset& dataset, std::int64_t rank,
+                                std::int64_t world_size) {
   const torch::NoGradGuard no_grad;
   const torch::Device device = model.parameters().front().device();
-  share_buffers(model, collective);
   model.eval();
   const Examples& test = dataset.test();
-  const std::int64_t begin = test.size() * collective.rank() / collective.world_size();
-  const std::int64_t end = test.size() * (collective.rank() + 1) / collective.world_size();
-  double loss = 0;
-  std::int64_t correct = 0;
+  const std::int64_t begin = test.size() * rank / world_size;
+  const std::int64_t end = test.size() * (rank + 1) / world_size;
+  PartialEvaluation part;
   for (std::int64_t i = begin; i < end; i += kBatch) {
     const Batch batch = prepare_batch(dataset, test, i, std::min(kBatch, end - i)).to(device);
     const torch::Tensor logits = model.forward(batch.inputs);
-    loss += summed_cross_entropy(logits, batch.labels).item<double>();
-    correct += logits.argmax(-1).eq(batch.labels).sum().item<std::int64_t>();
+    part.loss_sum += summed_cross_entropy(logits, batch.labels).item<double>();
+    part.correct += logits.argmax(-1).eq(batch.labels).sum().item<std::int64_t>();
   }
   model.train();
-  const torch::Tensor sums = torch::tensor({in_millionths(loss), correct}, torch::kLong);
+  return part;
+}
+
+Evaluation evaluate(Model& model, const Dataset& dataset, Collective& collective) {
+  const torch::NoGradGuard no_grad;
+  share_buffers(model, collective);
+  const PartialEvaluation part = evaluate_part(model, dataset, collective.rank(), collective.world_size());
+  const torch::Tensor sums = torch::tensor({in_millionths(part.loss_sum), part.correct}, torch::kLong);
   collective.all_reduce(sums, Reduction::sum);
-  const auto labels = static_cast<double>(test.labels.numel());
+  const auto labels = static_cast<double>(dataset.test().labels.numel());
   return {.loss = static_cast<double>(sums[0].item<std::int64_t>()) / kMillionths / labels,
           .accuracy = static_cast<double>(sums[1].item<std::int64_t>()) / labels};
 }

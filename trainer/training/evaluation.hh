@@ -17,6 +17,17 @@ struct Evaluation {
 // synchronise, with rank 0's.
 Evaluation evaluate(Model& model, const Dataset& dataset, Collective& collective);
 
+// One worker's part of an evaluation.
+struct PartialEvaluation {
+  double loss_sum = 0;       // of the cross-entropies, in nats
+  std::int64_t correct = 0;  // number of labels that have the largest logit
+};
+
+// Evaluates the contiguous part of the test set that belongs to a rank. Does not communicate: the model's buffers
+// must be the same on every worker. The model is in training mode afterwards.
+PartialEvaluation evaluate_part(Model& model, const Dataset& dataset, std::int64_t rank,
+                                std::int64_t world_size);
+
 // Evaluates one batch on this worker alone, so that a later evaluation has no one-time costs.
 void evaluate_one_batch(Model& model, const Dataset& dataset);
 

@@ -243,12 +243,7 @@ void TrainingLoop::enter(WorkerStatus::Phase phase) {
 }
 
 void TrainingLoop::share_start(const TensorMap& initial_weights) {
-  if (!initial_weights.empty()) {
-    const WeightRules rules{.head = model_->head(), .new_head = starts_with_new_head(config_)};
-    for (const std::string& note : load_weights(*model_, initial_weights, "initial weights", rules)) {
-      spdlog::info(note);
-    }
-  }
+  if (!initial_weights.empty()) load_initial_weights(config_, *model_, initial_weights);
   check_parameter_replicas(*model_, *collective_);
 }
 

@@ -3,9 +3,11 @@
 #include <mutex>
 
 #include <fmt/format.h>
+#include <spdlog/spdlog.h>
 
 #include "trainer/base/device.hh"
 #include "trainer/models/loss.hh"
+#include "trainer/tensors/weights.hh"
 
 namespace thinpipe::trainer {
 namespace {
@@ -26,6 +28,12 @@ std::shared_ptr<Model> make_model(const TrainingConfig& config, const DataShape&
   const std::lock_guard lock(one_at_a_time);
   torch::manual_seed(static_cast<std::uint64_t>(config.seed));
   return ModelRegistry::instance().make(config.model, place / "model", shape);
+}
+
+void load_initial_weights(const TrainingConfig& config, Model& model, const TensorMap& initial_weights) {
+  const WeightRules rules{.head = model.head(), .new_head = starts_with_new_head(config)};
+  for (const std::string& note : load_weights(model, initial_weights, "initial weights", rules))
+    spdlog::info(note);
 }
 
 std::unique_ptr<Dataset> make_dataset(const TrainingConfig& config) {

@@ -1,6 +1,7 @@
 // Creates the parts of a run from its configuration, in the same way for training, pre-training and `check`.
 #pragma once
 
+#include "trainer/base/tensor_map.hh"
 #include "trainer/datasets/batch_loader.hh"
 #include "trainer/datasets/dataset.hh"
 #include "trainer/datasets/partitions/partition.hh"
@@ -19,6 +20,10 @@ inline const Place kConfigurationPlace{"configuration", ""};
 // InputError, below `place`, if the model does not fit the data.
 std::shared_ptr<Model> make_model(const TrainingConfig& config, const DataShape& shape,
                                   const Place& place = kConfigurationPlace);
+
+// Copies the initial weights into the model, except its head if starts_with_new_head(), and logs what was converted
+// or ignored. Throws Error as load_weights() does.
+void load_initial_weights(const TrainingConfig& config, Model& model, const TensorMap& initial_weights);
 
 std::unique_ptr<Dataset> make_dataset(const TrainingConfig& config);
 
