@@ -53,9 +53,11 @@ class Network {
 
 void bind_buckets(py::module_& module);
 void bind_ddp(py::module_& module);
+void bind_hooks(py::module_& module);
 void bind_network(py::module_& module);
 void bind_selection(py::module_& module);
 void bind_shape(py::module_& module);
 void bind_state(py::module_& module);
+void bind_training(py::module_& module);
 
 }  // namespace thinpipe::trainer::python

@@ -5,6 +5,7 @@
 #include "trainer/commands/command_line.hh"
 #include "trainer/commands/python_host.hh"
 #include "trainer/python/extension/bindings.hh"
+#include "trainer/python/extension/python_call.hh"
 #include "trainer/python/extension/python_dataset.hh"
 #include "trainer/python/extension/python_model.hh"
 #include "trainer/python/extension/python_synchroniser.hh"
@@ -24,12 +25,15 @@ int run(const std::vector<std::string>& words) {
 PYBIND11_MODULE(_core, module) {
   be_python_host(PY_VERSION);
   py::register_exception<CollectiveError>(module, "CollectiveError", PyExc_RuntimeError);
+  py::register_exception<ScriptError>(module, "ScriptError", PyExc_RuntimeError);
   bind_buckets(module);
   bind_network(module);
   bind_selection(module);
   bind_state(module);
   bind_shape(module);
   bind_ddp(module);
+  bind_hooks(module);
+  bind_training(module);
   host_synchronisers();
   host_models();
   host_datasets();

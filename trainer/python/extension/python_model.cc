@@ -65,6 +65,9 @@ class PythonModel : public Model {
 
   std::string head() const override { return head_; }
 
+  const py::object& module() const { return model_.get(); }
+  void seed_draws() { draws_->seed_global_generator(); }
+
   void train(bool on) override {
     Model::train(on);
     in_interpreter([&] { model_.get().attr("training") = on; });
@@ -192,6 +195,15 @@ void host_models() {
     }
   };
   host_scripts<Model, const DataShape&>(nullptr, describe, make);
+}
+
+py::object module_of(Model& model) {
+  auto* const hosted = dynamic_cast<PythonModel*>(&model);
+  return hosted == nullptr ? py::object(py::none()) : hosted->module();
+}
+
+void seed_draws(Model& model) {
+  if (auto* const hosted = dynamic_cast<PythonModel*>(&model)) hosted->seed_draws();
 }
 
 }  // namespace thinpipe::trainer::python

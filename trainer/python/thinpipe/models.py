@@ -42,6 +42,9 @@ def kind(module: nn.Module) -> str:
 
 def prunable(model: nn.Module) -> set[str]:
     """Returns the names of the weights that pruning may prune, as in trainer/pruning/mask.hh."""
+    stated = getattr(model, "prunable_weights", None)  # of a model in C++: training.py
+    if stated is not None:
+        return stated
     leaf = {"linear_or_convolution": "weight", "attention": "in_proj_weight"}
     return {f"{place}.{leaf[kind(module)]}".lstrip(".")
             for place, module in model.named_modules() if kind(module) in leaf}

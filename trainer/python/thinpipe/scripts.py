@@ -19,6 +19,10 @@ class InvalidScript(Exception):
     """A file, or the class or function in it, cannot be used. The message says why."""
 
 
+class LocatedError(Exception):
+    """The user's code failed. The message begins with the place."""
+
+
 def load(file: str) -> ModuleType:
     """Imports the file once; its folder is searched for the modules that it imports."""
     path = Path(file).resolve()
@@ -74,16 +78,22 @@ def make_synchroniser(cls: type, values: str, context: Any) -> Any:
     return made
 
 
+def _is_installed(file: Path) -> bool:
+    return not {"dist-packages", "site-packages"}.isdisjoint(file.parts)
+
+
 def explain(error: BaseException) -> tuple[str, str]:
     """Returns one line with the place and the error, and the traceback from the user's first line on.
 
-    A script that cannot be used has no traceback of interest: "".
+    A script that cannot be used has no traceback of interest: "". The place is the last line outside installed packages.
     """
-    if isinstance(error, (InvalidScript, fields.InvalidOption)):
+    # The extension's ScriptError has the place already.
+    if isinstance(error, (InvalidScript, LocatedError, fields.InvalidOption)) or type(error).__name__ == "ScriptError":
         return str(error), ""
     here = Path(__file__).parent
     frames = traceback.extract_tb(error.__traceback__)
     own = [frame for frame in frames if here not in Path(frame.filename).parents and not frame.filename.startswith("<")]
+    own = [frame for frame in own if not _is_installed(Path(frame.filename))] or own
     if isinstance(error, SyntaxError) and error.filename:
         place = f"{error.filename}:{error.lineno}: "
     elif own:
