@@ -215,10 +215,10 @@ def method_of(record: dict[str, Any]) -> str:
 
 
 def configured_method(record: dict[str, Any]) -> str:
-    """Returns the method's name in the configuration: the synchroniser's or, if the trainer is a command, its own."""
+    """Returns the method's name in the configuration: the trainer's own if it states one, otherwise the synchroniser's."""
     trainer = record["config"].get("trainer")
-    is_command = isinstance(trainer, dict) and "command" in trainer
-    return trainer["method"] if is_command else record["config"]["synchroniser"]["name"]
+    own = trainer.get("method") if isinstance(trainer, dict) else None
+    return own or record["config"]["synchroniser"]["name"]
 
 
 def other_axes_of(record: dict[str, Any]) -> dict[str, str]:

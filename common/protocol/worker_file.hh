@@ -77,7 +77,8 @@ struct WorkFile {
   std::vector<Slowdown> slowdowns = {};    // this worker's, by iteration
   bool report_iteration_starts = false;    // for a rate trace that follows train time
   std::optional<std::string> method = {};  // of an external trainer
-  Json config = {};                        // the training configuration, described by the trainer
+  std::optional<Json> hook = {};  // of an external trainer: {"name": "/folder/mine.py:hook", options…}
+  Json config = {};               // the training configuration, described by the trainer
 
   bool operator==(const WorkFile&) const = default;
 
@@ -89,6 +90,7 @@ struct WorkFile {
     field("report_iteration_starts", report_iteration_starts,
           Rule{.effect = "rank 0 reports when each iteration starts"});
     field("method", method, Rule{.effect = "name of an external trainer's method"});
+    field("hook", hook, Rule{.effect = "the communication hook that an external trainer registers"});
   }
 };
 

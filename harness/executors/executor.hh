@@ -35,6 +35,7 @@ struct WorkerCommand {
   // Runs in the new process and enters the worker's host. May throw; may be empty.
   std::function<void()> before_exec = {};
   std::filesystem::path program = {};  // runs instead of thinpipe-trainer, unless empty
+  bool needs_python = false;           // thinpipe-trainer starts the program, in its Python
   // Runs instead of a worker program, so that `command` and `input` have no meaning. The log receives its
   // output and errors.
   std::optional<ScriptCommand> script = {};

@@ -48,8 +48,11 @@ ChildProcess start_script(const WorkerCommand& command, const FileDescriptor& ou
 ChildProcess start(const std::string& trainer, const WorkerCommand& command, const FileDescriptor& reports) {
   if (command.script) return start_script(command, reports);
   const FileDescriptor log = open_log(command);
-  const std::string program = command.program.empty() ? trainer : command.program.string();
-  return ChildProcess({.arguments = {program, command.command, command.input},
+  std::vector<std::string> arguments = {command.command, command.input};
+  if (!command.program.empty()) arguments.insert(arguments.begin(), command.program);
+  if (command.needs_python) arguments.insert(arguments.begin(), "python");
+  if (command.program.empty() || command.needs_python) arguments.insert(arguments.begin(), trainer);
+  return ChildProcess({.arguments = std::move(arguments),
                        .standard_output = reports.get(),
                        .standard_error = log.get(),
                        .before_exec = [&command] { prepare(command); }});

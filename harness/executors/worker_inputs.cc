@@ -10,6 +10,15 @@ namespace thinpipe {
 
 namespace fs = std::filesystem;
 
+namespace {
+
+std::optional<Json> hook_of(const Run& run) {
+  const auto& hook = run.external_trainer.hook;
+  return hook ? std::optional(to_json(*hook)) : std::nullopt;
+}
+
+}  // namespace
+
 WorkerCommand WorkerInputs::training(std::int64_t rank, const netem::Host& host) const {
   WorkFile file{.group_options = group_options(rank, host),
                 .log_level = log_level_,
@@ -17,6 +26,7 @@ WorkerCommand WorkerInputs::training(std::int64_t rank, const netem::Host& host)
                 .slowdowns = slowdowns_of(run_.worker_events, rank),
                 .report_iteration_starts = run_.schedule.follows_train_time(),
                 .method = run_.external_trainer.method,
+                .hook = hook_of(run_),
                 .config = worker_config(run_)};
   if (run_.on_worker_failure.restarts()) {
     file.checkpoint =
@@ -25,6 +35,7 @@ WorkerCommand WorkerInputs::training(std::int64_t rank, const netem::Host& host)
   }
   WorkerCommand command = at_host(rank, host, "work", to_json(file));
   command.program = run_.trainer.value_or(fs::path());
+  command.needs_python = run_.trainer && !run_.external_trainer.is_own();
   return command;
 }
 

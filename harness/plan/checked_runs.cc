@@ -115,6 +115,7 @@ class Checks {
   void complete(Run& run, std::size_t point, const std::string& config) {
     if (run.runs_command()) return;  // it brings its own
     set_training(run, point, config);
+    if (run.external_trainer.hook) check_hook(run, point);
     collectives_.resolve(run);
     // Checks the configuration with a bucket size next, while the trainer still has the model in memory.
     if (const auto config_with_size = choose_bucket_size(run)) set_training(run, point, *config_with_size);
@@ -128,6 +129,25 @@ class Checks {
     run.missing.clear();
     for (const Remark& missing : training->missing)
       run.missing.emplace_back(points_[point].place_of(missing.pointer), missing.message);
+  }
+
+  void check_hook(const Run& run, std::size_t point) {
+    const std::string synchroniser =
+        run.training->config.value(Json::json_pointer("/synchroniser/name"), "dense");
+    if (synchroniser != "dense") {
+      throw InputError(
+          points_[point].place_of("/synchroniser"),
+          fmt::format("has no effect beside trainer.hook, which exchanges the gradients; remove it, or "
+                      "set it to dense in the patch with the hook, but it is {}",
+                      synchroniser));
+    }
+    const CommunicationHook& hook = *run.external_trainer.hook;
+    const Json description = to_json(hook);
+    const auto [known, is_new] = hooks_.try_emplace(description.dump());
+    if (is_new) known->second = trainer_.check_hook(description);
+    if (!known->second) return;
+    const Place place = place_in(hook, {"", "/trainer/hook"}, known->second->pointer);
+    throw InputError(points_[point].place_of(place.pointer), known->second->message);
   }
 
   std::shared_ptr<const CheckedConfig> check(const std::string& config, const Point& point) {
@@ -153,6 +173,7 @@ class Checks {
 
   const TrainerProgram& trainer_;
   std::optional<ConfigChecker> checker_;  // none before the first question
+  std::unordered_map<std::string, std::optional<Remark>> hooks_;
   ScriptContent script_content_;
   CollectiveChoices collectives_;
   const std::vector<Point>& points_;

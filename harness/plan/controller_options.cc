@@ -28,10 +28,15 @@ void add_trace_names(Json& rate_trace) {
   file = describer.out.front();
 }
 
-// The "options" of a command are the user's own: an object with any members, instead of a value with described ones.
-void free_command_options(Json& trainer) {
+// The "options" of a command and the members of a hook are the user's own: an object with any members, instead of a
+// value with described ones.
+void free_users_options(Json& trainer) {
   for (Json& form : trainer["any_of"]) {
-    if (form.contains("options")) entry_of(form["options"], "options")["type"] = "object";
+    if (!form.contains("options")) continue;
+    entry_of(form["options"], "options")["type"] = "object";
+    for (Json& hook : entry_of(form["options"], "hook")["any_of"]) {
+      if (hook.contains("options")) hook = {{"type", "object"}};
+    }
   }
 }
 
@@ -106,7 +111,7 @@ ControllerOptions read_harness_options(JsonObject& object) {
 Json describe_controller_options() {
   Json out = describe_options<ControllerOptions>();
   add_trace_names(entry_of(out, "rate_trace"));
-  free_command_options(entry_of(out, "trainer"));
+  free_users_options(entry_of(out, "trainer"));
   entry_of(out, "network_events")["constraint"] = constraint_of_network_events();
   entry_of(out, "worker_events")["constraint"] = constraint_of_worker_events();
   return out;

@@ -29,6 +29,18 @@ std::vector<fs::path> files_at(const fs::path& path) {
 
 namespace {
 
+// The bundled trainer that registers hooks.
+constexpr std::string_view hook_program = "pytorch-ddp";
+
+void check_hook_program(const ExternalTrainer& trainer, const Place& place) {
+  if (!trainer.hook || trainer.program == hook_program) return;
+  throw InputError(
+      place / "hook",
+      fmt::format("works only with the program {}, which registers it; another trainer registers its "
+                  "hook itself: remove it",
+                  hook_program));
+}
+
 // Refuses the members that are for the other kind of trainer.
 void check_kind(const ExternalTrainer& trainer, const Place& place) {
   if (trainer.is_command() == !trainer.program.empty()) {
@@ -58,7 +70,7 @@ void check_bundled(const ExternalTrainer& trainer, const Place& place) {
                                  "by its name and synchroniser",
                                  trainer.program));
   };
-  if (trainer.method) refuse("method");
+  if (trainer.method && !trainer.hook) refuse("method");
   if (!trainer.files.empty()) refuse("files");
 }
 
@@ -66,6 +78,7 @@ void check_bundled(const ExternalTrainer& trainer, const Place& place) {
 
 void check_external_trainer(const ExternalTrainer& trainer, const fs::path& folder, const Place& place) {
   check_kind(trainer, place);
+  check_hook_program(trainer, place);
   if (!trainer.is_command() && !trainer.is_own()) check_bundled(trainer, place);
   if (trainer.method && trainer.method->empty())
     throw InputError(place / "method", "must not be empty; leave it out for the program's name");
@@ -89,6 +102,7 @@ std::optional<std::string> method_of_trainer(const Json& trainer) {
   if (trainer.is_null()) return std::nullopt;
   if (trainer.is_object() && trainer.contains("command")) return trainer.at("method");
   const std::string program = trainer.is_object() ? trainer.at("program") : trainer;
+  if (trainer.is_object() && trainer.contains("hook")) return trainer.at("method");
   if (!fs::path(program).has_extension()) return std::nullopt;
   const Json method = trainer.is_object() ? trainer.value("method", Json(nullptr)) : Json(nullptr);
   return method.is_string() ? method.get<std::string>() : fs::path(program).stem().string();

@@ -3,6 +3,7 @@
 //   "trainer": "mine.py"                                              speaks our protocol (docs/trainers.md)
 //   "trainer": {"command": ["python3", "train.py", "--lr", "{lr}"],   any training script
 //               "options": {"lr": 0.1}, "method": "mine"}
+//   "trainer": {"program": "pytorch-ddp", "hook": "mine.py:hook"}     a communication hook of the user's
 #pragma once
 
 #include <filesystem>
@@ -12,6 +13,7 @@
 
 #include "common/support/options.hh"
 #include "harness/experiment/bundled_files.hh"
+#include "harness/experiment/communication_hook.hh"
 
 namespace thinpipe {
 
@@ -50,6 +52,7 @@ struct ExternalTrainer {
   Json options = Json::object();  // of any names and values
   std::optional<std::vector<std::string>> inputs;
   CurvePatterns curve;
+  std::optional<CommunicationHook> hook;
 
   void visit(auto& field) {
     field("program", program,
@@ -62,8 +65,10 @@ struct ExternalTrainer {
                        "{rank} and {world_size} for themselves, {{ and }} for braces"});
     field(
         "method", method,
-        Rule{.effect = "name of its method, for reports and for the trainer: runs with \"dense\" and "
-                       "\"fp16\" are baselines of its other methods; null: the program's or script's name"});
+        Rule{
+            .effect =
+                "name of its method, for reports and for the trainer: runs with \"dense\" and "
+                "\"fp16\" are baselines of its other methods; null: the program's, script's or hook's name"});
     field("files", files,
           Rule{.effect = "further files and folders of a program, relative to the experiment's folder: "
                          "their content is part of a run's identity"});
@@ -75,6 +80,10 @@ struct ExternalTrainer {
     field("curve", curve,
           Rule{.effect = "regular expressions, each with one group for a number, that find the curve in the "
                          "output of a command's rank 0, unless it calls thinpipe.report"});
+    field("hook", hook,
+          Rule{.effect =
+                   "communication hook of the user's for the program pytorch-ddp, instead of its all-reduce: "
+                   "FILE.py:FUNCTION, or {\"name\": FILE.py:FUNCTION, options of the function}"});
   }
 
   bool is_command() const { return !command.empty(); }
@@ -83,7 +92,8 @@ struct ExternalTrainer {
 };
 
 // Throws InputError if it is neither a program nor a command, or if a member is for the other of the two; if a
-// bundled trainer has a "method" or "files"; or if a file is missing.
+// bundled trainer has "files", or a "method" without a hook; if another trainer than pytorch-ddp has a hook; or if a
+// file is missing.
 void check_external_trainer(const ExternalTrainer& trainer, const std::filesystem::path& folder,
                             const Place& place);
 

@@ -11,6 +11,7 @@
 #include "harness/experiment/bundled_files.hh"
 #include "harness/plan/controller_options.hh"
 #include "harness/plan/run_id.hh"
+#include "harness/plan/script_content.hh"
 #include "harness/plan/script_inputs.hh"
 #include "harness/plan/training_command.hh"
 
@@ -138,14 +139,28 @@ Place shorthand_place(const Json& written, const Place& place, std::string_view 
   return written.is_object() ? place / shorthand : place;
 }
 
+// Reads the hook, and adds it and the method's name to the configuration.
+void read_hook(ExternalTrainer& trainer, const std::filesystem::path& folder, const Place& place,
+               Setting& setting) {
+  locate_hook(*trainer.hook, folder, place / "hook");
+  if (!trainer.method) trainer.method = function_of(*trainer.hook);
+  setting.config["trainer"]["hook"] = to_json(*trainer.hook);
+  setting.config["trainer"]["method"] = *trainer.method;
+  try {
+    ScriptContent().add_to(setting.content, {{"trainer", setting.config.at("trainer")}});
+  } catch (const InputError& error) {
+    throw InputError(place_in(*trainer.hook, place / "hook", "/name"), error.message());
+  }
+}
+
 // Reads an external trainer that is a program.
 void read_program(const Given& given, const std::filesystem::path& folder, Setting& setting, Run& run) {
-  const ExternalTrainer& trainer = *given.options.trainer;
+  ExternalTrainer trainer = *given.options.trainer;
   check_external_trainer(trainer, folder, given.place_of("trainer"));
   const Json& written = given.object.get("trainer");
   const Place program_place = shorthand_place(written, given.place_of("trainer"), ExternalTrainer::shorthand);
   run.trainer = std::filesystem::absolute(bundled_trainers().find(trainer.program, folder, program_place));
-  if (::access(run.trainer->c_str(), X_OK) != 0) {
+  if (trainer.is_own() && ::access(run.trainer->c_str(), X_OK) != 0) {
     throw InputError(program_place,
                      fmt::format("the trainer {} cannot be executed: it needs chmod +x and a first line such "
                                  "as #!/usr/bin/env python3",
@@ -156,7 +171,8 @@ void read_program(const Given& given, const std::filesystem::path& folder, Setti
     setting.content[program_place.pointer] = content_hash_of_file(*run.trainer);
     if (!trainer.files.empty()) setting.content["/trainer/files"] = content_hash_of_files(trainer, folder);
   }
-  run.external_trainer = trainer;
+  if (trainer.hook) read_hook(trainer, folder, given.place_of("trainer"), setting);
+  run.external_trainer = std::move(trainer);
 }
 
 // Refuses the members that need a worker program that takes part in them.

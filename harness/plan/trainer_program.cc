@@ -46,6 +46,11 @@ Json TrainerProgram::cost(const Json& config) const {
   return ask("cost", config.dump());
 }
 
+std::optional<Remark> TrainerProgram::check_hook(const Json& hook) const {
+  const Json answer = ask("check-hook", hook.dump());
+  return answer.at("ok").get<bool>() ? std::nullopt : std::optional(read_remark(answer));
+}
+
 Json TrainerProgram::describe() const {
   Json description = ask("describe", "");
   if (!description.contains("configuration")) {

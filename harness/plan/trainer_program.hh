@@ -1,6 +1,7 @@
 // The worker program, thinpipe-trainer: finds it, and has it check and describe configurations.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -37,6 +38,10 @@ class TrainerProgram {
 
   // Measures one worker's iteration on the otherwise idle machine. Returns {"compute_s", "memory_bytes"}.
   Json cost(const Json& config) const;
+
+  // Has Python examine a communication hook, {"name": "mine.py:hook", options…}. Returns what is wrong, at a pointer
+  // below it; nullopt if it can be used.
+  std::optional<Remark> check_hook(const Json& hook) const;
 
   // Returns {"synchronisers": {name: {"summary", "options"}}, "models": …, "datasets": …, "collectives": …,
   // "libraries": …}

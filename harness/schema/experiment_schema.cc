@@ -51,6 +51,7 @@ class PathAxes {
       for (std::size_t i = 0; i < forms.size(); ++i) {
         if (forms[i].contains("options"))
           add(forms[i]["options"], path + ".", fmt::format("{}/anyOf/{}", value, i));
+        if (forms[i].value("type", "") == "object") free_objects.push_back(path);
       }
       if (field.contains("registry")) add_registry(field, path + ".");
     }

@@ -171,6 +171,17 @@ int check() {
   return 0;
 }
 
+// Stands in for Python: an option "wrong" is wrong.
+int check_hook() {
+  const Json hook = Json::parse(std::cin);
+  if (hook.contains("wrong")) {
+    std::cout << Json{{"ok", false}, {"pointer", "/wrong"}, {"message", "is wrong, says Python"}};
+  } else {
+    std::cout << Json{{"ok", true}};
+  }
+  return 0;
+}
+
 int describe() {
   const Json options = thinpipe::describe_options<Synchroniser>();
   std::cout << Json{{"synchronisers", {{"topk", {{"summary", "keeps the largest"}, {"options", options}}}}},
@@ -348,6 +359,7 @@ int work(const char* path) {
 int main(int argc, char** argv) {
   const std::string command = argc > 1 ? argv[1] : "";
   if (command == "check") return check();
+  if (command == "check-hook") return check_hook();
   if (command == "describe") return describe();
   if (command == "cost") return cost();
   if (argc != 3) return 2;

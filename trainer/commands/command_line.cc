@@ -140,6 +140,28 @@ constexpr std::array file_commands = {
                 replay_from},
 };
 
+// The commands of Python's command line (trainer/python/thinpipe/__main__.py). Each returns only if there is no Python.
+
+int check_hook_in_python() {
+  try {
+    continue_in_python({"check-hook"});
+  } catch (const std::exception& error) {
+    const Json answer = {{"ok", false}, {"pointer", "/name"}, {"message", error.what()}};
+    std::cout << answer.dump() << '\n';
+    return kSuccess;
+  }
+}
+
+int run_in_python(const std::vector<std::string>& program) {
+  if (program.empty()) throw CLI::RequiredError("PROGRAM");
+  try {
+    become(program_in_python(program));
+  } catch (const std::exception& error) {
+    emit(event::Failed{.kind = "input", .message = error.what()});  // the program would be a worker
+    return kFailure;
+  }
+}
+
 int parse_and_run(int argc, const char* const* argv) {
   // Standard output is reserved for events and answers.
   spdlog::set_default_logger(make_log_to_standard_error("info"));
@@ -168,6 +190,16 @@ int parse_and_run(int argc, const char* const* argv) {
          "examine whether the method on standard input, {\"synchroniser\": {...}}, keeps the promises "
          "of all methods and its own, and print the findings as JSON")
       ->callback([&] { exit_code = answer("check-method", answer_method_check); });
+  auto* hook_checking = app.add_subcommand(
+      "check-hook",
+      "examine the communication hook on standard input, {\"name\": \"FILE.py:FUNCTION\", options}, for the "
+      "trainer pytorch-ddp");
+  hook_checking->callback([&] { exit_code = check_hook_in_python(); });
+  auto* python = app.add_subcommand(
+      "python",
+      "run a Python program with its arguments, PROGRAM [ARGUMENT...], so that it finds the package thinpipe");
+  python->prefix_command();
+  python->callback([&] { exit_code = run_in_python(python->remaining()); });
   for (const FileCommand& command : file_commands) {
     auto* with_file = app.add_subcommand(command.name, command.effect);
     with_file->add_option("FILE", file, command.file)->required();

@@ -60,13 +60,23 @@ std::vector<std::string> in_python(const std::vector<std::string>& arguments) {
   return out;
 }
 
-void continue_in_python(const std::vector<std::string>& arguments) {
-  std::vector<std::string> words = in_python(arguments);
+std::vector<std::string> program_in_python(const std::vector<std::string>& program) {
+  const char* const named = interpreter_of_choice();
+  std::vector<std::string> out = named != nullptr ? std::vector<std::string>{named} : in_python({"python"});
+  out.insert(out.end(), program.begin(), program.end());
+  return out;
+}
+
+void become(std::vector<std::string> words) {
   std::vector<char*> pointers;
   for (std::string& word : words) pointers.push_back(word.data());
   pointers.push_back(nullptr);
   ::execvp(pointers[0], pointers.data());
   throw SystemError(fmt::format("execute {}", words[0]), errno);
+}
+
+void continue_in_python(const std::vector<std::string>& arguments) {
+  become(in_python(arguments));
 }
 
 }  // namespace thinpipe::trainer

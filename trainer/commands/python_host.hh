@@ -26,7 +26,14 @@ bool needs_python_host(const Json& description);
 // with. Throws Error with the remedies if there is none.
 std::vector<std::string> in_python(const std::vector<std::string>& arguments);
 
-// Replaces this process. Throws Error as in_python() does, or if Python cannot be executed.
+// Returns the program and arguments that run a Python program in the same interpreter, so that it finds the package.
+// If THINPIPE_PYTHON has no package, the program itself must say so. Throws Error as in_python() does.
+std::vector<std::string> program_in_python(const std::vector<std::string>& program);
+
+// Replaces this process by a program with arguments. Throws SystemError if it cannot be executed.
+[[noreturn]] void become(std::vector<std::string> words);
+
+// Replaces this process. Throws as in_python() and become() do.
 [[noreturn]] void continue_in_python(const std::vector<std::string>& arguments);
 
 }  // namespace thinpipe::trainer

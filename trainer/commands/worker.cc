@@ -37,6 +37,10 @@ Worker read_worker_file(const std::string& path) {
         {path, "/method"},
         "is for external trainers; thinpipe-trainer's method is /config/synchroniser: remove it");
   }
+  if (file.hook) {
+    throw InputError({path, "/hook"},
+                     "is for external trainers; thinpipe-trainer has no DistributedDataParallel: remove it");
+  }
   auto config = parse_training_config(file.config, {path, "/config"});
   return {.file = std::move(file), .config = std::move(config)};
 }

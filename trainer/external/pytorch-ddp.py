@@ -1,9 +1,9 @@
-#!/usr/bin/python3
 """A worker written in PyTorch: DistributedDataParallel over its own Gloo, instead of thinpipe-trainer.
 
-An experiment with {"trainer": "pytorch-ddp"} starts `pytorch-ddp.py work FILE` for each worker. docs/trainers.md
-describes what such a program reads and reports. Supported synchronisers: dense, fp16 (fp16_compress_hook) and powersgd
-(powerSGD_hook). Supported models: those in pytorch_parts/models.py.
+An experiment with {"trainer": "pytorch-ddp"} starts `thinpipe-trainer python pytorch-ddp.py work FILE` for each worker.
+docs/trainers.md describes what such a program reads and reports. Data, batches, model, initial weights, learning rate and
+evaluation are thinpipe-trainer's, by the Python package thinpipe; the exchange of gradients is PyTorch's. Supported
+synchronisers: dense, fp16 (fp16_compress_hook) and powersgd (powerSGD_hook); or any communication hook of the user's.
 """
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import fcntl
 import json
 import math
 import os
+import platform
 import resource
 import socket
 import struct
@@ -21,10 +22,12 @@ import warnings
 from pathlib import Path
 
 RANK = 0
+# Standard output is reserved for events: what the user's code prints goes to the log.
+EVENTS, sys.stdout = sys.stdout, sys.stderr
 
 
 def report(event: str, /, **more) -> None:
-    print(json.dumps({"event": event, "rank": RANK, **more}, allow_nan=False), flush=True)
+    print(json.dumps({**more, "event": event, "rank": RANK}, allow_nan=False), file=EVENTS, flush=True)
 
 
 def finite(number: float) -> float | None:
@@ -44,17 +47,14 @@ os.environ.update(OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1")
 try:
     import torch
     import torch.distributed as dist
-    from torch import nn
     from torch.distributed.algorithms.ddp_comm_hooks.default_hooks import fp16_compress_hook
     from torch.distributed.algorithms.ddp_comm_hooks.powerSGD_hook import PowerSGDState, powerSGD_hook
 
-    from pytorch_parts import learning_rate, models, weights
-    from pytorch_parts.training_data import FashionMnist, epoch_order
+    from thinpipe import _core, hooks, reporting, scripts, training
 except ImportError as error:
-    sys.exit(fail("input", f"{error}; install python3-torch and python3-numpy"))
-
-# The units of common/support/units.cc, in which a worker file gives all sizes.
-UNITS = {"bytes": 1, "kB": 1000, "KiB": 1024, "MB": 1000**2, "MiB": 1024**2, "GB": 1000**3, "GiB": 1024**3}
+    REMEDY = ("build the target thinpipe-python with python3-torch, python3-dev and pybind11-dev installed, or set "
+              "THINPIPE_PYTHON to a Python in which `pip install .` has installed thinpipe")
+    sys.exit(fail("input", f"pytorch-ddp needs PyTorch and thinpipe's Python package: {error}; {REMEDY}"))
 
 
 class Refusal(Exception):
@@ -79,11 +79,6 @@ def interface_of(address: str) -> str:
     raise RuntimeError(f"no interface has the address {address}")
 
 
-def size_in_bytes(text: str) -> float:
-    number, unit = text.split()
-    return float(number) * UNITS[unit]
-
-
 def refuse_what_is_not_done(description: dict) -> None:
     """Raises Refusal for unsupported options, so that the program trains exactly what the record states."""
     config = description["config"]
@@ -92,15 +87,12 @@ def refuse_what_is_not_done(description: dict) -> None:
     if config["collective"]["name"] not in ("auto", "gloo"):
         raise Refusal(f"/collective/name is {config['collective']['name']}, but pytorch-ddp supports only Gloo")
     done = {
-        "/dataset/name": "fashion_mnist",
-        "/partition/name": "iid",
         "/optimiser/name": "sgd",
         "/pruning/ratio": 0,
         "/training/clip_norm": None,
         "/training/label_smoothing": 0,
         "/training/check_replicas_every_iterations": 0,
         "/compute/device": "cpu",
-        "/weights/head": "keep",
     }
     for pointer, value in done.items():
         found = config
@@ -111,73 +103,117 @@ def refuse_what_is_not_done(description: dict) -> None:
 
 
 class Method:
-    """A synchroniser as a communication hook of DistributedDataParallel, and the bytes it hands to collectives."""
+    """What replaces the all-reduce of DistributedDataParallel, and the bytes that it hands to collectives."""
 
-    def __init__(self, options: dict, model: nn.parallel.DistributedDataParallel, first_bucket_bytes: int) -> None:
+    def __init__(self, model: hooks.Replica) -> None:
         self.gradient_bytes = 4 * sum(parameter.numel() for parameter in model.parameters())
-        self.name, self.state, self.sent_before = options["name"], None, 0
-        if self.name == "fp16":
-            if options["variant"] != "pytorch":
-                raise Refusal('fp16 needs {"variant": "pytorch"}, the variant that the hook implements')
-            model.register_comm_hook(None, fp16_compress_hook)
-        elif self.name == "powersgd":
-            if options["start_step"] < 2:
-                raise Refusal("powersgd needs a start_step of at least 2: the hook's first two steps are dense")
-            self.state = PowerSGDState(
-                process_group=None,
-                matrix_approximation_rank=options["rank"],
-                start_powerSGD_iter=options["start_step"],
-                min_compression_rate=options["min_compression"],
-            )
-            if self.gradient_bytes > first_bucket_bytes:
-                # The hook starts collectives from callbacks, which Gloo runs in a different order on each worker: with
-                # several buckets the workers would wait for each other forever.
-                raise Refusal(
-                    f"PyTorch's powerSGD_hook over Gloo needs the gradient in one bucket; set buckets.first_size to at "
-                    f"least {self.gradient_bytes} bytes"
-                )
-            model.register_comm_hook(self.state, powerSGD_hook)
-        elif self.name != "dense":
-            raise Refusal(f"pytorch-ddp does not support the synchroniser {self.name}, only dense, fp16 and powersgd")
 
     def payload_bytes(self) -> int:
-        """Returns the payload bytes of the last step; for PowerSGD as its hook counts them."""
-        if self.name == "fp16":
-            return self.gradient_bytes // 2
-        if self.state is None:
-            return self.gradient_bytes
+        """Returns the payload bytes of the last step."""
+        return self.gradient_bytes
+
+    def sent_bytes(self, payload_bytes: int, workers: int) -> float:
+        """Returns the bytes that a worker sends for a payload in a ring all-reduce."""
+        return 2 * payload_bytes * (workers - 1) / workers
+
+    def reported(self) -> dict:
+        """Returns further members of the last step's report."""
+        return {}
+
+
+class Fp16(Method):
+    def __init__(self, options: dict, model: hooks.Replica) -> None:
+        super().__init__(model)
+        if options["variant"] != "pytorch":
+            raise Refusal('fp16 needs {"variant": "pytorch"}, the variant that the hook implements')
+        model.register_comm_hook(None, fp16_compress_hook)
+
+    def payload_bytes(self) -> int:
+        return self.gradient_bytes // 2
+
+
+class PowerSgd(Method):
+    def __init__(self, options: dict, model: hooks.Replica, first_bucket_bytes: int) -> None:
+        super().__init__(model)
+        if options["start_step"] < 2:
+            raise Refusal("powersgd needs a start_step of at least 2: the hook's first two steps are dense")
+        if self.gradient_bytes > first_bucket_bytes:
+            # The hook starts collectives from callbacks, which Gloo runs in a different order on each worker: with
+            # several buckets the workers would wait for each other forever.
+            raise Refusal(
+                f"PyTorch's powerSGD_hook over Gloo needs the gradient in one bucket; set buckets.first_size to at "
+                f"least {self.gradient_bytes} bytes"
+            )
+        self.sent_before = 0
+        self.state = PowerSGDState(
+            process_group=None,
+            matrix_approximation_rank=options["rank"],
+            start_powerSGD_iter=options["start_step"],
+            min_compression_rate=options["min_compression"],
+        )
+        model.register_comm_hook(self.state, powerSGD_hook)
+
+    def payload_bytes(self) -> int:
+        """Returns the bytes as the hook counts them."""
         sent = self.state.compression_stats()[2]
         of_step, self.sent_before = sent - self.sent_before, sent
         return 4 * of_step if of_step > 0 else self.gradient_bytes
 
 
+class UsersHook(Method):
+    """A hook of the user's. Only the hook itself knows its bytes: thinpipe.report(payload_bytes=...) tells them."""
+
+    def __init__(self, hook: dict, model: hooks.Replica, optimiser: torch.optim.Optimizer) -> None:
+        super().__init__(model)
+        self.bytes_of_step, self.others = 0, {}
+        hooks.register(hook, model, optimiser)
+        reporting.listener = self.take
+
+    def take(self, message: dict) -> None:
+        self.bytes_of_step += message.get("payload_bytes", 0)
+        known = (*reporting.KNOWN, "monotonic_s")
+        self.others.update((key, value) for key, value in message.items() if key not in known)
+
+    def payload_bytes(self) -> int:
+        of_step, self.bytes_of_step = self.bytes_of_step, 0
+        return of_step
+
+    def sent_bytes(self, payload_bytes: int, workers: int) -> float:
+        return 0.0  # unknown
+
+    def reported(self) -> dict:
+        of_step, self.others = self.others, {}
+        return of_step
+
+
+def method_of(description: dict, model: hooks.Replica, optimiser: torch.optim.Optimizer, first_bucket_bytes: int) -> Method:
+    options = description["config"]["synchroniser"]
+    name = options["name"]
+    if description.get("hook") is not None:
+        return UsersHook(description["hook"], model, optimiser)
+    if name == "dense":
+        return Method(model)
+    if name == "fp16":
+        return Fp16(options, model)
+    if name == "powersgd":
+        return PowerSgd(options, model, first_bucket_bytes)
+    raise Refusal(f"pytorch-ddp does not support the synchroniser {name}, only dense, fp16 and powersgd")
+
+
 class Worker:
     def __init__(self, description: dict) -> None:
-        self.config = config = description["config"]
+        config = description["config"]
         self.rank, self.workers = description["rank"], description["world_size"]
         refuse_what_is_not_done(description)
-        training = config["training"]
-        self.batch_size, self.evaluate_every = training["batch_size_per_worker"], training["evaluate_every_iterations"]
-        dataset, folder = config["dataset"], Path(config["dataset"]["directory"])
-        self.train = FashionMnist("train", dataset["train_examples"], folder)
-        self.test = FashionMnist("t10k", dataset["test_examples"], folder)
-        self.per_epoch = len(self.train) // (self.batch_size * self.workers)
-        self.orders = [epoch_order(len(self.train), config["seed"], epoch) for epoch in range(training["epochs"])]
+        self.evaluate_every = config["training"]["evaluate_every_iterations"]
+        self.training = _core.Training(json.dumps(config), self.rank, description["initial_weights"])
+        self.bare = training.module_of(self.training)
         os.environ["GLOO_SOCKET_IFNAME"] = interface_of(description["address"])
         dist.init_process_group(
             "gloo", f"file://{description['rendezvous_directory']}/pytorch", rank=self.rank, world_size=self.workers
         )
-        torch.manual_seed(config["seed"])
-        self.bare = models.make(config["model"])
-        if description["initial_weights"] is not None:
-            self.bare.load_state_dict(weights.load(description["initial_weights"]))
-        first_bucket_bytes = int(size_in_bytes(config["buckets"]["first_size"]))
-        dist._DEFAULT_FIRST_BUCKET_BYTES = first_bucket_bytes
-        size = config["buckets"]["size"]  # "auto" only if no link is capped
-        self.model = nn.parallel.DistributedDataParallel(
-            self.bare, bucket_cap_mb=25 if size == "auto" else size_in_bytes(size) / UNITS["MiB"]
-        )
-        self.method = Method(config["synchroniser"], self.model, first_bucket_bytes)
+        dist._DEFAULT_FIRST_BUCKET_BYTES = self.training.first_bucket_bytes
+        self.model = hooks.Replica(self.bare, bucket_cap_mb=self.training.bucket_bytes / 2**20)
         optimiser = config["optimiser"]
         self.optimiser = torch.optim.SGD(
             self.bare.parameters(),
@@ -186,23 +222,22 @@ class Worker:
             weight_decay=optimiser["weight_decay"],
             nesterov=optimiser["nesterov"],
         )
-        self.last = len(self.orders) * self.per_epoch
-        self.schedule = torch.optim.lr_scheduler.LambdaLR(
-            self.optimiser,
-            lambda iteration: learning_rate.share(config["schedule"], iteration, self.last, self.per_epoch),
-        )
+        self.method = method_of(description, self.model, self.optimiser, self.training.first_bucket_bytes)
         self.iteration, self.train_time_s, self.losses, self.payload_bytes = 0, 0.0, [], 0
         self.reports_starts = self.rank == 0 and description.get("report_iteration_starts", False)
 
     def run(self) -> None:
         self.evaluate()
-        while self.iteration < self.last:
+        while self.iteration < self.training.iterations:
             self.step()
-            if self.iteration % self.evaluate_every == 0 or self.iteration == self.last:
+            if self.iteration % self.evaluate_every == 0 or self.iteration == self.training.iterations:
                 self.evaluate()
         if self.rank == 0:
             self.summarise()
         dist.barrier()
+
+    def epoch(self) -> float:
+        return self.iteration / self.training.iterations_per_epoch
 
     def step(self) -> None:
         if self.reports_starts:
@@ -213,15 +248,14 @@ class Worker:
                 monotonic_s=time.monotonic(),
             )
         began, began_working = time.monotonic(), time.thread_time()
-        epoch, place = divmod(self.iteration, self.per_epoch)
-        first = (place * self.workers + self.rank) * self.batch_size
-        images, labels = self.train.batch(self.orders[epoch][first : first + self.batch_size])
+        inputs, labels = self.training.begin_iteration(self.iteration)
         load_s = time.monotonic() - began
+        for group in self.optimiser.param_groups:
+            group["lr"] = self.training.learning_rate(self.iteration)
         self.optimiser.zero_grad()
-        loss = nn.functional.cross_entropy(self.model(images), labels)
-        loss.backward()
+        loss = self.training.loss(self.model(inputs), labels)
+        self.model.backward(loss)
         self.optimiser.step()
-        self.schedule.step()
         iteration_time_s = time.monotonic() - began
         self.iteration += 1
         self.train_time_s += iteration_time_s
@@ -234,10 +268,9 @@ class Worker:
         unknown = dict.fromkeys(
             ("compute_s", "encode_s", "exchange_s", "decode_s", "exposed_exchange_s", "first_bucket_s")
         )
-        report(
-            "iteration",
+        known = dict(
             iteration=self.iteration,
-            epoch=self.iteration / self.per_epoch,
+            epoch=self.epoch(),
             train_time_s=self.train_time_s,
             train_loss=finite(self.losses[-1]),
             applied=True,
@@ -245,24 +278,16 @@ class Worker:
             load_s=load_s,
             cpu_s=time.thread_time() - began_working,
             payload_bytes=payload_bytes,
-            sent_bytes=2 * payload_bytes * (self.workers - 1) / self.workers,
-            **unknown,
+            sent_bytes=self.method.sent_bytes(payload_bytes, self.workers),
         )
+        report("iteration", **{**self.method.reported(), **unknown, **known})
 
     @torch.no_grad()
     def evaluate(self) -> None:
         """Evaluates a part of the test set on each worker, with rank 0's statistics on all workers."""
         for buffer in self.bare.buffers():
             dist.broadcast(buffer, 0)
-        self.bare.eval()
-        begin, end = (len(self.test) * rank // self.workers for rank in (self.rank, self.rank + 1))
-        loss = correct = 0.0
-        for first in range(begin, end, 500):
-            images, labels = self.test.batch(torch.arange(first, min(first + 500, end)))
-            logits = self.bare(images)
-            loss += nn.functional.cross_entropy(logits, labels, reduction="sum").item()
-            correct += (logits.argmax(-1) == labels).sum().item()
-        self.bare.train()
+        loss, correct = self.training.evaluate_part()
         sums = torch.tensor([loss, correct, sum(self.losses), len(self.losses)], dtype=torch.float64)
         self.losses = []
         dist.all_reduce(sums)
@@ -273,11 +298,11 @@ class Worker:
             report(
                 "evaluation",
                 iteration=self.iteration,
-                epoch=self.iteration / self.per_epoch,
+                epoch=self.epoch(),
                 train_time_s=self.train_time_s,
                 train_loss=finite(train_loss / steps) if steps else None,
-                test_loss=loss / len(self.test),
-                test_accuracy=correct / len(self.test),
+                test_loss=loss / self.training.test_labels,
+                test_accuracy=correct / self.training.test_labels,
             )
 
     def summarise(self) -> None:
@@ -287,10 +312,10 @@ class Worker:
             parameters=elements,
             pruning={"density": 1.0, "layers": []},
             synchroniser={},
-            effective_density=self.payload_bytes / (4 * elements * self.iteration),
+            effective_density=self.payload_bytes / (4 * elements * self.iteration) if self.payload_bytes else None,
             vnmse=None,
             skipped_steps=0,
-            parameters_hash=None,
+            parameters_hash=self.training.parameters_hash,
         )
 
 
@@ -298,19 +323,24 @@ def work(path: str) -> int:
     global RANK
     description = json.loads(Path(path).read_text(encoding="utf-8"))
     RANK = description["rank"]
-    report("started", pid=os.getpid(), libraries={"torch": torch.__version__, "numpy": sys.modules["numpy"].__version__})
+    report("started", pid=os.getpid(), libraries={"torch": torch.__version__, "python": platform.python_version()})
     try:
+        _core.prepare_process(description.get("log_level", "info"))
         torch.set_num_threads(1)
         worker = Worker(description)
         # As in thinpipe-trainer, the network and the threads that communicate have priority over compute.
         os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), 19)
         worker.run()
-    except Refusal as refusal:
+    except (Refusal, scripts.InvalidScript, _core.InputError) as refusal:
         return fail("input", str(refusal))
     except Divergence as divergence:
         return fail("non_finite", str(divergence))
+    except _core.CollectiveError as broken:
+        return fail("collective", str(broken))
     except Exception as error:  # any error goes into the record
-        return fail("internal", f"{type(error).__name__}: {error}")
+        message, trace = scripts.explain(error)
+        print(trace, file=sys.stderr)
+        return fail("internal", message)
     report("finished", peak_memory_bytes=1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
     return 0
 

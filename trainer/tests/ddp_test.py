@@ -26,10 +26,9 @@ except ImportError as error:
     print(f"SKIPPED: {error}; install python3-torch")
     sys.exit(77)
 
-sys.path.append(str(Path(__file__).parents[1] / "external"))
 import powersgd_hook
 import workers
-from pytorch_parts import models, training_data
+from pytorch_reference import models, training_data
 
 BATCH, SEED = 16, 4
 LEARNING_RATE, MOMENTUM, WEIGHT_DECAY = 0.02, 0.9, 5e-4

@@ -28,6 +28,7 @@ const WorkFile work = {
     .slowdowns = {{.at_iteration = 0, .factor = 2.5}, {.at_iteration = 9, .factor = 1}},
     .report_iteration_starts = true,
     .method = "sketch",
+    .hook = Json{{"name", "/mine.py:hook"}, {"rank", 2}},
     .config = config};
 const ReplayFile replay = {.group_options = member,
                            .communication_trace = "/run/trace.json",

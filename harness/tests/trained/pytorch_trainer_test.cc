@@ -1,4 +1,7 @@
 // Compares the bundled external trainer, which uses PyTorch, with thinpipe-trainer in the same training run.
+#include <filesystem>
+
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "common/support/tests/paths.hh"
@@ -7,12 +10,21 @@
 namespace thinpipe {
 namespace {
 
-bool python_has_torch() {
-  return ChildProcess({.arguments = {"/usr/bin/python3", "-c", "import torch"}}).wait().ok();
+using testing::AllOf;
+using testing::EndsWith;
+using testing::HasSubstr;
+using testing::StartsWith;
+
+// Returns why these tests cannot run in this build; "" if they can.
+std::string obstacle() {
+  const bool has_package = std::filesystem::exists(built_program("python/thinpipe/_core.so"));
+  return has_package
+             ? ""
+             : "this build has no Python package: install python3-dev, pybind11-dev and python3-torch";
 }
 
 TEST(PyTorchTrainer, TrainsAsOursDoes) {
-  if (!python_has_torch()) GTEST_SKIP() << "/usr/bin/python3 has no torch; install python3-torch";
+  if (const std::string why = obstacle(); !why.empty()) GTEST_SKIP() << why;
   const Program program(built_program("thinpipe-trainer"));
   const std::string experiment = program.experiment(
       {{"topology", "loopback"},
@@ -52,7 +64,7 @@ TEST(PyTorchTrainer, TrainsAsOursDoes) {
 }
 
 TEST(PyTorchTrainer, RefusesWhatItDoesNotDo) {
-  if (!python_has_torch()) GTEST_SKIP() << "/usr/bin/python3 has no torch; install python3-torch";
+  if (const std::string why = obstacle(); !why.empty()) GTEST_SKIP() << why;
   const auto refusal = [](const Json& more) {
     const Program program(built_program("thinpipe-trainer"));
     Json base = {{"topology", "loopback"}, {"trainer", "pytorch-ddp"}};
@@ -84,7 +96,7 @@ Json short_training(const Json& more) {
 
 // Sizes of a normalised configuration in every unit.
 TEST(PyTorchTrainer, ReadsSizesInTheUnitsOfConfigurations) {
-  if (!python_has_torch()) GTEST_SKIP() << "/usr/bin/python3 has no torch; install python3-torch";
+  if (const std::string why = obstacle(); !why.empty()) GTEST_SKIP() << why;
   const Program program(built_program("thinpipe-trainer"));
   const std::string experiment =
       program.experiment(short_training(Json::object()),
@@ -97,7 +109,7 @@ TEST(PyTorchTrainer, ReadsSizesInTheUnitsOfConfigurations) {
 }
 
 TEST(PyTorchTrainer, AdvisesInTheUnitsOfConfigurations) {
-  if (!python_has_torch()) GTEST_SKIP() << "/usr/bin/python3 has no torch; install python3-torch";
+  if (const std::string why = obstacle(); !why.empty()) GTEST_SKIP() << why;
   const Program program(built_program("thinpipe-trainer"));
   const std::string experiment = program.experiment(short_training(
       {{"synchroniser", {{"name", "powersgd"}, {"start_step", 2}}}, {"buckets", {{"first_size", "1 kB"}}}}));
@@ -110,12 +122,116 @@ TEST(PyTorchTrainer, AdvisesInTheUnitsOfConfigurations) {
 }
 
 TEST(PyTorchTrainer, ThatDivergesIsNoBrokenTrainer) {
-  if (!python_has_torch()) GTEST_SKIP() << "/usr/bin/python3 has no torch; install python3-torch";
+  if (const std::string why = obstacle(); !why.empty()) GTEST_SKIP() << why;
   const Program program(built_program("thinpipe-trainer"));
   const std::string experiment =
       program.experiment(short_training({{"optimiser", {{"name", "sgd"}, {"learning_rate", 1e30}}}}));
   EXPECT_EQ(program.run(program.run_arguments(experiment)).status.code, 1);
   EXPECT_EQ(program.record("base").at("error").at("kind"), "non_finite");
+}
+
+// What only the C++ code knows: another model, data set and partition, and dropout.
+TEST(PyTorchTrainer, TrainsEveryModelAndDataSetAsOursDoes) {
+  if (const std::string why = obstacle(); !why.empty()) GTEST_SKIP() << why;
+  const Program program(built_program("thinpipe-trainer"));
+  const std::string net = source_path("trainer/python/tests/methods/with_dropout.py") + ":WithDropout";
+  const std::string experiment = program.experiment(
+      {{"topology", "loopback"},
+       {"workers", 2},
+       {"dataset", {{"name", "synthetic"}, {"train_examples", 256}, {"test_examples", 50}}},
+       {"partition", {{"name", "dirichlet"}}},
+       {"collective", {{"name", "gloo"}}},
+       {"training", {{"batch_size_per_worker", 16}, {"evaluate_every_iterations", 4}}}},
+      {{"trainer", {{"ours", {{"trainer", nullptr}}}, {"pytorch", {{"trainer", "pytorch-ddp"}}}}},
+       {"model",
+        {{"cpp", {{"model", {{"name", "vit_tiny"}, {"width", 16}, {"depth", 1}, {"dropout", 0.2}}}}},
+         {"python", {{"model", {{"name", net}}}}}}}});
+  const auto ended = program.run(program.run_arguments(experiment));
+  ASSERT_EQ(ended.status.code, 0) << ended.errors;
+  for (const std::string model : {"cpp", "python"}) {
+    const Json ours = program.record(model + ", ours");
+    const Json theirs = program.record(model + ", pytorch");
+    ASSERT_EQ(ours.at("curve").size(), theirs.at("curve").size());
+    for (std::size_t i = 0; i < ours.at("curve").size(); ++i) {
+      const auto loss = [i](const Json& record) {
+        return record.at("curve").at(i).at("test_loss").get<double>();
+      };
+      EXPECT_NEAR(loss(theirs), loss(ours), 1e-4 * loss(ours)) << model << ", evaluation " << i;
+    }
+  }
+}
+
+const std::string hooks = source_path("trainer/python/tests/methods/hooks.py");
+
+Json with_hook(Json hook, const Json& more = Json::object()) {
+  (hook.is_string() ? hook : hook["name"]) =
+      hooks + ":" + (hook.is_string() ? hook : hook["name"]).get<std::string>();
+  Json out = {{"trainer", {{"program", "pytorch-ddp"}, {"hook", hook}}}};
+  out.update(more);
+  return out;
+}
+
+TEST(PyTorchTrainer, AHookOfTheUsersHasTheWeightsOfPyTorchs) {
+  if (const std::string why = obstacle(); !why.empty()) GTEST_SKIP() << why;
+  const Program program(built_program("thinpipe-trainer"));
+  const std::string experiment =
+      program.experiment(short_training(Json::object()),
+                         {{"method",
+                           {{"theirs", {{"synchroniser", {{"name", "fp16"}, {"variant", "pytorch"}}}}},
+                            {"function", with_hook("fp16")},
+                            {"factory", with_hook({{"name", "made"}, {"keeps", 3}})},
+                            {"ours", with_hook("of_thinpipe")}}}});
+  const auto ended = program.run(program.run_arguments(experiment));
+  ASSERT_EQ(ended.status.code, 0) << ended.errors;
+  const Json theirs = program.record("theirs");
+  ASSERT_TRUE(theirs.at("parameters_hash").is_string());
+  for (const std::string label : {"function", "factory", "ours"}) {
+    const Json mine = program.record(label);
+    EXPECT_EQ(mine.at("parameters_hash"), theirs.at("parameters_hash")) << label;
+    EXPECT_EQ(mine.at("traffic").at("payload_bytes_per_worker"),
+              theirs.at("traffic").at("payload_bytes_per_worker"))
+        << label << ", by thinpipe.report";
+  }
+  EXPECT_EQ(program.record("factory").at("config").at("trainer").at("method"), "made");
+}
+
+TEST(PyTorchTrainer, AHookThatCannotBeUsedIsRefusedBeforeTheRun) {
+  if (const std::string why = obstacle(); !why.empty()) GTEST_SKIP() << why;
+  const auto refusal = [](const Json& hook) {
+    const Program program(built_program("thinpipe-trainer"));
+    const std::string experiment = program.experiment(short_training(with_hook(hook)));
+    const auto ended = program.run(program.run_arguments(experiment));
+    EXPECT_EQ(ended.status.code, 2);
+    EXPECT_TRUE(program.written().empty());
+    return ended.errors;
+  };
+  EXPECT_THAT(refusal("nothing"),
+              AllOf(HasSubstr("/base/trainer/hook"), HasSubstr("hooks.py has no nothing")));
+  EXPECT_THAT(refusal("without_parameters"),
+              AllOf(HasSubstr("hooks.py:"), HasSubstr("must have the parameters (state, bucket)")));
+  EXPECT_THAT(refusal({{"name", "made"}, {"keeps", 0}}),
+              AllOf(HasSubstr("/base/trainer/hook/keeps"), HasSubstr("must be at least 1")));
+  EXPECT_THAT(refusal({{"name", "made"}, {"keep", 1}}),
+              AllOf(HasSubstr("/base/trainer/hook"), HasSubstr("did you mean \"keeps\"?")));
+  EXPECT_THAT(refusal({{"name", "fp16"}, {"rank", 1}}), HasSubstr("unknown key \"rank\""));
+}
+
+TEST(PyTorchTrainer, TheErrorOfAHookHasItsPlaceInTheUsersFile) {
+  if (const std::string why = obstacle(); !why.empty()) GTEST_SKIP() << why;
+  const auto error_of = [](const Json& hook) {
+    const Program program(built_program("thinpipe-trainer"));
+    const std::string experiment = program.experiment(short_training(with_hook(hook)));
+    EXPECT_EQ(program.run(program.run_arguments(experiment)).status.code, 1);
+    const Json error = program.record("base").at("error");
+    return error.at("kind").get<std::string>() + ": " + error.at("message").get<std::string>();
+  };
+  EXPECT_THAT(error_of("fails"), AllOf(StartsWith("internal: " + hooks + ":"),
+                                       EndsWith("ValueError: no gradient is good enough")));
+  EXPECT_THAT(error_of("fails_later"), AllOf(StartsWith("internal: " + hooks + ":"), HasSubstr("TypeError")));
+  EXPECT_THAT(error_of("returns_text"),
+              AllOf(StartsWith("input: " + hooks + ":"), HasSubstr("must return (state, hook)")));
+  EXPECT_THAT(error_of({{"name", "of_thinpipe"}, {"method", "topkk"}}),
+              AllOf(StartsWith("input: " + hooks + ":"), HasSubstr("did you mean \"topk\"?")));
 }
 
 }  // namespace

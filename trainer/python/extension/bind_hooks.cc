@@ -1,3 +1,6 @@
+#include <spdlog/spdlog.h>
+
+#include "common/support/log.hh"
 #include "trainer/python/extension/bindings.hh"
 #include "trainer/python/extension/python_call.hh"
 #include "trainer/python/extension/script_options.hh"
@@ -25,6 +28,8 @@ Json read_hook(const Json& hook, const Place& place) {
 
 // Answers with one line of JSON: {"ok": true}, or the place below the hook and the message.
 std::string check_hook(const std::string& text) {
+  spdlog::set_default_logger(
+      make_log_to_standard_error("info"));  // standard output is reserved for the answer
   try {
     read_hook(parse_json(text, "standard input"), {});
     return Json{{"ok", true}}.dump();

@@ -22,7 +22,7 @@ from pathlib import Path
 # One thread each, as in the trainer: more threads divide matrices, and round differently.
 os.environ.update(OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1")
 FULL, PACKAGE = "--full" in sys.argv, os.path.abspath(sys.argv[-1])
-sys.path[:0] = [PACKAGE, str(Path(__file__).parents[2] / "external"), str(Path(__file__).parent)]
+sys.path[:0] = [PACKAGE, str(Path(__file__).parents[2] / "tests"), str(Path(__file__).parent)]
 try:
     import torch
     import torch.distributed as dist
@@ -30,7 +30,7 @@ try:
     from torch import nn
 
     import thinpipe
-    from pytorch_parts import training_data
+    from pytorch_reference import training_data
     from thinpipe import _core
 except ImportError as error:
     print(f"SKIPPED: {error}; build the target thinpipe-python")

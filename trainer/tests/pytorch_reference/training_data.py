@@ -1,4 +1,4 @@
-"""Thinpipe's training data for Python programs: Fashion-MNIST, and the order of the examples in an epoch."""
+"""Thinpipe's training data, read independently to compare with: Fashion-MNIST, and the order of an epoch's examples."""
 from __future__ import annotations
 
 import gzip

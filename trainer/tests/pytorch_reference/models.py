@@ -1,4 +1,4 @@
-"""Thinpipe's models made of PyTorch's layers; parameters have the same names."""
+"""Thinpipe's models made of PyTorch's layers, to compare with; parameters have the same names."""
 from __future__ import annotations
 
 from torch import Tensor, max_pool2d, nn, relu
@@ -81,4 +81,4 @@ def make(description: dict, channels: int = 1, side: int = 28, classes: int = 10
         return SmallCnn(**options, channels=channels, side=side, classes=classes)
     if description["name"] == "resnet":
         return Resnet(**options, channels=channels, classes=classes)
-    raise ValueError(f"the model {description['name']} is not written in PyTorch; use mlp, small_cnn or resnet")
+    raise ValueError(f"the model {description['name']} is not written in PyTorch")
