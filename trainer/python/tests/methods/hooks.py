@@ -35,7 +35,8 @@ def made(model, keeps: int = thinpipe.field(2, at_least=1)):
 
 def of_thinpipe(model, optimiser, method: str = "fp16"):
     """Lets a method of Thinpipe synchronise the gradients."""
-    thinpipe.ddp_hook(model, {"name": method}, optimiser=optimiser)
+    options = {"variant": "pytorch"} if method == "fp16" else {}
+    thinpipe.ddp_hook(model, {"name": method, **options}, optimiser=optimiser)
 
 
 def returns_text(model):
