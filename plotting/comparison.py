@@ -159,7 +159,7 @@ def also_differing(panel: Panel) -> list[str]:
     A method may need its own learning rate. But old and new settings also mix if an experiment was edited and its
     sweep is not finished. The figure's reader must know in either case.
     """
-    own = re.compile(r"config\.(synchroniser|pruning)\.|config\.seed$|config\.trainer\.(method$|hook\.)")
+    own = re.compile(r"config\.(synchroniser|pruning)\.|config\.seed$|config\.trainer\.method$")
     columns = [name for name in panel.runs.columns if name.startswith("config.") and not own.match(name)]
     scripted = panel.runs["config.trainer.command"].notna()
     kinds = [runs for runs in (panel.runs[scripted], panel.runs[~scripted]) if len(runs)]

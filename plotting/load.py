@@ -237,6 +237,8 @@ def flat_part(record: dict[str, Any]) -> dict[str, Any]:
     """Returns the fields with one value per run: without curves, targets, labels and null."""
     if isinstance(trace := record["config"].get("rate_trace"), dict):
         trace.setdefault("clock", "wall")  # older records: all traces followed wall time
+    if isinstance(trainer := record["config"].get("trainer"), dict) and "hook" in trainer:
+        record["config"]["trainer"] = trainer["program"]  # the hook is the method; without one, this is the trainer
     skipped = ("curve", "targets", "labels")
     return {key: value for key, value in record.items() if key not in skipped and value is not None}
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from load import load
+from load import configured_method, load
 from report import InputError
 
 from .records import failed_record, make_network_event, make_record, make_text_record, write, write_exported
@@ -103,6 +103,14 @@ class LoadTest(unittest.TestCase):
         results = load(write(self.directory, record))
         self.assertEqual(results.runs.method.tolist(), ["0.5, 1 Gbit/s"])
         self.assertEqual(results.runs.other_axes.tolist(), [{}])
+
+    def test_a_trainer_may_name_its_method(self) -> None:
+        record = make_record("dense")
+        record["config"]["trainer"] = "pytorch-ddp"
+        self.assertEqual(configured_method(record), "dense")
+        hook = {"name": "/mine.py:sketch"}
+        record["config"]["trainer"] = {"program": "pytorch-ddp", "hook": hook, "method": "sketch"}
+        self.assertEqual(configured_method(record), "sketch")
 
     def test_one_broken_record_hides_no_other(self) -> None:
         good, bad = make_record("dense"), make_record("topk 0.1")

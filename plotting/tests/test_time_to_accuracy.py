@@ -137,6 +137,16 @@ class TimeToAccuracyTest(FigureTest):
         figure = time_to_accuracy.draw(self.compared(*records))
         self.assertIn("methods also differ in optimiser.learning_rate", small_print(figure))
 
+    def test_a_hook_of_the_user_s_is_a_method_of_its_trainer(self) -> None:
+        dense, mine = make_record("dense"), make_record("fp16")
+        mine["labels"] = {"method": "sketch"}
+        dense["config"]["trainer"] = "pytorch-ddp"
+        hook = {"name": "/mine.py:sketch", "rank": 2}
+        mine["config"]["trainer"] = {"program": "pytorch-ddp", "hook": hook, "method": "sketch"}
+        figure = time_to_accuracy.draw(self.compared(dense, mine))
+        self.assertEqual(legend_texts(figure), ["dense: 160 s", "sketch: 86 s"])
+        self.assertNotIn("also differ", small_print(figure))
+
     def test_a_script_is_drawn_by_its_method_s_name(self) -> None:
         records = [make_scripted_record("sketch", "fp16"), make_scripted_record("dense")]
         figure = time_to_accuracy.draw(self.compared(*records))

@@ -1,9 +1,10 @@
 """A worker written in PyTorch: DistributedDataParallel over its own Gloo, instead of thinpipe-trainer.
 
 An experiment with {"trainer": "pytorch-ddp"} starts `thinpipe-trainer python pytorch-ddp.py work FILE` for each worker.
-docs/trainers.md describes what such a program reads and reports. Data, batches, model, initial weights, learning rate and
-evaluation are thinpipe-trainer's, by the Python package thinpipe; the exchange of gradients is PyTorch's. Supported
-synchronisers: dense, fp16 (fp16_compress_hook) and powersgd (powerSGD_hook); or any communication hook of the user's.
+docs/trainers.md describes what such a program reads and reports. Data, batches, model, initial weights, learning rate
+and evaluation are thinpipe-trainer's, by the Python package thinpipe; the exchange of gradients is PyTorch's.
+Supported synchronisers: dense, fp16 (fp16_compress_hook) and powersgd (powerSGD_hook); or any communication hook of the
+user's.
 """
 from __future__ import annotations
 
@@ -106,7 +107,7 @@ class Method:
     """What replaces the all-reduce of DistributedDataParallel, and the bytes that it hands to collectives."""
 
     def __init__(self, model: hooks.Replica) -> None:
-        self.gradient_bytes = 4 * sum(parameter.numel() for parameter in model.parameters())
+        self.gradient_bytes = 4 * sum(weight.numel() for weight in model.parameters() if weight.requires_grad)
 
     def payload_bytes(self) -> int:
         """Returns the payload bytes of the last step."""
@@ -186,7 +187,9 @@ class UsersHook(Method):
         return of_step
 
 
-def method_of(description: dict, model: hooks.Replica, optimiser: torch.optim.Optimizer, first_bucket_bytes: int) -> Method:
+def method_of(
+    description: dict, model: hooks.Replica, optimiser: torch.optim.Optimizer, first_bucket_bytes: int
+) -> Method:
     options = description["config"]["synchroniser"]
     name = options["name"]
     if description.get("hook") is not None:

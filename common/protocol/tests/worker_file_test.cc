@@ -78,6 +78,7 @@ TEST(WorkerFiles, TheLayoutOfAWorkersFileIsThatOfTheDocs) {
     "checkpoint": {"directory": "/run/checkpoints", "every_iterations": 20},
     "slowdowns": [{"at_iteration": 0, "factor": 2.5}, {"at_iteration": 9, "factor": 1.0}],
     "report_iteration_starts": true, "method": "sketch",
+    "hook": {"name": "/mine.py:hook", "rank": 2},
     "config": {"workers": 4, "model": {"name": "mlp"}}})"));
   EXPECT_EQ(to_json(WorkFile{.group_options = {.address = "127.0.0.1", .rendezvous_directory = "/run"},
                              .config = Json::object()}),

@@ -139,6 +139,14 @@ TEST(ReportRows, ATrainerOfTheUsersNamesItsMethod) {
   EXPECT_TRUE(rows[2].at("speed_up_over_dense").is_null()) << "of another program";
 }
 
+TEST(ReportRows, TheBaselineOfAHookIsDenseInTheSameTrainer) {
+  const Json hook = {{"name", "/mine.py:sketch"}, {"rank", 2}};
+  const Json rows =
+      rows_of({trained_by("pytorch-ddp", 80),
+               trained_by({{"program", "pytorch-ddp"}, {"hook", hook}, {"method", "sketch"}}, 20)});
+  EXPECT_DOUBLE_EQ(rows[1].at("speed_up_over_dense"), 4);
+}
+
 // A run whose trainer is a command.
 Json scripted(const std::string& method, const Json& options, double time_s, const std::string& label = "") {
   Json record = trained_by(

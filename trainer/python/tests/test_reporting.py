@@ -149,6 +149,13 @@ class Outside(unittest.TestCase):
             self.assertEqual(thinpipe.options(), {})
             self.assertEqual(thinpipe.option("lr", 0.1), 0.1)
 
+    def test_a_worker_that_calls_the_user_s_code_receives_the_reports(self) -> None:
+        received = []
+        with mock.patch.object(thinpipe.reporting, "listener", received.append):
+            thinpipe.report(payload_bytes=400)
+        thinpipe.report(payload_bytes=500)
+        self.assertEqual([message["payload_bytes"] for message in received], [400])
+
     def test_imports_nothing_heavy(self) -> None:
         script = f"import sys; sys.path.insert(0, {str(PACKAGE)!r}); import thinpipe; print('torch' in sys.modules)"
         loaded = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)

@@ -22,7 +22,8 @@ def check_hook(text):
 
         from thinpipe import _core
     except ImportError as error:
-        return json.dumps({"ok": False, "pointer": "/name", "message": f"needs thinpipe's Python package: {error}; {REMEDY}"})
+        message = f"needs thinpipe's Python package: {error}; {REMEDY}"
+        return json.dumps({"ok": False, "pointer": "/name", "message": message})
     return _core.check_hook(text)
 
 

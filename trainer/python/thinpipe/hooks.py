@@ -1,7 +1,7 @@
 """Communication hooks of the user for the trainer pytorch-ddp: {"name": "mine.py:hook", options...}.
 
-A function with the parameters (state, bucket) is the hook itself. A function whose first parameter is called `model` makes
-one: it gets the DistributedDataParallel, and its further parameters are options. A parameter `optimiser` gets the
+A function with the parameters (state, bucket) is the hook itself. A function whose first parameter is called `model`
+makes one: it gets the DistributedDataParallel, and its further parameters are options. A parameter `optimiser` gets the
 torch.optim.Optimizer.
 """
 from __future__ import annotations
@@ -81,8 +81,8 @@ def register(hook: dict[str, Any], model: Replica, optimiser: torch.optim.Optimi
         return
     if not isinstance(made, tuple) or len(made) != 2 or not callable(made[1]):
         raise scripts.InvalidScript(
-            f"{_place_of(function)}{function.__name__} must return (state, hook), or None after it has registered a hook "
-            f"itself, but returns {'None without a hook' if made is None else type(made).__name__}")
+            f"{_place_of(function)}{function.__name__} must return (state, hook), or None after it has registered a "
+            f"hook itself, but returns {'None without a hook' if made is None else type(made).__name__}")
     _register(function, model, *made)
 
 
@@ -90,7 +90,8 @@ def _register(function: Callable[..., Any], model: Replica, state: Any, hook: Ca
     try:
         model.register_comm_hook(state, hook)
     except (TypeError, ValueError, KeyError) as error:
-        raise scripts.InvalidScript(f"{_place_of(function)}PyTorch refuses the hook of {function.__name__}: {error}") from error
+        raise scripts.InvalidScript(
+            f"{_place_of(function)}PyTorch refuses the hook of {function.__name__}: {error}") from error
 
 
 def _find(name: str) -> Callable[..., Any]:
@@ -105,8 +106,8 @@ def _makes_hook(function: Callable[..., Any]) -> bool:
     if len(parameters) == 2 and parameters[1] == "bucket":
         return False
     raise scripts.InvalidScript(
-        f"{_place_of(function)}{function.__name__} must have the parameters (state, bucket), or a first parameter called "
-        f"model, but has ({', '.join(parameters)})")
+        f"{_place_of(function)}{function.__name__} must have the parameters (state, bucket), or a first parameter "
+        f"called model, but has ({', '.join(parameters)})")
 
 
 def _place_of(function: Callable[..., Any]) -> str:

@@ -85,7 +85,8 @@ def _is_installed(file: Path) -> bool:
 def explain(error: BaseException) -> tuple[str, str]:
     """Returns one line with the place and the error, and the traceback from the user's first line on.
 
-    A script that cannot be used has no traceback of interest: "". The place is the last line outside installed packages.
+    A script that cannot be used has no traceback of interest: "". The place is the last line outside installed
+    packages.
     """
     # The extension's ScriptError has the place already.
     if isinstance(error, (InvalidScript, LocatedError, fields.InvalidOption)) or type(error).__name__ == "ScriptError":
