@@ -203,7 +203,7 @@ std::string describe(const Bounds& bounds, const std::vector<std::int64_t>& /*ty
 }
 template <class T>
 std::string describe(const Bounds& bounds, const std::optional<T>& /*type*/) {
-  return describe(bounds, T()) + " or null";
+  return fmt::format("{} or null", describe(bounds, T()));
 }
 
 // Returns the value as text for a message.
