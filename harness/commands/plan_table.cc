@@ -35,8 +35,10 @@ Json predict(const Run& run, const std::optional<ComputeCost>& cost, const Machi
   if (!cost) return out;
   const ResourceEstimate resources = estimate_resources(run, *cost, machine);
   out["compute_time_alone_s"] = cost->compute_s;
-  out["iteration_time_s"] = resources.iteration_s;
-  out["train_time_s"] = resources.iteration_s * iterations;
+  if (predict_exchange_s(run)) {  // known, or none
+    out["iteration_time_s"] = resources.iteration_s;
+    out["train_time_s"] = resources.iteration_s * iterations;
+  }
   out["memory_bytes"] = resources.memory_bytes;
   out["network_cores"] = resources.network_cores;
   if (const auto why = shortfall(resources, run.workers, machine)) out["machine_shortfall"] = *why;

@@ -1,4 +1,7 @@
 // thinpipe plan with the stand-in for the worker program.
+#include <filesystem>
+#include <fstream>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -37,6 +40,21 @@ TEST(PlanCommand, PredictsEachRunAndWritesNothing) {
   // Both runs compute the same.
   EXPECT_EQ(std::ranges::count(ended.errors, '\n'), 1) << ended.errors;
   EXPECT_THAT(program.written(), IsEmpty());
+}
+
+TEST(PlanCommand, DoesNotPredictTimesOfAMethodWithUnknownTraffic) {
+  const Program program;
+  const std::filesystem::path trainer = program.folder() / "mine.sh";
+  std::ofstream(trainer) << "#!/bin/sh\n";
+  std::filesystem::permissions(trainer, std::filesystem::perms::owner_all);
+  const std::string experiment = program.experiment(
+      {{"topology", "three-switch"}, {"trainer", {{"program", "mine.sh"}, {"method", "mine"}}}});
+  const auto ended = program.run({"plan", experiment, "--json"});
+  ASSERT_EQ(ended.status.code, 0) << ended.errors;
+  const Json prediction = Json::parse(ended.output).at(0).at("prediction");
+  EXPECT_TRUE(prediction.at("iteration_time_s").is_null());
+  EXPECT_TRUE(prediction.at("train_time_s").is_null());
+  EXPECT_FALSE(prediction.at("compute_time_alone_s").is_null());
 }
 
 TEST(PlanCommand, ItsTableSaysWhatItRestsOn) {
