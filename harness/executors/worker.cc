@@ -45,14 +45,16 @@ ChildProcess start_script(const WorkerCommand& command, const FileDescriptor& ou
                        .before_exec = [&command] { prepare_script(command); }});
 }
 
+std::vector<std::string> command_line(const std::string& trainer, const WorkerCommand& command) {
+  if (command.program.empty()) return {trainer, command.command, command.input};
+  if (command.needs_python) return {trainer, "python", command.program, command.command, command.input};
+  return {command.program, command.command, command.input};
+}
+
 ChildProcess start(const std::string& trainer, const WorkerCommand& command, const FileDescriptor& reports) {
   if (command.script) return start_script(command, reports);
   const FileDescriptor log = open_log(command);
-  std::vector<std::string> arguments = {command.command, command.input};
-  if (!command.program.empty()) arguments.insert(arguments.begin(), command.program);
-  if (command.needs_python) arguments.insert(arguments.begin(), "python");
-  if (command.program.empty() || command.needs_python) arguments.insert(arguments.begin(), trainer);
-  return ChildProcess({.arguments = std::move(arguments),
+  return ChildProcess({.arguments = command_line(trainer, command),
                        .standard_output = reports.get(),
                        .standard_error = log.get(),
                        .before_exec = [&command] { prepare(command); }});
