@@ -35,7 +35,7 @@ Json predict(const Run& run, const std::optional<ComputeCost>& cost, const Machi
   if (!cost) return out;
   const ResourceEstimate resources = estimate_resources(run, *cost, machine);
   out["compute_time_alone_s"] = cost->compute_s;
-  if (predict_exchange_s(run)) {  // known, or none
+  if (predict_exchange_s(run)) {  // otherwise only the method itself knows its traffic
     out["iteration_time_s"] = resources.iteration_s;
     out["train_time_s"] = resources.iteration_s * iterations;
   }
@@ -87,7 +87,7 @@ std::string milliseconds(double seconds) {
 std::string verdict(const Json& row) {
   if (!row.at("missing").empty()) return "missing, see below";
   const Json& prediction = row.at("prediction");
-  if (prediction.at("iteration_time_s").is_null()) return "-";
+  if (prediction.at("memory_bytes").is_null()) return "-";
   const Json& why = prediction.at("machine_shortfall");
   return why.is_null() ? "can carry it" : why.get<std::string>();
 }

@@ -55,6 +55,7 @@ TEST(PlanCommand, DoesNotPredictTimesOfAMethodWithUnknownTraffic) {
   EXPECT_TRUE(prediction.at("iteration_time_s").is_null());
   EXPECT_TRUE(prediction.at("train_time_s").is_null());
   EXPECT_FALSE(prediction.at("compute_time_alone_s").is_null());
+  EXPECT_THAT(program.run({"plan", experiment}).output, HasSubstr("can carry it")) << "memory is known";
 }
 
 TEST(PlanCommand, ItsTableSaysWhatItRestsOn) {
