@@ -23,6 +23,17 @@ std::string obstacle() {
              : "this build has no Python package: install python3-dev, pybind11-dev and python3-torch";
 }
 
+void expect_same_losses(const Json& ours, const Json& theirs, double relative_tolerance) {
+  ASSERT_EQ(ours.at("curve").size(), theirs.at("curve").size()) << ours.at("label");
+  for (std::size_t i = 0; i < ours.at("curve").size(); ++i) {
+    const auto loss = [i](const Json& record) {
+      return record.at("curve").at(i).at("test_loss").get<double>();
+    };
+    EXPECT_NEAR(loss(theirs), loss(ours), relative_tolerance * loss(ours))
+        << ours.at("label") << ", evaluation " << i;
+  }
+}
+
 TEST(PyTorchTrainer, TrainsAsOursDoes) {
   if (const std::string why = obstacle(); !why.empty()) GTEST_SKIP() << why;
   const Program program(built_program("thinpipe-trainer"));
@@ -46,13 +57,7 @@ TEST(PyTorchTrainer, TrainsAsOursDoes) {
   for (const std::string method : {"dense", "fp16"}) {
     const Json ours = program.record(method + ", ours");
     const Json theirs = program.record(method + ", pytorch");
-    ASSERT_EQ(ours.at("curve").size(), theirs.at("curve").size());
-    for (std::size_t i = 0; i < ours.at("curve").size(); ++i) {
-      const auto loss = [i](const Json& record) {
-        return record.at("curve").at(i).at("test_loss").get<double>();
-      };
-      EXPECT_NEAR(loss(theirs), loss(ours), 1e-3 * loss(ours)) << method << ", evaluation " << i;
-    }
+    expect_same_losses(ours, theirs, 1e-3);
     EXPECT_EQ(theirs.at("iterations"), ours.at("iterations"));
     EXPECT_EQ(theirs.at("parameters"), ours.at("parameters"));
     EXPECT_EQ(theirs.at("traffic").at("payload_bytes_per_worker"),
@@ -130,7 +135,7 @@ TEST(PyTorchTrainer, ThatDivergesIsNoBrokenTrainer) {
   EXPECT_EQ(program.record("base").at("error").at("kind"), "non_finite");
 }
 
-// What only the C++ code knows: another model, data set and partition, and dropout.
+// A model, a data set and a partition that exist only in C++, and dropout.
 TEST(PyTorchTrainer, TrainsEveryModelAndDataSetAsOursDoes) {
   if (const std::string why = obstacle(); !why.empty()) GTEST_SKIP() << why;
   const Program program(built_program("thinpipe-trainer"));
@@ -149,15 +154,7 @@ TEST(PyTorchTrainer, TrainsEveryModelAndDataSetAsOursDoes) {
   const auto ended = program.run(program.run_arguments(experiment));
   ASSERT_EQ(ended.status.code, 0) << ended.errors;
   for (const std::string model : {"cpp", "python"}) {
-    const Json ours = program.record(model + ", ours");
-    const Json theirs = program.record(model + ", pytorch");
-    ASSERT_EQ(ours.at("curve").size(), theirs.at("curve").size());
-    for (std::size_t i = 0; i < ours.at("curve").size(); ++i) {
-      const auto loss = [i](const Json& record) {
-        return record.at("curve").at(i).at("test_loss").get<double>();
-      };
-      EXPECT_NEAR(loss(theirs), loss(ours), 1e-4 * loss(ours)) << model << ", evaluation " << i;
-    }
+    expect_same_losses(program.record(model + ", ours"), program.record(model + ", pytorch"), 1e-4);
   }
 }
 
