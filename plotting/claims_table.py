@@ -14,7 +14,7 @@ from heat_map import at, axis_values, check_axes, panel_a_value
 from load import Results, load
 from markdown_table import UNKNOWN, grid, in_markdown, records_parser, table_origin, write_to_destination
 from report import InputError, Question
-from speedup import ratio_text, speedup_over
+from speedup import Speedup, speedup_over
 
 BEGIN, END = "<!-- claims: begin -->", "<!-- claims: end -->"
 USUAL_RATIO = "0.5"
@@ -69,9 +69,9 @@ def pactrain_methods(comparison: Comparison) -> dict[str, pd.DataFrame]:
 
 def ratios_over(
     baseline: str, comparison: Comparison, runs: pd.DataFrame, ratios: Sequence[str], caps: Sequence[str] | None = None
-) -> list[tuple[float, bool, str]]:
-    """Returns the speed-up over the baseline at each cap and prune ratio that has one, whether it is a lower bound,
-    and the words for the place."""
+) -> list[tuple[Speedup, str]]:
+    """Returns the speed-up over the baseline at each cap and prune ratio that has one, and the words for the place, in
+    the order of the speed-ups."""
     out = []
     for panel in comparison.panels:
         if caps is not None and panel.title not in caps:
@@ -79,23 +79,23 @@ def ratios_over(
         for ratio in ratios:
             speedup = speedup_over(baseline, at(runs, {CAPS: panel.title, RATIOS: ratio}), comparison)
             if speedup is not None:
-                out.append((speedup.mean, speedup.at_least, f"{panel.title}, {percent(ratio)} pruned"))
-    return out
+                out.append((speedup, f"{panel.title}, {percent(ratio)} pruned"))
+    return sorted(out, key=lambda found: found[0].mean)
 
 
 def most_over_dense(comparison: Comparison, runs: pd.DataFrame) -> str:
     found = ratios_over("dense", comparison, runs, axis_values(comparison.runs, RATIOS))
     if not found:
         return UNKNOWN
-    ratio, at_least, where = max(found)
-    return f"{ratio_text(ratio, at_least)} ({where})"
+    largest, where = found[-1]
+    return f"{largest.text()} ({where})"
 
 
 def range_over_fp16(comparison: Comparison, runs: pd.DataFrame) -> str:
-    found = sorted(ratios_over("fp16", comparison, runs, [USUAL_RATIO]))
+    found = ratios_over("fp16", comparison, runs, [USUAL_RATIO])
     if not found:
         return UNKNOWN
-    return " to ".join(ratio_text(ratio, at_least) for ratio, at_least, _ in (found[0], found[-1]))
+    return " to ".join(speedup.text() for speedup, _ in (found[0], found[-1]))
 
 
 def fig5_over_dense(comparison: Comparison, runs: pd.DataFrame) -> str:
@@ -106,8 +106,8 @@ def fig5_over_fp16(comparison: Comparison, runs: pd.DataFrame) -> str:
     return only(ratios_over("fp16", comparison, runs, [USUAL_RATIO], [FIG5_CAP]))
 
 
-def only(found: list[tuple[float, bool, str]]) -> str:
-    return ratio_text(*found[0][:2]) if found else UNKNOWN
+def only(found: list[tuple[Speedup, str]]) -> str:
+    return found[0][0].text() if found else UNKNOWN
 
 
 def accuracy_lost(comparison: Comparison, runs: pd.DataFrame) -> str:

@@ -126,7 +126,7 @@ def bar_of(runs: pd.DataFrame, comparison: Comparison) -> Bar:
             raise InputError(f"{group.entry['label']}: no dense run to compare with")
         return Bar(words=state_of(runs))
     bound = "≤ " if group.is_bound("dense") else ""
-    return Bar(ratio.mean, *ratio.ends, f"{bound}{ratio.mean:.2f}")
+    return Bar(ratio.mean, *ratio.ends, f"{bound}{ratio.mean:.2f}{group.mark('dense')}")
 
 
 if __name__ == "__main__":

@@ -18,13 +18,13 @@ from matplotlib.transforms import ScaledTranslation
 
 from comparison import Comparison, Panel, also_differing, compare, panels_of
 from load import Results, load
-from report import InputError, Question, add_report_options
+from report import VERDICT_MARKS, InputError, Question, add_report_options
 
 STYLE_FILE = Path(__file__).with_name("thinpipe.mplstyle")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "p")
 COLUMN_WIDTH_IN, PAGE_WIDTH_IN = 3.5, 7.16
 PANELS_A_ROW = 3
-DEGRADED_MARK = "†"
+MEANINGS_OF_MARKS = {"degraded": "network emulation degraded", "not judged": "network emulation not judged"}
 MOST_LISTED_SEEDS = 6
 # The formats that figures are written in, by suffix, and their metadata for a description.
 METADATA: dict[str, Callable[[str], dict[str, Any]]] = {
@@ -182,8 +182,9 @@ def legend_label(label: str) -> str:
 
 
 def name_of(method: str, runs: pd.DataFrame) -> str:
-    """Returns the method's name for display, marked if the network emulation of any of its runs was degraded."""
-    return legend_label(method) + (DEGRADED_MARK if (runs["fidelity.verdict"] == "degraded").any() else "")
+    """Returns the method's name for display, marked if a network of its runs was not faithful."""
+    verdicts = set(runs["fidelity.verdict"])
+    return legend_label(method) + "".join(mark for verdict, mark in VERDICT_MARKS.items() if verdict in verdicts)
 
 
 def state_of(runs: pd.DataFrame) -> str:
@@ -289,8 +290,8 @@ def commits(runs: pd.DataFrame) -> str:
 
 def caveats(comparison: Comparison) -> list[str]:
     notes = []
-    if (comparison.runs["fidelity.verdict"] == "degraded").any():
-        notes.append(f"{DEGRADED_MARK} network emulation degraded")
+    verdicts = set(comparison.runs["fidelity.verdict"])
+    notes += [f"{VERDICT_MARKS[verdict]} {meaning}" for verdict, meaning in MEANINGS_OF_MARKS.items() if verdict in verdicts]
     if comparison.runs["network_events"].map(any_happened).any():
         notes.append("links changed during the runs")
     if not comparison.target_was_preset:

@@ -53,6 +53,7 @@ JUDGED = {
     "target_iteration": "iterations_to_target",
     "best_level": "best_level",
     "final_level": "final_level",
+    "fidelity.verdict": "fidelity",
 }
 SEED_AXIS = "seed"
 METHOD_AXIS = "method"

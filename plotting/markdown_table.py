@@ -176,6 +176,7 @@ def as_csv(comparison: Comparison, row: Row) -> str:
             line["completed"] = (runs.status == "completed").sum()
             line["reached"] = runs.reached.sum()
             line["degraded"] = (runs["fidelity.verdict"] == "degraded").sum()
+            line["not judged"] = (runs["fidelity.verdict"] == "not judged").sum()
             for cell in row(runs, panel, comparison).values():
                 line |= cell.numbers
             lines.append(line | {"origin": source})
@@ -235,7 +236,8 @@ def ratio_cell(group: Group, quantity: str, baseline: str, runs: pd.DataFrame) -
     if not spread.count:
         missing = UNKNOWN if runs.reached.any() else arrivals(runs)
     cell = spread_cell(name, spread, lambda value, _: f"{value:.{2 if value < 10 else 1}f}×", missing)
-    return Cell(f"{'≥ ' if at_least else ''}{cell.text}", {**cell.numbers, f"{name}_is_lower_bound": at_least})
+    mark = group.mark(baseline) if quantity == "speed_up_over" and spread.count else ""
+    return Cell(f"{'≥ ' if at_least else ''}{cell.text}{mark}", {**cell.numbers, f"{name}_is_lower_bound": at_least})
 
 
 def three_digits(value: float, mean: float | None = None) -> str:

@@ -12,6 +12,8 @@ from pathlib import Path
 from typing import Any
 
 BUILT = Path(__file__).resolve().parents[1] / "build" / "release" / "thinpipe"
+# Marks of methods and numbers, by the verdict on the emulated networks.
+VERDICT_MARKS = {"degraded": "†", "not judged": "‡"}
 SCHEMA_VERSION = 1
 
 
@@ -61,6 +63,10 @@ class Group:
     def is_bound(self, baseline: str) -> bool:
         """Returns whether a speed-up over the baseline is a lower bound."""
         return self.entry[f"speed_up_over_{baseline}_is_lower_bound"]
+
+    def mark(self, baseline: str) -> str:
+        """Returns the mark of a speed-up over the baseline, if a network of the runs or their baselines was not faithful."""
+        return VERDICT_MARKS.get(self.entry.get(f"speed_up_over_{baseline}_fidelity"), "")
 
 
 def add_report_options(parser: argparse.ArgumentParser) -> None:

@@ -38,19 +38,16 @@ ON_WHITE = {"facecolor": "white", "edgecolor": "none", "pad": 0.6}
 @dataclass(frozen=True)
 class Speedup:
     """A method's speed-up over a baseline, mean and spread over seeds. `at_least`: it is a lower bound, because a baseline
-    run did not reach the target."""
+    run did not reach the target. `mark`: of a network that was not faithful."""
 
     mean: float
     low: float
     high: float
     at_least: bool
+    mark: str = ""
 
     def text(self) -> str:
-        return ratio_text(self.mean, self.at_least)
-
-
-def ratio_text(ratio: float, at_least: bool) -> str:
-    return f"{'≥ ' if at_least else ''}{ratio:.{2 if ratio < 10 else 1}f}×"
+        return f"{'≥ ' if self.at_least else ''}{self.mean:.{2 if self.mean < 10 else 1}f}×{self.mark}"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -120,7 +117,7 @@ def speedup_over(name: str, runs: pd.DataFrame, comparison: Comparison) -> Speed
         return None
     group = comparison.group(runs)
     spread = group.spread(f"speed_up_over_{name}")
-    return Speedup(spread.mean, *spread.ends, group.is_bound(name)) if spread.count else None
+    return Speedup(spread.mean, *spread.ends, group.is_bound(name), group.mark(name)) if spread.count else None
 
 
 def draw_group(

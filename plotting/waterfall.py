@@ -126,9 +126,9 @@ def words_for(runs: pd.DataFrame, group: Group, time: str, former: str | None, f
     missed the target."""
     words = time
     if former is not None and (ratio := group.spread(f"speed_up_over_{former}").mean):
-        words += ", " + times_sooner(ratio)
+        words += ", " + times_sooner(ratio) + group.mark(former)
     if first != former and (ratio := group.spread(f"speed_up_over_{first}").mean):
-        words += f"; {times_sooner(ratio)} than the first"
+        words += f"; {times_sooner(ratio)} than the first{group.mark(first)}"
     missed = state_of(runs)
     return words + (f", {missed}" if missed else "")
 

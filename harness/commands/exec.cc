@@ -89,7 +89,10 @@ int exec(const ExecOptions& options, const std::vector<std::string>& arguments) 
                                      "thinpipe exec three-switch -- python3 train.py");
   const double grace_s = read_grace(options.grace);
   if (!options.json.empty()) output_file("--json", options.json, "exec.json");
-  if (!signals) return netem::run_in_sandbox(arguments);
+  if (!signals) {
+    pass_network_waits_to_sandbox();
+    return netem::run_in_sandbox(arguments);
+  }
 
   const netem::Schedule no_changes;
   LiveNetwork network(topology, no_changes, options.topology.idle_cores, now_s());

@@ -69,6 +69,13 @@ std::string format_fidelity(const Json& fidelity) {
     failed.push_back({check.at("name"), show(check.at("specified")), show(check.at("measured")),
                       check.value("note", std::string())});
   }
+  if (fidelity.at("verdict") == "not judged") {
+    return fmt::format(
+        "Whether the network behaved as specified is not known (not judged): no traffic filled {} of its {} capped "
+        "directions, and nor could a probe.\n",
+        fidelity.at("directions").get<int>() - fidelity.at("judged_directions").get<int>(),
+        fidelity.at("directions").get<int>());
+  }
   if (failed.empty()) return "The network behaved as specified (faithful).\n";
   return "The network deviated from its specification (degraded):\n" +
          format_table({"check", "specified", "measured", ""}, failed);
@@ -85,8 +92,9 @@ Json exec_report(LiveNetwork& network, const std::vector<std::string>& command, 
           {"ranks", describe_ranks(network.network(), outcome)},
           {"duration_s", network.measured_s()},
           {"traffic", describe_traffic(network)},
-          {"fidelity", network.fidelity()},
+          {"fidelity", network.fidelity(outcome.exit_code == 0)},
           {"idle_cores", network.idle_cores()},
+          {"cpu_pressure", network.cpu_pressure()},
           {"machine", describe_program_and_machine()}};
 }
 

@@ -9,7 +9,7 @@
 
 namespace thinpipe {
 
-// Returns {"topology", "command", "exit_code", "ranks", "duration_s", "traffic", "fidelity", "idle_cores",
+// Returns {"topology", "command", "exit_code", "ranks", "duration_s", "traffic", "fidelity", "idle_cores", "cpu_pressure",
 // "machine"}. Members that records have too have the same meaning there. Call it once, after all ranks have
 // ended.
 Json exec_report(LiveNetwork& network, const std::vector<std::string>& command, const RanksOutcome& outcome);

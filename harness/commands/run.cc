@@ -11,6 +11,7 @@
 #include "harness/commands/command.hh"
 #include "harness/commands/plan_table.hh"
 #include "harness/commands/topology_choice.hh"
+#include "harness/machine/cpu_pressure.hh"
 #include "harness/plan/compute_costs.hh"
 #include "harness/plan/run_plan.hh"
 #include "harness/records/lock_file.hh"
@@ -104,6 +105,7 @@ int run(const RunOptions& options, const std::vector<std::string>& arguments) {
   }
   if (needs_sandbox && !netem::inside_sandbox()) {
     ::setenv(controller_pid_variable, std::to_string(::getpid()).c_str(), 1);
+    pass_network_waits_to_sandbox();
     return netem::run_in_sandbox(arguments);
   }
   if (!stop) stop.emplace();

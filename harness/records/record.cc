@@ -51,6 +51,19 @@ std::string read_place(const RecordPlace& place) {
   return text;
 }
 
+// Before version 3, networks were called faithful although nothing had filled their links.
+void correct_verdict(Json& record) {
+  if (!record.contains("fidelity")) return;
+  Json& fidelity = record["fidelity"];
+  if (!fidelity.is_object() || fidelity.value("verdict", Json()) != "faithful") return;
+  for (const Json& check : fidelity.value("checks", Json::array())) {
+    const Json name = check.is_object() ? check.value("name", Json()) : Json();
+    const bool is_rate =
+        name.is_string() && name.get<std::string>().starts_with("median rate while backlogged");
+    if (is_rate && check.value("measured", Json()).is_null()) fidelity["verdict"] = "not judged";
+  }
+}
+
 std::optional<Record> parse_record_text(const std::string& text, const std::string& name) {
   Json record = Json::parse(text, shallow, false);
   if (!record.is_object()) return std::nullopt;
@@ -63,6 +76,7 @@ std::optional<Record> parse_record_text(const std::string& text, const std::stri
   }
   if (version.is_number() && version >= 1 && version < record_schema_version) {
     renamed_names().upgrade(record, "record");
+    if (version < 3) correct_verdict(record);
     record["schema_version"] = record_schema_version;
   }
   return parse_record(std::move(record), name);

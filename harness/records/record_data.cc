@@ -343,6 +343,7 @@ template Json write_part(const std::optional<record::IterationTime>&);
 template Json write_part(const record::Prediction&);
 
 template std::optional<record::IdleCores> parse_part(const Json&, const std::string&);
+template std::optional<record::CpuPressure> parse_part(const Json&, const std::string&);
 template std::optional<record::InitialWeights> parse_part(const Json&, const std::string&);
 template std::optional<record::TrainClock> parse_part(const Json&, const std::string&);
 template std::optional<record::ComputeProfile> parse_part(const Json&, const std::string&);

@@ -13,7 +13,7 @@
 
 namespace thinpipe {
 
-inline constexpr int record_schema_version = 2;
+inline constexpr int record_schema_version = 3;
 
 namespace record {
 
@@ -58,6 +58,15 @@ struct IdleCores {
   Delays wakeup_latency = {};
 
   bool operator==(const IdleCores&) const = default;
+};
+
+// Shares of the time that threads waited for a CPU.
+struct CpuPressure {
+  OrNull<double> controller = {};
+  OrNull<double> network = {};
+  OrNull<double> machine = {};
+
+  bool operator==(const CpuPressure&) const = default;
 };
 
 struct TrainClock {
@@ -244,6 +253,8 @@ struct Check {
 
 struct Fidelity {
   std::string verdict = {};
+  OrMissing<std::int64_t> directions = {};
+  OrMissing<std::int64_t> judged_directions = {};
   std::vector<Check> checks = {};
 
   bool operator==(const Fidelity&) const = default;
@@ -270,6 +281,7 @@ struct Record {
   Json provenance = Json::object();
   record::Limits limits = {};
   OrMissing<OrNull<record::IdleCores>> idle_cores = {};
+  OrMissing<OrNull<record::CpuPressure>> cpu_pressure = {};
   OrNull<record::InitialWeights> initial_weights = {};
   OrNull<double> train_time_s = {};
   std::int64_t iterations = 0;

@@ -44,7 +44,7 @@ inline constexpr std::array<std::string_view, 2> link_states = {"up", "down"};
 inline constexpr std::array<std::string_view, 3> worker_actions = {"kill", "pause", "resume"};
 inline constexpr std::array<std::string_view, 2> profile_origins = {"measured", "estimated"};
 inline constexpr std::array<std::string_view, 2> compute_emulations = {"busy", "sleep"};
-inline constexpr std::array<std::string_view, 2> verdicts = {"faithful", "degraded"};
+inline constexpr std::array<std::string_view, 3> verdicts = {"faithful", "degraded", "not judged"};
 
 // A struct that is read or written.
 template <class T, class Part>
@@ -75,6 +75,12 @@ void visit(auto& members, Is<Delays> auto& delays) {
 void visit(auto& members, Is<IdleCores> auto& cores) {
   members.required("kept_awake", cores.kept_awake);
   members.required("wakeup_latency", cores.wakeup_latency);
+}
+
+void visit(auto& members, Is<CpuPressure> auto& pressure) {
+  members.required("controller", pressure.controller, share);
+  members.required("network", pressure.network, share);
+  members.required("machine", pressure.machine, share);
 }
 
 void visit(auto& members, Is<TrainClock> auto& clock) {
@@ -231,6 +237,8 @@ void visit(auto& members, Is<Check> auto& check) {
 
 void visit(auto& members, Is<Fidelity> auto& fidelity) {
   members.required("verdict", fidelity.verdict, one_of(verdicts));
+  members.optional("directions", fidelity.directions, count);
+  members.optional("judged_directions", fidelity.judged_directions, count);
   members.required("checks", fidelity.checks);
 }
 
@@ -256,6 +264,7 @@ void visit(auto& members, Is<Record> auto& record) {
   members.required("provenance", record.provenance);
   members.required("limits", record.limits);
   members.optional("idle_cores", record.idle_cores);
+  members.optional("cpu_pressure", record.cpu_pressure);
   members.required("initial_weights", record.initial_weights);
   members.required("train_time_s", record.train_time_s, amount);
   members.required("iterations", record.iterations, count);

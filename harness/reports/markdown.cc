@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "harness/reports/tables.hh"
+#include "harness/reports/verdicts.hh"
 
 namespace thinpipe {
 namespace {
@@ -63,6 +64,7 @@ std::string markdown_report(const Report& report) {
   if (const Json repeated = with_several_runs(report.groups); !repeated.empty()) {
     out += fmt::format("\n{}\n{}\n", pipe_table(seeds_table(repeated)), spread_note);
   }
+  if (const std::string note = marks_note(report.runs); !note.empty()) out += fmt::format("\n{}\n", note);
   for (const std::string& warning : warnings_of(report.runs))
     out += fmt::format("\nWarning: {}\n", in_markdown(warning));
   return out;

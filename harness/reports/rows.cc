@@ -10,6 +10,7 @@
 #include <fmt/ranges.h>
 
 #include "harness/reports/seed_summary.hh"
+#include "harness/reports/verdicts.hh"
 
 namespace thinpipe {
 namespace {
@@ -114,6 +115,7 @@ void add_comparison(Json& row, const Digest* baseline, const std::string& name) 
   row["baseline_" + name] = baseline == nullptr ? Json(nullptr) : baseline->row.at("run_id");
   row[speed_up] = row[convergence] = row["relative_time_to_" + name] = nullptr;
   row[speed_up + "_is_lower_bound"] = false;
+  row[speed_up + "_fidelity"] = nullptr;
   if (baseline == nullptr || row.at("reached") != true) return;
   const Json& theirs = baseline->row;
   const bool reached = theirs.at("reached") == true;
@@ -124,6 +126,7 @@ void add_comparison(Json& row, const Digest* baseline, const std::string& name) 
   row[convergence] =
       quotient(theirs.at(reached ? "iterations_to_target" : "iterations"), row.at("iterations_to_target"));
   row[speed_up + "_is_lower_bound"] = !reached;
+  row[speed_up + "_fidelity"] = worse_verdict(row.at("fidelity"), theirs.at("fidelity"));
 }
 
 }  // namespace

@@ -8,6 +8,8 @@
 #include <boost/math/distributions/students_t.hpp>
 #include <fmt/format.h>
 
+#include "harness/reports/verdicts.hh"
+
 namespace thinpipe {
 namespace {
 
@@ -72,13 +74,18 @@ Json summary_of(const Rows& rows, const std::vector<std::string>& baselines) {
               {"completed", count(rows, "status", "completed")},
               {"reached", count(rows, "reached", true)},
               {"judged", count(rows, "fidelity", "faithful") + count(rows, "fidelity", "degraded")},
-              {"degraded", count(rows, "fidelity", "degraded")}};
+              {"degraded", count(rows, "fidelity", "degraded")},
+              {"not_judged", count(rows, "fidelity", "not judged")}};
   for (const char* const quantity : quantities) out[quantity] = summarise(values_of(rows, quantity));
   for (const std::string& baseline : baselines) {
     for (const char* const comparison : comparisons)
       out[comparison + baseline] = summarise(values_of(rows, comparison + baseline));
     const std::string bound = fmt::format("speed_up_over_{}_is_lower_bound", baseline);
     out[bound] = count(rows, bound.c_str(), true) > 0;
+    const std::string fidelity = fmt::format("speed_up_over_{}_fidelity", baseline);
+    Json worst = nullptr;
+    for (const Json* const row : rows) worst = worse_verdict(worst, row->value(fidelity, Json(nullptr)));
+    out[fidelity] = std::move(worst);
   }
   return out;
 }

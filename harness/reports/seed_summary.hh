@@ -27,7 +27,8 @@ std::string label_without_seed(const Json& row);
 // All quantities are over completed runs, times and speed-ups over those that reached the target. "reached" is
 // their number; if it is less than "runs", the mean time covers only the lucky runs. Each run's speed-up is
 // over the baseline with its own seed. "…_is_lower_bound" is true if any speed-up is a lower bound, because the mean
-// is then one too. "degraded" is the number of runs with degraded emulation.
+// is then one too. "judged", "degraded" and "not_judged" are numbers of runs; "judged" includes the degraded ones.
+// "speed_up_…_fidelity" is the worst verdict on the networks of the runs and their baselines.
 Json summarise_seeds(const Json& rows, const std::vector<std::string>& baselines = {"dense", "fp16"});
 
 // Returns the groups with two or more runs.

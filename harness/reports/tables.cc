@@ -3,8 +3,10 @@
 #include <algorithm>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "common/support/readable.hh"
+#include "harness/reports/verdicts.hh"
 
 namespace thinpipe {
 namespace {
@@ -51,11 +53,12 @@ Cell iterations_to_target(const Json& row) {
   return is_timed ? Cell{none} : number(row.at("iterations_to_target"), whole);
 }
 
-// ">" marks a lower bound: the baseline never reached the target.
+// ">" marks a lower bound: the baseline never reached the target. A mark follows if a network was not faithful.
 Cell speed_up_over(const char* baseline, const Json& row) {
   const std::string name = fmt::format("speed_up_over_{}", baseline);
   Cell cell = number(row.value(name, Json(nullptr)), speed_up);
   if (row.value(name + "_is_lower_bound", false)) cell.text = fmt::format(">{}", cell.text);
+  if (cell.value) cell.text += mark_of(row.value(name + "_fidelity", Json(nullptr)));
   return cell;
 }
 
@@ -138,14 +141,19 @@ Cell mean_cell(const Json& entry, const SeedsColumn& column) {
   const bool has_format = column.style.format != nullptr;
   if (ci95_half_width.is_number() && has_format)
     cell.text += fmt::format(" ± {}", show(ci95_half_width.get<double>(), column.style));
+  if (cell.value) cell.text += mark_of(entry.value(fmt::format("{}_fidelity", column.name), Json(nullptr)));
   return cell;
 }
 
 std::string seeds_fidelity(const Json& entry) {
-  const auto judged = entry.at("judged").get<std::int64_t>();
   const auto degraded = entry.at("degraded").get<std::int64_t>();
-  if (judged == 0) return none;
-  return degraded == 0 ? "faithful" : fmt::format("{} of {} degraded", degraded, judged);
+  const auto not_judged = entry.at("not_judged").get<std::int64_t>();
+  const std::int64_t all = entry.at("judged").get<std::int64_t>() + not_judged;
+  if (all == 0) return none;
+  std::vector<std::string> parts;
+  if (degraded > 0) parts.push_back(fmt::format("{} of {} degraded", degraded, all));
+  if (not_judged > 0) parts.push_back(fmt::format("{} of {} not judged", not_judged, all));
+  return parts.empty() ? "faithful" : fmt::format("{}", fmt::join(parts, ", "));
 }
 
 }  // namespace

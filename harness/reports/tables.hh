@@ -46,7 +46,7 @@ std::vector<std::string> warnings_of(const Json& rows);
 // Returns the target of a row or entry as text: "0.84", "bits_per_byte 2.2", "-".
 std::string target_text(const Json& row);
 
-// Returns "faithful" or "degraded", perhaps with ", links changed"; "-" if no network was emulated.
+// Returns "faithful", "degraded" or "not judged", perhaps with ", links changed"; "-" if no network was emulated.
 std::string fidelity_text(const Json& row);
 
 }  // namespace thinpipe

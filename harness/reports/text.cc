@@ -4,6 +4,7 @@
 
 #include "common/support/table.hh"
 #include "harness/reports/tables.hh"
+#include "harness/reports/verdicts.hh"
 
 namespace thinpipe {
 namespace {
@@ -26,6 +27,7 @@ std::string text_report(const Report& report) {
   if (const Json repeated = with_several_runs(report.groups); !repeated.empty()) {
     out += fmt::format("\n{}{}\n", text(without_empty_columns(seeds_table(repeated))), spread_note);
   }
+  if (const std::string note = marks_note(report.runs); !note.empty()) out += fmt::format("\n{}\n", note);
   for (const std::string& warning : warnings_of(report.runs)) out += fmt::format("\nWarning: {}\n", warning);
   return out;
 }

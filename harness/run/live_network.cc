@@ -1,8 +1,12 @@
 #include "harness/run/live_network.hh"
 
+#include <algorithm>
+#include <iterator>
 #include <thread>
 
 #include <fmt/format.h>
+
+#include "netem/fidelity/link_probe.hh"
 
 namespace thinpipe {
 
@@ -11,7 +15,9 @@ LiveNetwork::LiveNetwork(const netem::Topology& topology, const netem::Schedule&
     : network_(topology, schedule, idle_cores),
       schedule_runner_(network_, schedule),
       links_(network_, schedule_runner_),
+      probes_(netem::probe_links(network_, "before training")),
       machine_before_(read_cpu_usage()),
+      waits_before_(read_cpu_waits()),  // before workers start: they must not inherit its files
       kept_awake_(network_.keeps_cores_awake()) {
   if (topology.kind != netem::TopologyKind::loopback) monitor_.emplace(network_);
   if (schedule.follows_train_time()) reports_.emplace(schedule_runner_.train_clock(), now_s);
@@ -26,6 +32,7 @@ std::optional<std::chrono::milliseconds> LiveNetwork::tick_period() const {
 }
 
 void LiveNetwork::begin(double now_s) {
+  waits_before_ = read_cpu_waits();
   links_.begin();
   schedule_runner_.begin(now_s);
 }
@@ -59,17 +66,27 @@ std::optional<double> LiveNetwork::use_since_last() {
 }
 
 void LiveNetwork::end() {
-  if (!ended_) links_.end();
+  if (ended_) return;
+  links_.end();
+  waits_after_ = read_cpu_waits();
   ended_ = true;
 }
 
-Json LiveNetwork::fidelity() {
+Json LiveNetwork::fidelity(bool probes_again) {
   if (!monitor_) return nullptr;
-  network_.let_cores_sleep();  // before CPU time is read: waking cores is part of the run's
   std::vector<netem::Check> checks = monitor_->verdict().checks;
+  std::ranges::move(probes_, std::back_inserter(checks));
+  if (probes_again)
+    std::ranges::move(netem::probe_links(network_, "after training"), std::back_inserter(checks));
+  network_.let_cores_sleep();  // before CPU time is read: waking cores is part of the run's
   checks.push_back(check_other_programs(
       share_of_others(machine_before_, read_cpu_usage(), std::thread::hardware_concurrency())));
   return netem::to_json(netem::judge(std::move(checks)));
+}
+
+Json LiveNetwork::cpu_pressure() const {
+  if (!monitor_ || !waits_after_) return nullptr;
+  return thinpipe::cpu_pressure(waits_before_, *waits_after_, std::thread::hardware_concurrency());
 }
 
 Json LiveNetwork::train_clock() const {

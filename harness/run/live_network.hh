@@ -6,6 +6,7 @@
 #include <optional>
 #include <vector>
 
+#include "harness/machine/cpu_pressure.hh"
 #include "harness/machine/cpu_usage.hh"
 #include "harness/run/iteration_reports.hh"
 #include "harness/run/link_meter.hh"
@@ -18,7 +19,7 @@ namespace thinpipe {
 
 class LiveNetwork {
  public:
-  // Builds the network, at this moment of the monotonic clock. `schedule` must outlive this.
+  // Builds the network, at this moment of the monotonic clock, and probes its links. `schedule` must outlive this.
   LiveNetwork(const netem::Topology& topology, const netem::Schedule& schedule, netem::IdleCores idle_cores,
               double now_s);
 
@@ -61,8 +62,11 @@ class LiveNetwork {
   auto utilisation(double train_time_s) const { return links_.utilisation(train_time_s); }
 
   // Returns the fidelity since the network was built; null if no network is emulated. Call it once, after the
-  // workers have ended: it lets the cores sleep.
-  Json fidelity();
+  // workers have ended: it lets the cores sleep. Probes the links again, unless the run is being stopped.
+  Json fidelity(bool probes_again);
+
+  // See harness/machine/cpu_pressure.hh; null if no network is emulated. Of the time between begin() and end().
+  Json cpu_pressure() const;
 
   // See IterationReports::to_json(); null if no rate trace follows train time.
   Json train_clock() const;
@@ -79,7 +83,10 @@ class LiveNetwork {
   std::optional<IterationReports> reports_;  // none if no rate trace follows train time
   LinkMeter links_;
   std::optional<netem::Monitor> monitor_;  // none if no network is emulated
+  std::vector<netem::Check> probes_;       // of the links
   CpuUsage machine_before_;
+  CpuWaits waits_before_;
+  std::optional<CpuWaits> waits_after_;
   bool kept_awake_;
   netem::WakeupLatency wakeup_latency_;  // of the controller, while the network exists
   bool ended_ = false;

@@ -174,6 +174,7 @@ void RecordBuilder::add_replay(Record& record) const {
 // happen.
 void RecordBuilder::add_network(Record& record, const NetworkReport& network) const {
   record.idle_cores = parse_part<std::optional<record::IdleCores>>(network.idle_cores, "/idle_cores");
+  record.cpu_pressure = parse_part<std::optional<record::CpuPressure>>(network.cpu_pressure, "/cpu_pressure");
   record.train_clock = parse_part<std::optional<record::TrainClock>>(network.train_clock, "/train_clock");
   record.traffic.wire_bytes = network.wire_bytes;
   record.traffic.utilisation = network.utilisation;

@@ -20,6 +20,7 @@ const char* name_of(Outcome::Status status);
 // The emulated network's part of the record. The defaults are those of a run without a network.
 struct NetworkReport {
   Json idle_cores = nullptr;
+  Json cpu_pressure = nullptr;
   Json train_clock = nullptr;
   std::map<std::string, std::optional<std::int64_t>> wire_bytes = {};  // as in record::Traffic
   std::map<std::string, std::optional<double>> utilisation = {};

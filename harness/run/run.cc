@@ -107,7 +107,7 @@ class RunInProgress {
     }
     if (network_) {
       network_->end();
-      fidelity_ = network_->fidelity();
+      fidelity_ = network_->fidelity(outcome.status == Outcome::Status::completed);
       if (outcome.status == Outcome::Status::completed) warn_of_missed_events();
     }
     if (script_ && outcome.status == Outcome::Status::completed) {
@@ -353,6 +353,7 @@ class RunInProgress {
     const bool is_metered_throughout = run_.is_replay() || run_.runs_command();
     const double time_s = is_metered_throughout ? network_->measured_s() : measured().train_time_s();
     NetworkReport out{.idle_cores = network_->idle_cores(),
+                      .cpu_pressure = network_->cpu_pressure(),
                       .train_clock = network_->train_clock(),
                       .wire_bytes = network_->wire_bytes(),
                       .utilisation = network_->utilisation(time_s),

@@ -1,6 +1,7 @@
 // The evidence, stored with each run, that the emulated network behaved as specified.
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <vector>
 
@@ -14,16 +15,24 @@ struct Check {
   Json measured = {};  // null if there was too little traffic to judge; the note has the reason
   bool ok = true;
   std::string note = {};
+  std::string rate_of = {};  // the direction whose rate this check judges, if it does
 };
 
 struct Fidelity {
-  std::string verdict;  // "faithful" if every check is ok, otherwise "degraded"
-  std::vector<Check> checks;
+  // "degraded" if a check is not ok; otherwise "not judged" if the rate of a direction was not measured by any check;
+  // otherwise "faithful".
+  std::string verdict = {};
+  std::size_t directions = 0;  // that have checks of their rate
+  std::size_t judged_directions = 0;
+  std::vector<Check> checks = {};
 };
+
+// Returns a share as checks show it, with four digits.
+double rounded(double share);
 
 Fidelity judge(std::vector<Check> checks);
 
-// {"verdict", "checks": [{"name", "specified", "measured", "ok", "note" (if any)}]}
+// {"verdict", "directions", "judged_directions", "checks": [{"name", "specified", "measured", "ok", "note" (if any)}]}
 Json to_json(const Fidelity& fidelity);
 
 }  // namespace thinpipe::netem

@@ -20,20 +20,7 @@ double quantile(std::vector<double> values, double fraction) {
   return values[static_cast<std::size_t>(rank)];
 }
 
-double rounded(double value) {
-  return std::round(value * 1e4) / 1e4;
-}
-
 }  // namespace
-
-void RateRecord::Slot::add(const Slot& other) {
-  time_s += other.time_s;
-  bytes += other.bytes;
-  backlogged_s += other.backlogged_s;
-  backlogged_bytes += other.backlogged_bytes;
-  variance_s2 += other.variance_s2;
-  backlogged_readings += other.backlogged_readings;
-}
 
 void RateRecord::FrameCounts::add(const FrameCounts& other) {
   frames += other.frames;
@@ -48,22 +35,7 @@ void RateRecord::add(const LinkCounters& counters) {
   if (!up_) return;
   if (!first_) first_ = slot_first_ = counters;
   if (last_ && counters.time_s > last_->time_s) {
-    const double time_s = counters.time_s - last_->time_s;
-    const bool before = last_->backlog_bytes > 0;
-    const bool now = counters.backlog_bytes > 0;
-    slot_.time_s += time_s;
-    slot_.bytes += static_cast<double>(counters.bytes - last_->bytes);
-    double backlogged_s = 0;
-    if (before && now) {
-      backlogged_s = time_s;
-    } else if (before != now) {
-      // The backlog began or ended at a uniformly distributed moment in between.
-      backlogged_s = time_s / 2;
-      slot_.variance_s2 += time_s * time_s / 12;
-    }
-    slot_.backlogged_s += backlogged_s;
-    slot_.backlogged_bytes += backlogged_s * shape_.rate_bit_per_s / 8;
-    if (now) ++slot_.backlogged_readings;
+    slot_.add(*last_, counters, shape_.rate_bit_per_s);
     finish_slot(counters, slot_s);
   }
   last_ = counters;
@@ -126,14 +98,14 @@ std::vector<double> RateRecord::window_ratios() const {
                                             window_readings * slots / std::max(all_.backlogged_readings, 1.0),
                                             slots * all_.variance_s2 / (relative_error * relative_error)}));
   std::vector<double> ratios;
-  Slot window;
+  BacklogEstimate window;
   double filled = 0;
-  for (const Slot& slot : slots_) {
+  for (const BacklogEstimate& slot : slots_) {
     window.add(slot);
     if (++filled < length) continue;
     // A window with far less backlog than most is too uncertain.
     if (window.backlogged_s >= 0.5 * length * all_.backlogged_s / slots) {
-      ratios.push_back(window.bytes / window.backlogged_bytes);
+      ratios.push_back(window.rate_of_cap());
     }
     window = {};
     filled = 0;
@@ -145,7 +117,8 @@ std::vector<Check> RateRecord::checks() const {
   if (name_.empty()) return {};
   const std::string& name = name_;
   Check median{.name = "median rate while backlogged " + name,
-               .asked = fmt::format("at least {:.2f} of the cap", lowest_median)};
+               .asked = fmt::format("at least {:.2f} of the cap", lowest_median),
+               .rate_of = name};
   Check slowest{.name = "5th percentile of rate while backlogged " + name,
                 .asked = fmt::format("at least {:.2f} of the cap", lowest_5th_percentile)};
   const std::vector<double> ratios = window_ratios();

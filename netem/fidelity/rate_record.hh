@@ -8,18 +8,16 @@
 #include <string>
 #include <vector>
 
+#include "netem/fidelity/backlog_estimate.hh"
 #include "netem/fidelity/fidelity.hh"
 #include "netem/kernel/counters.hh"
 #include "netem/topology/link_shape.hh"
 
 namespace thinpipe::netem {
 
-// A slow link may be the emulation's fault or a pause of its senders. Readings of the backlog distinguish the
-// two. The share of readings with a backlog is an unbiased estimate of the share of time with a backlog, and
-// during a backlog a faithful shaper sends at its cap. So over any window
-//   rate while backlogged = bytes / (cap * backlogged time)
-// is at least 1 up to the error of the estimate, however short the pauses in it are. It is below 1 only if
-// frames wait and the shaper does not send them. (Frames that pass without waiting raise it above 1.)
+// A slow link may be the emulation's fault or a pause of its senders. The backlog distinguishes the two: while frames
+// wait, a faithful shaper sends at its cap. So over any window the rate while backlogged (backlog_estimate.hh) is at
+// least the cap up to the error of the estimate, however short the pauses in the window are.
 //
 // If the shape changes, each moment is judged by the shape of that moment: the readings before and after a
 // change are never subtracted from each other, and a change ends its slot.
@@ -52,17 +50,6 @@ class RateRecord {
   std::vector<Check> checks() const;
 
  private:
-  struct Slot {
-    double time_s = 0;
-    double bytes = 0;
-    double backlogged_s = 0;
-    double backlogged_bytes = 0;  // bytes that the cap passes in that time
-    double variance_s2 = 0;       // of backlogged_s
-    double backlogged_readings = 0;
-
-    void add(const Slot& other);
-  };
-
   // The frames sent while one shape held, and their fates.
   struct FrameCounts {
     double frames = 0;  // that left the shaper or were lost on purpose
@@ -94,10 +81,10 @@ class RateRecord {
   FrameCounts frame_counts_;  // before the last break
   bool lossy_ = false;
   std::optional<LinkCounters> slot_first_;
-  Slot slot_;                  // the one being filled
-  std::vector<Slot> slots_;    // those with a backlog
-  Slot all_;                   // the sum of slots_
-  double max_rate_ratio_ = 0;  // maximum over slots of bytes / the most that the shape allows
+  BacklogEstimate slot_;                // the one being filled
+  std::vector<BacklogEstimate> slots_;  // those with a backlog
+  BacklogEstimate all_;                 // the sum of slots_
+  double max_rate_ratio_ = 0;           // maximum over slots of bytes / the most that the shape allows
 };
 
 }  // namespace thinpipe::netem

@@ -91,16 +91,8 @@ class Verifier {
   // Returns the hosts whose traffic measures the hop. If there are none, adds a measurement that says why and
   // returns nullopt.
   std::optional<std::pair<const Host*, const Host*>> senders_across(const Hop& hop) {
-    const auto names = paths_.hosts_across(hop);
-    std::string obstacle;
-    if (!names) {
-      obstacle = "no path between hosts crosses it";
-    } else if (const auto slowest = narrowest(paths_.between(names->first, names->second));
-               *slowest->rate_bit_per_s() < *hop.rate_bit_per_s()) {
-      obstacle = fmt::format("the path from {} to {} also crosses {}, which is slower", names->first,
-                             names->second, slowest->name());
-    }
-    if (obstacle.empty()) return std::pair{&network_.host(names->first), &network_.host(names->second)};
+    const auto [names, obstacle] = paths_.hosts_that_fill(hop);
+    if (names) return std::pair{&network_.host(names->first), &network_.host(names->second)};
     add({.subject = hop.name(), .what = "goodput", .unit = "bit/s", .note = "not measured: " + obstacle});
     return std::nullopt;
   }

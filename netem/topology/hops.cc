@@ -6,6 +6,8 @@
 #include <queue>
 #include <set>
 
+#include <fmt/format.h>
+
 namespace thinpipe::netem {
 namespace {
 
@@ -140,6 +142,19 @@ std::optional<std::pair<std::string, std::string>> HostPaths::hosts_across(const
     }
   }
   return best;
+}
+
+HostPaths::Fillers HostPaths::hosts_that_fill(const Hop& hop) const {
+  const auto hosts = hosts_across(hop);
+  if (!hosts) return {.hosts = {}, .obstacle = "no path between hosts crosses it"};
+  const auto& [from, to] = *hosts;
+  const auto slowest = narrowest(between(from, to));
+  if (*slowest->rate_bit_per_s() < *hop.rate_bit_per_s()) {
+    return {.hosts = {},
+            .obstacle = fmt::format("the path from {} to {} also crosses {}, which is slower", from, to,
+                                    slowest->name())};
+  }
+  return {.hosts = hosts, .obstacle = {}};
 }
 
 }  // namespace thinpipe::netem

@@ -52,6 +52,14 @@ class HostPaths {
   // nullopt if no path between hosts crosses the hop.
   std::optional<std::pair<std::string, std::string>> hosts_across(const Hop& hop) const;
 
+  // A sending and a receiving host, or the reason why there are none.
+  struct Fillers {
+    std::optional<std::pair<std::string, std::string>> hosts;
+    std::string obstacle;
+  };
+  // Returns the hosts of hosts_across() if no other hop on their path has a lower cap, so that they can fill this one.
+  Fillers hosts_that_fill(const Hop& hop) const;
+
  private:
   const Topology& topology_;
   ShortestPaths shortest_paths_;

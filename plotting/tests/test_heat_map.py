@@ -125,6 +125,15 @@ class HeatMapTest(FigureTest):
             self.assertIn(words, small_print(figure))
         self.assertNotIn("also differ", small_print(figure))
 
+    def test_speed_ups_over_a_network_that_was_not_faithful_are_marked(self) -> None:
+        for verdict, mark, meaning in (("degraded", "†", "degraded"), ("not judged", "‡", "not judged")):
+            records = whole_sweep()
+            records[0]["fidelity"]["verdict"] = verdict  # of the dense run at the first cap
+            figure = heat_map.draw(self.compared(*records))
+            marked = [[word.endswith(mark) for word in row] for row in self.words(figure)]
+            self.assertTrue(all(row[0] and not any(row[1:]) for row in marked), self.words(figure))
+            self.assertIn(f"{mark} network emulation {meaning}", small_print(figure))
+
     def test_a_third_axis_needs_a_choice(self) -> None:
         records = whole_sweep()
         for record in records:

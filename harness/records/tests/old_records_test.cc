@@ -1,4 +1,5 @@
 // Records and experiments of versions whose names have changed since.
+#include <map>
 #include <set>
 
 #include <gmock/gmock.h>
@@ -54,6 +55,22 @@ TEST(OldRecords, TheReferenceResultsOfVersion1AreReadWithTheCurrentNames) {
         "ci95_half_width_s"}) {
     EXPECT_TRUE(names.contains(current)) << current;
   }
+}
+
+TEST(OldRecords, ANetworkWhoseRatesWereNeverMeasuredIsNotJudged) {
+  std::map<std::string, int> verdicts;
+  for (const RecordPlace& place : find_records(source_path("results/reference"))) {
+    const Record record = find_record(place).value();
+    if (!record.fidelity) continue;
+    ++verdicts[record.fidelity->verdict];
+    if (record.fidelity->verdict != "faithful") continue;
+    for (const record::Check& check : record.fidelity->checks) {
+      const bool is_rate = check.name.starts_with("median rate while backlogged");
+      EXPECT_FALSE(is_rate && check.measured.is_null()) << record.run_id << ": " << check.name;
+    }
+  }
+  EXPECT_GT(verdicts["faithful"], 0);
+  EXPECT_GT(verdicts["not judged"], 0);
 }
 
 TEST(OldRecords, ARunKeepsTheIdThatItHadWithTheOldNames) {

@@ -53,7 +53,7 @@ std::string parser_refusal(const char* place, const Json& value) {
 }
 
 TEST(ParseRecord, HasARuleForEachKindOfMember) {
-  EXPECT_EQ(parser_refusal("/schema_version", 1), "/schema_version must be 2");
+  EXPECT_EQ(parser_refusal("/schema_version", 1), "/schema_version must be 3");
   EXPECT_EQ(parser_refusal("/run_id", "1"), "/run_id must be a run id, which has 16 digits of 0-9 and a-f");
   EXPECT_EQ(parser_refusal("/status", "done"), "/status must be completed, failed or interrupted");
   EXPECT_EQ(parser_refusal("/labels", {{"method", 1}}), "/labels/method must be a string");

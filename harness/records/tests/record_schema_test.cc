@@ -87,6 +87,9 @@ std::vector<Json> various_records() {
   const Json delays = {{"count", 2}, {"median_s", 0.5}, {"p99_s", 0.75}, {"max_s", 0.75}};
   failed["train_clock"] = {{"stop_delay", delays}};
   failed["idle_cores"] = {{"kept_awake", true}, {"wakeup_latency", delays}};
+  failed["cpu_pressure"] = {{"controller", 0.25}, {"network", nullptr}, {"machine", 0.5}};
+  failed["fidelity"]["verdict"] = "not judged";
+  failed["fidelity"].update({{"directions", 4}, {"judged_directions", 3}});
   failed["config"]["targets"] = {0.5, {{"bits_per_byte", 2.5}}};
   failed["warnings"] = {"traffic bypassed the network"};
   records.push_back(failed);

@@ -159,13 +159,13 @@ TEST(FindRecord, TheReferenceResultsAreRecordsAndKeepTheirNames) {
 
 TEST(FindRecord, ANewerSchemaVersionIsRefusedByName) {
   const TemporaryFolder folder;
-  write(folder.path() / "run.json", R"({"schema_version": 3})");
+  write(folder.path() / "run.json", R"({"schema_version": 4})");
   try {
     find_record(folder.path() / "run.json");
     FAIL() << "accepted";
   } catch (const Error& error) {
     EXPECT_THAT(error.what(),
-                HasSubstr("run.json has schema_version 3, but this program reads versions up to 2"));
+                HasSubstr("run.json has schema_version 4, but this program reads versions up to 3"));
   }
 }
 
@@ -245,7 +245,7 @@ TEST(ReadRecords, ADamagedLineIsNamedAndHidesNoOther) {
   const TemporaryFolder folder;
   const fs::path file = folder.path() / "records.jsonl";
   Json newer = record_of('c');
-  newer["schema_version"] = 3;
+  newer["schema_version"] = 4;
   write(file, record_line(record_of('a')) + "{\"schema_version\": 1, \n" + record_line(newer) +
                   record_line(record_of('d')));
   const Counted got = count(file);
@@ -253,7 +253,7 @@ TEST(ReadRecords, ADamagedLineIsNamedAndHidesNoOther) {
   EXPECT_THAT(got.warnings,
               testing::ElementsAre(HasSubstr("records.jsonl:2 is left out: it is not a complete "
                                              "record; export the records again"),
-                                   HasSubstr("records.jsonl:3 has schema_version 3")));
+                                   HasSubstr("records.jsonl:3 has schema_version 4")));
 }
 
 TEST(ReadRecords, AFileThatCannotBeReadIsNamedItself) {

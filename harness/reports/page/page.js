@@ -112,7 +112,8 @@ function notes(x, drawn) {
   if (x.evenly) out.push("Bytes: the run’s total, in equal parts per iteration.");
   if (view.log) out.push("A logarithmic axis leaves out the evaluation before the first iteration.");
   if (runs.some((run) => run.status !== "completed")) out.push("Dotted: the run did not complete.");
-  if (allSeries.some(isDegraded)) out.push("† network emulation degraded: see below.");
+  if (allSeries.some((series) => hasVerdict(series, "degraded"))) out.push("† network emulation degraded: see below.");
+  if (allSeries.some((series) => hasVerdict(series, "not judged"))) out.push("‡ nothing filled some links: see below.");
   return out;
 }
 
@@ -122,7 +123,7 @@ function fillLegend() {
     const look = {class: "swatch", viewBox: "0 0 28 10", "aria-hidden": "true", style: series.style};
     const swatch = svgElement("svg", look);
     swatch.append(svgElement("path", {d: "M1 5H27"}), svgElement("circle", {cx: 14, cy: 5, r: 2.5}));
-    const name = element("span", {}, series.name + (isDegraded(series) ? " †" : ""));
+    const name = element("span", {}, `${series.name} ${markOf(series)}`.trimEnd());
     const button = element("button", {type: "button"}, swatch, name, element("small", {}, outcome(series)));
     button.addEventListener("click", (event) => (event.shiftKey ? showAlone(series.name) : toggle(series.name)));
     button.addEventListener("dblclick", () => showAlone(series.name));

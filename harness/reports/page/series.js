@@ -148,4 +148,6 @@ function outcome({runs: own}) {
   return states.join(", ");
 }
 
-const isDegraded = (series) => series.runs.some((run) => run.fidelity === "degraded");
+const marks = {degraded: "†", "not judged": "‡"};
+const markOf = (series) => Object.keys(marks).filter((verdict) => hasVerdict(series, verdict)).map((verdict) => marks[verdict]).join("");
+const hasVerdict = (series, verdict) => series.runs.some((run) => run.fidelity === verdict);

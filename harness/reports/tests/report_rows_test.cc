@@ -1,7 +1,9 @@
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "harness/reports/rows.hh"
 #include "harness/reports/tests/report_record.hh"
+#include "harness/reports/text.hh"
 
 namespace thinpipe {
 namespace {
@@ -40,6 +42,26 @@ TEST(ReportRows, ABaselineThatNeverReachesTheTargetGivesALowerBound) {
   const Json rows = rows_of({report_record("dense", 0, std::nullopt), report_record("topk", 0, 20)});
   EXPECT_DOUBLE_EQ(rows[1].at("speed_up_over_dense"), 5);
   EXPECT_EQ(rows[1].at("speed_up_over_dense_is_lower_bound"), true);
+}
+
+TEST(ReportRows, ASpeedUpHasTheWorseVerdictOfBothNetworks) {
+  const auto judged = [](Json record, const char* verdict) {
+    record["fidelity"]["verdict"] = verdict;
+    return record;
+  };
+  const Json dense = report_record("dense", 0, 80);
+  const Json topk = report_record("topk", 0, 20);
+  const auto verdict = [](const std::vector<Json>& records) {
+    return rows_of(records)[1].at("speed_up_over_dense_fidelity");
+  };
+  EXPECT_EQ(verdict({dense, topk}), "faithful");
+  EXPECT_EQ(verdict({judged(dense, "not judged"), topk}), "not judged");
+  EXPECT_EQ(verdict({judged(dense, "degraded"), judged(topk, "not judged")}), "degraded");
+  const std::string text = text_report(make_report({judged(dense, "degraded"), topk}));
+  EXPECT_THAT(text, testing::HasSubstr("4.00x†"));
+  EXPECT_THAT(text, testing::HasSubstr("†: the network of the run, or of its baseline, was degraded."));
+  EXPECT_THAT(text_report(make_report({dense, judged(topk, "not judged")})), testing::HasSubstr("4.00x‡"));
+  EXPECT_THAT(text_report(make_report({dense, topk})), testing::Not(testing::HasSubstr("†")));
 }
 
 TEST(ReportRows, BaselinesAreEqualInAllElse) {

@@ -107,9 +107,14 @@ TEST(SeedSummary, CountsDegradedRuns) {
   faithful["fidelity"] = "faithful";
   Json degraded = row("topk", 2, 12);
   degraded["fidelity"] = "degraded";
-  const Json entry = summarise_seeds({faithful, degraded, row("topk", 3, 12)})[0];
+  Json not_judged = row("topk", 4, 12);
+  not_judged["fidelity"] = "not judged";
+  not_judged["speed_up_over_dense_fidelity"] = "not judged";
+  const Json entry = summarise_seeds({faithful, degraded, row("topk", 3, 12), not_judged})[0];
   EXPECT_EQ(entry.at("judged"), 2) << "one has no verdict";
   EXPECT_EQ(entry.at("degraded"), 1);
+  EXPECT_EQ(entry.at("not_judged"), 1);
+  EXPECT_EQ(entry.at("speed_up_over_dense_fidelity"), "not judged");
 }
 
 }  // namespace

@@ -227,6 +227,8 @@ TEST_F(ExecCommand, ReportsTheBytesOfEveryCappedLink) {
   EXPECT_NEAR(backward.at("utilisation").get<double>(), 8 * bytes / 20e6 / duration_s, 1e-6);
   EXPECT_LT(report.at("traffic").at(0).at("wire_bytes").get<double>(), 0.1 * bytes) << "acknowledgements";
   EXPECT_THAT(report.at("fidelity").at("verdict").get<std::string>(), testing::AnyOf("faithful", "degraded"));
+  EXPECT_EQ(report.at("fidelity").at("judged_directions"), 2);
+  EXPECT_TRUE(report.at("cpu_pressure").contains("network"));
   EXPECT_EQ(report.at("fidelity").at("checks").at(0).at("name"), "shaper w0->w1");
 }
 

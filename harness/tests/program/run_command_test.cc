@@ -32,7 +32,7 @@ TEST(RunCommand, LeavesARecordOfEachRunAndPrintsTheTable) {
   EXPECT_EQ(ended.status.code, 0) << ended.errors;
   EXPECT_THAT(ended.output, AllOf(HasSubstr("method"), HasSubstr("not reached")));
   const Json record = program.record("1");
-  EXPECT_EQ(record.at("schema_version"), 2);
+  EXPECT_EQ(record.at("schema_version"), 3);
   EXPECT_EQ(record.at("status"), "completed");
   EXPECT_EQ(record.at("curve").size(), 6);
   EXPECT_EQ(record.at("targets").at(0).at("iteration"), 3);

@@ -13,6 +13,7 @@
 
 #include "common/support/exception.hh"
 #include "common/support/file_descriptor.hh"
+#include "harness/machine/cpu_pressure.hh"
 #include "harness/tests/program.hh"
 
 namespace thinpipe {
@@ -223,7 +224,20 @@ TEST(VirtualNetwork, ItsCountersAndFidelityAreInTheRecord) {
   for (const char* link : {"left->middle", "middle->left", "middle->right", "right->middle"}) {
     EXPECT_TRUE(wire_bytes.contains(link)) << wire_bytes;
   }
-  EXPECT_TRUE(record.at("fidelity").contains("verdict")) << record.at("fidelity");
+  const Json& fidelity = record.at("fidelity");
+  EXPECT_NE(fidelity.at("verdict"), "not judged") << "probes fill what training does not: " << fidelity;
+  EXPECT_EQ(fidelity.at("directions"), 4);
+  EXPECT_EQ(fidelity.at("judged_directions"), 4);
+  std::vector<std::string> checks;
+  for (const Json& check : fidelity.at("checks")) checks.push_back(check.at("name"));
+  EXPECT_THAT(checks, testing::AllOf(testing::Contains("rate in a probe before training, left->middle"),
+                                     testing::Contains("rate in a probe after training, left->middle")));
+  const Json& pressure = record.at("cpu_pressure");
+  const CpuWaits here = read_cpu_waits();
+  EXPECT_EQ(pressure.at("controller").is_number(), here.controller_s.has_value()) << pressure;
+  EXPECT_EQ(pressure.at("network").is_number(), here.network_s.has_value())
+      << "also from inside the sandbox: " << pressure;
+  EXPECT_EQ(pressure.at("machine").is_number(), here.machine_s.has_value()) << pressure;
   EXPECT_EQ(record.at("config").at("bottleneck").at("rate"), "50 Mbit/s");
   EXPECT_TRUE(record.at("provenance").at("congestion_control").is_string());
   EXPECT_TRUE(record.at("idle_cores").at("kept_awake").is_boolean());

@@ -141,15 +141,17 @@ Fidelity watch(const Network& network, const Host& from, const Host& to) {
   return monitor.verdict();
 }
 
-TEST(MonitorTest, AQuietNetworkIsFaithful) {
+TEST(MonitorTest, JudgesTheDirectionOfAQuietNetworkThatFlowsFill) {
   const Network network(three_switch(100e6));
-  Fidelity fidelity;
+  Fidelity fidelity{.verdict = "degraded", .checks = {}};
   Chances chances;
-  while (fidelity.verdict != "faithful" && chances.left()) {
+  while (fidelity.verdict == "degraded" && chances.left()) {
     fidelity = watch(network, network.host("w0"), network.host("w3"));
   }
   if (chances.undecided()) GTEST_SKIP() << chances.reason() << ": " << to_json(fidelity).dump(1);
-  EXPECT_EQ(fidelity.verdict, "faithful") << to_json(fidelity).dump(1);
+  EXPECT_EQ(fidelity.verdict, "not judged") << to_json(fidelity).dump(1);
+  EXPECT_EQ(fidelity.directions, 4U);
+  EXPECT_EQ(fidelity.judged_directions, 1U) << to_json(fidelity).dump(1);
   EXPECT_FALSE(fidelity.checks[1].measured.is_null()) << "four flows keep the link backlogged";
 }
 

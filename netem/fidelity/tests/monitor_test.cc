@@ -51,11 +51,11 @@ Fidelity watch_changes(bool announced) {
 }
 
 TEST(MonitorTest, EachMomentIsJudgedByTheRateOfThatMoment) {
-  Fidelity fidelity;
+  Fidelity fidelity{.verdict = "degraded", .checks = {}};
   Chances chances;
-  while (fidelity.verdict != "faithful" && chances.left()) fidelity = watch_changes(true);
+  while (fidelity.verdict == "degraded" && chances.left()) fidelity = watch_changes(true);
   if (chances.undecided()) GTEST_SKIP() << chances.reason() << ": " << to_json(fidelity).dump(1);
-  EXPECT_EQ(fidelity.verdict, "faithful") << to_json(fidelity).dump(1);
+  EXPECT_EQ(fidelity.verdict, "not judged") << to_json(fidelity).dump(1);  // three directions are idle
   EXPECT_EQ(fidelity.checks[0].name, "shaper left->middle");
   EXPECT_THAT(fidelity.checks[0].note, testing::HasSubstr("changed later"));
   EXPECT_TRUE(fidelity.checks[1].measured.is_number()) << to_json(fidelity).dump(1);
@@ -75,7 +75,7 @@ TEST(MonitorTest, TheTimeInWhichALinkIsDownIsNotJudged) {
   }
   monitor.around([&] { network.set_link_up(8, true); });
   const Fidelity fidelity = monitor.verdict();
-  EXPECT_EQ(fidelity.verdict, "faithful") << to_json(fidelity).dump(1);
+  EXPECT_EQ(fidelity.verdict, "not judged") << to_json(fidelity).dump(1);
   EXPECT_THAT(fidelity.checks.back().note, testing::HasSubstr("links went down"));
 }
 

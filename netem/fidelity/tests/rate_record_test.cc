@@ -227,14 +227,5 @@ TEST(RateRecordTest, LossesAreHeldAgainstTheLossOfTheirTime) {
   EXPECT_FALSE(check_of(0).ok);
 }
 
-TEST(FidelityTest, IsDegradedByOneCheckAndWritesNotesOnlyWhereThereAreSome) {
-  const Check good{.name = "g", .asked = 1, .measured = 1};
-  const Check bad{.name = "b", .asked = 1, .measured = 2, .ok = false, .note = "why"};
-  EXPECT_EQ(judge({good}).verdict, "faithful");
-  EXPECT_EQ(to_json(judge({good, bad})), Json::parse(R"({"verdict": "degraded", "checks": [
-              {"name": "g", "specified": 1, "measured": 1, "ok": true},
-              {"name": "b", "specified": 1, "measured": 2, "ok": false, "note": "why"}]})"));
-}
-
 }  // namespace
 }  // namespace thinpipe::netem

@@ -1,0 +1,33 @@
+#include "netem/fidelity/backlog_estimate.hh"
+
+namespace thinpipe::netem {
+
+void BacklogEstimate::add(const LinkCounters& from, const LinkCounters& to, double rate_bit_per_s) {
+  const double passed_s = to.time_s - from.time_s;
+  const bool before = from.backlog_bytes > 0;
+  const bool now = to.backlog_bytes > 0;
+  time_s += passed_s;
+  bytes += static_cast<double>(to.bytes - from.bytes);
+  double waited_s = 0;
+  if (before && now) {
+    waited_s = passed_s;
+  } else if (before != now) {
+    // The backlog began or ended at a uniformly distributed moment in between.
+    waited_s = passed_s / 2;
+    variance_s2 += passed_s * passed_s / 12;
+  }
+  backlogged_s += waited_s;
+  backlogged_bytes += waited_s * rate_bit_per_s / 8;
+  if (now) ++backlogged_readings;
+}
+
+void BacklogEstimate::add(const BacklogEstimate& other) {
+  time_s += other.time_s;
+  bytes += other.bytes;
+  backlogged_s += other.backlogged_s;
+  backlogged_bytes += other.backlogged_bytes;
+  variance_s2 += other.variance_s2;
+  backlogged_readings += other.backlogged_readings;
+}
+
+}  // namespace thinpipe::netem

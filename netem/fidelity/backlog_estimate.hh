@@ -1,0 +1,28 @@
+// Estimates from successive readings of a link's counters for how long frames waited for the cap, and how fast they
+// were sent meanwhile. Pure.
+#pragma once
+
+#include "netem/kernel/counters.hh"
+
+namespace thinpipe::netem {
+
+// The share of readings with a backlog is an unbiased estimate of the share of time with a backlog, at any period of
+// the readings.
+struct BacklogEstimate {
+  double time_s = 0;
+  double bytes = 0;  // sent in that time
+  double backlogged_s = 0;
+  double backlogged_bytes = 0;  // bytes that the cap passes in that time
+  double variance_s2 = 0;       // of backlogged_s
+  double backlogged_readings = 0;
+
+  // Adds the time between two readings, in which this was the cap.
+  void add(const LinkCounters& from, const LinkCounters& to, double rate_bit_per_s);
+  void add(const BacklogEstimate& other);
+
+  // Returns the rate while backlogged, as a share of the cap. Frames that pass without waiting raise it above 1; below
+  // 1, frames waited and were not sent. Needs backlogged_s > 0.
+  double rate_of_cap() const { return bytes / backlogged_bytes; }
+};
+
+}  // namespace thinpipe::netem

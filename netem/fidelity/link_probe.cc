@@ -1,0 +1,219 @@
+#include "netem/fidelity/link_probe.hh"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <future>
+#include <map>
+#include <set>
+
+#include <fmt/format.h>
+
+#include "common/support/exception.hh"
+#include "netem/fidelity/backlog_estimate.hh"
+#include "netem/kernel/probe.hh"
+#include "netem/topology/frame.hh"
+#include "netem/topology/hops.hh"
+
+namespace thinpipe::netem {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr double lowest = 0.98;  // of the cap
+constexpr double highest = 1.01;
+constexpr double least_fill_s = 0.4;
+constexpr double fill_frames = 400;
+constexpr double round_trips_to_fill =
+    12;  // a delayed flow begins with ten frames and doubles them each time
+constexpr double max_fill_s = 3;
+constexpr double most_at_once_bit_per_s = 2e9;
+constexpr auto reading_period = std::chrono::milliseconds(2);
+constexpr double least_share_backlogged = 0.5;
+constexpr double largest_error = 0.01;  // relative standard error of the time with a backlog
+// A dip of a moment, as when a virtual machine's host takes its CPUs away, is not the network's.
+constexpr int max_attempts = 3;
+
+// Flows that send at the same time, because no two of them cross the same cap.
+struct Round {
+  std::vector<std::pair<const Host*, const Host*>> pairs;
+  std::set<std::string> directions;  // capped, that the flows cross
+  std::set<std::string> filled;      // of these, those with the lowest cap of a flow's path
+  double rate_bit_per_s = 0;
+  double fill_s = 0;
+};
+
+double fill_time_s(double rate_bit_per_s, double round_trip_s) {
+  const double frames_s = fill_frames * 8 * full_frame_bytes / rate_bit_per_s;
+  return std::min(std::max(least_fill_s, frames_s) + round_trips_to_fill * round_trip_s, max_fill_s);
+}
+
+class Prober {
+ public:
+  explicit Prober(const Network& network)
+      : network_(network), paths_(network.topology()), directions_(network.shaping()) {}
+
+  std::vector<Check> run() {
+    plan();
+    const auto deadline = Clock::now() + std::chrono::duration<double>(max_probe_s);
+    for (const Round& round : rounds_) {
+      for (int attempt = 1; attempt <= max_attempts; ++attempt) {
+        const std::chrono::duration<double> left = deadline - Clock::now();
+        if (left.count() < round.fill_s) {
+          explain(round,
+                  fmt::format("not judged: the probe of all links takes longer than {:g} s", max_probe_s));
+          break;
+        }
+        if (fill(round)) break;
+      }
+    }
+    std::vector<Check> out;
+    for (const ShapedDirection& direction : directions_) out.push_back(check_of_.at(direction.name));
+    return out;
+  }
+
+ private:
+  void plan() {
+    const std::vector<Hop> hops = capped_hops(network_.topology());
+    for (std::size_t i = 0; i < directions_.size(); ++i) {
+      check_of_[directions_[i].name] = {};
+      if (directions_[i].up) {
+        add(hops[i]);
+      } else {
+        check_of_[directions_[i].name].note = "not judged: the link is down";
+      }
+    }
+  }
+
+  void add(const Hop& hop) {
+    const std::string name = hop.name();
+    if (std::ranges::any_of(rounds_, [&](const Round& round) { return round.filled.contains(name); })) return;
+    const auto [hosts, obstacle] = paths_.hosts_that_fill(hop);
+    if (!hosts) {
+      check_of_[name].note = "not judged: " + obstacle;
+      return;
+    }
+    const std::vector<Hop> path = paths_.between(hosts->first, hosts->second);
+    const double rate_bit_per_s = *hop.rate_bit_per_s();
+    const double round_trip_s =
+        impairments_of(path).delay_s + impairments_of(paths_.between(hosts->second, hosts->first)).delay_s;
+    Round& round = round_for(path, rate_bit_per_s);
+    round.pairs.emplace_back(&network_.host(hosts->first), &network_.host(hosts->second));
+    round.rate_bit_per_s += rate_bit_per_s;
+    round.fill_s = std::max(round.fill_s, fill_time_s(rate_bit_per_s, round_trip_s));
+    for (const Hop& crossed : path) {
+      if (!crossed.rate_bit_per_s()) continue;
+      round.directions.insert(crossed.name());
+      if (*crossed.rate_bit_per_s() == rate_bit_per_s) round.filled.insert(crossed.name());
+    }
+  }
+
+  Round& round_for(const std::vector<Hop>& path, double rate_bit_per_s) {
+    const auto fits = [&](const Round& round) {
+      return round.rate_bit_per_s + rate_bit_per_s <= most_at_once_bit_per_s &&
+             std::ranges::none_of(path,
+                                  [&](const Hop& hop) { return round.directions.contains(hop.name()); });
+    };
+    const auto found = std::ranges::find_if(rounds_, fits);
+    return found != rounds_.end() ? *found : rounds_.emplace_back();
+  }
+
+  // Returns whether every direction was as specified.
+  bool fill(const Round& round) {
+    std::map<std::string, std::vector<LinkCounters>> readings;
+    const auto read = [&] {
+      for (const LinkCounters& counters : network_.counters()) {
+        if (round.filled.contains(counters.name)) readings[counters.name].push_back(counters);
+      }
+    };
+    auto traffic = std::async(std::launch::async, [&round] {
+      return measure_goodput(round.pairs, {.settle_s = 0, .measure_s = round.fill_s});
+    });
+    do {
+      read();
+    } while (traffic.wait_for(reading_period) != std::future_status::ready);
+    read();
+    try {
+      traffic.get();
+    } catch (const SystemError& error) {
+      explain(round, fmt::format("not judged: {}", error.what()));
+      return true;  // it would fail again
+    }
+    bool all_ok = true;
+    for (const ShapedDirection& direction : directions_) {
+      if (!round.filled.contains(direction.name)) continue;
+      Check& check = check_of_[direction.name];
+      if (const bool is_settled = check.ok && check.measured.is_number(); is_settled) continue;
+      check = judge_probe(readings[direction.name], direction);
+      all_ok = all_ok && check.ok;
+    }
+    return all_ok;
+  }
+
+  void explain(const Round& round, const std::string& note) {
+    for (const std::string& name : round.filled) {
+      Check& check = check_of_.at(name);
+      if (check.measured.is_null()) check.note = note;
+    }
+  }
+
+  const Network& network_;
+  const HostPaths paths_;
+  const std::vector<ShapedDirection> directions_;
+  std::vector<Round> rounds_;
+  std::map<std::string, Check> check_of_;
+};
+
+// Returns bytes over the bytes that the cap passes, once the flow has found its speed.
+double share_used(const std::vector<LinkCounters>& readings, double rate_bit_per_s) {
+  const LinkCounters& from = readings[readings.size() / 2];
+  const LinkCounters& to = readings[readings.size() * 9 / 10];
+  const double most_bytes = rate_bit_per_s / 8 * (to.time_s - from.time_s);
+  return most_bytes > 0 ? static_cast<double>(to.bytes - from.bytes) / most_bytes : 0;
+}
+
+}  // namespace
+
+Check judge_probe(const std::vector<LinkCounters>& readings, const ShapedDirection& direction) {
+  const LinkShape& shape = direction.asked;
+  Check check;
+  const auto waits = [](const LinkCounters& reading) { return reading.backlog_bytes > 0; };
+  const auto first = std::ranges::find_if(readings, waits);
+  const auto last = std::ranges::find_if(readings.rbegin(), readings.rend(), waits).base();
+  BacklogEstimate estimate;
+  for (auto reading = first; reading != readings.end() && reading + 1 < last; ++reading) {
+    estimate.add(*reading, *(reading + 1), shape.rate_bit_per_s);
+  }
+  const bool is_certain = estimate.backlogged_s >= least_share_backlogged * least_fill_s &&
+                          std::sqrt(estimate.variance_s2) <= largest_error * estimate.backlogged_s;
+  if (!is_certain && !readings.empty()) {
+    // Behind another link with the same cap, no frame waits.
+    if (const double share = share_used(readings, shape.rate_bit_per_s); share >= lowest) {
+      check.measured = rounded(share);
+      check.ok = share <= highest;
+      return check;
+    }
+  }
+  if (!is_certain) {
+    check.note = fmt::format("not judged: frames waited for {:.2f} s of the probe", estimate.backlogged_s);
+    return check;
+  }
+  const double share = estimate.rate_of_cap();
+  const double most_bytes = shape.rate_bit_per_s / 8 * estimate.time_s + shape.burst_bytes;
+  check.measured = rounded(share);
+  check.ok = share >= lowest && estimate.bytes <= highest * most_bytes;
+  return check;
+}
+
+std::vector<Check> probe_links(const Network& network, const std::string& moment) {
+  std::vector<Check> checks = Prober(network).run();
+  const std::vector<ShapedDirection> directions = network.shaping();
+  for (std::size_t i = 0; i < checks.size(); ++i) {
+    checks[i].name = fmt::format("rate in a probe {}, {}", moment, directions[i].name);
+    checks[i].asked = fmt::format("{:g} to {:g} of the cap", lowest, highest);
+    checks[i].rate_of = directions[i].name;
+  }
+  return checks;
+}
+
+}  // namespace thinpipe::netem

@@ -1,0 +1,65 @@
+// Probes of real networks.
+#include "netem/fidelity/link_probe.hh"
+
+#include <algorithm>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "netem/tests/chances.hh"
+#include "netem/topology/tests/topologies.hh"
+
+namespace thinpipe::netem {
+namespace {
+
+using testing::HasSubstr;
+
+std::vector<Check> checks_of(const Network& network) {
+  return probe_links(network, "before training");
+}
+
+TEST(LinkProbeTest, EveryDirectionOfAQuietNetworkIsJudged) {
+  const Network network(three_switch(100e6));
+  std::vector<Check> checks;
+  Chances chances;
+  do {
+    checks = checks_of(network);
+  } while (!std::ranges::all_of(checks, &Check::ok) && chances.left());
+  if (chances.undecided()) GTEST_SKIP() << chances.reason();
+  ASSERT_EQ(checks.size(), 4U);
+  EXPECT_EQ(checks[0].name, "rate in a probe before training, left->middle");
+  EXPECT_EQ(judge(checks).verdict, "faithful") << to_json(judge(checks)).dump(1);
+  for (const Check& check : checks)
+    EXPECT_TRUE(check.measured.is_number()) << check.name << ": " << check.note;
+}
+
+// One flow crosses both caps of a path between hosts with capped links of the same rate.
+TEST(LinkProbeTest, ALinkBehindAnotherWithTheSameCapIsJudged) {
+  const Network network(parse_topology(Json::parse(R"({"name": "two", "hosts": ["a", "b"], "switches": ["s"],
+      "links": [{"between": ["a", "s"], "rate": "50 Mbit/s"}, {"between": ["s", "b"], "rate": "50 Mbit/s"}]})"),
+                                       {"two", ""}));
+  std::vector<Check> checks;
+  Chances chances;
+  do {
+    checks = checks_of(network);
+  } while (judge(checks).verdict != "faithful" && chances.left());
+  if (chances.undecided()) GTEST_SKIP() << chances.reason();
+  EXPECT_EQ(judge(checks).verdict, "faithful") << to_json(judge(checks)).dump(1);
+}
+
+TEST(LinkProbeTest, ALinkThatIsDownOrCannotBeFilledSaysSo) {
+  Network network(parse_topology(Json::parse(R"({"name": "two", "hosts": ["a", "b"], "switches": ["s"],
+      "links": [{"between": ["a", "s"], "rate": "50 Mbit/s"}, {"between": ["s", "b"], "rate": "5 Mbit/s"}]})"),
+                                 {"two", ""}));
+  const std::vector<Check> checks = checks_of(network);
+  EXPECT_TRUE(checks[0].measured.is_null());
+  EXPECT_THAT(checks[0].note, HasSubstr("also crosses s->b, which is slower"));
+  EXPECT_TRUE(checks[2].measured.is_number()) << checks[2].note;
+  network.set_link_up(1, false);
+  const std::vector<Check> down = checks_of(network);
+  EXPECT_EQ(down[2].note, "not judged: the link is down");
+  EXPECT_TRUE(down[2].measured.is_null());
+}
+
+}  // namespace
+}  // namespace thinpipe::netem
