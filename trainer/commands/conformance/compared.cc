@@ -31,7 +31,7 @@ std::string difference_between_workers(Collective& network, const torch::Tensor&
     const auto size = summaries[rank][0].item<std::int64_t>();
     const auto expected = summaries[0][0].item<std::int64_t>();
     if (size != expected)
-      return fmt::format("worker {} has {} entries, but worker 0 has {}", rank, size, expected);
+      return fmt::format("worker {}'s result has length {}, but worker 0's has {}", rank, size, expected);
   }
   torch::Tensor first = bits.clone();
   network.broadcast(first, 0);

@@ -93,7 +93,8 @@ void same_bits_and_claimed_bytes(Examination& of, LoggedCollective& network) {
     MeteredCollective metered(std::make_unique<Borrowed>(static_cast<Collective&>(network)));
     Session session = of.begin(world, network, metered);
     for (int step = 1; step <= (n == large_size ? 1 : 3); ++step) {
-      const std::string where = fmt::format("{} entries, step {}: ", n, step);
+      const std::string where =
+          fmt::format("{}, step {}: ", n == 1 ? "1 entry" : fmt::format("{} entries", n), step);
       const ExpectedTraffic expected = session.method().traffic(world.bucket, network.world_size());
       metered.begin_section();
       const torch::Tensor out = session.step(real_gradient(world, network.rank(), step), step);
