@@ -13,14 +13,16 @@ from markdown_table import (
     MARKERS_OF_NAME,
     UNKNOWN,
     Cell,
+    Text,
     add_update,
+    iteration_time_text,
     markers_of,
     parsed,
     ratio_cell,
     spread_cell,
     table_parser,
     target_notes,
-    three_digits,
+    target_time_text,
     to_target_cell,
     write_table,
 )
@@ -55,14 +57,15 @@ def row_of(runs: pd.DataFrame, panel: Panel, comparison: Comparison, over: Seque
     return {
         final_heading(comparison.target): final_level(runs, comparison),
         "accuracy loss (points)": lost(runs, panel.runs[panel.runs.method == over[0]], comparison),
-        "iteration (ms)": spread_cell("iteration_time_s", group.spread("iteration_time_s"), milliseconds),
-        "time to target (s)": to_target_cell("time_to_accuracy_s", runs, group, three_digits),
+        "iteration (ms)": spread_cell("iteration_time_s", group.spread("iteration_time_s"), milliseconds_text(runs)),
+        "time to target (s)": to_target_cell("time_to_accuracy_s", runs, group, target_time_text(runs)),
         **{f"vs {name}": ratio_cell(group, "speed_up_over", name, runs) for name in over},
     }
 
 
-def milliseconds(time_s: float, mean_s: float) -> str:
-    return three_digits(1e3 * time_s, 1e3 * mean_s)
+def milliseconds_text(runs: pd.DataFrame) -> Text:
+    text = iteration_time_text(runs)
+    return lambda time_s, mean_s: text(1e3 * time_s, 1e3 * mean_s)
 
 
 def lost(runs: pd.DataFrame, baseline: pd.DataFrame, comparison: Comparison) -> Cell:

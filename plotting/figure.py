@@ -104,6 +104,13 @@ def add_selection(parser: argparse.ArgumentParser, example: str) -> None:
         help="test accuracy to reach, above 0 and at most 1, or a loss, such as bits_per_byte=2.2 or "
         "test_loss=0.5 (default: the last of the runs' own targets)",
     )
+    parser.add_argument(
+        "--hold",
+        type=int,
+        metavar="N",
+        help="count the target as reached if N successive evaluations are at it; 1: the first one counts (default: the "
+        "runs' own number)",
+    )
     parser.add_argument("--mode", help="use the runs of this mode (required if the folder has several modes)")
     parser.add_argument(
         "--where",
@@ -251,8 +258,10 @@ def task_of(runs: pd.DataFrame) -> Iterable[str]:
 
 
 def caption(comparison: Comparison) -> str:
-    """Returns the small print below a figure: the origin and, if there are several seeds, the meaning of whiskers and ±."""
-    return origin(comparison, [f"means; whiskers and {comparison.results.spread_note}"] if has_spread(comparison) else [])
+    """Returns the small print below a figure: the origin and, if there are several seeds, the meaning of whiskers."""
+    more = [f"means; whiskers and {comparison.results.spread_note}"] if has_spread(comparison) else []
+    held = listed(whole(comparison.runs["hold"]))
+    return origin(comparison, [*more, *([f"target held for {held} evaluations"] if held not in ("1", "unknown") else [])])
 
 
 def has_spread(comparison: Comparison) -> bool:

@@ -27,6 +27,7 @@ RUN_COLUMNS = (
     "mode",
     "error.message",
     "iterations",
+    "iteration_time_s.mean",
     "plan.all_reduce_compatible",
     "fidelity.verdict",
     "network_events",
@@ -48,6 +49,7 @@ RUN_COLUMNS = (
 # Columns of the runs table from the report, and their names there.
 JUDGED = {
     "target": "target",
+    "hold": "hold",
     "target_preset": "target_preset",
     "target_time_s": "time_to_accuracy_s",
     "target_iteration": "iterations_to_target",
@@ -69,7 +71,7 @@ class Results:
              its curve), and from the report: JUDGED, "reached", "group" (a key of `groups`), "baseline_NAME" (a run_id).
     curves:  one row per evaluation: run_id and CURVE_COLUMNS.
     groups:  the report's summaries of runs that differ only in their seed.
-    spread_note: the meaning of ±.
+    spread_note: the meaning of intervals.
     superseded: messages about runs left out because a newer run with another configuration has the same labels.
     """
 
@@ -157,7 +159,7 @@ def identity(run: dict[str, Any]) -> tuple[str, str]:
 
 
 def group_of(entry: dict[str, Any]) -> str:
-    return json.dumps([entry["experiment"], entry["group"], entry["target"]])
+    return json.dumps([entry["experiment"], entry["group"], entry["target"], entry["hold"]])
 
 
 def newest_of_each_label(rows: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], tuple[str, ...]]:

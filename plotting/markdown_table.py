@@ -20,11 +20,12 @@ import pandas as pd
 from comparison import Comparison, Panel, compare, quantity_key, swept_axes
 from figure import add_selection, has_spread, incomplete_runs, listed, name_of, origin, whole
 from load import MODES_WITHOUT_TIME, load
+from noise import UNMEASURED, decimals, noise_of
 from report import Group, InputError, Question, Spread, add_report_options
 
 UNKNOWN = "-"
 MARKERS_OF_NAME = ("<!-- NAME: begin -->", "<!-- NAME: end -->")
-SPREAD_HEAD = " (± 95 % CI)"
+SPREAD_HEAD = " [95 % CI]"
 
 
 @dataclass(frozen=True)
@@ -35,7 +36,7 @@ class Cell:
     numbers: dict[str, Any] = field(default_factory=dict)
 
 
-# Formats a value, the mean or its deviation. The second argument is the mean, which determines the digits.
+# Formats a value, the mean or an end of its interval. The second argument is the mean, which determines the digits.
 Text = Callable[[float, float], str]
 # Returns the cells of a method's runs in a panel, by heading. All rows of a table have the same headings and numbers.
 Row = Callable[[pd.DataFrame, Panel, Comparison], dict[str, Cell]]
@@ -150,11 +151,19 @@ def as_markdown(comparison: Comparison, row: Row, notes: Iterable[str]) -> str:
         rows = [
             (name_of(method, runs), row(runs, panel, comparison)) for method, runs in methods_of(panel, comparison)
         ]
-        head = "method" + (SPREAD_HEAD if any("±" in cell.text for _, cells in rows for cell in cells.values()) else "")
+        head = "method" + (SPREAD_HEAD if any("[" in cell.text for _, cells in rows for cell in cells.values()) else "")
         parts.append(grid([{head: name, **{each: cell.text for each, cell in cells.items()}} for name, cells in rows]))
-    parts.append("".join(f"{note}\n" for note in notes))
+    parts.append("".join(f"{note}\n" for note in [*notes, *noise_notes(comparison.runs)]))
     parts.append(in_markdown(table_origin(comparison)) + "\n")
     return "\n".join(parts)
+
+
+def noise_notes(runs: pd.DataFrame) -> list[str]:
+    """Returns a note about the noise of the machine, if the runs have times."""
+    if runs["iteration_time_s.mean"].isna().all():
+        return []
+    noise = noise_of(runs)
+    return [noise.note() if noise else UNMEASURED]
 
 
 def grid(rows: Sequence[dict[str, str]]) -> str:
@@ -213,16 +222,16 @@ def caps_of(common: Any, links: Any) -> list[str]:
     return [link["rate"] for link in links if link.get("bottleneck") and "rate" in link]
 
 
-def spread_cell(name: str, spread: Spread, text: Text, missing: str = "") -> Cell:
-    """Returns a cell with mean and half the interval, under `name` in CSV.
+def spread_cell(name: str, spread: Spread, text: Text, missing: str = "", unit: str = "") -> Cell:
+    """Returns a cell with the mean, its unit and its interval, under `name` in CSV.
 
     `missing`, from missing_words(), gives the share of runs that have values or, if none has, the reason.
     """
-    mean, half = spread.mean, spread.ci95_half_width
-    numbers = {name: mean, f"{name}_ci95_half_width": half}
+    mean, low, high = spread.mean, spread.ci95_low, spread.ci95_high
+    numbers = {name: mean, f"{name}_ci95_low": low, f"{name}_ci95_high": high}
     if mean is None:
         return Cell(missing or UNKNOWN, numbers)
-    words = text(mean, mean) + (f" ± {text(half, mean)}" if half is not None else "")
+    words = text(mean, mean) + unit + (f" [{text(low, mean)}, {text(high, mean)}]" if low is not None else "")
     return Cell(words + (f" ({missing})" if missing else ""), numbers)
 
 
@@ -235,17 +244,48 @@ def ratio_cell(group: Group, quantity: str, baseline: str, runs: pd.DataFrame) -
     missing = f"{spread.count} of {len(runs)}" if spread.count < len(runs) else ""
     if not spread.count:
         missing = UNKNOWN if runs.reached.any() else arrivals(runs)
-    cell = spread_cell(name, spread, lambda value, _: f"{value:.{2 if value < 10 else 1}f}×", missing)
+    noise = noise_of(runs) if quantity == "speed_up_over" else None
+    # Both times of a ratio vary.
+    relative = math.sqrt(2.0) * (noise.time_to_target or noise.iteration_time) if noise else 0.0
+    cell = spread_cell(name, spread, ratio_text(relative), missing, "×")
     mark = group.mark(baseline) if quantity == "speed_up_over" and spread.count else ""
     return Cell(f"{'≥ ' if at_least else ''}{cell.text}{mark}", {**cell.numbers, f"{name}_is_lower_bound": at_least})
+
+
+def ratio_text(noise: float) -> Text:
+    """Returns a format of ratios without the digits below their relative noise."""
+    return lambda value, mean: rounded(value, min(2 if mean < 10 else 1, decimals(mean, noise)))
+
+
+def time_text(noise: float | None) -> Text:
+    """Returns a format of times with three digits, without those below their relative noise."""
+    return lambda value, mean: rounded(value, min(three_decimals(mean), decimals(mean, noise or 0.0)))
+
+
+def target_time_text(runs: pd.DataFrame) -> Text:
+    """Returns the format of the runs' times to the target."""
+    noise = noise_of(runs)
+    return time_text(noise and (noise.time_to_target or noise.iteration_time))
+
+
+def iteration_time_text(runs: pd.DataFrame) -> Text:
+    noise = noise_of(runs)
+    return time_text(noise and noise.iteration_time)
+
+
+def rounded(value: float, places: int) -> str:
+    return f"{round(value, places):.{max(0, places)}f}"
 
 
 def three_digits(value: float, mean: float | None = None) -> str:
     """Formats `value` with as many decimals as give the mean, or itself if there is none, three digits."""
     size = abs(value if mean is None else mean)
-    if 0.0 < size < 1e-3:
-        return f"{value:.2e}"
-    return f"{value:.{max(0, 2 - math.floor(math.log10(size))) if size else 0}f}"
+    return f"{value:.2e}" if 0.0 < size < 1e-3 else f"{value:.{three_decimals(size)}f}"
+
+
+def three_decimals(size: float) -> int:
+    """Returns how many decimals give a number of this size three digits."""
+    return max(0, 2 - math.floor(math.log10(abs(size)))) if size else 0
 
 
 def whole_number(value: float, _mean: float) -> str:
@@ -264,8 +304,13 @@ def missing_words(reasons: pd.Series) -> str:
 
 
 def to_target_cell(name: str, runs: pd.DataFrame, group: Group, text: Text) -> Cell:
-    """Returns a cell with the mean of a quantity over the runs that reached the target, and their number if not all."""
-    return spread_cell(name, group.spread(name), text, arrivals(runs))
+    """Returns a cell with the mean of a time to the target. If only some runs reached it, the others count with their
+    whole run, so that it is a lower bound, and their number follows."""
+    missing = arrivals(runs)
+    some_missed = runs.reached.any() and (runs.status == "completed").sum() > runs.reached.sum()
+    cell = spread_cell(name, group.spread(f"restricted_{name}" if some_missed else name), text, missing)
+    numbers = {column.removeprefix("restricted_"): value for column, value in cell.numbers.items()}
+    return Cell(f"≥ {cell.text}" if some_missed else cell.text, numbers | {f"{name}_is_lower_bound": some_missed})
 
 
 def arrivals(runs: pd.DataFrame) -> str:
@@ -290,9 +335,11 @@ def is_all_reduce_compatible(runs: pd.DataFrame) -> bool | None:
 
 
 def target_notes(comparison: Comparison) -> list[str]:
-    """Returns notes: the target, the interval of evaluations, and the report's meaning of ± if there are several seeds."""
+    """Returns notes: the target, the interval of evaluations, and the report's meaning of intervals if there are several seeds."""
     steps = listed(whole(comparison.runs["config.training.evaluate_every_iterations"]))
-    notes = [f"Target: {comparison.target.phrase}, evaluated every {steps} iterations."]
+    holds = listed(whole(comparison.runs["hold"]))
+    held = "" if holds == "1" else f", held for {holds} evaluations"
+    notes = [f"Target: {comparison.target.phrase}{held}, evaluated every {steps} iterations."]
     if has_spread(comparison):
         notes.append(f"{comparison.results.spread_note} (2 of 3): only that many seeds have a value.")
     return notes
@@ -304,9 +351,10 @@ def machines(runs: pd.DataFrame) -> str:
 
 
 def in_markdown(text: str) -> str:
-    """Escapes a label into one line without markup. Markdown ignores underscores within words."""
+    """Escapes a label into one line without markup. Markdown ignores underscores within words, and brackets that no
+    parenthesis, bracket or colon follows."""
     text = html.escape(" ".join(text.splitlines()), quote=False)
-    return re.sub(r"[\\`*\[\]|~$]|(?<![^\W_])_|_(?![^\W_])", r"\\\g<0>", text)
+    return re.sub(r"[\\`*|~$]|\](?=[(\[:])|(?<![^\W_])_|_(?![^\W_])", r"\\\g<0>", text)
 
 
 def in_csv(value: Any) -> Any:

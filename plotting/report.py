@@ -14,7 +14,7 @@ from typing import Any
 BUILT = Path(__file__).resolve().parents[1] / "build" / "release" / "thinpipe"
 # Marks of methods and numbers, by the verdict on the emulated networks.
 VERDICT_MARKS = {"degraded": "†", "not judged": "‡"}
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 
 
 class InputError(Exception):
@@ -23,31 +23,35 @@ class InputError(Exception):
 
 @dataclass(frozen=True)
 class Question:
-    """What to ask the report for. target: as for `thinpipe report --target`; None: the runs' own. over: further
-    baselines. thinpipe: the program; None: find_program() finds it. saved: a report to read instead of making one."""
+    """What to ask the report for. target, hold: as for `thinpipe report --target` and --hold; None: the runs' own. over:
+    further baselines. thinpipe: the program; None: find_program() finds it. saved: a report to read instead of making
+    one."""
 
     target: str | None = None
     over: tuple[str, ...] = ()
     thinpipe: Path | None = None
     saved: Path | None = None
+    hold: int | None = None
 
     @staticmethod
     def of(options: argparse.Namespace, target: str | None = None, over: tuple[str, ...] = ()) -> Question:
-        return Question(target, over, options.thinpipe, options.report)
+        return Question(target, over, options.thinpipe, options.report, getattr(options, "hold", None))
 
 
 @dataclass(frozen=True)
 class Spread:
-    """The mean of `count` values, and what follows ±. None if there is no value, or no second one."""
+    """The mean of `count` values, and the ends of its 95 % confidence interval. None if there is no value, or no second
+    one."""
 
     count: int
     mean: float | None
-    ci95_half_width: float | None
+    ci95_low: float | None
+    ci95_high: float | None
 
     @property
     def ends(self) -> tuple[float, float]:
-        half = self.ci95_half_width or 0.0
-        return self.mean - half, self.mean + half
+        """Returns the ends of the interval; twice the mean if there is none."""
+        return (self.mean, self.mean) if self.ci95_low is None else (self.ci95_low, self.ci95_high)
 
 
 @dataclass(frozen=True)
@@ -58,7 +62,7 @@ class Group:
 
     def spread(self, quantity: str) -> Spread:
         summary = self.entry[quantity]
-        return Spread(summary["count"], summary["mean"], summary["ci95_half_width"])
+        return Spread(summary["count"], summary["mean"], summary["ci95_low"], summary["ci95_high"])
 
     def is_bound(self, baseline: str) -> bool:
         """Returns whether a speed-up over the baseline is a lower bound."""
@@ -97,6 +101,7 @@ def read_report(results: Path, question: Question) -> dict[str, Any]:
     """Returns the report of these results. Passes its warnings on. Raises InputError with its message if it fails."""
     arguments = ["report", str(results), "--json"]
     arguments += [f"--target={question.target}"] if question.target is not None else []
+    arguments += [f"--hold={question.hold}"] if question.hold is not None else []
     arguments += [f"--over={name}" for name in question.over]
     if question.saved:
         return saved_report(question, " ".join(["thinpipe", *arguments]))
@@ -109,8 +114,9 @@ def read_report(results: Path, question: Question) -> dict[str, Any]:
 
 def saved_report(question: Question, command: str) -> dict[str, Any]:
     remedy = f"write it with: {command}"
-    if question.target is not None:
-        raise InputError(f"--report {question.saved}: has its own target; leave out --target, or {remedy}")
+    for name, value in (("target", question.target), ("hold", question.hold)):
+        if value is not None:
+            raise InputError(f"--report {question.saved}: has its own {name}; leave out --{name}, or {remedy}")
     try:
         report = json.loads(question.saved.read_bytes())
     except (OSError, ValueError) as error:

@@ -20,7 +20,7 @@ from markdown_table import (
     ratio_cell,
     table_parser,
     target_notes,
-    three_digits,
+    target_time_text,
     to_target_cell,
     write_table,
 )
@@ -97,7 +97,7 @@ def row_of(runs: pd.DataFrame, _panel: Panel, comparison: Comparison, tolerance:
         "iterations to target": iterations_cell(runs, group),
         "convergence speed vs dense": ratio_cell(group, "convergence_speed_over", "dense", runs),
         "all-reduce compatible": all_reduce_cell(runs),
-        "TTA (s)": to_target_cell("time_to_accuracy_s", runs, group, three_digits),
+        "TTA (s)": to_target_cell("time_to_accuracy_s", runs, group, target_time_text(runs)),
         "speed-up vs dense": ratio_cell(group, "speed_up_over", "dense", runs),
         "speed-up vs fp16": ratio_cell(group, "speed_up_over", "fp16", runs),
         **{

@@ -91,9 +91,9 @@ struct Iteration {
   std::optional<IterationTimes> times = {};  // nullopt in convergence runs
   std::optional<double> train_loss = {};     // written as null if it is not finite
   bool applied = true;
-  std::int64_t payload_bytes = 0;
-  double sent_bytes = 0;
-  Json others = Json::object();  // members that are not defined here
+  std::optional<std::int64_t> payload_bytes = {};  // nullopt if the trainer does not know it
+  std::optional<double> sent_bytes = {};           // likewise
+  Json others = Json::object();                    // members that are not defined here
 
   bool operator==(const Iteration&) const = default;
 };

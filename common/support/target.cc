@@ -19,6 +19,14 @@ Rule rule_of(Target::Metric metric) {
   return metric == Target::Metric::accuracy ? Rule{.above = 0, .at_most = 1} : Rule{.above = 0};
 }
 
+const Rule hold_rule{
+    .effect =
+        "number of successive evaluations at a target, or better, that count as holding it; the "
+        "time to a target is that of the first of them. 1: the first evaluation at the target "
+        "counts, even if accuracy falls after it",
+    .at_least = 1,
+    .at_most = 1000};
+
 }  // namespace
 
 std::string name_of(Target::Metric metric) {
@@ -78,6 +86,18 @@ Json describe_targets() {
           {"required", false},
           {"default", Json::array()},
           {"any_of", ways}};
+}
+
+std::int64_t read_hold(JsonObject& object) {
+  std::int64_t hold = default_hold;
+  object.read("hold", hold, hold_rule);
+  return hold;
+}
+
+Json describe_hold() {
+  OptionDescriber describer;
+  describer("hold", default_hold, hold_rule);
+  return describer.out.front();
 }
 
 Json to_json(const Target& target) {

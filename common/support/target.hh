@@ -1,7 +1,8 @@
 // A run's target: a level of a metric, fixed before the run. The record has the train time until it was
-// reached.
+// reached, and until it was held: reached by several successive evaluations.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -35,6 +36,12 @@ std::vector<Target> read_targets(JsonObject& object);
 // Describes "targets" by an entry like those of describe_options (common/support/options.hh). Its "any_of"
 // has an entry for each form of an element.
 Json describe_targets();
+
+// The number of successive evaluations at a target, or better, that count as holding it.
+inline constexpr std::int64_t default_hold = 3;
+// Reads it under "hold"; the default if absent.
+std::int64_t read_hold(JsonObject& object);
+Json describe_hold();
 
 // Writes an accuracy as a number, other targets as an object.
 Json to_json(const Target& target);

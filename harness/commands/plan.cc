@@ -6,25 +6,23 @@
 
 #include "common/support/standard_streams.hh"
 #include "harness/commands/command.hh"
+#include "harness/commands/experiment_choice.hh"
 #include "harness/commands/plan_table.hh"
 #include "harness/plan/run_plan.hh"
-#include "harness/schema/override_types.hh"
 
 namespace thinpipe {
 namespace {
 
 struct PlanOptions {
-  std::string experiment;
-  std::vector<std::string> overrides;
-  std::string only;
+  ExperimentChoice choice;
   bool no_measuring = false;
   bool json = false;
 };
 
 int plan(const PlanOptions& options) {
-  const Experiment experiment = load_experiment(options.experiment, options.overrides, described_text());
+  const Experiment experiment = options.choice.load();
   const TrainerProgram trainer = TrainerProgram::find();
-  const std::vector<Run> runs = plan_runs(experiment, trainer, options.only);
+  const std::vector<Run> runs = plan_runs(experiment, trainer, options.choice.only);
   MeasuredCosts measured(trainer, [](const std::string& line) { print_stderr("{}\n", line); });
   const CostOf cost_of = [&](const Run& run) {
     if (options.no_measuring || !run.missing.empty() || run.runs_command())
@@ -40,18 +38,7 @@ void add_plan(CLI::App& program, Invocation& invocation) {
   const auto options = std::make_shared<PlanOptions>();
   CLI::App& command =
       *program.add_subcommand("plan", "Show the runs of an experiment and their predicted cost");
-  command.add_option("experiment", options->experiment, "The experiment's file")
-      ->required()
-      ->type_name("FILE");
-  command
-      .add_option("--set", options->overrides,
-                  "Change the base configuration, for example workers=4; may be repeated")
-      ->type_name("PATH=VALUE")
-      ->allow_extra_args(false);
-  command
-      .add_option("--only", options->only,
-                  "Only runs whose label, as a whole or on one axis, matches the pattern")
-      ->type_name("GLOB");
+  options->choice.add_to(command);
   command.add_flag("--no-measuring", options->no_measuring,
                    "Skip the compute measurement (a few seconds); iteration and train times, memory and the "
                    "machine's verdict are then left out");

@@ -28,6 +28,7 @@ namespace fs = std::filesystem;
 struct ReportOptions {
   std::string results;
   std::optional<std::string> target;
+  std::optional<std::int64_t> hold;
   std::vector<std::string> over;
   bool json = false;
   bool csv = false;
@@ -99,7 +100,7 @@ void write_page(const fs::path& path, const Report& report) {
 }
 
 // docs/report.md describes the layout; a change that breaks readers increments the version.
-constexpr int json_version = 1;
+constexpr int json_version = 2;
 
 std::string json_report(const Report& report) {
   return Json{{"schema_version", json_version},
@@ -122,9 +123,11 @@ int report(const ReportOptions& options) {
   const auto target = options.target ? std::optional(parse_target(*options.target)) : std::nullopt;
   const auto page = options.html ? std::optional(page_path(*options.html)) : std::nullopt;
   const auto curves = options.tensorboard ? std::optional(curves_folder(*options.tensorboard)) : std::nullopt;
-  const Report made = report_of(
-      options.results,
-      {.target = target, .over = options.over, .curve = page || curves, .origin = page.has_value()});
+  const Report made = report_of(options.results, {.target = target,
+                                                  .hold = options.hold,
+                                                  .over = options.over,
+                                                  .curve = page || curves,
+                                                  .origin = page.has_value()});
   fmt::print("{}", for_standard_output(options, made));
   // On standard error, because standard output may go to a CSV or JSON file.
   if (page) {
@@ -152,6 +155,13 @@ void add_report(CLI::App& program, Invocation& invocation) {
                   "Report the time to this test accuracy, or a loss such as bits_per_byte=2.2 or "
                   "test_loss=0.5, instead of the runs' own targets")
       ->type_name("TARGET");
+  command
+      .add_option(
+          "--hold", options->hold,
+          "Count a target as reached if this many successive evaluations are at it, instead of the runs' own "
+          "number; 1: the first one counts")
+      ->check(CLI::Range(1, 1000))
+      ->type_name("N");
   command
       .add_option(
           "--over", options->over,

@@ -9,6 +9,7 @@
 #include "common/support/log.hh"
 #include "common/support/standard_streams.hh"
 #include "harness/commands/command.hh"
+#include "harness/commands/experiment_choice.hh"
 #include "harness/commands/plan_table.hh"
 #include "harness/commands/topology_choice.hh"
 #include "harness/machine/cpu_pressure.hh"
@@ -18,7 +19,6 @@
 #include "harness/reports/text.hh"
 #include "harness/run/parallel_controllers.hh"
 #include "harness/run/sweep.hh"
-#include "harness/schema/override_types.hh"
 #include "netem/kernel/sandbox.hh"
 
 namespace thinpipe {
@@ -27,9 +27,7 @@ namespace {
 constexpr double max_limit_s = 365.0 * 24 * 3600;
 
 struct RunOptions {
-  std::string experiment;
-  std::vector<std::string> overrides;
-  std::string only;
+  ExperimentChoice choice;
   std::string results = "results";
   std::string stall_timeout = "10 min";
   std::string hang_timeout = "8 s";
@@ -74,9 +72,9 @@ int run(const RunOptions& options, const std::vector<std::string>& arguments) {
   std::optional<StopSignals> stop;
   // In the sandbox, watches from the start: a stop that is requested during planning must not be lost.
   if (netem::inside_sandbox()) stop.emplace();
-  const Experiment experiment = load_experiment(options.experiment, options.overrides, described_text());
+  const Experiment experiment = options.choice.load();
   const TrainerProgram trainer = TrainerProgram::find();
-  const std::vector<Run> runs = plan_runs(experiment, trainer, options.only);
+  const std::vector<Run> runs = plan_runs(experiment, trainer, options.choice.only);
   require_all_here(runs);
   const SweepOptions sweep{.experiment = experiment.name,
                            .results = std::filesystem::path(options.results) / experiment.name,
@@ -117,18 +115,7 @@ int run(const RunOptions& options, const std::vector<std::string>& arguments) {
 void add_run(CLI::App& program, Invocation& invocation) {
   const auto options = std::make_shared<RunOptions>();
   CLI::App& command = *program.add_subcommand("run", "Run an experiment, except its runs that have ended");
-  command.add_option("experiment", options->experiment, "The experiment's file")
-      ->required()
-      ->type_name("FILE");
-  command
-      .add_option("--set", options->overrides,
-                  "Change the base configuration, for example workers=4; may be repeated")
-      ->type_name("PATH=VALUE")
-      ->allow_extra_args(false);
-  command
-      .add_option("--only", options->only,
-                  "Only runs whose label, as a whole or on one axis, matches the pattern")
-      ->type_name("GLOB");
+  options->choice.add_to(command);
   command.add_option("--results", options->results, "Folder for the results")
       ->type_name("DIR")
       ->capture_default_str();
@@ -171,6 +158,7 @@ void add_run(CLI::App& program, Invocation& invocation) {
       "Examples:\n"
       "  thinpipe run experiments/quickstart.json\n"
       "  thinpipe run experiments/quickstart.json --only 'pactrain*' --set training.epochs=2\n"
+      "  thinpipe run experiments/quickstart.json --repeat 5\n"
       "  thinpipe run experiments/quickstart.json --retry-failed\n"
       "  thinpipe run experiments/smoke-loopback.json --results /tmp/results --fresh\n"
       "Exit codes: 0 all runs are complete; 1 a run failed or was interrupted (its record has the\n"

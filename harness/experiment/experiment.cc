@@ -143,7 +143,8 @@ Place Point::place_of(std::string_view pointer) const {
 }
 
 Experiment parse_experiment(std::string_view text, const std::string& file,
-                            const std::vector<std::string>& overrides, const IsText& is_text) {
+                            const std::vector<std::string>& overrides, const IsText& is_text,
+                            std::optional<std::int64_t> repeat) {
   const Json document = parse_json(text, file);
   // Axes and labels keep the order in which they were written; everything else is read from `document`.
   const OrderedJson ordered = OrderedJson::parse(text);
@@ -165,16 +166,21 @@ Experiment parse_experiment(std::string_view text, const std::string& file,
       experiment.axes.push_back(parse_axis(name, values, object.place_of("sweep") / name));
     }
   }
-  std::int64_t repeat = 1;
-  object.read("repeat", repeat, {.at_least = 1, .at_most = max_sweep_runs});
+  std::int64_t repetitions = 1;
+  object.read("repeat", repetitions, {.at_least = 1, .at_most = max_sweep_runs});
+  Place repeat_place = object.place_of("repeat");
+  if (repeat) {
+    repetitions = *repeat;
+    repeat_place = {fmt::format("--repeat {}", *repeat), ""};
+  }
   const Json* const exclude = object.find("exclude");
   object.finish();
   for (const std::string& assignment : overrides) {
     experiment.overrides.push_back(parse_override(assignment, is_text));
     check_effect(experiment.overrides.back(), experiment.axes);
   }
-  if (repeat > 1) {
-    experiment.axes.push_back(read_repetitions(repeat, experiment, object.place_of("repeat")));
+  if (repetitions > 1) {
+    experiment.axes.push_back(read_repetitions(repetitions, experiment, repeat_place));
   }
   if (exclude != nullptr) {
     const Place place = object.place_of("exclude");
@@ -187,14 +193,14 @@ Experiment parse_experiment(std::string_view text, const std::string& file,
 }
 
 Experiment load_experiment(const std::string& file, const std::vector<std::string>& overrides,
-                           const IsText& is_text) {
+                           const IsText& is_text, std::optional<std::int64_t> repeat) {
   std::string text;
   try {
     text = read_file(file);
   } catch (const std::exception& error) {
     throw InputError({file, ""}, error.what());
   }
-  return parse_experiment(text, file, overrides, is_text);
+  return parse_experiment(text, file, overrides, is_text, repeat);
 }
 
 std::vector<Point> expand(const Experiment& experiment) {

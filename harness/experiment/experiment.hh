@@ -11,7 +11,9 @@
 // in harness/experiment/axis.hh. Seeds count up from the base's.
 #pragma once
 
+#include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -54,12 +56,14 @@ struct Point {
 };
 
 // Parses an experiment. `file` names the text in errors; its stem is the default name. `overrides` are the
-// "path=value" of --set; `is_text` types them (harness/experiment/override.hh). Throws InputError.
+// "path=value" of --set; `is_text` types them (harness/experiment/override.hh). `repeat`, of --repeat, replaces the
+// experiment's own. Throws InputError.
 Experiment parse_experiment(std::string_view text, const std::string& file,
-                            const std::vector<std::string>& overrides = {}, const IsText& is_text = {});
+                            const std::vector<std::string>& overrides = {}, const IsText& is_text = {},
+                            std::optional<std::int64_t> repeat = {});
 // Loads an experiment file.
 Experiment load_experiment(const std::string& file, const std::vector<std::string>& overrides,
-                           const IsText& is_text);
+                           const IsText& is_text, std::optional<std::int64_t> repeat = {});
 
 // Returns the points of the sweep. Throws InputError if there are more than `max_sweep_runs`, or none.
 std::vector<Point> expand(const Experiment& experiment);

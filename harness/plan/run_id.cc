@@ -51,6 +51,7 @@ namespace {
 
 // Removes options that were added after results were published, if they change nothing: old ids stay valid.
 void drop_what_came_later(Json& decisive) {
+  decisive.erase("hold");  // decides how a curve is read, not what it is
   // Before, every trace used the wall clock.
   if (const auto trace = decisive.find("rate_trace"); trace != decisive.end() && trace->is_object()) {
     if (trace->value("clock", Json(nullptr)) == "wall") trace->erase("clock");

@@ -165,20 +165,21 @@ CheckedConfig training_of_command(const Json& trainers_part) {
   std::int64_t seed = 1;
   object.read("seed", seed, {.at_least = 0});
   const std::vector<Target> targets = read_targets(object);
+  const std::int64_t hold = read_hold(object);
   std::vector<std::string> others;
   for (const auto& [key, value] : trainers_part.items()) {
-    if (key != "seed" && key != "targets") others.push_back(key);
+    if (key != "seed" && key != "targets" && key != "hold") others.push_back(key);
   }
   if (!others.empty()) {
     throw InputError(object.place_of(others.front()),
                      fmt::format("has no effect on a trainer's command, which brings its own: pass it in "
                                  "trainer.options, or set it to null in the patch with the command. Without "
-                                 "effect here: {}. With effect: seed, targets, {}",
+                                 "effect here: {}. With effect: seed, targets, hold, {}",
                                  fmt::join(others, ", "), fmt::join(controller_option_keys(), ", ")));
   }
   CheckedConfig training;
   training.ok = true;
-  training.config = {{"seed", seed}, {"targets", to_json(targets)}};
+  training.config = {{"seed", seed}, {"targets", to_json(targets)}, {"hold", hold}};
   return training;
 }
 

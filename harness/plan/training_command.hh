@@ -33,7 +33,7 @@ Json normalised_command(const ExternalTrainer& trainer, const std::string& input
 std::vector<std::string> arguments_of_command(const ExternalTrainer& trainer, std::int64_t rank,
                                               std::int64_t world_size, std::int64_t seed);
 
-// Returns the training configuration of a command's run: "seed" and "targets". Nothing is known of its plan.
+// Returns the training configuration of a command's run: "seed", "targets" and "hold". Nothing is known of its plan.
 // Throws InputError for the keys of thinpipe-trainer, which would have no effect.
 CheckedConfig training_of_command(const Json& trainers_part);
 

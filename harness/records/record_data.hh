@@ -95,11 +95,23 @@ struct CurvePoint {
   bool operator==(const CurvePoint&) const = default;
 };
 
+// The first of successive evaluations that were at a target.
+struct HeldTarget {
+  std::int64_t evaluations = 1;
+  bool reached = false;
+  OrNull<std::int64_t> iteration = {};  // null if it was not held, as is the time
+  OrNull<double> train_time_s = {};
+
+  bool operator==(const HeldTarget&) const = default;
+};
+
+// The first evaluation at the target.
 struct TargetResult {
   Target target = {};
   bool reached = false;
   OrNull<std::int64_t> iteration = {};  // null if it was not reached, as is the time
   OrNull<double> train_time_s = {};
+  OrMissing<HeldTarget> held = {};
 
   bool operator==(const TargetResult&) const = default;
 };
@@ -149,8 +161,8 @@ struct Prediction {
 };
 
 struct Traffic {
-  std::int64_t payload_bytes_per_worker = 0;
-  std::int64_t sent_bytes_per_worker = 0;
+  OrNull<std::int64_t> payload_bytes_per_worker = {};
+  OrNull<std::int64_t> sent_bytes_per_worker = {};
   std::map<std::string, OrNull<std::int64_t>> wire_bytes = {};  // by direction, such as "left->middle"
   std::map<std::string, OrNull<double>> utilisation = {};
 

@@ -102,8 +102,8 @@ void visit(auto& members, Is<CurvePoint> auto& point) {
   members.required("test_accuracy", point.test_accuracy, share);
 }
 
-void visit(auto& members, Is<TargetResult> auto& result) {
-  members.target(result.target);
+// The evaluation at which a target was reached or held.
+void visit_arrival(auto& members, auto& result) {
   members.required("reached", result.reached);
   members.required("iteration", result.iteration, count);
   members.required("train_time_s", result.train_time_s, amount);
@@ -112,6 +112,17 @@ void visit(auto& members, Is<TargetResult> auto& result) {
   members.rule(result.reached || !result.iteration, "iteration", "must be null, because it was not reached");
   members.rule(result.reached || !result.train_time_s, "train_time_s",
                "must be null, because it was not reached");
+}
+
+void visit(auto& members, Is<HeldTarget> auto& held) {
+  members.required("evaluations", held.evaluations, count_from_one);
+  visit_arrival(members, held);
+}
+
+void visit(auto& members, Is<TargetResult> auto& result) {
+  members.target(result.target);
+  visit_arrival(members, result);
+  members.optional("held", result.held);
 }
 
 void visit(auto& members, Is<PrunedLayer> auto& layer) {

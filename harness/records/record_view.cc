@@ -15,16 +15,27 @@ std::optional<double> level_of(Target::Metric metric, const record::CurvePoint& 
   return point.test_loss;
 }
 
-record::TargetResult reach_target(const std::vector<record::CurvePoint>& curve, const Target& target) {
-  const auto reached = std::ranges::find_if(curve, [&target](const record::CurvePoint& point) {
-    const auto level = level_of(target.metric, point);
-    return level && is_reached(target, *level);
-  });
-  if (reached == curve.end()) return {.target = target};
-  return {.target = target,
-          .reached = true,
-          .iteration = reached->iteration,
-          .train_time_s = reached->train_time_s};
+record::TargetResult reach_target(const std::vector<record::CurvePoint>& curve, const Target& target,
+                                  std::int64_t hold) {
+  record::TargetResult out{.target = target, .held = record::HeldTarget{.evaluations = hold}};
+  const auto arrive = [](auto& result, const record::CurvePoint& point) {
+    result.reached = true;
+    result.iteration = point.iteration;
+    result.train_time_s = point.train_time_s;
+  };
+  std::int64_t in_a_row = 0;
+  for (auto point = curve.begin(); point != curve.end() && !out.held->reached; ++point) {
+    const auto level = level_of(target.metric, *point);
+    in_a_row = level && is_reached(target, *level) ? in_a_row + 1 : 0;
+    if (in_a_row == 1 && !out.reached) arrive(out, *point);
+    if (in_a_row == hold) arrive(*out.held, *(point - (hold - 1)));
+  }
+  return out;
+}
+
+std::int64_t hold_of(const Json& config) {
+  const Json hold = config.value("hold", Json(1));
+  return hold.is_number_integer() && hold >= 1 ? hold.get<std::int64_t>() : 1;
 }
 
 }  // namespace thinpipe

@@ -14,7 +14,11 @@ std::optional<double> final_accuracy(const std::vector<record::CurvePoint>& curv
 // Returns the level of the metric at an evaluation; nullopt if it was not measured or not finite.
 std::optional<double> level_of(Target::Metric metric, const record::CurvePoint& point);
 
-// Returns the result of the target: the first evaluation of `curve` that reaches it.
-record::TargetResult reach_target(const std::vector<record::CurvePoint>& curve, const Target& target);
+// Returns the first evaluation of `curve` that reaches the target, and the first of the first `hold` successive ones.
+record::TargetResult reach_target(const std::vector<record::CurvePoint>& curve, const Target& target,
+                                  std::int64_t hold);
+
+// Returns "hold" of a record's configuration: 1 in records older than it.
+std::int64_t hold_of(const Json& config);
 
 }  // namespace thinpipe

@@ -69,15 +69,17 @@ double better(const Target& target, double a, double b) {
   return target.metric == Target::Metric::accuracy ? std::max(a, b) : std::min(a, b);
 }
 
-// Adds the target, the last and the best level of its metric, and the train time and iteration of the first
-// evaluation that reached it. The last two stay null if none did or the run did not complete.
-void add_target(Json& row, const Record& record, const std::optional<Target>& asked) {
+// Adds the target, the last and the best level of its metric, and the train time and iteration at which it was held
+// and first reached. The last four stay null if it was not, or the run did not complete.
+void add_target(Json& row, const Record& record, const Wanted& wanted) {
+  const std::optional<Target>& asked = wanted.target;
   JsonObject config(record.config, {"", "/config"});
   const std::vector<Target> own = read_targets(config);
   if (!asked && own.empty()) return;
   const Target target = asked ? *asked : own.back();
   row["target"] = to_json(target);
   row["target_preset"] = std::ranges::find(own, target) != own.end();
+  row["hold"] = wanted.hold.value_or(hold_of(record.config));
   row["reached"] = false;
   std::optional<double> last;
   std::optional<double> best;
@@ -88,10 +90,16 @@ void add_target(Json& row, const Record& record, const std::optional<Target>& as
   row["final_level"] = or_null(last);
   row["best_level"] = or_null(best);
   if (record.status != "completed") return;
-  const record::TargetResult result = reach_target(record.curve, target);
-  row["reached"] = result.reached;
-  row["time_to_accuracy_s"] = or_null(result.train_time_s);
-  row["iterations_to_target"] = or_null(result.iteration);
+  const record::TargetResult result = reach_target(record.curve, target, row.at("hold").get<std::int64_t>());
+  row["reached"] = result.held->reached;
+  row["time_to_accuracy_s"] = or_null(result.held->train_time_s);
+  row["iterations_to_target"] = or_null(result.held->iteration);
+  row["restricted_time_to_accuracy_s"] =
+      result.held->reached ? row["time_to_accuracy_s"] : row["train_time_s"];
+  row["restricted_iterations_to_target"] =
+      result.held->reached ? row["iterations_to_target"] : row["iterations"];
+  row["first_touch_s"] = or_null(result.train_time_s);
+  row["first_touch_iteration"] = or_null(result.iteration);
 }
 
 // Adds the wire bytes of the busiest bottleneck direction, and their ratio to the bytes that a worker sent by
@@ -111,12 +119,12 @@ void add_traffic(Json& row, const Record& record) {
       bytes = crossed->second;
     }
   }
-  row["payload_bytes_per_worker"] = traffic.payload_bytes_per_worker;
-  row["payload_bytes_per_iteration"] = ratio(traffic.payload_bytes_per_worker, row.at("iterations"));
-  row["sent_bytes_per_worker"] = traffic.sent_bytes_per_worker;
+  row["payload_bytes_per_worker"] = or_null(traffic.payload_bytes_per_worker);
+  row["payload_bytes_per_iteration"] = ratio(row["payload_bytes_per_worker"], row.at("iterations"));
+  row["sent_bytes_per_worker"] = or_null(traffic.sent_bytes_per_worker);
   row["bottleneck_direction"] = or_null(busiest);
   row["bottleneck_wire_bytes"] = or_null(bytes);
-  row["wire_over_sent"] = ratio(row.at("bottleneck_wire_bytes"), traffic.sent_bytes_per_worker);
+  row["wire_over_sent"] = ratio(row.at("bottleneck_wire_bytes"), row["sent_bytes_per_worker"]);
   Json& utilisation = row["utilisation"] = Json::object();
   for (const auto& [direction, share] : traffic.utilisation) utilisation[direction] = or_null(share);
   row["bottleneck_utilisation"] = busiest ? utilisation.value(*busiest, Json(nullptr)) : Json(nullptr);
@@ -140,7 +148,7 @@ std::int64_t link_changes(const Record& record) {
   });
 }
 
-Json row_of(const Record& record, const std::optional<Target>& asked) {
+Json row_of(const Record& record, const Wanted& wanted) {
   Json row = {{"run_id", record.run_id},
               {"experiment", record.experiment},
               {"label", record.label},
@@ -149,8 +157,10 @@ Json row_of(const Record& record, const std::optional<Target>& asked) {
               {"status", record.status},
               {"error", write_part(record.error)},
               {"train_time_s", or_null(record.train_time_s)}};
-  for (const char* field : {"target", "target_preset", "reached", "time_to_accuracy_s",
-                            "iterations_to_target", "final_level", "best_level"})
+  for (const char* field :
+       {"target", "target_preset", "hold", "reached", "time_to_accuracy_s", "iterations_to_target",
+        "restricted_time_to_accuracy_s", "restricted_iterations_to_target", "first_touch_s",
+        "first_touch_iteration", "final_level", "best_level"})
     row[field] = nullptr;
   row["seed"] = record.config.value("seed", Json(nullptr));
   row["final_accuracy"] = or_null(final_accuracy(record.curve));
@@ -162,7 +172,7 @@ Json row_of(const Record& record, const std::optional<Target>& asked) {
   row["iterations"] = record.iterations;
   row["warnings"] = record.warnings.value_or(std::vector<std::string>());  // old records have none
   row["iterations_per_s"] = ratio(row.at("iterations"), row.at("train_time_s"));
-  add_target(row, record, asked);
+  add_target(row, record, wanted);
   add_traffic(row, record);
   add_iteration_time(row, record);
   return row;
@@ -232,7 +242,7 @@ std::vector<std::string> failed_checks(const Record& record) {
 
 Digest digest(Record record, const Wanted& wanted) {
   Digest out;
-  out.row = row_of(record, wanted.target);
+  out.row = row_of(record, wanted);
   out.started_at = record.provenance.value("started_at", std::string());
   set_names(out, record.config);
   out.method = method_of(record.config);

@@ -12,8 +12,9 @@ namespace thinpipe {
 // The target and the baselines that a report uses, and the parts of a record that a digest keeps beside its
 // row.
 struct Wanted {
-  std::optional<Target> target = {};   // nullopt: the last of the record's own targets
-  std::vector<std::string> over = {};  // further baselines (take_rows)
+  std::optional<Target> target = {};      // nullopt: the last of the record's own targets
+  std::optional<std::int64_t> hold = {};  // evaluations at the target; nullopt: the record's own number
+  std::vector<std::string> over = {};     // further baselines (take_rows)
   bool curve = false;
   bool origin = false;
 };

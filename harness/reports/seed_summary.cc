@@ -5,18 +5,19 @@
 #include <map>
 #include <numeric>
 
-#include <boost/math/distributions/students_t.hpp>
 #include <fmt/format.h>
 
+#include "harness/reports/bootstrap.hh"
 #include "harness/reports/verdicts.hh"
 
 namespace thinpipe {
 namespace {
 
-constexpr double confidence = 0.95;
-
 const char* const quantities[] = {"time_to_accuracy_s",
+                                  "restricted_time_to_accuracy_s",
+                                  "first_touch_s",
                                   "iterations_to_target",
+                                  "restricted_iterations_to_target",
                                   "final_accuracy",
                                   "final_level",
                                   "bottleneck_wire_bytes",
@@ -69,6 +70,7 @@ Json summary_of(const Rows& rows, const std::vector<std::string>& baselines) {
               {"group", first.at("group")},
               {"mode", first.at("mode")},
               {"target", first.at("target")},
+              {"hold", first.value("hold", Json(nullptr))},
               {"run_ids", run_ids_of(rows)},
               {"runs", rows.size()},
               {"completed", count(rows, "status", "completed")},
@@ -107,7 +109,8 @@ Json summarise(const std::vector<double>& values) {
   Json out = {{"count", values.size()},
               {"mean", nullptr},
               {"standard_deviation", nullptr},
-              {"ci95_half_width", nullptr}};
+              {"ci95_low", nullptr},
+              {"ci95_high", nullptr}};
   if (values.empty()) return out;
   const auto n = static_cast<double>(values.size());
   const double mean = std::accumulate(values.begin(), values.end(), 0.0) / n;
@@ -116,10 +119,10 @@ Json summarise(const std::vector<double>& values) {
   const double squares = std::accumulate(values.begin(), values.end(), 0.0, [mean](double sum, double value) {
     return sum + (value - mean) * (value - mean);
   });
-  const double deviation = std::sqrt(squares / (n - 1));
-  const double t = boost::math::quantile(boost::math::students_t(n - 1), (1 + confidence) / 2);
-  out["standard_deviation"] = deviation;
-  out["ci95_half_width"] = t * deviation / std::sqrt(n);
+  out["standard_deviation"] = std::sqrt(squares / (n - 1));
+  const Interval interval = bootstrap_mean(values);
+  out["ci95_low"] = interval.low;
+  out["ci95_high"] = interval.high;
   return out;
 }
 
@@ -127,8 +130,8 @@ Json summarise_seeds(const Json& rows, const std::vector<std::string>& baselines
   std::map<Json, std::size_t> index_of_group;
   std::vector<Rows> groups;
   for (const Json& row : rows) {
-    const auto [found, is_new] =
-        index_of_group.try_emplace({row.at("experiment"), row.at("group"), row.at("target")}, groups.size());
+    const auto [found, is_new] = index_of_group.try_emplace(
+        {row.at("experiment"), row.at("group"), row.at("target"), row.value("hold", Json())}, groups.size());
     if (is_new) groups.emplace_back();
     groups[found->second].push_back(&row);
   }

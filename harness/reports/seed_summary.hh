@@ -8,14 +8,13 @@
 
 namespace thinpipe {
 
-// The meaning of ± in every format of a report, and in the figures and tables of plotting/.
+// The meaning of intervals in every format of a report, and in the figures and tables of plotting/.
 inline constexpr const char* spread_note =
-    "±: half the 95 % confidence interval of the mean over seeds (Student's t). "
-    "Times and speed-ups cover the runs that reached the target.";
+    "[low, high]: 95 % confidence interval of the mean over seeds (bootstrap, percentiles). ≥: some runs did not reach "
+    "the target; they count with their whole train time. Speed-ups cover the runs that reached it.";
 
-// Returns the count n of the values, their mean, their standard deviation (n - 1 in the denominator) and half
-// the width of the mean's 95 % confidence interval (Student's t). The last two are null for one value, the
-// last three for none.
+// Returns the count n of the values, their mean, their standard deviation (n - 1 in the denominator) and the ends of the
+// mean's 95 % confidence interval (bootstrap.hh). The last three are null for one value, all but the count for none.
 Json summarise(const std::vector<double>& values);
 
 // Returns a row's label without the seed: the common name of runs that differ only in their seed.
@@ -25,7 +24,9 @@ std::string label_without_seed(const Json& row);
 // their first rows. A run without repetitions is a group of its own.
 //
 // All quantities are over completed runs, times and speed-ups over those that reached the target. "reached" is
-// their number; if it is less than "runs", the mean time covers only the lucky runs. Each run's speed-up is
+// their number; if it is less than "runs", the mean time covers only the lucky runs. The "restricted_…" times cover all
+// completed runs: those that did not reach the target count with their whole train time, so that the mean is a lower
+// bound of the mean time. Each run's speed-up is
 // over the baseline with its own seed. "…_is_lower_bound" is true if any speed-up is a lower bound, because the mean
 // is then one too. "judged", "degraded" and "not_judged" are numbers of runs; "judged" includes the degraded ones.
 // "speed_up_…_fidelity" is the worst verdict on the networks of the runs and their baselines.

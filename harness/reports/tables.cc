@@ -31,6 +31,15 @@ constexpr Style short_ratio{"{:.2f}"};
 constexpr Style whole{"{:.0f}"};
 constexpr Style relative_error{"{:.2g}"};
 
+// Returns the style for the ends of an interval, whose mean has the unit already.
+Style without_unit(const Style& style) {
+  if (style.format == seconds.format || style.format == milliseconds_with_unit.format)
+    return {.format = "{:.1f}", .factor = style.factor};
+  if (style.format == speed_up.format) return {.format = "{:.2f}", .factor = style.factor};
+  if (style.format == percent.format) return {.format = "{:.0f}", .factor = style.factor};
+  return style;
+}
+
 std::string show(double value, const Style& style) {
   return style.format == nullptr ? format_bytes(value)
                                  : fmt::format(fmt::runtime(style.format), style.factor * value);
@@ -78,8 +87,10 @@ struct RunColumn {
 const RunColumn run_columns[] = {
     {"target", "the run's target, or that of --target", true,
      [](const Json& row) { return Cell{target_text(row)}; }},
-    {"time to target", "train time at the first evaluation that reached the target", true, time_to_target},
+    {"time to target", "train time from which the target was held", true, time_to_target},
     {"iterations to target", "iterations at that evaluation, in mode converge", true, iterations_to_target},
+    {"first touch", "train time at the first evaluation at the target, whether or not it was held", false,
+     [](const Json& row) { return number(row.at("first_touch_s"), seconds); }},
     {"vs dense", "speed-up over the dense run that differs only in method and pruning", true,
      [](const Json& row) { return speed_up_over("dense", row); }},
     {"vs fp16", "speed-up over the fp16 run that differs only in method and pruning", true,
@@ -116,11 +127,14 @@ struct SeedsColumn {
   const char* heading;
   const char* meaning;
   Style style;
+  const char* restricted = nullptr;  // the quantity in its place if not all runs reached the target
 };
 constexpr SeedsColumn seeds_columns[] = {
-    {"time_to_accuracy_s", "time to target", "mean train time to the target, of the runs that reached it",
-     seconds},
-    {"iterations_to_target", "iterations to target", "mean iterations to the target, of those runs", whole},
+    {"time_to_accuracy_s", "time to target",
+     "mean train time to the target; if some runs did not reach it, a lower bound", seconds,
+     "restricted_time_to_accuracy_s"},
+    {"iterations_to_target", "iterations to target", "mean iterations to the target, likewise", whole,
+     "restricted_iterations_to_target"},
     {"speed_up_over_dense", "vs dense", "mean speed-up of each run over the dense run of its seed", speed_up},
     {"speed_up_over_fp16", "vs fp16", "mean speed-up of each run over the fp16 run of its seed", speed_up},
     {"final_accuracy", "accuracy", "mean test accuracy at the last evaluation", accuracy},
@@ -131,16 +145,21 @@ constexpr SeedsColumn seeds_columns[] = {
     {"vnmse", "vNMSE", "mean over the runs of the gradient's squared error over its squared norm",
      relative_error}};
 
-// Returns a text such as "12.3 s ± 0.4 s". Bytes have no interval, because the method determines them.
+// Returns a text such as "12.3 s [11.9, 12.8]". Bytes have no interval, because the method determines them.
 Cell mean_cell(const Json& entry, const SeedsColumn& column) {
-  const Json& summary = entry.at(column.name);
+  const bool all_reached = entry.at("reached") == entry.at("completed");
+  const bool is_restricted = column.restricted != nullptr && !all_reached && entry.at("reached") > 0;
+  const Json& summary = entry.at(is_restricted ? column.restricted : column.name);
   Cell cell = number(summary.at("mean"), column.style);
+  if (is_restricted && cell.value) cell.text = "≥ " + cell.text;
   if (entry.value(fmt::format("{}_is_lower_bound", column.name), false))
     cell.text = fmt::format(">{}", cell.text);
-  const Json& ci95_half_width = summary.at("ci95_half_width");
+  const Json& low = summary.at("ci95_low");
   const bool has_format = column.style.format != nullptr;
-  if (ci95_half_width.is_number() && has_format)
-    cell.text += fmt::format(" ± {}", show(ci95_half_width.get<double>(), column.style));
+  if (low.is_number() && has_format) {
+    const auto end = [&](const Json& value) { return show(value.get<double>(), without_unit(column.style)); };
+    cell.text += fmt::format(" [{}, {}]", end(low), end(summary.at("ci95_high")));
+  }
   if (cell.value) cell.text += mark_of(entry.value(fmt::format("{}_fidelity", column.name), Json(nullptr)));
   return cell;
 }
@@ -217,10 +236,11 @@ Table runs_table(const Json& rows) {
 
 Table seeds_table(const Json& entries) {
   Table table{
-      .columns = {{"over seeds (± 95 % CI)",
-                   "runs that differ only in their seed; ± is half the 95 % confidence interval of the mean"},
-                  {"target", "the runs' target, or that of --target"},
-                  {"reached", "number of runs that reached the target"}},
+      .columns =
+          {{"over seeds [95 % CI]",
+            "runs that differ only in their seed; in brackets the 95 % confidence interval of the mean"},
+           {"target", "the runs' target, or that of --target"},
+           {"reached", "number of runs that reached the target"}},
       .rows = {}};
   for (const SeedsColumn& column : seeds_columns) table.columns.push_back({column.heading, column.meaning});
   table.columns.push_back({"fidelity", "whether the emulated networks behaved as specified"});

@@ -31,16 +31,14 @@ Measurements::Measurements() {
 void Measurements::add(const event::Iteration& iteration) {
   if (iteration.times) add_times(*iteration.times);
   iterations_ = iteration.iteration;
-  payload_bytes_ += iteration.payload_bytes;
-  sent_bytes_ += iteration.sent_bytes;
+  if (iteration.payload_bytes) payload_bytes_ = payload_bytes_.value_or(0) + *iteration.payload_bytes;
+  if (iteration.sent_bytes) sent_bytes_ = sent_bytes_.value_or(0) + *iteration.sent_bytes;
 }
 
 void Measurements::add(const event::ReplayedIteration& iteration) {
   if (!iteration.represents_first_step) add_times(iteration.times);
   train_time_s_ = iteration.times.train_time_s;
   iterations_ = iteration.iteration;
-  payload_bytes_ += iteration.payload_bytes;
-  sent_bytes_ += iteration.sent_bytes;
 }
 
 void Measurements::add(const event::Evaluation& evaluation) {

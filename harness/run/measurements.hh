@@ -32,9 +32,10 @@ class Measurements {
 
   std::int64_t iterations() const { return iterations_; }  // the number of the last one
   double train_time_s() const { return train_time_s_; }
-  std::int64_t payload_bytes() const { return payload_bytes_; }  // handed to collectives by rank 0
+  // Handed to collectives by rank 0; nullopt if no iteration has it, as is the next.
+  std::optional<std::int64_t> payload_bytes() const { return payload_bytes_; }
   // By the formulas of the collectives' algorithms, which may give fractions of a byte.
-  double sent_bytes() const { return sent_bytes_; }
+  std::optional<double> sent_bytes() const { return sent_bytes_; }
   const std::vector<record::CurvePoint>& curve() const { return curve_; }
 
   // Returns the durations of iterations; a part is nullopt if it is unknown in one of them. Excludes a replay's
@@ -48,8 +49,8 @@ class Measurements {
   std::vector<double> iteration_times_s_;
   event::IterationTimes sum_;  // of the parts; nullopt if unknown in one iteration
   double train_time_s_ = 0;
-  std::int64_t payload_bytes_ = 0;
-  double sent_bytes_ = 0;
+  std::optional<std::int64_t> payload_bytes_;
+  std::optional<double> sent_bytes_;
   std::vector<record::CurvePoint> curve_;
 };
 

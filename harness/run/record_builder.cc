@@ -105,8 +105,9 @@ Record RecordBuilder::build(const Outcome& outcome, const NetworkReport& network
   } else {
     add_training(out);
   }
-  for (const Target& target : targets_of(run_.training->config))
-    out.targets.push_back(reach_target(out.curve, target));
+  const Json& training = run_.training->config;
+  for (const Target& target : targets_of(training))
+    out.targets.push_back(reach_target(out.curve, target, hold_of(training)));
   out.iteration_time_s = measurements_.iteration_time_s();
   out.predicted.emplace();  // null
   // Without a network, times are not those of the run's configuration.
@@ -142,7 +143,8 @@ void RecordBuilder::add_training(Record& record) const {
   record.iterations = measurements_.iterations();
   record.curve = measurements_.curve();
   record.traffic.payload_bytes_per_worker = measurements_.payload_bytes();
-  record.traffic.sent_bytes_per_worker = std::llround(measurements_.sent_bytes());
+  if (const auto sent_bytes = measurements_.sent_bytes())
+    record.traffic.sent_bytes_per_worker = std::llround(*sent_bytes);
   record.compression = {.effective_density = summary_.effective_density, .vnmse = summary_.vnmse};
   record.pruning = pruning_;
   if (summary_.synchroniser.is_object()) record.synchroniser.emplace(summary_.synchroniser);

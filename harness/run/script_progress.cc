@@ -138,16 +138,21 @@ event::Iteration ScriptProgress::iteration_event(std::int64_t iteration, double 
       .epoch = epoch_.value_or(0),
       .times = event::IterationTimes{.train_time_s = train_time_s, .iteration_time_s = duration_s / count},
       .train_loss = train_loss_,
-      .payload_bytes = payload_bytes_ - std::exchange(passed_on_bytes_, payload_bytes_)};
+      .payload_bytes = new_payload_bytes()};
+}
+
+// Returns the bytes reported since the last call; nullopt if the script never reported any.
+std::optional<std::int64_t> ScriptProgress::new_payload_bytes() {
+  if (payload_bytes_ == 0) return std::nullopt;
+  return payload_bytes_ - std::exchange(passed_on_bytes_, payload_bytes_);
 }
 
 std::vector<Event> ScriptProgress::finish() {
   if (payload_bytes_ == passed_on_bytes_) return {};
-  return {
-      event::Iteration{.iteration = iteration_,
-                       .epoch = epoch_.value_or(0),
-                       .train_loss = train_loss_,
-                       .payload_bytes = payload_bytes_ - std::exchange(passed_on_bytes_, payload_bytes_)}};
+  return {event::Iteration{.iteration = iteration_,
+                           .epoch = epoch_.value_or(0),
+                           .train_loss = train_loss_,
+                           .payload_bytes = new_payload_bytes()}};
 }
 
 std::vector<std::string> ScriptProgress::unmatched_patterns() const {

@@ -67,6 +67,8 @@ class ScriptProgress {
   Pattern train_loss_pattern_{"train_loss"};
   Pattern test_loss_pattern_{"test_loss"};
   Pattern test_accuracy_pattern_{"test_accuracy"};
+  std::optional<std::int64_t> new_payload_bytes();
+
   std::optional<double> printed_test_loss_;  // not yet part of an evaluation
 
   std::optional<double> epoch_;  // the latest

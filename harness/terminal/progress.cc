@@ -25,6 +25,16 @@ std::size_t terminal_columns() {
   return ::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
 }
 
+// Returns when the target was held, or why not.
+std::string outcome_of(const record::TargetResult& result) {
+  const std::string target = to_string(result.target);
+  if (!result.reached) return target + " not reached";
+  const record::HeldTarget held = result.held.value_or(record::HeldTarget());
+  if (!held.reached) return target + " reached but not held";
+  if (!held.train_time_s) return fmt::format("{} after {} iterations", target, held.iteration.value_or(0));
+  return fmt::format("{} after {:.1f} s", target, *held.train_time_s);
+}
+
 }  // namespace
 
 Progress::Progress(std::size_t runs) : terminal_(::isatty(STDERR_FILENO) == 1), runs_(runs) {}
@@ -150,14 +160,7 @@ std::string summary_line(const Record& record) {
   std::string out = record.status;
   if (const auto accuracy = final_accuracy(record.curve)) out += fmt::format(", accuracy {:.3f}", *accuracy);
   for (const record::TargetResult& result : record.targets) {
-    const std::string target = to_string(result.target);
-    if (!result.reached) {
-      out += fmt::format(", {} not reached", target);
-    } else if (!result.train_time_s) {
-      out += fmt::format(", {} after {} iterations", target, result.iteration.value_or(0));
-    } else {
-      out += fmt::format(", {} after {:.1f} s", target, *result.train_time_s);
-    }
+    out += ", " + outcome_of(result);
   }
   if (record.iteration_time_s)
     out += fmt::format(", {:.1f} ms/iteration", 1000 * record.iteration_time_s->mean);

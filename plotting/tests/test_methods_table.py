@@ -59,12 +59,12 @@ class MethodsTableTest(TableTest):
         text = self.made(*records)
         topk = rows_of(text)["topk 0.1"]
         final = [100 * record["curve"][-1]["test_accuracy"] for record in records[2:]]
-        self.assertEqual(topk["final accuracy (%)"].split(" ± ")[0], f"{sum(final) / 3:.1f}")
+        self.assertEqual(topk["final accuracy (%)"].split(" [")[0], f"{sum(final) / 3:.1f}")
         reached = [record["targets"][0]["iteration"] for record in records[2:]]
         self.assertIsNone(reached[2])
-        self.assertRegex(topk["iterations to target"], rf"^{(reached[0] + reached[1]) / 2:.0f} ± \d+ \(2 of 3\)$")
-        self.assertEqual(topk["vNMSE"], "0.200 ± 0.248")  # 4.3027 x 0.1 / sqrt(3)
-        self.assertIn("±: half the 95 % confidence interval of the mean over seeds", text)
+        self.assertRegex(topk["iterations to target"], rf"^≥ {(reached[0] + reached[1] + 480) / 3:.0f} \[{reached[0]}, 480\] \(2 of 3\)$")
+        self.assertEqual(topk["vNMSE"], "0.200 [0.100, 0.300]")
+        self.assertIn("95 % confidence interval of the mean over seeds", text)
         self.assertIn("(2 of 3): only that many seeds", text)
 
     def test_failed_runs_stay(self) -> None:
@@ -76,8 +76,8 @@ class MethodsTableTest(TableTest):
         self.assertEqual(code, 0, said)
         rows = rows_of(text)
         self.assertEqual(list(rows["fp16"].values())[1:6], ["failed", "failed", "-", "-", "-"])
-        self.assertEqual(rows["pactrain"]["iterations to target"], "200 ± 0 (2 of 3)")
-        self.assertEqual(rows["pactrain"]["final accuracy (%)"], "86.8 ± 0.0 (2 of 3)")
+        self.assertEqual(rows["pactrain"]["iterations to target"], "200 [200, 200] (2 of 3)")
+        self.assertEqual(rows["pactrain"]["final accuracy (%)"], "86.8 [86.8, 86.8] (2 of 3)")
         self.assertIn("fp16: failed (rank 3 exited with status 139)", text)
 
     def test_a_loss_that_ends_not_finite_is_said(self) -> None:
@@ -123,7 +123,7 @@ class MethodsTableTest(TableTest):
         self.assertEqual(float(line["payload_bytes_per_worker_and_iteration"]), 2000.0)
         self.assertEqual(float(line["effective_density"]), 0.5)
         self.assertEqual(float(line["final_accuracy"]), fp16["curve"][-1]["test_accuracy"])
-        self.assertEqual(line["vnmse_ci95_half_width"], "")
+        self.assertEqual(line["vnmse_ci95_low"], "")
 
     def test_a_level_that_is_there_at_the_start_is_refused(self) -> None:
         write(self.directory, make_converge_record("dense"))

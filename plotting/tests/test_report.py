@@ -46,7 +46,7 @@ class ReportTest(unittest.TestCase):
         newer = json.loads(self.saved.read_text())
         newer["schema_version"] += 1
         self.saved.write_text(json.dumps(newer))
-        self.assert_refused("has schema_version 2, but these scripts read 1")
+        self.assert_refused("has schema_version 3, but these scripts read 2")
         self.saved.write_text("[]")
         self.assert_refused("is not a report as JSON")
 

@@ -173,4 +173,4 @@ class TimeToAccuracyTest(FigureTest):
         figure = time_to_accuracy.draw(self.compared(*records))
         self.assertEqual(legend_texts(figure), ["dense: 160 s"])
         self.assertIn("seeds 1–3", small_print(figure))
-        self.assertIn("±: half the 95 % confidence interval", small_print(figure))
+        self.assertIn("95 % confidence interval of the mean over seeds", small_print(figure))

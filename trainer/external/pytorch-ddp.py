@@ -109,12 +109,12 @@ class Method:
     def __init__(self, model: hooks.Replica) -> None:
         self.gradient_bytes = 4 * sum(weight.numel() for weight in model.parameters() if weight.requires_grad)
 
-    def payload_bytes(self) -> int:
-        """Returns the payload bytes of the last step."""
+    def payload_bytes(self) -> int | None:
+        """Returns the payload bytes of the last step; None if they are unknown."""
         return self.gradient_bytes
 
-    def sent_bytes(self, payload_bytes: int, workers: int) -> float:
-        """Returns the bytes that a worker sends for a payload in a ring all-reduce."""
+    def sent_bytes(self, payload_bytes: int, workers: int) -> float | None:
+        """Returns the bytes that a worker sends for a payload in a ring all-reduce; None if they are unknown."""
         return 2 * payload_bytes * (workers - 1) / workers
 
     def reported(self) -> dict:
@@ -166,21 +166,23 @@ class UsersHook(Method):
 
     def __init__(self, hook: dict, model: hooks.Replica, optimiser: torch.optim.Optimizer) -> None:
         super().__init__(model)
-        self.bytes_of_step, self.others = 0, {}
+        self.bytes_of_step: int | None = None  # unknown until the hook reports some
+        self.others: dict = {}
         hooks.register(hook, model, optimiser)
         reporting.listener = self.take
 
     def take(self, message: dict) -> None:
-        self.bytes_of_step += message.get("payload_bytes", 0)
+        if "payload_bytes" in message:
+            self.bytes_of_step = (self.bytes_of_step or 0) + message["payload_bytes"]
         known = (*reporting.KNOWN, "monotonic_s")
         self.others.update((key, value) for key, value in message.items() if key not in known)
 
-    def payload_bytes(self) -> int:
-        of_step, self.bytes_of_step = self.bytes_of_step, 0
+    def payload_bytes(self) -> int | None:
+        of_step, self.bytes_of_step = self.bytes_of_step, None
         return of_step
 
-    def sent_bytes(self, payload_bytes: int, workers: int) -> float:
-        return 0.0  # unknown
+    def sent_bytes(self, payload_bytes: int | None, workers: int) -> None:
+        return None
 
     def reported(self) -> dict:
         of_step, self.others = self.others, {}
@@ -264,7 +266,7 @@ class Worker:
         self.train_time_s += iteration_time_s
         self.losses.append(loss.item())
         payload_bytes = self.method.payload_bytes()
-        self.payload_bytes += payload_bytes
+        self.payload_bytes += payload_bytes or 0
         if self.rank > 0:
             return
         # Known only inside DistributedDataParallel, which overlaps the exchange with the backward pass.

@@ -107,6 +107,7 @@ TrainingConfig parse_training_config(const Json& value, const Place& place) {
   reader("compute", config.compute, Rule{});
   reader("buckets", config.buckets, Rule{});
   config.targets = read_targets(object);
+  config.hold = read_hold(object);
   object.finish();
   check_schedule(config.schedule, place / "schedule");
   check_compute(config.compute, place / "compute");
@@ -130,7 +131,8 @@ Json to_json(const TrainingConfig& config) {
           {"training", write_options(config.training)},
           {"compute", write_options(config.compute)},
           {"buckets", write_options(config.buckets)},
-          {"targets", to_json(config.targets)}};
+          {"targets", to_json(config.targets)},
+          {"hold", config.hold}};
 }
 
 Json describe_training_config() {
@@ -169,6 +171,7 @@ Json describe_training_config() {
   describer("buckets", config.buckets,
             Rule{.effect = "parts of the gradient that are exchanged while others are still computed"});
   out.push_back(describe_targets());
+  out.push_back(describe_hold());
   return out;
 }
 

@@ -107,6 +107,7 @@ struct TrainingConfig {
   ComputeOptions compute;
   BucketOptions buckets;
   std::vector<Target> targets;
+  std::int64_t hold = default_hold;  // evaluations at a target
 };
 
 // Strict: throws InputError for unknown keys and names, and for values out of bounds. Also creates the

@@ -47,6 +47,17 @@ TEST(Target, RefusesWhatIsNone) {
       ThrowsMessage<InputError>(HasSubstr("bits_per_byte")));
 }
 
+TEST(Hold, IsThreeUnlessItIsGiven) {
+  const auto read = [](const Json& config) {
+    JsonObject object(config, {"e.json", ""});
+    return read_hold(object);
+  };
+  EXPECT_EQ(read(Json::object()), 3);
+  EXPECT_EQ(read({{"hold", 1}}), 1);
+  for (const Json& value : {Json(0), Json(1.5), Json("3")})
+    EXPECT_THAT([&] { read({{"hold", value}}); }, ThrowsMessage<InputError>(HasSubstr("/hold"))) << value;
+}
+
 TEST(Target, LessIsBetterForLosses) {
   EXPECT_TRUE(is_reached({Metric::accuracy, 0.8}, 0.8));
   EXPECT_FALSE(is_reached({Metric::accuracy, 0.8}, 0.79));

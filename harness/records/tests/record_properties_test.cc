@@ -90,7 +90,9 @@ class AnyMembers {
 
   // Each changes a part so that its members agree with each other.
   static void keep_rules(auto& /*part*/) {}
-  static void keep_rules(record::TargetResult& result) {
+  static void keep_rules(record::TargetResult& result) { keep_arrival(result); }
+  static void keep_rules(record::HeldTarget& held) { keep_arrival(held); }
+  static void keep_arrival(auto& result) {
     if (result.reached && !result.iteration) result.iteration = 0;
     if (result.reached) return;
     result.iteration.reset();

@@ -81,11 +81,17 @@ TEST(TextReport, ShowsMeansOverSeedsBelow) {
   EXPECT_EQ(lines[5], "");
   EXPECT_THAT(lines[6], StartsWith("over seeds"));
   EXPECT_THAT(lines[7], AllOf(StartsWith("dense"), HasSubstr("0 of 2")));
-  // Half the interval: t of one degree of freedom, 12.706, x 3.5355 / sqrt(2).
-  EXPECT_THAT(lines[8], AllOf(StartsWith("topk"), HasSubstr("2 of 2"), HasSubstr("22.5 s ± 31.8 s"),
-                              HasSubstr(">4.50x ± 6.35x"), HasSubstr("faithful")));
+  EXPECT_THAT(lines[8], AllOf(StartsWith("topk"), HasSubstr("2 of 2"), HasSubstr("22.5 s [20.0, 25.0]"),
+                              HasSubstr(">4.50x [4.00, 5.00]"), HasSubstr("faithful")));
   EXPECT_EQ(lines[9], spread_note);
   EXPECT_THAT(text_of({dense}), Not(HasSubstr("over seeds")));
+}
+
+TEST(TextReport, RunsThatMissedTheTargetStayInTheMeanTime) {
+  Json missed = with_seed(report_record("topk", 0, std::nullopt), 2);
+  missed["train_time_s"] = 100;
+  const std::string text = text_of({with_seed(report_record("topk", 0, 20), 1), missed});
+  EXPECT_THAT(text, AllOf(HasSubstr("1 of 2"), HasSubstr("≥ 60.0 s [20.0, 100.0]")));
 }
 
 TEST(MarkdownReport, HasBothTablesWithAllTheirColumns) {
@@ -95,8 +101,8 @@ TEST(MarkdownReport, HasBothTablesWithAllTheirColumns) {
   ASSERT_EQ(lines.size(), 10);
   EXPECT_THAT(lines[0], AllOf(StartsWith("| method | target |"), HasSubstr("| vNMSE |")));
   EXPECT_THAT(lines[1], StartsWith("| :--- | ---: |"));
-  EXPECT_THAT(lines[2], StartsWith("| topk, seed 1 | 0.8 | 20.0 s | - | - |"));
-  EXPECT_THAT(lines[5], StartsWith("| over seeds \\(± 95 % CI\\) |"));
+  EXPECT_THAT(lines[2], StartsWith("| topk, seed 1 | 0.8 | 20.0 s | - | 20.0 s | - |"));
+  EXPECT_THAT(lines[5], StartsWith("| over seeds \\[95 % CI\\] |"));
   EXPECT_EQ(lines[8], "") << "or the note would be a row";
   EXPECT_EQ(std::ranges::count(lines[0], '|'), std::ranges::count(lines[1], '|'));
   EXPECT_EQ(std::ranges::count(lines[0], '|'), std::ranges::count(lines[2], '|'));

@@ -44,6 +44,20 @@ TEST(ReportRows, ABaselineThatNeverReachesTheTargetGivesALowerBound) {
   EXPECT_EQ(rows[1].at("speed_up_over_dense_is_lower_bound"), true);
 }
 
+TEST(ReportRows, ATargetCountsWhenItIsHeldForTheRunsOwnNumberOfEvaluations) {
+  Json record = report_record("topk", 0, 20);  // reaches 0.8 at its last evaluation but one
+  record["config"]["hold"] = 2;
+  const Json row = rows_of({record})[0];
+  EXPECT_EQ(row.at("hold"), 2);
+  EXPECT_EQ(row.at("first_touch_s"), 20);
+  EXPECT_EQ(row.at("reached"), false);
+  EXPECT_TRUE(row.at("time_to_accuracy_s").is_null());
+  EXPECT_EQ(row.at("restricted_time_to_accuracy_s"), row.at("train_time_s"));
+  const Json asked = make_report({parsed(record)}, {.hold = 1}).runs[0];
+  EXPECT_EQ(asked.at("hold"), 1);
+  EXPECT_EQ(asked.at("time_to_accuracy_s"), 20);
+}
+
 TEST(ReportRows, ASpeedUpHasTheWorseVerdictOfBothNetworks) {
   const auto judged = [](Json record, const char* verdict) {
     record["fidelity"]["verdict"] = verdict;

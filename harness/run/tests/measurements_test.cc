@@ -48,7 +48,7 @@ TEST(Measurements, SumsBytesAndAveragesTimes) {
   EXPECT_EQ(measurements.iterations(), 2);
   EXPECT_DOUBLE_EQ(measurements.train_time_s(), 4);
   EXPECT_EQ(measurements.payload_bytes(), 200);
-  EXPECT_DOUBLE_EQ(measurements.sent_bytes(), 351);
+  EXPECT_DOUBLE_EQ(measurements.sent_bytes().value(), 351);
   const record::IterationTime times = measurements.iteration_time_s().value();
   EXPECT_DOUBLE_EQ(times.mean, 2);
   EXPECT_DOUBLE_EQ(times.p50, 2);

@@ -195,6 +195,8 @@ TEST_F(ConvergenceRecordTest, HasNoTimesAndNoPrediction) {
   EXPECT_EQ(record.at("targets").at(0).at("reached"), true);
   EXPECT_EQ(record.at("targets").at(0).at("iteration"), 2);
   EXPECT_EQ(record.at("traffic").at("wire_bytes"), Json::object());
+  EXPECT_EQ(record.at("traffic").at("payload_bytes_per_worker"), 400);
+  EXPECT_TRUE(record.at("traffic").at("sent_bytes_per_worker").is_null()) << "no iteration has them";
 }
 
 }  // namespace

@@ -117,6 +117,12 @@ TEST_F(Reported, PayloadIsCountedOnce) {
   EXPECT_THAT(progress_.finish(), IsEmpty());
 }
 
+TEST_F(Reported, PayloadIsUnknownWithoutAReportOfIt) {
+  take(R"({"iteration": 0})", 100);
+  const auto events = progress_.take_report(R"({"iteration": 1})", 101);
+  EXPECT_EQ(std::get<event::Iteration>(events.at(0)).payload_bytes, std::nullopt);
+}
+
 TEST_F(Reported, IterationsThatGoBackAreRefused) {
   take(R"({"iteration": 10})", 100);
   EXPECT_THAT(refusal([&] { take(R"({"iteration": 9})", 101); }),

@@ -1,0 +1,26 @@
+#include "harness/commands/experiment_choice.hh"
+
+#include "harness/schema/override_types.hh"
+
+namespace thinpipe {
+
+void ExperimentChoice::add_to(CLI::App& command) {
+  command.add_option("experiment", file, "The experiment's file")->required()->type_name("FILE");
+  command
+      .add_option("--set", overrides, "Change the base configuration, for example workers=4; may be repeated")
+      ->type_name("PATH=VALUE")
+      ->allow_extra_args(false);
+  command
+      .add_option("--repeat", repeat,
+                  "Run each point with this many seeds, instead of the experiment's own \"repeat\"")
+      ->check(CLI::Range(std::int64_t{1}, static_cast<std::int64_t>(max_sweep_runs)))
+      ->type_name("N");
+  command.add_option("--only", only, "Only runs whose label, as a whole or on one axis, matches the pattern")
+      ->type_name("GLOB");
+}
+
+Experiment ExperimentChoice::load() const {
+  return load_experiment(file, overrides, described_text(), repeat);
+}
+
+}  // namespace thinpipe
