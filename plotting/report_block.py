@@ -1,0 +1,40 @@
+#!/usr/bin/env python3
+"""The table of `thinpipe report` as a block of code in a page: what a terminal shows."""
+from __future__ import annotations
+
+import argparse
+import subprocess
+import sys
+from pathlib import Path
+from typing import Sequence
+
+from markdown_table import add_destination, markers_of, write_to_destination
+from report import InputError, find_program
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(
+        prog="report_block.py",
+        description="Put the table that 'thinpipe report' prints into a page, as it looks on a terminal.",
+        epilog="exit codes: 0 made, 1 the page could not be written, 2 wrong input",
+    )
+    parser.add_argument("results", type=Path, help="as for 'thinpipe report', such as results/reference/quickstart")
+    parser.add_argument("--thinpipe", type=Path, metavar="FILE", help="the program (default: build/release/thinpipe)")
+    add_destination(parser, "<!-- NAME: begin -->", "<!-- NAME: end -->")
+    options = parser.parse_args(arguments)
+    return write_to_destination(
+        "report_block", lambda: block(options.results, options.thinpipe), options, *markers_of(options.results)
+    )
+
+
+def block(results: Path, thinpipe: Path | None) -> str:
+    ended = subprocess.run(
+        [find_program(thinpipe), "report", str(results)], capture_output=True, text=True, check=False
+    )
+    if ended.returncode != 0:
+        raise InputError(ended.stderr.strip().removeprefix("thinpipe: "))
+    return f"```\n{ended.stdout.rstrip()}\n```\n"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

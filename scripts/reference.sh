@@ -1,0 +1,161 @@
+#!/usr/bin/env bash
+# Regenerates the committed results: runs the experiments, exports their records into results/reference, and makes the
+# tables and pictures from them. A second call does only what is missing, also after an interruption.
+# Let nothing else run beside it: times are measured.
+#
+#   scripts/reference.sh                    all of them, which takes hours
+#   scripts/reference.sh quickstart         one of them
+#   scripts/reference.sh --made [NAME]      only tables and pictures, from the committed records
+#   scripts/reference.sh --check [NAME]     compares every table with the committed records, and writes nothing
+#   scripts/reference.sh --list             their names
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+names=(quickstart bandwidth-by-prune-ratio paper-table1 paper-fig3-small paper-fig6-small convergence against-pytorch
+  replay-against-live full-size peers-at-full-size bucket-sizes merged-entries variable-bandwidth stragglers)
+
+mode=all
+case ${1:-} in
+  --help)
+    sed -n '2,/^set/{/^set/d;s/^# \{0,1\}//;p}' "$0"
+    exit 0
+    ;;
+  --list)
+    printf '%s\n' "${names[@]}"
+    exit 0
+    ;;
+  --made | --check)
+    mode=${1#--}
+    shift
+    ;;
+esac
+thinpipe=build/release/thinpipe
+if [ ! -x "$thinpipe" ]; then
+  echo "reference: there is no $thinpipe; ./quickstart.sh builds it" >&2
+  exit 2
+fi
+
+# records NAME [FOLDER]: of experiments/NAME.json, in results/reference/FOLDER.
+records() {
+  local folder=${2:-$1}
+  [ "$mode" = all ] || return 0
+  "$thinpipe" run "experiments/$1.json" --results "results/reference-runs/$folder"
+  mkdir -p "results/reference/$folder"
+  "$thinpipe" export "results/reference-runs/$folder/$1" --output "results/reference/$folder/records.jsonl"
+}
+
+# picture NAME SCRIPT [ARGUMENT...]: results/reference/NAME/SCRIPT.png
+picture() {
+  [ "$mode" != check ] || return 0
+  /usr/bin/python3 "plotting/$2.py" "results/reference/$1" --output "results/reference/$1/$2.png" "${@:3}"
+}
+
+stale=0
+
+# table PAGE SCRIPT ARGUMENT...: between the page's markers. SCRIPT may be any that has --update.
+table() {
+  if [ "$mode" != check ]; then
+    /usr/bin/python3 "plotting/$2.py" "${@:3}" --update "$1"
+    return
+  fi
+  local copy=$scratch/page.md
+  cp "$1" "$copy"
+  /usr/bin/python3 "plotting/$2.py" "${@:3}" --update "$copy" 2>"$scratch/messages" || {
+    cat "$scratch/messages" >&2
+    exit 1
+  }
+  if ! diff --unified=0 --label "$1" --label "plotting/$2.py ${*:3}" "$1" "$copy"; then stale=1; fi
+}
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+
+reference=results/reference
+
+make_quickstart() {
+  records quickstart
+  picture quickstart time_to_accuracy
+  picture quickstart speedup
+  table README.md report_block $reference/quickstart
+}
+make_bandwidth-by-prune-ratio() {
+  records bandwidth-by-prune-ratio
+  picture bandwidth-by-prune-ratio heat_map
+  table docs/reproducing-pactrain.md claims_table $reference/bandwidth-by-prune-ratio
+}
+make_paper-table1() {
+  records paper-table1
+  [ "$mode" = check ] ||
+    /usr/bin/python3 plotting/table1.py $reference/paper-table1 --output $reference/paper-table1/table1.md
+}
+make_paper-fig3-small() {
+  records paper-fig3-small
+  picture paper-fig3-small fig3 --target 0.7
+  picture paper-fig3-small fig5 --target 0.7 --where 'model=narrow ResNet' --where 'bottleneck.rate=1 Gbit/s'
+}
+make_paper-fig6-small() {
+  records paper-fig6-small
+  picture paper-fig6-small fig6
+}
+make_convergence() {
+  records convergence
+  table docs/methods.md methods_table $reference/convergence
+}
+make_against-pytorch() {
+  records against-pytorch
+  picture against-pytorch waterfall --steps DDP 'dense along the tree' 'PacTrain 0.5' 'PacTrain 0.9' \
+    'PacTrain 0.9, ternary' 'PacTrain 0.9, ternary, feedback'
+  table docs/trainers.md factors_table $reference/against-pytorch --over DDP 'DDP, fp16 hook' 'DDP, PowerSGD hook'
+}
+make_replay-against-live() {
+  local each folders=()
+  for each in replay-against-live replay-against-live-2 replay-against-live-3; do
+    records replay-against-live "$each"
+    folders+=("$reference/$each")
+  done
+  table docs/reproducing-pactrain.md replay_table "${folders[@]}"
+}
+make_full-size() {
+  records full-size
+  table docs/reproducing-pactrain.md replay_table $reference/full-size
+  table docs/reproducing-pactrain.md cost_table $reference/full-size --iterations 19532
+}
+make_peers-at-full-size() {
+  records peers-at-full-size
+  table docs/performance.md links_table $reference/peers-at-full-size
+}
+make_bucket-sizes() {
+  records bucket-sizes
+  table docs/performance.md links_table $reference/bucket-sizes --rows buckets.size
+}
+make_merged-entries() {
+  records merged-entries
+  table docs/performance.md links_table $reference/merged-entries
+}
+make_variable-bandwidth() {
+  records variable-bandwidth
+  picture variable-bandwidth time_to_accuracy
+  picture variable-bandwidth speedup
+}
+make_stragglers() {
+  records stragglers
+  picture stragglers time_to_accuracy
+  picture stragglers speedup
+}
+
+chosen=("$@")
+[ $# -gt 0 ] || chosen=("${names[@]}")
+for name in "${chosen[@]}"; do
+  if ! declare -F "make_$name" >/dev/null; then
+    echo "reference: unknown name \"$name\"; known: ${names[*]}" >&2
+    exit 2
+  fi
+done
+for name in "${chosen[@]}"; do
+  [ "$mode" = check ] || printf '== %s\n' "$name"
+  "make_$name"
+done
+if [ $stale -ne 0 ]; then
+  echo "reference: the tables above differ from what their commands make of the committed records; update them with" \
+    "scripts/reference.sh --made" >&2
+  exit 1
+fi
