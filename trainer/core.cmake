@@ -69,4 +69,5 @@ target_precompile_headers(thinpipe_core REUSE_FROM thinpipe_headers)
 thinpipe_compile_in_groups(thinpipe_core)
 target_link_libraries(thinpipe_core PUBLIC thinpipe_protocol thinpipe_support thinpipe_flags Boost::headers
   PRIVATE JPEG::JPEG PNG::PNG ZLIB::ZLIB PkgConfig::XXHASH)
-thinpipe_test(core_tests SOURCES ${THINPIPE_CORE_TESTS} LIBS thinpipe_core rapidcheck JPEG::JPEG PNG::PNG ZLIB::ZLIB)
+thinpipe_test(core_tests SOURCES ${THINPIPE_CORE_TESTS} LIBS thinpipe_core rapidcheck JPEG::JPEG PNG::PNG ZLIB::ZLIB
+  WHOLE_IF_SANITISED)

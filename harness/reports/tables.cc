@@ -53,7 +53,8 @@ Cell number(const Json& value, const Style& style) {
 Cell time_to_target(const Json& row) {
   if (row.at("status") != "completed") return {row.at("status").get<std::string>()};
   if (row.at("target").is_null()) return {none};
-  return row.at("reached").get<bool>() ? number(row.at("time_to_accuracy_s"), seconds) : Cell{"not reached"};
+  if (row.at("reached").get<bool>()) return number(row.at("time_to_accuracy_s"), seconds);
+  return {row.at("first_touch_iteration").is_null() ? "not reached" : "not held"};
 }
 
 // Shows the iterations of runs that have no train time.
@@ -87,7 +88,7 @@ struct RunColumn {
 const RunColumn run_columns[] = {
     {"target", "the run's target, or that of --target", true,
      [](const Json& row) { return Cell{target_text(row)}; }},
-    {"time to target", "train time from which the target was held", true, time_to_target},
+    {"time to target", "train time from which the target was held; \"not held\": only touched", true, time_to_target},
     {"iterations to target", "iterations at that evaluation, in mode converge", true, iterations_to_target},
     {"first touch", "train time at the first evaluation at the target, whether or not it was held", false,
      [](const Json& row) { return number(row.at("first_touch_s"), seconds); }},

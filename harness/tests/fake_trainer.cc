@@ -96,6 +96,7 @@ struct Config {
   double iteration_time_s = 0.01;
   double evaluation_time_s = 0;  // per evaluation after an iteration
   std::vector<double> targets = {0.5};
+  std::int64_t hold = 1;
   Model model;
   Dataset dataset;
   Synchroniser synchroniser;
@@ -111,6 +112,7 @@ struct Config {
     field("iteration_time", iteration_time_s, Rule{.quantity = thinpipe::Quantity::duration});
     field("evaluation_time", evaluation_time_s, Rule{.quantity = thinpipe::Quantity::duration});
     field("targets", targets, Rule{});
+    field("hold", hold, Rule{});
     field("model", model, Rule{});
     field("dataset", dataset, Rule{});
     field("synchroniser", synchroniser, Rule{});

@@ -68,13 +68,18 @@ endmacro()
 # Tests of optimised programs need not be optimised themselves.
 set(THINPIPE_TEST_OPTIONS $<$<CONFIG:Release>:-O0>)
 
-# thinpipe_test(NAME SOURCES... LIBS... [HEADERS target] [SYSTEM] [MEASURED] [TIMEOUT seconds] [WHOLE [SHARDS n]]
-# [SLOW_CASES patterns...]): adds one GoogleTest program, compiled with the precompiled headers of `target`. Each case
-# is a test of its own in CTest, unless the program is WHOLE: a process that loads LibTorch takes a second to start, so
-# such a program is one test, or one per shard, and none of its cases may skip. SLOW_CASES run only in ./check.sh
-# --full.
+# thinpipe_test(NAME SOURCES... LIBS... [HEADERS target] [SYSTEM] [MEASURED] [TIMEOUT seconds] [WHOLE | WHOLE_IF_SANITISED
+# [SHARDS n]] [MAY_SKIP patterns...] [SLOW_CASES patterns...]): adds one GoogleTest program, compiled with the precompiled
+# headers of `target`. Each case is a test of its own in CTest, unless the program is WHOLE: a process that loads LibTorch
+# takes a second to start, so such a program is one test, or one per shard. WHOLE_IF_SANITISED: likewise, for the start
+# of hundreds of sanitised processes. None of the cases of a whole program may skip, except MAY_SKIP, which stay tests of
+# their own. SLOW_CASES run only in ./check.sh --full.
 function(thinpipe_test name)
-  cmake_parse_arguments(ARG "SYSTEM;MEASURED;WHOLE" "HEADERS;TIMEOUT;SHARDS" "SOURCES;LIBS;SLOW_CASES" ${ARGN})
+  cmake_parse_arguments(ARG "SYSTEM;MEASURED;WHOLE;WHOLE_IF_SANITISED" "HEADERS;TIMEOUT;SHARDS"
+    "SOURCES;LIBS;MAY_SKIP;SLOW_CASES" ${ARGN})
+  if(ARG_WHOLE_IF_SANITISED AND THINPIPE_SANITIZE)
+    set(ARG_WHOLE ON)
+  endif()
   if((ARG_SYSTEM AND NOT THINPIPE_SYSTEM_TESTS) OR (NOT ARG_SYSTEM AND NOT THINPIPE_UNIT_TESTS))
     return()
   endif()
@@ -106,20 +111,31 @@ function(thinpipe_test name)
       set(ARG_SLOW ON)
     endif()
     thinpipe_test_properties(properties)
-    if(ARG_WHOLE)
-      thinpipe_add_shards(${name}${suffix})
-    else()
-      set(cases ${name}${suffix}_cases)
-      gtest_discover_tests(${name} TEST_PREFIX "${name}." TEST_LIST ${cases} TEST_FILTER "${filter}"
-        DISCOVERY_TIMEOUT 60 NO_PRETTY_VALUES)
-      # Set here, because gtest_discover_tests would split a property that is a list.
-      set(file ${CMAKE_CURRENT_BINARY_DIR}/${cases}.cmake)
-      file(CONFIGURE OUTPUT ${file} @ONLY
-        CONTENT "if(@cases@)\n  set_tests_properties(\${@cases@} PROPERTIES @properties@)\nendif()\n")
-      set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES ${file})
+    if(NOT ARG_WHOLE)
+      thinpipe_discover_cases(${name}${suffix}_cases "${filter}")
+      continue()
     endif()
+    if(ARG_MAY_SKIP AND tier STREQUAL "quick")
+      list(JOIN ARG_MAY_SKIP ":" may_skip)
+      thinpipe_discover_cases(${name}_skippable_cases "${may_skip}")
+      set(excluded ${ARG_MAY_SKIP} ${ARG_SLOW_CASES})
+      list(JOIN excluded ":" excluded)
+      set(filter "-${excluded}")
+    endif()
+    thinpipe_add_shards(${name}${suffix})
   endforeach()
 endfunction()
+
+macro(thinpipe_discover_cases cases_name case_filter)
+  set(cases ${cases_name})
+  gtest_discover_tests(${name} TEST_PREFIX "${name}." TEST_LIST ${cases} TEST_FILTER "${case_filter}"
+    DISCOVERY_TIMEOUT 60 NO_PRETTY_VALUES)
+  # Set here, because gtest_discover_tests would split a property that is a list.
+  set(file ${CMAKE_CURRENT_BINARY_DIR}/${cases}.cmake)
+  file(CONFIGURE OUTPUT ${file} @ONLY
+    CONTENT "if(@cases@)\n  set_tests_properties(\${@cases@} PROPERTIES @properties@)\nendif()\n")
+  set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES ${file})
+endmacro()
 
 macro(thinpipe_add_shards test)
   if(NOT ARG_SHARDS)

@@ -53,6 +53,7 @@ TEST(ReportRows, ATargetCountsWhenItIsHeldForTheRunsOwnNumberOfEvaluations) {
   EXPECT_EQ(row.at("reached"), false);
   EXPECT_TRUE(row.at("time_to_accuracy_s").is_null());
   EXPECT_EQ(row.at("restricted_time_to_accuracy_s"), row.at("train_time_s"));
+  EXPECT_THAT(text_report(make_report(std::vector<Json>{record})), testing::HasSubstr("not held"));
   const Json asked = make_report({parsed(record)}, {.hold = 1}).runs[0];
   EXPECT_EQ(asked.at("hold"), 1);
   EXPECT_EQ(asked.at("time_to_accuracy_s"), 20);

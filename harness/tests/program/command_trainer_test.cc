@@ -293,7 +293,7 @@ thinpipe.report(iteration=1, test_accuracy=0.9, train_time_s=thinpipe.option("pa
   write("train.py", script);
   const Json ours = {{"synchroniser", {{"name", "fp16"}}}, {"iterations", 4}, {"targets", {0.3}}};
   const auto ended = run(
-      {{"topology", "loopback"}, {"targets", {0.8}}},
+      {{"topology", "loopback"}, {"targets", {0.8}}, {"hold", 1}},
       {{"method", {{"dense", method("dense", 0.2)}, {"sketch", method("sketch", 0.02)}, {"ours", ours}}}});
   ASSERT_EQ(ended.status.code, 0) << ended.errors;
   const auto report = program_.run({"report", program_.results(), "--json"});

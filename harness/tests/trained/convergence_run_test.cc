@@ -21,7 +21,8 @@ Json small_run(const Json& more = Json::object()) {
                {"model", {{"name", "mlp"}}},
                {"dataset", {{"name", "synthetic"}, {"train_examples", 192}, {"test_examples", 50}}},
                {"training", {{"batch_size_per_worker", 8}, {"evaluate_every_iterations", 4}}},
-               {"targets", {0.999, 0.2}}};
+               {"targets", {0.999, 0.2}},
+               {"hold", 2}};
   base.update(more, true);
   return base;
 }
@@ -48,6 +49,8 @@ TEST(ConvergenceRun, RecordsWhatIsLearntAndSentAndNothingOfTime) {
   const Json& reached = record.at("targets").at(1);
   EXPECT_TRUE(reached.at("reached").get<bool>());
   EXPECT_EQ(reached.at("iteration"), 4);
+  EXPECT_EQ(reached.at("held"),
+            (Json{{"evaluations", 2}, {"reached", true}, {"iteration", 4}, {"train_time_s", nullptr}}));
   EXPECT_GT(record.at("traffic").at("payload_bytes_per_worker"), 0);
   EXPECT_EQ(record.at("traffic").at("wire_bytes"), Json::object());
   const auto vnmse = record.at("compression").at("vnmse").get<double>();
