@@ -29,7 +29,7 @@ case ${1:-} in
     shift
     ;;
 esac
-thinpipe=build/release/thinpipe
+thinpipe=${THINPIPE:-build/release/thinpipe}
 if [ ! -x "$thinpipe" ]; then
   echo "reference: there is no $thinpipe; ./quickstart.sh builds it" >&2
   exit 2
@@ -154,6 +154,7 @@ for name in "${chosen[@]}"; do
   [ "$mode" = check ] || printf '== %s\n' "$name"
   "make_$name"
 done
+table docs/references.md references_table $reference
 if [ $stale -ne 0 ]; then
   echo "reference: the tables above differ from what their commands make of the committed records; update them with" \
     "scripts/reference.sh --made" >&2

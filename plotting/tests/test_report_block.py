@@ -1,0 +1,37 @@
+import contextlib
+import io
+import tempfile
+import unittest
+from pathlib import Path
+
+import report_block
+
+from .records import make_record, write
+
+
+class ReportBlockTest(unittest.TestCase):
+    def setUp(self) -> None:
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = Path(folder.name)
+
+    def test_puts_what_a_terminal_shows_between_the_markers(self) -> None:
+        results = write(self.folder / "quickstart", make_record("dense"), make_record("fp16"))
+        page = self.folder / "README.md"
+        page.write_text("before\n<!-- quickstart: begin -->\nold\n<!-- quickstart: end -->\nafter\n")
+        self.assertEqual(report_block.main([str(results), "--update", str(page)]), 0)
+        lines = page.read_text().splitlines()
+        self.assertEqual(lines[:4], ["before", "<!-- quickstart: begin -->", "", "```"])
+        self.assertRegex(lines[4], "^method +target +time to target")
+        self.assertEqual([line.split()[0] for line in lines[5:7]], ["dense", "fp16"])
+        self.assertEqual(lines[-4:], ["```", "", "<!-- quickstart: end -->", "after"])
+
+    def test_refuses_what_the_report_refuses(self) -> None:
+        errors = io.StringIO()
+        with contextlib.redirect_stderr(errors):
+            self.assertEqual(report_block.main([str(self.folder)]), 2)
+        self.assertIn("has no records", errors.getvalue())
+
+
+if __name__ == "__main__":
+    unittest.main()
