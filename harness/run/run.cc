@@ -13,6 +13,7 @@
 #include "harness/records/provenance.hh"
 #include "harness/records/record.hh"
 #include "harness/run/fault_injector.hh"
+#include "harness/run/hold_warning.hh"
 #include "harness/run/live_network.hh"
 #include "harness/run/record_builder.hh"
 #include "harness/run/restarts.hh"
@@ -109,6 +110,11 @@ class RunInProgress {
       network_->end();
       fidelity_ = network_->fidelity(outcome.status == Outcome::Status::completed);
       if (outcome.status == Outcome::Status::completed) warn_of_missed_events();
+    }
+    if (outcome.status == Outcome::Status::completed && !run_.is_replay()) {
+      const auto warning = warn_of_few_evaluations(measured().curve().size(), run_.training->config);
+      if (warning && !measured().curve().empty())
+        warn(*warning);  // a script without a curve has a warning of its own
     }
     if (script_ && outcome.status == Outcome::Status::completed) {
       for (const std::string& line : script_warnings(run_, *script_, network_->wire_bytes())) warn(line);

@@ -9,12 +9,12 @@
 namespace thinpipe::netem {
 namespace {
 
-constexpr double rate_bit_per_s = 100e6;
-constexpr double cap_bytes_per_s = rate_bit_per_s / 8;
+constexpr double probed_bit_per_s = 100e6;
+constexpr double probed_bytes_per_s = probed_bit_per_s / 8;
 
 const ShapedDirection direction{
     .name = "a->b",
-    .asked = {.rate_bit_per_s = rate_bit_per_s, .burst_bytes = 4000, .queue_bytes = 125e3},
+    .asked = {.rate_bit_per_s = probed_bit_per_s, .burst_bytes = 4000, .queue_bytes = 125e3},
     .read_back = {}};
 
 // Simulates a link that a flow fills from 0.05 s to 0.45 s, and readings of it every 2 ms until 0.5 s. While frames
@@ -26,10 +26,10 @@ Check probe(const std::function<double(double)>& speed, bool queues = true) {
   for (int step = 0; step < 50000; ++step) {
     const double t = step * step_s;
     const bool fills = t >= 0.05 && t < 0.45;
-    if (fills) sent += speed(t) * cap_bytes_per_s * step_s;
+    if (fills) sent += speed(t) * probed_bytes_per_s * step_s;
     if (step % 200 != 0) continue;
     readings.push_back({.name = "a->b",
-                        .rate_bit_per_s = rate_bit_per_s,
+                        .rate_bit_per_s = probed_bit_per_s,
                         .bytes = static_cast<std::uint64_t>(sent),
                         .backlog_bytes = fills && queues ? 20000U : 0U,
                         .time_s = t});
