@@ -2,6 +2,7 @@
 """Tabulates each method's bytes on the busiest link and its iteration times."""
 from __future__ import annotations
 
+import math
 import sys
 from typing import Callable, Sequence
 
@@ -13,14 +14,17 @@ from load import Results, load
 from markdown_table import (
     MARKERS_OF_NAME,
     UNKNOWN,
+    Text,
     grid,
     in_markdown,
     machines,
     markers_of,
+    noise_notes,
     records_parser,
-    three_digits,
+    time_text,
     write_to_destination,
 )
+from noise import noise_of
 from replay_table import axes_of
 from report import InputError, Question
 
@@ -84,16 +88,28 @@ def table(results: Results, rows: str = METHOD) -> str:
             own = own.sort_values("row", key=lambda values: values.map(quantity_key), kind="stable")
         parts.append(grid([row(rows, run, own.iloc[0], quantities) for _, run in own.iterrows()]))
     about = (ABOUT_LINK if LINK in quantities else "") + ABOUT_BRACKETS
+    about += "".join(f"{note}\n" for note in noise_notes(measured(runs)))
     return "\n".join([*parts, about, in_markdown(origin(runs)) + "\n"])
+
+
+def measured(runs: pd.DataFrame) -> pd.DataFrame:
+    return runs[runs["mode"] != "simulate"]
 
 
 def row(heading_of_rows: str, run: pd.Series, first: pd.Series, quantities: dict[str, Quantity]) -> dict[str, str]:
     cells = {heading_of_rows: run.row}
+    noise = noise_of(measured(run.to_frame().T))
     for heading, quantity in quantities.items():
         value, of_first = quantity(run), quantity(first)
-        cells[heading] = UNKNOWN if value is None else f"{three_digits(value)} ({three_digits(value / of_first)})"
+        relative = noise.iteration_time if noise and quantity is not busiest_kb else 0.0
+        text, ratio = time_text(relative), time_text(math.sqrt(2.0) * relative)
+        cells[heading] = UNKNOWN if value is None else f"{digits(text, value)} ({digits(ratio, value / of_first)})"
     cells["network"] = "simulated" if run["mode"] == "simulate" else str(run["fidelity.verdict"])
     return cells
+
+
+def digits(text: Text, value: float) -> str:
+    return text(value, value)
 
 
 def busiest_kb(run: pd.Series) -> float | None:
