@@ -38,8 +38,8 @@ PARTS = {
     "netem": Part(rooms=("topology", "kernel", ".", "fidelity"), uses=("common",)),
     "harness": Part(
         rooms=(
-            *("experiment", "simulation", "plan", "schema", "records", "executors", "machine", "reports", "terminal", "tokens"),
-            *("artifacts", "run", "commands", "."),
+            *("experiment", "simulation", "plan", "schema", "records", "executors", "machine", "reports", "advice"),
+            *("terminal", "tokens", "artifacts", "run", "commands", "."),
         ),
         uses=("common", "netem"),
     ),

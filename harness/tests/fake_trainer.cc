@@ -82,10 +82,14 @@ struct Pretraining {
 struct Dataset {
   std::string name = "d";
   std::optional<std::string> path;  // a file, whose content is part of the run's identity
+  std::optional<std::int64_t> channels = {}, height = {}, width = {};  // of synthetic images
 
   void visit(auto& field) {
-    field("name", name, Rule{.one_of = {"d"}});
+    field("name", name, Rule{.one_of = {"d", "synthetic"}});
     field("path", path, Rule{});
+    field("channels", channels, Rule{});
+    field("height", height, Rule{});
+    field("width", width, Rule{});
   }
 };
 
@@ -145,6 +149,11 @@ Json content(const Config& config) {
   return out;
 }
 
+// Returns the share of dense's bytes that the method sends.
+double sent_share(const Synchroniser& synchroniser) {
+  return synchroniser.name == "fp16" ? 0.5 : synchroniser.ratio;
+}
+
 // Each line is a configuration; each answer, too, is one line.
 int check() {
   for (std::string line; std::getline(std::cin, line);) {
@@ -160,11 +169,11 @@ int check() {
                   {"bucket_bytes", {100, 300}},
                   {"iterations", config.iterations},
                   {"evaluations", config.iterations + 1},
-                  {"sent_bytes_per_iteration", 1000.0},
+                  {"sent_bytes_per_iteration", 1000.0 * sent_share(config.synchroniser)},
                   {"pairwise_bytes_per_iteration", 0.0},
                   {"codes_per_iteration", 0.0},
                   {"largest_code", 1},
-                  {"payload_bytes_per_iteration", 400.0}}}};
+                  {"payload_bytes_per_iteration", 400.0 * sent_share(config.synchroniser)}}}};
     } catch (const thinpipe::InputError& error) {
       answer = {{"ok", false}, {"pointer", error.place().pointer}, {"message", error.message()}};
     }
@@ -186,8 +195,12 @@ int check_hook() {
 
 int describe() {
   const Json options = thinpipe::describe_options<Synchroniser>();
-  std::cout << Json{{"synchronisers", {{"topk", {{"summary", "keeps the largest"}, {"options", options}}}}},
-                    {"models", Json::object()},
+  const Json without_options = {{"summary", "is there"}, {"options", Json::array()}};
+  std::cout << Json{{"synchronisers",
+                     {{"dense", without_options},
+                      {"fp16", without_options},
+                      {"topk", {{"summary", "keeps the largest"}, {"options", options}}}}},
+                    {"models", {{"m", without_options}}},
                     {"datasets",
                      {{"d", {{"summary", "is there"}, {"options", Json::array()}}},
                       {"absent",

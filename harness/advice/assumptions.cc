@@ -1,0 +1,49 @@
+#include "harness/advice/assumptions.hh"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "harness/advice/parameter_count.hh"
+
+namespace thinpipe {
+namespace {
+
+std::string about_codecs(const CodecCosts& costs) {
+  if (!costs.known()) {
+    return "Encode and decode times are left out: methods look faster than they are, above all at high caps.";
+  }
+  return fmt::format(
+      "Encode+decode: measured on one otherwise idle core ({}), scaled to this gradient; another CPU, a GPU or shared "
+      "cores take another time.",
+      costs.origin());
+}
+
+}  // namespace
+
+std::vector<std::string> assumptions(const std::vector<Candidate>& candidates, const CodecCosts& costs,
+                                     bool stands_in) {
+  std::vector<std::string> out = {
+      "Iteration: the lower bound on the exchange that `thinpipe plan` predicts, overlapped bucket by bucket with "
+      "the backward pass, with encode and decode in between.",
+      about_codecs(costs)};
+  if (costs.known() && std::ranges::any_of(candidates, [](const Candidate& each) { return !each.codec; })) {
+    out.emplace_back(
+        "Unknown encode+decode: not measured with these options. The iteration is then a lower bound (>), speed-ups are "
+        "upper bounds (<), and caps too high (?).");
+  }
+  if (stands_in) {
+    out.push_back(fmt::format(
+        "Parameters: square matrices of {0} x {0}, all exchanged, in a bucket of 1 MiB and further ones of 25 MiB. "
+        "Methods that send indices send them for this many entries; only powersgd depends on the shape.",
+        stand_in_matrix_side));
+  }
+  out.emplace_back(
+      "Left out: latency, waiting for the slowest worker, CPU time of the network, and cores shared by workers.");
+  out.emplace_back(
+      "Accuracy is not predicted: a method may need more iterations, so a speed-up per iteration is not one in time "
+      "to accuracy.");
+  return out;
+}
+
+}  // namespace thinpipe

@@ -1,0 +1,131 @@
+#include "harness/advice/codec_costs.hh"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <iterator>
+#include <string_view>
+#include <vector>
+
+#include <fmt/format.h>
+
+namespace thinpipe {
+namespace {
+
+constexpr double workers_of_benchmark = 8;
+constexpr std::string_view prefix = "synchronise/";
+
+// A benchmark of trainer/synchronisers/benchmarks/synchroniser_benchmark.cc, with the options that decide its
+// time. Absent are those that ran with a single worker, which decodes no peer's message, and those that
+// exchange only once in several steps.
+struct Benchmark {
+  const char* name;
+  Json options;
+};
+
+const std::vector<Benchmark>& benchmarks() {
+  static const std::vector<Benchmark> all = {
+      {"dense", {{"name", "dense"}}},
+      {"fp16", {{"name", "fp16"}}},
+      {"bf16", {{"name", "bf16"}}},
+      {"topk_0.01", {{"name", "topk"}, {"ratio", 0.01}, {"indices", "u32"}}},
+      {"topk_0.1_bitmap", {{"name", "topk"}, {"ratio", 0.1}, {"indices", "bitmap"}}},
+      {"topk_0.01_golomb", {{"name", "topk"}, {"ratio", 0.01}, {"indices", "golomb"}}},
+      {"pactrain", {{"name", "pactrain"}, {"values", "float32"}}},
+      {"pactrain_ternary", {{"name", "pactrain"}, {"values", "ternary"}, {"error_feedback", false}}},
+      {"terngrad", {{"name", "terngrad"}, {"exchange", "all_gather"}}},
+      {"terngrad_int8", {{"name", "terngrad"}, {"exchange", "all_reduce"}}},
+      {"qsgd_4", {{"name", "qsgd"}, {"bits", 4}}},
+      {"thc", {{"name", "thc"}, {"bits", 4}, {"exchange", "sharded"}}},
+      {"signsgd", {{"name", "signsgd"}, {"exchange", "all_gather"}}},
+      {"one_bit", {{"name", "one_bit"}}},
+      {"dgc_0.001", {{"name", "dgc"}, {"ratio", 0.001}, {"indices", "u32"}}},
+      {"gmc_0.01", {{"name", "gmc"}, {"ratio", 0.01}}},
+      {"iwp", {{"name", "iwp"}}},
+      {"topk_chunked_0.01", {{"name", "topk_chunked"}, {"ratio", 0.01}}},
+      {"spardl_0.01", {{"name", "spardl"}, {"ratio", 0.01}}},
+      {"powersgd", {{"name", "powersgd"}, {"rank", 4}}},
+      {"demo", {{"name", "demo"}}},
+  };
+  return all;
+}
+
+double planned(const Json& plan, const char* key) {
+  return plan.value(key, 0.0);  // older records lack some
+}
+
+// Returns the options with the exchange that the method chose for its network, if it was left open.
+Json with_exchange(Json options, const Json& plan) {
+  if (options.value("exchange", "") != "auto") return options;
+  const bool sums = planned(plan, "codes_per_iteration") > 0;
+  options["exchange"] = sums ? "all_reduce" : options.value("name", "") == "thc" ? "sharded" : "all_gather";
+  return options;
+}
+
+bool has_all(const Json& options, const Json& decisive) {
+  return std::ranges::all_of(decisive.items(), [&options](const auto& each) {
+    const auto found = options.find(each.key());
+    return found != options.end() && *found == each.value();
+  });
+}
+
+std::string origin_of(const Json& context) {
+  return fmt::format("{}, {}", context.value("cpu", "unknown CPU"),
+                     context.value("date", "unknown day").substr(0, 10));
+}
+
+}  // namespace
+
+CodecCosts::CodecCosts(const Json& result, const std::string& file) {
+  const Place place{file, ""};
+  const char* const remedy = "name a file that synchroniser_benchmarks --benchmark_out=FILE wrote, or none";
+  try {
+    origin_ = origin_of(result.at("context"));
+    for (const Json& run : result.at("benchmarks")) {
+      const auto name = run.at("name").get<std::string>();  // synchronise/topk_0.01/1048576/manual_time
+      if (!name.starts_with(prefix)) continue;
+      const std::size_t end = name.find('/', prefix.size());
+      if (end == std::string::npos) continue;
+      double entries = 0;
+      std::from_chars(name.data() + end + 1, name.data() + name.size(), entries);
+      if (entries <= 0 || run.value("error_occurred", false)) continue;
+      times_[name.substr(prefix.size(), end - prefix.size())][entries] = {
+          .encode_s = run.at("encode_ms").get<double>() / 1000,
+          .decode_s = run.at("decode_ms").get<double>() / 1000};
+    }
+  } catch (const Json::exception&) {
+    throw InputError(place, fmt::format("is not the output of a benchmark of methods; {}", remedy));
+  }
+  if (times_.empty()) throw InputError(place, fmt::format("has no benchmark of a method; {}", remedy));
+}
+
+std::optional<CodecTime> CodecCosts::of(const Json& synchroniser, const Json& plan,
+                                        std::int64_t workers) const {
+  const Json options = with_exchange(synchroniser, plan);
+  const auto found = std::ranges::find_if(benchmarks(), [&](const Benchmark& each) {
+    return times_.contains(each.name) && has_all(options, each.options);
+  });
+  if (found == benchmarks().end()) return std::nullopt;
+  CodecTime time = at(found->name, plan.at("gradient_bytes").get<double>() / 4);
+  if (planned(plan, "gathered_bytes_per_iteration") > 0) {
+    time.decode_s *= static_cast<double>(workers) / workers_of_benchmark;
+  }
+  return time;
+}
+
+CodecTime CodecCosts::at(const std::string& benchmark, double entries) const {
+  const auto& by_entries = times_.at(benchmark);
+  const auto above = by_entries.lower_bound(entries);
+  const auto scaled = [entries](const auto& measured) {
+    const double factor = entries / measured.first;
+    return CodecTime{measured.second.encode_s * factor, measured.second.decode_s * factor};
+  };
+  if (above == by_entries.begin()) return scaled(*above);
+  const auto below = std::prev(above);
+  if (above == by_entries.end()) return scaled(*below);
+  const double share = (entries - below->first) / (above->first - below->first);
+  return {std::lerp(below->second.encode_s, above->second.encode_s, share),
+          std::lerp(below->second.decode_s, above->second.decode_s, share)};
+}
+
+}  // namespace thinpipe

@@ -1,0 +1,87 @@
+#include "harness/advice/codec_costs.hh"
+
+#include <gtest/gtest.h>
+
+#include "common/support/tests/paths.hh"
+
+namespace thinpipe {
+namespace {
+
+Json run(const std::string& name, double encode_ms, double decode_ms) {
+  return {{"name", name}, {"encode_ms", encode_ms}, {"decode_ms", decode_ms}};
+}
+
+CodecCosts costs() {
+  return {{{"context", {{"cpu", "a CPU"}, {"date", "2026-11-22T18:02:43+00:00"}}},
+           {"benchmarks",
+            {run("synchronise/topk_0.01/1000/manual_time", 2, 8),
+             run("synchronise/topk_0.01/3000/manual_time", 6, 30),
+             run("synchronise/terngrad/1000/manual_time", 1, 1),
+             run("synchronise/terngrad_int8/1000/manual_time", 3, 3),
+             run("synchronise/pactrain/1000/manual_time", 5, 5),
+             run("synchronise/pactrain_ternary/1000/manual_time", 7, 7),
+             {{"name", "copy/1000"}}}}},
+          "b.json"};
+}
+
+Json plan(double entries, double gathered_bytes = 0) {
+  return {{"gradient_bytes", 4 * entries}, {"gathered_bytes_per_iteration", gathered_bytes}};
+}
+
+const Json topk = {{"name", "topk"}, {"ratio", 0.01}, {"indices", "u32"}, {"scope", "bucket"}};
+
+TEST(CodecCosts, AreInterpolatedBetweenSizesAndProportionalBeyond) {
+  EXPECT_EQ(costs().origin(), "a CPU, 2026-11-22");
+  const auto decode_ms = [](double entries) {
+    return 1000 * costs().of(topk, plan(entries), 8).value().decode_s;
+  };
+  EXPECT_NEAR(decode_ms(500), 4, 1e-9);
+  EXPECT_NEAR(decode_ms(1000), 8, 1e-9);
+  EXPECT_NEAR(decode_ms(2000), 19, 1e-9);
+  EXPECT_NEAR(decode_ms(6000), 60, 1e-9);
+}
+
+TEST(CodecCosts, AWorkerDecodesTheGatheredMessagesOfAll) {
+  const auto time = costs().of(topk, plan(1000, 4000), 32).value();
+  EXPECT_NEAR(time.decode_s, 4 * 8e-3, 1e-12);
+  EXPECT_NEAR(time.encode_s, 2e-3, 1e-12);
+}
+
+TEST(CodecCosts, AreUnknownForOtherOptions) {
+  Json other = topk;
+  other["ratio"] = 0.1;
+  EXPECT_FALSE(costs().of(other, plan(1000), 8));
+  EXPECT_FALSE(costs().of({{"name", "mine"}}, plan(1000), 8));
+  EXPECT_FALSE(CodecCosts().of(topk, plan(1000), 8));
+  const auto pactrain_ms = [](const char* values) {
+    const Json options = {{"name", "pactrain"}, {"values", values}, {"error_feedback", false}};
+    return 1000 * costs().of(options, plan(1000), 8).value().encode_s;
+  };
+  EXPECT_NEAR(pactrain_ms("float32"), 5, 1e-9);
+  EXPECT_NEAR(pactrain_ms("ternary"), 7, 1e-9);
+}
+
+TEST(CodecCosts, AnExchangeLeftOpenIsThatOfThePlan) {
+  const Json terngrad = {{"name", "terngrad"}, {"exchange", "auto"}};
+  Json sums = plan(1000);
+  sums["codes_per_iteration"] = 1000;
+  EXPECT_NEAR(costs().of(terngrad, plan(1000), 8).value().encode_s, 1e-3, 1e-12);
+  EXPECT_NEAR(costs().of(terngrad, sums, 8).value().encode_s, 3e-3, 1e-12);
+}
+
+TEST(CodecCosts, RefuseOtherFiles) {
+  EXPECT_THROW(CodecCosts(Json::object(), "b.json"), InputError);
+  EXPECT_THROW(CodecCosts({{"context", Json::object()}, {"benchmarks", Json::array()}}, "b.json"),
+               InputError);
+}
+
+TEST(CodecCosts, TheReferenceResultsHaveTheUsualMethods) {
+  const std::string file = source_path("results/reference/encode-decode.json");
+  const CodecCosts reference(parse_json_file(file), file);
+  EXPECT_TRUE(reference.of({{"name", "dense"}}, plan(1e6), 8));
+  EXPECT_TRUE(reference.of(topk, plan(1e6), 8));
+  EXPECT_TRUE(reference.of({{"name", "powersgd"}, {"rank", 4}, {"start_step", 0}}, plan(1e6), 8));
+}
+
+}  // namespace
+}  // namespace thinpipe
