@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "harness/advice/parameter_count.hh"
+#include "harness/plan/bucket_sizes.hh"
 
 namespace thinpipe {
 namespace {
@@ -17,6 +18,15 @@ std::string about_codecs(const CodecCosts& costs) {
       "Encode+decode: measured on one otherwise idle core ({}), scaled to this gradient; another CPU, a GPU or shared "
       "cores take another time.",
       costs.origin());
+}
+
+// Returns what is left out, with the latency of the collectives, which overlaps with compute only in part.
+std::string about_latency(const Candidate& candidate) {
+  const auto buckets = static_cast<double>(candidate.run.training->plan.at("bucket_bytes").size());
+  return fmt::format(
+      "Left out: latency (on this topology up to {:.1f} ms per iteration of {}, by the number of its buckets), waiting for "
+      "the slowest worker, CPU time of the network, and cores shared by workers.",
+      1000 * min_bucket_s(candidate.run) * buckets, candidate.method);
 }
 
 }  // namespace
@@ -38,8 +48,7 @@ std::vector<std::string> assumptions(const std::vector<Candidate>& candidates, c
         "Methods that send indices send them for this many entries; only powersgd depends on the shape.",
         stand_in_matrix_side));
   }
-  out.emplace_back(
-      "Left out: latency, waiting for the slowest worker, CPU time of the network, and cores shared by workers.");
+  out.push_back(about_latency(candidates.front()));
   out.emplace_back(
       "Accuracy is not predicted: a method may need more iterations, so a speed-up per iteration is not one in time "
       "to accuracy.");

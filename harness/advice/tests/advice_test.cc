@@ -1,10 +1,12 @@
 #include "harness/advice/advice.hh"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "harness/advice/advice_table.hh"
 #include "harness/advice/assumptions.hh"
+#include "harness/plan/bucket_sizes.hh"
 #include "harness/plan/prediction.hh"
 #include "harness/plan/tests/planning.hh"
 
@@ -108,6 +110,8 @@ TEST(Assumptions, NameWhatIsUnknownOrLeftOut) {
   EXPECT_TRUE(has(without_costs, "square matrices of 1024 x 1024"));
   EXPECT_FALSE(has(without_costs, "Unknown encode+decode")) << "all are left out";
   EXPECT_TRUE(has(without_costs, "Accuracy is not predicted"));
+  const double latency_s = 2 * min_bucket_s(candidates(0).front().run);  // of two buckets
+  EXPECT_TRUE(has(without_costs, fmt::format("up to {:.1f} ms per iteration of dense", 1000 * latency_s)));
 }
 
 }  // namespace
