@@ -154,7 +154,11 @@ for name in "${chosen[@]}"; do
   [ "$mode" = check ] || printf '== %s\n' "$name"
   "make_$name"
 done
+# Of all experiments together.
 table docs/references.md references_table $reference
+table docs/advise.md advice_table $reference/*/records.jsonl
+[ "$mode" = check ] || /usr/bin/python3 plotting/advise.py three-switch --parameters 25e6 --compute '120 ms' \
+  --output $reference/advise.png
 if [ $stale -ne 0 ]; then
   echo "reference: the tables above differ from what their commands make of the committed records; update them with" \
     "scripts/reference.sh --made" >&2
