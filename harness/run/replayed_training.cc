@@ -22,10 +22,14 @@ ReplayedTraining::ReplayedTraining(const std::filesystem::path& folder)
 }
 
 std::vector<Event> ReplayedTraining::simulate(const netem::Topology& topology, const ComputeProfile& profile,
-                                              const CollectiveRouting& routing) const {
+                                              const CollectiveRouting& routing,
+                                              const std::optional<MachineModel>& machine) const {
   check_profile_fits(profile, "the compute profile", trace_);
-  const ComputeTimes& times = profile.elapsed;
-  const Simulator simulator(topology, trace_, times, routing);
+  const bool on_cores = machine && profile.cpu;
+  const ComputeTimes& times = on_cores ? *profile.cpu : profile.elapsed;
+  std::optional<SimulatedMachine> simulated_machine;
+  if (machine) simulated_machine = {.model = *machine, .computes_on_cores = on_cores};
+  const Simulator simulator(topology, trace_, times, routing, simulated_machine);
   std::vector<Event> events;
   double train_time_s = 0;
   event::Replayed replayed;
@@ -34,21 +38,21 @@ std::vector<Event> ReplayedTraining::simulate(const netem::Topology& topology, c
     const double start_s = is_first ? times.start_s : 0;
     SampleMean durations;
     for (const JointStep& sample : each.samples) {
-      const SimulatedIteration iteration = simulator.iterate(sample);
-      const double iteration_time_s = start_s + iteration.iteration_time_s;
+      const SimulatedIteration iteration = simulator.iterate(sample, start_s);
+      const double iteration_time_s = iteration.iteration_time_s;
       durations.add(iteration_time_s);
       train_time_s += iteration_time_s;
-      events.emplace_back(
-          event::ReplayedIteration{.iteration = std::ssize(events) + 1,
-                                   .represents_first_step = is_first && schedule_.classes.size() > 1,
-                                   .times = {.train_time_s = train_time_s,
-                                             .iteration_time_s = iteration_time_s,
-                                             .load_s = times.load_s,
-                                             .compute_s = start_s + times.compute_s + times.finish_s,
-                                             .encode_s = times.encode_s,
-                                             .exchange_s = iteration.exchange_s,
-                                             .decode_s = times.decode_s,
-                                             .exposed_exchange_s = iteration.exposed_exchange_s}});
+      events.emplace_back(event::ReplayedIteration{
+          .iteration = std::ssize(events) + 1,
+          .represents_first_step = is_first && schedule_.classes.size() > 1,
+          .times = {.train_time_s = train_time_s,
+                    .iteration_time_s = iteration_time_s,
+                    .load_s = times.load_s,
+                    .compute_s = iteration.computed_at_s - times.load_s + times.finish_s,
+                    .encode_s = times.encode_s,
+                    .exchange_s = iteration.exchange_s,
+                    .decode_s = times.decode_s,
+                    .exposed_exchange_s = iteration.exposed_exchange_s}});
     }
     replayed.classes.push_back(
         {.steps = each.steps, .iterations = durations.count(), .mean_s = durations.mean()});

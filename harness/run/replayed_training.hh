@@ -11,6 +11,7 @@
 #include "common/protocol/schedule.hh"
 #include "harness/plan/run.hh"
 #include "harness/records/record_data.hh"
+#include "harness/simulation/machine_model.hh"
 #include "harness/simulation/message_schedule.hh"
 
 namespace thinpipe {
@@ -22,10 +23,12 @@ class ReplayedTraining {
 
   const std::filesystem::path& trace_path() const { return trace_path_; }
 
-  // Simulates iterations over a model of the network. Returns the events that replaying workers would send:
-  // ReplayedIteration and, at the end, Replayed. Throws InputError if the profile does not fit the trace.
+  // Simulates iterations over a model of the network and, if given, of the workers' machines. Returns the events that
+  // replaying workers would send: ReplayedIteration and, at the end, Replayed. Throws InputError if the profile does
+  // not fit the trace.
   std::vector<Event> simulate(const netem::Topology& topology, const ComputeProfile& profile,
-                              const CollectiveRouting& routing) const;
+                              const CollectiveRouting& routing,
+                              const std::optional<MachineModel>& machine = {}) const;
 
   // Takes the workers' last event. Throws Error if its classes are not the trace's.
   void on_event(const event::Replayed& replayed);

@@ -27,6 +27,11 @@ class FluidNetwork {
   // Returns the time of an empty message between two hosts, given by their indices.
   double latency_s(std::size_t from, std::size_t to) const { return pair(from, to).latency_s; }
 
+  // Returns whether the path between two hosts crosses a cap.
+  bool is_capped(std::size_t from, std::size_t to) const {
+    return !classes_[pair(from, to).message_class].caps.empty();
+  }
+
   // Starts a message; the caller chooses `id`.
   void start(std::size_t from, std::size_t to, double payload_bytes, std::size_t id);
 

@@ -34,6 +34,7 @@ struct ScheduledMessage {
   int peer = -1;
   double bytes = 0;                // of a sent message
   bool is_point_to_point = false;  // whether the sent message is a point-to-point message
+  int pieces = 1;                  // of a message that is sent in pieces, of which this is one
 };
 
 // Messages that follow each other. A worker's lanes run in parallel.

@@ -11,27 +11,10 @@
 
 #include "common/protocol/timed_layout.hh"
 #include "harness/simulation/fluid_network.hh"
+#include "harness/simulation/shared_cores.hh"
 
 namespace thinpipe {
 namespace {
-
-// One worker's communication thread: its buckets in order, each bucket's calls, and the current call's
-// schedule.
-struct Worker {
-  const Exchange* exchange = nullptr;
-  std::size_t bucket = 0;
-  std::size_t call = 0;
-  MessageSchedule schedule = {};
-  std::vector<std::size_t> next_messages = {};  // one per lane of the schedule
-  bool begun = false;                           // whether the bucket has begun
-  std::optional<double> call_began_s = {};      // nullopt while it waits for its bucket
-  CallCoding coding = {};                       // around the call
-  bool waits_for_coding = false;                // and for nothing else
-  double exchange_s = 0;
-  double done_s = 0;
-  std::map<int, std::deque<double>> arrived = {};  // bytes of messages not yet received, by sender
-  std::size_t point_to_point_messages = 0;         // point-to-point messages not yet taken
-};
 
 // A message, from its sending to its arrival.
 struct Message {
@@ -39,26 +22,64 @@ struct Message {
   std::size_t to = 0;
   double bytes = 0;
   bool is_point_to_point = false;
+  int pieces = 1;  // of the message that this is a piece of
+};
+
+// One worker: its communication thread with its buckets in order, each bucket's calls, and the current call's
+// schedule; and how far its training thread has come.
+struct Worker {
+  const Exchange* exchange = nullptr;
+  std::size_t bucket = 0;
+  std::size_t call = 0;
+  MessageSchedule schedule = {};
+  std::vector<std::size_t> next_messages = {};  // one per lane of the schedule
+  bool begun = false;                           // whether the bucket has begun
+  bool waits_for_gradients = false;             // of the bucket
+  std::optional<double> call_began_s = {};      // nullopt while it waits for its bucket
+  CallCoding coding = {};                       // around the call
+  bool is_coded = true;                         // whether the call's pieces have been encoded and decoded
+  double exchange_s = 0;
+  std::optional<double> exchanged_at_s = {};
+  std::map<int, std::deque<Message>> arrived = {};  // messages not yet received, by sender
+  std::size_t point_to_point_messages = 0;          // point-to-point messages not yet taken
+
+  std::size_t milestones = 0;  // of the training thread, that it has reached
+  std::optional<double> computed_at_s = {};
+  bool is_prepared = true;  // whether the next batch is
+  std::optional<double> ended_at_s = {};
+};
+
+// A message that is in flight, or whose CPU time is not over.
+struct Departure {
+  std::deque<Message> queue = {};
+  int left = 0;  // of the transfer and the work at both ends, for the first message
 };
 
 class Iteration {
  public:
   Iteration(const netem::Topology& topology, const CommunicationTrace& trace, const ComputeTimes& times,
-            const CollectiveRouting& routing, const JointStep& step)
-      : network_(topology), times_(times), routing_(routing), workers_(step.size()) {
+            const CollectiveRouting& routing, const SimulatedMachine* machine, const JointStep& step)
+      : network_(topology), times_(times), routing_(routing), machine_(machine), workers_(step.size()) {
+    if (machine != nullptr) cores_.emplace(machine->model, step.size());
     for (std::size_t rank = 0; rank < step.size(); ++rank) {
-      workers_[rank].exchange = &trace.exchanges[step[rank].value()];
+      if (step[rank]) workers_[rank].exchange = &trace.exchanges[*step[rank]];
     }
-    layout_ = timed_layout(trace.layouts[workers_.front().exchange->layout], trace, times);
+    if (const Exchange* exchange = workers_.front().exchange; exchange != nullptr) {
+      layout_ = timed_layout(trace.layouts[exchange->layout], trace, times);
+    }
+    for (const TimedBucket& bucket : layout_) milestones_s_.push_back(times.load_s + bucket.ready_s);
+    std::ranges::sort(milestones_s_);
+    milestones_s_.push_back(times.load_s + times.compute_s);
   }
 
   SimulatedIteration run() {
-    for (std::size_t rank = 0; rank < workers_.size(); ++rank) wake_at(0, rank);
-    while (!timers_.empty() || network_.next_completion_s() < infinity) {
-      const double timer_s = timers_.empty() ? infinity : timers_.top().at_s - now_s_;
-      const double passes_s = std::max(0.0, std::min(timer_s, network_.next_completion_s()));
+    for (std::size_t rank = 0; rank < workers_.size(); ++rank) begin(rank);
+    for (double passes_s = next_s(); passes_s < infinity; passes_s = next_s()) {
       now_s_ += passes_s;
-      for (const std::size_t id : network_.advance(passes_s)) sent(id);
+      std::vector<std::function<void()>> ended;
+      if (cores_) cores_->advance(passes_s, ended);
+      for (const std::size_t id : network_.advance(passes_s)) leave(id);
+      for (const auto& action : ended) action();
       while (!timers_.empty() && timers_.top().at_s <= now_s_) {
         const auto action = timers_.top().action;
         timers_.pop();
@@ -80,44 +101,123 @@ class Iteration {
     }
   };
 
+  double next_s() {
+    double next_s =
+        std::min(timers_.empty() ? infinity : timers_.top().at_s - now_s_, network_.next_completion_s());
+    if (cores_) next_s = std::min(next_s, cores_->next_completion_s());
+    return std::max(0.0, next_s);
+  }
+
   void set_timer(double at_s, std::function<void()> action) {
     timers_.push({at_s, timers_set_++, std::move(action)});
   }
-  void wake_at(double at_s, std::size_t rank) {
-    set_timer(at_s, [this, rank] { resume(rank); });
+
+  // Spends a worker's time on the machine's cores, or on its own if there is no machine.
+  void spend(std::size_t rank, double time_s, Cores::Priority priority, std::function<void()> at_end) {
+    if (cores_ && machine_->computes_on_cores) {
+      cores_->start(rank, time_s, priority, std::move(at_end));
+    } else {
+      set_timer(now_s_ + time_s, std::move(at_end));
+    }
   }
 
-  // Advances the worker until it has to wait.
+  // Starts the training thread and, if that takes part in it, the preparation of the next batch.
+  void begin(std::size_t rank) {
+    if (cores_ && machine_->computes_on_cores && times_.prepare_s > 0) {
+      workers_[rank].is_prepared = false;
+      spend(rank, times_.prepare_s, Cores::Priority::compute, [this, rank] {
+        workers_[rank].is_prepared = true;
+        end_if_done(rank);
+      });
+    }
+    compute(rank);
+    if (layout_.empty()) workers_[rank].exchanged_at_s = 0;
+    resume(rank);
+  }
+
+  // Computes up to the next bucket's gradients, or to the end.
+  void compute(std::size_t rank) {
+    Worker& worker = workers_[rank];
+    const double reached_s = worker.milestones == 0 ? 0 : milestones_s_[worker.milestones - 1];
+    const double left_s = std::max(0.0, milestones_s_[worker.milestones] - reached_s);
+    const auto reach = [this, rank] { reach_milestone(rank); };
+    if (cores_ && machine_->computes_on_cores) {
+      cores_->start(rank, left_s, Cores::Priority::compute, reach);
+    } else {
+      set_timer(std::max(reached_s, milestones_s_[worker.milestones]), reach);
+    }
+  }
+
+  void reach_milestone(std::size_t rank) {
+    Worker& worker = workers_[rank];
+    ++worker.milestones;
+    if (worker.milestones < milestones_s_.size()) {
+      compute(rank);
+      if (worker.waits_for_gradients) resume(rank);
+    } else {
+      worker.computed_at_s = now_s_;
+      finish_if_done(rank);
+    }
+  }
+
+  bool has_gradients(const Worker& worker) const {
+    const double ready_s = times_.load_s + layout_[worker.bucket].ready_s;
+    return worker.milestones > 0 && milestones_s_[worker.milestones - 1] >= ready_s;
+  }
+
+  // Updates the weights, once compute and exchange are over.
+  void finish_if_done(std::size_t rank) {
+    const Worker& worker = workers_[rank];
+    if (!worker.computed_at_s || !worker.exchanged_at_s) return;
+    spend(rank, times_.finish_s, Cores::Priority::compute, [this, rank] {
+      workers_[rank].ended_at_s = now_s_;
+      end_if_done(rank);
+    });
+  }
+
+  void end_if_done(std::size_t rank) {
+    Worker& worker = workers_[rank];
+    if (worker.is_prepared && worker.ended_at_s) worker.ended_at_s = now_s_;
+  }
+
+  // Advances the worker's communication thread until it has to wait.
   void resume(std::size_t rank) {
     Worker& worker = workers_[rank];
     while (worker.bucket < layout_.size()) {
       const auto& calls = worker.exchange->buckets[worker.bucket];
       if (!worker.begun) {
+        worker.waits_for_gradients = !has_gradients(worker);
+        if (worker.waits_for_gradients) return;
         worker.begun = true;
-        const double ready_s = times_.load_s + layout_[worker.bucket].ready_s;
         begin_call(rank);
-        return wake_at(std::max(now_s_, ready_s) + worker.coding.before_s, rank);
+        if (worker.coding.before_s > 0) return code(rank, worker.coding.before_s);
       }
       const double after_s = worker.coding.after_s;
       if (worker.call < calls.size()) {
-        if (!worker.call_began_s) worker.call_began_s = now_s_;
-        if (!follow_schedule(rank) || !is_coded(rank)) return;
-        worker.exchange_s += now_s_ - *worker.call_began_s - worker.coding.within_s();
+        if (!worker.call_began_s) enter_call(rank);
+        if (!follow_schedule(rank) || !worker.is_coded) return;
+        worker.exchange_s += std::max(0.0, now_s_ - *worker.call_began_s - worker.coding.within_s());
         worker.call_began_s.reset();
-        worker.waits_for_coding = false;
         ++worker.call;
         if (worker.call < calls.size()) {
           begin_call(rank);
-          if (worker.coding.before_s > 0) return wake_at(now_s_ + worker.coding.before_s, rank);
+          if (worker.coding.before_s > 0) return code(rank, worker.coding.before_s);
           continue;
         }
       }
       ++worker.bucket;
       worker.call = 0;
       worker.begun = false;
-      if (after_s > 0) return wake_at(now_s_ + after_s, rank);
+      if (after_s > 0) return code(rank, after_s);
     }
-    worker.done_s = now_s_;
+    if (worker.exchanged_at_s) return;
+    worker.exchanged_at_s = now_s_;
+    finish_if_done(rank);
+  }
+
+  // Encodes or decodes, and resumes.
+  void code(std::size_t rank, double time_s) {
+    spend(rank, time_s, Cores::Priority::communication, [this, rank] { resume(rank); });
   }
 
   void begin_call(std::size_t rank) {
@@ -133,20 +233,16 @@ class Iteration {
     worker.next_messages.assign(worker.schedule.size(), 0);
   }
 
-  // Returns whether the current call's pieces have been encoded and decoded, which may take longer than
-  // sending them. If not, sets a timer.
-  bool is_coded(std::size_t rank) {
+  // Encodes and decodes the call's pieces meanwhile, which may take longer than sending them.
+  void enter_call(std::size_t rank) {
     Worker& worker = workers_[rank];
-    const double coded_at_s = *worker.call_began_s + worker.coding.within_s();
-    if (now_s_ >= coded_at_s) return true;
-    if (!worker.waits_for_coding) {
-      // A message that arrives at exactly that time may have woken the worker before.
-      set_timer(coded_at_s, [this, rank] {
-        if (workers_[rank].waits_for_coding) resume(rank);
-      });
-    }
-    worker.waits_for_coding = true;
-    return false;
+    worker.call_began_s = now_s_;
+    worker.is_coded = worker.coding.within_s() == 0;
+    if (worker.is_coded) return;
+    spend(rank, worker.coding.within_s(), Cores::Priority::communication, [this, rank] {
+      workers_[rank].is_coded = true;
+      resume(rank);
+    });
   }
 
   // Returns false if the worker has to wait.
@@ -165,17 +261,19 @@ class Iteration {
       const ScheduledMessage& message = lane.messages[next];
       switch (message.kind) {
         case ScheduledMessage::Kind::send:
-          send({rank, static_cast<std::size_t>(message.peer), message.bytes, message.is_point_to_point});
+          send({rank, static_cast<std::size_t>(message.peer), message.bytes, message.is_point_to_point,
+                message.pieces});
           break;
         case ScheduledMessage::Kind::receive_any:
           if (worker.point_to_point_messages == 0) return false;
           --worker.point_to_point_messages;
           break;
         case ScheduledMessage::Kind::receive:
-          std::deque<double>& arrived = worker.arrived[message.peer];
+          std::deque<Message>& arrived = worker.arrived[message.peer];
           if (arrived.empty()) return false;
           for (const int peer : lane.forwards_to)
-            send({rank, static_cast<std::size_t>(peer), arrived.front()});
+            send(
+                {rank, static_cast<std::size_t>(peer), arrived.front().bytes, false, arrived.front().pieces});
           arrived.pop_front();
           break;
       }
@@ -185,23 +283,35 @@ class Iteration {
 
   // Messages of a pair are sent one after the other, as over one connection.
   void send(const Message& message) {
-    std::deque<Message>& queue = queues_[{message.from, message.to}];
+    std::deque<Message>& queue = departures_[message.from * workers_.size() + message.to].queue;
     queue.push_back(message);
     if (queue.size() == 1) set_out(message);
   }
 
+  // The transfer and the CPU's work for it overlap.
   void set_out(const Message& message) {
     const std::size_t id = message.from * workers_.size() + message.to;
+    Departure& departure = departures_.at(id);
+    departure.left = 1;
     network_.start(message.from, message.to, message.bytes, id);
+    if (!cores_) return;
+    const double core_s = machine_->model.costs.core_s(1.0 / message.pieces, message.bytes,
+                                                       network_.is_capped(message.from, message.to));
+    if (core_s == 0) return;
+    for (const std::size_t end : {message.from, message.to}) {
+      ++departure.left;
+      cores_->start(end, core_s / 2, Cores::Priority::network, [this, id] { leave(id); });
+    }
   }
 
-  void sent(std::size_t id) {
-    const std::pair pair(id / workers_.size(), id % workers_.size());
-    std::deque<Message>& queue = queues_.at(pair);
-    const Message message = queue.front();
-    queue.pop_front();
-    if (!queue.empty()) set_out(queue.front());
-    set_timer(now_s_ + network_.latency_s(pair.first, pair.second), [this, message] { arrive(message); });
+  // Ends the transfer of a pair's first message, or the work for it at one end.
+  void leave(std::size_t id) {
+    Departure& departure = departures_.at(id);
+    if (--departure.left > 0) return;
+    const Message message = departure.queue.front();
+    departure.queue.pop_front();
+    if (!departure.queue.empty()) set_out(departure.queue.front());
+    set_timer(now_s_ + network_.latency_s(message.from, message.to), [this, message] { arrive(message); });
   }
 
   void arrive(const Message& message) {
@@ -209,32 +319,37 @@ class Iteration {
     if (message.is_point_to_point) {
       ++worker.point_to_point_messages;
     } else {
-      worker.arrived[static_cast<int>(message.from)].push_back(message.bytes);
+      worker.arrived[static_cast<int>(message.from)].push_back(message);
     }
     if (worker.call_began_s) resume(message.to);
   }
 
   SimulatedIteration result() const {
-    double last_s = 0;
+    double ended_at_s = 0;
     for (std::size_t rank = 0; rank < workers_.size(); ++rank) {
-      if (workers_[rank].bucket < layout_.size()) {
-        throw Error(fmt::format("the trace's calls deadlock: worker {} waits at bucket {}", rank,
-                                workers_[rank].bucket));
+      const Worker& worker = workers_[rank];
+      if (!worker.ended_at_s) {
+        throw Error(
+            fmt::format("the trace's calls deadlock: worker {} waits at bucket {}", rank, worker.bucket));
       }
-      last_s = std::max(last_s, workers_[rank].done_s);
+      ended_at_s = std::max(ended_at_s, *worker.ended_at_s);
     }
-    const double computed_s = times_.load_s + times_.compute_s;
-    return {.iteration_time_s = std::max(last_s, computed_s) + times_.finish_s,
-            .exposed_exchange_s = std::max(0.0, workers_.front().done_s - computed_s),
-            .exchange_s = workers_.front().exchange_s};
+    const Worker& first = workers_.front();
+    return {.iteration_time_s = ended_at_s,
+            .computed_at_s = *first.computed_at_s,
+            .exposed_exchange_s = std::max(0.0, *first.exchanged_at_s - *first.computed_at_s),
+            .exchange_s = first.exchange_s};
   }
 
   FluidNetwork network_;
   const ComputeTimes& times_;
   const CollectiveRouting& routing_;
+  const SimulatedMachine* machine_;
+  std::optional<SharedCores> cores_;
   std::vector<Worker> workers_;
   std::vector<TimedBucket> layout_;
-  std::map<std::pair<std::size_t, std::size_t>, std::deque<Message>> queues_;
+  std::vector<double> milestones_s_;  // when buckets are ready, and the end of compute, since the start
+  std::map<std::size_t, Departure> departures_;  // by pair
   std::priority_queue<Timer, std::vector<Timer>, std::greater<>> timers_;
   std::size_t timers_set_ = 0;
   double now_s_ = 0;
@@ -242,10 +357,10 @@ class Iteration {
 
 }  // namespace
 
-SimulatedIteration Simulator::iterate(const JointStep& step) const {
-  const bool exchanges = step.front().has_value();
-  if (!exchanges) return {.iteration_time_s = times_.load_s + times_.compute_s + times_.finish_s};
-  return Iteration(topology_, trace_, times_, routing_, step).run();
+SimulatedIteration Simulator::iterate(const JointStep& step, double start_s) const {
+  ComputeTimes times = times_;
+  times.load_s += start_s;
+  return Iteration(topology_, trace_, times, routing_, machine_ ? &*machine_ : nullptr, step).run();
 }
 
 }  // namespace thinpipe

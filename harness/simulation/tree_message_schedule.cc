@@ -73,7 +73,7 @@ class TreeScheduler {
     std::vector<ScheduledMessage> to_children;
     for (const int neighbour : neighbours_) {
       std::vector<ScheduledMessage>& messages = neighbour == parent_ ? to_parent : to_children;
-      messages.push_back({.peer = neighbour, .bytes = bytes_to(neighbour) / pieces});
+      messages.push_back({.peer = neighbour, .bytes = bytes_to(neighbour) / pieces, .pieces = pieces});
     }
     const auto append = [](Lane& lane, const std::vector<ScheduledMessage>& messages) {
       lane.messages.insert(lane.messages.end(), messages.begin(), messages.end());
@@ -109,8 +109,9 @@ class TreeScheduler {
     Lane own;
     for (int i = 0; i < pieces(rank_); ++i) {
       for (const int neighbour : neighbours_) {
-        own.messages.push_back(
-            {.peer = neighbour, .bytes = bytes[static_cast<std::size_t>(rank_)] / pieces(rank_)});
+        own.messages.push_back({.peer = neighbour,
+                                .bytes = bytes[static_cast<std::size_t>(rank_)] / pieces(rank_),
+                                .pieces = pieces(rank_)});
       }
     }
     MessageSchedule schedule = {std::move(own)};
