@@ -45,6 +45,8 @@ class Network {
   const Topology& topology() const { return topology_; }
 
   bool keeps_cores_awake() const { return awake_cores_.has_value(); }
+  // Returns what keeps CPUs awake; nullptr if nothing does.
+  const AwakeCores* awake_cores() const { return awake_cores_ ? &*awake_cores_ : nullptr; }
   // Lets CPUs sleep from now on. The CPU time spent on keeping them awake then counts as this process's own.
   void let_cores_sleep() { awake_cores_.reset(); }
 

@@ -1,13 +1,18 @@
 #include "netem/kernel/awake_cores.hh"
 
+#include <atomic>
 #include <cerrno>
 #include <csignal>
 #include <ctime>
+#include <memory>
+#include <numeric>
+#include <span>
 #include <thread>
 #include <vector>
 
 #include <fcntl.h>
 #include <sched.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -38,13 +43,19 @@ void pause() {
 #endif
 }
 
+// One thread's count, on a cache line of its own.
+struct alignas(64) Count {
+  std::atomic<std::uint64_t> turns = 0;
+};
+
 // Yields the CPU about once per microsecond, so that a waking thread need not preempt this one. To the
 // kernel, an idle-class process in its own session is an ordinary program that may run on for milliseconds.
-[[noreturn]] void spin() {
+[[noreturn]] void spin(Count& count) {
   constexpr int pauses = 16;
   while (true) {
     for (int i = 0; i < pauses; ++i) pause();
     ::sched_yield();
+    count.turns.store(count.turns.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   }
 }
 
@@ -61,7 +72,7 @@ void give_session_the_smallest_share() {
 }
 
 // Each step may fail: the threads then spin at the lowest priority that this machine grants.
-[[noreturn]] void keep_awake(const std::vector<int>& cpus, pid_t parent) {
+[[noreturn]] void keep_awake(const std::vector<int>& cpus, Count* counts, pid_t parent) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (::getppid() != parent) ::_exit(0);
   ::close_range(0, ~0U, 0);  // an inherited end of a pipe would keep its reader waiting
@@ -73,12 +84,12 @@ void give_session_the_smallest_share() {
   give_session_the_smallest_share();
   std::vector<std::thread> threads;
   for (const int cpu : cpus) {
-    threads.emplace_back([cpu] {
+    threads.emplace_back([cpu, &count = *counts++] {
       cpu_set_t only;
       CPU_ZERO(&only);
       CPU_SET(cpu, &only);
       ::sched_setaffinity(0, sizeof only, &only);
-      spin();
+      spin(count);
     });
   }
   for (std::thread& thread : threads) thread.join();
@@ -94,11 +105,42 @@ bool wakes_up_late() {
   return measure_wakeup_latency(sleeps).quantile_s(0.5) > max_s;
 }
 
+class AwakeCores::Turns {
+ public:
+  explicit Turns(std::size_t threads)
+      : bytes_(threads * sizeof(Count)),
+        memory_(::mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0)) {
+    system_call("map memory to share with a child", memory_ == MAP_FAILED ? -1 : 0);
+    std::uninitialized_default_construct_n(counts(), threads);
+  }
+  ~Turns() { ::munmap(memory_, bytes_); }
+  Turns(const Turns&) = delete;
+  Turns& operator=(const Turns&) = delete;
+
+  Count* counts() const { return static_cast<Count*>(memory_); }
+  std::uint64_t sum() const {
+    const std::span all(counts(), bytes_ / sizeof(Count));
+    return std::accumulate(all.begin(), all.end(), std::uint64_t{0},
+                           [](std::uint64_t sum, const Count& each) {
+                             return sum + each.turns.load(std::memory_order_relaxed);
+                           });
+  }
+
+ private:
+  std::size_t bytes_;
+  void* memory_;
+};
+
 AwakeCores::AwakeCores() {
   const std::vector<int> cpus = usable_cpus();
+  turns_ = std::make_shared<Turns>(cpus.size());
   const pid_t parent = ::getpid();
   pid_ = system_call("fork to keep CPUs awake", ::fork());
-  if (pid_ == 0) keep_awake(cpus, parent);
+  if (pid_ == 0) keep_awake(cpus, turns_->counts(), parent);
+}
+
+std::uint64_t AwakeCores::turns() const {
+  return turns_->sum();
 }
 
 AwakeCores::~AwakeCores() {

@@ -3,6 +3,9 @@
 // for it is slower than one whose users compute meanwhile.
 #pragma once
 
+#include <cstdint>
+#include <memory>
+
 #include <sys/types.h>
 
 namespace thinpipe::netem {
@@ -26,7 +29,15 @@ class AwakeCores {
 
   pid_t pid() const { return pid_; }
 
+  // Returns the turns of all threads' loops so far. A thread turns only while its CPU has no other work, at a rate that
+  // changes little, so turns measure the time that CPUs are free: more precisely than the kernel, which counts
+  // interrupts as the time of the thread that they interrupt.
+  std::uint64_t turns() const;
+
  private:
+  class Turns;  // in memory that the child shares
+
+  std::shared_ptr<Turns> turns_;
   pid_t pid_;
 };
 

@@ -59,6 +59,13 @@ TEST(AwakeCores, HasAThreadOfTheIdleClassForEachCpu) {
   EXPECT_THAT(policies_of(awake.pid()), Each(SCHED_IDLE));
 }
 
+TEST(AwakeCores, CountsTheTurnsOfItsThreads) {
+  const AwakeCores awake;
+  EXPECT_TRUE(becomes_true([&] { return awake.turns() > 0; }));
+  const std::uint64_t before = awake.turns();
+  EXPECT_TRUE(becomes_true([&] { return awake.turns() > before; }));
+}
+
 TEST(AwakeCores, EndsWithItsOwner) {
   pid_t pid = 0;
   {
