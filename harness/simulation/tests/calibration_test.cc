@@ -1,0 +1,68 @@
+#include "harness/simulation/calibration.hh"
+
+#include <gtest/gtest.h>
+
+#include "common/protocol/schedule.hh"
+#include "harness/experiment/bundled_files.hh"
+#include "harness/simulation/simulator.hh"
+#include "netem/topology/reduction_tree.hh"
+
+namespace thinpipe {
+namespace {
+
+netem::Topology three_switch() {
+  return netem::load_topology(bundled_topologies().find("three-switch", {}, {}).string());
+}
+
+TEST(Calibration, ItsTraceHasAClassOfStepsForEachLength) {
+  const CommunicationTrace trace = calibration_trace(8);
+  EXPECT_EQ(to_json(parse_trace(to_json(trace), "trace.json")), to_json(trace));
+  const Schedule schedule = schedule_of(trace);
+  ASSERT_EQ(schedule.classes.size(), 3U);
+  EXPECT_EQ(schedule.classes[0].samples[0][0], 0U);
+  EXPECT_EQ(schedule.classes[1].samples[0][0], 0U);
+  EXPECT_EQ(schedule.classes[2].samples[0][0], 1U);
+  const ComputeProfile profile = parse_profile(to_json(calibration_profile()), "profile.json");
+  EXPECT_NO_THROW(check_profile_fits(profile, "profile.json", trace));
+}
+
+TEST(Calibration, ATopologyWithoutCapsHasNoCappedLink) {
+  const netem::Topology topology = without_caps(three_switch());
+  EXPECT_EQ(topology.links.size(), three_switch().links.size());
+  for (const netem::Link& link : topology.links) EXPECT_TRUE(netem::is_uncapped(link));
+}
+
+// On one core, iterations of the calibration's own steps take the CPU time from which the costs follow.
+TEST(Calibration, FindsTheCostsOfASimulatedMachine) {
+  const netem::Topology topology = three_switch();
+  const CommunicationTrace trace = calibration_trace(8);
+  const ComputeTimes none = {.ready_s = {0}};
+  const CommunicationCosts costs = {
+      .core_s_per_message = 1e-2, .core_s_per_byte = 1e-6, .core_s_per_capped_byte = 4e-6};
+  const CollectiveRouting tree = {.reduction_tree = netem::reduction_tree_of(topology, 8)};
+  const CollectiveRouting ring = {.uses_recursive_doubling = true};
+  for (const CollectiveRouting& routing : {tree, ring}) {
+    const auto times_over = [&](const netem::Topology& network) {
+      const Simulator simulator(network, trace, none, routing,
+                                SimulatedMachine{.model = {.cores = 1, .costs = costs}});
+      return CalibrationTimes{.short_s = simulator.iterate(JointStep(8, 0U)).iteration_time_s,
+                              .long_s = simulator.iterate(JointStep(8, 1U)).iteration_time_s};
+    };
+    const CommunicationCosts found =
+        costs_of(times_over(topology), times_over(without_caps(topology)), topology, 8, routing);
+    EXPECT_NEAR(found.core_s_per_message, costs.core_s_per_message, 0.05 * costs.core_s_per_message);
+    EXPECT_NEAR(found.core_s_per_byte, costs.core_s_per_byte, 0.05 * costs.core_s_per_byte);
+    EXPECT_NEAR(found.core_s_per_capped_byte, costs.core_s_per_capped_byte,
+                0.05 * costs.core_s_per_capped_byte);
+  }
+}
+
+TEST(Calibration, WithoutCapsBothKindsOfBytesCostTheSame) {
+  const CalibrationTimes times = {.short_s = 0.01, .long_s = 0.02};
+  const CommunicationCosts costs = costs_of(times, times, without_caps(three_switch()), 8, {});
+  EXPECT_GT(costs.core_s_per_byte, 0);
+  EXPECT_EQ(costs.core_s_per_capped_byte, costs.core_s_per_byte);
+}
+
+}  // namespace
+}  // namespace thinpipe
