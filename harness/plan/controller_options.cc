@@ -89,6 +89,11 @@ void ControllerOptions::visit(auto& field) {
         Rule{.effect = "compute time in modes replay and simulate: \"measured\": on this machine, before the "
                        "first replay; or name of a shipped profile or device; or path of a .json file "
                        "relative to the experiment's folder. For a device, the time is estimated"});
+  field("machine", machine,
+        Rule{.effect =
+                 "in mode simulate, machines whose cores the workers share: \"measured\": this one, as in a "
+                 "replay; or an object that describes others; null: ideal workers, whose compute and "
+                 "communication do not slow down each other"});
   field("trainer", trainer,
         Rule{.effect = "in mode live, external trainer that replaces thinpipe-trainer: name of a shipped "
                        "one, or path relative to the experiment's folder (docs/trainers.md); null: none"});

@@ -9,6 +9,7 @@
 #include "common/support/options.hh"
 #include "harness/plan/external_trainer.hh"
 #include "harness/plan/failure_policy.hh"
+#include "harness/plan/machine_options.hh"
 #include "harness/plan/worker_events.hh"
 #include "netem/topology/schedule.hh"
 
@@ -49,6 +50,7 @@ struct ControllerOptions {
   std::string mode = "live";
   std::string topology = "three-switch";
   ComputeProfileOptions compute_profile;
+  std::optional<MachineOptions> machine;
   std::optional<ExternalTrainer> trainer;
   std::optional<BottleneckOptions> bottleneck;
   std::optional<std::int64_t> workers;

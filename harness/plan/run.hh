@@ -12,6 +12,7 @@
 #include "harness/experiment/experiment.hh"
 #include "harness/plan/external_trainer.hh"
 #include "harness/plan/failure_policy.hh"
+#include "harness/plan/machine_options.hh"
 #include "harness/plan/trainer_program.hh"
 #include "harness/plan/worker_events.hh"
 #include "netem/topology/schedule.hh"
@@ -34,7 +35,8 @@ enum class Mode {
 struct Setting {
   // Normalised: mode and workers; with a network also topology (resolved, caps applied) and bottleneck; for a
   // live run network_events, rate_trace, worker_events and on_worker_failure if there are any; for a replay
-  // or simulation compute_profile; for a convergence run whose replays use a tree, sum_tree.
+  // or simulation compute_profile; for a simulation machine, if there is one; for a convergence run whose replays use
+  // a tree, sum_tree.
   Json config;
   Json content = Json::object();  // see CheckedConfig::content
   netem::Topology topology;       // empty for a convergence run
@@ -63,7 +65,9 @@ struct Run {
   // Of a replay or simulation: a profile or a device; nullopt: measured here.
   std::optional<std::filesystem::path> profile = {};
   std::optional<std::int64_t> estimated_batch_size = {};  // per worker; nullopt: that of the training run
-  bool leaves_trace = false;                              // a convergence run whose replays need its trace
+  // Of a simulation: the workers' machines, with the absolute path of a file of costs; nullopt: ideal workers.
+  std::optional<MachineOptions> machine = {};
+  bool leaves_trace = false;  // a convergence run whose replays need its trace
 
   // The plan decides the following once (harness/plan/checked_runs.hh); the size of buckets is a part of the
   // training's configuration.

@@ -14,6 +14,7 @@
 #include "harness/plan/script_content.hh"
 #include "harness/plan/script_inputs.hh"
 #include "harness/plan/training_command.hh"
+#include "harness/simulation/machine_file.hh"
 
 namespace thinpipe {
 namespace {
@@ -207,11 +208,15 @@ void read_command(const Given& given, const std::filesystem::path& folder, Setti
   check_command_can(run, given);
 }
 
+constexpr const char* machine_refusal =
+    "works only in mode \"simulate\": the workers of other modes run on this machine; remove it";
+
 void read_live_part(const Given& given, Topologies& topologies, Setting& setting, Run& run) {
   given.refuse(
       "compute_profile",
       "works only in modes \"replay\" and \"simulate\": the workers of a live run compute themselves; "
       "remove it");
+  given.refuse("machine", machine_refusal);
   read_network_part(given, topologies, setting, run);
   read_changes(given, topologies, setting, run);
   read_faults(given, setting, run);
@@ -248,6 +253,33 @@ void read_profile(const Given& given, const std::filesystem::path& folder, Setti
   setting.content[device_place.pointer] = content_hash_of_file(*run.profile);
 }
 
+// Reads the machines of a simulation. Adds them to the configuration only if they are given, so that simulations with
+// ideal workers keep their ids.
+void read_machine(const Given& given, const std::filesystem::path& folder, Setting& setting, Run& run) {
+  if (!given.options.machine) return;
+  run.machine = given.options.machine;
+  const Place place = given.place_of("machine");
+  const Place costs_place = shorthand_place(given.object.get("machine"), place, MachineOptions::shorthand);
+  setting.config["machine"] = write_options(*run.machine);
+  if (run.machine->costs == measured_costs && setting.topology.kind == netem::TopologyKind::loopback) {
+    throw InputError(
+        costs_place,
+        "cannot be \"measured\" over a loopback topology, which emulates no network; name another "
+        "topology, or set \"free\" or the path of a measured machine's file");
+  }
+  if (!run.machine->reads_file()) return;
+  const std::filesystem::path path = folder / run.machine->costs;
+  if (!std::filesystem::is_regular_file(path)) {
+    throw InputError(costs_place,
+                     fmt::format("must be \"measured\", \"free\" or the path of a .json file, but "
+                                 "the file {} does not exist",
+                                 path.string()));
+  }
+  load_machine_file(path.string());
+  run.machine->costs = std::filesystem::absolute(path).string();
+  setting.content["/machine/costs"] = content_hash_of_file(path);
+}
+
 // Refuses changes and faults: a replay repeats only samples of the steps.
 void read_replay_part(const Given& given, Topologies& topologies, Setting& setting, Run& run) {
   run.mode = given.options.mode == "replay" ? Mode::replay : Mode::simulate;
@@ -259,6 +291,8 @@ void read_replay_part(const Given& given, Topologies& topologies, Setting& setti
   }
   read_network_part(given, topologies, setting, run);
   read_profile(given, topologies.folder(), setting, run);
+  if (run.mode == Mode::replay) given.refuse("machine", machine_refusal);
+  read_machine(given, topologies.folder(), setting, run);
 }
 
 // For keys that do not work in mode "converge".
@@ -305,7 +339,9 @@ Run read_controller_part(const Json& controller_part, Topologies& topologies) {
   } else {
     read_replay_part(given, topologies, setting, run);
   }
-  const bool measures = run.is_replay() ? run.mode == Mode::replay || !run.profile : run.mode == Mode::live;
+  const bool measures_costs = run.machine && run.machine->costs == measured_costs;
+  const bool measures =
+      run.is_replay() ? run.mode == Mode::replay || !run.profile || measures_costs : run.mode == Mode::live;
   run.needs_network = measures && setting.topology.kind != netem::TopologyKind::loopback;
   run.setting = std::make_shared<const Setting>(std::move(setting));
   return run;

@@ -235,6 +235,19 @@ struct ComputeProfile {
   bool operator==(const ComputeProfile&) const = default;
 };
 
+struct SimulatedMachine {
+  OrNull<std::string> path = {};
+  OrNull<std::string> hash = {};
+  double cores = 1;
+  std::int64_t workers_per_machine = 1;
+  bool communication_first = true;
+  double core_s_per_message = 0;
+  double core_s_per_byte = 0;
+  double core_s_per_capped_byte = 0;
+
+  bool operator==(const SimulatedMachine&) const = default;
+};
+
 struct ReplayedClass {
   std::int64_t steps = 0;
   std::int64_t iterations = 0;
@@ -248,6 +261,7 @@ struct Replay {
   std::string convergence_run = {};
   OrNull<ComputeProfile> compute_profile = {};
   OrNull<std::string> compute_emulation = {};
+  OrMissing<SimulatedMachine> machine = {};
   OrNull<std::vector<ReplayedClass>> classes = {};
 
   bool operator==(const Replay&) const = default;

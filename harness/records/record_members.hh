@@ -224,6 +224,17 @@ void visit(auto& members, Is<ComputeProfile> auto& profile) {
   members.required("concurrent_workers", profile.concurrent_workers, count_from_one);
 }
 
+void visit(auto& members, Is<SimulatedMachine> auto& machine) {
+  members.required("path", machine.path);
+  members.required("hash", machine.hash);
+  members.required("cores", machine.cores, positive);
+  members.required("workers_per_machine", machine.workers_per_machine, count_from_one);
+  members.required("communication_first", machine.communication_first);
+  members.required("core_s_per_message", machine.core_s_per_message, amount);
+  members.required("core_s_per_byte", machine.core_s_per_byte, amount);
+  members.required("core_s_per_capped_byte", machine.core_s_per_capped_byte, amount);
+}
+
 void visit(auto& members, Is<ReplayedClass> auto& each) {
   members.required("steps", each.steps, count);
   members.required("iterations", each.iterations, count);
@@ -235,6 +246,7 @@ void visit(auto& members, Is<Replay> auto& replay) {
   members.required("convergence_run", replay.convergence_run, run_id);
   members.required("compute_profile", replay.compute_profile);
   members.required("compute_emulation", replay.compute_emulation, one_of(compute_emulations));
+  members.optional("machine", replay.machine);
   members.required("classes", replay.classes);
 }
 

@@ -57,6 +57,18 @@ void RecordBuilder::set_compute_profile(const Json& profile) {
   profile_ = parse_part<std::optional<record::ComputeProfile>>(profile, "/replay/compute_profile");
 }
 
+void RecordBuilder::set_machine(const SharedMachine& machine) {
+  const MachineModel& model = machine.model;
+  machine_ = {.path = machine.path,
+              .hash = machine.hash,
+              .cores = model.cores,
+              .workers_per_machine = model.workers_per_machine.value_or(run_.workers),
+              .communication_first = model.communication_first,
+              .core_s_per_message = model.costs.core_s_per_message,
+              .core_s_per_byte = model.costs.core_s_per_byte,
+              .core_s_per_capped_byte = model.costs.core_s_per_capped_byte};
+}
+
 void RecordBuilder::add(std::int64_t rank, const event::Finished& finished) {
   if (!finished.peak_memory_bytes) return;
   memory_.peak_bytes_per_worker.at(static_cast<std::size_t>(rank)) = *finished.peak_memory_bytes;
@@ -169,6 +181,7 @@ void RecordBuilder::add_replay(Record& record) const {
   record.parameters_hash = convergence_run.parameters_hash;
   record::Replay& replay = record.replay->emplace(replayed_->about());
   replay.compute_profile = profile_;
+  replay.machine = machine_;
   if (run_.mode == Mode::replay) replay.compute_emulation = Json(run_.compute_emulation()).get<std::string>();
 }
 

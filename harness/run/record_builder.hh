@@ -6,6 +6,7 @@
 #include <string>
 
 #include "common/protocol/event.hh"
+#include "harness/artifacts/measured_machines.hh"
 #include "harness/executors/executor.hh"
 #include "harness/plan/run.hh"
 #include "harness/records/record_data.hh"
@@ -38,6 +39,7 @@ class RecordBuilder {
   // The run repeats this training run, with the times of this compute profile.
   void set_replayed(ReplayedTraining replayed) { replayed_ = std::move(replayed); }
   void set_compute_profile(const Json& profile);
+  void set_machine(const SharedMachine& machine);
 
   void add(std::int64_t rank, const event::Finished& finished);
   // The other events are rank 0's, with the run's train times.
@@ -84,7 +86,8 @@ class RecordBuilder {
   Json provenance_;
   std::optional<record::InitialWeights> initial_weights_;
   std::optional<ReplayedTraining> replayed_;
-  std::optional<record::ComputeProfile> profile_;  // of a replay
+  std::optional<record::ComputeProfile> profile_;    // of a replay
+  std::optional<record::SimulatedMachine> machine_;  // of a simulation
   Measurements measurements_;
   event::Summary summary_;
   std::optional<record::Pruning> pruning_;

@@ -96,6 +96,13 @@ class RunInProgress {
       profile_path_ = std::get<Json>(profile).at("path").get<std::string>();
       record_.set_compute_profile(std::get<Json>(profile));
     }
+    if (run_.machine) {
+      auto machine =
+          context_.machines.get_or_build(run_, context_.executor, context_.progress, context_.limits);
+      if (auto* const unmeasured = std::get_if<Outcome>(&machine)) return *unmeasured;
+      machine_ = std::get<SharedMachine>(std::move(machine));
+      record_.set_machine(*machine_);
+    }
     if (run_.mode == Mode::simulate) return simulate();
     if (run_.mode != Mode::converge) build_network();
     Outcome outcome = attempt();
@@ -126,7 +133,9 @@ class RunInProgress {
     const ComputeProfile profile = load_profile(profile_path_);
     const CollectiveRouting routing{.reduction_tree = run_.reduction_tree,
                                     .uses_recursive_doubling = run_.collective == "ring"};
-    const std::vector<Event> events = record_.replayed()->simulate(run_.setting->topology, profile, routing);
+    const auto model = machine_ ? std::optional(machine_->model) : std::nullopt;
+    const std::vector<Event> events =
+        record_.replayed()->simulate(run_.setting->topology, profile, routing, model);
     for (const Event& event : events) on_event(0, event);
     return {};
   }
@@ -380,8 +389,9 @@ class RunInProgress {
   fs::path folder_;
   WorkerInputs inputs_;
   RecordBuilder record_;
-  std::string profile_path_;  // of a replay
-  Json fidelity_ = nullptr;   // stays null if no network is emulated
+  std::string profile_path_;              // of a replay
+  std::optional<SharedMachine> machine_;  // of a simulation
+  Json fidelity_ = nullptr;               // stays null if no network is emulated
   FileDescriptor iterations_;
   std::optional<LiveNetwork> network_;
   std::optional<ScriptProgress> script_;  // if the workers run one

@@ -9,6 +9,7 @@
 #include "common/support/log.hh"
 #include "harness/artifacts/compute_profiles.hh"
 #include "harness/artifacts/initial_weights.hh"
+#include "harness/artifacts/measured_machines.hh"
 #include "harness/executors/executor.hh"
 #include "harness/executors/time_limits.hh"
 #include "harness/plan/run.hh"
@@ -32,6 +33,7 @@ struct RunContext {
   Executor& executor;
   InitialWeights& weights;
   ComputeProfiles& profiles;
+  MeasuredMachines& machines;
   Progress& progress;
 };
 

@@ -75,6 +75,7 @@ class Sweep {
         executor_(trainer.path(), stop),
         weights_(options.results / "initial-weights", options.fresh, stop),
         profiles_(options.results / "compute-profiles", options.fresh, options.idle_cores, stop),
+        machines_(options.results / "machines", options.fresh, stop),
         progress_(runs.size()) {}
 
   SweepResult run() {
@@ -159,6 +160,7 @@ class Sweep {
                                                .executor = executor_,
                                                .weights = weights_,
                                                .profiles = profiles_,
+                                               .machines = machines_,
                                                .progress = progress_});
     progress_.end(record);
     digests_[index] = digest(std::move(record));
@@ -195,6 +197,7 @@ class Sweep {
   LocalExecutor executor_;
   InitialWeights weights_;
   ComputeProfiles profiles_;
+  MeasuredMachines machines_;
   Progress progress_;
   std::map<std::size_t, Digest> digests_;  // by the index of the run
   bool interrupted_ = false;

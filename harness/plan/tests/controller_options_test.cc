@@ -3,8 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "common/support/atomic_file.hh"
 #include "common/support/tests/paths.hh"
 #include "harness/plan/run_config.hh"
+#include "harness/plan/run_id.hh"
 
 namespace thinpipe {
 namespace {
@@ -58,6 +60,51 @@ TEST(HarnessKeys, AStringAndAnObjectOfTheSameMeaningAreTheSame) {
   EXPECT_TRUE(simulated({{"device", "a40"}}).setting->content.contains("/compute_profile/device"));
   EXPECT_EQ(read({{"on_worker_failure", "restart"}}).setting->config,
             read({{"on_worker_failure", {{"action", "restart"}}}}).setting->config);
+}
+
+Json with_machine(const Json& machine) {
+  return {{"mode", "simulate"}, {"machine", machine}};
+}
+
+TEST(HarnessKeys, OnlyASimulationHasAMachine) {
+  EXPECT_FALSE(read({{"mode", "simulate"}}).setting->config.contains("machine"));
+  EXPECT_FALSE(read(with_machine(nullptr)).setting->config.contains("machine"));
+  EXPECT_EQ(read(with_machine("measured")).setting->config.at("machine"),
+            read(with_machine({{"costs", "measured"}, {"cores", nullptr}})).setting->config.at("machine"));
+  for (const char* mode : {"live", "replay"}) {
+    EXPECT_THAT(refusal({{"mode", mode}, {"machine", "measured"}}),
+                AllOf(StartsWith(" at /machine: "), HasSubstr("works only in mode \"simulate\"")));
+  }
+  EXPECT_THAT(refusal({{"mode", "converge"}, {"machine", "measured"}}), StartsWith(" at /machine: "));
+}
+
+TEST(HarnessKeys, AMachineHasMeasuredFreeOrGivenCosts) {
+  const auto needs_network = [](const Json& machine) {
+    return read({{"mode", "simulate"}, {"machine", machine}, {"compute_profile", "a40"}}).needs_network;
+  };
+  EXPECT_TRUE(needs_network("measured"));
+  EXPECT_FALSE(needs_network({{"costs", "free"}, {"cores", 8}, {"workers_per_machine", 1}}));
+  EXPECT_THAT(refusal({{"mode", "simulate"}, {"machine", "measured"}, {"topology", "loopback"}}),
+              AllOf(StartsWith(" at /machine: "), HasSubstr("loopback")));
+  EXPECT_THAT(refusal(with_machine("none.json")),
+              AllOf(StartsWith(" at /machine: "), HasSubstr("does not exist")));
+  EXPECT_THAT(refusal(with_machine({{"costs", "none.json"}})), StartsWith(" at /machine/costs: "));
+  EXPECT_THAT(refusal(with_machine({{"costs", "free"}, {"cores", 0}})), StartsWith(" at /machine/cores: "));
+}
+
+TEST(HarnessKeys, AFileOfCostsCountsByItsContent) {
+  const std::string path = testing::TempDir() + "machine.json";
+  const Json costs = {{"schema_version", 1},
+                      {"cores", 2},
+                      {"core_s_per_message", 1e-5},
+                      {"core_s_per_byte", 1e-9},
+                      {"core_s_per_capped_byte", 4e-9}};
+  write_atomically(path, costs.dump());
+  const thinpipe::Run run = read(with_machine(path));
+  EXPECT_EQ(run.machine->costs, path);
+  EXPECT_EQ(run.setting->content.at("/machine/costs"), content_hash(costs.dump()));
+  write_atomically(path, "{}");
+  EXPECT_THAT(refusal(with_machine(path)), HasSubstr("schema_version"));
 }
 
 TEST(HarnessKeys, ABatchSizeIsForEstimates) {

@@ -61,6 +61,17 @@ std::vector<Json> various_records() {
       committed("replay-against-live", [](const Json& record) { return record["mode"] == "replay"; }));
   records.push_back(
       committed("stragglers", [](const Json& record) { return !record["worker_events"].empty(); }));
+  records.push_back(
+      committed("replay-against-live", [](const Json& record) { return record["mode"] == "simulate"; }));
+  records.back()["config"]["machine"] = {{"costs", "measured"}};
+  records.back()["replay"]["machine"] = {{"path", "/results/machines/0123456789abcdef.json"},
+                                         {"hash", "0123456789abcdef"},
+                                         {"cores", 2.0},
+                                         {"workers_per_machine", 8},
+                                         {"communication_first", true},
+                                         {"core_s_per_message", 2e-5},
+                                         {"core_s_per_byte", 1e-9},
+                                         {"core_s_per_capped_byte", 4e-9}};
   Json failed = committed("quickstart", [](const Json& /*record*/) { return true; });
   const Json failure = {{"kind", "crash"},
                         {"rank", 1},

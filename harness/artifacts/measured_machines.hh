@@ -1,0 +1,39 @@
+// The machines of a simulation's workers. Costs of communication are measured here once for all runs with the same
+// network, collective and number of workers, and kept in machines/ of the experiment's results; or they are read from
+// a file.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <variant>
+
+#include "harness/artifacts/artifact_cache.hh"
+#include "harness/executors/time_limits.hh"
+#include "harness/plan/run.hh"
+#include "harness/simulation/machine_model.hh"
+
+namespace thinpipe {
+
+// A machine, and the file of its costs and that file's hash; nullopt if communication is free.
+struct SharedMachine {
+  MachineModel model = {};
+  std::optional<std::string> path = {};
+  std::optional<std::string> hash = {};
+};
+
+class MeasuredMachines {
+ public:
+  // `fresh`: measure again, once, even if costs are kept.
+  MeasuredMachines(std::filesystem::path folder, bool fresh, StopSignals& stop)
+      : machines_(std::move(folder), "the CPU time of communication", fresh, stop) {}
+
+  // Returns the machine of a run that has one, or the outcome of a measurement that did not complete.
+  std::variant<SharedMachine, Outcome> get_or_build(const Run& run, Executor& executor, Progress& progress,
+                                                    const TimeLimits& limits);
+
+ private:
+  ArtifactCache machines_;
+};
+
+}  // namespace thinpipe
