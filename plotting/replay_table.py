@@ -144,9 +144,15 @@ def pairs_of(times: Sequence[Results], reference: str, judged: str) -> list[Pair
 
 
 def runs_by_key(results: Results, mode: str) -> dict[tuple[str, str, str], pd.Series]:
-    """Returns the completed runs of that mode."""
+    """Returns the completed runs of that mode; simulations only of ideal workers."""
     runs = results.runs[(results.runs.status == "completed") & (results.runs["mode"] == mode)]
-    return {key_of(run): run for _, run in runs.iterrows()}
+    return {key_of(run): run for _, run in runs.iterrows() if not has_machine(run)}
+
+
+def has_machine(run: pd.Series) -> bool:
+    """Returns whether the run is a simulation of workers that share a machine's cores."""
+    cores = run.get("replay.machine.cores")
+    return cores is not None and not pd.isna(cores)
 
 
 def axes_of(run: pd.Series) -> dict[str, str]:
@@ -276,7 +282,10 @@ def mean_of_others(values: Sequence[float], which: int) -> float:
 
 
 def origin(pairs: Sequence[Pair]) -> str:
-    runs = pd.DataFrame([run for pair in pairs for turn in pair.turns for run in turn])
+    return origin_of(pd.DataFrame([run for pair in pairs for turn in pair.turns for run in turn]))
+
+
+def origin_of(runs: pd.DataFrame) -> str:
     return (
         f"modes {listed(runs['mode'])} · data {listed(runs['config.dataset.name'])} · "
         f"{listed(whole(runs['config.workers']))} workers · {seeds(runs)} · cpu {machines(runs)} · commit {commits(runs)} · "
