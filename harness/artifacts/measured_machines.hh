@@ -26,7 +26,7 @@ class MeasuredMachines {
  public:
   // `fresh`: measure again, once, even if costs are kept.
   MeasuredMachines(std::filesystem::path folder, bool fresh, StopSignals& stop)
-      : machines_(std::move(folder), "the CPU time of communication", fresh, stop) {}
+      : machines_(std::move(folder), "the costs of communication", fresh, stop) {}
 
   // Returns the machine of a run that has one, or the outcome of a measurement that did not complete.
   std::variant<SharedMachine, Outcome> get_or_build(const Run& run, Executor& executor, Progress& progress,

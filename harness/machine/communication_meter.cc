@@ -2,25 +2,74 @@
 
 #include <algorithm>
 #include <chrono>
+#include <ctime>
+#include <fstream>
+#include <iterator>
 #include <thread>
+#include <variant>
 
 #include "common/support/exception.hh"
 
 namespace thinpipe {
+namespace {
 
-CommunicationMeter::CommunicationMeter(const netem::AwakeCores& awake, double cores)
-    : awake_(awake), cores_(cores), turns_per_s_(0) {
-  // The fastest of some spans: other programs can only slow the threads down.
+namespace fs = std::filesystem;
+
+double read_clock_s(clockid_t clock) {
+  timespec time{};
+  system_call("read the CPU time of a process", ::clock_gettime(clock, &time));
+  return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
+}
+
+// Returns the CPU time of a process and its threads.
+double cpu_time_s(pid_t pid) {
+  clockid_t clock{};
+  if (::clock_getcpuclockid(pid, &clock) != 0) return 0;  // it has ended
+  return read_clock_s(clock);
+}
+
+// Returns the statistics of the kernel's threads for delayed network work, if they may be read.
+std::vector<fs::path> find_network_threads() {
+  std::vector<fs::path> out;
+  std::error_code unreadable;
+  for (const auto& entry : fs::directory_iterator("/proc", unreadable)) {
+    std::ifstream file(entry.path() / "comm");
+    std::string name;
+    if (std::getline(file, name) && name.starts_with("ksoftirqd/")) out.push_back(entry.path() / "schedstat");
+  }
+  return out;
+}
+
+double run_time_s(const fs::path& schedstat) {
+  std::ifstream file(schedstat);
+  double ran_ns = 0;
+  file >> ran_ns;
+  return 1e-9 * ran_ns;
+}
+
+}  // namespace
+
+CommunicationMeter::CommunicationMeter(const netem::AwakeCores& awake)
+    : awake_(awake), network_threads_(find_network_threads()) {
+  // The fastest of some spans, with the fewest interrupts.
   constexpr int spans = 8;
+  constexpr auto span = std::chrono::milliseconds(40);
   for (int i = 0; i < spans; ++i) {
-    const Reading from = read();
-    std::this_thread::sleep_for(std::chrono::milliseconds(40));
-    const Reading to = read();
-    turns_per_s_ = std::max(turns_per_s_, (to.turns - from.turns) / (to.clock_s - from.clock_s) / cores_);
+    const double turns = static_cast<double>(awake_.turns());
+    const double spent_s = cpu_time_s(awake_.pid());
+    std::this_thread::sleep_for(span);
+    const double passed_s = cpu_time_s(awake_.pid()) - spent_s;
+    if (passed_s > 0) {
+      turns_per_s_ = std::max(turns_per_s_, (static_cast<double>(awake_.turns()) - turns) / passed_s);
+    }
   }
 }
 
-void CommunicationMeter::take(const Event& event) {
+void CommunicationMeter::take(std::int64_t rank, const Event& event) {
+  if (const auto* started = std::get_if<event::Started>(&event)) {
+    workers_.push_back(static_cast<pid_t>(started->pid));
+  }
+  if (rank != 0) return;
   if (std::holds_alternative<event::Replaying>(event) ||
       std::holds_alternative<event::ReplayedIteration>(event)) {
     readings_.push_back(read());
@@ -29,26 +78,29 @@ void CommunicationMeter::take(const Event& event) {
   }
 }
 
-std::vector<double> CommunicationMeter::class_times_s() const {
+std::vector<CommunicationMeter::CpuTime> CommunicationMeter::class_times() const {
   if (steps_.empty()) throw Error("measure the CPU time of communication: the replay has not ended");
-  std::vector<double> times_s;
+  std::vector<CpuTime> times;
   std::size_t first = 0;
   for (const std::int64_t steps : steps_) {
     const std::size_t last = first + static_cast<std::size_t>(steps);
-    const Reading& from = readings_.at(first);
-    const Reading& to = readings_.at(last);
-    const double idle_s = (to.turns - from.turns) / turns_per_s_;
-    times_s.push_back(std::max(0.0, cores_ * (to.clock_s - from.clock_s) - idle_s) /
-                      static_cast<double>(steps));
+    const CpuTime& from = readings_.at(first);
+    const CpuTime& to = readings_.at(last);
+    times.push_back({.used_s = (to.used_s - from.used_s) / static_cast<double>(steps),
+                     .free_s = (to.free_s - from.free_s) / static_cast<double>(steps)});
     first = last;
   }
-  return times_s;
+  return times;
 }
 
-CommunicationMeter::Reading CommunicationMeter::read() const {
-  return {
-      .clock_s = std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(),
-      .turns = static_cast<double>(awake_.turns())};
+// The kernel counts an interrupt as the time of the thread that it interrupts. A thread that keeps a CPU awake makes
+// fewer turns then.
+CommunicationMeter::CpuTime CommunicationMeter::read() const {
+  CpuTime out{.free_s = static_cast<double>(awake_.turns()) / turns_per_s_};
+  out.used_s = read_clock_s(CLOCK_PROCESS_CPUTIME_ID) + cpu_time_s(awake_.pid()) - out.free_s;
+  for (const pid_t worker : workers_) out.used_s += cpu_time_s(worker);
+  for (const fs::path& each : network_threads_) out.used_s += run_time_s(each);
+  return out;
 }
 
 }  // namespace thinpipe

@@ -244,6 +244,7 @@ struct SimulatedMachine {
   double core_s_per_message = 0;
   double core_s_per_byte = 0;
   double core_s_per_capped_byte = 0;
+  double balancing_s = 0;
 
   bool operator==(const SimulatedMachine&) const = default;
 };

@@ -233,6 +233,7 @@ void visit(auto& members, Is<SimulatedMachine> auto& machine) {
   members.required("core_s_per_message", machine.core_s_per_message, amount);
   members.required("core_s_per_byte", machine.core_s_per_byte, amount);
   members.required("core_s_per_capped_byte", machine.core_s_per_capped_byte, amount);
+  members.required("balancing_s", machine.balancing_s, amount);
 }
 
 void visit(auto& members, Is<ReplayedClass> auto& each) {

@@ -66,7 +66,8 @@ void RecordBuilder::set_machine(const SharedMachine& machine) {
               .communication_first = model.communication_first,
               .core_s_per_message = model.costs.core_s_per_message,
               .core_s_per_byte = model.costs.core_s_per_byte,
-              .core_s_per_capped_byte = model.costs.core_s_per_capped_byte};
+              .core_s_per_capped_byte = model.costs.core_s_per_capped_byte,
+              .balancing_s = model.balancing_s};
 }
 
 void RecordBuilder::add(std::int64_t rank, const event::Finished& finished) {

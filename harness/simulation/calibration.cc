@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "harness/simulation/fluid_network.hh"
+#include "harness/simulation/simulator.hh"
 
 namespace thinpipe {
 namespace {
@@ -13,6 +14,8 @@ constexpr std::int64_t long_elements = std::int64_t{1} << 18;  // a mebibyte
 constexpr std::int64_t short_sums = 64;
 constexpr std::int64_t long_sums = 2;
 constexpr std::int64_t steps_of_class = 1000;
+// Some time slices.
+constexpr double busy_s = 0.01;
 
 std::vector<CollectiveCall> calls(std::int64_t sums, std::int64_t elements) {
   return std::vector<CollectiveCall>(static_cast<std::size_t>(sums), AllReduceCall{.elements = elements});
@@ -64,6 +67,31 @@ CommunicationTrace calibration_trace(int workers) {
 ComputeProfile calibration_profile() {
   const ComputeTimes none = {.ready_s = {0}};
   return {.device = Json::object(), .configuration = Json::object(), .elapsed = none, .cpu = none};
+}
+
+CommunicationTrace balancing_trace(int workers) {
+  CommunicationTrace trace = calibration_trace(workers);
+  trace.exchanges = {{.buckets = {calls(1, short_elements)}}};
+  trace.workers.assign(static_cast<std::size_t>(workers), {{0, steps_of_class}});
+  return trace;
+}
+
+ComputeProfile balancing_profile() {
+  ComputeProfile profile = calibration_profile();
+  const ComputeTimes busy = {.ready_s = {busy_s}, .compute_s = busy_s};
+  profile.elapsed = busy;
+  profile.cpu = busy;
+  return profile;
+}
+
+double balancing_s_of(double step_s, double cores, const CommunicationCosts& costs,
+                      const netem::Topology& topology, int workers, const CollectiveRouting& routing) {
+  const CommunicationTrace trace = balancing_trace(workers);
+  const ComputeTimes times = *balancing_profile().cpu;
+  const Simulator simulator(topology, trace, times, routing,
+                            SimulatedMachine{.model = {.cores = cores, .costs = costs}});
+  const JointStep step(static_cast<std::size_t>(workers), 0U);
+  return std::max(0.0, step_s - simulator.iterate(step).iteration_time_s);
 }
 
 netem::Topology without_caps(netem::Topology topology) {

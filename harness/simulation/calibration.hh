@@ -17,6 +17,16 @@ CommunicationTrace calibration_trace(int workers);
 // Returns the profile of workers that compute nothing.
 ComputeProfile calibration_profile();
 
+// Returns the trace of workers that sum one short vector per step, and the profile of workers that keep a core busy
+// for 10 ms before that.
+CommunicationTrace balancing_trace(int workers);
+ComputeProfile balancing_profile();
+
+// Returns MachineModel::balancing_s: by how much longer than simulated, on a machine with these cores and costs, a step
+// of that trace takes.
+double balancing_s_of(double step_s, double cores, const CommunicationCosts& costs,
+                      const netem::Topology& topology, int workers, const CollectiveRouting& routing);
+
 // Returns the topology without its caps and, as these need caps, without delays and losses.
 netem::Topology without_caps(netem::Topology topology);
 

@@ -11,7 +11,8 @@ Json to_json(const MachineFile& machine) {
           {"cores", machine.cores},
           {"core_s_per_message", machine.costs.core_s_per_message},
           {"core_s_per_byte", machine.costs.core_s_per_byte},
-          {"core_s_per_capped_byte", machine.costs.core_s_per_capped_byte}};
+          {"core_s_per_capped_byte", machine.costs.core_s_per_capped_byte},
+          {"balancing_s", machine.balancing_s}};
 }
 
 MachineFile parse_machine_file(const Json& value, const std::string& file) {
@@ -31,6 +32,7 @@ MachineFile parse_machine_file(const Json& value, const std::string& file) {
   object.read("core_s_per_message", costs.core_s_per_message, {.at_least = 0, .required = true});
   object.read("core_s_per_byte", costs.core_s_per_byte, {.at_least = 0, .required = true});
   object.read("core_s_per_capped_byte", costs.core_s_per_capped_byte, {.at_least = 0, .required = true});
+  object.read("balancing_s", machine.balancing_s, {.at_least = 0, .required = true});
   object.finish();
   return machine;
 }

@@ -1,5 +1,5 @@
 // The measured description of a machine, on which simulations base the costs of communication. Format:
-// docs/results.md, machine.json. Pure.
+// docs/results.md, measured machines. Pure.
 #pragma once
 
 #include <string>
@@ -16,6 +16,7 @@ struct MachineFile {
   Json configuration = Json::object();  // {"topology", "collective", "workers"}: what communicated
   double cores = 1;
   CommunicationCosts costs = {};
+  double balancing_s = 0;
 };
 
 Json to_json(const MachineFile& machine);

@@ -24,6 +24,9 @@ struct MachineModel {
   // Network work first, then communication threads, then compute; otherwise all share the cores equally.
   bool communication_first = true;
   CommunicationCosts costs = {};
+  // Time per iteration in which cores are free although workers wait for one: the kernel moves a waiting thread to
+  // another core only now and then. Counts if workers outnumber the cores.
+  double balancing_s = 0;
 };
 
 }  // namespace thinpipe

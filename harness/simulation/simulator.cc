@@ -121,6 +121,17 @@ class Iteration {
     }
   }
 
+  // Returns how long workers wait for a core although some are free. Where they do does not matter: they all wait for
+  // the last one.
+  double balancing_s() const {
+    if (!cores_ || !machine_->computes_on_cores) return 0;
+    const MachineModel& model = machine_->model;
+    const auto workers = static_cast<double>(workers_.size());
+    const double sharing =
+        std::min(workers, static_cast<double>(model.workers_per_machine.value_or(workers_.size())));
+    return sharing > model.cores ? model.balancing_s : 0;
+  }
+
   // Starts the training thread and, if that takes part in it, the preparation of the next batch.
   void begin(std::size_t rank) {
     if (cores_ && machine_->computes_on_cores && times_.prepare_s > 0) {
@@ -130,7 +141,11 @@ class Iteration {
         end_if_done(rank);
       });
     }
-    compute(rank);
+    if (balancing_s() > 0) {
+      set_timer(balancing_s(), [this, rank] { compute(rank); });
+    } else {
+      compute(rank);
+    }
     if (layout_.empty()) workers_[rank].exchanged_at_s = 0;
     resume(rank);
   }

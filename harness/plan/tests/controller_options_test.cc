@@ -98,7 +98,8 @@ TEST(HarnessKeys, AFileOfCostsCountsByItsContent) {
                       {"cores", 2},
                       {"core_s_per_message", 1e-5},
                       {"core_s_per_byte", 1e-9},
-                      {"core_s_per_capped_byte", 4e-9}};
+                      {"core_s_per_capped_byte", 4e-9},
+                      {"balancing_s", 0}};
   write_atomically(path, costs.dump());
   const thinpipe::Run run = read(with_machine(path));
   EXPECT_EQ(run.machine->costs, path);

@@ -71,7 +71,8 @@ std::vector<Json> various_records() {
                                          {"communication_first", true},
                                          {"core_s_per_message", 2e-5},
                                          {"core_s_per_byte", 1e-9},
-                                         {"core_s_per_capped_byte", 4e-9}};
+                                         {"core_s_per_capped_byte", 4e-9},
+                                         {"balancing_s", 0.002}};
   Json failed = committed("quickstart", [](const Json& /*record*/) { return true; });
   const Json failure = {{"kind", "crash"},
                         {"rank", 1},

@@ -57,6 +57,20 @@ TEST(Calibration, FindsTheCostsOfASimulatedMachine) {
   }
 }
 
+TEST(Calibration, FindsHowLongCoresAreFreeAlthoughWorkersWait) {
+  const netem::Topology topology = three_switch();
+  const CommunicationTrace trace = balancing_trace(8);
+  const ComputeProfile profile = balancing_profile();
+  EXPECT_NO_THROW(check_profile_fits(profile, "profile.json", trace));
+  EXPECT_EQ(schedule_of(trace).classes.size(), 2U);
+  const CollectiveRouting tree = {.reduction_tree = netem::reduction_tree_of(topology, 8)};
+  MachineModel model = {.cores = 2, .costs = {.core_s_per_message = 1e-4}, .balancing_s = 0.003};
+  const Simulator simulator(topology, trace, *profile.cpu, tree, SimulatedMachine{.model = model});
+  const double step_s = simulator.iterate(JointStep(8, 0U)).iteration_time_s;
+  EXPECT_NEAR(balancing_s_of(step_s, 2, model.costs, topology, 8, tree), 0.003, 1e-9);
+  EXPECT_EQ(balancing_s_of(0.001, 2, model.costs, topology, 8, tree), 0);
+}
+
 TEST(Calibration, WithoutCapsBothKindsOfBytesCostTheSame) {
   const CalibrationTimes times = {.short_s = 0.01, .long_s = 0.02};
   const CommunicationCosts costs = costs_of(times, times, without_caps(three_switch()), 8, {});

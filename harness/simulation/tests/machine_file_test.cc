@@ -13,7 +13,8 @@ const MachineFile machine = {
     .device = {{"cpu", "a processor"}},
     .configuration = {{"workers", 8}},
     .cores = 2,
-    .costs = {.core_s_per_message = 2e-5, .core_s_per_byte = 1e-9, .core_s_per_capped_byte = 4e-9}};
+    .costs = {.core_s_per_message = 2e-5, .core_s_per_byte = 1e-9, .core_s_per_capped_byte = 4e-9},
+    .balancing_s = 0.002};
 
 std::string refusal(const Json& changes) {
   Json value = to_json(machine);

@@ -128,6 +128,17 @@ TEST(SimulatedMachine, PiecesShareTheCostOfTheirMessage) {
   }
 }
 
+TEST(SimulatedMachine, CoresAreFreeForAWhileIfWorkersOutnumberThem) {
+  const ComputeTimes times = {.ready_s = {0.2}, .compute_s = 0.3};
+  const CommunicationTrace trace = trace_of(2, no_exchange);
+  SimulatedMachine machine{.model = {.cores = 1, .balancing_s = 0.02}};
+  EXPECT_NEAR(simulated(trace, times, topology_of("pair"), machine).iteration_time_s, 0.62, 1e-9);
+  machine.model.cores = 2;
+  EXPECT_NEAR(simulated(trace, times, topology_of("pair"), machine).iteration_time_s, 0.3, 1e-9);
+  machine.model = {.cores = 1, .workers_per_machine = 1, .balancing_s = 0.02};
+  EXPECT_NEAR(simulated(trace, times, topology_of("pair"), machine).iteration_time_s, 0.3, 1e-9);
+}
+
 TEST(SimulatedMachine, AFirstStepComputesForLonger) {
   const ComputeTimes times = {.ready_s = {0.2}, .compute_s = 0.3};
   const CommunicationTrace trace = trace_of(2, no_exchange);

@@ -12,6 +12,7 @@
 #include "common/support/file_descriptor.hh"
 #include "common/support/tests/paths.hh"
 #include "harness/records/record.hh"
+#include "harness/simulation/machine_file.hh"
 #include "harness/tests/program.hh"
 #include "netem/topology/frame.hh"
 
@@ -216,6 +217,18 @@ TEST_F(ReplayRun, MeasuresWhatComputingTakesOverItsOwnNetwork) {
   EXPECT_EQ(profiles("replay").size(), 2U);
   EXPECT_EQ(profiles("simulate"), profiles("replay"));
   for (const std::string& path : profiles("replay")) EXPECT_EQ(load_profile(path).concurrent_workers, 2);
+}
+
+TEST_F(ReplayRun, ASimulationMeasuresTheMachineOverItsNetwork) {
+  const auto result =
+      run(small_replay({{"mode", "simulate"}, {"topology", "pair"}, {"machine", "measured"}}));
+  ASSERT_EQ(result.status.code, 0) << result.errors;
+  const Json machine = records("simulate").front().at("replay").at("machine");
+  EXPECT_EQ(machine.at("workers_per_machine"), 2);
+  EXPECT_GT(machine.at("core_s_per_message"), 0);
+  const MachineFile file = load_machine_file(machine.at("path"));
+  EXPECT_EQ(file.costs.core_s_per_message, machine.at("core_s_per_message"));
+  EXPECT_EQ(file.configuration.at("workers"), 2);
 }
 
 TEST_F(ReplayRun, IsNotMadeAgain) {
