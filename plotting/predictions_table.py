@@ -22,8 +22,9 @@ from report import InputError, Question
 
 MARKERS = ("<!-- predictions: begin -->", "<!-- predictions: end -->")
 ABOUT = (
-    "Each row compares times to the target, as ratios to those of the live runs of the same trainings. `plan` predicts the "
-    "time of an iteration; it counts here with the iterations that the live run needed."
+    "Each row compares times to the target, as ratios to those of the live runs of the same trainings. plan: the iteration "
+    "time in the live runs' records, with the iterations that they needed; it joins the plan's lower bound on the exchange "
+    "and rank 0's own time for compute, encoding and decoding, measured in that run."
 )
 
 
@@ -45,7 +46,7 @@ def planned_time_s(run: pd.Series) -> float | None:
 PREDICTIONS = (
     Prediction(
         "plan",
-        "encoding and decoding, latency and protocol of the exchange, the network's CPU time, waiting for slower workers",
+        "latency and protocol of the exchange, the network's CPU time, waiting for slower workers",
         lambda run: run["mode"] == "live",
         planned_time_s,
     ),
@@ -55,7 +56,7 @@ PREDICTIONS = (
         lambda run: run["mode"] == "simulate" and not has_machine(run),
     ),
     Prediction(
-        'simulate, `"machine": "measured"`',
+        "simulate, measured machine",
         "time slices and placement of threads, TCP's dynamics, variation from one iteration to the next",
         lambda run: run["mode"] == "simulate" and has_machine(run),
     ),

@@ -10,7 +10,18 @@ import predictions_table
 from .records import BEST_ACCURACY, ITERATION_TIME_S, make_curve, make_record, write
 from .test_replay_table import rows_of
 
-MACHINE = {"cores": 2.0}
+MACHINE = {
+    "path": None,
+    "hash": None,
+    "cores": 2.0,
+    "workers_per_machine": 8,
+    "communication_first": True,
+    "core_s_per_message": 2e-5,
+    "core_s_per_byte": 1e-9,
+    "core_s_per_capped_byte": 4e-9,
+    "balancing_s": 0.003,
+}
+REPLAY = {"convergence_run": "0123456789abcdef", "compute_profile": None, "compute_emulation": None, "classes": None}
 
 
 def run(mode: str, factor: float, method: str = "dense", label: str = "") -> dict[str, Any]:
@@ -35,7 +46,7 @@ class PredictionsTableTest(unittest.TestCase):
         live = run("live", 1.0)
         live["predicted"] = {"exchange_time_s": 0.5, "iteration_time_s": 0.5 * ITERATION_TIME_S["dense"]}
         with_machine = run("simulate", 0.93, label="simulate, machine")
-        with_machine["replay"] = {"machine": MACHINE}
+        with_machine["replay"] = {**REPLAY, "machine": MACHINE}
         code, text, err = self.call(
             live, run("live", 1.0, "fp16"), run("replay", 1.02), run("simulate", 0.7), run("simulate", 0.9, "fp16"), with_machine
         )
