@@ -17,7 +17,7 @@ from markdown_table import (
     records_parser,
     write_to_destination,
 )
-from replay_table import has_machine, key_of, mean, origin_of, time_to_target
+from replay_table import has_machine, key_of, origin_of, time_to_target
 from report import InputError, Question
 
 MARKERS = ("<!-- predictions: begin -->", "<!-- predictions: end -->")
@@ -75,7 +75,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "  thinpipe run experiments/replay-against-live.json\n"
         "  python3 plotting/predictions_table.py results/replay-against-live",
         MARKERS,
-        "folder of the experiment's results; several folders are repetitions, whose times are averaged",
+        "folder of the experiment's results; several folders are repetitions, whose ratios are averaged",
         several=True,
     )
     options = parser.parse_args(arguments)
@@ -87,19 +87,24 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def table(times: Sequence[Results]) -> str:
-    runs = pd.concat([each.runs[each.runs.status == "completed"] for each in times], ignore_index=True)
-    live = times_by_key(runs[runs["mode"] == "live"], time_to_target)
-    if not live:
+    completed = [each.runs[each.runs.status == "completed"] for each in times]
+    if not any(times_by_key(runs[runs["mode"] == "live"], time_to_target) for runs in completed):
         raise InputError(f"{times[0].directory}: no live run reached its target, so there is nothing to compare with")
-    rows = [row(prediction, runs, live) for prediction in PREDICTIONS]
+    runs = pd.concat(completed, ignore_index=True)
+    rows = [row(prediction, completed) for prediction in PREDICTIONS]
     return "\n".join([grid(rows), ABOUT + "\n", in_markdown(origin_of(runs[runs["mode"] != "converge"])) + "\n"])
 
 
-def row(prediction: Prediction, runs: pd.DataFrame, live: dict[tuple[str, ...], float]) -> dict[str, str]:
-    """Returns the cells by heading."""
-    made = runs[[prediction.is_made_by(run) for _, run in runs.iterrows()]]
-    predicted = times_by_key(made, prediction.time_s)
-    ratios = sorted(predicted[key] / live[key] for key in predicted.keys() & live.keys())
+def row(prediction: Prediction, repetitions: Sequence[pd.DataFrame]) -> dict[str, str]:
+    """Returns the cells by heading. Each run is compared with the live run of its own repetition."""
+    by_key: dict[tuple[str, ...], list[float]] = {}
+    for runs in repetitions:
+        live = times_by_key(runs[runs["mode"] == "live"], time_to_target)
+        made = runs[[prediction.is_made_by(run) for _, run in runs.iterrows()]]
+        for key, time_s in times_by_key(made, prediction.time_s).items():
+            if key in live:
+                by_key.setdefault(key, []).append(time_s / live[key])
+    ratios = [statistics.mean(each) for each in by_key.values()]
     cells = {"prediction": prediction.name, "leaves out": prediction.leaves_out, "rows": str(len(ratios))}
     for percent in (5, 10):
         within = sum(abs(ratio - 1) <= percent / 100 for ratio in ratios)
@@ -112,12 +117,9 @@ def row(prediction: Prediction, runs: pd.DataFrame, live: dict[tuple[str, ...], 
 def times_by_key(
     runs: pd.DataFrame, time_s: Callable[[pd.Series], float | None]
 ) -> dict[tuple[str, ...], float]:
-    """Returns the mean over repetitions of each training's time; leaves out trainings without one."""
-    times: dict[tuple[str, ...], list[float | None]] = {}
-    for _, run in runs.iterrows():
-        times.setdefault(key_of(run), []).append(time_s(run))
-    means = {key: mean(each) for key, each in times.items()}
-    return {key: each for key, each in means.items() if each is not None}
+    """Returns each training's time; leaves out trainings without one."""
+    times = {key_of(run): time_s(run) for _, run in runs.iterrows()}
+    return {key: each for key, each in times.items() if each is not None}
 
 
 if __name__ == "__main__":
