@@ -113,6 +113,7 @@ make_replay-against-live() {
     folders+=("$reference/$each")
   done
   table docs/reproducing-pactrain.md replay_table "${folders[@]}"
+  table docs/reproducing-pactrain.md predictions_table "${folders[@]}"
 }
 make_full-size() {
   records full-size
