@@ -10,7 +10,7 @@
 namespace thinpipe {
 namespace {
 
-netem::Topology three_switch() {
+netem::Topology calibrated_network() {
   return netem::load_topology(bundled_topologies().find("three-switch", {}, {}).string());
 }
 
@@ -27,14 +27,14 @@ TEST(Calibration, ItsTraceHasAClassOfStepsForEachLength) {
 }
 
 TEST(Calibration, ATopologyWithoutCapsHasNoCappedLink) {
-  const netem::Topology topology = without_caps(three_switch());
-  EXPECT_EQ(topology.links.size(), three_switch().links.size());
+  const netem::Topology topology = without_caps(calibrated_network());
+  EXPECT_EQ(topology.links.size(), calibrated_network().links.size());
   for (const netem::Link& link : topology.links) EXPECT_TRUE(netem::is_uncapped(link));
 }
 
 // On one core, iterations of the calibration's own steps take the CPU time from which the costs follow.
 TEST(Calibration, FindsTheCostsOfASimulatedMachine) {
-  const netem::Topology topology = three_switch();
+  const netem::Topology topology = calibrated_network();
   const CommunicationTrace trace = calibration_trace(8);
   const ComputeTimes none = {.ready_s = {0}};
   const CommunicationCosts costs = {
@@ -58,7 +58,7 @@ TEST(Calibration, FindsTheCostsOfASimulatedMachine) {
 }
 
 TEST(Calibration, FindsHowLongCoresAreFreeAlthoughWorkersWait) {
-  const netem::Topology topology = three_switch();
+  const netem::Topology topology = calibrated_network();
   const CommunicationTrace trace = balancing_trace(8);
   const ComputeProfile profile = balancing_profile();
   EXPECT_NO_THROW(check_profile_fits(profile, "profile.json", trace));
@@ -73,7 +73,7 @@ TEST(Calibration, FindsHowLongCoresAreFreeAlthoughWorkersWait) {
 
 TEST(Calibration, WithoutCapsBothKindsOfBytesCostTheSame) {
   const CalibrationTimes times = {.short_s = 0.01, .long_s = 0.02};
-  const CommunicationCosts costs = costs_of(times, times, without_caps(three_switch()), 8, {});
+  const CommunicationCosts costs = costs_of(times, times, without_caps(calibrated_network()), 8, {});
   EXPECT_GT(costs.core_s_per_byte, 0);
   EXPECT_EQ(costs.core_s_per_capped_byte, costs.core_s_per_byte);
 }
