@@ -40,7 +40,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   }
   const auto times = consumers.measurements.iteration_time_s();
   fuzz::require(!times || times->mean >= 0, "times are not negative");
-  fuzz::require(consumers.measurements.payload_bytes() >= 0, "bytes are not negative");
+  fuzz::require(consumers.measurements.payload_bytes().value_or(0) >= 0, "bytes are not negative");
   fuzz::require(consumers.clock.read_s(Consumers::now_s) >= 0, "train time is not negative");
   return 0;
 }
