@@ -200,10 +200,11 @@ def state_of(runs: pd.DataFrame) -> str:
         count = (runs.status == status).sum()
         if count:
             return status if count == len(runs) else f"{count} of {len(runs)} {status}"
-    missed = len(runs) - runs.reached.sum()
-    if not missed:
+    missed = runs[~runs.reached]
+    if missed.empty:
         return ""
-    return "not reached" if missed == len(runs) else f"not reached in {missed} of {len(runs)}"
+    word = "not held" if missed.first_touch_iteration.notna().all() else "not reached"
+    return word if len(missed) == len(runs) else f"{word} in {len(missed)} of {len(runs)}"
 
 
 @dataclass(frozen=True)

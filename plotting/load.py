@@ -53,6 +53,7 @@ JUDGED = {
     "target_preset": "target_preset",
     "target_time_s": "time_to_accuracy_s",
     "target_iteration": "iterations_to_target",
+    "first_touch_iteration": "first_touch_iteration",
     "best_level": "best_level",
     "final_level": "final_level",
     "fidelity.verdict": "fidelity",

@@ -42,6 +42,14 @@ class SpeedupTest(FigureTest):
         self.assertIn("≥ 4.47×", self.words(figure))
         self.assertEqual(legend_texts(figure)[0], "over dense (≥: it did not reach the target)")
 
+    def test_a_target_that_was_touched_and_lost_is_not_held(self) -> None:
+        touched = make_record("topk 0.1", curve=make_curve(0.6, 0.868))
+        touched["config"]["hold"] = 100
+        figure = speedup.draw(self.compared(make_record("dense"), touched, make_record("topk 0.01")))
+        words = " ".join(self.words(figure))
+        self.assertIn("not held (best 8", words)
+        self.assertIn("not reached (best 8", words)
+
     def test_seeds_are_paired_and_their_spread_drawn(self) -> None:
         records = [make_record("dense", seed=seed, curve=make_curve(0.8 * seed, 0.868)) for seed in (1, 2)]
         records += [make_record("fp16", seed=seed, curve=make_curve(0.4, 0.868)) for seed in (1, 2)]
