@@ -10,6 +10,7 @@ import argparse
 import functools
 import json
 import math
+import os
 import statistics
 import sys
 from dataclasses import dataclass
@@ -116,7 +117,12 @@ def write(noise: Noise, path: Path) -> None:
     """Adds the noise to the file, in the place of an older one of the same machine."""
     others = [entry for entry in machines(path) if (entry["cpu"], entry["cores"]) != (noise.cpu, noise.cores)]
     document = {"schema_version": SCHEMA_VERSION, "machines": [*others, vars(noise)]}
-    path.write_text(json.dumps(document, indent=2) + "\n", encoding="utf-8")
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        temporary.write_text(json.dumps(document, indent=2) + "\n", encoding="utf-8")
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)
 
 
 def machines(path: Path) -> list[dict[str, Any]]:

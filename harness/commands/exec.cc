@@ -18,6 +18,7 @@
 #include "harness/commands/output_file.hh"
 #include "harness/commands/topology_choice.hh"
 #include "harness/executors/launch_environment.hh"
+#include "harness/machine/network_threads.hh"
 #include "harness/run/live_network.hh"
 #include "harness/terminal/ranks.hh"
 #include "netem/kernel/sandbox.hh"
@@ -90,7 +91,7 @@ int exec(const ExecOptions& options, const std::vector<std::string>& arguments) 
   const double grace_s = read_grace(options.grace);
   if (!options.json.empty()) output_file("--json", options.json, "exec.json");
   if (!signals) {
-    pass_network_waits_to_sandbox();
+    pass_network_threads_to_sandbox();
     return netem::run_in_sandbox(arguments);
   }
 

@@ -12,7 +12,7 @@
 #include "harness/commands/experiment_choice.hh"
 #include "harness/commands/plan_table.hh"
 #include "harness/commands/topology_choice.hh"
-#include "harness/machine/cpu_pressure.hh"
+#include "harness/machine/network_threads.hh"
 #include "harness/plan/compute_costs.hh"
 #include "harness/plan/run_plan.hh"
 #include "harness/records/lock_file.hh"
@@ -103,10 +103,11 @@ int run(const RunOptions& options, const std::vector<std::string>& arguments) {
   }
   if (needs_sandbox && !netem::inside_sandbox()) {
     ::setenv(controller_pid_variable, std::to_string(::getpid()).c_str(), 1);
-    pass_network_waits_to_sandbox();
+    pass_network_threads_to_sandbox();
     return netem::run_in_sandbox(arguments);
   }
   if (!stop) stop.emplace();
+  read_network_threads();  // for the first time, before children are started
   SweepResult result = run_sweep(runs, std::move(kept), sweep, trainer, *stop);
   fmt::print("{}", text_report(report_of(std::move(result.digests))));
   return result.all_well ? 0 : 1;

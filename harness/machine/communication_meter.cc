@@ -3,17 +3,14 @@
 #include <algorithm>
 #include <chrono>
 #include <ctime>
-#include <fstream>
-#include <iterator>
 #include <thread>
 #include <variant>
 
 #include "common/support/exception.hh"
+#include "harness/machine/network_threads.hh"
 
 namespace thinpipe {
 namespace {
-
-namespace fs = std::filesystem;
 
 double read_clock_s(clockid_t clock) {
   timespec time{};
@@ -28,29 +25,9 @@ double cpu_time_s(pid_t pid) {
   return read_clock_s(clock);
 }
 
-// Returns the statistics of the kernel's threads for delayed network work, if they may be read.
-std::vector<fs::path> find_network_threads() {
-  std::vector<fs::path> out;
-  std::error_code unreadable;
-  for (const auto& entry : fs::directory_iterator("/proc", unreadable)) {
-    std::ifstream file(entry.path() / "comm");
-    std::string name;
-    if (std::getline(file, name) && name.starts_with("ksoftirqd/")) out.push_back(entry.path() / "schedstat");
-  }
-  return out;
-}
-
-double run_time_s(const fs::path& schedstat) {
-  std::ifstream file(schedstat);
-  double ran_ns = 0;
-  file >> ran_ns;
-  return 1e-9 * ran_ns;
-}
-
 }  // namespace
 
-CommunicationMeter::CommunicationMeter(const netem::AwakeCores& awake)
-    : awake_(awake), network_threads_(find_network_threads()) {
+CommunicationMeter::CommunicationMeter(const netem::AwakeCores& awake) : awake_(awake) {
   // The fastest of some spans, with the fewest interrupts.
   constexpr int spans = 8;
   constexpr auto span = std::chrono::milliseconds(40);
@@ -99,7 +76,7 @@ CommunicationMeter::CpuTime CommunicationMeter::read() const {
   CpuTime out{.free_s = static_cast<double>(awake_.turns()) / turns_per_s_};
   out.used_s = read_clock_s(CLOCK_PROCESS_CPUTIME_ID) + cpu_time_s(awake_.pid()) - out.free_s;
   for (const pid_t worker : workers_) out.used_s += cpu_time_s(worker);
-  for (const fs::path& each : network_threads_) out.used_s += run_time_s(each);
+  if (const auto threads = read_network_threads()) out.used_s += threads->ran_s;
   return out;
 }
 

@@ -4,7 +4,6 @@
 #pragma once
 
 #include <cstdint>
-#include <filesystem>
 #include <vector>
 
 #include <sys/types.h>
@@ -35,8 +34,7 @@ class CommunicationMeter {
   CpuTime read() const;
 
   const netem::AwakeCores& awake_;
-  std::vector<std::filesystem::path> network_threads_;  // their statistics
-  double turns_per_s_ = 0;                              // of a thread that keeps a CPU awake
+  double turns_per_s_ = 0;  // of a thread that keeps a CPU awake
   std::vector<pid_t> workers_;
   std::vector<CpuTime> readings_;    // at the start and after each step of rank 0
   std::vector<std::int64_t> steps_;  // by class

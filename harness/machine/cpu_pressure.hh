@@ -18,16 +18,10 @@ struct CpuWaits {
 
 CpuWaits read_cpu_waits();
 
-// The kernel's threads cannot be seen from inside the sandbox. Before netem::run_in_sandbox(), opens what
-// read_cpu_waits() reads of them there.
-void pass_network_waits_to_sandbox();
-
 // Returns {"controller", "network", "machine"}: the share of the time between two readings that each waited; of
 // "network", the mean over its threads. null if unknown.
 Json cpu_pressure(const CpuWaits& from, const CpuWaits& to, unsigned cpus);
 
-// Returns the second number of a schedstat file, in seconds; nullopt if the text is something else.
-std::optional<double> parse_schedstat_wait_s(const std::string& schedstat);
 // Returns the total of the line "some" of /proc/pressure/cpu, in seconds; nullopt if there is none.
 std::optional<double> parse_pressure_s(const std::string& pressure);
 

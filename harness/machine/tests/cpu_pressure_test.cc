@@ -2,12 +2,16 @@
 
 #include <gtest/gtest.h>
 
+#include "harness/machine/network_threads.hh"
+
 namespace thinpipe {
 namespace {
 
 TEST(CpuPressure, ReadsTheWaitingTimeOfThreadsAndOfTheMachine) {
-  EXPECT_EQ(parse_schedstat_wait_s("1000000000 2500000000 77\n"), 2.5);
-  EXPECT_EQ(parse_schedstat_wait_s(""), std::nullopt);
+  const ThreadTimes times = parse_schedstat("1000000000 2500000000 77\n").value();
+  EXPECT_EQ(times.ran_s, 1);
+  EXPECT_EQ(times.waited_s, 2.5);
+  EXPECT_FALSE(parse_schedstat(""));
   EXPECT_EQ(parse_pressure_s("some avg10=1.00 avg60=2.00 avg300=3.00 total=1500000\nfull avg10=0 total=7\n"),
             1.5);
   EXPECT_EQ(parse_pressure_s("full avg10=0.00 avg60=0.00 avg300=0.00 total=7\n"), std::nullopt);
