@@ -168,27 +168,34 @@ Json with_hook(Json hook, const Json& more = Json::object()) {
   return out;
 }
 
-TEST(PyTorchTrainer, AHookOfTheUsersHasTheWeightsOfPyTorchs) {
-  if (const std::string why = obstacle(); !why.empty()) GTEST_SKIP() << why;
-  const Program program(built_program("thinpipe-trainer"));
-  const std::string experiment =
-      program.experiment(short_training(Json::object()),
-                         {{"method",
-                           {{"theirs", {{"synchroniser", {{"name", "fp16"}, {"variant", "pytorch"}}}}},
-                            {"function", with_hook("fp16")},
-                            {"factory", with_hook({{"name", "made"}, {"keeps", 3}})},
-                            {"ours", with_hook("of_thinpipe")}}}});
-  const auto ended = program.run(program.run_arguments(experiment));
+// Runs PyTorch's fp16 hook, and the hooks. Expects their weights and bytes to be those of PyTorch's.
+void expect_pytorchs(const Program& program, Json methods) {
+  methods["theirs"] = {{"synchroniser", {{"name", "fp16"}, {"variant", "pytorch"}}}};
+  const auto ended = program.run(
+      program.run_arguments(program.experiment(short_training(Json::object()), {{"method", methods}})));
   ASSERT_EQ(ended.status.code, 0) << ended.errors;
   const Json theirs = program.record("theirs");
   ASSERT_TRUE(theirs.at("parameters_hash").is_string());
-  for (const std::string label : {"function", "factory", "ours"}) {
+  for (const auto& [label, change] : methods.items()) {
     const Json mine = program.record(label);
     EXPECT_EQ(mine.at("parameters_hash"), theirs.at("parameters_hash")) << label;
     EXPECT_EQ(mine.at("traffic").at("payload_bytes_per_worker"),
               theirs.at("traffic").at("payload_bytes_per_worker"))
         << label << ", by thinpipe.report";
   }
+}
+
+TEST(PyTorchTrainer, AHookOfTheUsersHasTheWeightsOfPyTorchs) {
+  if (const std::string why = obstacle(); !why.empty()) GTEST_SKIP() << why;
+  const Program program(built_program("thinpipe-trainer"));
+  expect_pytorchs(program, {{"function", with_hook("fp16")}});
+}
+
+TEST(PyTorchTrainer, AHookMadeByAFactoryOrThinpipeHasTheWeightsOfPyTorchs) {
+  if (const std::string why = obstacle(); !why.empty()) GTEST_SKIP() << why;
+  const Program program(built_program("thinpipe-trainer"));
+  expect_pytorchs(program, {{"factory", with_hook({{"name", "made"}, {"keeps", 3}})},
+                            {"ours", with_hook("of_thinpipe")}});
   EXPECT_EQ(program.record("factory").at("config").at("trainer").at("method"), "made");
 }
 
