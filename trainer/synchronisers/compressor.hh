@@ -14,9 +14,9 @@ class Compressor : public Synchroniser {
   virtual void exchange(Bucket& bucket, Collective& network, torch::Tensor* own) = 0;
 };
 
-// Creates the compressor that {"name": …, options…} describes, for the method `user` to wrap. Throws
+// Creates the compressor that {"name": …, options…} describes for `ef` to wrap. Throws
 // InputError at `place` if the named method is not a compressor.
 std::unique_ptr<Compressor> make_compressor(const Json& description, const Place& place,
-                                            const std::string& user, const SynchroniserContext& context);
+                                            const SynchroniserContext& context);
 
 }  // namespace thinpipe::trainer

@@ -22,7 +22,7 @@ THINPIPE_REGISTER(Synchroniser){
     describe_options<EfOptions>(), [](JsonObject& object, const SynchroniserContext& context) {
       const auto options = read_options<EfOptions>(object);
       return std::make_unique<ErrorFeedback>(
-          make_compressor(options.inner, object.place_of("inner"), "ef", context),
+          make_compressor(options.inner, object.place_of("inner"), context),
           options.units == "update" ? ResidualUnits::update : ResidualUnits::gradient, context);
     }};
 

@@ -1,3 +1,4 @@
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -23,16 +24,39 @@ TEST(Diloco, StepsWithNesterovsMomentum) {
   });
 }
 
-TEST(Diloco, TakesAnyCompressorAndNothingElse) {
+// A parameter that the inner method leaves dense moves as all others do.
+TEST(Diloco, StepsInTheDenseBucketToo) {
+  const ParameterInfo bias{.name = "bias", .size = 2, .dimensions = 1};
+  SynchroniserContext context;
+  context.parameters = {bias};
+  const Json options = {{"name", "diloco"},
+                        {"learning_rate", 0.5},
+                        {"momentum", 0.5},
+                        {"inner", {{"name", "topk"}, {"ratio", 0.1}}}};
+  const auto diloco = SynchroniserRegistry::instance().make(options, {"test", ""}, context);
+  EXPECT_TRUE(diloco->leaves_dense(bias));
+  Bucket bucket;
+  bucket.gradient = torch::tensor({8.0F, -8.0F});
+  bucket.slices = {{.parameter = 0, .offset = 0, .size = 2}};
+  diloco->finish_dense(bucket, 2);
+  EXPECT_TRUE(bucket.gradient.equal(torch::tensor({6.0F, -6.0F})));
+}
+
+TEST(Diloco, TakesAnyMethodThatAverages) {
   const auto make = [](const Json& inner) {
     SynchroniserRegistry::instance().make({{"name", "diloco"}, {"inner", inner}}, {"test", ""}, {});
   };
-  EXPECT_NO_THROW(make({{"name", "scaled_sign"}}));
-  EXPECT_THAT(
-      [&] {
-        make({{"name", "topk"}, {"ratio", 0.1}});
-      },
-      ::testing::ThrowsMessage<InputError>(HasSubstr("\"topk\" cannot be put inside diloco")));
+  for (const char* name : {"scaled_sign", "terngrad", "pactrain", "powersgd", "ef", "fp16"}) {
+    EXPECT_NO_THROW(make({{"name", name}})) << name;
+  }
+  for (const char* name : {"diloco", "sbc", "gmc", "demo", "signsgd"}) {
+    EXPECT_THAT(
+        [&] {
+          make({{"name", name}});
+        },
+        ::testing::ThrowsMessage<InputError>(
+            HasSubstr(fmt::format("\"{}\" cannot be put inside diloco", name))));
+  }
 }
 
 }  // namespace
