@@ -360,7 +360,11 @@ void check_lines(std::istream& in, std::ostream& out) {
       continue;
     }
     if (!python) python.emplace(in_python({"check", "--lines"}));
-    out << python->ask(line) << std::endl;
+    try {
+      out << python->ask(line) << std::endl;
+    } catch (const Error& error) {
+      throw Error(fmt::format("{}{}", error.what(), remedy_for_python()));
+    }
   }
 }
 

@@ -60,6 +60,14 @@ std::vector<std::string> in_python(const std::vector<std::string>& arguments) {
   return out;
 }
 
+std::string remedy_for_python() {
+  const char* const named = interpreter_of_choice();
+  if (named == nullptr) return "";
+  return fmt::format(
+      "; THINPIPE_PYTHON is {}: install thinpipe's package there with `{} -m pip install .`, or unset it",
+      named, named);
+}
+
 std::vector<std::string> program_in_python(const std::vector<std::string>& program) {
   const char* const named = interpreter_of_choice();
   std::vector<std::string> out = named != nullptr ? std::vector<std::string>{named} : in_python({"python"});

@@ -26,6 +26,9 @@ bool needs_python_host(const Json& description);
 // with. Throws Error with the remedies if there is none.
 std::vector<std::string> in_python(const std::vector<std::string>& arguments);
 
+// Returns what to add to an error of that program: "; THINPIPE_PYTHON is …" and the remedy. Empty if the variable is not set.
+std::string remedy_for_python();
+
 // Returns the program and arguments that run a Python program in the same interpreter, so that it finds the package.
 // If THINPIPE_PYTHON has no package, the program itself must say so. Throws Error as in_python() does.
 std::vector<std::string> program_in_python(const std::vector<std::string>& program);

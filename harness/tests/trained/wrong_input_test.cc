@@ -1,5 +1,6 @@
 // Wrong input that the trainer itself refuses: exit code 2 and one message, before anything starts.
 #include <algorithm>
+#include <cstdlib>
 #include <fstream>
 
 #include <gmock/gmock.h>
@@ -98,6 +99,22 @@ TEST(RunCommand, TheSmokeExperimentTrainsOnTheLoopback) {
   const Program program(built_program("thinpipe-trainer"));
   const auto ended = program.run(program.run_arguments(source_path("experiments/smoke-loopback.json")));
   EXPECT_EQ(ended.status.code, 0) << ended.errors;
+}
+
+// A Python without the package, which says so as Python does.
+TEST(RunCommand, TellsHowToInstallThePackageInThePythonThatIsNamed) {
+  const Program program(built_program("thinpipe-trainer"));
+  const std::string python = program.folder() / "python3";
+  std::ofstream(python) << "#!/bin/sh\necho \"$0: No module named $2\" >&2\nexit 1\n";
+  fs::permissions(python, fs::perms::owner_all);
+  ::setenv("THINPIPE_PYTHON", python.c_str(), 1);
+  const auto ended = program.run({"plan", program.experiment({{"dataset", {{"name", "synthetic"}}}})});
+  ::unsetenv("THINPIPE_PYTHON");
+  EXPECT_EQ(ended.status.code, 1);
+  EXPECT_THAT(ended.errors, HasSubstr("No module named thinpipe"));
+  EXPECT_THAT(ended.errors,
+              HasSubstr("THINPIPE_PYTHON is " + python + ": install thinpipe's package there with `" +
+                        python + " -m pip install .`, or unset it"));
 }
 
 }  // namespace
