@@ -303,7 +303,8 @@ def check_collectives(rank, workers):
 
 
 def registered_methods():
-    out = subprocess.run([sys.executable, PACKAGE, "describe"], capture_output=True, text=True, check=True).stdout
+    out = subprocess.run([sys.executable, "-m", "thinpipe", "describe"], env=os.environ | {"PYTHONPATH": PACKAGE},
+                         capture_output=True, text=True, check=True).stdout
     return list(json.loads(out)["synchronisers"])
 
 
