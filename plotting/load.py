@@ -102,7 +102,11 @@ def load(directory: Path | str, question: Question = Question()) -> Results:
     """Reads the records in `directory`, a results folder or an exported file, that `thinpipe report` reads too, and its
     judgement of them. Raises InputError, with the report's message, if there is none."""
     directory = Path(directory)
-    report = read_report(directory, question)
+    return joined(directory, read_report(directory, question))
+
+
+def joined(directory: Path, report: dict[str, Any]) -> Results:
+    """Returns the records in `directory`, with the report's judgement of them."""
     rows, superseded = newest_of_each_label(report["runs"])
     records = read_records(directory, set(map(identity, rows)))
     if missing := [row["run_id"] for row in rows if identity(row) not in records]:
