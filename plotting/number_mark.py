@@ -10,12 +10,13 @@ from number_expression import parse
 from report import InputError
 from written_number import WrittenNumber
 
-MARK = re.compile(r"<!-- = (?P<source>[^:|<>]+): (?P<expression>[^|]+?) -->")
+# A comment cannot contain "--", and "|" ends the cell of a table.
+MARK = re.compile(r"<!-- = (?P<source>(?:(?!--)[^:|<>])+): (?P<expression>(?:(?!--)[^|])+?) -->")
 BEGINNING = re.compile(r"<!--\s*=")
 FENCE = re.compile(r"\s*(```|~~~)")
 CODE = re.compile(r"(`+)[^`].*?(?<!`)\1(?!`)")
 GENERATED = re.compile(r"<!-- .*: (begin|end) -->$")
-FORM = "write <!-- = FOLDER: EXPRESSION --> on one line, without |"
+FORM = "write <!-- = FOLDER: EXPRESSION --> on one line, without | and --"
 
 
 @dataclass(frozen=True)

@@ -208,6 +208,7 @@ class MarkTest(unittest.TestCase):
             ("```\na <!-- = x: 1 -->1\n```\n", "page:2: .*block of code"),
             ("## a <!-- = x: 1 -->1\n", "heading"),
             ("| a <!-- = x: 1 | 2 -->1 |", "without |"),
+            ("a <!-- = x: 1 --1 -->1", "and --"),
             ("a <!-- = x 1 -->1", "FOLDER: EXPRESSION"),
             ("a <!-- = x:\n1 -->1", "on one line"),
             ("a <!-- = x: 1 --> is", "no number follows"),
