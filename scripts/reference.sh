@@ -5,8 +5,8 @@
 #
 #   scripts/reference.sh                    all of them, which takes hours
 #   scripts/reference.sh quickstart         one of them
-#   scripts/reference.sh --made [NAME]      only tables and pictures, from the committed records
-#   scripts/reference.sh --check [NAME]     compares every table with the committed records, and writes nothing
+#   scripts/reference.sh --made [NAME]      only tables, pictures and numbers in prose, from the committed records
+#   scripts/reference.sh --check [NAME]     compares tables and prose with the committed records, and writes nothing
 #   scripts/reference.sh --list             their names
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -160,8 +160,20 @@ table docs/references.md references_table $reference
 table docs/advise.md advice_table $reference/*/records.jsonl
 [ "$mode" = check ] || /usr/bin/python3 plotting/advise.py three-switch --parameters 25e6 --compute '120 ms' \
   --output $reference/advise.png
+# Marked numbers in the prose of all pages.
+if [ "$mode" = check ]; then
+  status=0
+  /usr/bin/python3 plotting/prose_numbers.py || status=$?
+  case $status in
+    0) ;;
+    1) stale=1 ;;
+    *) exit 1 ;;
+  esac
+else
+  /usr/bin/python3 plotting/prose_numbers.py --update
+fi
 if [ $stale -ne 0 ]; then
-  echo "reference: the tables above differ from what their commands make of the committed records; update them with" \
+  echo "reference: the tables and numbers above differ from the committed records; update them with" \
     "scripts/reference.sh --made" >&2
   exit 1
 fi
