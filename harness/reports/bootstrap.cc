@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <numeric>
 #include <random>
 #include <utility>
 
@@ -11,6 +12,7 @@ namespace {
 
 constexpr double tail = 0.025;
 constexpr std::size_t most_for_exact = 8;
+constexpr std::size_t most_for_drawing = 100;
 constexpr int drawn_samples = 10000;
 
 // A mean, and the probability of the samples that have it.
@@ -64,9 +66,30 @@ double quantile(const std::vector<WeightedMean>& sorted, double share) {
   return sorted.back().first;
 }
 
+// The mean of many draws is nearly normal; the second term is the first one of Cornish and Fisher's expansion, for
+// skewed values. The error of the rest is below that of drawing samples, which would take seconds for each quantity of
+// thousands of values.
+Interval interval_of_many(const std::vector<double>& values) {
+  const auto n = static_cast<double>(values.size());
+  const double mean = std::accumulate(values.begin(), values.end(), 0.0) / n;
+  double squares = 0;
+  double cubes = 0;
+  for (const double value : values) {
+    squares += std::pow(value - mean, 2);
+    cubes += std::pow(value - mean, 3);
+  }
+  const double deviation = std::sqrt(squares / n);
+  const double skewness = deviation > 0 ? cubes / n / std::pow(deviation, 3) : 0;
+  constexpr double z = 1.959963984540054;
+  const double shift = skewness * (z * z - 1) / (6 * std::sqrt(n));
+  const double unit = deviation / std::sqrt(n);
+  return {.low = mean + unit * (shift - z), .high = mean + unit * (shift + z)};
+}
+
 }  // namespace
 
 Interval bootstrap_mean(const std::vector<double>& values) {
+  if (values.size() > most_for_drawing) return interval_of_many(values);
   std::vector<WeightedMean> means =
       values.size() <= most_for_exact ? all_samples(values) : random_samples(values);
   std::ranges::sort(means);

@@ -1,6 +1,7 @@
 #include "harness/reports/bootstrap.hh"
 
 #include <algorithm>
+#include <numeric>
 #include <random>
 
 #include <gtest/gtest.h>
@@ -42,6 +43,26 @@ TEST(Bootstrap, OfManyValuesIsRepeatableAndNearTheNormalInterval) {
   const Interval interval = bootstrap_mean(values);
   EXPECT_NEAR(interval.high - interval.low, 2 * 1.96 * 2 / 20, 0.05);
   EXPECT_EQ(bootstrap_mean(values).low, interval.low);
+}
+
+// Of skewed values, the interval is not symmetric.
+TEST(Bootstrap, OfManyValuesIsThatOfDrawnSamples) {
+  std::mt19937_64 random(5);
+  std::exponential_distribution<double> exponential(1);
+  std::vector<double> values(200);
+  for (double& value : values) value = exponential(random);
+  std::uniform_int_distribution<std::size_t> draw(0, values.size() - 1);
+  std::vector<double> means(40000);
+  for (double& mean : means) {
+    for (std::size_t i = 0; i < values.size(); ++i) mean += values[draw(random)];
+    mean /= static_cast<double>(values.size());
+  }
+  std::ranges::sort(means);
+  const Interval interval = bootstrap_mean(values);
+  EXPECT_NEAR(interval.low, means[1000], 0.003);
+  EXPECT_NEAR(interval.high, means[39000], 0.003);
+  const double centre = std::accumulate(values.begin(), values.end(), 0.0) / 200;
+  EXPECT_GT(interval.high - centre, centre - interval.low + 0.005);
 }
 
 // What docs/metrics.md says about few seeds: the interval holds the true mean less often than 95 %.
