@@ -1,39 +1,40 @@
 // Measures all-reduce times over the paper's emulated network, relative to the lower bound for their bytes,
-// by backend, cap, size and number of workers. It compares our backends, PyTorch's own all_reduce in the same
-// network and run, the simulation, and sums of ternary codes. Workers are separate programs (worker.cc,
-// peer.py) on the network's hosts.
+// by backend, cap, size and number of workers. It compares our backends, PyTorch's and MPI libraries' all-reduce
+// in the same network and run, the simulation, and sums of ternary codes. Workers are separate programs
+// (worker.cc, peer.py, mpi_worker.cc) on the network's hosts.
 #include <algorithm>
-#include <cerrno>
 #include <cstdio>
-#include <cstdlib>
 #include <filesystem>
+#include <map>
 #include <optional>
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <unistd.h>
 
-#include "common/support/child_process.hh"
 #include "common/support/json_object.hh"
 #include "harness/machine/cpu_usage.hh"
 #include "netem/kernel/sandbox.hh"
 #include "netem/network.hh"
 #include "netem/topology/frame.hh"
-#include "netem/topology/reduction_tree.hh"
 #include "trainer/collectives/benchmarks/exchange/crowd.hh"
+#include "trainer/collectives/benchmarks/exchange/measurement.hh"
 #include "trainer/collectives/benchmarks/exchange/simulated.hh"
 
 namespace thinpipe {
 namespace {
 
-constexpr const char* pytorch = "pytorch";
 constexpr const char* simulated = "simulated";
+constexpr const char* no_value = "–";
+
+// Smaller traffic consists of the packets that start the workers.
+constexpr double min_judged_bytes = 1e6;
 
 struct Options {
   std::vector<double> rates_mbit_per_s = {100, 500, 1000};
   std::vector<double> sizes_mb = {25, 100};
-  std::vector<std::string> ways = {"island", "ring", "gloo", pytorch};
+  std::vector<std::string> ways = {"island", "ring", "gloo", "pytorch", "pytorch2", "openmpi", "mpich"};
+  std::string current_pytorch;
   std::vector<int> crowds = {1};
   int max_workers = 64;
   bool in_ms = false;
@@ -41,77 +42,6 @@ struct Options {
   int repetitions = 3;
   std::string topology = THINPIPE_SOURCE_DIR "/topologies/three-switch.json";
 };
-
-// One worker's times over all repetitions.
-struct Timing {
-  std::vector<double> seconds;
-  double machine_busy_s = 0;
-};
-
-ChildProcess start_worker(const std::string& way, const netem::Network& network, int rank,
-                          const std::vector<std::string>& more, int output) {
-  const netem::Host& host = network.hosts()[static_cast<std::size_t>(rank)];
-  const std::vector<int> parents = netem::reduction_tree_of(network.topology(), network.hosts().size());
-  std::vector<std::string> arguments;
-  if (way == pytorch) {
-    arguments = {"/usr/bin/python3", "-B",
-                 THINPIPE_SOURCE_DIR "/trainer/collectives/benchmarks/exchange/peer.py"};
-  } else {
-    const std::filesystem::path own = std::filesystem::read_symlink("/proc/self/exe");
-    arguments = {own.parent_path() / "exchange_worker", "--way", way, "--parents",
-                 fmt::format("{}", fmt::join(parents, ","))};
-  }
-  arguments.insert(arguments.end(), {"--rank", std::to_string(rank), "--world-size",
-                                     std::to_string(network.hosts().size()), "--address", host.address});
-  arguments.insert(arguments.end(), more.begin(), more.end());
-  return ChildProcess({.arguments = arguments,
-                       .standard_output = output,
-                       .environment = {{"GLOO_SOCKET_IFNAME", "eth0"}, {"OMP_NUM_THREADS", "1"}},
-                       .before_exec = [&host] { host.enter(); }});
-}
-
-// Returns the times of each worker.
-std::vector<Timing> measure(const netem::Network& network, const std::string& way, std::int64_t elements,
-                            int repetitions) {
-  std::string directory = std::filesystem::temp_directory_path() / "thinpipe-exchange-XXXXXX";
-  if (mkdtemp(directory.data()) == nullptr) throw SystemError("create directory " + directory, errno);
-  const std::vector<std::string> more = {"--rendezvous",  directory,
-                                         "--elements",    std::to_string(elements),
-                                         "--repetitions", std::to_string(repetitions)};
-  std::vector<ChildProcess> workers;
-  std::vector<Pipe> outputs;
-  for (int rank = 0; std::cmp_less(rank, network.hosts().size()); ++rank) {
-    outputs.push_back(Pipe::create());
-    workers.push_back(start_worker(way, network, rank, more, outputs.back().write_end.get()));
-    outputs.back().write_end.reset();
-  }
-  std::vector<Timing> timings;
-  for (std::size_t rank = 0; rank < workers.size(); ++rank) {
-    const std::string output = read_to_end(outputs[rank].read_end, "read a worker's times");
-    const ExitStatus status = workers[rank].wait();
-    if (!status.ok()) throw Error(fmt::format("{}: worker {} ended with {}", way, rank, status.describe()));
-    const Json json = Json::parse(output);
-    timings.push_back({.seconds = json.at("seconds").get<std::vector<double>>(),
-                       .machine_busy_s = json.at("busy_s").get<double>()});
-  }
-  std::filesystem::remove_all(directory);
-  return timings;
-}
-
-double median(std::vector<double> values) {
-  std::ranges::sort(values);
-  const std::size_t middle = values.size() / 2;
-  return values.size() % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
-}
-
-// Returns the time until the last worker has the sum: the median over repetitions.
-double time_s(const std::vector<Timing>& timings) {
-  std::vector<double> slowest = timings.front().seconds;
-  for (const Timing& timing : timings) {
-    for (std::size_t i = 0; i < slowest.size(); ++i) slowest[i] = std::max(slowest[i], timing.seconds[i]);
-  }
-  return median(slowest);
-}
 
 // Calls visit() for the networks of a table, one after another.
 void for_each_network(const Options& options, const auto& visit) {
@@ -131,24 +61,79 @@ std::string told(const Options& options, double time_s, double min_s) {
   return options.in_ms ? fmt::format("{:.2f}", 1e3 * time_s) : fmt::format("{:.2f}", time_s / min_s);
 }
 
-// Returns the time and its CPU time. network: the topology's; nullopt if it has too many workers to run.
-std::string cell(const Options& options, const netem::Topology& topology,
-                 const std::optional<netem::Network>& network, const std::string& way, std::int64_t elements,
-                 double min_s) {
-  if (way == simulated) return told(options, simulated_time_s(topology, elements), min_s);
-  if (!network) return "–";
-  const std::vector<Timing> timings = measure(*network, way, elements, options.repetitions);
-  const std::string time = told(options, time_s(timings), min_s);
-  if (options.in_ms) return time;
-  const double gigabytes = 4e-9 * static_cast<double>(elements) * options.repetitions;
-  return fmt::format("{} ({:.1f} s/GB)", time, timings.front().machine_busy_s / gigabytes);
-}
+// A way's library and traffic, over all measurements of a table.
+struct Library {
+  std::string name;
+  double busiest_sent_bytes = 0;  // sum over measurements, each at the capped direction that sent most
+  double summed_bytes = 0;
+};
+
+// The cells of one table.
+class Table {
+ public:
+  explicit Table(const Options& options) : options_(options) {
+    for (const std::string& way : options.ways) {
+      if (way == simulated) continue;
+      if (const auto obstacle = obstacle_to(job(way, 0))) obstacles_[way] = *obstacle;
+    }
+  }
+
+  // Returns the time and its CPU time. network: the topology's; nullopt if it has too many workers to run.
+  std::string cell(const netem::Topology& topology, const std::optional<netem::Network>& network,
+                   const std::string& way, std::int64_t elements, double min_s) {
+    if (way == simulated) return told(options_, simulated_time_s(topology, elements), min_s);
+    if (obstacles_.contains(way)) return "not installed";
+    if (!network) return no_value;
+    const Measurement measured = measure(*network, job(way, elements));
+    add(libraries_[way], measured);
+    const std::string time = told(options_, measured.time_s, min_s);
+    if (options_.in_ms) return time;
+    const double gigabytes = 4e-9 * static_cast<double>(elements) * options_.repetitions;
+    return fmt::format("{} ({:.1f} s/GB)", time, measured.machine_busy_s / gigabytes);
+  }
+
+  // Prints each way's library and traffic.
+  void print_libraries() const {
+    fmt::print(
+        "\n| way | library | bytes on the busiest capped link, per byte of vector |\n| :--- | :--- | ---: |\n");
+    for (const std::string& way : options_.ways) {
+      if (obstacles_.contains(way)) {
+        fmt::print("| {} | not installed: {} | {} |\n", way, obstacles_.at(way), no_value);
+      } else if (libraries_.contains(way)) {
+        const Library& library = libraries_.at(way);
+        const bool judged = library.summed_bytes >= min_judged_bytes && library.busiest_sent_bytes > 0;
+        fmt::print(
+            "| {} | {} | {} |\n", way, library.name,
+            judged ? fmt::format("{:.2f}", library.busiest_sent_bytes / library.summed_bytes) : no_value);
+      }
+    }
+  }
+
+ private:
+  ExchangeJob job(const std::string& way, std::int64_t elements) const {
+    return {.way = way,
+            .elements = elements,
+            .repetitions = options_.repetitions,
+            .current_pytorch = options_.current_pytorch};
+  }
+
+  static void add(Library& library, const Measurement& measured) {
+    library.name = measured.library;
+    library.summed_bytes += measured.summed_bytes;
+    if (!measured.sent_bytes.empty()) library.busiest_sent_bytes += std::ranges::max(measured.sent_bytes);
+  }
+
+  const Options& options_;
+  std::map<std::string, std::string> obstacles_;  // by way
+  std::map<std::string, Library> libraries_;      // by way
+};
 
 void print_table(const Options& options) {
   fmt::print("| workers | cap (Mbit/s) | vector (MB) | lower bound (s) | {} |\n",
              fmt::join(options.ways, " | "));
   fmt::print("|{}\n", fmt::join(std::vector<std::string>(4 + options.ways.size(), " ---: |"), ""));
   const double stolen_before_s = read_machine_time().stolen_s;
+  Table table(options);
   for_each_network(options, [&](const netem::Topology& topology, double rate_mbit_per_s) {
     std::optional<netem::Network> network;
     if (std::cmp_less_equal(topology.hosts.size(), options.max_workers)) network.emplace(topology);
@@ -158,7 +143,7 @@ void print_table(const Options& options) {
           8 * 4 * static_cast<double>(elements) / (1e6 * rate_mbit_per_s * netem::goodput_of_cap);
       fmt::print("| {} | {:.0f} | {:g} | {:.3g} |", topology.hosts.size(), rate_mbit_per_s, size_mb, min_s);
       for (const std::string& way : options.ways) {
-        fmt::print(" {} |", cell(options, topology, network, way, elements, min_s));
+        fmt::print(" {} |", table.cell(topology, network, way, elements, min_s));
         std::fflush(stdout);
       }
       fmt::print("\n");
@@ -172,6 +157,7 @@ void print_table(const Options& options) {
                       "the whole machine's CPU time per gigabyte of vector",
       options.repetitions, std::filesystem::path(options.topology).stem().string(),
       read_machine_time().stolen_s - stolen_before_s);
+  table.print_libraries();
 }
 
 int run(int argc, char** argv) {
@@ -185,10 +171,15 @@ int run(int argc, char** argv) {
   program
       .add_option(
           "--ways", options.ways,
-          "Backends; also pytorch: torch.distributed's, of python3-torch; simulated: without a run; ternary: "
-          "codes drawn for the vector, summed along the reduction tree and expanded, one step after the "
-          "other; ternary-pieces: the same piece by piece, with other pieces in flight")
+          "Backends; also pytorch: torch.distributed's, of python3-torch; pytorch2: the same of "
+          "--current-pytorch; openmpi, mpich: MPI_Allreduce over TCP, if the library is installed; simulated: "
+          "without a run; ternary: codes drawn for the vector, summed along the reduction tree and expanded, one "
+          "step after the other; ternary-pieces: the same piece by piece, with other pieces in flight")
       ->capture_default_str();
+  program
+      .add_option("--current-pytorch", options.current_pytorch,
+                  "Python interpreter with PyTorch 2.x, such as scripts/current_pytorch.sh prints")
+      ->envname("THINPIPE_CURRENT_PYTORCH");
   program
       .add_option("--crowds", options.crowds, "Numbers of workers that replace each worker of the topology")
       ->capture_default_str()

@@ -41,7 +41,8 @@ def main() -> None:
         dist.all_reduce(tensor)
         seconds.append(time.monotonic() - began)
     dist.barrier()
-    print(json.dumps({"seconds": seconds, "busy_s": busy_s() - busy_before_s}), flush=True)
+    report = {"seconds": seconds, "busy_s": busy_s() - busy_before_s, "library": f"PyTorch {torch.__version__} (Gloo)"}
+    print(json.dumps(report), flush=True)
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@
 #include <ATen/Parallel.h>
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
+#include <gloo/config.h>
 
 #include "harness/machine/cpu_usage.hh"
 #include "trainer/base/philox.hh"
@@ -20,6 +21,11 @@ constexpr const char* ternary_in_chunks = "ternary-pieces";
 
 bool is_ternary(const std::string& way) {
   return way == ternary || way == ternary_in_chunks;
+}
+
+std::string library_of(const std::string& way) {
+  if (way != "gloo") return "Thinpipe";
+  return fmt::format("Thinpipe, Gloo {}.{}.{}", GLOO_VERSION_MAJOR, GLOO_VERSION_MINOR, GLOO_VERSION_PATCH);
 }
 
 // Draws codes with a scale of 1, sums them and expands the sums.
@@ -71,8 +77,10 @@ void work(const std::string& way, const GroupOptions& group_options, std::int64_
     seconds.push_back(std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count());
   }
   net->barrier();
-  fmt::print("{}\n",
-             Json{{"seconds", seconds}, {"busy_s", read_machine_time().busy_s - busy_before_s}}.dump());
+  fmt::print("{}\n", Json{{"seconds", seconds},
+                          {"busy_s", read_machine_time().busy_s - busy_before_s},
+                          {"library", library_of(way)}}
+                         .dump());
 }
 
 int run(int argc, char** argv) {
