@@ -59,7 +59,7 @@ if $full; then
 
   step "the worker program with a current LibTorch (other builds have Debian's), and with CUDA if there is nvcc"
   if python=$(scripts/current_pytorch.sh); then
-    export THINPIPE_TENSORBOARD_PYTHON=$python
+    export THINPIPE_TENSORBOARD_PYTHON=$python THINPIPE_CURRENT_PYTORCH=$python
     scripts/check_pytorch.sh --smoke "$python"
   else
     skip "nothing was built with a current LibTorch: this machine has none and cannot install one."

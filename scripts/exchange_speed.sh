@@ -3,11 +3,13 @@
 # Nothing else should run.
 #
 #   scripts/exchange_speed.sh             all tables
-#   scripts/exchange_speed.sh exchange    by cap and size, beside PyTorch's: about ten minutes
+#   scripts/exchange_speed.sh exchange    by cap and size, beside PyTorch's and MPI libraries': about twenty minutes
 #   scripts/exchange_speed.sh racks       with hosts' own links twice as fast as the bottleneck: two minutes
 #   scripts/exchange_speed.sh scaling     by the number of workers, up to 64 measured and 1024 simulated
 #   scripts/exchange_speed.sh hops        messages of 64 bytes, whose time is hops, not links: a minute
 #   scripts/exchange_speed.sh pieces      ternary codes, made before or during the exchange: two minutes
+#
+# `scripts/setup.sh full` installs the MPI libraries. The table marks a library that is not installed.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -32,7 +34,9 @@ update() {
 }
 
 exchange() {
-  update exchange
+  local python
+  python=$(scripts/current_pytorch.sh) || python=
+  update exchange ${python:+--current-pytorch "$python"}
 }
 
 # At a fifth of the caps: few cores can carry the full ones.
@@ -46,7 +50,7 @@ scaling() {
 }
 
 hops() {
-  update hops --milliseconds --sizes 0.000064 --repetitions 101 --ways ring island gloo pytorch
+  update hops --milliseconds --sizes 0.000064 --repetitions 101 --ways ring island gloo pytorch openmpi mpich
 }
 
 pieces() {

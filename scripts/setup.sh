@@ -24,7 +24,7 @@ if [[ "${1:-}" =~ ^(check|full)$ ]]; then
     python3-torchvision python3-pil python3-numpy python3-fastjsonschema procps chromium)
 fi
 if [ "${1:-}" = full ]; then
-  packages+=(clang-tidy python3-venv qemu-system-x86 busybox-static)
+  packages+=(clang-tidy python3-venv qemu-system-x86 busybox-static openmpi-bin libopenmpi-dev mpich libmpich-dev)
 fi
 
 if ! command -v dpkg-query >/dev/null; then
