@@ -15,7 +15,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, NullFormatter
 
-from figure import PAGE_WIDTH_IN, STYLE_FILE, legend_label, method_styles, output_path, save
+from figure import PAGE_WIDTH_IN, STYLE_FILE, legend_label, output_path, save
+from method_style import MethodStyle, short_name, styles_of
 from report import InputError, find_program
 
 BASELINE = "dense"
@@ -106,7 +107,7 @@ def draw(advice: Advice) -> Figure:
     figure = Figure(figsize=(PAGE_WIDTH_IN, HEIGHT_IN))
     axes = figure.subplots()
     methods = advice["methods"]
-    styles = method_styles([method["method"] for method in methods])
+    styles = styles_of({method["method"]: short_name(method["synchroniser"]["name"]) for method in methods})
     for method in methods:
         draw_method(axes, method, advice, styles[method["method"]])
     for rate in sorted(set(map(bits_per_s, advice["caps"]))):
@@ -131,15 +132,14 @@ def draw(advice: Advice) -> Figure:
     return figure
 
 
-def draw_method(axes: Axes, method: Advice, advice: Advice, style: dict[str, str]) -> None:
+def draw_method(axes: Axes, method: Advice, advice: Advice, style: MethodStyle) -> None:
     """Draws one line, dashed if it is an upper bound, with rings at the ends of the range in which the method pays off."""
     rates = advice["rates_bit_per_s"]
     is_bound = is_upper_bound(method, advice)
     axes.plot(
         rates,
         speed_ups(method, advice),
-        color=style["color"],
-        marker="none" if method["method"] == BASELINE else style["marker"],
+        **{**style.marks(), **({"marker": ""} if method["method"] == BASELINE else {})},
         markevery=4,
         linestyle=(0, (4, 1.5)) if is_bound else "solid",
         linewidth=0.7 if method["method"] == BASELINE else 1.1,
@@ -153,7 +153,7 @@ def draw_method(axes: Axes, method: Advice, advice: Advice, style: dict[str, str
                 marker="o",
                 markersize=4.5,
                 markerfacecolor="white",
-                markeredgecolor=style["color"],
+                markeredgecolor=style.colour,
                 markeredgewidth=1.2,
                 linestyle="none",
                 zorder=4,

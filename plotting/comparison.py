@@ -9,6 +9,7 @@ from typing import Callable
 import pandas as pd
 
 from load import MODES_WITHOUT_TIME, Results
+from method_style import MethodStyle, styles_of
 from report import Group, InputError
 from target import Target
 
@@ -30,7 +31,8 @@ class Comparison:
     """Runs of one mode and one target.
 
     runs: rows of Results.runs. Their times are NaN in a mode without times.
-    methods: every method of the experiment, including failed ones, in a fixed order, which determines colours.
+    methods: every method of the experiment, including failed ones, in a fixed order.
+    styles: the style of each of them.
     target_was_preset: true if every run had this target in its configuration before it started.
     """
 
@@ -40,6 +42,7 @@ class Comparison:
     panels: tuple[Panel, ...]
     target: Target
     target_was_preset: bool
+    styles: dict[str, MethodStyle]
 
     def group(self, runs: pd.DataFrame) -> Group:
         return self.results.group(runs)
@@ -58,6 +61,7 @@ def compare(
     If `needs_time`, runs of a mode without times are refused.
     """
     methods = tuple(dict.fromkeys(results.runs.method))
+    styles = styles_of(dict(zip(results.runs.method, results.runs.method_name)))
     results = of_one_mode(results, mode, needs_time)
     if needs_time:
         check_timed(results)
@@ -69,7 +73,9 @@ def compare(
             f"{results.directory}: the target {target.option} is no {beyond} than the {target.noun} a run "
             f"starts from, so it is reached before training; choose a {beyond} one with --target"
         )
-    return Comparison(results, runs, methods, (panels or panels_of)(runs), target, bool(runs.target_preset.eq(True).all()))
+    return Comparison(
+        results, runs, methods, (panels or panels_of)(runs), target, bool(runs.target_preset.eq(True).all()), styles
+    )
 
 
 def of_one_mode(results: Results, mode: str | None, needs_time: bool = True) -> Results:

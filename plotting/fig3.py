@@ -13,8 +13,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from comparison import Comparison, Panel, check_comparable
-from figure import add_origin, legend_label, method_styles, name_of, new_figure, parser_of, state_of, write_figure
+from figure import add_origin, legend_label, name_of, new_figure, parser_of, state_of, write_figure
 from heat_map import at, axis_values, check_axes
+from method_style import MethodStyle
 from report import InputError
 
 MODELS, CAPS = "model", "bottleneck.rate"
@@ -65,7 +66,7 @@ def draw(comparison: Comparison, models: str = MODELS) -> Figure:
     check_axes(comparison, models, CAPS)
     caps, names = axis_values(comparison.runs, CAPS), axis_values(comparison.runs, models)
     figure, axes = new_figure(len(names), PANEL_HEIGHT_IN, panels_a_row=PANELS_A_ROW)
-    styles = method_styles(comparison.methods)
+    styles = comparison.styles
     shown = [method for method in comparison.methods if (comparison.runs.method == method).any()]
     for name, panel_axes in zip(names, axes):
         draw_panel(panel_axes, at(comparison.runs, {models: name}), caps, shown, styles, comparison)
@@ -86,7 +87,7 @@ def draw_panel(
     runs: pd.DataFrame,
     caps: list[str],
     methods: list[str],
-    styles: dict[str, dict[str, str]],
+    styles: dict[str, MethodStyle],
     comparison: Comparison,
 ) -> None:
     width = GROUP_WIDTH / len(methods)
@@ -94,7 +95,7 @@ def draw_panel(
         left = [group - GROUP_WIDTH / 2 + (place + 0.5) * width for group in range(len(caps))]
         bars = [bar_of(at(runs[runs.method == method], {CAPS: cap}), comparison) for cap in caps]
         heights = [0.0 if math.isnan(bar.ratio) else bar.ratio for bar in bars]
-        axes.bar(left, heights, width=0.92 * width, color=styles[method]["color"], label=legend_label(method))
+        axes.bar(left, heights, width=0.92 * width, color=styles[method].colour, label=legend_label(method))
         for x, bar in zip(left, bars):
             annotate(axes, x, bar)
     axes.axhline(1.0, color="0.35", linewidth=0.7, zorder=1.5)

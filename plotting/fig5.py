@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from comparison import Comparison, Panel
-from figure import add_origin, method_styles, name_of, new_figure, run_figure
+from figure import add_origin, name_of, new_figure, run_figure
 from report import InputError
 from time_to_accuracy import draw_panel, levels_to_draw
 
@@ -41,7 +41,7 @@ def draw(comparison: Comparison) -> Figure:
 
 def draw_speeds(axes: Axes, panel: Panel, comparison: Comparison) -> None:
     """Draws each method's mean over seeds, from the top in the experiment's order."""
-    styles = method_styles(comparison.methods)
+    styles = comparison.styles
     by_method = dict(list(panel.runs.groupby("method", sort=False)))
     shown = [method for method in comparison.methods if method in by_method]
     for row, method in enumerate(shown):
@@ -50,7 +50,7 @@ def draw_speeds(axes: Axes, panel: Panel, comparison: Comparison) -> None:
         if not speed.count:
             axes.text(0, row, "no iterations", va="center", style="italic")
             continue
-        axes.barh(row, speed.mean, height=0.7, color=styles[method]["color"])
+        axes.barh(row, speed.mean, height=0.7, color=styles[method].colour)
         axes.annotate(
             f"{speed.mean:.3g}", (speed.ends[1], row), xytext=(2.5, 0), textcoords="offset points", va="center"
         )

@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FormatStrFormatter, PercentFormatter
 
 from comparison import Comparison, Panel
-from figure import add_origin, method_styles, name_of, new_figure, parser_of, write_figure
+from figure import add_origin, name_of, new_figure, parser_of, write_figure
 from heat_map import check_axes, panel_a_value
 from report import InputError
 
@@ -55,7 +55,7 @@ def draw(comparison: Comparison, models: str = MODELS, ratios: str = RATIOS) -> 
 
 
 def draw_panel(axes: Axes, panel: Panel, comparison: Comparison, ratios: str) -> None:
-    styles = method_styles(comparison.methods)
+    styles = comparison.styles
     for method, runs in panel.runs.groupby("method", sort=False):
         runs = runs.assign(ratio=[ratio_of(each, ratios) for each in runs.other_axes])
         runs = runs[runs.status == "completed"]
@@ -63,14 +63,14 @@ def draw_panel(axes: Axes, panel: Panel, comparison: Comparison, ratios: str) ->
         unpruned = runs[runs.ratio.isna()]
         if len(pruned):
             means = [(ratio, mean_level(each, comparison)) for ratio, each in pruned.groupby("ratio")]
-            axes.plot(*zip(*means), label=name_of(method, runs), **styles[method])
+            axes.plot(*zip(*means), label=name_of(method, runs), **styles[method].line())
             if pruned.ratio.duplicated().any():
-                dots = {**styles[method], "linestyle": "", "markersize": 2, "alpha": 0.5, "label": "_runs"}
+                dots = {**styles[method].marks(), "linestyle": "", "markersize": 2, "alpha": 0.5, "label": "_runs"}
                 axes.plot(pruned.ratio, pruned.final_level, **dots)
         elif len(unpruned):
             axes.axhline(
                 mean_level(unpruned, comparison),
-                color=styles[method]["color"],
+                color=styles[method].colour,
                 linestyle=(0, (4, 2)),
                 linewidth=0.8,
                 label=f"{name_of(method, runs)}, not pruned",

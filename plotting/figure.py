@@ -1,4 +1,4 @@
-"""Shared by all figures: the command line, style, colours of methods, the line with the origin, and saving."""
+"""Shared by all figures: the command line, style, the line with the origin, and saving."""
 from __future__ import annotations
 
 import argparse
@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Callable, Iterable, Sequence
 
-import matplotlib
 import matplotlib.style
 import pandas as pd
 from matplotlib.axes import Axes
@@ -21,7 +20,6 @@ from load import Results, load
 from report import VERDICT_MARKS, InputError, Question, add_report_options
 
 STYLE_FILE = Path(__file__).with_name("thinpipe.mplstyle")
-MARKERS = ("o", "s", "^", "D", "v", "P", "X", "p")
 COLUMN_WIDTH_IN, PAGE_WIDTH_IN = 3.5, 7.16
 PANELS_A_ROW = 3
 MEANINGS_OF_MARKS = {"degraded": "network emulation degraded", "not judged": "network emulation not judged"}
@@ -171,15 +169,6 @@ def legend_below(axes: Axes, **options: object) -> None:
         borderaxespad=0.0,
         **options,
     )
-
-
-def method_styles(methods: Sequence[str]) -> dict[str, dict[str, str]]:
-    """Returns each method's colour and marker, which depend only on its place among the experiment's methods."""
-    colours = matplotlib.rcParams["axes.prop_cycle"].by_key()["color"]
-    return {
-        method: {"color": colours[place % len(colours)], "marker": MARKERS[place % len(MARKERS)]}
-        for place, method in enumerate(methods)
-    }
 
 
 def legend_label(label: str) -> str:

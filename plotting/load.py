@@ -14,6 +14,7 @@ from typing import Any, Iterable
 import pandas as pd
 
 import renamed_names
+from method_style import short_name
 from report import Group, InputError, Question, read_report
 
 # Runs of these modes train without a network or a clock: every train_time_s in their records is null.
@@ -68,8 +69,9 @@ class Results:
 
     directory: the folder, or the exported file, that was read.
     runs:    one row per run, including failed and interrupted ones, in order of method. Columns beside the record's
-             fields: "method" (names the curve), "other_axes" (the other swept values, without the seed), "end_time_s" (of
-             its curve), and from the report: JUDGED, "reached", "group" (a key of `groups`), "baseline_NAME" (a run_id).
+             fields: "method" (names the curve), "method_name" (the method itself, which decides its style), "other_axes"
+             (the other swept values, without the seed), "end_time_s" (of its curve), and from the report: JUDGED,
+             "reached", "group" (a key of `groups`), "baseline_NAME" (a run_id).
     curves:  one row per evaluation: run_id and CURVE_COLUMNS.
     groups:  the report's summaries of runs that differ only in their seed.
     spread_note: the meaning of intervals.
@@ -113,6 +115,7 @@ def joined(directory: Path, report: dict[str, Any]) -> Results:
         raise InputError(f"{directory}: lacks the run {missing[0]} of the report; make the report of the same results")
     pairs = sorted(((records[identity(row)], row) for row in rows), key=lambda pair: sort_key(pair[0]))
     current = [record for record, _ in pairs]
+    method_names = [configured_method(record) for record in current]  # before flat_part() simplifies the trainer
     runs = pd.json_normalize([flat_part(record) for record in current], sep=".")
     runs = runs.reindex(columns=[*runs.columns, *(name for name in RUN_COLUMNS if name not in runs.columns)])
     judged = pd.DataFrame([judged_part(row) for _, row in pairs], index=runs.index)
@@ -120,6 +123,7 @@ def joined(directory: Path, report: dict[str, Any]) -> Results:
         directory,
         runs.assign(
             method=[method_of(record) for record in current],
+            method_name=method_names,
             other_axes=[other_axes_of(record) for record in current],
             end_time_s=pd.to_numeric(pd.Series([end_time_s(record) for record in current], dtype=object)),
             **{name: judged[name] for name in judged.columns},
@@ -223,10 +227,16 @@ def method_of(record: dict[str, Any]) -> str:
 
 
 def configured_method(record: dict[str, Any]) -> str:
-    """Returns the method's name in the configuration: the trainer's own if it states one, otherwise the synchroniser's."""
+    """Returns the method's name in the configuration: the trainer's own if it states one, otherwise the synchroniser's.
+
+    A script that names no method is one itself.
+    """
     trainer = record["config"].get("trainer")
     own = trainer.get("method") if isinstance(trainer, dict) else None
-    return own or record["config"]["synchroniser"]["name"]
+    program = trainer.get("program") if isinstance(trainer, dict) else trainer
+    if own is None and isinstance(program, str) and Path(program).suffix:
+        own = Path(program).stem
+    return own or short_name(record["config"]["synchroniser"]["name"])
 
 
 def other_axes_of(record: dict[str, Any]) -> dict[str, str]:

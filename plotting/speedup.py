@@ -17,7 +17,6 @@ from figure import (
     TimeUnit,
     add_origin,
     legend_below,
-    method_styles,
     name_of,
     new_figure,
     run_figure,
@@ -79,12 +78,12 @@ def draw_panel(axes: Axes, panel: Panel, comparison: Comparison) -> list[str]:
     baselines = {
         name: runs for name in BASELINES if len(runs := baseline_runs(panel.runs, name, comparison.runs))
     }
-    styles, unit = method_styles(comparison.methods), time_unit(comparison.runs)
+    styles, unit = comparison.styles, time_unit(comparison.runs)
     groups = dict(list(panel.runs.groupby("method", sort=False)))
     shown = [method for method in comparison.methods if (comparison.runs.method == method).any()]
     for row, method in enumerate(shown):
         if method in groups:
-            draw_group(axes, row, groups[method], list(baselines), styles[method]["color"], unit, comparison)
+            draw_group(axes, row, groups[method], list(baselines), styles[method].colour, unit, comparison)
     axes.axvline(1.0, color="0.35", linewidth=0.7, zorder=1.5)
     axes.grid(visible=False, axis="y")
     axes.set_title(panel.title)

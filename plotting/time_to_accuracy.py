@@ -17,13 +17,13 @@ from figure import (
     TimeUnit,
     add_origin,
     legend_below,
-    method_styles,
     name_of,
     new_figure,
     run_figure,
     state_of,
     time_unit,
 )
+from method_style import MethodStyle
 from target import Target
 
 # If the longest curve takes this many times as long as the shortest, a linear axis shows the shortest too small.
@@ -59,7 +59,7 @@ def draw(comparison: Comparison) -> Figure:
 def draw_panel(
     axes: Axes, panel: Panel, comparison: Comparison, curves: pd.DataFrame, legend_columns: int
 ) -> None:
-    styles = method_styles(comparison.methods)
+    styles = comparison.styles
     unit, target = time_unit(comparison.runs), comparison.target
     logarithmic = wants_logarithm(panel.runs)
     curves = curves[curves.train_time_s > 0] if logarithmic else curves
@@ -126,7 +126,7 @@ def draw_method(
     runs: pd.DataFrame,
     curves: pd.DataFrame,
     unit: TimeUnit,
-    style: dict[str, str],
+    style: MethodStyle,
     label: str,
     place: int,
 ) -> None:
@@ -134,13 +134,14 @@ def draw_method(
     for index, run in enumerate(runs.itertuples()):
         curve = curves[curves.run_id == run.run_id]
         first = index == 0
+        looks = style.line() if first else {**style.line(), "marker": ""}
+        if run.status != "completed":
+            looks["linestyle"] = ":"
         axes.plot(
             curve.train_time_s / unit.seconds,
             curve.level,
-            color=style["color"],
-            marker=style["marker"] if first else "",
+            **looks,
             markevery=(0.04 * place % 0.2, 0.2),
-            linestyle="-" if run.status == "completed" else ":",
             linewidth=None if len(runs) == 1 else 0.7,
             label=label if first else f"_{label}",
             zorder=3,
@@ -153,7 +154,7 @@ def draw_method(
                 marker="*",
                 linestyle="",
                 markersize=8 if len(runs) == 1 else 6,
-                color=style["color"],
+                color=style.colour,
                 markeredgecolor="white",
                 markeredgewidth=0.5,
                 label="_target",

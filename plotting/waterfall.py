@@ -16,7 +16,6 @@ from comparison import Comparison
 from figure import (
     PAGE_WIDTH_IN,
     add_origin,
-    method_styles,
     name_of,
     new_figure,
     parser_of,
@@ -85,7 +84,7 @@ def label_of(method: str, runs: pd.DataFrame) -> str:
 
 def draw_steps(axes: Axes, comparison: Comparison, methods: list[pd.DataFrame]) -> None:
     """Draws the times on a logarithmic axis, so that equal factors have equal lengths."""
-    styles, unit, target = method_styles(comparison.methods), time_unit(comparison.runs), comparison.target
+    styles, unit, target = comparison.styles, time_unit(comparison.runs), comparison.target
     groups = [comparison.group(runs) for runs in methods]
     times = [group.spread("time_to_accuracy_s") for group in groups]
     known = [time.mean for time in times if time.count]
@@ -99,7 +98,7 @@ def draw_steps(axes: Axes, comparison: Comparison, methods: list[pd.DataFrame]) 
             axes.annotate(words, (left, row), xytext=(3, 0), textcoords="offset points", va="center", style="italic")
             continue
         width = time_s / unit.seconds
-        colour = styles[method]["color"]
+        colour = styles[method].colour
         axes.barh(row, width - left, left=left, height=0.55, color=colour)
         if former_s > time_s:
             axes.barh(row, (former_s - time_s) / unit.seconds, left=width, height=0.55, color=colour, alpha=0.18)

@@ -20,6 +20,7 @@ def method(name: str, times: list[float], to: float | None = 3e8, **changes: Any
     pays_off = {"from_bit_per_s": None, "to_bit_per_s": to}
     return {
         "method": name,
+        "synchroniser": {"name": name.split()[0]},
         "iteration_time_by_rate_s": times,
         "encode_s": 0.0,
         "pays_off_over_dense": pays_off,
