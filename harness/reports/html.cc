@@ -212,6 +212,7 @@ Json drawn(const Json& row, const Digest& digest, bool with_experiment, Shared& 
           series == name ? Json(nullptr) : Json(shared.index_of(series)),
           shared.index_of(row.at("experiment")),
           shared.index_of(row.at("group")),
+          shared.index_of(digest.method),
           labels,
           shared.index_of(row.at("status")),
           shared.index_of(row.at("fidelity")),
@@ -296,7 +297,7 @@ std::vector<CurvesFile> files_of(const std::vector<std::string>& pieces) {
 // Returns each script in its own element, so that the first one can show an error in any other.
 std::string scripts() {
   std::string out;
-  for (const std::string_view script : {dom_js, chart_js, series_js, curves_js, tables_js, page_js})
+  for (const std::string_view script : {dom_js, chart_js, styles_js, series_js, curves_js, tables_js, page_js})
     out += fmt::format("<script>\n{}</script>\n", script);
   return out;
 }
@@ -354,6 +355,7 @@ Page html_report(const Report& report, const std::string& curves_folder) {
             {"origin", origin_html(origin)},
             {"version", THINPIPE_VERSION},
             {"data", embedded(data)},
+            {"method_styles", embedded(Json::parse(method_styles_json))},
             {"curves", page.curves.empty() ? inline_pieces(pieces) : ""},
             {"scripts", scripts()}});
   return page;

@@ -49,6 +49,40 @@ function extent(values) {
   return low < high ? [low, high] : [low - (Math.abs(low) || 1) / 2, high + (Math.abs(high) || 1) / 2];
 }
 
+// The outlines of markers, by matplotlib's letters, for a marker of radius 1.
+const markerPaths = {
+  "o": "M-1 0A1 1 0 1 0 1 0A1 1 0 1 0 -1 0Z",
+  "s": "M-.9 -.9H.9V.9H-.9Z",
+  "^": "M0 -1.2L1.15 .9H-1.15Z",
+  "v": "M0 1.2L1.15 -.9H-1.15Z",
+  "<": "M-1.2 0L.9 -1.15V1.15Z",
+  ">": "M1.2 0L-.9 1.15V-1.15Z",
+  "D": "M0 -1.3L1.3 0L0 1.3L-1.3 0Z",
+  "P": "M-.45 -1.25H.45V-.45H1.25V.45H.45V1.25H-.45V.45H-1.25V-.45H-.45Z",
+  "X": "M-1.2 -.6L-.6 -1.2L0 -.6L.6 -1.2L1.2 -.6L.6 0L1.2 .6L.6 1.2L0 .6L-.6 1.2L-1.2 .6L-.6 0Z",
+  "p": "M0 -1.2L1.14 -.37L.71 .97H-.71L-1.14 -.37Z",
+};
+const markerRadii = {small: 1, medium: 3};
+
+// Returns the definitions that the points of curves and the legend's swatches refer to.
+function markerDefinitions() {
+  const definitions = svgElement("defs", {});
+  for (const [size, radius] of Object.entries(markerRadii)) {
+    for (const [marker, d] of Object.entries(markerPaths)) {
+      const path = svgElement("path", {d, transform: `scale(${radius})`, "vector-effect": "non-scaling-stroke"});
+      const group = svgElement("g", {id: markerId(marker, size)});
+      group.append(path);
+      definitions.append(group);
+    }
+  }
+  return definitions;
+}
+
+const markerId = (marker, size) => `marker-${size}-${Object.keys(markerPaths).indexOf(marker)}`;
+
+const pointElement = (marker, size, x, y) =>
+  svgElement("use", {class: "point", "data-marker": marker, href: `#${markerId(marker, size)}`, x, y});
+
 class CurveChart {
   // `onRead(reading)` receives the contents of the read-out, {x, left, hits: [{curve, x, y}]}, or null to hide it.
   constructor(svg, onRead) {
@@ -59,7 +93,7 @@ class CurveChart {
     svg.addEventListener("keydown", (event) => this.step(event));
   }
 
-  // curves: [{name, style, points: [{x, y or null, reached}]}]
+  // curves: [{name, style, marker, points: [{x, y or null, reached}]}]
   // x: {label, format, logarithmic}; y: {label, format, to}, where `to` is the highest level to show
   // lines: [{value, text}], drawn across the picture
   draw({curves, x, y, lines}) {
@@ -82,7 +116,7 @@ class CurveChart {
     const clip = svgElement("clipPath", {id: "inside"});
     const room = {x: box.left - 6, y: box.top, width: box.right - box.left + 12, height: box.bottom - box.top};
     clip.append(svgElement("rect", room));
-    this.svg.replaceChildren(clip, ...this.drawAxes(x, y), ...this.drawLines(lines));
+    this.svg.replaceChildren(clip, markerDefinitions(), ...this.drawAxes(x, y), ...this.drawLines(lines));
     for (const curve of this.curves) this.svg.append(this.drawCurve(curve));
     this.cursor = svgElement("g", {class: "cursor"});
     this.svg.append(this.cursor);
@@ -135,7 +169,7 @@ class CurveChart {
       const [cx, cy] = [this.x.place(x).toFixed(1), this.y.place(y).toFixed(1)];
       path += `${pen}${cx} ${cy}`;
       pen = "L";
-      group.append(svgElement("circle", {cx, cy, r: curve.points.length > 80 ? 1 : 2.2}));
+      group.append(pointElement(curve.marker, curve.points.length > 80 ? "small" : "medium", cx, cy));
       if (reached) group.append(svgElement("circle", {class: "reached", cx, cy, r: 6}));
     }
     group.prepend(svgElement("title", {}, curve.name), svgElement("path", {d: path}));

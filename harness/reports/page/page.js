@@ -70,6 +70,7 @@ function curveOf(series, run, x, y) {
   return {
     name: run.name,
     style: series.style + incomplete + thin,
+    marker: series.marker,
     points: points.filter((point) => point.x !== null && (!view.log || point.x > 0)),
   };
 }
@@ -122,7 +123,7 @@ function fillLegend() {
   byId("legend").replaceChildren(...offered.map((series) => {
     const look = {class: "swatch", viewBox: "0 0 28 10", "aria-hidden": "true", style: series.style};
     const swatch = svgElement("svg", look);
-    swatch.append(svgElement("path", {d: "M1 5H27"}), svgElement("circle", {cx: 14, cy: 5, r: 2.5}));
+    swatch.append(svgElement("path", {d: "M1 5H27"}), pointElement(series.marker, "medium", 14, 5));
     const name = element("span", {}, `${series.name} ${markOf(series)}`.trimEnd());
     const button = element("button", {type: "button"}, swatch, name, element("small", {}, outcome(series)));
     button.addEventListener("click", (event) => (event.shiftKey ? showAlone(series.name) : toggle(series.name)));

@@ -4,7 +4,7 @@
 const data = JSON.parse(byId("data").textContent);
 
 // Unpacks a run from the page's list, in which values that many runs share are indices.
-function unpack([name, series, experiment, group, labels, status, fidelity, target, reached, timeToTarget,
+function unpack([name, series, experiment, group, method, labels, status, fidelity, target, reached, timeToTarget,
   iterationsToTarget, iterations, sentBytes, wireBytes, times, predicted, points, end], index) {
   const shared = (place) => data.shared[place];
   const part = (value) => (value === null ? null : {mean: value[0], compute: value[1], load: value[2], exposed_exchange: value[3]});
@@ -12,6 +12,7 @@ function unpack([name, series, experiment, group, labels, status, fidelity, targ
     index, name, group, reached, iterations, points,
     series: series === null ? name : shared(series),
     experiment: shared(experiment),
+    method: shared(method),
     labels: Object.fromEntries(labels.map(([axis, value]) => [shared(axis), shared(value)])),
     status: shared(status),
     fidelity: shared(fidelity),
@@ -87,16 +88,17 @@ const axisValues = (axis) => [...new Set(runs.map((run) => valueOn(axis, run)))]
 const axes = [...new Set(runs.flatMap((run) => Object.keys(run.labels)))]
   .filter((axis) => axis !== "seed" && axisValues(axis).length > 1);
 
-// If methods vary together with other axes, or over several experiments, colours show methods and dashes the rest.
+// If methods vary together with other axes, or over several experiments, colours, markers and fills show methods, and
+// dashes the rest.
 const experiments = new Set(runs.map((run) => run.experiment)).size;
 const methodsAmongOthers = (axes.length > 1 || experiments > 1) && axes.includes("method");
 const keyOf = (run) => JSON.stringify([run.experiment, run.group]);
-const colourKey = (run) => (methodsAmongOthers ? valueOn("method", run) : keyOf(run));
 const otherValues = (run) => axes.filter((axis) => axis !== "method").map((axis) => valueOn(axis, run));
 const dashKey = (run) => (methodsAmongOthers ? JSON.stringify([run.experiment, otherValues(run)]) : "");
 
-const colours = 7;
-const dashes = ["none", "7 3", "2 3", "9 3 2 3", "12 4", "4 2"];
+// Names the curve, as in a figure: by the method's label or, if methods are not swept, by the other labels.
+const curveLabel = (run) => (axes.includes("method") ? valueOn("method", run) : otherValues(run).join(", "));
+const lineWidth = 2;
 
 // Numbers keys in the order of their first use.
 class Places {
@@ -110,16 +112,20 @@ class Places {
   }
 }
 
-// Returns [{name, style, runs}] in the order of the runs.
+// Returns [{name, style, marker, runs}] in the order of the runs. `style` is for an element's attribute.
 function makeSeries() {
-  const [colourPlaces, dashPlaces, all] = [new Places(), new Places(), new Map()];
+  const [dashPlaces, all] = [new Places(), new Map()];
+  const styles = stylesOf(runs.map((run) => [curveLabel(run), run.method]));
   for (const run of runs) {
     const key = keyOf(run);
     if (!all.has(key)) {
-      const colour = colourPlaces.of(colourKey(run));
-      const dash = dashPlaces.of(dashKey(run)) + Math.floor(colour / colours);
-      const style = `--colour: var(--series-${colour % colours}); --dash: ${dashes[dash % dashes.length]}`;
-      all.set(key, {name: run.series, style, runs: []});
+      const own = styles.get(styleKey(curveLabel(run), run.method));
+      const {dashes} = looks.variants;
+      const dash = methodsAmongOthers ? dashes[dashPlaces.of(dashKey(run)) % dashes.length] : own.dash;
+      const lengths = dash.map((length) => short(length * lineWidth)).join(" ") || "none";
+      const style = `--light: ${own.light}; --dark: ${own.dark}; --dash: ${lengths}; ` +
+        `--fill: var(${own.filled ? "--colour" : "--page"})`;
+      all.set(key, {name: run.series, style, marker: own.marker, runs: []});
     }
     all.get(key).runs.push(run);
   }

@@ -4,6 +4,7 @@ With a folder as its argument, keeps the pages and a screenshot of each there, f
 """
 from __future__ import annotations
 
+import json
 import math
 import shutil
 import subprocess
@@ -14,7 +15,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any, Iterator
 
-from report_program import REFERENCE, reference_record, report, run_tests, skip_all, write_records
+from report_program import PROGRAM, REFERENCE, reference_record, report, run_tests, skip_all, write_records
 
 BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 VOID = {"meta", "input", "br", "hr", "img", "link"}
@@ -95,6 +96,22 @@ def browse(page: Path, *arguments: str, fragment: str = "") -> str:
     if ended.returncode != 0:
         raise AssertionError(f"the browser ended with {ended.returncode}: {ended.stderr[-2000:]}")
     return ended.stdout
+
+
+def styles_in_figures(results: Path) -> dict[str, Any]:
+    """Returns the styles that plotting/ gives to the curves of these results, by their label."""
+    program = (
+        "import json, sys; sys.path.insert(0, sys.argv[1]); from comparison import compare; from load import load; "
+        "from report import Question; compared = compare(load(sys.argv[2], Question(thinpipe=sys.argv[3]))); "
+        "print(json.dumps({label: vars(style) for label, style in compared.styles.items()}))"
+    )
+    plotting = REFERENCE.parents[1] / "plotting"
+    ended = subprocess.run(
+        ["/usr/bin/python3", "-B", "-c", program, plotting, results, PROGRAM], capture_output=True, text=True, check=False
+    )
+    if ended.returncode != 0:
+        raise AssertionError(f"the styles in figures are unknown: {ended.stderr}")
+    return json.loads(ended.stdout)
 
 
 class ReportPageTest(unittest.TestCase):
@@ -217,11 +234,37 @@ class ReportPageTest(unittest.TestCase):
         dom = self.open(self.page(self.records(*records)))
         self.assertEqual(self.curves(dom)[0], "quickstart: dense")
         styles = [curve.attributes["style"].split(";") for curve in dom.all("g", class_="curve")]
-        colours, dashes = [style[0] for style in styles], [style[1] for style in styles]
+        colours, dashes = [style[0] for style in styles], [style[2] for style in styles]
         self.assertEqual([colours[0], colours[1]], [colours[2], colours[3]])
         self.assertNotEqual(colours[0], colours[1])
         self.assertEqual([dashes[0], dashes[2]], [dashes[1], dashes[3]])
         self.assertNotEqual(dashes[0], dashes[2])
+
+    def test_a_method_looks_as_in_the_figures(self) -> None:
+        records = [reference_record(method) for method in ("dense", "fp16", "topk 0.1", "topk 0.01", "pactrain")]
+        for place in range(7):
+            record = reference_record("dense")
+            record["label"] = record["labels"]["method"] = f"hook {place}, a free name"
+            hook = {"name": f"/mine.py:sketch_{place}", "hash": "0" * 16}
+            record["config"]["trainer"] = {"program": "pytorch-ddp", "hook": hook, "method": f"sketch_{place}"}
+            records.append(record)
+        results = self.records(*records)
+        dom = self.open(self.page(results), "#log=0")
+        on_page = {
+            curve.one("title").text: {
+                **dict(part.split(": ") for part in curve.attributes["style"].split("; ")),
+                "marker": curve.all("use")[0].attributes["data-marker"],
+            }
+            for curve in dom.all("g", class_="curve")
+        }
+        in_figures = styles_in_figures(results)
+        self.assertEqual(sorted(on_page), sorted(in_figures))
+        for label, style in in_figures.items():
+            drawn = on_page[label]
+            self.assertEqual((drawn["--light"], drawn["marker"]), (style["colour"], style["marker"]), label)
+            self.assertEqual(drawn["--fill"], f"var({'--colour' if style['filled'] else '--page'})", label)
+            self.assertEqual(drawn["--dash"], " ".join(f"{2 * length:g}" for length in style["dash"]) or "none", label)
+        self.assertEqual(len({(each["--light"], each["marker"], each["--dash"]) for each in on_page.values()}), 12)
 
     def test_runs_without_points_and_losses_without_end_do_no_harm(self) -> None:
         failed, diverged = reference_record("fp16"), reference_record("topk 0.1")
@@ -248,7 +291,7 @@ class ReportPageTest(unittest.TestCase):
         self.assertEqual([text.text for text in dom.all("text", class_="target-text")], ["target 1"])
         reached = dom.one("circle", class_="reached").attributes
         after = [point["test_loss"] / math.log(2) <= 1.0 for point in record["curve"]].index(True)
-        self.assertEqual(dom.one("g", class_="curve").all("circle", r="2.2")[after].attributes["cx"], reached["cx"])
+        self.assertEqual(dom.one("g", class_="curve").all("use")[after].attributes["x"], reached["cx"])
 
     def test_a_prediction_is_marked(self) -> None:
         record = reference_record("dense")
