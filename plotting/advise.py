@@ -6,23 +6,22 @@ import argparse
 import json
 import subprocess
 import sys
-import textwrap
 from pathlib import Path
 from typing import Any, Sequence
 
-import matplotlib.style
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, NullFormatter
 
-from figure import PAGE_WIDTH_IN, STYLE_FILE, legend_label, output_path, save
+from figure import add_small_print, legend_label
+from figure_file import OUTPUT_HELP, output_path, save
+from look import PAGE_WIDTH_IN, Look, Wishes, add_look_options, style_context
 from method_style import MethodStyle, short_name, styles_of
 from report import InputError, find_program
 
 BASELINE = "dense"
 SCHEMA_VERSION = 1
 HEIGHT_IN = 3.0
-CHARACTERS_PER_IN = 26
 UNITS = ((1e9, "Gbit/s"), (1e6, "Mbit/s"), (1e3, "kbit/s"))
 
 Advice = dict[str, Any]
@@ -37,7 +36,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "examples:\n"
         "  python3 plotting/advise.py three-switch --parameters 25e6 --compute '120 ms' --output advice.png\n"
         "  thinpipe advise three-switch --model small_cnn --compute '50 ms' --json > advice.json\n"
-        "  python3 plotting/advise.py --advice advice.json --output advice.pdf\n\n"
+        "  python3 plotting/advise.py --advice advice.json --output advice.pdf\n"
+        "  python3 plotting/advise.py --advice advice.json --width column --no-origin --rename 'topk 0.01=Top-1 %' \\\n"
+        "    --order 'pactrain 0.5,topk 0.01' --style paper.mplstyle --output advice.pgf\n\n"
         "exit codes: 0 drawn, 1 the figure could not be written, 2 wrong input",
         allow_abbrev=False,
     )
@@ -49,8 +50,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         type=Path,
         metavar="FILE",
         default=Path("advice.png"),
-        help="a PNG, or a PDF with vectors (default: %(default)s)",
+        help=f"{OUTPUT_HELP} (default: %(default)s)",
     )
+    add_look_options(parser)
     parser.add_argument(
         "--thinpipe",
         type=Path,
@@ -59,10 +61,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     options, for_program = parser.parse_known_args(arguments)
     try:
-        output = output_path(options.output)
         advice = read(options, for_program)
-        with matplotlib.style.context(STYLE_FILE):
-            save(draw(advice), output, small_print(advice))
+        look = Wishes.of(options).look([method["method"] for method in advice["methods"]])
+        with style_context(options.style):
+            output = output_path(options.output)
+            save(draw(advice, look), output, small_print(advice))
     except InputError as error:
         print(f"advise: {error}", file=sys.stderr)
         return 2
@@ -103,13 +106,14 @@ def checked(advice: Any, name: str) -> Advice:
     return advice
 
 
-def draw(advice: Advice) -> Figure:
-    figure = Figure(figsize=(PAGE_WIDTH_IN, HEIGHT_IN))
+def draw(advice: Advice, look: Look = Look()) -> Figure:
+    figure = Figure(figsize=(look.width_in or PAGE_WIDTH_IN, HEIGHT_IN))
     axes = figure.subplots()
     methods = advice["methods"]
     styles = styles_of({method["method"]: short_name(method["synchroniser"]["name"]) for method in methods})
-    for method in methods:
-        draw_method(axes, method, advice, styles[method["method"]])
+    by_name = {method["method"]: method for method in methods}
+    for name in look.sorted(list(by_name)):
+        draw_method(axes, by_name[name], advice, styles[name], look.shown(name))
     for rate in sorted(set(map(bits_per_s, advice["caps"]))):
         axes.axvline(rate, color="0.35", linewidth=0.9, linestyle=(0, (1, 2)), zorder=1.5)
     style_axes(axes, advice)
@@ -122,17 +126,12 @@ def draw(advice: Advice) -> Figure:
         alignment="left",
         labelspacing=0.6,
     )
-    figure.supxlabel(
-        textwrap.fill(small_print(advice), int(PAGE_WIDTH_IN * CHARACTERS_PER_IN)),
-        x=0.01,
-        ha="left",
-        color="0.35",
-        linespacing=1.25,
-    )
+    if look.has_origin:
+        add_small_print(figure, small_print(advice))
     return figure
 
 
-def draw_method(axes: Axes, method: Advice, advice: Advice, style: MethodStyle) -> None:
+def draw_method(axes: Axes, method: Advice, advice: Advice, style: MethodStyle, name: str) -> None:
     """Draws one line, dashed if it is an upper bound, with rings at the ends of the range in which the method pays off."""
     rates = advice["rates_bit_per_s"]
     is_bound = is_upper_bound(method, advice)
@@ -143,7 +142,7 @@ def draw_method(axes: Axes, method: Advice, advice: Advice, style: MethodStyle) 
         markevery=4,
         linestyle=(0, (4, 1.5)) if is_bound else "solid",
         linewidth=0.7 if method["method"] == BASELINE else 1.1,
-        label=legend_label(method["method"]) + legend_note(method, is_bound),
+        label=legend_label(name) + legend_note(method, is_bound),
     )
     for rate in (method[f"pays_off_over_{BASELINE}"] or {}).values():
         if rate is not None:

@@ -3,12 +3,13 @@ from __future__ import annotations
 
 import math
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Callable
 
 import pandas as pd
 
 from load import MODES_WITHOUT_TIME, Results
+from look import Look, Wishes
 from method_style import MethodStyle, styles_of
 from report import Group, InputError
 from target import Target
@@ -33,6 +34,7 @@ class Comparison:
     runs: rows of Results.runs. Their times are NaN in a mode without times.
     methods: every method of the experiment, including failed ones, in a fixed order.
     styles: the style of each of them.
+    look: the user's choices; `methods` and `runs` are in its order.
     target_was_preset: true if every run had this target in its configuration before it started.
     """
 
@@ -43,6 +45,11 @@ class Comparison:
     target: Target
     target_was_preset: bool
     styles: dict[str, MethodStyle]
+    look: Look = Look()
+
+    def shown(self, method: str) -> str:
+        """Returns the method's name for display."""
+        return self.look.shown(method)
 
     def group(self, runs: pd.DataFrame) -> Group:
         return self.results.group(runs)
@@ -54,14 +61,17 @@ def compare(
     where: dict[str, str] | None = None,
     panels: Callable[[pd.DataFrame], tuple[Panel, ...]] | None = None,
     needs_time: bool = True,
+    wishes: Wishes = Wishes(),
 ) -> Comparison:
     """Selects the runs, which must have one target.
 
     `panels` groups the runs that are compared with each other; None means panels_of().
     If `needs_time`, runs of a mode without times are refused.
     """
-    methods = tuple(dict.fromkeys(results.runs.method))
     styles = styles_of(dict(zip(results.runs.method, results.runs.method_name)))
+    look = wishes.look(list(styles))
+    results = in_order(results, look)
+    methods = tuple(dict.fromkeys(results.runs.method))
     results = of_one_mode(results, mode, needs_time)
     if needs_time:
         check_timed(results)
@@ -74,8 +84,15 @@ def compare(
             f"starts from, so it is reached before training; choose a {beyond} one with --target"
         )
     return Comparison(
-        results, runs, methods, (panels or panels_of)(runs), target, bool(runs.target_preset.eq(True).all()), styles
+        results, runs, methods, (panels or panels_of)(runs), target, bool(runs.target_preset.eq(True).all()), styles, look
     )
+
+
+def in_order(results: Results, look: Look) -> Results:
+    """Returns the results with the methods' runs in the user's order."""
+    places = {method: place for place, method in enumerate(look.sorted(list(dict.fromkeys(results.runs.method))))}
+    runs = results.runs.iloc[results.runs.method.map(places).argsort(kind="stable")].reset_index(drop=True)
+    return replace(results, runs=runs) if look.order else results
 
 
 def of_one_mode(results: Results, mode: str | None, needs_time: bool = True) -> Results:

@@ -8,7 +8,7 @@ from typing import Sequence
 import pandas as pd
 
 from comparison import quantity_key
-from figure import commits, seeds
+from small_print import commits, seeds
 from load import Results, load
 from markdown_table import UNKNOWN, grid, in_markdown, machines, records_parser, three_digits, write_to_destination
 from report import InputError, Question

@@ -1,8 +1,7 @@
 #!/usr/bin/env python3
-"""Figure 3 of the PacTrain paper: time to the target relative to dense, as bars by cap and method; a panel per model."""
+"""Figure 3 of the PacTrain paper: time to the target relative to dense, as dots by cap and method; a panel per model."""
 from __future__ import annotations
 
-import math
 import sys
 from dataclasses import dataclass
 from functools import partial
@@ -13,33 +12,33 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from comparison import Comparison, Panel, check_comparable
-from figure import add_origin, legend_label, name_of, new_figure, parser_of, state_of, write_figure
+from dots import Dots, draw_dots, ratio_dots, scale
+from figure import add_origin, legend_label, marks_of, new_figure, parser_of, state_of, write_figure
 from heat_map import at, axis_values, check_axes
-from method_style import MethodStyle
 from report import InputError
 
 MODELS, CAPS = "model", "bottleneck.rate"
 GROUP_WIDTH = 0.86  # of the distance between caps
 PANELS_A_ROW = 2
-PANEL_HEIGHT_IN = 1.9
+PANEL_HEIGHT_IN = 2.2
 LEGEND_COLUMNS, LEGEND_LINE_IN = 6, 0.18
+# The number of a method stands beyond its dots, within this share of the axis.
+ROOM_FOR_NUMBERS = 0.22
 
 
 @dataclass(frozen=True)
-class Bar:
-    """The method's time relative to dense: mean and spread over seeds. NaN if there is none; `words` say why."""
+class Entry:
+    """The method's time relative to dense, and its words; without dots if it has no time, and the words say why."""
 
-    ratio: float = math.nan
-    low: float = math.nan
-    high: float = math.nan
-    words: str = ""
+    dots: Dots | None
+    words: str
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = parser_of(
         "fig3",
         "Draw each method's time to the target relative to dense, for each model and cap, like Figure 3 of the\n"
-        "PacTrain paper.",
+        "PacTrain paper: runs as dots, means as markers with their intervals.",
         "results/paper-fig3",
     )
     parser.add_argument("--models", default=MODELS, metavar="AXIS", help=f"the panels' axis (default: {MODELS})")
@@ -65,69 +64,86 @@ def panel_a_cell(runs: pd.DataFrame, models: str) -> tuple[Panel, ...]:
 def draw(comparison: Comparison, models: str = MODELS) -> Figure:
     check_axes(comparison, models, CAPS)
     caps, names = axis_values(comparison.runs, CAPS), axis_values(comparison.runs, models)
-    figure, axes = new_figure(len(names), PANEL_HEIGHT_IN, panels_a_row=PANELS_A_ROW)
-    styles = comparison.styles
+    figure, axes = new_figure(len(names), PANEL_HEIGHT_IN, panels_a_row=PANELS_A_ROW, look=comparison.look)
     shown = [method for method in comparison.methods if (comparison.runs.method == method).any()]
+    entries = {
+        (name, cap, method): entry_of(at(of_model[of_model.method == method], {CAPS: cap}), comparison)
+        for name in names
+        for of_model in [at(comparison.runs, {models: name})]
+        for cap in caps
+        for method in shown
+    }
     for name, panel_axes in zip(names, axes):
-        draw_panel(panel_axes, at(comparison.runs, {models: name}), caps, shown, styles, comparison)
+        own = {(cap, method): entry for (model, cap, method), entry in entries.items() if model == name}
+        draw_panel(panel_axes, own, caps, shown, comparison)
         panel_axes.set_title(name)
+    scale_to(axes[0], [entry.dots for entry in entries.values() if entry.dots])
     for panel_axes in axes[::PANELS_A_ROW]:
         panel_axes.set_ylabel(f"Time to {comparison.target.phrase},\nrelative to dense")
-    labels = [name_of(method, comparison.runs[comparison.runs.method == method]) for method in shown]
-    handles, _ = axes[0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="upper left", ncols=LEGEND_COLUMNS)
-    lines = -(-len(labels) // LEGEND_COLUMNS)
-    figure.get_layout_engine().set(rect=(0, 0, 1, 1 - lines * LEGEND_LINE_IN / figure.get_figheight()))
+    add_legend(figure, axes[0], shown, comparison)
     add_origin(figure, comparison)
     return figure
 
 
+def scale_to(axes: Axes, drawn: Sequence[Dots]) -> None:
+    """Scales the axis that the panels share, with room for numbers beyond the dots."""
+    if not drawn:
+        return
+    scale(axes, [end for dots in drawn for end in dots.ends], upright=True, also=[1.0])
+    low, high = axes.get_ylim()
+    is_log = axes.get_yscale() == "log"
+    axes.set_ylim(low, high * (high / low) ** ROOM_FOR_NUMBERS if is_log else high + ROOM_FOR_NUMBERS * (high - low))
+
+
+def add_legend(figure: Figure, axes: Axes, shown: Sequence[str], comparison: Comparison) -> None:
+    columns = max(1, min(LEGEND_COLUMNS, int(LEGEND_COLUMNS * figure.get_figwidth() / 7.0)))
+    handles = [axes.plot([], [], **comparison.styles[method].marks(), linestyle="")[0] for method in shown]
+    labels = [legend_label(comparison.shown(method)) for method in shown]
+    figure.legend(handles, labels, loc="upper left", ncols=columns)
+    lines = -(-len(labels) // columns)
+    figure.get_layout_engine().set(rect=(0, 0, 1, 1 - lines * LEGEND_LINE_IN / figure.get_figheight()))
+
+
 def draw_panel(
-    axes: Axes,
-    runs: pd.DataFrame,
-    caps: list[str],
-    methods: list[str],
-    styles: dict[str, MethodStyle],
-    comparison: Comparison,
+    axes: Axes, entries: dict[tuple[str, str], Entry], caps: list[str], methods: list[str], comparison: Comparison
 ) -> None:
     width = GROUP_WIDTH / len(methods)
-    for place, method in enumerate(methods):
-        left = [group - GROUP_WIDTH / 2 + (place + 0.5) * width for group in range(len(caps))]
-        bars = [bar_of(at(runs[runs.method == method], {CAPS: cap}), comparison) for cap in caps]
-        heights = [0.0 if math.isnan(bar.ratio) else bar.ratio for bar in bars]
-        axes.bar(left, heights, width=0.92 * width, color=styles[method].colour, label=legend_label(method))
-        for x, bar in zip(left, bars):
-            annotate(axes, x, bar)
+    for group, cap in enumerate(caps):
+        for place, method in enumerate(methods):
+            x = group - GROUP_WIDTH / 2 + (place + 0.5) * width
+            entry = entries[cap, method]
+            if entry.dots is None:
+                axes.text(
+                    x, 0.02, entry.words, transform=axes.get_xaxis_transform(), rotation=90, ha="center", va="bottom",
+                    fontsize="x-small", style="italic",
+                )  # fmt: skip
+                continue
+            draw_dots(axes, x, entry.dots, comparison.styles[method], 0.4 * width, upright=True)
+            axes.annotate(
+                entry.words, (x, entry.dots.ends[1]), xytext=(0, 4), textcoords="offset points", ha="center", va="bottom",
+                fontsize="x-small", rotation=90,
+            )  # fmt: skip
+    for between in range(1, len(caps)):
+        axes.axvline(between - 0.5, color="0.85", linewidth=0.6, zorder=1)
     axes.axhline(1.0, color="0.35", linewidth=0.7, zorder=1.5)
-    axes.margins(y=0.16)  # for the numbers over the highest bars
+    axes.set_xlim(-0.5, len(caps) - 0.5)
     axes.set_xticks(range(len(caps)), caps)
     axes.tick_params(axis="x", length=0)
     axes.grid(visible=False, axis="x")
 
 
-def annotate(axes: Axes, x: float, bar: Bar) -> None:
-    if math.isnan(bar.ratio):
-        axes.text(x, 0.02, bar.words, rotation=90, ha="center", va="bottom", fontsize="x-small", style="italic")
-        return
-    if bar.high > bar.low:
-        axes.plot([x, x], [bar.low, bar.high], color="0.2", linewidth=0.8, marker="_", markersize=3, markeredgewidth=0.8)
-    axes.annotate(
-        bar.words, (x, bar.high), xytext=(0, 1.5), textcoords="offset points", ha="center", va="bottom",
-        fontsize="x-small", rotation=90,
-    )  # fmt: skip
-
-
-def bar_of(runs: pd.DataFrame, comparison: Comparison) -> Bar:
+def entry_of(runs: pd.DataFrame, comparison: Comparison) -> Entry:
     if runs.empty:
-        return Bar(words="not run")
+        return Entry(None, "not run")
     group = comparison.group(runs)
-    ratio = group.spread("relative_time_to_dense")
-    if not ratio.count:
+    dots = ratio_dots(runs, comparison, "relative_time_to", "dense")
+    if dots is None:
         if runs.reached.any() and runs.baseline_dense.isna().all():
             raise InputError(f"{group.entry['label']}: no dense run to compare with")
-        return Bar(words=state_of(runs))
+        return Entry(None, state_of(runs) + marks_of(runs))
     bound = "≤ " if group.is_bound("dense") else ""
-    return Bar(ratio.mean, *ratio.ends, f"{bound}{ratio.mean:.2f}{group.mark('dense')}")
+    state = f", {state_of(runs)}" if state_of(runs) else ""
+    return Entry(dots, f"{bound}{dots.spread.mean:.2f}{group.mark('dense')}{state}")
 
 
 if __name__ == "__main__":

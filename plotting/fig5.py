@@ -9,7 +9,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from comparison import Comparison, Panel
-from figure import add_origin, name_of, new_figure, run_figure
+from dots import dots_of, draw_dots, scale
+from figure import add_origin, legend_label, marks_of, new_figure, run_figure
 from report import InputError
 from time_to_accuracy import draw_panel, levels_to_draw
 
@@ -31,7 +32,7 @@ def draw(comparison: Comparison) -> Figure:
             f"{comparison.results.directory}: sweeps other axes than the method; choose a value of each with --where"
         )
     panel = comparison.panels[0]
-    figure, (curves, speeds) = new_figure(2, PANEL_HEIGHT_IN, share_y=False)
+    figure, (curves, speeds) = new_figure(2, PANEL_HEIGHT_IN, share_y=False, look=comparison.look)
     draw_panel(curves, panel, comparison, levels_to_draw(comparison, curves), legend_columns=1)
     curves.set_ylabel(comparison.target.axis_label)
     draw_speeds(speeds, panel, comparison)
@@ -40,25 +41,33 @@ def draw(comparison: Comparison) -> Figure:
 
 
 def draw_speeds(axes: Axes, panel: Panel, comparison: Comparison) -> None:
-    """Draws each method's mean over seeds, from the top in the experiment's order."""
-    styles = comparison.styles
+    """Draws each method's runs and their mean, from the top in the experiment's order."""
     by_method = dict(list(panel.runs.groupby("method", sort=False)))
     shown = [method for method in comparison.methods if method in by_method]
+    ends: list[float] = []
     for row, method in enumerate(shown):
         runs = by_method[method]
-        speed = comparison.group(runs).spread("iterations_per_s")
-        if not speed.count:
-            axes.text(0, row, "no iterations", va="center", style="italic")
+        speed = dots_of(runs, comparison, "iterations_per_s", "iterations_per_s", "fidelity.verdict")
+        if speed is None:
+            axes.text(
+                0.02, row, "no iterations", transform=axes.get_yaxis_transform(), va="center", style="italic"
+            )
             continue
-        axes.barh(row, speed.mean, height=0.7, color=styles[method].colour)
+        draw_dots(axes, row, speed, comparison.styles[method], width=0.4)
         axes.annotate(
-            f"{speed.mean:.3g}", (speed.ends[1], row), xytext=(2.5, 0), textcoords="offset points", va="center"
+            f"{speed.spread.mean:.3g}{marks_of(runs)}",
+            (speed.ends[1], row),
+            xytext=(5, 0),
+            textcoords="offset points",
+            va="center",
         )
-        if speed.count > 1:
-            axes.plot(speed.ends, [row, row], color="0.2", linewidth=0.8, marker="|", markersize=4)
-    axes.set_yticks(range(len(shown)), [name_of(method, by_method[method]) for method in shown])
+        ends += speed.ends
+    axes.set_yticks(range(len(shown)), [legend_label(comparison.shown(method)) for method in shown])
     axes.set_ylim(len(shown) - 0.5, -0.5)
-    axes.set_xlim(right=1.15 * axes.get_xlim()[1])
+    if ends:
+        scale(axes, ends)
+        low, high = axes.get_xlim()
+        axes.set_xlim(low, high * (high / low) ** 0.12 if axes.get_xscale() == "log" else 1.12 * high)
     axes.tick_params(axis="y", length=0)
     axes.grid(visible=False, axis="y")
     axes.set_xlabel("Iterations per second")

@@ -12,9 +12,11 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FormatStrFormatter, PercentFormatter
 
 from comparison import Comparison, Panel
+from dots import RUN_SIZE, annotate
 from figure import add_origin, name_of, new_figure, parser_of, write_figure
 from heat_map import check_axes, panel_a_value
-from report import InputError
+from method_style import MethodStyle
+from report import VERDICT_MARKS, InputError, Spread
 
 MODELS, RATIOS = "model", "pruning.ratio"
 PANELS_A_ROW = 2
@@ -25,7 +27,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = parser_of(
         "fig6",
         "Draw the accuracy at the end of training over the prune ratio, for each model, like Figure 6 of the PacTrain\n"
-        "paper: means over seeds as lines, single runs as dots. Methods without a prune ratio, such as dense, are\n"
+        "paper: means over seeds as lines with intervals, single runs as dots. Methods without a prune ratio, such as dense, are\n"
         "horizontal lines.",
         "results/paper-fig6",
     )
@@ -44,7 +46,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def draw(comparison: Comparison, models: str = MODELS, ratios: str = RATIOS) -> Figure:
     check_axes(comparison, models, ratios)
     figure, axes = new_figure(
-        len(comparison.panels), PANEL_HEIGHT_IN, share_y=False, panels_a_row=PANELS_A_ROW
+        len(comparison.panels), PANEL_HEIGHT_IN, share_x=True, panels_a_row=PANELS_A_ROW, look=comparison.look
     )
     for panel, panel_axes in zip(comparison.panels, axes):
         draw_panel(panel_axes, panel, comparison, ratios)
@@ -57,23 +59,24 @@ def draw(comparison: Comparison, models: str = MODELS, ratios: str = RATIOS) -> 
 def draw_panel(axes: Axes, panel: Panel, comparison: Comparison, ratios: str) -> None:
     styles = comparison.styles
     for method, runs in panel.runs.groupby("method", sort=False):
-        runs = runs.assign(ratio=[ratio_of(each, ratios) for each in runs.other_axes])
+        runs = runs.assign(
+            ratio=[ratio_of(each, ratios) for each in runs.other_axes], verdict=runs["fidelity.verdict"]
+        )
         runs = runs[runs.status == "completed"]
         pruned = runs[runs.ratio.notna()]
         unpruned = runs[runs.ratio.isna()]
         if len(pruned):
-            means = [(ratio, mean_level(each, comparison)) for ratio, each in pruned.groupby("ratio")]
-            axes.plot(*zip(*means), label=name_of(method, runs), **styles[method].line())
-            if pruned.ratio.duplicated().any():
-                dots = {**styles[method].marks(), "linestyle": "", "markersize": 2, "alpha": 0.5, "label": "_runs"}
-                axes.plot(pruned.ratio, pruned.final_level, **dots)
+            spreads = {ratio: final_level(each, comparison) for ratio, each in pruned.groupby("ratio")}
+            means = [spread.mean for spread in spreads.values()]
+            axes.plot(list(spreads), means, label=name_of(method, runs, comparison), **styles[method].line())
+            draw_spread(axes, pruned, spreads, styles[method])
         elif len(unpruned):
             axes.axhline(
-                mean_level(unpruned, comparison),
+                final_level(unpruned, comparison).mean,
                 color=styles[method].colour,
                 linestyle=(0, (4, 2)),
                 linewidth=0.8,
-                label=f"{name_of(method, runs)}, not pruned",
+                label=f"{name_of(method, runs, comparison)}, not pruned",
             )
     axes.set_title(panel.title)
     axes.set_xlabel("Prune ratio")
@@ -86,8 +89,23 @@ def draw_panel(axes: Axes, panel: Panel, comparison: Comparison, ratios: str) ->
     axes.legend()
 
 
-def mean_level(runs: pd.DataFrame, comparison: Comparison) -> float | None:
-    return comparison.group(runs).spread("final_level").mean
+def final_level(runs: pd.DataFrame, comparison: Comparison) -> Spread:
+    return comparison.group(runs).spread("final_level")
+
+
+def draw_spread(axes: Axes, runs: pd.DataFrame, spreads: dict[float, Spread], style: MethodStyle) -> None:
+    """Draws the interval at each ratio that has one, and the single runs with the marks of theirs."""
+    for ratio, spread in spreads.items():
+        if spread.count > 1:
+            axes.plot([ratio, ratio], spread.ends, color=style.colour, linewidth=1.2, gid="interval", label="_interval")
+    if runs.ratio.duplicated().any():
+        axes.plot(
+            runs.ratio, runs.final_level, color=style.colour, marker="o", linestyle="", markersize=RUN_SIZE, alpha=0.6,
+            label="_runs",
+        )  # fmt: skip
+        for run in runs.itertuples():
+            if mark := VERDICT_MARKS.get(run.verdict):
+                annotate(axes, run.ratio, run.final_level, mark, upright=True)
 
 
 def ratio_of(axes: dict[str, str], name: str) -> float | None:

@@ -1,34 +1,28 @@
-"""Shared by all figures: the command line, style, the line with the origin, and saving."""
+"""Shared by all figures: the program, panels and legends, names and states of methods, the line with the origin."""
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 import textwrap
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Callable, Iterable, Sequence
+from typing import Callable, Iterable, Sequence
 
-import matplotlib.style
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.transforms import ScaledTranslation
 
-from comparison import Comparison, Panel, also_differing, compare, panels_of
+from comparison import Comparison, Panel, compare, panels_of
+from figure_file import OUTPUT_HELP, output_path, save
 from load import Results, load
-from report import VERDICT_MARKS, InputError, Question, add_report_options
+from look import COLUMN_WIDTH_IN, PAGE_WIDTH_IN, Look, Wishes, add_look_options, style_context
+from report import VERDICT_MARKS, InputError, Question
+from selection import add_selection
+from small_print import caption, incomplete_runs
 
-STYLE_FILE = Path(__file__).with_name("thinpipe.mplstyle")
-COLUMN_WIDTH_IN, PAGE_WIDTH_IN = 3.5, 7.16
 PANELS_A_ROW = 3
-MEANINGS_OF_MARKS = {"degraded": "network emulation degraded", "not judged": "network emulation not judged"}
-MOST_LISTED_SEEDS = 6
-# The formats that figures are written in, by suffix, and their metadata for a description.
-METADATA: dict[str, Callable[[str], dict[str, Any]]] = {
-    ".png": lambda description: {"Description": description},
-    ".pdf": lambda description: {"Subject": description, "CreationDate": None},
-}
+SMALL_PRINT_CHARACTERS_PER_IN = 26
 
 
 def run_figure(
@@ -54,11 +48,11 @@ def write_figure(
         results = load(options.results, Question.of(options, options.target))
         if baselines := tuple(over(results)):
             results = load(options.results, Question.of(options, options.target, baselines))
-        comparison = compare(results, options.mode, dict(options.where), panels, needs_time)
-        output = output_path(options.output or default_output(options.results, name))
+        comparison = compare(results, options.mode, dict(options.where), panels, needs_time, Wishes.of(options))
         for line in [*comparison.results.superseded, *incomplete_runs(comparison)]:
             print(f"{name}: {line}", file=sys.stderr)
-        with matplotlib.style.context(STYLE_FILE):
+        with style_context(options.style):
+            output = output_path(options.output or default_output(options.results, name))
             save(draw(comparison), output, caption(comparison))
     except InputError as error:
         print(f"{name}: {error}", file=sys.stderr)
@@ -76,7 +70,9 @@ def parser_of(name: str, summary: str, example: str = "results/quickstart") -> a
         description=summary,
         formatter_class=argparse.RawDescriptionHelpFormatter,
         epilog=f"example:\n  python3 plotting/{name}.py {example} --target 0.84 "
-        f"--output {name}.pdf\n\n"
+        f"--output {name}.pdf\n"
+        f"  python3 plotting/{name}.py {example} --width column --no-origin --rename 'topk 0.01=Top-1 %' \\\n"
+        f"    --order 'pactrain,topk 0.01' --style paper.mplstyle --output {name}.pgf\n\n"
         "exit codes: 0 drawn, 1 the figure could not be written, 2 wrong input",
     )
     add_selection(parser, example)
@@ -84,62 +80,14 @@ def parser_of(name: str, summary: str, example: str = "results/quickstart") -> a
         "--output",
         type=Path,
         metavar="FILE",
-        help=f"a PNG, or a PDF with vectors (default: {name}.png in the folder of the results)",
+        help=f"{OUTPUT_HELP} (default: {name}.png in the folder of the results)",
     )
+    add_look_options(parser)
     return parser
-
-
-def add_selection(parser: argparse.ArgumentParser, example: str) -> None:
-    """Adds the options, the same for figures and tables, that select runs and target."""
-    parser.add_argument(
-        "results",
-        type=Path,
-        help=f"folder of an experiment's records, such as {example}, or a file that 'thinpipe export' wrote",
-    )
-    parser.add_argument(
-        "--target",
-        metavar="TARGET",
-        help="test accuracy to reach, above 0 and at most 1, or a loss, such as bits_per_byte=2.2 or "
-        "test_loss=0.5 (default: the last of the runs' own targets)",
-    )
-    parser.add_argument(
-        "--hold",
-        type=int,
-        metavar="N",
-        help="count the target as reached if N successive evaluations are at it; 1: the first one counts (default: the "
-        "runs' own number)",
-    )
-    parser.add_argument("--mode", help="use the runs of this mode (required if the folder has several modes)")
-    parser.add_argument(
-        "--where",
-        type=axis_value,
-        action="append",
-        default=[],
-        metavar="AXIS=VALUE",
-        help="use only runs with this value of a swept axis, such as 'bottleneck.rate=1 Gbit/s'; "
-        "repeatable (default: one panel per value)",
-    )
-    add_report_options(parser)
-
-
-def axis_value(text: str) -> tuple[str, str]:
-    axis, equals, value = text.partition("=")
-    if not (axis and equals and value):
-        raise argparse.ArgumentTypeError(f"'{text}' must be AXIS=VALUE, such as 'bottleneck.rate=1 Gbit/s'")
-    return axis, value
 
 
 def default_output(results: Path, name: str) -> Path:
     return (results if results.is_dir() else results.parent) / f"{name}.png"
-
-
-def output_path(output: Path) -> Path:
-    """Returns the path. Raises InputError unless its suffix is a supported format and its folder exists."""
-    if output.suffix not in METADATA:
-        raise InputError(f"--output {output}: must end in .png or .pdf")
-    if not output.parent.is_dir():
-        raise InputError(f"--output {output}: the folder {output.parent} does not exist")
-    return output
 
 
 def new_figure(
@@ -148,11 +96,17 @@ def new_figure(
     share_x: bool = False,
     share_y: bool = True,
     panels_a_row: int = PANELS_A_ROW,
+    look: Look = Look(),
+    width_in: float | None = None,
 ) -> tuple[Figure, list[Axes]]:
-    """Returns a figure at printed size, one column wide for one panel, as wide as the page for more; and its axes."""
+    """Returns a figure at printed size, and its axes.
+
+    The width is the user's or else `width_in`; without both, a column for one panel, and the page for more.
+    """
     rows = -(-panels // panels_a_row)
     columns = min(panels, panels_a_row)
-    figure = Figure(figsize=(COLUMN_WIDTH_IN if panels == 1 else PAGE_WIDTH_IN, rows * panel_height_in))
+    width_in = look.width_in or width_in or (COLUMN_WIDTH_IN if panels == 1 else PAGE_WIDTH_IN)
+    figure = Figure(figsize=(width_in, rows * panel_height_in))
     axes = list(figure.subplots(rows, columns, sharex=share_x, sharey=share_y, squeeze=False).flat)
     for unused in axes[panels:]:
         unused.remove()
@@ -177,10 +131,15 @@ def legend_label(label: str) -> str:
     return f"\u200b{label}" if label.startswith("_") else label
 
 
-def name_of(method: str, runs: pd.DataFrame) -> str:
+def name_of(method: str, runs: pd.DataFrame, comparison: Comparison) -> str:
     """Returns the method's name for display, marked if a network of its runs was not faithful."""
+    return legend_label(comparison.shown(method)) + marks_of(runs)
+
+
+def marks_of(runs: pd.DataFrame) -> str:
+    """Returns the marks of runs whose networks were not faithful; usually none."""
     verdicts = set(runs["fidelity.verdict"])
-    return legend_label(method) + "".join(mark for verdict, mark in VERDICT_MARKS.items() if verdict in verdicts)
+    return "".join(mark for verdict, mark in VERDICT_MARKS.items() if verdict in verdicts)
 
 
 def state_of(runs: pd.DataFrame) -> str:
@@ -213,117 +172,12 @@ def time_unit(runs: pd.DataFrame) -> TimeUnit:
     return TimeUnit("h", 3600.0) if runs.end_time_s.max() > 7200.0 else TimeUnit("s", 1.0)
 
 
-def incomplete_runs(comparison: Comparison) -> list[str]:
-    """Returns a line for each run that did not complete, with the reason."""
-    runs = comparison.runs[comparison.runs.status != "completed"]
-    return [
-        f"{run.method}{''.join(f', {value}' for value in run.other_axes.values())}: {run.status}"
-        + (f" ({run.message})" if isinstance(run.message, str) else "")
-        for run in runs.rename(columns={"error.message": "message"}).itertuples()
-    ]
-
-
-def origin(comparison: Comparison, more: Iterable[str] = ()) -> str:
-    """Returns the small print: the origin of the numbers, and the caveats about them."""
-    runs = comparison.runs
-    parts = (
-        f"mode {listed(runs['mode'])}",
-        *task_of(runs),
-        f"{listed(whole(runs['config.workers']))} workers",
-        seeds(runs),
-        f"cpu {listed(runs['provenance.cpu'])} ({listed(whole(runs['provenance.cores']))} cores)",
-        f"commit {commits(runs)}",
-    )
-    return " · ".join([*parts, *more, *caveats(comparison)])
-
-
-def task_of(runs: pd.DataFrame) -> Iterable[str]:
-    """Yields the data and the model, and the command of a script, which brings its own."""
-    if not runs["config.trainer.command"].notna().all():
-        yield f"data {listed(runs['config.dataset.name'])}"
-        yield f"model {listed(runs['config.model.name'])}"
-    commands = runs["config.trainer.command"].dropna().map(" ".join)
-    if len(commands):
-        yield f"script {listed(commands)}"
-
-
-def caption(comparison: Comparison) -> str:
-    """Returns the small print below a figure: the origin and, if there are several seeds, the meaning of whiskers."""
-    more = [f"means; whiskers and {comparison.results.spread_note}"] if has_spread(comparison) else []
-    held = listed(whole(comparison.runs["hold"]))
-    return origin(comparison, [*more, *([f"target held for {held} evaluations"] if held not in ("1", "unknown") else [])])
-
-
-def has_spread(comparison: Comparison) -> bool:
-    return any(panel.runs.group.duplicated().any() for panel in comparison.panels)
-
-
-def whole(counts: pd.Series) -> pd.Series:
-    """Returns counts as text: a column with a missing value has floating-point numbers."""
-    return counts.map(lambda count: f"{count:.0f}", na_action="ignore")
-
-
-def listed(values: pd.Series) -> str:
-    return ", ".join(sorted({str(value) for value in values.dropna()})) or "unknown"
-
-
-def seeds(runs: pd.DataFrame) -> str:
-    """Returns the runs' seeds: "seed 1", "seeds 1, 5" or "seeds 1–3"; only their number if more cannot be listed."""
-    numbers = sorted({int(seed) for seed in runs["config.seed"].dropna()})
-    if not numbers:
-        return "seed unknown"
-    if len(numbers) == 1:
-        return f"seed {numbers[0]}"
-    if len(numbers) > 2 and numbers[-1] - numbers[0] == len(numbers) - 1:
-        return f"seeds {numbers[0]}–{numbers[-1]}"
-    return f"seeds {', '.join(map(str, numbers))}" if len(numbers) <= MOST_LISTED_SEEDS else f"{len(numbers)} seeds"
-
-
-def commits(runs: pd.DataFrame) -> str:
-    names = {
-        str(commit)[:10] + (" + uncommitted changes" if dirty is True else "")
-        for commit, dirty in zip(runs["provenance.git_commit"].fillna("unknown"), runs["provenance.dirty"])
-    }
-    return ", ".join(sorted(names))
-
-
-def caveats(comparison: Comparison) -> list[str]:
-    notes = []
-    verdicts = set(comparison.runs["fidelity.verdict"])
-    notes += [f"{VERDICT_MARKS[verdict]} {meaning}" for verdict, meaning in MEANINGS_OF_MARKS.items() if verdict in verdicts]
-    if comparison.runs["network_events"].map(any_happened).any():
-        notes.append("links changed during the runs")
-    if not comparison.target_was_preset:
-        notes.append("target chosen after the runs")
-    differing = sorted({name for panel in comparison.panels for name in also_differing(panel)})
-    if differing:
-        notes.append(f"methods also differ in {', '.join(differing)}")
-    return notes + [textwrap.shorten(line, 90, placeholder=" …") for line in incomplete_runs(comparison)]
-
-
-def any_happened(events: object) -> bool:
-    """Returns whether a link of the run changed. Older records have no network_events; a run may end before any."""
-    return isinstance(events, list) and any(event["confirmed_s"] is not None for event in events)
-
-
 def add_origin(figure: Figure, comparison: Comparison) -> None:
-    """Adds the small print below the figure, with space reserved for it."""
-    width_chars = int(figure.get_figwidth() * 26)
-    figure.supxlabel(
-        "\n".join(textwrap.wrap(caption(comparison), width_chars)),
-        x=0.01,
-        ha="left",
-        color="0.35",
-        linespacing=1.25,
-    )
+    """Adds the small print below the figure, with space reserved for it, unless the user wants none."""
+    if comparison.look.has_origin:
+        add_small_print(figure, caption(comparison))
 
 
-def save(figure: Figure, path: Path, description: str) -> None:
-    """Writes the format of the suffix; renames the file into place when complete. It has no date: the same records give
-    the same bytes."""
-    temporary = path.with_name(f".{path.stem}.{os.getpid()}{path.suffix}")
-    try:
-        figure.savefig(temporary, metadata=METADATA[path.suffix](description))
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)
+def add_small_print(figure: Figure, text: str) -> None:
+    width_chars = int(figure.get_figwidth() * SMALL_PRINT_CHARACTERS_PER_IN)
+    figure.supxlabel("\n".join(textwrap.wrap(text, width_chars)), x=0.01, ha="left", color="0.35", linespacing=1.25)

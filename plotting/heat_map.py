@@ -23,7 +23,8 @@ from figure import (
     PANELS_A_ROW,
     TimeUnit,
     add_origin,
-    name_of,
+    legend_label,
+    marks_of,
     new_figure,
     parser_of,
     state_of,
@@ -110,11 +111,11 @@ def draw(comparison: Comparison, over: str = "dense", rows: str = ROWS, columns:
         ]
         for method, runs in shown_methods(comparison, rows).items()
     }
-    figure, axes = new_figure(len(grids), panel_height_in=1.15 + 0.27 * len(row_values))
+    figure, axes = new_figure(len(grids), panel_height_in=1.15 + 0.27 * len(row_values), look=comparison.look)
     limit = largest_logarithm(grids)
     for place, (method, grid) in enumerate(grids.items()):
         mesh = draw_grid(axes[place], grid, limit)
-        axes[place].set_title(name_of(method, comparison.runs[comparison.runs.method == method]))
+        axes[place].set_title(legend_label(comparison.shown(method)))
         label_axes(
             axes[place], row_values, baselines, rows if place % PANELS_A_ROW == 0 else "", columns, over, comparison
         )
@@ -161,8 +162,8 @@ def cell_of(runs: pd.DataFrame, comparison: Comparison, over: str) -> Cell:
         words = speedup.text(), state_of(runs).replace(" in ", "\nin ")
         return Cell(speedup.mean, "\n".join(filter(None, words)))
     if runs.reached.any():
-        return Cell(math.nan, f"in {mean_time(runs, time_unit(comparison.runs), comparison)}")
-    return Cell(math.nan, state_of(runs))
+        return Cell(math.nan, f"in {mean_time(runs, time_unit(comparison.runs), comparison)}{marks_of(runs)}")
+    return Cell(math.nan, state_of(runs) + marks_of(runs))
 
 
 def largest_logarithm(grids: dict[str, list[list[Cell]]]) -> float:
@@ -227,7 +228,8 @@ def label_axes(
 def time_words(baseline: pd.DataFrame, unit: TimeUnit, comparison: Comparison) -> str:
     if baseline.group.nunique() != 1:
         return "several" if len(baseline) else "no run"
-    return mean_time(baseline, unit, comparison) if baseline.reached.all() else state_of(baseline)
+    words = mean_time(baseline, unit, comparison) if baseline.reached.all() else state_of(baseline)
+    return words + marks_of(baseline)
 
 
 def mean_time(runs: pd.DataFrame, unit: TimeUnit, comparison: Comparison) -> str:
@@ -236,6 +238,8 @@ def mean_time(runs: pd.DataFrame, unit: TimeUnit, comparison: Comparison) -> str
 
 def add_scale(figure: Figure, axes: list[Axes], mesh: QuadMesh, limit: float, label: str) -> None:
     bar = figure.colorbar(mesh, ax=axes, location="right", aspect=30, fraction=0.05, pad=0.02)
+    bar.solids.set_rasterized(False)  # a raster image would be a file of its own beside PGF
+    bar.solids.set_edgecolor("face")  # without it, lines show between the steps of the scale
     powers = range(-math.floor(limit), math.floor(limit) + 1)
     bar.set_ticks(list(powers), labels=[f"{2.0 ** power:g}×" for power in powers])
     bar.ax.axhline(0.0, color="0.35", linewidth=0.7)

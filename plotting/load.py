@@ -36,11 +36,15 @@ RUN_COLUMNS = (
     "provenance.dirty",
     "provenance.cpu",
     "provenance.cores",
+    "provenance.memory_bytes",
+    "provenance.gpu",
+    "provenance.kernel",
     "provenance.started_at",
     "config.seed",
     "config.workers",
     "config.bottleneck.rate",
     "config.topology.links",
+    "config.collective.name",
     "config.training.evaluate_every_iterations",
     "config.dataset.name",
     "config.model.name",
@@ -58,7 +62,10 @@ JUDGED = {
     "best_level": "best_level",
     "final_level": "final_level",
     "fidelity.verdict": "fidelity",
+    "iterations_per_s": "iterations_per_s",
 }
+# Columns from the report for each baseline, by the beginnings of their names.
+OF_BASELINES = ("baseline_", "speed_up_over_", "relative_time_to_")
 SEED_AXIS = "seed"
 METHOD_AXIS = "method"
 
@@ -71,7 +78,7 @@ class Results:
     runs:    one row per run, including failed and interrupted ones, in order of method. Columns beside the record's
              fields: "method" (names the curve), "method_name" (the method itself, which decides its style), "other_axes"
              (the other swept values, without the seed), "end_time_s" (of its curve), and from the report: JUDGED,
-             "reached", "group" (a key of `groups`), "baseline_NAME" (a run_id).
+             "reached", "group" (a key of `groups`), and those that begin with OF_BASELINES.
     curves:  one row per evaluation: run_id and CURVE_COLUMNS.
     groups:  the report's summaries of runs that differ only in their seed.
     spread_note: the meaning of intervals.
@@ -196,7 +203,7 @@ def judged_part(row: dict[str, Any]) -> dict[str, Any]:
     """Returns the columns from the report. Times that are null become NaN."""
     numbers = {column: row[name] for column, name in JUDGED.items()}
     numbers = {column: math.nan if value is None else value for column, value in numbers.items()}
-    baselines = {name: value for name, value in row.items() if name.startswith("baseline_")}
+    baselines = {name: value for name, value in row.items() if name.startswith(OF_BASELINES)}
     return {**numbers, **baselines, "reached": row["reached"] is True, "group": group_of(row)}
 
 

@@ -18,10 +18,12 @@ from typing import Any, Callable, Iterable, Sequence
 import pandas as pd
 
 from comparison import Comparison, Panel, compare, quantity_key, swept_axes
-from figure import add_selection, has_spread, incomplete_runs, listed, name_of, origin, whole
+from figure import name_of
 from load import MODES_WITHOUT_TIME, load
 from noise import UNMEASURED, decimals, noise_of
 from report import Group, InputError, Question, Spread, add_report_options
+from selection import add_selection
+from small_print import has_spread, incomplete_runs, listed, origin, whole
 
 UNKNOWN = "-"
 MARKERS_OF_NAME = ("<!-- NAME: begin -->", "<!-- NAME: end -->")
@@ -149,7 +151,7 @@ def as_markdown(comparison: Comparison, row: Row, notes: Iterable[str]) -> str:
         if panel.title:
             parts.append(f"**{in_markdown(panel.title)}**\n")
         rows = [
-            (name_of(method, runs), row(runs, panel, comparison)) for method, runs in methods_of(panel, comparison)
+            (name_of(method, runs, comparison), row(runs, panel, comparison)) for method, runs in methods_of(panel, comparison)
         ]
         head = "method" + (SPREAD_HEAD if any("[" in cell.text for _, cells in rows for cell in cells.values()) else "")
         parts.append(grid([{head: name, **{each: cell.text for each, cell in cells.items()}} for name, cells in rows]))

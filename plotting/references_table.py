@@ -9,7 +9,7 @@ from typing import Sequence
 
 import pandas as pd
 
-from figure import commits, listed, seeds
+from small_print import commits, listed, seeds
 from load import load
 from markdown_table import UNKNOWN, add_destination, grid, machines, markers_of, write_to_destination
 from noise import noise_of

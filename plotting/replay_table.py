@@ -9,7 +9,7 @@ from typing import Callable, Sequence
 import pandas as pd
 
 from comparison import quantity_key
-from figure import commits, listed, seeds, whole
+from small_print import commits, listed, seeds, whole
 from load import Results, load
 from markdown_table import (
     MARKERS_OF_NAME,

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Speed-up over dense and over fp16 in time to the target, with a group of bars per method."""
+"""Speed-up over dense and over fp16 in time to the target: each run, the mean and its interval per method."""
 from __future__ import annotations
 
 import sys
@@ -10,25 +10,30 @@ from typing import Sequence
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.patches import Patch
+from matplotlib.lines import Line2D
 
 from comparison import Comparison, Panel
+from dots import MEAN_SIZE, Dots, draw_dots, ratio_dots, scale
 from figure import (
     TimeUnit,
     add_origin,
     legend_below,
-    name_of,
+    legend_label,
+    marks_of,
     new_figure,
     run_figure,
     state_of,
     time_unit,
 )
+from method_style import MethodStyle
 from report import InputError
 
 BASELINES = ("dense", "fp16")
-# Both bars of a method have its colour; the one over fp16 is pale and hatched.
-BAR_LOOKS = {"dense": {}, "fp16": {"alpha": 0.45, "hatch": "////", "edgecolor": "white"}}
-BAR_HEIGHT = 0.38
+# Both rows of a method have its colour and marker; the lower one, over fp16, is pale.
+PALE = {"dense": False, "fp16": True}
+ROW_HEIGHT = 0.38
+# Room for a number beyond the last dot, as a share of the axis.
+ROOM_FOR_NUMBERS = 0.25
 LABEL_CHARACTERS = 24
 # Words hide the grid lines and the line at 1.
 ON_WHITE = {"facecolor": "white", "edgecolor": "none", "pad": 0.6}
@@ -60,30 +65,37 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def draw(comparison: Comparison) -> Figure:
     most_methods = max(panel.runs.method.nunique() for panel in comparison.panels)
-    figure, axes = new_figure(len(comparison.panels), panel_height_in=1.0 + 0.33 * most_methods, share_x=True)
+    figure, axes = new_figure(
+        len(comparison.panels), panel_height_in=1.0 + 0.33 * most_methods, share_x=True, look=comparison.look
+    )
     drawn = [draw_panel(panel_axes, panel, comparison) for panel, panel_axes in zip(comparison.panels, axes)]
-    if not any(drawn):
+    ends = [end for each in drawn for end in each]
+    if not ends:
         raise InputError(
             f"{comparison.results.directory}: no speed-up can be drawn, because no run has a baseline: a completed dense or "
             "fp16 run of its seed that differs only in method and pruning"
         )
-    axes[0].set_xlim(left=0.0, right=1.2 * max(axes[0].get_xlim()[1], 1.0))
+    scale(axes[0], ends, also=[1.0])
+    low, high = axes[0].get_xlim()
+    is_log = axes[0].get_xscale() == "log"
+    axes[0].set_xlim(low, high * (high / low) ** ROOM_FOR_NUMBERS if is_log else (1.0 + ROOM_FOR_NUMBERS) * high)
     label_methods(axes, comparison)
     add_origin(figure, comparison)
     return figure
 
 
-def draw_panel(axes: Axes, panel: Panel, comparison: Comparison) -> list[str]:
-    """Draws the bars of one panel. Returns the names of its baselines."""
+def draw_panel(axes: Axes, panel: Panel, comparison: Comparison) -> list[float]:
+    """Draws the methods of one panel. Returns the ends of all that has a speed-up."""
     baselines = {
         name: runs for name in BASELINES if len(runs := baseline_runs(panel.runs, name, comparison.runs))
     }
-    styles, unit = comparison.styles, time_unit(comparison.runs)
+    unit = time_unit(comparison.runs)
+    ends: list[float] = []
     groups = dict(list(panel.runs.groupby("method", sort=False)))
     shown = [method for method in comparison.methods if (comparison.runs.method == method).any()]
     for row, method in enumerate(shown):
         if method in groups:
-            draw_group(axes, row, groups[method], list(baselines), styles[method].colour, unit, comparison)
+            ends += draw_group(axes, row, groups[method], list(baselines), comparison.styles[method], unit, comparison)
     axes.axvline(1.0, color="0.35", linewidth=0.7, zorder=1.5)
     axes.grid(visible=False, axis="y")
     axes.set_title(panel.title)
@@ -92,12 +104,15 @@ def draw_panel(axes: Axes, panel: Panel, comparison: Comparison) -> list[str]:
         legend_below(
             axes,
             ncols=2 if all(runs.reached.all() for runs in baselines.values()) else 1,
-            handles=[
-                Patch(facecolor="0.35", label=baseline_label(name, runs), **BAR_LOOKS[name])
-                for name, runs in baselines.items()
-            ],
+            handles=[handle_of(name, runs) for name, runs in baselines.items()],
         )
-    return list(baselines)
+    return ends
+
+
+def handle_of(baseline: str, runs: pd.DataFrame) -> Line2D:
+    alpha = 0.45 if PALE[baseline] else 1.0
+    label = baseline_label(baseline, runs)
+    return Line2D([], [], color="0.25", alpha=alpha, marker="o", markersize=MEAN_SIZE, linewidth=1.2, label=label)
 
 
 def baseline_runs(runs: pd.DataFrame, name: str, among: pd.DataFrame) -> pd.DataFrame:
@@ -124,51 +139,46 @@ def draw_group(
     row: int,
     runs: pd.DataFrame,
     baselines: Sequence[str],
-    colour: str,
+    style: MethodStyle,
     unit: TimeUnit,
     comparison: Comparison,
-) -> None:
-    """Draws the bars of one method, or words in their place."""
-    speedups = {
-        name: each for name in baselines if (each := speedup_over(name, runs, comparison)) is not None
-    }
-    height = BAR_HEIGHT if len(baselines) > 1 else 1.6 * BAR_HEIGHT
-    for place, (name, speedup) in enumerate(speedups.items()):
-        y = row + (place - (len(speedups) - 1) / 2) * height
-        axes.barh(y, speedup.mean, height=height, color=colour, label=f"_{name}", **BAR_LOOKS[name])
-        if speedup.high > speedup.low:
-            axes.plot(
-                [speedup.low, speedup.high],
-                [y, y],
-                color="0.2",
-                linewidth=0.8,
-                marker="|",
-                markersize=4,
-                markeredgewidth=0.8,
-            )
+) -> list[float]:
+    """Draws one method: a row of dots per baseline, or words in their place. Returns the ends of the dots."""
+    speedups = {name: each for name in baselines if (each := dots_over(name, runs, comparison)) is not None}
+    ends: list[float] = []
+    for place, (name, (speedup, dots)) in enumerate(speedups.items()):
+        y = row + (place - (len(speedups) - 1) / 2) * ROW_HEIGHT
+        draw_dots(axes, y, dots, style, 0.6 * ROW_HEIGHT, pale=PALE[name])
         axes.annotate(
             speedup.text() + (f", {state_of(runs)}" if state_of(runs) else ""),
-            (speedup.high, y),
-            xytext=(2.5, 0),
+            (dots.ends[1], y),
+            xytext=(5, 0),
             textcoords="offset points",
             va="center",
             bbox=ON_WHITE,
         )
+        ends += dots.ends
     if not speedups:
-        axes.annotate(
-            words_for(runs, unit, comparison),
-            (0, row),
-            xytext=(3, 0),
-            textcoords="offset points",
+        axes.text(
+            0.01,
+            row,
+            words_for(runs, unit, comparison) + marks_of(runs),
+            transform=axes.get_yaxis_transform(),
             va="center",
             color="0.25",
             style="italic",
             bbox=ON_WHITE,
         )
+    return ends
+
+
+def dots_over(name: str, runs: pd.DataFrame, comparison: Comparison) -> tuple[Speedup, Dots] | None:
+    speedup, dots = speedup_over(name, runs, comparison), ratio_dots(runs, comparison, "speed_up_over", name)
+    return (speedup, dots) if speedup and dots else None
 
 
 def words_for(runs: pd.DataFrame, unit: TimeUnit, comparison: Comparison) -> str:
-    """Returns the words in place of a bar: a run without a speed-up is a result too."""
+    """Returns the words in place of dots: a run without a speed-up is a result too."""
     target = comparison.target
     if runs.reached.any():
         return f"reached in {unit.text(comparison.group(runs).spread('time_to_accuracy_s').mean)}"
@@ -181,7 +191,7 @@ def label_methods(axes: list[Axes], comparison: Comparison) -> None:
     """Labels the rows with the methods' names; a single panel also has room for their times and iterations."""
     by_method = dict(list(comparison.runs.groupby("method", sort=False)))
     shown = [method for method in comparison.methods if method in by_method]
-    names = [textwrap.fill(name_of(method, by_method[method]), LABEL_CHARACTERS) for method in shown]
+    names = [textwrap.fill(legend_label(comparison.shown(method)), LABEL_CHARACTERS) for method in shown]
     if len(axes) == 1:
         names = [
             name + cost(by_method[method], time_unit(comparison.runs), comparison) for name, method in zip(names, shown)
@@ -197,7 +207,7 @@ def cost(runs: pd.DataFrame, unit: TimeUnit, comparison: Comparison) -> str:
         return ""
     group = comparison.group(runs)
     time, iterations = (group.spread(name).mean for name in ("time_to_accuracy_s", "iterations_to_target"))
-    return f"\n{unit.text(time)}, {iterations:.0f} iterations"
+    return f"\n{unit.text(time)}{marks_of(runs)}, {iterations:.0f} iterations"
 
 
 if __name__ == "__main__":

@@ -12,6 +12,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FormatStrFormatter, LogLocator, NullFormatter, PercentFormatter
 
 from comparison import Comparison, Panel
+from dots import annotate
 from figure import (
     PANELS_A_ROW,
     TimeUnit,
@@ -24,6 +25,7 @@ from figure import (
     time_unit,
 )
 from method_style import MethodStyle
+from report import VERDICT_MARKS
 from target import Target
 
 # If the longest curve takes this many times as long as the shortest, a linear axis shows the shortest too small.
@@ -46,7 +48,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def draw(comparison: Comparison) -> Figure:
-    figure, axes = new_figure(len(comparison.panels), panel_height_in=3.1)
+    figure, axes = new_figure(len(comparison.panels), panel_height_in=3.1, share_x=True, look=comparison.look)
     curves = levels_to_draw(comparison, axes[0])
     for panel, panel_axes in zip(comparison.panels, axes):
         draw_panel(panel_axes, panel, comparison, curves, legend_columns=2 if len(axes) == 1 else 1)
@@ -61,11 +63,11 @@ def draw_panel(
 ) -> None:
     styles = comparison.styles
     unit, target = time_unit(comparison.runs), comparison.target
-    logarithmic = wants_logarithm(panel.runs)
+    logarithmic = wants_logarithm(comparison.runs)
     curves = curves[curves.train_time_s > 0] if logarithmic else curves
     axes.axhline(target.value, color="0.35", linewidth=0.7, linestyle=(0, (4, 2)), zorder=1.5)
     for place, (method, runs) in enumerate(panel.runs.groupby("method", sort=False)):
-        label = f"{name_of(method, runs)}: {outcome(runs, unit, comparison)}"
+        label = f"{name_of(method, runs, comparison)}: {outcome(runs, unit, comparison)}"
         draw_method(axes, runs, curves, unit, styles[method], label, place)
     scale_time(axes, logarithmic)
     axes.set_title(panel.title)
@@ -131,7 +133,7 @@ def draw_method(
     place: int,
 ) -> None:
     """Draws one line per seed. A run without points gets an empty line, for its legend entry."""
-    for index, run in enumerate(runs.itertuples()):
+    for index, run in enumerate(runs.assign(verdict=runs["fidelity.verdict"]).itertuples()):
         curve = curves[curves.run_id == run.run_id]
         first = index == 0
         looks = style.line() if first else {**style.line(), "marker": ""}
@@ -160,6 +162,8 @@ def draw_method(
                 label="_target",
                 zorder=5,
             )
+            if mark := VERDICT_MARKS.get(run.verdict):
+                annotate(axes, run.target_time_s / unit.seconds, level, mark, upright=True)
 
 
 def outcome(runs: pd.DataFrame, unit: TimeUnit, comparison: Comparison) -> str:

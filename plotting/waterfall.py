@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import textwrap
+from dataclasses import replace
 from functools import partial
 from typing import Sequence
 
@@ -13,8 +14,9 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import ScalarFormatter
 
 from comparison import Comparison
+from dots import Dots, dots_of, draw_dots
 from figure import (
-    PAGE_WIDTH_IN,
+    TimeUnit,
     add_origin,
     name_of,
     new_figure,
@@ -24,7 +26,8 @@ from figure import (
     write_figure,
 )
 from load import Results
-from report import Group, InputError
+from look import PAGE_WIDTH_IN
+from report import Group, InputError, Spread
 
 LABEL_CHARACTERS = 30
 
@@ -57,10 +60,9 @@ def draw(comparison: Comparison, steps: Sequence[str] | None = None) -> Figure:
         raise InputError(f"{comparison.results.directory}: a waterfall has one panel; choose one with --where: {titles}")
     by_method = dict(list(comparison.runs.groupby("method", sort=False)))
     shown = chosen(comparison, by_method, steps)
-    figure, (axes,) = new_figure(1, panel_height_in=1.0 + 0.3 * len(shown))
-    figure.set_figwidth(PAGE_WIDTH_IN)
+    figure, (axes,) = new_figure(1, 1.0 + 0.3 * len(shown), look=comparison.look, width_in=PAGE_WIDTH_IN)
     draw_steps(axes, comparison, [by_method[method] for method in shown])
-    axes.set_yticks(range(len(shown)), [label_of(method, by_method[method]) for method in shown])
+    axes.set_yticks(range(len(shown)), [label_of(method, by_method[method], comparison) for method in shown])
     axes.set_ylim(len(shown) - 0.5, -0.6)
     axes.tick_params(axis="y", length=0)
     add_origin(figure, comparison)
@@ -78,46 +80,57 @@ def chosen(comparison: Comparison, by_method: dict[str, pd.DataFrame], steps: Se
     return list(steps)
 
 
-def label_of(method: str, runs: pd.DataFrame) -> str:
-    return textwrap.fill(name_of(method, runs), LABEL_CHARACTERS)
+def label_of(method: str, runs: pd.DataFrame, comparison: Comparison) -> str:
+    return textwrap.fill(name_of(method, runs, comparison), LABEL_CHARACTERS)
 
 
 def draw_steps(axes: Axes, comparison: Comparison, methods: list[pd.DataFrame]) -> None:
-    """Draws the times on a logarithmic axis, so that equal factors have equal lengths."""
-    styles, unit, target = comparison.styles, time_unit(comparison.runs), comparison.target
+    """Draws the times on a logarithmic axis, so that equal factors have equal lengths: each run as a dot, the means with
+    their intervals, and the step from each mean to the next as a pale line."""
+    unit, target = time_unit(comparison.runs), comparison.target
     groups = [comparison.group(runs) for runs in methods]
-    times = [group.spread("time_to_accuracy_s") for group in groups]
-    known = [time.mean for time in times if time.count]
-    left, longest = min(known) / 2 / unit.seconds, max(known) / unit.seconds
-    first, former, former_s = None, None, 0.0
-    for row, (runs, group, time) in enumerate(zip(methods, groups, times)):
-        method, time_s = runs.method.iloc[0], time.mean
-        if time_s is None:
+    known = [spread.mean / unit.seconds for group in groups if (spread := group.spread("time_to_accuracy_s")).count]
+    left, longest = min(known) / 2, max(known)
+    first, former, former_time = None, None, None
+    for row, (runs, group) in enumerate(zip(methods, groups)):
+        method = runs.method.iloc[0]
+        timed = runs.assign(time=runs.target_time_s / unit.seconds)
+        dots = dots_of(timed, comparison, "time_to_accuracy_s", "time", "fidelity.verdict")
+        if dots is None:
             best = target.level_text(target.best(runs.best_level)) if runs.best_level.notna().any() else ""
             words = state_of(runs) + (f" (best {best})" if best else "")
             axes.annotate(words, (left, row), xytext=(3, 0), textcoords="offset points", va="center", style="italic")
             continue
-        width = time_s / unit.seconds
-        colour = styles[method].colour
-        axes.barh(row, width - left, left=left, height=0.55, color=colour)
-        if former_s > time_s:
-            axes.barh(row, (former_s - time_s) / unit.seconds, left=width, height=0.55, color=colour, alpha=0.18)
-        low, high = (max(end / unit.seconds, left) for end in time.ends)
-        if time.count > 1:
-            axes.plot([low, high], [row, row], color="0.2", linewidth=0.8, marker="|", markersize=4)
+        style, time = comparison.styles[method], dots.spread.mean / unit.seconds
+        if former_time is not None:
+            draw_step(axes, row, former_time, time, style.colour)
+        draw_dots(axes, row, in_unit(dots, unit), style, width=0.5)
         axes.annotate(
-            words_for(runs, group, unit.text(time_s), former, first),
-            (max(width, former_s / unit.seconds, high), row),
-            xytext=(4, 0),
+            words_for(runs, group, unit.text(dots.spread.mean), former, first),
+            (max([time, *([former_time] if former_time else []), in_unit(dots, unit).ends[1]]), row),
+            xytext=(6, 0),
             textcoords="offset points",
             va="center",
         )
-        first, former, former_s = first or method, method, time_s
+        first, former, former_time = first or method, method, time
     axes.set_xscale("log")
     axes.set_xlim(left, longest * (longest / left) ** 0.9)  # room for words
     axes.xaxis.set_major_formatter(ScalarFormatter())
     axes.grid(visible=False, axis="y")
     axes.set_xlabel(f"Time to {target.phrase} ({unit.symbol})")
+
+
+def in_unit(dots: Dots, unit: TimeUnit) -> Dots:
+    """Returns the dots with the report's seconds in the unit. Their values have it already."""
+    spread = dots.spread
+    ends = [None if end is None else end / unit.seconds for end in (spread.ci95_low, spread.ci95_high)]
+    return replace(dots, spread=Spread(spread.count, spread.mean / unit.seconds, *ends))
+
+
+def draw_step(axes: Axes, row: int, former: float, time: float, colour: str) -> None:
+    """Draws the way from the mean of the row above to this one's."""
+    axes.plot([former, former], [row - 1, row], color="0.75", linewidth=0.6, linestyle=(0, (1, 1.5)), zorder=1.5)
+    axes.plot([former, time], [row, row], color=colour, alpha=0.3, linewidth=3.0, solid_capstyle="butt", gid="step", zorder=2)
 
 
 def words_for(runs: pd.DataFrame, group: Group, time: str, former: str | None, first: str | None) -> str:

@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import matplotlib.style
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from comparison import Comparison, compare
-from figure import STYLE_FILE
+from look import STYLE_FILE
 from load import load
 from report import Question
 
@@ -44,6 +45,12 @@ class FigureTest(unittest.TestCase):
 
 def legend_texts(figure: Figure, panel: int = 0) -> list[str]:
     return [text.get_text() for text in figure.axes[panel].get_legend().get_texts()]
+
+
+def drawn(axes: Axes, gid: str, upright: bool = False) -> list[list[float]]:
+    """Returns the values of the parts of dots.py's dots: gid is "mean", "runs" or "interval"."""
+    lines = [line for line in axes.get_lines() if line.get_gid() == gid]
+    return [[round(float(value), 6) for value in (line.get_ydata() if upright else line.get_xdata())] for line in lines]
 
 
 def small_print(figure: Figure) -> str:

@@ -11,7 +11,7 @@ from unittest import mock
 import matplotlib.style
 
 import advise
-from figure import STYLE_FILE
+from look import STYLE_FILE
 
 RATES = [1e7, 1e8, 1e9, 1e10]
 

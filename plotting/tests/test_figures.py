@@ -6,7 +6,7 @@ import pandas as pd
 import speedup
 import time_to_accuracy
 from comparison import quantity_key
-from figure import seeds
+from small_print import seeds
 
 from .figure_test import FigureTest
 from .records import METHODS, failed_record, make_record, make_text_curve, make_text_record, write, write_exported
@@ -37,7 +37,7 @@ class CommandLineTest(FigureTest):
         write(self.directory, make_record("dense"))
         written = []
         for name in ("one", "two"):
-            files = [self.directory / f"{name}{suffix}" for suffix in (".png", ".pdf")]
+            files = [self.directory / f"{name}{suffix}" for suffix in (".png", ".pdf", ".svg")]
             for file in files:
                 self.program(time_to_accuracy, "--output", str(file))
             written.append([file.read_bytes() for file in files])
@@ -63,7 +63,7 @@ class CommandLineTest(FigureTest):
             (["--target", "bits_per_byte=0"], "--target bits_per_byte=0"),
             (["--target", "bits_per_bite=2"], "--target bits_per_bite=2"),
             (["--target", "0.5"], "no higher than the accuracy a run starts from"),
-            (["--output", "figure.svg"], "must end in .png or .pdf"),
+            (["--output", "figure.eps"], "must end in .png, .pdf, .svg or .pgf"),
             (["--output", "/nowhere/at/all.png"], "/nowhere/at does not exist"),
             (["--where", "rate"], "'rate' must be AXIS=VALUE"),
             (["--where", "rate=1"], "the swept axes are: none"),

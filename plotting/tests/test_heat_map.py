@@ -116,11 +116,14 @@ class HeatMapTest(FigureTest):
         self.assertTrue(self.words(figure)[0][0].startswith("≥ "))
         self.assertEqual(figure.axes[0].get_xticklabels()[0].get_text(), "100 Mbit/s\nnot reached")
 
-    def test_degraded_emulation_marks_the_method(self) -> None:
+    def test_degraded_emulation_marks_the_cell_alone(self) -> None:
         records = whole_sweep()
         records[-1]["fidelity"]["verdict"] = "degraded"
         figure = heat_map.draw(self.compared(*records))
-        self.assertEqual(figure.axes[1].get_title(), "pactrain ternary†")
+        self.assertEqual(figure.axes[1].get_title(), "pactrain ternary")
+        marked = [[word.endswith("†") for word in row] for row in self.words(figure, 1)]
+        self.assertEqual(marked, [[False] * 3, [False] * 3, [False, False, True]])
+        self.assertFalse(any("†" in word for row in self.words(figure, 0) for word in row))
         for words in ("mode live", "data fashion_mnist", "commit 8991000f2c", "† network emulation degraded"):
             self.assertIn(words, small_print(figure))
         self.assertNotIn("also differ", small_print(figure))
@@ -133,6 +136,14 @@ class HeatMapTest(FigureTest):
             marked = [[word.endswith(mark) for word in row] for row in self.words(figure)]
             self.assertTrue(all(row[0] and not any(row[1:]) for row in marked), self.words(figure))
             self.assertIn(f"{mark} network emulation {meaning}", small_print(figure))
+            times = [label.get_text() for label in figure.axes[0].get_xticklabels()]
+            self.assertEqual([time.endswith(mark) for time in times], [True, False, False])
+
+    def test_a_cell_without_a_time_is_marked_too(self) -> None:
+        records = whole_sweep()
+        records[-1] = swept("pactrain ternary", "1 Gbit/s", "0.9", curve=make_curve(0.1, 0.8))
+        records[-1]["fidelity"]["verdict"] = "not judged"
+        self.assertEqual(self.words(heat_map.draw(self.compared(*records)), 1)[-1][-1], "not reached‡")
 
     def test_a_third_axis_needs_a_choice(self) -> None:
         records = whole_sweep()

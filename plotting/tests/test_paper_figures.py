@@ -6,10 +6,9 @@ import fig6
 from comparison import Comparison, compare
 from load import load
 from report import InputError
-from matplotlib.figure import Figure
 
 from .records import failed_record, make_converge_record, make_curve, make_record, write
-from .figure_test import FigureTest, legend_texts, small_print
+from .figure_test import FigureTest, drawn, legend_texts, small_print
 
 CAPS = ("100 Mbit/s", "1 Gbit/s")
 MODELS = ("resnet", "small_cnn")
@@ -35,17 +34,12 @@ class Fig3Test(FigureTest):
             for method, factor in (("dense", 1.0), ("fp16", 0.5))
         ]
 
-    def heights(self, figure: Figure, panel: int) -> list[list[float]]:
-        return [[bar.get_height() for bar in bars] for bars in figure.axes[panel].containers]
-
-    def test_bars_are_times_over_denses_of_the_same_model_and_cap(self) -> None:
+    def test_dots_are_times_over_denses_of_the_same_model_and_cap(self) -> None:
         figure = fig3.draw(self.compared_by_model(*self.grid()))
         self.assertEqual([axes.get_title() for axes in figure.axes], list(MODELS))
-        for panel in range(2):
-            dense, fp16 = self.heights(figure, panel)
-            self.assertEqual(dense, [1.0, 1.0])
-            for height in fp16:
-                self.assertAlmostEqual(height, 0.5)
+        for axes in figure.axes:
+            self.assertEqual(drawn(axes, "mean", upright=True), [[1.0], [0.5], [1.0], [0.5]])
+        self.assertEqual(figure.axes[0].get_ylim(), figure.axes[1].get_ylim())
         self.assertEqual([text.get_text() for text in figure.axes[0].get_xticklabels()], list(CAPS))
         self.assertEqual([text.get_text() for text in figure.legends[0].get_texts()], ["dense", "fp16"])
         self.assertNotIn("also differ", small_print(figure))
@@ -64,6 +58,16 @@ class Fig3Test(FigureTest):
         figure = fig3.draw(self.compared_by_model(*records, *slow))
         self.assertTrue(any(text.get_text().startswith("≤ ") for text in figure.axes[0].texts))
 
+    def test_runs_are_dots_and_the_mark_is_of_one_cell(self) -> None:
+        records = self.grid() + [run("fp16", "resnet", CAPS[0], seed=2), run("dense", "resnet", CAPS[0], seed=2)]
+        records[0]["fidelity"]["verdict"] = "degraded"  # of dense in the first cell
+        figure = fig3.draw(self.compared_by_model(*records))
+        self.assertEqual(drawn(figure.axes[0], "runs", upright=True), [[1.0, 1.0], [0.5, 1.0]])
+        self.assertEqual(drawn(figure.axes[0], "interval", upright=True), [[1.0, 1.0], [0.5, 1.0]])
+        words = [text.get_text() for text in figure.axes[0].texts]
+        self.assertEqual(words, ["†", "1.00†", "†", "0.75†", "1.00", "0.50"])
+        self.assertEqual([text.get_text() for text in figure.legends[0].get_texts()], ["dense", "fp16"])
+
     def test_without_dense_it_says_so(self) -> None:
         write(self.directory, run("fp16", "resnet", CAPS[0]))
         code, said = self.program(fig3)
@@ -81,11 +85,11 @@ class Fig5Test(FigureTest):
         figure = fig5.draw(self.compared(make_record("dense"), make_record("fp16")))
         curves, speeds = figure.axes
         self.assertEqual(legend_texts(figure), ["dense: 160 s", "fp16: 86 s"])
-        self.assertEqual([round(bar[0].get_width(), 6) for bar in speeds.containers], [1.25, round(1 / 0.43, 6)])
+        self.assertEqual(drawn(speeds, "mean"), [[1.25], [round(1 / 0.43, 6)]])
         self.assertEqual([text.get_text() for text in speeds.get_yticklabels()], ["dense", "fp16"])
         self.assertEqual(curves.get_ylabel(), "Test accuracy")
 
-    def test_a_run_without_iterations_has_words_for_a_bar(self) -> None:
+    def test_a_run_without_iterations_has_words_for_a_dot(self) -> None:
         figure = fig5.draw(self.compared(make_record("dense"), failed_record("fp16")))
         self.assertEqual([text.get_text() for text in figure.axes[1].texts], ["1.25", "no iterations"])
 
@@ -116,6 +120,7 @@ class Fig6Test(FigureTest):
         self.assertAlmostEqual(line.get_ydata()[1], ends[2])
         dots = next(line for line in figure.axes[0].get_lines() if line.get_label() == "_runs")
         self.assertEqual(sorted(dots.get_ydata()), sorted(ends))
+        self.assertEqual(drawn(figure.axes[0], "interval", upright=True), [sorted(round(end, 6) for end in ends[:2])])
         self.assertIn("dense, not pruned", legend_texts(figure))
         self.assertIn("mode converge", small_print(figure))
 

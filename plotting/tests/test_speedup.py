@@ -3,27 +3,27 @@ from matplotlib.figure import Figure
 import speedup
 from report import InputError
 
-from .figure_test import FigureTest, legend_texts, small_print
+from .figure_test import FigureTest, drawn, legend_texts, small_print
 from .records import failed_record, make_curve, make_record
 
 
 class SpeedupTest(FigureTest):
-    def bars(self, figure: Figure, baseline: str, panel: int = 0) -> list[float]:
+    def means(self, figure: Figure, baseline: str, panel: int = 0) -> list[float]:
         return [
-            round(bar.patches[0].get_width(), 6)
-            for bar in figure.axes[panel].containers
-            if bar.get_label() == f"_{baseline}"
+            round(float(line.get_xdata()[0]), 6)
+            for line in figure.axes[panel].get_lines()
+            if line.get_gid() == "mean" and (line.get_alpha() < 1) == (baseline == "fp16")
         ]
 
     def words(self, figure: Figure) -> list[str]:
         return [text.get_text() for text in figure.axes[0].texts]
 
-    def test_bars_are_ratios_of_times_to_the_target(self) -> None:
+    def test_dots_are_ratios_of_times_to_the_target(self) -> None:
         figure = speedup.draw(
             self.compared(*[make_record(name) for name in ("dense", "fp16", "pactrain ternary")])
         )
-        self.assertEqual(self.bars(figure, "dense"), [1.0, round(160 / 86, 6), round(160 / 29.4, 6)])
-        self.assertEqual(self.bars(figure, "fp16"), [round(86 / 160, 6), 1.0, round(86 / 29.4, 6)])
+        self.assertEqual(self.means(figure, "dense"), [1.0, round(160 / 86, 6), round(160 / 29.4, 6)])
+        self.assertEqual(self.means(figure, "fp16"), [round(86 / 160, 6), 1.0, round(86 / 29.4, 6)])
         self.assertEqual(legend_texts(figure), ["over dense", "over fp16"])
         names = [text.get_text() for text in figure.axes[0].get_yticklabels()]
         self.assertEqual(names[2], "pactrain ternary\n29.4 s, 280 iterations")
@@ -38,7 +38,7 @@ class SpeedupTest(FigureTest):
     def test_a_baseline_that_never_arrives_gives_lower_bounds(self) -> None:
         dense = make_record("dense", curve=make_curve(0.8, 0.80))
         figure = speedup.draw(self.compared(dense, make_record("fp16")))
-        self.assertEqual(self.bars(figure, "dense"), [round(384 / 86, 6)])
+        self.assertEqual(self.means(figure, "dense"), [round(384 / 86, 6)])
         self.assertIn("≥ 4.47×", self.words(figure))
         self.assertEqual(legend_texts(figure)[0], "over dense (≥: it did not reach the target)")
 
@@ -54,12 +54,13 @@ class SpeedupTest(FigureTest):
         records = [make_record("dense", seed=seed, curve=make_curve(0.8 * seed, 0.868)) for seed in (1, 2)]
         records += [make_record("fp16", seed=seed, curve=make_curve(0.4, 0.868)) for seed in (1, 2)]
         figure = speedup.draw(self.compared(*records))
-        self.assertEqual(self.bars(figure, "dense"), [1.0, 3.0])
-        lines = figure.axes[0].get_lines()
-        self.assertIn([2.0, 4.0], [[round(x, 4) for x in line.get_xdata()] for line in lines])
+        self.assertEqual(self.means(figure, "dense"), [1.0, 3.0])
+        # The bootstrap of two values ends at them.
+        self.assertIn([2.0, 4.0], drawn(figure.axes[0], "interval"))
+        self.assertIn([2.0, 4.0], drawn(figure.axes[0], "runs"))
         self.assertIn("95 % confidence interval of the mean over seeds", small_print(figure))
 
-    def test_a_failed_dense_run_leaves_the_bars_over_fp16(self) -> None:
+    def test_a_failed_dense_run_leaves_the_dots_over_fp16(self) -> None:
         figure = speedup.draw(self.compared(failed_record("dense"), make_record("fp16")))
         self.assertEqual(legend_texts(figure), ["over fp16"])
         self.assertEqual(self.words(figure), ["failed", "1.00×"])
@@ -67,7 +68,20 @@ class SpeedupTest(FigureTest):
     def test_the_method_of_the_configuration_decides_what_dense_is(self) -> None:
         record = make_record("dense", labels={"method": "all-reduce"})
         figure = speedup.draw(self.compared(record, make_record("pactrain")))
-        self.assertEqual(self.bars(figure, "dense"), [1.0, round(160 / 84, 6)])
+        self.assertEqual(self.means(figure, "dense"), [1.0, round(160 / 84, 6)])
+
+    def test_dots_and_numbers_over_a_network_that_was_not_faithful_are_marked_one_by_one(self) -> None:
+        records = [make_record("dense", seed=seed, curve=make_curve(0.8, 0.868)) for seed in (1, 2)]
+        records += [make_record("fp16", seed=seed, curve=make_curve(0.4 * seed, 0.868)) for seed in (1, 2)]
+        records[1]["fidelity"]["verdict"] = "degraded"  # dense, seed 2
+        figure = speedup.draw(self.compared(*records))
+        words = self.words(figure)
+        # Both rows over dense have a mark at the number and at the run of seed 2; those over fp16 only dense's own.
+        self.assertEqual(words.count("†"), 3)
+        self.assertEqual([word for word in words if word.endswith("×†")], ["1.00×†", "0.75×†", "1.50×†"])
+        self.assertIn("1.00×", words)
+        self.assertIn("160 s†", figure.axes[0].get_yticklabels()[0].get_text())
+        self.assertNotIn("†", figure.axes[0].get_yticklabels()[1].get_text())
 
     def test_no_baseline_at_all_is_an_error(self) -> None:
         with self.assertRaisesRegex(InputError, "no run has a baseline: a completed dense or fp16 run"):

@@ -100,9 +100,29 @@ class TimeToAccuracyTest(FigureTest):
             ["bottleneck.rate = 100 Mbit/s", "bottleneck.rate = 500 Mbit/s", "bottleneck.rate = 1 Gbit/s"],
         )
 
+    def test_panels_have_equal_axes_and_one_scale(self) -> None:
+        curves = {"1 Gbit/s": make_curve(0.05, 0.868), "100 Mbit/s": make_curve(0.8, 0.868)}
+        records = [make_record("dense", axes={"bottleneck.rate": rate}, curve=curve) for rate, curve in curves.items()]
+        one, other = time_to_accuracy.draw(self.compared(*records)).axes
+        self.assertEqual((one.get_xlim(), one.get_ylim()), (other.get_xlim(), other.get_ylim()))
+        self.assertEqual((one.get_xscale(), other.get_xscale()), ("log", "log"))
+
+    def test_the_run_that_was_not_faithful_is_marked_at_its_star(self) -> None:
+        records = [make_record("dense", seed=seed) for seed in (1, 2)]
+        records[1]["fidelity"]["verdict"] = "not judged"
+        texts = [text.get_text() for text in time_to_accuracy.draw(self.compared(*records)).axes[0].texts]
+        self.assertEqual(texts.count("‡"), 1)
+
     def test_small_print_names_the_origin(self) -> None:
         records = [make_record("dense"), make_record("fp16")]
         records[1]["provenance"]["dirty"] = True
+        for record, delay in zip(records, ({}, {"delay": "10 ms"})):
+            record["config"]["collective"] = {"name": "ring"}
+            record["config"]["topology"]["links"] = [
+                {"between": ["a", "b"], "bottleneck": False, "burst": "64 kB"},
+                {"between": ["b", "c"], "bottleneck": True, "burst": "4 kB", **delay},
+            ]
+            record["provenance"]["memory_bytes"] = 25_276_514_304
         records[1]["fidelity"]["verdict"] = "degraded"
         figure = time_to_accuracy.draw(self.compared(*records))
         for words in (
@@ -113,6 +133,11 @@ class TimeToAccuracyTest(FigureTest):
             "commit 8991000f2c,",
             "8991000f2c + uncommitted changes",
             "† network emulation degraded",
+            "collective ring",
+            "burst 4 kB",
+            "delay of bottlenecks 0 s, 10 ms",
+            "memory 25 GB",
+            "kernel 6.1.0",
         ):
             self.assertIn(words, small_print(figure))
         self.assertEqual(legend_texts(figure)[1], "fp16†: 86 s")

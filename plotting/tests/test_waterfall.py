@@ -5,8 +5,8 @@ from matplotlib.figure import Figure
 import waterfall
 from report import InputError
 
-from .figure_test import FigureTest
-from .records import failed_record, make_record, write
+from .figure_test import FigureTest, drawn
+from .records import failed_record, make_curve, make_record, write
 
 
 class WaterfallTest(FigureTest):
@@ -21,6 +21,23 @@ class WaterfallTest(FigureTest):
             self.words(figure),
             ["160 s", "86 s, 1.86× faster", "29.4 s, 2.93× faster; 5.44× faster than the first"],
         )
+
+    def test_runs_are_dots_and_means_have_intervals(self) -> None:
+        records = [make_record("dense", seed=seed) for seed in (1, 2)]
+        records += [make_record("fp16", seed=seed, curve=make_curve(0.2 * seed, 0.867)) for seed in (1, 2)]
+        axes = waterfall.draw(self.compared(*records)).axes[0]
+        self.assertEqual(list(axes.patches), [], "no bars on a logarithmic axis")
+        self.assertEqual(drawn(axes, "runs"), [[160.0, 160.0], [40.0, 80.0]])
+        self.assertEqual(drawn(axes, "interval"), [[160.0, 160.0], [40.0, 80.0]])
+        self.assertEqual(drawn(axes, "mean"), [[160.0], [60.0]])
+        self.assertEqual(drawn(axes, "step"), [[160.0, 60.0]])
+
+    def test_long_runs_are_in_hours(self) -> None:
+        records = [make_record("dense", seed=seed, curve=make_curve(90.0 * seed, 0.868)) for seed in (1, 2)]
+        axes = waterfall.draw(self.compared(*records)).axes[0]
+        self.assertEqual(drawn(axes, "runs"), [[5.0, 10.0]])
+        self.assertEqual(drawn(axes, "interval"), [[5.0, 10.0]])
+        self.assertEqual(drawn(axes, "mean"), [[7.5]])
 
     def test_steps_are_chosen_and_ordered_by_the_user(self) -> None:
         names = ("dense", "fp16", "pactrain ternary")
