@@ -25,6 +25,7 @@ from figure import (
     time_unit,
 )
 from method_style import MethodStyle
+from rate_trace import add_traces
 from report import VERDICT_MARKS
 from target import Target
 
@@ -52,6 +53,7 @@ def draw(comparison: Comparison) -> Figure:
     curves = levels_to_draw(comparison, axes[0])
     for panel, panel_axes in zip(comparison.panels, axes):
         draw_panel(panel_axes, panel, comparison, curves, legend_columns=2 if len(axes) == 1 else 1)
+    add_traces(axes, comparison, time_unit(comparison.runs).seconds)
     for first_in_row in axes[::PANELS_A_ROW]:
         first_in_row.set_ylabel(comparison.target.axis_label)
     add_origin(figure, comparison)

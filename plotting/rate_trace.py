@@ -1,0 +1,157 @@
+"""Draws the caps of links that changed during the runs, as strips below the curves on the same time axis."""
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass
+from typing import Any, Sequence
+
+import pandas as pd
+from matplotlib.axes import Axes
+
+from comparison import Comparison
+
+STRIP_HEIGHT, GAP = 0.05, 0.04  # of the axes
+MOST_STRIPS = 8
+# Traces whose steps differ by less than this share of the run are drawn once.
+SAME_TIME = 0.02
+PREFIXES = {"": 1.0, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
+
+
+@dataclass(frozen=True)
+class RateTrace:
+    """The lowest cap of the links that changed, from each of `times_s` (train time) until the next, up to `end_s`."""
+
+    times_s: tuple[float, ...]
+    rates_bit_per_s: tuple[float, ...]
+    end_s: float
+
+    def resembles(self, other: RateTrace) -> bool:
+        """Returns whether both have the same steps at about the same times, as far as both go."""
+        end_s = min(self.end_s, other.end_s)
+        one, two = (
+            [(time, rate) for time, rate in zip(each.times_s, each.rates_bit_per_s) if time <= end_s * (1.0 - SAME_TIME)]
+            for each in (self, other)
+        )
+        return len(one) == len(two) and all(
+            rate == other_rate and abs(time - other_time) <= SAME_TIME * end_s
+            for (time, rate), (other_time, other_rate) in zip(one, two)
+        )
+
+
+def rate_trace(run: pd.Series) -> RateTrace | None:
+    """Returns the caps during a run; None if no link changed its cap, or the run has no times."""
+    events = run["network_events"] if isinstance(run["network_events"], list) else []
+    happened = [event for event in events if event["confirmed_s"] is not None and event["train_time_s"] is not None]
+    changes = [event for event in happened if {"rate_bit_per_s", "state"} & event["requested"].keys()]
+    if not changes or math.isnan(run["end_time_s"]):
+        return None
+    caps = {event["link"]: initial_rate(event["link"], run["config.topology.links"]) for event in changes}
+    is_down = dict.fromkeys(caps, False)
+    steps: dict[float, float] = {}
+
+    def note(time_s: float) -> None:
+        known = [0.0 if is_down[link] else cap for link, cap in caps.items() if cap is not None]
+        if known:
+            steps[time_s] = min(known)
+
+    note(0.0)
+    for event in changes:
+        requested = event["requested"]
+        caps[event["link"]] = requested.get("rate_bit_per_s", caps[event["link"]])
+        is_down[event["link"]] = requested.get("state", "up") == "down"
+        note(event["train_time_s"])
+    return RateTrace(tuple(steps), tuple(steps.values()), run["end_time_s"]) if steps else None
+
+
+def initial_rate(link: str, links: Any) -> float | None:
+    """Returns the cap in the topology of "bottlenecks", the lowest if they differ, or of the link "a-b" or "a->b"."""
+    ends = set(re.split("->|-", link, maxsplit=1))
+    fitting = [
+        each["rate"]
+        for each in (links if isinstance(links, list) else [])
+        if "rate" in each and (each.get("bottleneck") if link == "bottlenecks" else link_joins(each, link, ends))
+    ]
+    return min(map(bit_per_s, fitting), default=None)
+
+
+def link_joins(link: dict[str, Any], name: str, ends: set[str]) -> bool:
+    # Names of nodes may contain "-" themselves.
+    one, other = link["between"]
+    return ends == {one, other} or name in (f"{one}-{other}", f"{other}-{one}", f"{one}->{other}", f"{other}->{one}")
+
+
+def bit_per_s(text: str) -> float:
+    number, prefix = re.fullmatch(r"([\d.]+)\s*([kMGT]?)bit/s", text).groups()
+    return float(number) * PREFIXES[prefix]
+
+
+def rate_text(rate_bit_per_s: float) -> str:
+    for prefix, size in reversed(PREFIXES.items()):
+        if rate_bit_per_s >= size:
+            return f"{rate_bit_per_s / size:.3g} {prefix}bit/s"
+    return f"{rate_bit_per_s:g} bit/s"
+
+
+def traces_of(runs: pd.DataFrame, methods: Sequence[str]) -> list[tuple[str | None, RateTrace]]:
+    """Returns the trace of the first run of each method that has one; only one, without a method, if all are alike."""
+    traces = []
+    for method in methods:
+        of_method = (rate_trace(run) for _, run in runs[runs.method == method].iterrows())
+        if trace := next(filter(None, of_method), None):
+            traces.append((method, trace))
+    if traces and all(trace.resembles(traces[0][1]) for _, trace in traces):
+        return [(None, max((trace for _, trace in traces), key=lambda trace: trace.end_s))]
+    return traces[:MOST_STRIPS]
+
+
+def add_traces(panel_axes: Sequence[Axes], comparison: Comparison, unit_s: float) -> None:
+    """Draws the caps that changed during the runs below the curves of each panel. The panels share the axis of levels, so
+    all have equal room for the most strips."""
+    traces = [traces_of(panel.runs, comparison.methods) for panel in comparison.panels]
+    if not (most := max(map(len, traces))):
+        return
+    first = panel_axes[0]
+    low, high = first.get_ylim()
+    ticks = [tick for tick in first.get_yticks() if low <= tick <= high]
+    first.set_ylim(high - (high - low) / (1.0 - most * (STRIP_HEIGHT + GAP)), high)
+    first.set_yticks(ticks)
+    highest = max(max(trace.rates_bit_per_s) for each in traces for _, trace in each)
+    for axes, own in zip(panel_axes, traces):
+        draw_traces(axes, own, highest, unit_s, comparison)
+
+
+def draw_traces(
+    axes: Axes,
+    traces: Sequence[tuple[str | None, RateTrace]],
+    highest: float,
+    unit_s: float,
+    comparison: Comparison,
+) -> None:
+    """Draws the strips, the first method's at the top. A strip is as high as the highest cap of all."""
+    left, transform = axes.get_xlim()[0], axes.get_xaxis_transform()
+    for place, (method, trace) in enumerate(traces):
+        bottom = (len(traces) - 1 - place) * (STRIP_HEIGHT + GAP)
+        colour = "0.45" if method is None else comparison.styles[method].colour
+        times = [max(time / unit_s, left) for time in (*trace.times_s, trace.end_s)]
+        heights = [bottom + STRIP_HEIGHT * rate / highest for rate in trace.rates_bit_per_s]
+        heights.append(heights[-1])
+        axes.fill_between(
+            times, bottom, heights, step="post", transform=transform, color=colour, alpha=0.3, linewidth=0.0, gid="rate"
+        )
+        axes.plot(times, heights, drawstyle="steps-post", transform=transform, color=colour, linewidth=0.6, label="_rate")
+        axes.text(
+            0.01,
+            bottom + STRIP_HEIGHT + 0.004,
+            words_for(trace, None if method is None else comparison.shown(method)),
+            transform=axes.transAxes,
+            fontsize="xx-small",
+            color="0.25",
+            va="bottom",
+        )
+
+
+def words_for(trace: RateTrace, method: str | None) -> str:
+    low, high = (rate_text(end(trace.rates_bit_per_s)) for end in (min, max))
+    runs = "" if method is None else f" during {method}"
+    return f"cap{runs}: {low} to {high}" if low != high else f"cap{runs}: {low}"
