@@ -14,8 +14,10 @@ from pathlib import Path
 from typing import Any, Iterable, Sequence
 
 from comparison import quantity_key
+from destination import add_destination, write_to_destination
 from load import record_texts
-from markdown_table import UNKNOWN, add_destination, grid, in_markdown, three_digits, write_to_destination
+from markdown_table import UNKNOWN, grid, in_markdown
+from number_text import three_digits
 from report import VERDICT_MARKS, InputError, find_program
 
 BEGIN, END = "<!-- advice: begin -->", "<!-- advice: end -->"

@@ -8,11 +8,12 @@ from typing import Sequence
 import pandas as pd
 
 from comparison import Comparison, compare
+from destination import write_to_destination
 from heat_map import COLUMNS as CAPS
 from heat_map import ROWS as RATIOS
 from heat_map import at, axis_values, check_axes, panel_a_value
 from load import Results, load
-from markdown_table import UNKNOWN, grid, in_markdown, records_parser, table_origin, write_to_destination
+from markdown_table import UNKNOWN, grid, in_markdown, records_parser, table_origin
 from report import InputError, Question
 from speedup import Speedup, speedup_over
 

@@ -8,10 +8,12 @@ from typing import Sequence
 import pandas as pd
 
 from comparison import quantity_key
-from small_print import commits, seeds
+from destination import write_to_destination
 from load import Results, load
-from markdown_table import UNKNOWN, grid, in_markdown, machines, records_parser, three_digits, write_to_destination
+from markdown_table import UNKNOWN, grid, in_markdown, machines, records_parser
+from number_text import three_digits
 from report import InputError, Question
+from small_print import commits, seeds
 
 BEGIN, END = "<!-- cost: begin -->", "<!-- cost: end -->"
 MODES = ("replay", "simulate")

@@ -9,23 +9,20 @@ from typing import Sequence
 import pandas as pd
 
 from comparison import Comparison, Panel
+from destination import MARKERS_OF_NAME, markers_of
 from markdown_table import (
-    MARKERS_OF_NAME,
     UNKNOWN,
     Cell,
-    Text,
     add_update,
-    iteration_time_text,
-    markers_of,
     parsed,
     ratio_cell,
     spread_cell,
     table_parser,
     target_notes,
-    target_time_text,
     to_target_cell,
     write_table,
 )
+from number_text import Text, iteration_time_text, target_time_text
 from methods_table import final_heading, final_level
 
 ABOUT = (

@@ -9,7 +9,8 @@ SPECIAL = {
     "^": r"\textasciicircum{}",
     **{character: f"\\{character}" for character in "%&_#${}"},
 }
-# Macros of LaTeX's kernel (since 2020) for the other characters that figures and tables use. Math is in \ensuremath.
+# Macros of LaTeX's kernel (since 2020), except \checkmark of amssymb, for the other characters that figures and tables
+# use. Math is in \ensuremath.
 MACROS = {
     "†": r"\textdagger{}",
     "‡": r"\textdaggerdbl{}",
@@ -31,7 +32,7 @@ MACROS = {
     "≤": r"\ensuremath{\leq}",
     "≈": r"\ensuremath{\approx}",
     "∞": r"\ensuremath{\infty}",
-    "✓": r"\ensuremath{\surd}",
+    "✓": r"\checkmark{}",
     "✗": r"\ensuremath{\times}",
     "→": r"\ensuremath{\rightarrow}",
     "\u200b": "",

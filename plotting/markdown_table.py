@@ -6,9 +6,7 @@ import csv
 import html
 import io
 import math
-import os
 import re
-import shutil
 import sys
 from dataclasses import dataclass, field
 from functools import partial
@@ -18,15 +16,18 @@ from typing import Any, Callable, Iterable, Sequence
 import pandas as pd
 
 from comparison import Comparison, Panel, compare, quantity_key, swept_axes
+from destination import add_destination, replace_between, write_text
 from figure import name_of
+from latex_table import add_latex_options, in_notation
 from load import MODES_WITHOUT_TIME, load
-from noise import UNMEASURED, decimals, noise_of
+from look import Wishes, add_name_options
+from noise import UNMEASURED, noise_of
+from number_text import Text, ratio_text, whole_number
 from report import Group, InputError, Question, Spread, add_report_options
 from selection import add_selection
 from small_print import has_spread, incomplete_runs, listed, origin, whole
 
 UNKNOWN = "-"
-MARKERS_OF_NAME = ("<!-- NAME: begin -->", "<!-- NAME: end -->")
 SPREAD_HEAD = " [95 % CI]"
 
 
@@ -38,8 +39,6 @@ class Cell:
     numbers: dict[str, Any] = field(default_factory=dict)
 
 
-# Formats a value, the mean or an end of its interval. The second argument is the mean, which determines the digits.
-Text = Callable[[float, float], str]
 # Returns the cells of a method's runs in a panel, by heading. All rows of a table have the same headings and numbers.
 Row = Callable[[pd.DataFrame, Panel, Comparison], dict[str, Cell]]
 
@@ -59,6 +58,9 @@ def table_parser(name: str, summary: str, about: str, example: str) -> argparse.
     parser.add_argument(
         "--output", type=Path, metavar="FILE", help="write the table to FILE (default: standard output)"
     )
+    add_latex_options(parser)
+    add_name_options(parser)
+    parser.set_defaults(update=None)
     return parser
 
 
@@ -72,8 +74,10 @@ def add_update(parser: argparse.ArgumentParser, markers: tuple[str, str]) -> Non
 
 def parsed(parser: argparse.ArgumentParser, arguments: Sequence[str] | None) -> argparse.Namespace:
     options = parser.parse_args(arguments)
-    if options.update and (options.csv or options.output):
-        parser.error("--update writes Markdown to its own FILE: leave out --csv and --output")
+    if options.update and (options.csv or options.output or options.latex):
+        parser.error("--update writes Markdown to its own FILE: leave out --csv, --latex and --output")
+    if options.csv and options.latex:
+        parser.error("--csv and --latex: choose one")
     return options
 
 
@@ -109,39 +113,13 @@ def write_table(
 
     def make() -> str:
         results = load(options.results, Question.of(options, options.target, tuple(over)))
-        comparison = compare(results, options.mode, dict(options.where), needs_time=needs_time)
+        comparison = compare(results, options.mode, dict(options.where), needs_time=needs_time, wishes=Wishes.of(options))
         for line in [*comparison.results.superseded, *incomplete_runs(comparison)]:
             print(f"{name}: {line}", file=sys.stderr)
         return as_csv(comparison, row) if options.csv else as_markdown(comparison, row, notes(comparison))
 
     update = partial(replace_between, options.update, *markers) if markers and options.update else None
-    return write_text(name, make, options.output, update)
-
-
-def write_text(
-    name: str, make: Callable[[], str], output: Path | None, update: Callable[[str], None] | None = None
-) -> int:
-    """Writes the text that `make` returns. Returns the exit code: 0 made, 1 not written, 2 wrong input.
-
-    The text goes to `update` if given, else to the file `output`, or to standard output if `output` is None.
-    """
-    try:
-        if output and not output.parent.is_dir():
-            raise InputError(f"--output {output}: the folder {output.parent} does not exist")
-        text = make()
-        if update:
-            update(text)
-        elif output:
-            write_whole(output, text)
-        else:
-            sys.stdout.write(text)
-    except InputError as error:
-        print(f"{name}: {error}", file=sys.stderr)
-        return 2
-    except OSError as error:
-        print(f"{name}: cannot write the table: {error}", file=sys.stderr)
-        return 1
-    return 0
+    return write_text(name, in_notation(make, options, name), options.output, update)
 
 
 def as_markdown(comparison: Comparison, row: Row, notes: Iterable[str]) -> str:
@@ -254,46 +232,6 @@ def ratio_cell(group: Group, quantity: str, baseline: str, runs: pd.DataFrame) -
     return Cell(f"{'≥ ' if at_least else ''}{cell.text}{mark}", {**cell.numbers, f"{name}_is_lower_bound": at_least})
 
 
-def ratio_text(noise: float) -> Text:
-    """Returns a format of ratios without the digits below their relative noise."""
-    return lambda value, mean: rounded(value, min(2 if mean < 10 else 1, decimals(mean, noise)))
-
-
-def time_text(noise: float | None) -> Text:
-    """Returns a format of times with three digits, without those below their relative noise."""
-    return lambda value, mean: rounded(value, min(three_decimals(mean), decimals(mean, noise or 0.0)))
-
-
-def target_time_text(runs: pd.DataFrame) -> Text:
-    """Returns the format of the runs' times to the target."""
-    noise = noise_of(runs)
-    return time_text(noise and (noise.time_to_target or noise.iteration_time))
-
-
-def iteration_time_text(runs: pd.DataFrame) -> Text:
-    noise = noise_of(runs)
-    return time_text(noise and noise.iteration_time)
-
-
-def rounded(value: float, places: int) -> str:
-    return f"{round(value, places):.{max(0, places)}f}"
-
-
-def three_digits(value: float, mean: float | None = None) -> str:
-    """Formats `value` with as many decimals as give the mean, or itself if there is none, three digits."""
-    size = abs(value if mean is None else mean)
-    return f"{value:.2e}" if 0.0 < size < 1e-3 else f"{value:.{three_decimals(size)}f}"
-
-
-def three_decimals(size: float) -> int:
-    """Returns how many decimals give a number of this size three digits."""
-    return max(0, 2 - math.floor(math.log10(abs(size)))) if size else 0
-
-
-def whole_number(value: float, _mean: float) -> str:
-    return f"{value:.0f}"
-
-
 def missing_words(reasons: pd.Series) -> str:
     """Summarises why runs have no value; `reasons` has "" for a run that has one. Returns "" if all have a value,
     "2 of 3" if some have, else the reasons."""
@@ -364,66 +302,3 @@ def in_csv(value: Any) -> Any:
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return ""
     return str(value).lower() if isinstance(value, bool) else value
-
-
-def markers_of(results: Path) -> tuple[str, str]:
-    """Returns the two lines between which a page with several tables has the one of these results."""
-    folder = results.resolve() if results.is_dir() else results.resolve().parent
-    return tuple(marker.replace("NAME", folder.name) for marker in MARKERS_OF_NAME)
-
-
-def add_destination(parser: argparse.ArgumentParser, begin: str, end: str) -> None:
-    """Adds options --update and --output, for a table that replaces the text between two lines of a page."""
-    group = parser.add_mutually_exclusive_group()
-    group.add_argument(
-        "--update", type=Path, metavar="FILE", help=f"put the table between the lines '{begin}' and '{end}' of FILE"
-    )
-    group.add_argument("--output", type=Path, metavar="FILE", help="write the table to FILE (default: standard output)")
-
-
-def write_to_destination(
-    name: str, make: Callable[[], str], options: argparse.Namespace, begin: str, end: str
-) -> int:
-    """Calls write_text() with the destination that the options of add_destination() select."""
-    update = partial(replace_between, options.update, begin, end) if options.update else None
-    return write_text(name, make, options.output, update)
-
-
-def replace_between(path: Path, begin: str, end: str, text: str) -> None:
-    """Replaces the lines between two marker lines of a file by `text`, with an empty line before and after it."""
-    if not path.is_file():
-        raise InputError(f"--update {path}: there is no such file")
-    with path.open(encoding="utf-8", newline="") as file:
-        lines = file.read().splitlines(keepends=True)
-    first, last = (line_of(marker, lines, path) for marker in (begin, end))
-    if last < first:
-        raise InputError(f"{path}:{last + 1}: '{end}' comes before '{begin}'")
-    write_whole(path, "".join([*lines[: first + 1], f"\n{text}\n", *lines[last:]]))
-
-
-def line_of(marker: str, lines: Sequence[str], path: Path) -> int:
-    places = [place for place, line in enumerate(lines) if line.strip() == marker]
-    if len(places) != 1:
-        raise InputError(
-            f"{path}: must have exactly one line '{marker}', but has {len(places) or 'none'}; the table goes between "
-            "two such lines"
-        )
-    return places[0]
-
-
-def write_whole(path: Path, text: str) -> None:
-    """Replaces the file when the text is complete, and keeps its permissions. Writes through links, and to devices
-    such as /dev/null."""
-    path = path.resolve()
-    if path.exists() and not path.is_file():
-        path.write_text(text, encoding="utf-8")
-        return
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        with temporary.open("w", encoding="utf-8", newline="") as file:
-            file.write(text)
-        if path.exists():
-            shutil.copymode(path, temporary)
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)

@@ -19,9 +19,9 @@ from markdown_table import (
     spread_cell,
     table_parser,
     target_notes,
-    three_digits,
     write_table,
 )
+from number_text import three_digits
 from target import Target
 
 BEGIN, END = "<!-- convergence: begin -->", "<!-- convergence: end -->"

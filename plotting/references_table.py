@@ -9,11 +9,12 @@ from typing import Sequence
 
 import pandas as pd
 
-from small_print import commits, listed, seeds
+from destination import add_destination, markers_of, write_to_destination
 from load import load
-from markdown_table import UNKNOWN, add_destination, grid, machines, markers_of, write_to_destination
+from markdown_table import UNKNOWN, grid, machines
 from noise import noise_of
 from report import InputError, Question, add_report_options
+from small_print import commits, listed, seeds
 
 NOTES = (
     "Judged: networks whose rate was measured on every capped link; the others are neither faithful nor degraded. Noise: "

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 from typing import Sequence
 
-from markdown_table import add_destination, markers_of, write_to_destination
+from destination import add_destination, markers_of, write_to_destination
 from report import InputError, find_program
 
 
@@ -20,7 +20,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("results", type=Path, help="as for 'thinpipe report', such as results/reference/quickstart")
     parser.add_argument("--thinpipe", type=Path, metavar="FILE", help="the program (default: build/release/thinpipe)")
-    add_destination(parser, "<!-- NAME: begin -->", "<!-- NAME: end -->")
+    add_destination(parser, "<!-- NAME: begin -->", "<!-- NAME: end -->", with_latex=False)
     options = parser.parse_args(arguments)
     return write_to_destination(
         "report_block", lambda: block(options.results, options.thinpipe), options, *markers_of(options.results)

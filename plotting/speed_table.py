@@ -8,7 +8,9 @@ import sys
 from pathlib import Path
 from typing import Any, Mapping, Sequence
 
-from markdown_table import UNKNOWN, add_destination, in_markdown, three_digits, write_to_destination
+from destination import add_destination, write_to_destination
+from markdown_table import UNKNOWN, in_markdown
+from number_text import three_digits
 from report import InputError
 
 BEGIN, END = "<!-- speed: begin -->", "<!-- speed: end -->"

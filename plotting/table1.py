@@ -17,13 +17,14 @@ from markdown_table import (
     all_reduce_cell,
     is_all_reduce_compatible,
     iterations_cell,
+    parsed,
     ratio_cell,
     table_parser,
     target_notes,
-    target_time_text,
     to_target_cell,
     write_table,
 )
+from number_text import target_time_text
 from report import Spread
 
 TOLERANCE = 0.1
@@ -46,7 +47,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         help="additional iterations, as a share of dense's, with which a method still gets the mark for convergence "
         f"(default: {TOLERANCE:g})",
     )
-    options = parser.parse_args(arguments)
+    options = parsed(parser, arguments)
     row = partial(row_of, tolerance=options.tolerance)
     return write_table("table1", options, row, partial(notes, tolerance=options.tolerance), needs_time=True)
 

@@ -7,7 +7,7 @@ from unittest import mock
 
 import noise
 from load import load
-from markdown_table import iteration_time_text, ratio_text, target_time_text
+from number_text import iteration_time_text, ratio_text, target_time_text
 from report import InputError
 
 from .records import make_curve, make_record, write
