@@ -76,7 +76,7 @@ def annotate(axes: Axes, place: float, value: float, mark: str, upright: bool) -
         (place, value) if upright else (value, place),
         xytext=(1.5, 0.5),
         textcoords="offset points",
-        fontsize="xx-small",
+        fontsize="x-small",
         gid="mark",
     )
 

@@ -22,6 +22,8 @@ GROUP_WIDTH = 0.86  # of the distance between caps
 PANELS_A_ROW = 2
 PANEL_HEIGHT_IN = 2.2
 LEGEND_COLUMNS, LEGEND_LINE_IN = 6, 0.18
+# Words hide the grid lines and the line at 1.
+ON_WHITE = {"facecolor": "white", "edgecolor": "none", "pad": 0.3}
 # The number of a method stands beyond its dots, within this share of the axis.
 ROOM_FOR_NUMBERS = 0.22
 
@@ -121,7 +123,7 @@ def draw_panel(
             draw_dots(axes, x, entry.dots, comparison.styles[method], 0.4 * width, upright=True)
             axes.annotate(
                 entry.words, (x, entry.dots.ends[1]), xytext=(0, 4), textcoords="offset points", ha="center", va="bottom",
-                fontsize="x-small", rotation=90,
+                fontsize="x-small", rotation=90, bbox=ON_WHITE,
             )  # fmt: skip
     for between in range(1, len(caps)):
         axes.axvline(between - 0.5, color="0.85", linewidth=0.6, zorder=1)

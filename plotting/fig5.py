@@ -13,7 +13,7 @@ from dots import dots_of, draw_dots, scale
 from figure import add_origin, legend_label, marks_of, new_figure, run_figure, time_unit
 from rate_trace import add_traces
 from report import InputError
-from time_to_accuracy import draw_panel, levels_to_draw
+from time_to_accuracy import draw_panel, levels_to_draw, scale_time, wants_logarithm
 
 PANEL_HEIGHT_IN = 2.6
 
@@ -34,7 +34,8 @@ def draw(comparison: Comparison) -> Figure:
         )
     panel = comparison.panels[0]
     figure, (curves, speeds) = new_figure(2, PANEL_HEIGHT_IN, share_y=False, look=comparison.look)
-    draw_panel(curves, panel, comparison, levels_to_draw(comparison, curves), legend_columns=1)
+    draw_panel(curves, panel, comparison, levels_to_draw(comparison, curves), legend_columns=2)
+    scale_time(curves, wants_logarithm(comparison.runs))
     add_traces([curves], comparison, time_unit(comparison.runs).seconds)
     curves.set_ylabel(comparison.target.axis_label)
     draw_speeds(speeds, panel, comparison)

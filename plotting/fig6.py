@@ -19,6 +19,8 @@ from method_style import MethodStyle
 from report import VERDICT_MARKS, InputError, Spread
 
 MODELS, RATIOS = "model", "pruning.ratio"
+# Methods stand this far from each other at a ratio, so that their intervals do not hide each other.
+BESIDE = 0.008
 PANELS_A_ROW = 2
 PANEL_HEIGHT_IN = 2.0
 
@@ -58,6 +60,7 @@ def draw(comparison: Comparison, models: str = MODELS, ratios: str = RATIOS) -> 
 
 def draw_panel(axes: Axes, panel: Panel, comparison: Comparison, ratios: str) -> None:
     styles = comparison.styles
+    with_ratio = list(dict.fromkeys(panel.runs.method[[ratios in axes for axes in panel.runs.other_axes]]))
     for method, runs in panel.runs.groupby("method", sort=False):
         runs = runs.assign(
             ratio=[ratio_of(each, ratios) for each in runs.other_axes], verdict=runs["fidelity.verdict"]
@@ -68,8 +71,10 @@ def draw_panel(axes: Axes, panel: Panel, comparison: Comparison, ratios: str) ->
         if len(pruned):
             spreads = {ratio: final_level(each, comparison) for ratio, each in pruned.groupby("ratio")}
             means = [spread.mean for spread in spreads.values()]
-            axes.plot(list(spreads), means, label=name_of(method, runs, comparison), **styles[method].line())
-            draw_spread(axes, pruned, spreads, styles[method])
+            shift = BESIDE * (with_ratio.index(method) - (len(with_ratio) - 1) / 2)
+            places = [ratio + shift for ratio in spreads]
+            axes.plot(places, means, label=name_of(method, runs, comparison), **styles[method].line())
+            draw_spread(axes, pruned, spreads, shift, styles[method])
         elif len(unpruned):
             axes.axhline(
                 final_level(unpruned, comparison).mean,
@@ -84,7 +89,7 @@ def draw_panel(axes: Axes, panel: Panel, comparison: Comparison, ratios: str) ->
     axes.yaxis.set_major_formatter(
         FormatStrFormatter("%g")
         if comparison.target.is_loss
-        else PercentFormatter(xmax=1.0, symbol=" %", decimals=1)
+        else PercentFormatter(xmax=1.0, symbol=" %")
     )
     axes.legend()
 
@@ -93,19 +98,19 @@ def final_level(runs: pd.DataFrame, comparison: Comparison) -> Spread:
     return comparison.group(runs).spread("final_level")
 
 
-def draw_spread(axes: Axes, runs: pd.DataFrame, spreads: dict[float, Spread], style: MethodStyle) -> None:
+def draw_spread(axes: Axes, runs: pd.DataFrame, spreads: dict[float, Spread], shift: float, style: MethodStyle) -> None:
     """Draws the interval at each ratio that has one, and the single runs with the marks of theirs."""
     for ratio, spread in spreads.items():
         if spread.count > 1:
-            axes.plot([ratio, ratio], spread.ends, color=style.colour, linewidth=1.2, gid="interval", label="_interval")
+            axes.plot([ratio + shift] * 2, spread.ends, color=style.colour, linewidth=1.2, gid="interval", label="_interval")
     if runs.ratio.duplicated().any():
         axes.plot(
-            runs.ratio, runs.final_level, color=style.colour, marker="o", linestyle="", markersize=RUN_SIZE, alpha=0.6,
+            runs.ratio + shift, runs.final_level, color=style.colour, marker="o", linestyle="", markersize=RUN_SIZE, alpha=0.6,
             label="_runs",
         )  # fmt: skip
         for run in runs.itertuples():
             if mark := VERDICT_MARKS.get(run.verdict):
-                annotate(axes, run.ratio, run.final_level, mark, upright=True)
+                annotate(axes, run.ratio + shift, run.final_level, mark, upright=True)
 
 
 def ratio_of(axes: dict[str, str], name: str) -> float | None:

@@ -45,8 +45,8 @@ def styles_table() -> dict[str, Any]:
 def styles_of(methods: Mapping[str, str]) -> dict[str, MethodStyle]:
     """Returns the style of each curve, by its label. `methods` has the name of each curve's method.
 
-    The colour and the marker are the method's. Several curves of one method are its variants: in the order of their
-    labels, they differ in fill, shade and dash.
+    The colour and the marker are the method's, and the dash of the first curve. Several curves of one method are its
+    variants: in the order of their labels, they differ in fill, shade and dash.
     """
     bases = looks_of(methods.values())
     styles = {}
@@ -61,8 +61,8 @@ def short_name(name: str) -> str:
     return name.rpartition("/")[2] if ".py:" in name else name
 
 
-def looks_of(methods: Iterable[str]) -> dict[str, tuple[str, str]]:
-    """Returns the names of each method's colour and marker.
+def looks_of(methods: Iterable[str]) -> dict[str, tuple[str, str, int]]:
+    """Returns the name of each method's colour, its marker, and the place of its dash in the list of dashes.
 
     A method that the table lacks has one of the remaining colours, chosen by a hash of its name, and a marker: the next
     free one if another such method in the picture has both.
@@ -70,25 +70,28 @@ def looks_of(methods: Iterable[str]) -> dict[str, tuple[str, str]]:
     table = styles_table()
     known, others = table["methods"], table["others"]
     colours, markers = others["colours"], others["markers"]
-    looks: dict[str, tuple[str, str]] = {}
+    looks: dict[str, tuple[str, str, int]] = {}
+    taken: set[tuple[str, str]] = set()
     for method in sorted(set(methods)):
         if method in known:
-            looks[method] = known[method]["colour"], known[method]["marker"]
+            looks[method] = known[method]["colour"], known[method]["marker"], known[method]["dash"]
             continue
         place = hash_of(method)
         colour, first = colours[place % len(colours)], place // len(colours)
         candidates = [(colour, markers[(first + step) % len(markers)]) for step in range(len(markers))]
-        looks[method] = next((each for each in candidates if each not in looks.values()), candidates[0])
+        look = next((each for each in candidates if each not in taken), candidates[0])
+        taken.add(look)
+        looks[method] = *look, first % len(table["variants"]["dashes"])
     return looks
 
 
-def variant(colour: str, marker: str, place: int) -> MethodStyle:
+def variant(colour: str, marker: str, dash: int, place: int) -> MethodStyle:
     table = styles_table()
     variants = table["variants"]
     filled, dashes, shades = variants["filled"], variants["dashes"], variants["shades"]
     shade = shades[place // len(filled) % len(shades)]
     mixed_colour = mixed(table["colours"][colour]["light"], shade["towards"]["light"], shade["share"])
-    return MethodStyle(mixed_colour, marker, filled[place % len(filled)], tuple(dashes[place % len(dashes)]))
+    return MethodStyle(mixed_colour, marker, filled[place % len(filled)], tuple(dashes[(dash + place) % len(dashes)]))
 
 
 def mixed(colour: str, other: str, share: float) -> str:

@@ -53,6 +53,7 @@ def draw(comparison: Comparison) -> Figure:
     curves = levels_to_draw(comparison, axes[0])
     for panel, panel_axes in zip(comparison.panels, axes):
         draw_panel(panel_axes, panel, comparison, curves, legend_columns=2 if len(axes) == 1 else 1)
+    scale_time(axes[0], wants_logarithm(comparison.runs))
     add_traces(axes, comparison, time_unit(comparison.runs).seconds)
     for first_in_row in axes[::PANELS_A_ROW]:
         first_in_row.set_ylabel(comparison.target.axis_label)
@@ -71,7 +72,6 @@ def draw_panel(
     for place, (method, runs) in enumerate(panel.runs.groupby("method", sort=False)):
         label = f"{name_of(method, runs, comparison)}: {outcome(runs, unit, comparison)}"
         draw_method(axes, runs, curves, unit, styles[method], label, place)
-    scale_time(axes, logarithmic)
     axes.set_title(panel.title)
     axes.set_xlabel(f"Train time ({unit.symbol})")
     axes.yaxis.set_major_formatter(
@@ -187,6 +187,7 @@ def wants_logarithm(runs: pd.DataFrame) -> bool:
 
 
 def scale_time(axes: Axes, logarithmic: bool) -> None:
+    """Scales the axis of time, which panels may share, when all curves are drawn."""
     if logarithmic:
         axes.set_xscale("log")
         axes.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))

@@ -16,6 +16,8 @@ class MethodStyleTest(unittest.TestCase):
         looks = [(look["colour"], look["marker"]) for look in methods.values()]
         self.assertEqual(len(set(looks)), len(looks))
         self.assertLessEqual({colour for colour, _ in looks}, styles_table()["colours"].keys())
+        dashes = [(look["colour"], look["dash"]) for look in methods.values()]
+        self.assertEqual(len(set(dashes)), len(dashes), "methods of one colour differ in their dash")
         self.assertFalse({colour for colour, _ in looks} & set(styles_table()["others"]["colours"]))
 
     def test_a_method_looks_the_same_in_any_company(self) -> None:

@@ -124,6 +124,17 @@ class Fig6Test(FigureTest):
         self.assertIn("dense, not pruned", legend_texts(figure))
         self.assertIn("mode converge", small_print(figure))
 
+    def test_methods_stand_beside_each_other_on_equal_axes(self) -> None:
+        records = [self.pruned("0.5", 0.86), self.pruned("0.9", 0.8)]
+        axes = {"model": "small_cnn", "pruning.ratio": "0.5"}
+        records.append(make_converge_record("pactrain", curve=make_curve(1.0, 0.7), axes=axes, model="small_cnn"))
+        axes = {"model": "resnet", "pruning.ratio": "0.5"}
+        records.append(make_converge_record("pactrain ternary", axes=axes, model="resnet"))
+        one, other = fig6.draw(self.compared_by_model(*records)).axes
+        places = {line.get_label(): round(float(line.get_xdata()[0]), 6) for line in one.get_lines()}
+        self.assertEqual(places, {"pactrain": 0.496, "pactrain ternary": 0.504})
+        self.assertEqual((one.get_xlim(), one.get_ylim()), (other.get_xlim(), other.get_ylim()))
+
     def test_a_ratio_must_be_a_number(self) -> None:
         with self.assertRaisesRegex(InputError, "'half', which is not a number"):
             fig6.draw(self.compared_by_model(self.pruned("half", 0.8)))

@@ -107,6 +107,15 @@ class TimeToAccuracyTest(FigureTest):
         self.assertEqual((one.get_xlim(), one.get_ylim()), (other.get_xlim(), other.get_ylim()))
         self.assertEqual((one.get_xscale(), other.get_xscale()), ("log", "log"))
 
+    def test_no_panel_cuts_the_curves_of_another(self) -> None:
+        for longest in (0.8, 1.2, 0.05):
+            records = [
+                make_record("dense", axes={"bottleneck.rate": rate}, curve=make_curve(iteration_time_s, 0.868))
+                for rate, iteration_time_s in (("100 Mbit/s", 0.8), ("500 Mbit/s", longest), ("1 Gbit/s", 0.7))
+            ]
+            for axes in time_to_accuracy.draw(self.compared(*records)).axes:
+                self.assertGreater(axes.get_xlim()[1], 480 * max(longest, 0.8))
+
     def test_the_run_that_was_not_faithful_is_marked_at_its_star(self) -> None:
         records = [make_record("dense", seed=seed) for seed in (1, 2)]
         records[1]["fidelity"]["verdict"] = "not judged"

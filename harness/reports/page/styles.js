@@ -17,7 +17,7 @@ function mixed(colour, other, share) {
   return `#${[1, 3, 5].map((at) => mix(channel(colour, at), channel(other, at))).join("")}`;
 }
 
-// Returns each method's colour and marker by its name. A method that the table lacks has one of the remaining colours,
+// Returns each method's colour, marker and dash by its name. A method that the table lacks has one of the remaining colours,
 // chosen by a hash of its name, and a marker: the next free one if another such method on the page has both.
 function looksOf(methods) {
   const {colours, markers} = looks.others;
@@ -32,19 +32,20 @@ function looksOf(methods) {
         colour: colours[place % colours.length], marker: markers[(first + step) % markers.length],
       }));
       look = candidates.find(({colour, marker}) => !taken.has(colour + marker)) ?? candidates[0];
+      look.dash = first % looks.variants.dashes.length;
+      taken.add(look.colour + look.marker);
     }
-    taken.add(look.colour + look.marker);
     found.set(method, look);
   }
   return found;
 }
 
 // Returns the look of a method's variant: colours of the light and the dark page, marker, fill and dash.
-function variantOf({colour, marker}, place) {
+function variantOf({colour, marker, dash: first}, place) {
   const {filled, shades, dashes} = looks.variants;
   const {share, towards} = shades[Math.floor(place / filled.length) % shades.length];
   const shaded = (page) => mixed(looks.colours[colour][page], towards[page], share);
-  const dash = dashes[place % dashes.length];
+  const dash = dashes[(first + place) % dashes.length];
   return {light: shaded("light"), dark: shaded("dark"), marker, filled: filled[place % filled.length], dash};
 }
 
