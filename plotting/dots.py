@@ -12,7 +12,7 @@ from comparison import Comparison
 from method_style import MethodStyle
 from report import VERDICT_MARKS, Spread
 
-MEAN_SIZE, RUN_SIZE = 4.4, 1.7
+MEAN_SIZE, RUN_SIZE = 3.9, 1.7
 # The axis is logarithmic if the values differ by this ratio.
 LOG_AXIS_FROM_RATIO = 3.0
 

@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 
 from comparison import Comparison, Panel, check_comparable
 from dots import Dots, draw_dots, ratio_dots, scale
-from figure import add_origin, legend_label, marks_of, new_figure, parser_of, state_of, write_figure
+from figure import add_origin, first_in_rows, legend_label, marks_of, new_figure, parser_of, state_of, write_figure
 from heat_map import at, axis_values, check_axes
 from report import InputError
 
@@ -80,7 +80,7 @@ def draw(comparison: Comparison, models: str = MODELS) -> Figure:
         draw_panel(panel_axes, own, caps, shown, comparison)
         panel_axes.set_title(name)
     scale_to(axes[0], [entry.dots for entry in entries.values() if entry.dots])
-    for panel_axes in axes[::PANELS_A_ROW]:
+    for panel_axes in first_in_rows(axes):
         panel_axes.set_ylabel(f"Time to {comparison.target.phrase},\nrelative to dense")
     add_legend(figure, axes[0], shown, comparison)
     add_origin(figure, comparison)

@@ -13,7 +13,7 @@ from matplotlib.ticker import FormatStrFormatter, PercentFormatter
 
 from comparison import Comparison, Panel
 from dots import RUN_SIZE, annotate
-from figure import add_origin, name_of, new_figure, parser_of, write_figure
+from figure import add_origin, first_in_rows, name_of, new_figure, parser_of, write_figure
 from heat_map import check_axes, panel_a_value
 from method_style import MethodStyle
 from report import VERDICT_MARKS, InputError, Spread
@@ -52,7 +52,7 @@ def draw(comparison: Comparison, models: str = MODELS, ratios: str = RATIOS) -> 
     )
     for panel, panel_axes in zip(comparison.panels, axes):
         draw_panel(panel_axes, panel, comparison, ratios)
-    for first_in_row in axes[::PANELS_A_ROW]:
+    for first_in_row in first_in_rows(axes):
         first_in_row.set_ylabel(f"{comparison.target.axis_label} at the end")
     add_origin(figure, comparison)
     return figure

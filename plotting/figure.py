@@ -22,6 +22,8 @@ from selection import add_selection
 from small_print import caption, incomplete_runs
 
 PANELS_A_ROW = 3
+# In a figure narrower than this per panel, panels go below each other.
+NARROWEST_PANEL_IN = 2.0
 SMALL_PRINT_CHARACTERS_PER_IN = 26
 
 
@@ -103,14 +105,19 @@ def new_figure(
 
     The width is the user's or else `width_in`; without both, a column for one panel, and the page for more.
     """
-    rows = -(-panels // panels_a_row)
-    columns = min(panels, panels_a_row)
     width_in = look.width_in or width_in or (COLUMN_WIDTH_IN if panels == 1 else PAGE_WIDTH_IN)
+    columns = max(1, min(panels, panels_a_row, int(width_in / NARROWEST_PANEL_IN)))
+    rows = -(-panels // columns)
     figure = Figure(figsize=(width_in, rows * panel_height_in))
     axes = list(figure.subplots(rows, columns, sharex=share_x, sharey=share_y, squeeze=False).flat)
     for unused in axes[panels:]:
         unused.remove()
     return figure, axes[:panels]
+
+
+def first_in_rows(panels: Iterable[Axes]) -> list[Axes]:
+    """Returns the panels at the left, which have the labels of the rows."""
+    return [axes for axes in panels if axes.get_subplotspec().is_first_col()]
 
 
 def legend_below(axes: Axes, **options: object) -> None:

@@ -20,9 +20,9 @@ from matplotlib.patches import Rectangle
 
 from comparison import MOST_PANELS, Comparison, Panel, check_comparable, quantity_key, swept_axes
 from figure import (
-    PANELS_A_ROW,
     TimeUnit,
     add_origin,
+    first_in_rows,
     legend_label,
     marks_of,
     new_figure,
@@ -117,7 +117,7 @@ def draw(comparison: Comparison, over: str = "dense", rows: str = ROWS, columns:
         mesh = draw_grid(axes[place], grid, limit)
         axes[place].set_title(legend_label(comparison.shown(method)))
         label_axes(
-            axes[place], row_values, baselines, rows if place % PANELS_A_ROW == 0 else "", columns, over, comparison
+            axes[place], row_values, baselines, rows if axes[place] in first_in_rows(axes) else "", columns, over, comparison
         )
     add_scale(figure, axes, mesh, limit, f"Speed-up over {over}\nin time to {comparison.target.phrase}")
     add_origin(figure, comparison)

@@ -32,7 +32,7 @@ def caption(comparison: Comparison) -> str:
     """Returns the small print below a figure: the origin with the network and the machine, and what is drawn."""
     more = [*network_of(comparison.runs), *machine_of(comparison.runs)]
     if has_spread(comparison):
-        more.append(f"small dots are runs, large ones means; lines and {comparison.results.spread_note}")
+        more.append(f"small dots and thin curves are runs, large dots means; lines and {comparison.results.spread_note}")
     held = listed(whole(comparison.runs["hold"]))
     return origin(comparison, [*more, *([f"target held for {held} evaluations"] if held not in ("1", "unknown") else [])])
 

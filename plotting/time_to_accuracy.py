@@ -14,9 +14,9 @@ from matplotlib.ticker import FormatStrFormatter, LogLocator, NullFormatter, Per
 from comparison import Comparison, Panel
 from dots import annotate
 from figure import (
-    PANELS_A_ROW,
     TimeUnit,
     add_origin,
+    first_in_rows,
     legend_below,
     name_of,
     new_figure,
@@ -55,7 +55,7 @@ def draw(comparison: Comparison) -> Figure:
         draw_panel(panel_axes, panel, comparison, curves, legend_columns=2 if len(axes) == 1 else 1)
     scale_time(axes[0], wants_logarithm(comparison.runs))
     add_traces(axes, comparison, time_unit(comparison.runs).seconds)
-    for first_in_row in axes[::PANELS_A_ROW]:
+    for first_in_row in first_in_rows(axes):
         first_in_row.set_ylabel(comparison.target.axis_label)
     add_origin(figure, comparison)
     return figure

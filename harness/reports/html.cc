@@ -297,7 +297,8 @@ std::vector<CurvesFile> files_of(const std::vector<std::string>& pieces) {
 // Returns each script in its own element, so that the first one can show an error in any other.
 std::string scripts() {
   std::string out;
-  for (const std::string_view script : {dom_js, chart_js, styles_js, series_js, curves_js, tables_js, page_js})
+  for (const std::string_view script :
+       {dom_js, chart_js, styles_js, series_js, curves_js, tables_js, page_js})
     out += fmt::format("<script>\n{}</script>\n", script);
   return out;
 }

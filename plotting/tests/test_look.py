@@ -95,6 +95,13 @@ class LooksTest(WrittenFigureTest):
                 self.assertEqual(self.program(script, "--output", str(output), "--width", text), (0, ""))
                 self.assertIn(f'width="{72 * width_in:g}pt"', output.read_text(encoding="utf-8"))
 
+    def test_panels_of_a_narrow_figure_are_below_each_other(self) -> None:
+        records = [make_record("dense"), make_record("fp16")]
+        for width_in, columns in ((3.5, 1), (7.16, 2)):
+            compared = compare(load(write(self.directory, *records)), wishes=Wishes(width_in))
+            lefts = {round(axes.get_subplotspec().get_position(axes.figure).x0, 3) for axes in fig5.draw(compared).axes}
+            self.assertEqual(len(lefts), columns)
+
     def test_without_the_small_print_it_stays_in_the_metadata(self) -> None:
         comparison = self.compared(make_record("dense"))
         self.assertIn("commit", small_print(speedup.draw(comparison)))
