@@ -58,8 +58,11 @@ class Wishes:
         shown = [names.get(method, method) for method in methods]
         for name in names.values():
             if shown.count(name) > 1:
-                raise InputError(f"--rename …={name}: several methods would have this name; the methods are: {listed(methods)}")
-        order = () if self.order is None else ordered(self.order, {**dict(zip(shown, methods)), **dict(zip(methods, methods))})
+                raise InputError(
+                    f"--rename …={name}: several methods would have this name; the methods are: {listed(methods)}"
+                )
+        by_name = {**dict(zip(shown, methods)), **dict(zip(methods, methods))}
+        order = () if self.order is None else ordered(self.order, by_name)
         return Look(self.width_in, self.has_origin, order, names)
 
 

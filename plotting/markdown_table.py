@@ -23,7 +23,7 @@ from load import MODES_WITHOUT_TIME, load
 from look import Wishes, add_name_options
 from noise import UNMEASURED, noise_of
 from number_text import Text, ratio_text, whole_number
-from report import Group, InputError, Question, Spread, add_report_options
+from report import Group, Question, Spread, add_report_options
 from selection import add_selection
 from small_print import has_spread, incomplete_runs, listed, origin, whole
 

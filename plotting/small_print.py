@@ -10,6 +10,8 @@ from comparison import Comparison, also_differing
 from report import VERDICT_MARKS
 
 MEANINGS_OF_MARKS = {"degraded": "network emulation degraded", "not judged": "network emulation not judged"}
+# Columns with the verdicts on networks: of runs, and of speed-ups.
+VERDICTS, OF_SPEED_UPS = ("fidelity.verdict",), "_fidelity"
 MOST_LISTED_SEEDS = 6
 GIGABYTE = 1e9
 
@@ -110,7 +112,9 @@ def commits(runs: pd.DataFrame) -> str:
 
 def caveats(comparison: Comparison) -> list[str]:
     notes = []
-    verdicts = set(comparison.runs["fidelity.verdict"])
+    runs = comparison.runs
+    # A speed-up's verdict covers its baseline, which a selection may leave out.
+    verdicts = {verdict for name in runs.columns if name in VERDICTS or name.endswith(OF_SPEED_UPS) for verdict in runs[name]}
     notes += [f"{VERDICT_MARKS[verdict]} {meaning}" for verdict, meaning in MEANINGS_OF_MARKS.items() if verdict in verdicts]
     if comparison.runs["network_events"].map(any_happened).any():
         notes.append("links changed during the runs")

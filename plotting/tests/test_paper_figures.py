@@ -68,6 +68,18 @@ class Fig3Test(FigureTest):
         self.assertEqual(words, ["†", "1.00†", "†", "0.75†", "1.00", "0.50"])
         self.assertEqual([text.get_text() for text in figure.legends[0].get_texts()], ["dense", "fp16"])
 
+    def test_a_mark_of_a_baseline_that_is_left_out_is_explained(self) -> None:
+        axes = {"model": "resnet", "bottleneck.rate": CAPS[0]}
+        dense = make_record("dense", axes={**axes, "pruning.ratio": "0"}, model="resnet")
+        fp16 = make_record("fp16", axes={**axes, "pruning.ratio": "0.5"}, model="resnet")
+        dense["config"]["pruning"]["ratio"] = 0.0
+        dense["fidelity"]["verdict"] = "not judged"
+        where = {"pruning.ratio": "0.5"}
+        results = load(write(self.directory, dense, fp16))
+        figure = fig3.draw(compare(results, where=where, panels=lambda runs: fig3.panel_a_cell(runs, fig3.MODELS)))
+        self.assertEqual([text.get_text() for text in figure.axes[0].texts], ["0.54‡"])
+        self.assertIn("‡ network emulation not judged", small_print(figure))
+
     def test_without_dense_it_says_so(self) -> None:
         write(self.directory, run("fp16", "resnet", CAPS[0]))
         code, said = self.program(fig3)
