@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import Sequence
 
-from markdown_table import write_whole
+from destination import write_whole
 from number_expression import evaluate
 from number_mark import Mark, marks, unmarked
 from number_source import Sources
