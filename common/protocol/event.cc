@@ -119,6 +119,7 @@ void visit(auto& members, event::Pretraining& pretraining) {
 
 void visit(auto& members, event::Pretrained& pretrained) {
   members.required("test_accuracy", pretrained.test_accuracy, share);
+  members.optional("train_time_s", pretrained.train_time_s, seconds);
 }
 
 void visit(auto& /*members*/, event::Replaying& /*replaying*/) {}

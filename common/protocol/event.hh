@@ -153,6 +153,7 @@ struct Pretraining {
 struct Pretrained {
   static constexpr std::string_view name = "pretrained";
   std::optional<double> test_accuracy = {};
+  std::optional<double> train_time_s = {};  // of its iterations
 
   bool operator==(const Pretrained&) const = default;
 };

@@ -11,18 +11,40 @@ namespace thinpipe {
 
 namespace fs = std::filesystem;
 
-std::variant<Json, Outcome> InitialWeights::get_or_build(const Run& run, Executor& executor,
-                                                         Progress& progress, const TimeLimits& limits) {
-  if (run.runs_command()) return Json(nullptr);
+namespace {
+
+template <class T>
+std::optional<T> member(const Json& object, const char* name) {
+  const Json value = object.value(name, Json(nullptr));
+  return value.is_null() ? std::nullopt : std::optional(value.get<T>());
+}
+
+// `made`: as in the file beside the weights. Older versions have no time, and a path, which is that of the folder
+// before it was moved.
+SharedWeights shared_weights(const Json& made, const fs::path& weights, const fs::path& folder) {
+  return {.file = weights.string(),
+          .about = {.path = (folder.filename() / weights.filename()).string(),
+                    .hash = member<std::string>(made, "hash"),
+                    .test_accuracy = member<double>(made, "test_accuracy")},
+          .train_time_s = member<double>(made, "train_time_s")};
+}
+
+}  // namespace
+
+std::variant<std::optional<SharedWeights>, Outcome> InitialWeights::get_or_build(const Run& run,
+                                                                                 Executor& executor,
+                                                                                 Progress& progress,
+                                                                                 const TimeLimits& limits) {
+  if (run.runs_command()) return std::nullopt;
   const Json& training_config = run.training->config;
   const Json file = training_config.value(Json::json_pointer("/weights/file"), Json(nullptr));
   Json decisive;
   if (!file.is_null()) decisive["weights"] = content_hash_of_file(file.get<std::string>());
   if (training_config.at("pretraining").at("iterations") == 0) {
-    if (file.is_null()) return Json(nullptr);
-    return Json{{"path", fs::absolute(file.get<std::string>()).string()},
-                {"hash", decisive["weights"]},
-                {"test_accuracy", nullptr}};
+    if (file.is_null()) return std::nullopt;
+    const std::string path = fs::absolute(file.get<std::string>());
+    return SharedWeights{.file = path,
+                         .about = {.path = path, .hash = decisive["weights"].get<std::string>()}};
   }
   if (!file.is_null()) decisive["head"] = training_config.at("weights").at("head");
   const Json of_run = decisive_part(run);
@@ -41,6 +63,7 @@ std::variant<Json, Outcome> InitialWeights::get_or_build(const Run& run, Executo
     write_atomically(
         input, record_text(to_json(PretrainFile{.output = weights.string(), .config = training_config})));
     Json accuracy = nullptr;
+    Json train_time_s = nullptr;
     const JobObserver observer{.event =
                                    [&](std::int64_t /*rank*/, const Event& event) {
                                      if (const auto* each = std::get_if<event::Pretraining>(&event)) {
@@ -49,6 +72,7 @@ std::variant<Json, Outcome> InitialWeights::get_or_build(const Run& run, Executo
                                      if (const auto* last = std::get_if<event::Pretrained>(&event)) {
                                        progress.on_event(*last);
                                        if (last->test_accuracy) accuracy = *last->test_accuracy;
+                                       if (last->train_time_s) train_time_s = *last->train_time_s;
                                      }
                                    },
                                .tick = [&](WorkerControl&, Seconds) { progress.tick(); }};
@@ -60,13 +84,15 @@ std::variant<Json, Outcome> InitialWeights::get_or_build(const Run& run, Executo
     }
     if (outcome.status != Outcome::Status::completed) return outcome;
     const Json made = {
-        {"path", weights.string()}, {"hash", content_hash_of_file(weights)}, {"test_accuracy", accuracy}};
+        {"hash", content_hash_of_file(weights)}, {"test_accuracy", accuracy}, {"train_time_s", train_time_s}};
     write_atomically(
         about,
         record_text({{"schema_version", record_schema_version}, {"made_for", decisive}, {"weights", made}}));
     return made;
   };
-  return weights_.get_or_build(name, progress, find, build);
+  auto shared = weights_.get_or_build(name, progress, find, build);
+  if (auto* const untrained = std::get_if<Outcome>(&shared)) return *untrained;
+  return shared_weights(std::get<Json>(shared), weights, folder);
 }
 
 }  // namespace thinpipe

@@ -3,14 +3,22 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <variant>
 
 #include "harness/artifacts/artifact_cache.hh"
 #include "harness/executors/time_limits.hh"
 #include "harness/plan/run.hh"
+#include "harness/records/record_data.hh"
 
 namespace thinpipe {
+
+struct SharedWeights {
+  std::string file = {};              // absolute
+  record::InitialWeights about = {};  // its path is relative to the experiment's results, if it is there
+  std::optional<double> train_time_s = {};
+};
 
 class InitialWeights {
  public:
@@ -18,12 +26,12 @@ class InitialWeights {
   InitialWeights(std::filesystem::path folder, bool fresh, StopSignals& stop)
       : weights_(std::move(folder), "initial weights", fresh, stop) {}
 
-  // Returns {"path", "hash" (of the file), "test_accuracy"} of the pre-trained weights, or the outcome of a
-  // pre-training that did not complete. Without pre-training, describes the file of weights that the
-  // configuration names, with unknown accuracy, or returns null if it names none. Waits for another
-  // controller that is training them.
-  std::variant<Json, Outcome> get_or_build(const Run& run, Executor& executor, Progress& progress,
-                                           const TimeLimits& limits);
+  // Returns the pre-trained weights, or the outcome of a pre-training that did not complete. Without pre-training,
+  // returns the file of weights that the configuration names, with unknown accuracy and time, or nullopt if it names
+  // none. Waits for another controller that is training them.
+  std::variant<std::optional<SharedWeights>, Outcome> get_or_build(const Run& run, Executor& executor,
+                                                                   Progress& progress,
+                                                                   const TimeLimits& limits);
 
  private:
   ArtifactCache weights_;

@@ -83,6 +83,15 @@ struct InitialWeights {
   bool operator==(const InitialWeights&) const = default;
 };
 
+// What train time leaves out; null if it is unknown.
+struct SetUp {
+  OrNull<double> pretraining_s = {};
+  OrNull<std::string> pretraining_from = {};  // "measured" or "profile"; null if there is no such time
+  OrNull<double> pruning_s = {};
+
+  bool operator==(const SetUp&) const = default;
+};
+
 // An evaluation.
 struct CurvePoint {
   std::int64_t iteration = 0;
@@ -310,6 +319,7 @@ struct Record {
   OrMissing<OrNull<record::IdleCores>> idle_cores = {};
   OrMissing<OrNull<record::CpuPressure>> cpu_pressure = {};
   OrNull<record::InitialWeights> initial_weights = {};
+  OrMissing<OrNull<record::SetUp>> set_up = {};  // null if the trainer is a command
   OrNull<double> train_time_s = {};
   std::int64_t iterations = 0;
   std::vector<record::CurvePoint> curve = {};

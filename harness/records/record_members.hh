@@ -42,6 +42,7 @@ inline constexpr std::array<std::string_view, 2> clocks = {"train", "wall"};
 inline constexpr std::array<std::string_view, 2> change_sources = {"event", "trace"};
 inline constexpr std::array<std::string_view, 2> link_states = {"up", "down"};
 inline constexpr std::array<std::string_view, 3> worker_actions = {"kill", "pause", "resume"};
+inline constexpr std::array<std::string_view, 2> pretraining_sources = {"measured", "profile"};
 inline constexpr std::array<std::string_view, 2> profile_origins = {"measured", "estimated"};
 inline constexpr std::array<std::string_view, 2> compute_emulations = {"busy", "sleep"};
 inline constexpr std::array<std::string_view, 3> verdicts = {"faithful", "degraded", "not judged"};
@@ -91,6 +92,12 @@ void visit(auto& members, Is<InitialWeights> auto& weights) {
   members.required("path", weights.path);
   members.required("hash", weights.hash);
   members.required("test_accuracy", weights.test_accuracy, share);
+}
+
+void visit(auto& members, Is<SetUp> auto& set_up) {
+  members.required("pretraining_s", set_up.pretraining_s, amount);
+  members.required("pretraining_from", set_up.pretraining_from, one_of(pretraining_sources));
+  members.required("pruning_s", set_up.pruning_s, amount);
 }
 
 void visit(auto& members, Is<CurvePoint> auto& point) {
@@ -290,6 +297,7 @@ void visit(auto& members, Is<Record> auto& record) {
   members.optional("idle_cores", record.idle_cores);
   members.optional("cpu_pressure", record.cpu_pressure);
   members.required("initial_weights", record.initial_weights);
+  members.optional("set_up", record.set_up);
   members.required("train_time_s", record.train_time_s, amount);
   members.required("iterations", record.iterations, count);
   members.required("curve", record.curve);

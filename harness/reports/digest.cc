@@ -9,6 +9,7 @@
 #include "harness/plan/external_trainer.hh"
 #include "harness/plan/run_id.hh"
 #include "harness/records/record_view.hh"
+#include "harness/reports/set_up.hh"
 #include "netem/topology/topology.hh"
 
 namespace thinpipe {
@@ -102,6 +103,21 @@ void add_target(Json& row, const Record& record, const Wanted& wanted) {
   row["first_touch_iteration"] = or_null(result.iteration);
 }
 
+// Adds the set-up cost, and the times to the target with it; null if it is unknown.
+void add_set_up(Json& row, const Record& record) {
+  const record::SetUp set_up = set_up_of(record);
+  const std::optional<double> cost_s = total_s(set_up);
+  row["pretraining_s"] = or_null(set_up.pretraining_s);
+  row["pretraining_from"] = or_null(set_up.pretraining_from);
+  row["pruning_s"] = or_null(set_up.pruning_s);
+  row["set_up_s"] = or_null(cost_s);
+  for (const char* time : {"time_to_accuracy", "restricted_time_to_accuracy"}) {
+    const Json& without = row.at(fmt::format("{}_s", time));
+    row[fmt::format("{}_with_set_up_s", time)] =
+        cost_s && without.is_number() ? Json(without.get<double>() + *cost_s) : Json(nullptr);
+  }
+}
+
 // Adds the wire bytes of the busiest bottleneck direction, and their ratio to the bytes that a worker sent by
 // the collectives' formulas. In a ring in rank order, exactly these must cross the bottleneck.
 void add_traffic(Json& row, const Record& record) {
@@ -173,6 +189,7 @@ Json row_of(const Record& record, const Wanted& wanted) {
   row["warnings"] = record.warnings.value_or(std::vector<std::string>());  // old records have none
   row["iterations_per_s"] = ratio(row.at("iterations"), row.at("train_time_s"));
   add_target(row, record, wanted);
+  add_set_up(row, record);
   add_traffic(row, record);
   add_iteration_time(row, record);
   return row;

@@ -109,11 +109,17 @@ Json quotient(const Json& theirs, const Json& own) {
   return theirs.get<double>() / own.get<double>();
 }
 
+Json sum(const Json& a, const Json& b) {
+  return a.is_number() && b.is_number() ? Json(a.get<double>() + b.get<double>()) : Json(nullptr);
+}
+
 void add_comparison(Json& row, const Digest* baseline, const std::string& name) {
   const std::string speed_up = "speed_up_over_" + name;
   const std::string convergence = "convergence_speed_over_" + name;
   row["baseline_" + name] = baseline == nullptr ? Json(nullptr) : baseline->row.at("run_id");
   row[speed_up] = row[convergence] = row["relative_time_to_" + name] = nullptr;
+  const std::string with_set_up = speed_up + "_with_set_up";
+  row[with_set_up] = nullptr;
   row[speed_up + "_is_lower_bound"] = false;
   row[speed_up + "_fidelity"] = nullptr;
   if (baseline == nullptr || row.at("reached") != true) return;
@@ -122,6 +128,7 @@ void add_comparison(Json& row, const Digest* baseline, const std::string& name) 
   const Json& own_s = row.at("time_to_accuracy_s");
   const Json& their_s = theirs.at(reached ? "time_to_accuracy_s" : "train_time_s");
   row[speed_up] = quotient(their_s, own_s);
+  row[with_set_up] = quotient(sum(their_s, theirs.at("set_up_s")), row.at("time_to_accuracy_with_set_up_s"));
   row["relative_time_to_" + name] = quotient(own_s, their_s);
   row[convergence] =
       quotient(theirs.at(reached ? "iterations_to_target" : "iterations"), row.at("iterations_to_target"));

@@ -20,7 +20,7 @@ namespace thinpipe {
 //
 // A speed-up is baseline time / own time; "convergence_speed_…" is the same ratio of iterations. If the
 // baseline never reached the target, its whole run is used: "…_is_lower_bound" is then true and both are
-// lower bounds. "speed_up_…_fidelity" is the worse verdict on the two networks. They are null if the run did not reach the target or has no baseline. "relative_time_…" is
+// lower bounds. "speed_up_…_with_set_up" is the ratio of the times with set-up, null if one is unknown. "speed_up_…_fidelity" is the worse verdict on the two networks. They are null if the run did not reach the target or has no baseline. "relative_time_…" is
 // own time / baseline time.
 //
 // Rows of runs that differ only in their seed have the same "group".

@@ -15,6 +15,9 @@ namespace {
 
 const char* const quantities[] = {"time_to_accuracy_s",
                                   "restricted_time_to_accuracy_s",
+                                  "set_up_s",
+                                  "time_to_accuracy_with_set_up_s",
+                                  "restricted_time_to_accuracy_with_set_up_s",
                                   "first_touch_s",
                                   "iterations_to_target",
                                   "restricted_iterations_to_target",
@@ -82,6 +85,8 @@ Json summary_of(const Rows& rows, const std::vector<std::string>& baselines) {
   for (const std::string& baseline : baselines) {
     for (const char* const comparison : comparisons)
       out[comparison + baseline] = summarise(values_of(rows, comparison + baseline));
+    const std::string with_set_up = fmt::format("speed_up_over_{}_with_set_up", baseline);
+    out[with_set_up] = summarise(values_of(rows, with_set_up));
     const std::string bound = fmt::format("speed_up_over_{}_is_lower_bound", baseline);
     out[bound] = count(rows, bound.c_str(), true) > 0;
     const std::string fidelity = fmt::format("speed_up_over_{}_fidelity", baseline);

@@ -12,6 +12,7 @@ namespace thinpipe {
 namespace {
 
 const char* const none = "-";
+const char* const unknown = "unknown";
 
 // How a number is printed: its format, and a factor that it is first multiplied by. Bytes have no format
 // here; format_bytes prints them.
@@ -57,6 +58,15 @@ Cell time_to_target(const Json& row) {
   return {row.at("first_touch_iteration").is_null() ? "not reached" : "not held"};
 }
 
+// `value` is null although the same without set-up, `without`, is known: nobody knows the set-up cost.
+Cell or_unknown(Cell cell, const Json& without) {
+  return !cell.value && without.is_number() ? Cell{unknown} : cell;
+}
+
+Cell time_with_set_up(const Json& row) {
+  return or_unknown(number(row.at("time_to_accuracy_with_set_up_s"), seconds), row.at("time_to_accuracy_s"));
+}
+
 // Shows the iterations of runs that have no train time.
 Cell iterations_to_target(const Json& row) {
   const bool is_timed = row.at("time_to_accuracy_s").is_number();
@@ -64,11 +74,14 @@ Cell iterations_to_target(const Json& row) {
 }
 
 // ">" marks a lower bound: the baseline never reached the target. A mark follows if a network was not faithful.
-Cell speed_up_over(const char* baseline, const Json& row) {
+// `suffix`: of a variant of the speed-up.
+Cell speed_up_over(const char* baseline, const Json& row, const char* suffix = "") {
   const std::string name = fmt::format("speed_up_over_{}", baseline);
-  Cell cell = number(row.value(name, Json(nullptr)), speed_up);
+  const Json plain = row.value(name, Json(nullptr));
+  Cell cell = or_unknown(number(row.value(name + suffix, Json(nullptr)), speed_up), plain);
+  if (!cell.value) return cell;
   if (row.value(name + "_is_lower_bound", false)) cell.text = fmt::format(">{}", cell.text);
-  if (cell.value) cell.text += mark_of(row.value(name + "_fidelity", Json(nullptr)));
+  cell.text += mark_of(row.value(name + "_fidelity", Json(nullptr)));
   return cell;
 }
 
@@ -90,12 +103,18 @@ const RunColumn run_columns[] = {
      [](const Json& row) { return Cell{target_text(row)}; }},
     {"time to target", "train time from which the target was held; \"not held\": only touched", true, time_to_target},
     {"iterations to target", "iterations at that evaluation, in mode converge", true, iterations_to_target},
+    {"with set-up", "time to target and set-up cost: pre-training and pruning; unknown for older records", true,
+     time_with_set_up},
     {"first touch", "train time at the first evaluation at the target, whether or not it was held", false,
      [](const Json& row) { return number(row.at("first_touch_s"), seconds); }},
     {"vs dense", "speed-up over the dense run that differs only in method and pruning", true,
      [](const Json& row) { return speed_up_over("dense", row); }},
     {"vs fp16", "speed-up over the fp16 run that differs only in method and pruning", true,
      [](const Json& row) { return speed_up_over("fp16", row); }},
+    {"vs dense, with set-up", "ratio of the times with set-up of that dense run and this run", true,
+     [](const Json& row) { return speed_up_over("dense", row, "_with_set_up"); }},
+    {"vs fp16, with set-up", "ratio of the times with set-up of that fp16 run and this run", false,
+     [](const Json& row) { return speed_up_over("fp16", row, "_with_set_up"); }},
     {"accuracy", "test accuracy at the last evaluation", true,
      [](const Json& row) { return number(row.at("final_accuracy"), accuracy); }},
     {"wire", "bytes on the busiest bottleneck direction", true,
@@ -129,15 +148,23 @@ struct SeedsColumn {
   const char* meaning;
   Style style;
   const char* restricted = nullptr;  // the quantity in its place if not all runs reached the target
+  const char* without =
+      nullptr;  // the same without set-up: the cell is "unknown" unless as many runs have both
 };
 constexpr SeedsColumn seeds_columns[] = {
     {"time_to_accuracy_s", "time to target",
      "mean train time to the target; if some runs did not reach it, a lower bound", seconds,
      "restricted_time_to_accuracy_s"},
+    {"time_to_accuracy_with_set_up_s", "with set-up", "mean time to the target with set-up, likewise",
+     seconds, "restricted_time_to_accuracy_with_set_up_s", "time_to_accuracy_s"},
     {"iterations_to_target", "iterations to target", "mean iterations to the target, likewise", whole,
      "restricted_iterations_to_target"},
     {"speed_up_over_dense", "vs dense", "mean speed-up of each run over the dense run of its seed", speed_up},
     {"speed_up_over_fp16", "vs fp16", "mean speed-up of each run over the fp16 run of its seed", speed_up},
+    {"speed_up_over_dense_with_set_up", "vs dense, with set-up", "the same of times with set-up", speed_up,
+     nullptr, "speed_up_over_dense"},
+    {"speed_up_over_fp16_with_set_up", "vs fp16, with set-up", "the same of times with set-up", speed_up,
+     nullptr, "speed_up_over_fp16"},
     {"final_accuracy", "accuracy", "mean test accuracy at the last evaluation", accuracy},
     {"bottleneck_wire_bytes", "wire", "mean bytes on the busiest bottleneck direction", bytes},
     {"bottleneck_utilisation", "link use", "mean utilisation of that direction", percent},
@@ -151,17 +178,19 @@ Cell mean_cell(const Json& entry, const SeedsColumn& column) {
   const bool all_reached = entry.at("reached") == entry.at("completed");
   const bool is_restricted = column.restricted != nullptr && !all_reached && entry.at("reached") > 0;
   const Json& summary = entry.at(is_restricted ? column.restricted : column.name);
+  const char* const judged = column.without != nullptr ? column.without : column.name;
+  if (column.without != nullptr && entry.at(column.name).at("count") != entry.at(judged).at("count"))
+    return {unknown};
   Cell cell = number(summary.at("mean"), column.style);
   if (is_restricted && cell.value) cell.text = "≥ " + cell.text;
-  if (entry.value(fmt::format("{}_is_lower_bound", column.name), false))
-    cell.text = fmt::format(">{}", cell.text);
+  if (entry.value(fmt::format("{}_is_lower_bound", judged), false)) cell.text = fmt::format(">{}", cell.text);
   const Json& low = summary.at("ci95_low");
   const bool has_format = column.style.format != nullptr;
   if (low.is_number() && has_format) {
     const auto end = [&](const Json& value) { return show(value.get<double>(), without_unit(column.style)); };
     cell.text += fmt::format(" [{}, {}]", end(low), end(summary.at("ci95_high")));
   }
-  if (cell.value) cell.text += mark_of(entry.value(fmt::format("{}_fidelity", column.name), Json(nullptr)));
+  if (cell.value) cell.text += mark_of(entry.value(fmt::format("{}_fidelity", judged), Json(nullptr)));
   return cell;
 }
 

@@ -9,6 +9,7 @@
 #include "harness/plan/prediction.hh"
 #include "harness/records/record.hh"
 #include "harness/records/record_view.hh"
+#include "harness/run/set_up_cost.hh"
 
 namespace thinpipe {
 namespace {
@@ -27,6 +28,16 @@ std::optional<double> predicted_iteration_s(const Run& run,
                                    .compute_s = *measured->compute,
                                    .encode_s = *measured->encode,
                                    .decode_s = *measured->decode});
+}
+
+// Returns the time of all prunings, which record::SetUp has; nullopt if the trainer does not report it.
+std::optional<double> pruning_time_s(const Json& pruning) {
+  if (!pruning.is_object()) return std::nullopt;
+  const Json time_s = pruning.value("time_s", Json(nullptr));
+  if (time_s.is_null()) return std::nullopt;
+  if (!time_s.is_number() || time_s < 0)
+    throw InputError({"", "/pruning/time_s"}, "must be a number that is not negative");
+  return time_s.get<double>();
 }
 
 }  // namespace
@@ -49,12 +60,14 @@ RecordBuilder::RecordBuilder(const Run& run, std::string experiment, const TimeL
   memory_.peak_bytes_per_worker.resize(static_cast<std::size_t>(run.workers));
 }
 
-void RecordBuilder::set_initial_weights(const Json& weights) {
-  initial_weights_ = parse_part<std::optional<record::InitialWeights>>(weights, "/initial_weights");
+void RecordBuilder::set_initial_weights(const SharedWeights& weights) {
+  initial_weights_ = weights.about;
+  pretraining_s_ = weights.train_time_s;
 }
 
-void RecordBuilder::set_compute_profile(const Json& profile) {
-  profile_ = parse_part<std::optional<record::ComputeProfile>>(profile, "/replay/compute_profile");
+void RecordBuilder::set_compute_profile(const Json& about, ComputeProfile profile) {
+  profile_ = parse_part<std::optional<record::ComputeProfile>>(about, "/replay/compute_profile");
+  compute_times_ = std::move(profile);
 }
 
 void RecordBuilder::set_machine(const SharedMachine& machine) {
@@ -78,6 +91,7 @@ void RecordBuilder::add(std::int64_t rank, const event::Finished& finished) {
 void RecordBuilder::add(const event::Summary& summary) {
   try {
     pruning_ = parse_part<std::optional<record::Pruning>>(summary.pruning, "/pruning");
+    pruning_s_ = pruning_time_s(summary.pruning);
     if (!summary.synchroniser.is_null() && !summary.synchroniser.is_object())
       throw InputError({"", "/synchroniser"}, "must be an object or null");
   } catch (const InputError& error) {
@@ -149,6 +163,21 @@ void RecordBuilder::add_setting(Record& record) const {
                    .hang_timeout_s = limits_.silence.count(),
                    .profiling_time_s = limits_.profiling.count()};
   record.initial_weights = initial_weights_;
+  add_set_up(record);
+}
+
+// The pre-training and the pruning of a replayed run were timed on the machine of its convergence run. A device that
+// the profile describes would have needed another time for pre-training.
+void RecordBuilder::add_set_up(Record& record) const {
+  record.set_up.emplace();  // null
+  if (run_.runs_command()) return;
+  const auto device_times = run_.profile ? compute_times_ : std::nullopt;
+  auto pruning_s = pruning_s_;
+  if (replayed_) {
+    const auto& replayed = replayed_->convergence_run().set_up.value_or(std::nullopt);
+    pruning_s = replayed ? replayed->pruning_s : std::nullopt;
+  }
+  record.set_up->emplace(set_up_cost(run_.training->config, pretraining_s_, device_times, pruning_s));
 }
 
 void RecordBuilder::add_training(Record& record) const {

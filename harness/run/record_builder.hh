@@ -6,6 +6,7 @@
 #include <string>
 
 #include "common/protocol/event.hh"
+#include "harness/artifacts/initial_weights.hh"
 #include "harness/artifacts/measured_machines.hh"
 #include "harness/executors/executor.hh"
 #include "harness/plan/run.hh"
@@ -35,10 +36,11 @@ class RecordBuilder {
   RecordBuilder(const Run& run, std::string experiment, const TimeLimits& limits, Json provenance);
 
   void set_provenance(const char* key, Json value) { provenance_[key] = std::move(value); }
-  void set_initial_weights(const Json& weights);
+  void set_initial_weights(const SharedWeights& weights);
   // The run repeats this training run, with the times of this compute profile.
   void set_replayed(ReplayedTraining replayed) { replayed_ = std::move(replayed); }
-  void set_compute_profile(const Json& profile);
+  // `about`: as in the record.
+  void set_compute_profile(const Json& about, ComputeProfile profile);
   void set_machine(const SharedMachine& machine);
 
   void add(std::int64_t rank, const event::Finished& finished);
@@ -76,6 +78,7 @@ class RecordBuilder {
 
  private:
   void add_setting(Record& record) const;
+  void add_set_up(Record& record) const;
   void add_training(Record& record) const;
   void add_replay(Record& record) const;
   void add_network(Record& record, const NetworkReport& network) const;
@@ -86,7 +89,10 @@ class RecordBuilder {
   Json provenance_;
   std::optional<record::InitialWeights> initial_weights_;
   std::optional<ReplayedTraining> replayed_;
+  std::optional<double> pretraining_s_;              // as measured
+  std::optional<double> pruning_s_;                  // likewise
   std::optional<record::ComputeProfile> profile_;    // of a replay
+  std::optional<ComputeProfile> compute_times_;      // of that profile
   std::optional<record::SimulatedMachine> machine_;  // of a simulation
   Measurements measurements_;
   event::Summary summary_;

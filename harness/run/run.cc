@@ -85,16 +85,17 @@ class RunInProgress {
     if (run_.runs_command()) check_inputs_are_as_planned(run_);
     auto weights = context_.weights.get_or_build(run_, context_.executor, context_.progress, context_.limits);
     if (auto* const untrained = std::get_if<Outcome>(&weights)) return *untrained;
-    const Json& initial_weights = std::get<Json>(weights);
-    record_.set_initial_weights(initial_weights);
-    if (!initial_weights.is_null()) inputs_.start_from(initial_weights.at("path"));
+    if (const auto& initial = std::get<std::optional<SharedWeights>>(weights)) {
+      record_.set_initial_weights(*initial);
+      inputs_.start_from(initial->file);
+    }
     if (run_.is_replay()) {
       record_.set_replayed(ReplayedTraining(context_.results / run_.convergence_run));
       auto profile = context_.profiles.get_or_build(run_, inputs_.initial_weights(), context_.executor,
                                                     context_.progress, context_.limits);
       if (auto* const unmeasured = std::get_if<Outcome>(&profile)) return *unmeasured;
       profile_path_ = std::get<Json>(profile).at("path").get<std::string>();
-      record_.set_compute_profile(std::get<Json>(profile));
+      record_.set_compute_profile(std::get<Json>(profile), load_profile(profile_path_));
     }
     if (run_.machine) {
       auto machine =

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
+#include "trainer/base/stopwatch.hh"
 #include "trainer/collectives/backends/in_process.hh"
 #include "trainer/datasets/batch_loader.hh"
 #include "trainer/models/loss.hh"
@@ -32,12 +33,15 @@ void pretrain(const TrainingConfig& config, const std::string& output, const Eve
   BatchLoader loader(*dataset, {.examples = dataset->train().size(),
                                 .batch_size_per_worker = options.batch_size,
                                 .seed = static_cast<std::uint64_t>(config.seed)});
+  double train_time_s = 0;
   for (std::int64_t iteration = 0; iteration < options.iterations; ++iteration) {
+    const Stopwatch stopwatch;
     const Batch batch = loader.load(iteration);
     optimiser.zero_grad();
     const torch::Tensor loss = cross_entropy(model->forward(batch.inputs), batch.labels);
     loss.backward();
     optimiser.step();
+    train_time_s += stopwatch.elapsed_s();
     if (!std::isfinite(loss.item<double>())) {
       throw NonFiniteError(
           fmt::format("the loss is not finite at iteration {} of pre-training; a lower "
@@ -50,7 +54,7 @@ void pretrain(const TrainingConfig& config, const std::string& output, const Eve
   InProcessGroup alone(1);
   const Evaluation evaluation = evaluate(*model, *dataset, *alone.join(0));
   save_tensors(weights_of(*model), output);
-  events(event::Pretrained{.test_accuracy = evaluation.accuracy});
+  events(event::Pretrained{.test_accuracy = evaluation.accuracy, .train_time_s = train_time_s});
 }
 
 }  // namespace thinpipe::trainer

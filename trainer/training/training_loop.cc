@@ -249,14 +249,17 @@ void TrainingLoop::share_start(const TensorMap& initial_weights) {
 
 // Chooses the mask of the first step, before the optimiser exists.
 void TrainingLoop::prune_at_start() {
+  const Stopwatch stopwatch;
   mask_ = std::make_unique<Mask>(share_mask(
       *model_, [this] { return choose_mask(config_, *model_, dataset_); }, *collective_));
   mask_->apply(*model_);
+  if (schedule_.final_ratio() > 0) pruning_time_s_ += stopwatch.elapsed_s();
 }
 
 void TrainingLoop::prune_if_due() {
   const std::optional<double> ratio = schedule_.due(iteration_);
   if (!ratio || iteration_ == 0) return;
+  const Stopwatch stopwatch;
   model_->to(torch::kCPU);  // criteria work on the CPU, in float32
   Mask mask = share_mask(
       *model_, [&] { return choose_mask(config_, *model_, dataset_, *ratio, mask_.get()); }, *collective_);
@@ -265,6 +268,7 @@ void TrainingLoop::prune_if_due() {
   enforce(*mask_, *model_, *optimiser_);
   exchange_->adopt_mask(*mask_);
   if (rounds_) rounds_->adopt_mask();
+  pruning_time_s_ += stopwatch.elapsed_s();
   spdlog::info("pruned after iteration {}: density {:.4f}", iteration_, mask_->density());
 }
 
@@ -306,7 +310,8 @@ void TrainingLoop::checkpoint_if_due() {
   state["loop.counts"] = torch::tensor(
       {iteration_, skipped_, skipped_in_a_row_, loss_count_, total_.payload_bytes, total_.collectives},
       torch::kLong);
-  state["loop.sums"] = torch::tensor({train_time_s_, loss_sum_, total_.sent_bytes}, torch::kDouble);
+  state["loop.sums"] =
+      torch::tensor({train_time_s_, loss_sum_, total_.sent_bytes, pruning_time_s_}, torch::kDouble);
   exchange_->save(state);
   if (rounds_) rounds_->save(state, *optimiser_);
   CheckpointFolder(checkpoint_options_.directory, collective_->rank()).save(iteration_, state);
@@ -335,10 +340,11 @@ void TrainingLoop::resume() {
   total_.payload_bytes = counts[4].item<std::int64_t>();
   total_.collectives = counts[5].item<std::int64_t>();
   const torch::Tensor sums =
-      expect_tensor(state, "loop.sums", torch::empty({3}, torch::kDouble), "checkpoint");
+      expect_tensor(state, "loop.sums", torch::empty({4}, torch::kDouble), "checkpoint");
   train_time_s_ = sums[0].item<double>();
   loss_sum_ = sums[1].item<double>();
   total_.sent_bytes = sums[2].item<double>();
+  pruning_time_s_ = sums[3].item<double>();
   spdlog::info("resumed from the checkpoint after iteration {}", iteration_);
   events_(event::Resumed{.iteration = iteration_, .train_time_s = train_time_s_});
 }
@@ -347,13 +353,14 @@ void TrainingLoop::report_summary() {
   std::int64_t elements = 0;
   for (const ParameterInfo& info : parameter_infos(*model_)) elements += info.size;
   const double dense_bytes = 4.0 * static_cast<double>(elements * iteration_);
-  events_(event::Summary{.parameters = elements,
-                         .pruning = {{"density", mask_->density()}, {"layers", summarise(*mask_)}},
-                         .synchroniser = exchange_->synchroniser().state(),
-                         .effective_density = static_cast<double>(total_.payload_bytes) / dense_bytes,
-                         .vnmse = exchange_->vnmse(),
-                         .skipped_steps = skipped_,
-                         .parameters_hash = fmt::format("{:016x}", parameters_hash(*model_))});
+  events_(event::Summary{
+      .parameters = elements,
+      .pruning = {{"density", mask_->density()}, {"layers", summarise(*mask_)}, {"time_s", pruning_time_s_}},
+      .synchroniser = exchange_->synchroniser().state(),
+      .effective_density = static_cast<double>(total_.payload_bytes) / dense_bytes,
+      .vnmse = exchange_->vnmse(),
+      .skipped_steps = skipped_,
+      .parameters_hash = fmt::format("{:016x}", parameters_hash(*model_))});
 }
 
 }  // namespace thinpipe::trainer

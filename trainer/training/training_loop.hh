@@ -121,6 +121,7 @@ class TrainingLoop {
 
   std::int64_t iteration_ = 0;  // steps done
   double train_time_s_ = 0;
+  double pruning_time_s_ = 0;  // not part of it
   std::int64_t skipped_in_a_row_ = 0;
   std::int64_t skipped_ = 0;
   double loss_sum_ = 0;  // sum over this worker's batches since the last evaluation

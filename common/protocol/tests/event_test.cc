@@ -58,7 +58,7 @@ const std::vector<Event> examples = {
     event::Finished{.peak_memory_bytes = 1000000},
     event::Failed{.kind = "non_finite", .message = "the loss is not finite"},
     event::Pretraining{.iteration = 1, .iterations = 2, .train_loss = 1.5},
-    event::Pretrained{.test_accuracy = 0.25},
+    event::Pretrained{.test_accuracy = 0.25, .train_time_s = 1.5},
     event::Replaying{},
     event::ReplayedIteration{.iteration = 1,
                              .represents_first_step = true,

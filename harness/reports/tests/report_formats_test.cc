@@ -38,13 +38,14 @@ std::vector<std::string> lines_of(const std::string& text) {
 }
 
 TEST(TextReport, ShowsOneLineARun) {
-  EXPECT_EQ(text_of({report_record("dense", 0, 80), report_record("topk", 0, 20)}),
-            "method  target  time to target  vs dense  accuracy     wire  link use  iteration  compute  "
-            "encode  exposed  fidelity\n"
-            "dense      0.8          80.0 s     1.00x    0.7900  1.06 MB      75 %   125.0 ms     50.0  "
-            "  10.0     60.0  faithful\n"
-            "topk       0.8          20.0 s     4.00x    0.7900  1.06 MB      75 %   125.0 ms     50.0  "
-            "  10.0     60.0  faithful\n");
+  EXPECT_EQ(
+      text_of({report_record("dense", 0, 80), report_record("topk", 0, 20)}),
+      "method  target  time to target  with set-up  vs dense  vs dense, with set-up  accuracy     wire  "
+      "link use  iteration  compute  encode  exposed  fidelity\n"
+      "dense      0.8          80.0 s      unknown     1.00x                unknown    0.7900  1.06 MB  "
+      "    75 %   125.0 ms     50.0    10.0     60.0  faithful\n"
+      "topk       0.8          20.0 s      unknown     4.00x                unknown    0.7900  1.06 MB  "
+      "    75 %   125.0 ms     50.0    10.0     60.0  faithful\n");
 }
 
 TEST(TextReport, ColumnsWithoutAnyValueAreLeftOut) {
@@ -56,6 +57,17 @@ TEST(TextReport, ColumnsWithoutAnyValueAreLeftOut) {
   EXPECT_THAT(text_of({report_record("topk", 0, 20)}),
               AllOf(Not(HasSubstr("vNMSE")), Not(HasSubstr("/predicted")), Not(HasSubstr("vs dense"))));
   EXPECT_EQ(text_of({}), "method\n") << "a sweep that was interrupted before its first run";
+}
+
+TEST(TextReport, OverSeedsThatNotAllHaveASetUpCostItIsUnknown) {
+  Json first = with_seed(report_record("topk", 0, 20), 1);
+  const Json second = with_seed(report_record("topk", 0, 20), 2);
+  first["set_up"] = {{"pretraining_s", 1}, {"pretraining_from", "measured"}, {"pruning_s", 0}};
+  Json again = second;
+  again["set_up"] = first["set_up"];
+  EXPECT_THAT(lines_of(text_of({first, second})).at(5), AllOf(HasSubstr("20.0 s"), HasSubstr("unknown")));
+  EXPECT_THAT(lines_of(text_of({first, again})).at(5),
+              AllOf(HasSubstr("20.0 s"), HasSubstr("21.0 s"), Not(HasSubstr("unknown"))));
 }
 
 TEST(TextReport, SaysWhyThereIsNoTime) {
@@ -101,7 +113,7 @@ TEST(MarkdownReport, HasBothTablesWithAllTheirColumns) {
   ASSERT_EQ(lines.size(), 10);
   EXPECT_THAT(lines[0], AllOf(StartsWith("| method | target |"), HasSubstr("| vNMSE |")));
   EXPECT_THAT(lines[1], StartsWith("| :--- | ---: |"));
-  EXPECT_THAT(lines[2], StartsWith("| topk, seed 1 | 0.8 | 20.0 s | - | 20.0 s | - |"));
+  EXPECT_THAT(lines[2], StartsWith("| topk, seed 1 | 0.8 | 20.0 s | - | unknown | 20.0 s | - |"));
   EXPECT_THAT(lines[5], StartsWith("| over seeds \\[95 % CI\\] |"));
   EXPECT_EQ(lines[8], "") << "or the note would be a row";
   EXPECT_EQ(std::ranges::count(lines[0], '|'), std::ranges::count(lines[1], '|'));

@@ -59,6 +59,77 @@ TEST(ReportRows, ATargetCountsWhenItIsHeldForTheRunsOwnNumberOfEvaluations) {
   EXPECT_EQ(asked.at("time_to_accuracy_s"), 20);
 }
 
+// The run, with this set-up cost.
+Json with_set_up(Json record, const Json& pretraining_s, const Json& pruning_s) {
+  record["set_up"] = {{"pretraining_s", pretraining_s},
+                      {"pretraining_from", pretraining_s.is_null() ? Json(nullptr) : Json("measured")},
+                      {"pruning_s", pruning_s}};
+  return record;
+}
+
+TEST(ReportRows, HasTimesWithSetUp) {
+  const Json rows = rows_of({with_set_up(report_record("dense", 0, 80), 4, 0),
+                             with_set_up(report_record("fp16", 0, 40), 0, 0),
+                             with_set_up(report_record("pactrain", 0.5, 16), 4, 1)});
+  EXPECT_EQ(rows[2].at("pretraining_s"), 4);
+  EXPECT_EQ(rows[2].at("pruning_s"), 1);
+  EXPECT_EQ(rows[2].at("set_up_s"), 5);
+  EXPECT_EQ(rows[2].at("time_to_accuracy_s"), 16);
+  EXPECT_EQ(rows[2].at("time_to_accuracy_with_set_up_s"), 21);
+  EXPECT_DOUBLE_EQ(rows[2].at("speed_up_over_dense"), 5);
+  EXPECT_DOUBLE_EQ(rows[2].at("speed_up_over_dense_with_set_up"), 4);
+  EXPECT_DOUBLE_EQ(rows[2].at("speed_up_over_fp16_with_set_up"), 40. / 21);
+}
+
+TEST(ReportRows, ABoundWithSetUpCountsTheWholeRunAndItsSetUp) {
+  const Json rows = rows_of({with_set_up(report_record("dense", 0, std::nullopt), 20, 0),
+                             with_set_up(report_record("topk", 0, 20), 4, 0)});
+  EXPECT_DOUBLE_EQ(rows[1].at("speed_up_over_dense_with_set_up"), 5);
+}
+
+TEST(ReportRows, ASetUpCostThatNobodyKnowsIsNotZero) {
+  const Json dense = with_set_up(report_record("dense", 0, 80), 4, 0);
+  for (const Json& unknown :
+       {with_set_up(report_record("pactrain", 0.5, 16), nullptr, 1),
+        with_set_up(report_record("pactrain", 0.5, 16), 4, nullptr), report_record("pactrain", 0.5, 16)}) {
+    const Json rows = rows_of({dense, unknown});
+    EXPECT_EQ(rows[1].at("time_to_accuracy_s"), 16);
+    EXPECT_TRUE(rows[1].at("set_up_s").is_null());
+    EXPECT_TRUE(rows[1].at("time_to_accuracy_with_set_up_s").is_null());
+    EXPECT_TRUE(rows[1].at("speed_up_over_dense_with_set_up").is_null());
+    EXPECT_THAT(text_report(make_report({dense, unknown})), testing::HasSubstr("unknown"));
+  }
+}
+
+TEST(ReportRows, ASetUpThatAnOlderRecordDidNotNeedIsZero) {
+  Json record = report_record("dense", 0, 80);
+  record["config"]["pretraining"] = {{"iterations", 0}, {"batch_size", 128}};
+  const Json row = rows_of({record})[0];
+  EXPECT_EQ(row.at("set_up_s"), 0);
+  EXPECT_EQ(row.at("time_to_accuracy_with_set_up_s"), 80);
+  record["config"]["weights"] = {{"file", "mine.pt"}};
+  EXPECT_TRUE(rows_of({record})[0].at("set_up_s").is_null());
+}
+
+// The times of an iteration in the record's replay are 50 ms, for batches of 32.
+TEST(ReportRows, APreTrainingOnTheDeviceOfAnOlderReplayFollowsFromItsIterations) {
+  Json record = report_record("dense", 0, 80);
+  record["mode"] = "replay";
+  record["config"]["pretraining"] = {{"iterations", 30}, {"batch_size", 128}};
+  record["config"]["training"] = {{"batch_size_per_worker", 32}};
+  record["config"]["compute_profile"] = "a40";
+  record["replay"] = {{"convergence_run", "0123456789abcdef"},
+                      {"compute_profile", nullptr},
+                      {"compute_emulation", "sleep"},
+                      {"classes", nullptr}};
+  EXPECT_DOUBLE_EQ(rows_of({record})[0].at("pretraining_s"), 30 * 4 * 0.05);
+  EXPECT_EQ(rows_of({record})[0].at("pretraining_from"), "profile");
+  record["config"]["compute_profile"] = {{"device", "a40"}, {"batch_size_per_worker", 64}};
+  EXPECT_DOUBLE_EQ(rows_of({record})[0].at("pretraining_s"), 30 * 2 * 0.05);
+  record["config"]["compute_profile"] = "measured";
+  EXPECT_TRUE(rows_of({record})[0].at("pretraining_s").is_null());
+}
+
 TEST(ReportRows, ASpeedUpHasTheWorseVerdictOfBothNetworks) {
   const auto judged = [](Json record, const char* verdict) {
     record["fidelity"]["verdict"] = verdict;

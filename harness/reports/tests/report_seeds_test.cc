@@ -51,6 +51,18 @@ TEST(SeedSummary, GroupsWhatDiffersInTheSeedAlone) {
   EXPECT_TRUE(entries[1].at("speed_up_over_fp16").at("mean").is_null());
 }
 
+TEST(SeedSummary, HasTimesWithSetUp) {
+  Json first = row("topk", 1, 10);
+  Json second = row("topk", 2, 14);
+  first["time_to_accuracy_with_set_up_s"] = 12;
+  first["speed_up_over_dense_with_set_up"] = 2;
+  second["time_to_accuracy_with_set_up_s"] = 16;
+  second["speed_up_over_dense_with_set_up"] = nullptr;
+  const Json entry = summarise_seeds({first, second})[0];
+  EXPECT_DOUBLE_EQ(entry.at("time_to_accuracy_with_set_up_s").at("mean"), 14);
+  EXPECT_EQ(entry.at("speed_up_over_dense_with_set_up").at("count"), 1);
+}
+
 TEST(SeedSummary, KeepsRunsThatNeverReachedTheTarget) {
   const Json entries = summarise_seeds({row("topk", 1, 10), row("topk", 2, nullptr), row("topk", 3, 14)});
   EXPECT_EQ(entries[0].at("runs"), 3);

@@ -83,6 +83,24 @@ TEST_F(RecordBuilderTest, HasTheSizesOfWorkersPartsOfTheData) {
   EXPECT_EQ(build().at("provenance").at("examples_per_worker"), Json({3, 1}));
 }
 
+TEST_F(RecordBuilderTest, HasTheCostOfSetUp) {
+  EXPECT_EQ(build().at("set_up"),
+            Json({{"pretraining_s", nullptr}, {"pretraining_from", nullptr}, {"pruning_s", nullptr}}));
+  builder_.set_initial_weights({.file = "/r/initial-weights/00.pt",
+                                .about = {.path = "initial-weights/00.pt", .test_accuracy = 0.25},
+                                .train_time_s = 2.5});
+  builder_.add(event::Summary{.pruning = {{"density", 0.5}, {"time_s", 0.125}}});
+  EXPECT_EQ(build().at("set_up"),
+            Json({{"pretraining_s", 2.5}, {"pretraining_from", "measured"}, {"pruning_s", 0.125}}));
+  EXPECT_EQ(build().at("initial_weights").at("path"), "initial-weights/00.pt");
+  EXPECT_EQ(build().at("pruning"), Json({{"density", 0.5}}));
+}
+
+TEST_F(RecordBuilderTest, RefusesAnImpossibleTimeOfPruning) {
+  EXPECT_THROW(builder_.add(event::Summary{.pruning = {{"time_s", -1}}}), InvalidEvent);
+  EXPECT_THROW(builder_.add(event::Summary{.pruning = {{"time_s", "long"}}}), InvalidEvent);
+}
+
 TEST_F(RecordBuilderTest, EventsBecomeTheRecord) {
   train();
   builder_.set_provenance("started_at", "now");

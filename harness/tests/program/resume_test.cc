@@ -118,7 +118,8 @@ TEST(Resume, WhatAKilledWriterLeftGoesWithTheNextAttempt) {
       program.experiment({{"topology", "loopback"}, {"pretraining", {{"iterations", 1}}}}));
   ASSERT_EQ(program.run(arguments).status.code, 0);
   const Json record = program.record("base");
-  const fs::path weights = record.at("initial_weights").at("path").get<std::string>();
+  const fs::path weights =
+      program.results() / "test" / record.at("initial_weights").at("path").get<std::string>();
   const fs::path name = weights.stem();
   const std::vector<fs::path> leftovers = {record_path(program, "base").parent_path() / ".run.json.4711.tmp",
                                            weights.parent_path() / ("." + name.string() + ".pt.4711.tmp"),

@@ -82,7 +82,8 @@ TEST(RunCommand, InitialWeightsAreTrainedOnceForAllThatShareThem) {
   const Json weights = program.record("2").at("initial_weights");
   EXPECT_EQ(weights, program.record("3").at("initial_weights"));
   EXPECT_EQ(weights.at("test_accuracy"), 0.25);
-  EXPECT_EQ(read_file(weights.at("path")), "weights");
+  EXPECT_EQ(read_file(program.results() / "test" / weights.at("path").get<std::string>()), "weights");
+  EXPECT_EQ(program.record("2").at("set_up").at("pretraining_s"), 1.5);
 }
 
 struct FaultCase {

@@ -27,6 +27,26 @@ Json small_run(const Json& more = Json::object()) {
   return base;
 }
 
+TEST(ConvergenceRun, HasTheCostOfItsSetUp) {
+  const Program program(built_program("thinpipe-trainer"));
+  const std::string experiment =
+      program.experiment(small_run({{"pretraining", {{"iterations", 2}, {"batch_size", 16}}}}),
+                         {{"pruning",
+                           {{"once", {{"pruning", {{"ratio", 0.5}}}}},
+                            {"slowly", {{"pruning", {{"ratio", 0.5}, {"at_iteration", 2}}}}},
+                            {"never", Json::object()}}}});
+  const auto result = program.run(program.run_arguments(experiment));
+  ASSERT_EQ(result.status.code, 0) << result.errors;
+  for (const char* label : {"once", "slowly", "never"}) {
+    const Json set_up = program.record(label).at("set_up");
+    EXPECT_EQ(set_up.at("pretraining_from"), "measured");
+    EXPECT_GT(set_up.at("pretraining_s"), 0);
+    EXPECT_EQ(set_up.at("pretraining_s"), program.record("never").at("set_up").at("pretraining_s"))
+        << "shared";
+    EXPECT_EQ(set_up.at("pruning_s") > 0, std::string("never") != label) << set_up;
+  }
+}
+
 TEST(ConvergenceRun, RecordsWhatIsLearntAndSentAndNothingOfTime) {
   const Program program(built_program("thinpipe-trainer"));
   const std::string experiment =

@@ -57,6 +57,25 @@ class ReplayRun : public ::testing::Test {
   Program program_ = Program(built_program("thinpipe-trainer"));
 };
 
+// A device that the profile describes would need its own time; on this machine, pre-training was measured.
+TEST_F(ReplayRun, HasTheCostOfSetUpOnTheDeviceOfItsProfile) {
+  const Json base = small_replay({{"mode", "simulate"},
+                                  {"pretraining", {{"iterations", 2}, {"batch_size", 16}}},
+                                  {"pruning", {{"ratio", 0.5}}}});
+  const auto result = run(base, {{"compute_profile", {"a40", "measured"}}});
+  ASSERT_EQ(result.status.code, 0) << result.errors;
+  ASSERT_EQ(records("converge").size(), 1U);
+  const Json trained = records("converge").front().at("set_up");
+  for (const Json& record : records("simulate")) {
+    const Json set_up = record.at("set_up");
+    const bool is_measured = record.at("config").at("compute_profile") == "measured";
+    EXPECT_EQ(set_up.at("pretraining_from"), is_measured ? "measured" : "profile");
+    EXPECT_EQ(set_up.at("pretraining_s") == trained.at("pretraining_s"), is_measured);
+    EXPECT_GT(set_up.at("pretraining_s"), 0);
+    EXPECT_EQ(set_up.at("pruning_s"), trained.at("pruning_s"));
+  }
+}
+
 TEST_F(ReplayRun, HasTheConvergenceRunsCurveWithTimesOfItsOwn) {
   const auto result = run(small_replay());
   ASSERT_EQ(result.status.code, 0) << result.errors;
