@@ -10,6 +10,7 @@
 #include "common/support/readable.hh"
 #include "harness/executors/script_command.hh"
 #include "harness/executors/worker_inputs.hh"
+#include "harness/records/local_paths.hh"
 #include "harness/records/provenance.hh"
 #include "harness/records/record.hh"
 #include "harness/run/fault_injector.hh"
@@ -55,7 +56,8 @@ class RunInProgress {
     network_.reset();
     fs::remove_all(inputs_.rendezvous());
     fs::remove_all(inputs_.checkpoints());
-    write_atomically(folder_ / "run.json", record_text(to_json(written)));
+    const LocalPaths local_paths(local_folders(context_.results, run_.folder));
+    write_atomically(folder_ / "run.json", record_text(local_paths.without(to_json(written))));
     return written;
   }
 

@@ -36,7 +36,7 @@ struct Fault {
   void visit(auto& field) {
     field("kind", kind,
           Rule{.one_of = {"none", "crash", "exit", "hang", "stop", "nan", "garbage", "binary", "flood",
-                          "deep", "silent_exit", "late_exit"}});
+                          "deep", "silent_exit", "late_exit", "complain"}});
     field("rank", rank, Rule{.at_least = 0});
     field("iteration", iteration, Rule{.at_least = 1});
     field("once", once, Rule{});
@@ -275,6 +275,11 @@ int strike(const Fault& fault, std::int64_t rank) {
   return -1;
 }
 
+int complain(std::int64_t rank, const std::string& file) {
+  emit({{"event", "failed"}, {"rank", rank}, {"kind", "input"}, {"message", "cannot read " + file}});
+  return 1;
+}
+
 // The only state is the number of iterations, in one file of rank 0.
 class Checkpoint {
  public:
@@ -340,6 +345,7 @@ int work(const char* path) {
     if (config.fault.kind != "none" && config.fault.rank == rank && config.fault.iteration == i &&
         (!config.fault.once || checkpoint.first_strike())) {
       if (const int code = strike(config.fault, rank); code >= 0) return code;
+      if (config.fault.kind == "complain") return complain(rank, config.dataset.path.value_or("nothing"));
     }
     if (rank != 0) continue;
     emit({{"event", "iteration"},

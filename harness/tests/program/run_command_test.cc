@@ -1,6 +1,9 @@
 // thinpipe run on the loopback: records, resuming, failures, interruption and wrong input.
 #include <algorithm>
 #include <csignal>
+#include <cstdlib>
+#include <fstream>
+#include <functional>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -84,6 +87,49 @@ TEST(RunCommand, InitialWeightsAreTrainedOnceForAllThatShareThem) {
   EXPECT_EQ(weights.at("test_accuracy"), 0.25);
   EXPECT_EQ(read_file(program.results() / "test" / weights.at("path").get<std::string>()), "weights");
   EXPECT_EQ(program.record("2").at("set_up").at("pretraining_s"), 1.5);
+}
+
+void for_each_text(const Json& value, const std::function<void(const std::string&)>& action) {
+  if (value.is_string()) action(value.get<std::string>());
+  if (!value.is_structured()) return;
+  for (const Json& member : value) for_each_text(member, action);
+}
+
+// Returns the record's texts that have a path of this machine.
+std::vector<std::string> local_texts(const Json& record, const Program& program) {
+  std::vector<std::string> folders = {program.folder(), fs::current_path(), fs::temp_directory_path()};
+  if (const char* const home = std::getenv("HOME")) folders.push_back(std::string(home) + "/");
+  std::vector<std::string> found;
+  for_each_text(record, [&](const std::string& text) {
+    const auto has = [&text](const std::string& folder) { return text.find(folder) != std::string::npos; };
+    if (std::ranges::any_of(folders, has)) found.push_back(text);
+  });
+  return found;
+}
+
+// The second run fails with a message that names a file.
+TEST(RunCommand, ARecordHasNoPathOfThisMachineAndItsIdDoesNotDependOnOne) {
+  const Program here;
+  const Program there;
+  std::vector<std::string> ids;
+  for (const Program* const program : {&here, &there}) {
+    std::ofstream(program->folder() / "mine.data") << "examples";
+    const Json base = {{"topology", "loopback"},
+                       {"pretraining", {{"iterations", 3}}},
+                       {"dataset", {{"name", "d"}, {"path", "mine.data"}}}};
+    const Json sweep = {{"fault.kind", {"none", "complain"}}};
+    const auto ended = program->run(program->run_arguments(program->experiment(base, sweep)));
+    EXPECT_THAT(ended.errors, HasSubstr((program->folder() / "mine.data").string())) << "people see the file";
+    for (const char* label : {"none", "complain"}) {
+      const Json record = program->record(label);
+      EXPECT_THAT(local_texts(record, *program), IsEmpty());
+      EXPECT_EQ(record.at("config").at("dataset").at("path"), "mine.data");
+      ids.push_back(record.at("run_id"));
+    }
+    EXPECT_EQ(program->record("complain").at("error").at("message"), "cannot read mine.data");
+  }
+  EXPECT_EQ(ids[0], ids[2]);
+  EXPECT_EQ(ids[1], ids[3]);
 }
 
 struct FaultCase {
