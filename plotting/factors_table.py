@@ -22,8 +22,9 @@ from markdown_table import (
     to_target_cell,
     write_table,
 )
-from number_text import Text, iteration_time_text, target_time_text
 from methods_table import final_heading, final_level
+from number_text import Text, iteration_time_text, target_time_text
+from set_up_cells import set_up_note, speed_up_with_set_up_cell, time_with_set_up_cell
 
 ABOUT = (
     "vs NAME: speed-up over the method NAME in time to the target, each run over the one of its seed. "
@@ -46,7 +47,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def notes(comparison: Comparison) -> list[str]:
-    return [*target_notes(comparison), ABOUT]
+    return [*target_notes(comparison), ABOUT, set_up_note(comparison)]
 
 
 def row_of(runs: pd.DataFrame, panel: Panel, comparison: Comparison, over: Sequence[str]) -> dict[str, Cell]:
@@ -56,7 +57,9 @@ def row_of(runs: pd.DataFrame, panel: Panel, comparison: Comparison, over: Seque
         "accuracy loss (points)": lost(runs, panel.runs[panel.runs.method == over[0]], comparison),
         "iteration (ms)": spread_cell("iteration_time_s", group.spread("iteration_time_s"), milliseconds_text(runs)),
         "time to target (s)": to_target_cell("time_to_accuracy_s", runs, group, target_time_text(runs)),
+        "with set-up (s)": time_with_set_up_cell(runs, group, target_time_text(runs)),
         **{f"vs {name}": ratio_cell(group, "speed_up_over", name, runs) for name in over},
+        f"vs {over[0]} with set-up": speed_up_with_set_up_cell(runs, group, over[0]),
     }
 
 

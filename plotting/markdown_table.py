@@ -215,10 +215,10 @@ def spread_cell(name: str, spread: Spread, text: Text, missing: str = "", unit: 
     return Cell(words + (f" ({missing})" if missing else ""), numbers)
 
 
-def ratio_cell(group: Group, quantity: str, baseline: str, runs: pd.DataFrame) -> Cell:
+def ratio_cell(group: Group, quantity: str, baseline: str, runs: pd.DataFrame, suffix: str = "") -> Cell:
     """Returns a cell with a ratio to a baseline, which is a lower bound if a baseline run did not reach the target. Says
-    how many runs have a ratio if not all do, or why none has."""
-    name = f"{quantity}_{baseline}"
+    how many runs have a ratio if not all do, or why none has. `suffix`: of a variant of the ratio in the report."""
+    name = f"{quantity}_{baseline}{suffix}"
     spread = group.spread(name)
     at_least = group.is_bound(baseline) if spread.count else None
     missing = f"{spread.count} of {len(runs)}" if spread.count < len(runs) else ""

@@ -15,6 +15,8 @@ BUILT = Path(__file__).resolve().parents[1] / "build" / "release" / "thinpipe"
 # Marks of methods and numbers, by the verdict on the emulated networks.
 VERDICT_MARKS = {"degraded": "†", "not judged": "‡"}
 SCHEMA_VERSION = 2
+# The summary of a quantity that a saved report is older than.
+ABSENT = {"count": 0, "mean": None, "ci95_low": None, "ci95_high": None}
 
 
 class InputError(Exception):
@@ -61,7 +63,7 @@ class Group:
     entry: dict[str, Any]
 
     def spread(self, quantity: str) -> Spread:
-        summary = self.entry[quantity]
+        summary = self.entry.get(quantity, ABSENT)
         return Spread(summary["count"], summary["mean"], summary["ci95_low"], summary["ci95_high"])
 
     def is_bound(self, baseline: str) -> bool:

@@ -26,6 +26,7 @@ from markdown_table import (
 )
 from number_text import target_time_text
 from report import Spread
+from set_up_cells import set_up_note, speed_up_with_set_up_cell, time_with_set_up_cell
 
 TOLERANCE = 0.1
 MARKS = {True: "✓", False: "✗", None: UNKNOWN}
@@ -73,7 +74,7 @@ def rule(tolerance: float) -> list[str]:
 
 
 def notes(comparison: Comparison, tolerance: float) -> list[str]:
-    lines = [*target_notes(comparison), *rule(tolerance)]
+    lines = [*target_notes(comparison), *rule(tolerance), set_up_note(comparison)]
     bounds = (comparison.group(runs).is_bound(name) for runs in groups(comparison) for name in ("dense", "fp16"))
     return [*lines, "≥: the baseline did not reach the target."] if any(bounds) else lines
 
@@ -99,7 +100,9 @@ def row_of(runs: pd.DataFrame, _panel: Panel, comparison: Comparison, tolerance:
         "convergence speed vs dense": ratio_cell(group, "convergence_speed_over", "dense", runs),
         "all-reduce compatible": all_reduce_cell(runs),
         "TTA (s)": to_target_cell("time_to_accuracy_s", runs, group, target_time_text(runs)),
+        "with set-up (s)": time_with_set_up_cell(runs, group, target_time_text(runs)),
         "speed-up vs dense": ratio_cell(group, "speed_up_over", "dense", runs),
+        "vs dense with set-up": speed_up_with_set_up_cell(runs, group, "dense"),
         "speed-up vs fp16": ratio_cell(group, "speed_up_over", "fp16", runs),
         **{
             name: Cell(MARKS[each], {f"mark_{name.lower().replace('-', '_')}": each})

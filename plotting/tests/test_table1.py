@@ -58,6 +58,39 @@ def seeds(method: str, *iteration_times_s: float, best: float = 0.868) -> list[d
     ]
 
 
+def with_set_up(record: dict[str, Any], pretraining_s: float | None, pruning_s: float | None = 0.0) -> dict[str, Any]:
+    source = None if pretraining_s is None else "measured"
+    return record | {
+        "set_up": {"pretraining_s": pretraining_s, "pretraining_from": source, "pruning_s": pruning_s}
+    }
+
+
+class SetUpTest(TableTest):
+    def test_the_cost_of_set_up_counts_for_both(self) -> None:
+        dense, topk = make_record(), make_record("topk 0.1")
+        plain = self.rows(with_set_up(dense, 0.0), with_set_up(topk, 0.0))["topk 0.1"]
+        self.assertEqual(plain["with set-up (s)"], plain["TTA (s)"])
+        self.assertEqual(plain["vs dense with set-up"], plain["speed-up vs dense"])
+        lines = self.lines(with_set_up(dense, 100.0), with_set_up(topk, 100.0, 2.0))
+        time_s = float(lines["topk 0.1"]["time_to_accuracy_s"])
+        dense_s = float(lines["dense"]["time_to_accuracy_s"])
+        self.assertAlmostEqual(float(lines["topk 0.1"]["time_to_accuracy_with_set_up_s"]), time_s + 102.0)
+        self.assertAlmostEqual(
+            float(lines["topk 0.1"]["speed_up_over_dense_with_set_up"]), (dense_s + 100.0) / (time_s + 102.0)
+        )
+        self.assertIn("100 to 102 s here", self.made(with_set_up(dense, 100.0), with_set_up(topk, 100.0, 2.0)))
+
+    def test_an_unknown_cost_is_not_zero(self) -> None:
+        row = self.rows(with_set_up(make_record(), 0.0), make_record("topk 0.1"))["topk 0.1"]
+        self.assertEqual((row["with set-up (s)"], row["vs dense with set-up"]), ("unknown", "unknown"))
+        self.assertNotIn("unknown", row["speed-up vs dense"])
+
+    def test_it_is_unknown_if_it_is_for_one_of_several_seeds(self) -> None:
+        first, second = seeds("dense", 0.8, 0.9)
+        row = self.rows(with_set_up(first, 1.0), second)["dense"]
+        self.assertEqual(row["with set-up (s)"], "unknown")
+
+
 class Table1Test(TableTest):
     def test_a_row_a_method_with_its_three_marks(self) -> None:
         rows = self.rows(*[make_record(method) for method in METHODS])
@@ -65,11 +98,12 @@ class Table1Test(TableTest):
             list(rows["dense"]),
             [
                 *("method", "iterations to target", "convergence speed vs dense", "all-reduce compatible"),
-                *("TTA (s)", "speed-up vs dense", "speed-up vs fp16", "convergence", "all-reduce", "TTA"),
+                *("TTA (s)", "with set-up (s)", "speed-up vs dense", "vs dense with set-up", "speed-up vs fp16"),
+                *("convergence", "all-reduce", "TTA"),
             ],
         )
         self.assertEqual(
-            [list(row.values()) for row in rows.values()],
+            [[cell for heading, cell in row.items() if "set-up" not in heading] for row in rows.values()],
             [
                 ["dense", "200", "1.00×", "yes", "160", "1.00×", "0.54×", "✓", "✓", "✗"],
                 ["fp16", "200", "1.00×", "yes", "86.0", "1.86×", "1.00×", "✓", "✓", "✗"],
