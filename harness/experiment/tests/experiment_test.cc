@@ -61,7 +61,7 @@ TEST(Experiment, ExpandsInFileOrderWithLaterAxesFastest) {
   EXPECT_EQ(points[1].config(), Json({{"x", {{"y", "a"}}}, {"z", 2}}));
 }
 
-TEST(Experiment, BaselinesOfTheHeatMapRunOnceACap) {
+TEST(Experiment, BaselinesOfTheHeatMapRunOnceACapAndOncePruned) {
   const auto points =
       expand(load_experiment(source_path("experiments/bandwidth-by-prune-ratio.json"), {}, {}));
   std::map<std::string, int> runs;
@@ -70,9 +70,17 @@ TEST(Experiment, BaselinesOfTheHeatMapRunOnceACap) {
     ++runs[point.labels.front().second];
     distinct.insert(point.config().dump());
   }
-  EXPECT_EQ(runs, (std::map<std::string, int>{
-                      {"dense", 4}, {"fp16", 4}, {"pactrain", 6 * 4}, {"pactrain ternary", 6 * 4}}));
-  EXPECT_EQ(distinct.size(), 56);
+  EXPECT_EQ(runs, (std::map<std::string, int>{{"dense", 4},
+                                              {"dense, pruned", 4},
+                                              {"fp16", 4},
+                                              {"fp16, pruned", 4},
+                                              {"pactrain", 6 * 4},
+                                              {"pactrain ternary", 6 * 4},
+                                              {"powersgd 4", 2},
+                                              {"powersgd 4, pruned", 2},
+                                              {"topk 0.01", 2},
+                                              {"topk 0.01, pruned", 2}}));
+  EXPECT_EQ(distinct.size(), 72);
 }
 
 TEST(Experiment, NullsAndCommentsOfTheBaseAreNoPartOfARun) {
