@@ -83,7 +83,7 @@ def summary(events):
     return {
         "parameters_hash": last["parameters_hash"],
         "effective_density": last["effective_density"],
-        "pruning": last["pruning"],
+        "pruning": {key: value for key, value in last["pruning"].items() if key != "time_s"},
         "synchroniser": last["synchroniser"],
         "iteration": evaluation["iteration"],
         "test_loss": evaluation["test_loss"],

@@ -54,6 +54,11 @@ class ReplayRun : public ::testing::Test {
            record.at("run_id").get<std::string>();
   }
 
+  // Returns the absolute path of the file that a part of a record names.
+  std::string file_of(const Json& part) const {
+    return program_.results() / "test" / part.at("path").get<std::string>();
+  }
+
   Program program_ = Program(built_program("thinpipe-trainer"));
 };
 
@@ -229,8 +234,7 @@ TEST_F(ReplayRun, MeasuresWhatComputingTakesOverItsOwnNetwork) {
   ASSERT_EQ(result.status.code, 0) << result.errors;
   const auto profiles = [&](const char* mode) {
     std::set<std::string> paths;
-    for (const Json& record : records(mode))
-      paths.insert(record.at("replay").at("compute_profile").at("path"));
+    for (const Json& record : records(mode)) paths.insert(file_of(record.at("replay").at("compute_profile")));
     return paths;
   };
   EXPECT_EQ(profiles("replay").size(), 2U);
@@ -245,7 +249,7 @@ TEST_F(ReplayRun, ASimulationMeasuresTheMachineOverItsNetwork) {
   const Json machine = records("simulate").front().at("replay").at("machine");
   EXPECT_EQ(machine.at("workers_per_machine"), 2);
   EXPECT_GT(machine.at("core_s_per_message"), 0);
-  const MachineFile file = load_machine_file(machine.at("path"));
+  const MachineFile file = load_machine_file(file_of(machine));
   EXPECT_EQ(file.costs.core_s_per_message, machine.at("core_s_per_message"));
   EXPECT_EQ(file.configuration.at("workers"), 2);
 }
@@ -262,7 +266,7 @@ TEST_F(ReplayRun, IsNotMadeAgain) {
 TEST_F(ReplayRun, TakesTheTimesOfAProfileThatIsGiven) {
   ASSERT_EQ(run(small_replay()).status.code, 0);
   const Json replayed = records("replay").front();
-  ComputeProfile profile = load_profile(replayed.at("replay").at("compute_profile").at("path"));
+  ComputeProfile profile = load_profile(file_of(replayed.at("replay").at("compute_profile")));
   EXPECT_EQ(profile.concurrent_workers, 2);
   EXPECT_GT(profile.elapsed.compute_s, 0);
   for (const double ready_s : profile.elapsed.ready_s) EXPECT_LE(ready_s, profile.elapsed.compute_s);
@@ -292,7 +296,7 @@ TEST_F(ReplayRun, TakesTheTimesOfAProfileThatIsGiven) {
 
 TEST_F(ReplayRun, WithAProfileOfAnotherModelFailsNamingIt) {
   ASSERT_EQ(run(small_replay()).status.code, 0);
-  const std::string path = records("replay").front().at("replay").at("compute_profile").at("path");
+  const std::string path = file_of(records("replay").front().at("replay").at("compute_profile"));
   const auto result =
       run(small_replay({{"compute_profile", path}, {"model", {{"hidden", Json::array({10})}}}}));
   EXPECT_EQ(result.status.code, 1);
