@@ -12,7 +12,8 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 names=(quickstart bandwidth-by-prune-ratio paper-table1 paper-fig3-small paper-fig6-small convergence against-pytorch
-  replay-against-live full-size peers-at-full-size bucket-sizes merged-entries variable-bandwidth stragglers)
+  replay-against-live full-size peers-at-full-size bucket-sizes merged-entries variable-bandwidth stragglers peers
+  learning-rates)
 
 mode=all
 case ${1:-} in
@@ -137,6 +138,17 @@ make_variable-bandwidth() {
   picture variable-bandwidth time_to_accuracy
   picture variable-bandwidth speedup
 }
+make_peers() {
+  records peers
+  [ "$mode" = check ] ||
+    /usr/bin/python3 plotting/factors_table.py $reference/peers --over dense fp16 --output $reference/peers/factors.md
+}
+make_learning-rates() {
+  records learning-rates
+  [ "$mode" = check ] ||
+    /usr/bin/python3 plotting/learning_rates_table.py $reference/learning-rates \
+      --experiment experiments/convergence.json --output $reference/learning-rates/rates.md
+}
 make_stragglers() {
   records stragglers
   picture stragglers time_to_accuracy
@@ -152,6 +164,10 @@ for name in "${chosen[@]}"; do
   fi
 done
 for name in "${chosen[@]}"; do
+  if [ "$mode" != all ] && [ ! -d "$reference/$name" ]; then
+    echo "reference: $name has no committed records yet: scripts/reference.sh $name makes them" >&2
+    continue
+  fi
   [ "$mode" = check ] || printf '== %s\n' "$name"
   "make_$name"
 done

@@ -1,0 +1,168 @@
+#!/usr/bin/env python3
+"""Tabulates each method's final accuracy at each learning rate of a grid, and names the best rate."""
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Sequence
+
+import pandas as pd
+
+from comparison import common_target
+from figure import commits, listed, seeds
+from load import Results, load
+from markdown_table import (
+    MARKERS_OF_NAME,
+    UNKNOWN,
+    grid,
+    in_markdown,
+    machines,
+    markers_of,
+    records_parser,
+    three_digits,
+    write_to_destination,
+)
+from report import InputError, Question
+from target import Target
+
+AXIS = "optimiser.learning_rate"
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A method's runs at one rate: the mean of their final levels; None if one did not end, or not with a number."""
+
+    rate: float
+    level: float | None
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    parser = records_parser(
+        "learning_rates_table",
+        "Tabulate each method's final accuracy, or loss, at each learning rate of a grid, and name the best rate.\n"
+        "Methods that were not in the grid are untuned.",
+        "  thinpipe run experiments/learning-rates.json\n"
+        "  python3 plotting/learning_rates_table.py results/learning-rates --experiment experiments/convergence.json",
+        MARKERS_OF_NAME,
+        f"folder of records of an experiment that sweeps {AXIS}",
+    )
+    parser.add_argument(
+        "--experiment", type=Path, metavar="FILE", help="the experiment whose methods and learning rates are judged"
+    )
+    options = parser.parse_args(arguments)
+
+    def make() -> str:
+        results = load(options.results, Question.of(options))
+        return table(results, rates_of(options.experiment) if options.experiment else {})
+
+    return write_to_destination("learning_rates_table", make, options, *markers_of(options.results))
+
+
+def rates_of(experiment: Path) -> dict[str, float | None]:
+    """Returns the learning rate of each method of an experiment's file; None if it is the optimiser's default."""
+    try:
+        content = json.loads(experiment.read_text(encoding="utf-8"))
+        base, methods = content["base"], content["sweep"]["method"]
+        return {name: rate_in(patch, rate_in(base, None)) for name, patch in methods.items()}
+    except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
+        raise InputError(
+            f"--experiment {experiment}: cannot read the methods of its sweep ({error!r}); name an experiment's file with "
+            'an axis "method" of labels and patches'
+        ) from error
+
+
+def rate_in(config: dict[str, Any], otherwise: float | None) -> float | None:
+    return config.get("optimiser", {}).get("learning_rate", otherwise)
+
+
+def table(results: Results, used: dict[str, float | None]) -> str:
+    runs = results.runs
+    if not all(AXIS in axes for axes in runs.other_axes):
+        raise InputError(
+            f"{results.directory}: not every run has an axis {AXIS}; sweep it, as in experiments/learning-rates.json"
+        )
+    target = common_target(results)
+    trials = {method: trials_of(each) for method, each in runs.groupby("method", sort=False)}
+    order = sorted({trial.rate for each in trials.values() for trial in each})
+    rows = [row(method, each, order, target, used) for method, each in trials.items()]
+    parts = [grid(rows), "".join(f"{note}\n" for note in notes(trials, target, used)), in_markdown(origin(runs)) + "\n"]
+    return "\n".join(parts)
+
+
+def trials_of(runs: pd.DataFrame) -> list[Trial]:
+    rates = pd.Series([float(axes[AXIS]) for axes in runs.other_axes], index=runs.index)
+    levels = runs.final_level.where(runs.status == "completed")
+    return [Trial(rate, mean_of(levels[rates == rate])) for rate in sorted(rates.unique())]
+
+
+def mean_of(levels: pd.Series) -> float | None:
+    return None if levels.isna().any() else float(levels.mean())
+
+
+def best_of(trials: Sequence[Trial], target: Target) -> Trial | None:
+    """Returns the best trial; the lowest rate of equal ones, None if none has a level."""
+    known = [trial for trial in trials if trial.level is not None]
+    return min(known, key=lambda trial: trial.level if target.is_loss else -trial.level) if known else None
+
+
+def row(
+    method: str, trials: Sequence[Trial], order: Sequence[float], target: Target, used: dict[str, float | None]
+) -> dict[str, str]:
+    best = best_of(trials, target)
+    cells = {"method": method}
+    by_rate = {trial.rate: trial for trial in trials}
+    for rate in order:
+        cells[f"{rate:g}"] = level_text(by_rate[rate], target) if rate in by_rate else UNKNOWN
+    cells["best"] = UNKNOWN if best is None else f"{best.rate:g}"
+    if used:
+        cells["used"] = rate_text(used[method]) if method in used else UNKNOWN
+    return cells
+
+
+def level_text(trial: Trial, target: Target) -> str:
+    if trial.level is None:
+        return "failed"
+    return three_digits(trial.level) if target.is_loss else f"{100 * trial.level:.1f}"
+
+
+def rate_text(rate: float | None) -> str:
+    return "default" if rate is None else f"{rate:g}"
+
+
+def notes(trials: dict[str, list[Trial]], target: Target, used: dict[str, float | None]) -> list[str]:
+    lines = [f"Final {target.noun}{'' if target.is_loss else ' in %'} at each learning rate."]
+    best = {method: best_of(each, target) for method, each in trials.items()}
+    at_the_end = [
+        method
+        for method, trial in best.items()
+        if trial is not None and len(trials[method]) > 1 and trial in (trials[method][0], trials[method][-1])
+    ]
+    if at_the_end:
+        lines.append(f"Best at an end of their rates, so that one beyond may be better: {listed_names(at_the_end)}.")
+    if not used:
+        return lines
+    others = [method for method, rate in used.items() if (trial := best.get(method)) and rate != trial.rate]
+    if others:
+        lines.append(f"Used with another rate than their best: {listed_names(others)}.")
+    untuned = [method for method in used if best.get(method) is None]
+    if untuned:
+        lines.append(f"Untuned, because they are not in the grid: {listed_names(untuned)}.")
+    return lines
+
+
+def listed_names(names: Sequence[str]) -> str:
+    return "; ".join(in_markdown(name) for name in names)  # names have commas
+
+
+def origin(runs: pd.DataFrame) -> str:
+    return (
+        f"{listed(runs.experiment)} · data {listed(runs['config.dataset.name'])} · "
+        f"model {listed(runs['config.model.name'])} · {seeds(runs)} · cpu {machines(runs)} · commit {commits(runs)} · "
+        f"run on {listed(runs['provenance.started_at'].str[:10])}"
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,92 @@
+import contextlib
+import io
+import json
+import tempfile
+import unittest
+from pathlib import Path
+from typing import Any
+
+import learning_rates_table
+
+from .records import failed_record, make_converge_record, make_curve, write
+from .test_replay_table import rows_of
+
+AXIS = "optimiser.learning_rate"
+
+
+def run(method: str, rate: float, best: float, **changes: Any) -> dict[str, Any]:
+    return make_converge_record(method, axes={AXIS: f"{rate:g}"}, curve=make_curve(1.0, best), **changes)
+
+
+class LearningRatesTableTest(unittest.TestCase):
+    def setUp(self) -> None:
+        self.folder = Path(self.enterContext(tempfile.TemporaryDirectory()))
+
+    def call(self, *records: dict[str, Any], options: tuple[str, ...] = ()) -> tuple[int, str, str]:
+        write(self.folder / "results", *records)
+        out, err = io.StringIO(), io.StringIO()
+        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+            code = learning_rates_table.main([str(self.folder / "results"), *options])
+        return code, out.getvalue(), err.getvalue()
+
+    def made(self, *records: dict[str, Any], options: tuple[str, ...] = ()) -> str:
+        code, text, err = self.call(*records, options=options)
+        self.assertEqual(code, 0, err)
+        return text
+
+    def rows(self, *records: dict[str, Any], options: tuple[str, ...] = ()) -> dict[str, dict[str, str]]:
+        return {row["method"]: row for row in rows_of(self.made(*records, options=options))}
+
+    def experiment(self, base: dict[str, Any], methods: dict[str, Any]) -> tuple[str, str]:
+        path = self.folder / "experiment.json"
+        path.write_text(json.dumps({"base": base, "sweep": {"method": methods}}))
+        return "--experiment", str(path)
+
+    def test_the_best_rate_is_named(self) -> None:
+        records = [run("dense", 0.05, 0.85), run("dense", 0.1, 0.88), run("dense", 0.2, 0.86)]
+        row = self.rows(*records, run("fp16", 0.05, 0.84), run("fp16", 0.1, 0.83))["dense"]
+        self.assertEqual(row["best"], "0.1")
+        self.assertEqual(list(row)[1:4], ["0.05", "0.1", "0.2"])
+
+    def test_a_rate_that_a_method_was_not_tried_at_is_unknown(self) -> None:
+        rows = self.rows(run("dense", 0.05, 0.85), run("fp16", 0.1, 0.84))
+        self.assertEqual((rows["dense"]["0.1"], rows["fp16"]["0.05"]), ("-", "-"))
+
+    def test_a_best_rate_at_the_end_of_the_grid_is_said(self) -> None:
+        text = self.made(run("dense", 0.05, 0.85), run("dense", 0.1, 0.88))
+        self.assertIn("Best at an end of their rates, so that one beyond may be better: dense.", text)
+        text = self.made(run("dense", 0.05, 0.85), run("dense", 0.1, 0.88), run("dense", 0.2, 0.86))
+        self.assertNotIn("Best at an end", text)
+
+    def test_a_failed_run_is_not_the_best(self) -> None:
+        failed = failed_record("dense", axes={AXIS: "0.4"}, mode="converge", experiment="convergence")
+        row = self.rows(run("dense", 0.1, 0.88), failed)["dense"]
+        self.assertEqual((row["0.4"], row["best"]), ("failed", "0.1"))
+
+    def test_methods_that_are_not_in_the_grid_are_untuned(self) -> None:
+        options = self.experiment(
+            {"optimiser": {"learning_rate": 0.1}},
+            {"dense": {}, "zen": {}, "fp16": {"optimiser": {"learning_rate": 0.4}}},
+        )
+        records = [run("dense", 0.05, 0.85), run("dense", 0.1, 0.88), run("fp16", 0.1, 0.84)]
+        text = self.made(*records, options=options)
+        self.assertIn("Untuned, because they are not in the grid: zen.", text)
+        self.assertIn("Used with another rate than their best: fp16.", text)
+        self.assertEqual(self.rows(*records, options=options)["fp16"]["used"], "0.4")
+
+    def test_seeds_are_averaged(self) -> None:
+        records = [run("dense", 0.1, best, seed=seed) for seed, best in ((1, 0.86), (2, 0.88))]
+        finals = [record["curve"][-1]["test_accuracy"] for record in records]
+        self.assertEqual(self.rows(*records)["dense"]["0.1"], f"{50 * sum(finals):.1f}")
+
+    def test_an_experiment_without_methods_is_wrong_input(self) -> None:
+        path = self.folder / "no.json"
+        path.write_text("{}")
+        code, _, err = self.call(run("dense", 0.1, 0.86), options=("--experiment", str(path)))
+        self.assertEqual(code, 2)
+        self.assertIn(f"--experiment {path}: cannot read the methods", err)
+
+    def test_results_without_the_axis_are_wrong_input(self) -> None:
+        code, _, err = self.call(make_converge_record("dense"))
+        self.assertEqual(code, 2)
+        self.assertIn("not every run has an axis optimiser.learning_rate", err)
