@@ -11,20 +11,12 @@ from typing import Any, Sequence
 import pandas as pd
 
 from comparison import common_target
-from figure import commits, listed, seeds
+from destination import MARKERS_OF_NAME, markers_of, write_to_destination
 from load import Results, load
-from markdown_table import (
-    MARKERS_OF_NAME,
-    UNKNOWN,
-    grid,
-    in_markdown,
-    machines,
-    markers_of,
-    records_parser,
-    three_digits,
-    write_to_destination,
-)
+from markdown_table import UNKNOWN, grid, in_markdown, machines, records_parser
+from number_text import three_digits
 from report import InputError, Question
+from small_print import commits, listed, seeds
 from target import Target
 
 AXIS = "optimiser.learning_rate"
