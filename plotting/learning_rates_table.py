@@ -60,8 +60,8 @@ def rates_of(experiment: Path) -> dict[str, float | None]:
         return {name: rate_in(patch, rate_in(base, None)) for name, patch in methods.items()}
     except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
         raise InputError(
-            f"--experiment {experiment}: cannot read the methods of its sweep ({error!r}); name an experiment's file with "
-            'an axis "method" of labels and patches'
+            f"--experiment {experiment}: cannot read the methods of its sweep ({error!r}); name an experiment's file "
+            'with an axis "method" of labels and patches'
         ) from error
 
 
