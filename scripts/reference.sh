@@ -91,7 +91,7 @@ make_paper-table1() {
 make_paper-fig3-small() {
   records paper-fig3-small
   picture paper-fig3-small fig3 --target 0.7
-  picture paper-fig3-small fig5 --target 0.7 --where 'model=narrow ResNet' --where 'bottleneck.rate=1 Gbit/s'
+  picture paper-fig3-small fig5 --target 0.7 --hold 3 --where 'model=narrow ResNet' --where 'bottleneck.rate=1 Gbit/s'
 }
 make_paper-fig6-small() {
   records paper-fig6-small
