@@ -12,7 +12,7 @@ namespace thinpipe {
 namespace {
 
 const char* const none = "-";
-const char* const unknown = "unknown";
+const char* const unknown_time = "unknown";
 
 // How a number is printed: its format, and a factor that it is first multiplied by. Bytes have no format
 // here; format_bytes prints them.
@@ -60,7 +60,7 @@ Cell time_to_target(const Json& row) {
 
 // `value` is null although the same without set-up, `without`, is known: nobody knows the set-up cost.
 Cell or_unknown(Cell cell, const Json& without) {
-  return !cell.value && without.is_number() ? Cell{unknown} : cell;
+  return !cell.value && without.is_number() ? Cell{unknown_time} : cell;
 }
 
 Cell time_with_set_up(const Json& row) {
@@ -180,7 +180,7 @@ Cell mean_cell(const Json& entry, const SeedsColumn& column) {
   const Json& summary = entry.at(is_restricted ? column.restricted : column.name);
   const char* const judged = column.without != nullptr ? column.without : column.name;
   if (column.without != nullptr && entry.at(column.name).at("count") != entry.at(judged).at("count"))
-    return {unknown};
+    return {unknown_time};
   Cell cell = number(summary.at("mean"), column.style);
   if (is_restricted && cell.value) cell.text = "≥ " + cell.text;
   if (entry.value(fmt::format("{}_is_lower_bound", judged), false)) cell.text = fmt::format(">{}", cell.text);
