@@ -69,13 +69,12 @@ def draw(comparison: Comparison) -> Figure:
         len(comparison.panels), panel_height_in=1.0 + 0.33 * most_methods, share_x=True, look=comparison.look
     )
     drawn = [draw_panel(panel_axes, panel, comparison) for panel, panel_axes in zip(comparison.panels, axes)]
-    ends = [end for each in drawn for end in each]
-    if not ends:
+    if not any(has_baselines for has_baselines, _ in drawn):
         raise InputError(
             f"{comparison.results.directory}: no speed-up can be drawn, because no run has a baseline: a completed dense or "
             "fp16 run of its seed that differs only in method and pruning"
         )
-    scale(axes[0], ends, also=[1.0])
+    scale(axes[0], [end for _, ends in drawn for end in ends], also=[1.0])
     low, high = axes[0].get_xlim()
     is_log = axes[0].get_xscale() == "log"
     axes[0].set_xlim(low, high * (high / low) ** ROOM_FOR_NUMBERS if is_log else (1.0 + ROOM_FOR_NUMBERS) * high)
@@ -84,8 +83,9 @@ def draw(comparison: Comparison) -> Figure:
     return figure
 
 
-def draw_panel(axes: Axes, panel: Panel, comparison: Comparison) -> list[float]:
-    """Draws the methods of one panel. Returns the ends of all that has a speed-up."""
+def draw_panel(axes: Axes, panel: Panel, comparison: Comparison) -> tuple[bool, list[float]]:
+    """Draws the methods of one panel. Returns whether it has baselines, and the ends of all that has a speed-up: none if
+    no method reached the target."""
     baselines = {
         name: runs for name in BASELINES if len(runs := baseline_runs(panel.runs, name, comparison.runs))
     }
@@ -106,7 +106,7 @@ def draw_panel(axes: Axes, panel: Panel, comparison: Comparison) -> list[float]:
             ncols=2 if all(runs.reached.all() for runs in baselines.values()) else 1,
             handles=[handle_of(name, runs) for name, runs in baselines.items()],
         )
-    return ends
+    return bool(baselines), ends
 
 
 def handle_of(baseline: str, runs: pd.DataFrame) -> Line2D:

@@ -100,8 +100,9 @@ class Verifier {
   // Returns the median goodput of each pair. All pairs send at the same time.
   std::vector<double> goodputs(const Pairs& pairs, double rate_bit_per_s) const {
     const GoodputOptions options{
-        .settle_s = 0.3,
-        .measure_s = std::clamp(effort_.min_frames * 8 * full_frame_bytes / rate_bit_per_s, 0.7, 10.0)};
+        .settle_s = 0.3 * effort_.settle_s,
+        .measure_s =
+            std::clamp(effort_.min_frames * 8 * full_frame_bytes / rate_bit_per_s, effort_.goodput_s, 10.0)};
     std::vector<std::vector<double>> of_pair(pairs.size());
     for (int i = 0; i < effort_.repetitions; ++i) {
       const std::vector<double> once = measure_goodput(pairs, options);
@@ -117,7 +118,8 @@ class Verifier {
     const double min_s =
         static_cast<double>(pairs.size()) * effort_.min_frames * 8 * full_frame_bytes / rate_bit_per_s;
     const std::vector<double> flows = measure_goodput(
-        pairs, {.settle_s = 1, .measure_s = std::max(effort_.shared_s, std::min(min_s, 20.0))});
+        pairs,
+        {.settle_s = effort_.settle_s, .measure_s = std::max(effort_.shared_s, std::min(min_s, 20.0))});
     return {std::accumulate(flows.begin(), flows.end(), 0.0), jain_index(flows)};
   }
 

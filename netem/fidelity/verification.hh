@@ -38,9 +38,11 @@ inline constexpr double loss_deviations = 4;            // standard deviations o
 
 // How long to measure. Fewer and shorter measurements are less certain.
 struct VerificationEffort {
-  int repetitions = 3;   // of a goodput; the median counts
-  double shared_s = 10;  // flows that share a link need seconds to become even
-  int messages = 9;      // the median counts
+  int repetitions = 3;     // of a goodput; the median counts
+  double settle_s = 1;     // before flows that share a link are measured; 0.3 of it before others
+  double goodput_s = 0.7;  // at least, per goodput
+  double shared_s = 10;    // flows that share a link need seconds to become even
+  int messages = 9;        // the median counts
   int datagrams = 1000;
   double min_frames = 400;  // per goodput
 

@@ -42,6 +42,12 @@ class SpeedupTest(FigureTest):
         self.assertIn("≥ 4.47×", self.words(figure))
         self.assertEqual(legend_texts(figure)[0], "over dense (≥: it did not reach the target)")
 
+    def test_methods_that_all_miss_the_target_have_words_alone(self) -> None:
+        short = make_curve(0.8, 0.80)
+        figure = speedup.draw(self.compared(make_record("dense", curve=short), make_record("topk 0.01", curve=short)))
+        self.assertEqual(len(self.words(figure)), 2)
+        self.assertTrue(all(words.startswith("not reached (best ") for words in self.words(figure)))
+
     def test_a_target_that_was_touched_and_lost_is_not_held(self) -> None:
         touched = make_record("topk 0.1", curve=make_curve(0.6, 0.868))
         touched["config"]["hold"] = 100

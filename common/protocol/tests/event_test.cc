@@ -135,6 +135,7 @@ TEST(Event, EveryOtherMemberIsRequired) {
   const std::map<std::string, std::vector<std::string>> omissible = {
       {"started", {"libraries"}},
       {"dataset", {"examples_per_worker"}},
+      {"pretrained", {"train_time_s"}},
       {"iteration", {"first_bucket_s", "train_loss", "applied"}},
       {"summary",
        {"parameters", "pruning", "synchroniser", "effective_density", "vnmse", "skipped_steps",

@@ -18,6 +18,15 @@ using testing::Contains;
 using testing::HasSubstr;
 using testing::IsSupersetOf;
 
+// Enough to find a link at half of its rate.
+constexpr VerificationEffort hasty{.repetitions = 1,
+                                   .settle_s = 0.2,
+                                   .goodput_s = 0.3,
+                                   .shared_s = 0.3,
+                                   .messages = 1,
+                                   .datagrams = 50,
+                                   .min_frames = 50};
+
 Topology pair_at(const char* rate) {
   const Json description = {{"name", "pair"},
                             {"hosts", {"a", "b"}},
@@ -56,8 +65,7 @@ TEST(VerifyTest, FindsADirectionThatIsTooSlow) {
   change_rate(network.host("a"), 50'000'000 / 8);
   std::vector<std::string> told;
   const auto measurements =
-      verify(network, VerificationEffort::quick(),
-             [&told](const std::string&, const std::string& what) { told.push_back(what); });
+      verify(network, hasty, [&told](const std::string&, const std::string& what) { told.push_back(what); });
   EXPECT_FALSE(all_well(measurements));
   const Measurement& off = find(measurements, "a->b", "goodput of one flow");
   EXPECT_FALSE(off.ok);
@@ -79,10 +87,7 @@ TEST(VerifyTest, SaysWhyALinkCannotBeMeasured) {
       {"between": ["a", "l"], "rate": "100 Mbit/s"}, {"between": ["l", "r"], "rate": "1 Gbit/s"},
       {"between": ["b", "r"]}, {"between": ["r", "empty"], "rate": "1 Gbit/s"}]})");
   const Network network(parse_topology(description, {"n", ""}));
-  // What is measured does not matter here.
-  const auto measurements =
-      verify(network, {.repetitions = 1, .shared_s = 0.1, .messages = 1, .datagrams = 10, .min_frames = 10},
-             [](const std::string&, const std::string&) {});
+  const auto measurements = verify(network, hasty, [](const std::string&, const std::string&) {});
   EXPECT_THAT(find(measurements, "l->r", "goodput").note, HasSubstr("a->l, which is slower"));
   EXPECT_THAT(find(measurements, "r->empty", "goodput").note, HasSubstr("no path between hosts"));
   EXPECT_FALSE(find(measurements, "l->r", "goodput").measured);
