@@ -67,7 +67,8 @@ TEST(Experiment, BaselinesOfTheHeatMapRunOnceACapAndOncePruned) {
   std::map<std::string, int> runs;
   std::set<std::string> distinct;
   for (const Point& point : points) {
-    if (point.labels.back() == std::pair<std::string, std::string>("seed", "seed 1")) ++runs[point.labels.front().second];
+    if (point.labels.back() == std::pair<std::string, std::string>("seed", "seed 1"))
+      ++runs[point.labels.front().second];
     distinct.insert(point.config().dump());
   }
   EXPECT_EQ(runs, (std::map<std::string, int>{{"dense", 4},
