@@ -59,17 +59,20 @@ TEST(OldRecords, TheReferenceResultsOfVersion1AreReadWithTheCurrentNames) {
 
 TEST(OldRecords, ANetworkWhoseRatesWereNeverMeasuredIsNotJudged) {
   std::map<std::string, int> verdicts;
+  int examined = 0;
   for (const RecordPlace& place : find_records(source_path("results/reference"))) {
     const Record record = find_record(place).value();
     if (!record.fidelity) continue;
     ++verdicts[record.fidelity->verdict];
-    if (record.fidelity->verdict != "faithful") continue;
+    // Newer runs probe the links that their training does not fill, and count the directions that were judged.
+    if (record.fidelity->verdict != "faithful" || record.fidelity->judged_directions) continue;
+    ++examined;
     for (const record::Check& check : record.fidelity->checks) {
       const bool is_rate = check.name.starts_with("median rate while backlogged");
       EXPECT_FALSE(is_rate && check.measured.is_null()) << record.run_id << ": " << check.name;
     }
   }
-  EXPECT_GT(verdicts["faithful"], 0);
+  EXPECT_GT(examined, 0);
   EXPECT_GT(verdicts["not judged"], 0);
 }
 

@@ -24,7 +24,7 @@ std::vector<std::string> planned_ids(const Program& program, const std::string& 
 
 TEST(Identity, ShippedExperimentsStillHaveTheNamesOfTheReferenceResults) {
   const Program program(built_program("thinpipe-trainer"));
-  for (const std::string name : {"merged-entries"}) {
+  for (const std::string name : {"quickstart", "merged-entries"}) {
     const auto ids = planned_ids(program, fmt::format("{}/{}.json", source_path("experiments"), name));
     for (const Json& record : load_records(source_path("results/reference/") + name)) {
       EXPECT_THAT(ids, Contains(record.at("run_id").get<std::string>()));
