@@ -64,7 +64,7 @@ std::string remedy_for_python() {
   const char* const named = interpreter_of_choice();
   if (named == nullptr) return "";
   return fmt::format(
-      "; THINPIPE_PYTHON is {}: install thinpipe's package there with `{} -m pip install .`, or unset it",
+      "; THINPIPE_PYTHON is {}: if it lacks thinpipe's package, install it with `{} -m pip install .`, or unset the variable",
       named, named);
 }
 

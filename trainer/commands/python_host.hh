@@ -26,7 +26,8 @@ bool needs_python_host(const Json& description);
 // with. Throws Error with the remedies if there is none.
 std::vector<std::string> in_python(const std::vector<std::string>& arguments);
 
-// Returns what to add to an error of that program: "; THINPIPE_PYTHON is …" and the remedy. Empty if the variable is not set.
+// Returns what to add to an error of that program: the interpreter and the remedy if it lacks the package. Empty if
+// THINPIPE_PYTHON is not set.
 std::string remedy_for_python();
 
 // Returns the program and arguments that run a Python program in the same interpreter, so that it finds the package.

@@ -112,9 +112,9 @@ TEST(RunCommand, TellsHowToInstallThePackageInThePythonThatIsNamed) {
   ::unsetenv("THINPIPE_PYTHON");
   EXPECT_EQ(ended.status.code, 1);
   EXPECT_THAT(ended.errors, HasSubstr("No module named thinpipe"));
-  EXPECT_THAT(ended.errors,
-              HasSubstr("THINPIPE_PYTHON is " + python + ": install thinpipe's package there with `" +
-                        python + " -m pip install .`, or unset it"));
+  EXPECT_THAT(ended.errors, HasSubstr("THINPIPE_PYTHON is " + python +
+                                      ": if it lacks thinpipe's package, install it with `" + python +
+                                      " -m pip install .`, or unset the variable"));
 }
 
 }  // namespace
