@@ -13,7 +13,7 @@ cd "$(dirname "$0")/.."
 
 names=(quickstart bandwidth-by-prune-ratio paper-table1 paper-fig3-small paper-fig6-small convergence against-pytorch
   replay-against-live full-size peers-at-full-size bucket-sizes merged-entries variable-bandwidth stragglers peers
-  learning-rates local-steps)
+  learning-rates)
 
 mode=all
 case ${1:-} in
@@ -148,14 +148,6 @@ make_learning-rates() {
   [ "$mode" = check ] ||
     /usr/bin/python3 plotting/learning_rates_table.py $reference/learning-rates \
       --experiment experiments/convergence.json --output $reference/learning-rates/rates.md
-}
-make_local-steps() {
-  records local-steps
-  picture local-steps waterfall --steps DDP 'dense along the tree' 'PacTrain 0.5' 'PacTrain 0.8' 'PacTrain 0.8, ternary' \
-    'PacTrain 0.8, ternary, 8 local steps'
-  [ "$mode" = check ] ||
-    /usr/bin/python3 plotting/factors_table.py $reference/local-steps \
-      --over DDP 'DDP, PowerSGD hook' 'PowerSGD along the tree' --output $reference/local-steps/factors.md
 }
 make_stragglers() {
   records stragglers
