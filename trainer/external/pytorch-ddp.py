@@ -20,6 +20,7 @@ import sys
 import threading
 import time
 import warnings
+from collections.abc import Iterable
 from pathlib import Path
 
 RANK = 0
@@ -88,10 +89,7 @@ def refuse_what_is_not_done(description: dict) -> None:
     if config["collective"]["name"] not in ("auto", "gloo"):
         raise Refusal(f"/collective/name is {config['collective']['name']}, but pytorch-ddp supports only Gloo")
     done = {
-        "/optimiser/name": "sgd",
         "/pruning/ratio": 0,
-        "/training/clip_norm": None,
-        "/training/label_smoothing": 0,
         "/training/check_replicas_every_iterations": 0,
         "/compute/device": "cpu",
     }
@@ -205,6 +203,19 @@ def method_of(
     raise Refusal(f"pytorch-ddp does not support the synchroniser {name}, only dense, fp16 and powersgd")
 
 
+def optimiser_of(options: dict, parameters: Iterable[torch.nn.Parameter]) -> torch.optim.Optimizer:
+    rate, weight_decay = options["learning_rate"], options["weight_decay"]
+    if options["name"] == "sgd":
+        return torch.optim.SGD(
+            parameters, rate, options["momentum"], weight_decay=weight_decay, nesterov=options["nesterov"]
+        )
+    kinds = {"adam": torch.optim.Adam, "adamw": torch.optim.AdamW}
+    if options["name"] not in kinds:
+        raise Refusal(f"pytorch-ddp does not support the optimiser {options['name']}, only sgd, adam and adamw")
+    betas = options["beta1"], options["beta2"]
+    return kinds[options["name"]](parameters, rate, betas, options["epsilon"], weight_decay)
+
+
 class Worker:
     def __init__(self, description: dict) -> None:
         config = description["config"]
@@ -219,14 +230,8 @@ class Worker:
         )
         dist._DEFAULT_FIRST_BUCKET_BYTES = self.training.first_bucket_bytes
         self.model = hooks.Replica(self.bare, bucket_cap_mb=self.training.bucket_bytes / 2**20)
-        optimiser = config["optimiser"]
-        self.optimiser = torch.optim.SGD(
-            self.bare.parameters(),
-            optimiser["learning_rate"],
-            optimiser["momentum"],
-            weight_decay=optimiser["weight_decay"],
-            nesterov=optimiser["nesterov"],
-        )
+        self.optimiser = optimiser_of(config["optimiser"], self.bare.parameters())
+        self.clip_norm = config["training"]["clip_norm"]
         self.method = method_of(description, self.model, self.optimiser, self.training.first_bucket_bytes)
         self.iteration, self.train_time_s, self.losses, self.payload_bytes = 0, 0.0, [], 0
         self.reports_starts = self.rank == 0 and description.get("report_iteration_starts", False)
@@ -260,6 +265,8 @@ class Worker:
         self.optimiser.zero_grad()
         loss = self.training.loss(self.model(inputs), labels)
         self.model.backward(loss)
+        if self.clip_norm is not None:
+            torch.nn.utils.clip_grad_norm_(self.bare.parameters(), self.clip_norm)
         self.optimiser.step()
         iteration_time_s = time.monotonic() - began
         self.iteration += 1

@@ -51,10 +51,14 @@ TEST(PyTorchTrainer, TrainsAsOursDoes) {
            {"schedule", {{"shape", "cosine"}, {"warmup_iterations", 3}, {"final_share", 0.1}}}}},
          {"fp16",
           {{"synchroniser", {{"name", "fp16"}, {"variant", "pytorch"}}},
-           {"schedule", {{"shape", "step"}, {"step_epochs", {0.3, 0.6}}}}}}}}});
+           {"schedule", {{"shape", "step"}, {"step_epochs", {0.3, 0.6}}}}}},
+         {"dense, AdamW",
+          {{"optimiser",
+            {{"name", "adamw"}, {"learning_rate", 0.01}, {"beta2", 0.98}, {"weight_decay", 0.1}}},
+           {"training", {{"clip_norm", 0.5}, {"label_smoothing", 0.1}}}}}}}});
   const auto ended = program.run(program.run_arguments(experiment));
   ASSERT_EQ(ended.status.code, 0) << ended.errors;
-  for (const std::string method : {"dense", "fp16"}) {
+  for (const std::string method : {"dense", "fp16", "dense, AdamW"}) {
     const Json ours = program.record(method + ", ours");
     const Json theirs = program.record(method + ", pytorch");
     expect_same_losses(ours, theirs, 1e-3);
@@ -81,6 +85,8 @@ TEST(PyTorchTrainer, RefusesWhatItDoesNotDo) {
   };
   EXPECT_EQ(refusal({{"synchroniser", {{"name", "signsgd"}}}}),
             "pytorch-ddp does not support the synchroniser signsgd, only dense, fp16 and powersgd");
+  EXPECT_EQ(refusal({{"optimiser", {{"name", "adam"}}}, {"pruning", {{"ratio", 0.5}}}}),
+            "/pruning/ratio is 0.5, but pytorch-ddp supports only 0");
   EXPECT_EQ(refusal({{"collective", {{"name", "ring"}}}}),
             "/collective/name is ring, but pytorch-ddp supports only Gloo");
   EXPECT_EQ(refusal({{"worker_events", {{{"worker", 1}, {"slowdown", 2}}}}}),

@@ -62,6 +62,10 @@ class Training {
     return {batch.inputs, batch.labels};
   }
 
+  torch::Tensor loss(const torch::Tensor& logits, const torch::Tensor& labels) const {
+    return cross_entropy(logits, labels, config_.training.label_smoothing);
+  }
+
   std::pair<double, std::int64_t> evaluate_part() {
     const PartialEvaluation part = trainer::evaluate_part(*model_, *dataset_, rank_, config_.workers);
     return {part.loss_sum, part.correct};
@@ -115,12 +119,8 @@ void bind_training(py::module_& module) {
            "Returns the optimiser's learning rate in an iteration, counted from 0.")
       .def("begin_iteration", &Training::begin_iteration, Released(), py::arg("iteration"),
            "Begins an iteration, counted from 0. Returns its batch: inputs and labels.")
-      .def_static(
-          "loss",
-          [](const torch::Tensor& logits, const torch::Tensor& labels) {
-            return cross_entropy(logits, labels);
-          },
-          py::arg("logits"), py::arg("labels"), "Returns the mean cross-entropy, which training minimises.")
+      .def("loss", &Training::loss, py::arg("logits"), py::arg("labels"),
+           "Returns the mean cross-entropy, with the configured label smoothing, which training minimises.")
       .def(
           "evaluate_part", &Training::evaluate_part, Released(),
           "Evaluates this rank's part of the test set. Returns the sum of losses and the number of correct labels.")
