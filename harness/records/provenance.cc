@@ -1,8 +1,6 @@
 #include "harness/records/provenance.hh"
 
 #include <chrono>
-#include <filesystem>
-#include <fstream>
 #include <thread>
 
 #include <fmt/chrono.h>
@@ -10,29 +8,14 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include "common/protocol/machine_names.hh"
 #include "git_revision.hh"
 
 namespace thinpipe {
 namespace {
 
-// Returns the text after the first ": " of the first line that begins with `key`; null if there is none.
-Json field_of(const std::filesystem::path& file, std::string_view key) {
-  std::ifstream in(file);
-  for (std::string line; std::getline(in, line);) {
-    const std::size_t colon = line.find(':');
-    if (!line.starts_with(key) || colon == std::string::npos) continue;
-    return line.substr(std::min(line.find_first_not_of(" \t", colon + 1), line.size()));
-  }
-  return nullptr;
-}
-
-Json gpu() {
-  const std::filesystem::path folder = "/proc/driver/nvidia/gpus";
-  std::error_code no_driver;
-  for (const auto& entry : std::filesystem::directory_iterator(folder, no_driver)) {
-    return field_of(entry.path() / "information", "Model");
-  }
-  return nullptr;
+Json or_null(const std::optional<std::string>& name) {
+  return name ? Json(*name) : Json(nullptr);
 }
 
 }  // namespace
@@ -46,10 +29,10 @@ Json describe_program_and_machine() {
           {"compiler", THINPIPE_COMPILER},
           {"build_type", THINPIPE_BUILD_TYPE},
           {"kernel", fmt::format("{} {}", system.sysname, system.release)},
-          {"cpu", field_of("/proc/cpuinfo", "model name")},
+          {"cpu", or_null(cpu_name())},
           {"cores", std::thread::hardware_concurrency()},
           {"memory_bytes", ::sysconf(_SC_PHYS_PAGES) * ::sysconf(_SC_PAGESIZE)},
-          {"gpu", gpu()}};
+          {"gpu", or_null(gpu_name())}};
 }
 
 std::string utc_now() {

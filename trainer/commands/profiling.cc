@@ -1,9 +1,9 @@
 #include "trainer/commands/profiling.hh"
 
 #include <cmath>
-#include <fstream>
 #include <optional>
 
+#include "common/protocol/machine_names.hh"
 #include "common/protocol/sample_mean.hh"
 #include "common/support/atomic_file.hh"
 
@@ -18,13 +18,8 @@ constexpr std::int64_t iterations_at_a_time = 10;
 constexpr std::int64_t min_iterations = 50;
 constexpr double wanted_precision = 0.01;  // relative to the mean: half of its 95 % confidence interval
 
-std::string cpu_name() {
-  std::ifstream file("/proc/cpuinfo");  // "model name\t: Intel(R) Xeon(R) …"
-  for (std::string line; std::getline(file, line);) {
-    const std::size_t colon = line.find(": ");
-    if (line.starts_with("model name") && colon != std::string::npos) return line.substr(colon + 2);
-  }
-  return "unknown";
+std::string name_of(const std::string& device) {
+  return (device == "cpu" ? cpu_name() : gpu_name()).value_or(device);
 }
 
 void for_each_time(ComputeTimes& times, const auto& action) {
@@ -193,7 +188,7 @@ bool profile(const Profiling& profiling, const EventSink& events) {
     if (file.group_options.rank != 0) return;
     ComputeProfile profile{
         .elapsed = sums.mean_elapsed(), .cpu = sums.mean_cpu(), .variation = sums.variation()};
-    profile.device = {{"name", config.compute.device == "cpu" ? cpu_name() : config.compute.device},
+    profile.device = {{"name", name_of(config.compute.device)},
                       {"precision", config.compute.precision},
                       {"libraries", library_versions()}};
     profile.configuration = to_json(config);
