@@ -66,6 +66,7 @@ if [ "$has_cuda" = True ]; then
   build/pytorch/thinpipe doctor | grep -A1 -E 'NCCL|CUDA'
   cmake --build build/pytorch --target gpu_tests
   build/pytorch/gpu_tests --gtest_brief=1
+  "$python" -B trainer/tests/gpu/nccl_run_test.py build/pytorch/thinpipe || [ $? -eq 77 ] # it says that there is no GPU
 fi
 $smoke && exit
 pattern=$(IFS='|'; echo "${tests[*]}|resume_test")

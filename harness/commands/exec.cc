@@ -40,11 +40,6 @@ double now_s() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-std::optional<std::string> variable(const char* name) {
-  const char* const value = std::getenv(name);
-  return value == nullptr ? std::nullopt : std::optional<std::string>(value);
-}
-
 double read_grace(const std::string& text) {
   const Place place{"--grace " + text, ""};
   double grace_s = 0;
@@ -62,8 +57,8 @@ LaunchPlace place_of(std::size_t rank, const std::vector<netem::Host>& hosts) {
           .world_size = static_cast<std::int64_t>(hosts.size()),
           .master_address = hosts.front().address,
           .interface = netem::host_interface,
-          .gpus = visible_gpus(variable("CUDA_VISIBLE_DEVICES")),
-          .user_limits_threads = variable("OMP_NUM_THREADS").has_value()};
+          .gpus = visible_gpus(),
+          .user_limits_threads = std::getenv("OMP_NUM_THREADS") != nullptr};
 }
 
 RanksOutcome run(LiveNetwork& network, const std::vector<std::string>& command, double grace_s,

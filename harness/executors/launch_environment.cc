@@ -1,6 +1,7 @@
 #include "harness/executors/launch_environment.hh"
 
 #include <algorithm>
+#include <cstdlib>
 #include <string_view>
 #include <system_error>
 
@@ -80,6 +81,11 @@ std::vector<std::string> visible_gpus(const std::optional<std::string>& cuda_vis
     if (names_a_gpu(entry.path().filename())) gpus.push_back(fmt::to_string(gpus.size()));
   }
   return gpus;
+}
+
+std::vector<std::string> visible_gpus() {
+  const char* const variable = std::getenv("CUDA_VISIBLE_DEVICES");
+  return visible_gpus(variable == nullptr ? std::nullopt : std::optional<std::string>(variable));
 }
 
 }  // namespace thinpipe

@@ -39,4 +39,7 @@ std::vector<std::pair<std::string, std::string>> launch_environment(const Launch
 std::vector<std::string> visible_gpus(const std::optional<std::string>& cuda_visible_devices,
                                       const std::filesystem::path& devices = "/dev");
 
+// The same with this process's variable.
+std::vector<std::string> visible_gpus();
+
 }  // namespace thinpipe

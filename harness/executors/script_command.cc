@@ -59,7 +59,7 @@ std::vector<std::pair<std::string, std::string>> environment_of(const Run& run, 
                                  .master_address = meeting.address,
                                  .master_port = meeting.port,
                                  .interface = host.network_namespace ? "eth0" : "lo",
-                                 .gpus = visible_gpus(variable("CUDA_VISIBLE_DEVICES")),
+                                 .gpus = visible_gpus(),
                                  .user_limits_threads = variable("OMP_NUM_THREADS").has_value()});
   out.emplace_back("THINPIPE_TOPOLOGY", run.setting->topology.name);
   out.emplace_back("THINPIPE_HOST", host.name);

@@ -8,12 +8,14 @@
 
 #include "common/support/file_descriptor.hh"
 #include "common/support/readable.hh"
+#include "harness/executors/launch_environment.hh"
 #include "harness/executors/script_command.hh"
 #include "harness/executors/worker_inputs.hh"
 #include "harness/records/local_paths.hh"
 #include "harness/records/provenance.hh"
 #include "harness/records/record.hh"
 #include "harness/run/fault_injector.hh"
+#include "harness/run/gpu_warning.hh"
 #include "harness/run/hold_warning.hh"
 #include "harness/run/live_network.hh"
 #include "harness/run/record_builder.hh"
@@ -108,6 +110,7 @@ class RunInProgress {
     }
     if (run_.mode == Mode::simulate) return simulate();
     if (run_.mode != Mode::converge) build_network();
+    if (run_.mode == Mode::live) warn_of_gpus();
     Outcome outcome = attempt();
     while (restarts_.follow(outcome)) {
       log_outcome(outcome);
@@ -237,6 +240,11 @@ class RunInProgress {
                              "rate_trace and worker_events count"}};
     }
     return outcome;
+  }
+
+  void warn_of_gpus() {
+    const auto warning = warn_of_shared_gpus(run_.training->config, std::ssize(visible_gpus()));
+    if (warning) warn(*warning);
   }
 
   // Puts a warning into the record, the log and on the screen.

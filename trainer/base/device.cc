@@ -26,11 +26,15 @@ void switch_autocast(bool on) {
 
 }  // namespace
 
-torch::Device device_for(const std::string& name, int rank) {
-  if (name == "cpu") return {torch::kCPU};
+int gpu_of(int rank) {
   const auto gpus = static_cast<int>(torch::cuda::device_count());
   if (gpus == 0) throw Error("compute on cuda: LibTorch finds no GPU on this machine");
-  return {torch::kCUDA, static_cast<torch::DeviceIndex>(rank % gpus)};
+  return rank % gpus;
+}
+
+torch::Device device_for(const std::string& name, int rank) {
+  if (name == "cpu") return {torch::kCPU};
+  return {torch::kCUDA, static_cast<torch::DeviceIndex>(gpu_of(rank))};
 }
 
 Autocast::Autocast(bool enabled) : enabled_(enabled) {

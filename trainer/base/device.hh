@@ -8,8 +8,10 @@
 
 namespace thinpipe::trainer {
 
-// Returns the device. name: "cpu", or "cuda": GPU rank modulo the number of GPUs. Throws Error if
-// LibTorch finds no GPU.
+// Returns the index of a worker's GPU: the rank modulo the number of GPUs. Throws Error if LibTorch finds none.
+int gpu_of(int rank);
+
+// Returns the device. name: "cpu", or "cuda": the GPU of the rank.
 torch::Device device_for(const std::string& name, int rank);
 
 // If enabled, matrix products and convolutions on the GPU use bfloat16 operands while this object lives;

@@ -306,7 +306,7 @@ Json missing_devices(const TrainingConfig& config) {
           "(`thinpipe doctor` reports what it finds)"}});
   }
   if (config.collective.at("name") == "nccl") {
-    if (const auto obstacle = obstacle_to_nccl(config.workers))
+    if (const auto obstacle = obstacle_to_nccl())
       missing.push_back({{"pointer", "/collective/name"}, {"message", *obstacle}});
   }
   return missing;

@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 #include <torch/cuda.h>
 
+#include "trainer/base/device.hh"
 #include "trainer/base/library_error.hh"
 #include "trainer/collectives/algorithms/pipelined.hh"
 #include "trainer/collectives/algorithms/tree_plan.hh"
@@ -53,7 +54,7 @@ class NcclCollective : public Collective {
   int world_size() const override { return gloo_->world_size(); }
 
   bool takes(const torch::Device& device) const override {
-    return device.is_cpu() || (device.is_cuda() && device.index() == rank());
+    return device.is_cpu() || (device.is_cuda() && device.index() == gpu_of(rank()));
   }
 
   void all_reduce(torch::Tensor tensor, Reduction reduction) override {
@@ -208,7 +209,7 @@ class NcclCollective : public Collective {
 };
 
 THINPIPE_REGISTER(Collective){
-    "nccl", "NCCL over TCP between the workers' addresses, one GPU per worker; needs a build with NCCL",
+    "nccl", "NCCL over TCP between the workers' addresses; needs a GPU and a build with NCCL",
     describe_options<NcclOptions>(), [](JsonObject& options, const GroupOptions& group_options) {
       return make_nccl(read_options<NcclOptions>(options), group_options);
     }};
@@ -223,21 +224,18 @@ std::unique_ptr<Collective> make_nccl(std::unique_ptr<Collective> gloo, std::uni
 std::unique_ptr<Collective> make_nccl(const NcclOptions& options, const GroupOptions& group_options) {
   auto gloo = make_gloo({.timeout_s = options.timeout_s}, group_options);
   if (group_options.world_size == 1) return make_nccl(std::move(gloo), nullptr, options.timeout_s);
-  if (const auto obstacle = obstacle_to_nccl(group_options.world_size))
-    throw Error("the collective " + *obstacle);
+  if (const auto obstacle = obstacle_to_nccl()) throw Error("the collective " + *obstacle);
   auto group = open_nccl_group(group_options, *gloo, options.timeout_s);
   return make_nccl(
       std::move(gloo), std::move(group), options.timeout_s,
       options.all_reduce == "tree" ? group_options.reduction_tree_or_binary() : std::vector<int>());
 }
 
-std::optional<std::string> obstacle_to_nccl(std::int64_t workers) {
+std::optional<std::string> obstacle_to_nccl() {
   constexpr std::string_view remedy = "; use \"auto\", which carries gradients through main memory";
   if (!nccl_version()) return fmt::format("is nccl, but this program was built without NCCL{}", remedy);
-  const auto gpus = static_cast<std::int64_t>(torch::cuda::device_count());
-  if (gpus >= workers) return std::nullopt;
-  return fmt::format("is nccl, which needs a GPU for each worker: for {} workers, LibTorch finds {} GPUs{}",
-                     workers, gpus, remedy);
+  if (torch::cuda::is_available()) return std::nullopt;
+  return fmt::format("is nccl, but LibTorch finds no GPU here{}", remedy);
 }
 
 }  // namespace thinpipe::trainer

@@ -1,4 +1,5 @@
-// The "nccl" backend: NVIDIA's library among GPUs, one per worker, over TCP between the workers' addresses.
+// The "nccl" backend: NVIDIA's library among the workers' GPUs, over TCP between the workers' addresses. Workers
+// that are processes of their own may share a GPU.
 #pragma once
 
 #include <optional>
@@ -33,7 +34,7 @@ std::unique_ptr<Collective> make_nccl(const NcclOptions& options, const GroupOpt
 std::unique_ptr<Collective> make_nccl(std::unique_ptr<Collective> gloo, std::unique_ptr<NcclGroup> group,
                                       double timeout_s, std::vector<int> parents = {});
 
-// Returns why this many workers on this machine cannot use NCCL, and the remedy; nullopt if they can.
-std::optional<std::string> obstacle_to_nccl(std::int64_t workers);
+// Returns why workers on this machine cannot use NCCL, and the remedy; nullopt if they can.
+std::optional<std::string> obstacle_to_nccl();
 
 }  // namespace thinpipe::trainer

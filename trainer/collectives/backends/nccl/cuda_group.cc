@@ -1,7 +1,7 @@
 // NCCL and CUDA themselves. NCCL must use the emulated network: TCP from the interface of the worker's
 // address, no shortcut through the machine's memory or buses, and the ring with its simple protocol. That
 // protocol's bytes are those of the all-reduce formula; the low-latency protocols send a flag beside every
-// word.
+// word. NCCL takes each worker for a machine of its own, and so allows several on one GPU.
 #include <array>
 #include <chrono>
 #include <cstdlib>
@@ -19,6 +19,7 @@
 #include <nccl.h>
 #include <netinet/in.h>
 
+#include "trainer/base/device.hh"
 #include "trainer/collectives/backends/nccl/cuda_handles.hh"
 #include "trainer/collectives/backends/nccl/nccl_group.hh"
 
@@ -45,14 +46,17 @@ std::string interface_of(const std::string& address) {
 }
 
 // NCCL reads these variables at its first call in a process.
-void bind_to_interface(const std::string& address) {
+void bind_to_interface(const std::string& address, int rank) {
   const std::string interface = "=" + interface_of(address);
+  const std::string machine = fmt::format("thinpipe-{}", rank);
   for (const auto& [name, value] :
        std::initializer_list<std::pair<const char*, const char*>>{{"NCCL_SOCKET_IFNAME", interface.c_str()},
+                                                                  {"NCCL_HOSTID", machine.c_str()},
                                                                   {"NCCL_NET", "Socket"},
                                                                   {"NCCL_IB_DISABLE", "1"},
                                                                   {"NCCL_P2P_DISABLE", "1"},
                                                                   {"NCCL_SHM_DISABLE", "1"},
+                                                                  {"NCCL_MNNVL_ENABLE", "0"},
                                                                   {"NCCL_ALGO", "Ring"},
                                                                   {"NCCL_PROTO", "Simple"}}) {
     system_call(fmt::format("set {}", name), setenv(name, value, 1));
@@ -87,7 +91,7 @@ class CudaGroup : public NcclGroup {
  public:
   // Uses the calling thread's GPU.
   CudaGroup(const GroupOptions& group_options, const ncclUniqueId& id, double timeout_s)
-      : device_(group_options.rank) {
+      : device_(gpu_of(group_options.rank)), timeout_s_(timeout_s) {
     ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
     config.blocking = 0;  // so that a missing peer is a time-out
     try {
@@ -128,7 +132,7 @@ class CudaGroup : public NcclGroup {
 
   void all_reduce(std::byte* data, std::int64_t elements, torch::ScalarType type,
                   Reduction reduction) override {
-    begin("queue an all-reduce",
+    queue("queue an all-reduce",
           ncclAllReduce(data, data, static_cast<std::size_t>(elements), nccl_type(type),
                         reduction == Reduction::sum ? ncclSum : ncclMax, communicator_, stream_.get()));
   }
@@ -156,7 +160,7 @@ class CudaGroup : public NcclGroup {
             ncclBroadcast(block.data, block.data, block.bytes, ncclUint8, block.rank, communicator_,
                           stream_.get()));
     }
-    begin("queue a group of broadcasts", ncclGroupEnd());
+    queue("queue a group of broadcasts", ncclGroupEnd());
   }
 
   void exchange(std::span<const Block> sent, std::span<const Block> received) override {
@@ -169,12 +173,10 @@ class CudaGroup : public NcclGroup {
       begin(fmt::format("queue a message from rank {}", block.rank),
             ncclRecv(block.data, block.bytes, ncclUint8, block.rank, communicator_, stream_.get()));
     }
-    begin("queue a group of messages", ncclGroupEnd());
+    queue("queue a group of messages", ncclGroupEnd());
   }
 
   void finish(double timeout_s) override {
-    // A non-blocking communicator may still be queueing operations on the stream.
-    wait("queue on the GPU", timeout_s, [] { return true; });
     done_.record(stream_.get());
     wait("exchange by NCCL", timeout_s, [this] { return done_.query(); });
   }
@@ -190,6 +192,13 @@ class CudaGroup : public NcclGroup {
   // Checks the result of a call that a non-blocking communicator may continue in the background.
   void begin(std::string_view attempt, ncclResult_t result) const {
     if (result != ncclSuccess && result != ncclInProgress) fail(attempt, result);
+  }
+
+  // Waits until NCCL has put the operation on the stream: a non-blocking communicator does so in a thread of its
+  // own, and takes no other operation meanwhile.
+  void queue(std::string_view attempt, ncclResult_t result) const {
+    begin(attempt, result);
+    wait(attempt, timeout_s_, [] { return true; });
   }
 
   // Waits until NCCL has finished and `done` returns true.
@@ -212,6 +221,7 @@ class CudaGroup : public NcclGroup {
   }
 
   int device_;
+  double timeout_s_;
   // Destroyed after the communicator, whose work uses the stream and the memory.
   CudaStream stream_;
   CudaEvent ready_;
@@ -224,8 +234,8 @@ class CudaGroup : public NcclGroup {
 
 std::unique_ptr<NcclGroup> open_nccl_group(const GroupOptions& group_options, Collective& gloo,
                                            double timeout_s) {
-  bind_to_interface(group_options.address);
-  use(group_options.rank);
+  bind_to_interface(group_options.address, group_options.rank);
+  use(gpu_of(group_options.rank));
   ncclUniqueId id{};
   if (group_options.rank == 0) {
     const ncclResult_t result = ncclGetUniqueId(&id);

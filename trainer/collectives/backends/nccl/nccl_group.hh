@@ -65,7 +65,7 @@ class NcclGroup {
   virtual void abort() noexcept = 0;
 };
 
-// Opens this worker's group, on the GPU with its rank. The ranks find each other through `gloo`. Throws Error
+// Opens this worker's group, on gpu_of() its rank. The ranks find each other through `gloo`. Throws Error
 // if this build has no NCCL.
 std::unique_ptr<NcclGroup> open_nccl_group(const GroupOptions& group_options, Collective& gloo,
                                            double timeout_s);

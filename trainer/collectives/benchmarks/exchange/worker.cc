@@ -1,5 +1,5 @@
 // A worker of exchange_benchmark: repeats one backend's all_reduce, or a sum of ternary codes along the
-// reduction tree, and prints its times as JSON.
+// reduction tree, and prints its times as JSON. The vector is in main memory, for NCCL on the rank's GPU.
 #include <chrono>
 
 #include <ATen/Parallel.h>
@@ -8,14 +8,17 @@
 #include <gloo/config.h>
 
 #include "harness/machine/cpu_usage.hh"
+#include "trainer/base/device.hh"
 #include "trainer/base/philox.hh"
 #include "trainer/base/tensor_span.hh"
+#include "trainer/collectives/backends/nccl/nccl_group.hh"
 #include "trainer/collectives/collective.hh"
 #include "trainer/synchronisers/quantised/ternary.hh"
 
 namespace thinpipe::trainer {
 namespace {
 
+constexpr const char* nccl = "nccl";
 constexpr const char* ternary = "ternary";
 constexpr const char* ternary_in_chunks = "ternary-pieces";
 
@@ -24,6 +27,7 @@ bool is_ternary(const std::string& way) {
 }
 
 std::string library_of(const std::string& way) {
+  if (way == nccl) return "Thinpipe, NCCL " + nccl_version().value_or("");
   if (way != "gloo") return "Thinpipe";
   return fmt::format("Thinpipe, Gloo {}.{}.{}", GLOO_VERSION_MAJOR, GLOO_VERSION_MINOR, GLOO_VERSION_PATCH);
 }
@@ -64,7 +68,8 @@ void work(const std::string& way, const GroupOptions& group_options, std::int64_
   at::set_num_threads(1);
   const auto net = CollectiveRegistry::instance().make({{"name", is_ternary(way) ? "island" : way}},
                                                        Place{"--way", ""}, group_options);
-  const torch::Tensor tensor = torch::ones(elements);
+  const torch::Device device = device_for(way == nccl ? "cuda" : "cpu", net->rank());
+  const torch::Tensor tensor = torch::ones(elements, device);
   sum(way, tensor, *net);
   if (!tensor.eq(net->world_size()).all().item<bool>()) throw Error(way + " gives a wrong sum");
   Json seconds = Json::array();
