@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Sequence
 
 from destination import write_whole
-from number_expression import evaluate
-from number_mark import Mark, marks, unmarked
-from number_source import Sources
+from prose.expression import evaluate
+from prose.mark import Mark, marks, unmarked
+from prose.source import Sources
 from report import InputError
 
 ROOT = Path(__file__).resolve().parents[1]

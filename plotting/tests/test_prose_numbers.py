@@ -6,12 +6,12 @@ import unittest
 from pathlib import Path
 
 import prose_numbers
-from measured import Number
-from number_expression import evaluate, parse
-from number_mark import marks
-from quantity import Records
+from prose.measured import Number
+from prose.expression import evaluate, parse
+from prose.mark import marks
+from prose.quantity import Records
 from report import InputError, Question
-from written_number import WrittenNumber
+from prose.written_number import WrittenNumber
 
 from .records import make_record, write_exported
 

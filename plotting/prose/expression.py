@@ -5,8 +5,8 @@ import ast
 import operator
 from typing import Callable, Sequence
 
-from measured import Number, Table, join
-from quantity import OVER, Source, nearest
+from prose.measured import Number, Table, join
+from prose.quantity import OVER, Source, nearest
 from report import InputError
 
 OPERATIONS: dict[type[ast.AST], Callable[[Number, Number], Number]] = {

@@ -12,7 +12,7 @@ from typing import Any, Iterable, Protocol, Sequence
 import pandas as pd
 
 from load import METHOD_AXIS, MODES_WITHOUT_TIME, SEED_AXIS, identity, joined
-from measured import Key, Number, Table
+from prose.measured import Key, Number, Table
 from noise import noise_of
 from report import InputError, Question, read_report
 

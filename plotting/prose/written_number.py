@@ -4,7 +4,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from measured import Number
+from prose.measured import Number
 from noise import decimals
 from number_text import rounded
 

@@ -3,9 +3,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from number_expression import baselines
-from number_mark import Mark
-from quantity import Json, Records, Source, nearest
+from prose.expression import baselines
+from prose.mark import Mark
+from prose.quantity import Json, Records, Source, nearest
 from report import InputError, Question
 
 

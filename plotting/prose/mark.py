@@ -6,9 +6,9 @@ import re
 from dataclasses import dataclass
 from typing import Iterator
 
-from number_expression import parse
+from prose.expression import parse
 from report import InputError
-from written_number import WrittenNumber
+from prose.written_number import WrittenNumber
 
 # A comment cannot contain "--", and "|" ends the cell of a table.
 MARK = re.compile(r"<!-- = (?P<source>(?:(?!--)[^:|<>])+): (?P<expression>(?:(?!--)[^|])+?) -->")

@@ -1,0 +1,1 @@
+"""Numbers in prose that follow from records: how a page marks them, and how they are computed and written."""
