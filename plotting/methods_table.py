@@ -8,6 +8,7 @@ from typing import Sequence
 import pandas as pd
 
 from comparison import Comparison, Panel
+from destination import MARKERS_OF_NAME, markers_of
 from markdown_table import (
     UNKNOWN,
     Cell,
@@ -24,7 +25,6 @@ from markdown_table import (
 from number_text import three_digits
 from target import Target
 
-BEGIN, END = "<!-- convergence: begin -->", "<!-- convergence: end -->"
 ABOUT = [
     "Payload: bytes that a worker passes to collectives. Around the ring, an all-gather sends them N-1 times, an "
     "all-reduce less than twice.",
@@ -41,8 +41,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "\n".join(ABOUT),
         "results/convergence",
     )
-    add_update(parser, (BEGIN, END))
-    return write_table("methods_table", parsed(parser, arguments), row_of, notes, False, (BEGIN, END))
+    add_update(parser, MARKERS_OF_NAME)
+    options = parsed(parser, arguments)
+    return write_table("methods_table", options, row_of, notes, False, markers_of(options.results))
 
 
 def notes(comparison: Comparison) -> list[str]:

@@ -13,10 +13,8 @@ from load import load
 from .records import failed_record, make_converge_record, make_curve, make_record, make_text_curve, write
 from .test_table1 import TableTest, rows_of
 
-PAGE = (
-    "# Methods\n\nBefore.\r\n<!-- convergence: begin -->\n\nan older table\n\n<!-- convergence: end -->\n"
-    "After, without an end"
-)
+BEGIN, END = "<!-- paper-table1: begin -->", "<!-- paper-table1: end -->"  # the folder of the test's records
+PAGE = f"# Methods\n\nBefore.\r\n{BEGIN}\n\nan older table\n\n{END}\nAfter, without an end"
 
 
 def converge_seeds(method: str, *bests: float, **changes: Any) -> list[dict[str, Any]]:
@@ -161,11 +159,11 @@ class UpdateTest(TableTest):
         self.assertEqual(self.page.read_bytes(), once)
 
     def test_an_empty_part_is_filled(self) -> None:
-        self.update(f"{methods_table.BEGIN}\n{methods_table.END}\n")
-        self.assertEqual(self.page.read_text(), f"{methods_table.BEGIN}\n\n{self.table}\n{methods_table.END}\n")
+        self.update(f"{BEGIN}\n{END}\n")
+        self.assertEqual(self.page.read_text(), f"{BEGIN}\n\n{self.table}\n{END}\n")
 
     def test_a_page_that_does_not_say_where_is_named_and_left(self) -> None:
-        begin, end = methods_table.BEGIN, methods_table.END
+        begin, end = BEGIN, END
         for page, words in (
             ("# Methods\n", f"must have exactly one line '{begin}', but has none"),
             (f"{begin}\n", f"must have exactly one line '{end}', but has none"),
