@@ -46,7 +46,10 @@ class Cache {
       if (found.missing) missing.push_back({{"pointer", place.pointer}, {"message", *found.missing}});
     };
     const auto add_data = [&](const Json& dataset, const Place& place) {
-      if (const char* key = InputFiles::path_key(dataset)) add(place / key, files_.data(dataset, place));
+      if (const char* key = InputFiles::path_key(dataset))
+        return add(place / key, files_.data(dataset, place));
+      const auto& lacking = files_.data(dataset, place).missing;
+      if (lacking) missing.push_back({{"pointer", (place / "name").pointer}, {"message", *lacking}});
     };
     add_data(config.dataset, Place{} / "dataset");
     if (config.pretraining.iterations > 0 && !config.pretraining_dataset.is_null()) {

@@ -76,6 +76,12 @@ class Dataset {
   virtual torch::Tensor sources() const { return {}; }
 };
 
+// The data are not on this machine. The message says how to get them.
+class MissingData : public InputError {
+ public:
+  using InputError::InputError;
+};
+
 enum class Files {
   read,      // reads the files, which must be complete
   outlined,  // reads no files: tensors have the published sizes and no content

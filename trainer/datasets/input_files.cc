@@ -33,7 +33,8 @@ const InputFiles::Data& InputFiles::data(const Json& dataset, const Place& place
     found.hash = content_hash(*found.dataset);
   } catch (const InputError& error) {
     const char* const path = path_key(dataset);
-    if (path == nullptr || !is_missing(dataset.at(path).get<std::string>())) throw;
+    const bool lacks_path = path != nullptr && is_missing(dataset.at(path).get<std::string>());
+    if (!lacks_path && dynamic_cast<const MissingData*>(&error) == nullptr) throw;
     found.dataset = DatasetRegistry::instance().make(dataset, place, Files::outlined);  // throws for options
     found.missing = error.message();
   }

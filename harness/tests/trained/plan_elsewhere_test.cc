@@ -1,4 +1,7 @@
 // An experiment that needs something that this machine lacks can be planned here, and run elsewhere.
+#include <filesystem>
+#include <fstream>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -41,6 +44,26 @@ TEST(PlanElsewhere, IsMadeWithoutTheDataAndNamesThem) {
   const auto table = program.run({"plan", experiment});
   EXPECT_THAT(table.output, AllOf(HasSubstr("missing, see below"),
                                   HasSubstr("4 of 4 runs: /base/dataset/directory: must contain")));
+}
+
+TEST(PlanElsewhere, NamesWhatADataSetInPythonLacks) {
+  if (!std::filesystem::exists(built_program("python/thinpipe/_core.so")))
+    GTEST_SKIP() << "this build has no Python package: install python3-dev, pybind11-dev and python3-torch";
+  const Program program(built_program("thinpipe-trainer"));
+  std::ofstream(program.folder() / "plays.py")
+      << "def load():\n    raise ModuleNotFoundError('the plays are not installed: pip install plays')\n";
+  Json base = on_cifar();
+  base["dataset"] = {{"name", "plays.py:load"}};
+  const std::string experiment = program.experiment(base);
+  const auto planned = program.run({"plan", experiment, "--json"});
+  ASSERT_EQ(planned.status.code, 0) << planned.errors;
+  const Json row = Json::parse(planned.output).at(0);
+  EXPECT_EQ(row.at("missing").at(0).at("pointer"), "/base/dataset/name");
+  EXPECT_THAT(row.at("missing").at(0).at("message").get<std::string>(),
+              AllOf(HasSubstr("plays.py:2: "), HasSubstr("pip install plays")));
+  const auto ran = program.run(program.run_arguments(experiment));
+  EXPECT_EQ(ran.status.code, 2);
+  EXPECT_THAT(ran.errors, AllOf(HasSubstr("/base/dataset/name"), HasSubstr("pip install plays")));
 }
 
 TEST(PlanElsewhere, RunRefusesOnlyWhatIsToRun) {

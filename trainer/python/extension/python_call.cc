@@ -19,6 +19,8 @@ void rethrow(py::error_already_set& error) {
   static std::string last_logged;  // guarded by the interpreter's lock
   if (!explained.second.empty() && explained.second != last_logged) spdlog::error("{}", explained.second);
   last_logged = explained.second;
+  if (error.matches(PyExc_FileNotFoundError) || error.matches(PyExc_ModuleNotFoundError))
+    throw ScriptLacks(explained.first);
   throw ScriptError(explained.first);
 }
 

@@ -18,6 +18,12 @@ class ScriptError : public Error {
   using Error::Error;
 };
 
+// The user's code lacks a file or a module: FileNotFoundError or ModuleNotFoundError.
+class ScriptLacks : public ScriptError {
+ public:
+  using ScriptError::ScriptError;
+};
+
 // Throws ScriptError for the exception that has been raised, and writes its traceback to the log.
 [[noreturn]] void rethrow(py::error_already_set& error);
 

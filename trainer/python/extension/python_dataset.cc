@@ -75,6 +75,8 @@ void host_datasets() {
         return Examples{.inputs = parts.at(part).first, .labels = parts.at(part).second};
       };
       return std::make_unique<PythonDataset>(examples("train"), examples("test"));
+    } catch (const ScriptLacks& error) {
+      throw MissingData(object.place_of("name"), error.what());
     } catch (const ScriptError& error) {
       throw InputError(object.place_of("name"), error.what());
     }
