@@ -1,7 +1,13 @@
 #include "common/protocol/machine_names.hh"
 
+#include <algorithm>
+#include <cctype>
+#include <cstdlib>
 #include <fstream>
 #include <set>
+#include <string_view>
+
+#include <fmt/format.h>
 
 namespace thinpipe {
 namespace {
@@ -17,10 +23,30 @@ std::optional<std::string> field_of(const std::filesystem::path& file, std::stri
   return std::nullopt;
 }
 
+bool has_digit(const std::string& text) {
+  return std::ranges::any_of(text, [](unsigned char each) { return std::isdigit(each) != 0; });
+}
+
+// The clock by which the kernel counts time, which unlike "cpu MHz" is the same at every reading: it counts two
+// bogomips per megahertz.
+std::optional<std::string> clock_of(const std::filesystem::path& file) {
+  const auto text = field_of(file, "bogomips");
+  if (!text) return std::nullopt;
+  char* end = nullptr;
+  const double bogomips = std::strtod(text->c_str(), &end);
+  if (end == text->c_str()) return std::nullopt;
+  return fmt::format("{:.2f} GHz", bogomips / 2 / 1e3);
+}
+
 }  // namespace
 
-std::optional<std::string> cpu_name() {
-  return field_of("/proc/cpuinfo", "model name");
+std::optional<std::string> cpu_name(const std::filesystem::path& file) {
+  auto name = field_of(file, "model name");
+  if (!name || has_digit(*name)) return name;
+  if (const auto family = field_of(file, "cpu family")) *name += ", family " + *family;
+  if (const auto model = field_of(file, "model\t")) *name += ", model " + *model;
+  if (const auto clock = clock_of(file)) *name += ", " + *clock;
+  return name;
 }
 
 std::optional<std::string> gpu_name(const std::filesystem::path& driver) {
