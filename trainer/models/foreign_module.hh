@@ -20,8 +20,8 @@ class ForeignModule : public torch::nn::Module {
     return kind_ == Kind::attention ? "in_proj_weight" : nullptr;
   }
 
-  // For a linear layer or a convolution: its weight. Pruning criteria may replace it for a while; the forward
-  // pass must use what is here.
+  // The parameter that pruning may prune, if there is one. Pruning criteria may replace it for a while; the
+  // forward pass must use what is here.
   torch::Tensor weight;
 
  private:

@@ -9,35 +9,35 @@
 
 #include "common/support/exception.hh"
 #include "trainer/models/foreign_module.hh"
+#include "trainer/models/prunable_module.hh"
 
 namespace thinpipe::trainer {
-namespace {
 
-bool is_prunable(const torch::nn::Module& module) {
-  return module.as<torch::nn::Conv1d>() != nullptr || module.as<torch::nn::Conv2d>() != nullptr ||
-         module.as<torch::nn::Conv3d>() != nullptr || module.as<torch::nn::Linear>() != nullptr;
-}
-
-}  // namespace
-
-torch::Tensor* prunable_weight_of(torch::nn::Module& module) {
-  if (auto* layer = module.as<torch::nn::Linear>()) return &layer->weight;
-  if (auto* layer = module.as<torch::nn::Conv1d>()) return &layer->weight;
-  if (auto* layer = module.as<torch::nn::Conv2d>()) return &layer->weight;
-  if (auto* layer = module.as<torch::nn::Conv3d>()) return &layer->weight;
+std::map<std::string, torch::Tensor*> prunable_members_of(torch::nn::Module& module) {
+  std::map<std::string, torch::Tensor*> members;
+  if (auto* layer = module.as<torch::nn::Linear>()) members["weight"] = &layer->weight;
+  if (auto* layer = module.as<torch::nn::Conv1d>()) members["weight"] = &layer->weight;
+  if (auto* layer = module.as<torch::nn::Conv2d>()) members["weight"] = &layer->weight;
+  if (auto* layer = module.as<torch::nn::Conv3d>()) members["weight"] = &layer->weight;
+  if (auto* layer = module.as<torch::nn::MultiheadAttention>())
+    members["in_proj_weight"] = &layer->in_proj_weight;
   auto* const foreign = module.as<ForeignModule>();
-  const bool has_weight = foreign != nullptr && foreign->kind() == ForeignModule::Kind::linear_or_convolution;
-  return has_weight ? &foreign->weight : nullptr;
+  if (foreign != nullptr && foreign->prunable() != nullptr) members[foreign->prunable()] = &foreign->weight;
+  if (auto* own = dynamic_cast<PrunableModule*>(&module)) {
+    for (const std::string& name : own->prunable_names()) members[name] = &own->prunable(name);
+  }
+  // An attention has no joint projection if its inputs differ in width.
+  std::erase_if(members, [](const auto& member) { return !member.second->defined(); });
+  return members;
 }
 
 std::vector<std::pair<std::string, torch::Tensor>> prunable_weights(const torch::nn::Module& model) {
   std::set<std::string> names;
   model.apply([&names](const std::string& name, const torch::nn::Module& module) {
     const std::string prefix = name.empty() ? "" : name + ".";
-    if (is_prunable(module)) names.insert(prefix + "weight");
-    if (module.as<torch::nn::MultiheadAttention>() != nullptr) names.insert(prefix + "in_proj_weight");
-    const auto* const foreign = module.as<ForeignModule>();
-    if (foreign != nullptr && foreign->prunable() != nullptr) names.insert(prefix + foreign->prunable());
+    // Only reads the module.
+    for (const auto& [own_name, weight] : prunable_members_of(const_cast<torch::nn::Module&>(module)))
+      names.insert(prefix + own_name);
   });
   std::vector<std::pair<std::string, torch::Tensor>> weights;
   for (const auto& parameter : model.named_parameters()) {

@@ -1,18 +1,19 @@
 // The mask of a model: which weights are kept, and which are pruned, that is zero for good.
 #pragma once
 
+#include <map>
+
 #include "trainer/base/modules.hh"
 
 namespace thinpipe::trainer {
 
-// Returns the weights that pruning may remove, in the order of named_parameters: those of convolutions and
-// linear layers, including the joint input projection of a MultiheadAttention. Biases, normalisation layers
-// and embeddings are never pruned.
+// Returns the weights that pruning may remove, in the order of named_parameters: those of convolutions, linear layers
+// and recurrent layers, including the joint input projection of a MultiheadAttention. Biases, normalisation layers and
+// embeddings are never pruned.
 std::vector<std::pair<std::string, torch::Tensor>> prunable_weights(const torch::nn::Module& model);
 
-// Returns the weight that the module's own forward uses, if pruning may remove parts of it; null for
-// other kinds of modules.
-torch::Tensor* prunable_weight_of(torch::nn::Module& module);
+// Returns those of the module itself, without its submodules': the members that its forward uses, by name.
+std::map<std::string, torch::Tensor*> prunable_members_of(torch::nn::Module& module);
 
 class Mask {
  public:

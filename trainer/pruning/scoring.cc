@@ -22,12 +22,12 @@ Scoring::Scoring(Model& model) {
   std::map<std::string, torch::Tensor> by_name;
   model.apply([&](const std::string& name, torch::nn::Module& module) {
     modes_.emplace_back(&module, module.is_training());
-    torch::Tensor* const weight = prunable_weight_of(module);
-    if (weight == nullptr) return;
-    const torch::Tensor stand_in = weight->detach().requires_grad_();
-    replaced_.push_back({weight, *weight});
-    *weight = stand_in;
-    by_name[name.empty() ? "weight" : name + ".weight"] = stand_in;
+    for (const auto& [own_name, weight] : prunable_members_of(module)) {
+      const torch::Tensor stand_in = weight->detach().requires_grad_();
+      replaced_.push_back({weight, *weight});
+      *weight = stand_in;
+      by_name[name.empty() ? own_name : name + "." + own_name] = stand_in;
+    }
   });
   for (const auto& [name, unused] : prunable_weights(model)) stand_ins_.push_back(by_name.at(name));
   model.eval();

@@ -96,9 +96,10 @@ class PythonModel : public Model {
       auto made = std::make_shared<MirroredModule>(kind_of(child), py::reinterpret_borrow<py::object>(child));
       const std::string inner = place.empty() ? name : place + "." + name;
       mirror(*made, child, inner);
-      if (made->kind() == ForeignModule::Kind::linear_or_convolution) {
-        made->weight = child.attr("weight").cast<torch::Tensor>();
-        weights_.push_back({inner + ".weight", made->weight, made});
+      const char* const prunable = made->prunable();
+      if (prunable != nullptr && !child.attr(prunable).is_none()) {
+        made->weight = child.attr(prunable).cast<torch::Tensor>();
+        weights_.push_back({inner + "." + prunable, made->weight, made});
       }
       mirrored.register_module(name, made);
     }
