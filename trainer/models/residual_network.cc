@@ -13,9 +13,28 @@ torch::nn::Conv2d convolution(std::int64_t in, std::int64_t out, std::int64_t ke
       torch::nn::Conv2dOptions(in, out, kernel).stride(stride).padding(kernel / 2).bias(false));
 }
 
-// Returns the projection that fits the input to the block's output; empty if none is needed.
-torch::nn::Sequential projection(std::int64_t in, std::int64_t out, std::int64_t stride) {
+class PaddingImpl : public torch::nn::Module {
+ public:
+  PaddingImpl(std::int64_t further_channels, std::int64_t stride)
+      : further_channels_(further_channels), stride_(stride) {}
+
+  torch::Tensor forward(const torch::Tensor& x) {
+    using torch::indexing::Slice;
+    const Slice positions(torch::indexing::None, torch::indexing::None, stride_);
+    return torch::constant_pad_nd(x.index({Slice(), Slice(), positions, positions}),
+                                  {0, 0, 0, 0, 0, further_channels_});
+  }
+
+ private:
+  std::int64_t further_channels_;
+  std::int64_t stride_;
+};
+TORCH_MODULE(Padding);
+
+// Returns the shortcut that fits the input to the block's output; empty if none is needed.
+torch::nn::Sequential make_shortcut(Shortcut kind, std::int64_t in, std::int64_t out, std::int64_t stride) {
   if (stride == 1 && in == out) return nullptr;
+  if (kind == Shortcut::padding) return torch::nn::Sequential(Padding(out - in, stride));
   return torch::nn::Sequential(convolution(in, out, 1, stride), torch::nn::BatchNorm2d(out));
 }
 
@@ -23,12 +42,12 @@ class BasicBlockImpl : public torch::nn::Module {
  public:
   static constexpr std::int64_t expansion = 1;
 
-  BasicBlockImpl(std::int64_t in, std::int64_t width, std::int64_t stride)
+  BasicBlockImpl(Shortcut shortcut, std::int64_t in, std::int64_t width, std::int64_t stride)
       : conv1_(register_module("conv1", convolution(in, width, 3, stride))),
         bn1_(register_module("bn1", torch::nn::BatchNorm2d(width))),
         conv2_(register_module("conv2", convolution(width, width, 3, 1))),
         bn2_(register_module("bn2", torch::nn::BatchNorm2d(width))),
-        downsample_(projection(in, width, stride)) {
+        downsample_(make_shortcut(shortcut, in, width, stride)) {
     if (downsample_) register_module("downsample", downsample_);
   }
 
@@ -50,14 +69,14 @@ class BottleneckImpl : public torch::nn::Module {
  public:
   static constexpr std::int64_t expansion = 4;
 
-  BottleneckImpl(std::int64_t in, std::int64_t width, std::int64_t stride)
+  BottleneckImpl(Shortcut shortcut, std::int64_t in, std::int64_t width, std::int64_t stride)
       : conv1_(register_module("conv1", convolution(in, width, 1, 1))),
         bn1_(register_module("bn1", torch::nn::BatchNorm2d(width))),
         conv2_(register_module("conv2", convolution(width, width, 3, stride))),
         bn2_(register_module("bn2", torch::nn::BatchNorm2d(width))),
         conv3_(register_module("conv3", convolution(width, expansion * width, 1, 1))),
         bn3_(register_module("bn3", torch::nn::BatchNorm2d(expansion * width))),
-        downsample_(projection(in, expansion * width, stride)) {
+        downsample_(make_shortcut(shortcut, in, expansion * width, stride)) {
     if (downsample_) register_module("downsample", downsample_);
   }
 
@@ -80,8 +99,9 @@ TORCH_MODULE(Bottleneck);
 
 // Appends a block and returns its number of output channels.
 template <class Block>
-std::int64_t append(torch::nn::Sequential& stage, std::int64_t in, std::int64_t width, std::int64_t stride) {
-  stage->push_back(Block(in, width, stride));
+std::int64_t append(torch::nn::Sequential& stage, Shortcut shortcut, std::int64_t in, std::int64_t width,
+                    std::int64_t stride) {
+  stage->push_back(Block(shortcut, in, width, stride));
   return Block::Impl::expansion * width;
 }
 
@@ -99,8 +119,8 @@ ResidualNetwork::ResidualNetwork(const ResidualNetworkSize& size, const DataShap
     torch::nn::Sequential stage;
     for (std::int64_t block = 0; block < blocks; ++block) {
       const std::int64_t stride = !stages_.empty() && block == 0 ? 2 : 1;
-      in = size.block == ResidualBlock::basic ? append<BasicBlock>(stage, in, width, stride)
-                                              : append<Bottleneck>(stage, in, width, stride);
+      in = size.block == ResidualBlock::basic ? append<BasicBlock>(stage, size.shortcut, in, width, stride)
+                                              : append<Bottleneck>(stage, size.shortcut, in, width, stride);
     }
     stages_.push_back(register_module(fmt::format("layer{}", stages_.size() + 1), stage));
     width *= 2;
@@ -114,6 +134,18 @@ torch::Tensor ResidualNetwork::forward(const torch::Tensor& images) {
   if (stem_ == ImageForm::imagenet) x = torch::max_pool2d(x, 3, 2, 1);
   for (torch::nn::Sequential& stage : stages_) x = stage->forward(x);
   return fc_(x.mean({2, 3}));
+}
+
+std::unique_ptr<Model> make_torchvision_resnet(std::vector<std::int64_t> blocks_per_stage,
+                                               ResidualBlock block, JsonObject& object,
+                                               const DataShape& data) {
+  expect_images(object, data);
+  const auto options = read_options<TorchvisionResnetOptions>(object);
+  return std::make_unique<ResidualNetwork>(
+      ResidualNetworkSize{.blocks_per_stage = std::move(blocks_per_stage),
+                          .block = block,
+                          .stem = choose_image_form(options.form, data)},
+      data);
 }
 
 }  // namespace thinpipe::trainer

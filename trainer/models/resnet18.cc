@@ -1,27 +1,13 @@
-// ResNet-18: He, Zhang, Ren, Sun (2015), table 1. The imagenet form is torchvision's resnet18; in the cifar
-// form only the stem differs, section 4.2.
-#include "common/support/options.hh"
+// ResNet-18: He, Zhang, Ren, Sun (2015), table 1.
 #include "trainer/models/residual_network.hh"
 
 namespace thinpipe::trainer {
 namespace {
 
-struct Resnet18Options {
-  std::string form = "auto";
-
-  void visit(auto& field) { field("form", form, image_form_rule()); }
-};
-
 THINPIPE_REGISTER(Model){"resnet18", "ResNet-18: torchvision's, or its form for small images",
-                         describe_options<Resnet18Options>(),
-                         [](JsonObject& object, const DataShape& data) -> std::unique_ptr<Model> {
-                           expect_images(object, data);
-                           const auto options = read_options<Resnet18Options>(object);
-                           return std::make_unique<ResidualNetwork>(
-                               ResidualNetworkSize{.blocks_per_stage = {2, 2, 2, 2},
-                                                   .block = ResidualBlock::basic,
-                                                   .stem = choose_image_form(options.form, data)},
-                               data);
+                         describe_options<TorchvisionResnetOptions>(),
+                         [](JsonObject& object, const DataShape& data) {
+                           return make_torchvision_resnet({2, 2, 2, 2}, ResidualBlock::basic, object, data);
                          }};
 
 }  // namespace

@@ -1,43 +1,19 @@
-// VGG-19 without batch normalisation. The imagenet form is torchvision's vgg19. The cifar form keeps the
-// sixteen convolutions. It replaces the three linear layers, made for 7x7 positions, by one linear layer on
-// the mean over positions (32x32 pixels leave a single one), which keeps torchvision's name of the last
-// layer, classifier.6.
-// Simonyan, Zisserman: Very Deep Convolutional Networks for Large-Scale Image Recognition (2014), table 1, E.
+#include "trainer/models/vgg.hh"
+
 #include <algorithm>
 #include <array>
 
 #include <fmt/format.h>
 
-#include "common/support/options.hh"
 #include "trainer/models/dropout.hh"
-#include "trainer/models/image_form.hh"
 #include "trainer/models/initialisation.hh"
-#include "trainer/models/model.hh"
 
 namespace thinpipe::trainer {
 namespace {
 
-struct Vgg19Options {
-  std::string form = "auto";
-  std::optional<double> dropout;
-
-  void visit(auto& field) {
-    field("form", form, image_form_rule());
-    field("dropout", dropout,
-          Rule{.effect = "probability of dropping a unit before a linear layer (the cifar form has one); "
-                         "null: 0.5 in the imagenet form, 0 in the cifar form",
-               .at_least = 0,
-               .below = 1});
-  }
-};
-
-struct Stage {
-  std::int64_t convolutions;
-  std::int64_t channels;
-};
-constexpr std::array<Stage, 5> kStages = {{{2, 64}, {2, 128}, {4, 256}, {4, 512}, {4, 512}}};
-constexpr std::int64_t kChannels = kStages.back().channels;
-constexpr std::int64_t kMinSide = 1 << kStages.size();  // one pixel remains after five halvings
+constexpr std::array<std::int64_t, 5> kStageChannels = {64, 128, 256, 512, 512};
+constexpr std::int64_t kChannels = kStageChannels.back();
+constexpr std::int64_t kMinSide = 1 << kStageChannels.size();  // one pixel remains after five halvings
 constexpr std::int64_t kPooledSide = 7;
 constexpr std::int64_t kHidden = 4096;
 
@@ -46,14 +22,15 @@ torch::nn::ReLU relu_in_place() {
 }
 
 // Rounds up for small images of any size, so that a pixel remains; multiples of 32 need no rounding.
-torch::nn::Sequential make_features(std::int64_t channels, ImageForm form) {
+torch::nn::Sequential make_features(const VggConvolutions& convolutions, std::int64_t channels,
+                                    ImageForm form) {
   torch::nn::Sequential features;
-  for (const Stage& stage : kStages) {
-    for (std::int64_t i = 0; i < stage.convolutions; ++i) {
+  for (std::size_t stage = 0; stage < convolutions.size(); ++stage) {
+    for (std::int64_t i = 0; i < convolutions[stage]; ++i) {
       features->push_back(
-          torch::nn::Conv2d(torch::nn::Conv2dOptions(channels, stage.channels, 3).padding(1)));
+          torch::nn::Conv2d(torch::nn::Conv2dOptions(channels, kStageChannels[stage], 3).padding(1)));
       features->push_back(relu_in_place());
-      channels = stage.channels;
+      channels = kStageChannels[stage];
     }
     features->push_back(
         torch::nn::MaxPool2d(torch::nn::MaxPool2dOptions(2).ceil_mode(form == ImageForm::cifar)));
@@ -77,11 +54,11 @@ torch::nn::Sequential make_classifier(ImageForm form, double dropout, std::int64
   return classifier;
 }
 
-class Vgg19 : public Model {
+class Vgg : public Model {
  public:
-  Vgg19(ImageForm form, double dropout, const DataShape& data)
+  Vgg(const VggConvolutions& convolutions, ImageForm form, double dropout, const DataShape& data)
       : pooled_side_(form == ImageForm::cifar ? 1 : kPooledSide),
-        features_(register_module("features", make_features(data.channels, form))),
+        features_(register_module("features", make_features(convolutions, data.channels, form))),
         classifier_(register_module("classifier", make_classifier(form, dropout, data.classes))) {
     initialise_convolutions(*this);
     classifier_->apply([](torch::nn::Module& module) {
@@ -104,9 +81,12 @@ class Vgg19 : public Model {
   torch::nn::Sequential classifier_;
 };
 
-std::unique_ptr<Model> make_vgg19(JsonObject& object, const DataShape& data) {
+}  // namespace
+
+std::unique_ptr<Model> make_vgg(const VggConvolutions& convolutions, JsonObject& object,
+                                const DataShape& data) {
   expect_images(object, data);
-  const auto options = read_options<Vgg19Options>(object);
+  const auto options = read_options<VggOptions>(object);
   const ImageForm form = choose_image_form(options.form, data);
   if (form == ImageForm::imagenet && std::min(data.height, data.width) < kMinSide) {
     throw InputError(
@@ -115,12 +95,8 @@ std::unique_ptr<Model> make_vgg19(JsonObject& object, const DataShape& data) {
                     "the data set's images are {} x {}; the form cifar takes any size",
                     kMinSide, data.height, data.width));
   }
-  return std::make_unique<Vgg19>(form, options.dropout.value_or(form == ImageForm::cifar ? 0 : 0.5), data);
+  const double dropout = options.dropout.value_or(form == ImageForm::cifar ? 0 : 0.5);
+  return std::make_unique<Vgg>(convolutions, form, dropout, data);
 }
 
-THINPIPE_REGISTER(Model){"vgg19",
-                         "VGG-19 without batch normalisation: torchvision's, or its form for small images",
-                         describe_options<Vgg19Options>(), make_vgg19};
-
-}  // namespace
 }  // namespace thinpipe::trainer

@@ -39,8 +39,17 @@ def convolution(inputs, outputs, kernel, stride=1):
     return nn.Conv2d(inputs, outputs, kernel, stride, kernel // 2, bias=False)
 
 
+class EverySecondPosition(nn.Module):
+    def __init__(self, further_channels):
+        super().__init__()
+        self.further_channels = further_channels
+
+    def forward(self, x):
+        return nn.functional.pad(x[:, :, ::2, ::2], (0, 0, 0, 0, 0, self.further_channels))
+
+
 class ResidualBlock(nn.Module):
-    def __init__(self, inputs, width, stride, bottleneck):
+    def __init__(self, inputs, width, stride, bottleneck, projects=True):
         super().__init__()
         outputs = 4 * width if bottleneck else width
         if bottleneck:
@@ -53,7 +62,8 @@ class ResidualBlock(nn.Module):
             self.add_module(f"bn{i}", nn.BatchNorm2d(part[1]))
         self.downsample = None
         if stride != 1 or inputs != outputs:
-            self.downsample = nn.Sequential(convolution(inputs, outputs, 1, stride), nn.BatchNorm2d(outputs))
+            projection = nn.Sequential(convolution(inputs, outputs, 1, stride), nn.BatchNorm2d(outputs))
+            self.downsample = projection if projects else EverySecondPosition(outputs - inputs)
 
     def forward(self, x):
         shortcut = self.downsample(x) if self.downsample else x
@@ -87,9 +97,64 @@ def resnet(blocks, bottleneck, photographs, classes):
     )
 
 
-def vgg19(classes):
+def resnet20(classes):
+    inputs, stages = 16, []
+    for i in range(3):
+        stage = []
+        for block in range(3):
+            stage.append(ResidualBlock(inputs, 16 << i, 2 if i > 0 and block == 0 else 1, False, projects=False))
+            inputs = 16 << i
+        stages.append((f"layer{i + 1}", nn.Sequential(*stage)))
+    head = [("avgpool", nn.AdaptiveAvgPool2d(1)), ("flatten", nn.Flatten()), ("fc", nn.Linear(inputs, classes))]
+    stem = [("conv1", convolution(3, 16, 3)), ("bn1", nn.BatchNorm2d(16)), ("relu", nn.ReLU())]
+    return nn.Sequential(OrderedDict([*stem, *stages, *head]))
+
+
+class DenseLayer(nn.Module):
+    def __init__(self, inputs):
+        super().__init__()
+        self.norm1, self.conv1 = nn.BatchNorm2d(inputs), convolution(inputs, 12, 3)
+
+    def forward(self, x):
+        return torch.cat([x, self.conv1(torch.relu(self.norm1(x)))], 1)
+
+
+def densenet40(classes):
+    parts, channels = [("conv0", convolution(3, 16, 3))], 16
+    for block in range(1, 4):
+        layers = OrderedDict((f"denselayer{i + 1}", DenseLayer(channels + 12 * i)) for i in range(12))
+        parts.append((f"denseblock{block}", nn.Sequential(layers)))
+        channels += 12 * 12
+        if block < 3:
+            transition = [("norm", nn.BatchNorm2d(channels)), ("relu", nn.ReLU()),
+                          ("conv", convolution(channels, channels, 1)), ("pool", nn.AvgPool2d(2))]
+            parts.append((f"transition{block}", nn.Sequential(OrderedDict(transition))))
+    parts.append(("norm5", nn.BatchNorm2d(channels)))
+    tail = [("relu", nn.ReLU()), ("pool", nn.AdaptiveAvgPool2d(1)), ("flatten", nn.Flatten()),
+            ("classifier", nn.Linear(channels, classes))]
+    return nn.Sequential(OrderedDict([("features", nn.Sequential(OrderedDict(parts))), *tail]))
+
+
+def lenet5(classes):
+    return nn.Sequential(OrderedDict([
+        ("conv1", nn.Conv2d(3, 6, 5)), ("tanh1", nn.Tanh()), ("pool1", nn.AvgPool2d(2)),
+        ("conv2", nn.Conv2d(6, 16, 5)), ("tanh2", nn.Tanh()), ("pool2", nn.AvgPool2d(2)), ("flatten", nn.Flatten()),
+        ("fc1", nn.Linear(400, 120)), ("tanh3", nn.Tanh()), ("fc2", nn.Linear(120, 84)), ("tanh4", nn.Tanh()),
+        ("fc3", nn.Linear(84, classes)),
+    ]))
+
+
+def caffes_lenet5(classes):
+    return nn.Sequential(OrderedDict([
+        ("conv1", nn.Conv2d(3, 20, 5)), ("pool1", nn.MaxPool2d(2)), ("conv2", nn.Conv2d(20, 50, 5)),
+        ("pool2", nn.MaxPool2d(2)), ("flatten", nn.Flatten()), ("fc1", nn.Linear(1250, 500)), ("relu", nn.ReLU()),
+        ("fc2", nn.Linear(500, classes)),
+    ]))
+
+
+def vgg(convolutions, classes):
     layers, inputs = [], 3
-    for count, outputs in ((2, 64), (2, 128), (4, 256), (4, 512), (4, 512)):
+    for count, outputs in zip(convolutions, (64, 128, 256, 512, 512)):
         for _ in range(count):
             layers += [nn.Conv2d(inputs, outputs, 3, padding=1), nn.ReLU()]
             inputs = outputs
@@ -173,19 +238,40 @@ class Gpt(nn.Module):
         return self.lm_head(x) if self.lm_head else x @ parts["wte"].weight.T
 
 
+class LstmLanguageModel(nn.Module):
+    def __init__(self, shape, embedding, width, tied):
+        super().__init__()
+        self.encoder = nn.Embedding(shape["classes"], embedding)
+        self.rnn = nn.LSTM(embedding, width, 2, batch_first=True)
+        self.decoder = None if tied else nn.Linear(width, shape["classes"])
+
+    def forward(self, tokens):
+        x, _ = self.rnn(self.encoder(tokens))
+        return self.decoder(x) if self.decoder else x @ self.encoder.weight.T
+
+
 def own_cases():
     yield "resnet18", {"name": "resnet18"}, CIFAR, resnet([2, 2, 2, 2], False, False, 10)
-    yield "vgg19", {"name": "vgg19"}, CIFAR, vgg19(10)
+    yield "vgg16", {"name": "vgg16"}, CIFAR, vgg((2, 2, 3, 3, 3), 10)
+    yield "vgg19", {"name": "vgg19"}, CIFAR, vgg((2, 2, 4, 4, 4), 10)
+    yield "resnet20", {"name": "resnet20"}, CIFAR, resnet20(10)
+    yield "densenet40_k12", {"name": "densenet40_k12"}, CIFAR, densenet40(10)
+    yield "lenet5", {"name": "lenet5"}, CIFAR, lenet5(10)
+    yield "lenet5 of Caffe", {"name": "lenet5", "variant": "caffe"}, CIFAR, caffes_lenet5(10)
     yield "vit_tiny", {"name": "vit_tiny", **VIT}, PHOTOGRAPH, VisionTransformer(PHOTOGRAPH, **VIT)
     yield "gpt_tiny", {"name": "gpt_tiny", **GPT}, TEXT, Gpt(TEXT, True, **GPT)
     yield "gpt, untied", {"name": "gpt", "tied_head": False, **GPT}, TEXT, Gpt(TEXT, False, **GPT)
+    char = {"name": "char_lstm", "embedding": 12, "width": 20}
+    yield "char_lstm", char, TEXT, LstmLanguageModel(TEXT, 12, 20, False)
+    word = {"name": "word_lstm", "embedding": 20, "width": 20, "tied_head": True}
+    yield "word_lstm, tied", word, TEXT, LstmLanguageModel(TEXT, 20, 20, True)
     if not torchvision:
         yield "resnet152", {"name": "resnet152"}, PHOTOGRAPH, resnet([3, 8, 36, 3], True, True, 7)
 
 
 def torchvision_cases():
     models = torchvision.models
-    for name in ("resnet18", "resnet152"):
+    for name in ("alexnet", "resnet18", "resnet50", "resnet152"):
         yield name, {"name": name}, PHOTOGRAPH, getattr(models, name)(weights=None, num_classes=7)
     vit = models.VisionTransformer(
         image_size=32, patch_size=8, num_layers=3, num_heads=4, hidden_dim=24, mlp_dim=96, num_classes=10

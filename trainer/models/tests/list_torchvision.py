@@ -17,7 +17,7 @@ def lines(items):
 
 
 def main():
-    for name in ("vgg19", "resnet18", "resnet152", "vit_b_16"):
+    for name in ("alexnet", "vgg16", "vgg19", "resnet18", "resnet50", "resnet152", "vit_b_16"):
         model = getattr(torchvision.models, name)(weights=None)
         text = lines(model.named_parameters()) + "\n" + lines(model.named_buffers())
         (FOLDER / f"{name}.txt").write_text(text)

@@ -68,12 +68,13 @@ TEST_P(TorchvisionModel, InImagenetFormHasTorchvisionsParametersAndBuffers) {
   EXPECT_TRUE(logits.isfinite().all().item<bool>());
 }
 
-INSTANTIATE_TEST_SUITE_P(Models, TorchvisionModel,
-                         ::testing::Values(Case{"vgg19", 32, 139611210, {0.5}},
-                                           Case{"resnet18", 32, 11181642, {}},
-                                           Case{"resnet152", 32, 58164298, {}},
-                                           Case{"vit_b_16", 224, 85806346, {0}}),
-                         [](const auto& instance) { return std::string(instance.param.name); });
+INSTANTIATE_TEST_SUITE_P(
+    Models, TorchvisionModel,
+    ::testing::Values(Case{"alexnet", 63, 57044810, {0.5}}, Case{"vgg16", 32, 134301514, {0.5}},
+                      Case{"vgg19", 32, 139611210, {0.5}}, Case{"resnet18", 32, 11181642, {}},
+                      Case{"resnet50", 32, 23528522, {}}, Case{"resnet152", 32, 58164298, {}},
+                      Case{"vit_b_16", 224, 85806346, {0}}),
+    [](const auto& instance) { return std::string(instance.param.name); });
 
 // Derived from torchvision's count: conv1 has 3x3 instead of 7x7 weights.
 TEST(TorchvisionModels, Resnet18InCifarFormHasAllNames) {
@@ -82,6 +83,19 @@ TEST(TorchvisionModels, Resnet18InCifarFormHasAllNames) {
   EXPECT_EQ(names(parameters(*model)), names(list.parameters));
   EXPECT_EQ(names(describe(model->named_buffers())), names(list.buffers));
   EXPECT_EQ(count(*model), 11181642 - 64 * 3 * (49 - 9));
+}
+
+// Derived from torchvision's count: the first convolution has 3x3 instead of 11x11 weights, two linear layers are
+// missing, and the last has 256 inputs.
+TEST(TorchvisionModels, AlexnetInCifarFormHasTheNamesButThoseOfTwoLinearLayers) {
+  const auto model = make({{"name", "alexnet"}}, kCifar);
+  std::vector<std::string> expected = names(read_list("alexnet").parameters);
+  std::erase_if(expected, [](const std::string& parameter) {
+    return parameter.starts_with("classifier.1.") || parameter.starts_with("classifier.4.");
+  });
+  EXPECT_EQ(names(parameters(*model)), expected);
+  EXPECT_EQ(count(*model),
+            57044810 - 64 * 3 * (121 - 9) - 4096 * (9216 + 1) - 4096 * (4096 + 1) - 10 * (4096 - 256));
 }
 
 // Derived from torchvision's count: without two linear layers, and with 512 inputs to the last.
