@@ -11,7 +11,8 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-names=(quickstart bandwidth-by-prune-ratio paper-table1 paper-fig3-small paper-fig6-small convergence against-pytorch
+names=(quickstart bandwidth-by-prune-ratio paper-table1 paper-fig3-small paper-fig6-small convergence
+  convergence-language against-pytorch
   replay-against-live full-size peers-at-full-size bucket-sizes merged-entries variable-bandwidth stragglers peers
   learning-rates)
 
@@ -100,6 +101,10 @@ make_paper-fig6-small() {
 make_convergence() {
   records convergence
   table docs/methods.md methods_table $reference/convergence
+}
+make_convergence-language() {
+  records convergence-language
+  table docs/methods.md methods_table $reference/convergence-language
 }
 make_against-pytorch() {
   records against-pytorch
