@@ -49,7 +49,7 @@ class BlameTest(unittest.TestCase):
         self.assert_blamed(
             "# A heading\n[a heading](#a-heading) `docs/tests` `thinpipe run x.json --dry-run`\n"
             + block("json base", '"training": {"epochs": 2}')
-            + block("sh", "thinpipe list models | head -1\nbuild/release/thinpipe doctor  # measures")
+            + block("sh", "thinpipe list topologies | head -1\nbuild/release/thinpipe doctor  # measures")
             + block("python", "print(1)")
         )
 
