@@ -14,7 +14,7 @@ cd "$(dirname "$0")/.."
 names=(quickstart bandwidth-by-prune-ratio paper-table1 paper-fig3-small paper-fig6-small convergence
   convergence-language against-pytorch
   replay-against-live full-size peers-at-full-size bucket-sizes merged-entries variable-bandwidth stragglers peers
-  learning-rates)
+  learning-rates local-steps)
 
 mode=all
 case ${1:-} in
@@ -153,6 +153,12 @@ make_learning-rates() {
   [ "$mode" = check ] ||
     /usr/bin/python3 plotting/learning_rates_table.py $reference/learning-rates \
       --experiment experiments/convergence.json --output $reference/learning-rates/rates.md
+}
+make_local-steps() {
+  records local-steps
+  picture local-steps waterfall --steps 'DDP, PowerSGD hook' 'PowerSGD along the tree' 'PowerSGD along the tree, pruned 0.8' 'PacTrain 0.8, 8 local steps' 'PacTrain 0.8, ternary, 8 local steps'
+  table docs/trainers.md factors_table $reference/local-steps --over 'dense along the tree' 'PowerSGD along the tree' \
+    'DDP, PowerSGD hook'
 }
 make_stragglers() {
   records stragglers
