@@ -5,27 +5,12 @@
 
 #include <fmt/format.h>
 
-#include "common/support/options.hh"
 #include "trainer/models/dropout.hh"
-#include "trainer/models/image_form.hh"
+#include "trainer/models/form_options.hh"
 #include "trainer/models/model.hh"
 
 namespace thinpipe::trainer {
 namespace {
-
-struct AlexnetOptions {
-  std::string form = "auto";
-  std::optional<double> dropout;
-
-  void visit(auto& field) {
-    field("form", form, image_form_rule());
-    field("dropout", dropout,
-          Rule{.effect = "probability of dropping a unit before a linear layer (the cifar form has one); "
-                         "null: 0.5 in the imagenet form, 0 in the cifar form",
-               .at_least = 0,
-               .below = 1});
-  }
-};
 
 constexpr std::int64_t kLastChannels = 256;
 constexpr std::int64_t kPooledPositions = 6;
@@ -91,7 +76,7 @@ class Alexnet : public Model {
 
 std::unique_ptr<Model> make_alexnet(JsonObject& object, const DataShape& data) {
   expect_images(object, data);
-  const auto options = read_options<AlexnetOptions>(object);
+  const auto options = read_options<FormOptions>(object);
   const ImageForm form = choose_image_form(options.form, data);
   if (form == ImageForm::imagenet && std::min(data.height, data.width) < kSmallestImage) {
     throw InputError(
@@ -100,11 +85,11 @@ std::unique_ptr<Model> make_alexnet(JsonObject& object, const DataShape& data) {
                     "set's are {} x {}; the form cifar takes any size",
                     kSmallestImage, data.height, data.width));
   }
-  return std::make_unique<Alexnet>(form, options.dropout.value_or(form == ImageForm::cifar ? 0 : 0.5), data);
+  return std::make_unique<Alexnet>(form, options.dropout_in(form), data);
 }
 
 THINPIPE_REGISTER(Model){"alexnet", "AlexNet: torchvision's, or its form for small images",
-                         describe_options<AlexnetOptions>(), make_alexnet};
+                         describe_options<FormOptions>(), make_alexnet};
 
 }  // namespace
 }  // namespace thinpipe::trainer

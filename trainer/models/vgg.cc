@@ -1,7 +1,6 @@
 #include "trainer/models/vgg.hh"
 
 #include <algorithm>
-#include <array>
 
 #include <fmt/format.h>
 
@@ -86,7 +85,7 @@ class Vgg : public Model {
 std::unique_ptr<Model> make_vgg(const VggConvolutions& convolutions, JsonObject& object,
                                 const DataShape& data) {
   expect_images(object, data);
-  const auto options = read_options<VggOptions>(object);
+  const auto options = read_options<FormOptions>(object);
   const ImageForm form = choose_image_form(options.form, data);
   if (form == ImageForm::imagenet && std::min(data.height, data.width) < kMinSide) {
     throw InputError(
@@ -95,7 +94,7 @@ std::unique_ptr<Model> make_vgg(const VggConvolutions& convolutions, JsonObject&
                     "the data set's images are {} x {}; the form cifar takes any size",
                     kMinSide, data.height, data.width));
   }
-  const double dropout = options.dropout.value_or(form == ImageForm::cifar ? 0 : 0.5);
+  const double dropout = options.dropout_in(form);
   return std::make_unique<Vgg>(convolutions, form, dropout, data);
 }
 

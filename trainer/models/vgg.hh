@@ -6,33 +6,16 @@
 
 #include <array>
 #include <memory>
-#include <optional>
-#include <string>
 
-#include "common/support/options.hh"
-#include "trainer/models/image_form.hh"
+#include "trainer/models/form_options.hh"
 #include "trainer/models/model.hh"
 
 namespace thinpipe::trainer {
 
-struct VggOptions {
-  std::string form = "auto";
-  std::optional<double> dropout;
-
-  void visit(auto& field) {
-    field("form", form, image_form_rule());
-    field("dropout", dropout,
-          Rule{.effect = "probability of dropping a unit before a linear layer (the cifar form has one); "
-                         "null: 0.5 in the imagenet form, 0 in the cifar form",
-               .at_least = 0,
-               .below = 1});
-  }
-};
-
 // The numbers of 3x3 convolutions before each of the five halvings.
 using VggConvolutions = std::array<std::int64_t, 5>;
 
-// object: VggOptions.
+// object: FormOptions.
 std::unique_ptr<Model> make_vgg(const VggConvolutions& convolutions, JsonObject& object,
                                 const DataShape& data);
 

@@ -6,7 +6,7 @@ namespace {
 
 THINPIPE_REGISTER(Model){"vgg16",
                          "VGG-16 without batch normalisation: torchvision's, or its form for small images",
-                         describe_options<VggOptions>(), [](JsonObject& object, const DataShape& data) {
+                         describe_options<FormOptions>(), [](JsonObject& object, const DataShape& data) {
                            return make_vgg({2, 2, 3, 3, 3}, object, data);
                          }};
 
