@@ -50,6 +50,7 @@ SplitText read_text(const TokenizeOptions& options) {
 std::unique_ptr<Tokenizer> make_tokenizer(const TokenizeOptions& options, const SplitText& text) {
   if (options.tokens == "bytes") return make_byte_tokenizer();
   if (options.tokens == "characters") return make_character_tokenizer(text.train + text.test);
+  if (options.tokens == "words") return make_word_tokenizer(text.train, options.vocabulary);
   return make_sentencepiece_tokenizer(text.train, options.vocabulary);
 }
 
@@ -87,11 +88,12 @@ void add_tokenize(CLI::App& program, Invocation& invocation) {
       ->type_name("FOLDER");
   command
       .add_option("--tokens", options->tokens,
-                  "sentencepiece (pieces of words, by byte pair encoding), characters or bytes")
-      ->check(CLI::IsMember({"sentencepiece", "characters", "bytes"}))
+                  "sentencepiece (pieces of words, by byte pair encoding), words, characters or bytes")
+      ->check(CLI::IsMember({"sentencepiece", "words", "characters", "bytes"}))
       ->type_name("KIND")
       ->capture_default_str();
-  command.add_option("--vocabulary", options->vocabulary, "Number of different tokens of sentencepiece")
+  command
+      .add_option("--vocabulary", options->vocabulary, "Number of different tokens of sentencepiece or words")
       ->check(CLI::Range(std::int64_t{300}, std::int64_t{1} << 24))
       ->type_name("N")
       ->capture_default_str();
@@ -105,10 +107,11 @@ void add_tokenize(CLI::App& program, Invocation& invocation) {
       "Examples:\n"
       "  thinpipe tokenize shakespeare.txt --out shakespeare --vocabulary 4096\n"
       "  thinpipe tokenize docs/*.md --out docs-characters --tokens characters\n"
+      "  thinpipe tokenize shakespeare.txt --out words --tokens words --vocabulary 10000\n"
       "Writes train.bin, val.bin (unsigned little-endian integers of 16 bits, or of 32 if the\n"
       "vocabulary needs them), meta.json, and sentencepiece.model. The data set \"tokens\" and nanoGPT\n"
-      "read such folders. The vocabulary of sentencepiece is learnt from the text for training; the\n"
-      "same text gives the same files.");
+      "read such folders. The vocabulary of sentencepiece and words is learnt from the text for\n"
+      "training; the same text gives the same files. Words that are not in it become <unk>.");
   command.callback([options, &invocation] { invocation.action = [options] { return tokenize(*options); }; });
 }
 

@@ -1,27 +1,10 @@
 #include <map>
 
+#include "harness/tokens/characters.hh"
 #include "harness/tokens/tokenizer.hh"
 
 namespace thinpipe {
 namespace {
-
-// Returns the length in bytes of the character that begins with this byte; the text is valid UTF-8.
-std::size_t character_bytes(char first) {
-  const auto byte = static_cast<unsigned char>(first);
-  if (byte < 0x80) return 1;
-  if (byte < 0xe0) return 2;
-  return byte < 0xf0 ? 3 : 4;
-}
-
-// Calls act(character) for each character of the text.
-template <class Act>
-void for_each_character(std::string_view text, const Act& act) {
-  while (!text.empty()) {
-    const std::size_t bytes = character_bytes(text.front());
-    act(text.substr(0, bytes));
-    text.remove_prefix(bytes);
-  }
-}
 
 class CharacterTokenizer : public Tokenizer {
  public:

@@ -152,10 +152,8 @@ TokenFolderSummary write_token_folder(const fs::path& folder, const SplitText& t
   summary.train_tokens = encoder.write(text.train, staged / "train.bin");
   summary.test_tokens = encoder.write(text.test, staged / "val.bin");
   summary.bytes_per_token = static_cast<double>(text.test.size()) / static_cast<double>(summary.test_tokens);
-  Json meta = {{"kind", kind},
-               {"vocabulary", summary.vocabulary},
-               {"bytes_per_token", summary.bytes_per_token},
-               {"type", encoder.type()}};
+  Json meta = {{"kind", kind}, {"vocabulary", summary.vocabulary}, {"type", encoder.type()}};
+  if (tokenizer.is_lossless()) meta["bytes_per_token"] = summary.bytes_per_token;
   meta.update(tokenizer.details());
   write_atomically(staged / "meta.json", meta.dump(2) + '\n');
   if (const auto model = tokenizer.model()) write_atomically(staged / sentencepiece_model_name, *model);

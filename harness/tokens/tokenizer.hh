@@ -27,6 +27,9 @@ class Tokenizer {
   // another call, with the same result as in one.
   virtual void encode(std::string_view text, std::vector<std::uint32_t>& tokens) const = 0;
 
+  // Returns whether the text can be made of its tokens again. If not, a loss per token is not one per byte.
+  virtual bool is_lossless() const { return true; }
+
   // Returns further members for the description of the tokens, as needed to decode them.
   virtual Json details() const { return Json::object(); }
 
@@ -39,6 +42,11 @@ std::unique_ptr<Tokenizer> make_byte_tokenizer();
 
 // A token for each different character of `text`, in the order of their code points.
 std::unique_ptr<Tokenizer> make_character_tokenizer(std::string_view text);
+
+// The most frequent words of `text`; those of equal frequency in the order of their bytes. Token 0 is <unk>,
+// any other word. A word is a sequence of letters, digits and apostrophes, with A to Z in lower case, or any
+// other character but white space. A line's end is the word <eos>.
+std::unique_ptr<Tokenizer> make_word_tokenizer(std::string_view text, std::int64_t vocabulary);
 
 // A vocabulary of byte pair encoding (Sennrich et al. 2016), made of `text` by sentencepiece. The same text
 // gives the same vocabulary. Characters that are not part of it become their bytes, so no text is lost. The

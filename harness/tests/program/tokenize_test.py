@@ -46,6 +46,12 @@ class Tokenize(unittest.TestCase):
         self.assertAlmostEqual(test_bytes / len(TEXT.encode()), 0.3, delta=0.01)
         self.assertAlmostEqual(meta["bytes_per_token"], test_bytes / len(val))
 
+    def test_words(self) -> None:
+        train, val, meta = self.tokenize("--tokens", "words", "--vocabulary", "300")
+        words = " ".join(meta["words"][token] for token in [*train, *val])
+        self.assertEqual(words.split("<eos>")[1].split(), "daß ich so traurig bin ; 😀 — ein märchen".split())
+        self.assertNotIn("bytes_per_token", meta)
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -34,6 +34,20 @@ TEST(CharacterTokenizer, NumbersCharactersByTheirCodePoints) {
   }
 }
 
+TEST(WordTokenizer, KeepsTheMostFrequentWords) {
+  const auto tokenizer = make_word_tokenizer("The cat, the dog: don't!\nthe CAT ran.\n", 6);
+  EXPECT_EQ(tokenizer->details(), Json({{"words", {"<unk>", "the", "<eos>", "cat", "!", ","}}}));
+  EXPECT_EQ(tokenizer->vocabulary(), 6);
+  EXPECT_FALSE(tokenizer->is_lossless());
+  EXPECT_THAT(encode(*tokenizer, "THE\tcat!  a dog\n"), ElementsAre(1, 3, 4, 0, 0, 2));
+}
+
+TEST(WordTokenizer, HasNoMoreWordsThanTheText) {
+  const auto tokenizer = make_word_tokenizer("Märchen don't Märchen", 100);
+  EXPECT_EQ(tokenizer->details(), Json({{"words", {"<unk>", "märchen", "don't"}}}));
+  EXPECT_THAT(encode(*tokenizer, "märchen—don’t"), ElementsAre(1, 0, 2));
+}
+
 const std::string sample = [] {
   std::string text;
   for (int i = 0; i < 60; ++i)
