@@ -146,10 +146,12 @@ def noise_notes(runs: pd.DataFrame) -> list[str]:
     return [noise.note() if noise else UNMEASURED]
 
 
-def grid(rows: Sequence[dict[str, str]]) -> str:
-    """Returns a Markdown table. Each row has its cells by heading, all rows the same headings; the first is a name."""
+def grid(rows: Sequence[dict[str, str]], texts: Sequence[str] = ()) -> str:
+    """Returns a Markdown table. Each row has its cells by heading, all rows the same headings; the first is a name, and
+    `texts` are those of further columns without numbers."""
     headings = list(rows[0])
-    lines = [headings, [":---"] + ["---:"] * (len(headings) - 1)]
+    left = (headings[0], *texts)
+    lines = [headings, [":---" if heading in left else "---:" for heading in headings]]
     lines += [[in_markdown(each[heading]) for heading in headings] for each in rows]
     return "".join(f"| {' | '.join(line)} |\n" for line in lines)
 

@@ -196,6 +196,7 @@ done
 # Of all experiments together.
 table docs/references.md references_table $reference
 table docs/advise.md advice_table $reference/*/records.jsonl
+table docs/claims.md paper_claims
 # From scripts/compute_profiles.py, which needs a GPU.
 table docs/results.md profiles_table $reference/compute-profiles
 [ "$mode" = check ] || /usr/bin/python3 plotting/advise.py three-switch --parameters 25e6 --compute '120 ms' \

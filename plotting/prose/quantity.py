@@ -29,6 +29,9 @@ class Source(Protocol):
     def quantity(self, name: str, selections: Sequence[str | int]) -> Table:
         """Returns the named quantity of the selected rows. Raises InputError if there is none."""
 
+    def modes(self) -> list[str]:
+        """Returns the modes of the runs; empty if they are no runs."""
+
 
 @dataclass(frozen=True)
 class Row:
@@ -78,6 +81,9 @@ class Records:
         for row, number in rows:
             cells[frozenset((a, v) for a, v in row.key.items() if a in varying and a not in dropped)].append(number)
         return Table({key: average(numbers) for key, numbers in cells.items()})
+
+    def modes(self) -> list[str]:
+        return self.values_of(MODE_AXIS)
 
     def axis_and_value(self, selection: str | int) -> tuple[str, str]:
         axis, equals, value = str(selection).partition("=")
@@ -180,6 +186,9 @@ class Json:
         if isinstance(place, bool) or not isinstance(place, (int, float)):
             raise InputError(f"{name}: is no number")
         return Table.of(float(place))
+
+    def modes(self) -> list[str]:
+        return []
 
 
 def part_of(place: Any, step: str | int) -> Any:

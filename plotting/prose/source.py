@@ -1,18 +1,28 @@
 """The committed results that marks of numbers name, each read once."""
 from __future__ import annotations
 
+import ast
 from pathlib import Path
+from typing import Protocol, Sequence
 
 from prose.expression import baselines
-from prose.mark import Mark
 from prose.quantity import Json, Records, Source, nearest
 from report import InputError, Question
 
 
-class Sources:
-    """Answers by the text before a mark's colon: a JSON file, or folders of records and how to judge these."""
+class Sourced(Protocol):
+    """A mark of a number, or a claim. source: a JSON file, or folders of records and how to judge these."""
 
-    def __init__(self, reference: Path, thinpipe: Path | None, marks: list[Mark]) -> None:
+    @property
+    def source(self) -> str: ...
+    @property
+    def expression(self) -> ast.expr: ...
+
+
+class Sources:
+    """Answers by the text of `source`."""
+
+    def __init__(self, reference: Path, thinpipe: Path | None, marks: Sequence[Sourced]) -> None:
         self.reference = reference
         self.thinpipe = thinpipe
         self.over: dict[str, set[str]] = {}
@@ -20,8 +30,8 @@ class Sources:
         for mark in marks:  # a report has the speed-ups of all marks
             self.over.setdefault(mark.source, set()).update(baselines(mark.expression))
 
-    def of(self, mark: Mark) -> Source:
-        """Returns the mark's source. Raises InputError, each time, if it cannot be read."""
+    def of(self, mark: Sourced) -> Source:
+        """Returns what the source names. Raises InputError, each time, if it cannot be read."""
         if mark.source not in self.known:
             try:
                 self.known[mark.source] = self.read(mark.source)
