@@ -47,6 +47,11 @@ Json scale_plan(Json plan, double parameters) {
   if (plan.contains("shifted_bytes_per_iteration")) {
     for (Json& bytes : plan["shifted_bytes_per_iteration"]) bytes = factor * bytes.get<double>();
   }
+  if (plan.contains("group_shifts_per_iteration")) {
+    for (Json& shift : plan["group_shifts_per_iteration"]) {
+      shift["bytes"] = factor * shift["bytes"].get<double>();
+    }
+  }
   plan["parameters"] = parameters;
   plan["gradient_bytes"] = 4 * parameters;
   const bool in_one_piece = plan.at("bucket_bytes").size() == 1;

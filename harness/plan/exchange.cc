@@ -24,10 +24,18 @@ class BytesBetween {
     const std::size_t distance = (to + workers_ - from) % workers_;
     double bytes = sent_.pairwise / others;
     if (distance <= sent_.shifted.size()) bytes += sent_.shifted[distance - 1];
+    for (const GroupShift& shift : sent_.group_shifts) {
+      if (is_shift(shift, from, to)) bytes += shift.bytes;
+    }
     return bytes + (parents_.empty() ? without_tree(distance) : along_tree(from, to));
   }
 
  private:
+  static bool is_shift(const GroupShift& shift, std::size_t from, std::size_t to) {
+    if (from / shift.workers != to / shift.workers) return false;
+    return (from + shift.distance) % shift.workers == to % shift.workers;
+  }
+
   double without_tree(std::size_t distance) const {
     double bytes = 0;
     if (distance == 1) bytes += sent_.around_ring + sent_.gathered + bytes_around_ring(sent_.codes, workers_);

@@ -16,6 +16,14 @@ struct ExchangePrediction {
   double time_s = 0;                    // lower bound per iteration, without overlap
 };
 
+// Bytes that each worker sends to the one `distance` ranks further in its group of `workers` consecutive ranks, whose
+// first rank follows its last.
+struct GroupShift {
+  std::size_t workers = 1;
+  std::size_t distance = 0;
+  double bytes = 0;
+};
+
 // Bytes that one worker sends per iteration.
 struct SentBytes {
   double around_ring = 0;            // in all-reduces, to the next rank
@@ -25,6 +33,7 @@ struct SentBytes {
   double gathered = 0;               // in all-gathers to which all workers contribute equally
   double broadcast = 0;              // in broadcasts along a binomial tree, from each worker equally often
   std::vector<double> shifted = {};  // to the worker one rank further, two ranks further and so on
+  std::vector<GroupShift> group_shifts = {};
 };
 
 // Returns the prediction for the slowest capped direction; nullopt if no capped link is on the way.

@@ -7,6 +7,16 @@
 namespace thinpipe {
 namespace {
 
+std::vector<GroupShift> planned_group_shifts(const Json& plan) {
+  std::vector<GroupShift> out;
+  for (const Json& shift : plan.value("group_shifts_per_iteration", Json::array())) {
+    out.push_back({.workers = shift.at("workers").get<std::size_t>(),
+                   .distance = shift.at("distance").get<std::size_t>(),
+                   .bytes = shift.at("bytes").get<double>()});
+  }
+  return out;
+}
+
 SentBytes planned_bytes(const Run& run) {
   const auto part = [&run](const char* name) { return run.training->plan.value(name, 0.0); };
   SentBytes sent{.pairwise = part("pairwise_bytes_per_iteration"),
@@ -14,11 +24,13 @@ SentBytes planned_bytes(const Run& run) {
                  .largest_code = run.training->plan.at("largest_code").get<std::int64_t>(),
                  .gathered = part("gathered_bytes_per_iteration"),
                  .broadcast = part("broadcast_bytes_per_iteration"),
-                 .shifted = run.training->plan.value("shifted_bytes_per_iteration", std::vector<double>())};
+                 .shifted = run.training->plan.value("shifted_bytes_per_iteration", std::vector<double>()),
+                 .group_shifts = planned_group_shifts(run.training->plan)};
   sent.around_ring = run.training->plan.at("sent_bytes_per_iteration").get<double>() - sent.pairwise -
                      sent.gathered - sent.broadcast -
                      std::accumulate(sent.shifted.begin(), sent.shifted.end(), 0.0) -
                      bytes_around_ring(sent.codes, static_cast<std::size_t>(run.workers));
+  for (const GroupShift& shift : sent.group_shifts) sent.around_ring -= shift.bytes;
   if (run.collective == "nccl") {  // its broadcasts and gathers go from rank to rank
     sent.shifted.resize(static_cast<std::size_t>(std::max<std::int64_t>(1, run.workers - 1)));
     sent.shifted.front() += std::exchange(sent.broadcast, 0) + std::exchange(sent.gathered, 0);

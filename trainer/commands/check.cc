@@ -245,13 +245,24 @@ ExpectedTraffic mean_traffic(const TrainingConfig& config, Cache& cache, std::in
   return share == 1 ? pruned : share * pruned + (1 - share) * whole();
 }
 
-// Returns the traffic to the worker one rank further, two ranks further and so on.
+// Returns the traffic to the worker one rank further, two ranks further and so on, among all workers.
 Json by_distance(const ExpectedTraffic& traffic, std::int64_t workers) {
   if (traffic.shifted_bytes.empty()) return Json::array();
   std::vector<double> bytes(static_cast<std::size_t>(workers - 1), 0.0);
-  for (const auto& [distance, shifted] : traffic.shifted_bytes)
-    bytes[static_cast<std::size_t>(distance - 1)] = shifted;
+  for (const auto& [shift, shifted] : traffic.shifted_bytes) {
+    if (shift.group == workers) bytes[static_cast<std::size_t>(shift.distance - 1)] = shifted;
+  }
   return bytes;
+}
+
+// Returns the traffic within groups of some of the workers.
+Json within_groups(const ExpectedTraffic& traffic, std::int64_t workers) {
+  Json out = Json::array();
+  for (const auto& [shift, bytes] : traffic.shifted_bytes) {
+    if (shift.group == workers) continue;
+    out.push_back({{"workers", shift.group}, {"distance", shift.distance}, {"bytes", bytes}});
+  }
+  return out;
 }
 
 Json plan(const TrainingConfig& config, Cache& cache) {
@@ -285,6 +296,7 @@ Json plan(const TrainingConfig& config, Cache& cache) {
           {"gathered_bytes_per_iteration", traffic.gathered_bytes},
           {"broadcast_bytes_per_iteration", traffic.broadcast_bytes},
           {"shifted_bytes_per_iteration", by_distance(traffic, config.workers)},
+          {"group_shifts_per_iteration", within_groups(traffic, config.workers)},
           {"codes_per_iteration", traffic.codes},
           {"largest_code", traffic.largest_code}};
 }

@@ -3,12 +3,22 @@
 #pragma once
 
 #include <algorithm>
+#include <compare>
 #include <cstdint>
 #include <map>
 
 #include "trainer/collectives/ring_formula.hh"
 
 namespace thinpipe::trainer {
+
+// Messages within groups of `group` consecutive ranks: each worker sends to the one `distance` ranks further; the
+// group's first rank follows its last.
+struct Shift {
+  int group = 1;
+  int distance = 0;
+
+  auto operator<=>(const Shift&) const = default;
+};
 
 struct ExpectedTraffic {
   // Bytes handed to collectives.
@@ -26,8 +36,8 @@ struct ExpectedTraffic {
   double gathered_bytes = 0;
   // Sent by broadcasts, each worker being the root equally often.
   double broadcast_bytes = 0;
-  // By distance: sent to the worker that many ranks ahead.
-  std::map<int, double> shifted_bytes = {};
+  // Sent to one other worker, by its place.
+  std::map<Shift, double> shifted_bytes = {};
 
   ExpectedTraffic& operator+=(const ExpectedTraffic& other) {
     payload_bytes += other.payload_bytes;
@@ -37,7 +47,7 @@ struct ExpectedTraffic {
     largest_code = std::max(largest_code, other.largest_code);
     gathered_bytes += other.gathered_bytes;
     broadcast_bytes += other.broadcast_bytes;
-    for (const auto& [distance, bytes] : other.shifted_bytes) shifted_bytes[distance] += bytes;
+    for (const auto& [shift, bytes] : other.shifted_bytes) shifted_bytes[shift] += bytes;
     return *this;
   }
   ExpectedTraffic& operator*=(double share) {
@@ -77,10 +87,10 @@ inline ExpectedTraffic broadcast_traffic(std::int64_t bytes, int world_size) {
   return {.payload_bytes = payload_bytes, .sent_bytes = sent_bytes, .broadcast_bytes = sent_bytes};
 }
 
-// Returns the traffic if every worker sends `payload_bytes` to the worker `distance` ranks ahead.
-inline ExpectedTraffic shift_traffic(std::int64_t payload_bytes, int distance) {
+// Returns the traffic if every worker sends `payload_bytes` to one other worker.
+inline ExpectedTraffic shift_traffic(std::int64_t payload_bytes, const Shift& shift) {
   const auto bytes = static_cast<double>(payload_bytes);
-  return {.payload_bytes = bytes, .sent_bytes = bytes, .shifted_bytes = {{distance, bytes}}};
+  return {.payload_bytes = bytes, .sent_bytes = bytes, .shifted_bytes = {{shift, bytes}}};
 }
 
 // Returns the traffic of an all-to-all with `payload_bytes` per worker, in equal parts for all workers,

@@ -75,6 +75,9 @@ class Synchroniser {
   // Returns the largest number of workers that the method's integers allow; nullopt if there is no limit.
   virtual std::optional<int> max_workers() const { return std::nullopt; }
 
+  // Returns the number that the number of workers must be a multiple of.
+  virtual std::int64_t workers_multiple_of() const { return 1; }
+
   // Returns whether a parameter goes to the dense side bucket. Sparsifiers do this with biases and
   // normalisation layers.
   virtual bool leaves_dense(const ParameterInfo& /*parameter*/) const { return false; }

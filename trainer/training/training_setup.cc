@@ -83,6 +83,14 @@ torch::Tensor training_loss(const TrainingConfig& config, Model& model, const Ba
 }
 
 void check_workers(const TrainingConfig& config, const Synchroniser& synchroniser) {
+  const std::int64_t multiple_of = synchroniser.workers_multiple_of();
+  if (config.workers % multiple_of != 0) {
+    throw InputError(
+        kConfigurationPlace / "workers",
+        fmt::format("must be a multiple of {}, because the synchroniser {} forms as many teams of "
+                    "equally many workers, but is {}",
+                    multiple_of, config.synchroniser.at("name").get<std::string>(), config.workers));
+  }
   const std::optional<int> most = synchroniser.max_workers();
   if (!most || config.workers <= *most) return;
   throw InputError(kConfigurationPlace / "workers",

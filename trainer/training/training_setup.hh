@@ -49,7 +49,7 @@ bool starts_with_new_head(const TrainingConfig& config);
 // Runs forward in the configured precision and returns the loss that training minimises: a scalar.
 torch::Tensor training_loss(const TrainingConfig& config, Model& model, const Batch& batch);
 
-// Throws InputError if the method's integers are too small for that many workers.
+// Throws InputError if the method cannot serve that many workers.
 void check_workers(const TrainingConfig& config, const Synchroniser& synchroniser);
 
 // Creates the configured criterion and schedule.

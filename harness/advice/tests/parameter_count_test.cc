@@ -7,14 +7,16 @@
 namespace thinpipe {
 namespace {
 
-const Json planned = {{"parameters", 1000},
-                      {"gradient_bytes", 4000},
-                      {"bucket_bytes", {1000, 3000}},
-                      {"payload_bytes_per_iteration", 400.0},
-                      {"sent_bytes_per_iteration", 700.0},
-                      {"codes_per_iteration", 10.0},
-                      {"largest_code", 7},
-                      {"shifted_bytes_per_iteration", {1.0, 2.0}}};
+const Json planned = {
+    {"parameters", 1000},
+    {"gradient_bytes", 4000},
+    {"bucket_bytes", {1000, 3000}},
+    {"payload_bytes_per_iteration", 400.0},
+    {"sent_bytes_per_iteration", 700.0},
+    {"codes_per_iteration", 10.0},
+    {"largest_code", 7},
+    {"shifted_bytes_per_iteration", {1.0, 2.0}},
+    {"group_shifts_per_iteration", Json::array({{{"workers", 4}, {"distance", 1}, {"bytes", 2.0}}})}};
 
 TEST(ScalePlan, BytesAreProportionalToTheNumberOfParameters) {
   const Json plan = scale_plan(planned, 25e6);
@@ -24,6 +26,8 @@ TEST(ScalePlan, BytesAreProportionalToTheNumberOfParameters) {
   EXPECT_EQ(plan.at("codes_per_iteration"), 250e3);
   EXPECT_EQ(plan.at("largest_code"), 7);
   EXPECT_EQ(plan.at("shifted_bytes_per_iteration"), (Json{25e3, 50e3}));
+  EXPECT_EQ(plan.at("group_shifts_per_iteration"),
+            Json::array({{{"workers", 4}, {"distance", 1}, {"bytes", 50e3}}}));
 }
 
 TEST(ScalePlan, BucketsHoldTheWholeGradient) {

@@ -77,6 +77,22 @@ TEST(PredictExchange, ShiftedBytesCrossWhereTheirWorkersLie) {
   EXPECT_NEAR(next->wire_bytes_per_iteration, 1e6 * 1514 / 1448, 1);
 }
 
+// Two groups of four, 0 to 3 and 4 to 7: of their messages, only 2 -> 3 and 3 -> 0 cross the cut behind worker 2.
+// Among pairs, 2 and 3 swap theirs across it.
+TEST(PredictExchange, ShiftsWithinAGroupStayInIt) {
+  for (const std::size_t workers : {4, 2}) {
+    const SentBytes sent{.group_shifts = {{.workers = workers, .distance = 1, .bytes = 1e6}}};
+    const auto prediction = predict_exchange(three_switch(), 8, sent);
+    ASSERT_TRUE(prediction);
+    EXPECT_NEAR(prediction->wire_bytes_per_iteration, 1e6 * 1514 / 1448, 1);
+    EXPECT_DOUBLE_EQ(mean_sent_bytes(8, sent, {}), 1e6);
+  }
+  // Pairs of the dumbbell's workers are on the same side.
+  const netem::Topology dumbbell = netem::load_topology(source_path("topologies/dumbbell.json"));
+  EXPECT_FALSE(
+      predict_exchange(dumbbell, 8, {.group_shifts = {{.workers = 2, .distance = 1, .bytes = 1e6}}}));
+}
+
 // Counted from the root, worker v sends to v + 1, v + 2 and v + 4. Counts by hand the messages of all eight
 // roots' broadcasts of 1 MB that cross the cut behind worker 2; half of them go each way.
 TEST(PredictExchange, BroadcastsGoAlongABinomialTree) {

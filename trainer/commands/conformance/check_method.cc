@@ -110,7 +110,7 @@ class MethodCheck {
 
   Json run() {
     for (const Workers& workers : question_.groups) {
-      if (is_too_many(workers.count)) continue;
+      if (is_unserved(workers.count)) continue;
       observer_.on_stage(describe(workers));
       examine_group(workers);
       if (has_failed()) break;
@@ -128,10 +128,12 @@ class MethodCheck {
     return make({.parameters = world.parameters, .kept = world.kept, .weights = world.weights});
   }
 
-  bool is_too_many(int workers) const {
+  // Returns whether the method refuses that many workers.
+  bool is_unserved(int workers) const {
     try {
-      const auto limit = sample()->max_workers();
-      return limit && workers > *limit;
+      const auto method = sample();
+      const auto limit = method->max_workers();
+      return (limit && workers > *limit) || workers % method->workers_multiple_of() != 0;
     } catch (const InputError&) {
       throw;
     } catch (const std::exception&) {

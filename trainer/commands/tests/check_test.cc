@@ -113,6 +113,16 @@ TEST(Plan, RefusesMoreWorkersThanTheMethodsIntegersServe) {
   EXPECT_TRUE(answer_for(128, {{"name", "pactrain"}})["ok"].get<bool>());
 }
 
+TEST(Plan, RefusesWorkersThatCannotFormTheMethodsTeams) {
+  Json config = configuration({{"ratio", 0}}, {{"name", "spardl"}, {"teams", 4}});
+  config["workers"] = 6;
+  const Json refused = check_configurations(Json::array({config})).front();
+  EXPECT_EQ(refused["pointer"], "/workers");
+  EXPECT_THAT(refused["message"].get<std::string>(), HasSubstr("must be a multiple of 4"));
+  config["workers"] = 12;
+  EXPECT_TRUE(check_configurations(Json::array({config})).front()["ok"].get<bool>());
+}
+
 // Broadcast, gathered and shifted bytes are counted separately.
 TEST(Plan, TellsHowBytesTravel) {
   const auto plan = [](const Json& method, const char* collective) {
@@ -130,6 +140,16 @@ TEST(Plan, TellsHowBytesTravel) {
   EXPECT_EQ(shifted[1], 2 * shifted[0]);
   EXPECT_EQ(shifted[2], 0);
   EXPECT_EQ(shifted[3], 4 * shifted[0]);
+  // Two teams of four pass blocks on within themselves, one and two ranks further, and gather them one and two
+  // ranks back; between that, each worker swaps a block with the one four ranks further.
+  const Json teams = plan({{"name", "spardl"}, {"teams", 2}}, "ring");
+  EXPECT_EQ(teams["gathered_bytes_per_iteration"], 0.0);
+  const double block = teams["shifted_bytes_per_iteration"][3];
+  EXPECT_EQ(teams["shifted_bytes_per_iteration"], (Json{0.0, 0.0, 0.0, block, 0.0, 0.0, 0.0}));
+  EXPECT_EQ(teams["group_shifts_per_iteration"],
+            Json::array({{{"workers", 4}, {"distance", 1}, {"bytes", block}},
+                         {{"workers", 4}, {"distance", 2}, {"bytes", 4 * block}},
+                         {{"workers", 4}, {"distance", 3}, {"bytes", block}}}));
   EXPECT_GT(plan({{"name", "qsgd"}}, "ring")["gathered_bytes_per_iteration"].get<double>(), 0);
   // Eight workers' signs take one bit each around a ring; their sums take four bits along a tree.
   for (const char* method : {"terngrad", "signsgd", "thc"}) {

@@ -50,6 +50,11 @@ void check_method(const Synchroniser& method, const DdpOptions& options, int wor
                      fmt::format("{} sums integers that cannot hold more than {} workers, but there are {}",
                                  name, *most, workers));
   }
+  if (const std::int64_t multiple_of = method.workers_multiple_of(); workers % multiple_of != 0) {
+    throw InputError(kPlace / "method" / "name",
+                     fmt::format("{} forms {} teams of equally many workers, but there are {} workers", name,
+                                 multiple_of, workers));
+  }
 }
 
 BucketOptions read_buckets(const Json& value) {

@@ -1,8 +1,9 @@
-// Entries of a sparse vector as a message, 8 bytes each, little-endian:
+// Entries of a sparse vector, their sums, and messages of them with 8 bytes each, little-endian:
 //
 //   u32 index   f32 value
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -25,5 +26,12 @@ std::vector<std::uint8_t> write_entries(std::span<const SparseEntry> entries);
 // otherwise the workers have diverged.
 std::vector<SparseEntry> read_entries(std::span<const std::uint8_t> message, std::int64_t begin,
                                       std::int64_t end);
+
+// Returns a + b, with ascending indices like theirs. Entries with the same index are added in this order.
+std::vector<SparseEntry> add_entries(std::span<const SparseEntry> a, std::span<const SparseEntry> b);
+
+// Reduces entries with ascending indices to the k largest, under the order of top_k_indices(); all if there are
+// no more than k. Returns the others.
+std::vector<SparseEntry> keep_largest(std::vector<SparseEntry>& entries, std::size_t k);
 
 }  // namespace thinpipe::trainer

@@ -45,12 +45,19 @@ std::vector<ConformanceCase> first_variants() {
   return out;
 }
 
+// Returns the least number of workers from `count` that the method serves.
+int served(const testing::Variant& variant, int count) {
+  const auto method = SynchroniserRegistry::instance().make(variant.options, {"test", ""}, {});
+  const auto multiple_of = static_cast<int>(method->workers_multiple_of());
+  return (count + multiple_of - 1) / multiple_of * multiple_of;
+}
+
 std::vector<ConformanceCase> further_variants() {
   std::vector<ConformanceCase> out;
   for (const testing::Variant& variant : variants(false)) {
     for (const auto& [backend, count] :
          {std::pair("in_process", 3), std::pair("gloo", 3), std::pair("ring", 5), std::pair("island", 5)}) {
-      out.push_back({variant, {backend, count}});
+      out.push_back({variant, {backend, served(variant, count)}});
     }
   }
   return out;

@@ -47,6 +47,7 @@ const std::map<std::string, std::vector<Json>> further_choices = {
     {"signsgd.momentum", {0.0, 0.9}},
     {"sbc.ratio", {0.1, 1.0}},
     {"spardl.ratio", {0.1, 1.0}},
+    {"spardl.teams", {1, 2, 3, 4}},
     {"terngrad.clip", {2.5, 0.0}},
     {"thc.bits", {4, 2}},
     {"thc.granularity", {30, 15}},

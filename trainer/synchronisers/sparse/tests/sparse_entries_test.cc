@@ -1,5 +1,6 @@
 #include "trainer/synchronisers/sparse/sparse_entries.hh"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "trainer/collectives/collective_error.hh"
@@ -21,6 +22,27 @@ TEST(SparseEntries, OutsideOfTheirRangeOrBrokenOffAreRefused) {
   EXPECT_THROW(read_entries(message, 0, 7), CollectiveError);
   EXPECT_THROW(read_entries(message, 4, 8), CollectiveError);
   EXPECT_THROW(read_entries(std::span(message).first(15), 0, 8), CollectiveError);
+}
+
+TEST(SparseEntries, WithTheSameIndexAreAddedAndOthersKept) {
+  const std::vector<SparseEntry> a = {{2, 1}, {5, 2}, {9, 3}};
+  const std::vector<SparseEntry> b = {{0, 10}, {5, 20}, {7, 30}, {12, 40}};
+  const std::vector<SparseEntry> sum = {{0, 10}, {2, 1}, {5, 22}, {7, 30}, {9, 3}, {12, 40}};
+  EXPECT_EQ(add_entries(a, b), sum);
+  EXPECT_EQ(add_entries(b, a), sum);
+  EXPECT_EQ(add_entries(a, {}), a);
+  EXPECT_EQ(add_entries({}, b), b);
+}
+
+TEST(SparseEntries, AreReducedToTheLargest) {
+  using ::testing::ElementsAre;
+  std::vector<SparseEntry> entries = {{1, 2}, {3, -5}, {4, 2}, {8, 0}, {9, 4}};
+  EXPECT_THAT(keep_largest(entries, 3), ElementsAre(SparseEntry{4, 2}, SparseEntry{8, 0}));
+  EXPECT_THAT(entries, ElementsAre(SparseEntry{1, 2}, SparseEntry{3, -5}, SparseEntry{9, 4}));
+  EXPECT_TRUE(keep_largest(entries, 3).empty());
+  EXPECT_EQ(entries.size(), 3);
+  EXPECT_EQ(keep_largest(entries, 0).size(), 3);
+  EXPECT_TRUE(entries.empty());
 }
 
 }  // namespace
