@@ -9,6 +9,7 @@ from pathlib import Path
 from unittest import mock
 
 import advice_table
+import best_peer_table
 import claims_table
 import cost_table
 import factors_table
@@ -99,8 +100,8 @@ class LatexTableTest(FigureTest):
             self.assertNotIn("Traceback", said)
 
     def test_every_table_has_the_option(self) -> None:
-        tables = (advice_table, claims_table, cost_table, factors_table, links_table, methods_table, predictions_table,
-                  references_table, replay_table, speed_table, table1)  # fmt: skip
+        tables = (advice_table, best_peer_table, claims_table, cost_table, factors_table, links_table, methods_table,
+                  predictions_table, references_table, replay_table, speed_table, table1)  # fmt: skip
         for script, has in [*((script, True) for script in tables), (report_block, False)]:
             with mock.patch("sys.stdout") as out, self.assertRaises(SystemExit):
                 script.main(["--help"])
