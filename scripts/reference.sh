@@ -14,7 +14,7 @@ cd "$(dirname "$0")/.."
 names=(quickstart bandwidth-by-prune-ratio paper-table1 paper-fig3-small paper-fig6-small convergence
   convergence-language against-pytorch
   replay-against-live full-size peers-at-full-size bucket-sizes merged-entries variable-bandwidth stragglers peers
-  learning-rates local-steps against-pytorch-language pactrain-language)
+  learning-rates local-steps against-pytorch-language pactrain-language spardl)
 
 mode=all
 case ${1:-} in
@@ -170,6 +170,13 @@ make_pactrain-language() {
   records pactrain-language
   picture pactrain-language time_to_accuracy
   table docs/reproducing-pactrain.md factors_table $reference/pactrain-language --over dense fp16
+}
+make_spardl() {
+  records spardl
+  records spardl-latency
+  table docs/reproducing-spardl.md best_peer_table $reference/spardl --of spardl 'spardl, 2 teams'
+  table docs/reproducing-spardl.md best_peer_table $reference/spardl-latency \
+    --of spardl 'spardl, 2 teams' 'spardl, 7 teams'
 }
 make_stragglers() {
   records stragglers

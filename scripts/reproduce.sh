@@ -1,11 +1,13 @@
 #!/usr/bin/env bash
-# Makes a figure or table of the PacTrain paper, from the runs to the picture. A second call does only what is missing.
+# Makes a figure or table of the PacTrain paper, or of a peer's, from the runs to the picture. A second call does only
+# what is missing.
 #
 #   scripts/reproduce.sh fig3 --small    time to the target relative to dense, by model, cap and method
 #   scripts/reproduce.sh fig5 --small    accuracy over time and iterations per second, at 1 Gbit/s
 #   scripts/reproduce.sh fig6 --small    accuracy at the end of training, by prune ratio
 #   scripts/reproduce.sh table1          the needs of each method, and when it reaches the target
 #   scripts/reproduce.sh pactrain-language   a small GPT and an LSTM on Shakespeare's plays
+#   scripts/reproduce.sh spardl          SparDL's exchange times next to its peers' (docs/reproducing-spardl.md)
 #
 # Without --small it runs at the paper's scale, which needs CIFAR-10 (docs/data.md) and a build with CUDA.
 # Further arguments go to thinpipe run: --dry-run shows the plan. docs/reproducing-pactrain.md has the results.
@@ -48,8 +50,19 @@ case $figure in
     scripts/setup.sh text
     scripts/shakespeare.py results/data/roles
     ;;
+  spardl)
+    scripts/reproduce.sh spardl-latency "$@"
+    experiment=spardl
+    figure=best_peer_table
+    selection=(--of spardl 'spardl, 2 teams')
+    ;;
+  spardl-latency)
+    experiment=spardl-latency
+    figure=best_peer_table
+    selection=(--of spardl 'spardl, 2 teams' 'spardl, 7 teams')
+    ;;
   *)
-    echo "reproduce: unknown figure \"$figure\"; known: fig3, fig5, fig6, table1, pactrain-language" >&2
+    echo "reproduce: unknown figure \"$figure\"; known: fig3, fig5, fig6, table1, pactrain-language, spardl" >&2
     exit 2
     ;;
 esac
