@@ -54,7 +54,7 @@ PARTS = {
     "trainer/commands": Part(rooms=("conformance", "."), uses=()),
     "trainer/datasets": Part(rooms=(".", "images", "text", "partitions"), uses=()),
     "trainer/collectives": Part(rooms=(".", "transport", "algorithms", "backends"), uses=()),
-    "trainer/synchronisers": Part(rooms=(".", "transforms", "quantised", "sparse", "packed", "methods"), uses=()),
+    "trainer/synchronisers": Part(rooms=(".", "transforms", "quantised", "sparse", "deepreduce", "packed", "methods"), uses=()),
 }
 
 

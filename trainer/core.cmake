@@ -20,14 +20,14 @@ set(THINPIPE_CORE_SOURCES
   exchange/communication_thread.cc
   pruning/schedule.cc
   replay/compute_emulation.cc
+  synchronisers/deepreduce/bloom_choice.cc synchronisers/deepreduce/bloom_filter.cc
+  synchronisers/deepreduce/deepreduce_code.cc synchronisers/deepreduce/deepreduce_index_code.cc
+  synchronisers/deepreduce/polynomial_fit.cc synchronisers/deepreduce/value_code.cc
   synchronisers/quantised/sign_code.cc synchronisers/quantised/ternary.cc synchronisers/quantised/thc_table.cc
   synchronisers/quantised/vote_code.cc
-  synchronisers/sparse/bloom_choice.cc synchronisers/sparse/bloom_filter.cc synchronisers/sparse/deepreduce_code.cc
-  synchronisers/sparse/deepreduce_index_code.cc synchronisers/sparse/hashed_owners.cc
-  synchronisers/sparse/index_code.cc synchronisers/sparse/nonzero_blocks.cc synchronisers/sparse/polynomial_fit.cc
+  synchronisers/sparse/hashed_owners.cc synchronisers/sparse/index_code.cc synchronisers/sparse/nonzero_blocks.cc
   synchronisers/sparse/push_pull.cc synchronisers/sparse/sampled_top_k.cc synchronisers/sparse/sparse_code.cc
   synchronisers/sparse/sparse_entries.cc synchronisers/sparse/threshold_choice.cc synchronisers/sparse/top_k.cc
-  synchronisers/sparse/value_code.cc
   synchronisers/transforms/block_rotation.cc synchronisers/transforms/sent_coefficients.cc
   synchronisers/transforms/walsh_hadamard.cc
   tensors/legacy_file.cc tensors/npy_header.cc tensors/pickle.cc tensors/pickle_bytes.cc tensors/pickle_text.cc
@@ -45,17 +45,18 @@ set(THINPIPE_CORE_TESTS
   datasets/images/tests/image_file_test.cc datasets/images/tests/resize_test.cc
   exchange/tests/communication_thread_test.cc
   pruning/tests/schedule_test.cc
+  synchronisers/deepreduce/tests/bloom_filter_test.cc synchronisers/deepreduce/tests/deepreduce_code_test.cc
+  synchronisers/deepreduce/tests/value_code_test.cc
   synchronisers/quantised/tests/quantised_properties_test.cc synchronisers/quantised/tests/sign_code_test.cc
   synchronisers/quantised/tests/ternary_test.cc
   synchronisers/sparse/tests/bit_stream_properties_test.cc synchronisers/sparse/tests/bit_stream_test.cc
-  synchronisers/sparse/tests/bloom_filter_test.cc synchronisers/sparse/tests/deepreduce_code_test.cc
   synchronisers/sparse/tests/hashed_owners_test.cc synchronisers/sparse/tests/index_code_properties_test.cc
   synchronisers/sparse/tests/index_code_test.cc synchronisers/sparse/tests/nonzero_blocks_test.cc
   synchronisers/sparse/tests/push_pull_test.cc synchronisers/sparse/tests/sampled_top_k_test.cc
   synchronisers/sparse/tests/sparse_code_properties_test.cc synchronisers/sparse/tests/sparse_code_test.cc
   synchronisers/sparse/tests/sparse_entries_test.cc synchronisers/sparse/tests/threshold_choice_test.cc
   synchronisers/sparse/tests/top_k_properties_test.cc synchronisers/sparse/tests/top_k_test.cc
-  synchronisers/sparse/tests/value_code_test.cc synchronisers/sparse/tests/warm_up_test.cc
+  synchronisers/sparse/tests/warm_up_test.cc
   synchronisers/transforms/tests/block_rotation_test.cc synchronisers/transforms/tests/walsh_hadamard_properties_test.cc
   synchronisers/transforms/tests/walsh_hadamard_test.cc
   tensors/tests/npy_header_test.cc tensors/tests/pickle_test.cc tensors/tests/safetensors_header_test.cc tensors/tests/state_dict_index_test.cc

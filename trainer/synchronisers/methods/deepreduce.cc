@@ -1,8 +1,8 @@
 #include "common/support/options.hh"
-#include "trainer/synchronisers/sparse/deepreduce_code.hh"
-#include "trainer/synchronisers/sparse/deepreduce_index_code.hh"
+#include "trainer/synchronisers/deepreduce/deepreduce_code.hh"
+#include "trainer/synchronisers/deepreduce/deepreduce_index_code.hh"
+#include "trainer/synchronisers/deepreduce/value_code.hh"
 #include "trainer/synchronisers/sparse/sparsifier.hh"
-#include "trainer/synchronisers/sparse/value_code.hh"
 
 namespace thinpipe::trainer {
 namespace {

@@ -4,8 +4,8 @@
 
 #include "trainer/collectives/backends/in_process.hh"
 #include "trainer/collectives/tests/world.hh"
-#include "trainer/synchronisers/sparse/deepreduce_index_code.hh"
-#include "trainer/synchronisers/sparse/value_code.hh"
+#include "trainer/synchronisers/deepreduce/deepreduce_index_code.hh"
+#include "trainer/synchronisers/deepreduce/value_code.hh"
 #include "trainer/synchronisers/tests/conservation.hh"
 
 namespace thinpipe::trainer {

@@ -1,4 +1,4 @@
-#include "trainer/synchronisers/sparse/deepreduce_index_code.hh"
+#include "trainer/synchronisers/deepreduce/deepreduce_index_code.hh"
 
 #include <algorithm>
 #include <cmath>
@@ -9,7 +9,7 @@
 #include <fmt/format.h>
 
 #include "trainer/collectives/collective_error.hh"
-#include "trainer/synchronisers/sparse/bloom_choice.hh"
+#include "trainer/synchronisers/deepreduce/bloom_choice.hh"
 
 namespace thinpipe::trainer {
 namespace {

@@ -1,4 +1,4 @@
-#include "trainer/synchronisers/sparse/polynomial_fit.hh"
+#include "trainer/synchronisers/deepreduce/polynomial_fit.hh"
 
 #include <algorithm>
 #include <cmath>

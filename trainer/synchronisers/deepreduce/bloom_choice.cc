@@ -1,4 +1,4 @@
-#include "trainer/synchronisers/sparse/bloom_choice.hh"
+#include "trainer/synchronisers/deepreduce/bloom_choice.hh"
 
 #include <algorithm>
 #include <numeric>

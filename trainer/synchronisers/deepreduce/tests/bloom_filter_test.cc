@@ -1,4 +1,4 @@
-#include "trainer/synchronisers/sparse/bloom_filter.hh"
+#include "trainer/synchronisers/deepreduce/bloom_filter.hh"
 
 #include <algorithm>
 #include <cmath>
@@ -8,7 +8,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "trainer/synchronisers/sparse/bloom_choice.hh"
+#include "trainer/synchronisers/deepreduce/bloom_choice.hh"
 
 namespace thinpipe::trainer {
 namespace {

@@ -1,4 +1,4 @@
-#include "trainer/synchronisers/sparse/value_code.hh"
+#include "trainer/synchronisers/deepreduce/value_code.hh"
 
 #include <algorithm>
 #include <cmath>
@@ -12,9 +12,9 @@
 
 #include "trainer/base/packed_codes.hh"
 #include "trainer/collectives/collective_error.hh"
+#include "trainer/synchronisers/deepreduce/polynomial_fit.hh"
 #include "trainer/synchronisers/quantised/ternary.hh"
 #include "trainer/synchronisers/sparse/bit_stream.hh"
-#include "trainer/synchronisers/sparse/polynomial_fit.hh"
 
 namespace thinpipe::trainer {
 namespace {

@@ -1,4 +1,4 @@
-#include "trainer/synchronisers/sparse/bloom_filter.hh"
+#include "trainer/synchronisers/deepreduce/bloom_filter.hh"
 
 #include <algorithm>
 #include <array>

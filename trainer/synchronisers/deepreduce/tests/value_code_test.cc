@@ -1,4 +1,4 @@
-#include "trainer/synchronisers/sparse/value_code.hh"
+#include "trainer/synchronisers/deepreduce/value_code.hh"
 
 #include <algorithm>
 #include <cmath>
@@ -8,7 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "trainer/collectives/collective_error.hh"
-#include "trainer/synchronisers/sparse/polynomial_fit.hh"
+#include "trainer/synchronisers/deepreduce/polynomial_fit.hh"
 
 namespace thinpipe::trainer {
 namespace {

@@ -4,7 +4,7 @@
 #pragma once
 
 #include "trainer/base/philox.hh"
-#include "trainer/synchronisers/sparse/bloom_filter.hh"
+#include "trainer/synchronisers/deepreduce/bloom_filter.hh"
 
 namespace thinpipe::trainer {
 

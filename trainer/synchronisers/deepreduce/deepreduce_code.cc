@@ -1,4 +1,4 @@
-#include "trainer/synchronisers/sparse/deepreduce_code.hh"
+#include "trainer/synchronisers/deepreduce/deepreduce_code.hh"
 
 #include <algorithm>
 #include <bit>
@@ -9,9 +9,9 @@
 #include <fmt/format.h>
 
 #include "trainer/collectives/collective_error.hh"
+#include "trainer/synchronisers/deepreduce/deepreduce_index_code.hh"
+#include "trainer/synchronisers/deepreduce/value_code.hh"
 #include "trainer/synchronisers/sparse/bit_stream.hh"
-#include "trainer/synchronisers/sparse/deepreduce_index_code.hh"
-#include "trainer/synchronisers/sparse/value_code.hh"
 
 namespace thinpipe::trainer {
 namespace {
