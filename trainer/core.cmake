@@ -22,11 +22,13 @@ set(THINPIPE_CORE_SOURCES
   replay/compute_emulation.cc
   synchronisers/deepreduce/bloom_choice.cc synchronisers/deepreduce/bloom_filter.cc
   synchronisers/deepreduce/deepreduce_code.cc synchronisers/deepreduce/deepreduce_index_code.cc
-  synchronisers/deepreduce/polynomial_fit.cc synchronisers/deepreduce/value_code.cc
+  synchronisers/deepreduce/exponential_fit.cc synchronisers/deepreduce/polynomial_fit.cc
+  synchronisers/deepreduce/value_code.cc
   synchronisers/quantised/sign_code.cc synchronisers/quantised/ternary.cc synchronisers/quantised/thc_table.cc
   synchronisers/quantised/vote_code.cc
-  synchronisers/sparse/hashed_owners.cc synchronisers/sparse/index_code.cc synchronisers/sparse/nonzero_blocks.cc
-  synchronisers/sparse/push_pull.cc synchronisers/sparse/sampled_top_k.cc synchronisers/sparse/sparse_code.cc
+  synchronisers/sparse/deflate.cc synchronisers/sparse/hashed_owners.cc synchronisers/sparse/huffman_indices.cc
+  synchronisers/sparse/index_code.cc synchronisers/sparse/nonzero_blocks.cc synchronisers/sparse/push_pull.cc
+  synchronisers/sparse/run_length_indices.cc synchronisers/sparse/sampled_top_k.cc synchronisers/sparse/sparse_code.cc
   synchronisers/sparse/sparse_entries.cc synchronisers/sparse/threshold_choice.cc synchronisers/sparse/top_k.cc
   synchronisers/transforms/block_rotation.cc synchronisers/transforms/sent_coefficients.cc
   synchronisers/transforms/walsh_hadamard.cc
@@ -45,11 +47,14 @@ set(THINPIPE_CORE_TESTS
   datasets/images/tests/image_file_test.cc datasets/images/tests/resize_test.cc
   exchange/tests/communication_thread_test.cc
   pruning/tests/schedule_test.cc
-  synchronisers/deepreduce/tests/bloom_filter_test.cc synchronisers/deepreduce/tests/deepreduce_code_test.cc
+  synchronisers/deepreduce/tests/bloom_filter_test.cc
+  synchronisers/deepreduce/tests/deepreduce_code_properties_test.cc
+  synchronisers/deepreduce/tests/deepreduce_code_test.cc synchronisers/deepreduce/tests/exponential_fit_test.cc
   synchronisers/deepreduce/tests/value_code_test.cc
   synchronisers/quantised/tests/quantised_properties_test.cc synchronisers/quantised/tests/sign_code_test.cc
   synchronisers/quantised/tests/ternary_test.cc
   synchronisers/sparse/tests/bit_stream_properties_test.cc synchronisers/sparse/tests/bit_stream_test.cc
+  synchronisers/sparse/tests/deflate_test.cc
   synchronisers/sparse/tests/hashed_owners_test.cc synchronisers/sparse/tests/index_code_properties_test.cc
   synchronisers/sparse/tests/index_code_test.cc synchronisers/sparse/tests/nonzero_blocks_test.cc
   synchronisers/sparse/tests/push_pull_test.cc synchronisers/sparse/tests/sampled_top_k_test.cc

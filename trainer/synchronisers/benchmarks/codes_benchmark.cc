@@ -97,6 +97,16 @@ BENCHMARK_CAPTURE(index_code, golomb, "golomb")
     ->Arg(100)
     ->Unit(benchmark::kMillisecond)
     ->Iterations(10);
+BENCHMARK_CAPTURE(index_code, huffman, "huffman")
+    ->Arg(10)
+    ->Arg(100)
+    ->Unit(benchmark::kMillisecond)
+    ->Iterations(10);
+BENCHMARK_CAPTURE(index_code, run_length, "run_length")
+    ->Arg(10)
+    ->Arg(100)
+    ->Unit(benchmark::kMillisecond)
+    ->Iterations(10);
 BENCHMARK_CAPTURE(index_code, u16, "u16")->Arg(10)->Arg(100)->Unit(benchmark::kMillisecond)->Iterations(10);
 
 }  // namespace

@@ -75,14 +75,18 @@ class DeepReduceCode : public SparseCode {
         values_(make_value_code(format.values)) {}
 
   std::int64_t message_bytes(std::int64_t n, std::int64_t count) const override {
-    return bytes_with_values(n, count, index_code_->max_values(n, count));
+    if (n <= largest_plain_bucket) return plain_->message_bytes(n, count);
+    return bytes_with_values(index_code_->bytes(n, count), index_code_->max_values(n, count));
   }
 
   std::int64_t expected_bytes(std::int64_t n, std::int64_t count) const override {
-    return bytes_with_values(n, count, index_code_->expected_values(n, count));
+    if (n <= largest_plain_bucket) return plain_->expected_bytes(n, count);
+    return bytes_with_values(index_code_->expected_bytes(n, count), index_code_->expected_values(n, count));
   }
 
-  bool has_fixed_size() const override { return index_code_->has_fixed_count() && values_->has_fixed_size(); }
+  bool has_fixed_size() const override {
+    return index_code_->has_fixed_size() && index_code_->has_fixed_count() && values_->has_fixed_size();
+  }
 
   std::vector<std::uint8_t> encode(const SparseHeader& header, std::uint32_t sender,
                                    std::span<const std::uint32_t> indices,
@@ -124,11 +128,10 @@ class DeepReduceCode : public SparseCode {
  private:
   bool sends_order() const { return values_->takes_a_curve() && !index_code_->keeps_order(); }
 
-  std::int64_t bytes_with_values(std::int64_t n, std::int64_t count, std::int64_t values) const {
-    if (n <= largest_plain_bucket) return plain_->message_bytes(n, count);
+  std::int64_t bytes_with_values(std::int64_t index_bytes, std::int64_t values) const {
     const std::int64_t order =
         sends_order() ? (values * order_bits(static_cast<std::size_t>(values)) + 7) / 8 : 0;
-    return sparse_header_bytes + 1 + index_code_->bytes(count) + order + values_->bytes(values);
+    return sparse_header_bytes + 1 + index_bytes + order + values_->bytes(values);
   }
 
   // Returns false, after writing a part, if a value is not finite.

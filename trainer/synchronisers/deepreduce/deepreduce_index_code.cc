@@ -10,6 +10,7 @@
 
 #include "trainer/collectives/collective_error.hh"
 #include "trainer/synchronisers/deepreduce/bloom_choice.hh"
+#include "trainer/synchronisers/sparse/index_code.hh"
 
 namespace thinpipe::trainer {
 namespace {
@@ -27,7 +28,7 @@ std::span<const std::uint8_t> take_indices(std::span<const std::uint8_t>& in, st
 
 class PlainIndexCode : public DeepReduceIndexCode {
  public:
-  std::int64_t bytes(std::int64_t count) const override { return 4 * count; }
+  std::int64_t bytes(std::int64_t /*n*/, std::int64_t count) const override { return 4 * count; }
   bool keeps_order() const override { return true; }
 
   std::vector<std::uint32_t> append(std::span<const std::uint32_t> indices, std::uint32_t /*n*/,
@@ -55,11 +56,40 @@ class PlainIndexCode : public DeepReduceIndexCode {
   }
 };
 
+// A code of all sparsifiers.
+class LosslessIndexCode : public DeepReduceIndexCode {
+ public:
+  explicit LosslessIndexCode(const std::string& name) : code_(make_index_code(name)) {}
+
+  std::int64_t bytes(std::int64_t n, std::int64_t count) const override { return code_->bytes(n, count); }
+  std::int64_t expected_bytes(std::int64_t n, std::int64_t count) const override {
+    return code_->expected_bytes(n, count);
+  }
+  bool has_fixed_size() const override { return code_->has_fixed_size(); }
+
+  std::vector<std::uint32_t> append(std::span<const std::uint32_t> indices, std::uint32_t n,
+                                    const RandomStream& /*stream*/,
+                                    std::vector<std::uint8_t>& out) const override {
+    code_->append(indices, n, out);
+    return {indices.begin(), indices.end()};
+  }
+
+  std::vector<std::uint32_t> read(std::span<const std::uint8_t>& in, std::uint32_t n, std::uint32_t count,
+                                  const RandomStream& /*stream*/) const override {
+    std::vector<std::uint32_t> indices;
+    in = in.subspan(code_->read(in, n, count, indices));
+    return indices;
+  }
+
+ private:
+  std::unique_ptr<IndexCode> code_;
+};
+
 class BloomIndexCode : public DeepReduceIndexCode {
  public:
   explicit BloomIndexCode(double false_positive_rate) : false_positive_rate_(false_positive_rate) {}
 
-  std::int64_t bytes(std::int64_t count) const override {
+  std::int64_t bytes(std::int64_t /*n*/, std::int64_t count) const override {
     return BloomFilter::bytes_for(count, false_positive_rate_);
   }
 
@@ -74,7 +104,7 @@ class BloomIndexCode : public DeepReduceIndexCode {
 
   std::vector<std::uint32_t> read(std::span<const std::uint8_t>& in, std::uint32_t n, std::uint32_t count,
                                   const RandomStream& stream) const override {
-    const auto own = take_indices(in, static_cast<std::size_t>(bytes(count)));
+    const auto own = take_indices(in, static_cast<std::size_t>(bytes(n, count)));
     BloomFilter filter(count, false_positive_rate_);
     std::ranges::copy(own, filter.bytes().begin());
     std::vector<std::uint32_t> positives = filter.positives(n);
@@ -141,7 +171,9 @@ const std::map<std::string, MakeDeepReduceIndexCode>& deepreduce_index_codes() {
       {"bloom_p0", [](double rate) { return std::make_unique<AllPositives>(rate); }},
       {"bloom_p1", [](double rate) { return std::make_unique<RandomPositives>(rate); }},
       {"bloom_p2", [](double rate) { return std::make_unique<ConflictingPositives>(rate); }},
+      {"huffman", [](double /*rate*/) { return std::make_unique<LosslessIndexCode>("huffman"); }},
       {"plain", [](double /*rate*/) { return std::make_unique<PlainIndexCode>(); }},
+      {"run_length", [](double /*rate*/) { return std::make_unique<LosslessIndexCode>("run_length"); }},
   };
   return all;
 }

@@ -21,8 +21,10 @@ class DeepReduceIndexCode {
   DeepReduceIndexCode(DeepReduceIndexCode&&) = delete;
   DeepReduceIndexCode& operator=(DeepReduceIndexCode&&) = delete;
 
-  // Returns the bytes of `count` indices below n.
-  virtual std::int64_t bytes(std::int64_t count) const = 0;
+  // Returns the bytes of `count` indices below n; an upper bound unless has_fixed_size().
+  virtual std::int64_t bytes(std::int64_t n, std::int64_t count) const = 0;
+  virtual std::int64_t expected_bytes(std::int64_t n, std::int64_t count) const { return bytes(n, count); }
+  virtual bool has_fixed_size() const { return true; }
 
   // Returns how many values follow: `count`, unless the code adds indices.
   virtual std::int64_t max_values(std::int64_t /*n*/, std::int64_t count) const { return count; }
@@ -50,6 +52,7 @@ class DeepReduceIndexCode {
 //   bloom_p0  a Bloom filter; the values of false positives are sent too, which sends more of acc
 //   bloom_p1  a Bloom filter; as many random positives as there are members
 //   bloom_p2  the same number, first the positives that alone account for one of its bits
+//   run_length, huffman  as in index_code.hh, without loss
 std::unique_ptr<DeepReduceIndexCode> make_deepreduce_index_code(const std::string& name,
                                                                 double false_positive_rate);
 std::vector<std::string> deepreduce_index_code_names();

@@ -37,10 +37,13 @@ class ValueCode {
 
 // Codes by name:
 //   f32       4 bytes each
+//   deflate   the same bytes, compressed without loss by zlib
 //   qsgd      7 bits each: Qsgd's levels (qsgd.cc), in blocks of 512 with a float32 scale
 //   fit_poly  polynomials of degree 5 along the curve of the values in descending order: one for each piece
 //             between knots, with at most 8 pieces each of the positive and of the negative values, and one
 //             of the zeros
+//   fit_dexp  two exponentials, a e^(bx) + c e^(dx), along the positive values of that curve, and two along the
+//             negative ones
 std::unique_ptr<ValueCode> make_value_code(const std::string& name);
 std::vector<std::string> value_code_names();
 

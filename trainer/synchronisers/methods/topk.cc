@@ -26,8 +26,9 @@ struct TopKOptions {
         Rule{
             .effect =
                 "how indices are encoded: u32, 4 bytes each; u16, 2 bytes within blocks; bitmap, a bit for "
-                "every entry; golomb, near the entropy; sparse_all_reduce, 2 bytes or a bit within blocks, and entries "
-                "with the same index are summed along the reduction tree (without a tree, u16)",
+                "every entry; golomb, near the entropy; huffman, the gaps' bytes; run_length, the bitmap's runs; "
+                "sparse_all_reduce, 2 bytes or a bit within blocks, and entries with the same index are summed "
+                "along the reduction tree (without a tree, u16)",
             .one_of = Sparsifier::index_options()});
   }
 };

@@ -12,6 +12,8 @@
 #include <fmt/format.h>
 
 #include "trainer/synchronisers/sparse/bit_stream.hh"
+#include "trainer/synchronisers/sparse/huffman_indices.hh"
+#include "trainer/synchronisers/sparse/run_length_indices.hh"
 
 namespace thinpipe::trainer {
 namespace {
@@ -191,6 +193,8 @@ const std::map<std::string, Make>& codes() {
   static const std::map<std::string, Make> all = {
       {"bitmap", [] { return std::make_unique<BitmapIndices>(); }},
       {"golomb", [] { return std::make_unique<GolombIndices>(); }},
+      {"huffman", make_huffman_indices},
+      {"run_length", make_run_length_indices},
       {"u16", [] { return std::make_unique<BlockIndices>(); }},
       {"u32", [] { return std::make_unique<PlainIndices>(); }},
   };

@@ -23,6 +23,9 @@ class IndexCode {
   virtual std::int64_t bytes(std::int64_t n, std::int64_t count) const = 0;
   virtual bool has_fixed_size() const { return true; }
 
+  // Returns the expected bytes if all sets of that size are equally likely, for plans.
+  virtual std::int64_t expected_bytes(std::int64_t n, std::int64_t count) const { return bytes(n, count); }
+
   // Appends the code of `indices`, ascending and below n.
   virtual void append(std::span<const std::uint32_t> indices, std::uint32_t n,
                       std::vector<std::uint8_t>& out) const = 0;
@@ -34,10 +37,12 @@ class IndexCode {
 };
 
 // Codes by name:
-//   u32     4 bytes each
-//   u16     2 bytes each, within blocks of 65536 entries; 4 bytes for each block's count
-//   bitmap  one bit for each of the n entries
-//   golomb  the gaps between indices in Golomb's code for gaps of that mean, near their entropy
+//   u32         4 bytes each
+//   u16         2 bytes each, within blocks of 65536 entries; 4 bytes for each block's count
+//   bitmap      one bit for each of the n entries
+//   golomb      the gaps between indices in Golomb's code for gaps of that mean, near their entropy
+//   run_length  the lengths of the bitmap's runs (run_length_indices.hh)
+//   huffman     the bytes of the gaps in a Huffman code made for them (huffman_indices.hh)
 std::unique_ptr<IndexCode> make_index_code(const std::string& name);
 std::vector<std::string> index_code_names();
 

@@ -36,6 +36,10 @@ class PlainSparseCode : public SparseCode {
     return sparse_header_bytes + indices_->bytes(n, count) + 4 * count;
   }
 
+  std::int64_t expected_bytes(std::int64_t n, std::int64_t count) const override {
+    return sparse_header_bytes + indices_->expected_bytes(n, count) + 4 * count;
+  }
+
   bool has_fixed_size() const override { return indices_->has_fixed_size(); }
   bool is_lossless() const override { return true; }
 

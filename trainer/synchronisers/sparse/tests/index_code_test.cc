@@ -9,6 +9,7 @@
 #include <gtest/gtest.h>
 
 #include "trainer/collectives/collective_error.hh"
+#include "trainer/synchronisers/sparse/deflate.hh"
 
 namespace thinpipe::trainer {
 namespace {
@@ -94,6 +95,30 @@ TEST(IndexCode, RefusesIndicesThatDoNotAscendOrLieOutside) {
   EXPECT_THROW(index_read("u16", {1, 0, 0, 0, 0, 0, 2, 0}, 3, 2), CollectiveError) << "block count too small";
   EXPECT_THROW(index_read("u16", {3, 0, 0, 0, 0, 0, 2, 0}, 3, 2), CollectiveError) << "block count too large";
   EXPECT_THROW(index_read("golomb", {32, 0}, 3, 1), CollectiveError) << "no such parameter";
+  EXPECT_EQ(index_read("run_length", {0b0001}, 3, 2), (IndexSet{0, 2}));
+  EXPECT_THROW(index_read("run_length", {0b0011}, 3, 1), CollectiveError) << "more than the count";
+  EXPECT_THROW(index_read("run_length", {0b000110}, 3, 1), CollectiveError) << "not below n";
+  EXPECT_THROW(index_read("run_length", {0xFE, 0xFF, 0xFF, 0xFF, 1, 0, 0, 0, 0, 0}, 3, 1), CollectiveError)
+      << "a length of 33 bits";
+}
+
+// Returns the bytes of gaps in the code huffman.
+IndexBytes huffman_of_gaps(const IndexBytes& gaps) {
+  IndexBytes out;
+  append_deflated(gaps, DeflateStages::huffman, out);
+  return out;
+}
+
+TEST(IndexCode, RefusesGapsThatAreNotThoseOfItsIndices) {
+  EXPECT_EQ(index_read("huffman", huffman_of_gaps({0, 1}), 3, 2), (IndexSet{0, 2}));
+  EXPECT_THROW(index_read("huffman", huffman_of_gaps({0, 1}), 3, 1), CollectiveError)
+      << "more than the count";
+  EXPECT_THROW(index_read("huffman", huffman_of_gaps({0, 1}), 4, 3), CollectiveError) << "fewer";
+  EXPECT_THROW(index_read("huffman", huffman_of_gaps({0, 2}), 3, 2), CollectiveError) << "not below n";
+  EXPECT_THROW(index_read("huffman", huffman_of_gaps({0, 0x81}), 300, 2), CollectiveError) << "no end";
+  EXPECT_THROW(index_read("huffman", huffman_of_gaps({0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 1}), 300, 2),
+               CollectiveError)
+      << "six bytes";
 }
 
 TEST(IndexCode, LaysOutItsBytesAsDocumented) {
@@ -104,6 +129,35 @@ TEST(IndexCode, LaysOutItsBytesAsDocumented) {
   // 2 of 8: b = 1. The gaps 2 and 5 less one are 1 (no ones, a zero and a 1) and 4 (two ones, a zero and a
   // 0).
   EXPECT_THAT(index_bytes("golomb", {1, 6}, 8), ElementsAre(1, 0b001110));
+  // A one; runs of 1, 1 and 1, each a zero; 6 zeros (two ones, a zero and a 2); 1.
+  EXPECT_THAT(index_bytes("run_length", {0, 2, 9}, 11), ElementsAre(0b00110001, 0b1));
+  const IndexBytes bytes = index_bytes("huffman", {1, 200}, 300);
+  std::span<const std::uint8_t> gaps = bytes;
+  EXPECT_THAT(read_deflated(gaps, 10), ElementsAre(1, 198 % 128 + 128, 1));
+}
+
+// Random sets of which 1 in 10, 100 and 1000 entries are kept.
+TEST(IndexCode, ExpectsAboutTheBytesOfRandomSets) {
+  constexpr std::uint32_t n = 1 << 22;
+  for (const double ratio : {0.1, 0.01, 0.001}) {
+    const IndexSet set = random_index_set(n, ratio, 7);
+    for (const char* name : {"huffman", "run_length"}) {
+      const auto expected = static_cast<double>(make_index_code(name)->expected_bytes(n, std::ssize(set)));
+      EXPECT_NEAR(static_cast<double>(index_bytes(name, set, n).size()), expected, 0.03 * expected)
+          << name << " " << ratio;
+    }
+  }
+}
+
+TEST(IndexCode, ExpectsNoMoreThanItsBound) {
+  for (const std::string& name : index_code_names()) {
+    const auto code = make_index_code(name);
+    for (const std::int64_t n : {1, 2, 1000, 100'000}) {
+      for (const std::int64_t count : {std::int64_t{0}, std::int64_t{1}, n / 2, n})
+        EXPECT_LE(code->expected_bytes(n, count), code->bytes(n, count))
+            << name << " " << count << " of " << n;
+    }
+  }
 }
 
 TEST(Golomb, ChoosesTheParameterOfItsEquation) {
