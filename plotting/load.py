@@ -29,6 +29,8 @@ RUN_COLUMNS = (
     "error.message",
     "iterations",
     "iteration_time_s.mean",
+    "compression.encode_cpu_s",
+    "compression.decode_cpu_s",
     "plan.all_reduce_compatible",
     "fidelity.verdict",
     "network_events",

@@ -14,7 +14,7 @@ cd "$(dirname "$0")/.."
 names=(quickstart bandwidth-by-prune-ratio paper-table1 paper-fig3-small paper-fig6-small convergence
   convergence-language against-pytorch
   replay-against-live full-size peers-at-full-size bucket-sizes merged-entries variable-bandwidth stragglers peers
-  learning-rates local-steps against-pytorch-language pactrain-language spardl)
+  learning-rates local-steps against-pytorch-language pactrain-language spardl deepreduce)
 
 mode=all
 case ${1:-} in
@@ -182,6 +182,10 @@ make_stragglers() {
   records stragglers
   picture stragglers time_to_accuracy
   picture stragglers speedup
+}
+make_deepreduce() {
+  records deepreduce
+  table docs/reproducing-deepreduce.md volume_table $reference/deepreduce --over dense 'topk 0.1'
 }
 
 chosen=("$@")

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Makes a figure or table of the PacTrain paper, or of a peer's, from the runs to the picture. A second call does only
 # what is missing.
+# Makes a figure or table of a paper, from the runs to the picture. A second call does only what is missing.
 #
 #   scripts/reproduce.sh fig3 --small    time to the target relative to dense, by model, cap and method
 #   scripts/reproduce.sh fig5 --small    accuracy over time and iterations per second, at 1 Gbit/s
@@ -8,9 +9,11 @@
 #   scripts/reproduce.sh table1          the needs of each method, and when it reaches the target
 #   scripts/reproduce.sh pactrain-language   a small GPT and an LSTM on Shakespeare's plays
 #   scripts/reproduce.sh spardl          SparDL's exchange times next to its peers' (docs/reproducing-spardl.md)
+#   scripts/reproduce.sh deepreduce      volumes of DeepReduce's codes, from its Table 2
 #
-# Without --small it runs at the paper's scale, which needs CIFAR-10 (docs/data.md) and a build with CUDA.
-# Further arguments go to thinpipe run: --dry-run shows the plan. docs/reproducing-pactrain.md has the results.
+# Figures and table1 are the PacTrain paper's. Without --small they are at its scale, which needs CIFAR-10 (docs/data.md)
+# and a build with CUDA. Further arguments go to thinpipe run: --dry-run shows the plan. docs/reproducing-*.md have the
+# results.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -32,6 +35,7 @@ if [ ! -x "$thinpipe" ]; then
   exit 2
 fi
 
+script=$figure
 only=()
 selection=()
 case $figure in
@@ -61,8 +65,13 @@ case $figure in
     figure=best_peer_table
     selection=(--of spardl 'spardl, 2 teams' 'spardl, 7 teams')
     ;;
+  deepreduce)
+    experiment=deepreduce
+    script=volume_table
+    selection=(--over dense 'topk 0.1')
+    ;;
   *)
-    echo "reproduce: unknown figure \"$figure\"; known: fig3, fig5, fig6, table1, pactrain-language, spardl" >&2
+    echo "reproduce: unknown figure \"$figure\"; known: fig3, fig5, fig6, table1, pactrain-language, spardl, deepreduce" >&2
     exit 2
     ;;
 esac
@@ -78,3 +87,4 @@ case $figure in
     ;;
   *) /usr/bin/python3 "plotting/$figure.py" "results/$experiment" "${selection[@]}" ;;
 esac
+/usr/bin/python3 "plotting/$script.py" "results/$experiment" "${selection[@]}"
