@@ -98,6 +98,8 @@ void visit(auto& members, event::Summary& summary) {
   members.any("synchroniser", summary.synchroniser);
   members.optional("effective_density", summary.effective_density, not_negative);
   members.optional("vnmse", summary.vnmse, not_negative);
+  members.optional("encode_cpu_s", summary.encode_cpu_s, seconds);
+  members.optional("decode_cpu_s", summary.decode_cpu_s, seconds);
   members.optional("skipped_steps", summary.skipped_steps, count);
   members.optional("parameters_hash", summary.parameters_hash);
 }

@@ -118,6 +118,8 @@ struct Summary {
   Json synchroniser = nullptr;
   std::optional<double> effective_density = {};
   std::optional<double> vnmse = {};
+  std::optional<double> encode_cpu_s = {};  // mean per iteration, as is the next
+  std::optional<double> decode_cpu_s = {};
   std::optional<std::int64_t> skipped_steps = {};
   std::optional<std::string> parameters_hash = {};
 

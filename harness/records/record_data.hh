@@ -181,6 +181,8 @@ struct Traffic {
 struct Compression {
   OrNull<double> effective_density = {};
   OrNull<double> vnmse = {};
+  OrMissing<OrNull<double>> encode_cpu_s = {};
+  OrMissing<OrNull<double>> decode_cpu_s = {};
 
   bool operator==(const Compression&) const = default;
 };

@@ -175,6 +175,8 @@ void visit(auto& members, Is<Traffic> auto& traffic) {
 void visit(auto& members, Is<Compression> auto& compression) {
   members.required("effective_density", compression.effective_density, amount);
   members.required("vnmse", compression.vnmse, amount);
+  members.optional("encode_cpu_s", compression.encode_cpu_s, amount);
+  members.optional("decode_cpu_s", compression.decode_cpu_s, amount);
 }
 
 void visit(auto& members, Is<RequestedChange> auto& change) {

@@ -187,7 +187,10 @@ void RecordBuilder::add_training(Record& record) const {
   record.traffic.payload_bytes_per_worker = measurements_.payload_bytes();
   if (const auto sent_bytes = measurements_.sent_bytes())
     record.traffic.sent_bytes_per_worker = std::llround(*sent_bytes);
-  record.compression = {.effective_density = summary_.effective_density, .vnmse = summary_.vnmse};
+  record.compression = {.effective_density = summary_.effective_density,
+                        .vnmse = summary_.vnmse,
+                        .encode_cpu_s = summary_.encode_cpu_s,
+                        .decode_cpu_s = summary_.decode_cpu_s};
   record.pruning = pruning_;
   if (summary_.synchroniser.is_object()) record.synchroniser.emplace(summary_.synchroniser);
   record.skipped_steps = summary_.skipped_steps;

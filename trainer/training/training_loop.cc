@@ -333,7 +333,7 @@ void TrainingLoop::resume() {
   if (rounds_) rounds_->load(state, *optimiser_);
   const torch::Tensor counts =
       expect_tensor(state, "loop.counts", torch::empty({6}, torch::kLong), "checkpoint");
-  iteration_ = counts[0].item<std::int64_t>();
+  iteration_ = timed_after_ = counts[0].item<std::int64_t>();
   skipped_ = counts[1].item<std::int64_t>();
   skipped_in_a_row_ = counts[2].item<std::int64_t>();
   loss_count_ = counts[3].item<std::int64_t>();
@@ -353,12 +353,17 @@ void TrainingLoop::report_summary() {
   std::int64_t elements = 0;
   for (const ParameterInfo& info : parameter_infos(*model_)) elements += info.size;
   const double dense_bytes = 4.0 * static_cast<double>(elements * iteration_);
+  const auto per_iteration = [timed = iteration_ - timed_after_](double sum_s) {
+    return timed > 0 ? std::optional(sum_s / static_cast<double>(timed)) : std::nullopt;
+  };
   events_(event::Summary{
       .parameters = elements,
       .pruning = {{"density", mask_->density()}, {"layers", summarise(*mask_)}, {"time_s", pruning_time_s_}},
       .synchroniser = exchange_->synchroniser().state(),
       .effective_density = static_cast<double>(total_.payload_bytes) / dense_bytes,
       .vnmse = exchange_->vnmse(),
+      .encode_cpu_s = per_iteration(total_.encode_cpu_s),
+      .decode_cpu_s = per_iteration(total_.decode_cpu_s),
       .skipped_steps = skipped_,
       .parameters_hash = fmt::format("{:016x}", parameters_hash(*model_))});
 }

@@ -119,7 +119,8 @@ class TrainingLoop {
   std::unique_ptr<GradientExchange> exchange_;
   std::optional<LocalRounds> rounds_;  // set if the method has local steps
 
-  std::int64_t iteration_ = 0;  // steps done
+  std::int64_t iteration_ = 0;    // steps done
+  std::int64_t timed_after_ = 0;  // of these, the ones before a resumption, whose times total_ lacks
   double train_time_s_ = 0;
   double pruning_time_s_ = 0;  // not part of it
   std::int64_t skipped_in_a_row_ = 0;

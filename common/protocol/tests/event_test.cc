@@ -53,6 +53,8 @@ const std::vector<Event> examples = {
                    .synchroniser = Json::object(),
                    .effective_density = 1.25,
                    .vnmse = 0,
+                   .encode_cpu_s = 0.25,
+                   .decode_cpu_s = 0.5,
                    .skipped_steps = 1,
                    .parameters_hash = "00ff"},
     event::Finished{.peak_memory_bytes = 1000000},
@@ -109,8 +111,8 @@ TEST(Event, HasTheMembersOfTheProtocol) {
             Json::parse(R"({"event": "heartbeat", "iteration": 1, "phase": "evaluating"})"));
   EXPECT_EQ(to_json(event::Summary{}),
             Json::parse(R"({"event": "summary", "parameters": null, "pruning": null, "synchroniser": null,
-                            "effective_density": null, "vnmse": null, "skipped_steps": null,
-                            "parameters_hash": null})"));
+                            "effective_density": null, "vnmse": null, "encode_cpu_s": null,
+                            "decode_cpu_s": null, "skipped_steps": null, "parameters_hash": null})"));
   EXPECT_EQ(to_json(event::Replayed{.classes = {{.steps = 9, .iterations = 3, .mean_s = 0.5}}}),
             Json::parse(R"({"event": "replayed", "classes": [
                             {"steps": 9, "iterations": 3, "mean_s": 0.5, "ci95_half_width_s": null}]})"));
@@ -138,8 +140,8 @@ TEST(Event, EveryOtherMemberIsRequired) {
       {"pretrained", {"train_time_s"}},
       {"iteration", {"first_bucket_s", "train_loss", "applied"}},
       {"summary",
-       {"parameters", "pruning", "synchroniser", "effective_density", "vnmse", "skipped_steps",
-        "parameters_hash"}},
+       {"parameters", "pruning", "synchroniser", "effective_density", "vnmse", "encode_cpu_s", "decode_cpu_s",
+        "skipped_steps", "parameters_hash"}},
       {"finished", {"peak_memory_bytes"}},
       {"replayed_iteration", {"first_bucket_s", "represents_first_step"}}};
   for (const Event& event : examples) {

@@ -66,7 +66,7 @@ class RecordBuilderTest : public testing::Test {
     builder_.add(iteration_after(1, 1));
     builder_.add(iteration_after(2, 2));
     builder_.add(evaluation_after(2, 2, 0.6));
-    builder_.add(event::Summary{.parameters = 100, .vnmse = 0.25, .skipped_steps = 1});
+    builder_.add(event::Summary{.parameters = 100, .vnmse = 0.25, .encode_cpu_s = 0.5, .skipped_steps = 1});
     builder_.add(1, event::Finished{.peak_memory_bytes = 5000});
   }
 
@@ -124,6 +124,8 @@ TEST_F(RecordBuilderTest, EventsBecomeTheRecord) {
   EXPECT_EQ(record.at("parameters"), 100);
   EXPECT_EQ(record.at("skipped_steps"), 1);
   EXPECT_EQ(record.at("compression").at("vnmse"), 0.25);
+  EXPECT_EQ(record.at("compression").at("encode_cpu_s"), 0.5);
+  EXPECT_TRUE(record.at("compression").at("decode_cpu_s").is_null());
   EXPECT_TRUE(record.at("parameters_hash").is_null());
   EXPECT_EQ(record.at("memory").at("peak_bytes_per_worker"), Json::array({nullptr, 5000}));
   for (const char* absent : {"error", "replay", "fidelity", "idle_cores", "train_clock", "initial_weights"}) {

@@ -75,6 +75,8 @@ TEST(ConvergenceRun, RecordsWhatIsLearntAndSentAndNothingOfTime) {
   EXPECT_EQ(record.at("traffic").at("wire_bytes"), Json::object());
   const auto vnmse = record.at("compression").at("vnmse").get<double>();
   EXPECT_TRUE(vnmse > 0.05 && vnmse < 2) << vnmse;
+  for (const char* time : {"encode_cpu_s", "decode_cpu_s"})
+    EXPECT_GT(record.at("compression").at(time).get<double>(), 0) << time;
   EXPECT_FALSE(record.at("plan").at("all_reduce_compatible").get<bool>());
   EXPECT_FALSE(record.at("config").contains("topology"));
   const auto log = program.results() / record.at("experiment").get<std::string>() /
