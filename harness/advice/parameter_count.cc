@@ -41,7 +41,8 @@ Json scale_plan(Json plan, double parameters) {
   const double factor = parameters / plan.at("parameters").get<double>();
   for (const char* key :
        {"payload_bytes_per_iteration", "sent_bytes_per_iteration", "pairwise_bytes_per_iteration",
-        "gathered_bytes_per_iteration", "broadcast_bytes_per_iteration", "codes_per_iteration"}) {
+        "gathered_bytes_per_iteration", "broadcast_bytes_per_iteration", "delivered_bytes_per_iteration",
+        "codes_per_iteration"}) {
     if (plan.contains(key)) plan[key] = factor * plan[key].get<double>();
   }
   if (plan.contains("shifted_bytes_per_iteration")) {

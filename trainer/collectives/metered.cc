@@ -26,7 +26,7 @@ void MeteredCollective::all_reduce(torch::Tensor tensor, Reduction reduction) {
   const std::int64_t bytes = byte_count(tensor);
   const Stopwatch stopwatch;
   inner_->all_reduce(tensor, reduction);
-  count(stopwatch, bytes, inner_->all_reduce_sent_bytes(bytes));
+  count(stopwatch, bytes, inner_->all_reduce_sent_bytes(bytes), delivered_by_all_reduce(bytes));
   notify([&] {
     return AllReduceCall{.type = element_type_of(tensor),
                          .elements = tensor.numel(),
@@ -42,7 +42,8 @@ void MeteredCollective::all_reduce_quantised(torch::Tensor codes, int largest, c
   inner_->all_reduce_quantised(
       codes, largest,
       {.produce = timed(chunks.produce, produced), .consume = timed(chunks.consume, consumed)});
-  count(stopwatch, bytes, inner_->all_reduce_quantised_sent_bytes(bytes, largest));
+  count(stopwatch, bytes, inner_->all_reduce_quantised_sent_bytes(bytes, largest),
+        delivered_by_all_reduce(bytes));
   traffic_.time = traffic_.time - produced - consumed;
   consumed_ += consumed;
   notify([&] {
@@ -87,7 +88,8 @@ torch::Tensor MeteredCollective::all_gather_v(const torch::Tensor& input,
   torch::Tensor gathered = inner_->all_gather_v(input, counts);
   const auto element_size = static_cast<std::int64_t>(input.element_size());
   count(stopwatch, byte_count(input),
-        static_cast<double>(ring_all_gather_v_sent_bytes(counts, rank()) * element_size));
+        static_cast<double>(ring_all_gather_v_sent_bytes(counts, rank()) * element_size),
+        byte_count(gathered) - byte_count(input));
   notify([&] { return AllGatherCall{.type = element_type_of(input), .counts = copy_of(counts)}; });
   return gathered;
 }
@@ -99,7 +101,8 @@ torch::Tensor MeteredCollective::all_to_all_v(const torch::Tensor& input,
   torch::Tensor received = inner_->all_to_all_v(input, send_counts, receive_counts);
   const auto element_size = static_cast<std::int64_t>(input.element_size());
   count(stopwatch, byte_count(input),
-        static_cast<double>((input.numel() - send_counts[rank()]) * element_size));
+        static_cast<double>((input.numel() - send_counts[rank()]) * element_size),
+        byte_count(received) - receive_counts[rank()] * element_size);
   notify([&] {
     return AllToAllCall{
         .type = element_type_of(input), .sent = copy_of(send_counts), .received = copy_of(receive_counts)};
@@ -112,7 +115,8 @@ void MeteredCollective::broadcast(torch::Tensor tensor, int root) {
   const Stopwatch stopwatch;
   inner_->broadcast(tensor, root);
   count(stopwatch, rank() == root ? bytes : 0,
-        static_cast<double>(binomial_broadcast_sent_bytes(bytes, rank(), root, world_size())));
+        static_cast<double>(binomial_broadcast_sent_bytes(bytes, rank(), root, world_size())),
+        rank() == root ? 0 : bytes);
   notify([&] {
     return BroadcastCall{.type = element_type_of(tensor), .elements = tensor.numel(), .root = root};
   });
@@ -128,14 +132,14 @@ class MeteredCollective::MeteredPointToPoint : public PointToPoint {
     const Stopwatch stopwatch;
     inner_->send(to, message);
     const std::int64_t bytes = byte_count(message);
-    meter_.count(stopwatch, bytes, static_cast<double>(bytes), 0);
+    meter_.count(stopwatch, bytes, static_cast<double>(bytes), 0, 0);
     record({.to = to, .bytes = bytes});
   }
 
   ReceivedMessage receive() override {
     const Stopwatch stopwatch;
     ReceivedMessage received = inner_->receive();
-    meter_.count(stopwatch, 0, 0, 0);
+    meter_.count(stopwatch, 0, 0, byte_count(received.message), 0);
     record({});
     return received;
   }
@@ -143,7 +147,7 @@ class MeteredCollective::MeteredPointToPoint : public PointToPoint {
   void close() override {
     const Stopwatch stopwatch;
     inner_->close();
-    meter_.count(stopwatch, 0, 0, 0);
+    meter_.count(stopwatch, 0, 0, 0, 0);
     meter_.notify([this] { return std::move(call_); });
   }
 
@@ -167,31 +171,36 @@ std::unique_ptr<PointToPoint> MeteredCollective::open_point_to_point(std::int64_
   const Stopwatch stopwatch;
   auto point_to_point =
       std::make_unique<MeteredPointToPoint>(*this, inner_->open_point_to_point(message_bytes), message_bytes);
-  count(stopwatch, 0, 0);
+  count(stopwatch, 0, 0, 0);
   return point_to_point;
 }
 
 void MeteredCollective::barrier() {
   const Stopwatch stopwatch;
   inner_->barrier();
-  count(stopwatch, 0, 0);
+  count(stopwatch, 0, 0, 0);
   notify([] { return BarrierCall{}; });
 }
 
 void MeteredCollective::count(const Stopwatch& stopwatch, const SparseAllReduceCall& call) {
   std::int64_t sent_bytes = 0;
-  for (const EdgeBytes& edge : call.edges) sent_bytes += edge.sent;
-  count(stopwatch, call.payload_bytes, static_cast<double>(sent_bytes));
+  std::int64_t delivered_bytes = 0;
+  for (const EdgeBytes& edge : call.edges) {
+    sent_bytes += edge.sent;
+    delivered_bytes += edge.received;
+  }
+  count(stopwatch, call.payload_bytes, static_cast<double>(sent_bytes), delivered_bytes);
 }
 
 void MeteredCollective::count(const Stopwatch& call, std::int64_t payload_bytes, double sent_bytes,
-                              std::int64_t collectives) {
+                              std::int64_t delivered_bytes, std::int64_t collectives) {
   const Durations took = call.read();
   traffic_.time += took;
   last_returned_ = section_.read();
   if (traffic_.collectives == section_start_.collectives) first_began_ = last_returned_ - took;
   traffic_.payload_bytes += payload_bytes;
   traffic_.sent_bytes += sent_bytes;
+  traffic_.delivered_bytes += delivered_bytes;
   traffic_.collectives += collectives;
 }
 
@@ -222,6 +231,7 @@ Section MeteredCollective::end_section() const {
       .overlapped_decode_cpu_s = consumed_.cpu_s,
       .payload_bytes = traffic_.payload_bytes - section_start_.payload_bytes,
       .sent_bytes = traffic_.sent_bytes - section_start_.sent_bytes,
+      .delivered_bytes = traffic_.delivered_bytes - section_start_.delivered_bytes,
       .collectives = traffic_.collectives - section_start_.collectives};
 }
 

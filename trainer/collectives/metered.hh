@@ -1,6 +1,6 @@
 // Measures the traffic through a collective: payload bytes (as the caller passes them), sent bytes (this
-// worker's, from the backend or by ring_formula.hh), number of calls, and time. Splits the time around
-// collectives into encode, exchange and decode.
+// worker's, from the backend or by ring_formula.hh), delivered bytes (of the results), number of calls, and
+// time. Splits the time around collectives into encode, exchange and decode.
 //
 // Not thread-safe: read the counts in the thread that calls the collectives, or in another thread after it
 // has ended.
@@ -20,6 +20,7 @@ struct Traffic {
   std::int64_t payload_bytes = 0;
   // Not a whole number if an all-reduce does not divide evenly among the workers.
   double sent_bytes = 0;
+  std::int64_t delivered_bytes = 0;
   std::int64_t collectives = 0;
   Durations time = {};  // inside collectives, without producing and consuming chunks of codes
 };
@@ -45,6 +46,7 @@ struct Section {
   double overlapped_decode_cpu_s = 0;
   std::int64_t payload_bytes = 0;
   double sent_bytes = 0;
+  std::int64_t delivered_bytes = 0;
   std::int64_t collectives = 0;
 
   Section& operator+=(const Section& other) {
@@ -59,6 +61,7 @@ struct Section {
     overlapped_decode_cpu_s += other.overlapped_decode_cpu_s;
     payload_bytes += other.payload_bytes;
     sent_bytes += other.sent_bytes;
+    delivered_bytes += other.delivered_bytes;
     collectives += other.collectives;
     return *this;
   }
@@ -71,6 +74,13 @@ struct Section {
 // - broadcast: the tensor's bytes at the root, 0 elsewhere;
 // - barrier: 0;
 // - a PointToPoint object counts as one collective, with all bytes sent through it.
+// Delivered bytes by call, 0 if there is only one worker:
+// - all_reduce and all_reduce_quantised: the tensor's bytes;
+// - all_gather_v and all_to_all_v: the bytes of the other workers' inputs that this worker gets;
+// - sparse_all_reduce: the bytes from this worker's neighbours in the tree;
+// - broadcast: the tensor's bytes, 0 at the root;
+// - barrier: 0;
+// - a PointToPoint object: the bytes of the tensors received through it, which may be padded.
 // Failed calls are not counted.
 class MeteredCollective : public Collective {
  public:
@@ -117,7 +127,9 @@ class MeteredCollective : public Collective {
 
   void count(const Stopwatch& stopwatch, const SparseAllReduceCall& call);
   void count(const Stopwatch& call, std::int64_t payload_bytes, double sent_bytes,
-             std::int64_t collectives = 1);
+             std::int64_t delivered_bytes, std::int64_t collectives = 1);
+  // Returns the bytes of an all-reduce's result that the other workers contributed to.
+  std::int64_t delivered_by_all_reduce(std::int64_t bytes) const { return world_size() == 1 ? 0 : bytes; }
   // Wraps `chunk` to also add its duration to `time`.
   static CodeChunks::Function timed(const CodeChunks::Function& chunk, Durations& time);
   // make: creates the call, only if there is an observer.

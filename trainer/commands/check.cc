@@ -295,6 +295,7 @@ Json plan(const TrainingConfig& config, Cache& cache) {
           {"pairwise_bytes_per_iteration", traffic.pairwise_bytes},
           {"gathered_bytes_per_iteration", traffic.gathered_bytes},
           {"broadcast_bytes_per_iteration", traffic.broadcast_bytes},
+          {"delivered_bytes_per_iteration", traffic.delivered_bytes},
           {"shifted_bytes_per_iteration", by_distance(traffic, config.workers)},
           {"group_shifts_per_iteration", within_groups(traffic, config.workers)},
           {"codes_per_iteration", traffic.codes},

@@ -13,7 +13,8 @@ namespace thinpipe::trainer {
 //   {"ok": false, "pointer": "/model/width", "message": "…"}
 // plan: parameters, gradient_bytes, bucket_bytes (gradient bytes by bucket, in the order of exchange),
 //   iterations, evaluations, all_reduce_compatible (see MethodProperties), payload_bytes_per_iteration,
-//   sent_bytes_per_iteration (of one worker, by formula), pairwise_bytes_per_iteration (a part of these).
+//   sent_bytes_per_iteration (of one worker, by formula), pairwise_bytes_per_iteration (a part of these),
+//   delivered_bytes_per_iteration (to one worker).
 //   Null if it cannot be made without missing data or weights.
 // content: hashes of the data that paths in the configuration lead to, each under the pointer to its path,
 //   such as "/dataset/directory"; null if the file is missing.

@@ -36,6 +36,8 @@ struct ExpectedTraffic {
   double gathered_bytes = 0;
   // Sent by broadcasts, each worker being the root equally often.
   double broadcast_bytes = 0;
+  // Bytes that collectives deliver to one worker and that it did not contribute itself: the mean over workers.
+  double delivered_bytes = 0;
   // Sent to one other worker, by its place.
   std::map<Shift, double> shifted_bytes = {};
 
@@ -47,12 +49,13 @@ struct ExpectedTraffic {
     largest_code = std::max(largest_code, other.largest_code);
     gathered_bytes += other.gathered_bytes;
     broadcast_bytes += other.broadcast_bytes;
+    delivered_bytes += other.delivered_bytes;
     for (const auto& [shift, bytes] : other.shifted_bytes) shifted_bytes[shift] += bytes;
     return *this;
   }
   ExpectedTraffic& operator*=(double share) {
-    for (double* part :
-         {&payload_bytes, &sent_bytes, &pairwise_bytes, &codes, &gathered_bytes, &broadcast_bytes})
+    for (double* part : {&payload_bytes, &sent_bytes, &pairwise_bytes, &codes, &gathered_bytes,
+                         &broadcast_bytes, &delivered_bytes})
       *part *= share;
     for (auto& [_, bytes] : shifted_bytes) bytes *= share;
     return *this;
@@ -63,7 +66,9 @@ struct ExpectedTraffic {
 
 inline ExpectedTraffic all_reduce_traffic(std::int64_t payload_bytes, int world_size) {
   const auto bytes = static_cast<double>(payload_bytes);
-  return {bytes, ring_all_reduce_sent_bytes(bytes, world_size)};
+  return {.payload_bytes = bytes,
+          .sent_bytes = ring_all_reduce_sent_bytes(bytes, world_size),
+          .delivered_bytes = world_size == 1 ? 0 : bytes};
 }
 
 inline ExpectedTraffic all_reduce_quantised_traffic(std::int64_t codes, int largest_code, int world_size) {
@@ -77,20 +82,29 @@ inline ExpectedTraffic all_reduce_quantised_traffic(std::int64_t codes, int larg
 inline ExpectedTraffic all_gather_traffic(std::int64_t contribution_bytes, int world_size) {
   const auto bytes = static_cast<double>(contribution_bytes);
   const double sent_bytes = ring_all_gather_sent_bytes(bytes, world_size);
-  return {.payload_bytes = bytes, .sent_bytes = sent_bytes, .gathered_bytes = sent_bytes};
+  return {.payload_bytes = bytes,
+          .sent_bytes = sent_bytes,
+          .gathered_bytes = sent_bytes,
+          .delivered_bytes = bytes * (world_size - 1)};
 }
 
 // Returns the traffic of broadcasts of `bytes` in all, each worker being the root equally often.
 inline ExpectedTraffic broadcast_traffic(std::int64_t bytes, int world_size) {
   const double payload_bytes = static_cast<double>(bytes) / world_size;
   const double sent_bytes = payload_bytes * (world_size - 1);
-  return {.payload_bytes = payload_bytes, .sent_bytes = sent_bytes, .broadcast_bytes = sent_bytes};
+  return {.payload_bytes = payload_bytes,
+          .sent_bytes = sent_bytes,
+          .broadcast_bytes = sent_bytes,
+          .delivered_bytes = sent_bytes};
 }
 
 // Returns the traffic if every worker sends `payload_bytes` to one other worker.
 inline ExpectedTraffic shift_traffic(std::int64_t payload_bytes, const Shift& shift) {
   const auto bytes = static_cast<double>(payload_bytes);
-  return {.payload_bytes = bytes, .sent_bytes = bytes, .shifted_bytes = {{shift, bytes}}};
+  return {.payload_bytes = bytes,
+          .sent_bytes = bytes,
+          .delivered_bytes = bytes,
+          .shifted_bytes = {{shift, bytes}}};
 }
 
 // Returns the traffic of an all-to-all with `payload_bytes` per worker, in equal parts for all workers,
@@ -98,7 +112,10 @@ inline ExpectedTraffic shift_traffic(std::int64_t payload_bytes, const Shift& sh
 inline ExpectedTraffic all_to_all_traffic(std::int64_t payload_bytes, int world_size) {
   const auto bytes = static_cast<double>(payload_bytes);
   const double sent_bytes = bytes * (world_size - 1) / world_size;
-  return {bytes, sent_bytes, sent_bytes};
+  return {.payload_bytes = bytes,
+          .sent_bytes = sent_bytes,
+          .pairwise_bytes = sent_bytes,
+          .delivered_bytes = sent_bytes};
 }
 
 // Return the traffic of the sizes that gather_any() and exchange_any() send first (messages.hh).

@@ -32,6 +32,7 @@ TEST(MeteredCollective, CountsEachOperationByItsFormula) {
     net.all_reduce(torch::zeros(300, torch::kFloat16), Reduction::sum);
     EXPECT_EQ(net.traffic().payload_bytes, 600);
     EXPECT_DOUBLE_EQ(net.traffic().sent_bytes, 800);  // 2 * 600 * 2/3
+    EXPECT_EQ(net.traffic().delivered_bytes, 600);
 
     const std::int64_t counts[] = {1, 20, 300};
     net.all_gather_v(torch::zeros(counts[net.rank()], torch::kInt32), counts);
@@ -39,12 +40,14 @@ TEST(MeteredCollective, CountsEachOperationByItsFormula) {
     const double gathered_sent[] = {4 * 301, 4 * 21, 4 * 320};
     EXPECT_EQ(net.traffic().payload_bytes, 600 + gathered_payload[net.rank()]);
     EXPECT_DOUBLE_EQ(net.traffic().sent_bytes, 800 + gathered_sent[net.rank()]);
+    EXPECT_EQ(net.traffic().delivered_bytes, 600 + 4 * 321 - gathered_payload[net.rank()]);
 
     const Traffic before = net.traffic();
     net.broadcast(torch::zeros(10, torch::kInt64), 2);
     const double broadcast_sent[] = {0, 0, 160};  // the root sends to both others
     EXPECT_EQ(net.traffic().payload_bytes - before.payload_bytes, net.rank() == 2 ? 80 : 0);
     EXPECT_DOUBLE_EQ(net.traffic().sent_bytes - before.sent_bytes, broadcast_sent[net.rank()]);
+    EXPECT_EQ(net.traffic().delivered_bytes - before.delivered_bytes, net.rank() == 2 ? 0 : 80);
 
     const Traffic before_all_to_all = net.traffic();
     const std::int64_t parts[] = {3, 3, 3};
@@ -52,11 +55,35 @@ TEST(MeteredCollective, CountsEachOperationByItsFormula) {
     EXPECT_EQ(net.traffic().payload_bytes - before_all_to_all.payload_bytes, 18);
     // The part for itself is not sent.
     EXPECT_DOUBLE_EQ(net.traffic().sent_bytes - before_all_to_all.sent_bytes, 12);
+    EXPECT_EQ(net.traffic().delivered_bytes - before_all_to_all.delivered_bytes, 12);
 
     net.barrier();
     EXPECT_EQ(net.traffic().collectives, 5);
     EXPECT_GT(net.traffic().time.elapsed_s, 0);
   });
+}
+
+TEST(MeteredCollective, MessagesAreDeliveredToTheirReceiver) {
+  run_metered([](MeteredCollective& net) {
+    const auto point_to_point = net.open_point_to_point(40);
+    if (net.rank() == 0) point_to_point->send(1, torch::zeros(40, torch::kByte));
+    if (net.rank() == 1) point_to_point->receive();
+    point_to_point->close();
+    EXPECT_EQ(net.traffic().payload_bytes, net.rank() == 0 ? 40 : 0);
+    EXPECT_EQ(net.traffic().delivered_bytes, net.rank() == 1 ? 40 : 0);
+    EXPECT_EQ(net.traffic().collectives, 1);
+  });
+}
+
+TEST(MeteredCollective, NothingIsDeliveredToASingleWorker) {
+  InProcessGroup group(1);
+  MeteredCollective net(group.join(0));
+  net.all_reduce(torch::zeros(300), Reduction::sum);
+  net.all_reduce_quantised(torch::zeros(300, torch::kInt8), 1, {});
+  const std::int64_t counts[] = {20};
+  net.all_gather_v(torch::zeros(20), counts);
+  net.all_to_all_v(torch::zeros(20), counts, counts);
+  EXPECT_EQ(net.traffic().delivered_bytes, 0);
 }
 
 TEST(MeteredCollective, PassesResultsThrough) {
@@ -85,6 +112,7 @@ TEST(MeteredCollective, SectionSplitsTheTimeAroundCollectives) {
 
     EXPECT_EQ(section.payload_bytes, 1204);
     EXPECT_NEAR(section.sent_bytes, 1204 * 4 / 3., 1e-9);
+    EXPECT_EQ(section.delivered_bytes, 1204);
     EXPECT_EQ(section.collectives, 2);
     EXPECT_GE(section.encode_s, 0.004);
     EXPECT_GE(section.between_collectives_s, 0.002);

@@ -58,6 +58,22 @@ TEST(Plan, TellsApartWhatGoesToAllOthersAndWhatGoesAroundTheRing) {
   EXPECT_LT(pairwise, thc["sent_bytes_per_iteration"].get<double>());
 }
 
+// Two workers gather in the same round as four, but each gets the messages of three others instead of one.
+TEST(Plan, CountsWhatEachWorkerGetsFromTheOthers) {
+  const auto delivered = [](const Json& method, int workers) {
+    Json config = configuration({{"ratio", 0}}, method);
+    config["workers"] = workers;
+    return check_configurations(Json::array({config}))
+        .front()["plan"]["delivered_bytes_per_iteration"]
+        .get<double>();
+  };
+  EXPECT_EQ(delivered({{"name", "dense"}}, 2), 4 * 34);
+  EXPECT_EQ(delivered({{"name", "dense"}}, 4), 4 * 34);
+  const Json gathers = {{"name", "qsgd"}};
+  EXPECT_GT(delivered(gathers, 2), 0);
+  EXPECT_EQ(delivered(gathers, 4), 3 * delivered(gathers, 2));
+}
+
 TEST(Plan, TakesAnObservedPatternForSettled) {
   EXPECT_EQ(payload({{"ratio", 0.5}}, {{"name", "pactrain"}, {"source", "observed"}}), 4 * (16 + 2 + 1));
 }

@@ -186,6 +186,7 @@ class PythonSynchroniser : public Synchroniser, public EstimatedTraffic {
       synchronise(method, trial, metered);
     });
     traffic.payload_bytes = static_cast<double>(metered.traffic().payload_bytes);
+    traffic.delivered_bytes = static_cast<double>(metered.traffic().delivered_bytes);
     return traffic;
   }
 

@@ -115,7 +115,9 @@ class Iwp : public Synchroniser {
     }
     const std::int64_t sends = binomial_broadcast_sends(0, 0, world_size);
     const std::int64_t vote = vote_for(bucket, ratio).bytes();
-    const ExpectedTraffic broadcasts{static_cast<double>(vote), static_cast<double>(voters * sends * vote)};
+    const ExpectedTraffic broadcasts{.payload_bytes = static_cast<double>(vote),
+                                     .sent_bytes = static_cast<double>(voters * sends * vote),
+                                     .delivered_bytes = static_cast<double>(voters * vote)};
     return broadcasts + all_reduce_traffic(4 * entries, world_size);
   }
 

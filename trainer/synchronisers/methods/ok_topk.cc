@@ -114,9 +114,11 @@ class OkTopk : public Synchroniser {
     // Owners have disjoint regions, which together hold no more than all entries.
     const double from_others = std::min((world_size - 1) * most, static_cast<double>(bucket.size));
     const double to_owners = world_size == 1 ? 0 : most;
-    const ExpectedTraffic entries{2 * most * sparse_entry_bytes,
-                                  (to_owners + from_others) * sparse_entry_bytes,
-                                  to_owners * sparse_entry_bytes};
+    const ExpectedTraffic entries{
+        .payload_bytes = 2 * most * sparse_entry_bytes,
+        .sent_bytes = (to_owners + from_others) * sparse_entry_bytes,
+        .pairwise_bytes = to_owners * sparse_entry_bytes,
+        .delivered_bytes = ((world_size - 1) * most + from_others) * sparse_entry_bytes};
     return sizes_traffic(world_size) + entries + all_reduce_traffic(8 * (world_size - 1), world_size);
   }
 
@@ -126,9 +128,11 @@ class OkTopk : public Synchroniser {
     const auto k = static_cast<double>(kept_count(options_.ratio, bucket.size));
     const double usual = k / world_size;
     const double gathered = usual + (k - usual) / static_cast<double>(options_.threshold_every);
-    const ExpectedTraffic entries{(k + gathered) * sparse_entry_bytes,
-                                  (k / world_size + gathered) * (world_size - 1) * sparse_entry_bytes,
-                                  k / world_size * (world_size - 1) * sparse_entry_bytes};
+    const double sent = (k / world_size + gathered) * (world_size - 1) * sparse_entry_bytes;
+    const ExpectedTraffic entries{.payload_bytes = (k + gathered) * sparse_entry_bytes,
+                                  .sent_bytes = sent,
+                                  .pairwise_bytes = k / world_size * (world_size - 1) * sparse_entry_bytes,
+                                  .delivered_bytes = sent};
     return sizes_traffic(world_size) + entries;
   }
 

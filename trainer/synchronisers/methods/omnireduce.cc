@@ -92,7 +92,7 @@ class OmniReduce : public Synchroniser {
     const std::int64_t sent_blocks =
         layout.blocks() + (world_size - 1) * blocks_of_first_aggregator(layout, world_size);
     const auto bytes = static_cast<double>(sent_blocks * (16 + 4 * layout.block_size));
-    return {bytes, bytes, bytes};
+    return {.payload_bytes = bytes, .sent_bytes = bytes, .pairwise_bytes = bytes, .delivered_bytes = bytes};
   }
 
   // After pruning nearly every block has a non-zero entry, so messages are full.
@@ -102,7 +102,7 @@ class OmniReduce : public Synchroniser {
     const double message_share = 8.0 / static_cast<double>(layout.width);
     const double bytes = 2 * blocks * (8 + message_share + 4 * static_cast<double>(layout.block_size)) *
                          (world_size - 1) / world_size;
-    return {bytes, bytes, bytes};
+    return {.payload_bytes = bytes, .sent_bytes = bytes, .pairwise_bytes = bytes, .delivered_bytes = bytes};
   }
 
  private:

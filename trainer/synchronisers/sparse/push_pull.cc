@@ -19,12 +19,18 @@ ExpectedTraffic push_pull_sizes(int world_size) {
 ExpectedTraffic push_pull_at_most(const PushPullBytes& bytes) {
   const auto world_size = static_cast<int>(bytes.pushed.size());
   const std::int64_t pushed = total_of(bytes.pushed);
+  const std::int64_t pulled = total_of(bytes.pulled);
   std::int64_t sent = 0;
+  std::int64_t delivered = 0;
   for (int rank = 0; rank < world_size; ++rank) {
     sent = std::max(sent, pushed - bytes.pushed[rank] + ring_all_gather_v_sent_bytes(bytes.pulled, rank));
+    delivered = std::max(delivered, (world_size - 1) * bytes.pushed[rank] + pulled - bytes.pulled[rank]);
   }
-  const ExpectedTraffic messages{static_cast<double>(pushed + std::ranges::max(bytes.pulled)),
-                                 static_cast<double>(sent), static_cast<double>(pushed)};
+  const ExpectedTraffic messages{
+      .payload_bytes = static_cast<double>(pushed + std::ranges::max(bytes.pulled)),
+      .sent_bytes = static_cast<double>(sent),
+      .pairwise_bytes = static_cast<double>(pushed),
+      .delivered_bytes = static_cast<double>(delivered)};
   return push_pull_sizes(world_size) + messages;
 }
 
@@ -36,7 +42,8 @@ ExpectedTraffic push_pull_mean(const PushPullBytes& bytes) {
   const ExpectedTraffic messages{.payload_bytes = pushed + pulled / world_size,
                                  .sent_bytes = (pushed + pulled) * (world_size - 1) / world_size,
                                  .pairwise_bytes = pushed * leaving,
-                                 .gathered_bytes = pulled * leaving};
+                                 .gathered_bytes = pulled * leaving,
+                                 .delivered_bytes = (pushed + pulled) * leaving};
   return push_pull_sizes(world_size) + messages;
 }
 

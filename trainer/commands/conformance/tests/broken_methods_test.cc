@@ -25,6 +25,7 @@ enum class Fault {
   nothing,
   sum_instead_of_mean,
   other_bytes_than_claimed,
+  delivers_more_than_claimed,
   own_message_first,
   keeps_what_it_sent,
   drops_index_0,
@@ -66,7 +67,9 @@ class FaultyDense : public Synchroniser {
 
   ExpectedTraffic traffic(const Bucket& bucket, int world_size) const override {
     const std::int64_t bytes = fault_ == Fault::other_bytes_than_claimed ? 2 : 4;
-    return all_gather_traffic(bytes * bucket.size, world_size);
+    ExpectedTraffic traffic = all_gather_traffic(bytes * bucket.size, world_size);
+    if (fault_ == Fault::delivers_more_than_claimed) traffic.delivered_bytes /= 2;
+    return traffic;
   }
 
  private:
@@ -220,6 +223,8 @@ INSTANTIATE_TEST_SUITE_P(
     ::testing::Values(
         BrokenMethod{"Sum", Kind::dense, Fault::sum_instead_of_mean, "GivesTheMean"},
         BrokenMethod{"Bytes", Kind::dense, Fault::other_bytes_than_claimed, "SameBitsAndClaimedBytes"},
+        BrokenMethod{"DeliveredBytes", Kind::dense, Fault::delivers_more_than_claimed,
+                     "SameBitsAndClaimedBytes"},
         BrokenMethod{"RankDependentOrder", Kind::dense, Fault::own_message_first, "SameBitsAndClaimedBytes"},
         BrokenMethod{"HiddenNan", Kind::dense, Fault::hides_nan, "ANanIsSeenByAllAndForgotten"},
         BrokenMethod{"HiddenCounter", Kind::dense, Fault::counts_its_steps, "TheSameAgain"},

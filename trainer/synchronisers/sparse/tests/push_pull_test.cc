@@ -14,12 +14,15 @@ TEST(PushPull, ItsBoundIsOfTheWorkerThatSendsMost) {
   const ExpectedTraffic most = push_pull_at_most({.pushed = {30, 10}, .pulled = {7, 5}});
   EXPECT_EQ(most.payload_bytes, size_payload + 40 + 7);
   EXPECT_EQ(most.sent_bytes, size_sent + 30 + 5);
+  EXPECT_EQ(most.delivered_bytes, size_sent + 30 + 5) << "worker 0 receives the other's 30 and 5";
 }
 
 TEST(PushPull, ItsMeanIsOverWorkers) {
   const ExpectedTraffic mean = push_pull_mean({.pushed = {30, 10}, .pulled = {7, 5}});
   EXPECT_EQ(mean.payload_bytes, size_payload + 40 + 6);
   EXPECT_EQ(mean.sent_bytes, size_sent + (10 + 7 + 30 + 5) / 2.0);
+  EXPECT_EQ(mean.delivered_bytes, mean.sent_bytes)
+      << "of two workers, each receives the bytes that the other sends";
 }
 
 TEST(PushPull, OneWorkerSendsNothing) {
