@@ -7,12 +7,13 @@
 #include "trainer/base/philox.hh"
 #include "trainer/base/tensor_span.hh"
 #include "trainer/synchronisers/bucket_weights.hh"
+#include "trainer/synchronisers/packed/layer_counts.hh"
 #include "trainer/synchronisers/packed/packed_entries.hh"
 #include "trainer/synchronisers/quantised/random_index.hh"
 #include "trainer/synchronisers/quantised/sums.hh"
 #include "trainer/synchronisers/quantised/ternary.hh"
 #include "trainer/synchronisers/residual.hh"
-#include "trainer/synchronisers/sparse/index_code.hh"
+#include "trainer/synchronisers/sparse/index_vote.hh"
 #include "trainer/synchronisers/sparse/kept_count.hh"
 #include "trainer/synchronisers/sparse/top_k.hh"
 #include "trainer/synchronisers/sparse/warm_up.hh"
@@ -24,20 +25,27 @@ namespace {
 struct IwpOptions {
   double ratio = 1.0 / 64;
   std::string threshold = "importance";
+  double alpha = 0.01;
   std::string scope = "bucket";
   std::int64_t voters = 1;
   std::int64_t warm_up_steps = 0;
 
   void visit(auto& field) {
     field("ratio", ratio,
-          Rule{.effect = "fraction of the entries that each voter selects", .above = 0, .at_most = 1});
-    field("threshold", threshold,
-          Rule{.effect = "which entries a voter selects: importance, those of largest importance across "
-                         "tensors; share, that fraction of each tensor",
-               .one_of = {"importance", "share"}});
+          Rule{.effect = "fraction of the entries that each voter selects; with a fixed threshold, the "
+                         "fraction that plans assume",
+               .above = 0,
+               .at_most = 1});
+    field(
+        "threshold", threshold,
+        Rule{.effect = "which entries a voter selects: importance, those of largest importance across "
+                       "tensors; share, that fraction of each tensor; fixed, those of importance above alpha",
+             .one_of = {"importance", "share", "fixed"}});
+    field("alpha", alpha,
+          Rule{.effect = "for fixed: the importance above which entries are selected", .above = 0});
     field("scope", scope,
-          Rule{.effect = "for importance: select within each bucket or within the whole model; the model is "
-                         "one bucket, so communication does not overlap with compute",
+          Rule{.effect = "for importance and fixed: select within each bucket or within the whole model; the "
+                         "model is one bucket, so communication does not overlap with compute",
                .one_of = {"bucket", "model"}});
     field("voters", voters,
           Rule{.effect = "number of workers that select the entries all workers send, redrawn for every "
@@ -50,19 +58,21 @@ struct IwpOptions {
 // Importance-weighted pruning of gradients. For each bucket of n entries:
 //   acc = g + e;  importance_i = |acc_i| / max(|w_i|, 1e-3·rms(w)), w the weights of i's tensor
 //   I_v = the max(1, floor(ratio·n)) entries of largest importance, for every voter v, which broadcasts I_v;
-//     with "share", the same for each tensor of n entries;  M = the union of all I_v
+//     with "share", the same for each tensor of n entries; with "fixed", all entries of importance above alpha
+//   M = the union of all I_v
 //   out = Σ_w acc_w[M]/N  by an all-reduce of these entries packed;  e' = acc off M, 0 on M, on all workers
 // Cheng and Xu, Bandwidth Reduction using Importance Weighted Pruning on Ring AllReduce (2019). Only its
 // abstract was available. It has the ratio of gradient to weight, a threshold on it, and the random nodes
 // that broadcast their masks. The quantile as threshold, the floor under small weights, error feedback, DGC's
-// warm-up and the encoding of masks are ours. A tensor whose weights are all zero uses the bucket's rms for
-// the floor; if these weights are all zero too, it uses |acc|. There is no momentum correction. The packed
-// entries have one more element, which is NaN if any of a worker's acc is not finite: otherwise an entry that
-// no voter selects would hide it.
+// warm-up and the encoding of masks are ours. With a fixed threshold, the number of entries depends on the
+// data. A tensor whose weights are all zero uses the bucket's rms for the floor; if these weights are all zero
+// too, it uses |acc|. There is no momentum correction. The packed entries have one more element, which is NaN
+// if any of a worker's acc is not finite: otherwise an entry that no voter selects would hide it.
 //
-// State: e, float32 [n]. Payload 4(|M| + 1) bytes by all-reduce. A voter also broadcasts its vote in the
-// shorter of two forms: a bit for every entry, or Golomb's code of I_v padded to its maximum length, about 8
-// bits per entry at the default ratio.
+// State: e, float32 [n], and the number of entries of M by layer and step. Payload 4(|M| + 1) bytes by
+// all-reduce. A voter also broadcasts its vote in the shorter of two forms: a bit for every entry, or Golomb's
+// code of I_v padded to its maximum length, about 8 bits per entry at the default ratio. With "fixed" it
+// broadcasts |I_v| first, 4 bytes, and no vote if that is 0.
 class Iwp : public Synchroniser {
  public:
   Iwp(const IwpOptions& options, const SynchroniserContext& context)
@@ -70,7 +80,8 @@ class Iwp : public Synchroniser {
         warm_up_(options.ratio, options.warm_up_steps),
         seed_(context.seed),
         weights_(context.weights),
-        residual_(context.parameters) {}
+        residual_(context.parameters),
+        exchanged_(context.parameters) {}
 
   MethodProperties properties() const override {
     return {
@@ -81,11 +92,25 @@ class Iwp : public Synchroniser {
   bool needs_one_bucket() const override { return options_.scope == "model"; }
 
   void begin_step(std::uint64_t step) override { step_ = step; }
-  void finish_step(bool applied) override { applied ? residual_.commit() : residual_.discard(); }
   void add_residual(Bucket& bucket) const override { residual_.add_to(bucket); }
   void adopt_masks(const std::vector<torch::Tensor>& kept) override { residual_.drop_pruned(kept); }
-  void save(TensorMap& state, const std::string& prefix) const override { residual_.save(state, prefix); }
-  void load(const TensorMap& state, const std::string& prefix) override { residual_.load(state, prefix); }
+
+  void finish_step(bool applied) override {
+    applied ? residual_.commit() : residual_.discard();
+    applied ? exchanged_.commit() : exchanged_.discard();
+  }
+
+  // Returns the size of M by layer over the steps, as in LayerCounts::state().
+  Json state() const override { return exchanged_.state(); }
+
+  void save(TensorMap& state, const std::string& prefix) const override {
+    residual_.save(state, prefix);
+    exchanged_.save(state, prefix);
+  }
+  void load(const TensorMap& state, const std::string& prefix) override {
+    residual_.load(state, prefix);
+    exchanged_.load(state, prefix);
+  }
 
   void synchronise(Bucket& bucket, Collective& network) override {
     if (bucket.size == 0) return;
@@ -98,23 +123,26 @@ class Iwp : public Synchroniser {
     sent.back() = std::isinf(ternary_scale(values)) ? std::numeric_limits<float>::quiet_NaN() : 0.0F;
     for (const std::uint32_t index : entries.indices()) values[index] = 0;
     residual_.stage(bucket, bucket.gradient);
+    exchanged_.stage(bucket, entries.indices());
 
     network.all_reduce(packed, Reduction::sum);
     entries.scatter(sent, values);
     if (!std::isfinite(sent.back())) values.front() = sent.back();
   }
 
-  // Upper bound: the root of a binomial tree sends the most, and no two voters select the same entry.
+  // Upper bound: the root of a binomial tree sends the most, and no two voters select the same entry. A fixed
+  // threshold may select all entries.
   ExpectedTraffic traffic(const Bucket& bucket, int world_size) const override {
     if (bucket.size == 0) return {};
     const double ratio = warm_up_.ratio(step_);
     const std::int64_t voters = voter_count(world_size);
     std::int64_t entries = 1;
     for (const std::int64_t size : choices(bucket)) {
-      entries += std::min(size, voters * kept_count(ratio, size));
+      entries += selects_any_number() ? size : std::min(size, voters * kept_count(ratio, size));
     }
     const std::int64_t sends = binomial_broadcast_sends(0, 0, world_size);
-    const std::int64_t vote = vote_for(bucket, ratio).bytes();
+    const std::int64_t count = selects_any_number() ? bucket.size : planned_count(bucket, ratio);
+    const std::int64_t vote = count_bytes() + IndexVote(bucket.size, count).bytes();
     const ExpectedTraffic broadcasts{.payload_bytes = static_cast<double>(vote),
                                      .sent_bytes = static_cast<double>(voters * sends * vote),
                                      .delivered_bytes = static_cast<double>(voters * vote)};
@@ -131,35 +159,27 @@ class Iwp : public Synchroniser {
       const double wanted = static_cast<double>(kept_count(options_.ratio, size)) / static_cast<double>(size);
       entries += static_cast<double>(size) * (1 - std::pow(1 - wanted, voters));
     }
-    return broadcast_traffic(voters * vote_for(bucket, options_.ratio).bytes(), world_size) +
+    const IndexVote vote(bucket.size, planned_count(bucket, options_.ratio));
+    return broadcast_traffic(voters * (count_bytes() + vote.bytes()), world_size) +
            all_reduce_traffic(4 * std::llround(entries), world_size);
   }
 
  private:
   static constexpr double min_weight = 1e-3;  // of the tensor's root mean square
 
-  // The encoding of a vote for `count` of n entries. All workers know its length in advance.
-  struct VoteForm {
-    std::int64_t n = 0;
-    std::int64_t count = 0;
-    std::unique_ptr<IndexCode> code;
+  bool selects_any_number() const { return options_.threshold == "fixed"; }
+  std::int64_t count_bytes() const { return selects_any_number() ? vote_count_bytes : 0; }
 
-    std::int64_t bytes() const { return code->bytes(n, count); }
-  };
-
-  // Returns the shorter encoding, comparing Golomb's code at its maximum length.
-  VoteForm vote_for(const Bucket& bucket, double ratio) const {
+  // Returns the number of entries that a voter selects; with a fixed threshold, the number that plans assume.
+  std::int64_t planned_count(const Bucket& bucket, double ratio) const {
     std::int64_t count = 0;
     for (const std::int64_t size : choices(bucket)) count += kept_count(ratio, size);
-    VoteForm form{.n = bucket.size, .count = count, .code = make_index_code("golomb")};
-    std::unique_ptr<IndexCode> bitmap = make_index_code("bitmap");
-    if (bitmap->bytes(bucket.size, count) <= form.bytes()) form.code = std::move(bitmap);
-    return form;
+    return count;
   }
 
   // Returns the number of candidates in each selection that a voter makes.
   std::vector<std::int64_t> choices(const Bucket& bucket) const {
-    if (options_.threshold == "importance") return {bucket.size};
+    if (options_.threshold != "share") return {bucket.size};
     std::vector<std::int64_t> sizes;
     for (const Slice& slice : bucket.slices) sizes.push_back(slice.size);
     return sizes;
@@ -189,21 +209,26 @@ class Iwp : public Synchroniser {
   torch::Tensor union_of_votes(const Bucket& bucket, Collective& network) const {
     torch::Tensor wanted = torch::zeros({bucket.size}, torch::kBool);
     const std::span<bool> is_wanted = elements<bool>(wanted);
-    const auto n = static_cast<std::uint32_t>(bucket.size);
-    const VoteForm form = vote_for(bucket, warm_up_.ratio(step_));
     for (const int voter : voters(bucket, network.world_size())) {
-      const torch::Tensor vote = torch::zeros({form.bytes()}, torch::kByte);
-      if (voter == network.rank()) {
-        std::vector<std::uint8_t> own;
-        form.code->append(most_important(bucket), n, own);
-        std::ranges::copy(own, elements<std::uint8_t>(vote).begin());
-      }
-      network.broadcast(vote, voter);
-      std::vector<std::uint32_t> indices;
-      form.code->read(elements<std::uint8_t>(vote), n, static_cast<std::uint32_t>(form.count), indices);
-      for (const std::uint32_t index : indices) is_wanted[index] = true;
+      std::vector<std::uint32_t> selected;
+      if (voter == network.rank())
+        selected = selects_any_number() ? above_alpha(bucket) : most_important(bucket);
+      const std::int64_t count = selects_any_number() ? broadcast_count(std::ssize(selected), voter, network)
+                                                      : planned_count(bucket, warm_up_.ratio(step_));
+      if (count == 0) continue;
+      const IndexVote vote(bucket.size, count);
+      for (const std::uint32_t index : vote.broadcast(selected, voter, network)) is_wanted[index] = true;
     }
     return wanted;
+  }
+
+  std::vector<std::uint32_t> above_alpha(const Bucket& bucket) const {
+    const std::vector<float> importance = importance_of(bucket);
+    std::vector<std::uint32_t> indices;
+    for (std::size_t i = 0; i < importance.size(); ++i) {
+      if (importance[i] > options_.alpha) indices.push_back(static_cast<std::uint32_t>(i));
+    }
+    return indices;
   }
 
   std::vector<std::uint32_t> most_important(const Bucket& bucket) const {
@@ -252,6 +277,7 @@ class Iwp : public Synchroniser {
   std::uint64_t step_ = 0;
   std::vector<torch::Tensor> weights_;
   Residual residual_;
+  LayerCounts exchanged_;
 };
 
 THINPIPE_REGISTER(Synchroniser){
@@ -260,8 +286,13 @@ THINPIPE_REGISTER(Synchroniser){
     describe_options<IwpOptions>(), [](JsonObject& object, const SynchroniserContext& context) {
       const auto options = read_options<IwpOptions>(object);
       if (options.scope == "model" && options.threshold == "share") {
-        throw InputError(object.place_of("scope"),
-                         "\"model\" needs \"threshold\": \"importance\": a share is taken of each tensor");
+        throw InputError(
+            object.place_of("scope"),
+            "\"model\" needs \"threshold\": \"importance\" or \"fixed\": a share is taken of each tensor");
+      }
+      if (options.threshold == "fixed" && options.warm_up_steps > 0) {
+        throw InputError(object.place_of("warm_up_steps"),
+                         "must be 0 with \"threshold\": \"fixed\", because a warm-up changes the ratio");
       }
       return std::make_unique<Iwp>(options, context);
     }};

@@ -58,6 +58,10 @@ const std::map<std::string, std::vector<Json>> further_choices = {
 
 // Combinations of options that matter only together.
 const std::map<std::string, std::vector<Json>> further_combinations = {
+    {"iwp",
+     {{{"threshold", "fixed"}, {"alpha", 1.0}},
+      {{"threshold", "fixed"}, {"alpha", 1e9}},
+      {{"threshold", "fixed"}, {"voters", 3}, {"scope", "model"}}}},
     {"pactrain",
      {{{"values", "ternary"}, {"clip", 0.0}},
       {{"values", "ternary"}, {"error_feedback", true}},

@@ -176,6 +176,59 @@ TEST(Iwp, ByImportanceATensorOfZeroWeightsHasItsFloorFromTheBucket) {
   });
 }
 
+// The importances are 2, 0.4, 0.6 and 0.4: two are above 0.5. The next step has only the residual.
+TEST(Iwp, AFixedThresholdSelectsAnyNumberOfEntries) {
+  const World world = world_of(torch::ones({2}), torch::full({2}, 10.0F));
+  for (const std::string scope : {"bucket", "model"}) {
+    run_in_process(1, [&](Collective& network) {
+      MeteredCollective metered(std::make_unique<Borrowed>(network));
+      const Json options = {{"name", "iwp"}, {"threshold", "fixed"}, {"alpha", 0.5}, {"scope", scope}};
+      Session session(options, world, metered);
+      session.set_learning_rate(0);
+      EXPECT_EQ(session.method().needs_one_bucket(), scope == "model");
+      EXPECT_TRUE(session.step(torch::tensor({-2.0F, 0.4F, 6.0F, 4.0F}), 1)
+                      .equal(torch::tensor({-2.0F, 0.0F, 6.0F, 0.0F})));
+      // The number of entries, a bit for each of four, and two entries and one more.
+      EXPECT_EQ(metered.traffic().payload_bytes, 4 + 1 + 4 * (2 + 1));
+      EXPECT_TRUE(session.step(torch::zeros({4}), 2).equal(torch::zeros({4})));
+      EXPECT_EQ(metered.traffic().payload_bytes, 17 + 4 + 4) << "no vote without entries";
+      EXPECT_TRUE(session.step(torch::tensor({0.0F, 0.2F, 0.0F, 0.0F}), 3)
+                      .equal(torch::tensor({0.0F, 0.6F, 0.0F, 0.0F})));
+    });
+  }
+}
+
+// Each worker's vote has another number of entries.
+TEST(Iwp, VotersWithAFixedThresholdNeedNotAgreeOnANumber) {
+  constexpr int workers = 4;
+  const World world = world_of(torch::ones({6}), torch::ones({6}));
+  run_in_process(workers, [&](Collective& network) {
+    Session session({{"name", "iwp"}, {"threshold", "fixed"}, {"alpha", 2.0}, {"voters", 9}}, world, network);
+    torch::Tensor gradient = torch::ones({12});
+    gradient.narrow(0, 0, network.rank()).fill_(4);
+    torch::Tensor expected = torch::zeros({12});
+    expected[0] = 13.0 / 4;  // 1, 4, 4 and 4
+    expected[1] = 10.0 / 4;
+    expected[2] = 7.0 / 4;
+    EXPECT_TRUE(session.step(gradient, 1).equal(expected));
+  });
+}
+
+TEST(Iwp, CountsTheEntriesOfEachLayerForTheRecord) {
+  const World world = world_of(torch::tensor({1.0F, 1.0F}), torch::tensor({10.0F, 10.0F}));
+  run_in_process(1, [&](Collective& network) {
+    Session session({{"name", "iwp"}, {"ratio", 0.5}}, world, network);
+    session.set_learning_rate(0);
+    session.step(torch::tensor({2.0F, 3.0F, 9.0F, 9.0F}), 1);
+    session.step(torch::tensor({2.0F, 0.0F, 0.0F, 10.0F}), 2);
+    session.step(torch::tensor({9.0F, 9.0F, 9.0F, 9.0F}), 3, false);
+    const Json state = session.method().state();
+    EXPECT_EQ(state.at("steps"), 2) << "one was skipped";
+    EXPECT_EQ(state.at("layers").at(0).at("exchanged"), Json({2, 1}));
+    EXPECT_EQ(state.at("layers").at(1).at("exchanged"), Json({0, 1}));
+  });
+}
+
 TEST(Iwp, WarmsUp) {
   const World world = make_world(256, false);
   run_in_process(1, [&](Collective& network) {
@@ -187,6 +240,11 @@ TEST(Iwp, WarmsUp) {
     }
     EXPECT_EQ(session.method().steady_state_traffic(world.bucket, 1).payload_bytes, 4 * (4 + 1) + 1 + 4);
   });
+}
+
+TEST(Iwp, RefusesAWarmUpOfAFixedThreshold) {
+  const Json options = {{"name", "iwp"}, {"threshold", "fixed"}, {"warm_up_steps", 4}};
+  EXPECT_THROW(SynchroniserRegistry::instance().make(options, {"test", ""}, {}), InputError);
 }
 
 TEST(Iwp, RefusesAShareOfTheModel) {
