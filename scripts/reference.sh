@@ -14,7 +14,8 @@ cd "$(dirname "$0")/.."
 names=(quickstart bandwidth-by-prune-ratio paper-table1 paper-fig3-small paper-fig6-small convergence
   convergence-language against-pytorch
   replay-against-live full-size peers-at-full-size bucket-sizes merged-entries variable-bandwidth stragglers peers
-  learning-rates local-steps against-pytorch-language pactrain-language spardl deepreduce)
+  learning-rates local-steps against-pytorch-language pactrain-language spardl deepreduce sbc sbc-language
+  sbc-full-size iwp iwp-full-size)
 
 mode=all
 case ${1:-} in
@@ -186,6 +187,27 @@ make_stragglers() {
 make_deepreduce() {
   records deepreduce
   table docs/reproducing-deepreduce.md volume_table $reference/deepreduce --over dense 'topk 0.1'
+}
+make_sbc() {
+  records sbc
+  table docs/reproducing-sbc.md bits_table $reference/sbc
+}
+make_sbc-language() {
+  records sbc-language
+  table docs/reproducing-sbc.md bits_table $reference/sbc-language
+}
+make_sbc-full-size() {
+  records sbc-full-size
+  table docs/reproducing-sbc.md bits_table $reference/sbc-full-size --bytes-only
+}
+make_iwp() {
+  records iwp
+  picture iwp layer_traffic --where model=LeNet-5
+  table docs/reproducing-iwp.md bits_table $reference/iwp
+}
+make_iwp-full-size() {
+  records iwp-full-size
+  table docs/reproducing-iwp.md bits_table $reference/iwp-full-size --bytes-only
 }
 
 chosen=("$@")

@@ -2,6 +2,7 @@
 # Makes a figure or table of the PacTrain paper, or of a peer's, from the runs to the picture. A second call does only
 # what is missing.
 # Makes a figure or table of a paper, from the runs to the picture. A second call does only what is missing.
+# Makes a figure or table of the PacTrain paper, or the tables of another, from the runs to the picture. A second call does only what is missing.
 #
 #   scripts/reproduce.sh fig3 --small    time to the target relative to dense, by model, cap and method
 #   scripts/reproduce.sh fig5 --small    accuracy over time and iterations per second, at 1 Gbit/s
@@ -10,6 +11,8 @@
 #   scripts/reproduce.sh pactrain-language   a small GPT and an LSTM on Shakespeare's plays
 #   scripts/reproduce.sh spardl          SparDL's exchange times next to its peers' (docs/reproducing-spardl.md)
 #   scripts/reproduce.sh deepreduce      volumes of DeepReduce's codes, from its Table 2
+#   scripts/reproduce.sh sbc             Sparse Binary Compression's bits per weight (docs/reproducing-sbc.md)
+#   scripts/reproduce.sh iwp             Importance Weighted Pruning's (docs/reproducing-iwp.md)
 #
 # Figures and table1 are the PacTrain paper's. Without --small they are at its scale, which needs CIFAR-10 (docs/data.md)
 # and a build with CUDA. Further arguments go to thinpipe run: --dry-run shows the plan. docs/reproducing-*.md have the
@@ -38,6 +41,8 @@ fi
 script=$figure
 only=()
 selection=()
+# Those of a paper whose result is a table of bits for each; empty for figures and Table 1.
+experiments=()
 case $figure in
   fig3 | fig6) experiment=paper-$figure$size ;;
   # One model and one cap of the grid.
@@ -70,15 +75,17 @@ case $figure in
     script=volume_table
     selection=(--over dense 'topk 0.1')
     ;;
+  sbc) experiments=(sbc sbc-language sbc-full-size) ;;
+  iwp) experiments=(iwp iwp-full-size) ;;
   *)
-    echo "reproduce: unknown figure \"$figure\"; known: fig3, fig5, fig6, table1, pactrain-language, spardl, deepreduce" >&2
+    echo "reproduce: unknown figure \"$figure\"; known: fig3, fig5, fig6, table1, pactrain-language, spardl, deepreduce, sbc, iwp" >&2
     exit 2
     ;;
 esac
 
-"$thinpipe" run "experiments/$experiment.json" "${only[@]}" "$@"
+is_dry=
 for argument in "$@"; do
-  [ "$argument" != --dry-run ] || exit 0
+  [ "$argument" != --dry-run ] || is_dry=yes
 done
 case $figure in
   pactrain-language)
@@ -88,3 +95,16 @@ case $figure in
   *) /usr/bin/python3 "plotting/$figure.py" "results/$experiment" "${selection[@]}" ;;
 esac
 /usr/bin/python3 "plotting/$script.py" "results/$experiment" "${selection[@]}"
+for each in "${experiments[@]}"; do
+  "$thinpipe" run "experiments/$each.json" "$@"
+  bytes_only=()
+  [[ $each != *-full-size ]] || bytes_only=(--bytes-only)
+  [ -n "$is_dry" ] || /usr/bin/python3 plotting/bits_table.py "results/$each" "${bytes_only[@]}"
+  [ -n "$is_dry" ] || [ "$each" != iwp ] ||
+    /usr/bin/python3 plotting/layer_traffic.py results/iwp --where model=LeNet-5
+done
+[ ${#experiments[@]} -eq 0 ] || exit 0
+
+"$thinpipe" run "experiments/$experiment.json" "${only[@]}" "$@"
+[ -z "$is_dry" ] || exit 0
+/usr/bin/python3 "plotting/$figure.py" "results/$experiment" "${selection[@]}"
