@@ -60,6 +60,10 @@ void drop_what_came_later(Json& decisive) {
   if (const auto partition = decisive.find("partition"); partition != decisive.end()) {
     if (partition->is_object() && partition->value("name", "") == "iid") decisive.erase("partition");
   }
+  // Before, evaluations always took rank 0's.
+  if (const auto training = decisive.find("training"); training != decisive.end() && training->is_object()) {
+    if (training->value("running_statistics", "") == "rank_0") training->erase("running_statistics");
+  }
   const auto synchroniser = decisive.find("synchroniser");
   if (synchroniser == decisive.end() || !synchroniser->is_object()) return;
   const bool is_clipped = synchroniser->value("values", "") == "ternary" &&

@@ -91,6 +91,7 @@ def refuse_what_is_not_done(description: dict) -> None:
     done = {
         "/pruning/ratio": 0,
         "/training/check_replicas_every_iterations": 0,
+        "/training/running_statistics": "rank_0",
         "/compute/device": "cpu",
     }
     for pointer, value in done.items():

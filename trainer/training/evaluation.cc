@@ -21,10 +21,16 @@ std::int64_t in_millionths(double sum) {
   return std::llround(bounded * kMillionths);
 }
 
-void share_buffers(torch::nn::Module& model, Collective& collective) {
+void share_buffers(torch::nn::Module& model, Collective& collective, RunningStatistics statistics) {
   for (torch::Tensor& buffer : model.buffers()) {
     torch::Tensor flat = buffer.cpu().reshape({-1});
-    collective.broadcast(flat, 0);
+    // Integers count batches, which are equally many on every worker.
+    if (statistics == RunningStatistics::mean && flat.is_floating_point()) {
+      flat.div_(collective.world_size());
+      collective.all_reduce(flat, Reduction::sum);
+    } else {
+      collective.broadcast(flat, 0);
+    }
     buffer.copy_(flat.view(buffer.sizes()));
   }
 }
@@ -50,9 +56,10 @@ PartialEvaluation evaluate_part(Model& model, const Dataset& dataset, std::int64
   return part;
 }
 
-Evaluation evaluate(Model& model, const Dataset& dataset, Collective& collective) {
+Evaluation evaluate(Model& model, const Dataset& dataset, Collective& collective,
+                    RunningStatistics statistics) {
   const torch::NoGradGuard no_grad;
-  share_buffers(model, collective);
+  share_buffers(model, collective, statistics);
   const PartialEvaluation part = evaluate_part(model, dataset, collective.rank(), collective.world_size());
   const torch::Tensor sums = torch::tensor({in_millionths(part.loss_sum), part.correct}, torch::kLong);
   collective.all_reduce(sums, Reduction::sum);

@@ -12,10 +12,16 @@ struct Evaluation {
   double accuracy = 0;  // share of test examples (for text, of bytes) whose largest logit is the label's
 };
 
+// The running statistics of normalisation layers in an evaluation. Training does not synchronise them.
+enum class RunningStatistics {
+  rank_0,  // as in DistributedDataParallel
+  mean,    // over workers
+};
+
 // Evaluates the contiguous N-th part of worker r on worker r, and returns the same sums on all. Collective.
-// First overwrites all workers' buffers (running statistics of normalisation layers), which training does not
-// synchronise, with rank 0's.
-Evaluation evaluate(Model& model, const Dataset& dataset, Collective& collective);
+// First overwrites all workers' buffers, the running statistics.
+Evaluation evaluate(Model& model, const Dataset& dataset, Collective& collective,
+                    RunningStatistics statistics = RunningStatistics::rank_0);
 
 // One worker's part of an evaluation.
 struct PartialEvaluation {

@@ -31,6 +31,7 @@ struct LoopOptions {
   std::int64_t max_skipped_steps = 10;
   double label_smoothing = 0;
   std::optional<double> clip_norm;
+  std::string running_statistics = "rank_0";
 
   void visit(auto& field) {
     field("epochs", epochs, Rule{.effect = "passes over the training data", .at_least = 1});
@@ -55,6 +56,10 @@ struct LoopOptions {
                          "that have error feedback or momentum, each worker's gradient before "
                          "synchronisation; null: never",
                .above = 0});
+    field("running_statistics", running_statistics,
+          Rule{.effect = "running statistics of normalisation layers in evaluations: those of rank 0, as in "
+                         "DistributedDataParallel, or the mean over workers, whose data may differ",
+               .one_of = {"rank_0", "mean"}});
   }
 };
 

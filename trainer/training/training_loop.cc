@@ -25,6 +25,10 @@ namespace {
 constexpr std::int64_t kZeroCheckInterval = 100;
 
 }  // namespace
+RunningStatistics running_statistics(const TrainingConfig& config) {
+  return config.training.running_statistics == "mean" ? RunningStatistics::mean : RunningStatistics::rank_0;
+}
+
 
 TrainingLoop::TrainingLoop(const TrainingConfig& config, const Dataset& dataset,
                            std::unique_ptr<Collective> collective, CheckpointOptions checkpoints,
@@ -281,7 +285,7 @@ void TrainingLoop::evaluate_now() {
   enter(WorkerStatus::Phase::evaluating);
   std::optional<double> train_loss;
   if (loss_count_ > 0) train_loss = mean_over_workers(loss_sum_, loss_count_, *collective_);
-  const Evaluation evaluation = evaluate(*model_, dataset_, *collective_);
+  const Evaluation evaluation = evaluate(*model_, dataset_, *collective_, running_statistics(config_));
   spdlog::info("after iteration {}: test loss {:.6g}, accuracy {:.4f}", iteration_, evaluation.loss,
                evaluation.accuracy);
   loss_sum_ = 0;
