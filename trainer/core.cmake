@@ -57,7 +57,8 @@ set(THINPIPE_CORE_TESTS
   synchronisers/sparse/tests/deflate_test.cc
   synchronisers/sparse/tests/hashed_owners_test.cc synchronisers/sparse/tests/index_code_properties_test.cc
   synchronisers/sparse/tests/index_code_test.cc synchronisers/sparse/tests/nonzero_blocks_test.cc
-  synchronisers/sparse/tests/push_pull_test.cc synchronisers/sparse/tests/sampled_top_k_test.cc
+  synchronisers/sparse/tests/push_pull_test.cc synchronisers/sparse/tests/random_block_test.cc
+  synchronisers/sparse/tests/sampled_top_k_test.cc
   synchronisers/sparse/tests/sparse_code_properties_test.cc synchronisers/sparse/tests/sparse_code_test.cc
   synchronisers/sparse/tests/sparse_entries_test.cc synchronisers/sparse/tests/threshold_choice_test.cc
   synchronisers/sparse/tests/top_k_properties_test.cc synchronisers/sparse/tests/top_k_test.cc

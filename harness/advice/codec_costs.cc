@@ -40,7 +40,7 @@ const std::vector<Benchmark>& benchmarks() {
       {"signsgd", {{"name", "signsgd"}, {"exchange", "all_gather"}}},
       {"one_bit", {{"name", "one_bit"}}},
       {"dgc_0.001", {{"name", "dgc"}, {"ratio", 0.001}, {"indices", "u32"}}},
-      {"gmc_0.01", {{"name", "gmc"}, {"ratio", 0.01}}},
+      {"gmc_0.01", {{"name", "gmc"}, {"ratio", 0.01}, {"sparsifier", "top_k"}}},
       {"iwp", {{"name", "iwp"}}},
       {"topk_chunked_0.01", {{"name", "topk_chunked"}, {"ratio", 0.01}}},
       {"spardl_0.01", {{"name", "spardl"}, {"ratio", 0.01}}},

@@ -70,6 +70,9 @@ void drop_what_came_later(Json& decisive) {
                           !synchroniser->value("error_feedback", false) &&
                           synchroniser->value("clip", 0.0) > 0;
   if (synchroniser->value("name", "") == "pactrain" && !is_clipped) synchroniser->erase("clip");
+  if (synchroniser->value("name", "") != "gmc") return;
+  if (synchroniser->value("sparsifier", "") == "top_k") synchroniser->erase("sparsifier");
+  if (synchroniser->value("detached", 1.0) == 0) synchroniser->erase("detached");
 }
 
 }  // namespace

@@ -30,8 +30,8 @@ struct SynchroniserContext {
   std::vector<ParameterInfo> parameters;
   // kept[p]: bool [size of parameter p], true if the weight survived pruning; undefined if p is not pruned.
   std::vector<torch::Tensor> kept;
-  // weights[p]: the parameter itself, of any shape and on any device; it changes between steps. Empty in a
-  // plan.
+  // weights[p]: the parameter itself, of any shape and on any device; it changes between steps, and within
+  // them if shifts_evaluation(). Empty in a plan.
   std::vector<torch::Tensor> weights;
   // The optimiser adds weight_decay times the weight to every entry of the result.
   double weight_decay = 0;
@@ -99,6 +99,16 @@ class Synchroniser {
   virtual void set_learning_rate(double /*learning_rate*/) {}
 
   virtual void begin_step(std::uint64_t /*step*/) {}
+
+  // Returns whether this worker's gradient must be evaluated at weights other than the model's. A method with
+  // local steps does not.
+  virtual bool shifts_evaluation() const { return false; }
+
+  // If shifts_evaluation(), after begin_step(): returns what must be added to parameter p for the forward and
+  // backward pass of this step, float32 [size of parameter p] in main memory. The shifts may differ between
+  // workers. The caller restores the weights, bit for bit, after backward. Buckets are synchronised before
+  // that, so the method must copy the weights that it needs in begin_step().
+  virtual torch::Tensor evaluation_shift(std::size_t /*parameter*/) const { return {}; }
 
   // Adds this worker's residual to bucket.gradient. Called between steps.
   virtual void add_residual(Bucket& /*bucket*/) const {}

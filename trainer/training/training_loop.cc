@@ -16,6 +16,7 @@
 #include "trainer/tensors/weights.hh"
 #include "trainer/training/evaluation.hh"
 #include "trainer/training/learning_rate.hh"
+#include "trainer/training/shifted_weights.hh"
 #include "trainer/training/training_setup.hh"
 
 namespace thinpipe::trainer {
@@ -24,11 +25,11 @@ namespace {
 // Steps between two checks that pruned weights are zero.
 constexpr std::int64_t kZeroCheckInterval = 100;
 
-}  // namespace
 RunningStatistics running_statistics(const TrainingConfig& config) {
   return config.training.running_statistics == "mean" ? RunningStatistics::mean : RunningStatistics::rank_0;
 }
 
+}  // namespace
 
 TrainingLoop::TrainingLoop(const TrainingConfig& config, const Dataset& dataset,
                            std::unique_ptr<Collective> collective, CheckpointOptions checkpoints,
@@ -224,6 +225,7 @@ void TrainingLoop::give_up_if_never_finite() {
 }
 
 torch::Tensor TrainingLoop::compute_gradients(const Batch& batch) {
+  const ShiftedWeights shifted(model_->parameters(), exchange_->synchroniser());
   const torch::Tensor loss = training_loss(config_, *model_, batch);
   straggler_.catch_up();  // after forward, before backward hands over the first bucket
   loss.backward();

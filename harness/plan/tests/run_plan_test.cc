@@ -61,6 +61,26 @@ TEST(PlanRuns, ARunWithoutAPartitionKeepsItsName) {
             with_partition({{"name", "dirichlet"}, {"alpha", 2}}));
 }
 
+// Records from before random blocks and GMC+ have ids of configurations without them.
+TEST(PlanRuns, GmcWithoutItsLaterOptionsKeepsItsName) {
+  const Json older = {{"synchroniser", {{"name", "gmc"}, {"ratio", 0.01}}}};
+  const auto with_options = [&](const char* sparsifier, double detached) {
+    Json config = older;
+    config["synchroniser"].update({{"sparsifier", sparsifier}, {"detached", detached}});
+    return run_id(config);
+  };
+  EXPECT_EQ(with_options("top_k", 0), run_id(older));
+  EXPECT_NE(with_options("random_block", 0), run_id(older));
+  EXPECT_NE(with_options("top_k", 0.3), run_id(older));
+}
+
+TEST(PlanRuns, ARunWithRank0sRunningStatisticsKeepsItsName) {
+  const auto with_training = [](const Json& training) { return run_id({{"training", training}}); };
+  const Json older = {{"epochs", 1}};
+  EXPECT_EQ(with_training({{"epochs", 1}, {"running_statistics", "rank_0"}}), with_training(older));
+  EXPECT_NE(with_training({{"epochs", 1}, {"running_statistics", "mean"}}), with_training(older));
+}
+
 TEST(PlanRuns, ABottlenecksBurstIsATimeAtItsCap) {
   const auto burst = [](const char* rate, const char* burst_time) {
     const auto runs =

@@ -45,6 +45,15 @@ void check_method(const Synchroniser& method, const DdpOptions& options, int wor
                     "thinpipe-trainer",
                     name, *local_steps));
   }
+  if (method.shifts_evaluation()) {
+    throw InputError(
+        kPlace / "method",
+        fmt::format(
+            "{} evaluates gradients at shifted weights, which a communication hook cannot shift: it sees "
+            "gradients only. Set its option that shifts them to 0 (\"detached\" of gmc), or use "
+            "thinpipe-trainer",
+            name));
+  }
   if (const auto most = method.max_workers(); most && workers > *most) {
     throw InputError(kPlace / "method" / "name",
                      fmt::format("{} sums integers that cannot hold more than {} workers, but there are {}",

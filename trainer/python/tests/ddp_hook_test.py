@@ -198,6 +198,8 @@ def check_refusals():
         thinpipe.ddp_hook(model, DGC)
     with raises("momentum 0"):
         thinpipe.ddp_hook(model, DGC, optimiser=torch.optim.SGD(model.parameters(), 0.1, 0.9))
+    with raises("evaluates gradients at shifted weights"):
+        thinpipe.ddp_hook(model, {"name": "gmc", "detached": 0.3}, optimiser=torch.optim.SGD(model.parameters(), 0.1))
     with raises("mask names fc.weight"):
         thinpipe.ddp_hook(model, PACTRAIN, mask={"fc.weight": torch.ones(1, dtype=torch.bool)})
     with raises("mask['output.bias'] must be bool [10]"):

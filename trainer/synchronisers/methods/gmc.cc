@@ -1,34 +1,36 @@
+#include <limits>
+
 #include "common/support/options.hh"
 #include "trainer/base/tensor_span.hh"
-#include "trainer/synchronisers/bucket_weights.hh"
-#include "trainer/synchronisers/kept_entries.hh"
-#include "trainer/synchronisers/residual.hh"
+#include "trainer/synchronisers/global_momentum.hh"
 #include "trainer/synchronisers/sparse/kept_count.hh"
+#include "trainer/synchronisers/sparse/random_block.hh"
 #include "trainer/synchronisers/sparse/sparsifier.hh"
 #include "trainer/synchronisers/sparse/top_k.hh"
 
 namespace thinpipe::trainer {
 namespace {
 
-struct GmcOptions {
-  double ratio = 0.01;
-  double momentum = 0.9;
-  std::string indices = "u32";
-
-  void visit(auto& field) {
-    field("ratio", ratio, Rule{.effect = "kept fraction of a bucket's entries", .above = 0, .at_most = 1});
-    field("momentum", momentum, Rule{.effect = "momentum coefficient", .at_least = 0, .below = 1});
-    field("indices", indices,
-          Rule{.effect = "how indices are encoded, as in topk", .one_of = Sparsifier::index_options()});
-  }
-};
+constexpr const char* random_blocks = "random_block";
 
 // Global Momentum Compression: the momentum is the last movement of the weights, the same on every worker,
-// instead of a momentum per worker. For each bucket of n entries, with learning rates η:
-//   acc = g - (μ/η_{t-1})·(w_t - w_{t-1}) + e
-//   I = the k largest |acc|, k = max(1, floor(ratio·n));  send acc[I];  e' = acc off I, 0 on I
+// instead of a momentum per worker. With learning rates η, on each worker:
+//   g = gradient at w_t - λ·η_t·e;  acc = g - (μ/η_{t-1})·(w_t - w_{t-1}) + e
+//   send acc[I];  e' = acc off I, 0 on I;  out = the mean over workers of what they sent
+// GMC has λ = 0, GMC+ λ = detached > 0. The entries I are
+//   top_k: for each bucket of n entries the k largest |acc|, k = max(1, floor(ratio·n)), each worker's own
+//   random_block (RBGS): for each tensor of n entries k successive ones from a random start, the last being
+//     followed by the first, drawn alike on every worker in every step
 // Each worker adds the whole movement, so the mean over workers contains it once. Zhao et al., Global
-// Momentum Compression for Sparse Communication in Distributed SGD (2019).
+// Momentum Compression for Sparse Communication in Distributed SGD (2019); GMC+ and RBGS: Shi et al., Global
+// Momentum Compression for Sparse Communication in Distributed Learning (arXiv 1905.12948v3, 2024).
+//
+// Only the abstract of the version of 2024 was available. The point of evaluation and the blocks are those of
+// Detached Error Feedback: Xu and Huang, Detached Error Feedback for Distributed SGD with Random
+// Sparsification (ICML 2022), whose published code has λ = 0.3 and the reducer URSB. We assume that GMC+
+// combines this point with GMC's momentum, and that RBGS is URSB. That code keeps e in units of weights; ours
+// are gradients, so e shrinks with the learning rate. It also sparsifies biases and normalisation layers,
+// which are dense here, and it evaluates test accuracy at w less the mean of e; ours is that of w.
 //
 // The paper divides by η_t. Here the movement is divided by the rate that caused it. If everything is kept,
 // this is SGD with PyTorch's momentum under any schedule, and a warm-up from a tiny rate does not enlarge the
@@ -39,102 +41,200 @@ struct GmcOptions {
 // The result estimates the mean of g less the movement, and the residual holds the rest, so the estimate is
 // `error_feedback` only without momentum.
 //
-// State: e and w_{t-1}, float32 [n]; η_{t-1}. Each worker contributes 20 + 4k bytes and the indices to an
-// all-gather.
-class Gmc : public Sparsifier {
- public:
-  Gmc(const GmcOptions& options, const SynchroniserContext& context)
-      : Sparsifier(options.indices),
-        options_(options),
-        weights_(context.weights),
-        kept_(context.kept),
-        residual_(context.parameters),
-        last_weights_(context.parameters) {}
+// State: e and w_{t-1}, float32 [n]; η_{t-1}. With top_k each worker contributes 20 + 4k bytes and the
+// indices to an all-gather. With random_block, 4(Σk + 1) bytes go through an all-reduce. The additional
+// element is NaN if any of a worker's acc is not finite: otherwise an entry off the blocks would hide it.
+struct GmcOptions {
+  double ratio = 0.01;
+  double momentum = 0.9;
+  std::string sparsifier = "top_k";
+  double detached = 0;
+  std::string indices = "u32";
 
-  MethodProperties properties() const override {
-    MethodProperties properties = Sparsifier::properties();
-    if (options_.momentum > 0) properties.estimate = Estimate::biased;
+  void visit(auto& field) {
+    field("ratio", ratio,
+          Rule{.effect = "kept fraction of a bucket's entries; of a tensor's with random blocks",
+               .above = 0,
+               .at_most = 1});
+    field("momentum", momentum, Rule{.effect = "momentum coefficient", .at_least = 0, .below = 1});
+    field("sparsifier", sparsifier,
+          Rule{.effect =
+                   "kept entries: top_k, the largest of each bucket; random_block, successive ones of each "
+                   "tensor from a random start, the same on every worker, over packed all-reduce",
+               .one_of = {"top_k", random_blocks}});
+    field("detached", detached,
+          Rule{.effect =
+                   "GMC+ if above 0: each worker's gradient is evaluated where this share of its residual "
+                   "would move the weights",
+               .at_least = 0,
+               .at_most = 1});
+    field("indices", indices,
+          Rule{.effect = "how the indices of top_k are encoded, as in topk",
+               .one_of = Sparsifier::index_options()});
+  }
+
+  GlobalMomentum::Options momentum_options() const { return {.momentum = momentum, .detached = detached}; }
+};
+
+// Base: Synchroniser, or a class derived from it whose constructor takes `arguments`.
+template <class Base>
+class WithGlobalMomentum : public Base {
+ public:
+  template <class... Arguments>
+  WithGlobalMomentum(const GmcOptions& options, const SynchroniserContext& context,
+                     const Arguments&... arguments)
+      : Base(arguments...),
+        ratio_(options.ratio),
+        applies_momentum_(options.momentum > 0),
+        momentum_(options.momentum_options(), context) {}
+
+  void set_learning_rate(double learning_rate) final { momentum_.set_learning_rate(learning_rate); }
+
+  void begin_step(std::uint64_t step) override {
+    Base::begin_step(step);
+    momentum_.begin_step();
+  }
+
+  bool shifts_evaluation() const final { return momentum_.shifts_evaluation(); }
+  torch::Tensor evaluation_shift(std::size_t parameter) const final {
+    return momentum_.evaluation_shift(parameter);
+  }
+
+  void finish_dense(Bucket& bucket, int /*world_size*/) final { momentum_.subtract_movement(bucket); }
+  void finish_step(bool applied) final { momentum_.finish_step(applied); }
+  void add_residual(Bucket& bucket) const final { momentum_.add_residual(bucket); }
+  void adopt_masks(const std::vector<torch::Tensor>& kept) final { momentum_.adopt_masks(kept); }
+  void save(TensorMap& state, const std::string& prefix) const final { momentum_.save(state, prefix); }
+  void load(const TensorMap& state, const std::string& prefix) final { momentum_.load(state, prefix); }
+
+ protected:
+  MethodProperties with_momentum(MethodProperties properties) const {
+    properties.estimate = applies_momentum_ ? Estimate::biased : Estimate::error_feedback;
     properties.applies_momentum = true;
     return properties;
   }
 
-  void set_learning_rate(double learning_rate) override { learning_rate_ = learning_rate; }
+  std::int64_t kept_of(std::int64_t n) const { return kept_count(ratio_, n); }
 
-  void finish_dense(Bucket& bucket, int /*world_size*/) override { subtract_movement(bucket); }
+  GlobalMomentum& momentum() { return momentum_; }
 
-  void finish_step(bool applied) override {
-    for (StagedState* state : std::array<StagedState*, 2>{&residual_, &last_weights_})
-      applied ? state->commit() : state->discard();
-    if (applied) last_learning_rate_ = learning_rate_;
-  }
+ private:
+  double ratio_;
+  bool applies_momentum_;
+  GlobalMomentum momentum_;
+};
 
-  void add_residual(Bucket& bucket) const override { residual_.add_to(bucket); }
+class GmcTopK : public WithGlobalMomentum<Sparsifier> {
+ public:
+  GmcTopK(const GmcOptions& options, const SynchroniserContext& context)
+      : WithGlobalMomentum(options, context, options.indices) {}
 
-  void adopt_masks(const std::vector<torch::Tensor>& kept) override {
-    residual_.drop_pruned(kept);
-    kept_.adopt(kept);
-  }
-
-  void save(TensorMap& state, const std::string& prefix) const override {
-    residual_.save(state, prefix);
-    last_weights_.save(state, prefix + "last_weights.");
-    state[prefix + "last_learning_rate"] = torch::tensor({last_learning_rate_}, torch::kDouble);
-  }
-
-  void load(const TensorMap& state, const std::string& prefix) override {
-    residual_.load(state, prefix);
-    last_weights_.load(state, prefix + "last_weights.");
-    last_learning_rate_ =
-        expect_tensor(state, prefix + "last_learning_rate", torch::empty({1}, torch::kDouble), "checkpoint")
-            .item<double>();
-  }
+  MethodProperties properties() const override { return with_momentum(Sparsifier::properties()); }
 
  protected:
-  void accumulate(Bucket& bucket) override {
-    subtract_movement(bucket);
-    residual_.add_to(bucket);
-  }
+  void accumulate(Bucket& bucket) override { momentum().accumulate(bucket); }
 
   std::vector<std::uint32_t> choose(const Bucket& bucket) override {
     return top_k_indices(floats(bucket.gradient), static_cast<std::size_t>(count_for(bucket)));
   }
 
   void store_residual(const Bucket& bucket, std::span<const std::uint32_t> /*sent*/) override {
-    residual_.stage(bucket, bucket.gradient);
+    momentum().store_residual(bucket);
   }
 
-  std::int64_t count_for(const Bucket& bucket) const override {
-    return kept_count(options_.ratio, bucket.size);
+  std::int64_t count_for(const Bucket& bucket) const override { return kept_of(bucket.size); }
+};
+
+class GmcRandomBlock : public WithGlobalMomentum<Synchroniser> {
+ public:
+  GmcRandomBlock(const GmcOptions& options, const SynchroniserContext& context)
+      : WithGlobalMomentum(options, context), seed_(context.seed) {}
+
+  MethodProperties properties() const override { return with_momentum({.all_reduce_compatible = true}); }
+
+  bool leaves_dense(const ParameterInfo& parameter) const override { return parameter.dimensions <= 1; }
+
+  void begin_step(std::uint64_t step) override {
+    WithGlobalMomentum::begin_step(step);
+    step_ = static_cast<std::uint32_t>(step);
+  }
+
+  void synchronise(Bucket& bucket, Collective& network) override {
+    if (bucket.size == 0) return;
+    momentum().accumulate(bucket);
+    const std::vector<EntryRange> blocks = choose(bucket);
+    const torch::Tensor packed = torch::empty({kept_of_all(bucket) + 1});
+    const bool finite = bucket.gradient.isfinite().all().item<bool>();
+    packed[-1] = finite ? 0.0F : std::numeric_limits<float>::quiet_NaN();
+    for_each_block(blocks, bucket.gradient, packed,
+                   [](const torch::Tensor& entries, const torch::Tensor& sent) {
+                     sent.copy_(entries);
+                     entries.zero_();
+                   });
+    momentum().store_residual(bucket);
+
+    packed.div_(network.world_size());
+    network.all_reduce(packed, Reduction::sum);
+    bucket.gradient.zero_();
+    for_each_block(blocks, bucket.gradient, packed,
+                   [](const torch::Tensor& entries, const torch::Tensor& sent) { entries.copy_(sent); });
+    bucket.gradient[0].add_(packed[-1]);  // 0, or NaN
+  }
+
+  ExpectedTraffic traffic(const Bucket& bucket, int world_size) const override {
+    return bucket.size == 0 ? ExpectedTraffic{}
+                            : all_reduce_traffic(4 * (kept_of_all(bucket) + 1), world_size);
   }
 
  private:
-  void subtract_movement(Bucket& bucket) {
-    const torch::Tensor weights = bucket_weights(weights_, bucket, "gmc");
-    if (last_learning_rate_ > 0) {
-      const torch::Tensor movement = torch::empty({bucket.size});
-      for (const Slice& slice : bucket.slices) {
-        torch::Tensor moved = movement.narrow(0, slice.offset, slice.size);
-        torch::sub_out(moved, weights.narrow(0, slice.offset, slice.size), last_weights_.of(slice.parameter));
-      }
-      kept_.clear_pruned(bucket, movement);
-      bucket.gradient.sub_(movement, options_.momentum / last_learning_rate_);
-    }
-    last_weights_.stage(bucket, weights);
+  std::int64_t kept_of_all(const Bucket& bucket) const {
+    std::int64_t count = 0;
+    for (const Slice& slice : bucket.slices) count += kept_of(slice.size);
+    return count;
   }
 
-  GmcOptions options_;
-  std::vector<torch::Tensor> weights_;
-  KeptEntries kept_;
-  Residual residual_;
-  StagedState last_weights_;  // w_{t-1}
-  double learning_rate_ = 0;
-  double last_learning_rate_ = 0;  // of the last applied step; 0 before the first
+  // Returns the kept entries of the bucket. A tensor's block does not depend on the bucket that it is in.
+  std::vector<EntryRange> choose(const Bucket& bucket) const {
+    std::vector<EntryRange> blocks;
+    for (const Slice& slice : bucket.slices) {
+      if (slice.size == 0) continue;
+      const RandomStream stream{
+          .seed = seed_, .step = step_, .bucket = static_cast<std::uint32_t>(slice.parameter)};
+      for (const EntryRange& range : random_block(stream, slice.size, kept_of(slice.size)))
+        blocks.push_back({.begin = slice.offset + range.begin, .size = range.size});
+    }
+    return blocks;
+  }
+
+  // Calls visit(entries of dense, entries of packed) for each block.
+  static void for_each_block(const std::vector<EntryRange>& blocks, const torch::Tensor& dense,
+                             const torch::Tensor& packed, auto visit) {
+    std::int64_t place = 0;
+    for (const EntryRange& block : blocks) {
+      visit(dense.narrow(0, block.begin, block.size), packed.narrow(0, place, block.size));
+      place += block.size;
+    }
+  }
+
+  std::uint64_t seed_;
+  std::uint32_t step_ = 0;
 };
 
 THINPIPE_REGISTER(Synchroniser){
-    "gmc", "the largest entries of gradient plus global momentum with error feedback, over all-gather",
-    describe_options<GmcOptions>(), [](JsonObject& options, const SynchroniserContext& context) {
-      return std::make_unique<Gmc>(read_options<GmcOptions>(options), context);
+    "gmc",
+    "gradient plus global momentum with error feedback: the largest entries over all-gather, or random blocks over "
+    "packed all-reduce",
+    describe_options<GmcOptions>(),
+    [](JsonObject& object, const SynchroniserContext& context) -> std::unique_ptr<Synchroniser> {
+      const auto options = read_options<GmcOptions>(object);
+      if (options.sparsifier != random_blocks) return std::make_unique<GmcTopK>(options, context);
+      if (options.indices != GmcOptions{}.indices) {
+        throw InputError(
+            object.place_of("indices"),
+            "has no effect with \"sparsifier\": \"random_block\": every worker keeps the same "
+            "entries, so no indices are sent; leave it out, or choose \"sparsifier\": \"top_k\"");
+      }
+      return std::make_unique<GmcRandomBlock>(options, context);
     }};
 
 }  // namespace

@@ -138,6 +138,12 @@ INSTANTIATE_TEST_SUITE_P(
         Method{"pactrain_feedback",
                {{"synchroniser", {{"name", "pactrain"}, {"values", "ternary"}, {"error_feedback", true}}},
                 {"pruning", {{"ratio", 0.5}}}}},
+        // Its workers' weights differ while gradients are computed, and at no other time.
+        Method{"gmc_plus", {{"synchroniser", {{"name", "gmc"}, {"ratio", 0.2}, {"detached", 0.5}}}}},
+        Method{"gmc_plus_random_block",
+               {{"synchroniser",
+                 {{"name", "gmc"}, {"ratio", 0.2}, {"sparsifier", "random_block"}, {"detached", 0.5}}},
+                {"pruning", {{"ratio", 0.5}}}}},
         Method{"pactrain_observed",
                {{"synchroniser", {{"name", "pactrain"}, {"source", "observed"}, {"stable_iterations", 3}}},
                 {"pruning", {{"criterion", "random"}, {"ratio", 0.5}}}}},
@@ -145,6 +151,15 @@ INSTANTIATE_TEST_SUITE_P(
                {{"synchroniser", {{"name", "pactrain"}}},
                 {"pruning", {{"criterion", "grasp"}, {"ratio", 0.5}}}}}),
     name_of_method);
+
+TEST(TrainingLoop, EvaluatesGradientsWhereTheMethodShiftsTheWeights) {
+  const auto hash = [](double ratio, double detached) {
+    const Json method = {{"name", "gmc"}, {"ratio", ratio}, {"detached", detached}};
+    return train(configured(2, {{"synchroniser", method}})).summary["parameters_hash"];
+  };
+  EXPECT_NE(hash(0.2, 0.5), hash(0.2, 0));
+  EXPECT_EQ(hash(1, 0.5), hash(1, 0)) << "there is no residual to shift by";
+}
 
 TEST(TrainingLoop, PackingLosesNothingOfThePrunedGradient) {
   // Compares dense with packed after pruning: with two workers the order of summation is the same,
