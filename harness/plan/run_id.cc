@@ -49,6 +49,19 @@ std::string content_hash_of_file(const std::filesystem::path& path) {
 
 namespace {
 
+// An option that a method did not have when results were published, and its value that changes nothing.
+struct LaterOption {
+  std::string method;
+  std::string option;
+  Json unchanged;
+};
+
+const std::vector<LaterOption> later_options = {{"gmc", "sparsifier", "top_k"},
+                                                {"gmc", "detached", 0.0},
+                                                {"iwp", "alpha", 0.01},
+                                                {"sbc", "vectors", "dense"},
+                                                {"spardl", "teams", 1}};
+
 // Removes options that were added after results were published, if they change nothing: old ids stay valid.
 void drop_what_came_later(Json& decisive) {
   decisive.erase("hold");  // decides how a curve is read, not what it is
@@ -70,9 +83,11 @@ void drop_what_came_later(Json& decisive) {
                           !synchroniser->value("error_feedback", false) &&
                           synchroniser->value("clip", 0.0) > 0;
   if (synchroniser->value("name", "") == "pactrain" && !is_clipped) synchroniser->erase("clip");
-  if (synchroniser->value("name", "") != "gmc") return;
-  if (synchroniser->value("sparsifier", "") == "top_k") synchroniser->erase("sparsifier");
-  if (synchroniser->value("detached", 1.0) == 0) synchroniser->erase("detached");
+  for (const LaterOption& later : later_options) {
+    if (synchroniser->value("name", "") != later.method) continue;
+    if (synchroniser->value(later.option, Json(nullptr)) == later.unchanged)
+      synchroniser->erase(later.option);
+  }
 }
 
 }  // namespace

@@ -61,17 +61,27 @@ TEST(PlanRuns, ARunWithoutAPartitionKeepsItsName) {
             with_partition({{"name", "dirichlet"}, {"alpha", 2}}));
 }
 
-// Records from before random blocks and GMC+ have ids of configurations without them.
-TEST(PlanRuns, GmcWithoutItsLaterOptionsKeepsItsName) {
-  const Json older = {{"synchroniser", {{"name", "gmc"}, {"ratio", 0.01}}}};
-  const auto with_options = [&](const char* sparsifier, double detached) {
-    Json config = older;
-    config["synchroniser"].update({{"sparsifier", sparsifier}, {"detached", detached}});
-    return run_id(config);
+// Records from before an option existed have ids of configurations without it.
+TEST(PlanRuns, AMethodWithoutALaterOptionKeepsItsName) {
+  struct Later {
+    const char* method;
+    Json unchanged;
+    Json changed;
   };
-  EXPECT_EQ(with_options("top_k", 0), run_id(older));
-  EXPECT_NE(with_options("random_block", 0), run_id(older));
-  EXPECT_NE(with_options("top_k", 0.3), run_id(older));
+  const std::vector<Later> options = {{"gmc", {{"sparsifier", "top_k"}}, {{"sparsifier", "random_block"}}},
+                                      {"gmc", {{"detached", 0}}, {{"detached", 0.3}}},
+                                      {"iwp", {{"alpha", 0.01}}, {{"alpha", 1}}},
+                                      {"sbc", {{"vectors", "dense"}}, {{"vectors", "compressed"}}},
+                                      {"spardl", {{"teams", 1}}, {{"teams", 2}}}};
+  for (const Later& later : options) {
+    const auto with = [&](const Json& option) {
+      Json config = {{"synchroniser", {{"name", later.method}, {"ratio", 0.01}}}};
+      config["synchroniser"].update(option);
+      return run_id(config);
+    };
+    EXPECT_EQ(with(later.unchanged), with(Json::object())) << later.unchanged;
+    EXPECT_NE(with(later.changed), with(Json::object())) << later.changed;
+  }
 }
 
 TEST(PlanRuns, ARunWithRank0sRunningStatisticsKeepsItsName) {
