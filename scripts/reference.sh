@@ -15,7 +15,7 @@ names=(quickstart bandwidth-by-prune-ratio paper-table1 paper-fig3-small paper-f
   convergence-language against-pytorch
   replay-against-live full-size peers-at-full-size bucket-sizes merged-entries variable-bandwidth stragglers peers
   learning-rates local-steps against-pytorch-language pactrain-language spardl deepreduce sbc sbc-language
-  sbc-full-size iwp iwp-full-size)
+  sbc-full-size iwp iwp-full-size gmc)
 
 mode=all
 case ${1:-} in
@@ -208,6 +208,10 @@ make_iwp() {
 make_iwp-full-size() {
   records iwp-full-size
   table docs/reproducing-iwp.md bits_table $reference/iwp-full-size --bytes-only
+}
+make_gmc() {
+  records gmc
+  table docs/reproducing-gmc.md partition_table $reference/gmc
 }
 
 chosen=("$@")
