@@ -79,13 +79,22 @@ TEST_F(TokenizeCommand, ReplacesOnlyAnEmptyFolder) {
   for (const std::string& name : files(program_.folder())) EXPECT_FALSE(name.ends_with(".tmp")) << name;
 }
 
+TEST_F(TokenizeCommand, WritesWords) {
+  const std::string text = write("text", "The cat saw the dog.\nThe dog saw the cat.\n");
+  const auto ended = tokenize({text, "--tokens", "words", "--test-share", "0.5"});
+  EXPECT_EQ(ended.status.code, 0) << ended.errors;
+  const Json meta = parse_json_file(path("out/meta.json"));
+  EXPECT_EQ(meta.at("words"), Json({"<unk>", "the", ".", "<eos>", "cat", "dog", "saw"}));
+  EXPECT_FALSE(meta.contains("bytes_per_token"));
+}
+
 TEST_F(TokenizeCommand, SaysWhatIsWrong) {
   EXPECT_THAT(refusal({path("nowhere"), "--tokens", "bytes"}),
               HasSubstr("open " + path("nowhere") + ": No such file"));
   const std::string latin = write("latin", "d\xe9j\xe0 vu");
   EXPECT_THAT(refusal({latin, "--tokens", "bytes"}), HasSubstr(latin + " is not UTF-8 text: byte 1, 0xe9"));
   const std::string text = write("text", std::string(100, 'x'));
-  EXPECT_THAT(refusal({text, "--tokens", "words"}), HasSubstr("words"));
+  EXPECT_THAT(refusal({text, "--tokens", "letters"}), HasSubstr("letters"));
   EXPECT_THAT(refusal({text, "--vocabulary", "3"}), HasSubstr("--vocabulary"));
   EXPECT_FALSE(fs::exists(path("out")));
   const auto short_text = tokenize({write("short", "x"), "--tokens", "bytes"});
