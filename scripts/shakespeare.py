@@ -9,6 +9,7 @@ import argparse
 import importlib.util
 import os
 import re
+import shutil
 import sys
 from collections import defaultdict
 from pathlib import Path
@@ -66,14 +67,22 @@ def write_roles(plays: Path, folder: Path) -> None:
     if not files:
         raise FileNotFoundError(f"{plays} has no plays, which are .md files")
     staged = folder.with_name(f".{folder.name}.{os.getpid()}.tmp")
-    for play in files:
-        speeches = defaultdict(list)
-        for role, lines in speeches_of(play.read_text(encoding="utf-8")):
-            speeches[role] += lines
-        (staged / play.stem).mkdir(parents=True)
-        for role, lines in speeches.items():
-            (staged / play.stem / f"{role}.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
-    staged.rename(folder)
+    try:
+        for play in files:
+            write_play(play, staged / play.stem)
+        staged.rename(folder)
+    except BaseException:
+        shutil.rmtree(staged, ignore_errors=True)
+        raise
+
+
+def write_play(play: Path, folder: Path) -> None:
+    speeches = defaultdict(list)
+    for role, lines in speeches_of(play.read_text(encoding="utf-8")):
+        speeches[role] += lines
+    folder.mkdir(parents=True)
+    for role, lines in speeches.items():
+        (folder / f"{role}.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
 def speeches_of(text: str) -> Iterator[tuple[str, list[str]]]:

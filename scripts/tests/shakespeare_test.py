@@ -68,6 +68,14 @@ class ShakespeareTest(unittest.TestCase):
         self.assertIn("has no plays", said)
         self.assertFalse((self.folder / "roles").exists())
 
+    def test_a_play_that_cannot_be_read_leaves_nothing_behind(self) -> None:
+        (self.plays / "comedies" / "a-play.md").write_text(PLAY, encoding="utf-8")
+        (self.plays / "comedies" / "b-play.md").mkdir()
+        code, said = self.run_program()
+        self.assertEqual(code, 1)
+        self.assertIn("b-play.md", said)
+        self.assertEqual([path.name for path in self.folder.iterdir()], ["plays"])
+
     def test_an_existing_folder_is_left_alone(self) -> None:
         (self.folder / "roles").mkdir()
         self.assertEqual(self.run_program(), (0, ""))
