@@ -16,14 +16,13 @@ from markdown_table import UNKNOWN, grid, in_markdown, noise_notes, records_pars
 from noise import noise_of
 from number_text import time_text
 from replay_table import axes_of
-from report import InputError, Question
+from report import VERDICT_MARKS, InputError, Question
 
 ABOUT = (
     "Exchange per iteration in ms. Best peer: the method with the shortest exchange, without {left_out}. "
     "Exchange, iteration: its time divided by the named method's; above 1 the named method is faster. "
     "s: simulated, †: network emulation degraded, ‡: not judged.\n"
 )
-MARKS = {"degraded": "†", "not judged": "‡"}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -86,7 +85,7 @@ def row(
 
 
 def mark(run: pd.Series) -> str:
-    return " s" if run["mode"] == "simulate" else MARKS.get(run["fidelity.verdict"], "")
+    return " s" if run["mode"] == "simulate" else VERDICT_MARKS.get(run["fidelity.verdict"], "")
 
 
 if __name__ == "__main__":

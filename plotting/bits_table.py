@@ -66,10 +66,10 @@ def bits_cell(density: float | None) -> Cell:
 
 
 def ratio_cell(name: str, ratio: float | None) -> Cell:
-    return Cell(UNKNOWN if ratio is None else f"{ratio_text(ratio)}×", {name: ratio})
+    return Cell(UNKNOWN if ratio is None else f"{compression_text(ratio)}×", {name: ratio})
 
 
-def ratio_text(ratio: float) -> str:
+def compression_text(ratio: float) -> str:
     return f"{ratio:,.0f}" if ratio >= 100 else three_digits(ratio)
 
 
