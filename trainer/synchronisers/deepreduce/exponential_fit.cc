@@ -65,7 +65,7 @@ class IntegralRegression {
     return Exponents{sum / 2 - half, sum / 2 + half};
   }
 
-  // Returns the exponent of one exponential with a constant, likewise.
+  // Returns the exponent of one exponential beside a constant, if the columns determine it.
   std::optional<Exponents> one() const {
     if (columns_.size() < 3) return std::nullopt;
     const double b = on_y_[2] / size_[2];
@@ -95,7 +95,7 @@ class IntegralRegression {
   double double_on_single_ = 0;  // projection of SS
 };
 
-// Returns the least squares for given exponents; nullopt if the two exponentials are too similar.
+// Returns the fit of least squared error for these exponents; nullopt if the two exponentials are too similar.
 std::optional<DoubleExponential> with_exponents(const Exponents& exponents, const Column& y) {
   const auto factor = [&y](double exponent) {
     return std::exp(std::clamp(exponent, -largest_exponent, largest_exponent) /

@@ -111,7 +111,7 @@ class SparDL : public Synchroniser {
     return traffic_of(teams, kept(bucket.size, teams), offer_of(bucket, teams));
   }
 
-  // With B-SAG, the least: the teams' indices do not overlap.
+  // With B-SAG, a lower bound: the teams' indices do not overlap.
   ExpectedTraffic steady_state_traffic(const Bucket& bucket, int world_size) const override {
     const SparTeams teams = spar_teams(options_.teams, 0, world_size);
     const std::int64_t k = kept(bucket.size, teams);

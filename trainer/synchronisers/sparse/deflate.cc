@@ -79,7 +79,7 @@ std::vector<std::uint8_t> read_deflated(std::span<const std::uint8_t>& in, std::
     owned.offer(in, room);
     const uInt offered = stream.avail_in;
     const uInt free = stream.avail_out;
-    result = inflate(&stream, Z_NO_FLUSH);  // Z_BUF_ERROR if the stream goes on, but `in` does not
+    result = inflate(&stream, Z_NO_FLUSH);  // Z_BUF_ERROR if `in` ends before the stream
     in = in.subspan(offered - stream.avail_in);
     room = room.subspan(free - stream.avail_out);
   }

@@ -45,7 +45,7 @@ std::vector<ConformanceCase> first_variants() {
   return out;
 }
 
-// Returns the least number of workers from `count` that the method serves.
+// Returns the smallest number of workers, at least `count`, that the method serves.
 int served(const testing::Variant& variant, int count) {
   const auto method = SynchroniserRegistry::instance().make(variant.options, {"test", ""}, {});
   const auto multiple_of = static_cast<int>(method->workers_multiple_of());
