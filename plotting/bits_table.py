@@ -15,14 +15,14 @@ from methods_table import final_heading, final_level
 from number_text import three_digits
 
 BITS_OF_FLOAT32 = 32.0
-# In the plan of a record: bytes of one worker per iteration, by the method's formula.
-UPSTREAM, DOWNSTREAM = "plan.payload_bytes_per_iteration", "plan.delivered_bytes_per_iteration"
+# Of rank 0 in the whole run, and of a worker per iteration by the method's formula.
+DELIVERED, PLANNED_UPSTREAM = "traffic.delivered_bytes_per_worker", "plan.payload_bytes_per_iteration"
 ABOUT = [
     "Bits per weight: payload that rank 0 passes to collectives, per weight and iteration; iterations without an exchange "
     "count too.",
     "Upstream: 32 bits over these. Upstream by formula: the same for the mean over workers, after any warm-up.",
-    "Downstream by formula: 32 bits over the bits per weight and iteration that collectives deliver to a worker. An "
-    "all-gather delivers the messages of all other workers, an all-reduce one sum.",
+    "Downstream: 32 bits over the bits per weight and iteration that collectives deliver to rank 0. An all-gather "
+    "delivers the messages of all other workers, an all-reduce one sum.",
 ]
 
 
@@ -55,8 +55,8 @@ def row_of(runs: pd.DataFrame, _panel: Panel, comparison: Comparison, with_level
         **level,
         "bits per weight": bits_cell(density),
         "upstream": ratio_cell("upstream_ratio", None if not density else 1.0 / density),
-        "upstream by formula": ratio_cell("planned_upstream_ratio", planned_ratio(runs, UPSTREAM)),
-        "downstream by formula": ratio_cell("planned_downstream_ratio", planned_ratio(runs, DOWNSTREAM)),
+        "upstream by formula": ratio_cell("planned_upstream_ratio", ratio_over(runs, PLANNED_UPSTREAM)),
+        "downstream": ratio_cell("downstream_ratio", ratio_over(runs, DELIVERED, runs["iterations"])),
     }
 
 
@@ -73,14 +73,13 @@ def compression_text(ratio: float) -> str:
     return f"{ratio:,.0f}" if ratio >= 100 else three_digits(ratio)
 
 
-def planned_ratio(runs: pd.DataFrame, column: str) -> float | None:
-    """Returns the bytes of float32 gradients over the planned bytes; None if the records lack them, as older ones do, or if
-    there are none."""
-    if column not in runs.columns:
+def ratio_over(runs: pd.DataFrame, column: str, iterations: pd.Series | float = 1.0) -> float | None:
+    """Returns the bytes of float32 gradients in so many iterations over those in this column, the mean over the runs; None if
+    the records lack them, as older ones do, or if there are none."""
+    if column not in runs.columns or "plan.gradient_bytes" not in runs.columns:
         return None
-    planned = runs[["plan.gradient_bytes", column]].dropna()
-    ratios = planned["plan.gradient_bytes"] / planned[column].where(planned[column] > 0)
-    return None if ratios.isna().any() or ratios.empty else float(ratios.mean())
+    ratios = (iterations * runs["plan.gradient_bytes"] / runs[column].where(runs[column] > 0)).dropna()
+    return None if ratios.empty else float(ratios.mean())
 
 
 if __name__ == "__main__":

@@ -79,6 +79,7 @@ void visit(auto& members, event::Iteration& iteration) {
   members.optional("applied", iteration.applied);
   members.required("payload_bytes", iteration.payload_bytes, bytes);
   members.required("sent_bytes", iteration.sent_bytes, bytes);
+  members.optional("delivered_bytes", iteration.delivered_bytes, bytes);
   members.others(iteration.others);
 }
 

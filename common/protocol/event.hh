@@ -93,7 +93,8 @@ struct Iteration {
   bool applied = true;
   std::optional<std::int64_t> payload_bytes = {};  // nullopt if the trainer does not know it
   std::optional<double> sent_bytes = {};           // likewise
-  Json others = Json::object();                    // members that are not defined here
+  std::optional<std::int64_t> delivered_bytes = {};
+  Json others = Json::object();  // members that are not defined here
 
   bool operator==(const Iteration&) const = default;
 };

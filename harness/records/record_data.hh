@@ -172,6 +172,7 @@ struct Prediction {
 struct Traffic {
   OrNull<std::int64_t> payload_bytes_per_worker = {};
   OrNull<std::int64_t> sent_bytes_per_worker = {};
+  OrMissing<OrNull<std::int64_t>> delivered_bytes_per_worker = {};
   std::map<std::string, OrNull<std::int64_t>> wire_bytes = {};  // by direction, such as "left->middle"
   std::map<std::string, OrNull<double>> utilisation = {};
 

@@ -168,6 +168,7 @@ void visit(auto& members, Is<Prediction> auto& prediction) {
 void visit(auto& members, Is<Traffic> auto& traffic) {
   members.required("payload_bytes_per_worker", traffic.payload_bytes_per_worker, count);
   members.required("sent_bytes_per_worker", traffic.sent_bytes_per_worker, count);
+  members.optional("delivered_bytes_per_worker", traffic.delivered_bytes_per_worker, count);
   members.required("wire_bytes", traffic.wire_bytes, count);
   members.required("utilisation", traffic.utilisation, amount);
 }

@@ -33,6 +33,7 @@ void Measurements::add(const event::Iteration& iteration) {
   iterations_ = iteration.iteration;
   if (iteration.payload_bytes) payload_bytes_ = payload_bytes_.value_or(0) + *iteration.payload_bytes;
   if (iteration.sent_bytes) sent_bytes_ = sent_bytes_.value_or(0) + *iteration.sent_bytes;
+  if (iteration.delivered_bytes) delivered_bytes_ = delivered_bytes_.value_or(0) + *iteration.delivered_bytes;
 }
 
 void Measurements::add(const event::ReplayedIteration& iteration) {

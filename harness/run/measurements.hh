@@ -32,10 +32,13 @@ class Measurements {
 
   std::int64_t iterations() const { return iterations_; }  // the number of the last one
   double train_time_s() const { return train_time_s_; }
-  // Handed to collectives by rank 0; nullopt if no iteration has it, as is the next.
+  // Handed to collectives by rank 0; nullopt if no iteration has it, as are the next two.
   std::optional<std::int64_t> payload_bytes() const { return payload_bytes_; }
   // By the formulas of the collectives' algorithms, which may give fractions of a byte.
   std::optional<double> sent_bytes() const { return sent_bytes_; }
+  std::optional<std::int64_t> delivered_bytes() const {
+    return delivered_bytes_;
+  }  // to rank 0, by collectives
   const std::vector<record::CurvePoint>& curve() const { return curve_; }
 
   // Returns the durations of iterations; a part is nullopt if it is unknown in one of them. Excludes a replay's
@@ -51,6 +54,7 @@ class Measurements {
   double train_time_s_ = 0;
   std::optional<std::int64_t> payload_bytes_;
   std::optional<double> sent_bytes_;
+  std::optional<std::int64_t> delivered_bytes_;
   std::vector<record::CurvePoint> curve_;
 };
 

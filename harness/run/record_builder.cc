@@ -187,6 +187,7 @@ void RecordBuilder::add_training(Record& record) const {
   record.traffic.payload_bytes_per_worker = measurements_.payload_bytes();
   if (const auto sent_bytes = measurements_.sent_bytes())
     record.traffic.sent_bytes_per_worker = std::llround(*sent_bytes);
+  record.traffic.delivered_bytes_per_worker.emplace(measurements_.delivered_bytes());
   record.compression = {.effective_density = summary_.effective_density,
                         .vnmse = summary_.vnmse,
                         .encode_cpu_s = summary_.encode_cpu_s,
@@ -206,6 +207,7 @@ void RecordBuilder::add_replay(Record& record) const {
   record.curve = replayed_->curve();
   record.traffic.payload_bytes_per_worker = convergence_run.traffic.payload_bytes_per_worker;
   record.traffic.sent_bytes_per_worker = convergence_run.traffic.sent_bytes_per_worker;
+  record.traffic.delivered_bytes_per_worker = convergence_run.traffic.delivered_bytes_per_worker;
   record.compression = convergence_run.compression;
   record.pruning = convergence_run.pruning;
   record.synchroniser = convergence_run.synchroniser;

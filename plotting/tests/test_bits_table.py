@@ -9,12 +9,13 @@ from .test_table1 import TableTest, rows_of
 DENSE_BYTES = 4000
 
 
-def run(method: str, payload_bytes: int, planned: tuple[float, float] | None, **changes: Any) -> dict[str, Any]:
-    """Returns a run of mode converge. `planned`: bytes per iteration from and to a worker; None in older records."""
+def run(method: str, payload_bytes: int, others: tuple[float, int] | None, **changes: Any) -> dict[str, Any]:
+    """Returns a run of mode converge. `others`: bytes per iteration from a worker, by the formula, and delivered to it; None
+    in older records."""
     record = make_converge_record(method, payload_bytes=payload_bytes, dense_bytes=DENSE_BYTES, **changes)
-    if planned:
-        record["plan"] |= {"payload_bytes_per_iteration": planned[0], "delivered_bytes_per_iteration": planned[1]}
-        record["plan"]["gradient_bytes"] = DENSE_BYTES
+    if others:
+        record["plan"] |= {"payload_bytes_per_iteration": others[0], "gradient_bytes": DENSE_BYTES}
+        record["traffic"]["delivered_bytes_per_worker"] = others[1] * record["iterations"]
     return record
 
 
@@ -30,7 +31,7 @@ class BitsTableTest(TableTest):
                 ("bits per weight", "32.0"),
                 ("upstream", "1.00×"),
                 ("upstream by formula", "1.00×"),
-                ("downstream by formula", "1.00×"),
+                ("downstream", "1.00×"),
             ],
         )
         self.assertEqual(list(rows["topk 0.01"].values())[2:], ["0.0800", "400×", "250×", "83.3×"])
@@ -57,7 +58,7 @@ class BitsTableTest(TableTest):
         line = self.lines(run("topk 0.01", 10, (16, 48)))["topk 0.01"]
         numbers = {name: float(line[name]) for name in line if name.endswith(("_ratio", "bits_per_weight"))}
         expected = {"bits_per_weight": 0.08, "upstream_ratio": 400.0, "planned_upstream_ratio": 250.0}
-        self.assertEqual(numbers, {**expected, "planned_downstream_ratio": 4000 / 48})
+        self.assertEqual(numbers, {**expected, "downstream_ratio": 4000 / 48})
 
 
 if __name__ == "__main__":

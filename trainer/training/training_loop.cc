@@ -152,7 +152,8 @@ StepTimes TrainingLoop::step() {
                            .train_loss = loss.item<double>(),
                            .applied = report.applied,
                            .payload_bytes = report.section.payload_bytes,
-                           .sent_bytes = report.section.sent_bytes});
+                           .sent_bytes = report.section.sent_bytes,
+                           .delivered_bytes = report.section.delivered_bytes});
   if (!report.applied) spdlog::warn("iteration {}: skipped, a gradient was not finite", iteration_);
   spdlog::debug("iteration {}: {:.6f} s, loss {:.6g}", iteration_, iteration_time_s, loss.item<double>());
   give_up_if_never_finite();

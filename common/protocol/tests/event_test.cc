@@ -41,7 +41,8 @@ const std::vector<Event> examples = {
                      .train_loss = 2.25,
                      .applied = false,
                      .payload_bytes = 1000,
-                     .sent_bytes = 1750.5},
+                     .sent_bytes = 1750.5,
+                     .delivered_bytes = 900},
     event::Evaluation{.iteration = 0,
                       .epoch = 0,
                       .train_time_s = 0,
@@ -106,7 +107,8 @@ TEST(Event, HasTheMembersOfTheProtocol) {
                             "iteration_time_s": 0.5, "load_s": 0.01, "compute_s": 0.2, "encode_s": 0.02,
                             "exchange_s": 0.25, "decode_s": 0.03, "exposed_exchange_s": 0.1,
                             "first_bucket_s": 0.05, "cpu_s": 0.3, "train_loss": 2.25,
-                            "applied": false, "payload_bytes": 1000, "sent_bytes": 1750.5})"));
+                            "applied": false, "payload_bytes": 1000, "sent_bytes": 1750.5,
+                            "delivered_bytes": 900})"));
   EXPECT_EQ(to_json(event::Heartbeat{.iteration = 1, .phase = "evaluating"}),
             Json::parse(R"({"event": "heartbeat", "iteration": 1, "phase": "evaluating"})"));
   EXPECT_EQ(to_json(event::Summary{}),
@@ -124,11 +126,13 @@ TEST(Event, MembersThatATrainerMayOmitHaveDefaults) {
   EXPECT_TRUE(parse_event({{"event", "summary"}}) == Event(event::Summary{}));
   EXPECT_TRUE(parse_event({{"event", "finished"}}) == Event(event::Finished{}));
   Json short_iteration = to_json(example_of("iteration"));
-  for (const char* member : {"first_bucket_s", "train_loss", "applied"}) short_iteration.erase(member);
+  for (const char* member : {"first_bucket_s", "train_loss", "applied", "delivered_bytes"})
+    short_iteration.erase(member);
   const auto iteration = std::get<event::Iteration>(parse_event(short_iteration));
   EXPECT_EQ(iteration.times->first_bucket_s, std::nullopt);
   EXPECT_EQ(iteration.train_loss, std::nullopt);
   EXPECT_TRUE(iteration.applied);
+  EXPECT_EQ(iteration.delivered_bytes, std::nullopt);
 }
 
 TEST(Event, EveryOtherMemberIsRequired) {

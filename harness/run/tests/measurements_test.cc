@@ -21,7 +21,8 @@ event::Iteration iteration(std::int64_t number, double time_s, double train_time
   return {.iteration = number,
           .times = times_of(time_s, train_time_s),
           .payload_bytes = 100,
-          .sent_bytes = 175.5};
+          .sent_bytes = 175.5,
+          .delivered_bytes = 90};
 }
 
 event::Evaluation evaluation(std::int64_t number, double train_time_s, double accuracy) {
@@ -49,6 +50,7 @@ TEST(Measurements, SumsBytesAndAveragesTimes) {
   EXPECT_DOUBLE_EQ(measurements.train_time_s(), 4);
   EXPECT_EQ(measurements.payload_bytes(), 200);
   EXPECT_DOUBLE_EQ(measurements.sent_bytes().value(), 351);
+  EXPECT_EQ(measurements.delivered_bytes(), 180);
   const record::IterationTime times = measurements.iteration_time_s().value();
   EXPECT_DOUBLE_EQ(times.mean, 2);
   EXPECT_DOUBLE_EQ(times.p50, 2);

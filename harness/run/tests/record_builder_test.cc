@@ -44,7 +44,8 @@ event::Iteration iteration_after(std::int64_t iteration, double train_time_s) {
                                          .decode_s = 0,
                                          .exposed_exchange_s = 0.25},
           .payload_bytes = 400,
-          .sent_bytes = 400.4};
+          .sent_bytes = 400.4,
+          .delivered_bytes = 300};
 }
 
 event::Evaluation evaluation_after(std::int64_t iteration, double train_time_s, double accuracy) {
@@ -121,6 +122,7 @@ TEST_F(RecordBuilderTest, EventsBecomeTheRecord) {
   EXPECT_TRUE(record.at("predicted").at("iteration_time_s").is_number());
   EXPECT_EQ(record.at("traffic").at("payload_bytes_per_worker"), 800);
   EXPECT_EQ(record.at("traffic").at("sent_bytes_per_worker"), 801) << "rounded after the sum";
+  EXPECT_EQ(record.at("traffic").at("delivered_bytes_per_worker"), 600);
   EXPECT_EQ(record.at("parameters"), 100);
   EXPECT_EQ(record.at("skipped_steps"), 1);
   EXPECT_EQ(record.at("compression").at("vnmse"), 0.25);

@@ -294,6 +294,10 @@ THINPIPE_REGISTER(Synchroniser){
         throw InputError(object.place_of("warm_up_steps"),
                          "must be 0 with \"threshold\": \"fixed\", because a warm-up changes the ratio");
       }
+      if (options.threshold != "fixed" && options.alpha != IwpOptions{}.alpha) {
+        throw InputError(object.place_of("alpha"),
+                         "has an effect only with \"threshold\": \"fixed\"; remove it or set the threshold");
+      }
       return std::make_unique<Iwp>(options, context);
     }};
 

@@ -247,6 +247,11 @@ TEST(Iwp, RefusesAWarmUpOfAFixedThreshold) {
   EXPECT_THROW(SynchroniserRegistry::instance().make(options, {"test", ""}, {}), InputError);
 }
 
+TEST(Iwp, RefusesAnAlphaWithoutItsThreshold) {
+  const Json options = {{"name", "iwp"}, {"alpha", 0.5}};
+  EXPECT_THROW(SynchroniserRegistry::instance().make(options, {"test", ""}, {}), InputError);
+}
+
 TEST(Iwp, RefusesAShareOfTheModel) {
   const Json options = {{"name", "iwp"}, {"threshold", "share"}, {"scope", "model"}};
   EXPECT_THROW(SynchroniserRegistry::instance().make(options, {"test", ""}, {}), InputError);
