@@ -15,7 +15,7 @@ names=(quickstart bandwidth-by-prune-ratio paper-table1 paper-fig3-small paper-f
   convergence-language against-pytorch
   replay-against-live full-size peers-at-full-size bucket-sizes merged-entries variable-bandwidth stragglers peers
   learning-rates local-steps against-pytorch-language pactrain-language spardl deepreduce sbc sbc-language
-  sbc-full-size iwp iwp-full-size gmc)
+  sbc-larger sbc-full-size iwp iwp-full-size gmc)
 
 mode=all
 case ${1:-} in
@@ -166,8 +166,7 @@ make_against-pytorch-language() {
   table docs/trainers.md factors_table $reference/against-pytorch-language --over DDP 'DDP, fp16 hook'
 }
 make_pactrain-language() {
-  [ "$mode" != all ] || scripts/setup.sh text
-  [ "$mode" != all ] || scripts/shakespeare.py results/data/roles
+  [ "$mode" != all ] || scripts/plays.sh
   records pactrain-language
   picture pactrain-language time_to_accuracy
   table docs/reproducing-pactrain.md factors_table $reference/pactrain-language --over dense fp16
@@ -193,8 +192,14 @@ make_sbc() {
   table docs/reproducing-sbc.md bits_table $reference/sbc
 }
 make_sbc-language() {
+  [ "$mode" != all ] || scripts/plays.sh
   records sbc-language
   table docs/reproducing-sbc.md bits_table $reference/sbc-language
+}
+make_sbc-larger() {
+  [ "$mode" != all ] || scripts/plays.sh
+  records sbc-larger
+  table docs/reproducing-sbc.md bits_table $reference/sbc-larger
 }
 make_sbc-full-size() {
   records sbc-full-size

@@ -68,8 +68,7 @@ case $figure in
     show table1 paper-table1
     ;;
   pactrain-language)
-    scripts/setup.sh text
-    scripts/shakespeare.py results/data/roles
+    scripts/plays.sh
     run pactrain-language
     show time_to_accuracy pactrain-language
     show factors_table pactrain-language --over dense fp16
@@ -82,7 +81,8 @@ case $figure in
     show bits_table iwp-full-size --bytes-only
     ;;
   sbc)
-    for each in sbc sbc-language; do
+    scripts/plays.sh
+    for each in sbc sbc-language sbc-larger; do
       run "$each"
       show bits_table "$each"
     done
