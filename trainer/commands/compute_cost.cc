@@ -26,7 +26,7 @@ ComputeCost measure_compute_cost(const TrainingConfig& config) {
   const torch::Device device = device_for(config.compute.device, 0);
   model->to(device);
   const auto optimiser = OptimiserRegistry::instance().make(
-      config.optimiser, kConfigurationPlace / "optimiser", model->parameters());
+      config.optimiser, kConfigurationPlace / "optimiser", optimised_parameters_of(*model));
   BatchLoader loader(*dataset, {.examples = dataset->train().size(),
                                 .batch_size_per_worker = config.training.batch_size_per_worker,
                                 .seed = static_cast<std::uint64_t>(config.seed)});

@@ -38,7 +38,7 @@ ComputeProfile estimate_profile(const TrainingConfig& config, const Device& devi
   const std::unique_ptr<Dataset> dataset = make_dataset(config);
   const std::shared_ptr<Model> model = make_model(config, dataset->shape());
   const auto optimiser = OptimiserRegistry::instance().make(
-      config.optimiser, kConfigurationPlace / "optimiser", model->parameters());
+      config.optimiser, kConfigurationPlace / "optimiser", optimised_parameters_of(*model));
   const Batch batch = batch_of(*dataset, batch_size);
 
   const std::vector<torch::Tensor> parameters = model->parameters();

@@ -16,15 +16,16 @@ struct AdamOptions : AdamMoments {
   }
 };
 
-THINPIPE_REGISTER(Optimiser){
-    "adam", "Adam: steps scaled by running means of the gradient and its square",
-    describe_options<AdamOptions>(), [](JsonObject& object, const std::vector<torch::Tensor>& parameters) {
-      const auto options = read_options<AdamOptions>(object);
-      return std::make_unique<torch::optim::Adam>(parameters, torch::optim::AdamOptions(options.learning_rate)
-                                                                  .betas({options.beta1, options.beta2})
-                                                                  .eps(options.epsilon)
-                                                                  .weight_decay(options.weight_decay));
-    }};
+THINPIPE_REGISTER(Optimiser){"adam", "Adam: steps scaled by running means of the gradient and its square",
+                             describe_options<AdamOptions>(),
+                             [](JsonObject& object, const OptimisedParameters& parameters) {
+                               const auto options = read_options<AdamOptions>(object);
+                               return std::make_unique<torch::optim::Adam>(
+                                   parameters.all, torch::optim::AdamOptions(options.learning_rate)
+                                                       .betas({options.beta1, options.beta2})
+                                                       .eps(options.epsilon)
+                                                       .weight_decay(options.weight_decay));
+                             }};
 
 }  // namespace
 }  // namespace thinpipe::trainer

@@ -18,13 +18,13 @@ struct AdamWOptions : AdamMoments {
 
 THINPIPE_REGISTER(Optimiser){"adamw", "Adam with weight decay decoupled from the gradient",
                              describe_options<AdamWOptions>(),
-                             [](JsonObject& object, const std::vector<torch::Tensor>& parameters) {
+                             [](JsonObject& object, const OptimisedParameters& parameters) {
                                const auto options = read_options<AdamWOptions>(object);
                                return std::make_unique<torch::optim::AdamW>(
-                                   parameters, torch::optim::AdamWOptions(options.learning_rate)
-                                                   .betas({options.beta1, options.beta2})
-                                                   .eps(options.epsilon)
-                                                   .weight_decay(options.weight_decay));
+                                   parameters.all, torch::optim::AdamWOptions(options.learning_rate)
+                                                       .betas({options.beta1, options.beta2})
+                                                       .eps(options.epsilon)
+                                                       .weight_decay(options.weight_decay));
                              }};
 
 }  // namespace

@@ -6,8 +6,15 @@
 
 namespace thinpipe::trainer {
 
+struct OptimisedParameters {
+  std::vector<torch::Tensor> all;
+  // Entry p: whether parameter p is a weight that maps a layer's input to its output, but not the model's last
+  // one: the weights that pruning may remove, without the head.
+  std::vector<bool> is_hidden_weight;
+};
+
 // {"name": "sgd", "learning_rate": 0.05, …}
-using OptimiserRegistry = Registry<torch::optim::Optimizer, const std::vector<torch::Tensor>&>;
-using OptimiserRegistration = Registration<torch::optim::Optimizer, const std::vector<torch::Tensor>&>;
+using OptimiserRegistry = Registry<torch::optim::Optimizer, const OptimisedParameters&>;
+using OptimiserRegistration = Registration<torch::optim::Optimizer, const OptimisedParameters&>;
 
 }  // namespace thinpipe::trainer

@@ -20,18 +20,19 @@ struct SgdOptions {
   }
 };
 
-THINPIPE_REGISTER(Optimiser){
-    "sgd", "stochastic gradient descent with momentum and weight decay", describe_options<SgdOptions>(),
-    [](JsonObject& object, const std::vector<torch::Tensor>& parameters) {
-      const auto options = read_options<SgdOptions>(object);
-      if (options.nesterov && options.momentum == 0) {
-        throw InputError(object.place_of("nesterov"), "needs momentum above 0");
-      }
-      return std::make_unique<torch::optim::SGD>(parameters, torch::optim::SGDOptions(options.learning_rate)
-                                                                 .momentum(options.momentum)
-                                                                 .weight_decay(options.weight_decay)
-                                                                 .nesterov(options.nesterov));
-    }};
+THINPIPE_REGISTER(Optimiser){"sgd", "stochastic gradient descent with momentum and weight decay",
+                             describe_options<SgdOptions>(),
+                             [](JsonObject& object, const OptimisedParameters& parameters) {
+                               const auto options = read_options<SgdOptions>(object);
+                               if (options.nesterov && options.momentum == 0) {
+                                 throw InputError(object.place_of("nesterov"), "needs momentum above 0");
+                               }
+                               return std::make_unique<torch::optim::SGD>(
+                                   parameters.all, torch::optim::SGDOptions(options.learning_rate)
+                                                       .momentum(options.momentum)
+                                                       .weight_decay(options.weight_decay)
+                                                       .nesterov(options.nesterov));
+                             }};
 
 }  // namespace
 }  // namespace thinpipe::trainer

@@ -37,6 +37,13 @@ std::vector<torch::Tensor> defined_ones(std::vector<torch::Tensor> tensors) {
 
 }  // namespace
 
+std::unique_ptr<torch::optim::OptimizerParamState>& state_of(torch::optim::Optimizer& optimiser,
+                                                             const torch::Tensor& parameter) {
+  auto& states = optimiser.state();
+  using Key = std::remove_cvref_t<decltype(states.begin()->first)>;
+  return states[state_key<Key>(parameter)];
+}
+
 std::vector<torch::Tensor> state_tensors(torch::optim::Optimizer& optimiser, const torch::Tensor& parameter,
                                          const std::string& name) {
   auto* const state = find_state(optimiser, parameter);

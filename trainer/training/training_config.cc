@@ -73,8 +73,9 @@ void check_compute(const ComputeOptions& compute, const Place& place) {
 // needs the shape of the data.
 void check_by_making(const TrainingConfig& config, const Place& place) {
   PartitionRegistry::instance().make(config.partition, place / "partition");
-  OptimiserRegistry::instance().make(config.optimiser, place / "optimiser",
-                                     {torch::zeros({1}, torch::requires_grad())});
+  OptimiserRegistry::instance().make(
+      config.optimiser, place / "optimiser",
+      {.all = {torch::zeros({1}, torch::requires_grad())}, .is_hidden_weight = {false}});
   make_pruning(config.pruning, place / "pruning");
   SynchroniserRegistry::instance().make(config.synchroniser, place / "synchroniser", {});
   CollectiveRegistry::instance().make(config.collective, place / "collective", {});  // with one worker

@@ -52,7 +52,7 @@ void TrainingLoop::start(const TensorMap& initial_weights) {
   model_->to(device_);
   dropout_.emplace(*model_, static_cast<std::uint64_t>(config_.seed), collective_->rank());
   optimiser_ = OptimiserRegistry::instance().make(config_.optimiser, kConfigurationPlace / "optimiser",
-                                                  model_->parameters());
+                                                  optimised_parameters_of(*model_));
   full_learning_rate_ = optimiser_->param_groups().front().options().get_lr();
   make_exchange();
   resume();

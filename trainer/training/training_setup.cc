@@ -1,6 +1,7 @@
 #include "trainer/training/training_setup.hh"
 
 #include <mutex>
+#include <set>
 
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
@@ -21,6 +22,19 @@ std::vector<std::int64_t> keys_of(const Dataset& dataset, DividedBy divided_by) 
 }
 
 }  // namespace
+
+OptimisedParameters optimised_parameters_of(const Model& model) {
+  std::set<std::string> hidden;
+  for (const auto& [name, weight] : prunable_weights(model)) {
+    if (name != model.head() + ".weight") hidden.insert(name);
+  }
+  OptimisedParameters parameters;
+  for (const auto& parameter : model.named_parameters()) {
+    parameters.all.push_back(parameter.value());
+    parameters.is_hidden_weight.push_back(hidden.contains(parameter.key()));
+  }
+  return parameters;
+}
 
 std::shared_ptr<Model> make_model(const TrainingConfig& config, const DataShape& shape, const Place& place) {
   // Workers may be threads of one process, which share LibTorch's global generator.

@@ -6,6 +6,7 @@
 #include "trainer/datasets/dataset.hh"
 #include "trainer/datasets/partitions/partition.hh"
 #include "trainer/models/model.hh"
+#include "trainer/optimisers/optimiser.hh"
 #include "trainer/pruning/mask.hh"
 #include "trainer/pruning/pruning.hh"
 #include "trainer/synchronisers/synchroniser.hh"
@@ -51,6 +52,8 @@ torch::Tensor training_loss(const TrainingConfig& config, Model& model, const Ba
 
 // Throws InputError if the method cannot serve that many workers.
 void check_workers(const TrainingConfig& config, const Synchroniser& synchroniser);
+
+OptimisedParameters optimised_parameters_of(const Model& model);
 
 // Creates the configured criterion and schedule.
 Pruning make_pruning(const TrainingConfig& config);

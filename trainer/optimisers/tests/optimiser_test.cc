@@ -65,7 +65,8 @@ TEST_P(OptimiserEquation, HoldsWithEveryOption) {
   Json options = GetParam().options;
   options["learning_rate"] = asked::learning_rate;
   options["weight_decay"] = asked::weight_decay;
-  const auto optimiser = OptimiserRegistry::instance().make(options, {}, {weights});
+  const auto optimiser =
+      OptimiserRegistry::instance().make(options, {}, {.all = {weights}, .is_hidden_weight = {false}});
   for (int step = 1; step <= 4; ++step) {
     const std::vector<float> gradient = {0.25F * static_cast<float>(step), -0.5F, step == 2 ? 1.0F : 0.0F};
     weights.mutable_grad() = torch::tensor(gradient);
