@@ -61,6 +61,11 @@ Messages gather_any(const torch::Tensor& message, Collective& network) {
   return split(network.all_gather_v(message, sizes), sizes);
 }
 
+Messages exchange_equal(const Messages& outgoing, Collective& network) {
+  const Sizes sizes(outgoing.size(), outgoing.front().numel());
+  return split(network.all_to_all_v(torch::cat(outgoing), sizes, sizes), sizes);
+}
+
 Messages exchange_any(const Messages& outgoing, Collective& network) {
   Sizes sent;
   for (const torch::Tensor& message : outgoing) sent.push_back(message.numel());

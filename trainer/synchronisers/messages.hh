@@ -19,6 +19,10 @@ Messages gather_equal(const torch::Tensor& message, Collective& network);
 // Returns every worker's message, of any size. The sizes are sent first, 4 bytes each.
 Messages gather_any(const torch::Tensor& message, Collective& network);
 
+// Sends outgoing[r] to worker r, and returns the messages received from each worker. All messages of all workers
+// have the same size.
+Messages exchange_equal(const Messages& outgoing, Collective& network);
+
 // Sends outgoing[r], of any size, to worker r, and returns the messages received from each worker. The sizes
 // are sent first, 4 bytes each.
 Messages exchange_any(const Messages& outgoing, Collective& network);

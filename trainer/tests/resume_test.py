@@ -33,6 +33,10 @@ CASES = {
         "pruning": {"ratio": 0.5, "at_iteration": 5, "ramp_iterations": 10, "ramp_steps": 3},
         "optimiser": {"name": "adam"},
     },
+    "local steps of muon": {
+        "synchroniser": {"name": "diloco", "local_steps": 4, "inner": {"name": "int8"}},
+        "optimiser": {"name": "muon"},
+    },
 }
 
 
@@ -42,6 +46,7 @@ OPTIONS = {
     "demo": {"chunk": 16, "k": 4},
     "diloco": {"local_steps": 4},
     "sbc": {"local_steps": 4, "ratio": 0.2},
+    "sparseloco": {"local_steps": 4, "chunk": 16, "k": 4},
     **{name: {"ratio": 0.2} for name in ("dgc", "gmc", "iwp", "ok_topk", "spardl", "topk", "topk_chunked")},
 }
 OWN_MOMENTUM = {"demo", "dgc", "gmc"}

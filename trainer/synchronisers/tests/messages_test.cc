@@ -42,6 +42,21 @@ TEST(Messages, OfOneSizeReachAllInRankOrder) {
   }
 }
 
+TEST(Messages, OfOneSizeForEachReachTheirReceivers) {
+  for (const std::int64_t size : {3L, 0L}) {
+    run_in_process(3, [&](Collective& network) {
+      MeteredCollective metered(std::make_unique<Borrowed>(network));
+      Messages outgoing;
+      for (int to = 0; to < 3; ++to) outgoing.push_back(message_of_size(network.rank(), to, size));
+      const Messages messages = exchange_equal(outgoing, metered);
+      ASSERT_THAT(messages, SizeIs(3));
+      for (int r = 0; r < 3; ++r)
+        expect_message(messages[static_cast<std::size_t>(r)], r, network.rank(), size);
+      EXPECT_EQ(metered.traffic().payload_bytes, 3 * size);
+    });
+  }
+}
+
 TEST(Messages, OfAnySizeReachAllInRankOrder) {
   run_in_process(3, [](Collective& network) {
     MeteredCollective metered(std::make_unique<Borrowed>(network));

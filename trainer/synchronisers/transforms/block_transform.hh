@@ -2,33 +2,14 @@
 #pragma once
 
 #include <map>
-#include <vector>
 
-#include "trainer/base/tensors.hh"
+#include "trainer/synchronisers/transforms/block_grid.hh"
 
 namespace thinpipe::trainer {
 
 // Returns C, float32 [size, size], orthonormal: C·x are the coefficients of x, and Cᵀ·c inverts it.
 //   C_fi = √(2/size)·cos(π·f·(2i + 1)/(2·size)), and 1/√2 of that for f = 0
 torch::Tensor cosine_matrix(std::int64_t size);
-
-// Equal blocks in rows and columns, starting at (row, column).
-struct BlockGrid {
-  std::int64_t row = 0;
-  std::int64_t column = 0;
-  std::int64_t down = 0;    // number of blocks
-  std::int64_t across = 0;  // number of blocks
-  std::int64_t height = 0;  // of a block
-  std::int64_t width = 0;   // of a block
-
-  std::int64_t blocks() const { return down * across; }
-  std::int64_t entries_per_block() const { return height * width; }
-  bool operator==(const BlockGrid&) const = default;
-};
-
-// Cuts a matrix into blocks of at most size×size. Blocks along its right and lower edges are smaller if the
-// size does not divide evenly, so nothing is padded. Returns at most four grids.
-std::vector<BlockGrid> cut_into_blocks(std::int64_t rows, std::int64_t columns, std::int64_t size);
 
 class BlockTransform {
  public:

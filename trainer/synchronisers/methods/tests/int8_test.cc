@@ -1,0 +1,77 @@
+#include <algorithm>
+
+#include <gtest/gtest.h>
+
+#include "trainer/collectives/backends/in_process.hh"
+#include "trainer/commands/conformance/session.hh"
+
+namespace thinpipe::trainer {
+namespace {
+
+using trainer::testing::make_world;
+using trainer::testing::real_gradient;
+using trainer::testing::Session;
+using trainer::testing::World;
+
+// The part of each owner has blocks of its own.
+torch::Tensor largest_of_block(const torch::Tensor& values, std::int64_t part, std::int64_t block) {
+  torch::Tensor largest = torch::empty_like(values);
+  for (std::int64_t begin = 0; begin < values.numel();) {
+    const std::int64_t in_part = std::min(part - begin % part, values.numel() - begin);
+    const std::int64_t size = std::min(block - begin % part % block, in_part);
+    largest.narrow(0, begin, size).fill_(values.narrow(0, begin, size).abs().max());
+    begin += size;
+  }
+  return largest;
+}
+
+TEST(Int8, ErrsByTwoRoundingsWhateverTheNumberOfWorkers) {
+  constexpr std::int64_t n = 1000;
+  constexpr std::int64_t block = 64;
+  const World world = make_world(n, false);
+  for (const int workers : {1, 2, 3, 7}) {
+    const std::int64_t part = (n + workers - 1) / workers;
+    torch::Tensor mean = torch::zeros({n});
+    torch::Tensor bound = torch::zeros({n});
+    for (int rank = 0; rank < workers; ++rank) {
+      const torch::Tensor gradient = real_gradient(world, rank, 1);
+      mean += gradient / workers;
+      bound += largest_of_block(gradient, part, block) / 254 / workers;
+    }
+    // The second rounding is of the rounded mean.
+    bound += largest_of_block(mean.abs() + bound, part, block) / 254;
+    run_in_process(workers, [&](Collective& network) {
+      Session session({{"name", "int8"}, {"block_size", block}}, world, network);
+      const torch::Tensor out = session.step(real_gradient(world, network.rank(), 1), 1);
+      EXPECT_TRUE((out - mean).abs().le(bound * (1 + 1e-4)).all().item<bool>()) << workers;
+      EXPECT_FALSE(out.equal(mean)) << workers;
+    });
+  }
+}
+
+TEST(Int8, LevelsOfEveryWorkerAreSummedExactly) {
+  const World world = make_world(6, false);
+  run_in_process(2, [&](Collective& network) {
+    Session session({{"name", "int8"}, {"block_size", 2}}, world, network);
+    // Blocks of 2 and 1 entries for each owner. The mean of both workers is on a level again.
+    const torch::Tensor gradient = network.rank() == 0
+                                       ? torch::tensor({127.0F, 3.0F, -5.0F, 127.0F, 0.0F, 2.0F})
+                                       : torch::tensor({127.0F, -7.0F, 5.0F, 127.0F, 0.0F, 4.0F});
+    EXPECT_TRUE(session.step(gradient, 1).equal(torch::tensor({127.0F, -2.0F, 0.0F, 127.0F, 0.0F, 3.0F})));
+  });
+}
+
+TEST(Int8, SendsAByteTwicePerEntryAndScales) {
+  const World world = make_world(9, false);
+  run_in_process(1, [&](Collective& network) {
+    Session session({{"name", "int8"}, {"block_size", 4}}, world, network);
+    const Synchroniser& method = session.method();
+    // Parts of 3 entries with one scale; four of them to owners, one gathered.
+    EXPECT_EQ(method.traffic(world.bucket, 4).payload_bytes, 5 * (3 + 4));
+    EXPECT_EQ(method.traffic(world.bucket, 4).sent_bytes, 2 * 3 * (3 + 4));
+    EXPECT_EQ(method.traffic(world.bucket, 4).delivered_bytes, 2 * 3 * (3 + 4));
+  });
+}
+
+}  // namespace
+}  // namespace thinpipe::trainer
