@@ -36,16 +36,16 @@ struct DemoOptions {
 
 // Decoupled momentum: each worker has its own momentum and sends its strongest frequencies. For each chunk of
 // m:
-//   m = β·m + η·g;  c = DCT(m);  I = the k largest |c|;  q = IDCT(c on I);  m' = m - q;  out = sign(Σ_w q_w)
+//   m = β·m + η·g;  c = DCT(m);  I = the k largest |c|;  m' = m - IDCT(c on I)
+//   C_f = the mean of c_f over the workers whose I has f, 0 if there are none;  out = sign(IDCT(C))
 // The optimiser multiplies the sign by η, which needs a value of its own. Chunks are squares of a matrix,
 // with the first dimension as its rows, or pieces of a vector. At the edges, chunks and transforms shrink to
-// the remaining size; the published code uses a divisor of each size, and other codes pad. The published code
-// averages each coefficient over the workers that sent it; here all are added. Peng, Quesnelle, Kingma, DeMo:
-// Decoupled Momentum Optimization (2024).
+// the remaining size; the published code uses a divisor of each size, and other codes pad. Peng, Quesnelle,
+// Kingma, DeMo: Decoupled Momentum Optimization (2024).
 //
-// Pruned entries stay zero in out. They are also cleared in m', where q had moved them, so m' = m - q does
-// not hold there. Non-finite sums become NaN, because a sign would hide them. LibTorch computes the products:
-// they have the same bits on workers with the same CPU, number of threads and build.
+// Pruned entries stay zero in out. They are also cleared in m', where the inverse transform had moved them.
+// Non-finite means become NaN, because a sign would hide them. LibTorch computes the products: they have the
+// same bits on workers with the same CPU, number of threads and build.
 //
 // State: m, float32 [n]. Each worker contributes 6·Σ min(k, entries of the chunk) bytes to an all-gather.
 class Demo : public Synchroniser {
@@ -140,7 +140,8 @@ class Demo : public Synchroniser {
     return sent;
   }
 
-  // Sets `values` to the sum of the decoded coefficients, added in the given order.
+  // Sets `values` to the inverse transform of each coefficient's mean over the messages that have it, added in the
+  // given order.
   void decode(const Bucket& bucket, std::span<const SentCoefficients> all, const torch::Tensor& values) {
     std::size_t begin = 0;
     for (const Slice& slice : bucket.slices) {
@@ -148,23 +149,28 @@ class Demo : public Synchroniser {
         const torch::Tensor coefficients = torch::zeros({grid.blocks(), grid.entries_per_block()});
         const auto size = static_cast<std::size_t>(grid.entries_per_block());
         const auto count = static_cast<std::size_t>(sent_of_chunk(grid));
-        for (std::span<float> rest = floats(coefficients); !rest.empty(); rest = rest.subspan(size)) {
-          for (const SentCoefficients& sent : all) add(sent, begin, count, rest.first(size));
+        const torch::Tensor senders = torch::zeros_like(coefficients);
+        for (std::size_t chunk = 0; chunk < floats(coefficients).size(); chunk += size) {
+          const auto sums = floats(coefficients).subspan(chunk, size);
+          const auto counts = floats(senders).subspan(chunk, size);
+          for (const SentCoefficients& sent : all) add(sent, begin, count, sums, counts);
           begin += count;
         }
+        coefficients.div_(senders.clamp_min_(1));
         transform_.inverse(coefficients, grid, matrix_of(slice, values));
       }
     }
   }
 
-  static void add(const SentCoefficients& sent, std::size_t begin, std::size_t count,
-                  std::span<float> chunk) {
+  static void add(const SentCoefficients& sent, std::size_t begin, std::size_t count, std::span<float> sums,
+                  std::span<float> counts) {
     for (std::size_t i = begin; i < begin + count; ++i) {
-      if (sent.indices[i] >= chunk.size()) {
+      if (sent.indices[i] >= sums.size()) {
         throw CollectiveError(fmt::format("a message of coefficients has index {} in a chunk of {} entries",
-                                          sent.indices[i], chunk.size()));
+                                          sent.indices[i], sums.size()));
       }
-      chunk[sent.indices[i]] += sent.values[i];
+      sums[sent.indices[i]] += sent.values[i];
+      counts[sent.indices[i]] += 1;
     }
   }
 

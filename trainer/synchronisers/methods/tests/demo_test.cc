@@ -85,14 +85,15 @@ TEST(Demo, SendsTheStrongestFrequencyAndKeepsTheOther) {
   });
 }
 
-TEST(Demo, TakesTheSignOfTheSum) {
+TEST(Demo, AveragesACoefficientOverItsSenders) {
   const World world = make_world(4, false);
   run_in_process(3, [&](Collective& network) {
     Session session({{"name", "demo"}, {"k", 1}}, world, network);
     session.set_learning_rate(1);
-    // Two workers send (2, 2); the third sends its difference, (5, -5). The sum is (9, -1).
+    // Two workers send (2, 2); the third sends its difference, (3, -3). The means add up to (5, -1), all three to
+    // (7, 1).
     const torch::Tensor own = network.rank() < 2 ? torch::tensor({3.0F, 1.0F, 0.0F, 0.0F})
-                                                 : torch::tensor({1.0F, -9.0F, 0.0F, 0.0F});
+                                                 : torch::tensor({1.0F, -5.0F, 0.0F, 0.0F});
     EXPECT_TRUE(session.step(own, 1).equal(torch::tensor({1.0F, -1.0F, 0.0F, 0.0F})));
   });
 }
