@@ -53,6 +53,7 @@ PARTS = {
     # Rooms within a room.
     "trainer/commands": Part(rooms=("conformance", "."), uses=()),
     "trainer/datasets": Part(rooms=(".", "images", "text", "partitions"), uses=()),
+    "trainer/models": Part(rooms=("layers", "."), uses=()),
     "trainer/collectives": Part(rooms=(".", "transport", "algorithms", "backends"), uses=()),
     "trainer/synchronisers": Part(rooms=(".", "transforms", "quantised", "sparse", "deepreduce", "packed", "methods"), uses=()),
 }

@@ -5,8 +5,8 @@
 
 #include <fmt/format.h>
 
-#include "trainer/models/dropout.hh"
 #include "trainer/models/form_options.hh"
+#include "trainer/models/layers/dropout.hh"
 #include "trainer/models/model.hh"
 
 namespace thinpipe::trainer {

@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "common/support/options.hh"
-#include "trainer/models/attention.hh"
+#include "trainer/models/layers/attention.hh"
 #include "trainer/models/model.hh"
 
 namespace thinpipe::trainer {

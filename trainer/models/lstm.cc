@@ -3,8 +3,8 @@
 #include <cmath>
 
 #include "common/support/options.hh"
+#include "trainer/models/layers/recurrent.hh"
 #include "trainer/models/model.hh"
-#include "trainer/models/recurrent.hh"
 
 namespace thinpipe::trainer {
 namespace {

@@ -4,8 +4,8 @@
 
 #include <fmt/format.h>
 
-#include "trainer/models/dropout.hh"
 #include "trainer/models/initialisation.hh"
+#include "trainer/models/layers/dropout.hh"
 
 namespace thinpipe::trainer {
 namespace {

@@ -4,8 +4,8 @@
 
 #include <fmt/format.h>
 
-#include "trainer/models/attention.hh"
-#include "trainer/models/dropout.hh"
+#include "trainer/models/layers/attention.hh"
+#include "trainer/models/layers/dropout.hh"
 
 namespace thinpipe::trainer {
 namespace {

@@ -1,6 +1,6 @@
 // A vision transformer of any size, by default for a machine without a GPU.
 #include "common/support/options.hh"
-#include "trainer/models/attention.hh"
+#include "trainer/models/layers/attention.hh"
 #include "trainer/models/vision_transformer.hh"
 
 namespace thinpipe::trainer {

@@ -9,7 +9,7 @@
 
 #include "common/support/exception.hh"
 #include "trainer/models/foreign_module.hh"
-#include "trainer/models/prunable_module.hh"
+#include "trainer/models/layers/prunable_module.hh"
 
 namespace thinpipe::trainer {
 

@@ -8,7 +8,7 @@
 #include "trainer/datasets/batch_loader.hh"
 #include "trainer/datasets/dataset.hh"
 #include "trainer/exchange/gradient_exchange.hh"
-#include "trainer/models/dropout.hh"
+#include "trainer/models/layers/dropout.hh"
 #include "trainer/models/model.hh"
 #include "trainer/pruning/schedule.hh"
 #include "trainer/training/checkpoint.hh"

@@ -5,7 +5,7 @@
 #include "trainer/base/process.hh"
 #include "trainer/collectives/replica_check.hh"
 #include "trainer/datasets/batch_loader.hh"
-#include "trainer/models/dropout.hh"
+#include "trainer/models/layers/dropout.hh"
 #include "trainer/models/loss.hh"
 #include "trainer/pruning/mask.hh"
 #include "trainer/python/extension/bindings.hh"

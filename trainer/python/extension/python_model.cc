@@ -8,8 +8,8 @@
 #include <fmt/ranges.h>
 #include <torch/extension.h>
 
-#include "trainer/models/dropout.hh"
 #include "trainer/models/foreign_module.hh"
+#include "trainer/models/layers/dropout.hh"
 #include "trainer/models/model.hh"
 #include "trainer/python/extension/python_call.hh"
 #include "trainer/python/extension/script_entry.hh"

@@ -1,4 +1,4 @@
-#include "trainer/models/attention.hh"
+#include "trainer/models/layers/attention.hh"
 
 #include <cmath>
 #include <limits>

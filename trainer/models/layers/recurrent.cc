@@ -1,4 +1,4 @@
-#include "trainer/models/recurrent.hh"
+#include "trainer/models/layers/recurrent.hh"
 
 #include <cmath>
 

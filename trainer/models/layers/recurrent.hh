@@ -5,8 +5,8 @@
 
 #include <map>
 
-#include "trainer/models/dropout.hh"
-#include "trainer/models/prunable_module.hh"
+#include "trainer/models/layers/dropout.hh"
+#include "trainer/models/layers/prunable_module.hh"
 
 namespace thinpipe::trainer {
 

@@ -1,4 +1,4 @@
-#include "trainer/models/dropout.hh"
+#include "trainer/models/layers/dropout.hh"
 
 #include <array>
 #include <mutex>
