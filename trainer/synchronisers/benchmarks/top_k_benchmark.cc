@@ -46,12 +46,13 @@ void select_top_k(benchmark::State& state) {
   state.counters["torch_over_ours"] = torch_s / ours_s;
 }
 
-// Packs by a mask that keeps half of the entries: time relative to copying the whole input.
+// Packs by a mask that keeps half of the filters, which have range(0) weights each: time relative to copying the
+// whole input.
 void pack_half(benchmark::State& state) {
   const torch::Tensor values = gradient_of_25m();
-  torch::Tensor uniform = torch::empty({resnet50_entries});
+  torch::Tensor uniform = torch::empty({resnet50_entries / state.range(0)});
   fill_uniform({.seed = 1}, floats(uniform));
-  const PackedEntries entries(uniform.lt(0.5));
+  const PackedEntries entries(uniform.lt(0.5).repeat_interleave(state.range(0)));
   const torch::Tensor packed = torch::empty({entries.packed_size()});
   const torch::Tensor copy = torch::empty_like(values);
   double pack_s = 0;
@@ -67,7 +68,16 @@ void pack_half(benchmark::State& state) {
 }
 
 BENCHMARK(select_top_k)->Unit(benchmark::kMillisecond)->Iterations(5);
-BENCHMARK(pack_half)->Unit(benchmark::kMillisecond)->Iterations(10);
+BENCHMARK(pack_half)
+    ->ArgName("weights")
+    ->Arg(1)
+    ->Arg(5)
+    ->Arg(10)
+    ->Arg(20)
+    ->Arg(50)
+    ->Arg(1000)
+    ->Unit(benchmark::kMillisecond)
+    ->Iterations(10);
 
 }  // namespace
 }  // namespace thinpipe::trainer

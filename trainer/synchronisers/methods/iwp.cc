@@ -121,9 +121,10 @@ class Iwp : public Synchroniser {
     const std::span<float> sent = floats(packed);
     entries.gather(values, static_cast<float>(network.world_size()), sent);
     sent.back() = std::isinf(ternary_scale(values)) ? std::numeric_limits<float>::quiet_NaN() : 0.0F;
-    for (const std::uint32_t index : entries.indices()) values[index] = 0;
+    const std::vector<std::uint32_t> indices = entries.indices();
+    for (const std::uint32_t index : indices) values[index] = 0;
     residual_.stage(bucket, bucket.gradient);
-    exchanged_.stage(bucket, entries.indices());
+    exchanged_.stage(bucket, indices);
 
     network.all_reduce(packed, Reduction::sum);
     entries.scatter(sent, values);

@@ -1,5 +1,3 @@
-#include <algorithm>
-
 #include <fmt/format.h>
 
 #include "common/support/options.hh"
@@ -189,11 +187,9 @@ class PacTrain : public Synchroniser {
 
   static PackedLayout packed_layout(const Bucket& bucket, const MaskTracker& tracker) {
     PackedLayout layout{.entries = tracker.entries()};
-    const std::vector<std::uint32_t>& indices = layout.entries.indices();
     for (const Slice& slice : bucket.slices) {
-      const auto end =
-          std::ranges::lower_bound(indices, static_cast<std::uint64_t>(slice.offset + slice.size));
-      layout.layer_ends.push_back(static_cast<std::size_t>(end - indices.begin()));
+      layout.layer_ends.push_back(
+          static_cast<std::size_t>(layout.entries.packed_before(slice.offset + slice.size)));
     }
     return layout;
   }

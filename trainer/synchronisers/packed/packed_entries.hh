@@ -16,9 +16,14 @@ class PackedEntries {
   // kept: bool [n], true if an entry may be non-zero.
   explicit PackedEntries(const torch::Tensor& kept);
 
-  std::int64_t size() const { return size_; }                             // n
-  std::int64_t packed_size() const { return std::ssize(indices_); }       // nnz
-  const std::vector<std::uint32_t>& indices() const { return indices_; }  // ascending
+  std::int64_t size() const { return size_; }                // n
+  std::int64_t packed_size() const { return packed_size_; }  // nnz
+
+  // Returns the number of entries before the first `end` ones of the bucket.
+  std::int64_t packed_before(std::int64_t end) const;
+
+  // Returns the entries, ascending.
+  std::vector<std::uint32_t> indices() const;
 
   // Sets packed[i] = dense[indices[i]] / divisor. Returns the number of non-zero (or NaN) entries elsewhere.
   std::int64_t gather(std::span<const float> dense, float divisor, std::span<float> packed) const;
@@ -27,8 +32,22 @@ class PackedEntries {
   void scatter(std::span<const float> packed, std::span<float> dense) const;
 
  private:
+  // Neighbouring entries.
+  struct Range {
+    std::uint32_t begin = 0;
+    std::uint32_t end = 0;
+    std::uint32_t packed_begin = 0;
+  };
+
+  void find_ranges(std::span<const bool> kept, std::size_t count);
+  void find_indices(std::span<const bool> kept);
+
   std::int64_t size_ = 0;
-  std::vector<std::uint32_t> indices_;
+  std::int64_t packed_size_ = 0;
+  // If ranges are long, as after pruning whole filters, copying them takes less time and memory than indices.
+  bool in_ranges_ = false;
+  std::vector<Range> ranges_;           // ascending, unless there are indices
+  std::vector<std::uint32_t> indices_;  // ascending, unless there are ranges
 };
 
 }  // namespace thinpipe::trainer
