@@ -7,6 +7,7 @@
 
 #include "trainer/models/form_options.hh"
 #include "trainer/models/layers/dropout.hh"
+#include "trainer/models/layers/filtered_layers.hh"
 #include "trainer/models/model.hh"
 
 namespace thinpipe::trainer {
@@ -17,9 +18,9 @@ constexpr std::int64_t kPooledPositions = 6;
 constexpr std::int64_t kHiddenUnits = 4096;
 constexpr std::int64_t kSmallestImage = 63;  // of the imagenet form: one pixel remains
 
-torch::nn::Conv2d strided_convolution(std::int64_t in, std::int64_t out, std::int64_t kernel,
-                                      std::int64_t stride, std::int64_t padding) {
-  return torch::nn::Conv2d(torch::nn::Conv2dOptions(in, out, kernel).stride(stride).padding(padding));
+FilteredConv2d strided_convolution(std::int64_t in, std::int64_t out, std::int64_t kernel,
+                                   std::int64_t stride, std::int64_t padding) {
+  return FilteredConv2d(torch::nn::Conv2dOptions(in, out, kernel).stride(stride).padding(padding));
 }
 
 // Rounds up for small images, so that a pixel remains.
@@ -48,7 +49,7 @@ torch::nn::Sequential make_alexnet_classifier(ImageForm form, double dropout, st
   }
   for (const std::int64_t in : {kLastChannels * kPooledPositions * kPooledPositions, kHiddenUnits}) {
     classifier->push_back(SeededDropout(dropout));
-    classifier->push_back(torch::nn::Linear(in, kHiddenUnits));
+    classifier->push_back(FilteredLinear(in, kHiddenUnits));
     classifier->push_back(torch::nn::ReLU());
   }
   classifier->push_back(torch::nn::Linear(kHiddenUnits, classes));

@@ -7,6 +7,7 @@
 
 #include "common/support/options.hh"
 #include "trainer/models/initialisation.hh"
+#include "trainer/models/layers/filtered_layers.hh"
 #include "trainer/models/model.hh"
 
 namespace thinpipe::trainer {
@@ -18,8 +19,8 @@ constexpr int kBlocks = 3;
 constexpr int kLayersPerBlock = 12;  // (40 - 4) / 3
 constexpr std::int64_t kSmallestSide = 1 << (kBlocks - 1);
 
-torch::nn::Conv2d plain_convolution(std::int64_t in, std::int64_t out, std::int64_t kernel) {
-  return torch::nn::Conv2d(torch::nn::Conv2dOptions(in, out, kernel).padding(kernel / 2).bias(false));
+FilteredConv2d plain_convolution(std::int64_t in, std::int64_t out, std::int64_t kernel) {
+  return FilteredConv2d(torch::nn::Conv2dOptions(in, out, kernel).padding(kernel / 2).bias(false));
 }
 
 // Appends new channels to those it gets.
@@ -33,7 +34,7 @@ class DenseLayerImpl : public torch::nn::Module {
 
  private:
   torch::nn::BatchNorm2d norm1_;
-  torch::nn::Conv2d conv1_;
+  FilteredConv2d conv1_;
 };
 TORCH_MODULE(DenseLayer);
 
@@ -48,7 +49,7 @@ class TransitionImpl : public torch::nn::Module {
 
  private:
   torch::nn::BatchNorm2d norm_;
-  torch::nn::Conv2d conv_;
+  FilteredConv2d conv_;
 };
 TORCH_MODULE(Transition);
 

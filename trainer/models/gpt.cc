@@ -5,6 +5,7 @@
 
 #include "common/support/options.hh"
 #include "trainer/models/layers/attention.hh"
+#include "trainer/models/layers/filtered_layers.hh"
 #include "trainer/models/model.hh"
 
 namespace thinpipe::trainer {
@@ -38,14 +39,14 @@ TORCH_MODULE(Attention);
 class NetworkImpl : public torch::nn::Module {
  public:
   explicit NetworkImpl(std::int64_t width)
-      : c_fc_(register_module("c_fc", torch::nn::Linear(width, 4 * width))),
-        c_proj_(register_module("c_proj", torch::nn::Linear(4 * width, width))) {}
+      : c_fc_(register_module("c_fc", FilteredLinear(width, 4 * width))),
+        c_proj_(register_module("c_proj", FilteredLinear(4 * width, width))) {}
 
   torch::Tensor forward(const torch::Tensor& x) { return c_proj_(torch::gelu(c_fc_(x), "tanh")); }
 
  private:
-  torch::nn::Linear c_fc_;
-  torch::nn::Linear c_proj_;
+  FilteredLinear c_fc_;
+  FilteredLinear c_proj_;
 };
 TORCH_MODULE(Network);
 

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "common/support/options.hh"
+#include "trainer/models/layers/filtered_layers.hh"
 #include "trainer/models/model.hh"
 
 namespace thinpipe::trainer {
@@ -49,16 +50,16 @@ class Lenet5 : public Model {
       : is_original_(size.is_original),
         conv1_(register_module(
             "conv1",
-            torch::nn::Conv2d(
+            FilteredConv2d(
                 torch::nn::Conv2dOptions(data.channels, size.first, kKernel).padding(size.padding)))),
-        conv2_(register_module("conv2", torch::nn::Conv2d(size.first, size.second, kKernel))) {
+        conv2_(register_module("conv2",
+                               FilteredConv2d(torch::nn::Conv2dOptions(size.first, size.second, kKernel)))) {
     std::int64_t in =
         size.second * positions(data.height, size.padding) * positions(data.width, size.padding);
     std::vector<std::int64_t> widths = size.hidden;
     widths.push_back(data.classes);
     for (const std::int64_t width : widths) {
-      linear_.push_back(
-          register_module(fmt::format("fc{}", linear_.size() + 1), torch::nn::Linear(in, width)));
+      linear_.push_back(register_module(fmt::format("fc{}", linear_.size() + 1), FilteredLinear(in, width)));
       in = width;
     }
   }
@@ -80,9 +81,9 @@ class Lenet5 : public Model {
   }
 
   bool is_original_;
-  torch::nn::Conv2d conv1_;
-  torch::nn::Conv2d conv2_;
-  std::vector<torch::nn::Linear> linear_;
+  FilteredConv2d conv1_;
+  FilteredConv2d conv2_;
+  std::vector<FilteredLinear> linear_;
 };
 
 std::unique_ptr<Model> make_lenet5(JsonObject& object, const DataShape& data) {

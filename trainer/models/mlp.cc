@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "common/support/options.hh"
+#include "trainer/models/layers/filtered_layers.hh"
 #include "trainer/models/model.hh"
 
 namespace thinpipe::trainer {
@@ -39,10 +40,10 @@ class Mlp : public Model {
  private:
   void add_layer(std::int64_t in, std::int64_t out) {
     const std::string name = fmt::format("fc{}", layers_.size() + 1);
-    layers_.push_back(register_module(name, torch::nn::Linear(in, out)));
+    layers_.push_back(register_module(name, FilteredLinear(in, out)));
   }
 
-  std::vector<torch::nn::Linear> layers_;
+  std::vector<FilteredLinear> layers_;
 };
 
 THINPIPE_REGISTER(Model){"mlp", "linear layers with ReLU between them", describe_options<MlpOptions>(),

@@ -8,8 +8,8 @@ namespace thinpipe::trainer {
 namespace {
 
 // Has no bias, because a batch normalisation follows.
-torch::nn::Conv2d convolution(std::int64_t in, std::int64_t out, std::int64_t kernel, std::int64_t stride) {
-  return torch::nn::Conv2d(
+FilteredConv2d convolution(std::int64_t in, std::int64_t out, std::int64_t kernel, std::int64_t stride) {
+  return FilteredConv2d(
       torch::nn::Conv2dOptions(in, out, kernel).stride(stride).padding(kernel / 2).bias(false));
 }
 
@@ -57,9 +57,9 @@ class BasicBlockImpl : public torch::nn::Module {
   }
 
  private:
-  torch::nn::Conv2d conv1_;
+  FilteredConv2d conv1_;
   torch::nn::BatchNorm2d bn1_;
-  torch::nn::Conv2d conv2_;
+  FilteredConv2d conv2_;
   torch::nn::BatchNorm2d bn2_;
   torch::nn::Sequential downsample_;
 };
@@ -87,11 +87,11 @@ class BottleneckImpl : public torch::nn::Module {
   }
 
  private:
-  torch::nn::Conv2d conv1_;
+  FilteredConv2d conv1_;
   torch::nn::BatchNorm2d bn1_;
-  torch::nn::Conv2d conv2_;
+  FilteredConv2d conv2_;
   torch::nn::BatchNorm2d bn2_;
-  torch::nn::Conv2d conv3_;
+  FilteredConv2d conv3_;
   torch::nn::BatchNorm2d bn3_;
   torch::nn::Sequential downsample_;
 };

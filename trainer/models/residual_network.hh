@@ -6,6 +6,7 @@
 #include "common/support/options.hh"
 #include "trainer/base/modules.hh"
 #include "trainer/models/image_form.hh"
+#include "trainer/models/layers/filtered_layers.hh"
 #include "trainer/models/model.hh"
 
 namespace thinpipe::trainer {
@@ -39,7 +40,7 @@ class ResidualNetwork : public Model {
 
  private:
   ImageForm stem_;
-  torch::nn::Conv2d conv1_;
+  FilteredConv2d conv1_;
   torch::nn::BatchNorm2d bn1_;
   std::vector<torch::nn::Sequential> stages_;
   torch::nn::Linear fc_{nullptr};

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "common/support/options.hh"
+#include "trainer/models/layers/filtered_layers.hh"
 #include "trainer/models/model.hh"
 
 namespace thinpipe::trainer {
@@ -27,8 +28,7 @@ class SmallCnn : public Model {
       : conv1_(register_module("conv1", convolution(data.channels, options.width))),
         conv2_(register_module("conv2", convolution(options.width, 2 * options.width))),
         fc1_(register_module(
-            "fc1",
-            torch::nn::Linear(2 * options.width * (data.height / 4) * (data.width / 4), options.hidden))),
+            "fc1", FilteredLinear(2 * options.width * (data.height / 4) * (data.width / 4), options.hidden))),
         fc2_(register_module("fc2", torch::nn::Linear(options.hidden, data.classes))) {}
 
   torch::Tensor forward(const torch::Tensor& images) override {
@@ -40,13 +40,13 @@ class SmallCnn : public Model {
   std::string head() const override { return "fc2"; }
 
  private:
-  static torch::nn::Conv2d convolution(std::int64_t in, std::int64_t out) {
-    return torch::nn::Conv2d(torch::nn::Conv2dOptions(in, out, 3).padding(1));
+  static FilteredConv2d convolution(std::int64_t in, std::int64_t out) {
+    return FilteredConv2d(torch::nn::Conv2dOptions(in, out, 3).padding(1));
   }
 
-  torch::nn::Conv2d conv1_;
-  torch::nn::Conv2d conv2_;
-  torch::nn::Linear fc1_;
+  FilteredConv2d conv1_;
+  FilteredConv2d conv2_;
+  FilteredLinear fc1_;
   torch::nn::Linear fc2_;
 };
 

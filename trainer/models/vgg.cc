@@ -6,6 +6,7 @@
 
 #include "trainer/models/initialisation.hh"
 #include "trainer/models/layers/dropout.hh"
+#include "trainer/models/layers/filtered_layers.hh"
 
 namespace thinpipe::trainer {
 namespace {
@@ -27,7 +28,7 @@ torch::nn::Sequential make_features(const VggConvolutions& convolutions, std::in
   for (std::size_t stage = 0; stage < convolutions.size(); ++stage) {
     for (std::int64_t i = 0; i < convolutions[stage]; ++i) {
       features->push_back(
-          torch::nn::Conv2d(torch::nn::Conv2dOptions(channels, kStageChannels[stage], 3).padding(1)));
+          FilteredConv2d(torch::nn::Conv2dOptions(channels, kStageChannels[stage], 3).padding(1)));
       features->push_back(relu_in_place());
       channels = kStageChannels[stage];
     }
@@ -45,7 +46,7 @@ torch::nn::Sequential make_classifier(ImageForm form, double dropout, std::int64
     return classifier;
   }
   for (const std::int64_t in : {kChannels * kPooledSide * kPooledSide, kHidden}) {
-    classifier->push_back(torch::nn::Linear(in, kHidden));
+    classifier->push_back(FilteredLinear(in, kHidden));
     classifier->push_back(relu_in_place());
     classifier->push_back(SeededDropout(dropout));
   }

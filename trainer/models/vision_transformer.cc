@@ -6,6 +6,7 @@
 
 #include "trainer/models/layers/attention.hh"
 #include "trainer/models/layers/dropout.hh"
+#include "trainer/models/layers/filtered_layers.hh"
 
 namespace thinpipe::trainer {
 namespace {
@@ -15,8 +16,8 @@ torch::nn::LayerNorm vit_normalisation(std::int64_t width) {
 }
 
 torch::nn::Sequential network(std::int64_t width, double dropout) {
-  torch::nn::Sequential layers(torch::nn::Linear(width, 4 * width), torch::nn::GELU(), SeededDropout(dropout),
-                               torch::nn::Linear(4 * width, width), SeededDropout(dropout));
+  torch::nn::Sequential layers(FilteredLinear(width, 4 * width), torch::nn::GELU(), SeededDropout(dropout),
+                               FilteredLinear(4 * width, width), SeededDropout(dropout));
   layers->apply([](torch::nn::Module& module) {
     if (auto* layer = module.as<torch::nn::Linear>()) {
       torch::nn::init::xavier_uniform_(layer->weight);
