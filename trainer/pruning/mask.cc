@@ -10,6 +10,7 @@
 #include "common/support/exception.hh"
 #include "trainer/models/foreign_module.hh"
 #include "trainer/models/layers/prunable_module.hh"
+#include "trainer/pruning/pruned_filters.hh"
 
 namespace thinpipe::trainer {
 
@@ -111,6 +112,7 @@ void Mask::apply(torch::nn::Module& model) const {
     }
     weight->masked_fill_(layer.keep.logical_not().to(weight->device()), 0);
   }
+  skip_pruned_filters(*this, model);
 }
 
 torch::Tensor Mask::packed() const {

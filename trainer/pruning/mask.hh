@@ -44,7 +44,7 @@ class Mask {
   std::optional<torch::Tensor> flat_mask_for(std::string_view parameter) const;
 
   // Zeroes the pruned weights by selection, because a product would turn infinities into NaN and keep
-  // negative zeros. Throws Error if the model's parameters do not match the mask.
+  // negative zeros. Lets the model skip filters that are pruned as a whole. Throws Error if the model's parameters do not match the mask.
   void apply(torch::nn::Module& model) const;
 
   // Returns uint8 [ceil(weights / 8)]: one bit per prunable weight in the order of prunable_weights, least

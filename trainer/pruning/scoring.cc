@@ -22,6 +22,10 @@ Scoring::Scoring(Model& model) {
   std::map<std::string, torch::Tensor> by_name;
   model.apply([&](const std::string& name, torch::nn::Module& module) {
     modes_.emplace_back(&module, module.is_training());
+    if (auto* const layer = dynamic_cast<FilteredLayer*>(&module)) {
+      filtered_.emplace_back(layer, layer->computed());
+      layer->compute_only({});
+    }
     for (const auto& [own_name, weight] : prunable_members_of(module)) {
       const torch::Tensor stand_in = weight->detach().requires_grad_();
       replaced_.push_back({weight, *weight});
@@ -41,6 +45,9 @@ Scoring::~Scoring() {
   // In reverse: a module that is registered twice was replaced twice.
   for (auto replaced = replaced_.rbegin(); replaced != replaced_.rend(); ++replaced) {
     *replaced->place = replaced->original;
+  }
+  for (auto filtered = filtered_.rbegin(); filtered != filtered_.rend(); ++filtered) {
+    filtered->first->compute_only(filtered->second);
   }
   for (const auto& [module, training] : modes_) module->train(training);
   for (const auto& [buffer, before] : buffers_) torch::Tensor(buffer).copy_(before);

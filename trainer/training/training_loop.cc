@@ -12,6 +12,7 @@
 #include "trainer/optimisers/set_learning_rate.hh"
 #include "trainer/pruning/enforcement.hh"
 #include "trainer/pruning/mask_summary.hh"
+#include "trainer/pruning/pruned_filters.hh"
 #include "trainer/pruning/shared_mask.hh"
 #include "trainer/tensors/weights.hh"
 #include "trainer/training/evaluation.hh"
@@ -334,6 +335,7 @@ void TrainingLoop::resume() {
   load_weights(*model_, state, "checkpoint", "model.");
   *mask_ = Mask::unpack(*model_, expect_tensor(state, "mask", mask_->packed(), "checkpoint"));
   check_mask_replicas(*mask_, *collective_);
+  skip_pruned_filters(*mask_, *model_);
   restore_optimiser(*optimiser_, state.at("optimiser"));
   exchange_->adopt_mask(*mask_);
   exchange_->load(state);

@@ -149,7 +149,17 @@ INSTANTIATE_TEST_SUITE_P(
                 {"pruning", {{"criterion", "random"}, {"ratio", 0.5}}}}},
         Method{"pactrain_grasp",
                {{"synchroniser", {{"name", "pactrain"}}},
-                {"pruning", {{"criterion", "grasp"}, {"ratio", 0.5}}}}}),
+                {"pruning", {{"criterion", "grasp"}, {"ratio", 0.5}}}}},
+        // A resumed run must skip the filters of its checkpoint's mask, not those of its first step's.
+        Method{"pactrain_filters",
+               {{"synchroniser", {{"name", "pactrain"}}},
+                {"pruning",
+                 {{"criterion", "filters"},
+                  {"ratio", 0.7},
+                  {"at_iteration", 2},
+                  {"ramp_iterations", 10},
+                  {"ramp_steps", 2},
+                  {"update_mask_every_iterations", 1}}}}}),
     name_of_method);
 
 TEST(TrainingLoop, EvaluatesGradientsWhereTheMethodShiftsTheWeights) {
