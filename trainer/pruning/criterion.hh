@@ -26,6 +26,7 @@ class PruningCriterion {
   PruningCriterion& operator=(PruningCriterion&&) = delete;
 
   // Returns the mask that removes `ratio` of the weights of the current model, whose pruned weights are zero.
+  // A criterion that removes weights in groups removes at most that many: whole groups, as many as fit.
   // Leaves the model unchanged, including buffers, gradients and training mode. The same weights, data and
   // seed give the same bits. A pruned weight is ranked like any other: it comes back, as zero, if the
   // criterion prefers a zero to some weight that was kept.
