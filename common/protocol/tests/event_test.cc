@@ -142,7 +142,7 @@ TEST(Event, EveryOtherMemberIsRequired) {
       {"started", {"libraries"}},
       {"dataset", {"examples_per_worker"}},
       {"pretrained", {"train_time_s"}},
-      {"iteration", {"first_bucket_s", "train_loss", "applied"}},
+      {"iteration", {"first_bucket_s", "train_loss", "applied", "delivered_bytes"}},
       {"summary",
        {"parameters", "pruning", "synchroniser", "effective_density", "vnmse", "encode_cpu_s", "decode_cpu_s",
         "skipped_steps", "parameters_hash"}},

@@ -145,7 +145,9 @@ TEST(FindRecord, TheReferenceResultsAreRecordsAndKeepTheirNames) {
     const Json& config = record.at("config");
     const Json& dataset = config.at("dataset");
     Json content = Json::object();
-    if (dataset.contains("directory")) content["/dataset/directory"] = dataset_hashes.at(dataset);
+    for (const char* source : {"directory", "path"}) {
+      if (dataset.contains(source)) content[std::string("/dataset/") + source] = dataset_hashes.at(dataset);
+    }
     if (const auto profile = config.find("compute_profile");
         profile != config.end() && *profile != "measured") {
       const auto [device, pointer] = profile->is_object()
