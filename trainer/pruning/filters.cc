@@ -18,8 +18,8 @@ struct FiltersOptions {
   void visit(auto& /*field*/) {}
 };
 
-// Of its filters at the ratio in force, a layer keeps at least this share. Without it, a ranking over all layers may
-// close a layer almost completely.
+// If every layer lost the same share of its filters, one would keep 1 - ratio of them. A layer keeps at least this
+// share of that number: a ranking over all layers together might close it almost completely.
 constexpr double kMinShareOfKept = 0.25;
 
 // Returns the parameters whose rows may be removed: those of FilteredLayers, and of a Python model's linear layers and

@@ -38,7 +38,7 @@ torch::Tensor logits_and_gradients(Model& model, const torch::Tensor& inputs) {
   cross_entropy(logits, torch::arange(inputs.size(0))).backward();
   std::vector<torch::Tensor> parts = {logits.detach().flatten()};
   for (const auto& parameter : model.named_parameters()) {
-    // Of pruned weights, the gradient is not exchanged.
+    // Gradients of pruned weights are not exchanged.
     const torch::Tensor gradient = parameter.value().grad();
     parts.push_back((parameter.value().dim() > 1 ? gradient * parameter.value().ne(0) : gradient).flatten());
   }
