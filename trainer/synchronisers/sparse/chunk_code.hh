@@ -32,7 +32,9 @@ class ChunkCode {
   void add(BitReader& in, std::span<float> chunk) const;
 
  private:
-  int index_bits() const { return std::bit_width(static_cast<std::uint64_t>(entries_ - 1)); }
+  int index_bits() const {
+    return static_cast<int>(std::bit_width(static_cast<std::uint64_t>(entries_ - 1)));
+  }
 
   std::int64_t entries_;
   std::int64_t count_;
