@@ -13,7 +13,7 @@ namespace thinpipe::trainer {
 namespace {
 
 struct SparselocoOptions {
-  std::int64_t local_steps = 15;
+  std::int64_t local_steps = 20;
   double beta = 0.95;
   double learning_rate = 1;
   std::int64_t chunk = 64;

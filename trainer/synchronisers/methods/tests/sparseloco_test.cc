@@ -88,7 +88,7 @@ TEST(Sparseloco, APieceOfAVectorHasAsManyEntriesAsASquare) {
 
 TEST(Sparseloco, ExchangesEveryFifteenStepsByDefault) {
   const auto method = SynchroniserRegistry::instance().make({{"name", "sparseloco"}}, {"test", ""}, {});
-  EXPECT_EQ(method->local_steps(), 15);
+  EXPECT_EQ(method->local_steps(), 20);
 }
 
 }  // namespace
