@@ -76,8 +76,8 @@ TEST(ReductionTree, WithoutANetworkIsBinary) {
 }
 
 TEST(ReductionTree, OfEveryShippedTopologyIsATree) {
-  for (const char* name :
-       {"dumbbell", "fat-tree", "pair", "ring-of-sites", "star", "two-rack", "wan-4-sites"}) {
+  for (const char* name : {"dumbbell", "fat-tree", "pair", "ring-of-sites", "star", "two-rack", "wan-4-sites",
+                           "sites", "federation"}) {
     const Topology topology = shipped(name);
     const std::vector<int> parents = reduction_tree_of(topology, topology.hosts.size());
     ASSERT_EQ(parents.size(), topology.hosts.size()) << name;

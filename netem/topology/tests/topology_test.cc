@@ -47,9 +47,9 @@ std::vector<std::string> shipped_names() {
 }
 
 TEST(ShippedTopologiesTest, AreTheseAndFollowTheSchema) {
-  EXPECT_THAT(shipped_names(),
-              testing::UnorderedElementsAre("three-switch", "pair", "star", "two-rack", "dumbbell",
-                                            "fat-tree", "ring-of-sites", "wan-4-sites", "loopback"));
+  EXPECT_THAT(shipped_names(), testing::UnorderedElementsAre(
+                                   "three-switch", "pair", "star", "two-rack", "dumbbell", "fat-tree",
+                                   "ring-of-sites", "wan-4-sites", "sites", "federation", "loopback"));
   for (const std::string& name : shipped_names()) {
     const Json text = parse_json_file(folder + name + ".json");
     EXPECT_THAT(published_schema("topology").violations(text), testing::IsEmpty()) << name;
