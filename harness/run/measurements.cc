@@ -1,18 +1,35 @@
 #include "harness/run/measurements.hh"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
-#include <numeric>
+#include <functional>
 #include <utility>
 
 namespace thinpipe {
 namespace {
 
-constexpr std::array parts = {&event::IterationTimes::load_s,   &event::IterationTimes::compute_s,
-                              &event::IterationTimes::encode_s, &event::IterationTimes::exchange_s,
-                              &event::IterationTimes::decode_s, &event::IterationTimes::exposed_exchange_s,
-                              &event::IterationTimes::cpu_s};
+struct Weighted {
+  double value = 0;
+  double weight = 1;
+};
+
+// Returns the smallest value that has at least the share p of the weight up to it; with equal weights, the quantile()
+// of the values.
+double quantile(std::vector<Weighted> values, double p) {
+  if (std::ranges::adjacent_find(values, std::ranges::not_equal_to{}, &Weighted::weight) == values.end()) {
+    std::vector<double> plain;
+    for (const Weighted& each : values) plain.push_back(each.value);
+    return thinpipe::quantile(std::move(plain), p);
+  }
+  std::ranges::sort(values, {}, &Weighted::value);
+  double left = 0;
+  for (const Weighted& each : values) left += p * each.weight;
+  for (const Weighted& each : values) {
+    left -= each.weight;
+    if (left <= 0) return each.value;
+  }
+  return values.back().value;
+}
 
 }  // namespace
 
@@ -24,10 +41,6 @@ double quantile(std::vector<double> values, double p) {
   return values[below] + (position - std::floor(position)) * (values[above] - values[below]);
 }
 
-Measurements::Measurements() {
-  for (const auto part : parts) sum_.*part = 0;
-}
-
 void Measurements::add(const event::Iteration& iteration) {
   if (iteration.times) add_times(*iteration.times);
   iterations_ = iteration.iteration;
@@ -37,9 +50,19 @@ void Measurements::add(const event::Iteration& iteration) {
 }
 
 void Measurements::add(const event::ReplayedIteration& iteration) {
-  if (!iteration.represents_first_step) add_times(iteration.times);
+  add_times(iteration.times);
+  if (iteration.represents_first_step) timed_.back().weight = 0;
   train_time_s_ = iteration.times.train_time_s;
   iterations_ = iteration.iteration;
+}
+
+void Measurements::add(const event::Replayed& replayed) {
+  std::size_t next = 0;
+  for (const event::ReplayedClass& each : replayed.classes) {
+    const double weight = static_cast<double>(each.steps) / static_cast<double>(each.iterations);
+    for (std::int64_t i = 0; i < each.iterations && next < timed_.size(); ++i)
+      timed_[next++].weight *= weight;
+  }
 }
 
 void Measurements::add(const event::Evaluation& evaluation) {
@@ -52,12 +75,7 @@ void Measurements::add(const event::Evaluation& evaluation) {
 }
 
 void Measurements::add_times(const event::IterationTimes& times) {
-  for (const auto part : parts) {
-    std::optional<double>& all_s = sum_.*part;
-    const std::optional<double>& part_s = times.*part;
-    all_s = all_s && part_s ? std::optional(*all_s + *part_s) : std::nullopt;
-  }
-  iteration_times_s_.push_back(times.iteration_time_s);
+  timed_.push_back({.times = times});
   train_time_s_ = times.train_time_s;
 }
 
@@ -67,22 +85,35 @@ void Measurements::go_back_to(std::int64_t iteration) {
 }
 
 std::optional<record::IterationTime> Measurements::iteration_time_s() const {
-  if (iteration_times_s_.empty()) return std::nullopt;
-  const auto count = static_cast<double>(iteration_times_s_.size());
-  const auto mean = [count](const std::optional<double>& all_s) {
-    return all_s ? std::optional(*all_s / count) : std::nullopt;
+  std::vector<Weighted> iteration_times_s;
+  double all_weights = 0;
+  for (const auto& [times, weight] : timed_) {
+    if (weight == 0) continue;
+    iteration_times_s.push_back({.value = times.iteration_time_s, .weight = weight});
+    all_weights += weight;
+  }
+  if (iteration_times_s.empty()) return std::nullopt;
+  const auto mean = [&](std::optional<double> event::IterationTimes::*part) {
+    std::optional<double> sum_s = 0;
+    for (const auto& [times, weight] : timed_) {
+      if (weight == 0) continue;
+      const std::optional<double>& part_s = times.*part;
+      sum_s = sum_s && part_s ? std::optional(*sum_s + weight * *part_s) : std::nullopt;
+    }
+    return sum_s ? std::optional(*sum_s / all_weights) : std::nullopt;
   };
-  return record::IterationTime{
-      .p50 = quantile(iteration_times_s_, 0.5),
-      .p90 = quantile(iteration_times_s_, 0.9),
-      .mean = std::accumulate(iteration_times_s_.begin(), iteration_times_s_.end(), 0.0) / count,
-      .load = mean(sum_.load_s),
-      .compute = mean(sum_.compute_s),
-      .encode = mean(sum_.encode_s),
-      .exchange = mean(sum_.exchange_s),
-      .decode = mean(sum_.decode_s),
-      .exposed_exchange = mean(sum_.exposed_exchange_s),
-      .cpu = mean(sum_.cpu_s)};
+  double sum_s = 0;
+  for (const Weighted& each : iteration_times_s) sum_s += each.weight * each.value;
+  return record::IterationTime{.p50 = quantile(iteration_times_s, 0.5),
+                               .p90 = quantile(iteration_times_s, 0.9),
+                               .mean = sum_s / all_weights,
+                               .load = mean(&event::IterationTimes::load_s),
+                               .compute = mean(&event::IterationTimes::compute_s),
+                               .encode = mean(&event::IterationTimes::encode_s),
+                               .exchange = mean(&event::IterationTimes::exchange_s),
+                               .decode = mean(&event::IterationTimes::decode_s),
+                               .exposed_exchange = mean(&event::IterationTimes::exposed_exchange_s),
+                               .cpu = mean(&event::IterationTimes::cpu_s)};
 }
 
 }  // namespace thinpipe

@@ -16,11 +16,11 @@ double quantile(std::vector<double> values, double p);
 
 class Measurements {
  public:
-  Measurements();
-
   // Iterations without times count, but add no times.
   void add(const event::Iteration& iteration);
   void add(const event::ReplayedIteration& iteration);
+  // Ends a replay: its iterations, in the order of the classes, count as often as their class occurs in training.
+  void add(const event::Replayed& replayed);
   void add(const event::Evaluation& evaluation);
 
   // Sets the train time of a run that reports no iterations.
@@ -48,9 +48,13 @@ class Measurements {
  private:
   void add_times(const event::IterationTimes& times);
 
+  struct TimedIteration {
+    event::IterationTimes times;
+    double weight = 1;
+  };
+
   std::int64_t iterations_ = 0;
-  std::vector<double> iteration_times_s_;
-  event::IterationTimes sum_;  // of the parts; nullopt if unknown in one iteration
+  std::vector<TimedIteration> timed_;
   double train_time_s_ = 0;
   std::optional<std::int64_t> payload_bytes_;
   std::optional<double> sent_bytes_;

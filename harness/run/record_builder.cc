@@ -110,6 +110,7 @@ void RecordBuilder::add(const event::Dataset& dataset) {
 void RecordBuilder::add(const event::Replayed& replayed) {
   if (!replayed_) throw InvalidEvent("reported the end of a replay, but the run is not a replay");
   replayed_->on_event(replayed);
+  measurements_.add(replayed);
 }
 
 const Json& RecordBuilder::add_change(Json change) {

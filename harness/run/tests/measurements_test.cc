@@ -72,6 +72,25 @@ TEST(Measurements, OfReplaysAreNotOfWhatStandsForTheFirstStep) {
   EXPECT_DOUBLE_EQ(measurements.train_time_s(), 10);
 }
 
+// Nine of ten steps are local: a replay of two of each kind must not look as if every other step exchanged.
+TEST(Measurements, OfReplaysCountEachClassAsOftenAsItOccurs) {
+  Measurements measurements;
+  measurements.add(
+      event::ReplayedIteration{.iteration = 1, .represents_first_step = true, .times = times_of(9, 9)});
+  double train_time_s = 9;
+  for (const double time_s : {1.0, 1.0, 11.0, 13.0}) {
+    train_time_s += time_s;
+    measurements.add(event::ReplayedIteration{.iteration = 2, .times = times_of(time_s, train_time_s)});
+  }
+  EXPECT_DOUBLE_EQ(measurements.iteration_time_s()->mean, 6.5) << "until the replay ends";
+  measurements.add(event::Replayed{
+      {{.steps = 1, .iterations = 1}, {.steps = 90, .iterations = 2}, {.steps = 10, .iterations = 2}}});
+  const record::IterationTime times = measurements.iteration_time_s().value();
+  EXPECT_DOUBLE_EQ(times.mean, 0.9 * 1 + 0.1 * 12);
+  EXPECT_DOUBLE_EQ(times.p50, 1);
+  EXPECT_DOUBLE_EQ(times.p90, 1) << "90 of 100 steps";
+}
+
 // In a convergence run.
 TEST(Measurements, IterationsWithoutTimesCount) {
   Measurements measurements;
