@@ -25,15 +25,19 @@ std::vector<Exchange> ExchangeTable::by_number() const {
   return out;
 }
 
-void TraceRecorder::lay_out(TracedLayout layout) {
+std::size_t TraceRecorder::lay_out(TracedLayout layout) {
   layouts_.push_back(std::move(layout));
+  return layouts_.size() - 1;
+}
+
+void TraceRecorder::begin_exchange(std::size_t layout, std::optional<std::int64_t> overlap_steps) {
+  current_.emplace(Exchange{.layout = layout, .overlap_steps = overlap_steps});
+  current_->buckets.resize(layouts_[layout].size());
+  in_flight_ = true;
+  steps_since_begin_ = 0;
 }
 
 void TraceRecorder::begin_bucket(std::size_t bucket) {
-  if (!current_) {
-    current_.emplace(Exchange{.layout = layouts_.size() - 1});
-    current_->buckets.resize(layouts_.back().size());
-  }
   bucket_ = bucket;
 }
 
@@ -41,10 +45,25 @@ void TraceRecorder::add(CollectiveCall call) {
   current_->buckets[bucket_].push_back(std::move(call));
 }
 
+void TraceRecorder::finish_exchange() {
+  in_flight_ = false;
+  if (steps_since_begin_ == 0) return;
+  append_current();
+  if (steps_since_begin_ > 1) append(steps_, {.exchange = {}, .steps = steps_since_begin_ - 1});
+}
+
 void TraceRecorder::end_step() {
-  StepRun run;
-  if (current_) run.exchange = exchanges_.number_of(*std::exchange(current_, std::nullopt));
-  append(steps_, run);
+  if (in_flight_) {
+    ++steps_since_begin_;
+  } else if (current_) {
+    append_current();
+  } else {
+    append(steps_, {});
+  }
+}
+
+void TraceRecorder::append_current() {
+  append(steps_, {.exchange = exchanges_.number_of(*std::exchange(current_, std::nullopt))});
 }
 
 void TraceRecorder::finish(const std::vector<TraceRecorder>& recorders, CommunicationTrace& trace) {

@@ -5,6 +5,8 @@
 #include <map>
 #include <set>
 
+#include <fmt/format.h>
+
 namespace thinpipe {
 namespace {
 
@@ -16,6 +18,7 @@ struct Kind {
   bool starts = false;
   bool exchanges = false;
   std::size_t layout = 0;
+  std::optional<std::int64_t> overlap_steps = {};
   std::vector<std::size_t> operations = {};  // of worker 0
   int size = 0;                              // logarithm of all workers' bytes
 
@@ -25,7 +28,7 @@ struct Kind {
 Kind kind_of(const JointStep& step, const CommunicationTrace& trace) {
   if (!step.front()) return {};
   const Exchange& first = trace.exchanges[*step.front()];
-  Kind kind{.exchanges = true, .layout = first.layout};
+  Kind kind{.exchanges = true, .layout = first.layout, .overlap_steps = first.overlap_steps};
   for (const auto& calls : first.buckets) {
     for (const CollectiveCall& call : calls) kind.operations.push_back(call.index());
   }
@@ -70,6 +73,50 @@ std::vector<JointRun> joint_runs(const CommunicationTrace& trace) {
   return out;
 }
 
+// Returns 0 for a local step and for an exchange within its step.
+std::int64_t overlap_of(const JointStep& step, const CommunicationTrace& trace) {
+  std::optional<std::int64_t> overlap;
+  for (const std::optional<std::size_t>& exchange : step) {
+    const std::int64_t own = exchange ? trace.exchanges[*exchange].overlap_steps.value_or(0) : 0;
+    if (overlap && *overlap != own) {
+      throw Error(
+          fmt::format("the trace's workers wait for the same exchange after {} and {} steps", *overlap, own));
+    }
+    overlap = own;
+  }
+  return overlap.value_or(0);
+}
+
+// Gives each exchange that overlaps with later steps these steps, in place of the one at whose end it begins.
+std::vector<JointRun> with_overlaps(const std::vector<JointRun>& runs, const CommunicationTrace& trace) {
+  std::vector<JointRun> out;
+  std::int64_t covered = 0;  // steps to come that belong to the exchange in flight
+  for (const JointRun& run : runs) {
+    const std::int64_t overlap = overlap_of(run.step, trace);
+    const bool is_local = !run.step.front();
+    for (std::int64_t left = run.steps; left > 0;) {
+      const std::int64_t steps = is_local || covered == 0 ? left : 1;
+      const std::int64_t taken = std::min(covered, steps);
+      covered -= taken;
+      if (!is_local && covered + (overlap == 0 ? taken : 0) > 0) {
+        throw Error("in the trace, an exchange begins before the previous one has ended");
+      }
+      if (overlap == 0) {
+        if (steps > taken) out.push_back({run.step, steps - taken});
+        left -= steps;
+        continue;
+      }
+      if (taken == 0) out.push_back({JointStep(run.step.size()), 1});
+      if (out.empty() || out.back().step != run.step) out.push_back({run.step, 0});
+      out.back().steps += overlap;
+      covered = overlap;
+      --left;
+    }
+  }
+  if (covered > 0) throw Error(fmt::format("the trace ends {} steps before the end of an exchange", covered));
+  return out;
+}
+
 // Returns at most max_samples of all steps, evenly spaced.
 std::vector<JointStep> spread(const std::vector<JointStep>& all) {
   if (all.size() <= max_samples) return all;
@@ -95,13 +142,14 @@ Schedule schedule_of(const CommunicationTrace& trace) {
   std::map<Kind, std::size_t> numbers;
   std::vector<std::vector<JointStep>> members;  // of each class, in the order of training
   std::vector<std::set<JointStep>> seen;
-  for (const JointRun& joint : joint_runs(trace)) {
+  for (const JointRun& joint : with_overlaps(joint_runs(trace), trace)) {
     Kind kind = kind_of(joint.step, trace);
     kind.starts = schedule.runs.empty();
     const auto [entry, is_new] = numbers.try_emplace(std::move(kind), numbers.size());
     const std::size_t number = entry->second;
     if (is_new) {
-      schedule.classes.emplace_back();
+      schedule.classes.push_back(
+          {.steps_per_sample = std::max<std::int64_t>(1, overlap_of(joint.step, trace))});
       members.emplace_back();
       seen.emplace_back();
     }

@@ -11,8 +11,13 @@ using JointStep = std::vector<std::optional<std::size_t>>;
 
 // Steps with the same layout and operations, whose bytes differ by at most a quarter. A training run's first
 // step has its own class, because it computes for longer than similar steps.
+//
+// If an exchange overlaps with later steps (Exchange::overlap_steps), its sample stands for these, and the step at
+// whose end it begins counts as a local step: the sample begins the exchange and ends when its last step has waited
+// for it.
 struct StepClass {
   std::int64_t steps = 0;
+  std::int64_t steps_per_sample = 1;    // more than 1 only for exchanges that overlap with later steps
   std::vector<JointStep> samples = {};  // distinct steps that represent the class, spread over the run
 };
 
@@ -29,6 +34,7 @@ struct Schedule {
   double train_time_s(std::int64_t steps, const std::vector<double>& class_times_s) const;
 };
 
+// Throws Error if exchanges overlap with each other, or not with the same steps on every worker.
 Schedule schedule_of(const CommunicationTrace& trace);
 
 }  // namespace thinpipe

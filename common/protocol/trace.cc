@@ -30,7 +30,8 @@ Json exchange_to_json(const Exchange& exchange) {
     return list_of<CollectiveCall>(calls, [](const CollectiveCall& call) { return to_json(call); });
   };
   return {{"layout", exchange.layout},
-          {"buckets", list_of<std::vector<CollectiveCall>>(exchange.buckets, calls_to_json)}};
+          {"buckets", list_of<std::vector<CollectiveCall>>(exchange.buckets, calls_to_json)},
+          {"overlap_steps", exchange.overlap_steps ? Json(*exchange.overlap_steps) : Json(nullptr)}};
 }
 
 // [exchange or null, steps]
@@ -94,6 +95,7 @@ Exchange parse_exchange(const Json& value, const Place& place, const Communicati
           return parse_call(call, at, trace.world_size);
         });
       });
+  object.read("overlap_steps", exchange.overlap_steps, {.at_least = 0, .at_most = max_repeats});
   object.finish();
   const std::size_t buckets = trace.layouts[exchange.layout].size();
   if (exchange.buckets.size() != buckets) {
@@ -147,6 +149,15 @@ std::int64_t trace_version(const Json& value, const std::string& file) {
   return version;
 }
 
+// Earlier versions do not say when an exchange began. Changes of weights, which methods with local steps
+// exchange, are known at the end of a step.
+void put_exchanges_of_changes_at_ends_of_steps(CommunicationTrace& trace) {
+  const bool has_local_steps = std::ranges::any_of(
+      trace.workers.front(), [](const StepRun& run) { return !run.exchange.has_value(); });
+  if (!has_local_steps) return;
+  for (Exchange& exchange : trace.exchanges) exchange.overlap_steps = 0;
+}
+
 }  // namespace
 
 std::int64_t CommunicationTrace::steps() const {
@@ -165,7 +176,8 @@ Json to_json(const CommunicationTrace& trace) {
 
 CommunicationTrace parse_trace(const Json& value, const std::string& file) {
   Json upgraded;
-  if (trace_version(value, file) < trace_schema_version) {
+  const std::int64_t version = trace_version(value, file);
+  if (version < trace_schema_version) {
     upgraded = value;
     renamed_names().upgrade(upgraded, "communication_trace");
   }
@@ -189,6 +201,8 @@ CommunicationTrace parse_trace(const Json& value, const std::string& file) {
       });
   object.finish();
   check_workers(trace, object.place_of("workers"));
+  constexpr std::int64_t first_with_overlap = 6;
+  if (version < first_with_overlap) put_exchanges_of_changes_at_ends_of_steps(trace);
   return trace;
 }
 

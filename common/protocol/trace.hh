@@ -13,8 +13,8 @@
 namespace thinpipe {
 
 // Added in 2: largest_code of all_reduce. In 3: sparse_all_reduce. In 4: in_chunks of all_reduce. In 5: new
-// names (common/support/renamed_names.json).
-inline constexpr int trace_schema_version = 5;
+// names (common/support/renamed_names.json). In 6: overlap_steps of exchanges.
+inline constexpr int trace_schema_version = 6;
 
 // The trace's file in a run's folder.
 inline constexpr const char* trace_file_name = "communication-trace.json";
@@ -38,6 +38,10 @@ using TracedLayout = std::vector<TracedBucket>;
 struct Exchange {
   std::size_t layout = 0;                                 // index
   std::vector<std::vector<CollectiveCall>> buckets = {};  // each bucket's calls in order
+  // nullopt: each bucket is exchanged during backward, when its gradients are ready. Otherwise all buckets are ready
+  // at the end of the step, with its update of the weights, and the worker waits for the exchange at the end of
+  // the step that comes this many steps later. The next exchange begins after that.
+  std::optional<std::int64_t> overlap_steps = {};
 
   auto operator<=>(const Exchange&) const = default;
 };

@@ -49,8 +49,7 @@ void predict(const Record& record, const Record* dense, const CodecCosts& costs,
   row["compute_time_s"] = compute_s;
   row["exchange_time_s"] = exchange_s;
   row["encode_decode_s"] = codec ? Json(codec_s) : Json(nullptr);
-  row["predicted_iteration_time_s"] = predict_iteration_s(
-      record.plan->at("bucket_bytes").get<std::vector<double>>(), compute_s, exchange_s + codec_s);
+  row["predicted_iteration_time_s"] = predict_iteration_s(*record.plan, compute_s, exchange_s + codec_s);
 }
 
 Json row_of(const Record& record, const Record* dense, const CodecCosts& costs) {

@@ -68,6 +68,14 @@ double predict_iteration_s(const std::vector<double>& bucket_bytes, double compu
   return exchanged_at_s;
 }
 
+double predict_iteration_s(const Json& plan, double compute_s, double exchange_s) {
+  if (const auto overlap = plan.value("overlap_iterations", 0.0); overlap > 0) {
+    const auto interval = plan.at("iterations_per_exchange").get<double>();
+    return compute_s + std::max(0.0, exchange_s - overlap * compute_s / interval);
+  }
+  return predict_iteration_s(plan.at("bucket_bytes").get<std::vector<double>>(), compute_s, exchange_s);
+}
+
 std::optional<double> predict_exchange_s(const Run& run) {
   if (run.external_trainer.method) return std::nullopt;
   const auto exchange = predict_exchange(run);
@@ -77,8 +85,7 @@ std::optional<double> predict_exchange_s(const Run& run) {
 std::optional<double> predict_iteration_s(const Run& run, const MeasuredWork& measured) {
   const auto exchange_s = predict_exchange_s(run);
   if (!exchange_s || !run.schedule.empty()) return std::nullopt;
-  return predict_iteration_s(run.training->plan.at("bucket_bytes").get<std::vector<double>>(),
-                             measured.load_s + measured.compute_s,
+  return predict_iteration_s(run.training->plan, measured.load_s + measured.compute_s,
                              measured.encode_s + *exchange_s + measured.decode_s);
 }
 

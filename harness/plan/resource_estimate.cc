@@ -27,8 +27,7 @@ ResourceEstimate estimate_resources(const Json& plan, std::int64_t workers, cons
   const auto all = static_cast<double>(workers);
   const double sent_bytes = all * plan.at("sent_bytes_per_iteration").get<double>();
   const double shared_compute_s = std::max(cost.compute_s, all * cost.compute_s / machine.cores);
-  const double waits_s =
-      predict_iteration_s(plan.at("bucket_bytes").get<std::vector<double>>(), shared_compute_s, exchange_s);
+  const double waits_s = predict_iteration_s(plan, shared_compute_s, exchange_s);
   // However much the two overlap, the cores must do all of the compute and all of the network's work.
   const double work_s = (all * cost.compute_s + sent_bytes * core_s_per_byte) / machine.cores;
   const double iteration_s = std::max(waits_s, work_s);

@@ -7,6 +7,31 @@
 #include "harness/simulation/simulator.hh"
 
 namespace thinpipe {
+namespace {
+
+// Returns the times of the steps that a simulated exchange overlaps with, or of the only step. Only the last one waits
+// for the exchange.
+std::vector<event::IterationTimes> steps_of(const SimulatedIteration& simulated, std::int64_t steps,
+                                            const ComputeTimes& times) {
+  const double computing_s = simulated.iteration_time_s - simulated.exposed_exchange_s;
+  std::vector<event::IterationTimes> out(static_cast<std::size_t>(steps),
+                                         {.iteration_time_s = computing_s / static_cast<double>(steps),
+                                          .load_s = times.load_s,
+                                          .encode_s = 0,
+                                          .exchange_s = 0,
+                                          .decode_s = 0,
+                                          .exposed_exchange_s = 0});
+  for (event::IterationTimes& step : out) step.compute_s = step.iteration_time_s - times.load_s;
+  event::IterationTimes& last = out.back();
+  last.iteration_time_s += simulated.exposed_exchange_s;
+  last.encode_s = times.encode_s;
+  last.exchange_s = simulated.exchange_s;
+  last.decode_s = times.decode_s;
+  last.exposed_exchange_s = simulated.exposed_exchange_s;
+  return out;
+}
+
+}  // namespace
 
 ReplayedTraining::ReplayedTraining(const std::filesystem::path& folder)
     : trace_path_(std::filesystem::absolute(folder / trace_file_name)) {
@@ -39,23 +64,19 @@ std::vector<Event> ReplayedTraining::simulate(const netem::Topology& topology, c
     SampleMean durations;
     for (const JointStep& sample : each.samples) {
       const SimulatedIteration iteration = simulator.iterate(sample, start_s);
-      const double iteration_time_s = iteration.iteration_time_s;
-      durations.add(iteration_time_s);
-      train_time_s += iteration_time_s;
-      events.emplace_back(event::ReplayedIteration{
-          .iteration = std::ssize(events) + 1,
-          .represents_first_step = is_first && schedule_.classes.size() > 1,
-          .times = {.train_time_s = train_time_s,
-                    .iteration_time_s = iteration_time_s,
-                    .load_s = times.load_s,
-                    .compute_s = iteration.computed_at_s - times.load_s + times.finish_s,
-                    .encode_s = times.encode_s,
-                    .exchange_s = iteration.exchange_s,
-                    .decode_s = times.decode_s,
-                    .exposed_exchange_s = iteration.exposed_exchange_s}});
+      durations.add(iteration.iteration_time_s / static_cast<double>(each.steps_per_sample));
+      for (event::IterationTimes step : steps_of(iteration, each.steps_per_sample, times)) {
+        train_time_s += step.iteration_time_s;
+        step.train_time_s = train_time_s;
+        events.emplace_back(
+            event::ReplayedIteration{.iteration = std::ssize(events) + 1,
+                                     .represents_first_step = is_first && schedule_.classes.size() > 1,
+                                     .times = step});
+      }
     }
-    replayed.classes.push_back(
-        {.steps = each.steps, .iterations = durations.count(), .mean_s = durations.mean()});
+    replayed.classes.push_back({.steps = each.steps,
+                                .iterations = durations.count() * each.steps_per_sample,
+                                .mean_s = durations.mean()});
   }
   events.emplace_back(std::move(replayed));
   return events;

@@ -55,6 +55,10 @@ struct Departure {
   int left = 0;  // of the transfer and the work at both ends, for the first message
 };
 
+double step_s(const ComputeTimes& times) {
+  return times.load_s + times.compute_s + times.finish_s;
+}
+
 class Iteration {
  public:
   Iteration(const netem::Topology& topology, const CommunicationTrace& trace, const ComputeTimes& times,
@@ -66,10 +70,11 @@ class Iteration {
     }
     if (const Exchange* exchange = workers_.front().exchange; exchange != nullptr) {
       layout_ = timed_layout(trace.layouts[exchange->layout], trace, times);
+      if (exchange->overlap_steps) release_all_at_once(*exchange->overlap_steps);
     }
-    for (const TimedBucket& bucket : layout_) milestones_s_.push_back(times.load_s + bucket.ready_s);
+    for (const TimedBucket& bucket : layout_) milestones_s_.push_back(times_.load_s + bucket.ready_s);
     std::ranges::sort(milestones_s_);
-    milestones_s_.push_back(times.load_s + times.compute_s);
+    milestones_s_.push_back(times_.load_s + times_.compute_s);
   }
 
   SimulatedIteration run() {
@@ -90,6 +95,16 @@ class Iteration {
   }
 
  private:
+  // Puts the exchange after the update of the weights or, if it overlaps with later steps, at the beginning of these.
+  void release_all_at_once(std::int64_t overlap_steps) {
+    const auto steps = static_cast<double>(std::max<std::int64_t>(1, overlap_steps));
+    times_.compute_s = steps * step_s(times_) - times_.load_s;
+    times_.prepare_s *= steps;
+    times_.finish_s = 0;
+    for (TimedBucket& bucket : layout_)
+      bucket.ready_s = overlap_steps == 0 ? times_.compute_s : -times_.load_s;
+  }
+
   static constexpr double infinity = std::numeric_limits<double>::infinity();
 
   struct Timer {
@@ -357,7 +372,7 @@ class Iteration {
   }
 
   FluidNetwork network_;
-  const ComputeTimes& times_;
+  ComputeTimes times_;
   const CollectiveRouting& routing_;
   const SimulatedMachine* machine_;
   std::optional<SharedCores> cores_;

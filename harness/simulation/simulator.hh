@@ -38,8 +38,9 @@ class Simulator {
             CollectiveRouting routing = {}, std::optional<SimulatedMachine> machine = {})
       : topology_(topology), trace_(trace), times_(times), routing_(std::move(routing)), machine_(machine) {}
 
-  // Simulates an iteration that computes for `start_s` longer, at its start. Throws Error if the step's calls
-  // deadlock.
+  // Simulates an iteration that computes for `start_s` longer, at its start. If the step's exchange overlaps with later
+  // steps (Exchange::overlap_steps), simulates it from its beginning to the end of these steps, as one iteration. Throws
+  // Error if the step's calls deadlock.
   SimulatedIteration iterate(const JointStep& step, double start_s = 0) const;
 
  private:

@@ -24,6 +24,7 @@
 #include "trainer/pruning/pruning.hh"
 #include "trainer/tensors/tensor_file.hh"
 #include "trainer/tensors/weights.hh"
+#include "trainer/training/model_fragments.hh"
 #include "trainer/training/training_setup.hh"
 
 namespace thinpipe::trainer {
@@ -127,26 +128,36 @@ NetworkShape expected_network(const TrainingConfig& config) {
   return {.workers = static_cast<int>(config.workers), .sums_along_tree = name == "island" || name == "auto"};
 }
 
-std::unique_ptr<Synchroniser> make_synchroniser(const TrainingConfig& config, const Model& model,
-                                                const Mask& mask) {
-  const SynchroniserContext context{.parameters = parameter_infos(model),
-                                    .kept = kept_masks(model, mask),
-                                    .weights = model.parameters(),
-                                    .network = expected_network(config)};
-  return SynchroniserRegistry::instance().make(config.synchroniser, kConfigurationPlace / "synchroniser",
-                                               context);
+const Place kSynchroniserPlace = kConfigurationPlace / "synchroniser";
+
+SynchroniserContext context_of(const TrainingConfig& config, const Model& model, const Mask& mask) {
+  return {.parameters = parameter_infos(model),
+          .kept = kept_masks(model, mask),
+          .weights = model.parameters(),
+          .network = expected_network(config)};
 }
 
+std::unique_ptr<Synchroniser> make_synchroniser(const TrainingConfig& config,
+                                                const SynchroniserContext& context) {
+  return SynchroniserRegistry::instance().make(config.synchroniser, kSynchroniserPlace, context);
+}
+
+// Returns the traffic of an exchange of all parameters, in as many fragments as the method makes of them.
 ExpectedTraffic expected_traffic(const TrainingConfig& config, const Model& model, const Mask& mask) {
-  const auto synchroniser = make_synchroniser(config, model, mask);
+  const SynchroniserContext whole = context_of(config, model, mask);
   const auto side_synchroniser =
       SynchroniserRegistry::instance().make({{"name", "dense"}}, kConfigurationPlace, {});
-  const std::vector<Bucket> layout = expected_layout(config, parameter_infos(model), *synchroniser);
-  synchroniser->prepare(layout);
+  const std::int64_t fragments = make_synchroniser(config, whole)->fragments().count;
   ExpectedTraffic traffic;
-  for (const Bucket& bucket : layout) {
-    traffic += (bucket.side ? side_synchroniser : synchroniser)
-                   ->steady_state_traffic(bucket, static_cast<int>(config.workers));
+  for (const auto& parameters : fragments_of(whole.parameters, fragments, kSynchroniserPlace / "fragments")) {
+    const SynchroniserContext part = part_of(whole, parameters);
+    const auto synchroniser = make_synchroniser(config, part);
+    const std::vector<Bucket> layout = expected_layout(config, part.parameters, *synchroniser);
+    synchroniser->prepare(layout);
+    for (const Bucket& bucket : layout) {
+      traffic += (bucket.side ? side_synchroniser : synchroniser)
+                     ->steady_state_traffic(bucket, static_cast<int>(config.workers));
+    }
   }
   return traffic;
 }
@@ -220,10 +231,15 @@ void check_rounds(const TrainingConfig& config, std::int64_t local_steps) {
   check("check_replicas_every_iterations", config.training.check_replicas_every_iterations);
 }
 
-// Returns the number of exchanges in that many iterations; the last round may be shorter.
-std::int64_t exchanges_in(std::int64_t iterations, const Synchroniser& synchroniser) {
-  const std::int64_t local_steps = synchroniser.local_steps().value_or(1);
-  return (iterations + local_steps - 1) / local_steps;
+// Returns the number of exchanges of all parameters in that many iterations, with an exchange of a fragment as a part
+// of one. The last iteration ends with an exchange, unless one is in flight then: see LocalRounds.
+double exchanges_in(std::int64_t iterations, const Synchroniser& synchroniser) {
+  const FragmentSchedule fragments = synchroniser.fragments();
+  const std::int64_t interval = synchroniser.local_steps().value_or(1) / fragments.count;
+  const std::int64_t begun_before = (iterations - 1) / interval;
+  const bool is_in_flight =
+      begun_before > 0 && begun_before * interval + fragments.overlap_steps >= iterations;
+  return static_cast<double>(begun_before + (is_in_flight ? 0 : 1)) / static_cast<double>(fragments.count);
 }
 
 // Returns the mean traffic over a run's steps. Traffic is linear in the number of kept weights, and that
@@ -269,7 +285,7 @@ Json plan(const TrainingConfig& config, Cache& cache) {
   const Dataset& dataset = *cache.data(config).dataset;
   check_targets(config, dataset);
   const Model& model = cache.model(config);
-  const auto synchroniser = make_synchroniser(config, model, Mask::keep_all(model));
+  const auto synchroniser = make_synchroniser(config, context_of(config, model, Mask::keep_all(model)));
   check_momentum(config, *synchroniser);
   check_clipping(config, *synchroniser);
   check_workers(config, *synchroniser);
@@ -281,25 +297,28 @@ Json plan(const TrainingConfig& config, Cache& cache) {
   for (const ParameterInfo& info : parameter_infos(model)) parameters += info.size;
   const std::int64_t iterations = config.training.epochs * sampler.batches_per_epoch();
   const double exchanges_per_iteration =
-      static_cast<double>(exchanges_in(iterations, *synchroniser)) / static_cast<double>(iterations);
+      exchanges_in(iterations, *synchroniser) / static_cast<double>(iterations);
   const ExpectedTraffic traffic = exchanges_per_iteration * mean_traffic(config, cache, iterations);
   const std::int64_t every = config.training.evaluate_every_iterations;
-  return {{"parameters", parameters},
-          {"gradient_bytes", 4 * parameters},
-          {"bucket_bytes", bucket_bytes(config, model, *synchroniser)},
-          {"iterations", iterations},
-          {"evaluations", 1 + (iterations + every - 1) / every},
-          {"all_reduce_compatible", synchroniser->properties().all_reduce_compatible},
-          {"payload_bytes_per_iteration", traffic.payload_bytes},
-          {"sent_bytes_per_iteration", traffic.sent_bytes},
-          {"pairwise_bytes_per_iteration", traffic.pairwise_bytes},
-          {"gathered_bytes_per_iteration", traffic.gathered_bytes},
-          {"broadcast_bytes_per_iteration", traffic.broadcast_bytes},
-          {"delivered_bytes_per_iteration", traffic.delivered_bytes},
-          {"shifted_bytes_per_iteration", by_distance(traffic, config.workers)},
-          {"group_shifts_per_iteration", within_groups(traffic, config.workers)},
-          {"codes_per_iteration", traffic.codes},
-          {"largest_code", traffic.largest_code}};
+  return {
+      {"parameters", parameters},
+      {"gradient_bytes", 4 * parameters},
+      {"bucket_bytes", bucket_bytes(config, model, *synchroniser)},
+      {"iterations_per_exchange", synchroniser->local_steps().value_or(1) / synchroniser->fragments().count},
+      {"overlap_iterations", synchroniser->fragments().overlap_steps},
+      {"iterations", iterations},
+      {"evaluations", 1 + (iterations + every - 1) / every},
+      {"all_reduce_compatible", synchroniser->properties().all_reduce_compatible},
+      {"payload_bytes_per_iteration", traffic.payload_bytes},
+      {"sent_bytes_per_iteration", traffic.sent_bytes},
+      {"pairwise_bytes_per_iteration", traffic.pairwise_bytes},
+      {"gathered_bytes_per_iteration", traffic.gathered_bytes},
+      {"broadcast_bytes_per_iteration", traffic.broadcast_bytes},
+      {"delivered_bytes_per_iteration", traffic.delivered_bytes},
+      {"shifted_bytes_per_iteration", by_distance(traffic, config.workers)},
+      {"group_shifts_per_iteration", within_groups(traffic, config.workers)},
+      {"codes_per_iteration", traffic.codes},
+      {"largest_code", traffic.largest_code}};
 }
 
 template <class SomeRegistry>

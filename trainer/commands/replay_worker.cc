@@ -43,7 +43,7 @@ class Replay {
     for (const StepClass& each : schedule_.classes) {
       const SampleMean times = measure(each, &each == &schedule_.classes.front());
       replayed.classes.push_back({.steps = each.steps,
-                                  .iterations = times.count(),
+                                  .iterations = times.count() * each.steps_per_sample,
                                   .mean_s = times.mean(),
                                   .half_width_s = times.half_width()});
     }
@@ -51,7 +51,7 @@ class Replay {
   }
 
  private:
-  // Iterations follow each other without a pause, as in training: if a worker is late, the next iteration
+  // Returns the times of a step. Iterations follow each other without a pause, as in training: if a worker is late, the next iteration
   // takes longer. Rank 0 decides only now and then whether the mean is known well enough. If a first step has
   // successors, it gets the minimum number of iterations, so that it does not dominate the replay.
   SampleMean measure(const StepClass& steps, bool starts) {
@@ -61,18 +61,21 @@ class Replay {
     do {
       while (times.count() < until) {
         const auto next = static_cast<std::size_t>(times.count()) % steps.samples.size();
-        const ReplayedIteration iteration = iterate(steps.samples[next], starts);
-        times.add(iteration.iteration_time_s);
-        report(iteration, is_one_of_many);
+        double time_s = 0;
+        for (const ReplayedIteration& iteration : replay(steps.samples[next], starts)) {
+          time_s += iteration.iteration_time_s;
+          report(iteration, is_one_of_many);
+        }
+        times.add(time_s / static_cast<double>(steps.steps_per_sample));
       }
       until = std::min(2 * until, max_iterations_of_class);
     } while (!is_one_of_many && !is_enough(times));
     return times;
   }
 
-  ReplayedIteration iterate(const JointStep& step, bool starts) {
+  std::vector<ReplayedIteration> replay(const JointStep& step, bool starts) {
     worker_status_.enter(WorkerStatus::Phase::exchanging);
-    return replayer_.iterate(own_part(step), starts);
+    return replayer_.replay(own_part(step), starts);
   }
 
   const std::optional<std::size_t>& own_part(const JointStep& step) const {

@@ -15,11 +15,11 @@ torch::Tensor order_tensor(const std::vector<std::size_t>& order) {
   return torch::tensor(std::vector<std::int64_t>(order.begin(), order.end()), torch::kLong);
 }
 
-TracedLayout traced(const std::vector<Bucket>& buckets) {
+TracedLayout traced(const std::vector<Bucket>& buckets, const std::vector<std::size_t>& numbers) {
   TracedLayout layout;
   for (const Bucket& bucket : buckets) {
     TracedBucket& out = layout.emplace_back();
-    for (const Slice& slice : bucket.slices) out.parameters.push_back(slice.parameter);
+    for (const Slice& slice : bucket.slices) out.parameters.push_back(numbers.at(slice.parameter));
   }
   return layout;
 }
@@ -85,7 +85,7 @@ GradientExchange::GradientExchange(const NamedParameters& parameters, const Mask
     if (source_ == GradientSource::caller) {
       // The caller may submit in another order than that of arrival, which decides the layout.
       parameter.hook = tensor.register_hook([this, p](const torch::Tensor&) { note_arrival(p); });
-    } else if (!synchroniser_->local_steps()) {
+    } else if (source_ == GradientSource::backward) {
       parameter.hook =
           tensor.register_hook([this, p](const torch::Tensor& gradient) { submit(p, gradient); });
     }
@@ -131,7 +131,7 @@ void GradientExchange::clear_pruned(std::size_t p, const torch::Tensor& values) 
   if (kept.defined()) bits_of(values).bitwise_and_(kept);
 }
 
-void GradientExchange::begin_step() {
+void GradientExchange::begin_step(std::optional<std::int64_t> overlap_steps) {
   for (Parameter& parameter : parameters_) {
     // Backward then passes its own tensor instead of adding to the bucket that is being exchanged.
     if (source_ == GradientSource::backward) parameter.tensor.mutable_grad().reset();
@@ -145,6 +145,7 @@ void GradientExchange::begin_step() {
   section_ = {};
   synchroniser_->begin_step(steps_);
   side_synchroniser_->begin_step(steps_);
+  if (recorder_ != nullptr) recorder_->begin_exchange(traced_layout_, overlap_steps);
   thread_.begin(buckets_.size());
 }
 
@@ -237,9 +238,14 @@ void GradientExchange::synchronise(std::size_t b) {
   if (error_meter_) error_meter_->after(bucket);
 }
 
-void GradientExchange::record_calls(TraceRecorder& recorder) {
+void GradientExchange::record_calls(TraceRecorder& recorder, std::vector<std::size_t> numbers) {
   recorder_ = &recorder;
-  recorder_->lay_out(traced(buckets_));
+  traced_numbers_ = std::move(numbers);
+  record_layout();
+}
+
+void GradientExchange::record_layout() {
+  if (recorder_ != nullptr) traced_layout_ = recorder_->lay_out(traced(buckets_, traced_numbers_));
 }
 
 StepReport GradientExchange::finish_step() {
@@ -253,13 +259,15 @@ StepReport GradientExchange::finish_step() {
   const Stopwatch waiting;
   thread_.drain();
   const double exposed_s = waiting.elapsed_s();
+  if (recorder_ != nullptr) recorder_->finish_exchange();
   synchroniser_->finish_step(finite_);
   side_synchroniser_->finish_step(finite_);
   if (error_meter_) error_meter_->finish_step(finite_);
   hand_over_results();
   // Parameters whose gradients never arrive come last.
-  for (std::size_t p = 0; steps_ == 1 && p < parameters_.size(); ++p) note_arrival(p);
-  if (steps_ == 1) adopt_order(order_of_rank_0());
+  const bool knows_arrivals = steps_ == 1 && source_ != GradientSource::changes;
+  for (std::size_t p = 0; knows_arrivals && p < parameters_.size(); ++p) note_arrival(p);
+  if (knows_arrivals) adopt_order(order_of_rank_0());
   return {.applied = finite_,
           .exposed_exchange_s = exposed_s,
           .first_bucket_s = first_bucket_s_,
@@ -304,24 +312,25 @@ void GradientExchange::adopt_order(const std::vector<std::size_t>& order) {
       parameter.view = bucket.view(slice).view(parameter.tensor.sizes());
     }
   }
-  if (recorder_ != nullptr) recorder_->lay_out(traced(buckets_));
+  record_layout();
   check_replicas("bucket layout", layout_hash(infos_, buckets_), collective_);
   synchroniser_->prepare(buckets_);
   side_synchroniser_->prepare(buckets_);
 }
 
-void GradientExchange::save(TensorMap& state) const {
-  state["exchange.order"] = order_tensor(order_);
-  state["exchange.steps"] = torch::tensor({static_cast<std::int64_t>(steps_)}, torch::kLong);
-  synchroniser_->save(state, "synchroniser.");
+void GradientExchange::save(TensorMap& state, const std::string& prefix) const {
+  state[prefix + "exchange.order"] = order_tensor(order_);
+  state[prefix + "exchange.steps"] = torch::tensor({static_cast<std::int64_t>(steps_)}, torch::kLong);
+  synchroniser_->save(state, prefix + "synchroniser.");
 }
 
-void GradientExchange::load(const TensorMap& state) {
+void GradientExchange::load(const TensorMap& state, const std::string& prefix) {
   steps_ = static_cast<std::uint64_t>(
-      expect_tensor(state, "exchange.steps", torch::empty({1}, torch::kLong), "checkpoint")
+      expect_tensor(state, prefix + "exchange.steps", torch::empty({1}, torch::kLong), "checkpoint")
           .item<std::int64_t>());
-  adopt_order(order_from(expect_tensor(state, "exchange.order", order_tensor(order_), "checkpoint")));
-  synchroniser_->load(state, "synchroniser.");
+  adopt_order(
+      order_from(expect_tensor(state, prefix + "exchange.order", order_tensor(order_), "checkpoint")));
+  synchroniser_->load(state, prefix + "synchroniser.");
 }
 
 }  // namespace thinpipe::trainer

@@ -7,13 +7,14 @@
 //   StepReport report = exchange.finish_step();   // waits; now parameter.grad() is the mean over workers
 //   if (report.applied) optimiser.step();
 //
-// A method with local steps (Synchroniser::local_steps) exchanges changes of weights instead, and nothing is
-// collected from backward. An exchange then consists of begin_step(), submit() of every parameter's
-// change, finish_step().
-//
 // After the first step the buckets are laid out again, in the order in which gradients arrived at rank 0.
 //
 // DistributedDataParallel itself can be the caller that submits gradients: GradientSource::caller.
+//
+// A method with local steps (Synchroniser::local_steps) exchanges changes of weights instead:
+// GradientSource::changes. An exchange then consists of begin_step(), submit() of every parameter's change, and
+// finish_step(), which may come some training steps later. Several objects, each for some of the parameters, can share
+// a collective if only one of them is between begin_step() and finish_step() at a time.
 #pragma once
 
 #include <functional>
@@ -47,6 +48,7 @@ struct StepReport {
 enum class GradientSource {
   backward,  // hooks of this object, unless the method has local steps; the results become parameter.grad()
   caller,    // the caller submits every gradient and reads result(); parameter.grad() is never touched
+  changes,  // like caller, but with changes of weights: backward does not matter, and the layout stays as planned
 };
 
 using NamedParameters = torch::OrderedDict<std::string, torch::Tensor>;
@@ -82,12 +84,13 @@ class GradientExchange {
   // Sets the factor by which the optimiser will multiply the next step's result.
   void set_learning_rate(double learning_rate) { synchroniser_->set_learning_rate(learning_rate); }
 
-  void begin_step();
+  // overlap_steps: of the exchange in the trace, see Exchange.
+  void begin_step(std::optional<std::int64_t> overlap_steps = {});
   // Puts a value of parameter p into the exchange. If gradients are exchanged, backward's hooks call it.
   void submit(std::size_t p, const torch::Tensor& value);
   StepReport finish_step();
 
-  // With GradientSource::caller: returns the last step's result for parameter p, in its shape and on its
+  // Except with GradientSource::backward: returns the last step's result for parameter p, in its shape and on its
   // device. It is valid until the next begin_step().
   const torch::Tensor& result(std::size_t p) const { return results_[p]; }
 
@@ -108,17 +111,15 @@ class GradientExchange {
 
   // Measures the error of each result, at the cost of a second exchange. Call before the first
   // step, on every worker.
-  void measure_error() { error_meter_.emplace(collective_.unmetered()); }
-  // Returns the error so far; nullopt if it is not measured.
-  std::optional<double> vnmse() const { return error_meter_ ? error_meter_->vnmse() : std::nullopt; }
+  void measure_error(std::shared_ptr<ErrorMeter> meter) { error_meter_ = std::move(meter); }
 
   // Sets whether submit() waits for the gradient, so that ready() is the time when a GPU had computed it,
   // not when it was given the work. Only for measurements, because nothing overlaps on a GPU then.
   void await_gradients(bool await) { awaits_ = await; }
 
-  // Records layouts and each bucket's calls in `recorder`, which must outlive this object. Call
-  // before the first step.
-  void record_calls(TraceRecorder& recorder);
+  // Records layouts and each bucket's calls in `recorder`, which must outlive this object. numbers: of this object's
+  // parameters in the trace. Call before the first step.
+  void record_calls(TraceRecorder& recorder, std::vector<std::size_t> numbers);
 
   // Uses a new mask from the next step on. Call between steps, on every worker. Pruned gradients are zero
   // from then on; the caller must prune weights and optimiser state, as enforce() does.
@@ -130,9 +131,10 @@ class GradientExchange {
   const std::vector<Bucket>& layout() const { return buckets_; }
   const Synchroniser& synchroniser() const { return *synchroniser_; }
 
-  // Save and load a checkpoint's part: the method's state, the bucket order and the number of steps taken.
-  void save(TensorMap& state) const;
-  void load(const TensorMap& state);
+  // Save and load a checkpoint's part, under names that begin with `prefix`: the method's state, the bucket order and
+  // the number of steps taken.
+  void save(TensorMap& state, const std::string& prefix = {}) const;
+  void load(const TensorMap& state, const std::string& prefix = {});
 
  private:
   struct Parameter {
@@ -151,6 +153,7 @@ class GradientExchange {
   void clip_and_release(double norm);
   std::vector<torch::Tensor> prune_gradients(const Mask& mask);
   void adopt_order(const std::vector<std::size_t>& order);
+  void record_layout();
   std::vector<std::size_t> order_of_rank_0() const;
   void synchronise(std::size_t bucket);
   void hand_over_results();
@@ -163,8 +166,10 @@ class GradientExchange {
   std::vector<Parameter> parameters_;
   std::unique_ptr<Synchroniser> synchroniser_;
   std::unique_ptr<Synchroniser> side_synchroniser_;
-  std::optional<ErrorMeter> error_meter_;
+  std::shared_ptr<ErrorMeter> error_meter_;
   TraceRecorder* recorder_ = nullptr;
+  std::vector<std::size_t> traced_numbers_;  // of the parameters
+  std::size_t traced_layout_ = 0;            // the index of buckets_
   std::vector<Bucket> buckets_;
   std::vector<DeviceEvent> collected_;      // by bucket: its gradients have been copied
   std::vector<std::size_t> missing_;        // by bucket: number of gradients that this step still lacks

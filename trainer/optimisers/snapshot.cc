@@ -1,6 +1,7 @@
 #include "trainer/optimisers/snapshot.hh"
 
 #include "common/support/exception.hh"
+#include "trainer/optimisers/state.hh"
 
 namespace thinpipe::trainer {
 namespace {
@@ -29,20 +30,39 @@ std::unique_ptr<torch::optim::OptimizerParamState> copy_of(const torch::optim::O
     return copy_of_adam(*adam);
   if (const auto* adamw = dynamic_cast<const torch::optim::AdamWParamState*>(&state))
     return copy_of_adam(*adamw);
-  throw Error("take local steps: this optimiser's state is unknown; use sgd, adam or adamw");
+  throw Error("take local steps: this optimiser's state is unknown; use sgd, adam, adamw or muon");
+}
+
+std::vector<torch::Tensor> parameters_of(torch::optim::Optimizer& optimiser) {
+  std::vector<torch::Tensor> all;
+  for (auto& group : optimiser.param_groups())
+    all.insert(all.end(), group.params().begin(), group.params().end());
+  return all;
 }
 
 }  // namespace
 
-OptimiserSnapshot::OptimiserSnapshot(torch::optim::Optimizer& optimiser) {
+OptimiserSnapshot::OptimiserSnapshot(torch::optim::Optimizer& optimiser)
+    : OptimiserSnapshot(optimiser, parameters_of(optimiser)) {}
+
+OptimiserSnapshot::OptimiserSnapshot(torch::optim::Optimizer& optimiser,
+                                     const std::vector<torch::Tensor>& parameters) {
   const torch::NoGradGuard no_grad;
-  for (const auto& [key, state] : optimiser.state()) states_.emplace_back(key, copy_of(*state));
+  for (const torch::Tensor& parameter : parameters) {
+    const auto* state = find_state(optimiser, parameter);
+    states_.emplace_back(parameter, state == nullptr ? nullptr : copy_of(*state));
+  }
 }
 
 void OptimiserSnapshot::restore(torch::optim::Optimizer& optimiser) const {
   const torch::NoGradGuard no_grad;
-  optimiser.state().clear();
-  for (const auto& [key, state] : states_) optimiser.state()[key] = copy_of(*state);
+  for (const auto& [parameter, state] : states_) {
+    if (state) {
+      state_of(optimiser, parameter) = copy_of(*state);
+    } else {
+      forget_state(optimiser, parameter);
+    }
+  }
 }
 
 }  // namespace thinpipe::trainer

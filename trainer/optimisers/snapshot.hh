@@ -11,16 +11,17 @@ namespace thinpipe::trainer {
 
 class OptimiserSnapshot {
  public:
-  // Copies the state of sgd, adam or adamw; throws Error for another optimiser that has state.
+  // Copies the state of sgd, adam, adamw or muon; throws Error for another optimiser that has state.
   explicit OptimiserSnapshot(torch::optim::Optimizer& optimiser);
+  // Copies only the state of these parameters.
+  OptimiserSnapshot(torch::optim::Optimizer& optimiser, const std::vector<torch::Tensor>& parameters);
 
+  // Gives the parameters of the snapshot their state at the time of the snapshot.
   void restore(torch::optim::Optimizer& optimiser) const;
 
  private:
-  using States = std::remove_reference_t<decltype(std::declval<torch::optim::Optimizer&>().state())>;
-  using Key = std::remove_cvref_t<decltype(std::declval<States&>().begin()->first)>;
-
-  std::vector<std::pair<Key, std::unique_ptr<torch::optim::OptimizerParamState>>> states_;
+  // The state is null before the parameter's first step.
+  std::vector<std::pair<torch::Tensor, std::unique_ptr<torch::optim::OptimizerParamState>>> states_;
 };
 
 }  // namespace thinpipe::trainer

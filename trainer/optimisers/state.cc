@@ -22,6 +22,13 @@ Key state_key(const torch::Tensor& parameter) {
   }
 }
 
+std::vector<torch::Tensor> defined_ones(std::vector<torch::Tensor> tensors) {
+  std::erase_if(tensors, [](const torch::Tensor& tensor) { return !tensor.defined(); });
+  return tensors;
+}
+
+}  // namespace
+
 torch::optim::OptimizerParamState* find_state(torch::optim::Optimizer& optimiser,
                                               const torch::Tensor& parameter) {
   auto& states = optimiser.state();
@@ -30,12 +37,11 @@ torch::optim::OptimizerParamState* find_state(torch::optim::Optimizer& optimiser
   return found == states.end() ? nullptr : found->second.get();
 }
 
-std::vector<torch::Tensor> defined_ones(std::vector<torch::Tensor> tensors) {
-  std::erase_if(tensors, [](const torch::Tensor& tensor) { return !tensor.defined(); });
-  return tensors;
+void forget_state(torch::optim::Optimizer& optimiser, const torch::Tensor& parameter) {
+  auto& states = optimiser.state();
+  using Key = std::remove_cvref_t<decltype(states.begin()->first)>;
+  states.erase(state_key<Key>(parameter));
 }
-
-}  // namespace
 
 std::unique_ptr<torch::optim::OptimizerParamState>& state_of(torch::optim::Optimizer& optimiser,
                                                              const torch::Tensor& parameter) {

@@ -9,6 +9,13 @@
 
 namespace thinpipe::trainer {
 
+// Returns the optimiser's state of a parameter; nullptr before the first step.
+torch::optim::OptimizerParamState* find_state(torch::optim::Optimizer& optimiser,
+                                              const torch::Tensor& parameter);
+
+// Removes it, as before the first step.
+void forget_state(torch::optim::Optimizer& optimiser, const torch::Tensor& parameter);
+
 // Returns where the optimiser keeps its state of a parameter; null before the first step, and inserted if absent.
 std::unique_ptr<torch::optim::OptimizerParamState>& state_of(torch::optim::Optimizer& optimiser,
                                                              const torch::Tensor& parameter);

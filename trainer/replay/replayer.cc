@@ -64,40 +64,66 @@ void Replayer::warm_up(const std::optional<std::size_t>& exchange) {
   thread_.drain();
 }
 
-ReplayedIteration Replayer::iterate(const std::optional<std::size_t>& exchange, bool starts) {
+std::vector<ReplayedIteration> Replayer::replay(const std::optional<std::size_t>& exchange, bool starts) {
+  if (!exchange) return {iterate(Part::none, starts)};
+  current_ = &trace_.exchanges[*exchange];
+  if (!current_->overlap_steps) return {iterate(Part::during_backward, starts)};
+  if (*current_->overlap_steps == 0) return {iterate(Part::after_update, starts)};
+  std::vector<ReplayedIteration> iterations;
+  begin_exchange();
+  for (std::size_t b = 0; b < layouts_[current_->layout].size(); ++b) thread_.release(b);
+  for (std::int64_t left = *current_->overlap_steps; left > 0; --left) {
+    iterations.push_back(iterate(left > 1 ? Part::none : Part::end));
+  }
+  return iterations;
+}
+
+ReplayedIteration Replayer::iterate(Part part, bool starts) {
   const Stopwatch stopwatch;
   compute_.set_pace(next_pace());
   if (starts) compute_.spend(times_.start_s);
   compute_.begin();
   const double computed_s = times_.load_s + times_.compute_s;
   ReplayedIteration iteration;
-  section_ = {};
   load();
   iteration.load_s = stopwatch.elapsed_s();
-  if (exchange) {
-    current_ = &trace_.exchanges[*exchange];
+  if (part == Part::during_backward) {
+    begin_exchange();
     const std::vector<TimedBucket>& layout = layouts_[current_->layout];
     std::vector<std::size_t> order(layout.size());
     std::iota(order.begin(), order.end(), 0U);
     std::ranges::stable_sort(order, {}, [&](std::size_t b) { return layout[b].ready_s; });
-    thread_.begin(layout.size());
     for (const std::size_t b : order) {
       compute_.reach(times_.load_s + layout[b].ready_s);
       thread_.release(b);
       if (b == 0) iteration.first_bucket_s = stopwatch.elapsed_s() - iteration.load_s;
     }
     compute_.reach(computed_s);
-    const Stopwatch waiting;
-    thread_.drain();
-    iteration.exposed_exchange_s = waiting.elapsed_s();
-  } else {
-    compute_.reach(computed_s);
+    wait(iteration);
   }
+  compute_.reach(computed_s);
   compute_.spend(times_.finish_s);
-  iteration.section = section_;
+  if (part == Part::after_update) {
+    begin_exchange();
+    for (std::size_t b = 0; b < layouts_[current_->layout].size(); ++b) thread_.release(b);
+  }
+  if (part == Part::after_update || part == Part::end) wait(iteration);
   iteration.iteration_time_s = stopwatch.elapsed_s();
-  iteration.cpu_s = times_.prepare_s + stopwatch.cpu_s() + section_.encode_cpu_s + section_.decode_cpu_s;
+  iteration.cpu_s =
+      times_.prepare_s + stopwatch.cpu_s() + iteration.section.encode_cpu_s + iteration.section.decode_cpu_s;
   return iteration;
+}
+
+void Replayer::begin_exchange() {
+  section_ = {};
+  thread_.begin(layouts_[current_->layout].size());
+}
+
+void Replayer::wait(ReplayedIteration& iteration) {
+  const Stopwatch waiting;
+  thread_.drain();
+  iteration.exposed_exchange_s = waiting.elapsed_s();
+  iteration.section = section_;
 }
 
 double Replayer::next_pace() {

@@ -43,11 +43,18 @@ class Replayer {
   // before the timed iterations. Does nothing for a local step. Collective: all workers must call it.
   void warm_up(const std::optional<std::size_t>& exchange);
 
-  // Replays one iteration with this worker's exchange, or a local step. Collective: all workers must call it.
-  // starts: the iteration takes as long as the first one of a training run.
-  ReplayedIteration iterate(const std::optional<std::size_t>& exchange, bool starts = false);
+  // Replays one iteration with this worker's exchange, or a local step. If the exchange overlaps with later steps
+  // (Exchange::overlap_steps), it begins now, these iterations follow, and the last one waits for it. Collective: all
+  // workers must call it. starts: the iteration takes as long as the first one of a training run.
+  std::vector<ReplayedIteration> replay(const std::optional<std::size_t>& exchange, bool starts = false);
 
  private:
+  // Where in an iteration an exchange begins, and whether it ends there.
+  enum class Part { none, during_backward, after_update, end };
+
+  ReplayedIteration iterate(Part part, bool starts = false);
+  void begin_exchange();
+  void wait(ReplayedIteration& iteration);
   double next_pace();
   void load();
   void exchange_bucket(std::size_t bucket);
@@ -69,7 +76,7 @@ class Replayer {
   std::vector<std::vector<TimedBucket>> layouts_;
   std::map<ElementType, torch::Tensor> storage_;  // zeros, grown on demand
   const Exchange* current_ = nullptr;
-  Section section_;             // of the iteration; written by the communication thread until it is drained
+  Section section_;             // of the exchange; written by the communication thread until it is drained
   CommunicationThread thread_;  // last: it uses all of the above
 };
 

@@ -50,6 +50,17 @@ enum class Clipping {
   none,
 };
 
+// How a method with local steps spreads its exchanges over a round. The model is divided into `count` fragments,
+// which take turns: the next one's exchange begins every local_steps() / count steps.
+struct FragmentSchedule {
+  std::int64_t count = 1;  // divides local_steps()
+  // The result is applied at the end of the step that comes this many steps after the one at whose end the exchange
+  // began; at most local_steps() / count.
+  std::int64_t overlap_steps = 0;
+  // Share of its own weights that a worker keeps when it applies the result: W_w = α·W_w + (1 - α)·W0.
+  double mixing = 0;
+};
+
 class Synchroniser {
  public:
   Synchroniser() = default;
@@ -65,6 +76,9 @@ class Synchroniser {
   // changes of the weights since the last exchange are then synchronised. Returns nullopt if gradients are
   // synchronised in every step.
   virtual std::optional<std::int64_t> local_steps() const { return std::nullopt; }
+
+  // With local steps: each fragment has an object of its own for its parameters.
+  virtual FragmentSchedule fragments() const { return {}; }
 
   virtual Clipping clipping() const {
     const MethodProperties declared = properties();

@@ -45,6 +45,7 @@ OPTIONS = {
     "deepreduce": {"inner": {"name": "topk", "ratio": 0.2}},
     "demo": {"chunk": 16, "k": 4},
     "diloco": {"local_steps": 4},
+    "streaming_diloco": {"local_steps": 4, "fragments": 2, "overlap_steps": 1},
     "sbc": {"local_steps": 4, "ratio": 0.2},
     "sparseloco": {"local_steps": 4, "chunk": 16, "k": 4},
     **{name: {"ratio": 0.2} for name in ("dgc", "gmc", "iwp", "ok_topk", "spardl", "topk", "topk_chunked")},

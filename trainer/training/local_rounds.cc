@@ -1,107 +1,151 @@
 #include "trainer/training/local_rounds.hh"
 
-#include <limits>
+#include <algorithm>
+#include <thread>
 #include <utility>
 
 #include <fmt/format.h>
 
-#include "trainer/optimisers/state.hh"
 #include "trainer/training/checkpoint.hh"
 
 namespace thinpipe::trainer {
 namespace {
 
-std::string start_key(std::size_t parameter) {
-  return fmt::format("rounds.start.{}", parameter);
+constexpr const char* optimiser_key = "rounds.optimiser";
+constexpr const char* flight_key = "rounds.flight";
+
+std::string prefix_of(std::size_t fragment) {
+  return fmt::format("rounds.{}.", fragment);
 }
 
 }  // namespace
 
-LocalRounds::LocalRounds(Model& model, GradientExchange& exchange)
-    : parameters_(model.parameters()),
-      exchange_(exchange),
-      length_(exchange.synchroniser().local_steps().value()) {
-  for (const torch::Tensor& parameter : parameters_) start_.push_back(parameter.detach().clone());
+LocalRounds::LocalRounds(const Model& model, std::vector<std::vector<std::size_t>> fragments,
+                         const std::vector<std::unique_ptr<GradientExchange>>& exchanges)
+    : numbers_(std::move(fragments)) {
+  const Synchroniser& method = exchanges.front()->synchroniser();
+  const FragmentSchedule schedule = method.fragments();
+  interval_ = method.local_steps().value() / schedule.count;
+  overlap_steps_ = schedule.overlap_steps;
+  const std::vector<torch::Tensor> all = model.parameters();
+  for (std::size_t f = 0; f < numbers_.size(); ++f) {
+    std::vector<torch::Tensor> parameters;
+    for (const std::size_t p : numbers_[f]) parameters.push_back(all.at(p));
+    fragments_.emplace_back(std::move(parameters), *exchanges[f], schedule.mixing);
+  }
 }
 
 void LocalRounds::begin_step(torch::optim::Optimizer& optimiser) {
-  if (steps_++ == 0) optimiser_start_.emplace(optimiser);
-  for (torch::Tensor& parameter : parameters_) parameter.mutable_grad().reset();
+  step_ = Stopwatch();
+  for (Fragment& fragment : fragments_) fragment.begin_step(optimiser);
 }
 
 bool LocalRounds::admits_step() {
-  const torch::NoGradGuard no_grad;
-  for (std::size_t p = 0; p < parameters_.size(); ++p) {
-    torch::Tensor& gradient = parameters_[p].mutable_grad();
-    if (!gradient.defined()) continue;
-    exchange_.clear_pruned(p, gradient);
-    if (!std::isfinite(gradient.sum().item<float>())) {
-      if (!lost_) first_non_finite_ = p;
-      lost_ = true;
-      return false;
-    }
+  bool admits = true;
+  for (std::size_t f = 0; f < fragments_.size(); ++f) {
+    const std::optional<std::size_t> parameter = fragments_[f].check_gradients();
+    if (!parameter) continue;
+    if (!first_non_finite_) first_non_finite_ = numbers_[f][*parameter];
+    admits = false;
   }
-  return true;
+  if (!admits) {
+    for (Fragment& fragment : fragments_) fragment.lose_round();
+  }
+  return admits;
 }
 
-StepReport LocalRounds::exchange_changes(torch::optim::Optimizer& optimiser) {
-  const torch::NoGradGuard no_grad;
+StepReport LocalRounds::end_step(std::int64_t iteration, std::int64_t last_iteration,
+                                 torch::optim::Optimizer& optimiser) {
+  if (flight_) flight_->given_s -= step_.elapsed_s();
   const Stopwatch stopwatch;
-  exchange_.begin_step();
-  // In reverse, the order of gradients: the layout stays as planned.
-  for (std::size_t p = parameters_.size(); p-- > 0;) {
-    const torch::Tensor change = parameters_[p] - start_[p];
-    // The exchange spreads NaN to every worker, so that all drop the round.
-    exchange_.submit(p, lost_ ? change.fill_(std::numeric_limits<float>::quiet_NaN()) : change);
+  StepReport report{.exchanged = false};
+  const bool is_last = iteration == last_iteration;
+  if (flight_ && (is_last || iteration == flight_->due)) report = apply(optimiser);
+  if (const auto due = fragment_due(iteration, last_iteration); due && !(is_last && report.exchanged)) {
+    begin_exchange(*due, iteration, last_iteration);
+    if (flight_->due == iteration) report = apply(optimiser);
   }
-  StepReport report = exchange_.finish_step();
   report.exposed_exchange_s = stopwatch.elapsed_s();
-  report.steps = std::exchange(steps_, 0);
-  if (!report.applied && optimiser_start_) optimiser_start_->restore(optimiser);
-  optimiser_start_.reset();
-  for (std::size_t p = 0; p < parameters_.size(); ++p) {
-    if (report.applied) {
-      start_[p].add_(parameters_[p].grad());
-      const torch::Tensor forgotten = exchange_.synchroniser().forgotten_momentum(p);
-      if (const torch::Tensor momentum = momentum_of(optimiser, parameters_[p]);
-          forgotten.defined() && momentum.defined()) {
-        momentum.masked_fill_(forgotten.view(momentum.sizes()).to(momentum.device()), 0);
-      }
-    }
-    parameters_[p].copy_(start_[p]);
+  if (is_last) {
+    for (Fragment& fragment : fragments_) fragment.drop_changes();
   }
-  if (!lost_) first_non_finite_.reset();
-  lost_ = false;
   return report;
 }
 
+std::optional<std::size_t> LocalRounds::fragment_due(std::int64_t iteration,
+                                                     std::int64_t last_iteration) const {
+  if (iteration % interval_ != 0 && iteration != last_iteration) return std::nullopt;
+  return static_cast<std::size_t>((iteration - 1) / interval_) % fragments_.size();
+}
+
+// An exchange never overlaps with more steps than there are.
+void LocalRounds::begin_exchange(std::size_t fragment, std::int64_t iteration, std::int64_t last_iteration) {
+  const std::int64_t left = last_iteration - iteration;
+  const std::int64_t overlap_steps = left < 0 ? overlap_steps_ : std::min(left, overlap_steps_);
+  fragments_[fragment].begin_exchange(overlap_steps);
+  flight_ = {.fragment = fragment, .due = iteration + overlap_steps};
+}
+
+StepReport LocalRounds::apply(torch::optim::Optimizer& optimiser) {
+  const Flight flight = *std::exchange(flight_, std::nullopt);
+  Fragment& fragment = fragments_[flight.fragment];
+  if (flight.given_s > 0) std::this_thread::sleep_for(std::chrono::duration<double>(flight.given_s));
+  StepReport report = fragment.apply(optimiser);
+  report.steps /= std::ssize(fragments_);  // each fragment counts its share of a lost round
+  if (!fragment.has_lost()) first_non_finite_.reset();
+  return report;
+}
+
+void LocalRounds::await_exchange() {
+  if (flight_) flight_->given_s += fragments_[flight_->fragment].await_exchange_s();
+}
+
 void LocalRounds::adopt_mask() {
-  for (std::size_t p = 0; p < start_.size(); ++p) exchange_.clear_pruned(p, start_[p]);
+  for (Fragment& fragment : fragments_) fragment.adopt_mask();
+}
+
+bool LocalRounds::can_be_saved() {
+  await_exchange();
+  return std::ranges::none_of(fragments_, &Fragment::is_losing);
 }
 
 void LocalRounds::save(TensorMap& state, torch::optim::Optimizer& optimiser) const {
-  for (std::size_t p = 0; p < start_.size(); ++p) state[start_key(p)] = start_[p].cpu();
-  state["rounds.lost"] = torch::tensor({std::int64_t{lost_ ? 1 : 0}, steps_}, torch::kLong);
-  if (!optimiser_start_) return;
+  for (std::size_t f = 0; f < fragments_.size(); ++f) fragments_[f].save(state, prefix_of(f));
+  state[flight_key] =
+      torch::tensor({flight_ ? static_cast<std::int64_t>(flight_->fragment) : -1, flight_ ? flight_->due : 0},
+                    torch::kLong);
   const OptimiserSnapshot now(optimiser);
-  optimiser_start_->restore(optimiser);
-  state["rounds.optimiser"] = optimiser_state(optimiser);
+  for (const Fragment& fragment : fragments_) fragment.restore_start(optimiser);
+  state[optimiser_key] = optimiser_state(optimiser);
   now.restore(optimiser);
 }
 
 void LocalRounds::load(const TensorMap& state, torch::optim::Optimizer& optimiser) {
-  for (std::size_t p = 0; p < start_.size(); ++p) {
-    start_[p].copy_(expect_tensor(state, start_key(p), start_[p], "checkpoint"));
-  }
-  const torch::Tensor lost =
-      expect_tensor(state, "rounds.lost", torch::empty({2}, torch::kLong), "checkpoint");
-  lost_ = lost[0].item<std::int64_t>() != 0;
-  steps_ = lost[1].item<std::int64_t>();
-  if (steps_ == 0) return;
   const OptimiserSnapshot now(optimiser);
-  restore_optimiser(optimiser, state.at("rounds.optimiser"));
-  optimiser_start_.emplace(optimiser);
+  restore_optimiser(optimiser, state.at(optimiser_key));
+  for (std::size_t f = 0; f < fragments_.size(); ++f) fragments_[f].load(state, prefix_of(f), optimiser);
   now.restore(optimiser);
+  const torch::Tensor flight =
+      expect_tensor(state, flight_key, torch::empty({2}, torch::kLong), "checkpoint");
+  flight_.reset();
+  if (const auto fragment = flight[0].item<std::int64_t>(); fragment >= 0) {
+    flight_ = {.fragment = static_cast<std::size_t>(fragment), .due = flight[1].item<std::int64_t>()};
+  }
+}
+
+CommonWeights::CommonWeights(const std::optional<LocalRounds>& rounds) {
+  if (!rounds) return;
+  for (const Fragment& fragment : rounds->fragments()) {
+    for (std::size_t p = 0; p < fragment.parameters().size(); ++p) {
+      torch::Tensor parameter = fragment.parameters()[p];
+      own_.push_back({.parameter = parameter, .data = parameter.data()});
+      parameter.set_data(fragment.start()[p]);
+    }
+  }
+}
+
+CommonWeights::~CommonWeights() {
+  for (Own& own : own_) own.parameter.set_data(own.data);
 }
 
 }  // namespace thinpipe::trainer

@@ -1,6 +1,7 @@
 #include "trainer/training/training_loop.hh"
 
 #include <chrono>
+#include <numeric>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -17,6 +18,7 @@
 #include "trainer/tensors/weights.hh"
 #include "trainer/training/evaluation.hh"
 #include "trainer/training/learning_rate.hh"
+#include "trainer/training/model_fragments.hh"
 #include "trainer/training/shifted_weights.hh"
 #include "trainer/training/training_setup.hh"
 
@@ -25,6 +27,16 @@ namespace {
 
 // Steps between two checks that pruned weights are zero.
 constexpr std::int64_t kZeroCheckInterval = 100;
+
+NamedParameters some_of(const NamedParameters& parameters, const std::vector<std::size_t>& numbers) {
+  NamedParameters some;
+  for (const std::size_t p : numbers) some.insert(parameters[p].key(), parameters[p].value());
+  return some;
+}
+
+std::string exchange_prefix(std::size_t fragment) {
+  return fmt::format("fragment.{}.", fragment);
+}
 
 RunningStatistics running_statistics(const TrainingConfig& config) {
   return config.training.running_statistics == "mean" ? RunningStatistics::mean : RunningStatistics::rank_0;
@@ -55,11 +67,12 @@ void TrainingLoop::start(const TensorMap& initial_weights) {
   optimiser_ = OptimiserRegistry::instance().make(config_.optimiser, kConfigurationPlace / "optimiser",
                                                   optimised_parameters_of(*model_));
   full_learning_rate_ = optimiser_->param_groups().front().options().get_lr();
-  make_exchange();
+  make_exchanges();
   resume();
 }
 
-void TrainingLoop::make_exchange() {
+void TrainingLoop::make_exchanges() {
+  const Place place = kConfigurationPlace / "synchroniser";
   const SynchroniserContext context{.parameters = parameter_infos(*model_),
                                     .kept = kept_masks(*model_, *mask_),
                                     .weights = model_->parameters(),
@@ -67,30 +80,56 @@ void TrainingLoop::make_exchange() {
                                     .seed = static_cast<std::uint64_t>(config_.seed),
                                     .network = {.workers = collective_->world_size(),
                                                 .sums_along_tree = collective_->has_sparse_all_reduce()}};
-  auto method = SynchroniserRegistry::instance().make(config_.synchroniser,
-                                                      kConfigurationPlace / "synchroniser", context);
+  const auto make = [&](const SynchroniserContext& of) {
+    return SynchroniserRegistry::instance().make(config_.synchroniser, place, of);
+  };
+  auto method = make(context);
   check_workers(config_, *method);
-  exchange_ =
-      std::make_unique<GradientExchange>(*model_, *mask_, std::move(method), *collective_, config_.buckets);
-  exchange_->before_release([this] { straggler_.catch_up(); });
+  if (method->local_steps()) {
+    const auto fragments = fragments_of(context.parameters, method->fragments().count, place / "fragments");
+    for (const std::vector<std::size_t>& fragment : fragments) {
+      exchanges_.push_back(std::make_unique<GradientExchange>(
+          some_of(model_->named_parameters(), fragment), *mask_,
+          fragments.size() == 1 ? std::move(method) : make(part_of(context, fragment)), *collective_,
+          config_.buckets, GradientSource::changes));
+    }
+    rounds_.emplace(*model_, fragments, exchanges_);
+  } else {
+    exchanges_.push_back(std::make_unique<GradientExchange>(*model_, *mask_, std::move(method), *collective_,
+                                                            config_.buckets));
+  }
+  for (const auto& exchange : exchanges_) exchange->before_release([this] { straggler_.catch_up(); });
   clip_gradients();
-  if (exchange_->synchroniser().local_steps()) rounds_.emplace(*model_, *exchange_);
+}
+
+// Exchanges that span steps use the network between steps, too.
+MeteredCollective& TrainingLoop::idle_collective() {
+  if (rounds_) rounds_->await_exchange();
+  return *collective_;
 }
 
 // With local steps, the gradient that the optimiser sees is the worker's own.
 void TrainingLoop::clip_gradients() {
   if (!config_.training.clip_norm) return;
-  const Synchroniser& method = exchange_->synchroniser();
-  if (method.local_steps() || method.clipping() == Clipping::result) {
+  if (rounds_ || method().clipping() == Clipping::result) {
     max_step_norm_ = config_.training.clip_norm;
   } else {
-    exchange_->clip_gradients(*config_.training.clip_norm);
+    exchanges_.front()->clip_gradients(*config_.training.clip_norm);
   }
 }
 
 void TrainingLoop::record_calls(TraceRecorder& recorder) {
   recorder_ = &recorder;
-  exchange_->record_calls(recorder);
+  std::vector<std::size_t> all(model_->parameters().size());
+  std::iota(all.begin(), all.end(), 0U);
+  for (std::size_t i = 0; i < exchanges_.size(); ++i) {
+    exchanges_[i]->record_calls(recorder, rounds_ ? rounds_->parameters_of(i) : all);
+  }
+}
+
+void TrainingLoop::measure_error() {
+  error_meter_ = std::make_shared<ErrorMeter>(collective_->unmetered());
+  for (const auto& exchange : exchanges_) exchange->measure_error(error_meter_);
 }
 
 void TrainingLoop::run() {
@@ -108,7 +147,7 @@ void TrainingLoop::run() {
 }
 
 void TrainingLoop::take_steps(std::int64_t count, const std::function<void(const StepTimes&)>& observe) {
-  exchange_->await_gradients(true);
+  for (const auto& exchange : exchanges_) exchange->await_gradients(true);
   if (iteration_ == 0) evaluate_one_batch(*model_, dataset_);
   for (std::int64_t i = 0; i < count; ++i) observe(step());
 }
@@ -164,7 +203,7 @@ StepTimes TrainingLoop::step() {
           .finish = whole - load - compute - Durations{.elapsed_s = report.exposed_exchange_s},
           .exchanged = report.exchanged,
           .section = report.section,
-          .ready = exchange_->ready()};
+          .ready = rounds_ ? std::vector(model_->parameters().size(), compute) : exchanges_.front()->ready()};
 }
 
 // Called before the iteration's time begins, so that reporting is not part of it. A rate trace that follows
@@ -178,24 +217,24 @@ void TrainingLoop::report_start() const {
 }
 
 void TrainingLoop::begin_step() {
-  exchange_->inspect_gradients(skipped_in_a_row_ + 1 >= config_.training.max_skipped_steps);
-  exchange_->set_learning_rate(learning_rate());
-  rounds_ ? rounds_->begin_step(*optimiser_) : exchange_->begin_step();
+  for (const auto& exchange : exchanges_) {
+    exchange->inspect_gradients(skipped_in_a_row_ + 1 >= config_.training.max_skipped_steps);
+    exchange->set_learning_rate(learning_rate());
+  }
+  rounds_ ? rounds_->begin_step(*optimiser_) : exchanges_.front()->begin_step();
   dropout_->begin_step(iteration_);
   straggler_.begin_step(iteration_);
 }
 
-// Takes the step up to new weights. The last round ends with the training run, however short it is.
+// Takes the step up to new weights.
 StepReport TrainingLoop::finish_step() {
   if (!rounds_) {
-    const StepReport report = exchange_->finish_step();
+    const StepReport report = exchanges_.front()->finish_step();
     if (report.applied) update_weights();
     return report;
   }
   if (rounds_->admits_step()) update_weights();
-  const std::int64_t done = iteration_ + 1;
-  const bool ends = rounds_->ends_with(done) || done == last_iteration();
-  return ends ? rounds_->exchange_changes(*optimiser_) : StepReport{.exchanged = false};
+  return rounds_->end_step(iteration_ + 1, last_iteration(), *optimiser_);
 }
 
 void TrainingLoop::update_weights() {
@@ -207,10 +246,10 @@ void TrainingLoop::update_weights() {
 // Makes the same decision on every worker, because it depends only on `applied`.
 void TrainingLoop::give_up_if_never_finite() {
   if (skipped_in_a_row_ < config_.training.max_skipped_steps) return;
-  const auto& own = rounds_ ? rounds_->first_non_finite() : exchange_->first_non_finite();
+  const auto& own = rounds_ ? rounds_->first_non_finite() : exchanges_.front()->first_non_finite();
   const torch::Tensor first = torch::tensor({own ? static_cast<std::int64_t>(*own) : -1}, torch::kLong);
   const std::vector<std::int64_t> one_each(static_cast<std::size_t>(collective_->world_size()), 1);
-  const torch::Tensor all = collective_->all_gather_v(first, one_each);
+  const torch::Tensor all = idle_collective().all_gather_v(first, one_each);
   std::vector<std::string> where;
   for (std::int64_t rank = 0; rank < all.numel(); ++rank) {
     const auto parameter = all[rank].item<std::int64_t>();
@@ -227,7 +266,7 @@ void TrainingLoop::give_up_if_never_finite() {
 }
 
 torch::Tensor TrainingLoop::compute_gradients(const Batch& batch) {
-  const ShiftedWeights shifted(model_->parameters(), exchange_->synchroniser());
+  const ShiftedWeights shifted(model_->parameters(), method());
   const torch::Tensor loss = training_loss(config_, *model_, batch);
   straggler_.catch_up();  // after forward, before backward hands over the first bucket
   loss.backward();
@@ -268,13 +307,14 @@ void TrainingLoop::prune_if_due() {
   const std::optional<double> ratio = schedule_.due(iteration_);
   if (!ratio || iteration_ == 0) return;
   const Stopwatch stopwatch;
+  MeteredCollective& network = idle_collective();
   model_->to(torch::kCPU);  // criteria work on the CPU, in float32
   Mask mask = share_mask(
-      *model_, [&] { return choose_mask(config_, *model_, dataset_, *ratio, mask_.get()); }, *collective_);
+      *model_, [&] { return choose_mask(config_, *model_, dataset_, *ratio, mask_.get()); }, network);
   model_->to(device_);
   *mask_ = std::move(mask);
   enforce(*mask_, *model_, *optimiser_);
-  exchange_->adopt_mask(*mask_);
+  for (const auto& exchange : exchanges_) exchange->adopt_mask(*mask_);
   if (rounds_) rounds_->adopt_mask();
   pruning_time_s_ += stopwatch.elapsed_s();
   spdlog::info("pruned after iteration {}: density {:.4f}", iteration_, mask_->density());
@@ -282,14 +322,16 @@ void TrainingLoop::prune_if_due() {
 
 void TrainingLoop::check_mask_if_due() {
   if (iteration_ % kZeroCheckInterval == 0) check_pruned_weights_are_zero(*mask_, *model_);
-  if (iteration_ % kMaskCheckInterval == 0) check_mask_replicas(*mask_, *collective_);
+  if (iteration_ % kMaskCheckInterval == 0) check_mask_replicas(*mask_, idle_collective());
 }
 
 void TrainingLoop::evaluate_now() {
   enter(WorkerStatus::Phase::evaluating);
+  MeteredCollective& network = idle_collective();
+  const CommonWeights common(rounds_);
   std::optional<double> train_loss;
-  if (loss_count_ > 0) train_loss = mean_over_workers(loss_sum_, loss_count_, *collective_);
-  const Evaluation evaluation = evaluate(*model_, dataset_, *collective_, running_statistics(config_));
+  if (loss_count_ > 0) train_loss = mean_over_workers(loss_sum_, loss_count_, network);
+  const Evaluation evaluation = evaluate(*model_, dataset_, network, running_statistics(config_));
   spdlog::info("after iteration {}: test loss {:.6g}, accuracy {:.4f}", iteration_, evaluation.loss,
                evaluation.accuracy);
   loss_sum_ = 0;
@@ -306,12 +348,18 @@ void TrainingLoop::check_replicas_if_due() {
   const std::int64_t every = config_.training.check_replicas_every_iterations > 0
                                  ? config_.training.check_replicas_every_iterations
                                  : config_.training.evaluate_every_iterations;
-  if (iteration_ % every == 0 || iteration_ == last_iteration())
-    check_parameter_replicas(*model_, *collective_);
+  if (iteration_ % every != 0 && iteration_ != last_iteration()) return;
+  MeteredCollective& network = idle_collective();
+  const CommonWeights common(rounds_);
+  check_parameter_replicas(*model_, network);
 }
 
 void TrainingLoop::checkpoint_if_due() {
   if (checkpoint_options_.directory.empty() || iteration_ % checkpoint_options_.every_iterations != 0) return;
+  if (rounds_ && !rounds_->can_be_saved()) {
+    spdlog::info("iteration {}: no checkpoint, because a round is being lost", iteration_);
+    return;
+  }
   TensorMap state = weights_of(*model_, "model.");
   state["mask"] = mask_->packed();
   state["optimiser"] = optimiser_state(*optimiser_);
@@ -320,7 +368,7 @@ void TrainingLoop::checkpoint_if_due() {
       torch::kLong);
   state["loop.sums"] =
       torch::tensor({train_time_s_, loss_sum_, total_.sent_bytes, pruning_time_s_}, torch::kDouble);
-  exchange_->save(state);
+  for (std::size_t i = 0; i < exchanges_.size(); ++i) exchanges_[i]->save(state, exchange_prefix(i));
   if (rounds_) rounds_->save(state, *optimiser_);
   CheckpointFolder(checkpoint_options_.directory, collective_->rank()).save(iteration_, state);
   spdlog::info("wrote a checkpoint after iteration {}", iteration_);
@@ -337,8 +385,10 @@ void TrainingLoop::resume() {
   check_mask_replicas(*mask_, *collective_);
   skip_pruned_filters(*mask_, *model_);
   restore_optimiser(*optimiser_, state.at("optimiser"));
-  exchange_->adopt_mask(*mask_);
-  exchange_->load(state);
+  for (std::size_t i = 0; i < exchanges_.size(); ++i) {
+    exchanges_[i]->adopt_mask(*mask_);
+    exchanges_[i]->load(state, exchange_prefix(i));
+  }
   if (rounds_) rounds_->load(state, *optimiser_);
   const torch::Tensor counts =
       expect_tensor(state, "loop.counts", torch::empty({6}, torch::kLong), "checkpoint");
@@ -358,6 +408,16 @@ void TrainingLoop::resume() {
   events_(event::Resumed{.iteration = iteration_, .train_time_s = train_time_s_});
 }
 
+// Returns the method's state, or a list of the states of all fragments.
+Json TrainingLoop::method_state() const {
+  if (exchanges_.size() == 1) return method().state();
+  Json states = Json::array();
+  for (const auto& exchange : exchanges_) {
+    if (Json state = exchange->synchroniser().state(); !state.is_null()) states.push_back(std::move(state));
+  }
+  return states.empty() ? Json(nullptr) : Json{{"fragments", std::move(states)}};
+}
+
 void TrainingLoop::report_summary() {
   std::int64_t elements = 0;
   for (const ParameterInfo& info : parameter_infos(*model_)) elements += info.size;
@@ -368,9 +428,9 @@ void TrainingLoop::report_summary() {
   events_(event::Summary{
       .parameters = elements,
       .pruning = {{"density", mask_->density()}, {"layers", summarise(*mask_)}, {"time_s", pruning_time_s_}},
-      .synchroniser = exchange_->synchroniser().state(),
+      .synchroniser = method_state(),
       .effective_density = static_cast<double>(total_.payload_bytes) / dense_bytes,
-      .vnmse = exchange_->vnmse(),
+      .vnmse = error_meter_ ? error_meter_->vnmse() : std::nullopt,
       .encode_cpu_s = per_iteration(total_.encode_cpu_s),
       .decode_cpu_s = per_iteration(total_.decode_cpu_s),
       .skipped_steps = skipped_,

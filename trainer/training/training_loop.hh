@@ -30,13 +30,13 @@ class NonFiniteError : public Error {
 
 // The times of an iteration's parts on one worker; between compute and finish it waited for the exchange.
 struct StepTimes {
-  Durations load;                       // until the batch was ready
-  double prepare_cpu_s = 0;             // CPU time of the thread that prefetched the batch
-  Durations compute;                    // forward and backward
-  Durations finish;                     // update of the weights
-  bool exchanged = true;                // false: a local step, without the two members below
-  Section section = {};                 // sum over all buckets
-  const std::vector<Durations>& ready;  // GradientExchange::ready()
+  Durations load;                     // until the batch was ready
+  double prepare_cpu_s = 0;           // CPU time of the thread that prefetched the batch
+  Durations compute;                  // forward and backward
+  Durations finish;                   // update of the weights
+  bool exchanged = true;              // false: a local step, without the two members below
+  Section section = {};               // sum over all buckets
+  std::vector<Durations> ready = {};  // GradientExchange::ready(), by parameter of the model
 };
 
 class TrainingLoop {
@@ -55,7 +55,7 @@ class TrainingLoop {
 
   // Measures the error for the summary, see GradientExchange::measure_error(). Call before
   // run(), on every worker.
-  void measure_error() { exchange_->measure_error(); }
+  void measure_error();
 
   // Sends an event "iteration_started" before each iteration. Call before run().
   void report_starts() { reports_starts_ = true; }
@@ -71,15 +71,18 @@ class TrainingLoop {
   void take_steps(std::int64_t count, const std::function<void(const StepTimes&)>& observe);
 
   const Model& model() const { return *model_; }
-  // Returns the network for communication that is not part of the training run.
-  Collective& network() { return collective_->unmetered(); }
+  // Returns the network for communication that is not part of the training run. Waits for an exchange in flight.
+  Collective& network() { return idle_collective().unmetered(); }
   // Returns totals over all steps so far: the payload of the method and the bytes that this worker sent.
   const Section& total() const { return total_; }
 
  private:
   void share_start(const TensorMap& initial_weights);
   void prune_at_start();
-  void make_exchange();
+  void make_exchanges();
+  MeteredCollective& idle_collective();
+  const Synchroniser& method() const { return exchanges_.front()->synchroniser(); }
+  Json method_state() const;
   void clip_gradients();
   void prune_if_due();
   void check_mask_if_due();
@@ -116,8 +119,9 @@ class TrainingLoop {
   double full_learning_rate_ = 0;
   std::optional<double> max_step_norm_;  // norm to which the optimiser's gradient is clipped
   Straggler straggler_;
-  std::unique_ptr<GradientExchange> exchange_;
-  std::optional<LocalRounds> rounds_;  // set if the method has local steps
+  std::shared_ptr<ErrorMeter> error_meter_;
+  std::vector<std::unique_ptr<GradientExchange>> exchanges_;  // one, or one per fragment of the model
+  std::optional<LocalRounds> rounds_;                         // set if the method has local steps
 
   std::int64_t iteration_ = 0;    // steps done
   std::int64_t timed_after_ = 0;  // of these, the ones before a resumption, whose times total_ lacks

@@ -12,8 +12,10 @@ AllGatherCall gather(std::int64_t first, std::int64_t second) {
 
 // Records one bucket with one call.
 void step(TraceRecorder& recorder, CollectiveCall call) {
+  recorder.begin_exchange(0);
   recorder.begin_bucket(0);
   recorder.add(std::move(call));
+  recorder.finish_exchange();
   recorder.end_step();
 }
 
@@ -61,15 +63,40 @@ TEST(TraceRecorder, TellsLocalStepsFromExchanges) {
   EXPECT_EQ(to_json(finished({recorder}))["workers"], Json::parse("[[[null, 2], [0, 1]]]"));
 }
 
+// Begun in the third step, finished in the fifth, where the next one begins, which an evaluation finishes.
+TEST(TraceRecorder, PutsAnExchangeThatSpansStepsWhereItBegan) {
+  TraceRecorder recorder = recorder_of_one_bucket();
+  const auto begin = [&](CollectiveCall call) {
+    recorder.begin_exchange(0, 2);
+    recorder.begin_bucket(0);
+    recorder.add(std::move(call));
+  };
+  recorder.end_step();
+  recorder.end_step();
+  begin(gather(1, 2));
+  recorder.end_step();
+  recorder.end_step();
+  recorder.finish_exchange();
+  begin(gather(3, 4));
+  recorder.end_step();
+  recorder.finish_exchange();
+  recorder.end_step();
+  recorder.end_step();
+  const Json trace = to_json(finished({recorder}));
+  EXPECT_EQ(trace["workers"], Json::parse("[[[null, 2], [0, 1], [null, 1], [1, 1], [null, 2]]]"));
+  EXPECT_EQ(trace["exchanges"][1]["overlap_steps"], 2);
+}
+
 TEST(TraceRecorder, PutsCallsIntoTheirBucketsOfTheLayoutInForce) {
   TraceRecorder recorder = recorder_of_one_bucket();
   step(recorder, BarrierCall{});
-  recorder.lay_out({{.parameters = {1}}, {.parameters = {0}}});
+  recorder.begin_exchange(recorder.lay_out({{.parameters = {1}}, {.parameters = {0}}}));
   recorder.begin_bucket(0);
   recorder.add(gather(1, 1));
   recorder.begin_bucket(1);
   recorder.add(gather(10, 10));
   recorder.add(BarrierCall{});
+  recorder.finish_exchange();
   recorder.end_step();
   const CommunicationTrace trace = finished({recorder});
   EXPECT_EQ(trace.exchanges[0].layout, 0U);

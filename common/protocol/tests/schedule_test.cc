@@ -69,6 +69,43 @@ TEST(Schedule, SpreadsItsSamplesOverTheTraining) {
   EXPECT_EQ(schedule.classes[1].samples[15][1], 150U);
 }
 
+Exchange over(std::int64_t steps) {
+  Exchange exchange = gather_of(9, 9);
+  exchange.overlap_steps = steps;
+  return exchange;
+}
+
+TEST(Schedule, GivesAnExchangeTheStepsThatItOverlapsWith) {
+  // Begins at the ends of steps 3 and 6; the second begins when the first one ends.
+  const Schedule schedule = schedule_of(
+      trace_of({over(3)}, {{std::nullopt, 2}, {0, 1}, {std::nullopt, 2}, {0, 1}, {std::nullopt, 4}}));
+  ASSERT_THAT(schedule.classes, SizeIs(3)) << "the first step, local steps and exchanges";
+  EXPECT_EQ(schedule.classes[1].steps, 2 + 1);
+  EXPECT_EQ(schedule.classes[1].steps_per_sample, 1);
+  EXPECT_EQ(schedule.classes[2].steps, 6);
+  EXPECT_EQ(schedule.classes[2].steps_per_sample, 3);
+  EXPECT_EQ(schedule.classes[2].samples, (std::vector<JointStep>{{0, 0}}));
+  EXPECT_DOUBLE_EQ(schedule.train_time_s(3, {10, 1, 100}), 12);
+  EXPECT_DOUBLE_EQ(schedule.train_time_s(10, {10, 1, 100}), 12 + 600 + 1);
+}
+
+TEST(Schedule, TakesAnExchangeInEachStepThatOverlapsWithTheNext) {
+  const Schedule schedule = schedule_of(trace_of({over(1)}, {{0, 5}, {std::nullopt, 1}}));
+  ASSERT_THAT(schedule.classes, SizeIs(2));
+  EXPECT_FALSE(schedule.classes[0].samples[0][0]);
+  EXPECT_EQ(schedule.classes[1].steps, 5);
+}
+
+TEST(Schedule, RefusesExchangesThatOverlapWithEachOther) {
+  EXPECT_THROW(schedule_of(trace_of({over(2)}, {{0, 2}, {std::nullopt, 2}})), Error);
+  EXPECT_THROW(schedule_of(trace_of({over(2), gather_of(9, 9)}, {{0, 1}, {std::nullopt, 1}, {1, 1}})), Error);
+  EXPECT_THROW(schedule_of(trace_of({over(2)}, {{0, 1}, {std::nullopt, 1}})), Error)
+      << "and one without an end";
+  CommunicationTrace trace = trace_of({over(2), over(1)}, {});
+  trace.workers = {{{0, 1}, {std::nullopt, 2}}, {{1, 1}, {std::nullopt, 2}}};
+  EXPECT_THROW(schedule_of(trace), Error);
+}
+
 TEST(Schedule, KeepsWhatEachWorkerDoes) {
   CommunicationTrace trace = trace_of({gather_of(100, 101), gather_of(101, 100)}, {});
   trace.workers = {{{0, 3}, {1, 1}}, {{0, 1}, {1, 3}}};

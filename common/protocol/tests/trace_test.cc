@@ -68,8 +68,8 @@ TEST(CommunicationTrace, ElementsHaveTheirSizes) {
 }
 
 TEST(CommunicationTrace, OfANewerVersionIsRefused) {
-  EXPECT_THAT(refusal_after("/schema_version", 6),
-              HasSubstr("trace.json at /schema_version: is 6: the trace was made by a newer thinpipe"));
+  EXPECT_THAT(refusal_after("/schema_version", 7),
+              HasSubstr("trace.json at /schema_version: is 7: the trace was made by a newer thinpipe"));
 }
 
 TEST(CommunicationTrace, ThatPointsNowhereIsRefused) {
@@ -84,7 +84,7 @@ TEST(CommunicationTrace, WhosePartsDoNotFitTogetherIsRefused) {
   Json another_worker = every_operation();
   another_worker["workers"].push_back(another_worker["workers"][0]);
   EXPECT_THAT(refusal(another_worker), HasSubstr("must have 2 entries, one for each worker, but has 3"));
-  EXPECT_THAT(refusal_after("/workers/1/1/1", 6), HasSubstr("has 9 steps, but worker 0 has 8"));
+  EXPECT_THAT(refusal_after("/workers/1/1/1", 2), HasSubstr("has 9 steps, but worker 0 has 8"));
   EXPECT_THAT(refusal_after("/exchanges/0/layout", 1),
               HasSubstr("must have 2 entries, one per bucket of its layout"));
   EXPECT_THAT(refusal_after("/exchanges/1/buckets/0/0/counts", Json{1}),
@@ -107,6 +107,15 @@ TEST(CommunicationTrace, OfAnOlderVersionIsRead) {
   value["exchanges"][1]["buckets"][0].erase(3);
   value["exchanges"][1]["buckets"][0].erase(2);
   EXPECT_EQ(parsed(value).steps(), 8);
+}
+
+TEST(CommunicationTrace, OfAnOlderVersionExchangesChangesAtTheEndsOfSteps) {
+  Json value = every_operation();
+  value["schema_version"] = 5;
+  for (Json& exchange : value["exchanges"]) exchange.erase("overlap_steps");
+  EXPECT_EQ(parsed(value).exchanges[0].overlap_steps, 0);
+  for (Json& steps : value["workers"]) steps.erase(2);
+  EXPECT_EQ(parsed(value).exchanges[0].overlap_steps, std::nullopt) << "without local steps";
 }
 
 TEST(CommunicationTrace, OfCodesWhoseSumsDoNotFitIsRefused) {

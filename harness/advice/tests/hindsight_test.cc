@@ -43,7 +43,8 @@ TEST(CompareWithRecords, ComputeTimeIsTheDenseRuns) {
   const Json fp16 = row_of(rows, "fp16");
   EXPECT_EQ(fp16.at("compute_from"), "00000000000000d0") << "the run id";
   EXPECT_EQ(fp16.at("compute_time_s"), 0.02);
-  EXPECT_EQ(fp16.at("predicted_iteration_time_s"), predict_iteration_s({1000, 3000}, 0.02, 0.05));
+  EXPECT_EQ(fp16.at("predicted_iteration_time_s"),
+            predict_iteration_s(std::vector<double>{1000, 3000}, 0.02, 0.05));
   EXPECT_EQ(fp16.at("measured_iteration_time_s"), 0.125);
   EXPECT_TRUE(fp16.at("encode_decode_s").is_null());
   EXPECT_EQ(row_of(compare({live("fp16", 0.05, 0.03)}), "fp16").at("compute_is_own"), true);

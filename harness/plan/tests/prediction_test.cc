@@ -133,18 +133,30 @@ TEST(PredictExchange, WorkersOfOneIslandCrossNoBottleneck) {
 
 // Compute takes 3 s, of which the forward pass takes 1 s.
 TEST(PredictIteration, OneBucketOverlapsWithNothing) {
-  EXPECT_DOUBLE_EQ(predict_iteration_s({100}, 3, 2), 5);
-  EXPECT_DOUBLE_EQ(predict_iteration_s({100}, 3, 0), 3);
+  EXPECT_DOUBLE_EQ(predict_iteration_s(std::vector<double>{100}, 3, 2), 5);
+  EXPECT_DOUBLE_EQ(predict_iteration_s(std::vector<double>{100}, 3, 0), 3);
 }
 
 TEST(PredictIteration, BucketsAreExchangedWhileBackwardGoesOn) {
   // Buckets are ready after 2 s and 3 s. A short exchange exposes only its last part; a long one overlaps
   // only with the backward pass after the first bucket.
-  EXPECT_DOUBLE_EQ(predict_iteration_s({50, 50}, 3, 1), 3.5);
-  EXPECT_DOUBLE_EQ(predict_iteration_s({50, 50}, 3, 8), 10);
+  EXPECT_DOUBLE_EQ(predict_iteration_s(std::vector<double>{50, 50}, 3, 1), 3.5);
+  EXPECT_DOUBLE_EQ(predict_iteration_s(std::vector<double>{50, 50}, 3, 8), 10);
   // A first bucket with 10 % of the bytes is ready after 1.2 s.
-  EXPECT_DOUBLE_EQ(predict_iteration_s({10, 90}, 3, 10), 12);
-  EXPECT_DOUBLE_EQ(predict_iteration_s({10, 90}, 3, 20), 21.2);
+  EXPECT_DOUBLE_EQ(predict_iteration_s(std::vector<double>{10, 90}, 3, 10), 12);
+  EXPECT_DOUBLE_EQ(predict_iteration_s(std::vector<double>{10, 90}, 3, 20), 21.2);
+}
+
+// Every 4 iterations an exchange of 8 s, which 2 iterations of 3 s hide but for 2 s.
+TEST(PredictIteration, HidesAnExchangeThatOverlapsWithLaterIterations) {
+  const auto predicted = [](std::int64_t overlap, double exchange_s) {
+    return predict_iteration_s(
+        Json{{"bucket_bytes", {100}}, {"iterations_per_exchange", 4}, {"overlap_iterations", overlap}}, 3,
+        exchange_s);
+  };
+  EXPECT_DOUBLE_EQ(predicted(2, 8.0 / 4), 3.5);
+  EXPECT_DOUBLE_EQ(predicted(2, 1), 3);
+  EXPECT_DOUBLE_EQ(predicted(0, 8.0 / 4), 5);
 }
 
 }  // namespace

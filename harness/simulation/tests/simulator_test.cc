@@ -67,6 +67,28 @@ TEST(Simulator, ATreeTakesTheTensorOnceOverEachBottleneck) {
   EXPECT_EQ(time_along_tree([](int) { return sum_of(elements); }, 1), 0);
 }
 
+// An exchange of changes takes 0.3 s or so here; a step, 0.2 s.
+TEST(Simulator, LetsAnExchangeOverlapWithTheStepsAfterIt) {
+  CommunicationTrace trace = trace_of(8, [](int) { return sum_of(500'000); });
+  const ComputeTimes times = {.load_s = 0.01, .ready_s = {0.05}, .compute_s = 0.17, .finish_s = 0.02};
+  const double exchange_s = simulated(trace).iteration_time_s;
+  ASSERT_GT(exchange_s, 0.2);
+  ASSERT_LT(exchange_s, 0.4);
+  const auto overlapping = [&](std::int64_t steps) {
+    for (Exchange& exchange : trace.exchanges) exchange.overlap_steps = steps;
+    return Simulator(three_switch(), trace, times).iterate(JointStep{0U, 1U, 2U, 3U, 4U, 5U, 6U, 7U});
+  };
+  const SimulatedIteration after = overlapping(0);
+  EXPECT_NEAR(after.iteration_time_s, 0.2 + exchange_s, 1e-9);
+  EXPECT_NEAR(after.exposed_exchange_s, exchange_s, 1e-9);
+  const SimulatedIteration one = overlapping(1);
+  EXPECT_NEAR(one.iteration_time_s, exchange_s, 1e-9);
+  EXPECT_NEAR(one.exposed_exchange_s, exchange_s - 0.2, 1e-9);
+  const SimulatedIteration hidden = overlapping(3);
+  EXPECT_NEAR(hidden.iteration_time_s, 3 * 0.2, 1e-9);
+  EXPECT_EQ(hidden.exposed_exchange_s, 0);
+}
+
 // Five workers' codes go into the left island in four bits, those of three out of it in three.
 TEST(Simulator, CodesAreSummedAlongTheTreeInAsFewBitsAsTheyNeed) {
   static constexpr std::int64_t codes = 25'000'000;

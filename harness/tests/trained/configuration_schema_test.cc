@@ -38,7 +38,7 @@ std::vector<std::string> violations(const Json& experiment) {
 // Returns a small configuration, into which tests put options.
 Json small() {
   return {{"workers", 2},
-          {"model", {{"name", "mlp"}, {"hidden", Json::array()}}},
+          {"model", {{"name", "mlp"}, {"hidden", {2}}}},
           {"dataset",
            {{"name", "synthetic"},
             {"height", 4},

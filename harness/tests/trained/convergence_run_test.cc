@@ -116,12 +116,13 @@ TEST_P(TracedMethod, IsTracedWithAllThatItHandsToCollectives) {
   EXPECT_EQ(bytes, record.at("traffic").at("payload_bytes_per_worker"));
 }
 
-INSTANTIATE_TEST_SUITE_P(OfEveryOperation, TracedMethod,
-                         testing::Values(Json{{"name", "dense"}}, Json{{"name", "topk"}, {"ratio", 0.1}},
-                                         Json{{"name", "zen"}}, Json{{"name", "iwp"}},
-                                         Json{{"name", "omnireduce"}},
-                                         Json{{"name", "diloco"}, {"local_steps", 4}}),
-                         [](const auto& test) { return test.param.at("name").template get<std::string>(); });
+INSTANTIATE_TEST_SUITE_P(
+    OfEveryOperation, TracedMethod,
+    testing::Values(
+        Json{{"name", "dense"}}, Json{{"name", "topk"}, {"ratio", 0.1}}, Json{{"name", "zen"}},
+        Json{{"name", "iwp"}}, Json{{"name", "omnireduce"}}, Json{{"name", "diloco"}, {"local_steps", 4}},
+        Json{{"name", "streaming_diloco"}, {"local_steps", 4}, {"fragments", 2}, {"overlap_steps", 1}}),
+    [](const auto& test) { return test.param.at("name").template get<std::string>(); });
 
 TEST(ConvergenceRun, OfADenseMethodLosesOnlyRounding) {
   const Program program(built_program("thinpipe-trainer"));

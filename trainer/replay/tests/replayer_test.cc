@@ -63,7 +63,7 @@ TEST(Replayer, MakesTheCallsOfTheTraceAgain) {
     std::vector<CollectiveCall> calls;
     metered.set_observer([&](CollectiveCall call) { calls.push_back(std::move(call)); });
     Replayer replayer(trace, times, ComputeEmulation::sleep, metered);
-    replayer.iterate(rank);
+    replayer.replay(rank);
     std::vector<CollectiveCall> expected = trace.exchanges[rank].buckets[0];
     for (const CollectiveCall& call : trace.exchanges[rank].buckets[1]) expected.push_back(call);
     EXPECT_EQ(calls, expected) << "rank " << rank;
@@ -100,7 +100,7 @@ TEST(Replayer, CountsWhatItSends) {
     const auto rank = static_cast<std::size_t>(member->rank());
     MeteredCollective metered(std::move(member));
     Replayer replayer(trace, times, ComputeEmulation::sleep, metered);
-    const Section section = replayer.iterate(rank).section;
+    const Section section = replayer.replay(rank).front().section;
     const std::int64_t own = rank == 0 ? 3 : 5;
     EXPECT_EQ(section.payload_bytes,
               10 * 2 + own + 2 * own * 4 + (rank == 1 ? 7 : 0) + 32 + 4 * 4 + 2 * 6 + 46);
@@ -121,16 +121,39 @@ TEST(Replayer, WaitsWhereTheTrainingComputes) {
   run_in_process(1, [&](std::unique_ptr<Collective> member) {
     MeteredCollective metered(std::move(member));
     Replayer replayer(trace, times, ComputeEmulation::sleep, metered);
-    const ReplayedIteration exchanged = replayer.iterate(0U);
+    const ReplayedIteration exchanged = replayer.replay(0U).front();
     EXPECT_GE(exchanged.iteration_time_s, 0.01 + 0.04 + 0.005);
     EXPECT_GE(exchanged.load_s, 0.01);
     EXPECT_GE(exchanged.load_s + exchanged.first_bucket_s, 0.01 + 0.02);
     EXPECT_LE(exchanged.load_s + exchanged.first_bucket_s, exchanged.iteration_time_s);
     EXPECT_GE(exchanged.section.encode_s, 0.004);
     EXPECT_GE(exchanged.section.decode_s, 0.006);  // of the last bucket, three quarters of the gradient
-    const ReplayedIteration local = replayer.iterate(std::nullopt);
+    const ReplayedIteration local = replayer.replay(std::nullopt).front();
     EXPECT_GE(local.iteration_time_s, 0.01 + 0.04 + 0.005);
     EXPECT_EQ(local.section.collectives, 0);
+  });
+}
+
+TEST(Replayer, ComputesOnWhileAnExchangeThatSpansStepsIsUnderWay) {
+  CommunicationTrace trace = trace_of_one_bucket({BarrierCall{}});
+  ComputeTimes times = times_of(0.001, {0.002}, 0.004, 0.005);
+  times.encode_s = 0.025;
+  run_in_process(1, [&](std::unique_ptr<Collective> member) {
+    MeteredCollective metered(std::move(member));
+    Replayer replayer(trace, times, ComputeEmulation::sleep, metered);
+    trace.exchanges[0].overlap_steps = 3;
+    const std::vector<ReplayedIteration> steps = replayer.replay(0U);
+    ASSERT_EQ(steps.size(), 3U);
+    EXPECT_EQ(steps[0].section.collectives, 0);
+    EXPECT_EQ(steps[1].exposed_exchange_s, 0);
+    EXPECT_EQ(steps[2].section.collectives, 1);
+    EXPECT_GE(steps[2].section.encode_s, 0.025);
+    for (const ReplayedIteration& step : steps) EXPECT_GE(step.iteration_time_s, 0.01);
+    trace.exchanges[0].overlap_steps = 0;
+    const std::vector<ReplayedIteration> after = replayer.replay(0U);
+    ASSERT_EQ(after.size(), 1U);
+    EXPECT_GE(after[0].exposed_exchange_s, 0.025);
+    EXPECT_GE(after[0].iteration_time_s, 0.035);
   });
 }
 
@@ -142,7 +165,7 @@ TEST(Replayer, EncodesBeforeEachCollectiveWhatTheTrainingDidThere) {
   run_in_process(1, [&](std::unique_ptr<Collective> member) {
     MeteredCollective metered(std::move(member));
     Replayer replayer(trace, times, ComputeEmulation::sleep, metered);
-    const Section section = replayer.iterate(0U).section;
+    const Section section = replayer.replay(0U).front().section;
     EXPECT_GE(section.encode_s, 0.01);
     EXPECT_GE(section.between_collectives_s, 0.008);
     EXPECT_GE(section.encode_s - section.between_collectives_s, 0.002);
@@ -159,7 +182,7 @@ TEST(Replayer, EncodesAndDecodesPiecesWhileTheirSumIsUnderWay) {
   run_in_process(1, [&](std::unique_ptr<Collective> member) {
     MeteredCollective metered(std::move(member));
     Replayer replayer(trace, times, ComputeEmulation::sleep, metered);
-    const Section section = replayer.iterate(0U).section;
+    const Section section = replayer.replay(0U).front().section;
     EXPECT_GE(section.between_collectives_s, 0.01);
     EXPECT_GE(section.encode_s, 0.01);
     EXPECT_GE(section.decode_s, 0.008);
@@ -176,7 +199,7 @@ TEST(Replayer, WorksWhereItIsTo) {
     MeteredCollective metered(std::move(member));
     Replayer replayer(trace, times, ComputeEmulation::busy, metered);
     const Stopwatch stopwatch;
-    const ReplayedIteration iteration = replayer.iterate(0U);
+    const ReplayedIteration iteration = replayer.replay(0U).front();
     const Section& section = iteration.section;
     EXPECT_GE(iteration.cpu_s, 0.01 + 0.04 + 0.005 + 0.004);
     EXPECT_GE(stopwatch.cpu_s(), 0.01 + 0.04 + 0.005);
@@ -192,7 +215,7 @@ TEST(Replayer, VariesWhatIterationsCompute) {
     MeteredCollective metered(std::move(member));
     Replayer replayer(trace, times, ComputeEmulation::busy, metered, 0.3);
     std::vector<double> computed_s;
-    for (int i = 0; i < 20; ++i) computed_s.push_back(replayer.iterate(0U).cpu_s);
+    for (int i = 0; i < 20; ++i) computed_s.push_back(replayer.replay(0U).front().cpu_s);
     EXPECT_LT(std::ranges::min(computed_s), 0.01);
     EXPECT_GT(std::ranges::max(computed_s), 0.012);
   });
@@ -206,8 +229,8 @@ TEST(Replayer, TakesLongerForTheFirstIterationOfATraining) {
     run_in_process(1, [&](std::unique_ptr<Collective> member) {
       MeteredCollective metered(std::move(member));
       Replayer replayer(trace, times, compute_emulation, metered);
-      EXPECT_GE(replayer.iterate(0U, true).iteration_time_s, 0.031);
-      const ReplayedIteration later = replayer.iterate(0U);
+      EXPECT_GE(replayer.replay(0U, true).front().iteration_time_s, 0.031);
+      const ReplayedIteration later = replayer.replay(0U).front();
       if (compute_emulation == ComputeEmulation::busy) {
         EXPECT_LT(later.cpu_s, 0.03);
       }
@@ -223,10 +246,10 @@ TEST(Replayer, PreparesBatchesMeanwhile) {
   run_in_process(1, [&](std::unique_ptr<Collective> member) {
     MeteredCollective metered(std::move(member));
     Replayer replayer(trace, times, ComputeEmulation::busy, metered);
-    EXPECT_GE(replayer.iterate(0U).cpu_s, 0.01);
+    EXPECT_GE(replayer.replay(0U).front().cpu_s, 0.01);
     const Stopwatch stopwatch;
-    replayer.iterate(0U);
-    replayer.iterate(0U);
+    replayer.replay(0U);
+    replayer.replay(0U);
     EXPECT_GE(stopwatch.elapsed_s(), 0.01);
   });
 }

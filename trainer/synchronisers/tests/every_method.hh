@@ -13,9 +13,9 @@ namespace thinpipe::trainer::testing {
 inline std::vector<Json> every_method() {
   static const std::map<std::string, Json> needed = {
       {"deepreduce", {{"inner", {{"name", "topk"}, {"ratio", 0.2}}}}}, {"topk", {{"ratio", 0.2}}}};
-  const std::map<std::string, Json> preferred = {{"ratio", 0.2},    {"local_steps", 1},
-                                                 {"chunk", 16},     {"k", 4},
-                                                 {"start_step", 0}, {"stable_iterations", 1}};
+  const std::map<std::string, Json> preferred = {
+      {"ratio", 0.2},    {"local_steps", 1},       {"chunk", 16},    {"k", 4},
+      {"start_step", 0}, {"stable_iterations", 1}, {"fragments", 1}, {"overlap_steps", 0}};
   std::vector<Json> out;
   for (const auto& [name, entry] : SynchroniserRegistry::instance().entries()) {
     Json& method = out.emplace_back(Json{{"name", name}});

@@ -120,18 +120,23 @@ struct OneWeight : Model {
   torch::Tensor weight;
 };
 
-SynchroniserContext context_of(const Model& model) {
-  return {.parameters = parameter_infos(model), .kept = {}, .weights = model.parameters()};
+std::unique_ptr<GradientExchange> exchange_of(Model& model, const Json& method, MeteredCollective& network) {
+  const SynchroniserContext context{
+      .parameters = parameter_infos(model), .kept = {}, .weights = model.parameters()};
+  return std::make_unique<GradientExchange>(model.named_parameters(), Mask::keep_all(model),
+                                            SynchroniserRegistry::instance().make(method, {}, context),
+                                            network, BucketOptions{}, GradientSource::changes);
 }
+
+constexpr std::int64_t never = 1000;  // the last iteration
 
 TEST(LocalRounds, OneWorkersNaNTakesAllBackToWhereTheRoundBegan) {
   run_in_process(2, [](Collective& network) {
     OneWeight model;
     MeteredCollective metered(std::make_unique<trainer::Borrowed>(network));
-    GradientExchange exchange(model, Mask::keep_all(model),
-                              SynchroniserRegistry::instance().make(diloco(2, 1, 0), {}, context_of(model)),
-                              metered, {});
-    LocalRounds rounds(model, exchange);
+    std::vector<std::unique_ptr<GradientExchange>> exchanges;
+    exchanges.push_back(exchange_of(model, diloco(2, 1, 0), metered));
+    LocalRounds rounds(model, {{0}}, exchanges);
     torch::optim::SGD optimiser(model.parameters(), torch::optim::SGDOptions(1));
     const auto step = [&](float gradient) {
       rounds.begin_step(optimiser);
@@ -143,19 +148,18 @@ TEST(LocalRounds, OneWorkersNaNTakesAllBackToWhereTheRoundBegan) {
     const float own = network.rank() == 0 ? 1 : 3;
     EXPECT_TRUE(step(own));
     EXPECT_TRUE(step(own));
-    EXPECT_TRUE(rounds.ends_with(2));
-    EXPECT_TRUE(rounds.exchange_changes(optimiser).applied);
+    EXPECT_TRUE(rounds.end_step(2, never, optimiser).applied);
     EXPECT_TRUE(model.weight.equal(torch::full({2, 1}, -4.0F))) << "the mean of -2 and -6";
 
     const bool is_hit = network.rank() == 1;
     EXPECT_TRUE(step(own));
     EXPECT_EQ(step(is_hit ? std::numeric_limits<float>::quiet_NaN() : own), !is_hit);
-    EXPECT_FALSE(rounds.exchange_changes(optimiser).applied);
+    EXPECT_FALSE(rounds.end_step(4, never, optimiser).applied);
     EXPECT_TRUE(model.weight.equal(torch::full({2, 1}, -4.0F)));
     EXPECT_EQ(rounds.first_non_finite().has_value(), is_hit);
 
     EXPECT_TRUE(step(own));
-    EXPECT_TRUE(rounds.exchange_changes(optimiser).applied);
+    EXPECT_TRUE(rounds.end_step(5, 5, optimiser).applied);
     EXPECT_TRUE(model.weight.equal(torch::full({2, 1}, -6.0F)));
   });
 }
@@ -170,12 +174,15 @@ TEST(LocalRounds, OptimisersForgetALostRound) {
         const auto weights_after = [&](bool loses, bool breaks) {
           OneWeight model;
           MeteredCollective metered(std::make_unique<trainer::Borrowed>(network));
-          const auto method = [&] {
-            return SynchroniserRegistry::instance().make(diloco(2, 1, 0), {}, context_of(model));
+          std::vector<std::unique_ptr<GradientExchange>> exchanges;
+          std::optional<LocalRounds> rounds;
+          const auto begin = [&] {
+            rounds.reset();
+            exchanges.clear();
+            exchanges.push_back(exchange_of(model, diloco(2, 1, 0), metered));
+            rounds.emplace(model, std::vector<std::vector<std::size_t>>{{0}}, exchanges);
           };
-          auto exchange = std::make_unique<GradientExchange>(model, Mask::keep_all(model), method(), metered,
-                                                             BucketOptions{});
-          auto rounds = std::make_unique<LocalRounds>(model, *exchange);
+          begin();
           std::unique_ptr<torch::optim::Optimizer> optimiser;
           if (adam) {
             optimiser =
@@ -184,23 +191,22 @@ TEST(LocalRounds, OptimisersForgetALostRound) {
             optimiser = std::make_unique<torch::optim::SGD>(model.parameters(),
                                                             torch::optim::SGDOptions(0.1).momentum(0.9));
           }
+          std::int64_t iteration = 0;
           const auto round = [&](float first, float second) {
+            StepReport report;
             for (const float gradient : {first, second}) {
               rounds->begin_step(*optimiser);
               model.weight.mutable_grad() = torch::full({2, 1}, gradient);
               if (rounds->admits_step()) optimiser->step();
+              report = rounds->end_step(++iteration, never, *optimiser);
               if (!breaks || gradient != first) continue;
               TensorMap state;
-              exchange->save(state);
+              exchanges.front()->save(state);
               rounds->save(state, *optimiser);
-              rounds.reset();
-              exchange = std::make_unique<GradientExchange>(model, Mask::keep_all(model), method(), metered,
-                                                            BucketOptions{});
-              exchange->load(state);
-              rounds = std::make_unique<LocalRounds>(model, *exchange);
+              begin();
+              exchanges.front()->load(state);
               rounds->load(state, *optimiser);
             }
-            const StepReport report = rounds->exchange_changes(*optimiser);
             EXPECT_EQ(report.steps, 2);
             return report.applied;
           };
@@ -225,17 +231,16 @@ TEST(LocalRounds, AWorkerForgetsTheMomentumOfWhatItSent) {
     OneWeight model;
     MeteredCollective metered(std::make_unique<trainer::Borrowed>(network));
     const Json half = {{"name", "sbc"}, {"ratio", 0.5}, {"local_steps", 1}};  // one of two entries
-    GradientExchange exchange(model, Mask::keep_all(model),
-                              SynchroniserRegistry::instance().make(half, {}, context_of(model)), metered,
-                              {});
-    LocalRounds rounds(model, exchange);
+    std::vector<std::unique_ptr<GradientExchange>> exchanges;
+    exchanges.push_back(exchange_of(model, half, metered));
+    LocalRounds rounds(model, {{0}}, exchanges);
     torch::optim::SGD optimiser(model.parameters(), torch::optim::SGDOptions(1).momentum(0.5));
     const auto step = [&] {
       rounds.begin_step(optimiser);
       model.weight.mutable_grad() = torch::tensor({{1.0F}, {2.0F}});
       EXPECT_TRUE(rounds.admits_step());
       optimiser.step();
-      rounds.exchange_changes(optimiser);
+      rounds.end_step(1, never, optimiser);
     };
     step();  // sends -2, keeps a residual of -1; the second entry's momentum is zero
     EXPECT_TRUE(model.weight.equal(torch::tensor({{0.0F}, {-2.0F}})));
