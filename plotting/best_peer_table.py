@@ -21,7 +21,7 @@ from report import VERDICT_MARKS, InputError, Question
 ABOUT = (
     "Exchange per iteration in ms. Best peer: the method with the shortest exchange, without {left_out}. "
     "Exchange, iteration: its time divided by the named method's; above 1 the named method is faster. "
-    "s: simulated, †: network emulation degraded, ‡: not judged.\n"
+    "°: simulated, †: network emulation degraded, ‡: not judged.\n"
 )
 
 
@@ -85,7 +85,7 @@ def row(
 
 
 def mark(run: pd.Series) -> str:
-    return " s" if run["mode"] == "simulate" else VERDICT_MARKS.get(run["fidelity.verdict"], "")
+    return "°" if run["mode"] == "simulate" else VERDICT_MARKS.get(run["fidelity.verdict"], "")
 
 
 if __name__ == "__main__":

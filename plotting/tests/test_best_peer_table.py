@@ -54,7 +54,7 @@ class BestPeerTableTest(unittest.TestCase):
         code, text, _ = self.call(run("dense", 0.3), simulated, degraded)
         self.assertEqual(code, 0)
         (row,) = rows_of(text)
-        self.assertEqual((row["dense"], row["fp16"], row["pactrain"]), ("300", "200 s", "200†"))
+        self.assertEqual((row["dense"], row["fp16"], row["pactrain"]), ("300", "200°", "200†"))
 
     def test_an_unknown_method_is_wrong_input(self) -> None:
         code, _, err = self.call(run("dense", 0.3), of="pactrian")
