@@ -196,6 +196,7 @@ make_sbc() {
 make_sbc-language() {
   [ "$mode" != all ] || scripts/plays.sh
   records sbc-language
+  picture sbc-language level_over_bytes
   table docs/reproducing-sbc.md bits_table $reference/sbc-language
 }
 make_sbc-larger() {

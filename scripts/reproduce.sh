@@ -86,6 +86,7 @@ case $figure in
       run "$each"
       show bits_table "$each"
     done
+    show level_over_bytes sbc-language
     run sbc-larger
     show bits_table sbc-larger --target 0.15
     run sbc-full-size

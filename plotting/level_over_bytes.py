@@ -1,0 +1,77 @@
+#!/usr/bin/env python3
+"""Test accuracy, or the loss of a loss target, over the bytes that a worker has sent: a curve per method."""
+from __future__ import annotations
+
+import sys
+from typing import Sequence
+
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import FormatStrFormatter, LogLocator, NullFormatter, PercentFormatter
+
+from comparison import Comparison, Panel
+from figure import add_origin, first_in_rows, legend_below, name_of, new_figure, parser_of, state_of, write_figure
+from time_to_accuracy import levels_to_draw
+
+MEGABYTE = 1e6
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    parser = parser_of(
+        "level_over_bytes",
+        "Draw test accuracy, or the loss if the target is a loss, over the bytes that a worker has sent: one curve per\n"
+        "method. A run's bytes count as spread evenly over its iterations. Records of mode converge are enough, because\n"
+        "bytes do not depend on the network.",
+    )
+    return write_figure("level_over_bytes", parser.parse_args(arguments), draw, needs_time=False)
+
+
+def draw(comparison: Comparison) -> Figure:
+    figure, axes = new_figure(len(comparison.panels), panel_height_in=3.1, share_x=True, look=comparison.look)
+    curves = levels_to_draw(comparison, axes[0])
+    for panel, panel_axes in zip(comparison.panels, axes):
+        draw_panel(panel_axes, panel, comparison, curves)
+    axes[0].set_xscale("log")
+    axes[0].xaxis.set_major_locator(LogLocator())
+    axes[0].xaxis.set_minor_formatter(NullFormatter())
+    axes[0].xaxis.set_major_formatter(FormatStrFormatter("%g"))
+    for first_in_row in first_in_rows(axes):
+        first_in_row.set_ylabel(comparison.target.axis_label)
+    add_origin(figure, comparison)
+    return figure
+
+
+def draw_panel(axes: Axes, panel: Panel, comparison: Comparison, curves: pd.DataFrame) -> None:
+    target = comparison.target
+    axes.axhline(target.value, color="0.35", linewidth=0.7, linestyle=(0, (4, 2)), zorder=1.5)
+    for place, (method, runs) in enumerate(panel.runs.groupby("method", sort=False)):
+        name, state = name_of(method, runs, comparison), state_of(runs)
+        style = comparison.styles[method]
+        for index, run in enumerate(runs.to_dict("records")):
+            curve = with_bytes(curves[curves.run_id == run["run_id"]], run)
+            axes.plot(
+                curve.sent_bytes / MEGABYTE,
+                curve.level,
+                **(style.line() if index == 0 else {**style.line(), "marker": ""}),
+                markevery=(0.04 * place % 0.2, 0.2),
+                linewidth=None if len(runs) == 1 else 0.7,
+                label=f"_{name}" if index else name if run["reached"] else f"{name}: {state}",
+                zorder=3,
+            )
+    axes.set_title(panel.title)
+    axes.set_xlabel("Sent per worker (MB)")
+    axes.yaxis.set_major_formatter(
+        FormatStrFormatter("%g") if target.is_loss else PercentFormatter(xmax=1.0, symbol=" %", decimals=0)
+    )
+    legend_below(axes, ncols=2 if len(comparison.panels) == 1 else 1)
+
+
+def with_bytes(curve: pd.DataFrame, run: dict[str, object]) -> pd.DataFrame:
+    """Returns the points after the first iteration, with the column "sent_bytes". A logarithmic axis cannot show 0."""
+    bytes_per_iteration = run["traffic.sent_bytes_per_worker"] / max(run["iterations"], 1)
+    return curve.assign(sent_bytes=curve.iteration * bytes_per_iteration)[lambda points: points.sent_bytes > 0]
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,31 @@
+import level_over_bytes
+
+from .figure_test import FigureTest, legend_texts
+from .records import failed_record, make_record, write
+
+
+class LevelOverBytesTest(FigureTest):
+    def test_bytes_grow_evenly_with_iterations(self) -> None:
+        record = make_record("dense")
+        figure = level_over_bytes.draw(self.compared(record))
+        (line,) = [line for line in figure.axes[0].get_lines() if line.get_label() == "dense"]
+        points = [point for point in record["curve"] if point["iteration"] > 0]
+        sent = record["traffic"]["sent_bytes_per_worker"] / 1e6
+        self.assertEqual(
+            [round(x, 9) for x in line.get_xdata()],
+            [round(sent * point["iteration"] / record["iterations"], 9) for point in points],
+        )
+        self.assertEqual(line.get_ydata().tolist(), [point["test_accuracy"] for point in points])
+        self.assertEqual(figure.axes[0].get_xscale(), "log")
+
+    def test_the_legend_says_who_did_not_reach_the_target(self) -> None:
+        figure = level_over_bytes.draw(
+            self.compared(make_record("dense"), make_record("topk 0.01"), failed_record("topk 0.1"))
+        )
+        self.assertEqual(legend_texts(figure), ["dense", "topk 0.01: not reached", "topk 0.1: failed"])
+
+    def test_the_program_takes_runs_without_times(self) -> None:
+        write(self.directory, make_record("dense", mode="converge", train_time_s=None))
+        code, error = self.program(level_over_bytes)
+        self.assertEqual((code, error), (0, ""))
+        self.assertTrue((self.directory / "level_over_bytes.png").is_file())
