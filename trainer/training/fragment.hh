@@ -40,7 +40,7 @@ class Fragment {
   // Gives this worker W0, without what it has changed since.
   void drop_changes();
 
-  // Whether this worker lost the round that was exchanged last.
+  // Returns whether this worker lost the round that was exchanged last.
   bool has_lost() const { return has_lost_; }
 
   // Call after GradientExchange::adopt_mask().

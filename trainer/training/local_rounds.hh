@@ -1,7 +1,7 @@
 // Training with a method of local steps (Synchroniser::local_steps). Between exchanges, each worker's
 // optimiser takes steps on its own. A round of H steps ends with an exchange of the changes of weights. With P
 // fragments (Synchroniser::fragments), an exchange of the next fragment's changes begins every H / P steps, so that each
-// fragment has a round of H steps of its own. It is applied `overlap_steps` later, while training goes on.
+// fragment has a round of H steps of its own. Training goes on meanwhile; the result is applied `overlap_steps` steps later.
 //
 //   rounds.begin_step(optimiser);
 //   loss.backward();
