@@ -12,9 +12,7 @@
 #include <set>
 #include <thread>
 
-#include <arpa/inet.h>
 #include <fmt/format.h>
-#include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sys/socket.h>
 
@@ -24,39 +22,6 @@ namespace thinpipe::netem {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-
-sockaddr* generic(sockaddr_in& address) {
-  return reinterpret_cast<sockaddr*>(&address);
-}
-
-sockaddr_in address_of(const Host& host) {
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  system_call("read the address " + host.address,
-              ::inet_pton(AF_INET, host.address.c_str(), &address.sin_addr) == 1 ? 0 : -1);
-  return address;
-}
-
-void limit_time(const FileDescriptor& socket, int option, time_t seconds) {
-  const timeval limit{.tv_sec = seconds, .tv_usec = 0};
-  system_call("set a socket's timeout", ::setsockopt(socket.get(), SOL_SOCKET, option, &limit, sizeof limit));
-}
-
-// Opens a socket in the host, whose calls time out after 5 s.
-FileDescriptor open_socket(const Host& host, int kind = SOCK_STREAM) {
-  FileDescriptor socket;
-  const auto open = [&] {
-    socket = FileDescriptor(
-        system_call("open a socket in " + host.name, ::socket(AF_INET, kind | SOCK_CLOEXEC, 0)));
-  };
-  if (host.network_namespace) {
-    host.network_namespace->run(open);
-  } else {
-    open();
-  }
-  for (const int option : {SO_RCVTIMEO, SO_SNDTIMEO}) limit_time(socket, option, 5);
-  return socket;
-}
 
 void send_all(const FileDescriptor& socket, std::size_t bytes, const std::string& attempt) {
   const std::vector<char> block(std::min<std::size_t>(bytes, 1 << 20));
@@ -80,33 +45,6 @@ void send_at_once(const FileDescriptor& socket) {
   system_call("send small segments at once",
               ::setsockopt(socket.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on));
 }
-
-// Accepts connections in a host, all on one port, like a server.
-class Listener {
- public:
-  explicit Listener(const Host& host) : host_(host), socket_(open_socket(host)), address_(address_of(host)) {
-    const std::string attempt = "listen in " + host.name;
-    system_call(attempt + " (bind)", ::bind(socket_.get(), generic(address_), sizeof address_));
-    system_call(attempt, ::listen(socket_.get(), 1));
-    socklen_t length = sizeof address_;
-    system_call(attempt + " (find the port)", ::getsockname(socket_.get(), generic(address_), &length));
-  }
-
-  Connection connect(const Host& from) {
-    const std::string attempt = fmt::format("connect {} to {}", from.name, host_.name);
-    Connection connection;
-    connection.client = open_socket(from);
-    system_call(attempt, ::connect(connection.client.get(), generic(address_), sizeof address_));
-    connection.server = FileDescriptor(
-        system_call(attempt + " (accept)", ::accept4(socket_.get(), nullptr, nullptr, SOCK_CLOEXEC)));
-    return connection;
-  }
-
- private:
-  const Host& host_;
-  FileDescriptor socket_;
-  sockaddr_in address_;
-};
 
 // One flow, with a thread for each end.
 class Flow {
@@ -183,10 +121,6 @@ class Flow {
 
 }  // namespace
 
-Connection connect_hosts(const Host& from, const Host& to) {
-  return Listener(to).connect(from);
-}
-
 std::string congestion_control(const FileDescriptor& socket) {
   std::array<char, 32> name{};
   socklen_t length = name.size() - 1;
@@ -261,19 +195,13 @@ std::vector<double> measure_round_trips(const Host& from, const Host& to, int co
 
 int measure_loss(const Host& from, const Host& to, const LossOptions& options) {
   const std::string attempt = fmt::format("datagrams from {} to {}", from.name, to.name);
-  const FileDescriptor receiver = open_socket(to, SOCK_DGRAM);
-  sockaddr_in address = address_of(to);
-  system_call("receive " + attempt + " (bind)", ::bind(receiver.get(), generic(address), sizeof address));
-  socklen_t length = sizeof address;
-  system_call("find the port", ::getsockname(receiver.get(), generic(address), &length));
-  limit_time(receiver, SO_RCVTIMEO, 1);
-  const FileDescriptor sender = open_socket(from, SOCK_DGRAM);
-  system_call("send " + attempt, ::connect(sender.get(), generic(address), sizeof address));
+  const Connection connection = connect_datagrams(from, to);
+  limit_receive_time(connection.server, 1);
   auto arrived = std::async(std::launch::async, [&] {
     std::vector<char> datagram(65536);
     std::set<int> numbers;  // a set, since duplicates must not count
     while (static_cast<int>(numbers.size()) < options.count) {
-      const ssize_t got = ::recv(receiver.get(), datagram.data(), datagram.size(), 0);
+      const ssize_t got = ::recv(connection.server.get(), datagram.data(), datagram.size(), 0);
       if (got < 0 && errno == EAGAIN) break;
       system_call("receive " + attempt, static_cast<long>(got));
       int number = 0;
@@ -289,8 +217,8 @@ int measure_loss(const Host& from, const Host& to, const LossOptions& options) {
     std::this_thread::sleep_until(
         start + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(i * period_s)));
     std::memcpy(datagram.data(), &i, sizeof i);
-    system_call("send " + attempt,
-                static_cast<long>(::send(sender.get(), datagram.data(), datagram.size(), MSG_NOSIGNAL)));
+    system_call("send " + attempt, static_cast<long>(::send(connection.client.get(), datagram.data(),
+                                                            datagram.size(), MSG_NOSIGNAL)));
   }
   return options.count - arrived.get();
 }

@@ -5,20 +5,10 @@
 #include <utility>
 #include <vector>
 
-#include "common/support/file_descriptor.hh"
-#include "netem/kernel/host.hh"
+#include "netem/kernel/host_sockets.hh"
 #include "netem/topology/frame.hh"
 
 namespace thinpipe::netem {
-
-// A TCP connection between two hosts.
-struct Connection {
-  FileDescriptor client;
-  FileDescriptor server;
-};
-
-// Connects two hosts. Throws SystemError naming them if they do not reach each other within 5 s.
-Connection connect_hosts(const Host& from, const Host& to);
 
 // Returns the name of the congestion control that the kernel uses on the socket.
 std::string congestion_control(const FileDescriptor& socket);
