@@ -25,6 +25,7 @@ const char* obstacle(const Record& record) {
   const auto has = [&record](const char* key) { return !record.config.value(key, Json(nullptr)).is_null(); };
   if (!record.plan || !record.predicted || !*record.predicted) return "its traffic is not known";
   if (has("rate_trace") || has("network_events")) return "its network changed";
+  if (has("cross_traffic")) return "other flows competed with its workers";
   if (has("worker_events")) return "its workers were slowed or stopped on purpose";
   if (!(*record.predicted)->exchange_time_s) return "it has no capped link, or its traffic is not known";
   if (!compute_time_s(record)) return "its trainer does not report compute times";

@@ -104,6 +104,10 @@ void ControllerOptions::visit(auto& field) {
                        "mode converge",
              .at_least = 1});
   schedule.visit(field);
+  field("cross_traffic", cross_traffic,
+        Rule{.effect =
+                 "flows between hosts that compete with the workers' traffic from the first evaluation to "
+                 "the end of training"});
   field("worker_events", worker_events, Rule{.effect = "faults and slowdowns of workers during the run"});
   field("on_worker_failure", on_worker_failure,
         Rule{.effect = "what happens when a worker crashes, hangs or cannot be reached"});
@@ -118,6 +122,7 @@ Json describe_controller_options() {
   add_trace_names(entry_of(out, "rate_trace"));
   free_users_options(entry_of(out, "trainer"));
   entry_of(out, "network_events")["constraint"] = constraint_of_network_events();
+  entry_of(out, "cross_traffic")["constraint"] = {{"dependencies", {{"on", {"off"}}, {"off", {"on"}}}}};
   entry_of(out, "worker_events")["constraint"] = constraint_of_worker_events();
   return out;
 }

@@ -11,6 +11,7 @@
 #include "harness/plan/failure_policy.hh"
 #include "harness/plan/machine_options.hh"
 #include "harness/plan/worker_events.hh"
+#include "netem/cross_traffic/cross_flow.hh"
 #include "netem/topology/schedule.hh"
 
 namespace thinpipe {
@@ -55,6 +56,7 @@ struct ControllerOptions {
   std::optional<BottleneckOptions> bottleneck;
   std::optional<std::int64_t> workers;
   netem::ScheduleOptions schedule;
+  std::vector<netem::CrossFlow> cross_traffic;
   std::vector<WorkerEventOptions> worker_events;
   FailurePolicy on_worker_failure;
 

@@ -15,6 +15,7 @@
 #include "harness/plan/machine_options.hh"
 #include "harness/plan/trainer_program.hh"
 #include "harness/plan/worker_events.hh"
+#include "netem/cross_traffic/cross_flow.hh"
 #include "netem/topology/schedule.hh"
 #include "netem/topology/topology.hh"
 
@@ -34,7 +35,7 @@ enum class Mode {
 // The configuration of a run except the trainer's part. Runs that differ only in that part share it.
 struct Setting {
   // Normalised: mode and workers; with a network also topology (resolved, caps applied) and bottleneck; for a
-  // live run network_events, rate_trace, worker_events and on_worker_failure if there are any; for a replay
+  // live run network_events, rate_trace, cross_traffic, worker_events and on_worker_failure if there are any; for a replay
   // or simulation compute_profile; for a simulation machine, if there is one; for a convergence run whose replays use
   // a tree, sum_tree.
   Json config;
@@ -55,6 +56,7 @@ struct Run {
   Mode mode = Mode::live;
   netem::Schedule schedule;  // the network's changes during the run; places are in the user's file
   std::int64_t workers = 0;
+  std::vector<netem::CrossFlow> cross_traffic;
   std::vector<WorkerEvent> worker_events;  // places are in the user's file
   FailurePolicy on_worker_failure;
   std::optional<std::filesystem::path> trainer = {};  // of a live run: an external trainer

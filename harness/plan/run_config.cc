@@ -74,6 +74,14 @@ void read_changes(const Given& given, const Topologies& topologies, Setting& set
   setting.config["rate_trace"] = std::move(trace);
 }
 
+// Reads the flows beside the workers' traffic; adds them in the same way.
+void read_cross_traffic(const Given& given, Setting& setting, Run& run) {
+  run.cross_traffic = given.options.cross_traffic;
+  netem::check_cross_flows(run.cross_traffic, given.place_of("cross_traffic"), setting.topology);
+  for (const netem::CrossFlow& flow : run.cross_traffic)
+    setting.config["cross_traffic"].push_back(write_options(flow));
+}
+
 // Reads the planned faults of workers and the reaction to failures; adds them in the same way.
 void read_faults(const Given& given, Setting& setting, Run& run) {
   run.worker_events =
@@ -219,6 +227,7 @@ void read_live_part(const Given& given, Topologies& topologies, Setting& setting
   given.refuse("machine", machine_refusal);
   read_network_part(given, topologies, setting, run);
   read_changes(given, topologies, setting, run);
+  read_cross_traffic(given, setting, run);
   read_faults(given, setting, run);
   if (!given.options.trainer) return;
   const auto read_trainer = given.options.trainer->is_command() ? read_command : read_program;
@@ -286,7 +295,8 @@ void read_replay_part(const Given& given, Topologies& topologies, Setting& setti
   given.refuse("trainer",
                "works only in mode \"live\": an external trainer's communication is not recorded, so it "
                "cannot be replayed");
-  for (const char* key : {"network_events", "rate_trace", "worker_events", "on_worker_failure"}) {
+  for (const char* key :
+       {"network_events", "rate_trace", "cross_traffic", "worker_events", "on_worker_failure"}) {
     given.refuse(key, "works only in mode \"live\": a replay repeats only samples of the steps");
   }
   read_network_part(given, topologies, setting, run);

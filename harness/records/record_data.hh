@@ -227,6 +227,16 @@ struct WorkerEvent {
   bool operator==(const WorkerEvent&) const = default;
 };
 
+// A flow of cross traffic; bytes from the first evaluation to the end of training.
+struct CrossFlow {
+  std::string from = {};
+  std::string to = {};
+  std::int64_t sent_bytes = 0;      // on the wire, as traffic.wire_bytes counts them
+  std::int64_t received_bytes = 0;  // payload
+
+  bool operator==(const CrossFlow&) const = default;
+};
+
 struct Restart {
   Failure failure = {};
   std::int64_t after_iteration = 0;
@@ -339,6 +349,7 @@ struct Record {
   OrNull<std::string> parameters_hash = {};
   OrMissing<std::vector<record::NetworkEvent>> network_events = {};
   OrMissing<OrNull<record::TrainClock>> train_clock = {};
+  OrMissing<std::vector<record::CrossFlow>> cross_traffic = {};
   OrMissing<std::vector<record::WorkerEvent>> worker_events = {};
   OrMissing<std::vector<record::Restart>> restarts = {};
   OrMissing<OrNull<record::Replay>> replay = {};

@@ -203,6 +203,13 @@ void visit(auto& members, Is<NetworkEvent> auto& event) {
                "must be an object of objects or strings, or null");
 }
 
+void visit(auto& members, Is<CrossFlow> auto& flow) {
+  members.required("from", flow.from);
+  members.required("to", flow.to);
+  members.required("sent_bytes", flow.sent_bytes, count);
+  members.required("received_bytes", flow.received_bytes, count);
+}
+
 void visit(auto& members, Is<WorkerEvent> auto& event) {
   members.required("worker", event.worker, count);
   members.optional("at_s", event.at_s, amount);
@@ -317,6 +324,7 @@ void visit(auto& members, Is<Record> auto& record) {
   members.required("parameters_hash", record.parameters_hash);
   members.optional("network_events", record.network_events);
   members.optional("train_clock", record.train_clock);
+  members.optional("cross_traffic", record.cross_traffic);
   members.optional("worker_events", record.worker_events);
   members.optional("restarts", record.restarts);
   members.optional("replay", record.replay);

@@ -11,14 +11,16 @@
 namespace thinpipe {
 
 LiveNetwork::LiveNetwork(const netem::Topology& topology, const netem::Schedule& schedule,
-                         netem::IdleCores idle_cores, double now_s)
+                         netem::IdleCores idle_cores, double now_s, std::vector<netem::CrossFlow> cross_flows)
     : network_(topology, schedule, idle_cores),
       schedule_runner_(network_, schedule),
       links_(network_, schedule_runner_),
       probes_(netem::probe_links(network_, "before training")),
       machine_before_(read_cpu_usage()),
       waits_before_(read_cpu_waits()),  // before workers start: they must not inherit its files
-      kept_awake_(network_.keeps_cores_awake()) {
+      kept_awake_(network_.keeps_cores_awake()),
+      cross_flows_(std::move(cross_flows)),
+      cross_traffic_(network_, cross_flows_) {
   if (topology.kind != netem::TopologyKind::loopback) monitor_.emplace(network_);
   if (schedule.follows_train_time()) reports_.emplace(schedule_runner_.train_clock(), now_s);
 }
@@ -35,6 +37,7 @@ void LiveNetwork::begin(double now_s) {
   waits_before_ = read_cpu_waits();
   links_.begin();
   schedule_runner_.begin(now_s);
+  cross_traffic_.begin();
 }
 
 Json LiveNetwork::tick(double now_s, double late_s) {
@@ -70,6 +73,19 @@ void LiveNetwork::end() {
   links_.end();
   waits_after_ = read_cpu_waits();
   ended_ = true;
+  cross_traffic_.end();
+}
+
+Json LiveNetwork::cross_traffic() const {
+  Json out = Json::array();
+  const std::vector<netem::CrossFlowBytes> bytes = cross_traffic_.bytes();
+  for (std::size_t i = 0; i < bytes.size(); ++i) {
+    out.push_back({{"from", cross_flows_[i].from},
+                   {"to", cross_flows_[i].to},
+                   {"sent_bytes", static_cast<std::int64_t>(bytes[i].sent)},
+                   {"received_bytes", static_cast<std::int64_t>(bytes[i].received)}});
+  }
+  return out;
 }
 
 Json LiveNetwork::fidelity(bool probes_again) {

@@ -10,6 +10,7 @@
 #include "harness/machine/cpu_usage.hh"
 #include "harness/run/iteration_reports.hh"
 #include "harness/run/link_meter.hh"
+#include "netem/cross_traffic/cross_traffic.hh"
 #include "netem/fidelity/monitor.hh"
 #include "netem/kernel/wakeup_latency.hh"
 #include "netem/network.hh"
@@ -21,7 +22,7 @@ class LiveNetwork {
  public:
   // Builds the network, at this moment of the monotonic clock, and probes its links. `schedule` must outlive this.
   LiveNetwork(const netem::Topology& topology, const netem::Schedule& schedule, netem::IdleCores idle_cores,
-              double now_s);
+              double now_s, std::vector<netem::CrossFlow> cross_flows = {});
 
   const netem::Network& network() const { return network_; }
   const netem::Host& host(std::int64_t rank) const;
@@ -30,8 +31,8 @@ class LiveNetwork {
   // Returns the period at which to call tick(); nullopt if there is no need to.
   std::optional<std::chrono::milliseconds> tick_period() const;
 
-  // Training begins at this moment of the monotonic clock: starts to meter the links and to apply the run's
-  // schedule.
+  // Training begins at this moment of the monotonic clock: starts to meter the links, to apply the run's
+  // schedule and to send the cross traffic.
   void begin(double now_s);
 
   // Takes an event of rank 0 with the run's train time, which a rate trace may follow. Throws as
@@ -51,7 +52,8 @@ class LiveNetwork {
   // Returns the share of its cap that the busiest direction uses; see LinkMeter.
   std::optional<double> use_since_last();
 
-  // Training has ended: stops counting the links' bytes. Only the first call has an effect.
+  // Training has ended: stops counting the links' bytes, and the cross traffic. Only the first call has an effect.
+  // Throws SystemError if cross traffic failed.
   void end();
 
   // Returns the scheduled changes that did not happen.
@@ -60,6 +62,9 @@ class LiveNetwork {
   double measured_s() const { return links_.measured_s(); }
   auto wire_bytes() const { return links_.wire_bytes(); }
   auto utilisation(double train_time_s) const { return links_.utilisation(train_time_s); }
+
+  // After end(): returns {"from", "to", "sent_bytes", "received_bytes"} of each flow of cross traffic.
+  Json cross_traffic() const;
 
   // Returns the fidelity since the network was built; null if no network is emulated. Call it once, after the
   // workers have ended: it lets the cores sleep. Probes the links again, unless the run is being stopped.
@@ -89,6 +94,8 @@ class LiveNetwork {
   std::optional<CpuWaits> waits_after_;
   bool kept_awake_;
   netem::WakeupLatency wakeup_latency_;  // of the controller, while the network exists
+  std::vector<netem::CrossFlow> cross_flows_;
+  netem::CrossTraffic cross_traffic_;
   bool ended_ = false;
 };
 

@@ -229,6 +229,9 @@ void RecordBuilder::add_network(Record& record, const NetworkReport& network) co
   record.train_clock = parse_part<std::optional<record::TrainClock>>(network.train_clock, "/train_clock");
   record.traffic.wire_bytes = network.wire_bytes;
   record.traffic.utilisation = network.utilisation;
+  if (!network.cross_traffic.empty())
+    record.cross_traffic =
+        parse_part<std::vector<record::CrossFlow>>(network.cross_traffic, "/cross_traffic");
   record.fidelity = parse_part<std::optional<record::Fidelity>>(network.fidelity, "/fidelity");
   Json events = changes_;
   for (Json change : network.missed_changes) {

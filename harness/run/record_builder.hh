@@ -26,6 +26,7 @@ struct NetworkReport {
   Json train_clock = nullptr;
   std::map<std::string, std::optional<std::int64_t>> wire_bytes = {};  // as in record::Traffic
   std::map<std::string, std::optional<double>> utilisation = {};
+  Json cross_traffic = Json::array();  // see LiveNetwork::cross_traffic()
   Json fidelity = nullptr;
   Json missed_changes = Json::array();  // scheduled changes that did not happen, see netem/schedule_runner.hh
 };

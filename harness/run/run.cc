@@ -147,7 +147,7 @@ class RunInProgress {
   }
 
   void build_network() {
-    network_.emplace(run_.setting->topology, run_.schedule, context_.idle_cores, now_s());
+    network_.emplace(run_.setting->topology, run_.schedule, context_.idle_cores, now_s(), run_.cross_traffic);
     record_.set_provenance("congestion_control", network_->congestion_control());
     log_->info("built the network {}: {} workers", run_.setting->topology.name, run_.workers);
   }
@@ -214,14 +214,16 @@ class RunInProgress {
   }
 
   // Whatever is scheduled counts from the beginning of training, which only the script knows.
-  bool schedules_anything() const { return !run_.schedule.empty() || !run_.worker_events.empty(); }
+  bool schedules_anything() const {
+    return !run_.schedule.empty() || !run_.worker_events.empty() || !run_.cross_traffic.empty();
+  }
 
   // Without a report of its start, training began with the workers: links are metered from then on.
   void begin_script() {
     if (schedules_anything() && !script_->reported_its_start()) {
       throw InvalidEvent(
-          "did not report iteration 0 first, from which the times of network_events, rate_trace and "
-          "worker_events count; call thinpipe.report(iteration=0) when training begins");
+          "did not report iteration 0 first, from which the times of network_events, rate_trace, "
+          "cross_traffic and worker_events count; call thinpipe.report(iteration=0) when training begins");
     }
     if (script_->reported_its_start()) begin();
     began_ = true;
@@ -237,7 +239,7 @@ class RunInProgress {
           Failure{.kind = "protocol",
                   .rank = 0,
                   .message = "ended without a report of iteration 0, from which the times of network_events, "
-                             "rate_trace and worker_events count"}};
+                             "rate_trace, cross_traffic and worker_events count"}};
     }
     return outcome;
   }
@@ -383,6 +385,7 @@ class RunInProgress {
                       .train_clock = network_->train_clock(),
                       .wire_bytes = network_->wire_bytes(),
                       .utilisation = network_->utilisation(time_s),
+                      .cross_traffic = network_->cross_traffic(),
                       .fidelity = fidelity_};
     for (const netem::NetworkChange& change : network_->missed()) {
       out.missed_changes.push_back(netem::to_json(change));
