@@ -115,6 +115,7 @@ class Checks {
   void complete(Run& run, std::size_t point, const std::string& config) {
     if (run.runs_command()) return;  // it brings its own
     set_training(run, point, config);
+    check_mode(run, point);
     if (run.external_trainer.hook) check_hook(run, point);
     collectives_.resolve(run);
     // Checks the configuration with a bucket size next, while the trainer still has the model in memory.
@@ -129,6 +130,15 @@ class Checks {
     run.missing.clear();
     for (const Remark& missing : training->missing)
       run.missing.emplace_back(points_[point].place_of(missing.pointer), missing.message);
+  }
+
+  void check_mode(const Run& run, std::size_t point) {
+    const Json& plan = run.training->plan;
+    if (run.mode == Mode::live || plan.is_null() || !plan.value("senses_network", false)) return;
+    throw InputError(
+        points_[point].place_of("/synchroniser/name"),
+        fmt::format("{} works only in mode \"live\": what it sends depends on the network that it meets",
+                    run.training->config.at("synchroniser").at("name").dump()));
   }
 
   void check_hook(const Run& run, std::size_t point) {

@@ -158,6 +158,7 @@ ExpectedTraffic expected_traffic(const TrainingConfig& config, const Model& mode
       traffic += (bucket.side ? side_synchroniser : synchroniser)
                      ->steady_state_traffic(bucket, static_cast<int>(config.workers));
     }
+    if (synchroniser->senses_network()) traffic += observation_traffic(static_cast<int>(config.workers));
   }
   return traffic;
 }
@@ -306,6 +307,7 @@ Json plan(const TrainingConfig& config, Cache& cache) {
       {"bucket_bytes", bucket_bytes(config, model, *synchroniser)},
       {"iterations_per_exchange", synchroniser->local_steps().value_or(1) / synchroniser->fragments().count},
       {"overlap_iterations", synchroniser->fragments().overlap_steps},
+      {"senses_network", synchroniser->senses_network()},
       {"iterations", iterations},
       {"evaluations", 1 + (iterations + every - 1) / every},
       {"all_reduce_compatible", synchroniser->properties().all_reduce_compatible},

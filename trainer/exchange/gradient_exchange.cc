@@ -234,8 +234,19 @@ void GradientExchange::synchronise(std::size_t b) {
   // The result is the same on every worker, and so is this decision.
   finite_ = finite_ && std::isfinite(bucket.gradient.sum().item<float>());
   section_ += collective_.end_section();
+  if (b + 1 == buckets_.size() && synchroniser_->senses_network()) observe_network();
   collective_.set_observer(nullptr);
   if (error_meter_) error_meter_->after(bucket);
+}
+
+// Called for the last bucket, when all gradients have been ready.
+void GradientExchange::observe_network() {
+  const auto last = std::ranges::max_element(ready_, {}, &Durations::elapsed_s);
+  collective_.begin_section();
+  observation_ = agree_on(
+      {.sent_bytes = section_.sent_bytes, .exchange_s = section_.exchange_s, .compute_s = last->elapsed_s},
+      collective_);
+  section_ += collective_.end_section();
 }
 
 void GradientExchange::record_calls(TraceRecorder& recorder, std::vector<std::size_t> numbers) {
@@ -261,6 +272,7 @@ StepReport GradientExchange::finish_step() {
   const double exposed_s = waiting.elapsed_s();
   if (recorder_ != nullptr) recorder_->finish_exchange();
   synchroniser_->finish_step(finite_);
+  if (finite_ && synchroniser_->senses_network()) synchroniser_->observe(observation_);
   side_synchroniser_->finish_step(finite_);
   if (error_meter_) error_meter_->finish_step(finite_);
   hand_over_results();

@@ -156,6 +156,7 @@ class GradientExchange {
   void record_layout();
   std::vector<std::size_t> order_of_rank_0() const;
   void synchronise(std::size_t bucket);
+  void observe_network();
   void hand_over_results();
 
   MeteredCollective& collective_;
@@ -187,6 +188,7 @@ class GradientExchange {
   bool finite_ = true;          // of this step; written by the communication thread until it is drained
   Section section_;             // likewise
   double first_bucket_s_ = 0;   // likewise
+  Observation observation_;     // likewise; of this step, if the method senses the network
   CommunicationThread thread_;  // last, so that it is destroyed first: it uses all members above
 };
 

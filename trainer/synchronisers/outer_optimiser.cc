@@ -15,6 +15,7 @@ std::unique_ptr<Synchroniser> make_inner(const Json& description, const std::str
                                  description.at("name").dump(), outer, why));
   };
   if (inner->local_steps()) refuse("it has local steps of its own");
+  if (inner->senses_network()) refuse("it senses the network, which local steps leave idle");
   if (inner->properties().applies_momentum) refuse("it applies momentum, as " + outer + " itself does");
   if (inner->clipping() == Clipping::none) refuse("its result does not have the size of the weights' change");
   return inner;

@@ -15,6 +15,7 @@
 #include "trainer/collectives/collective.hh"
 #include "trainer/synchronisers/expected_traffic.hh"
 #include "trainer/synchronisers/method_properties.hh"
+#include "trainer/synchronisers/observation.hh"
 
 namespace thinpipe::trainer {
 
@@ -139,6 +140,13 @@ class Synchroniser {
   // Ends a step. `applied`: every worker's optimiser uses the step's result; if false, every worker skips the
   // step.
   virtual void finish_step(bool /*applied*/) {}
+
+  // Returns whether observe() is called. The method then depends on the network that it meets, and can neither converge
+  // without one nor be replayed over another. A method with local steps does not sense the network.
+  virtual bool senses_network() const { return false; }
+
+  // After finish_step(true), if senses_network(): what the step's exchange took, the same on every worker.
+  virtual void observe(const Observation& /*step*/) {}
 
   // With local steps, after finish_step(true): returns bool [size of parameter p], the entries whose momentum
   // this worker's optimiser must clear; undefined if there are none.

@@ -45,6 +45,8 @@ OPTIONS = {
     "deepreduce": {"inner": {"name": "topk", "ratio": 0.2}},
     "demo": {"chunk": 16, "k": 4},
     "diloco": {"local_steps": 4},
+    # Its decisions depend on the network, and so would the end of training.
+    "netsense": {"inner": {"name": "topk", "ratio": 0.2}, "minimum_ratio": 0.2, "maximum_ratio": 0.2},
     "streaming_diloco": {"local_steps": 4, "fragments": 2, "overlap_steps": 1},
     "sbc": {"local_steps": 4, "ratio": 0.2},
     "sparseloco": {"local_steps": 4, "chunk": 16, "k": 4},
@@ -90,7 +92,7 @@ def summary(events):
         "parameters_hash": last["parameters_hash"],
         "effective_density": last["effective_density"],
         "pruning": {key: value for key, value in last["pruning"].items() if key != "time_s"},
-        "synchroniser": last["synchroniser"],
+        "synchroniser": {key: value for key, value in (last["synchroniser"] or {}).items() if not key.endswith("_s")},
         "iteration": evaluation["iteration"],
         "test_loss": evaluation["test_loss"],
     }

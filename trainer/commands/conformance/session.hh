@@ -111,7 +111,10 @@ class Session {
     method_->synchronise(bucket, network_);
     if (after_synchronise_) after_synchronise_();
     method_->finish_step(applied);
-    if (applied) move_weights(bucket);
+    if (applied) {
+      observe(step);
+      move_weights(bucket);
+    }
     return bucket.gradient;
   }
 
@@ -131,6 +134,13 @@ class Session {
   Synchroniser& method() { return *method_; }
 
  private:
+  // Pretends that the network becomes slower and faster.
+  void observe(std::uint64_t step) {
+    if (!method_->senses_network()) return;
+    const double exchange_s = step % 3 == 0 ? 0.5 : 5;
+    method_->observe({.sent_bytes = 1, .exchange_s = exchange_s, .compute_s = 1});
+  }
+
   static World with_own_weights(World world) {
     for (torch::Tensor& weights : world.weights) weights = weights.clone();
     return world;

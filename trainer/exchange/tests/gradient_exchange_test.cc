@@ -214,6 +214,51 @@ TEST(GradientExchange, ClipsWhatErrorFeedbackCountsBeforeItDoes) {
   });
 }
 
+// Remembers what it observed.
+class Observing : public Synchroniser {
+ public:
+  explicit Observing(std::vector<Observation>& observed) : observed_(observed) {}
+
+  MethodProperties properties() const override { return {}; }
+  bool senses_network() const override { return true; }
+  void observe(const Observation& step) override { observed_.push_back(step); }
+  void synchronise(Bucket& bucket, Collective& network) override {
+    network.all_reduce(bucket.gradient, Reduction::sum);
+  }
+  ExpectedTraffic traffic(const Bucket& bucket, int world_size) const override {
+    return all_reduce_traffic(4 * bucket.size, world_size);
+  }
+
+ private:
+  std::vector<Observation>& observed_;
+};
+
+TEST(GradientExchange, TellsTheMethodWhatEachAppliedStepTook) {
+  run_in_process(2, [](Collective& network) {
+    FourWeights model;
+    MeteredCollective metered(std::make_unique<trainer::Borrowed>(network));
+    std::vector<Observation> observed;
+    GradientExchange exchange(model, Mask::keep_all(model), std::make_unique<Observing>(observed), metered,
+                              {});
+    for (const float entry : {1.0F, std::nanf(""), 2.0F}) {
+      exchange.begin_step();
+      model.forward(torch::full({4, 1}, entry)).backward();
+      const StepReport report = exchange.finish_step();
+      EXPECT_EQ(report.applied, std::isfinite(entry));
+      const ExpectedTraffic expected = all_reduce_traffic(16, 2) + observation_traffic(2);
+      EXPECT_EQ(static_cast<double>(report.section.payload_bytes), expected.payload_bytes);
+      EXPECT_EQ(report.section.sent_bytes, expected.sent_bytes);
+    }
+    ASSERT_EQ(observed.size(), 2);
+    for (const Observation& step : observed) {
+      EXPECT_EQ(step.sent_bytes, 16);
+      EXPECT_GT(step.exchange_s, 0);
+      EXPECT_GT(step.compute_s, 0);
+      EXPECT_TRUE(testing::identical_on_all(network, torch::tensor({step.exchange_s, step.compute_s})));
+    }
+  });
+}
+
 TEST(GradientExchange, TellsTheMethodOfANewMask) {
   run_in_process(2, [](Collective& network) {
     Training training({{"name", "pactrain"}}, Mask::keep_all(Net()), network);

@@ -4,6 +4,7 @@
 #include "common/support/options.hh"
 #include "trainer/base/philox.hh"
 #include "trainer/base/tensor_span.hh"
+#include "trainer/synchronisers/adjustable_ratio.hh"
 #include "trainer/synchronisers/bucket_weights.hh"
 #include "trainer/synchronisers/residual.hh"
 #include "trainer/synchronisers/sparse/kept_count.hh"
@@ -66,7 +67,7 @@ struct DgcOptions {
 //
 // State: u and v, float32 [n]; with momentum and decay, m too. Each worker contributes at most 4 + 20 + 4k
 // bytes and the indices; 20 + 4k and the indices if the selection is exact.
-class Dgc : public Sparsifier {
+class Dgc : public Sparsifier, public AdjustableRatio {
  public:
   Dgc(const DgcOptions& options, const SynchroniserContext& context)
       : Sparsifier(options.indices),
@@ -79,6 +80,9 @@ class Dgc : public Sparsifier {
         residual_(context.parameters) {
     if (options.momentum > 0 && weight_decay_ > 0) decay_momentum_.emplace(context.parameters);
   }
+
+  double ratio() const override { return warm_up_.steady_state_ratio(); }
+  void set_ratio(double ratio) override { warm_up_ = WarmUp(ratio, options_.warm_up_steps); }
 
   MethodProperties properties() const override {
     MethodProperties properties = Sparsifier::properties();

@@ -2,6 +2,7 @@
 
 #include "common/support/options.hh"
 #include "trainer/base/tensor_span.hh"
+#include "trainer/synchronisers/adjustable_ratio.hh"
 #include "trainer/synchronisers/global_momentum.hh"
 #include "trainer/synchronisers/sparse/kept_count.hh"
 #include "trainer/synchronisers/sparse/random_block.hh"
@@ -78,7 +79,7 @@ struct GmcOptions {
 
 // Base: Synchroniser, or a class derived from it whose constructor takes `arguments`.
 template <class Base>
-class WithGlobalMomentum : public Base {
+class WithGlobalMomentum : public Base, public AdjustableRatio {
  public:
   template <class... Arguments>
   WithGlobalMomentum(const GmcOptions& options, const SynchroniserContext& context,
@@ -87,6 +88,9 @@ class WithGlobalMomentum : public Base {
         ratio_(options.ratio),
         applies_momentum_(options.momentum > 0),
         momentum_(options.momentum_options(), context) {}
+
+  double ratio() const final { return ratio_; }
+  void set_ratio(double ratio) final { ratio_ = ratio; }
 
   void set_learning_rate(double learning_rate) final { momentum_.set_learning_rate(learning_rate); }
 

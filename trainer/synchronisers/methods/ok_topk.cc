@@ -6,6 +6,7 @@
 
 #include "common/support/options.hh"
 #include "trainer/base/tensor_span.hh"
+#include "trainer/synchronisers/adjustable_ratio.hh"
 #include "trainer/synchronisers/messages.hh"
 #include "trainer/synchronisers/residual.hh"
 #include "trainer/synchronisers/sparse/kept_count.hh"
@@ -51,7 +52,7 @@ struct OkTopkOptions {
 // State: e, float32 [n]; per bucket an age, two thresholds and N + 1 boundaries, which are reset in a new
 // layout.
 // Payload about 8k + 8k/N bytes, at most 8·4k/3 twice; 4N + 4 for sizes; 8(N - 1) with new regions.
-class OkTopk : public Synchroniser {
+class OkTopk : public Synchroniser, public AdjustableRatio {
  public:
   OkTopk(const OkTopkOptions& options, const SynchroniserContext& context)
       : options_(options), residual_(context.parameters) {}
@@ -59,6 +60,9 @@ class OkTopk : public Synchroniser {
   MethodProperties properties() const override {
     return {.estimate = Estimate::error_feedback, .traffic_depends_on_data = true};
   }
+
+  double ratio() const override { return options_.ratio; }
+  void set_ratio(double ratio) override { options_.ratio = ratio; }
 
   bool leaves_dense(const ParameterInfo& parameter) const override { return parameter.dimensions <= 1; }
 

@@ -5,6 +5,7 @@
 
 #include "common/support/options.hh"
 #include "trainer/base/tensor_span.hh"
+#include "trainer/synchronisers/adjustable_ratio.hh"
 #include "trainer/synchronisers/circle_messages.hh"
 #include "trainer/synchronisers/messages.hh"
 #include "trainer/synchronisers/residual.hh"
@@ -63,12 +64,15 @@ struct SparDLOptions {
 // Payload with one team 8k·P bytes: 8k(P - 1) in ⌈log2 P⌉ rounds and 8k all-gathered. With d teams
 // 16k(m - 1) bytes in 2⌈log2 m⌉ rounds, and 8k·log2 d bytes in log2 d rounds or 8h(d - 1) + 8(m - 1) bytes in
 // ⌈log2 d⌉ rounds.
-class SparDL : public Synchroniser {
+class SparDL : public Synchroniser, public AdjustableRatio {
  public:
   SparDL(const SparDLOptions& options, const SynchroniserContext& context)
       : options_(options), residual_(context.parameters) {}
 
   MethodProperties properties() const override { return {.estimate = Estimate::error_feedback}; }
+
+  double ratio() const override { return options_.ratio; }
+  void set_ratio(double ratio) override { options_.ratio = ratio; }
 
   std::int64_t workers_multiple_of() const override { return options_.teams; }
 

@@ -1,5 +1,6 @@
 #include "common/support/options.hh"
 #include "trainer/base/tensor_span.hh"
+#include "trainer/synchronisers/adjustable_ratio.hh"
 #include "trainer/synchronisers/residual.hh"
 #include "trainer/synchronisers/sparse/kept_count.hh"
 #include "trainer/synchronisers/sparse/sparsifier.hh"
@@ -38,10 +39,13 @@ struct TopKOptions {
 // Their threshold comes from a sample, per layer or of all layers; ours is exact.
 // State: e, float32 [n]. Each worker contributes 20 + 4k bytes and the indices to an all-gather; with
 // `sparse_all_reduce`, 4k bytes and at most 2k to a sum, and 4 per 16384 entries.
-class TopK : public Sparsifier {
+class TopK : public Sparsifier, public AdjustableRatio {
  public:
   TopK(const TopKOptions& options, const SynchroniserContext& context)
       : Sparsifier(options.indices), options_(options), residual_(context.parameters) {}
+
+  double ratio() const override { return options_.ratio; }
+  void set_ratio(double ratio) override { options_.ratio = ratio; }
 
   bool needs_one_bucket() const override { return options_.scope == "global"; }
 

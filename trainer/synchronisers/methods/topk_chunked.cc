@@ -4,6 +4,7 @@
 
 #include "common/support/options.hh"
 #include "trainer/base/tensor_span.hh"
+#include "trainer/synchronisers/adjustable_ratio.hh"
 #include "trainer/synchronisers/residual.hh"
 #include "trainer/synchronisers/sparse/kept_count.hh"
 #include "trainer/synchronisers/sparse/top_k.hh"
@@ -33,7 +34,7 @@ struct ChunkedTopKOptions {
 // 2019), chosen instead of drawn. The last chunk may be short and is padded with zeros when sent, so that the
 // number of bytes is fixed.
 // State: e, float32 [n]. Payload 4C + 4kq bytes, q = min(chunk_size, n).
-class ChunkedTopK : public Synchroniser {
+class ChunkedTopK : public Synchroniser, public AdjustableRatio {
  public:
   ChunkedTopK(const ChunkedTopKOptions& options, const SynchroniserContext& context)
       : options_(options), residual_(context.parameters) {}
@@ -41,6 +42,9 @@ class ChunkedTopK : public Synchroniser {
   MethodProperties properties() const override {
     return {.estimate = Estimate::error_feedback, .all_reduce_compatible = true};
   }
+
+  double ratio() const override { return options_.ratio; }
+  void set_ratio(double ratio) override { options_.ratio = ratio; }
 
   bool leaves_dense(const ParameterInfo& parameter) const override { return parameter.dimensions <= 1; }
 

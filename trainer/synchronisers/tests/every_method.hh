@@ -12,7 +12,10 @@ namespace thinpipe::trainer::testing {
 // Returns methods that exchange in every step and send enough of a small model for it to learn.
 inline std::vector<Json> every_method() {
   static const std::map<std::string, Json> needed = {
-      {"deepreduce", {{"inner", {{"name", "topk"}, {"ratio", 0.2}}}}}, {"topk", {{"ratio", 0.2}}}};
+      {"deepreduce", {{"inner", {{"name", "topk"}, {"ratio", 0.2}}}}},
+      {"netsense",
+       {{"inner", {{"name", "topk"}, {"ratio", 0.2}}}, {"minimum_ratio", 0.2}, {"maximum_ratio", 0.2}}},
+      {"topk", {{"ratio", 0.2}}}};
   const std::map<std::string, Json> preferred = {
       {"ratio", 0.2},    {"local_steps", 1},       {"chunk", 16},    {"k", 4},
       {"start_step", 0}, {"stable_iterations", 1}, {"fragments", 1}, {"overlap_steps", 0}};
