@@ -1,0 +1,65 @@
+import contextlib
+import io
+import math
+from typing import Any
+
+import pandas as pd
+
+import utilisation
+import utilisation_table
+
+from .figure_test import FigureTest, legend_texts
+from .records import make_record, write
+from .test_replay_table import rows_of
+
+
+def run(method: str, rate: str, computes: float, **members: Any) -> dict[str, Any]:
+    """A run that computes for that share of an iteration."""
+    record = make_record(method, axes={"bottleneck.rate": rate}, **members)
+    record["iteration_time_s"]["exposed_exchange"] = (1.0 - computes) * record["iteration_time_s"]["mean"]
+    return record
+
+
+RUNS = [
+    run("dense", "10 Mbit/s", 0.1),
+    run("dense", "1 Gbit/s", 0.9),
+    run("topk 0.01", "1 Gbit/s", 0.95),
+    run("topk 0.01", "10 Mbit/s", 0.6),
+]
+
+
+class UtilisationTest(FigureTest):
+    def test_the_rate_is_interpolated_by_its_logarithm(self) -> None:
+        curve = pd.Series({1e7: 0.1, 1e9: 0.9})
+        self.assertAlmostEqual(utilisation.rate_for(curve, 0.5), 1e8)
+        self.assertAlmostEqual(utilisation.rate_for(curve, 0.9), 1e9)
+        self.assertEqual(utilisation.rate_for(curve, 0.95), math.inf)
+        self.assertEqual(utilisation.rate_for(curve, 0.05), -math.inf)
+
+    def test_the_picture_has_a_curve_per_method(self) -> None:
+        write(self.directory, *RUNS)
+        code, error = self.program(utilisation)
+        self.assertEqual((code, error), (0, ""))
+        self.assertTrue((self.directory / "utilisation.png").is_file())
+
+    def test_curves_go_from_low_to_high_rates(self) -> None:
+        figure = utilisation.draw(self.compared(*RUNS, panels=utilisation.of_all_rates))
+        self.assertEqual(legend_texts(figure), ["dense", "topk 0.01"])
+        (line,) = [line for line in figure.axes[0].get_lines() if line.get_label() == "topk 0.01"]
+        self.assertEqual(list(line.get_xdata()), [1e7, 1e9])
+        self.assertEqual([round(value, 9) for value in line.get_ydata()], [0.6, 0.95])
+
+    def test_another_axis_is_refused(self) -> None:
+        write(self.directory, make_record("dense", axes={"ratio": "0.1"}))
+        code, error = self.program(utilisation)
+        self.assertEqual(code, 2)
+        self.assertIn("every run must sweep bottleneck.rate and the method only, but one has ratio", error)
+
+    def test_the_table_says_where_a_method_lies_outside_of_the_rates(self) -> None:
+        write(self.directory, *RUNS)
+        out = io.StringIO()
+        with contextlib.redirect_stdout(out):
+            self.assertEqual(utilisation_table.main([str(self.directory)]), 0)
+        dense, topk = rows_of(out.getvalue())
+        self.assertEqual((dense["50%"], dense["90%"]), ("100 Mbit/s", "1 Gbit/s"))
+        self.assertEqual((topk["50%"], topk["90%"]), ("below 10 Mbit/s", "518 Mbit/s"))

@@ -1,0 +1,88 @@
+#!/usr/bin/env python3
+"""Compute utilisation over the rate of the bottlenecks: a curve per method."""
+from __future__ import annotations
+
+import math
+import sys
+from typing import Sequence
+
+import pandas as pd
+from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, PercentFormatter
+
+from comparison import Comparison, Panel
+from figure import add_origin, legend_below, new_figure, parser_of, write_figure
+from rate_trace import bit_per_s, rate_text
+from report import InputError
+
+RATE = "bottleneck.rate"
+MARKED = (0.5, 0.9)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    parser = parser_of(
+        "utilisation",
+        "Draw compute utilisation, the share of an iteration in which a worker does not wait for the exchange, over the\n"
+        "rate of the bottlenecks: one curve per method. Needs runs that sweep bottleneck.rate.",
+        "results/utilisation",
+    )
+    return write_figure("utilisation", parser.parse_args(arguments), draw, of_all_rates)
+
+
+def of_all_rates(runs: pd.DataFrame) -> tuple[Panel, ...]:
+    return (Panel("", with_utilisation(runs)),)
+
+
+def with_utilisation(runs: pd.DataFrame) -> pd.DataFrame:
+    """Returns the completed runs with their rate in bit/s and their utilisation, by rate. Raises InputError if one has other
+    swept axes, or no rate."""
+    done = runs[runs.status == "completed"]
+    if done.empty:
+        raise InputError("no run is complete")
+    for axes in done.other_axes:
+        if set(axes) != {RATE}:
+            raise InputError(f"every run must sweep {RATE} and the method only, but one has {', '.join(axes) or 'neither'}")
+    waiting = done["iteration_time_s.exposed_exchange"] / done["iteration_time_s.mean"]
+    rates = [bit_per_s(axes[RATE]) for axes in done.other_axes]
+    return done.assign(rate_bit_per_s=rates, utilisation=1.0 - waiting).sort_values("rate_bit_per_s", kind="stable")
+
+
+def by_rate(runs: pd.DataFrame) -> pd.Series:
+    """Returns one method's utilisation by rate, the mean over seeds."""
+    return runs.groupby("rate_bit_per_s").utilisation.mean()
+
+
+def rate_for(utilisation: pd.Series, share: float) -> float:
+    """Returns the lowest rate with that utilisation, between measured rates by the rate's logarithm: -inf if the lowest
+    measured rate has it, and inf if none has."""
+    rates, values = utilisation.index.to_list(), utilisation.to_list()
+    above = [place for place, value in enumerate(values) if value >= share]
+    if not above:
+        return math.inf
+    place = above[0]
+    if place == 0:
+        return -math.inf
+    part = (share - values[place - 1]) / (values[place] - values[place - 1])
+    return rates[place - 1] * (rates[place] / rates[place - 1]) ** part
+
+
+def draw(comparison: Comparison) -> Figure:
+    figure, (axes,) = new_figure(1, panel_height_in=3.1, look=comparison.look)
+    for share in MARKED:
+        axes.axhline(share, color="0.35", linewidth=0.7, linestyle=(0, (4, 2)), zorder=1.5, label="_marked")
+    for method, runs in comparison.panels[0].runs.groupby("method", sort=False):
+        curve = by_rate(runs)
+        axes.plot(curve.index, curve, **comparison.styles[method].line(), label=comparison.shown(method), zorder=3)
+    axes.set_xscale("log")
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda rate, _: rate_text(rate)))
+    axes.set_xlabel("Rate of the bottlenecks")
+    axes.set_ylim(0.0, 1.02)
+    axes.yaxis.set_major_formatter(PercentFormatter(1.0))
+    axes.set_ylabel("Compute utilisation")
+    legend_below(axes)
+    add_origin(figure, comparison)
+    return figure
+
+
+if __name__ == "__main__":
+    sys.exit(main())
