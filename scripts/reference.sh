@@ -15,7 +15,7 @@ names=(quickstart bandwidth-by-prune-ratio paper-table1 paper-fig3-small paper-f
   convergence-language against-pytorch
   replay-against-live full-size peers-at-full-size bucket-sizes merged-entries variable-bandwidth stragglers peers
   learning-rates local-steps against-pytorch-language pactrain-language spardl spardl-latency deepreduce sbc sbc-language
-  sbc-larger sbc-full-size iwp iwp-full-size gmc)
+  sbc-larger sbc-full-size iwp iwp-full-size gmc language-over-wan utilisation sensing)
 
 mode=all
 case ${1:-} in
@@ -168,8 +168,9 @@ make_against-pytorch-language() {
 make_pactrain-language() {
   [ "$mode" != all ] || scripts/plays.sh
   records pactrain-language
-  picture pactrain-language time_to_accuracy
-  table docs/reproducing-pactrain.md factors_table $reference/pactrain-language --over dense fp16
+  picture pactrain-language time_to_accuracy --target bits_per_byte=3.6
+  table docs/reproducing-pactrain.md factors_table $reference/pactrain-language --target bits_per_byte=3.6 \
+    --over dense fp16
 }
 make_spardl() {
   records spardl
@@ -207,6 +208,23 @@ make_sbc-larger() {
 make_sbc-full-size() {
   records sbc-full-size
   table docs/reproducing-sbc.md bits_table $reference/sbc-full-size --bytes-only
+}
+make_language-over-wan() {
+  [ "$mode" != all ] || scripts/plays.sh
+  records language-over-wan
+  picture language-over-wan time_to_accuracy
+  picture language-over-wan level_over_bytes
+}
+make_utilisation() {
+  [ "$mode" != all ] || scripts/plays.sh
+  records utilisation
+  picture utilisation utilisation
+  table docs/wide-area.md utilisation_table $reference/utilisation
+}
+make_sensing() {
+  records sensing
+  picture sensing time_to_accuracy
+  table docs/wide-area.md factors_table $reference/sensing --over 'topk 0.01'
 }
 make_iwp() {
   records iwp
