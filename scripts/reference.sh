@@ -212,8 +212,9 @@ make_sbc-full-size() {
 make_language-over-wan() {
   [ "$mode" != all ] || scripts/plays.sh
   records language-over-wan
-  picture language-over-wan time_to_accuracy
-  picture language-over-wan level_over_bytes
+  picture language-over-wan time_to_accuracy --mode simulate --target bits_per_byte=3.6
+  picture language-over-wan level_over_bytes --mode converge --target bits_per_byte=3.6
+  table docs/wide-area.md factors_table $reference/language-over-wan --target bits_per_byte=3.6 --over dense
 }
 make_utilisation() {
   [ "$mode" != all ] || scripts/plays.sh
