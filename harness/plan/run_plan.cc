@@ -48,6 +48,7 @@ class ConvergenceRuns {
     run.setting = setting(run.workers, run.reduction_tree);
     run.training = without_network(replay.training);
     run.missing = replay.missing;
+    run.folder = replay.folder;
     return run;
   }
 

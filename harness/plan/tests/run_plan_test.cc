@@ -175,6 +175,7 @@ TEST(PlanRuns, BeforeTheReplaysOfATrainingComesItsConvergenceRun) {
   EXPECT_EQ(runs[0].mode, Mode::converge);
   EXPECT_EQ(runs[0].label, "a");  // the labels that its replays share
   EXPECT_TRUE(runs[0].leaves_trace);
+  EXPECT_EQ(runs[0].folder, runs[1].folder) << "or their records spell the same path differently";
   EXPECT_FALSE(runs[0].needs_network);
   EXPECT_EQ(whole_config(runs[0]).at("workers"), 8);
   EXPECT_EQ(runs[1].label, "a, 100 Mbit/s");
