@@ -6,7 +6,8 @@ find_package(JPEG REQUIRED)
 find_package(PNG REQUIRED)
 
 set(THINPIPE_CORE_SOURCES
-  base/cache_folder.cc base/input_file.cc base/mapped_file.cc base/packed_codes.cc base/philox.cc base/random_words.cc
+  base/byte_codes.cc base/cache_folder.cc base/input_file.cc base/mapped_file.cc base/packed_codes.cc base/philox.cc
+  base/random_words.cc
   collectives/sparse_block.cc
   collectives/algorithms/recursive_doubling_all_reduce.cc collectives/algorithms/ring_all_gather.cc
   collectives/algorithms/ring_all_reduce.cc collectives/algorithms/tree_all_gather.cc
@@ -38,7 +39,8 @@ set(THINPIPE_CORE_SOURCES
   training/heartbeat.cc training/learning_rate.cc training/straggler.cc)
 
 set(THINPIPE_CORE_TESTS
-  base/tests/packed_codes_test.cc base/tests/philox_test.cc base/tests/random_words_test.cc
+  base/tests/byte_codes_test.cc base/tests/packed_codes_test.cc base/tests/philox_test.cc
+  base/tests/random_words_test.cc
   collectives/algorithms/tests/pipelined_test.cc collectives/algorithms/tests/tree_plan_test.cc
   collectives/tests/ring_formula_test.cc collectives/tests/sparse_block_test.cc
   collectives/transport/tests/sigpipe_block_test.cc

@@ -33,13 +33,23 @@ const TypeEntry& entry_of(ElementType type) {
   return types.at(static_cast<std::size_t>(type));
 }
 
+// Returns the place of the member's value among `names`.
+std::ptrdiff_t read_name(JsonObject& object, std::string_view key, const std::vector<std::string>& names) {
+  std::string name;
+  object.read(key, name, {.one_of = names, .required = true});
+  return std::ranges::find(names, name) - names.begin();
+}
+
 ElementType read_type(JsonObject& object) {
   std::vector<std::string> names;
   names.reserve(types.size());
   for (const TypeEntry& type : types) names.emplace_back(type.name);
-  std::string name;
-  object.read("type", name, {.one_of = names, .required = true});
-  return static_cast<ElementType>(std::ranges::find(names, name) - names.begin());
+  return static_cast<ElementType>(read_name(object, "type", names));
+}
+
+Reduction read_reduction(JsonObject& object) {
+  return static_cast<Reduction>(
+      read_name(object, "reduction", {reduction_names.begin(), reduction_names.end()}));
 }
 
 std::int64_t read_count(JsonObject& object, std::string_view key) {
@@ -119,7 +129,7 @@ struct Writer {
   Json operator()(const AllReduceCall& call) const {
     Json out = typed("all_reduce", call.type);
     out["elements"] = call.elements;
-    out["reduction"] = call.takes_maximum ? "max" : "sum";
+    out["reduction"] = name_of(call.reduction);
     if (call.largest_code > 0) out["largest_code"] = call.largest_code;
     if (call.in_chunks) out["in_chunks"] = true;
     return out;
@@ -194,16 +204,20 @@ const std::map<std::string, Parse>& parsers() {
       {"all_reduce",
        [](JsonObject& object, int world_size) {
          AllReduceCall call{.type = read_type(object), .elements = read_count(object, "elements")};
-         std::string reduction;
-         object.read("reduction", reduction, {.one_of = {"sum", "max"}, .required = true});
-         call.takes_maximum = reduction == "max";
+         call.reduction = read_reduction(object);
+         if (call.reduction == Reduction::scaled_sum &&
+             (call.type != ElementType::uint8 || call.elements % reduced_block_bytes != 0)) {
+           throw InputError(
+               object.place_of("reduction"),
+               fmt::format("is valid only for uint8 in blocks of {} elements", reduced_block_bytes));
+         }
          object.read("largest_code", call.largest_code,
                      {.at_least = 1, .at_most = std::numeric_limits<std::int8_t>::max() / world_size});
          object.read("in_chunks", call.in_chunks);
          if (call.in_chunks && call.largest_code == 0) {
            throw InputError(object.place_of("in_chunks"), "is valid only for sums of codes");
          }
-         if (call.largest_code > 0 && (call.takes_maximum || call.type != ElementType::int8)) {
+         if (call.largest_code > 0 && (call.reduction != Reduction::sum || call.type != ElementType::int8)) {
            throw InputError(object.place_of("largest_code"), "is valid only for sums of int8");
          }
          return call;

@@ -8,6 +8,7 @@
 #include <variant>
 #include <vector>
 
+#include "common/protocol/reduction.hh"
 #include "common/support/json_object.hh"
 
 namespace thinpipe {
@@ -25,7 +26,7 @@ std::int64_t bytes_of(ElementType type);
 struct AllReduceCall {
   ElementType type = ElementType::float32;
   std::int64_t elements = 0;
-  bool takes_maximum = false;     // otherwise the sum
+  Reduction reduction = Reduction::sum;
   std::int64_t largest_code = 0;  // for sums of int8 codes: the largest code of one worker; otherwise 0
   bool in_chunks = false;         // codes are encoded while earlier ones are in flight
 

@@ -9,6 +9,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "trainer/collectives/scaled_block.hh"
+
 namespace thinpipe::trainer {
 
 namespace {
@@ -49,6 +51,18 @@ void check_layout(const std::string& call, const torch::Tensor& tensor) {
 void check_tensor(const std::string& call, const torch::Tensor& tensor) {
   check_layout(call, tensor);
   if (!tensor.device().is_cpu()) throw CollectiveError(call + ": the tensor must be on the CPU");
+}
+
+std::size_t check_elements(const std::string& call, const torch::Tensor& tensor, Reduction reduction) {
+  if (reduction != Reduction::scaled_sum) return tensor.element_size();
+  if (tensor.nbytes() % sizeof(ScaledBlock) != 0)
+    throw CollectiveError(fmt::format("{}: blocks have {} bytes", call, sizeof(ScaledBlock)));
+  return sizeof(ScaledBlock);
+}
+
+void refuse_scaled_sum(const std::string& call, Reduction reduction) {
+  if (reduction == Reduction::scaled_sum)
+    throw CollectiveError(call + ": only island, ring and gloo compute such sums");
 }
 
 void check_codes(const std::string& call, const torch::Tensor& codes, int largest, int world_size) {

@@ -16,6 +16,10 @@ std::string describe_broadcast(const torch::Tensor& tensor, int root);
 void check_layout(const std::string& call, const torch::Tensor& tensor);
 // Checks the layout, and that the tensor is on the CPU.
 void check_tensor(const std::string& call, const torch::Tensor& tensor);
+// Checks that the tensor has whole elements of the reduction. Returns the bytes of one.
+std::size_t check_elements(const std::string& call, const torch::Tensor& tensor, Reduction reduction);
+// For backends that leave sums to a library.
+void refuse_scaled_sum(const std::string& call, Reduction reduction);
 void check_codes(const std::string& call, const torch::Tensor& codes, int largest, int world_size);
 void check_indices(const std::string& call, const torch::Tensor& tensor,
                    std::span<const std::uint32_t> indices);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "trainer/collectives/collective.hh"
+#include "trainer/collectives/scaled_block.hh"
 
 namespace thinpipe::trainer {
 
@@ -15,6 +16,10 @@ class EchoingPeers : public Collective {
 
   void all_reduce(torch::Tensor tensor, Reduction reduction) override {
     if (reduction == Reduction::sum) tensor.mul_(world_size_);
+    if (reduction != Reduction::scaled_sum) return;
+    const torch::Tensor copy = tensor.clone();
+    const std::vector<const void*> peers(static_cast<std::size_t>(world_size_ - 1), copy.data_ptr());
+    sum_scaled_blocks(tensor.data_ptr(), peers, tensor.nbytes() / sizeof(ScaledBlock));
   }
 
   torch::Tensor all_gather_v(const torch::Tensor& input, std::span<const std::int64_t> /*counts*/) override {

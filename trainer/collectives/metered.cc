@@ -28,9 +28,7 @@ void MeteredCollective::all_reduce(torch::Tensor tensor, Reduction reduction) {
   inner_->all_reduce(tensor, reduction);
   count(stopwatch, bytes, inner_->all_reduce_sent_bytes(bytes), delivered_by_all_reduce(bytes));
   notify([&] {
-    return AllReduceCall{.type = element_type_of(tensor),
-                         .elements = tensor.numel(),
-                         .takes_maximum = reduction == Reduction::max};
+    return AllReduceCall{.type = element_type_of(tensor), .elements = tensor.numel(), .reduction = reduction};
   });
 }
 

@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 
 #include "common/support/exception.hh"
+#include "trainer/collectives/scaled_block.hh"
 
 namespace thinpipe::trainer {
 
@@ -117,6 +118,11 @@ Reduce select(Reduction reduction) {
 }  // namespace
 
 Reduce reduce_function(torch::ScalarType type, Reduction reduction) {
+  if (reduction == Reduction::scaled_sum) {
+    if (type == torch::kUInt8) return sum_scaled_blocks;
+    throw Error(
+        fmt::format("all_reduce takes scaled blocks as uint8, but was given {}", c10::toString(type)));
+  }
   const bool sum = reduction == Reduction::sum;
   switch (type) {
     case torch::kFloat32:

@@ -168,7 +168,7 @@ void Replayer::call(const CollectiveCall& call, const CallCoding& coding) {
         network.all_reduce_quantised(tensor, static_cast<int>(each.largest_code),
                                      each.in_chunks ? chunks : CodeChunks{});
       } else {
-        network.all_reduce(tensor, each.takes_maximum ? Reduction::max : Reduction::sum);
+        network.all_reduce(tensor, each.reduction);
       }
     }
     void operator()(const AllGatherCall& each) const {

@@ -51,6 +51,9 @@ TEST(CommunicationTrace, KeepsWhatACallTakesToBeMadeAgain) {
       calls.at(3),
       CollectiveCall(SparseAllReduceCall{
           .elements = 40000, .payload_bytes = 72, .edges = {{.neighbour = 1, .sent = 72, .received = 96}}}));
+  EXPECT_EQ(calls.at(5),
+            CollectiveCall(AllReduceCall{
+                .type = ElementType::uint8, .elements = 520, .reduction = Reduction::scaled_sum}));
   const PointToPointCall messages{.message_bytes = 64,
                                   .messages = {{.to = 1, .bytes = 64, .repeat = 3}, {.repeat = 2}}};
   EXPECT_EQ(trace.exchanges.at(1).buckets.at(1).at(1), CollectiveCall(messages));
@@ -132,6 +135,12 @@ TEST(CommunicationTrace, OfPiecesOfWhatHasNoneIsRefused) {
   EXPECT_EQ(chunked_all_reduce(parsed(every_operation()).exchanges.at(0).buckets.at(0).at(0)), nullptr);
   EXPECT_THAT(refusal_after("/exchanges/0/buckets/0/0/in_chunks", true),
               HasSubstr("is valid only for sums of codes"));
+}
+
+TEST(CommunicationTrace, OfScaledSumsWithoutWholeBlocksIsRefused) {
+  EXPECT_THAT(refusal_after("/exchanges/1/buckets/0/5/elements", 519),
+              HasSubstr("/5/reduction: is valid only for uint8 in blocks of 260 elements"));
+  EXPECT_THAT(refusal_after("/exchanges/1/buckets/0/5/type", "int8"), HasSubstr("/5/reduction"));
 }
 
 TEST(CommunicationTrace, OfEdgesThatAreNoneIsRefused) {

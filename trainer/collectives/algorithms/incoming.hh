@@ -13,8 +13,12 @@ namespace thinpipe::trainer {
 class Incoming {
  public:
   // total_bytes: the number of bytes that will arrive.
-  Incoming(Peer& peer, std::size_t total_bytes, std::size_t chunk_bytes)
-      : peer_(&peer), remaining_(total_bytes), chunk_(chunk_bytes), room_(2 * chunk_bytes) {}
+  Incoming(Peer& peer, std::size_t total_bytes, std::size_t chunk_bytes, std::size_t element_bytes)
+      : peer_(&peer),
+        remaining_(total_bytes),
+        chunk_(chunk_bytes),
+        least_in_place_(std::max(chunk_bytes / 2, element_bytes)),
+        room_(2 * std::max(chunk_bytes, element_bytes)) {}
 
   const std::byte* data() const { return room_.data() + begin_; }
   std::size_t size() const { return end_ - begin_; }
@@ -30,7 +34,7 @@ class Incoming {
 
   void take(std::size_t bytes) {
     begin_ += bytes;
-    if (size() < chunk_ / 2 || begin_ == end_) {
+    if (size() < least_in_place_) {
       std::memmove(room_.data(), data(), size());
       end_ -= begin_;
       begin_ = 0;
@@ -47,6 +51,8 @@ class Incoming {
   Peer* peer_;
   std::size_t remaining_;
   std::size_t chunk_;
+  // Fewer bytes move to the front, so that there is always room for the rest of an element.
+  std::size_t least_in_place_;
   std::vector<std::byte> room_;
   std::size_t begin_ = 0;
   std::size_t end_ = 0;

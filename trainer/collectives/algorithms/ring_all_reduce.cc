@@ -16,7 +16,8 @@ class RingAllReduce {
         out_(vector.bytes),
         own_block_bytes_(block_bytes(rank, world_size)),
         chunk_(chunk_in_blocks(vector.bytes.size(), world_size)),
-        incoming_(previous, add_blocks(sums_, rank - 1, world_size - 1, world_size), chunk_) {
+        incoming_(previous, add_blocks(sums_, rank - 1, world_size - 1, world_size), chunk_,
+                  vector.element_bytes) {
     add_blocks(finals_, rank, world_size - 1, world_size);
     add_blocks(out_, rank, 2 * (world_size - 1), world_size);
   }

@@ -12,7 +12,7 @@ class TreeAllReduce {
   TreeAllReduce(const Reducible& vector, const TreeNeighbours& neighbours)
       : vector_(vector), tree_(neighbours), size_(vector.bytes.size()), chunk_(chunk_of(size_)) {
     for (Peer* child : neighbours.children) {
-      incoming_.emplace_back(*child, size_, chunk_);
+      incoming_.emplace_back(*child, size_, chunk_, vector.element_bytes);
       sent_down_.push_back(0);
     }
     if (incoming_.empty()) summed_ = size_;

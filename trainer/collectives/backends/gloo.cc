@@ -31,6 +31,7 @@
 #include "trainer/collectives/arguments.hh"
 #include "trainer/collectives/backends/gloo_point_to_point.hh"
 #include "trainer/collectives/reduce_function.hh"
+#include "trainer/collectives/scaled_block.hh"
 #include "trainer/collectives/transport/local_address.hh"
 #include "trainer/collectives/transport/sigpipe_block.hh"
 
@@ -119,18 +120,21 @@ void GlooCollective::attempt(const std::string& call, const std::function<void()
 
 template <class Element>
 void set_output(gloo::AllreduceOptions& options, const torch::Tensor& tensor) {
-  options.setOutput(static_cast<Element*>(tensor.data_ptr()), static_cast<std::size_t>(tensor.numel()));
+  options.setOutput(static_cast<Element*>(tensor.data_ptr()), tensor.nbytes() / sizeof(Element));
 }
 
 // Gloo needs only an element's size.
-void set_output_by_size(gloo::AllreduceOptions& options, const torch::Tensor& tensor) {
-  switch (tensor.element_size()) {
+void set_output_by_size(gloo::AllreduceOptions& options, const torch::Tensor& tensor,
+                        std::size_t element_bytes) {
+  switch (element_bytes) {
     case 1:
       return set_output<std::uint8_t>(options, tensor);
     case 2:
       return set_output<std::uint16_t>(options, tensor);
     case 4:
       return set_output<std::uint32_t>(options, tensor);
+    case sizeof(ScaledBlock):
+      return set_output<ScaledBlock>(options, tensor);
     default:
       return set_output<std::uint64_t>(options, tensor);
   }
@@ -140,19 +144,20 @@ void GlooCollective::all_reduce(torch::Tensor tensor, Reduction reduction) {
   const std::string call = describe_all_reduce(tensor, reduction);
   check_tensor(call, tensor);
   const Reduce reduce = reduce_function(tensor.scalar_type(), reduction);
+  const std::size_t element_bytes = check_elements(call, tensor, reduction);
   if (tensor.numel() == 0 || world_size_ == 1) return;
   attempt(call, [&] {
     gloo::AllreduceOptions options(context_);
-    set_output_by_size(options, tensor);
+    set_output_by_size(options, tensor, element_bytes);
     using Algorithm = gloo::AllreduceOptions::Algorithm;
     options.setAlgorithm(std::cmp_less(tensor.nbytes(), ring_from_bytes) ? Algorithm::BCUBE
                                                                          : Algorithm::RING);
     options.setTag(next_tag_++);
-    options.setReduceFunction([reduce, element_size = tensor.element_size()](
-                                  void* into, const void* a, const void* b, std::size_t count) {
-      if (into != a) std::memcpy(into, a, count * element_size);
-      reduce(into, std::span(&b, 1), count);
-    });
+    options.setReduceFunction(
+        [reduce, element_bytes](void* into, const void* a, const void* b, std::size_t count) {
+          if (into != a) std::memcpy(into, a, count * element_bytes);
+          reduce(into, std::span(&b, 1), count);
+        });
     gloo::allreduce(options);
   });
 }

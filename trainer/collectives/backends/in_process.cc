@@ -153,7 +153,10 @@ class InProcessGroup::Member : public Collective {
   void all_reduce(torch::Tensor tensor, Reduction reduction) override {
     if (tensor.numel() == 0) return;
     const std::string call = describe_all_reduce(tensor, reduction);
-    together(call, {tensor}, [&] { reduce_own_part(reduce_function(tensor.scalar_type(), reduction)); });
+    together(call, {tensor}, [&] {
+      reduce_own_part(reduce_function(tensor.scalar_type(), reduction),
+                      check_elements(call, tensor, reduction));
+    });
   }
 
   double all_reduce_quantised_sent_bytes(std::int64_t codes, int largest) const override {
@@ -289,14 +292,13 @@ class InProcessGroup::Member : public Collective {
   }
 
   // Worker r reduces the r-th part of all tensors; the last sum is copied to all workers.
-  void reduce_own_part(Reduce reduce) const {
+  void reduce_own_part(Reduce reduce, std::size_t element_bytes) const {
     const std::vector<State::Contribution>& all = state_->contributions;
-    const std::size_t element_size = all.front().tensor.element_size();
-    const auto elements = static_cast<std::size_t>(all.front().tensor.numel());
+    const std::size_t elements = all.front().tensor.nbytes() / element_bytes;
     const std::size_t begin = elements * rank_ / world_size();
     const std::size_t count = elements * (rank_ + 1) / world_size() - begin;
     if (count == 0) return;
-    const auto part_of = [&](int rank) { return bytes_of(all[rank].tensor) + begin * element_size; };
+    const auto part_of = [&](int rank) { return bytes_of(all[rank].tensor) + begin * element_bytes; };
     for (const Sum& sum : state_->sums) {
       std::vector<const void*> parts;
       for (const int rank : sum.from) parts.push_back(part_of(rank));
@@ -304,7 +306,7 @@ class InProcessGroup::Member : public Collective {
     }
     const int whole = state_->sums.back().into;
     for (int r = 0; r < world_size(); ++r) {
-      if (r != whole) std::memcpy(part_of(r), part_of(whole), count * element_size);
+      if (r != whole) std::memcpy(part_of(r), part_of(whole), count * element_bytes);
     }
   }
 

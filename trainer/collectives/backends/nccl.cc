@@ -61,6 +61,7 @@ class NcclCollective : public Collective {
     const std::string call = describe_all_reduce(tensor, reduction);
     check_layout(call, tensor);
     reduce_function(tensor.scalar_type(), reduction);  // throws for types that no backend reduces
+    refuse_scaled_sum(call, reduction);
     if (tensor.numel() == 0 || world_size() == 1) return;
     attempt(call, [&] {
       if (reduction == Reduction::sum && !parents_.empty()) return sum_along_tree(tensor);

@@ -38,11 +38,10 @@ void StreamedCollective::all_reduce(torch::Tensor tensor, Reduction reduction) {
   const std::string call = describe_all_reduce(tensor, reduction);
   check_tensor(call, tensor);
   const Reduce reduce = reduce_function(tensor.scalar_type(), reduction);
+  const std::size_t element_bytes = check_elements(call, tensor, reduction);
   if (tensor.numel() == 0 || world_size() == 1) return;
   attempt(call, [&] {
-    stream_all_reduce({.bytes = bytes_of(tensor),
-                       .element_bytes = static_cast<std::size_t>(tensor.element_size()),
-                       .reduce = reduce});
+    stream_all_reduce({.bytes = bytes_of(tensor), .element_bytes = element_bytes, .reduce = reduce});
   });
 }
 

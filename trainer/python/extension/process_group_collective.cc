@@ -63,6 +63,7 @@ class ProcessGroupCollective : public Collective {
   void all_reduce(torch::Tensor tensor, Reduction reduction) override {
     const std::string call = describe_all_reduce(tensor, reduction);
     check_tensor(call, tensor);
+    refuse_scaled_sum(call, reduction);
     if (tensor.numel() == 0 || world_size_ == 1) return;
     attempt(call, [&] { group_.get().attr("all_reduce")(tensor, reduction == Reduction::max); });
   }

@@ -27,7 +27,7 @@ CommunicationTrace trace_of_every_operation() {
              BroadcastCall{.type = ElementType::int8, .elements = 7, .root = 1},
              PointToPointCall{.message_bytes = 16,
                               .messages = {{.to = 1 - rank, .bytes = 16, .repeat = 2}, {.repeat = 2}}},
-             AllReduceCall{.elements = 4, .takes_maximum = true},
+             AllReduceCall{.elements = 4, .reduction = Reduction::max},
              AllReduceCall{.type = ElementType::int8, .elements = 6, .largest_code = 63},
              AllReduceCall{.type = ElementType::int8, .elements = 6, .largest_code = 63, .in_chunks = true},
              SparseAllReduceCall{.elements = 100,

@@ -12,11 +12,11 @@
 
 #include <fmt/format.h>
 
+#include "trainer/base/byte_codes.hh"
 #include "trainer/base/packed_codes.hh"
 #include "trainer/collectives/collective_error.hh"
 #include "trainer/synchronisers/deepreduce/exponential_fit.hh"
 #include "trainer/synchronisers/deepreduce/polynomial_fit.hh"
-#include "trainer/synchronisers/quantised/ternary.hh"
 #include "trainer/synchronisers/sparse/bit_stream.hh"
 #include "trainer/synchronisers/sparse/deflate.hh"
 
@@ -101,7 +101,7 @@ class QuantisedValues : public ValueCode {
     fill_uniform(stream, uniform);
     std::vector<float> scales;
     for (std::size_t i = 0; i < values.size(); i += block_size) {
-      scales.push_back(ternary_scale(values.subspan(i, std::min(block_size, values.size() - i))));
+      scales.push_back(largest_magnitude(values.subspan(i, std::min(block_size, values.size() - i))));
     }
     append_numbers(std::span<const float>(scales), out);
     BitWriter bits(out);

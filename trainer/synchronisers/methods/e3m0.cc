@@ -3,11 +3,11 @@
 #include <cstring>
 
 #include "common/support/options.hh"
+#include "trainer/base/byte_codes.hh"
 #include "trainer/base/packed_codes.hh"
 #include "trainer/base/tensor_span.hh"
 #include "trainer/synchronisers/compressor.hh"
 #include "trainer/synchronisers/messages.hh"
-#include "trainer/synchronisers/quantised/ternary.hh"
 
 namespace thinpipe::trainer {
 namespace {
@@ -77,7 +77,7 @@ class E3m0 : public Compressor {
     torch::Tensor message = torch::empty({scale_bytes(n) + packed_code_bytes(n, bits)}, torch::kByte);
     const auto bytes = elements<std::uint8_t>(message);
     for_each_block(values.size(), [&](std::size_t b, std::size_t begin, std::size_t size) {
-      const float scale = ternary_scale(values.subspan(begin, size));
+      const float scale = largest_magnitude(values.subspan(begin, size));
       std::memcpy(&bytes[4 * b], &scale, sizeof scale);
       // All codes are then 0, which an infinite scale decodes to NaN.
       if (scale == 0 || std::isinf(scale)) return;

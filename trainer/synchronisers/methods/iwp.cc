@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "common/support/options.hh"
+#include "trainer/base/byte_codes.hh"
 #include "trainer/base/philox.hh"
 #include "trainer/base/tensor_span.hh"
 #include "trainer/synchronisers/bucket_weights.hh"
@@ -11,7 +12,6 @@
 #include "trainer/synchronisers/packed/packed_entries.hh"
 #include "trainer/synchronisers/quantised/random_index.hh"
 #include "trainer/synchronisers/quantised/sums.hh"
-#include "trainer/synchronisers/quantised/ternary.hh"
 #include "trainer/synchronisers/residual.hh"
 #include "trainer/synchronisers/sparse/index_vote.hh"
 #include "trainer/synchronisers/sparse/kept_count.hh"
@@ -120,7 +120,7 @@ class Iwp : public Synchroniser {
     const torch::Tensor packed = torch::empty({entries.packed_size() + 1});
     const std::span<float> sent = floats(packed);
     entries.gather(values, static_cast<float>(network.world_size()), sent);
-    sent.back() = std::isinf(ternary_scale(values)) ? std::numeric_limits<float>::quiet_NaN() : 0.0F;
+    sent.back() = std::isinf(largest_magnitude(values)) ? std::numeric_limits<float>::quiet_NaN() : 0.0F;
     const std::vector<std::uint32_t> indices = entries.indices();
     for (const std::uint32_t index : indices) values[index] = 0;
     residual_.stage(bucket, bucket.gradient);

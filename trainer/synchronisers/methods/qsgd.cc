@@ -5,13 +5,13 @@
 #include <fmt/format.h>
 
 #include "common/support/options.hh"
+#include "trainer/base/byte_codes.hh"
 #include "trainer/base/packed_codes.hh"
 #include "trainer/base/tensor_span.hh"
 #include "trainer/synchronisers/compressor.hh"
 #include "trainer/synchronisers/messages.hh"
 #include "trainer/synchronisers/quantised/bucket_draws.hh"
 #include "trainer/synchronisers/quantised/sums.hh"
-#include "trainer/synchronisers/quantised/ternary.hh"
 
 namespace thinpipe::trainer {
 namespace {
@@ -79,7 +79,7 @@ class Qsgd : public Compressor {
 
   // Returns infinity if an entry is not finite.
   float norm_of(std::span<const float> block) const {
-    const float largest = ternary_scale(block);
+    const float largest = largest_magnitude(block);
     if (!euclidean_ || std::isinf(largest)) return largest;
     return static_cast<float>(std::sqrt(sum_of(block, [](double x) { return x * x; })));
   }

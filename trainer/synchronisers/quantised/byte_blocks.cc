@@ -1,16 +1,19 @@
 #include "trainer/synchronisers/quantised/byte_blocks.hh"
 
 #include <algorithm>
-#include <cmath>
 #include <cstring>
 
+#include "trainer/base/byte_codes.hh"
 #include "trainer/base/tensor_span.hh"
-#include "trainer/synchronisers/quantised/ternary.hh"
 
 namespace thinpipe::trainer {
 namespace {
 
-constexpr float largest = 127;
+// Returns the codes in a message, which follow the scales.
+std::span<std::int8_t> codes_in(const torch::Tensor& message, std::int64_t scale_bytes) {
+  const auto codes = elements<std::uint8_t>(message).subspan(static_cast<std::size_t>(scale_bytes));
+  return {reinterpret_cast<std::int8_t*>(codes.data()), codes.size()};
+}
 
 }  // namespace
 
@@ -21,30 +24,23 @@ void ByteBlocks::for_each_block(std::size_t n, const auto& block) const {
 
 torch::Tensor ByteBlocks::encode(std::span<const float> values) const {
   torch::Tensor message = torch::zeros({bytes(std::ssize(values))}, torch::kByte);
-  const auto out = elements<std::uint8_t>(message);
-  const std::size_t codes = static_cast<std::size_t>(scale_bytes(std::ssize(values)));
+  auto* const scales = message.data_ptr<std::uint8_t>();
+  const std::span<std::int8_t> codes = codes_in(message, scale_bytes(std::ssize(values)));
   for_each_block(values.size(), [&](std::size_t b, std::size_t begin, std::size_t size) {
-    const float scale = ternary_scale(values.subspan(begin, size));
-    std::memcpy(&out[4 * b], &scale, sizeof scale);
-    // All codes are then 0, which an infinite scale decodes to NaN.
-    if (scale == 0 || std::isinf(scale)) return;
-    for (std::size_t i = begin; i < begin + size; ++i) {
-      const auto code = static_cast<std::int8_t>(std::lrint(largest * (values[i] / scale)));
-      out[codes + i] = static_cast<std::uint8_t>(code);
-    }
+    const float scale = largest_magnitude(values.subspan(begin, size));
+    std::memcpy(scales + 4 * b, &scale, sizeof scale);
+    round_to_bytes(values.subspan(begin, size), scale, codes.subspan(begin, size));
   });
   return message;
 }
 
 void ByteBlocks::add(const torch::Tensor& message, std::span<float> values) const {
-  const auto in = elements<std::uint8_t>(message);
-  const std::size_t codes = static_cast<std::size_t>(scale_bytes(std::ssize(values)));
+  const auto* const scales = message.data_ptr<std::uint8_t>();
+  const std::span<const std::int8_t> codes = codes_in(message, scale_bytes(std::ssize(values)));
   for_each_block(values.size(), [&](std::size_t b, std::size_t begin, std::size_t size) {
     float scale = 0;
-    std::memcpy(&scale, &in[4 * b], sizeof scale);
-    const float unit = scale / largest;
-    for (std::size_t i = begin; i < begin + size; ++i)
-      values[i] += unit * static_cast<float>(static_cast<std::int8_t>(in[codes + i]));
+    std::memcpy(&scale, scales + 4 * b, sizeof scale);
+    add_bytes(codes.subspan(begin, size), scale, values.subspan(begin, size));
   });
 }
 

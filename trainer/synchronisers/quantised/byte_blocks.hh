@@ -1,5 +1,4 @@
-// A code of a byte per entry. For each block x of entries: s = max|x|; code_i = the integer nearest to 127·x_i/s; decoded
-// s·code_i/127, within s/254 of x_i. A block that is all zero is sent as zeros.
+// Messages of a byte per entry (trainer/base/byte_codes.hh) and a scale per block of entries.
 #pragma once
 
 #include <cstdint>

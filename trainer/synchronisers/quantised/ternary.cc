@@ -1,30 +1,18 @@
 #include "trainer/synchronisers/quantised/ternary.hh"
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <limits>
 
+#include "trainer/base/byte_codes.hh"
 #include "trainer/synchronisers/quantised/sums.hh"
 
 namespace thinpipe::trainer {
 
-// Compares bits, which order like magnitudes, with NaN above infinity. A maximum of integers is associative,
-// so the compiler may vectorise it.
-float ternary_scale(std::span<const float> values) {
-  std::int32_t largest = 0;
-  for (const float value : values) {
-    const std::int32_t bits = std::bit_cast<std::int32_t>(value) & 0x7fffffff;
-    largest = largest < bits ? bits : largest;
-  }
-  const auto scale = std::bit_cast<float>(largest);
-  return std::isfinite(scale) ? scale : std::numeric_limits<float>::infinity();
-}
-
 float clipped_ternary_scale(std::span<const float> values, double clip) {
   constexpr std::size_t min_values_to_clip = 16;
   constexpr double min_variation = 1e-3;  // standard deviation over mean
-  const float largest = ternary_scale(values);
+  const float largest = largest_magnitude(values);
   if (clip == 0 || values.size() < min_values_to_clip || std::isinf(largest)) return largest;
   const auto n = static_cast<double>(values.size());
   const double mean = sum_of(values, [](double value) { return value; }) / n;

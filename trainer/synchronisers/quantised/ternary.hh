@@ -7,9 +7,6 @@
 
 namespace thinpipe::trainer {
 
-// Returns s = max|q|; infinity if an entry is not finite; 0 if there are no values.
-float ternary_scale(std::span<const float> values);
-
 // Returns min(max|q|, clip·σ), with σ the population's standard deviation: the scale of clipped values.
 // Returns max|q| if clip is 0, or if σ is no measure of the magnitudes: for fewer than 16 values, or values
 // that hardly vary around their mean. Infinity if an entry is not finite; 0 if there are no values.

@@ -72,7 +72,7 @@ bool add_votes(std::span<const std::uint8_t>& message, std::span<std::int8_t> vo
   return true;
 }
 
-// Finds the largest magnitude by its bits, like ternary_scale(): branch-free, for vector instructions.
+// Finds the largest magnitude by its bits, like largest_magnitude(): branch-free, for vector instructions.
 bool signs_of(std::span<const float> values, std::span<std::int8_t> signs) {
   std::int32_t largest = 0;
   for (std::size_t i = 0; i < values.size(); ++i) {

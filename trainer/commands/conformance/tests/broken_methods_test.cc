@@ -6,6 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "trainer/base/byte_codes.hh"
 #include "trainer/base/philox.hh"
 #include "trainer/base/tensor_span.hh"
 #include "trainer/commands/conformance/conformance.hh"
@@ -156,7 +157,7 @@ class FaultyTernary : public Synchroniser {
   void begin_step(std::uint64_t step) override { step_ = static_cast<std::uint32_t>(step); }
 
   void synchronise(Bucket& bucket, Collective& network) override {
-    torch::Tensor scale = torch::full({1}, ternary_scale(floats(bucket.gradient)));
+    torch::Tensor scale = torch::full({1}, largest_magnitude(floats(bucket.gradient)));
     network.all_reduce(scale, Reduction::max);
     std::vector<float> uniform(static_cast<std::size_t>(bucket.size));
     fill_uniform({.seed = 3, .step = step_, .rank = static_cast<std::uint32_t>(network.rank())}, uniform);

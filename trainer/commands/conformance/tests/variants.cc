@@ -20,6 +20,7 @@ const std::map<std::string, std::vector<Json>> further_choices = {
      {{{"name", "dense"}},
       {{"name", "qsgd"}},
       {{"name", "int8"}},
+      {{"name", "int8"}, {"sum", "each_hop"}},
       {{"name", "powersgd"}},
       {{"name", "pactrain"}, {"values", "ternary"}}}},
     {"dgc.ratio", {0.1}},

@@ -61,6 +61,37 @@ TEST(Int8, LevelsOfEveryWorkerAreSummedExactly) {
   });
 }
 
+TEST(Int8, AtEachHopRoundsOnceForEverySumOnTheWay) {
+  constexpr std::int64_t n = 1000;
+  const World world = make_world(n, false);
+  // A chain of four workers, whose ends are three hops from the root at most.
+  const std::vector<int> chain = {-1, 0, 1, 2};
+  torch::Tensor mean = torch::zeros({n});
+  torch::Tensor bound = torch::zeros({n});
+  for (int rank = 3; rank >= 0; --rank) {
+    const torch::Tensor gradient = real_gradient(world, rank, 1);
+    bound += largest_of_block(gradient, n, 256) / 254;
+    mean += gradient;
+    if (rank < 3) bound += largest_of_block(mean.abs() + bound, n, 256) / 254;
+  }
+  mean /= 4;
+  bound /= 4;
+  run_in_process(4, chain, [&](const std::unique_ptr<Collective>& network) {
+    Session session({{"name", "int8"}, {"sum", "each_hop"}}, world, *network);
+    const torch::Tensor out = session.step(real_gradient(world, network->rank(), 1), 1);
+    EXPECT_TRUE((out - mean).abs().le(bound * (1 + 1e-4)).all().item<bool>());
+    EXPECT_FALSE(out.equal(mean));
+    EXPECT_EQ(session.method().traffic(world.bucket, 4).payload_bytes, 4 * 260);
+    EXPECT_EQ(session.method().traffic(world.bucket, 4).sent_bytes, 2 * 0.75 * 4 * 260);
+  });
+}
+
+TEST(Int8, RefusesOtherBlocksAtEachHop) {
+  EXPECT_THROW(SynchroniserRegistry::instance().make(
+                   {{"name", "int8"}, {"sum", "each_hop"}, {"block_size", 64}}, Place{"test", ""}, {}),
+               InputError);
+}
+
 TEST(Int8, SendsAByteTwicePerEntryAndScales) {
   const World world = make_world(9, false);
   run_in_process(1, [&](Collective& network) {

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
+#include "trainer/base/byte_codes.hh"
 #include "trainer/base/packed_codes.hh"
 #include "trainer/synchronisers/quantised/sign_code.hh"
 #include "trainer/synchronisers/quantised/ternary.hh"
@@ -70,7 +71,7 @@ std::vector<float> after_the_wire(const TernaryDraw& drawn) {
 TernaryDraw values_to_draw() {
   TernaryDraw drawn;
   drawn.values = *up_to(300, finite_float());
-  drawn.scale = ternary_scale(drawn.values);
+  drawn.scale = largest_magnitude(drawn.values);
   drawn.codes.resize(drawn.values.size(), 99);
   return drawn;
 }
