@@ -145,7 +145,7 @@ def common_target(results: Results) -> Target:
         known = ", ".join(sorted(each.option for each in targets)) or "none"
         raise InputError(
             f"{results.directory}: its runs have no target in common ({known}); choose one with --target, for example "
-            "--target 0.84, --target bits_per_byte=2.2 or --target test_loss=0.5"
+            "--target 0.84, --target test_loss=0.5, --target bits_per_byte=2.2 or --target perplexity=40"
         )
     return targets.pop()
 

@@ -17,8 +17,8 @@ def add_selection(parser: argparse.ArgumentParser, example: str) -> None:
     parser.add_argument(
         "--target",
         metavar="TARGET",
-        help="test accuracy to reach, above 0 and at most 1, or a loss, such as bits_per_byte=2.2 or "
-        "test_loss=0.5 (default: the last of the runs' own targets)",
+        help="test accuracy to reach, above 0 and at most 1, or a loss, such as test_loss=0.5, "
+        "bits_per_byte=2.2 or perplexity=40 (default: the last of the runs' own targets)",
     )
     parser.add_argument(
         "--hold",

@@ -5,6 +5,7 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 
@@ -22,6 +23,7 @@ METRICS = {
     "accuracy": Metric("Test accuracy", "accuracy", "{} accuracy"),
     "test_loss": Metric("Test loss (nats)", "test loss", "a test loss of {}"),
     "bits_per_byte": Metric("Bits per byte", "bits per byte", "{} bits per byte"),
+    "perplexity": Metric("Perplexity", "perplexity", "a perplexity of {}"),
 }
 
 
@@ -66,6 +68,9 @@ class Target:
         """Returns the metric at each evaluation, for curves; NaN if it was not finite."""
         if self.metric == "bits_per_byte":
             return curves.test_loss / math.log(2.0)
+        if self.metric == "perplexity":
+            with np.errstate(over="ignore"):
+                return np.exp(curves.test_loss)
         return curves.test_loss if self.is_loss else curves.test_accuracy
 
     def best(self, levels: pd.Series) -> float:

@@ -10,10 +10,11 @@
 namespace thinpipe {
 namespace {
 
-constexpr std::array<std::pair<Target::Metric, const char*>, 3> metrics = {
+constexpr std::array<std::pair<Target::Metric, const char*>, 4> metrics = {
     {{Target::Metric::accuracy, "accuracy"},
      {Target::Metric::test_loss, "test_loss"},
-     {Target::Metric::bits_per_byte, "bits_per_byte"}}};
+     {Target::Metric::bits_per_byte, "bits_per_byte"},
+     {Target::Metric::perplexity, "perplexity"}}};
 
 Rule rule_of(Target::Metric metric) {
   return metric == Target::Metric::accuracy ? Rule{.above = 0, .at_most = 1} : Rule{.above = 0};
@@ -45,7 +46,7 @@ Target read_target(const Json& value, const Place& place) {
   if (!value.is_object() || value.size() != 1) {
     throw InputError(place,
                      "must be an accuracy, such as 0.84, or one of {\"accuracy\": 0.84}, "
-                     "{\"test_loss\": 0.5} and {\"bits_per_byte\": 2.2}, but is " +
+                     "{\"test_loss\": 0.5}, {\"bits_per_byte\": 2.2} and {\"perplexity\": 40}, but is " +
                          value.dump());
   }
   JsonObject object(value, place);
@@ -80,8 +81,8 @@ Json describe_targets() {
   for (const auto& [metric, name] : metrics) ways.push_back({{"options", describe(name, metric)}});
   return {{"key", "targets"},
           {"effect",
-           "levels to report the train time to: accuracies, such as 0.84, {\"test_loss\": 0.5} or "
-           "{\"bits_per_byte\": 2.2}"},
+           "levels to report the train time to: accuracies, such as 0.84, {\"test_loss\": 0.5}, or for texts "
+           "{\"bits_per_byte\": 2.2} or {\"perplexity\": 40}"},
           {"list", true},
           {"required", false},
           {"default", Json::array()},

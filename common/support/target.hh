@@ -15,6 +15,7 @@ struct Target {
     accuracy,       // at least this fraction of the test set is classified correctly
     test_loss,      // at most this mean cross-entropy over the test set, in nats
     bits_per_byte,  // at most this mean cross-entropy over a test text, in bits
+    perplexity,     // at most the exponential of the mean cross-entropy per token of a test text
   };
 
   Metric metric = Metric::accuracy;
@@ -23,10 +24,11 @@ struct Target {
   bool operator==(const Target&) const = default;
 };
 
-// "accuracy", "test_loss", "bits_per_byte".
+// "accuracy", "test_loss", "bits_per_byte", "perplexity".
 std::string name_of(Target::Metric metric);
 
-// Reads a number, which is an accuracy, or {"accuracy": 0.84}, {"test_loss": 0.5} or {"bits_per_byte": 2.2}.
+// Reads a number, which is an accuracy, or {"accuracy": 0.84}, {"test_loss": 0.5}, {"bits_per_byte": 2.2} or
+// {"perplexity": 40}.
 // Throws InputError.
 Target read_target(const Json& value, const Place& place);
 

@@ -45,7 +45,8 @@ Target parse_target(const std::string& text) {
   const Place place{"--target " + text, ""};
   if (!value.is_number())
     throw InputError(place,
-                     "must be an accuracy such as 0.84, or a loss: bits_per_byte=2.2 or test_loss=0.5");
+                     "must be an accuracy such as 0.84, or a loss: test_loss=0.5, bits_per_byte=2.2 or "
+                     "perplexity=40");
   return read_target(equals == std::string::npos ? value : Json{{text.substr(0, equals), value}}, place);
 }
 
@@ -152,8 +153,8 @@ void add_report(CLI::App& program, Invocation& invocation) {
       ->type_name("RESULTS");
   command
       .add_option("--target", options->target,
-                  "Report the time to this test accuracy, or a loss such as bits_per_byte=2.2 or "
-                  "test_loss=0.5, instead of the runs' own targets")
+                  "Report the time to this test accuracy, or a loss such as test_loss=0.5, "
+                  "bits_per_byte=2.2 or perplexity=40, instead of the runs' own targets")
       ->type_name("TARGET");
   command
       .add_option(

@@ -15,7 +15,7 @@ namespace {
 using record::Allowed;
 
 constexpr Target::Metric metrics[] = {Target::Metric::accuracy, Target::Metric::test_loss,
-                                      Target::Metric::bits_per_byte};
+                                      Target::Metric::bits_per_byte, Target::Metric::perplexity};
 
 template <class T>
 constexpr bool is_value = std::is_arithmetic_v<T> || std::same_as<T, std::string> || std::same_as<T, Json>;
@@ -181,7 +181,7 @@ class Reader {
       required(name, out.value,
                metric == Target::Metric::accuracy ? record::positive_share : record::positive);
     }
-    rule(found == 1, "", "must have one of accuracy, test_loss and bits_per_byte");
+    rule(found == 1, "", "must have one of accuracy, test_loss, bits_per_byte and perplexity");
   }
 
   // Throws InputError unless the rule holds. `name`: of the member that breaks it; empty: the object does.

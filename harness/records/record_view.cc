@@ -1,6 +1,7 @@
 #include "harness/records/record_view.hh"
 
 #include <algorithm>
+#include <cmath>
 #include <numbers>
 
 namespace thinpipe {
@@ -12,6 +13,7 @@ std::optional<double> final_accuracy(const std::vector<record::CurvePoint>& curv
 std::optional<double> level_of(Target::Metric metric, const record::CurvePoint& point) {
   if (metric == Target::Metric::accuracy) return point.test_accuracy;
   if (metric == Target::Metric::bits_per_byte && point.test_loss) return *point.test_loss / std::numbers::ln2;
+  if (metric == Target::Metric::perplexity && point.test_loss) return std::exp(*point.test_loss);
   return point.test_loss;
 }
 

@@ -89,6 +89,7 @@ def verdict_on(curve: list[dict[str, Any]], target: float | dict[str, float]) ->
             "accuracy": point["test_accuracy"] >= value,
             "test_loss": loss <= value,
             "bits_per_byte": loss / math.log(2.0) <= value,
+            "perplexity": loss <= math.log(value),
         }
         if reached[metric]:
             return {

@@ -15,16 +15,17 @@ class TargetTest(unittest.TestCase):
             self.assertEqual(Target.of_report(entry), target)
             self.assertEqual(target.option, option)
 
-    def test_bits_are_nats_over_ln_2(self) -> None:
+    def test_measures_of_texts_follow_from_the_loss(self) -> None:
         curves = pd.DataFrame({"test_accuracy": [0.25], "test_loss": [2.0 * math.log(2.0)]})
-        for metric, level in (("accuracy", 0.25), ("test_loss", 1.3862943611198906), ("bits_per_byte", 2.0)):
-            self.assertAlmostEqual(Target(metric, 0.5).measured(curves).iloc[0], level, places=15)
+        for metric, level in (("accuracy", 0.25), ("test_loss", 1.3862943611198906), ("bits_per_byte", 2.0), ("perplexity", 4.0)):
+            self.assertAlmostEqual(Target(metric, 0.5).measured(curves).iloc[0], level, places=14)
 
     def test_words(self) -> None:
         for target, phrase, level, label in (
             (Target("accuracy", 0.84), "84 % accuracy", "83.2 %", "Test accuracy"),
             (Target("test_loss", 0.5), "a test loss of 0.5", "0.8321", "Test loss (nats)"),
             (Target("bits_per_byte", 2.2), "2.2 bits per byte", "0.8321", "Bits per byte"),
+            (Target("perplexity", 40), "a perplexity of 40", "0.8321", "Perplexity"),
         ):
             self.assertEqual(target.phrase, phrase)
             self.assertEqual(target.level_text(0.83214), level)

@@ -176,11 +176,7 @@ Json bucket_bytes(const TrainingConfig& config, const Model& model, const Synchr
 }
 
 // The loss is per token, and the target per byte.
-void check_bits_per_byte(const Target& target, const Dataset& dataset, const Place& place) {
-  const DataShape shape = dataset.shape();
-  if (!shape.is_text()) {
-    throw InputError(place, "is for text, but the data set has images: use the target accuracy or test_loss");
-  }
+void check_bits_per_byte(const Target& target, const DataShape& shape, const Place& place) {
   if (!shape.bytes_per_token) {
     throw InputError(place,
                      "needs the number of bytes per token, which is unknown: add \"bytes_per_token\" to the "
@@ -195,8 +191,15 @@ void check_bits_per_byte(const Target& target, const Dataset& dataset, const Pla
 
 void check_targets(const TrainingConfig& config, const Dataset& dataset) {
   for (std::size_t i = 0; i < config.targets.size(); ++i) {
-    if (config.targets[i].metric != Target::Metric::bits_per_byte) continue;
-    check_bits_per_byte(config.targets[i], dataset, Place{} / "targets" / i / "bits_per_byte");
+    const Target& target = config.targets[i];
+    const bool is_per_byte = target.metric == Target::Metric::bits_per_byte;
+    if (!is_per_byte && target.metric != Target::Metric::perplexity) continue;
+    const Place place = Place{} / "targets" / i / name_of(target.metric);
+    const DataShape shape = dataset.shape();
+    if (!shape.is_text())
+      throw InputError(place,
+                       "is for text, but the data set has images: use the target accuracy or test_loss");
+    if (is_per_byte) check_bits_per_byte(target, shape, place);
   }
 }
 

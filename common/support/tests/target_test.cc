@@ -21,10 +21,12 @@ TEST(Target, ANumberIsAnAccuracy) {
 TEST(Target, OtherMetricsAreNamed) {
   EXPECT_EQ(read_target({{"test_loss", 0.5}}, target_place), (Target{Metric::test_loss, 0.5}));
   EXPECT_EQ(read_target({{"bits_per_byte", 2.2}}, target_place), (Target{Metric::bits_per_byte, 2.2}));
+  EXPECT_EQ(read_target({{"perplexity", 40}}, target_place), (Target{Metric::perplexity, 40}));
 }
 
 TEST(Target, WrittenAndReadAgainIsTheSame) {
-  for (const Json& value : {Json(0.84), Json{{"test_loss", 0.5}}, Json{{"bits_per_byte", 2.2}}}) {
+  for (const Json& value :
+       {Json(0.84), Json{{"test_loss", 0.5}}, Json{{"bits_per_byte", 2.2}}, Json{{"perplexity", 40}}}) {
     EXPECT_EQ(to_json(read_target(value, target_place)), value);
   }
 }
@@ -63,6 +65,7 @@ TEST(Target, LessIsBetterForLosses) {
   EXPECT_FALSE(is_reached({Metric::accuracy, 0.8}, 0.79));
   EXPECT_TRUE(is_reached({Metric::test_loss, 0.5}, 0.5));
   EXPECT_FALSE(is_reached({Metric::bits_per_byte, 2}, 2.1));
+  EXPECT_FALSE(is_reached({Metric::perplexity, 40}, 41));
 }
 
 }  // namespace

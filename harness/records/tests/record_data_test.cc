@@ -71,7 +71,7 @@ TEST(ParseRecord, HasARuleForEachKindOfMember) {
   EXPECT_EQ(parser_refusal("/targets/0/accuracy", 0),
             "/targets/0/accuracy must be a number above 0 and at most 1");
   EXPECT_EQ(parser_refusal("/targets/0/test_loss", 1),
-            "/targets/0 must have one of accuracy, test_loss and bits_per_byte");
+            "/targets/0 must have one of accuracy, test_loss, bits_per_byte and perplexity");
   EXPECT_EQ(parser_refusal("/targets/0/reached", true),
             "/targets/0/iteration must be an integer, because it was reached");
   EXPECT_EQ(parser_refusal("/traffic/wire_bytes", {{"a/b->c", -1}}),

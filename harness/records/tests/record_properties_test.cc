@@ -31,8 +31,8 @@ class AnyMembers {
   void any(std::string_view /*name*/, Json& out) { set(out, {}); }
   void version(std::string_view /*name*/, int /*version*/) {}
   void target(Target& out) {
-    out.metric =
-        *rc::gen::element(Target::Metric::accuracy, Target::Metric::test_loss, Target::Metric::bits_per_byte);
+    out.metric = *rc::gen::element(Target::Metric::accuracy, Target::Metric::test_loss,
+                                   Target::Metric::bits_per_byte, Target::Metric::perplexity);
     set(out.value, record::positive_share);
   }
   void rule(bool /*holds*/, std::string_view /*name*/, const char* /*what*/) {}

@@ -46,16 +46,18 @@ TEST(Targets, OfRecordsOlderThanHoldingCountFromTheFirstEvaluation) {
   EXPECT_EQ(hold_of({{"hold", "long"}}), 1);
 }
 
-TEST(Targets, MeasureBitsAsLossOverLnTwo) {
+TEST(Targets, MeasureTextsByTheLoss) {
   const record::CurvePoint point{.test_loss = 1.3862943611198906, .test_accuracy = 0.25};
   EXPECT_EQ(level_of(Metric::accuracy, point), 0.25);
   EXPECT_EQ(level_of(Metric::test_loss, point), 1.3862943611198906);
   EXPECT_DOUBLE_EQ(level_of(Metric::bits_per_byte, point).value(), 2);
+  EXPECT_DOUBLE_EQ(level_of(Metric::perplexity, point).value(), 4);
 }
 
 TEST(Targets, WhatWasNotFiniteReachesNothing) {
   EXPECT_FALSE(reach_target({{.test_accuracy = 0.25}}, {Metric::test_loss, 100}, 1).reached);
   EXPECT_FALSE(reach_target({{.test_accuracy = 0.25}}, {Metric::bits_per_byte, 100}, 1).reached);
+  EXPECT_FALSE(reach_target({{.test_accuracy = 0.25}}, {Metric::perplexity, 100}, 1).reached);
 }
 
 TEST(FinalAccuracy, IsThatOfTheLastEvaluation) {

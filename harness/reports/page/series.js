@@ -60,10 +60,14 @@ const xKinds = {
     of: (run, point) => bytesUpTo(run, run.bottleneck_wire_bytes, point)},
 };
 
+const finite = (value) => (Number.isFinite(value) ? value : null);
+
 const yKinds = {
   accuracy: {field: "test_accuracy", name: "test accuracy", label: "Test accuracy", of: (point) => number(point.test_accuracy)},
   bits_per_byte: {field: "test_loss", name: "bits per byte", label: "Bits per byte of the test text", loss: true,
     of: (point) => (number(point.test_loss) === null ? null : point.test_loss / Math.LN2)},
+  perplexity: {field: "test_loss", name: "perplexity", label: "Perplexity of the test text", loss: true,
+    of: (point) => finite(Math.exp(number(point.test_loss) ?? NaN))},
   test_loss: {field: "test_loss", name: "test loss", label: "Test loss", loss: true, of: (point) => number(point.test_loss)},
   train_loss: {field: "train_loss", name: "train loss", label: "Train loss since the previous evaluation", loss: true,
     of: (point) => number(point.train_loss)},
@@ -71,7 +75,8 @@ const yKinds = {
 
 const measured = (field) => data.measured.includes(field);
 const aimedAt = (kind) => runs.some((run) => run.target?.metric === kind);
-const offeredY = Object.keys(yKinds).filter((kind) => measured(yKinds[kind].field) && (kind !== "bits_per_byte" || aimedAt(kind)));
+const ofTexts = ["bits_per_byte", "perplexity"];  // offered only if they are a target
+const offeredY = Object.keys(yKinds).filter((kind) => measured(yKinds[kind].field) && (!ofTexts.includes(kind) || aimedAt(kind)));
 const known = {
   train_time: () => measured("train_time_s"),
   iteration: () => measured("iteration"),

@@ -298,6 +298,14 @@ class ReportPageTest(unittest.TestCase):
         after = [point["test_loss"] / math.log(2) <= 1.0 for point in record["curve"]].index(True)
         self.assertEqual(dom.one("g", class_="curve").all("use")[after].attributes["x"], reached["cx"])
 
+    def test_a_target_in_perplexity_chooses_its_curve(self) -> None:
+        record = reference_record("dense")
+        record["config"]["targets"] = [{"perplexity": 2.0}]
+        dom = self.open(self.page(self.records(record)))
+        labels = [text.text for text in dom.all("text", class_="label")]
+        self.assertEqual(labels, ["Train time (s)", "Perplexity of the test text"])
+        self.assertEqual([text.text for text in dom.all("text", class_="target-text")], ["target 2"])
+
     def test_a_prediction_is_marked(self) -> None:
         record = reference_record("dense")
         record["predicted"] = {"exchange_time_s": 0.4, "iteration_time_s": 0.45}

@@ -60,6 +60,21 @@ TEST_F(TextTarget, IsAcceptedForBytes) {
   EXPECT_TRUE(answer({{"test_loss", 2.0}}).at("ok").get<bool>());
 }
 
+TEST_F(TextTarget, IsAcceptedInPerplexityForAnyTokens) {
+  EXPECT_TRUE(answer({{"perplexity", 40}}).at("ok").get<bool>());
+}
+
+TEST(ImageTarget, IsRefusedInPerplexity) {
+  const Json config = {{"workers", 1},
+                       {"model", {{"name", "mlp"}}},
+                       {"dataset", {{"name", "synthetic"}, {"train_examples", 8}, {"test_examples", 4}}},
+                       {"training", {{"batch_size_per_worker", 4}}},
+                       {"targets", {{{"perplexity", 40}}}}};
+  const Json answered = check_configurations(Json::array({config})).front();
+  EXPECT_EQ(answered.value("pointer", ""), "/targets/0/perplexity") << answered;
+  EXPECT_THAT(answered.value("message", "accepted"), HasSubstr("is for text"));
+}
+
 TEST_F(TextTarget, TheModelGetsTheVocabulary) {
   // Embedding of tokens (the head is tied) and of positions, and the rest, which no vocabulary changes.
   const auto parameters = [&] { return answer({{"test_loss", 2.0}}).at("plan").at("parameters").get<int>(); };
