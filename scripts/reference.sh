@@ -15,7 +15,7 @@ names=(quickstart bandwidth-by-prune-ratio paper-table1 paper-fig3-small paper-f
   convergence-language against-pytorch
   replay-against-live full-size peers-at-full-size bucket-sizes merged-entries variable-bandwidth stragglers peers
   learning-rates local-steps against-pytorch-language pactrain-language spardl spardl-latency deepreduce sbc sbc-language
-  sbc-larger sbc-full-size iwp iwp-full-size gmc language-over-wan utilisation sensing)
+  sbc-larger sbc-full-size iwp iwp-full-size gmc language-over-wan wan-by-netem utilisation sensing filters)
 
 mode=all
 case ${1:-} in
@@ -42,7 +42,8 @@ fi
 records() {
   local folder=${2:-$1}
   [ "$mode" = all ] || return 0
-  "$thinpipe" run "experiments/$1.json" --results "results/reference-runs/$folder" "${@:3}"
+  # shellcheck disable=SC2086  # none or one word
+  ${run_by:-} "$thinpipe" run "experiments/$1.json" --results "results/reference-runs/$folder" "${@:3}"
   mkdir -p "results/reference/$folder"
   "$thinpipe" export "results/reference-runs/$folder/$1" --output "results/reference/$folder/records.jsonl"
 }
@@ -215,6 +216,14 @@ make_language-over-wan() {
   picture language-over-wan time_to_accuracy --mode simulate --target bits_per_byte=3.6
   picture language-over-wan level_over_bytes --mode converge --target bits_per_byte=3.6
   table docs/wide-area.md factors_table $reference/language-over-wan --target bits_per_byte=3.6 --over dense
+}
+make_wan-by-netem() {
+  run_by=scripts/in_debian_kernel.sh records wan-by-netem
+  table docs/wide-area.md replay_table $reference/wan-by-netem
+}
+make_filters() {
+  records filters
+  table docs/pactrain.md partition_table $reference/filters --columns pruning.ratio
 }
 make_utilisation() {
   [ "$mode" != all ] || scripts/plays.sh

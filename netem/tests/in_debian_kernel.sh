@@ -14,53 +14,22 @@ mkdir -p "$2"
 cache=$(realpath "$2")
 shift 2
 source_folder=$(realpath "$(dirname "$0")/../..")
-modules=(sch_tbf sch_netem sch_htb cls_bpf veth bridge stp llc)
-
 skip() {
   echo "SKIPPED: $1"
   exit 77
 }
-
-needed() { command -v "$1" >/dev/null || skip "$1 is not installed (apt-get install $2)"; }
-
-[ "$(uname -m)" = x86_64 ] || skip "only written for x86_64, and this machine is $(uname -m)"
-needed qemu-system-x86_64 qemu-system-x86
-needed busybox busybox-static
-needed dpkg-deb dpkg
-needed setpriv util-linux
-
-# Keeps only the kernel and the listed modules. `modules` is created last, so that a cache that has it is
-# complete.
-fetch_kernel() {
-  local folder package
-  package=$(apt-cache depends linux-image-amd64 2>/dev/null | sed -n 's/.*Depends: \(linux-image-[0-9].*\)/\1/p' | head -n 1)
-  [ -n "$package" ] || skip "apt does not know linux-image-amd64 (apt-get update)"
-  folder=$(mktemp -d "$cache/fetch.XXXXXX")
-  (cd "$folder" && apt-get -q download "$package") || { rm -rf "$folder"; skip "cannot download $package"; }
-  local wanted=(--wildcards './boot/vmlinuz-*')
-  for module in "${modules[@]}"; do wanted+=("*/$module.ko"); done
-  dpkg-deb --fsys-tarfile "$folder"/*.deb | tar -x -C "$folder" "${wanted[@]}"
-  mv "$folder"/boot/vmlinuz-* "$cache/vmlinuz"
-  mv "$folder/lib/modules" "$cache/modules"
-  rm -rf "$folder"
-}
-[ -d "$cache/modules" ] || fetch_kernel
+source "$source_folder/scripts/debian_kernel.sh"
+fetch_debian_kernel "$cache"
 
 # The machine's whole file system: busybox, the modules, the program with its libraries, and the topologies.
 root=$(mktemp -d "$cache/root.XXXXXX")
 chmod 755 "$root"
-trap 'rm -rf "$root"' EXIT
+trap 'rm -rf "$root" "$root.cpio" "$root.log"' EXIT
 copy() {
   mkdir -p "$root$(dirname "$1")"
   cp -Lr "$1" "$root$1"
 }
-mkdir -p "$root"/{bin,sbin,dev,proc,sys,tmp,lib/modules}
-cp "$(command -v busybox)" "$root/bin/busybox"
-"$root/bin/busybox" true || skip "busybox does not run by itself (apt-get install busybox-static)"
-ln -s ../bin/busybox "$root/sbin/modprobe"
-cp -r "$cache/modules/." "$root/lib/modules"
-release=$(ls "$cache/modules")
-busybox depmod -b "$root" "$release"
+make_first_root "$cache" "$root"
 drop_privileges=$(command -v setpriv)
 for file in "$program" "$drop_privileges"; do
   copy "$file"
@@ -71,22 +40,15 @@ copy "$source_folder/topologies"
   [ "$applet" = busybox ] || ln -s busybox "$root/bin/$applet"
 done
 printf -v command '%q ' "$program" "$@"
-cat >"$root/init" <<EOF
-#!/bin/busybox sh
-busybox mount -t devtmpfs dev /dev
-busybox mount -t proc proc /proc
-busybox mount -t sysfs sys /sys
-busybox mkdir -p /dev/shm
-busybox chmod 1777 /tmp
-for module in ${modules[*]}; do busybox modprobe \$module || echo "cannot load \$module"; done
+first_commands >"$root/init"
+cat >>"$root/init" <<EOF
 export PATH=/bin HOME=/tmp GTEST_COLOR=no ASAN_OPTIONS=detect_leaks=0
 $drop_privileges --reuid 1000 --regid 1000 --clear-groups $command </dev/null 2>&1
 echo "exit status in the machine: \$?"
 busybox poweroff -f >/dev/null 2>&1
 EOF
 chmod +x "$root/init"
-(cd "$root" && find . | busybox cpio -o -H newc 2>/dev/null) >"$root.cpio"
-trap 'rm -rf "$root" "$root.cpio" "$root.log"' EXIT
+pack_first_root "$root"
 
 # A kernel that panics ends the machine too (panic=-1, -no-reboot).
 # The clock is the emulated one, not the CPU's own counter, which the emulator passes through.
