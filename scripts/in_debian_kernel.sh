@@ -5,7 +5,8 @@
 #   scripts/in_debian_kernel.sh build/release/thinpipe run experiments/wan-by-netem.json
 #
 # The command runs as the calling user, in the current folder, whose files it may change. It can read all other files of
-# this machine, except those in /tmp, where it finds an empty folder. There is no network but its own.
+# this machine, except those in /tmp, where it finds an empty folder and, if they are there, these sources. There is no
+# network but its own.
 # Records name the kernel that they were made on (`provenance.kernel`). An interrupted experiment goes on where it was.
 #
 # Needs no privileges. The kernel is downloaded once, into build/debian-kernel. With KVM (/dev/kvm, and a CPU with vmx or
@@ -13,12 +14,12 @@
 # this machine's kernel, and let only replays run here.
 #
 # VM_MEMORY: main memory of the machine in MiB; default: half of this machine's.
-# Exits with the command's status, or with 2 and the reason if the machine cannot start.
+# Exits with the command's status, or with 125 and the reason if the machine cannot start.
 set -euo pipefail
 
 skip() {
   echo "in_debian_kernel: $1" >&2
-  exit 2
+  exit 125
 }
 
 [ $# -gt 0 ] && [ "$1" != --help ] || { sed -n '2,/^set/{/^set/d;s/^# \{0,1\}//;p}' "$0"; exit $(($# == 0 ? 2 : 0)); }
@@ -63,7 +64,11 @@ cat >>"$root/init" <<EOF
 files=trans=virtio,version=9p2000.L,msize=1048576
 busybox mkdir /files
 busybox mount -t 9p -o \$files,ro,cache=loose files /files || busybox poweroff -f
+busybox mkdir /all
+busybox mount --bind /files /all
 for folder in /files/tmp /files/run /dev/shm; do busybox mount -t tmpfs -o mode=1777 tmpfs \$folder; done
+busybox mkdir -p $(printf %q "/files$source_folder")
+busybox mount --bind $(printf %q "/all$source_folder") $(printf %q "/files$source_folder")
 busybox cp /command /files/run/command
 busybox mkdir -p $(printf %q "/files$PWD")
 busybox mount -t 9p -o \$files,cache=mmap folder $(printf %q "/files$PWD") || busybox poweroff -f

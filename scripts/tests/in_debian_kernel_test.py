@@ -21,7 +21,7 @@ class InDebianKernelTest(unittest.TestCase):
     def call(self, *command):
         script = [ROOT / "scripts/in_debian_kernel.sh", *map(str, command)]
         ended = subprocess.run(script, cwd=self.folder, capture_output=True, text=True)
-        if "in_debian_kernel:" in ended.stderr and ended.returncode == 2:
+        if ended.returncode == 125:
             print("SKIPPED:", ended.stderr)
             sys.exit(77)
         return ended
@@ -35,7 +35,7 @@ class InDebianKernelTest(unittest.TestCase):
         self.assertIn(str(self.folder), ended.stdout)
 
     def test_links_have_delay(self):
-        ended = self.call(THINPIPE, "exec", "sites", "--set", "workers=2", "--", "true")
+        ended = self.call(THINPIPE, "exec", "sites", "--", "true")
         self.assertEqual(ended.returncode, 0, ended.stdout + ended.stderr)
 
     def test_without_a_command_it_says_how_to_use_it(self):
