@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 """Measures how long `thinpipe report` takes, and how long `thinpipe run` takes to recognise a finished sweep.
 
-    scripts/report_speed.py [--runs N] [--program FILE]
+    scripts/report_speed.py [--runs N] [--seeds N] [--program FILE]
 
-Makes N records (default 10,000) from those of results/reference/quickstart: several methods and caps, each with its own
-seed. Prints seconds, CPU seconds (including those of the trainer that plans), peak memory, and the ratio to the time
-that Python's json takes to parse the same files.
+Makes records (default 10,000) from those of results/reference/quickstart: several methods, several caps, and for each
+method and cap a number of seeds (default 8). Prints seconds, CPU seconds (including those of the trainer that plans),
+peak memory, and the ratio to the time that Python's json takes to parse the same files.
 """
 from __future__ import annotations
 
@@ -39,18 +39,19 @@ SWEEP = {
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--runs", type=int, default=10_000)
+    parser.add_argument("--seeds", type=int, default=8)
     parser.add_argument("--program", type=Path, default=ROOT / "build" / "release" / "thinpipe")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        measure_report(options.program, Path(folder) / "report", options.runs)
+        measure_report(options.program, Path(folder) / "report", options.runs, options.seeds)
         measure_sweep(options.program, Path(folder), options.runs)
     return 0
 
 
-def measure_report(program: Path, folder: Path, runs: int) -> None:
+def measure_report(program: Path, folder: Path, runs: int, seeds: int) -> None:
     models = reference_records()
     for i in range(runs):
-        write_record(folder, varied(models, i), f"{i:016x}")
+        write_record(folder, varied(models, i, seeds), f"{i:016x}")
     parsing_s = parse_all(folder)
     page = folder.parent / "page.html"
     for arguments in ([], ["--csv"], ["--json"], ["--html", page]):
@@ -86,10 +87,10 @@ def reference_records() -> list[dict]:
     return sorted(records, key=lambda record: METHODS.index(record["label"]))
 
 
-def varied(models: list[dict], i: int) -> dict:
+def varied(models: list[dict], i: int, seeds: int) -> dict:
     """Returns a record with the i-th combination of a method, a cap and a seed."""
     record = copy.deepcopy(models[i % len(models)])
-    cap, seed = CAPS[i // len(models) % len(CAPS)], i // (len(models) * len(CAPS)) + 1
+    cap, seed = f"{100 + i // (len(models) * seeds)} Mbit/s", i // len(models) % seeds + 1
     record["config"]["seed"], record["config"]["bottleneck"] = seed, {"rate": cap}
     record["labels"] |= {"bottleneck.rate": cap, "seed": f"seed {seed}"}
     record["label"] += f", {cap}, seed {seed}"
