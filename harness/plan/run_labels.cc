@@ -27,11 +27,29 @@ class SharedLabels {
   std::map<std::size_t, Labels> shared_;
 };
 
+// "a; b; c", or "a; b; …; and 7 more"
+std::string listed(const std::vector<std::string>& names, const char* separator) {
+  constexpr std::size_t most = 12;
+  if (names.size() <= most) return fmt::format("{}", fmt::join(names, separator));
+  return fmt::format("{}{}and {} more", fmt::join(names.begin(), names.begin() + most, separator), separator,
+                     names.size() - most);
+}
+
+// Names the first runs, and of a sweep every axis with its first values.
 InputError no_match(const std::vector<Run>& runs, const std::string& pattern) {
   std::vector<std::string> labels;
-  for (const Run& run : runs) labels.push_back(run.label);
-  return InputError({"--only " + pattern, ""},
-                    fmt::format("matches no run; the runs are: {}", fmt::join(labels, "; ")));
+  std::vector<std::pair<std::string, std::vector<std::string>>> axes;
+  for (const Run& run : runs) {
+    labels.push_back(run.label);
+    for (const auto& [name, value] : run.labels) {
+      auto axis = std::ranges::find(axes, name, [](const auto& each) { return each.first; });
+      if (axis == axes.end()) axis = axes.insert(axis, {name, {}});
+      if (std::ranges::find(axis->second, value) == axis->second.end()) axis->second.push_back(value);
+    }
+  }
+  std::string text = fmt::format("matches no run; the runs are: {}", listed(labels, "; "));
+  for (const auto& [name, values] : axes) text += fmt::format("\n  {}: {}", name, listed(values, ", "));
+  return InputError({"--only " + pattern, ""}, text);
 }
 
 }  // namespace

@@ -252,6 +252,20 @@ TEST(RunCommand, ADryRunAndAPlanStartNothing) {
   EXPECT_FALSE(fs::exists(program.results()));
 }
 
+// However many runs there are, the message is short.
+TEST(RunCommand, APatternThatMatchesNoRunIsAnsweredWithTheAxes) {
+  const Program program;
+  const std::string experiment = program.experiment(
+      loopback, {{"seed", {{"from", 1}, {"to", 500}, {"step", 1}}}, {"training.epochs", {1, 2}}});
+  const auto ended = program.run({"plan", experiment, "--only", "nothing"});
+  EXPECT_EQ(ended.status.code, 2);
+  EXPECT_THAT(
+      ended.errors,
+      AllOf(HasSubstr("--only nothing: matches no run; the runs are: "), HasSubstr("; and 988 more\n"),
+            HasSubstr("\n  seed: 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, and 488 more\n"),
+            HasSubstr("\n  training.epochs: 1, 2\n")));
+}
+
 TEST(RunCommand, AMissingTrainerIsNamedWithTheRemedy) {
   const Program program("/no/such/trainer");
   const auto ended = program.run(program.run_arguments(program.experiment(loopback)));
