@@ -2,6 +2,7 @@
 
 #include "trainer/datasets/dataset.hh"
 #include "trainer/python/extension/bindings.hh"
+#include "trainer/synchronisers/observation.hh"
 
 namespace thinpipe::trainer::python {
 namespace {
@@ -44,6 +45,10 @@ void bind_buckets(py::module_& module) {
       .def_property_readonly("slices", slices_of)
       .def_property(
           "gradient", [](const NamedBucket& self) { return self.bucket.gradient; }, set_gradient);
+  py::class_<Observation>(module, "Observation", "What a step's exchange took, the same on every worker.")
+      .def_readonly("sent_bytes", &Observation::sent_bytes)
+      .def_readonly("exchange_s", &Observation::exchange_s)
+      .def_readonly("compute_s", &Observation::compute_s);
   py::class_<Context>(module, "Context", "What a method is told at its start.")
       .def_property_readonly("parameters", [](const Context& self) { return *self.parameters; })
       .def_property_readonly("weights", [](const Context& self) { return self.context.weights; })

@@ -50,6 +50,7 @@ class PythonSynchroniser : public Synchroniser, public EstimatedTraffic {
         properties_(in_interpreter([&] { return properties_of(method_.get()); })),
         needs_one_bucket_(
             in_interpreter([&] { return method_.get().attr("needs_one_bucket").cast<bool>(); })),
+        senses_network_(in_interpreter([&] { return method_.get().attr("senses_network").cast<bool>(); })),
         states_traffic_(in_interpreter([&] {
           return !method_.get()
                       .attr("__class__")
@@ -104,6 +105,12 @@ class PythonSynchroniser : public Synchroniser, public EstimatedTraffic {
 
   void finish_step(bool applied) override {
     in_interpreter([&] { method_.get().attr("finish_step")(applied); });
+  }
+
+  bool senses_network() const override { return senses_network_; }
+
+  void observe(const Observation& step) override {
+    in_interpreter([&] { method_.get().attr("observe")(step); });
   }
 
   ExpectedTraffic traffic(const Bucket& bucket, int world_size) const override {
@@ -195,6 +202,7 @@ class PythonSynchroniser : public Synchroniser, public EstimatedTraffic {
   SharedObject method_;
   MethodProperties properties_;
   bool needs_one_bucket_ = false;
+  bool senses_network_ = false;
   bool states_traffic_ = false;  // the class has a traffic() of its own
 };
 

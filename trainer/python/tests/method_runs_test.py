@@ -128,6 +128,45 @@ def slow_test_an_error_ends_the_run_with_its_place(thinpipe):
         assert "Traceback" in str(error.get("log_tail")) or "in synchronise" in str(error.get("log_tail")), error
 
 
+SENSES = """
+import thinpipe
+
+class Senses(thinpipe.Synchroniser):
+    senses_network = True
+
+    def start(self, context):
+        self.seen = []
+
+    def synchronise(self, bucket, net):
+        net.all_reduce(bucket.gradient)
+        bucket.gradient /= net.world_size
+
+    def observe(self, step):
+        assert step.exchange_s > 0 and step.compute_s > 0
+        self.seen.append(step.sent_bytes)
+
+    def statistics(self):
+        return {"steps": len(self.seen), "least": min(self.seen, default=0), "most": max(self.seen, default=0)}
+"""
+
+
+def slow_test_observes_every_step_of_a_live_run(thinpipe):
+    with tempfile.TemporaryDirectory() as folder:
+        senses = Path(folder) / "senses.py"
+        senses.write_text(SENSES)
+        method = {"name": f"{senses}:Senses"}
+        experiment = Experiment(thinpipe, small_run(workers=2, mode="live", topology="loopback", synchroniser=method))
+        done = experiment.run()
+        assert done.returncode == 0, done.stderr
+        (record,) = experiment.records().values()
+        seen = record["synchroniser"]
+        assert seen["steps"] == record["iterations"] > 0, seen
+        sent_bytes = record["traffic"]["sent_bytes_per_worker"] / record["iterations"]
+        # Without the observations' own bytes, which the record counts too.
+        assert 0.9 * sent_bytes < seen["least"] == seen["most"] <= sent_bytes, (seen, sent_bytes)
+        expect_refused(thinpipe, method, "works only in mode \"live\"")
+
+
 def main():
     thinpipe = sys.argv[-1]
     prefix = "slow_test_" if "--slow" in sys.argv else "test_"

@@ -37,6 +37,8 @@ class Synchroniser:
     properties: ClassVar[Properties] = Properties()
     # Whether all parameters that are not left dense must be in one bucket.
     needs_one_bucket: ClassVar[bool] = False
+    # Whether observe() is called. The method then depends on the network that it meets: it runs in mode live only.
+    senses_network: ClassVar[bool] = False
 
     def start(self, context: _core.Context) -> None:
         """Creates the method's state. context: parameters, kept (masks), weights, weight_decay, seed, workers."""
@@ -66,6 +68,12 @@ class Synchroniser:
         """Ends a step. If not applied, state must stay as it was. By default, commits or discards every State."""
         for state in self._states().values():
             state.commit() if applied else state.discard()
+
+    def observe(self, step: _core.Observation) -> None:
+        """Tells what the step's exchange took, the same on every worker. After finish_step(True).
+
+        step: sent_bytes by a worker; exchange_s inside collectives; compute_s from the step's beginning to the last gradient.
+        """
 
     def adopt_masks(self, kept: list[Any]) -> None:
         """Announces new pruning masks. By default, drops the state of pruned entries."""
