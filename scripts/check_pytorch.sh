@@ -52,6 +52,10 @@ if [ "$has_cuda" = True ]; then
   done
 fi
 
+# What `pip install .` configures in that environment, without a CUDA toolkit's help.
+cmake -S . -B build/pip-configuration -G Ninja -DSKBUILD=ON "-DPython_EXECUTABLE=$(command -v "$python")" \
+  -DTHINPIPE_TESTS=OFF -DTHINPIPE_BENCHMARKS=OFF --log-level=WARNING
+
 tests=(trainer_tests model_tests dataset_tests pruning_tests collective_tests synchroniser_tests)
 cmake -S . -B build/pytorch -G Ninja "${kind[@]}" -DTHINPIPE_UNITY=ON \
   -DCMAKE_PREFIX_PATH="$prefix" "${cuda[@]}" --log-level=WARNING
