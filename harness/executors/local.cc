@@ -177,16 +177,16 @@ class LocalJob : public WorkerControl {
     }
   }
 
-  void take(Watched& worker, const event::Heartbeat& heartbeat) {
+  static void take(Watched& worker, const event::Heartbeat& heartbeat) {
     worker.beat_at = Clock::now();
     worker.doing = fmt::format("{} after iteration {}", heartbeat.phase, heartbeat.iteration);
   }
   void take(Watched& worker, const event::Failed& failed) {
     fail(worker, {.kind = failed.kind, .message = failed.message});
   }
-  void take(Watched& worker, const event::Finished& /*finished*/) { worker.finished = true; }
-  void take(Watched& worker, const event::Pretrained& /*pretrained*/) { worker.finished = true; }
-  void take(Watched& /*worker*/, const auto& /*other*/) {}
+  static void take(Watched& worker, const event::Finished& /*finished*/) { worker.finished = true; }
+  static void take(Watched& worker, const event::Pretrained& /*pretrained*/) { worker.finished = true; }
+  static void take(Watched& /*worker*/, const auto& /*other*/) {}
 
   void see_end(Watched& worker) {
     const ExitStatus status = *worker.process.exit_status();

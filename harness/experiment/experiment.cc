@@ -54,6 +54,7 @@ const Axis& find_axis(const std::vector<Axis>& axes, const std::string& name, co
   const auto found = std::ranges::find(axes, name, &Axis::name);
   if (found != axes.end()) return *found;
   std::vector<std::string> names;
+  names.reserve(axes.size());
   for (const Axis& axis : axes) names.push_back(axis.name);
   throw InputError(place, fmt::format("the sweep has no axis \"{}\"{}", name, suggestion(name, names)));
 }

@@ -75,7 +75,8 @@ bool matches(const Labels& labels, const std::string& pattern) {
 
 std::vector<bool> needed_for(const std::vector<Run>& runs, const std::vector<UncheckedTraining>& trainings,
                              const std::string& pattern) {
-  if (pattern.empty()) return std::vector<bool>(runs.size(), true);
+  std::vector<bool> needed(runs.size(), true);
+  if (pattern.empty()) return needed;
   // Only the check tells whether replays over different collectives share a convergence run.
   SharedLabels of_config;
   SharedLabels of_all_collectives;
@@ -94,9 +95,7 @@ std::vector<bool> needed_for(const std::vector<Run>& runs, const std::vector<Unc
     if (is_meant(i)) meant.insert(trainings[i].but_for_collective);
   }
   if (meant.empty()) throw no_match(runs, pattern);
-  std::vector<bool> needed;
-  for (const UncheckedTraining& training : trainings)
-    needed.push_back(meant.contains(training.but_for_collective));
+  for (std::size_t i = 0; i < runs.size(); ++i) needed[i] = meant.contains(trainings[i].but_for_collective);
   return needed;
 }
 
