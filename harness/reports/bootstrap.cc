@@ -58,8 +58,9 @@ struct Tilted {
   double normal;
 };
 
-// Of the distribution in which each value's probability is proportional to exp(tilt * value). Barndorff-Nielsen's form
-// of the approximation. `values` have mean 0; tilt > 0.
+// Tilts the distribution of one draw: each value's probability becomes proportional to exp(tilt * value). Returns its
+// mean and, by Barndorff-Nielsen's form of the approximation, how probably a sample's mean exceeds that. `values` have
+// mean 0; tilt > 0.
 Tilted tilted(const std::vector<double>& values, double tilt) {
   const auto n = static_cast<double>(values.size());
   const double largest = tilt * *std::ranges::max_element(values);
@@ -100,19 +101,22 @@ double upper_end(const std::vector<double>& values) {
   return tilted(values, high).mean;
 }
 
-Interval interval_of_many(const std::vector<double>& values) {
+// Values are scaled to 0 to 1 first, so that squares of their differences neither vanish nor overflow.
+Interval interval_of_many(const std::vector<double>& values, double lowest, double highest) {
   const auto n = static_cast<double>(values.size());
-  const double mean = std::accumulate(values.begin(), values.end(), 0.0) / n;
+  std::vector<double> scaled;
+  scaled.reserve(values.size());
+  for (const double value : values) scaled.push_back((value - lowest) / (highest - lowest));
+  const double mean = std::accumulate(scaled.begin(), scaled.end(), 0.0) / n;
   double squares = 0;
-  for (const double value : values) squares += (value - mean) * (value - mean);
+  for (const double value : scaled) squares += (value - mean) * (value - mean);
   const double deviation = std::sqrt(squares / n);
-  std::vector<double> standard;
-  std::vector<double> mirrored;
-  for (const double value : values) {
-    standard.push_back((value - mean) / deviation);
-    mirrored.push_back(-standard.back());
-  }
-  return {.low = mean - deviation * upper_end(mirrored), .high = mean + deviation * upper_end(standard)};
+  for (double& value : scaled) value = (value - mean) / deviation;
+  const double above = upper_end(scaled);
+  for (double& value : scaled) value = -value;
+  const double below = upper_end(scaled);
+  const auto unscaled = [&](double value) { return lowest + (highest - lowest) * value; };
+  return {.low = unscaled(mean - deviation * below), .high = unscaled(mean + deviation * above)};
 }
 
 }  // namespace
@@ -120,7 +124,7 @@ Interval interval_of_many(const std::vector<double>& values) {
 Interval bootstrap_mean(const std::vector<double>& values) {
   const auto [lowest, highest] = std::ranges::minmax(values);
   if (lowest == highest) return {.low = lowest, .high = highest};
-  if (values.size() > most_for_exact) return interval_of_many(values);
+  if (values.size() > most_for_exact) return interval_of_many(values, lowest, highest);
   std::vector<WeightedMean> means = all_samples(values);
   std::ranges::sort(means);
   return {.low = quantile(means, tail), .high = quantile(means, 1 - tail)};

@@ -117,6 +117,17 @@ TEST(Bootstrap, OfEqualValuesIsTheValue) {
   }
 }
 
+TEST(Bootstrap, HoldsForTinyAndHugeDifferences) {
+  const std::vector<double> values = {0, 1, 2, 3, 4, 5, 6, 7};
+  const Interval interval = bootstrap_mean(values);
+  for (const double unit : {1e-200, 1e200}) {
+    std::vector<double> scaled;
+    for (const double value : values) scaled.push_back(unit * value);
+    EXPECT_NEAR(bootstrap_mean(scaled).low / unit, interval.low, 1e-9);
+    EXPECT_NEAR(bootstrap_mean(scaled).high / unit, interval.high, 1e-9);
+  }
+}
+
 // What docs/metrics.md says about few seeds: the interval holds the true mean less often than 95 %.
 TEST(Bootstrap, OfFewNormalValuesHoldsTheMeanLessOften) {
   std::mt19937_64 random(1);
