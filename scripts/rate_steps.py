@@ -3,8 +3,8 @@
 
     scripts/rate_steps.py RUN_FOLDER
 
-For each change of the rate in a run of netsense, prints what a worker sent in the iterations after it, as a share of
-what the link carries in the time that an exchange may take (mean_exchange_budget_s in the record), or of the most that
+For each change of the rate in a run of netsense, prints what a worker sent in the iterations until the next one, at most
+ten, as a share of what the link carries in the time that an exchange may take (mean_exchange_budget_s in the record), or of the most that
 the run's kept fraction allows, if that is less. For example:
 
     scripts/rate_steps.py results/sensing/0144ce3f7434b788
@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import sys
 from pathlib import Path
 from typing import Any, Sequence
@@ -44,26 +45,26 @@ def report(record: dict[str, Any], iterations: list[dict[str, Any]]) -> str:
     budget_s = record["synchroniser"]["mean_exchange_budget_s"]
     most_bytes = max(iteration["sent_bytes"] for iteration in iterations)
     text = f"{record['label']}: exchanges may take {1e3 * budget_s:.0f} ms\n"
-    for change in record["network_events"]:
+    changes = [change for change in record["network_events"] if change["train_time_s"] > 0]
+    ends_s = [change["train_time_s"] for change in changes[1:]] + [math.inf]
+    for change, end_s in zip(changes, ends_s):
         rate_bit_per_s = change["requested"]["rate_bit_per_s"]
-        after = [each for each in iterations if each["train_time_s"] > change["train_time_s"]]
-        if change["train_time_s"] == 0 or not after:
-            continue
         allowed_bytes = min(most_bytes, budget_s * rate_bit_per_s / 8 * GOODPUT)
+        after = [each for each in iterations if change["train_time_s"] < each["train_time_s"] <= end_s][:SHOWN]
         shares = [each["sent_bytes"] / allowed_bytes for each in after]
         text += (
             f"at {change['train_time_s']:.2f} s to {rate_bit_per_s / 1e6:g} Mbit/s: "
-            f"{' '.join(f'{share:.2f}' for share in shares[:SHOWN])}; {followed_after(shares)}\n"
+            f"{' '.join(f'{share:.2f}' for share in shares)}; {followed_after(shares)}\n"
         )
     return text
 
 
 def followed_after(shares: list[float]) -> str:
-    """Says from which iteration on the link is used, and not asked for more than it carries."""
-    for iteration, share in enumerate(shares[:SHOWN], start=1):
+    """Says in which iteration the link was first used, and not asked for more than it carries."""
+    for iteration, share in enumerate(shares, start=1):
         if FOLLOWED <= share <= 1 / FOLLOWED:
             return f"followed in iteration {iteration}"
-    return f"not followed within {SHOWN} iterations"
+    return f"not followed within {len(shares)} iterations"
 
 
 if __name__ == "__main__":

@@ -46,6 +46,13 @@ class RateSteps(unittest.TestCase):
     def test_too_few_bytes_do_not_follow_either(self) -> None:
         self.assertIn("not followed within 10 iterations", run(STEP_DOWN, [9e6, 9e6] + 20 * [0.9e6])[1])
 
+    def test_the_next_step_ends_the_first_one(self) -> None:
+        twice = json.loads(json.dumps(STEP_DOWN))
+        twice["network_events"].append({"train_time_s": 4.5, "requested": {"rate_bit_per_s": 1e9}})
+        out = run(twice, [9e6, 9e6, 9e6, 9e6, 9e6])[1]
+        self.assertIn("to 100 Mbit/s: 7.53 7.53; not followed within 2 iterations", out)
+        self.assertIn("to 1000 Mbit/s: 1.00; followed in iteration 1", out)
+
     def test_the_largest_kept_fraction_bounds_what_is_expected(self) -> None:
         step_up = json.loads(json.dumps(STEP_DOWN))
         step_up["network_events"][1]["requested"]["rate_bit_per_s"] = 1e10
