@@ -55,7 +55,8 @@ TEST_P(CollectiveTest, ScaledSumsErrByAtMostOneRoundingPerWorker) {
       torch::Tensor exact = torch::zeros(n);
       for (int r = 0; r < workers; ++r) exact += sines_of(r);
       const torch::Tensor error = (summed(net, sines_of(net.rank())) - exact).abs();
-      // Of magnitudes up to 1, ..., N; around a ring each sum is rounded, along a tree fewer are.
+      // Each worker's own numbers are rounded, then around a ring every partial sum, of magnitudes 1 to N; along a
+      // tree fewer are.
       const double bound = (workers + workers * (workers + 1) / 2.0) / 254;
       if (n == 0) continue;
       EXPECT_LE(error.max().item<double>(), bound) << n;
