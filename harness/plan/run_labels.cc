@@ -48,6 +48,7 @@ InputError no_match(const std::vector<Run>& runs, const std::string& pattern) {
     }
   }
   std::string text = fmt::format("matches no run; the runs are: {}", listed(labels, "; "));
+  if (axes.size() == 1) axes.clear();  // its values are the labels
   for (const auto& [name, values] : axes) text += fmt::format("\n  {}: {}", name, listed(values, ", "));
   return InputError({"--only " + pattern, ""}, text);
 }
