@@ -35,9 +35,10 @@ struct RecordPlace {
   std::filesystem::path experiment_folder() const;
 };
 
-// Reads one record. Returns nullopt if the file is missing, or not a JSON object, such as one that is cut
-// short. Throws InputError as parse_record does, and Error if the schema version is newer. Records of older
-// versions get the current names and version.
+// Reads one record. Returns nullopt if the text is not a JSON object, such as one that is cut short, or the file is
+// missing. Throws InputError as parse_record does, and Error if the schema version is newer. Records of older
+// versions get the current names and version. `name`: of the file, for messages.
+std::optional<Record> parse_record_text(const std::string& text, const std::string& name);
 std::optional<Record> find_record(const std::filesystem::path& path);
 std::optional<Record> find_record(const RecordPlace& place);
 

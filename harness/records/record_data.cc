@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "harness/records/parsed_json.hh"
 #include "harness/records/record_members.hh"
 
 namespace thinpipe {
@@ -14,8 +15,17 @@ namespace {
 
 using record::Allowed;
 
-constexpr Target::Metric metrics[] = {Target::Metric::accuracy, Target::Metric::test_loss,
-                                      Target::Metric::bits_per_byte, Target::Metric::perplexity};
+// A target is a member with the name of its metric.
+const std::map<std::string, Target::Metric>& metrics() {
+  static const auto by_name = [] {
+    std::map<std::string, Target::Metric> out;
+    for (const auto metric : {Target::Metric::accuracy, Target::Metric::test_loss,
+                              Target::Metric::bits_per_byte, Target::Metric::perplexity})
+      out.emplace(name_of(metric), metric);
+    return out;
+  }();
+  return by_name;
+}
 
 template <class T>
 constexpr bool is_value = std::is_arithmetic_v<T> || std::same_as<T, std::string> || std::same_as<T, Json>;
@@ -32,6 +42,35 @@ constexpr bool is_map = false;
 template <class T>
 constexpr bool is_map<std::map<std::string, T>> = true;
 
+Json as_json(const Json& value) {
+  return value;
+}
+Json as_json(const ParsedJson& value) {
+  return value.to_json();
+}
+
+const Json* find_member(const Json& object, std::string_view name) {
+  const auto member = object.find(name);
+  return member == object.end() ? nullptr : &*member;
+}
+std::optional<ParsedJson> find_member(const ParsedJson& object, std::string_view name) {
+  return object.find(name);
+}
+
+void for_each_member(const Json& object, const auto& act) {
+  for (const auto& [name, value] : object.items()) act(std::string_view(name), value);
+}
+void for_each_member(const ParsedJson& object, const auto& act) {
+  for (const auto member : object.members()) act(member.key, ParsedJson(member.value));
+}
+
+void for_each_element(const Json& array, const auto& act) {
+  for (const Json& element : array) act(element);
+}
+void for_each_element(const ParsedJson& array, const auto& act) {
+  for (const auto element : array.elements()) act(ParsedJson(element));
+}
+
 bool fits(double number, const Allowed& allowed) {
   return number >= allowed.at_least && number > allowed.above && number <= allowed.at_most;
 }
@@ -43,31 +82,32 @@ bool fits(const std::string& text, const Allowed& allowed) {
   return allowed.one_of.empty() || std::ranges::find(allowed.one_of, text) != allowed.one_of.end();
 }
 
+// Values are Json or ParsedJson.
+
 // Each returns whether the value has the type and is allowed, and then assigns it.
-bool assign(const Json& value, const Allowed& allowed, double& out) {
+bool assign(const auto& value, const Allowed& allowed, double& out) {
   if (!value.is_number()) return false;
-  out = value.get<double>();
+  out = value.template get<double>();
   return fits(out, allowed);
 }
-bool assign(const Json& value, const Allowed& allowed, std::int64_t& out) {
+bool assign(const auto& value, const Allowed& allowed, std::int64_t& out) {
   double number = 0;
   if (!assign(value, allowed, number) || number != std::floor(number) || std::abs(number) > 0x1p53)
     return false;
   out = static_cast<std::int64_t>(number);
   return true;
 }
-bool assign(const Json& value, const Allowed& /*allowed*/, bool& out) {
-  if (value.is_boolean()) out = value.get<bool>();
+bool assign(const auto& value, const Allowed& /*allowed*/, bool& out) {
+  if (value.is_boolean()) out = value.template get<bool>();
   return value.is_boolean();
 }
-bool assign(const Json& value, const Allowed& allowed, std::string& out) {
-  if (value.is_string()) out = value.get<std::string>();
+bool assign(const auto& value, const Allowed& allowed, std::string& out) {
+  if (value.is_string()) out = value.template get<std::string>();
   return value.is_string() && fits(out, allowed);
 }
-// Moves the object, if it can be moved.
-bool assign(auto& value, const Allowed& /*allowed*/, Json& out) {
+bool assign(const auto& value, const Allowed& /*allowed*/, Json& out) {
   const bool is_object = value.is_object();
-  if (is_object) out = std::move(value);
+  if (is_object) out = as_json(value);
   return is_object;
 }
 
@@ -138,44 +178,44 @@ struct Source {
 };
 
 template <class Value, class T>
-void read(const Source& source, const Step& at, Value& value, T& out, const Allowed& allowed);
+void read(const Source& source, const Step& at, const Value& value, T& out, const Allowed& allowed);
 
-// Reads the members of an object. `Object` is Json, from which the members that stay JSON are moved, or const
-// Json.
+// Reads the members of an object.
 template <class Object>
 class Reader {
  public:
-  Reader(const Source& source, const Step& at, Object& object) : source_(source), at_(at), object_(object) {}
+  Reader(const Source& source, const Step& at, const Object& object)
+      : source_(source), at_(at), object_(object) {}
 
   template <class T>
   void required(std::string_view name, T& out, const Allowed& allowed = {}) {
-    Object* const member = find(name);
-    if (member == nullptr) refuse(name, fmt::format("is missing; it must be {}", rule_of<T>(allowed)));
+    const auto member = find(name);
+    if (!member) refuse(name, fmt::format("is missing; it must be {}", rule_of<T>(allowed)));
     read(source_, {&at_, name}, *member, out, allowed);
   }
 
   template <class T>
   void optional(std::string_view name, std::optional<T>& out, const Allowed& allowed = {}) {
-    if (Object* const member = find(name)) read(source_, {&at_, name}, *member, out.emplace(), allowed);
+    if (const auto member = find(name)) read(source_, {&at_, name}, *member, out.emplace(), allowed);
   }
 
   void any(std::string_view name, Json& out) {
-    Object* const member = find(name);
-    if (member == nullptr) refuse(name, "is missing");
-    out = std::move(*member);
+    const auto member = find(name);
+    if (!member) refuse(name, "is missing");
+    out = as_json(*member);
   }
 
   void version(std::string_view name, int wanted) {
-    const Json* const member = find(name);
-    if (member == nullptr || *member != wanted) refuse(name, fmt::format("must be {}", wanted));
+    const auto member = find(name);
+    if (!member || !member->is_number() || member->template get<double>() != wanted)
+      refuse(name, fmt::format("must be {}", wanted));
   }
 
   // Reads the one member that a metric names.
   void target(Target& out) {
     int found = 0;
-    for (const Target::Metric metric : metrics) {
-      const std::string name = name_of(metric);
-      if (!object_.contains(name)) continue;
+    for (const auto& [name, metric] : metrics()) {
+      if (!find_member(object_, name)) continue;
       ++found;
       out.metric = metric;
       required(name, out.value,
@@ -194,19 +234,18 @@ class Reader {
   // Keeps the members that were not read.
   void keep_others() const {
     if (known_.size() == object_.size()) return;
-    for (auto member = object_.begin(); member != object_.end(); ++member) {
-      const std::string& name = member.key();
+    for_each_member(object_, [&](std::string_view name, const auto& member) {
       if (std::ranges::find(known_, name) == known_.end())
-        source_.others[Step{&at_, name}.place({}, source_.place).pointer] = std::move(*member);
-    }
+        source_.others[Step{&at_, name}.place({}, source_.place).pointer] = as_json(member);
+    });
   }
 
  private:
-  Object* find(std::string_view name) {
-    const auto member = object_.find(name);
-    if (member == object_.end()) return nullptr;
-    known_.push_back(member.key());
-    return &*member;
+  // `name`: a literal, or as long-lived.
+  auto find(std::string_view name) {
+    auto member = find_member(object_, name);
+    if (member) known_.push_back(name);
+    return member;
   }
 
   [[noreturn]] void refuse(std::string_view name, const std::string& what) const {
@@ -215,12 +254,12 @@ class Reader {
 
   const Source& source_;
   const Step& at_;
-  Object& object_;
+  const Object& object_;
   std::vector<std::string_view> known_;  // members that were found
 };
 
 template <class Value, class T>
-void read(const Source& source, const Step& at, Value& value, T& out, const Allowed& allowed) {
+void read(const Source& source, const Step& at, const Value& value, T& out, const Allowed& allowed) {
   const auto require = [&](bool holds) {
     if (!holds) source.refuse(at, "must be " + rule_of<T>(allowed));
   };
@@ -238,12 +277,15 @@ void read(const Source& source, const Step& at, Value& value, T& out, const Allo
     }
   } else if constexpr (is_vector<T>) {
     require(value.is_array());
-    out.resize(value.size());
-    for (std::size_t i = 0; i < value.size(); ++i) read(source, {&at, {}, i}, value[i], out[i], allowed);
+    for_each_element(value, [&](const Value& element) {
+      const Step step{&at, {}, out.size()};
+      read(source, step, element, out.emplace_back(), allowed);
+    });
   } else if constexpr (is_map<T>) {
     require(value.is_object());
-    for (auto member = value.begin(); member != value.end(); ++member)
-      read(source, {&at, member.key()}, *member, out[member.key()], allowed);
+    for_each_member(value, [&](std::string_view name, const Value& member) {
+      read(source, {&at, name}, member, out[std::string(name)], allowed);
+    });
   } else {
     require(value.is_object());
     Reader<Value> reader(source, at, value);
@@ -320,11 +362,22 @@ Json to_json(const Record& record) {
   return out;
 }
 
-Record parse_record(Json value, const std::string& file) {
+namespace {
+
+Record read_record(const auto& value, const std::string& file) {
   Record record;
   read({file, "", record.others}, {}, value, record, {});
   check_free_parts(record, file);
   return record;
+}
+
+}  // namespace
+
+Record parse_record(const Json& value, const std::string& file) {
+  return read_record(value, file);
+}
+Record record_of(const ParsedJson& value, const std::string& file) {
+  return read_record(value, file);
 }
 
 template <class Part>

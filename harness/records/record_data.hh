@@ -13,6 +13,8 @@
 
 namespace thinpipe {
 
+class ParsedJson;
+
 inline constexpr int record_schema_version = 3;
 
 namespace record {
@@ -365,7 +367,8 @@ Json to_json(const Record& record);
 
 // Throws InputError with `file`, the place in the record and the rule: /curve/3/test_accuracy, "must be a
 // number from 0 to 1". Members that are described here may be missing only if they are OrMissing.
-Record parse_record(Json value, const std::string& file = {});
+Record parse_record(const Json& value, const std::string& file = {});
+Record record_of(const ParsedJson& value, const std::string& file = {});
 
 // Reads a part of a record that another room wrote, such as a record::Fidelity. `place`: for messages, such as
 // "/fidelity". Throws InputError as parse_record does. For the parts listed at the end of record_data.cc.
