@@ -35,9 +35,7 @@ struct RunOptions {
   std::string log_level = "info";
   int jobs = 1;
   netem::IdleCores idle_cores = netem::IdleCores::as_needed;
-  bool fresh = false;
-  bool retry_failed = false;
-  bool retry_degraded = false;
+  Repeat repeat;
   bool dry_run = false;
 };
 
@@ -78,9 +76,7 @@ int run(const RunOptions& options, const std::vector<std::string>& arguments) {
   require_all_here(runs);
   const SweepOptions sweep{.experiment = experiment.name,
                            .results = std::filesystem::path(options.results) / experiment.name,
-                           .fresh = options.fresh,
-                           .retry_failed = options.retry_failed,
-                           .retry_degraded = options.retry_degraded,
+                           .repeat = options.repeat,
                            .limits = {.stall = parse_limit("--stall-timeout", options.stall_timeout),
                                       .silence = parse_limit("--hang-timeout", options.hang_timeout),
                                       .profiling = parse_limit("--profiling-time", options.profiling_time)},
@@ -92,7 +88,7 @@ int run(const RunOptions& options, const std::vector<std::string>& arguments) {
     fmt::print("{}", format_plan(plan_rows(runs, unknown, this_machine())));
     return 0;
   }
-  KeptRuns kept = find_kept(runs, sweep);
+  KeptRuns kept = find_kept(runs, sweep.results, sweep.repeat);
   bool needs_sandbox = false;
   for (std::size_t i = 0; i < runs.size(); ++i)
     needs_sandbox = needs_sandbox || (!kept[i] && runs[i].needs_network);
@@ -150,9 +146,9 @@ void add_run(CLI::App& program, Invocation& invocation) {
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast)
       ->type_name("N")
       ->capture_default_str();
-  command.add_flag("--fresh", options->fresh, "Repeat all runs");
-  command.add_flag("--retry-failed", options->retry_failed, "Repeat failed runs");
-  command.add_flag("--retry-degraded", options->retry_degraded,
+  command.add_flag("--fresh", options->repeat.all, "Repeat all runs");
+  command.add_flag("--retry-failed", options->repeat.failed, "Repeat failed runs");
+  command.add_flag("--retry-degraded", options->repeat.degraded,
                    "Repeat runs whose network was not faithful, for example because the machine was busy");
   command.add_flag("--dry-run", options->dry_run, "Check everything and print the plan, but start nothing");
   command.footer(

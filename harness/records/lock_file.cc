@@ -65,6 +65,12 @@ std::optional<LockFile> LockFile::wait_for(const std::filesystem::path& path,
   }
 }
 
+bool LockFile::is_held(const std::filesystem::path& path) {
+  if (!std::filesystem::exists(path)) return false;
+  const FileDescriptor file = FileDescriptor::open(path, O_RDONLY);
+  return ::flock(file.get(), LOCK_SH | LOCK_NB) != 0;  // closing the file releases it
+}
+
 std::string LockFile::holder(const std::filesystem::path& path) {
   try {
     const std::string text = read_file(path);

@@ -24,6 +24,9 @@ class LockFile {
   static std::optional<LockFile> wait_for(const std::filesystem::path& path,
                                           const std::function<bool()>& give_up);
 
+  // Returns whether some process holds it.
+  static bool is_held(const std::filesystem::path& path);
+
   // Returns who holds it, for messages: "process 123 on host-a, since 2025-03-01T12:34:56.789Z".
   static std::string holder(const std::filesystem::path& path);
 

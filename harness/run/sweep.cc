@@ -4,65 +4,16 @@
 
 #include <fmt/format.h>
 
-#include "common/protocol/trace.hh"
-#include "common/support/parallel.hh"
 #include "common/support/utf8.hh"
 #include "harness/artifacts/initial_weights.hh"
 #include "harness/executors/local.hh"
-#include "harness/plan/run_id.hh"
 #include "harness/records/lock_file.hh"
-#include "harness/records/record.hh"
 #include "harness/run/run.hh"
 #include "harness/terminal/progress.hh"
 #include "netem/network.hh"
 
 namespace thinpipe {
 namespace {
-
-std::string status_of(const Digest& digest) {
-  return digest.row.at("status").get<std::string>();
-}
-
-std::filesystem::path record_path(const Run& run, const SweepOptions& options) {
-  return options.results / run.id / "run.json";
-}
-
-// Returns the digest of the run's record, whatever its status; nullopt if there is none that a report can
-// show.
-std::optional<Digest> existing(const Run& run, const SweepOptions& options) {
-  try {
-    std::optional<Record> record = find_record(record_path(run, options));
-    if (!record) return std::nullopt;
-    Digest out = digest(*std::move(record));
-    // The run may have another label than when it was recorded.
-    out.row["label"] = run.label;
-    out.row["labels"] = std::map<std::string, std::string>(run.labels.begin(), run.labels.end());
-    return out;
-  } catch (const InputError&) {
-    return std::nullopt;
-  } catch (const Json::exception&) {
-    return std::nullopt;
-  }
-}
-
-std::optional<Digest> find_kept(const Run& run, const SweepOptions& options) {
-  if (options.fresh) return std::nullopt;
-  std::optional<Digest> found = existing(run, options);
-  if (!found) return std::nullopt;
-  if (run.leaves_trace && !std::filesystem::exists(options.results / run.id / trace_file_name))
-    return std::nullopt;
-  const std::string status = status_of(*found);
-  const bool degraded = found->row.at("fidelity") == "degraded";
-  const bool is_kept = (status == "completed" && !(degraded && options.retry_degraded)) ||
-                       (status == "failed" && !options.retry_failed);
-  return is_kept ? std::move(found) : std::nullopt;
-}
-
-// Returns a hash that tells records apart; empty if there is none.
-std::string hash_of_record(const Run& run, const SweepOptions& options) {
-  const std::filesystem::path path = record_path(run, options);
-  return std::filesystem::exists(path) ? content_hash_of_file(path) : "";
-}
 
 class Sweep {
  public:
@@ -73,9 +24,9 @@ class Sweep {
         options_(options),
         stop_(stop),
         executor_(trainer.path(), stop),
-        weights_(options.results / "initial-weights", options.fresh, stop),
-        profiles_(options.results / "compute-profiles", options.fresh, options.idle_cores, stop),
-        machines_(options.results / "machines", options.fresh, stop),
+        weights_(options.results / "initial-weights", options.repeat.all, stop),
+        profiles_(options.results / "compute-profiles", options.repeat.all, options.idle_cores, stop),
+        machines_(options.results / "machines", options.repeat.all, stop),
         progress_(runs.size()) {}
 
   SweepResult run() {
@@ -86,7 +37,7 @@ class Sweep {
         continue;
       }
       // Hashed before the lock is tried: a record that comes later is the holder's.
-      std::string record = hash_of_record(runs_[i], options_);
+      std::string record = record_hash(runs_[i], options_.results);
       if (!try_run(i)) held_elsewhere.push_back({i, std::move(record)});
     }
     for (const Held& held : held_elsewhere) {
@@ -133,7 +84,7 @@ class Sweep {
   }
 
   bool reuse(std::size_t index) {
-    auto found = find_kept(runs_[index], options_);
+    auto found = find_kept(runs_[index], options_.results, options_.repeat);
     if (!found) return false;
     take(index, *std::move(found), "earlier");
     return true;
@@ -151,6 +102,7 @@ class Sweep {
 
   void execute(std::size_t index) {
     progress_.begin(index, runs_[index].label, runs_[index].planned_iterations());
+    progress_.publish(options_.results / runs_[index].id / progress_file_name);
     Record record = execute_run(runs_[index], {.experiment = options_.experiment,
                                                .results = options_.results,
                                                .command_line = options_.command_line,
@@ -181,9 +133,9 @@ class Sweep {
       });
     }
     if (!lock) return;
-    auto found = existing(runs_[held.index], options_);
+    auto found = existing_digest(runs_[held.index], options_.results);
     const bool ended = found && (status_of(*found) == "completed" || status_of(*found) == "failed");
-    if (ended && hash_of_record(runs_[held.index], options_) != held.record) {
+    if (ended && record_hash(runs_[held.index], options_.results) != held.record) {
       take(held.index, *std::move(found), "meanwhile");
     } else {
       execute(held.index);
@@ -204,12 +156,6 @@ class Sweep {
 };
 
 }  // namespace
-
-KeptRuns find_kept(const std::vector<Run>& runs, const SweepOptions& options) {
-  KeptRuns kept(runs.size());
-  in_parallel(runs.size(), [&](std::size_t i) { kept[i] = find_kept(runs[i], options); });
-  return kept;
-}
 
 SweepResult run_sweep(const std::vector<Run>& runs, KeptRuns kept, const SweepOptions& options,
                       const TrainerProgram& trainer, StopSignals& stop) {

@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <fstream>
+#include <system_error>
+#include <utility>
 
 #include <fmt/chrono.h>
 #include <fmt/format.h>
@@ -18,6 +21,7 @@ namespace {
 
 constexpr std::chrono::milliseconds redraw_period{100};
 constexpr std::chrono::seconds log_period{10};
+constexpr std::chrono::seconds write_period{2};
 constexpr double smoothing = 0.1;  // weight of the newest iteration in the shown iteration time
 
 std::size_t terminal_columns() {
@@ -88,8 +92,16 @@ void Progress::wait(std::string stage) {
   tick();
 }
 
+void Progress::publish(std::filesystem::path file) {
+  file_ = std::move(file);
+}
+
 void Progress::tick() {
   const auto now = Clock::now();
+  if (!file_.empty() && now - written_at_ >= write_period) {
+    written_at_ = now;
+    std::ofstream(file_) << printable(label_) << '\n' << printable(status()) << '\n';
+  }
   if (terminal_ && now - shown_at_ >= redraw_period) {
     shown_at_ = now;
     draw();
@@ -111,6 +123,9 @@ void Progress::note(const std::string& line) {
 }
 
 void Progress::end(const Record& record) {
+  std::error_code ignored;
+  if (!file_.empty()) std::filesystem::remove(file_, ignored);
+  file_.clear();
   note(prefix() + summary_line(record));
 }
 

@@ -5,12 +5,16 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <filesystem>
 #include <string>
 
 #include "common/protocol/event.hh"
 #include "harness/records/record_data.hh"
 
 namespace thinpipe {
+
+// In a run's folder while the run is in progress, for `thinpipe status`: a line with its label and one with its status.
+inline constexpr const char* progress_file_name = ".progress";
 
 class Progress {
  public:
@@ -24,6 +28,8 @@ class Progress {
   // iteration.
   void begin(std::size_t index, const std::string& label, std::int64_t iterations,
              const std::string& stage = "starting");
+  // Keeps label and status in this file, too, until the run ends. Failures to write it are ignored: it is only for people.
+  void publish(std::filesystem::path file);
   // Each takes an event of rank 0 or of pre-training.
   void on_event(const event::Pretraining& pretraining);
   void on_event(const event::Pretrained& pretrained);
@@ -34,7 +40,7 @@ class Progress {
   void link_use(double share) { link_use_ = share; }
   // Shows what the run waits for before it can start; draws as tick() does.
   void wait(std::string stage);
-  // Redraws the live line if it is time to. Call it as often as convenient.
+  // Redraws the live line, and rewrites the file, if it is time to. Call it as often as convenient.
   void tick();
   // Prints a line that stays.
   void note(const std::string& line);
@@ -62,6 +68,8 @@ class Progress {
   std::string stage_;            // shown before the first iteration
   Clock::time_point trained_since_;
   Clock::time_point shown_at_;
+  std::filesystem::path file_;  // empty: none
+  Clock::time_point written_at_;
   bool line_shown_ = false;
 };
 

@@ -1,0 +1,40 @@
+// The runs of a sweep that have ended and need not be executed.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "harness/plan/run.hh"
+#include "harness/reports/digest.hh"
+
+namespace thinpipe {
+
+// The ended runs that are executed again.
+struct Repeat {
+  bool all = false;
+  bool failed = false;
+  bool degraded = false;  // those whose network was not faithful
+};
+
+// `results`, in all of these: the experiment's own folder.
+std::filesystem::path record_path(const Run& run, const std::filesystem::path& results);
+
+// Returns a hash that tells records apart; empty if the run has none.
+std::string record_hash(const Run& run, const std::filesystem::path& results);
+
+// Returns the digest of the run's record, whatever its status, with the run's present label; nullopt if there is
+// none that a report can show.
+std::optional<Digest> existing_digest(const Run& run, const std::filesystem::path& results);
+
+std::string status_of(const Digest& digest);
+
+// Returns the digest of a run that has ended, completed or failed, and is not to be repeated.
+std::optional<Digest> find_kept(const Run& run, const std::filesystem::path& results, const Repeat& repeat);
+
+// The same for each of the runs.
+using KeptRuns = std::vector<std::optional<Digest>>;
+KeptRuns find_kept(const std::vector<Run>& runs, const std::filesystem::path& results, const Repeat& repeat);
+
+}  // namespace thinpipe
