@@ -39,7 +39,7 @@ PARTS = {
     "harness": Part(
         rooms=(
             *("experiment", "simulation", "plan", "schema", "records", "executors", "machine", "reports", "advice"),
-            *("terminal", "tokens", "artifacts", "run", "commands", "."),
+            *("terminal", "tokens", "artifacts", "run", "slurm", "commands", "."),
         ),
         uses=("common", "netem"),
     ),

@@ -25,7 +25,8 @@ if [[ "${1:-}" =~ ^(check|full)$ ]]; then
     python3-torchvision python3-pil python3-numpy python3-fastjsonschema procps chromium)
 fi
 if [ "${1:-}" = full ]; then
-  packages+=(clang-tidy python3-venv qemu-system-x86 busybox-static openmpi-bin libopenmpi-dev mpich libmpich-dev)
+  packages+=(clang-tidy python3-venv qemu-system-x86 busybox-static openmpi-bin libopenmpi-dev mpich libmpich-dev
+    slurm-wlm munge)
 fi
 if [ "${1:-}" = text ]; then
   packages+=(python3-pip)

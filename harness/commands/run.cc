@@ -1,4 +1,5 @@
 // thinpipe run: executes an experiment's runs, writes their records and prints a table that compares them.
+#include <algorithm>
 #include <cstdlib>
 #include <memory>
 #include <optional>
@@ -11,6 +12,7 @@
 #include "harness/commands/command.hh"
 #include "harness/commands/experiment_choice.hh"
 #include "harness/commands/plan_table.hh"
+#include "harness/commands/slurm_choice.hh"
 #include "harness/commands/topology_choice.hh"
 #include "harness/machine/network_threads.hh"
 #include "harness/plan/compute_costs.hh"
@@ -19,6 +21,7 @@
 #include "harness/reports/text.hh"
 #include "harness/run/parallel_controllers.hh"
 #include "harness/run/sweep.hh"
+#include "harness/slurm/slurm_sweep.hh"
 #include "netem/kernel/sandbox.hh"
 
 namespace thinpipe {
@@ -34,6 +37,8 @@ struct RunOptions {
   std::string profiling_time = "30 s";
   std::string log_level = "info";
   int jobs = 1;
+  std::string run_id;  // empty: all
+  SlurmChoice slurm;
   netem::IdleCores idle_cores = netem::IdleCores::as_needed;
   Repeat repeat;
   bool dry_run = false;
@@ -66,14 +71,38 @@ void check_jobs(const std::vector<Run>& runs, const TrainerProgram& trainer, int
   }
 }
 
+// Returns the runs with this id. Throws InputError if there is none.
+std::vector<Run> with_id(const std::vector<Run>& runs, const std::string& id) {
+  const auto found = std::ranges::find(runs, id, &Run::id);
+  if (found == runs.end())
+    throw InputError(
+        {"--run", ""},
+        fmt::format("no run of this experiment has the id \"{}\"; `thinpipe plan` lists them", id));
+  return {*found};
+}
+
+// Throws InputError unless the runs' ids are final: a node may have what this machine lacks, but not other data.
+void require_final_ids(const std::vector<Run>& runs) {
+  for (const Run& run : runs) {
+    if (!run.id_is_final()) throw run.missing.front();
+  }
+}
+
+int finish(SweepResult result) {
+  if (!result.digests.empty()) fmt::print("{}", text_report(report_of(std::move(result.digests))));
+  return result.all_well ? 0 : 1;
+}
+
 int run(const RunOptions& options, const std::vector<std::string>& arguments) {
+  options.slurm.check();
   std::optional<StopSignals> stop;
   // In the sandbox, watches from the start: a stop that is requested during planning must not be lost.
   if (netem::inside_sandbox()) stop.emplace();
   const Experiment experiment = options.choice.load();
   const TrainerProgram trainer = TrainerProgram::find();
-  const std::vector<Run> runs = plan_runs(experiment, trainer, options.choice.only);
-  require_all_here(runs);
+  std::vector<Run> runs = plan_runs(experiment, trainer, options.choice.only);
+  if (!options.run_id.empty()) runs = with_id(runs, options.run_id);
+  options.slurm.is_chosen() ? require_final_ids(runs) : require_all_here(runs);
   const SweepOptions sweep{.experiment = experiment.name,
                            .results = std::filesystem::path(options.results) / experiment.name,
                            .repeat = options.repeat,
@@ -89,6 +118,17 @@ int run(const RunOptions& options, const std::vector<std::string>& arguments) {
     return 0;
   }
   KeptRuns kept = find_kept(runs, sweep.results, sweep.repeat);
+  if (options.slurm.is_chosen()) {
+    if (options.jobs > 1)
+      throw InputError(
+          {"--jobs", ""},
+          "has no effect with --executor slurm, which decides how many runs there are at a time");
+    stop.emplace();
+    const SlurmOptions slurm{.command = without_slurm(arguments),
+                             .sbatch_options = options.slurm.sbatch_options(),
+                             .detach = options.slurm.detach};
+    return finish(run_on_slurm(runs, std::move(kept), sweep, slurm, *stop));
+  }
   bool needs_sandbox = false;
   for (std::size_t i = 0; i < runs.size(); ++i)
     needs_sandbox = needs_sandbox || (!kept[i] && runs[i].needs_network);
@@ -104,9 +144,7 @@ int run(const RunOptions& options, const std::vector<std::string>& arguments) {
   }
   if (!stop) stop.emplace();
   read_network_threads();  // for the first time, before children are started
-  SweepResult result = run_sweep(runs, std::move(kept), sweep, trainer, *stop);
-  fmt::print("{}", text_report(report_of(std::move(result.digests))));
-  return result.all_well ? 0 : 1;
+  return finish(run_sweep(runs, std::move(kept), sweep, trainer, *stop));
 }
 
 void add_run(CLI::App& program, Invocation& invocation) {
@@ -146,6 +184,10 @@ void add_run(CLI::App& program, Invocation& invocation) {
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast)
       ->type_name("N")
       ->capture_default_str();
+  command
+      .add_option("--run", options->run_id, "Execute only the run with this id, of those that the plan lists")
+      ->type_name("ID");
+  options->slurm.add_to(command);
   command.add_flag("--fresh", options->repeat.all, "Repeat all runs");
   command.add_flag("--retry-failed", options->repeat.failed, "Repeat failed runs");
   command.add_flag("--retry-degraded", options->repeat.degraded,
@@ -158,6 +200,8 @@ void add_run(CLI::App& program, Invocation& invocation) {
       "  thinpipe run experiments/quickstart.json --repeat 5\n"
       "  thinpipe run experiments/quickstart.json --retry-failed\n"
       "  thinpipe run experiments/smoke-loopback.json --results /tmp/results --fresh\n"
+      "  thinpipe run experiments/quickstart.json --executor slurm --partition cpu --time 30\n"
+      "  thinpipe run experiments/quickstart.json --executor slurm --detach -- --mem=8G\n"
       "Exit codes: 0 all runs are complete; 1 a run failed or was interrupted (its record has the\n"
       "reason); 2 wrong input.");
   command.callback([options, &invocation] {

@@ -1,0 +1,93 @@
+#include "harness/commands/slurm_choice.hh"
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <string_view>
+
+#include <fmt/format.h>
+
+#include "common/support/exception.hh"
+
+namespace thinpipe {
+namespace {
+
+constexpr const char* executor_option = "--executor";
+constexpr const char* detach_flag = "--detach";
+
+// An option of sbatch that `thinpipe run` has, too.
+struct SbatchOption {
+  const char* name;
+  std::string SlurmChoice::*value;
+  const char* type;
+  const char* effect;
+};
+constexpr std::array<SbatchOption, 4> own_options = {
+    {{"--partition", &SlurmChoice::partition, "NAME", "Slurm: the partition with the nodes"},
+     {"--time", &SlurmChoice::time, "TIME",
+      "Slurm: the time limit of each run, such as 30 (minutes) or 2:00:00"},
+     {"--account", &SlurmChoice::account, "NAME", "Slurm: the account that pays"},
+     {"--constraint", &SlurmChoice::constraint, "FEATURES", "Slurm: features that a node must have"}}};
+
+bool has_value(std::string_view argument) {
+  return argument == executor_option || std::ranges::any_of(own_options, [&](const SbatchOption& option) {
+           return argument == option.name;
+         });
+}
+
+bool is_with_value(std::string_view argument) {
+  return argument.find('=') != std::string_view::npos && has_value(argument.substr(0, argument.find('=')));
+}
+
+}  // namespace
+
+void SlurmChoice::add_to(CLI::App& command) {
+  command
+      .add_option(
+          executor_option, executor,
+          "What executes the runs: local, this command itself, one after the other; or slurm, job arrays "
+          "with a task for each run, which this command submits and watches")
+      ->check(CLI::IsMember({"local", "slurm"}))
+      ->capture_default_str();
+  for (const SbatchOption& option : own_options)
+    command.add_option(option.name, this->*option.value, option.effect)->type_name(option.type);
+  command.add_flag(detach_flag, detach, "Slurm: return after the submission");
+  command.add_option("sbatch-options", further, "Slurm: after --, further options of sbatch")
+      ->type_name("OPTION");
+}
+
+void SlurmChoice::check() const {
+  if (is_chosen()) return;
+  const auto refuse = [](const std::string& option) {
+    throw InputError({option, ""}, "has an effect only with --executor slurm");
+  };
+  for (const SbatchOption& option : own_options) {
+    if (!(this->*option.value).empty()) refuse(option.name);
+  }
+  if (detach) refuse(detach_flag);
+  if (!further.empty()) refuse(further.front());
+}
+
+std::vector<std::string> SlurmChoice::sbatch_options() const {
+  std::vector<std::string> out;
+  for (const SbatchOption& option : own_options) {
+    if (const std::string& value = this->*option.value; !value.empty())
+      out.push_back(fmt::format("{}={}", option.name, value));
+  }
+  out.insert(out.end(), further.begin(), further.end());
+  return out;
+}
+
+std::vector<std::string> without_slurm(const std::vector<std::string>& arguments) {
+  std::vector<std::string> out = {std::filesystem::read_symlink("/proc/self/exe")};
+  for (std::size_t i = 1; i < arguments.size() && arguments[i] != "--"; ++i) {
+    if (has_value(arguments[i])) {
+      ++i;
+    } else if (!is_with_value(arguments[i]) && arguments[i] != detach_flag) {
+      out.push_back(arguments[i]);
+    }
+  }
+  return out;
+}
+
+}  // namespace thinpipe

@@ -1,0 +1,209 @@
+"""Runs sweeps on a Slurm cluster that cluster.py starts on this machine.
+
+Usage: slurm_test.py PATH/thinpipe
+Exits with 77 and the reason if there can be no cluster here.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+from pathlib import Path
+
+from cluster import Cluster, missing, wait_for
+
+PROGRAM = ""
+ROOT = Path(__file__).resolve().parents[3]
+END_S = 240  # of anything that a test waits for
+
+
+def sweep_of(**further: object) -> dict:
+    """Returns a sweep of six runs of two workers on the loopback, each of a second."""
+    return {
+        "name": "sweep",
+        "base": {
+            "topology": "loopback",
+            "model": {"name": "mlp", "hidden": [8]},
+            "dataset": {"name": "synthetic", "train_examples": 512},
+            "training": {"batch_size_per_worker": 8, "evaluate_every_iterations": 8},
+            "pretraining": {"iterations": 0},
+        },
+        "sweep": {"synchroniser.name": ["dense", "fp16", "int8"], "seed": [1, 2]},
+    } | further
+
+
+class SlurmTest(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls) -> None:
+        cls.cluster = cls.enterClassContext(Cluster())
+
+    def setUp(self) -> None:
+        self.folder = Path(self.enterContext(tempfile.TemporaryDirectory(dir="/var/tmp")))
+        self.cluster.wait_until_idle()
+
+    def write(self, sweep: dict) -> None:
+        (self.folder / "sweep.json").write_text(json.dumps(sweep), encoding="utf-8")
+
+    def command(self, *arguments: str) -> list[str]:
+        return [PROGRAM, "run", "sweep.json", *arguments]
+
+    def thinpipe(self, *arguments: str, status: int = 0) -> str:
+        ended = subprocess.run([PROGRAM, *arguments], cwd=self.folder, env=self.cluster.environment, timeout=END_S,
+                               capture_output=True, text=True)
+        self.assertEqual(ended.returncode, status, ended.stdout + ended.stderr)
+        return ended.stdout + ended.stderr
+
+    def on_slurm(self, *arguments: str, status: int = 0) -> str:
+        return self.thinpipe("run", "sweep.json", "--executor", "slurm", *arguments, status=status)
+
+    def records(self, results: str = "results") -> dict[str, dict]:
+        """Returns the records by run id."""
+        files = (self.folder / results / "sweep").glob("*/run.json")
+        return {file.parent.name: json.loads(file.read_text()) for file in files}
+
+    def submitted(self) -> list[list[str]]:
+        """Returns the ids of the runs of each submission."""
+        files = (self.folder / "results/sweep/slurm").glob("*.json")
+        return [[run["id"] for run in json.loads(file.read_text())["runs"]] for file in files]
+
+    def states(self) -> dict[str, str]:
+        return {run["run_id"]: run["state"] for run in json.loads(self.thinpipe("status", "results", "--json"))}
+
+    def test_a_sweep_gives_the_same_records_as_on_one_machine(self) -> None:
+        self.write(sweep_of())
+        output = self.on_slurm()
+        self.assertIn("6 of 6 runs ended", output)
+        self.thinpipe("run", "sweep.json", "--results", "local")
+        here, there = self.records("local"), self.records()
+        self.assertEqual(here.keys(), there.keys())
+        for run_id, record in here.items():
+            other = there[run_id]
+            for member in ("status", "label", "labels", "config", "parameters_hash", "iterations"):
+                self.assertEqual(record[member], other[member], member)
+            self.assertEqual([point["test_accuracy"] for point in record["curve"]],
+                             [point["test_accuracy"] for point in other["curve"]])
+        self.assertEqual(set(self.states().values()), {"completed"})
+        self.assertIn("completed earlier", self.thinpipe("run", "sweep.json"))
+        self.on_slurm()
+        self.assertEqual(len(self.submitted()), 1, "what has ended is not submitted again")
+
+    def test_replays_wait_for_the_convergence_runs(self) -> None:
+        sweep = sweep_of(sweep={"synchroniser.name": ["dense", "fp16"], "bottleneck.rate": ["100 Mbit/s", "1 Gbit/s"]})
+        sweep["base"] |= {"mode": "simulate", "topology": "pair", "compute_profile": "a40"}
+        self.write(sweep)
+        self.on_slurm()
+        records = self.records()
+        self.assertEqual(sorted(record["mode"] for record in records.values()), ["converge"] * 2 + ["simulate"] * 4)
+        self.assertEqual({record["status"] for record in records.values()}, {"completed"})
+        self.assertEqual(sorted(map(len, self.submitted())), [2, 4])
+
+    def test_a_killed_controller_loses_nothing_and_repeats_nothing(self) -> None:
+        self.write(sweep_of())
+        with subprocess.Popen(self.command("--executor", "slurm"), cwd=self.folder, env=self.cluster.environment,
+                              stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as controller:
+            wait_for(lambda: "running" in self.states_if_any().values(), END_S)
+            controller.send_signal(signal.SIGKILL)
+        output = self.on_slurm()
+        self.assertEqual(len(self.submitted()), 1, output)
+        self.assertEqual([record["status"] for record in self.records().values()], ["completed"] * 6)
+        starts = re.findall(r"starting", "".join(self.logs()))
+        self.assertEqual(len(starts), 6, "each run was executed once")
+
+    def states_if_any(self) -> dict[str, str]:
+        return self.states() if (self.folder / "results/sweep/slurm").exists() else {}
+
+    def logs(self) -> list[str]:
+        return [file.read_text() for file in (self.folder / "results/sweep/slurm").glob("*.log")]
+
+    def test_a_detached_sweep_is_shown_cancelled_and_repeated(self) -> None:
+        sweep = sweep_of()
+        sweep["base"]["training"]["epochs"] = 2000
+        self.write(sweep)
+        self.assertIn("6 runs are with Slurm", self.on_slurm("--detach"))
+        wait_for(lambda: sorted(self.states().values()) == ["running"] * 4 + ["waiting"] * 2, END_S)
+        wait_for(lambda: self.thinpipe("status", "results").count(", iteration ") == 4, END_S)
+        shown = self.thinpipe("status", "results")
+        self.assertRegex(shown, r"^6 runs: 4 running, 2 waiting\n")
+        self.assertRegex(shown, r"running  job \d+_\d on n\d: epoch \d+, iteration \d+/\d+, accuracy")
+        self.assertIn("Resources", shown)
+        self.assertIn("6 runs cancelled", self.thinpipe("cancel", "results"))
+        wait_for(lambda: not {"running", "waiting"} & set(self.states().values()), END_S)
+        self.assertIn("0 runs cancelled", self.thinpipe("cancel", "results"))
+        again = self.on_slurm("--detach")
+        self.assertIn("6 runs are with Slurm", again)
+        self.assertEqual(len(self.submitted()), 2)
+        self.thinpipe("cancel", "results")
+
+    def test_a_run_on_a_node_that_dies_is_executed_by_another_node(self) -> None:
+        sweep = sweep_of(sweep={"seed": [1, 2]})
+        sweep["base"]["training"]["epochs"] = 60
+        self.write(sweep)
+        with subprocess.Popen(self.command("--executor", "slurm"), cwd=self.folder, env=self.cluster.environment,
+                              stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as controller:
+            wait_for(lambda: "running" in self.states_if_any().values(), END_S)
+            node = re.search(r"running  job \S+ on (n\d)", self.thinpipe("status", "results"))[1]
+            self.cluster.kill(node)
+            self.cluster.call("scontrol", "update", f"nodename={node}", "state=down", "reason=test")
+            self.assertEqual(controller.wait(timeout=END_S), 0)
+        self.assertEqual([record["status"] for record in self.records().values()], ["completed"] * 2)
+        self.cluster.start(node)
+        self.cluster.call("scontrol", "update", f"nodename={node}", "state=resume")
+
+    def test_before_its_time_limit_a_run_is_interrupted_and_then_repeated(self) -> None:
+        sweep = sweep_of(sweep={"seed": [1]})
+        sweep["base"]["training"]["epochs"] = 2000
+        self.write(sweep)
+        self.on_slurm("--detach")
+        wait_for(lambda: self.thinpipe("status", "results").count(", iteration ") == 1, END_S)
+        job = self.cluster.call("squeue", "--noheader", "--format=%A")  # the signal that Slurm sends before the limit
+        self.cluster.call("scancel", "--signal=TERM", "--batch", job.strip())
+        wait_for(lambda: set(self.states().values()) == {"interrupted"}, END_S)
+        self.on_slurm("--detach")
+        self.assertEqual(len(self.submitted()), 2)
+        self.thinpipe("cancel", "results")
+
+    def test_each_run_has_its_own_emulated_network(self) -> None:
+        sweep = sweep_of(sweep={"seed": [1, 2, 3, 4]})
+        sweep["base"] |= {"topology": "pair"}
+        self.write(sweep)
+        self.on_slurm()
+        for record in self.records().values():
+            self.assertEqual(record["status"], "completed")
+            self.assertGreater(record["traffic"]["wire_bytes"]["w0->w1"], 0)
+
+    def test_a_failed_run_has_its_reason(self) -> None:
+        sweep = sweep_of(sweep={"seed": [1]})
+        sweep["base"]["worker_events"] = [{"at": "300 ms", "worker": 1, "action": "kill"}]
+        sweep["base"]["training"]["epochs"] = 2000
+        self.write(sweep)
+        self.assertIn("failed: ", self.on_slurm(status=1))
+        self.assertEqual(list(self.states().values()), ["failed"])
+
+    def test_what_slurm_refuses_leaves_no_trace(self) -> None:
+        self.write(sweep_of())
+        output = self.on_slurm("--partition", "nowhere", status=1)
+        self.assertIn("invalid partition", output)
+        self.assertRegex(output, "sbatch .*ended with exit code 1")
+        self.assertEqual(self.submitted(), [])
+
+    def test_options_of_slurm_have_an_effect_only_there(self) -> None:
+        self.write(sweep_of())
+        for option in (["--partition", "main"], ["--detach"], ["--", "--mem=1G"]):
+            output = self.thinpipe("run", "sweep.json", *option, status=2)
+            self.assertIn("has an effect only with --executor slurm", output)
+
+
+if __name__ == "__main__":
+    PROGRAM = os.path.abspath(sys.argv.pop(1))
+    if reason := missing():
+        print("SKIPPED:", reason)
+        sys.exit(77)
+    unittest.main(verbosity=2)
