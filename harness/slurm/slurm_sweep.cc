@@ -4,6 +4,7 @@
 #include <chrono>
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <set>
 #include <utility>
 
@@ -154,7 +155,7 @@ class SlurmSweep {
   void settle() {
     for (auto next = open_.begin(); next != open_.end();) {
       const std::size_t i = *next;
-      next = is_settled(i) ? open_.erase(next) : std::next(next);
+      next = settle_run(i) ? open_.erase(next) : std::next(next);
     }
     std::size_t waiting = 0;
     std::size_t running = 0;
@@ -168,32 +169,39 @@ class SlurmSweep {
     if (std::exchange(shown_counts_, counts) != counts) progress_.note(counts);
   }
 
-  bool is_settled(std::size_t i) {
-    const std::string hash = record_hash(runs_[i], results_);
-    if (!hash.empty() && hash != old_records_[i]) {
-      auto digest = existing_digest(runs_[i], results_);
-      const std::string status = digest ? status_of(*digest) : "";
-      if (status == "completed" || status == "failed") {
-        const auto message = digest->row.value(Json::json_pointer("/error/message"), std::string());
-        note(i, status == "failed" ? "failed: " + message : status);
-        digests_[i] = std::move(digest);
-        return true;
-      }
+  // Returns whether the run has ended, with a record or without.
+  bool settle_run(std::size_t i) {
+    std::optional<Digest> digest = new_digest(i);
+    const std::string status = digest ? status_of(*digest) : "";
+    if (status != "completed" && status != "failed") {
+      if (is_live(tasks_, runs_[i].id)) polls_since_end_[i] = 0;
+      if (is_live(tasks_, runs_[i].id) || ++polls_since_end_[i] < polls_without_record) return false;
     }
-    if (is_live(tasks_, runs_[i].id)) {
-      polls_since_end_[i] = 0;
-      return false;
-    }
-    if (++polls_since_end_[i] < polls_without_record) return false;
-    const auto found = tasks_.find(runs_[i].id);
-    const std::string state = found == tasks_.end() ? "" : found->second.task.state;
-    note(i,
-         fmt::format(
-             "ended without a record; Slurm says {}{}; its output is in {}",
-             state.empty() ? "nothing more of it" : state,
-             found == tasks_.end() || found->second.task.node.empty() ? "" : " on " + found->second.task.node,
-             found == tasks_.end() ? "no file" : found->second.log));
+    note(i, digest ? outcome_of(*digest) : loss_of(runs_[i]));
+    digests_[i] = std::move(digest);
     return true;
+  }
+
+  // Returns the digest of a record that the run did not have before.
+  std::optional<Digest> new_digest(std::size_t i) const {
+    const std::string hash = record_hash(runs_[i], results_);
+    return hash.empty() || hash == old_records_[i] ? std::nullopt : existing_digest(runs_[i], results_);
+  }
+
+  static std::string outcome_of(const Digest& digest) {
+    const std::string status = status_of(digest);
+    if (status == "interrupted") return "interrupted; this command again repeats it";
+    if (status != "failed") return status;
+    return "failed: " + digest.row.value(Json::json_pointer("/error/message"), std::string());
+  }
+
+  std::string loss_of(const Run& run) const {
+    const auto found = tasks_.find(run.id);
+    if (found == tasks_.end()) return "ended without a record; its submission has been removed";
+    const SlurmTask& task = found->second.task;
+    return fmt::format("ended without a record; Slurm says {}{}; its output is in {}",
+                       task.state.empty() ? "nothing more of it" : task.state,
+                       task.node.empty() ? "" : " on " + task.node, found->second.log);
   }
 
   void note(std::size_t i, const std::string& text) {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import socket
 import subprocess
 import tempfile
@@ -77,11 +78,19 @@ class Cluster:
         program = ["slurmctld", "-D"] if name == "slurmctld" else ["slurmd", "-D", "-N", name]
         self._spawn(name, [*program, "-L", self._folder / f"{name}.log"])
 
-    def kill(self, name: str) -> None:
-        """Kills a daemon by SIGKILL."""
+    def kill_node(self, name: str) -> None:
+        """Kills a node's daemon and all that it started, as if the node had lost its power, and tells Slurm."""
         daemon = self._daemons.pop(name)
         daemon.kill()
         daemon.wait()
+        mark = f"SLURMD_NODENAME={name}".encode()
+        for process in processes_with(mark):
+            os.kill(process, signal.SIGKILL)
+        self.call("scontrol", "update", f"nodename={name}", "state=down", "reason=test")
+
+    def repair_node(self, name: str) -> None:
+        self.start(name)
+        self.call("scontrol", "update", f"nodename={name}", "state=resume")
 
     def call(self, *command: str) -> str:
         return subprocess.run(command, env=self.environment, check=True, capture_output=True, text=True).stdout
@@ -142,6 +151,22 @@ PartitionName=main Nodes=n[0-{NODES - 1}] Default=YES MaxTime=INFINITE State=UP
                 [str(word) for word in command], env=self.environment or os.environ | {"PATH": PATH}, stdin=subprocess.DEVNULL,
                 stdout=output, stderr=subprocess.STDOUT, user=user, start_new_session=True,
             )
+
+
+def processes_with(mark: bytes) -> list[int]:
+    """Returns this machine's processes whose environment has the variable, and the step daemons that started them."""
+    found = set()
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            if mark not in (folder / "environ").read_bytes().split(b"\0"):
+                continue
+            found.add(int(folder.name))
+            parent = int((folder / "stat").read_text().rpartition(")")[2].split()[1])
+            if Path(f"/proc/{parent}/comm").read_text().startswith("slurmstepd"):
+                found.add(parent)
+        except (OSError, ValueError):
+            continue  # it has just ended
+    return sorted(found)
 
 
 def wait_for(condition, limit_s: float) -> None:

@@ -117,6 +117,11 @@ class SlurmTest(unittest.TestCase):
         starts = re.findall(r"starting", "".join(self.logs()))
         self.assertEqual(len(starts), 6, "each run was executed once")
 
+    def node_of_a_trainer(self) -> str | None:
+        """Returns a node on which a run trains."""
+        found = re.search(r"running  job \S+ on (n\d): .*, iteration ", self.thinpipe("status", "results"))
+        return found and found[1]
+
     def states_if_any(self) -> dict[str, str]:
         return self.states() if (self.folder / "results/sweep/slurm").exists() else {}
 
@@ -144,28 +149,32 @@ class SlurmTest(unittest.TestCase):
 
     def test_a_run_on_a_node_that_dies_is_executed_by_another_node(self) -> None:
         sweep = sweep_of(sweep={"seed": [1, 2]})
-        sweep["base"]["training"]["epochs"] = 60
+        sweep["base"]["training"]["epochs"] = 200
         self.write(sweep)
         with subprocess.Popen(self.command("--executor", "slurm"), cwd=self.folder, env=self.cluster.environment,
                               stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as controller:
-            wait_for(lambda: "running" in self.states_if_any().values(), END_S)
-            node = re.search(r"running  job \S+ on (n\d)", self.thinpipe("status", "results"))[1]
-            self.cluster.kill(node)
-            self.cluster.call("scontrol", "update", f"nodename={node}", "state=down", "reason=test")
+            wait_for(lambda: self.states_if_any() and self.node_of_a_trainer(), END_S)
+            node = self.node_of_a_trainer()
+            self.cluster.kill_node(node)
             self.assertEqual(controller.wait(timeout=END_S), 0)
         self.assertEqual([record["status"] for record in self.records().values()], ["completed"] * 2)
-        self.cluster.start(node)
-        self.cluster.call("scontrol", "update", f"nodename={node}", "state=resume")
+        starts = re.findall(r"\[1/1\] .*: starting", "".join(self.logs()))
+        self.assertEqual(len(starts), 3, "one of the two was executed twice")
+        self.cluster.repair_node(node)
 
     def test_before_its_time_limit_a_run_is_interrupted_and_then_repeated(self) -> None:
         sweep = sweep_of(sweep={"seed": [1]})
         sweep["base"]["training"]["epochs"] = 2000
         self.write(sweep)
-        self.on_slurm("--detach")
-        wait_for(lambda: self.thinpipe("status", "results").count(", iteration ") == 1, END_S)
-        job = self.cluster.call("squeue", "--noheader", "--format=%A")  # the signal that Slurm sends before the limit
-        self.cluster.call("scancel", "--signal=TERM", "--batch", job.strip())
-        wait_for(lambda: set(self.states().values()) == {"interrupted"}, END_S)
+        with subprocess.Popen(self.command("--executor", "slurm"), cwd=self.folder, env=self.cluster.environment,
+                              stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as controller:
+            wait_for(lambda: self.states_if_any() and ", iteration " in self.thinpipe("status", "results"), END_S)
+            job = json.loads(self.thinpipe("status", "results", "--json"))[0]["job"]
+            self.cluster.call("scancel", "--signal=TERM", "--batch", job)  # as Slurm does before the limit
+            _, errors = controller.communicate(timeout=END_S)
+        self.assertEqual(controller.returncode, 1)
+        self.assertIn("interrupted; this command again repeats it", errors)
+        self.assertEqual(list(self.states().values()), ["interrupted"])
         self.on_slurm("--detach")
         self.assertEqual(len(self.submitted()), 2)
         self.thinpipe("cancel", "results")
