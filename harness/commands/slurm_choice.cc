@@ -29,6 +29,17 @@ constexpr std::array<SbatchOption, 4> own_options = {
      {"--account", &SlurmChoice::account, "NAME", "Slurm: the account that pays"},
      {"--constraint", &SlurmChoice::constraint, "FEATURES", "Slurm: features that a node must have"}}};
 
+// Options of sbatch by which Thinpipe finds its jobs.
+constexpr std::array<std::string_view, 4> reserved = {"--job-name", "-J", "--array", "-a"};
+
+bool is_reserved(std::string_view option) {
+  const bool is_long = option.starts_with("--");
+  return std::ranges::any_of(reserved, [&](std::string_view name) {
+    return is_long ? option.substr(0, option.find('=')) == name
+                   : name.size() == 2 && option.starts_with(name);
+  });
+}
+
 bool has_value(std::string_view argument) {
   return argument == executor_option || std::ranges::any_of(own_options, [&](const SbatchOption& option) {
            return argument == option.name;
@@ -57,7 +68,12 @@ void SlurmChoice::add_to(CLI::App& command) {
 }
 
 void SlurmChoice::check() const {
-  if (is_chosen()) return;
+  if (is_chosen()) {
+    const auto found = std::ranges::find_if(further, is_reserved);
+    if (found != further.end())
+      throw InputError({*found, ""}, "is set by thinpipe, which finds its jobs by it; leave it out");
+    return;
+  }
   const auto refuse = [](const std::string& option) {
     throw InputError({option, ""}, "has an effect only with --executor slurm");
   };

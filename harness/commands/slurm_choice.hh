@@ -21,7 +21,7 @@ struct SlurmChoice {
 
   bool is_chosen() const { return executor == "slurm"; }
 
-  // Throws InputError if an option has no effect.
+  // Throws InputError if an option has no effect, or is one that only Thinpipe sets.
   void check() const;
 
   // Returns the options of sbatch.

@@ -208,6 +208,9 @@ class SlurmTest(unittest.TestCase):
         for option in (["--partition", "main"], ["--detach"], ["--", "--mem=1G"]):
             output = self.thinpipe("run", "sweep.json", *option, status=2)
             self.assertIn("has an effect only with --executor slurm", output)
+        for option in ("--job-name=mine", "-Jmine", "--array=0-3", "-a"):
+            output = self.thinpipe("run", "sweep.json", "--executor", "slurm", "--", option, status=2)
+            self.assertIn("is set by thinpipe", output)
 
 
 if __name__ == "__main__":
