@@ -66,9 +66,10 @@ std::optional<LockFile> LockFile::wait_for(const std::filesystem::path& path,
 }
 
 bool LockFile::is_held(const std::filesystem::path& path) {
-  if (!std::filesystem::exists(path)) return false;
-  const FileDescriptor file = FileDescriptor::open(path, O_RDONLY);
-  return ::flock(file.get(), LOCK_SH | LOCK_NB) != 0;  // closing the file releases it
+  const FileDescriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!file) return false;  // its holder removes it
+  // Closing the file releases it.
+  return ::flock(file.get(), LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
 }
 
 std::string LockFile::holder(const std::filesystem::path& path) {
