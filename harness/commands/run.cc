@@ -71,7 +71,7 @@ void check_jobs(const std::vector<Run>& runs, const TrainerProgram& trainer, int
   }
 }
 
-// Returns the runs with this id. Throws InputError if there is none.
+// Returns the run with this id. Throws InputError if there is none.
 std::vector<Run> with_id(const std::vector<Run>& runs, const std::string& id) {
   const auto found = std::ranges::find(runs, id, &Run::id);
   if (found == runs.end())
@@ -94,7 +94,7 @@ int finish(SweepResult result) {
 }
 
 int run(const RunOptions& options, const std::vector<std::string>& arguments) {
-  options.slurm.check();
+  options.slurm.check(arguments);
   std::optional<StopSignals> stop;
   // In the sandbox, watches from the start: a stop that is requested during planning must not be lost.
   if (netem::inside_sandbox()) stop.emplace();
@@ -123,7 +123,7 @@ int run(const RunOptions& options, const std::vector<std::string>& arguments) {
       throw InputError(
           {"--jobs", ""},
           "has no effect with --executor slurm, which decides how many runs there are at a time");
-    stop.emplace();
+    if (!stop) stop.emplace();
     const SlurmOptions slurm{.command = without_slurm(arguments),
                              .sbatch_options = options.slurm.sbatch_options(),
                              .detach = options.slurm.detach};

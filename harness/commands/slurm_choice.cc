@@ -67,7 +67,9 @@ void SlurmChoice::add_to(CLI::App& command) {
       ->type_name("OPTION");
 }
 
-void SlurmChoice::check() const {
+void SlurmChoice::check(const std::vector<std::string>& arguments) const {
+  if (!further.empty() && std::ranges::find(arguments, "--") == arguments.end())
+    throw InputError({further.front(), ""}, "is one argument too many; options of sbatch go after --");
   if (is_chosen()) {
     const auto found = std::ranges::find_if(further, is_reserved);
     if (found != further.end())

@@ -21,8 +21,8 @@ struct SlurmChoice {
 
   bool is_chosen() const { return executor == "slurm"; }
 
-  // Throws InputError if an option has no effect, or is one that only Thinpipe sets.
-  void check() const;
+  // Throws InputError if an option has no effect, or is one that only Thinpipe sets. `arguments`: of this process.
+  void check(const std::vector<std::string>& arguments) const;
 
   // Returns the options of sbatch.
   std::vector<std::string> sbatch_options() const;

@@ -79,6 +79,13 @@ TEST_F(StatusCommand, ADamagedRecordIsShownAsSuch) {
   EXPECT_THAT(status(), HasSubstr("1 run: 1 unreadable\n"));
 }
 
+TEST(RunCommandArguments, ASecondExperimentIsOneTooMany) {
+  const Program program;
+  const auto ended = program.run({"run", program.experiment(loopback), "other.json"});
+  EXPECT_EQ(ended.status.code, 2);
+  EXPECT_THAT(ended.errors, HasSubstr("other.json: is one argument too many"));
+}
+
 TEST(RunCommandById, ExecutesOnlyThatRun) {
   const Program program;
   const std::string experiment = program.experiment(loopback, {{"seed", {1, 2, 3}}});
