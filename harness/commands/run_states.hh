@@ -1,4 +1,4 @@
-// The states of the runs in a results folder, in whoever's hands they are.
+// The states of the runs in a results folder, whether this machine or Slurm executes them.
 #pragma once
 
 #include <filesystem>

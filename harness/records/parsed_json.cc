@@ -24,7 +24,7 @@ Json ParsedJson::to_json() const {
       return out;
     }
     case Type::INT64: {
-      // As Json has it, which tells integers that were written without a sign apart.
+      // nlohmann's parser, too, stores an integer without a minus sign as an unsigned one.
       const std::int64_t value = element_;
       return value < 0 ? Json(value) : Json(static_cast<std::uint64_t>(value));
     }

@@ -1,4 +1,4 @@
-// What Slurm says of the runs that were submitted. Pure.
+// The task of Slurm for each run that was submitted. Pure.
 #pragma once
 
 #include <filesystem>
