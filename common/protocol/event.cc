@@ -27,6 +27,7 @@ constexpr double max_bytes = 1e12;
 constexpr Bounds count{0, max_count};
 constexpr Bounds bytes{0, max_bytes};
 constexpr Bounds seconds{0, 1e9};
+constexpr Bounds bit_per_s{0, 1e15};
 constexpr Bounds share{0, 1};
 constexpr Bounds not_negative{0, any_number};
 
@@ -146,6 +147,20 @@ void visit(auto& members, event::Replayed& replayed) {
   members.list("classes", replayed.classes);
 }
 
+void visit(auto& members, event::MeasuredNetwork& measured) {
+  members.required("node", measured.node);
+  members.required("network_interface", measured.network_interface);
+  members.required("address", measured.address);
+  members.required("connected_bit_per_s", measured.connected_bit_per_s, bit_per_s);
+  members.required("pairs_at_a_time", measured.pairs_at_a_time, count);
+  members.required("received_bit_per_s", measured.received_bit_per_s, bit_per_s);
+  members.required("round_trips_s", measured.round_trips_s, seconds);
+  members.required("sent_bytes_before", measured.sent_bytes_before, count);
+  members.required("received_bytes_before", measured.received_bytes_before, count);
+  members.required("sent_bytes_after", measured.sent_bytes_after, count);
+  members.required("received_bytes_after", measured.received_bytes_after, count);
+}
+
 // Each returns whether the value has the type and lies within the bounds, and then assigns it.
 bool assign(const Json& value, const Bounds& bounds, double& out) {
   if (!value.is_number()) return false;
@@ -170,7 +185,8 @@ bool assign(const Json& value, const Bounds& /*bounds*/, Json& out) {
   if (value.is_object()) out = value;
   return value.is_object();
 }
-bool assign(const Json& value, const Bounds& bounds, std::vector<std::int64_t>& out) {
+template <class T>
+bool assign(const Json& value, const Bounds& bounds, std::vector<T>& out) {
   if (!value.is_array()) return false;
   out.clear();
   return std::ranges::all_of(
@@ -202,8 +218,9 @@ std::string describe(const Bounds& /*bounds*/, const std::string& /*type*/) {
 std::string describe(const Bounds& /*bounds*/, const Json& /*type*/) {
   return "an object";
 }
-std::string describe(const Bounds& bounds, const std::vector<std::int64_t>& /*type*/) {
-  return "a list, each element " + describe(bounds, std::int64_t());
+template <class T>
+std::string describe(const Bounds& bounds, const std::vector<T>& /*type*/) {
+  return "a list, each element " + describe(bounds, T());
 }
 template <class T>
 std::string describe(const Bounds& bounds, const std::optional<T>& /*type*/) {

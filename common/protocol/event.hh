@@ -197,6 +197,24 @@ struct Replayed {
   bool operator==(const Replayed&) const = default;
 };
 
+// What a worker has measured of the real network between the workers.
+struct MeasuredNetwork {
+  static constexpr std::string_view name = "measured_network";
+  std::string node = {};
+  std::string network_interface = {};
+  std::string address = {};
+  std::optional<double> connected_bit_per_s = {};  // of the interface, if it tells
+  std::int64_t pairs_at_a_time = 1;                // that were measured at the same time
+  std::vector<double> received_bit_per_s = {};     // from each worker, without headers; 0 from itself
+  std::vector<double> round_trips_s = {};          // to each worker and back; 0 for itself
+  std::int64_t sent_bytes_before = 0;              // of the interface, headers included
+  std::int64_t received_bytes_before = 0;
+  std::int64_t sent_bytes_after = 0;
+  std::int64_t received_bytes_after = 0;
+
+  bool operator==(const MeasuredNetwork&) const = default;
+};
+
 // An event of an unknown kind. It counts as progress and is otherwise ignored.
 struct Other {
   Json content = Json::object();
@@ -206,10 +224,11 @@ struct Other {
 
 }  // namespace event
 
-using Event = std::variant<event::Started, event::Dataset, event::Heartbeat, event::Resumed,
-                           event::IterationStarted, event::Iteration, event::Evaluation, event::Summary,
-                           event::Finished, event::Failed, event::Pretraining, event::Pretrained,
-                           event::Replaying, event::ReplayedIteration, event::Replayed, event::Other>;
+using Event =
+    std::variant<event::Started, event::Dataset, event::Heartbeat, event::Resumed, event::IterationStarted,
+                 event::Iteration, event::Evaluation, event::Summary, event::Finished, event::Failed,
+                 event::Pretraining, event::Pretrained, event::Replaying, event::ReplayedIteration,
+                 event::Replayed, event::MeasuredNetwork, event::Other>;
 
 Json to_json(const Event& event);
 

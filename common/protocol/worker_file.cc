@@ -47,6 +47,7 @@ template Json to_json(const ReplayFile&);
 template Json to_json(const ConvergeFile&);
 template Json to_json(const PretrainFile&);
 template Json to_json(const EstimateFile&);
+template Json to_json(const MeasureFile&);
 
 template WorkFile parse_worker_file(const Json&, const std::string&);
 template ProfileFile parse_worker_file(const Json&, const std::string&);
@@ -54,5 +55,6 @@ template ReplayFile parse_worker_file(const Json&, const std::string&);
 template ConvergeFile parse_worker_file(const Json&, const std::string&);
 template PretrainFile parse_worker_file(const Json&, const std::string&);
 template EstimateFile parse_worker_file(const Json&, const std::string&);
+template MeasureFile parse_worker_file(const Json&, const std::string&);
 
 }  // namespace thinpipe

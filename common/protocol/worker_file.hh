@@ -159,6 +159,31 @@ struct ConvergeFile {
   }
 };
 
+// `measure`: one of the workers that measure the real network between them.
+struct MeasureFile {
+  int rank = 0;
+  int world_size = 1;
+  std::string rendezvous_directory = {};  // an empty directory that all workers share
+  std::string log_level = "info";
+  std::string network_interface = {};
+  double max_s = 0;
+
+  bool operator==(const MeasureFile&) const = default;
+
+  void visit(auto& field) {
+    field("rank", rank, Rule{.effect = "this worker's rank", .at_least = 0, .required = true});
+    field("world_size", world_size,
+          Rule{.effect = "number of workers", .above = static_cast<double>(rank), .required = true});
+    field("rendezvous_directory", rendezvous_directory,
+          Rule{.effect = "folder that all workers share, empty at the start", .required = true});
+    field("log_level", log_level, Rule{.effect = "of the worker's log", .one_of = log_levels()});
+    field("network_interface", network_interface,
+          Rule{.effect = "name of the network interface, or an IPv4 subnet; empty: the only one"});
+    field("max_time_s", max_s,
+          Rule{.effect = "about how long the measurement may take", .above = 0, .required = true});
+  }
+};
+
 // `pretrain`: the initial weights that all runs of an experiment share.
 struct PretrainFile {
   std::string output = {};  // path
@@ -191,9 +216,9 @@ struct EstimateFile {
 };
 
 template <class File>
-concept WorkerFile =
-    std::same_as<File, WorkFile> || std::same_as<File, ProfileFile> || std::same_as<File, ReplayFile> ||
-    std::same_as<File, ConvergeFile> || std::same_as<File, PretrainFile> || std::same_as<File, EstimateFile>;
+concept WorkerFile = std::same_as<File, WorkFile> || std::same_as<File, ProfileFile> ||
+    std::same_as<File, ReplayFile> || std::same_as<File, ConvergeFile> || std::same_as<File, PretrainFile> ||
+    std::same_as<File, EstimateFile> || std::same_as<File, MeasureFile>;
 
 template <WorkerFile File>
 Json to_json(const File& file);

@@ -23,6 +23,7 @@
 #include "trainer/commands/estimation.hh"
 #include "trainer/commands/forward.hh"
 #include "trainer/commands/method_checking.hh"
+#include "trainer/commands/network_measuring.hh"
 #include "trainer/commands/pretraining.hh"
 #include "trainer/commands/profiling.hh"
 #include "trainer/commands/python_host.hh"
@@ -96,6 +97,10 @@ int replay_from(const std::string& path) {
   return replay(load_worker_file<ReplayFile>(path), emit) ? kSuccess : kFailure;
 }
 
+int measure_from(const std::string& path) {
+  return measure_network(load_worker_file<MeasureFile>(path), emit) ? kSuccess : kFailure;
+}
+
 int work_from(const std::string& path) {
   return work(read_worker_file(path), emit) ? kSuccess : kFailure;
 }
@@ -138,6 +143,8 @@ constexpr std::array file_commands = {
         "estimate.json", estimate_from},
     FileCommand{"replay", "replay the worker that FILE describes, without computing", "replay-worker.json",
                 replay_from},
+    FileCommand{"measure", "measure the real network between the workers of FILE, together with the others",
+                "measure.json", measure_from},
 };
 
 // The commands of Python's command line (trainer/python/thinpipe/__main__.py). Each returns only if there is no Python.

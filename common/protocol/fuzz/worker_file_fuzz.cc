@@ -38,5 +38,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     check_round_trip<ConvergeFile>(value);
     check_round_trip<PretrainFile>(value);
     check_round_trip<EstimateFile>(value);
+    check_round_trip<MeasureFile>(value);
   });
 }

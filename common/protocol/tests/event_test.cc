@@ -70,6 +70,17 @@ const std::vector<Event> examples = {
                              .sent_bytes = 17.5},
     event::Replayed{
         .classes = {{.steps = 9, .iterations = 3, .mean_s = 0.5, .half_width_s = 0.125}, {.steps = 1}}},
+    event::MeasuredNetwork{.node = "node-7",
+                           .network_interface = "eth0",
+                           .address = "10.0.0.7",
+                           .connected_bit_per_s = 1e10,
+                           .pairs_at_a_time = 4,
+                           .received_bit_per_s = {0, 9.5e7},
+                           .round_trips_s = {0, 0.002},
+                           .sent_bytes_before = 1,
+                           .received_bytes_before = 2,
+                           .sent_bytes_after = 3,
+                           .received_bytes_after = 4},
     event::Other{.content = {{"event", "sketched"}, {"columns", -5}}}};
 
 const Event& example_of(std::string_view name) {
@@ -269,6 +280,12 @@ TEST(Event, RefusesValuesThatWouldWrapOrMislead) {
       {"replayed_iteration", "train_time_s", nullptr},
       {"replayed_iteration", "represents_first_step", nullptr},
       {"replayed", "classes", nullptr},
+      {"measured_network", "connected_bit_per_s", -1},
+      {"measured_network", "pairs_at_a_time", 0.5},
+      {"measured_network", "received_bit_per_s", {1, -1}},
+      {"measured_network", "received_bit_per_s", 1e6},
+      {"measured_network", "round_trips_s", {2e9}},
+      {"measured_network", "sent_bytes_after", -1},
       {"replayed",
        "classes",
        {{{"steps", 1}, {"iterations", 1}, {"mean_s", -1}, {"ci95_half_width_s", nullptr}}}},

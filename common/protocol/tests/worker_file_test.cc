@@ -64,6 +64,12 @@ TEST(WorkerFiles, ReadBackAsTheyWereWritten) {
                                 .config = config});
   expect_reads_back(replay);
   expect_reads_back(converge);
+  expect_reads_back(MeasureFile{.rank = 1,
+                                .world_size = 4,
+                                .rendezvous_directory = "/run/rendezvous",
+                                .log_level = "debug",
+                                .network_interface = "10.1.0.0/16",
+                                .max_s = 40});
   expect_reads_back(PretrainFile{.output = "/run/weights.pt", .config = config});
   expect_reads_back(EstimateFile{
       .device = device, .batch_size_per_worker = 32, .output = "/run/profile.json", .config = config});
