@@ -19,7 +19,7 @@ namespace {
 netem::Topology load_capped(const std::string& name) {
   const Place place{"TOPOLOGY " + name, ""};
   netem::Topology topology = netem::load_topology(bundled_topologies().find(name, "", place));
-  if (topology.kind == netem::TopologyKind::loopback) {
+  if (!topology.is_emulated()) {
     throw InputError(place, "is of kind \"loopback\", which has no links to relieve; name another");
   }
   const auto limits = [](const netem::Link& link) { return link.bottleneck && !is_uncapped(link); };

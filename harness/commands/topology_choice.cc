@@ -59,7 +59,7 @@ void TopologyChoice::add_to(CLI::App& command) {
 netem::Topology TopologyChoice::load() const {
   const Place place{"TOPOLOGY " + name, ""};
   netem::Topology topology = netem::load_topology(bundled_topologies().find(name, "", place));
-  if (topology.kind == netem::TopologyKind::loopback) {
+  if (!topology.is_emulated()) {
     throw InputError(place, "is of kind \"loopback\", which has no virtual network; name another");
   }
   for (const std::string& assignment : overrides) apply(assignment, topology);

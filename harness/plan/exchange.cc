@@ -103,7 +103,7 @@ double mean_sent_bytes(std::size_t workers, const SentBytes& sent, const std::ve
 
 std::optional<ExchangePrediction> predict_exchange(const netem::Topology& topology, std::int64_t workers,
                                                    const SentBytes& sent, const std::vector<int>& parents) {
-  if (topology.kind == netem::TopologyKind::loopback) return {};
+  if (!topology.is_emulated()) return {};
   const auto bytes = crossing_bytes(topology, static_cast<std::size_t>(workers), sent, parents);
   std::optional<ExchangePrediction> slowest;
   const auto consider = [&](const std::string& from, const std::string& to, const netem::Direction& direction,

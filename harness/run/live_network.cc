@@ -21,7 +21,7 @@ LiveNetwork::LiveNetwork(const netem::Topology& topology, const netem::Schedule&
       kept_awake_(network_.keeps_cores_awake()),
       cross_flows_(std::move(cross_flows)),
       cross_traffic_(network_, cross_flows_) {
-  if (topology.kind != netem::TopologyKind::loopback) monitor_.emplace(network_);
+  if (topology.is_emulated()) monitor_.emplace(network_);
   if (schedule.follows_train_time()) reports_.emplace(schedule_runner_.train_clock(), now_s);
 }
 

@@ -28,7 +28,7 @@ std::set<std::string> directions_of_rank_0(const netem::Topology& topology, std:
 
 std::optional<std::string> warn_of_bypass(const netem::Topology& topology, std::int64_t workers,
                                           const WireBytes& wire_bytes, std::int64_t payload_bytes) {
-  if (topology.kind == netem::TopologyKind::loopback || payload_bytes == 0) return std::nullopt;
+  if (!topology.is_emulated() || payload_bytes == 0) return std::nullopt;
   bool is_counted = false;
   double carried_bytes = 0;
   for (const std::string& name : directions_of_rank_0(topology, workers)) {

@@ -23,7 +23,7 @@ const netem::Direction& direction_of(const netem::Topology& topology,
 FluidNetwork::FluidNetwork(const netem::Topology& topology)
     : hosts_(topology.hosts.size()), pairs_(hosts_ * hosts_) {
   classes_.push_back({.caps = {}});  // for messages that cross no cap
-  if (topology.kind == netem::TopologyKind::loopback) return;
+  if (!topology.is_emulated()) return;
   const netem::ShortestPaths shortest_paths(topology);
   std::map<std::pair<std::size_t, bool>, std::size_t> caps;
   std::map<std::vector<std::size_t>, std::size_t> class_of = {{{}, 0}};

@@ -38,7 +38,7 @@ bool CrossFlow::is_on(double elapsed_s) const {
 }
 
 void check_cross_flows(const std::vector<CrossFlow>& flows, const Place& place, const Topology& topology) {
-  if (!flows.empty() && topology.kind == TopologyKind::loopback) {
+  if (!flows.empty() && !topology.is_emulated()) {
     throw InputError(place, "needs a network with links, but the loopback topology has none");
   }
   for (std::size_t i = 0; i < flows.size(); ++i) check_flow(flows[i], place / i, topology);

@@ -37,7 +37,7 @@ void Monitor::around(const std::function<void()>& change) {
 
 Fidelity Monitor::verdict() {
   sample();
-  if (network_.topology().kind == TopologyKind::loopback) {
+  if (!network_.topology().is_emulated()) {
     return judge(
         {{.name = "emulation", .asked = "none", .measured = "none", .note = "loopback has no links"}});
   }

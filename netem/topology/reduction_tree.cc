@@ -165,7 +165,7 @@ double busiest_s(const Topology& topology, const std::vector<int>& parents) {
 }  // namespace
 
 std::vector<int> reduction_tree_of(const Topology& topology, std::size_t workers) {
-  if (topology.kind == TopologyKind::loopback) {
+  if (!topology.is_emulated()) {
     std::vector<int> parents(workers, -1);
     for (std::size_t rank = 1; rank < workers; ++rank) parents[rank] = static_cast<int>(binary(rank));
     return parents;

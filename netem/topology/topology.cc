@@ -122,6 +122,18 @@ Json to_json(const Direction& direction) {
 
 }  // namespace
 
+const char* name_of(TopologyKind kind) {
+  switch (kind) {
+    case TopologyKind::network:
+      return "network";
+    case TopologyKind::loopback:
+      return "loopback";
+    case TopologyKind::cluster:
+      return "cluster";
+  }
+  return "network";
+}
+
 const char* name_of(Queueing queueing) {
   return queueing == Queueing::fair ? "fair" : "fifo";
 }
@@ -133,7 +145,8 @@ Topology parse_topology(const Json& value, const Place& place) {
   std::string forwarding = "bridged";
   object.read("name", topology.name, {.required = true});
   object.read("description", topology.description);
-  object.read("kind", kind, {.one_of = {"network", "loopback"}});
+  object.read("kind", kind, {.one_of = {"network", "loopback", "cluster"}});
+  object.read("network_interface", topology.network_interface);
   object.read("forwarding", forwarding, {.one_of = {"bridged", "routed"}});
   const NodeNames switches(object.find("switches"), object.place_of("switches"));
   const NodeNames hosts(&object.get("hosts"), object.place_of("hosts"));
@@ -151,18 +164,21 @@ Topology parse_topology(const Json& value, const Place& place) {
     }
   }
   object.finish();
-  topology.kind = kind == "loopback" ? TopologyKind::loopback : TopologyKind::network;
+  for (const TopologyKind each : {TopologyKind::loopback, TopologyKind::cluster}) {
+    if (kind == name_of(each)) topology.kind = each;
+  }
   topology.forwarding = forwarding == "routed" ? Forwarding::routed : Forwarding::bridged;
-  if (topology.kind == TopologyKind::loopback) {
-    if (!links.empty())
-      throw InputError(place / "links",
-                       "a loopback topology has no links; remove them, or use kind \"network\"");
-    if (!topology.switches.empty())
-      throw InputError(place / "switches",
-                       "a loopback topology has no switches; remove them, or use kind \"network\"");
-    if (topology.forwarding == Forwarding::routed)
-      throw InputError(place / "forwarding",
-                       "a loopback topology has nothing to forward; remove this, or use kind \"network\"");
+  if (!topology.network_interface.empty() && topology.kind != TopologyKind::cluster)
+    throw InputError(place / "network_interface",
+                     "has an effect only in a topology of kind \"cluster\"; remove it");
+  if (!topology.is_emulated()) {
+    const auto refuse = [&](const char* key, const char* why) {
+      throw InputError(place / key,
+                       fmt::format("a {} topology {}; remove this, or use kind \"network\"", kind, why));
+    };
+    if (!links.empty()) refuse("links", "has no links");
+    if (!topology.switches.empty()) refuse("switches", "has no switches");
+    if (topology.forwarding == Forwarding::routed) refuse("forwarding", "has nothing to forward");
   } else {
     std::vector<PlacedName> nodes = switches.nodes();
     nodes.insert(nodes.end(), hosts.nodes().begin(), hosts.nodes().end());
@@ -188,14 +204,12 @@ Json to_json(const Topology& topology) {
     }
     links.push_back(std::move(entry));
   }
-  Json out = {{"name", topology.name},
-              {"description", topology.description},
-              {"kind", topology.kind == TopologyKind::loopback ? "loopback" : "network"},
-              {"switches", topology.switches},
-              {"hosts", topology.hosts},
-              {"links", std::move(links)}};
+  Json out = {{"name", topology.name},          {"description", topology.description},
+              {"kind", name_of(topology.kind)}, {"switches", topology.switches},
+              {"hosts", topology.hosts},        {"links", std::move(links)}};
   // The default is omitted, so that records and run names from before this option existed keep their form.
   if (topology.forwarding == Forwarding::routed) out["forwarding"] = "routed";
+  if (!topology.network_interface.empty()) out["network_interface"] = topology.network_interface;
   return out;
 }
 

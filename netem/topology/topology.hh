@@ -14,7 +14,9 @@ namespace thinpipe::netem {
 enum class TopologyKind {
   network,   // namespaces, bridges and links
   loopback,  // every host is 127.0.0.1: no namespaces, no links, no caps
+  cluster,   // every host is a machine of its own, and the network between them is real
 };
+const char* name_of(TopologyKind kind);
 
 enum class Forwarding {
   bridged,  // switches are Ethernet bridges; the network must be a tree
@@ -78,6 +80,10 @@ struct Topology {
   std::vector<std::string> switches = {};
   std::vector<std::string> hosts = {};  // in the order of ranks
   std::vector<Link> links = {};         // one per pair of nodes: groups and lists are expanded
+  // Of a cluster: the machines' network interface, by name or by its IPv4 subnet; empty: the only one.
+  std::string network_interface = {};
+
+  bool is_emulated() const { return kind == TopologyKind::network; }
 };
 
 // A node's name becomes part of a device's name ("left.12"), which the kernel limits to 15 characters.
@@ -92,8 +98,8 @@ inline constexpr double max_rate_bit_per_s = 16e9;   // libnl holds bytes per se
 inline constexpr double max_delay_s = 10;
 
 // Reads and checks a topology; throws InputError naming the place, the rule and the remedy. In the result
-// every host has exactly one link and reaches every other, and a bridged network is a tree. (A loopback
-// topology has nothing but hosts.) harness/schema/topology.schema.json describes the format to editors.
+// every host has exactly one link and reaches every other, and a bridged network is a tree. (A topology of
+// another kind than network has nothing but hosts.) harness/schema/topology.schema.json describes the format to editors.
 Topology parse_topology(const Json& value, const Place& place);
 Topology load_topology(const std::string& path);
 

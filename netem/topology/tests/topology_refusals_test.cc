@@ -187,6 +187,11 @@ TEST(TopologyRefusals, OfGraphs) {
   expect_refusal(
       {{"name", "l"}, {"kind", "loopback"}, {"hosts", {"a", "b"}}, {"links", {{{"between", {"a", "b"}}}}}},
       "/links", "has no links");
+  expect_refusal(
+      {{"name", "c"}, {"kind", "cluster"}, {"hosts", {"a", "b"}}, {"links", {{{"between", {"a", "b"}}}}}},
+      "/links", "a cluster topology has no links");
+  expect_refusal({{"name", "l"}, {"kind", "loopback"}, {"hosts", {"a"}}, {"network_interface", "eth0"}},
+                 "/network_interface", "only in a topology of kind \"cluster\"");
 }
 
 TEST(TopologyRefusals, OfMoreHostsThanTheSubnetHolds) {

@@ -37,6 +37,16 @@ TEST(TopologyTest, ReadsTheLoopbackTopology) {
   EXPECT_EQ(topology.hosts.size(), 2U);
 }
 
+TEST(TopologyTest, ReadsTheTopologyOfAClusterAndWritesIt) {
+  const Json text = {
+      {"name", "c"}, {"kind", "cluster"}, {"hosts", {{"w", 2}}}, {"network_interface", "10.1.0.0/16"}};
+  const Topology topology = parse_topology(text, {"t.json", ""});
+  EXPECT_EQ(topology.kind, TopologyKind::cluster);
+  EXPECT_FALSE(topology.is_emulated());
+  EXPECT_EQ(topology.network_interface, "10.1.0.0/16");
+  EXPECT_EQ(to_json(parse_topology(to_json(topology), {"t.json", ""})), to_json(topology));
+}
+
 // Returns the file names of the bundled topologies.
 std::vector<std::string> shipped_names() {
   std::vector<std::string> names;
@@ -47,9 +57,10 @@ std::vector<std::string> shipped_names() {
 }
 
 TEST(ShippedTopologiesTest, AreTheseAndFollowTheSchema) {
-  EXPECT_THAT(shipped_names(), testing::UnorderedElementsAre(
-                                   "three-switch", "pair", "star", "two-rack", "dumbbell", "fat-tree",
-                                   "ring-of-sites", "wan-4-sites", "sites", "federation", "loopback"));
+  EXPECT_THAT(shipped_names(),
+              testing::UnorderedElementsAre("three-switch", "pair", "star", "two-rack", "dumbbell",
+                                            "fat-tree", "ring-of-sites", "wan-4-sites", "sites", "federation",
+                                            "loopback", "cluster-4"));
   for (const std::string& name : shipped_names()) {
     const Json text = parse_json_file(folder + name + ".json");
     EXPECT_THAT(published_schema("topology").violations(text), testing::IsEmpty()) << name;
